@@ -1,0 +1,255 @@
+"""Virtual environments: one per Blender version, and one per version of Blender's type stubs.
+
+Standard library only, and readable by Python 3.9: this runs before anything is installed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+VENVS = ROOT / ".venv"
+INSTALL_TIMEOUT = 1200  # [s] one wheel of Blender is about 370 MB
+PROBE_TIMEOUT = 60  # [s] the first import of bpy reads about 1 GB from disk
+
+TEST_TOOLS = ("pytest==8.4.2", "hypothesis==6.140.3")
+LINT_TOOLS = ("ruff==0.13.3", "mypy==1.18.2", "numpy==2.2.6", *TEST_TOOLS)
+
+# What the wheels of bpy load and a bare Debian or Ubuntu does not have.
+SYSTEM_LIBRARIES = {
+    "libXrender.so.1": "libxrender1",
+    "libXfixes.so.3": "libxfixes3",
+    "libXi.so.6": "libxi6",
+    "libxkbcommon.so.0": "libxkbcommon0",
+    "libSM.so.6": "libsm6",
+    "libICE.so.6": "libice6",
+    "libGL.so.1": "libgl1",
+    "libgomp.so.1": "libgomp1",
+    "libXxf86vm.so.1": "libxxf86vm1",
+    "libEGL.so.1": "libegl1",
+}
+
+
+class SetupError(Exception):
+    """Something the machine lacks; the message is one line that says what to install."""
+
+
+@dataclass(frozen=True)
+class Environment:
+    """One virtual environment: a folder in `.venv`, the Python it needs, and what goes into it."""
+
+    name: str
+    pythons: tuple[str, ...]  # accepted minor versions, the preferred one first
+    requirements: tuple[str, ...]
+    probe: str  # a statement that must run in it
+
+    @property
+    def folder(self) -> Path:
+        return VENVS / self.name
+
+    @property
+    def python(self) -> Path:
+        """Path of the interpreter inside the environment."""
+        return self.folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+
+    @property
+    def stamp(self) -> str:
+        """Hash of everything that decides what the finished folder holds."""
+        return hashlib.sha256(repr((self.pythons, self.requirements)).encode()).hexdigest()
+
+    def is_ready(self) -> bool:
+        file = self.folder / "ready"
+        return self.python.exists() and file.is_file() and file.read_text() == self.stamp
+
+
+def _blender(name: str, bpy: str, python: str, numpy: str) -> Environment:
+    return Environment(name, (python,), (f"bpy=={bpy}", numpy, *TEST_TOOLS), "import bpy, mathutils, pytest")
+
+
+def _lint(name: str, stubs: str) -> Environment:
+    return Environment(f"lint-{name}", ("3.11", "3.13"), (stubs, *LINT_TOOLS), "import mypy, numpy, pytest")
+
+
+# The oldest and the newest supported release of Blender come first and last.
+BLENDERS = {
+    e.name: e
+    for e in (
+        _blender("4.2", "4.2.23", "3.11", "numpy==1.26.4"),
+        _blender("4.5", "4.5.15", "3.11", "numpy==1.26.4"),
+        _blender("5.0", "5.0.1", "3.11", "numpy==1.26.4"),
+        _blender("5.2", "5.2.3", "3.13", "numpy>=2.2,<3"),
+    )
+}
+LINTS = {
+    "4.2": _lint("4.2", "fake-bpy-module-4.2==20260730"),
+    "5.2": _lint("5.2", "fake-bpy-module-5.2==20260730"),
+}
+
+
+def prepare(environment: Environment) -> Path:
+    """Make the environment unless it is ready, and return its interpreter.
+
+    Raises:
+        SetupError: a Python, a system library or a package is missing and could not be installed.
+    """
+    if environment.is_ready():
+        return environment.python
+    with _locked():
+        if not environment.is_ready():  # another process may have made it while we waited
+            _build(environment)
+    return environment.python
+
+
+def _build(environment: Environment) -> None:
+    base = find_python(environment.pythons)
+    if "bpy" in environment.probe:
+        install_system_libraries()
+    print(f"[setup] {environment.name}: {base} + {' '.join(environment.requirements)}", flush=True)
+    shutil.rmtree(environment.folder, ignore_errors=True)
+    _run([base, "-m", "venv", str(environment.folder)], f"{base} could not make a virtual environment")
+    pip = [str(environment.python), "-m", "pip", "--disable-pip-version-check", "-q"]
+    install = [*pip, "install", "--progress-bar=off", "--retries=5", "--only-binary=:all:"]
+    hint = f"could not install {environment.requirements[0]} and its tools: check the connection to PyPI"
+    _run([*install, *environment.requirements], hint)
+    hint = f"{environment.name} was installed but does not start: a system library may be missing"
+    _run([str(environment.python), "-c", environment.probe], hint, PROBE_TIMEOUT)
+    (environment.folder / "ready").write_text(environment.stamp)
+
+
+def _run(command: list[str], complaint: str, timeout: float = INSTALL_TIMEOUT) -> None:
+    """Run a command quietly; show its output only when it fails, then raise `complaint`."""
+    try:
+        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=timeout, check=False)
+    except subprocess.TimeoutExpired as error:
+        raise SetupError(f"{complaint} (no answer within {timeout:.0f} s)") from error
+    if done.returncode:
+        sys.stderr.write(done.stdout.decode(errors="replace")[-4000:])
+        raise SetupError(complaint)
+
+
+@contextlib.contextmanager
+def _locked() -> Iterator[None]:
+    """Keep two runs of dev.py from building the same folder."""
+    VENVS.mkdir(exist_ok=True)
+    with open(VENVS / "lock", "w") as file:
+        if os.name == "posix":
+            import fcntl
+
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+# --- Python -----------------------------------------------------------------------------------------------------
+
+
+def find_python(versions: tuple[str, ...]) -> str:
+    """Path of a Python of one of `versions` that really runs and can make virtual environments.
+
+    Raises:
+        SetupError: there is none and none could be installed.
+    """
+    for version in versions:
+        without_venv = False
+        for candidate in _candidates(version):
+            answer = _probe(candidate, version)
+            if answer == "ok":
+                return candidate
+            without_venv = without_venv or answer == "no venv"
+        # Debian keeps ensurepip in a package of its own.
+        if without_venv and install_debian_packages([f"python{version}-venv"]):
+            return find_python((version,))
+        if without_venv:
+            raise SetupError(f"Python {version} lacks venv: install python{version}-venv (Debian, Ubuntu)")
+    wanted = " or ".join(versions)
+    raise SetupError(f"Python {wanted} not found: install it from python.org, pyenv or uv and put it on PATH")
+
+
+def has_python(versions: tuple[str, ...]) -> bool:
+    """Whether a Python of one of `versions` is on this machine."""
+    return any(_probe(c, v) is not None for v in versions for c in _candidates(v))
+
+
+def _candidates(version: str) -> Iterator[str]:
+    """Every place where this version of Python is usually found, each path once."""
+    name = f"python{version}" + (".exe" if os.name == "nt" else "")
+    paths = []
+    if sys.version_info[:2] == tuple(map(int, version.split("."))):
+        paths.append(Path(sys.executable))
+    paths += [Path(folder) / name for folder in os.get_exec_path()]
+    home = Path.home()
+    for parent, pattern in (
+        (home / ".pyenv/versions", f"{version}*/bin"),
+        (home / ".local/share/uv/python", f"cpython-{version}*/bin"),
+        (Path("/opt"), "*/bin"),
+        (Path("/opt/python"), "*/bin"),
+        (Path("/opt/hostedtoolcache/Python"), f"{version}*/x64/bin"),
+    ):
+        paths += [folder / name for folder in sorted(parent.glob(pattern))]
+    paths += [Path("/usr/bin") / name, Path("/usr/local/bin") / name]
+    if os.name == "nt":
+        local = Path(os.environ.get("LOCALAPPDATA", "")) / "Programs/Python"
+        paths.append(local / ("Python" + version.replace(".", "")) / "python.exe")
+    for path in dict.fromkeys(paths):
+        if path.is_file():
+            yield str(path)
+
+
+def _probe(candidate: str, version: str) -> str | None:
+    """'ok', 'no venv', or None for a shim or a broken install: only running it tells."""
+    code = "import sys, importlib.util as u; print(*sys.version_info[:2], bool(u.find_spec('ensurepip')), sep='.')"
+    try:
+        done = subprocess.run([candidate, "-c", code], capture_output=True, text=True, timeout=PROBE_TIMEOUT, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    if done.returncode or not done.stdout.startswith(version + "."):
+        return None
+    return "ok" if done.stdout.strip().endswith("True") else "no venv"
+
+
+# --- System packages --------------------------------------------------------------------------------------------
+
+
+def install_system_libraries() -> None:
+    """See that the libraries bpy loads are there; as root on Debian install the missing ones.
+
+    Raises:
+        SetupError: some are missing.
+    """
+    missing = _missing_libraries()
+    if not missing:
+        return
+    packages = [SYSTEM_LIBRARIES[library] for library in missing]
+    if not install_debian_packages(packages) or _missing_libraries():
+        raise SetupError(f"missing system libraries {' '.join(missing)}: sudo apt-get install {' '.join(packages)}")
+
+
+def _missing_libraries() -> list[str]:
+    if not sys.platform.startswith("linux"):
+        return []  # the wheels for Windows and macOS bring what they load
+    code = "import ctypes, sys\nfor n in sys.argv[1:]:\n try: ctypes.CDLL(n)\n except OSError: print(n)"
+    done = subprocess.run([sys.executable, "-c", code, *SYSTEM_LIBRARIES], capture_output=True, text=True, check=True)
+    return done.stdout.split()
+
+
+def install_debian_packages(packages: list[str]) -> bool:
+    """Install packages where apt-get and root's rights are at hand; whether that was done."""
+    apt = shutil.which("apt-get")
+    if apt is None or not hasattr(os, "geteuid") or os.geteuid() != 0:
+        return False
+    print(f"[setup] apt-get install {' '.join(packages)}", flush=True)
+    environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+    install = [apt, "install", "-y", "-q", "--no-install-recommends", *packages]
+    for command in (install, [apt, "update", "-q"], install):  # package lists may be missing or stale
+        done = subprocess.run(command, env=environment, capture_output=True, timeout=INSTALL_TIMEOUT, check=False)
+        if command is install and done.returncode == 0:
+            return True
+    sys.stderr.write((done.stdout + done.stderr).decode(errors="replace")[-4000:])
+    return False
