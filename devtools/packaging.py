@@ -1,0 +1,143 @@
+"""Build the extension's zip with Blender's own tool, then check what that tool lets through.
+
+Runs inside an environment that has the bpy wheel: `python devtools/packaging.py [OUTPUT_DIR]` prints the path of the zip.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import re
+import subprocess
+import sys
+import tomllib
+import zipfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+TOOL_TIMEOUT = 120  # [s]
+
+# The manifest's keys in schema 1.0.0; Blender's tool passes over any other without a word.
+KEYS = {
+    "": {
+        "schema_version", "id", "version", "name", "tagline", "maintainer", "type", "website", "tags",
+        "blender_version_min", "blender_version_max", "license", "copyright", "platforms", "wheels", "permissions", "build",
+    },
+    "permissions": {"files", "network", "clipboard", "camera", "microphone"},
+    "build": {"paths", "paths_exclude_pattern"},
+}  # fmt: skip
+
+# What the package holds: these files and, below these folders, Python sources only.
+PACKAGE_FILES = {"__init__.py", "blender_manifest.toml", "LICENSE", "README.md"}
+PACKAGE_FOLDERS = {"ccd_rig", "operators", "panels"}
+
+
+class PackagingError(Exception):
+    """The package breaks a rule of Blender's extensions; the message says which, and where."""
+
+
+def build(output_dir: Path) -> Path:
+    """Build, validate and check the zip; returns its path.
+
+    Raises:
+        PackagingError: Blender's tool or one of our own checks refused.
+    """
+    manifest = tomllib.loads((ROOT / "blender_manifest.toml").read_text(encoding="utf-8"))
+    fail_on(manifest_problems(manifest))
+    output_dir.mkdir(parents=True, exist_ok=True)
+    package = output_dir / f"{manifest['id']}-{manifest['version']}.zip"
+    unchecked = package.with_name(f"unchecked-{package.name}")
+    _tool("build", f"--source-dir={ROOT}", f"--output-filepath={unchecked}", f"--valid-tags={_tags()}")
+    _tool("validate", f"--valid-tags={_tags()}", str(unchecked))
+    with zipfile.ZipFile(unchecked) as archive:
+        fail_on(content_problems({name: archive.read(name) for name in archive.namelist() if not name.endswith("/")}))
+    return unchecked.replace(package)  # only a checked package gets its name
+
+
+def fail_on(problems: list[str]) -> None:
+    if problems:
+        raise PackagingError("; ".join(problems))
+
+
+def manifest_problems(manifest: dict[str, object]) -> list[str]:
+    """What Blender's validator does not notice: unknown keys, licences without SPDX, missing wheels."""
+    found = []
+    for table, known in KEYS.items():
+        values = manifest.get(table, {}) if table else manifest
+        if not isinstance(values, dict):
+            found.append(f"blender_manifest.toml: [{table}] must be a table")
+            continue
+        found += [f"blender_manifest.toml: unknown key {key!r} in [{table}]" for key in sorted(set(values) - known)]
+    licenses = manifest.get("license", [])
+    for license_ in licenses if isinstance(licenses, list) else [licenses]:
+        if not str(license_).startswith("SPDX:"):
+            found.append(f"blender_manifest.toml: license {license_!r} lacks the prefix 'SPDX:'")
+    tagline = str(manifest.get("tagline", ""))
+    if not 0 < len(tagline) <= 64 or not tagline[-1].isalnum():
+        found.append("blender_manifest.toml: tagline must have 1 to 64 characters and no closing punctuation")
+    wheels = manifest.get("wheels", [])
+    for wheel in wheels if isinstance(wheels, list) else [wheels]:
+        if not (ROOT / str(wheel)).is_file():
+            found.append(f"blender_manifest.toml: wheel {wheel} does not exist")
+    return found
+
+
+def content_problems(files: dict[str, bytes]) -> list[str]:
+    """What the package must and must not hold, and the platform's rules for its sources."""
+    found = [f"{name} is missing from the package" for name in sorted(PACKAGE_FILES - set(files))]
+    for folder in sorted(PACKAGE_FOLDERS):
+        if f"{folder}/__init__.py" not in files:
+            found.append(f"{folder}/__init__.py is missing from the package")
+    for name, content in sorted(files.items()):
+        folder = name.split("/")[0] if "/" in name else ""
+        if not (name in PACKAGE_FILES or (folder in PACKAGE_FOLDERS and name.endswith(".py"))):
+            found.append(f"{name} does not belong in the package")
+        elif name.endswith(".py"):
+            found += _source_problems(name, content)
+    return found
+
+
+def _source_problems(name: str, content: bytes) -> list[str]:
+    found = []
+    for node in ast.walk(ast.parse(content, name)):
+        if isinstance(node, ast.Name) and node.id == "bl_info":
+            found.append(f"{name}:{node.lineno}: bl_info belongs to legacy add-ons")
+        modules = [a.name for a in node.names] if isinstance(node, ast.Import) else []
+        if isinstance(node, ast.ImportFrom) and node.level == 0:
+            modules = [node.module or ""]
+        for module in modules:
+            if module.split(".")[0] in PACKAGE_FOLDERS:
+                found.append(f"{name}:{node.lineno}: import {module!r} must be relative inside the extension")
+    return found
+
+
+def _scripts() -> Path:
+    spec = importlib.util.find_spec("bpy")
+    if spec is None or spec.origin is None:
+        raise PackagingError("the bpy wheel is not installed in this Python: run `python3 dev.py build`")
+    found = sorted(Path(spec.origin).parent.glob("*/scripts"))
+    if not found:
+        raise PackagingError(f"no scripts folder beside {spec.origin}")
+    return found[-1]
+
+
+def _tags() -> Path:
+    return _scripts() / "modules/_bpy_internal/extensions/tags.py"
+
+
+def _tool(*arguments: str) -> None:
+    """Run Blender's extension tool, which needs no Blender; it reports some faults with exit code 0."""
+    tool = _scripts() / "addons_core/bl_pkg/cli/blender_ext.py"
+    done = subprocess.run(
+        [sys.executable, str(tool), *arguments], capture_output=True, text=True, timeout=TOOL_TIMEOUT, check=False
+    )
+    output = done.stdout + done.stderr
+    if done.returncode or re.search(r"\b(error|warning)\b", output, re.IGNORECASE):
+        raise PackagingError(f"blender_ext.py {arguments[0]}: {output.strip()}")
+
+
+if __name__ == "__main__":
+    try:
+        print(build(Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "dist"))
+    except PackagingError as error:
+        sys.exit(f"packaging: {error}")

@@ -1,0 +1,73 @@
+"""The extension as users get it: installed from the zip into an empty user folder, enabled, used, disabled.
+
+Everything is reached through the fixture `ext`. The core exists here under the extension's name only; importing the
+top-level `ccd_rig` as well would give every enum a second, unequal copy, so that import is refused.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from collections.abc import Iterator
+
+# Before bpy: it reads the variable once, when it starts.
+if "bpy" not in sys.modules:
+    os.environ["BLENDER_USER_RESOURCES"] = tempfile.mkdtemp(prefix="ccd_rig_user_")
+
+import bpy
+import pytest
+from installed import AS_MODULE, PACKAGE, Extension, leftovers, package_file
+
+_EXIT_STATUS = pytest.StashKey[int]()
+
+
+class _OneCopy:
+    """An import finder that refuses the core under its second name."""
+
+    @staticmethod
+    def find_spec(name: str, path: object = None, target: object = None) -> None:
+        if name.partition(".")[0] == "ccd_rig":
+            raise ImportError(f"{name}: in tests/blender use the fixture `ext`, as in ext.core or ext.module(...)")
+
+
+sys.meta_path.insert(0, _OneCopy())
+
+
+@pytest.fixture(scope="session")
+def ext() -> Iterator[Extension]:
+    """Install and enable the zip as a user does; disable it at the end and see that nothing of it stays."""
+    assert leftovers() == []
+    package = str(package_file())
+    done = bpy.ops.extensions.package_install_files(
+        filepath=package, repo="user_default", enable_on_install=True
+    )
+    assert done == {"FINISHED"}
+    assert PACKAGE in bpy.context.preferences.addons, f"{PACKAGE} was installed but is not enabled: see the output"
+    assert leftovers() != []
+    yield Extension()
+    bpy.ops.preferences.addon_disable(module=PACKAGE)
+    assert leftovers() == []
+
+
+@pytest.fixture(autouse=True)
+def _empty_file(ext: Extension) -> None:
+    """Each test starts in an empty file; preferences, and so the extension, stay."""
+    bpy.ops.wm.read_homefile(use_empty=True)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    session.config.stash[_EXIT_STATUS] = int(exitstatus)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Leave without Blender's shutdown, which crashes (4.2) or hangs (4.5) when a failed test left a class registered.
+
+    A clean exit is tested on its own, in test_lifecycle.py.
+    """
+    if AS_MODULE:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(config.stash.get(_EXIT_STATUS, 1))

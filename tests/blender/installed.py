@@ -1,0 +1,83 @@
+"""The extension as it was installed: its modules, its package file, and what of it Blender knows."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from types import ModuleType
+
+import bpy
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGE = "bl_ext.user_default.ccd_rig"
+AS_MODULE = not bpy.app.binary_path  # the wheel in a Python process, not a Blender that runs Python
+BUILD_TIMEOUT = 300  # [s]
+
+
+class Extension:
+    """The installed package's modules."""
+
+    package = PACKAGE
+
+    def module(self, name: str) -> ModuleType:
+        """Import a module by its path inside the extension, such as "ccd_rig.blender.bake"."""
+        return importlib.import_module(f"{PACKAGE}.{name}")
+
+    @property
+    def core(self) -> ModuleType:
+        """The solver's public names, what `ccd_rig` is outside Blender."""
+        return self.module("ccd_rig")
+
+    @property
+    def blender(self) -> ModuleType:
+        """The package `ccd_rig.blender`; its modules are ext.module("ccd_rig.blender.bake") and so on."""
+        return self.module("ccd_rig.blender")
+
+    @property
+    def zip(self) -> Path:
+        """The package file that was installed."""
+        return package_file()
+
+
+def package_file() -> Path:
+    """The zip named by CCD_RIG_ZIP, or one built now."""
+    if "CCD_RIG_ZIP" not in os.environ:
+        command = [sys.executable, str(ROOT / "devtools/packaging.py"), tempfile.mkdtemp(prefix="ccd_rig_zip_")]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=BUILD_TIMEOUT, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+        os.environ["CCD_RIG_ZIP"] = done.stdout.split()[-1]
+    return Path(os.environ["CCD_RIG_ZIP"])
+
+
+def leftovers() -> list[str]:
+    """What of the extension is known to Blender: empty before it is enabled and after it is disabled."""
+    found = []
+    for base in (bpy.types.bpy_struct, bpy.types.Operator, bpy.types.Panel, bpy.types.UIList, bpy.types.PropertyGroup):
+        stack = [base]
+        while stack:
+            kind = stack.pop()
+            stack += kind.__subclasses__()
+            if kind.__module__.startswith(PACKAGE) and getattr(kind, "is_registered", False):
+                found.append(f"class {kind.__module__}.{kind.__name__}")
+    found += [f"bpy.ops.ccd_rig.{name}" for name in dir(bpy.ops.ccd_rig)]
+    for name in ("Object", "PoseBone", "Bone", "Armature", "Scene", "WindowManager", "Action"):
+        kind = getattr(bpy.types, name)
+        found += [f"property {name}.{p}" for p in kind.bl_rna.properties.keys() if p.startswith("ccd_rig")]
+    for name in dir(bpy.app.handlers):
+        handlers = getattr(bpy.app.handlers, name)
+        if isinstance(handlers, list):
+            ours = [h for h in handlers if getattr(h, "__module__", "").startswith(PACKAGE)]
+            found += [f"handler {name}: {h!r}" for h in ours]
+    for name in dir(bpy.types):
+        functions = getattr(getattr(getattr(bpy.types, name), "draw", None), "_draw_funcs", ())
+        found += [f"menu {name}: {f!r}" for f in functions if getattr(f, "__module__", "").startswith(PACKAGE)]
+    configuration = bpy.context.window_manager.keyconfigs.addon
+    if configuration is not None:
+        for keymap in configuration.keymaps:
+            ours = [i.idname for i in keymap.keymap_items if i.idname.startswith("ccd_rig.")]
+            found += [f"shortcut {keymap.name}: {idname}" for idname in ours]
+    return sorted(set(found))

@@ -1,0 +1,44 @@
+"""Rules that hold for every test run: nothing is skipped unless it is declared here, and no test is a stopwatch."""
+
+from __future__ import annotations
+
+import hypothesis
+import pytest
+
+# Speed is measured in benchmarks/; the same examples on every run make a failure repeatable.
+hypothesis.settings.register_profile("project", deadline=None, derandomize=True)
+hypothesis.settings.load_profile("project")
+
+# The reasons for which a test may be skipped or expected to fail, word for word. There are none, and each new one
+# has to be argued for here.
+DECLARED_SKIPS: frozenset[str] = frozenset()
+
+
+def _reason(report: pytest.TestReport | pytest.CollectReport) -> str:
+    if hasattr(report, "wasxfail"):
+        return str(report.wasxfail)
+    if isinstance(report.longrepr, tuple):  # (path, line, reason)
+        return str(report.longrepr[2]).removeprefix("Skipped: ")
+    return str(report.longrepr)
+
+
+def _refuse_undeclared_skip(report: pytest.TestReport | pytest.CollectReport) -> None:
+    # `report.skipped` covers skips, skips of whole modules and expected failures alike.
+    if not report.skipped or (reason := _reason(report)) in DECLARED_SKIPS:
+        return
+    report.outcome = "failed"
+    report.longrepr = f"{report.nodeid}: skipped without being declared in tests/conftest.py: {reason}"
+    if hasattr(report, "wasxfail"):
+        del report.wasxfail
+
+
+@pytest.hookimpl(hookwrapper=True, tryfirst=True)
+def pytest_runtest_makereport():
+    outcome = yield
+    _refuse_undeclared_skip(outcome.get_result())
+
+
+@pytest.hookimpl(hookwrapper=True, tryfirst=True)
+def pytest_make_collect_report():
+    outcome = yield
+    _refuse_undeclared_skip(outcome.get_result())

@@ -1,0 +1,21 @@
+"""Run tests/blender inside a Blender program: `blender --background --python tests/run_in_blender.py -- [pytest arguments]`.
+
+Blender's exit code does not tell how a script ended, so the result goes to the file named by CCD_RIG_RESULT as JSON.
+BLENDER_USER_RESOURCES must name an empty folder.
+"""
+
+import json
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).resolve().parent
+
+arguments = sys.argv[sys.argv.index("--") + 1 :] if "--" in sys.argv else []
+code = pytest.main([str(HERE / "blender"), f"--rootdir={HERE.parent}", "-p", "no:cacheprovider", *arguments])
+Path(os.environ["CCD_RIG_RESULT"]).write_text(json.dumps({"exit": int(code)}))
+sys.stdout.flush()
+sys.stderr.flush()
+os._exit(int(code))  # a failed test may have left a class registered, which can hang Blender's shutdown
