@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The extension's entry. Imports stand inside the functions, so that reading this file never needs Blender."""
+"""The extension's entry. Imports stand inside the functions: reading this file never needs Blender."""
 
 
 def register() -> None:
-    """Make the properties, operators and panels known to Blender, in the order in which they build on each other."""
+    """Make properties, operators and panels known to Blender, each after what it builds on."""
     from . import operators, panels
     from .ccd_rig import blender
 

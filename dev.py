@@ -1,41 +1,138 @@
 #!/usr/bin/env python3
-"""The one entry for developers: `python3 dev.py COMMAND`, on a machine with Python 3.11 or 3.13 and nothing else.
+"""The one entry for developers: `python3 dev.py COMMAND`, on a machine with just Python 3.11 or 3.13.
 
-    setup   make the environments (every Blender version whose Python is here)
+setup   make the environments below .venv (done by the other commands as they need them)
+demo    run examples/demo.py with Blender's module; everything after `demo` is passed on
+test    the core and the installed extension on one Blender; --matrix: on all four; --window: in a real window
+lint    ruff, and mypy against the oldest and the newest Blender
+build   the extension's zip, in dist/
+bench   the scripts of benchmarks/, all or by name
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 
 if sys.version_info < (3, 9):
     sys.exit("dev.py needs Python 3.9 or newer to start, and Python 3.11 or 3.13 for Blender")
 
-from devtools import environments
+from devtools import checks, environments, window
+
+DEMO_TIMEOUT = 900  # [s]
+
+
+def default_version() -> str:
+    """The oldest supported Blender whose Python is on this machine.
+
+    Raises:
+        SetupError: neither Python is there.
+    """
+    for name, environment in environments.BLENDERS.items():
+        if environment.is_ready() or environments.has_python(environment.pythons):
+            return name
+    environments.find_python(("3.11", "3.13"))
+    raise AssertionError("find_python found what has_python did not")
 
 
 def setup(options: argparse.Namespace) -> int:
-    """Make the named environments, or all whose Python is on this machine."""
+    everything = {e.name: e for e in (*environments.BLENDERS.values(), *environments.LINTS.values())}
+    unknown = [name for name in options.names if name not in everything]
+    if unknown:
+        raise environments.SetupError(
+            f"no environment named {unknown[0]}; there are: {', '.join(everything)}"
+        )
     made = 0
-    for environment in (*environments.BLENDERS.values(), *environments.LINTS.values()):
-        if options.versions and environment.name not in options.versions:
+    for name in options.names or everything:
+        environment = everything[name]
+        if not options.names and not environments.has_python(environment.pythons):
+            print(f"[setup] {name}: left out: Python {environment.pythons[0]} is not installed")
             continue
-        if not options.versions and not environments.has_python(environment.pythons):
-            print(f"[setup] {environment.name}: left out, Python {environment.pythons[0]} is not installed")
-            continue
-        print(f"[setup] {environment.name}: {environments.prepare(environment)}", flush=True)
+        print(f"[setup] {name}: {environments.prepare(environment)}", flush=True)
         made += 1
     return 0 if made else 1
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def demo(options: argparse.Namespace) -> int:
+    python = str(environments.prepare(environments.BLENDERS[options.blender or default_version()]))
+    script = str(environments.ROOT / "examples/demo.py")
+    # Run where the user stands, so that the paths given to the demo mean what they say.
+    return checks.run([python, script, *options.arguments], DEMO_TIMEOUT, cwd=os.getcwd())
+
+
+def test(options: argparse.Namespace) -> int:
+    if options.window:
+        return window.test(options.blender or default_version(), options.arguments)
+    if options.matrix:
+        versions = [v for v in environments.BLENDERS if v not in options.skip]
+    else:
+        versions = [options.blender or default_version()]
+    return checks.test(versions, options.arguments)
+
+
+def lint(options: argparse.Namespace) -> int:
+    return checks.lint(options.stubs or list(environments.LINTS))
+
+
+def build(options: argparse.Namespace) -> int:
+    print(checks.build(options.blender or default_version(), environments.ROOT / "dist"))
+    return 0
+
+
+def bench(options: argparse.Namespace) -> int:
+    return checks.bench(options.names, options.blender or default_version())
+
+
+def parse(arguments: list[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False
+    )
     commands = parser.add_subparsers(dest="command", required=True)
-    command = commands.add_parser("setup", help="make the environments")
-    command.add_argument("versions", nargs="*", help="names below .venv, such as 4.2 or lint-5.2; default: all")
-    command.set_defaults(run=setup)
-    options = parser.parse_args()
+    versions = list(environments.BLENDERS)
+
+    def command(name: str, run, about: str) -> argparse.ArgumentParser:
+        sub = commands.add_parser(name, help=about, description=about, allow_abbrev=False)
+        sub.set_defaults(run=run)
+        if run not in (setup, lint):
+            sub.add_argument("--blender", choices=versions, help="default: the oldest whose Python is here")
+        return sub
+
+    sub = command("setup", setup, "make the environments below .venv")
+    sub.add_argument("names", nargs="*", help="such as 4.2 or lint-5.2; default: all whose Python is here")
+    command("demo", demo, "run examples/demo.py; its own arguments follow")
+    sub = command("test", test, "run the tests; what follows `--` goes to pytest")
+    sub.add_argument("--matrix", action="store_true", help=f"all versions: {', '.join(versions)}")
+    sub.add_argument("--skip", action="append", default=[], choices=versions, help="leave out of --matrix")
+    sub.add_argument(
+        "--window", action="store_true", help="Debian's Blender in a real window (root on Debian)"
+    )
+    sub = command("lint", lint, "check style and types")
+    sub.add_argument("--stubs", action="append", choices=list(environments.LINTS), help="default: all")
+    command("build", build, "build the extension's zip in dist/")
+    sub = command("bench", bench, "run benchmarks")
+    sub.add_argument("names", nargs="*", help="files of benchmarks/ without .py; default: all")
+
+    own, rest = _split(arguments)
+    options, unknown = parser.parse_known_args(own)
+    if unknown and options.run is not demo:
+        parser.error(f"unknown arguments: {' '.join(unknown)} (pytest's own go after --)")
+    options.arguments = [*unknown, *rest]
+    if rest and options.run not in (demo, test):
+        parser.error("nothing is passed on by this command")
+    return options
+
+
+def _split(arguments: list[str]) -> tuple[list[str], list[str]]:
+    """What stands before and after the first `--`."""
+    if "--" not in arguments:
+        return arguments, []
+    at = arguments.index("--")
+    return arguments[:at], arguments[at + 1 :]
+
+
+def main() -> int:
+    options = parse(sys.argv[1:])
     try:
         return options.run(options)
     except environments.SetupError as error:

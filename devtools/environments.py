@@ -127,7 +127,9 @@ def _build(environment: Environment) -> None:
 def _run(command: list[str], complaint: str, timeout: float = INSTALL_TIMEOUT) -> None:
     """Run a command quietly; show its output only when it fails, then raise `complaint`."""
     try:
-        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=timeout, check=False)
+        done = subprocess.run(
+            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=timeout, check=False
+        )
     except subprocess.TimeoutExpired as error:
         raise SetupError(f"{complaint} (no answer within {timeout:.0f} s)") from error
     if done.returncode:
@@ -147,7 +149,7 @@ def _locked() -> Iterator[None]:
         yield
 
 
-# --- Python -----------------------------------------------------------------------------------------------------
+# --- Python
 
 
 def find_python(versions: tuple[str, ...]) -> str:
@@ -204,9 +206,14 @@ def _candidates(version: str) -> Iterator[str]:
 
 def _probe(candidate: str, version: str) -> str | None:
     """'ok', 'no venv', or None for a shim or a broken install: only running it tells."""
-    code = "import sys, importlib.util as u; print(*sys.version_info[:2], bool(u.find_spec('ensurepip')), sep='.')"
+    code = (
+        "import sys, importlib.util as u\n"
+        "print(*sys.version_info[:2], bool(u.find_spec('ensurepip')), sep='.')"
+    )
     try:
-        done = subprocess.run([candidate, "-c", code], capture_output=True, text=True, timeout=PROBE_TIMEOUT, check=False)
+        done = subprocess.run(
+            [candidate, "-c", code], capture_output=True, text=True, timeout=PROBE_TIMEOUT, check=False
+        )
     except (OSError, subprocess.TimeoutExpired):
         return None
     if done.returncode or not done.stdout.startswith(version + "."):
@@ -214,7 +221,7 @@ def _probe(candidate: str, version: str) -> str | None:
     return "ok" if done.stdout.strip().endswith("True") else "no venv"
 
 
-# --- System packages --------------------------------------------------------------------------------------------
+# --- System packages
 
 
 def install_system_libraries() -> None:
@@ -228,14 +235,18 @@ def install_system_libraries() -> None:
         return
     packages = [SYSTEM_LIBRARIES[library] for library in missing]
     if not install_debian_packages(packages) or _missing_libraries():
-        raise SetupError(f"missing system libraries {' '.join(missing)}: sudo apt-get install {' '.join(packages)}")
+        raise SetupError(
+            f"missing system libraries {' '.join(missing)}: sudo apt-get install {' '.join(packages)}"
+        )
 
 
 def _missing_libraries() -> list[str]:
     if not sys.platform.startswith("linux"):
         return []  # the wheels for Windows and macOS bring what they load
     code = "import ctypes, sys\nfor n in sys.argv[1:]:\n try: ctypes.CDLL(n)\n except OSError: print(n)"
-    done = subprocess.run([sys.executable, "-c", code, *SYSTEM_LIBRARIES], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code, *SYSTEM_LIBRARIES], capture_output=True, text=True, check=True
+    )
     return done.stdout.split()
 
 
@@ -248,7 +259,9 @@ def install_debian_packages(packages: list[str]) -> bool:
     environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
     install = [apt, "install", "-y", "-q", "--no-install-recommends", *packages]
     for command in (install, [apt, "update", "-q"], install):  # package lists may be missing or stale
-        done = subprocess.run(command, env=environment, capture_output=True, timeout=INSTALL_TIMEOUT, check=False)
+        done = subprocess.run(
+            command, env=environment, capture_output=True, timeout=INSTALL_TIMEOUT, check=False
+        )
         if command is install and done.returncode == 0:
             return True
     sys.stderr.write((done.stdout + done.stderr).decode(errors="replace")[-4000:])

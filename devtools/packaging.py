@@ -1,6 +1,6 @@
 """Build the extension's zip with Blender's own tool, then check what that tool lets through.
 
-Runs inside an environment that has the bpy wheel: `python devtools/packaging.py [OUTPUT_DIR]` prints the path of the zip.
+Runs where the bpy wheel is installed: `python devtools/packaging.py [OUTPUT_DIR]` prints the path of the zip.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ TOOL_TIMEOUT = 120  # [s]
 KEYS = {
     "": {
         "schema_version", "id", "version", "name", "tagline", "maintainer", "type", "website", "tags",
-        "blender_version_min", "blender_version_max", "license", "copyright", "platforms", "wheels", "permissions", "build",
+        "blender_version_min", "blender_version_max", "license", "copyright", "platforms", "wheels",
+        "permissions", "build",
     },
     "permissions": {"files", "network", "clipboard", "camera", "microphone"},
     "build": {"paths", "paths_exclude_pattern"},
@@ -50,7 +51,11 @@ def build(output_dir: Path) -> Path:
     _tool("build", f"--source-dir={ROOT}", f"--output-filepath={unchecked}", f"--valid-tags={_tags()}")
     _tool("validate", f"--valid-tags={_tags()}", str(unchecked))
     with zipfile.ZipFile(unchecked) as archive:
-        fail_on(content_problems({name: archive.read(name) for name in archive.namelist() if not name.endswith("/")}))
+        fail_on(
+            content_problems(
+                {name: archive.read(name) for name in archive.namelist() if not name.endswith("/")}
+            )
+        )
     return unchecked.replace(package)  # only a checked package gets its name
 
 
@@ -67,7 +72,9 @@ def manifest_problems(manifest: dict[str, object]) -> list[str]:
         if not isinstance(values, dict):
             found.append(f"blender_manifest.toml: [{table}] must be a table")
             continue
-        found += [f"blender_manifest.toml: unknown key {key!r} in [{table}]" for key in sorted(set(values) - known)]
+        found += [
+            f"blender_manifest.toml: unknown key {key!r} in [{table}]" for key in sorted(set(values) - known)
+        ]
     licenses = manifest.get("license", [])
     for license_ in licenses if isinstance(licenses, list) else [licenses]:
         if not str(license_).startswith("SPDX:"):
@@ -129,7 +136,11 @@ def _tool(*arguments: str) -> None:
     """Run Blender's extension tool, which needs no Blender; it reports some faults with exit code 0."""
     tool = _scripts() / "addons_core/bl_pkg/cli/blender_ext.py"
     done = subprocess.run(
-        [sys.executable, str(tool), *arguments], capture_output=True, text=True, timeout=TOOL_TIMEOUT, check=False
+        [sys.executable, str(tool), *arguments],
+        capture_output=True,
+        text=True,
+        timeout=TOOL_TIMEOUT,
+        check=False,
     )
     output = done.stdout + done.stderr
     if done.returncode or re.search(r"\b(error|warning)\b", output, re.IGNORECASE):

@@ -1,4 +1,4 @@
-"""Rules that hold for every test run: nothing is skipped unless it is declared here, and no test is a stopwatch."""
+"""Rules for every test run: nothing is skipped unless it is declared here, and no test is a stopwatch."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import pytest
 hypothesis.settings.register_profile("project", deadline=None, derandomize=True)
 hypothesis.settings.load_profile("project")
 
-# The reasons for which a test may be skipped or expected to fail, word for word. There are none, and each new one
-# has to be argued for here.
+# The reasons for which a test may be skipped or expected to fail, word for word. There are none, and each new
+# one has to be argued for here.
 DECLARED_SKIPS: frozenset[str] = frozenset()
 
 

@@ -1,6 +1,8 @@
-"""Run tests/blender inside a Blender program: `blender --background --python tests/run_in_blender.py -- [pytest arguments]`.
+"""Run tests/blender inside a Blender program.
 
-Blender's exit code does not tell how a script ended, so the result goes to the file named by CCD_RIG_RESULT as JSON.
+`blender --background --python tests/run_in_blender.py -- [pytest arguments]`
+
+Blender's exit code does not tell how a script ended: CCD_RIG_RESULT names the file for the result, as JSON.
 BLENDER_USER_RESOURCES must name an empty folder.
 """
 

@@ -1,7 +1,7 @@
 """The extension as users get it: installed from the zip into an empty user folder, enabled, used, disabled.
 
-Everything is reached through the fixture `ext`. The core exists here under the extension's name only; importing the
-top-level `ccd_rig` as well would give every enum a second, unequal copy, so that import is refused.
+Everything is reached through the fixture `ext`. The core exists here under the extension's name only:
+importing the top-level `ccd_rig` too would give every enum a second, unequal copy, so that is refused.
 """
 
 from __future__ import annotations
@@ -28,7 +28,9 @@ class _OneCopy:
     @staticmethod
     def find_spec(name: str, path: object = None, target: object = None) -> None:
         if name.partition(".")[0] == "ccd_rig":
-            raise ImportError(f"{name}: in tests/blender use the fixture `ext`, as in ext.core or ext.module(...)")
+            raise ImportError(
+                f"{name}: in tests/blender use the fixture `ext`, as in ext.core or ext.module(...)"
+            )
 
 
 sys.meta_path.insert(0, _OneCopy())
@@ -43,7 +45,7 @@ def ext() -> Iterator[Extension]:
         filepath=package, repo="user_default", enable_on_install=True
     )
     assert done == {"FINISHED"}
-    assert PACKAGE in bpy.context.preferences.addons, f"{PACKAGE} was installed but is not enabled: see the output"
+    assert PACKAGE in bpy.context.preferences.addons, "installed but not enabled: see the output"
     assert leftovers() != []
     yield Extension()
     bpy.ops.preferences.addon_disable(module=PACKAGE)
@@ -63,7 +65,7 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_unconfigure(config: pytest.Config) -> None:
-    """Leave without Blender's shutdown, which crashes (4.2) or hangs (4.5) when a failed test left a class registered.
+    """Leave without Blender's shutdown, which a class left by a failed test crashes (4.2) or hangs (4.5).
 
     A clean exit is tested on its own, in test_lifecycle.py.
     """

@@ -46,7 +46,11 @@ class Extension:
 def package_file() -> Path:
     """The zip named by CCD_RIG_ZIP, or one built now."""
     if "CCD_RIG_ZIP" not in os.environ:
-        command = [sys.executable, str(ROOT / "devtools/packaging.py"), tempfile.mkdtemp(prefix="ccd_rig_zip_")]
+        command = [
+            sys.executable,
+            str(ROOT / "devtools/packaging.py"),
+            tempfile.mkdtemp(prefix="ccd_rig_zip_"),
+        ]
         done = subprocess.run(command, capture_output=True, text=True, timeout=BUILD_TIMEOUT, check=False)
         assert done.returncode == 0, done.stdout + done.stderr
         os.environ["CCD_RIG_ZIP"] = done.stdout.split()[-1]
@@ -56,7 +60,13 @@ def package_file() -> Path:
 def leftovers() -> list[str]:
     """What of the extension is known to Blender: empty before it is enabled and after it is disabled."""
     found = []
-    for base in (bpy.types.bpy_struct, bpy.types.Operator, bpy.types.Panel, bpy.types.UIList, bpy.types.PropertyGroup):
+    for base in (
+        bpy.types.bpy_struct,
+        bpy.types.Operator,
+        bpy.types.Panel,
+        bpy.types.UIList,
+        bpy.types.PropertyGroup,
+    ):
         stack = [base]
         while stack:
             kind = stack.pop()
@@ -66,7 +76,8 @@ def leftovers() -> list[str]:
     found += [f"bpy.ops.ccd_rig.{name}" for name in dir(bpy.ops.ccd_rig)]
     for name in ("Object", "PoseBone", "Bone", "Armature", "Scene", "WindowManager", "Action"):
         kind = getattr(bpy.types, name)
-        found += [f"property {name}.{p}" for p in kind.bl_rna.properties.keys() if p.startswith("ccd_rig")]
+        properties = [p.identifier for p in kind.bl_rna.properties]
+        found += [f"property {name}.{p}" for p in properties if p.startswith("ccd_rig")]
     for name in dir(bpy.app.handlers):
         handlers = getattr(bpy.app.handlers, name)
         if isinstance(handlers, list):
@@ -74,7 +85,9 @@ def leftovers() -> list[str]:
             found += [f"handler {name}: {h!r}" for h in ours]
     for name in dir(bpy.types):
         functions = getattr(getattr(getattr(bpy.types, name), "draw", None), "_draw_funcs", ())
-        found += [f"menu {name}: {f!r}" for f in functions if getattr(f, "__module__", "").startswith(PACKAGE)]
+        found += [
+            f"menu {name}: {f!r}" for f in functions if getattr(f, "__module__", "").startswith(PACKAGE)
+        ]
     configuration = bpy.context.window_manager.keyconfigs.addon
     if configuration is not None:
         for keymap in configuration.keymaps:

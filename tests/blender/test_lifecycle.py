@@ -18,8 +18,8 @@ import sys, bpy
 bpy.ops.extensions.package_install_files(filepath=sys.argv[-1], repo="user_default", enable_on_install=True)
 assert "bl_ext.user_default.ccd_rig" in bpy.context.preferences.addons
 bpy.ops.preferences.addon_disable(module="bl_ext.user_default.ccd_rig")
-bpy.ops.extensions.package_uninstall(repo_index=[r.module for r in bpy.context.preferences.extensions.repos].index(
-    "user_default"), pkg_id="ccd_rig")
+repositories = [r.module for r in bpy.context.preferences.extensions.repos]
+bpy.ops.extensions.package_uninstall(repo_index=repositories.index("user_default"), pkg_id="ccd_rig")
 print("VISITED")
 """
 

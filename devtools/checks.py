@@ -1,0 +1,143 @@
+"""Tests, lint, types: each check is a process with a time limit, its output passed on as it comes."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from devtools import environments
+from devtools.environments import ROOT
+
+TEST_TIMEOUT = 900  # [s] one suite on one version of Blender
+LINT_TIMEOUT = 300  # [s]
+SOURCES = ("__init__.py", "ccd_rig", "operators", "panels")
+
+
+def run(command: list[str], timeout: float, extra: dict[str, str] | None = None, cwd: Path = ROOT) -> int:
+    """Run a command in a process group of its own; after `timeout` seconds end the whole group.
+
+    Returns:
+        Its exit code, 124 after a timeout. A signal's negative code stays negative: it is not 0 either.
+    """
+    environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", **(extra or {})}
+    grouped = os.name == "posix"
+    process = subprocess.Popen(command, cwd=cwd, env=environment, start_new_session=grouped)
+    try:
+        return process.wait(timeout)
+    except subprocess.TimeoutExpired:
+        print(f"dev.py: no end within {timeout:.0f} s: {' '.join(command)}", file=sys.stderr, flush=True)
+        return 124
+    finally:
+        if process.poll() is None:
+            if grouped:
+                os.killpg(process.pid, signal.SIGKILL)
+            else:
+                process.kill()
+            process.wait()
+
+
+def build(version: str, output_dir: Path) -> Path:
+    """Build the extension's zip with the tool of this Blender version; returns its path."""
+    python = environments.prepare(environments.BLENDERS[version])
+    command = [str(python), str(ROOT / "devtools/packaging.py"), str(output_dir)]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, timeout=LINT_TIMEOUT, check=False)
+    if done.returncode:
+        raise environments.SetupError("the package could not be built: see above")
+    return Path(done.stdout.strip().splitlines()[-1])
+
+
+def test(versions: list[str], pytest_arguments: list[str]) -> int:
+    """Run tests/core and tests/blender, each in its own process, on each version; 0 when all passed.
+
+    `pytest_arguments` that name files choose: then only the suites they lie in are run.
+    """
+    chosen = [a for a in pytest_arguments if (ROOT / a.partition("::")[0]).exists() and not a.startswith("-")]
+    options = [a for a in pytest_arguments if a not in chosen]
+    failed = []
+    package = None
+    for version in versions:
+        python = str(environments.prepare(environments.BLENDERS[version]))
+        for suite in ("core", "blender"):
+            folder = f"tests/{suite}"
+            paths = [a for a in chosen if a.startswith(f"tests/{suite}")] or (
+                [] if chosen else [f"tests/{suite}"]
+            )
+            if not paths:
+                continue
+            print(f"\n=== {folder}, Blender {version}", flush=True)
+            extra = {}
+            if suite == "blender":
+                package = package or build(version, ROOT / "dist")
+                extra["CCD_RIG_ZIP"] = str(package)
+            start = time.monotonic()
+            # -P keeps the project's root off the path: the core must come from the installed extension.
+            flags = ["-P"] if suite == "blender" else []
+            code = run([python, *flags, "-m", "pytest", *paths, *options], TEST_TIMEOUT, extra)
+            print(
+                f"=== tests/{suite}, Blender {version}: exit {code}, {time.monotonic() - start:.0f} s",
+                flush=True,
+            )
+            if code:
+                failed.append(f"{folder} on {version}")
+    return verdict(failed, "tests")
+
+
+def lint(stubs: list[str]) -> int:
+    """Style, format, and types against each named version of Blender's stubs; 0 when all is clean."""
+    failed = []
+    python = str(environments.prepare(environments.LINTS[stubs[0]]))
+    for arguments in (["check", "."], ["format", "--check", "."]):
+        print(f"=== ruff {' '.join(arguments)}", flush=True)
+        if run([python, "-m", "ruff", *arguments], LINT_TIMEOUT):
+            failed.append(f"ruff {arguments[0]}")
+    tree = _typed_tree()
+    for version in stubs:
+        print(f"=== mypy, fake-bpy-module {version}", flush=True)
+        python = str(environments.prepare(environments.LINTS[version]))
+        command = [python, "-m", "mypy", f"--config-file={ROOT / 'pyproject.toml'}", "-p", "extension"]
+        command.append(f"--cache-dir={ROOT / '.cache/mypy' / version}")
+        if run(command, LINT_TIMEOUT, {"MYPYPATH": str(tree)}, cwd=tree):
+            failed.append(f"mypy with Blender {version}")
+    return verdict(failed, "lint")
+
+
+def _typed_tree() -> Path:
+    """Copy the sources below one package, as Blender does, so that relative imports find what they name."""
+    tree = ROOT / ".cache/types"
+    shutil.rmtree(tree, ignore_errors=True)
+    for name in SOURCES:
+        source, copy = ROOT / name, tree / "extension" / name
+        if source.is_dir():
+            shutil.copytree(source, copy, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(source, copy)
+    return tree
+
+
+def bench(names: list[str], version: str) -> int:
+    """Run the named scripts of benchmarks/, or all of them, one after the other."""
+    python = str(environments.prepare(environments.BLENDERS[version]))
+    known = sorted(p.stem for p in (ROOT / "benchmarks").glob("*.py") if not p.stem.startswith("_"))
+    unknown = [n for n in names if n not in known]
+    if unknown:
+        raise environments.SetupError(
+            f"no benchmark named {', '.join(unknown)}; there are: {', '.join(known)}"
+        )
+    failed = []
+    for name in names or known:
+        print(f"\n=== benchmarks/{name}.py, Blender {version}", flush=True)
+        if run([python, str(ROOT / "benchmarks" / f"{name}.py")], 3600, {"PYTHONPATH": str(ROOT)}):
+            failed.append(name)
+    return verdict(failed, "benchmarks")
+
+
+def verdict(failed: list[str], what: str) -> int:
+    """Say which parts failed, if any; the exit code."""
+    print(f"\n{what}: " + (f"FAILED: {', '.join(failed)}" if failed else "passed"), flush=True)
+    return 1 if failed else 0

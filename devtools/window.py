@@ -1,0 +1,144 @@
+"""Tests in a real Blender window: Debian's own Blender in a folder (chroot), on a virtual screen.
+
+The wheels of bpy have no window. Debian sid ships the newest Blender, so a minimal sid with it is put
+together once below `.cache`. That needs Debian's tools and root's rights, but no mounts: it works inside a
+plain container.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from devtools import checks, environments
+from devtools.environments import ROOT, SetupError
+
+SUITE = "sid"
+FOLDER = ROOT / ".cache/window-root"
+PACKAGES = (
+    *("blender", "python3-numpy", "python3-requests", "python3-zstandard", "python3-cattr"),
+    *("python3-pytest", "python3-hypothesis", "xvfb", "xauth", "xdotool", "imagemagick"),
+    *("libgl1", "libglx-mesa0", "libgl1-mesa-dri", "libegl1", "libegl-mesa0", "mesa-vulkan-drivers"),
+)
+STEP_TIMEOUT = 900  # [s] debootstrap, or Blender and its 300 packages, on a slow mirror
+SUITE_TIMEOUT = 900  # [s] tests/blender inside the Blender program
+WINDOW_TIMEOUT = 600  # [s] tests/window
+RUN = "run"  # the folder inside the chroot that belongs to one run
+
+
+def test(version: str, pytest_arguments: list[str]) -> int:
+    """Run tests/blender inside Debian's Blender, then tests/window in its window; 0 when all passed."""
+    prepare()
+    package = checks.build(version, ROOT / "dist")
+    run = FOLDER / RUN
+    shutil.rmtree(run, ignore_errors=True)
+    for folder in ("user", "home", "tmp"):
+        (run / folder).mkdir(parents=True)
+    shutil.copytree(ROOT / "tests", run / "tests", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy2(ROOT / "pyproject.toml", run)
+    shutil.copy2(package, run / "ccd_rig.zip")
+
+    failed = []
+    print("\n=== tests/blender inside Debian's Blender", flush=True)
+    if _suite_inside_blender(run, pytest_arguments):
+        failed.append("tests/blender inside Debian's Blender")
+    print("\n=== tests/window", flush=True)
+    python = str(environments.prepare(environments.BLENDERS[version]))
+    command = [python, "-m", "pytest", "tests/window", *pytest_arguments]
+    if checks.run(command, WINDOW_TIMEOUT, {"CCD_RIG_WINDOW_ROOT": str(FOLDER)}):
+        failed.append("tests/window")
+    return checks.verdict(failed, "window tests")
+
+
+def _suite_inside_blender(run: Path, pytest_arguments: list[str]) -> int:
+    environment = {
+        "PATH": "/usr/bin:/bin:/usr/games",
+        "HOME": f"/{RUN}/home",
+        "TMPDIR": f"/{RUN}/tmp",
+        "LANG": "C.UTF-8",
+        "BLENDER_USER_RESOURCES": f"/{RUN}/user",
+        "CCD_RIG_ZIP": f"/{RUN}/ccd_rig.zip",
+        "CCD_RIG_RESULT": f"/{RUN}/suite.json",
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
+    assignments = [f"{name}={value}" for name, value in environment.items()]
+    command = ["chroot", str(FOLDER), "env", "-i", *assignments, "blender", "--background"]
+    command += ["--python", f"/{RUN}/tests/run_in_blender.py", "--", *pytest_arguments]
+    code = checks.run(command, SUITE_TIMEOUT)
+    result = run / "suite.json"
+    # Blender ends with 0 even when the script never ran: only the file tells.
+    if not result.is_file():
+        print(f"dev.py: Blender ended with {code} before the tests did", file=sys.stderr)
+        return 1
+    return int(json.loads(result.read_text())["exit"]) or code
+
+
+def prepare() -> None:
+    """Make the folder with Debian's Blender unless it is there.
+
+    Raises:
+        SetupError: this is not Debian, we are not root, or a step of the installation failed.
+    """
+    stamp = FOLDER / "ready"
+    wanted = json.dumps([SUITE, PACKAGES])
+    if stamp.is_file() and stamp.read_text() == wanted:
+        return
+    if shutil.which("apt-get") is None or not hasattr(os, "geteuid") or os.geteuid() != 0:
+        raise SetupError(
+            "the window tests need root on Debian: they put Debian's Blender into a folder with debootstrap"
+        )
+    if shutil.which("debootstrap") is None and not environments.install_debian_packages(["debootstrap"]):
+        raise SetupError("debootstrap could not be installed: apt-get install debootstrap")
+    shutil.rmtree(FOLDER, ignore_errors=True)
+    FOLDER.parent.mkdir(exist_ok=True)
+    folder = str(FOLDER)
+    print(f"[setup] Debian {SUITE} with Blender in {FOLDER.relative_to(ROOT)}: about two minutes", flush=True)
+    _step(["debootstrap", "--variant=minbase", SUITE, folder, mirror()])
+    # No service may start in there, and a snapshot's package lists may be older than apt likes.
+    policy = FOLDER / "usr/sbin/policy-rc.d"
+    policy.write_text("#!/bin/sh\nexit 101\n")
+    policy.chmod(0o755)
+    (FOLDER / "etc/apt/apt.conf.d/99novalid").write_text('Acquire::Check-Valid-Until "false";\n')
+    apt = ["chroot", folder, "apt-get", "-o", "Acquire::Retries=5"]
+    _step([*apt, "update"])
+    _step([*apt, "install", "-y", "--no-install-recommends", *PACKAGES])
+    _step([*apt, "clean"])
+    stamp.write_text(wanted)
+
+
+def mirror() -> str:
+    """The Debian mirror this machine uses."""
+    for line in _source_lines():
+        words = line.split()
+        if words[:1] == ["URIs:"]:
+            return words[1]
+        if words[:1] == ["deb"]:
+            return next(word for word in words[1:] if "://" in word)
+    return "http://deb.debian.org/debian"
+
+
+def _source_lines() -> list[str]:
+    files = (Path("/etc/apt/sources.list.d/debian.sources"), Path("/etc/apt/sources.list"))
+    return [line for file in files if file.is_file() for line in file.read_text().splitlines()]
+
+
+def _step(command: list[str]) -> None:
+    environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive", "LANG": "C.UTF-8", "LC_ALL": "C.UTF-8"}
+    try:
+        done = subprocess.run(
+            command,
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            timeout=STEP_TIMEOUT,
+            check=False,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise SetupError(f"no end within {STEP_TIMEOUT} s: {' '.join(command[:6])} ...") from error
+    if done.returncode:
+        sys.stderr.write(done.stdout.decode(errors="replace")[-4000:])
+        raise SetupError(f"failed: {' '.join(command[:6])} ...")
