@@ -1,0 +1,146 @@
+"""Rigs for tests, made in the open file by Blender's own tools.
+
+Every helper works in object mode, leaves object mode behind and returns the armature object; lengths are metres in
+armature space. `update()` after changes of channels, before anything evaluated is read.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import bpy
+from mathutils import Quaternion
+
+EULER_MODES = ("XYZ", "XZY", "YXZ", "YZX", "ZXY", "ZYX")
+MODES = ("QUATERNION", "AXIS_ANGLE", *EULER_MODES)
+INHERIT_SCALES = ("FULL", "FIX_SHEAR", "ALIGNED", "AVERAGE", "NONE", "NONE_LEGACY")
+METARIGS = ("human", "basic_human", "basic_quadruped", "bird", "cat", "horse", "shark", "wolf")
+
+
+@dataclass(frozen=True)
+class B:
+    """A bone to make: head and tail in armature space, parent's name, roll in radians, connected to the parent."""
+
+    name: str
+    head: Sequence[float]
+    tail: Sequence[float]
+    parent: str = ""
+    roll: float = 0.0
+    connect: bool = False
+
+
+def link(data: bpy.types.ID | None, name: str) -> bpy.types.Object:
+    """A new object with `data` (None: an Empty) in the scene's collection, active and selected alone."""
+    made = bpy.data.objects.new(name, data)
+    bpy.context.scene.collection.objects.link(made)
+    activate(made)
+    return made
+
+
+def activate(thing: bpy.types.Object) -> None:
+    """Make an object the active and only selected one."""
+    for other in bpy.context.view_layer.objects:
+        other.select_set(other == thing)
+    bpy.context.view_layer.objects.active = thing
+
+
+@contextmanager
+def edit_bones(rig: bpy.types.Object) -> Iterator[bpy.types.ArmatureEditBones]:
+    """The armature's edit bones, in Edit Mode as long as the block runs."""
+    activate(rig)
+    bpy.ops.object.mode_set(mode="EDIT")
+    try:
+        yield rig.data.edit_bones
+    finally:
+        bpy.ops.object.mode_set(mode="OBJECT")
+
+
+def armature(bones: Sequence[B], name: str = "Rig") -> bpy.types.Object:
+    """An armature with these bones, parents first."""
+    rig = link(bpy.data.armatures.new(name), name)
+    with edit_bones(rig) as made:
+        for bone in bones:
+            new = made.new(bone.name)
+            new.head, new.tail, new.roll = bone.head, bone.tail, bone.roll
+            if bone.parent:
+                new.parent = made[bone.parent]
+                new.use_connect = bone.connect
+    return rig
+
+
+def chain(count: int, length: float = 1.0, name: str = "Rig", connect: bool = True) -> bpy.types.Object:
+    """A straight chain "bone_0", "bone_1", ... upwards along Z from the origin, each bone `length` long."""
+    return armature(
+        [
+            B(
+                f"bone_{i}",
+                (0, 0, i * length),
+                (0, 0, (i + 1) * length),
+                parent=f"bone_{i - 1}" if i else "",
+                connect=connect and i > 0,
+            )
+            for i in range(count)
+        ],
+        name,
+    )
+
+
+def empty(name: str, location: Sequence[float] = (0.0, 0.0, 0.0)) -> bpy.types.Object:
+    """An Empty, for example as a target, in world space."""
+    made = link(None, name)
+    made.location = location
+    return made
+
+
+def metarig(kind: str) -> bpy.types.Object:
+    """One of Rigify's metarigs (see METARIGS); the add-on is enabled as a user would do it."""
+    if "rigify" not in bpy.context.preferences.addons:
+        bpy.ops.preferences.addon_enable(module="rigify")
+    from rigify import metarigs  # part of Blender, importable once it is enabled
+
+    folder = {"human": "human", "basic_human": "Basic.basic_human", "basic_quadruped": "Basic.basic_quadruped"}
+    module = folder.get(kind, f"Animals.{kind}")
+    rig = link(bpy.data.armatures.new(kind), kind)
+    __import__(f"{metarigs.__name__}.{module}", fromlist=["create"]).create(rig)
+    if rig.mode != "OBJECT":
+        bpy.ops.object.mode_set(mode="OBJECT")
+    update()
+    return rig
+
+
+def random_rotation(rng: random.Random) -> Quaternion:
+    """A rotation drawn evenly from all rotations."""
+    return Quaternion([rng.gauss(0.0, 1.0) for _ in range(4)]).normalized()
+
+
+def set_rotation(pose_bone: bpy.types.PoseBone, rotation: Quaternion) -> None:
+    """Write a rotation (relative to rest) into the channels of the bone's own mode."""
+    if pose_bone.rotation_mode == "QUATERNION":
+        pose_bone.rotation_quaternion = rotation
+    elif pose_bone.rotation_mode == "AXIS_ANGLE":
+        axis, angle = rotation.to_axis_angle()
+        pose_bone.rotation_axis_angle = (angle, *axis)
+    else:
+        pose_bone.rotation_euler = rotation.to_euler(pose_bone.rotation_mode)
+
+
+def pose_randomly(rig: bpy.types.Object, seed: int, location: float = 0.0) -> None:
+    """Turn every bone at random, and shift it by up to `location` on each axis."""
+    rng = random.Random(seed)
+    for pose_bone in rig.pose.bones:
+        set_rotation(pose_bone, random_rotation(rng))
+        pose_bone.location = [rng.uniform(-location, location) for _ in range(3)]
+    update()
+
+
+def leaves(rig: bpy.types.Object) -> list[str]:
+    """Names of the bones without children."""
+    return [bone.name for bone in rig.data.bones if not bone.children]
+
+
+def update() -> None:
+    """Bring everything evaluated up to date."""
+    bpy.context.view_layer.update()
