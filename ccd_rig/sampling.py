@@ -1,4 +1,5 @@
-"""Which frames are solved, and what stands between them: slerp, and forward kinematics over many frames at once.
+"""Which frames are solved, and what stands between them: slerp, and forward kinematics over many frames at
+once.
 
 Everything here works on NumPy arrays in double precision, one row per frame, because a bake has thousands of
 frames and an object per bone and frame would cost both time and memory. Quaternions are (w, x, y, z).
@@ -33,7 +34,9 @@ def solve_frames(frame_start: int, frame_end: int, step: int) -> list[int]:
     if step < 1:
         raise InvalidInput(f"step must be 1 or more, not {step}")
     if frame_end < frame_start:
-        raise InvalidInput(f"the frame range {frame_start} to {frame_end} is empty: the end lies before the start")
+        raise InvalidInput(
+            f"the frame range {frame_start} to {frame_end} is empty: the end lies before the start"
+        )
     frames = list(range(int(frame_start), int(frame_end) + 1, int(step)))
     if frames[-1] != frame_end:
         frames.append(int(frame_end))
@@ -43,9 +46,9 @@ def solve_frames(frame_start: int, frame_end: int, step: int) -> list[int]:
 def slerp_rotations(frames: ArrayLike, rotations: ArrayLike, wanted: ArrayLike) -> Array:
     """Spherical linear interpolation of every joint between its solved frames.
 
-    Signs are chosen so that neighbours lie in the same half of the sphere over the whole range; the first solved
-    frame keeps its own. So the shorter way is taken, and a quaternion may come back with the other sign (the
-    same rotation). At a solved frame the values are returned as they came, not normalised again.
+    Signs are chosen so that neighbours lie in the same half of the sphere over the whole range; the first
+    solved frame keeps its own. So the shorter way is taken, and a quaternion may come back with the other
+    sign (the same rotation). At a solved frame the values are returned as they came, not normalised again.
 
     Args:
         frames: (S,) solved frames, strictly increasing.
@@ -56,8 +59,8 @@ def slerp_rotations(frames: ArrayLike, rotations: ArrayLike, wanted: ArrayLike) 
         (F, J, 4) rotations; unit length between solved frames.
 
     Raises:
-        InvalidInput: shapes do not match, frames do not increase, a wanted frame lies outside the solved range,
-            or a rotation is zero or not finite.
+        InvalidInput: shapes do not match, frames do not increase, a wanted frame lies outside the solved
+            range, or a rotation is zero or not finite.
     """
     at = np.asarray(frames, dtype=np.float64)
     keys = np.array(rotations, dtype=np.float64)
@@ -81,8 +84,8 @@ def slerp_rotations(frames: ArrayLike, rotations: ArrayLike, wanted: ArrayLike) 
 def same_side(rotations: ArrayLike) -> Array:
     """Flip signs along the first axis so that each quaternion is on the same side as the one before.
 
-    Two quaternions at a right angle are rotations half a turn apart: both ways round are equally short, and the
-    sign is left as it is.
+    Two quaternions at a right angle are rotations half a turn apart: both ways round are equally short, and
+    the sign is left as it is.
 
     Args:
         rotations: (S, ..., 4).
@@ -109,9 +112,10 @@ def slerp(a: ArrayLike, b: ArrayLike, fraction: ArrayLike) -> Array:
     second = np.asarray(b, dtype=np.float64)
     second = np.where(np.sum(first * second, axis=-1, keepdims=True) < 0.0, -second, second)
     t = np.asarray(fraction, dtype=np.float64)[..., None]
-    # Angle on the 4-sphere from the half-chords: exact for small angles, where arccos of the dot product loses half
-    # of the digits. It is at most pi / 2 after the choice of signs, so its sinc below is never under 2 / pi: the
-    # usual division by sin(angle) and its special case for nearly equal rotations do not arise.
+    # Angle on the 4-sphere from the half-chords: exact for small angles, where arccos of the dot product
+    # loses half of the digits. It is at most pi / 2 after the choice of signs, so its sinc below is never
+    # under 2 / pi: the usual division by sin(angle) and its special case for nearly equal rotations do not
+    # arise.
     apart = np.linalg.norm(second - first, axis=-1, keepdims=True)
     along = np.linalg.norm(second + first, axis=-1, keepdims=True)
     angle = 2.0 * np.arctan2(apart, along)
@@ -135,7 +139,8 @@ def kinematics(
         parents: index of each joint's parent, which stands before it, or -1.
         inherits: whether each joint takes over its parent's rotation.
         offsets: (F, J, 3) heads in the parent's joint frame (a root's: in model space).
-        rests: (F, J, 4) unit rest rotations, relative to the parent (a root's, or without inheritance: to the model).
+        rests: (F, J, 4) unit rest rotations, relative to the parent (a root's, or without inheritance: to
+            the model).
         rotations: (F, J, 4) unit rotations relative to rest.
         translations: (F, J, 3) translations relative to rest, in the joint's rest axes.
 

@@ -1,0 +1,177 @@
+"""What a bake reached: one row per frame and constraint, in words and as JSON. Knows nothing of Blender."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..errors import CCDRigError
+from ..solver import SolveStatus
+
+SLERPED = "SLERPED"
+"""Status of a frame that was not solved: it stands between two frames that were."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """How one constraint stands at one frame.
+
+    Attributes:
+        frame: the frame.
+        constraint: name of the constraint.
+        status: CONVERGED, STALLED or ITERATION_LIMIT at solved frames (CONVERGED: this constraint is within
+            the tolerance), SLERPED between them.
+        residual: distance of the tip from the target in world metres, in the solved (or slerped) pose.
+        keyed_residual: the same in the pose that is keyed; it differs where the influence is below 1.
+        influence: of the constraint at this frame, above 0 to 1.
+    """
+
+    frame: int
+    constraint: str
+    status: str
+    residual: float
+    keyed_residual: float
+    influence: float
+
+
+@dataclass(frozen=True)
+class BakeReport:
+    """The outcome of one bake.
+
+    Attributes:
+        armature: name of the armature object.
+        action: name of the action that holds the keys.
+        frame_start: first frame.
+        frame_end: last frame.
+        step: frames from one solve to the next.
+        tolerance: position tolerance, world metres.
+        rows: by frame, then in the order of the constraints; none where a constraint's influence is 0.
+    """
+
+    armature: str
+    action: str
+    frame_start: int
+    frame_end: int
+    step: int
+    tolerance: float
+    rows: tuple[Row, ...]
+
+    def worst(self) -> Row:
+        """The row with the largest residual, the earliest of equals."""
+        return max(self.rows, key=lambda row: row.residual)
+
+    def unsolved(self) -> tuple[Row, ...]:
+        """Rows of solved frames where the constraint was not reached within the tolerance."""
+        return tuple(row for row in self.rows if row.status not in (SolveStatus.CONVERGED.name, SLERPED))
+
+    def solved_count(self) -> int:
+        """How many frames were solved, with at least one constraint in force."""
+        return len({row.frame for row in self.rows if row.status != SLERPED})
+
+    def summary(self) -> str:
+        """One sentence for people, such as "118 of 120 frames reached; worst 0.0040 m at frame 57 (Hand)"."""
+        solved = self.solved_count()
+        reached = solved - len({row.frame for row in self.unsolved()})
+        worst = self.worst()
+        slerped = any(row.status == SLERPED for row in self.rows)
+        frames = "solved frames" if slerped else "frames" if solved != 1 else "frame"
+        between = ", between solved frames" if worst.status == SLERPED else ""
+        return (
+            f"{reached} of {solved} {frames} reached; "
+            f"worst {_metres(worst.residual)} at frame {worst.frame} ({worst.constraint}{between})"
+        )
+
+    def to_json(self) -> str:
+        """The report as JSON text.
+
+        An object with `format` ("ccd_rig.bake_report"), `version` (1), `armature`, `action`, `frame_start`,
+        `frame_end`, `step`, `tolerance` (world metres), `summary` (words), `frames_solved`, `frames_reached`
+        (numbers of frames) and `rows`, a list of objects with the fields of `Row`: `frame`, `constraint`,
+        `status`, `residual`, `keyed_residual` (world metres) and `influence`.
+        """
+        solved = self.solved_count()
+        content = {
+            "format": "ccd_rig.bake_report",
+            "version": 1,
+            "armature": self.armature,
+            "action": self.action,
+            "frame_start": self.frame_start,
+            "frame_end": self.frame_end,
+            "step": self.step,
+            "tolerance": self.tolerance,
+            "summary": self.summary(),
+            "frames_solved": solved,
+            "frames_reached": solved - len({row.frame for row in self.unsolved()}),
+        }
+        # One row per line: the text stays readable and can be compared line by line.
+        rows = ",\n".join(
+            "    " + json.dumps({name: getattr(row, name) for name in Row.__slots__}, allow_nan=False)
+            for row in self.rows
+        )
+        head = json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False)[: -len("\n}")]
+        return f'{head},\n  "rows": [\n{rows}\n  ]\n}}\n'
+
+
+class WriteError(CCDRigError):
+    """A file could not be written; the message names it. Nothing half-written is left behind."""
+
+
+@contextlib.contextmanager
+def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """Write a file as a whole or not at all.
+
+    Gives the path of a temporary file in the same folder; when the block ends well it takes the place of
+    `path`.
+
+    Raises:
+        WriteError: the folder cannot be written, or the disk is full.
+    """
+    wanted = Path(path)
+    if wanted.is_dir():
+        raise WriteError(f"cannot write {wanted}: it is a folder")
+    try:
+        descriptor, name = tempfile.mkstemp(
+            dir=wanted.parent, prefix=f".{wanted.name}.", suffix=wanted.suffix
+        )
+        os.close(descriptor)
+    except OSError as error:
+        raise WriteError(f"cannot write {wanted}: {error.strerror}") from error
+    temporary = Path(name)
+    try:
+        yield temporary
+        with temporary.open("rb") as written:
+            os.fsync(written.fileno())  # a disk that fills up late says so here, not after the rename
+        temporary.chmod(_mode(wanted))
+        temporary.replace(wanted)
+    except OSError as error:
+        raise WriteError(f"cannot write {wanted}: {error.strerror}") from error
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def save(report: BakeReport, path: str | os.PathLike[str]) -> None:
+    """Write the report as JSON, as a whole or not at all.
+
+    Raises:
+        WriteError: the folder cannot be written, or the disk is full.
+    """
+    with replacing(path) as temporary:
+        temporary.write_text(report.to_json(), encoding="utf-8")
+
+
+def _mode(path: Path) -> int:
+    """Permissions of the file that is replaced, or of a new one; those of a temporary file are narrower."""
+    if path.exists():
+        return path.stat().st_mode & 0o777
+    mask = os.umask(0)
+    os.umask(mask)
+    return 0o666 & ~mask
+
+
+def _metres(length: float) -> str:
+    return f"{length:.4f} m" if length >= 5e-5 else "below 0.0001 m"
