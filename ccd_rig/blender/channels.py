@@ -381,6 +381,8 @@ def _write_new(
     with ExitStack() as undo:
         action = old.copy() if is_animated else bpy.data.actions.new(name)
         undo.callback(bpy.data.actions.remove, action)
+        if action.override_library is not None:  # as its original, it would refuse new keys
+            action = action.make_local(clear_liboverride=True)
         action.name = name
         action.use_fake_user = False
         slot = _only_slot(armature_object, action, old_slot)
