@@ -64,9 +64,7 @@ def test(versions: list[str], pytest_arguments: list[str]) -> int:
         python = str(environments.prepare(environments.BLENDERS[version]))
         for suite in ("core", "blender"):
             folder = f"tests/{suite}"
-            paths = [a for a in chosen if a.startswith(f"tests/{suite}")] or (
-                [] if chosen else [f"tests/{suite}"]
-            )
+            paths = [a for a in chosen if a.startswith(folder)] if chosen else [folder]
             if not paths:
                 continue
             print(f"\n=== {folder}, Blender {version}", flush=True)
@@ -78,10 +76,8 @@ def test(versions: list[str], pytest_arguments: list[str]) -> int:
             # -P keeps the project's root off the path: the core must come from the installed extension.
             flags = ["-P"] if suite == "blender" else []
             code = run([python, *flags, "-m", "pytest", *paths, *options], TEST_TIMEOUT, extra)
-            print(
-                f"=== tests/{suite}, Blender {version}: exit {code}, {time.monotonic() - start:.0f} s",
-                flush=True,
-            )
+            seconds = time.monotonic() - start
+            print(f"=== {folder}, Blender {version}: exit {code}, {seconds:.0f} s", flush=True)
             if code:
                 failed.append(f"{folder} on {version}")
     return verdict(failed, "tests")

@@ -27,7 +27,7 @@ PACKAGES = (
 STEP_TIMEOUT = 900  # [s] debootstrap, or Blender and its 300 packages, on a slow mirror
 SUITE_TIMEOUT = 900  # [s] tests/blender inside the Blender program
 WINDOW_TIMEOUT = 600  # [s] tests/window
-RUN = "run"  # the folder inside the chroot that belongs to one run
+RUN = "suite"  # the folder inside the chroot that belongs to one run
 
 
 def test(version: str, pytest_arguments: list[str]) -> int:
@@ -38,8 +38,8 @@ def test(version: str, pytest_arguments: list[str]) -> int:
     shutil.rmtree(run, ignore_errors=True)
     for folder in ("user", "home", "tmp"):
         (run / folder).mkdir(parents=True)
-    shutil.copytree(ROOT / "tests", run / "tests", ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.copy2(ROOT / "pyproject.toml", run)
+    shutil.copytree(ROOT / "tests", run / "project/tests", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy2(ROOT / "pyproject.toml", run / "project")
     shutil.copy2(package, run / "ccd_rig.zip")
 
     failed = []
@@ -49,14 +49,15 @@ def test(version: str, pytest_arguments: list[str]) -> int:
     print("\n=== tests/window", flush=True)
     python = str(environments.prepare(environments.BLENDERS[version]))
     command = [python, "-m", "pytest", "tests/window", *pytest_arguments]
-    if checks.run(command, WINDOW_TIMEOUT, {"CCD_RIG_WINDOW_ROOT": str(FOLDER)}):
+    places = {"CCD_RIG_WINDOW_ROOT": str(FOLDER), "CCD_RIG_ZIP": str(package)}
+    if checks.run(command, WINDOW_TIMEOUT, places):
         failed.append("tests/window")
     return checks.verdict(failed, "window tests")
 
 
 def _suite_inside_blender(run: Path, pytest_arguments: list[str]) -> int:
     environment = {
-        "PATH": "/usr/bin:/bin:/usr/games",
+        "PATH": "/usr/sbin:/usr/bin:/sbin:/bin:/usr/games",
         "HOME": f"/{RUN}/home",
         "TMPDIR": f"/{RUN}/tmp",
         "LANG": "C.UTF-8",
@@ -67,7 +68,7 @@ def _suite_inside_blender(run: Path, pytest_arguments: list[str]) -> int:
     }
     assignments = [f"{name}={value}" for name, value in environment.items()]
     command = ["chroot", str(FOLDER), "env", "-i", *assignments, "blender", "--background"]
-    command += ["--python", f"/{RUN}/tests/run_in_blender.py", "--", *pytest_arguments]
+    command += ["--python", f"/{RUN}/project/tests/run_in_blender.py", "--", *pytest_arguments]
     code = checks.run(command, SUITE_TIMEOUT)
     result = run / "suite.json"
     # Blender ends with 0 even when the script never ran: only the file tells.
