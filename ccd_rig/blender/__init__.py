@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The only code of the solver's package that imports bpy. Imports stand inside the functions: nothing loads early."""
+
+
+def register() -> None:
+    """Put the properties on Blender's objects and pose bones, and the command on Blender's command line."""
+    from . import cli, properties
+
+    properties.register()
+    cli.register()
+
+
+def unregister() -> None:
+    """Take everything away again."""
+    from . import cli, properties
+
+    cli.unregister()
+    properties.unregister()

@@ -1,0 +1,262 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What is wrong with a set-up, by name, and what to do about it.
+
+An ERROR keeps the armature from being solved; a WARNING does not, but what plays afterwards may surprise.
+"""
+
+import difflib
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import bpy
+from mathutils import Matrix, Quaternion
+
+from ..errors import CCDRigError, RigError
+from ..limits import contains
+from . import armature, channels, evaluation, properties, rows
+
+FLAT = 1e-6  # a scale below this leaves no direction to turn in
+ROUNDING = 1e-6  # radians: limits are stored as float32
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One thing that is wrong.
+
+    Attributes:
+        severity: "ERROR" or "WARNING".
+        where: name of the constraint, bone or object.
+        message: what is wrong and what to do, with the name.
+    """
+
+    severity: str
+    where: str
+    message: str
+
+
+def require(
+    armature_object: bpy.types.Object | None, scene: bpy.types.Scene, names: Sequence[str] = ()
+) -> tuple[properties.Constraint, ...]:
+    """The constraints to solve: those named, or all that are enabled.
+
+    Raises:
+        RigError: with the first thing that keeps them from being solved.
+    """
+    for problem in problems(armature_object, scene, names):
+        if problem.severity == "ERROR":
+            raise RigError(problem.message)
+    return tuple(
+        row
+        for row in properties.constraints(armature_object)
+        if (row.name in names if names else row.enabled)
+    )
+
+
+def problems(
+    armature_object: bpy.types.Object | None, scene: bpy.types.Scene, names: Sequence[str] = ()
+) -> tuple[Problem, ...]:
+    """All that is wrong, errors first.
+
+    Args:
+        armature_object: the armature, as the file holds it (not evaluated).
+        scene: the scene in which it is solved.
+        names: names of the constraints to look at; empty for all that are enabled.
+    """
+    if armature_object is None or armature_object.type != "ARMATURE":
+        what = "nothing is" if armature_object is None else f"'{armature_object.name}' is not an armature and"
+        where = "" if armature_object is None else armature_object.name
+        return (Problem("ERROR", where, f"No armature: {what} selected; select an armature object"),)
+    found = list(_object_problems(armature_object, scene))
+    found += _choice_problems(armature_object, names)
+    if not found:
+        chosen = [r for r in armature_object.ccd_rig.constraints if (r.name in names if names else r.enabled)]
+        for row in chosen:
+            found += constraint_problems(armature_object, row, scene)
+        found += _pair_problems(chosen)
+        found += _chain_problems(armature_object, [r for r in chosen if r.tip in armature_object.pose.bones])
+    return tuple(sorted(found, key=lambda problem: problem.severity))
+
+
+# The object -----------------------------------------------------------------------------------------------------------
+
+
+def _object_problems(armature_object: bpy.types.Object, scene: bpy.types.Scene) -> Iterator[Problem]:
+    name = armature_object.name
+    if armature_object.mode == "EDIT":
+        yield Problem("ERROR", name, f"Armature '{name}' is in Edit Mode: go to Pose Mode")
+    if not in_scene(armature_object, scene):
+        yield Problem("ERROR", name, f"Armature '{name}' is not in scene '{scene.name}': link it to a collection there")
+    if not _is_finite(armature_object.matrix_world):
+        yield Problem("ERROR", name, f"Armature '{name}' has a place that is not a number: clear its transform")
+    elif _is_flat(armature_object.matrix_world):
+        yield Problem("ERROR", name, f"Armature '{name}' has a scale of 0: give it another scale")
+
+
+def _choice_problems(armature_object: bpy.types.Object, names: Sequence[str]) -> Iterator[Problem]:
+    constraints = properties.constraints(armature_object)
+    known = [row.name for row in constraints]
+    if not constraints:
+        message = f"Armature '{armature_object.name}' has no CCD constraint: select the bone to move and add one"
+        yield Problem("ERROR", armature_object.name, message)
+    elif not names and not any(row.enabled for row in constraints):
+        message = f"All constraints of armature '{armature_object.name}' are disabled: enable one"
+        yield Problem("ERROR", armature_object.name, message)
+    for name in names:
+        if name not in known:
+            message = f"Armature '{armature_object.name}' has no constraint '{name}'{suggestion(name, known)}"
+            yield Problem("ERROR", name, message)
+        elif not constraints[known.index(name)].enabled:
+            yield Problem("ERROR", name, f"Constraint '{name}' is disabled: enable it, or leave it out")
+    for name in sorted({name for name in known if known.count(name) > 1}):
+        # Blender runs no update function where a file is written by a script that goes past the properties.
+        yield Problem("ERROR", name, f"Two constraints are called '{name}': rename one of them")
+
+
+# One constraint -------------------------------------------------------------------------------------------------------
+
+
+def constraint_problems(armature_object: bpy.types.Object, row: Any, scene: bpy.types.Scene) -> Iterator[Problem]:
+    """What is wrong with one row by itself. Cheap enough to be asked whenever the panel is drawn."""
+    where = f"Constraint '{row.name}'"
+    bones = armature_object.pose.bones
+    if not row.tip:
+        yield Problem("ERROR", row.name, f"{where} has no bone: choose the bone to move")
+    elif row.tip not in bones:
+        message = f"{where}: bone '{row.tip}' is not in armature '{armature_object.name}' (renamed or deleted?)"
+        yield Problem("ERROR", row.name, message + suggestion(row.tip, bones.keys()))
+    yield from _target_problems(armature_object, row, scene)
+    if not (math.isfinite(row.weight) and row.weight > 0.0):
+        yield Problem("ERROR", row.name, f"{where}: weight is {row.weight:g}: set it above 0")
+    if row.influence == 0.0:
+        yield Problem("WARNING", row.name, f"{where}: influence is 0 at this frame, so nothing moves: raise it")
+
+
+def _target_problems(armature_object: bpy.types.Object, row: Any, scene: bpy.types.Scene) -> Iterator[Problem]:
+    where, target = f"Constraint '{row.name}'", row.target
+    if target is None:
+        yield Problem("ERROR", row.name, f"{where} has no target: choose the object to reach")
+        return
+    if not in_scene(target, scene):
+        message = f"{where}: target '{target.name}' is not in scene '{scene.name}' (deleted?): choose another target"
+        yield Problem("ERROR", row.name, message)
+    elif bpy.data.objects.get(target.name) != target:
+        message = f"{where}: target '{target.name}' comes from a library and shares its name with another object"
+        yield Problem("ERROR", row.name, f"{message}: rename that object")
+    elif not _is_finite(target.matrix_world):
+        message = f"{where}: target '{target.name}' has a place that is not a number: clear its transform"
+        yield Problem("ERROR", row.name, message)
+    if target == armature_object and not row.target_bone:
+        yield Problem("ERROR", row.name, f"{where}: the target is the armature itself: choose a target bone in it")
+    if not row.target_bone:
+        return
+    if target.type != "ARMATURE":
+        message = f"{where}: target '{target.name}' is not an armature: clear target bone '{row.target_bone}'"
+        yield Problem("ERROR", row.name, message)
+    elif row.target_bone not in target.pose.bones:
+        message = f"{where}: target bone '{row.target_bone}' is not in armature '{target.name}' (renamed or deleted?)"
+        yield Problem("ERROR", row.name, message + suggestion(row.target_bone, target.pose.bones.keys()))
+
+
+def _pair_problems(chosen: Iterable[Any]) -> Iterator[Problem]:
+    for one, other in combinations(chosen, 2):
+        if one.tip == other.tip and one.use_tail == other.use_tail:
+            end = "tail" if one.use_tail else "head"
+            message = f"Constraints '{one.name}' and '{other.name}' both pull at the {end} of bone '{one.tip}'"
+            yield Problem("WARNING", other.name, f"{message}, which ends between their targets: disable one of them")
+
+
+# The bones of the chains ----------------------------------------------------------------------------------------------
+
+
+def _chain_problems(armature_object: bpy.types.Object, chosen: Sequence[Any]) -> Iterator[Problem]:
+    chains = {row.name: rows.chain(armature_object, row.tip, row.chain_length) for row in chosen}
+    bones = list(dict.fromkeys(bone for chain in chains.values() for bone in reversed(chain)))
+    moved = {bone.name for bone in bones}
+    try:
+        settings = properties.joint_settings(armature_object, [bone.name for bone in bones])
+        properties.solver_settings(armature_object)
+        # The same reading as the solver's: scale, shear, locks and bones that no rigid joint can stand for.
+        reading = armature.read(armature_object, [(row.tip, row.chain_length) for row in chosen], settings)
+    except CCDRigError as error:
+        yield Problem("ERROR", armature_object.name, _sentence(str(error)))
+        return
+    locked = {joint.name for joint in reading.skeleton.joints if joint.locked}
+    for row in chosen:
+        if row.target is not None and evaluation.target_depends_on_chain(armature_object, row, moved):
+            message = f"Constraint '{row.name}': target '{_target_label(row)}' moves with the chain that should reach it"
+            yield Problem("ERROR", row.name, f"{message}: choose another target, or unparent it")
+        if all(bone.name in locked for bone in chains[row.name]):
+            message = f"Constraint '{row.name}': no bone of its chain can turn: lower a stiffness, or unlock a rotation"
+            yield Problem("WARNING", row.name, message)
+    for bone in bones:
+        yield from _bone_problems(bone, settings[bone.name])
+    yield from _ik_problems(armature_object, moved)
+    yield from _key_problems(armature_object, bones)
+
+
+def _bone_problems(bone: bpy.types.PoseBone, settings: dict[str, Any]) -> Iterator[Problem]:
+    limit = settings["limit"]
+    if limit is not None and not contains(limit, Quaternion(), ROUNDING):
+        message = f"Bone '{bone.name}': its rest pose is outside its limit, so it turns as soon as it is solved"
+        yield Problem("WARNING", bone.name, f"{message}: let the limit include 0, or keep it on purpose")
+    for constraint in bone.constraints:
+        if not constraint.mute and constraint.influence > 0.0 and constraint.type not in ("IK", "SPLINE_IK"):
+            message = f"Bone '{bone.name}': Blender's constraint '{constraint.name}' acts on top of the solved pose"
+            yield Problem("WARNING", bone.name, f"{message}: mute it")
+
+
+def _ik_problems(armature_object: bpy.types.Object, moved: set[str]) -> Iterator[Problem]:
+    """Blender's own IK, which may stand on a bone beyond the chain and turn the chain's bones."""
+    for bone in armature_object.pose.bones:
+        for constraint in bone.constraints:
+            if constraint.type not in ("IK", "SPLINE_IK") or constraint.mute or constraint.influence == 0.0:
+                continue
+            turned = rows.chain(armature_object, bone.name, constraint.chain_count)
+            names = [other.name for other in turned if other.name in moved]
+            if names:
+                message = f"Bone '{bone.name}': Blender's constraint '{constraint.name}' turns bone '{names[0]}'"
+                yield Problem("WARNING", bone.name, f"{message} on top of the solved pose: mute it")
+
+
+def _key_problems(armature_object: bpy.types.Object, bones: Iterable[bpy.types.PoseBone]) -> Iterator[Problem]:
+    """What keeps keys from being written, or from playing."""
+    pairs = [(bone.name, armature.rotation_channel(bone)[0]) for bone in bones]
+    always = channels.obstacles(armature_object, pairs, channels.Destination.NEW_ACTION)
+    for message in always:
+        yield Problem("ERROR", armature_object.name, message)
+    for message in channels.obstacles(armature_object, pairs, channels.Destination.CURRENT_ACTION):
+        if message not in always:
+            yield Problem("WARNING", armature_object.name, message)
+
+
+# Words and small questions --------------------------------------------------------------------------------------------
+
+
+def suggestion(name: str, known: Iterable[str]) -> str:
+    """The end of a message about a name that is not there: the names that it may have meant, or what to do."""
+    near = difflib.get_close_matches(name, list(known), n=3, cutoff=0.5)
+    return f". Did you mean {' or '.join(repr(each) for each in near)}?" if near else ": choose another one"
+
+
+def in_scene(thing: bpy.types.Object, scene: bpy.types.Scene) -> bool:
+    """Whether an object is in a scene; one that was deleted lives on in the file as long as a target points at it."""
+    return scene in thing.users_scene
+
+
+def _sentence(words: str) -> str:
+    return words[:1].upper() + words[1:]
+
+
+def _target_label(row: Any) -> str:
+    return f"{row.target.name}, bone {row.target_bone}" if row.target_bone else str(row.target.name)
+
+
+def _is_finite(matrix: Matrix) -> bool:
+    return all(math.isfinite(value) for line in matrix for value in line)
+
+
+def _is_flat(matrix: Matrix) -> bool:
+    return min(abs(scale) for scale in matrix.to_scale()) < FLAT

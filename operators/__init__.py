@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the user can do: one file per verb. Imports stand inside the functions: nothing loads early."""
+
+
+def _classes() -> tuple[type, ...]:
+    from .bake import CCD_RIG_OT_bake
+    from .constraint_add import CCD_RIG_OT_constraint_add
+    from .constraint_move import CCD_RIG_OT_constraint_move
+    from .constraint_remove import CCD_RIG_OT_constraint_remove
+    from .go_to_frame import CCD_RIG_OT_go_to_frame
+    from .solve import CCD_RIG_OT_solve
+
+    return (
+        CCD_RIG_OT_constraint_add,
+        CCD_RIG_OT_constraint_remove,
+        CCD_RIG_OT_constraint_move,
+        CCD_RIG_OT_solve,
+        CCD_RIG_OT_bake,
+        CCD_RIG_OT_go_to_frame,
+    )
+
+
+def register() -> None:
+    """Make the operators known to Blender."""
+    import bpy
+
+    for operator in _classes():
+        bpy.utils.register_class(operator)
+
+
+def unregister() -> None:
+    """Take them away again."""
+    import bpy
+
+    for operator in reversed(_classes()):
+        bpy.utils.unregister_class(operator)

@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Solve a range of frames and key the result."""
+
+import dataclasses
+import time
+
+import bpy
+from bpy.props import BoolProperty, EnumProperty, FloatProperty, IntProperty
+
+from ..ccd_rig.blender import bake, channels, properties, rows
+from ..ccd_rig.errors import CCDRigError, RigError
+from . import grey
+
+SLICE = 0.05  # [s] of solving between two looks at the keyboard
+DEFAULTS = {field.name: field.default for field in dataclasses.fields(bake.BakeSettings)}
+KEYS = (
+    ("EVERY_FRAME", "Every Frame", "Key every frame of the range; between solved frames rotations are slerped"),
+    (
+        "SOLVED_FRAMES",
+        "Solved Frames Only",
+        "Key only the solved frames; between them Blender interpolates each component by itself, so that limits and "
+        "targets hold at the keys alone",
+    ),
+)
+
+
+class CCD_RIG_OT_bake(bpy.types.Operator):
+    bl_idname = "ccd_rig.bake"
+    bl_label = "Bake to Action"
+    bl_description = (
+        "Solve each frame of the range and key the chains' rotations. "
+        "Nothing is changed before the last frame is solved; Esc cancels"
+    )
+    bl_options = {"REGISTER", "UNDO"}
+
+    frame_start: IntProperty(
+        name="Start Frame",
+        description="First frame; when not set, that of the scene or its preview range",
+        default=1,
+        options={"SKIP_SAVE"},
+    )
+    frame_end: IntProperty(
+        name="End Frame",
+        description="Last frame; when not set, that of the scene or its preview range",
+        default=250,
+        options={"SKIP_SAVE"},
+    )
+    step: IntProperty(
+        name="Frame Step",
+        description="Frames from one solve to the next; the last frame is always solved",
+        default=DEFAULTS["step"],
+        min=1,
+        soft_max=10,
+    )
+    only_selected: BoolProperty(
+        name="Only Selected Bones", description="Bake only constraints whose chain has a selected bone"
+    )
+    use_current_action: BoolProperty(
+        name="Overwrite Current Action",
+        description="Bake into the armature's present action; when off, into a copy of it, and the old one is kept",
+    )
+    keys: EnumProperty(
+        name="Keys", description="Which frames get keys", items=KEYS, default=DEFAULTS["keys"].name
+    )
+    follow_fraction: FloatProperty(
+        name="Follow Fraction",
+        description=properties.field_help(bake.BakeSettings, "follow_fraction"),
+        default=DEFAULTS["follow_fraction"],
+        min=0.1,
+        max=1.3,
+        subtype="FACTOR",
+    )
+
+    @classmethod
+    def poll(cls, context):
+        return grey.poll(cls, grey.none_enabled(context))
+
+    def invoke(self, context, _event):
+        if bpy.app.background:
+            return self.execute(context)
+        try:
+            self._begin(context)
+        except CCDRigError as error:
+            self.report({"ERROR"}, str(error))
+            return {"CANCELLED"}
+        self._timer = context.window_manager.event_timer_add(0.001, window=context.window)
+        context.window_manager.progress_begin(0, 100)
+        context.window_manager.modal_handler_add(self)
+        return {"RUNNING_MODAL"}
+
+    def execute(self, context):
+        try:
+            self._begin(context)
+            while (report := self._advance()) is None:
+                pass
+        except CCDRigError as error:
+            self.report({"ERROR"}, str(error))
+            return {"CANCELLED"}
+        return self._finish(context, report)
+
+    def modal(self, context, event):
+        if event.type == "ESC" and event.value == "PRESS":
+            self.cancel(context)
+            self.report({"INFO"}, "Bake cancelled: nothing was changed")
+            return {"CANCELLED"}
+        if event.type != "TIMER":
+            return {"RUNNING_MODAL"}  # nothing else may happen meanwhile: the file must stay as it was read
+        try:
+            report = self._advance_slice(context)
+        except CCDRigError as error:
+            self.cancel(context)
+            self.report({"ERROR"}, str(error))
+            return {"CANCELLED"}
+        if report is None:
+            return {"RUNNING_MODAL"}
+        self.cancel(context)
+        return self._finish(context, report)
+
+    def cancel(self, context):
+        """Leave the modal run; Blender calls this too when it ends the run by itself."""
+        self._steps.close()
+        context.window_manager.event_timer_remove(self._timer)
+        context.window_manager.progress_end()
+        context.workspace.status_text_set(None)
+
+    def _begin(self, context):
+        scene = context.scene
+        if not self.properties.is_property_set("frame_start"):
+            self.frame_start = scene.frame_preview_start if scene.use_preview_range else scene.frame_start
+        if not self.properties.is_property_set("frame_end"):
+            self.frame_end = scene.frame_preview_end if scene.use_preview_range else scene.frame_end
+        destination = channels.Destination
+        settings = bake.BakeSettings(
+            frame_start=self.frame_start,
+            frame_end=self.frame_end,
+            step=self.step,
+            keys=bake.Keys[self.keys],
+            destination=destination.CURRENT_ACTION if self.use_current_action else destination.NEW_ACTION,
+            constraints=_selected(context.object) if self.only_selected else (),
+            follow_fraction=self.follow_fraction,
+        )
+        self._armature = context.object.name
+        self._steps = bake.bake_steps(scene, context.object, settings)
+
+    def _advance(self):
+        """Solve one more frame; the report after the last one, else None."""
+        try:
+            self._progress = next(self._steps)
+        except StopIteration as end:
+            return end.value
+        return None
+
+    def _advance_slice(self, context):
+        """Solve for a moment and show how far it came."""
+        until = time.perf_counter() + SLICE
+        while time.perf_counter() < until:
+            if (report := self._advance()) is not None:
+                return report
+        done, total = self._progress.done, self._progress.total
+        context.window_manager.progress_update(100 * done / total)
+        context.workspace.status_text_set(f"Baking: {done} of {total} frames solved. Esc cancels")
+        return None
+
+    def _finish(self, context, report):
+        armature_object = bpy.data.objects[self._armature]
+        properties.store_report(armature_object, report)
+        level = "WARNING" if report.unsolved() else "INFO"
+        self.report({level}, f"{report.summary()} (action '{report.action}')")
+        return {"FINISHED"}
+
+
+def _selected(armature_object):
+    """Names of the enabled constraints whose chain has a selected bone."""
+    names = tuple(
+        row.name
+        for row in armature_object.ccd_rig.constraints
+        if row.enabled
+        and any(map(channels.is_bone_selected, rows.chain(armature_object, row.tip, row.chain_length)))
+    )
+    if not names:
+        raise RigError("No constraint's chain has a selected bone: select one, or switch off Only Selected Bones")
+    return names

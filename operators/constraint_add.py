@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Add a constraint for the active bone."""
+
+import bpy
+from bpy.props import BoolProperty, IntProperty
+from mathutils import Vector
+
+from ..ccd_rig.blender import rows
+from ..ccd_rig.errors import CCDRigError, RigError
+from . import grey
+
+EMPTY_SIZE = 0.3  # part of the bone's length
+
+
+class CCD_RIG_OT_constraint_add(bpy.types.Operator):
+    bl_idname = "ccd_rig.constraint_add"
+    bl_label = "Add CCD Constraint"
+    bl_description = (
+        "Let the active bone reach for a target: the other selected bone or object, or a new empty at the bone's tail"
+    )
+    bl_options = {"REGISTER", "UNDO"}
+
+    chain_length: IntProperty(
+        name="Chain Length",
+        description="How many bones may turn, counted from the active one; 0 goes up to the root",
+        min=0,
+        soft_max=255,
+        options={"SKIP_SAVE"},
+    )
+    target_empty: BoolProperty(
+        name="New Empty as Target",
+        description="Where no other bone or object is selected, make an empty at the bone's tail as the target",
+        default=True,
+        options={"SKIP_SAVE"},
+    )
+
+    @classmethod
+    def poll(cls, context):
+        reason = grey.no_armature(context)
+        if not reason and context.mode != "POSE":
+            reason = "Go to Pose Mode and select the bone to move"
+        if not reason and context.active_pose_bone is None:
+            reason = "Select the bone to move"
+        return grey.poll(cls, reason)
+
+    def execute(self, context):
+        tip = context.active_pose_bone
+        try:
+            target, target_bone = _selected_target(context, tip, self.chain_length)
+        except CCDRigError as error:
+            self.report({"ERROR"}, str(error))
+            return {"CANCELLED"}
+        if target is None and self.target_empty:
+            target = _new_empty(context, tip)
+        row = rows.add(context.object, tip.name, tip.name)
+        row.chain_length = self.chain_length
+        row.target = target
+        row.target_bone = target_bone
+        return {"FINISHED"}
+
+
+def _selected_target(
+    context: bpy.types.Context, tip: bpy.types.PoseBone, chain_length: int
+) -> tuple[bpy.types.Object | None, str]:
+    """The other selected bone or object: (object, bone name), (None, "") if nothing else is selected."""
+    owner = context.object
+    bones = [bone for bone in context.selected_pose_bones if bone != tip]
+    posed = {owner, *(bone.id_data for bone in context.selected_pose_bones), *context.objects_in_mode}
+    objects = [each for each in context.selected_objects if each not in posed]
+    if len(bones) + len(objects) > 1:
+        names = ", ".join(f"'{each.name}'" for each in (*bones, *objects))
+        raise RigError(f"More than one target is selected ({names}): select the target first, then the bone to move")
+    if objects:
+        return objects[0], ""
+    if not bones:
+        return None, ""
+    chain = {bone.name for bone in rows.chain(owner, tip.name, chain_length)}
+    below = {bone.name for bone in (bones[0], *bones[0].parent_recursive)}
+    if bones[0].id_data == owner and chain & below:
+        raise RigError(
+            f"Bone '{bones[0].name}' moves with the chain of '{tip.name}', so it cannot be its target: "
+            "select another bone, or shorten the chain"
+        )
+    return bones[0].id_data, bones[0].name
+
+
+def _new_empty(context: bpy.types.Context, tip: bpy.types.PoseBone) -> bpy.types.Object:
+    """An empty at the evaluated tail of a bone, beside the armature."""
+    owner = context.object
+    evaluated = owner.evaluated_get(context.evaluated_depsgraph_get())
+    # The bone's name comes last: its ending (.L, .R) stays an ending.
+    empty = bpy.data.objects.new(f"Target {tip.name}", None)
+    tail = evaluated.pose.bones[tip.name].tail
+    empty.location = evaluated.matrix_world @ tail
+    axis = evaluated.matrix_world.to_3x3() @ Vector(evaluated.pose.bones[tip.name].vector)
+    empty.empty_display_type = "SPHERE"
+    empty.empty_display_size = max(axis.length * EMPTY_SIZE, 1e-3)
+    own = [each for each in owner.users_collection if each.is_editable]
+    collection = own[0] if own else context.scene.collection
+    collection.objects.link(empty)
+    return empty

@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Go to the frame that the last bake left farthest off."""
+
+import bpy
+
+from . import grey
+
+
+class CCD_RIG_OT_go_to_frame(bpy.types.Operator):
+    bl_idname = "ccd_rig.go_to_frame"
+    bl_label = "Go to Worst Frame"
+    bl_description = "Go to the frame that the last bake left farthest off its target, and show that constraint"
+    bl_options = {"REGISTER", "UNDO"}
+
+    @classmethod
+    def poll(cls, context):
+        active = context.object
+        reason = "" if active is not None and active.type == "ARMATURE" else "Select an armature"
+        if not reason and not active.ccd_rig.report.words:
+            reason = f"'{active.name}' has not been baked yet"
+        return grey.poll(cls, reason)
+
+    def execute(self, context):
+        group = context.object.ccd_rig
+        context.scene.frame_set(group.report.worst_frame)
+        index = group.constraints.find(group.report.worst_constraint)
+        if index >= 0:  # it may have been removed or renamed since
+            group.active_index = index
+        return {"FINISHED"}

@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Why a button is grey: the questions that polls share. Each gives the reason in words, or an empty string."""
+
+import bpy
+
+
+def no_armature(context: bpy.types.Context) -> str:
+    """No armature is active, or it cannot be changed."""
+    active = context.object
+    if active is None or active.type != "ARMATURE":
+        return "Select an armature"
+    if not active.is_editable:
+        return f"'{active.name}' is linked from a library: make a library override of it first"
+    if active.mode == "EDIT":
+        return "Leave Edit Mode: go to Pose Mode"
+    return ""
+
+
+def no_constraint(context: bpy.types.Context) -> str:
+    """There is no armature, or no constraint on it."""
+    if reason := no_armature(context):
+        return reason
+    if not context.object.ccd_rig.constraints:
+        return f"'{context.object.name}' has no CCD constraint: select a bone in Pose Mode and add one"
+    return ""
+
+
+def none_enabled(context: bpy.types.Context) -> str:
+    """There is no constraint to solve."""
+    if reason := no_constraint(context):
+        return reason
+    if not any(row.enabled for row in context.object.ccd_rig.constraints):
+        return f"All constraints of '{context.object.name}' are disabled: enable one"
+    return ""
+
+
+def poll(operator: type[bpy.types.Operator], reason: str) -> bool:
+    """Whether there is no reason to be grey; a reason goes to the button's tooltip."""
+    if reason:
+        operator.poll_message_set(reason)
+    return not reason

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Solve the present frame and pose the bones."""
+
+import dataclasses
+
+import bpy
+from bpy.props import BoolProperty, FloatProperty, IntProperty
+
+from ..ccd_rig.blender import bake, properties, rows
+from ..ccd_rig.errors import CCDRigError
+from ..ccd_rig.solver import SolverSettings, SolveStatus
+from . import grey
+
+OVERRIDES = ("max_iterations", "step_fraction", "comfort")
+WORDS = {
+    SolveStatus.CONVERGED: "Reached",
+    SolveStatus.STALLED: "Not reached: out of reach, or held by limits",
+    SolveStatus.ITERATION_LIMIT: "Not reached yet: more iterations may help",
+}
+DEFAULTS = {field.name: field.default for field in dataclasses.fields(SolverSettings)}
+
+
+class CCD_RIG_OT_solve(bpy.types.Operator):
+    bl_idname = "ccd_rig.solve"
+    bl_label = "Solve Pose"
+    bl_description = "Pose the chains so that they reach their targets at this frame; no keys are set"
+    bl_options = {"REGISTER", "UNDO"}
+
+    only_active: BoolProperty(
+        name="Only Active", description="Solve the active constraint alone", options={"SKIP_SAVE"}
+    )
+    max_iterations: IntProperty(
+        name="Iterations",
+        description=properties.field_help(SolverSettings, "max_iterations"),
+        default=DEFAULTS["max_iterations"],
+        min=1,
+        soft_max=500,
+        options={"SKIP_SAVE"},
+    )
+    step_fraction: FloatProperty(
+        name="Step Fraction",
+        description=properties.field_help(SolverSettings, "step_fraction"),
+        default=DEFAULTS["step_fraction"],
+        min=0.1,
+        max=1.3,
+        subtype="FACTOR",
+        options={"SKIP_SAVE"},
+    )
+    comfort: BoolProperty(
+        name="Comfort",
+        description=properties.field_help(SolverSettings, "comfort"),
+        default=DEFAULTS["comfort"],
+        options={"SKIP_SAVE"},
+    )
+
+    @classmethod
+    def poll(cls, context):
+        return grey.poll(cls, grey.none_enabled(context))
+
+    def execute(self, context):
+        active = rows.active(context.object)
+        if self.only_active and active is None:
+            self.report({"ERROR"}, "No constraint is active: choose one in the list")
+            return {"CANCELLED"}
+        names = (active.name,) if self.only_active else ()
+        try:
+            settings = self._settings(context.object)
+            depsgraph = context.evaluated_depsgraph_get()
+            result, constraints = bake.solve_current(depsgraph, context.object, names, settings)
+        except CCDRigError as error:
+            self.report({"ERROR"}, str(error))
+            return {"CANCELLED"}
+        self.report(*_words(result, constraints, context.object))
+        return {"FINISHED"}
+
+    def _settings(self, armature_object):
+        """The armature's settings, with what was set here; what was not is filled in, to be changed after the solve."""
+        settings = properties.solver_settings(armature_object)
+        for name in OVERRIDES:
+            if not self.properties.is_property_set(name):
+                setattr(self, name, getattr(settings, name))
+        return dataclasses.replace(settings, **{name: getattr(self, name) for name in OVERRIDES})
+
+
+def _words(result, constraints, armature_object):
+    """The level and the words of the report: how far off the worst constraint is, in world metres."""
+    scale = max(abs(each) for each in armature_object.matrix_world.to_scale())
+    distance, name = max((error.distance * scale, row.name) for error, row in zip(result.errors, constraints, strict=True))
+    passes = f"{result.iterations} iteration{'' if result.iterations == 1 else 's'}"
+    level = {"INFO"} if result.status is SolveStatus.CONVERGED else {"WARNING"}
+    return level, f"{WORDS[result.status]}. {distance:.2g} m off at worst ({name}), {passes}"

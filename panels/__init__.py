@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The tab "CCD Rig" in the 3D viewport's sidebar, one file per panel. Imports stand inside the functions."""
+
+
+def _classes() -> tuple[type, ...]:
+    from .bake import CCD_RIG_PT_bake
+    from .bone import CCD_RIG_PT_bone, CCD_RIG_PT_comfort
+    from .constraints import CCD_RIG_PT_constraints, CCD_RIG_UL_constraints
+    from .solver import CCD_RIG_PT_solver
+
+    return (
+        CCD_RIG_UL_constraints,
+        CCD_RIG_PT_constraints,
+        CCD_RIG_PT_bone,
+        CCD_RIG_PT_comfort,
+        CCD_RIG_PT_solver,
+        CCD_RIG_PT_bake,
+    )
+
+
+def register() -> None:
+    """Make the panels known to Blender."""
+    import bpy
+
+    for panel in _classes():
+        bpy.utils.register_class(panel)
+
+
+def unregister() -> None:
+    """Take them away again."""
+    import bpy
+
+    for panel in reversed(_classes()):
+        bpy.utils.unregister_class(panel)

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Solve, bake, and what the last bake came to."""
+
+import bpy
+
+from .sidebar import Sidebar, active_armature
+
+
+class CCD_RIG_PT_bake(Sidebar, bpy.types.Panel):
+    bl_label = "Solve and Bake"
+
+    @classmethod
+    def poll(cls, context):
+        armature_object = active_armature(context)
+        return armature_object is not None and len(armature_object.ccd_rig.constraints) > 0
+
+    def draw(self, context):
+        layout = self.layout
+        layout.operator("ccd_rig.solve", icon="POSE_HLT")
+        layout.separator()
+        _draw_options(layout.column(), context.window_manager.operator_properties_last("ccd_rig.bake"))
+        scene = context.scene
+        if scene.use_preview_range:
+            words = f"Bake Preview Range {scene.frame_preview_start}–{scene.frame_preview_end}"
+        else:
+            words = f"Bake Frames {scene.frame_start}–{scene.frame_end}"
+        layout.operator("ccd_rig.bake", text=words, icon="ACTION")
+        _draw_report(layout, active_armature(context).ccd_rig.report)
+
+
+def _draw_options(layout, options):
+    """The operator's own last options: what is set here is what the button takes."""
+    layout.use_property_split = True
+    layout.use_property_decorate = False
+    layout.prop(options, "step")
+    layout.prop(options, "keys")
+    layout.prop(options, "follow_fraction")
+    layout.prop(options, "only_selected")
+    layout.prop(options, "use_current_action")
+
+
+def _draw_report(layout, report):
+    if not report.words:
+        return
+    lines = layout.box().column(align=True)
+    reached, _, worst = report.words.partition("; ")
+    lines.label(text=reached, icon="ERROR" if report.unsolved else "CHECKMARK")
+    line = lines.row()
+    line.alignment = "LEFT"
+    line.operator("ccd_rig.go_to_frame", text=worst[:1].upper() + worst[1:], icon="TIME", emboss=False)

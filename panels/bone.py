@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the active bone may do."""
+
+import bpy
+
+from .sidebar import Sidebar, active_armature
+
+
+class CCD_RIG_PT_bone(Sidebar, bpy.types.Panel):
+    bl_label = "Bone Limit"
+
+    @classmethod
+    def poll(cls, context):
+        return active_armature(context) is not None and context.active_pose_bone is not None
+
+    def draw(self, context):
+        bone = context.active_pose_bone
+        layout = self.layout
+        layout.use_property_split = True
+        layout.use_property_decorate = False
+        layout.label(text=bone.name, icon="BONE_DATA")
+        _draw_limit(layout, bone.ccd_rig.limit, "Limit")
+        lines = layout.column()
+        lines.prop(bone.ccd_rig, "stiffness")
+        lines.prop(bone.ccd_rig, "max_step")
+
+
+class CCD_RIG_PT_comfort(Sidebar, bpy.types.Panel):
+    bl_label = "Comfort"
+    bl_parent_id = "CCD_RIG_PT_bone"
+    bl_options = {"DEFAULT_CLOSED"}
+
+    def draw(self, context):
+        comfort = context.active_pose_bone.ccd_rig.comfort
+        layout = self.layout
+        layout.use_property_split = True
+        layout.use_property_decorate = False
+        layout.active = context.active_pose_bone.id_data.ccd_rig.solver.comfort
+        layout.prop(comfort, "tolerance")
+        _draw_limit(layout, comfort.region, "Region")
+
+
+def _draw_limit(layout, limit, label):
+    layout.prop(limit, "kind", text=label)
+    if limit.kind == "HINGE":
+        layout.column().prop(limit, "axis")
+        _draw_pair(layout, limit, "hinge_lower", "hinge_upper")
+    elif limit.kind == "CONE":
+        layout.prop(limit, "cone_radius")
+    elif limit.kind == "ELLIPSE":
+        _draw_pair(layout, limit, "x_lower", "x_upper")
+        _draw_pair(layout, limit, "z_lower", "z_upper")
+    elif limit.kind == "EULER":
+        layout.prop(limit, "euler_order")
+        layout.column().prop(limit, "euler_lower")
+        layout.column().prop(limit, "euler_upper")
+    if limit.kind == "TWIST":
+        _draw_pair(layout, limit, "twist_lower", "twist_upper")
+    elif limit.kind in ("CONE", "ELLIPSE"):
+        lines = layout.column(heading="Twist", align=True)
+        lines.prop(limit, "use_twist", text="Limit")
+        pair = lines.column(align=True)
+        pair.active = limit.use_twist
+        pair.prop(limit, "twist_lower")
+        pair.prop(limit, "twist_upper")
+
+
+def _draw_pair(layout, limit, lower, upper):
+    lines = layout.column(align=True)
+    lines.prop(limit, lower)
+    lines.prop(limit, upper)
