@@ -1,12 +1,13 @@
 """Rotations as unit quaternions: the shortest arc, swing and twist, rotation vectors, parts of a rotation.
 
-All quaternions are `mathutils.Quaternion` (w, x, y, z), all angles radians. A rotation is the same as its negative
-(the two sides of the double cover); where that matters, a function says which side it returns. mathutils keeps single
-precision, so the components are taken out and worked on in double precision: results are right to the last bit or
-two of a float32, also for tiny angles, where arccos of a float32 would lose half of the digits.
+All quaternions are `mathutils.Quaternion` (w, x, y, z), all angles radians. A rotation is the same as its
+negative (the two sides of the double cover); where that matters, a function says which side it returns.
+mathutils keeps single precision, so the components are taken out and worked on in double precision: results
+are right to the last bit or two of a float32, also for tiny angles, where arccos of a float32 would lose half
+of the digits.
 
-Nothing here checks for NaN: these functions run some hundred thousand times per second, and skeletons, poses and goals
-refuse NaN before it gets here.
+Nothing here checks for NaN: these functions run some hundred thousand times per second, and skeletons, poses
+and goals refuse NaN before it gets here.
 """
 
 from math import atan2, cos, sin, sqrt
@@ -15,8 +16,9 @@ from mathutils import Quaternion, Vector
 
 from .errors import InvalidInput
 
-# Sine of an angle, or length of a part of a unit quaternion, that single precision cannot tell from zero: the rounding
-# of a unit vector's components (2^-24 each) adds up to about 1e-7; ten times that has a direction made of noise only.
+# Sine of an angle, or length of a part of a unit quaternion, that single precision cannot tell from zero: the
+# rounding of a unit vector's components (2^-24 each) adds up to about 1e-7; ten times that has a direction
+# made of noise only.
 NOISE = 1e-6
 
 
@@ -45,11 +47,12 @@ def perpendicular(vector: Vector) -> Vector:
 
 
 def between(a: Vector, b: Vector) -> Quaternion:
-    """The smallest rotation that takes the direction of `a` to the direction of `b` (any lengths, same space).
+    """The smallest rotation that takes the direction of `a` to the direction of `b` (any lengths, same
+    space).
 
-    The half-way form (|a||b| + a.b, a x b), normalised: no arccos, exact for tiny angles. Opposite directions (within
-    `NOISE` radians, where a x b is rounding noise): the half turn about `perpendicular(a)`. A zero vector has no
-    direction: identity. The result has w >= 0.
+    The half-way form (|a||b| + a.b, a x b), normalised: no arccos, exact for tiny angles. Opposite directions
+    (within `NOISE` radians, where a x b is rounding noise): the half turn about `perpendicular(a)`. A zero
+    vector has no direction: identity. The result has w >= 0.
     """
     ax, ay, az = a.x, a.y, a.z
     bx, by, bz = b.x, b.y, b.z
@@ -76,10 +79,11 @@ def between(a: Vector, b: Vector) -> Quaternion:
 def swing_twist(rotation: Quaternion, axis: Vector) -> tuple[Quaternion, Quaternion]:
     """Split `rotation` into (swing, twist) with `rotation == swing @ twist`, component by component.
 
-    The twist turns about `axis`, the swing about an axis at right angles to it, by at most a half turn: swing.w >= 0,
-    and the twist carries the sign of `rotation`. With n the unit axis and p = v.n: twist = (w, p n) / sqrt(w^2 + p^2),
-    swing = rotation twist* (Kenwright 2012, section 14, for any axis and with the signs of equation 4 set right).
-    When the swing is a half turn both w and p vanish and every twist is possible: the twist is then identity.
+    The twist turns about `axis`, the swing about an axis at right angles to it, by at most a half turn:
+    swing.w >= 0, and the twist carries the sign of `rotation`. With n the unit axis and p = v.n: twist = (w,
+    p n) / sqrt(w^2 + p^2), swing = rotation twist* (Kenwright 2012, section 14, for any axis and with the
+    signs of equation 4 set right). When the swing is a half turn both w and p vanish and every twist is
+    possible: the twist is then identity.
 
     Raises:
         InvalidInput: `axis` is zero.
@@ -87,7 +91,7 @@ def swing_twist(rotation: Quaternion, axis: Vector) -> tuple[Quaternion, Quatern
     nx, ny, nz = axis.x, axis.y, axis.z
     length = sqrt(nx * nx + ny * ny + nz * nz)
     if length == 0.0:
-        raise InvalidInput("swing_twist: axis is zero; give the direction that the twist turns about, such as (0, 1, 0)")
+        raise InvalidInput("swing_twist: axis is zero; give the direction of the twist, such as (0, 1, 0)")
     nx, ny, nz = nx / length, ny / length, nz / length
     w, x, y, z = rotation.w, rotation.x, rotation.y, rotation.z
     p = x * nx + y * ny + z * nz
@@ -122,8 +126,8 @@ def exp(vector: Vector) -> Quaternion:
 def log(rotation: Quaternion) -> Vector:
     """The rotation vector of `rotation`: its axis times its angle in radians, of length 0 to pi.
 
-    The same for q and -q. A half turn has two such vectors: the one whose first non-zero component is positive is
-    returned. The zero quaternion gives the zero vector.
+    The same for q and -q. A half turn has two such vectors: the one whose first non-zero component is
+    positive is returned. The zero quaternion gives the zero vector.
     """
     w, x, y, z = _near_side(rotation)
     sine = sqrt(x * x + y * y + z * z)
@@ -134,10 +138,11 @@ def log(rotation: Quaternion) -> Vector:
 
 
 def power(rotation: Quaternion, fraction: float) -> Quaternion:
-    """`fraction` of a rotation about its own axis: 0 gives identity, 1 the rotation (on its side with w >= 0).
+    """`fraction` of a rotation about its own axis: 0 gives identity, 1 the rotation (on its side with w >=
+    0).
 
-    Above 1 turns further, below 0 backwards. The way taken is the short one, the same for q and -q; a half turn goes
-    the way that `log` says.
+    Above 1 turns further, below 0 backwards. The way taken is the short one, the same for q and -q; a half
+    turn goes the way that `log` says.
     """
     w, x, y, z = rotation.w, rotation.x, rotation.y, rotation.z
     if w <= 0.0:
@@ -153,8 +158,9 @@ def power(rotation: Quaternion, fraction: float) -> Quaternion:
 def slerp(a: Quaternion, b: Quaternion, fraction: float) -> Quaternion:
     """The rotation `fraction` of the way from `a` (0) to `b` (1), at even speed along the short way.
 
-    The result is on the side of `a`, so slerp(a, b, 1) may be -b. Fractions outside 0..1 go on beyond the ends. When
-    the two are a half turn apart both ways are equally long: the way towards `b` as it is stored is taken.
+    The result is on the side of `a`, so slerp(a, b, 1) may be -b. Fractions outside 0..1 go on beyond the
+    ends. When the two are a half turn apart both ways are equally long: the way towards `b` as it is stored
+    is taken.
     """
     aw, ax, ay, az = a.w, a.x, a.y, a.z
     bw, bx, by, bz = b.w, b.x, b.y, b.z
@@ -162,7 +168,8 @@ def slerp(a: Quaternion, b: Quaternion, fraction: float) -> Quaternion:
         bw, bx, by, bz = -bw, -bx, -by, -bz
     dw, dx, dy, dz = bw - aw, bx - ax, by - ay, bz - az
     sw, sx, sy, sz = bw + aw, bx + ax, by + ay, bz + az
-    # The angle between unit 4-vectors from chord and sum (Kahan): exact at both ends, unlike arccos of the dot product.
+    # The angle between unit 4-vectors from chord and sum (Kahan): exact at both ends, unlike arccos of the
+    # dot product.
     angle = 2.0 * atan2(
         sqrt(dw * dw + dx * dx + dy * dy + dz * dz), sqrt(sw * sw + sx * sx + sy * sy + sz * sz)
     )
@@ -193,13 +200,13 @@ def same_side(rotation: Quaternion, reference: Quaternion) -> Quaternion:
 
 
 def angle_of(rotation: Quaternion) -> float:
-    """The angle of a rotation in radians, 0 to pi: the same for q and -q, exact for tiny angles, any length."""
+    """The angle of a rotation in radians, 0 to pi: alike for q and -q, exact for tiny angles, any length."""
     w, x, y, z = rotation.w, rotation.x, rotation.y, rotation.z
     return 2.0 * atan2(sqrt(x * x + y * y + z * z), abs(w))
 
 
 def angle_between(a: Quaternion, b: Quaternion) -> float:
-    """The angle in radians, 0 to pi, of the rotation that leads from `a` to `b`: the same for either sign of both."""
+    """The angle in radians, 0 to pi, of the rotation from `a` to `b`: the same for either sign of both."""
     aw, ax, ay, az = a.w, a.x, a.y, a.z
     bw, bx, by, bz = b.w, b.x, b.y, b.z
     # a* b in double precision; angle_of says why atan2.
@@ -211,7 +218,7 @@ def angle_between(a: Quaternion, b: Quaternion) -> float:
 
 
 def renormalised(rotation: Quaternion) -> Quaternion:
-    """`rotation` with length 1 again, after products have let it drift; the zero quaternion becomes identity."""
+    """`rotation` with length 1 again, after products have let it drift; zero becomes identity."""
     w, x, y, z = rotation.w, rotation.x, rotation.y, rotation.z
     square = w * w + x * x + y * y + z * z
     if square == 0.0:
@@ -221,7 +228,7 @@ def renormalised(rotation: Quaternion) -> Quaternion:
 
 
 def _near_side(rotation: Quaternion) -> tuple[float, float, float, float]:
-    """The components of `rotation` with w > 0; of a half turn, with the first non-zero of x, y, z positive."""
+    """The components with w > 0; of a half turn, with the first non-zero of x, y, z positive."""
     w, x, y, z = rotation.w, rotation.x, rotation.y, rotation.z
     if w > 0.0:
         return w, x, y, z

@@ -1,0 +1,410 @@
+"""Joint limits: what they are, the nearest allowed rotation, how far outside a rotation is, samples inside.
+
+A limit speaks about a joint's rotation relative to rest, in the joint's own frame (the bone along +Y): what a
+pose bone holds in its rotation channels. All angles are radians. Limits are values: made once, checked when
+made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from math import asin, cos, hypot, isfinite, nan, pi, sin, sqrt
+from random import Random
+from typing import TypeAlias
+
+from mathutils import Euler, Quaternion
+
+from .errors import InvalidInput
+from .nearest import (
+    ROUNDING,
+    Box,
+    Components,
+    Oval,
+    Round,
+    interval,
+    nearest_box,
+    nearest_in,
+    nearest_oval,
+    nearest_round,
+    swing_twist_components,
+)
+from .quaternions import NOISE, angle_between
+
+__all__ = [
+    "ROUNDING",
+    "Comfort",
+    "Cone",
+    "Ellipse",
+    "EulerBox",
+    "Hinge",
+    "Limit",
+    "SwingTwist",
+    "clamp",
+    "contains",
+    "sample",
+    "swing_axes",
+    "violation",
+]
+
+Triple = tuple[float, float, float]
+
+# The axes in the order in which they turn, and whether that order is even (1) or odd (-1).
+_ORDERS = {
+    "XYZ": (0, 1, 2, 1.0),
+    "YZX": (1, 2, 0, 1.0),
+    "ZXY": (2, 0, 1, 1.0),
+    "XZY": (0, 2, 1, -1.0),
+    "YXZ": (1, 0, 2, -1.0),
+    "ZYX": (2, 1, 0, -1.0),
+}
+
+
+@dataclass(frozen=True)
+class Hinge:
+    """Rotation about one axis only, by lower..upper radians from rest.
+
+    The bounds may pass a half turn (2.6 to 3.7), exclude rest (a knee that never straightens: 0.1 to 2.5), or
+    span a full turn or more, which leaves the angle free.
+
+    Attributes:
+        axis: the direction of the axis in the joint's frame; stored with length 1.
+        lower: smallest angle, radians.
+        upper: largest angle, radians.
+
+    Raises:
+        InvalidInput: a zero axis, a bound that is not finite, lower above upper.
+    """
+
+    axis: Triple
+    lower: float
+    upper: float
+    _round: Round = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        _store(self, "axis", _unit("Hinge.axis", self.axis))
+        _store(self, "lower", _finite("Hinge.lower", self.lower))
+        _store(self, "upper", _finite("Hinge.upper", self.upper))
+        _require_order("Hinge", self.lower, self.upper)
+        _store(self, "_round", _round_constants(self.axis, self.lower, self.upper, 0.0))
+
+    def _nearest(self, w: float, x: float, y: float, z: float) -> Components | None:
+        return nearest_round(self._round, w, x, y, z)
+
+
+@dataclass(frozen=True)
+class Cone:
+    """Swing by up to `radius` radians in every direction; 0 allows none, pi all.
+
+    Raises:
+        InvalidInput: a radius outside 0..pi.
+    """
+
+    radius: float
+
+    def __post_init__(self) -> None:
+        _store(self, "radius", _within("Cone.radius", self.radius, 0.0, pi))
+
+
+@dataclass(frozen=True)
+class Ellipse:
+    """Swing limited by four quarter ellipses in the plane of the swing's rotation vector.
+
+    x and z are the components, in radians, of that vector on the two swing axes: the frame's X and Z axes
+    when the limit's axis is +Y; for any other axis see `swing_axes`. Rest is always inside; a side may be 0.
+
+    Raises:
+        InvalidInput: a lower side outside -pi..0 or an upper side outside 0..pi.
+    """
+
+    x_lower: float
+    x_upper: float
+    z_lower: float
+    z_upper: float
+
+    def __post_init__(self) -> None:
+        for name in ("x_lower", "z_lower"):
+            _store(self, name, _within(f"Ellipse.{name}", getattr(self, name), -pi, 0.0))
+        for name in ("x_upper", "z_upper"):
+            _store(self, name, _within(f"Ellipse.{name}", getattr(self, name), 0.0, pi))
+
+
+@dataclass(frozen=True)
+class SwingTwist:
+    """A limit on where `axis` may point (swing) and one on the rotation about it (twist), independent of each
+    other.
+
+    The rotation is swing @ twist: first the twist about the axis, then the swing, about an axis at right
+    angles to it.
+
+    Attributes:
+        swing: Cone or Ellipse; None leaves the swing free. twist: (lower, upper) in radians, with the meaning
+        that a Hinge gives them; None leaves the twist free. axis: the direction in the joint's frame; the
+        bone, +Y, unless said otherwise; stored with length 1.
+
+    Raises:
+        InvalidInput: a zero axis, a twist that is not two finite numbers in order, a swing of another kind.
+    """
+
+    swing: Cone | Ellipse | None = None
+    twist: tuple[float, float] | None = None
+    axis: Triple = (0.0, 1.0, 0.0)
+    _round: Round = field(init=False, repr=False, compare=False)
+    _oval: Oval | None = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if not (self.swing is None or isinstance(self.swing, (Cone, Ellipse))):
+            raise InvalidInput(f"SwingTwist.swing is {self.swing!r}; give a Cone, an Ellipse or None")
+        _store(self, "axis", _unit("SwingTwist.axis", self.axis))
+        lower, upper = -pi, pi
+        if self.twist is not None:
+            lower, upper = _numbers("SwingTwist.twist", self.twist, 2)
+            _require_order("SwingTwist.twist", lower, upper)
+            _store(self, "twist", (lower, upper))
+        radius = self.swing.radius if isinstance(self.swing, Cone) else pi
+        _store(self, "_round", _round_constants(self.axis, lower, upper, radius))
+        oval: Oval | None = None
+        if isinstance(self.swing, Ellipse):
+            sides = (-self.swing.x_lower, self.swing.x_upper, -self.swing.z_lower, self.swing.z_upper)
+            # Sides thinner than rounding are zero: their curvature would overflow.
+            x_lower, x_upper, z_lower, z_upper = (side if side > ROUNDING else 0.0 for side in sides)
+            a, b = swing_axes(self.axis)
+            oval = self._round, (*a, *b), (x_lower, x_upper, z_lower, z_upper)
+        _store(self, "_oval", oval)
+
+    def _nearest(self, w: float, x: float, y: float, z: float) -> Components | None:
+        if self._oval is None:
+            return nearest_round(self._round, w, x, y, z)
+        return nearest_oval(self._oval, w, x, y, z)
+
+
+@dataclass(frozen=True)
+class EulerBox:
+    """A range for each of three Euler angles, with Blender's meaning of the order ("XYZ": first X, last Z).
+
+    A rotation is inside when one of its Euler representations is: either of the two, plus any whole turns,
+    and at gimbal lock any of the endless many. The bounds have the meaning that a Hinge gives them.
+
+    Attributes:
+        order: one of XYZ, XZY, YXZ, YZX, ZXY, ZYX.
+        lower: smallest angles about X, Y and Z (whatever the order), radians.
+        upper: largest angles about X, Y and Z, radians.
+
+    Raises:
+        InvalidInput: an unknown order, bounds that are not three finite numbers, a lower bound above the
+        upper.
+    """
+
+    order: str
+    lower: Triple
+    upper: Triple
+    _box: Box = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if self.order not in _ORDERS:
+            raise InvalidInput(f"EulerBox.order is {self.order!r}; give one of {', '.join(sorted(_ORDERS))}")
+        _store(self, "lower", _numbers("EulerBox.lower", self.lower, 3))
+        _store(self, "upper", _numbers("EulerBox.upper", self.upper, 3))
+        for name, lower, upper in zip("XYZ", self.lower, self.upper, strict=True):
+            _require_order(f"EulerBox {name}", lower, upper)
+        i, j, k, sign = _ORDERS[self.order]
+        first, second = (self.lower[i], self.upper[i]), (self.lower[j], self.upper[j])
+        third = (self.lower[k], self.upper[k]) if sign > 0.0 else (-self.upper[k], -self.lower[k])
+        _store(self, "_box", ((i, j, k, sign), first, second, third))
+
+    def _nearest(self, w: float, x: float, y: float, z: float) -> Components | None:
+        return nearest_box(self._box, w, x, y, z)
+
+
+Limit: TypeAlias = Hinge | SwingTwist | EulerBox
+
+
+@dataclass(frozen=True)
+class Comfort:
+    """The part of a joint's allowed rotations in which it likes to stay.
+
+    Attributes:
+        tolerance: radians, seen from the joint, by which a goal may be missed for the sake of comfort.
+        region: a limit that lies inside the joint's own; None: no preference among the allowed rotations.
+
+    Raises:
+        InvalidInput: a tolerance outside 0..pi, a region that is not a limit.
+    """
+
+    tolerance: float = 0.0
+    region: Limit | None = None
+
+    def __post_init__(self) -> None:
+        _store(self, "tolerance", _within("Comfort.tolerance", self.tolerance, 0.0, pi))
+        if not (self.region is None or isinstance(self.region, (Hinge, SwingTwist, EulerBox))):
+            raise InvalidInput(f"Comfort.region is {self.region!r}; give a limit or None")
+
+
+def clamp(limit: Limit, rotation: Quaternion) -> Quaternion:
+    """The allowed rotation nearest to `rotation`; inside the limit (within `ROUNDING`) that very object.
+
+    Nearest in the angle between the two, exactly so for a Hinge, an EulerBox and a SwingTwist without an
+    Ellipse; with an Ellipse the nearest twist is taken first, then the nearest point in the plane of the
+    swing's rotation vector. The same for q and -q, and on the side of `rotation` (dot product >= 0). Clamping
+    again changes no bit.
+
+    Where several rotations are equally near: of two borders of a twist or hinge range the upper one; when the
+    swing is a half turn and so says nothing about the twist, the allowed twist nearest to 0. A zero
+    quaternion counts as identity. NaN is not checked for.
+    """
+    nearest = limit._nearest(rotation.w, rotation.x, rotation.y, rotation.z)
+    return rotation if nearest is None else Quaternion(nearest)
+
+
+def violation(limit: Limit, rotation: Quaternion) -> float:
+    """The angle in radians between `rotation` and its `clamp`: how far outside it is, 0 inside."""
+    clamped = clamp(limit, rotation)
+    return 0.0 if clamped is rotation else angle_between(rotation, clamped)
+
+
+def contains(limit: Limit, rotation: Quaternion, tolerance: float = 0.0) -> bool:
+    """Whether `rotation` is outside by no more than `tolerance` radians; `ROUNDING` is inside, as in `clamp`."""
+    return violation(limit, rotation) <= tolerance
+
+
+def swing_axes(axis: Sequence[float]) -> tuple[Triple, Triple]:
+    """The two directions, in the joint's frame, that an Ellipse's x and z turn about when the twist axis is
+    `axis`.
+
+    X and Z carried along by the shortest turn that takes +Y to `axis`: X and Z themselves for +Y. For -Y,
+    where every half turn is equally short, the one about X: X and -Z. Both have length 1.
+
+    Raises:
+        InvalidInput: a zero axis.
+    """
+    x, y, z = _unit("swing_axes: axis", axis)
+    square = x * x + z * z
+    if y < 0.0 and square < NOISE * NOISE:
+        return (1.0, -x * y, 0.0), (0.0, z * y, -1.0)
+    share = 1.0 / (1.0 + y) if y >= 0.0 else (1.0 - y) / square  # the same, without cancellation
+    return (1.0 - share * x * x, -x, -share * x * z), (-share * x * z, -z, 1.0 - share * z * z)
+
+
+def sample(limit: Limit | None, random: Random) -> Quaternion:
+    """A random rotation inside `limit` (None: any rotation), uniform in the measure of rotations, from
+    `random` alone.
+
+    Where a limit leaves no volume (a hinge, a radius or side of 0) it is uniform in the angles that are left.
+    """
+    if limit is None:
+        return _any_rotation(random)
+    if isinstance(limit, EulerBox):
+        return _sample_box(limit, random)
+    x = z = 0.0
+    if isinstance(limit, Hinge):
+        lower, upper = limit.lower, limit.upper
+    else:
+        lower, upper = (-pi, pi) if limit.twist is None else limit.twist
+        x, z = _sample_swing(limit.swing, random)
+    twist = random.uniform(lower, upper)
+    a, b = swing_axes(limit.axis)
+    return Quaternion(swing_twist_components(limit.axis, (*a, *b), x, z, cos(0.5 * twist), sin(0.5 * twist)))
+
+
+def _sample_swing(swing: Cone | Ellipse | None, random: Random) -> tuple[float, float]:
+    """A swing's rotation vector on its two axes, such that where it points the twist axis is uniform."""
+    if isinstance(swing, Ellipse):
+        return _sample_ellipse(swing, random)
+    # Points spread evenly over a cap of the sphere have evenly spread heights: sin^2 of half the angle is
+    # even.
+    radius = pi if swing is None else swing.radius
+    angle = 2.0 * asin(sin(0.5 * radius) * sqrt(random.random()))
+    azimuth = random.uniform(-pi, pi)
+    return angle * cos(azimuth), angle * sin(azimuth)
+
+
+def _any_rotation(random: Random) -> Quaternion:
+    """Uniform over all rotations (Shoemake 1992, "Uniform random rotations")."""
+    share, first, second = random.random(), random.uniform(-pi, pi), random.uniform(-pi, pi)
+    a, b = sqrt(1.0 - share), sqrt(share)
+    return Quaternion((b * cos(second), a * sin(first), a * cos(first), b * sin(second)))
+
+
+def _sample_ellipse(ellipse: Ellipse, random: Random) -> tuple[float, float]:
+    """As `_sample_swing`, drawn in the plane of the rotation vector, where an angle r weighs sin(r) / r."""
+    while True:
+        x = random.uniform(ellipse.x_lower, ellipse.x_upper)
+        z = random.uniform(ellipse.z_lower, ellipse.z_upper)
+        side_x = ellipse.x_upper if x >= 0.0 else ellipse.x_lower
+        side_z = ellipse.z_upper if z >= 0.0 else ellipse.z_lower
+        # A side of 0 has no inside but its own line: the other component is free along that side.
+        part_x = x / side_x if side_x != 0.0 else float(z != 0.0 and x != 0.0)
+        part_z = z / side_z if side_z != 0.0 else float(x != 0.0 and z != 0.0)
+        radius = hypot(x, z)
+        if part_x * part_x + part_z * part_z <= 1.0 and random.random() * radius <= sin(radius):
+            return x, z
+
+
+def _sample_box(box: EulerBox, random: Random) -> Quaternion:
+    """Uniform first and last angles; the middle one weighted by |cos|, as volume is."""
+    angles = [random.uniform(lower, upper) for lower, upper in zip(box.lower, box.upper, strict=True)]
+    middle = _ORDERS[box.order][1]
+    lower, upper = box.lower[middle], box.upper[middle]
+    height = random.uniform(_cos_integral(lower), _cos_integral(upper))
+    half_turns = round(0.5 * height)
+    angle = half_turns * pi + asin(min(max(height - 2.0 * half_turns, -1.0), 1.0))
+    angles[middle] = min(max(angle, lower), upper)
+    return Euler(angles, box.order).to_quaternion()
+
+
+def _cos_integral(angle: float) -> float:
+    """The integral of |cos| from 0 to `angle`."""
+    half_turns = round(angle / pi)
+    return 2.0 * half_turns + sin(angle - half_turns * pi)
+
+
+def _round_constants(axis: Triple, lower: float, upper: float, radius: float) -> Round:
+    rest = 0.5 * nearest_in(0.0, lower, upper)
+    half = (cos(0.5 * radius), sin(0.5 * radius)) if radius < pi else (0.0, 1.0)
+    return *axis, *interval(lower, upper), *half, cos(rest), sin(rest)
+
+
+def _store(value: object, name: str, content: object) -> None:
+    object.__setattr__(value, name, content)  # the values are frozen; only their __post_init__ comes here
+
+
+def _finite(name: str, value: object) -> float:
+    try:
+        number = float(value) if not isinstance(value, str) else nan  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        number = nan
+    if not isfinite(number):
+        raise InvalidInput(f"{name} is {value!r}; give a finite number")
+    return number
+
+
+def _within(name: str, value: object, lowest: float, highest: float) -> float:
+    number = _finite(name, value)
+    # Blender's properties are single precision, where pi is rounded up: a bound may be missed by that much.
+    if not lowest - ROUNDING <= number <= highest + ROUNDING:
+        raise InvalidInput(f"{name} is {number:g}; give radians from {lowest:.4g} to {highest:.4g}")
+    return min(max(number, lowest), highest)
+
+
+def _numbers(name: str, values: object, count: int) -> tuple[float, ...]:
+    try:
+        listed = list(values)  # type: ignore[call-overload]  # a mathutils.Vector is no Iterable by type
+    except TypeError:
+        raise InvalidInput(f"{name} is {values!r}; give {count} finite numbers") from None
+    numbers = tuple(_finite(name, value) for value in listed)
+    if len(numbers) != count:
+        raise InvalidInput(f"{name} has {len(numbers)} numbers; give {count}")
+    return numbers
+
+
+def _require_order(name: str, lower: float, upper: float) -> None:
+    if lower > upper:
+        raise InvalidInput(f"{name}: lower ({lower:g}) is above upper ({upper:g}); swap them (radians)")
+
+
+def _unit(name: str, axis: object) -> Triple:
+    x, y, z = _numbers(name, axis, 3)
+    length = hypot(x, y, z)
+    if length < 1e-30:
+        raise InvalidInput(f"{name} is zero; give the direction to turn about, such as (0, 1, 0)")
+    return x / length, y / length, z / length
