@@ -1,0 +1,38 @@
+"""Quaternion Cyclic Coordinate Descent: the public names of the solver. Nothing here imports bpy."""
+
+from .errors import CCDRigError, InvalidInput, RigError
+from .goals import GoalError, PositionGoal, measure
+from .limits import Comfort, Cone, Ellipse, EulerBox, Hinge, Limit, SwingTwist, clamp, contains, sample
+from .skeleton import Joint, Pose, Skeleton, Transform, forward_kinematics
+from .solver import SolveResult, SolverSettings, SolveStatus, iterate, solve
+from .sweeps import Sweep
+
+__all__ = [
+    "CCDRigError",
+    "Comfort",
+    "Cone",
+    "Ellipse",
+    "EulerBox",
+    "GoalError",
+    "Hinge",
+    "InvalidInput",
+    "Joint",
+    "Limit",
+    "Pose",
+    "PositionGoal",
+    "RigError",
+    "Skeleton",
+    "SolveResult",
+    "SolveStatus",
+    "SolverSettings",
+    "Sweep",
+    "SwingTwist",
+    "Transform",
+    "clamp",
+    "contains",
+    "forward_kinematics",
+    "iterate",
+    "measure",
+    "sample",
+    "solve",
+]

@@ -1,0 +1,13 @@
+"""What can go wrong, said in the user's words: every message names the joint, bone or field and what to do."""
+
+
+class CCDRigError(Exception):
+    """Root of all errors that CCD Rig raises on purpose."""
+
+
+class InvalidInput(CCDRigError):
+    """A value that the core cannot take: the message names the field and what would be right."""
+
+
+class RigError(CCDRigError):
+    """A state of the Blender file that cannot be worked with: the message names the bone or object."""

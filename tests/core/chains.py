@@ -1,0 +1,94 @@
+"""Chains and random input for the core tests. Lengths in model units, angles in radians."""
+
+from __future__ import annotations
+
+import math
+import random
+
+from mathutils import Quaternion, Vector
+
+from ccd_rig.limits import Cone, Ellipse, EulerBox, Hinge, Limit, SwingTwist, sample
+from ccd_rig.skeleton import Joint, Pose, Skeleton, forward_kinematics
+
+EXACT = 1e-6
+"""What float32 arithmetic on numbers near 1 must give."""
+FLOAT32 = 1e-5
+"""What remains after tens of float32 operations, relative to the size of the model; radians for limits."""
+SOLVE = 1e-3
+"""Position tolerance of the solves, in lengths of one bone."""
+
+Z = Vector((0.0, 0.0, 1.0))
+
+
+def straight(count: int, limit: Limit | None = None, **fields: object) -> Skeleton:
+    """`count` joints of length 1, one on the tail of the other, along +Y; named joint0, joint1, ..."""
+    return Skeleton(
+        Joint(f"joint{i}", i - 1, (0.0, 1.0 if i else 0.0, 0.0), limit=limit, **fields) for i in range(count)
+    )
+
+
+def tip(skeleton: Skeleton) -> str:
+    """Name of the last joint."""
+    return skeleton.joints[-1].name
+
+
+def random_rotation(rng: random.Random) -> Quaternion:
+    """Uniform over all rotations."""
+    return Quaternion([rng.gauss(0.0, 1.0) for _ in range(4)]).normalized()
+
+
+def random_limit(rng: random.Random) -> Limit | None:
+    """Any kind of limit, wide or narrow, also ranges that leave out the rest pose."""
+    kind = rng.randrange(5)
+    if kind == 0:
+        return None
+    axis = Vector([rng.gauss(0.0, 1.0) for _ in range(3)]).normalized()
+    if kind == 1:
+        lower = rng.uniform(-3.5, 3.0)
+        return Hinge(axis, lower, lower + rng.uniform(0.05, 4.0))
+    twist = None if rng.random() < 0.3 else (-rng.uniform(0.0, 2.0), rng.uniform(0.0, 2.0))
+    if kind == 2:
+        return SwingTwist(Cone(rng.uniform(0.05, 2.8)), twist, axis if rng.random() < 0.5 else (0.0, 1.0, 0.0))
+    if kind == 3:
+        sides = [rng.uniform(0.02, 2.5) for _ in range(4)]
+        return SwingTwist(Ellipse(-sides[0], sides[1], -sides[2], sides[3]), twist)
+    lower = [rng.uniform(-3.0, 1.0) for _ in range(3)]
+    return EulerBox(
+        rng.choice(("XYZ", "XZY", "YXZ", "YZX", "ZXY", "ZYX")), lower, [low + rng.uniform(0.05, 2.5) for low in lower]
+    )
+
+
+def random_skeleton(rng: random.Random, count: int, tree: bool = False) -> Skeleton:
+    """Joints with mixed limits, crooked rest rotations and unequal bones."""
+    joints = []
+    for i in range(count):
+        parent = i - 1 if not tree or i < 2 else rng.randrange(max(0, i - 4), i)
+        length = rng.uniform(0.2, 2.0)
+        offset = (0.0, joints[parent].length, 0.0) if parent >= 0 else [rng.uniform(-1.0, 1.0) for _ in range(3)]
+        joints.append(
+            Joint(
+                f"joint{i}",
+                parent,
+                offset,
+                random_rotation(rng) if rng.random() < 0.5 else Quaternion(),
+                length,
+                random_limit(rng),
+                stiffness=rng.choice((0.0, 0.0, 0.0, 0.5, 1.0)),
+                max_step=rng.choice((math.pi, math.pi, 0.3)),
+                inherit_rotation=rng.random() > 0.05,
+            )
+        )
+    return Skeleton(joints)
+
+
+def legal_pose(skeleton: Skeleton, rng: random.Random) -> Pose:
+    """Every joint somewhere inside its limit."""
+    return Pose(
+        tuple(sample(joint.limit, rng) for joint in skeleton.joints), Pose.rest(skeleton).translations
+    )
+
+
+def tail(skeleton: Skeleton, pose: Pose, name: str | None = None) -> Vector:
+    """Where the tail of a joint's bone is in model space; of the last one without `name`."""
+    i = skeleton.index(name) if name else len(skeleton) - 1
+    return forward_kinematics(skeleton, pose)[i].point(Vector((0.0, skeleton.joints[i].length, 0.0)))
