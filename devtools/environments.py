@@ -21,7 +21,7 @@ INSTALL_TIMEOUT = 1200  # [s] one wheel of Blender is about 370 MB
 PROBE_TIMEOUT = 60  # [s] the first import of bpy reads about 1 GB from disk
 
 TEST_TOOLS = ("pytest==8.4.2", "hypothesis==6.140.3")
-LINT_TOOLS = ("ruff==0.13.3", "mypy==1.18.2", "numpy==2.2.6", *TEST_TOOLS)
+LINT_TOOLS = ("ruff==0.13.3", "mypy==2.4.1", "numpy==2.2.6", *TEST_TOOLS)
 
 # What the wheels of bpy load and a bare Debian or Ubuntu does not have.
 SYSTEM_LIBRARIES = {

@@ -1,8 +1,8 @@
 """What a user does, done inside a real Blender window by the real pointer and keyboard of a virtual screen.
 
-Runs as Blender's --python script. The environment names the folders: CCD_RIG_ZIP the package, CCD_RIG_OUT where the
-photographs and result.json go. Each step writes what it saw into result.json; test_window.py judges it. Blender's
-exit code tells nothing, so a step that is missing from the file has failed.
+Runs as Blender's --python script. The environment names the places: CCD_RIG_ZIP the package, CCD_RIG_OUT where
+the photographs and result.json go. Each step writes what it saw into result.json; test_window.py judges it.
+Blender's exit code tells nothing, so a step that is missing from the file has failed.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ def key(name: str) -> Iterator[float]:
 
 
 def make_rig() -> bpy.types.Object:
-    """A chain of bones lying along X, and a keyed target that is always within reach; the last bone is active."""
+    """A chain of bones along X, and a keyed target that is always within reach; the last bone is active."""
     for thing in list(bpy.data.objects):
         bpy.data.objects.remove(thing)
     scene = bpy.context.scene

@@ -1,6 +1,6 @@
 """A visit to a real Blender window: the tab, the constraint, the bake, Esc and undo, by pointer and keyboard.
 
-`python3 dev.py test --window` makes the folder that holds Debian's Blender and names it in CCD_RIG_WINDOW_ROOT.
+`python3 dev.py test --window` makes the folder with Debian's Blender and names it in CCD_RIG_WINDOW_ROOT.
 """
 
 from __future__ import annotations
