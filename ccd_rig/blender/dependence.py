@@ -1,0 +1,241 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What moves a target: parents, constraints and drivers, followed back to where the motion comes from.
+
+A target that moves with the chain it should lead runs away from it; one that is moved by a simulation cannot
+be evaluated apart from its scene. Both are found before anything is solved.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import bpy
+
+from ..errors import RigError
+
+_BONE_PATH = re.compile(r'pose\.bones\["((?:[^"\\]|\\.)*)"\]')
+_ON_GEOMETRY = {"VERTEX", "VERTEX_3", "LATTICE"}  # kinds of parenting that follow the parent's surface
+
+
+@dataclass(frozen=True)
+class Mover:
+    """Something that moves: an object, or one bone of it, and in words how it was come to."""
+
+    thing: bpy.types.Object
+    bone: str
+    trail: str
+
+    def __str__(self) -> str:
+        return f"bone '{self.bone}' of '{self.thing.name}'" if self.bone else f"'{self.thing.name}'"
+
+
+def target_object(constraint: Any) -> bpy.types.Object:
+    """The target of a constraint, a row of the list or its values.
+
+    Raises:
+        RigError: there is none.
+    """
+    target = constraint.target
+    found = bpy.data.objects.get(target) if isinstance(target, str) else target
+    if found is None:
+        what = f"there is no object '{target}'" if target else "it has no target"
+        raise RigError(f"Constraint '{constraint.name}': {what}: choose the object to reach")
+    return found
+
+
+def target_depends_on_chain(
+    armature_object: bpy.types.Object, constraint: Any, bones: Collection[str]
+) -> str | None:
+    """Why the target of a constraint moves with the chain that should reach it, by name; None if it does not.
+
+    A parent that is the whole armature object is fine: the chain does not move that.
+
+    Args:
+        constraint: a row of the list, or its values.
+        bones: names of the bones that the solver turns.
+    """
+    moved = set(bones)
+    for mover in movers(target_object(constraint), constraint.target_bone, armature_object):
+        if mover.thing != armature_object or not mover.bone:
+            continue
+        pose_bone = armature_object.pose.bones.get(mover.bone)
+        if pose_bone is None:
+            continue
+        if mover.bone in moved:
+            return f"{mover.trail}, which is part of the chain"
+        above = next((parent.name for parent in pose_bone.parent_recursive if parent.name in moved), None)
+        if above is not None:
+            return f"{mover.trail}, which hangs on bone '{above}' of the chain"
+    return None
+
+
+def require_evaluable(
+    scene: bpy.types.Scene, armature_object: bpy.types.Object, constraints: Sequence[Any]
+) -> None:
+    """Refuse what a scene of its own would show in another place than the user's scene.
+
+    Raises:
+        RigError: a target or its bone is missing, is moved by rigid body physics, or by a driver that reads
+            the frame from the user's scene.
+    """
+    starts = [Mover(armature_object, "", f"Armature '{armature_object.name}'")]
+    for row in constraints:
+        thing = target_object(row)
+        if row.target_bone and (thing.pose is None or row.target_bone not in thing.pose.bones):
+            where = f"Constraint '{row.name}': target '{thing.name}'"
+            raise RigError(f"{where} has no bone '{row.target_bone}': choose another bone")
+        starts.append(Mover(thing, row.target_bone, f"Constraint '{row.name}': target '{thing.name}'"))
+    checked = set()
+    for start in starts:
+        for mover in movers(start.thing, start.bone, None):
+            if mover.thing in checked:
+                continue
+            checked.add(mover.thing)
+            _refuse_simulated(scene, start, mover.thing)
+            _refuse_frame_drivers(start, mover.thing)
+
+
+def movers(thing: bpy.types.Object, bone: str, apart: bpy.types.Object | None) -> Iterator[Mover]:
+    """The object or bone itself, and all that move it, nearest first.
+
+    Args:
+        thing: the object.
+        bone: one of its bones, or empty.
+        apart: an object whose own place is not followed, only its bones.
+    """
+    queue = deque([Mover(thing, bone, "")])
+    queue[0] = Mover(thing, bone, f"target {queue[0]}")
+    seen = {(thing, bone)}
+    while queue:
+        mover = queue.popleft()
+        yield mover
+        for source, source_bone, how in _sources(mover, apart):
+            if source is not None and (source, source_bone) not in seen:
+                seen.add((source, source_bone))
+                found = Mover(source, source_bone, "")
+                queue.append(Mover(source, source_bone, f"{mover.trail} {how} {found}"))
+
+
+def _sources(
+    mover: Mover, apart: bpy.types.Object | None
+) -> Iterator[tuple[bpy.types.Object | None, str, str]]:
+    """What moves an object or bone directly: object, bone, and how, as a verb."""
+    thing = mover.thing
+    if mover.bone:
+        yield from _sources_of_bone(thing, mover.bone)
+        if thing != apart:
+            yield thing, "", "belongs to"
+    elif thing != apart:
+        yield from _sources_of_object(thing)
+
+
+def _sources_of_object(thing: bpy.types.Object) -> Iterator[tuple[bpy.types.Object | None, str, str]]:
+    if thing.parent is not None:
+        bone = thing.parent_bone if thing.parent_type == "BONE" else ""
+        yield thing.parent, bone, "is parented to"
+        if thing.parent_type in _ON_GEOMETRY:
+            yield from _sources_of_surface(thing.parent)
+    yield from _sources_of_constraints(thing.constraints)
+    yield from _sources_of_drivers(thing, lambda path: _BONE_PATH.match(path) is None)
+
+
+def _sources_of_bone(
+    thing: bpy.types.Object, name: str
+) -> Iterator[tuple[bpy.types.Object | None, str, str]]:
+    bone = thing.pose.bones.get(name) if thing.pose is not None else None
+    if bone is None:
+        return
+    if bone.parent is not None:
+        yield thing, bone.parent.name, "is a child of"
+    yield from _sources_of_constraints(bone.constraints)
+    own = bone.path_from_id() + "."
+    yield from _sources_of_drivers(thing, lambda path: path.startswith(own))
+    for other in thing.pose.bones:
+        for constraint in other.constraints:
+            if constraint.type in ("IK", "SPLINE_IK") and other.name != name:
+                turned = (other, *other.parent_recursive)[: constraint.chain_count or None]
+                if bone in turned:
+                    yield from _sources_of_constraints([constraint])
+
+
+def _sources_of_constraints(
+    constraints: Sequence[Any],
+) -> Iterator[tuple[bpy.types.Object | None, str, str]]:
+    for constraint in constraints:
+        if constraint.mute:
+            continue
+        how = f"follows by its constraint '{constraint.name}'"
+        # The Armature constraint has a list of targets; IK has a pole as well.
+        pairs = [(target.target, target.subtarget) for target in getattr(constraint, "targets", ())]
+        for prefix in ("", "pole_"):
+            pairs.append(
+                (getattr(constraint, f"{prefix}target", None), getattr(constraint, f"{prefix}subtarget", ""))
+            )
+        for target, subtarget in pairs:
+            if target is None:
+                continue
+            is_bone = target.type == "ARMATURE" and bool(subtarget)
+            yield target, subtarget if is_bone else "", how
+            if target.type != "ARMATURE" and (subtarget or constraint.type == "SHRINKWRAP"):
+                yield from _sources_of_surface(target)
+
+
+def _sources_of_surface(thing: bpy.types.Object) -> Iterator[tuple[bpy.types.Object | None, str, str]]:
+    """A surface that an armature deforms moves with any of its bones."""
+    for modifier in thing.modifiers:
+        if modifier.type == "ARMATURE" and modifier.object is not None and modifier.object.pose is not None:
+            for bone in modifier.object.pose.bones:
+                yield modifier.object, bone.name, f"lies on '{thing.name}', which is deformed by"
+
+
+def _sources_of_drivers(
+    thing: bpy.types.Object, belongs: Any
+) -> Iterator[tuple[bpy.types.Object | None, str, str]]:
+    """Objects and bones that drive the transform channels whose path `belongs` to what is looked at."""
+    for curve in _drivers(thing):
+        if not belongs(curve.data_path):
+            continue
+        how = f"has a driver on {curve.data_path.rpartition('.')[2]} that reads"
+        for variable in curve.driver.variables:
+            for target in variable.targets:
+                if not isinstance(target.id, bpy.types.Object):
+                    continue
+                if variable.type == "SINGLE_PROP":
+                    match = _BONE_PATH.match(target.data_path)
+                    bone = re.sub(r"\\(.)", r"\1", match[1]) if match else ""
+                else:
+                    bone = target.bone_target
+                yield target.id, bone, how
+
+
+def _drivers(thing: bpy.types.Object) -> list[bpy.types.FCurve]:
+    animation = thing.animation_data
+    return [] if animation is None else [curve for curve in animation.drivers if not curve.mute]
+
+
+def _refuse_simulated(scene: bpy.types.Scene, start: Mover, thing: bpy.types.Object) -> None:
+    body, world = thing.rigid_body, scene.rigidbody_world
+    if body is None or world is None or not world.enabled:
+        return
+    if body.type == "ACTIVE" and body.enabled and not body.kinematic:
+        by = "" if thing == start.thing else f" by way of '{thing.name}'"
+        raise RigError(
+            f"{start.trail} is moved by a rigid body simulation{by}: turn it into keys with Object > Rigid Body "
+            "> Bake To Keyframes"
+        )
+
+
+def _refuse_frame_drivers(start: Mover, thing: bpy.types.Object) -> None:
+    """A variable that reads `frame_current` of a scene stands still while the frame of another one moves."""
+    for curve in _drivers(thing):
+        variables = [v for v in curve.driver.variables if v.type == "SINGLE_PROP"]
+        for target in (target for variable in variables for target in variable.targets):
+            if isinstance(target.id, bpy.types.Scene) and target.data_path.startswith("frame_"):
+                raise RigError(
+                    f"{start.trail}: the driver on {curve.data_path} of '{thing.name}' reads {target.data_path} "
+                    f"of scene '{target.id.name}': write the word frame in its expression instead"
+                )

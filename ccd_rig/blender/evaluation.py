@@ -1,0 +1,275 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the solver needs of a frame: base pose, targets and influences, as Blender evaluates them.
+
+Frames are evaluated in a scene of their own that is made for it and removed again. It holds one empty mesh,
+which refers to everything that is wanted: the armatures by modifiers, the targets by constraints, the influences
+by a driver. Blender then evaluates these and what they depend on, and nothing else, however hidden they are and
+whatever scene they are in; the user's scene is not touched, nor are the values of its objects.
+
+Application handlers see this scene too: those of frame changes are called for each of its frames. A handler
+that has no business there asks `is_isolated`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+
+import bpy
+from mathutils import Matrix, Vector
+
+from ..errors import RigError
+from . import armature, properties, rows
+from .armature import RigPlan, RigReading
+from .dependence import require_evaluable, target_depends_on_chain, target_object
+from .properties import Constraint
+
+__all__ = ["FrameSample", "current", "frames", "is_isolated", "target_depends_on_chain"]
+
+ISOLATED = "CCD Rig Evaluation"  # name of the temporary scene, and of the mark it carries
+FLAT = 1e-8  # a length of an axis of the armature object below this cannot be inverted in float32
+
+
+@dataclass(frozen=True)
+class FrameSample:
+    """The evaluated state of one frame.
+
+    Attributes:
+        frame: scene frame, may be fractional.
+        reading: the chains and their base pose.
+        targets: armature space, one per constraint.
+        influences: 0 to 1, one per constraint.
+        matrix_world: from armature space to world space.
+    """
+
+    frame: float
+    reading: RigReading
+    targets: tuple[Vector, ...]
+    influences: tuple[float, ...]
+    matrix_world: Matrix
+
+
+@contextmanager
+def frames(
+    scene: bpy.types.Scene, armature_object: bpy.types.Object, constraints: Sequence[Constraint]
+) -> Iterator[Callable[[float], FrameSample]]:
+    """Within the block, the function it gives evaluates any frame, in any order.
+
+    Channels without keys have their present values, as they would when the scene is played; keyed and driven
+    ones those of the frame.
+
+    Args:
+        scene: gives frame rate, time remapping, camera and custom properties; it is not changed.
+        armature_object: the original object.
+        constraints: rows of its list.
+
+    Raises:
+        RigError: a target, a bone or a row is missing, or something is moved by a simulation; from the function:
+            a target or the armature is nowhere at that frame.
+    """
+    require_evaluable(scene, armature_object, constraints)
+    indices = _row_indices(armature_object, constraints)
+    plan: RigPlan | None = None
+    with _isolated_scene(scene, armature_object, constraints, indices) as isolated:
+
+        def sample(frame: float) -> FrameSample:
+            nonlocal plan
+            whole = math.floor(frame)
+            isolated.frame_set(whole, subframe=frame - whole)
+            depsgraph = isolated.view_layers[0].depsgraph
+            evaluated = armature_object.evaluated_get(depsgraph)
+            if plan is None:
+                plan = _plan(armature_object, evaluated, constraints)
+            matrix_world = _matrix_world(evaluated, frame)
+            to_armature = matrix_world.inverted()
+            targets = tuple(_target(evaluated, to_armature, row, depsgraph, frame) for row in constraints)
+            influences = tuple(evaluated.ccd_rig.constraints[index].influence for index in indices)
+            return FrameSample(frame, plan.read(evaluated), targets, influences, matrix_world)
+
+        yield sample
+
+
+def current(
+    depsgraph: bpy.types.Depsgraph, armature_object: bpy.types.Object, constraints: Sequence[Constraint]
+) -> FrameSample:
+    """The present state, with edits that have no keys yet.
+
+    A hidden target has no present state, as Blender does not evaluate it: it is taken at the present frame.
+
+    Args:
+        depsgraph: an evaluated one that the armature is in, such as the context's.
+
+    Raises:
+        RigError: as `frames`.
+    """
+    scene = depsgraph.scene.original
+    frame = scene.frame_current_final
+    if not _is_evaluated(armature_object, depsgraph):
+        with frames(scene, armature_object, constraints) as sample:
+            return sample(frame)
+    require_evaluable(scene, armature_object, constraints)
+    evaluated = armature_object.evaluated_get(depsgraph)
+    matrix_world = _matrix_world(evaluated, frame)
+    to_armature = matrix_world.inverted()
+    reading = _plan(armature_object, evaluated, constraints).read(evaluated)
+    indices = _row_indices(armature_object, constraints)
+    hidden = [row for row in constraints if not _is_evaluated(target_object(row), depsgraph)]
+    with ExitStack() as stack:
+        elsewhere = depsgraph
+        if hidden:
+            isolated = stack.enter_context(_isolated_scene(scene, armature_object, hidden, ()))
+            isolated.frame_set(math.floor(frame), subframe=frame - math.floor(frame))
+            elsewhere = isolated.view_layers[0].depsgraph
+        targets = tuple(
+            _target(evaluated, to_armature, row, elsewhere if row in hidden else depsgraph, frame)
+            for row in constraints
+        )
+    influences = tuple(evaluated.ccd_rig.constraints[index].influence for index in indices)
+    return FrameSample(frame, reading, targets, influences, matrix_world)
+
+
+def is_isolated(scene: bpy.types.Scene) -> bool:
+    """Whether a scene is one that `frames` made: handlers of frame changes leave it alone."""
+    return ISOLATED in scene
+
+
+# The isolated scene ---------------------------------------------------------------------------------
+
+
+@contextmanager
+def _isolated_scene(
+    scene: bpy.types.Scene,
+    armature_object: bpy.types.Object,
+    constraints: Sequence[Constraint],
+    indices: Sequence[int],
+) -> Iterator[bpy.types.Scene]:
+    """A scene that evaluates the armature, the targets, and the influences of the rows with these indices."""
+    with ExitStack() as made:
+        isolated = bpy.data.scenes.new(ISOLATED)
+        made.callback(_remove, bpy.data.scenes, isolated)
+        _copy_settings(scene, isolated)
+        mesh = bpy.data.meshes.new(ISOLATED)
+        made.callback(_remove, bpy.data.meshes, mesh)
+        probe = bpy.data.objects.new(ISOLATED, mesh)
+        made.callback(_remove, bpy.data.objects, probe)
+        _refer(probe, armature_object, constraints, indices)
+        isolated.collection.objects.link(probe)
+        yield isolated
+
+
+def _remove(collection: bpy.types.bpy_prop_collection, made: bpy.types.ID) -> None:
+    with suppress(ReferenceError):  # another file was opened, or undo went back: what we made is gone already
+        collection.remove(made)
+
+
+def _copy_settings(scene: bpy.types.Scene, isolated: bpy.types.Scene) -> None:
+    """What animation, drivers and constraints can see of a scene."""
+    for name in ("fps", "fps_base", "frame_map_old", "frame_map_new"):
+        setattr(isolated.render, name, getattr(scene.render, name))
+    for name in ("frame_start", "frame_end", "frame_step", "camera", "active_clip", "gravity", "use_gravity"):
+        setattr(isolated, name, getattr(scene, name))
+    for key, value in scene.items():
+        if isinstance(value, bool | int | float | str):  # what a driver can read of the active scene
+            isolated[key] = value
+    isolated[ISOLATED] = True
+
+
+def _refer(
+    probe: bpy.types.Object,
+    armature_object: bpy.types.Object,
+    constraints: Sequence[Constraint],
+    indices: Sequence[int],
+) -> None:
+    """Let an object depend on all that is to be evaluated.
+
+    Of an object that is not in the scene Blender evaluates only what something in the scene depends on: a
+    modifier depends on the whole pose, a constraint on the object's place, a driver on one property.
+    """
+    targets = [(target_object(row), row.target_bone) for row in constraints]
+    posed = dict.fromkeys([armature_object, *(target for target, bone in targets if bone)])
+    for thing in posed:
+        probe.modifiers.new(thing.name, "ARMATURE").object = thing
+    for thing in dict.fromkeys([armature_object, *(target for target, _ in targets)]):
+        probe.constraints.new("COPY_LOCATION").target = thing
+    if indices:
+        driver = probe.driver_add("location", 0).driver
+        driver.type = "SUM"
+        for index in indices:
+            source = driver.variables.new().targets[0]
+            source.id = armature_object
+            source.data_path = f"ccd_rig.constraints[{index}].influence"
+
+
+# Reading evaluated objects --------------------------------------------------------------------------
+
+
+def _row_indices(armature_object: bpy.types.Object, constraints: Sequence[Constraint]) -> tuple[int, ...]:
+    """Where the constraints are in the armature's list."""
+    names = [row.name for row in armature_object.ccd_rig.constraints]
+    for row in constraints:
+        if row.name not in names:
+            where = f"Armature '{armature_object.name}'"
+            raise RigError(f"{where} has no constraint '{row.name}': choose another one")
+    return tuple(names.index(row.name) for row in constraints)
+
+
+def _plan(
+    armature_object: bpy.types.Object, evaluated: bpy.types.Object, constraints: Sequence[Constraint]
+) -> RigPlan:
+    chains = [(row.tip, row.chain_length) for row in constraints]
+    bones = [bone.name for tip, length in chains for bone in rows.chain(armature_object, tip, length)]
+    settings = properties.joint_settings(armature_object, list(dict.fromkeys(bones)))
+    return armature.plan(evaluated, chains, settings)
+
+
+def _is_evaluated(thing: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> bool:
+    """Whether a depsgraph keeps an object up to date: hidden objects it leaves as they were."""
+    return thing.evaluated_get(depsgraph).is_evaluated and thing.visible_get(view_layer=depsgraph.view_layer)
+
+
+def _matrix_world(evaluated: bpy.types.Object, frame: float) -> Matrix:
+    """Of the armature object; it must lead back as well."""
+    matrix = evaluated.matrix_world.copy()
+    where = f"Armature '{evaluated.name}'"
+    if not _is_finite(matrix):
+        raise RigError(f"{where} has a place that is not a number at frame {frame:g}: look at its transform")
+    if min(column.to_3d().length for column in matrix.col[:3]) < FLAT or matrix.determinant() == 0.0:
+        raise RigError(f"{where} has a scale of 0 at frame {frame:g}: give it another scale")
+    return matrix
+
+
+def _target(
+    evaluated: bpy.types.Object,
+    to_armature: Matrix,
+    constraint: Constraint,
+    depsgraph: bpy.types.Depsgraph,
+    frame: float,
+) -> Vector:
+    """Where a constraint's target is, in armature space.
+
+    Args:
+        evaluated: the armature object.
+        to_armature: from world space to armature space.
+        depsgraph: evaluates the target.
+    """
+    thing = target_object(constraint)
+    within = thing == evaluated.original
+    target = evaluated if within else thing.evaluated_get(depsgraph)
+    # The armature's own bones are where they should be already, which saves the way through the world.
+    to_space = Matrix.Identity(4) if within else to_armature @ target.matrix_world
+    if constraint.target_bone:
+        to_space = to_space @ target.pose.bones[constraint.target_bone].matrix
+    point = to_space @ Vector(constraint.offset)
+    if not all(map(math.isfinite, point)):
+        bone = f"bone '{constraint.target_bone}' of " if constraint.target_bone else ""
+        raise RigError(
+            f"Constraint '{constraint.name}': target {bone}'{thing.name}' has a place that is not a number at frame "
+            f"{frame:g}: look at its transform, its drivers and the constraint's offset"
+        )
+    return point
+
+
+def _is_finite(matrix: Matrix) -> bool:
+    return all(math.isfinite(value) for row in matrix for value in row)
