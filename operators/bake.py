@@ -14,12 +14,16 @@ from . import grey
 SLICE = 0.05  # [s] of solving between two looks at the keyboard
 DEFAULTS = {field.name: field.default for field in dataclasses.fields(bake.BakeSettings)}
 KEYS = (
-    ("EVERY_FRAME", "Every Frame", "Key every frame of the range; between solved frames rotations are slerped"),
+    (
+        "EVERY_FRAME",
+        "Every Frame",
+        "Key every frame of the range; between solved frames rotations are slerped",
+    ),
     (
         "SOLVED_FRAMES",
         "Solved Frames Only",
-        "Key only the solved frames; between them Blender interpolates each component by itself, so that limits and "
-        "targets hold at the keys alone",
+        "Key only the solved frames; between them Blender interpolates each component by itself, so that "
+        "limits and targets hold at the keys alone",
     ),
 )
 
@@ -57,7 +61,7 @@ class CCD_RIG_OT_bake(bpy.types.Operator):
     )
     use_current_action: BoolProperty(
         name="Overwrite Current Action",
-        description="Bake into the armature's present action; when off, into a copy of it, and the old one is kept",
+        description="Bake into the present action; when off, into a copy of it, and the old one is kept",
     )
     keys: EnumProperty(
         name="Keys", description="Which frames get keys", items=KEYS, default=DEFAULTS["keys"].name
@@ -96,7 +100,7 @@ class CCD_RIG_OT_bake(bpy.types.Operator):
         except CCDRigError as error:
             self.report({"ERROR"}, str(error))
             return {"CANCELLED"}
-        return self._finish(context, report)
+        return self._finish(report)
 
     def modal(self, context, event):
         if event.type == "ESC" and event.value == "PRESS":
@@ -114,7 +118,7 @@ class CCD_RIG_OT_bake(bpy.types.Operator):
         if report is None:
             return {"RUNNING_MODAL"}
         self.cancel(context)
-        return self._finish(context, report)
+        return self._finish(report)
 
     def cancel(self, context):
         """Leave the modal run; Blender calls this too when it ends the run by itself."""
@@ -139,7 +143,6 @@ class CCD_RIG_OT_bake(bpy.types.Operator):
             constraints=_selected(context.object) if self.only_selected else (),
             follow_fraction=self.follow_fraction,
         )
-        self._armature = context.object.name
         self._steps = bake.bake_steps(scene, context.object, settings)
 
     def _advance(self):
@@ -161,9 +164,7 @@ class CCD_RIG_OT_bake(bpy.types.Operator):
         context.workspace.status_text_set(f"Baking: {done} of {total} frames solved. Esc cancels")
         return None
 
-    def _finish(self, context, report):
-        armature_object = bpy.data.objects[self._armature]
-        properties.store_report(armature_object, report)
+    def _finish(self, report):
         level = "WARNING" if report.unsolved() else "INFO"
         self.report({level}, f"{report.summary()} (action '{report.action}')")
         return {"FINISHED"}
@@ -178,5 +179,7 @@ def _selected(armature_object):
         and any(map(channels.is_bone_selected, rows.chain(armature_object, row.tip, row.chain_length)))
     )
     if not names:
-        raise RigError("No constraint's chain has a selected bone: select one, or switch off Only Selected Bones")
+        raise RigError(
+            "No constraint's chain has a selected bone: select one, or switch off Only Selected Bones"
+        )
     return names

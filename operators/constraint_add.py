@@ -16,7 +16,7 @@ class CCD_RIG_OT_constraint_add(bpy.types.Operator):
     bl_idname = "ccd_rig.constraint_add"
     bl_label = "Add CCD Constraint"
     bl_description = (
-        "Let the active bone reach for a target: the other selected bone or object, or a new empty at the bone's tail"
+        "Let the active bone reach for a target: the other selected bone or object, or a new empty"
     )
     bl_options = {"REGISTER", "UNDO"}
 
@@ -29,7 +29,7 @@ class CCD_RIG_OT_constraint_add(bpy.types.Operator):
     )
     target_empty: BoolProperty(
         name="New Empty as Target",
-        description="Where no other bone or object is selected, make an empty at the bone's tail as the target",
+        description="Where nothing else is selected, make an empty at the bone's tail as the target",
         default=True,
         options={"SKIP_SAVE"},
     )
@@ -69,7 +69,9 @@ def _selected_target(
     objects = [each for each in context.selected_objects if each not in posed]
     if len(bones) + len(objects) > 1:
         names = ", ".join(f"'{each.name}'" for each in (*bones, *objects))
-        raise RigError(f"More than one target is selected ({names}): select the target first, then the bone to move")
+        raise RigError(
+            f"More than one target is selected ({names}): select the target first, then the bone to move"
+        )
     if objects:
         return objects[0], ""
     if not bones:

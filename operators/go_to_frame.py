@@ -9,7 +9,9 @@ from . import grey
 class CCD_RIG_OT_go_to_frame(bpy.types.Operator):
     bl_idname = "ccd_rig.go_to_frame"
     bl_label = "Go to Worst Frame"
-    bl_description = "Go to the frame that the last bake left farthest off its target, and show that constraint"
+    bl_description = (
+        "Go to the frame that the last bake left farthest off its target, and show that constraint"
+    )
     bl_options = {"REGISTER", "UNDO"}
 
     @classmethod

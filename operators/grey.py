@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Why a button is grey: the questions that polls share. Each gives the reason in words, or an empty string."""
+"""Why a button is grey: the questions that polls share. Each gives the reason in words, or none."""
 
 import bpy
 

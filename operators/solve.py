@@ -74,7 +74,7 @@ class CCD_RIG_OT_solve(bpy.types.Operator):
         return {"FINISHED"}
 
     def _settings(self, armature_object):
-        """The armature's settings, with what was set here; what was not is filled in, to be changed after the solve."""
+        """The armature's settings with what was set here; the rest is filled in, for the redo panel."""
         settings = properties.solver_settings(armature_object)
         for name in OVERRIDES:
             if not self.properties.is_property_set(name):
@@ -85,7 +85,9 @@ class CCD_RIG_OT_solve(bpy.types.Operator):
 def _words(result, constraints, armature_object):
     """The level and the words of the report: how far off the worst constraint is, in world metres."""
     scale = max(abs(each) for each in armature_object.matrix_world.to_scale())
-    distance, name = max((error.distance * scale, row.name) for error, row in zip(result.errors, constraints, strict=True))
+    distance, name = max(
+        (error.distance * scale, row.name) for error, row in zip(result.errors, constraints, strict=True)
+    )
     passes = f"{result.iterations} iteration{'' if result.iterations == 1 else 's'}"
     level = {"INFO"} if result.status is SolveStatus.CONVERGED else {"WARNING"}
     return level, f"{WORDS[result.status]}. {distance:.2g} m off at worst ({name}), {passes}"

@@ -16,10 +16,15 @@ class CCD_RIG_UL_constraints(bpy.types.UIList):
         line = layout.row(align=True)
         line.active = item.enabled
         line.prop(item, "name", text="", emboss=False, icon="CON_KINEMATIC")
-        worst = min((each.severity for each in checks.constraint_problems(item.id_data, item, context.scene)), default="")
+        worst = min(
+            (each.severity for each in checks.constraint_problems(item.id_data, item, context.scene)),
+            default="",
+        )
         if worst and item.enabled:
             line.label(text="", icon=ICONS[worst])
-        line.prop(item, "enabled", text="", emboss=False, icon="CHECKBOX_HLT" if item.enabled else "CHECKBOX_DEHLT")
+        line.prop(
+            item, "enabled", text="", emboss=False, icon="CHECKBOX_HLT" if item.enabled else "CHECKBOX_DEHLT"
+        )
 
 
 class CCD_RIG_PT_constraints(Sidebar, bpy.types.Panel):
@@ -59,7 +64,13 @@ def _draw_list(layout, armature_object):
     group = armature_object.ccd_rig
     line = layout.row()
     line.template_list(
-        "CCD_RIG_UL_constraints", "", group, "constraints", group, "active_index", rows=4 if len(group.constraints) > 1 else 3
+        "CCD_RIG_UL_constraints",
+        "",
+        group,
+        "constraints",
+        group,
+        "active_index",
+        rows=4 if len(group.constraints) > 1 else 3,
     )
     side = line.column(align=True)
     side.operator("ccd_rig.constraint_add", text="", icon="ADD")
@@ -71,7 +82,9 @@ def _draw_list(layout, armature_object):
 
 
 def _draw_problems(layout, context, row):
-    found = sorted(checks.constraint_problems(row.id_data, row, context.scene), key=lambda problem: problem.severity)
+    found = sorted(
+        checks.constraint_problems(row.id_data, row, context.scene), key=lambda problem: problem.severity
+    )
     if not found:
         return
     box = layout.box()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The only code of the solver's package that imports bpy. Imports stand inside the functions: nothing loads early."""
+"""The only code of the solver's package that imports bpy. Imports stand inside the functions."""
 
 
 def register() -> None:

@@ -16,7 +16,7 @@ from mathutils import Matrix, Quaternion
 
 from ..errors import CCDRigError, RigError
 from ..limits import contains
-from . import armature, channels, evaluation, properties, rows
+from . import armature, channels, dependence, properties, rows
 
 FLAT = 1e-6  # a scale below this leaves no direction to turn in
 ROUNDING = 1e-6  # radians: limits are stored as float32
@@ -75,12 +75,14 @@ def problems(
         chosen = [r for r in armature_object.ccd_rig.constraints if (r.name in names if names else r.enabled)]
         for row in chosen:
             found += constraint_problems(armature_object, row, scene)
+        if not found:
+            found += _evaluation_problems(armature_object, scene, chosen)
         found += _pair_problems(chosen)
         found += _chain_problems(armature_object, [r for r in chosen if r.tip in armature_object.pose.bones])
     return tuple(sorted(found, key=lambda problem: problem.severity))
 
 
-# The object -----------------------------------------------------------------------------------------------------------
+# The object -------------------------------------------------------------------------------------------------
 
 
 def _object_problems(armature_object: bpy.types.Object, scene: bpy.types.Scene) -> Iterator[Problem]:
@@ -88,9 +90,13 @@ def _object_problems(armature_object: bpy.types.Object, scene: bpy.types.Scene) 
     if armature_object.mode == "EDIT":
         yield Problem("ERROR", name, f"Armature '{name}' is in Edit Mode: go to Pose Mode")
     if not in_scene(armature_object, scene):
-        yield Problem("ERROR", name, f"Armature '{name}' is not in scene '{scene.name}': link it to a collection there")
+        yield Problem(
+            "ERROR", name, f"Armature '{name}' is not in scene '{scene.name}': link it to a collection there"
+        )
     if not _is_finite(armature_object.matrix_world):
-        yield Problem("ERROR", name, f"Armature '{name}' has a place that is not a number: clear its transform")
+        yield Problem(
+            "ERROR", name, f"Armature '{name}' has a place that is not a number: clear its transform"
+        )
     elif _is_flat(armature_object.matrix_world):
         yield Problem("ERROR", name, f"Armature '{name}' has a scale of 0: give it another scale")
 
@@ -99,7 +105,9 @@ def _choice_problems(armature_object: bpy.types.Object, names: Sequence[str]) ->
     constraints = properties.constraints(armature_object)
     known = [row.name for row in constraints]
     if not constraints:
-        message = f"Armature '{armature_object.name}' has no CCD constraint: select the bone to move and add one"
+        message = (
+            f"Armature '{armature_object.name}' has no CCD constraint: select the bone to move and add one"
+        )
         yield Problem("ERROR", armature_object.name, message)
     elif not names and not any(row.enabled for row in constraints):
         message = f"All constraints of armature '{armature_object.name}' are disabled: enable one"
@@ -115,60 +123,87 @@ def _choice_problems(armature_object: bpy.types.Object, names: Sequence[str]) ->
         yield Problem("ERROR", name, f"Two constraints are called '{name}': rename one of them")
 
 
-# One constraint -------------------------------------------------------------------------------------------------------
+# One constraint ---------------------------------------------------------------------------------------------
 
 
-def constraint_problems(armature_object: bpy.types.Object, row: Any, scene: bpy.types.Scene) -> Iterator[Problem]:
+def constraint_problems(
+    armature_object: bpy.types.Object, row: Any, scene: bpy.types.Scene
+) -> Iterator[Problem]:
     """What is wrong with one row by itself. Cheap enough to be asked whenever the panel is drawn."""
     where = f"Constraint '{row.name}'"
     bones = armature_object.pose.bones
     if not row.tip:
         yield Problem("ERROR", row.name, f"{where} has no bone: choose the bone to move")
     elif row.tip not in bones:
-        message = f"{where}: bone '{row.tip}' is not in armature '{armature_object.name}' (renamed or deleted?)"
+        message = (
+            f"{where}: bone '{row.tip}' is not in armature '{armature_object.name}' (renamed or deleted?)"
+        )
         yield Problem("ERROR", row.name, message + suggestion(row.tip, bones.keys()))
     yield from _target_problems(armature_object, row, scene)
     if not (math.isfinite(row.weight) and row.weight > 0.0):
         yield Problem("ERROR", row.name, f"{where}: weight is {row.weight:g}: set it above 0")
     if row.influence == 0.0:
-        yield Problem("WARNING", row.name, f"{where}: influence is 0 at this frame, so nothing moves: raise it")
+        yield Problem(
+            "WARNING", row.name, f"{where}: influence is 0 at this frame, so nothing moves: raise it"
+        )
 
 
-def _target_problems(armature_object: bpy.types.Object, row: Any, scene: bpy.types.Scene) -> Iterator[Problem]:
+def _target_problems(
+    armature_object: bpy.types.Object, row: Any, scene: bpy.types.Scene
+) -> Iterator[Problem]:
     where, target = f"Constraint '{row.name}'", row.target
     if target is None:
         yield Problem("ERROR", row.name, f"{where} has no target: choose the object to reach")
         return
     if not in_scene(target, scene):
-        message = f"{where}: target '{target.name}' is not in scene '{scene.name}' (deleted?): choose another target"
-        yield Problem("ERROR", row.name, message)
+        message = f"{where}: target '{target.name}' is not in scene '{scene.name}' (deleted?)"
+        yield Problem("ERROR", row.name, f"{message}: choose another target")
     elif bpy.data.objects.get(target.name) != target:
-        message = f"{where}: target '{target.name}' comes from a library and shares its name with another object"
+        message = (
+            f"{where}: target '{target.name}' comes from a library and shares its name with another object"
+        )
         yield Problem("ERROR", row.name, f"{message}: rename that object")
     elif not _is_finite(target.matrix_world):
         message = f"{where}: target '{target.name}' has a place that is not a number: clear its transform"
         yield Problem("ERROR", row.name, message)
     if target == armature_object and not row.target_bone:
-        yield Problem("ERROR", row.name, f"{where}: the target is the armature itself: choose a target bone in it")
+        yield Problem(
+            "ERROR", row.name, f"{where}: the target is the armature itself: choose a target bone in it"
+        )
     if not row.target_bone:
         return
     if target.type != "ARMATURE":
         message = f"{where}: target '{target.name}' is not an armature: clear target bone '{row.target_bone}'"
         yield Problem("ERROR", row.name, message)
     elif row.target_bone not in target.pose.bones:
-        message = f"{where}: target bone '{row.target_bone}' is not in armature '{target.name}' (renamed or deleted?)"
-        yield Problem("ERROR", row.name, message + suggestion(row.target_bone, target.pose.bones.keys()))
+        message = f"{where}: target bone '{row.target_bone}' is not in armature '{target.name}'"
+        near = suggestion(row.target_bone, target.pose.bones.keys())
+        yield Problem("ERROR", row.name, f"{message} (renamed or deleted?){near}")
+
+
+def _evaluation_problems(
+    armature_object: bpy.types.Object, scene: bpy.types.Scene, chosen: Sequence[Any]
+) -> Iterator[Problem]:
+    """What cannot be evaluated at other frames than the present one."""
+    try:
+        dependence.require_evaluable(scene, armature_object, chosen)
+    except RigError as error:
+        yield Problem("ERROR", armature_object.name, str(error))
 
 
 def _pair_problems(chosen: Iterable[Any]) -> Iterator[Problem]:
     for one, other in combinations(chosen, 2):
         if one.tip == other.tip and one.use_tail == other.use_tail:
             end = "tail" if one.use_tail else "head"
-            message = f"Constraints '{one.name}' and '{other.name}' both pull at the {end} of bone '{one.tip}'"
-            yield Problem("WARNING", other.name, f"{message}, which ends between their targets: disable one of them")
+            message = (
+                f"Constraints '{one.name}' and '{other.name}' both pull at the {end} of bone '{one.tip}'"
+            )
+            yield Problem(
+                "WARNING", other.name, f"{message}, which ends between their targets: disable one of them"
+            )
 
 
-# The bones of the chains ----------------------------------------------------------------------------------------------
+# The bones of the chains ------------------------------------------------------------------------------------
 
 
 def _chain_problems(armature_object: bpy.types.Object, chosen: Sequence[Any]) -> Iterator[Problem]:
@@ -185,12 +220,13 @@ def _chain_problems(armature_object: bpy.types.Object, chosen: Sequence[Any]) ->
         return
     locked = {joint.name for joint in reading.skeleton.joints if joint.locked}
     for row in chosen:
-        if row.target is not None and evaluation.target_depends_on_chain(armature_object, row, moved):
-            message = f"Constraint '{row.name}': target '{_target_label(row)}' moves with the chain that should reach it"
+        trail = dependence.target_depends_on_chain(armature_object, row, moved - locked) if row.target else None
+        if trail is not None:
+            message = f"Constraint '{row.name}': its target moves with the chain that should reach it ({trail})"
             yield Problem("ERROR", row.name, f"{message}: choose another target, or unparent it")
         if all(bone.name in locked for bone in chains[row.name]):
-            message = f"Constraint '{row.name}': no bone of its chain can turn: lower a stiffness, or unlock a rotation"
-            yield Problem("WARNING", row.name, message)
+            message = f"Constraint '{row.name}': no bone of its chain can turn"
+            yield Problem("WARNING", row.name, f"{message}: lower a stiffness, or unlock a rotation")
     for bone in bones:
         yield from _bone_problems(bone, settings[bone.name])
     yield from _ik_problems(armature_object, moved)
@@ -200,11 +236,15 @@ def _chain_problems(armature_object: bpy.types.Object, chosen: Sequence[Any]) ->
 def _bone_problems(bone: bpy.types.PoseBone, settings: dict[str, Any]) -> Iterator[Problem]:
     limit = settings["limit"]
     if limit is not None and not contains(limit, Quaternion(), ROUNDING):
-        message = f"Bone '{bone.name}': its rest pose is outside its limit, so it turns as soon as it is solved"
+        message = (
+            f"Bone '{bone.name}': its rest pose is outside its limit, so it turns as soon as it is solved"
+        )
         yield Problem("WARNING", bone.name, f"{message}: let the limit include 0, or keep it on purpose")
     for constraint in bone.constraints:
         if not constraint.mute and constraint.influence > 0.0 and constraint.type not in ("IK", "SPLINE_IK"):
-            message = f"Bone '{bone.name}': Blender's constraint '{constraint.name}' acts on top of the solved pose"
+            message = (
+                f"Bone '{bone.name}': Blender's constraint '{constraint.name}' acts on top of the solved pose"
+            )
             yield Problem("WARNING", bone.name, f"{message}: mute it")
 
 
@@ -217,11 +257,15 @@ def _ik_problems(armature_object: bpy.types.Object, moved: set[str]) -> Iterator
             turned = rows.chain(armature_object, bone.name, constraint.chain_count)
             names = [other.name for other in turned if other.name in moved]
             if names:
-                message = f"Bone '{bone.name}': Blender's constraint '{constraint.name}' turns bone '{names[0]}'"
+                message = (
+                    f"Bone '{bone.name}': Blender's constraint '{constraint.name}' turns bone '{names[0]}'"
+                )
                 yield Problem("WARNING", bone.name, f"{message} on top of the solved pose: mute it")
 
 
-def _key_problems(armature_object: bpy.types.Object, bones: Iterable[bpy.types.PoseBone]) -> Iterator[Problem]:
+def _key_problems(
+    armature_object: bpy.types.Object, bones: Iterable[bpy.types.PoseBone]
+) -> Iterator[Problem]:
     """What keeps keys from being written, or from playing."""
     pairs = [(bone.name, armature.rotation_channel(bone)[0]) for bone in bones]
     always = channels.obstacles(armature_object, pairs, channels.Destination.NEW_ACTION)
@@ -232,26 +276,22 @@ def _key_problems(armature_object: bpy.types.Object, bones: Iterable[bpy.types.P
             yield Problem("WARNING", armature_object.name, message)
 
 
-# Words and small questions --------------------------------------------------------------------------------------------
+# Words and small questions ----------------------------------------------------------------------------------
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:
-    """The end of a message about a name that is not there: the names that it may have meant, or what to do."""
+    """The end of a message about a name that is not there: names that may have been meant, or what to do."""
     near = difflib.get_close_matches(name, list(known), n=3, cutoff=0.5)
     return f". Did you mean {' or '.join(repr(each) for each in near)}?" if near else ": choose another one"
 
 
 def in_scene(thing: bpy.types.Object, scene: bpy.types.Scene) -> bool:
-    """Whether an object is in a scene; one that was deleted lives on in the file as long as a target points at it."""
+    """Whether an object is in a scene; a deleted one lives on in the file while a target points at it."""
     return scene in thing.users_scene
 
 
 def _sentence(words: str) -> str:
     return words[:1].upper() + words[1:]
-
-
-def _target_label(row: Any) -> str:
-    return f"{row.target.name}, bone {row.target_bone}" if row.target_bone else str(row.target.name)
 
 
 def _is_finite(matrix: Matrix) -> bool:

@@ -2,15 +2,15 @@
 """What is stored in the .blend file, and the way from there to the core's values.
 
 `Object.ccd_rig` on an armature object holds the constraints, the solver's settings and the last report;
-`PoseBone.ccd_rig` holds what each joint may do. Angles are stored in radians. Defaults and descriptions that the core
-has are read from its dataclasses.
+`PoseBone.ccd_rig` holds what each joint may do. Angles are stored in radians. Defaults and descriptions that
+the core has are read from its dataclasses.
 """
 
 import dataclasses
 import enum
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -71,11 +71,16 @@ def _from_core(value_class: type, name: str, label: str) -> dict[str, Any]:
     """Keywords of a property that is a field of a core dataclass: its default, and its docstring's words."""
     field = next(field for field in dataclasses.fields(value_class) if field.name == name)
     default = field.default.name if isinstance(field.default, enum.Enum) else field.default
-    return {"name": label, "default": default, "description": field_help(value_class, name), "override": OVERRIDE}
+    return {
+        "name": label,
+        "default": default,
+        "description": field_help(value_class, name),
+        "override": OVERRIDE,
+    }
 
 
 def field_help(value_class: type, name: str) -> str:
-    """What the `Attributes` of a dataclass's docstring say of a field, as a tooltip: no full stop at the end."""
+    """What the `Attributes` of a dataclass's docstring say of a field, as a tooltip: without a full stop."""
     attributes = (value_class.__doc__ or "").partition("Attributes:")[2]
     found = re.search(rf"^ +{name}: (.*?)(?=^ +\w+: |^ *$|\Z)", attributes, re.MULTILINE | re.DOTALL)
     if found is None:
@@ -113,11 +118,8 @@ def unique_name(name: str, taken: Iterable[str]) -> str:
 
 
 class CCD_RIG_PG_constraint(bpy.types.PropertyGroup):
-    """A bone, and where it should be."""
+    """A bone, and where it should be. Its property `name` is added by `register`."""
 
-    name: StringProperty(
-        name="Name", description="Name of the constraint", update=_keep_name_unique, override=OVERRIDE
-    )
     tip: StringProperty(
         name="Bone", description="The bone to move: the last one of the chain", override=OVERRIDE
     )
@@ -128,11 +130,14 @@ class CCD_RIG_PG_constraint(bpy.types.PropertyGroup):
         soft_max=255,
     )
     target: PointerProperty(
-        name="Target", description="The object that the bone should reach", type=bpy.types.Object, override=OVERRIDE
+        name="Target",
+        description="The object that the bone should reach",
+        type=bpy.types.Object,
+        override=OVERRIDE,
     )
     target_bone: StringProperty(
         name="Target Bone",
-        description="The bone of the target armature whose head should be reached; empty: the object's origin",
+        description="The bone of the target armature whose head is the target; empty: the object's origin",
         override=OVERRIDE,
     )
     offset: FloatVectorProperty(
@@ -144,7 +149,7 @@ class CCD_RIG_PG_constraint(bpy.types.PropertyGroup):
     )
     influence: FloatProperty(
         name="Influence",
-        description="How much of the solved rotations is used: 0 keeps the pose as it is, 1 reaches for the target",
+        description="How much of the solved rotations is used: 0 keeps the pose, 1 reaches for the target",
         default=1.0,
         min=0.0,
         max=1.0,
@@ -172,18 +177,27 @@ LIMIT_KINDS = (
     ("NONE", "None", "The bone turns freely"),
     ("HINGE", "Hinge", "The bone turns about one axis, as a knee or an elbow does"),
     ("CONE", "Cone", "The bone swings by the same angle to all sides"),
-    ("ELLIPSE", "Ellipse", "The bone swings by another angle to each of four sides, as a shoulder or a hip does"),
+    (
+        "ELLIPSE",
+        "Ellipse",
+        "The bone swings by another angle to each of four sides, as a shoulder or a hip does",
+    ),
     ("TWIST", "Twist", "The bone swings freely and rolls about its own length within a range"),
     ("EULER", "Euler Angles", "Each Euler angle has a range of its own"),
 )
-EULER_ORDERS = tuple((order, order, f"Euler order {order}") for order in ("XYZ", "XZY", "YXZ", "YZX", "ZXY", "ZYX"))
+EULER_ORDERS = tuple(
+    (order, order, f"Euler order {order}") for order in ("XYZ", "XZY", "YXZ", "YZX", "ZXY", "ZYX")
+)
 
 
 class CCD_RIG_PG_limit(bpy.types.PropertyGroup):
     """Rotations relative to the bone's rest, in its own axes: what is allowed, or what is preferred."""
 
     kind: EnumProperty(
-        name="Limit", description="Which shape the range of rotations has", items=LIMIT_KINDS, override=OVERRIDE
+        name="Limit",
+        description="Which shape the range of rotations has",
+        items=LIMIT_KINDS,
+        override=OVERRIDE,
     )
     axis: FloatVectorProperty(
         name="Axis",
@@ -194,7 +208,11 @@ class CCD_RIG_PG_limit(bpy.types.PropertyGroup):
         override=OVERRIDE,
     )
     hinge_lower: _angle(
-        "Min", "Smallest angle about the axis; above zero, the joint never straightens", -math.pi / 2, -TURN, TURN
+        "Min",
+        "Smallest angle about the axis; above zero, the joint never straightens",
+        -math.pi / 2,
+        -TURN,
+        TURN,
     )
     hinge_upper: _angle("Max", "Largest angle about the axis", math.pi / 2, -TURN, TURN)
     cone_radius: _angle("Radius", "Largest swing away from the rest direction", math.pi / 4, 0.0, math.pi)
@@ -240,7 +258,9 @@ class CCD_RIG_PG_comfort(bpy.types.PropertyGroup):
 
     tolerance: FloatProperty(
         **_from_core(Comfort, "tolerance", "Tolerance")
-        | {"description": "How far off the target, as seen from the bone's head, is near enough to keep still"},
+        | {
+            "description": "How far off the target, seen from the bone's head, is near enough to keep still"
+        },
         min=0.0,
         max=math.pi / 2,
         subtype="ANGLE",
@@ -274,7 +294,9 @@ class CCD_RIG_PG_joint(bpy.types.PropertyGroup):
     )
     max_step: FloatProperty(
         **_from_core(Joint, "max_step", "Max Step")
-        | {"description": "Largest turn in one step of the solver; small values spread the bend over the chain"},
+        | {
+            "description": "Largest turn in one step of the solver; small values spread the bend over bones"
+        },
         min=0.0,
         max=math.pi,
         subtype="ANGLE",
@@ -303,7 +325,11 @@ class CCD_RIG_PG_solver(bpy.types.PropertyGroup):
         **_from_core(SolverSettings, "step_fraction", "Step Fraction"), min=0.1, max=1.3, subtype="FACTOR"
     )
     stall_threshold: FloatProperty(
-        **_from_core(SolverSettings, "stall_threshold", "Stall Threshold"), min=0.0, max=1.0, soft_max=1e-3, precision=6
+        **_from_core(SolverSettings, "stall_threshold", "Stall Threshold"),
+        min=0.0,
+        max=1.0,
+        soft_max=1e-3,
+        precision=6,
     )
     comfort: BoolProperty(**_from_core(SolverSettings, "comfort", "Comfort"))
 
@@ -377,7 +403,7 @@ def constraints(armature_object: bpy.types.Object) -> tuple[Constraint, ...]:
 
 
 def limit_value(group: Any) -> Limit | None:
-    """A limit's group as a value of the core, or None for a free bone; raises InvalidInput if it contradicts itself."""
+    """A limit's group as a value of the core, None for a free bone; raises InvalidInput on a contradiction."""
     twist = (_radians(group.twist_lower), _radians(group.twist_upper))
     if group.kind == "HINGE":
         return Hinge(tuple(group.axis), group.hinge_lower, group.hinge_upper)
@@ -412,8 +438,8 @@ def _joint_keywords(armature_object: bpy.types.Object, bone: str) -> dict[str, A
     if pose_bone is None:
         raise RigError(f"armature '{armature_object.name}' has no bone '{bone}'")
     group = pose_bone.ccd_rig
-    limit = _named(bone, "limit", lambda: limit_value(group.limit))
-    region = _named(bone, "comfort region", lambda: limit_value(group.comfort.region))
+    limit = _limit_of(bone, "limit", group.limit)
+    region = _limit_of(bone, "comfort region", group.comfort.region)
     tolerance = group.comfort.tolerance
     comfort = _named(bone, "comfort", lambda: Comfort(tolerance, region)) if tolerance or region else None
     return {
@@ -424,7 +450,30 @@ def _joint_keywords(armature_object: bpy.types.Object, bone: str) -> dict[str, A
     }
 
 
-def _named(bone: str, part: str, make: Any) -> Any:
+def _limit_of(bone: str, part: str, group: Any) -> Limit | None:
+    """The limit of a bone; raises RigError, in the panel's words and degrees, if it contradicts itself."""
+    for what, lower, upper in _ranges(group):
+        if lower > upper:
+            raise RigError(
+                f"bone '{bone}', {part}: {what}Min ({math.degrees(lower):.4g}°) is above "
+                f"{what}Max ({math.degrees(upper):.4g}°): swap them"
+            )
+    return _named(bone, part, lambda: limit_value(group))
+
+
+def _ranges(group: Any) -> list[tuple[str, float, float]]:
+    """The ranges in force whose ends can be the wrong way round: (label, lower, upper), radians."""
+    if group.kind == "HINGE":
+        return [("", group.hinge_lower, group.hinge_upper)]
+    if group.kind == "EULER":
+        ends = zip("XYZ", group.euler_lower, group.euler_upper, strict=True)
+        return [(f"{axis} ", lower, upper) for axis, lower, upper in ends]
+    if group.kind == "TWIST" or (group.kind in ("CONE", "ELLIPSE") and group.use_twist):
+        return [("twist ", group.twist_lower, group.twist_upper)]
+    return []
+
+
+def _named(bone: str, part: str, make: Callable[[], Any]) -> Any:
     try:
         return make()
     except InvalidInput as error:
@@ -432,7 +481,7 @@ def _named(bone: str, part: str, make: Any) -> Any:
 
 
 def solver_settings(armature_object: bpy.types.Object) -> SolverSettings:
-    """The armature's solver settings as the core's value; raises RigError naming the armature if they contradict."""
+    """The armature's solver settings as the core's value; raises RigError naming the armature and field."""
     group = armature_object.ccd_rig.solver
     values = {field.name: getattr(group, field.name) for field in dataclasses.fields(SolverSettings)}
     try:
@@ -452,6 +501,10 @@ def store_report(armature_object: bpy.types.Object, report: BakeReport) -> None:
 
 def register() -> None:
     """Register the groups and put them on objects and pose bones."""
+    # The bpy module 4.2 crashes at exit if a class then still holds a property that calls a function.
+    CCD_RIG_PG_constraint.__annotations__["name"] = StringProperty(
+        name="Name", description="Name of the constraint", update=_keep_name_unique, override=OVERRIDE
+    )
     for group in CLASSES:
         bpy.utils.register_class(group)
     bpy.types.Object.ccd_rig = PointerProperty(
@@ -461,7 +514,10 @@ def register() -> None:
         override=OVERRIDE,
     )
     bpy.types.PoseBone.ccd_rig = PointerProperty(
-        name="CCD Rig", description="What CCD Rig may do with this bone", type=CCD_RIG_PG_joint, override=OVERRIDE
+        name="CCD Rig",
+        description="What CCD Rig may do with this bone",
+        type=CCD_RIG_PG_joint,
+        override=OVERRIDE,
     )
 
 
@@ -471,3 +527,4 @@ def unregister() -> None:
     del bpy.types.Object.ccd_rig
     for group in reversed(CLASSES):
         bpy.utils.unregister_class(group)
+    del CCD_RIG_PG_constraint.__annotations__["name"]

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The list of constraints on an armature object: which one is shown, and adding, removing and moving rows.
 
-Blender stores animation and drivers by a row's number. So what moves a row takes along its drivers and its keys in the
-present action.
+Blender stores animation and drivers by a row's number. So what moves a row takes along its drivers and its keys
+in the present action.
 """
 
 import re
@@ -93,8 +93,8 @@ def _refuse_library_row(armature_object: bpy.types.Object, index: int) -> None:
     if is_library_row(armature_object, index):
         name = armature_object.ccd_rig.constraints[index].name
         raise RigError(
-            f"constraint '{name}' comes from the library that '{armature_object.name}' overrides: it can be disabled "
-            "here, but removed or moved only in the library's file"
+            f"constraint '{name}' comes from the library that '{armature_object.name}' overrides: "
+            "it can be disabled here, but removed or moved only in the library's file"
         )
 
 

@@ -1,0 +1,589 @@
+"""The operators as a user calls them: what they do, what they say, and that undo takes it back."""
+
+from __future__ import annotations
+
+import bpy
+import pytest
+import rigs
+from mathutils import Vector
+
+SOLVE = 1e-3  # [m] how near a solved tail is, in rigs a few metres long
+FLOAT32 = 1e-5  # [m] places are stored as float32
+
+
+@pytest.fixture
+def rig(ext):
+    """Three bones of 1 m along Z, in Pose Mode, the last one active and alone selected."""
+    made = rigs.chain(3)
+    select(ext, made, "bone_2")
+    return made
+
+
+def select(ext, rig, *bones):
+    """Pose Mode with these bones selected, the last of them active."""
+    if bpy.context.mode != "POSE":
+        rigs.activate(rig)
+        bpy.ops.object.mode_set(mode="POSE")
+    channels = ext.module("ccd_rig.blender.channels")
+    for bone in rig.pose.bones:
+        channels.select_bone(bone, bone.name in bones)
+    rig.data.bones.active = rig.data.bones[bones[-1]] if bones else None
+
+
+def add(rig, location=(1.0, 0.5, 1.5), **row):
+    """A constraint on the last bone with a target of its own."""
+    bpy.ops.ccd_rig.constraint_add()
+    made = rig.ccd_rig.constraints[-1]
+    made.target.location = location
+    for name, value in row.items():
+        setattr(made, name, value)
+    rigs.update()
+    return made
+
+
+def tail(name="Rig", bone="bone_2"):
+    rigs.update()
+    rig = bpy.data.objects[name].evaluated_get(bpy.context.evaluated_depsgraph_get())
+    return rig.matrix_world @ rig.pose.bones[bone].tail
+
+
+def pose(name="Rig"):
+    return [tuple(bone.rotation_quaternion) for bone in bpy.data.objects[name].pose.bones]
+
+
+def listed(name="Rig"):
+    return [row.name for row in bpy.data.objects[name].ccd_rig.constraints]
+
+
+def undo_push():
+    bpy.ops.ed.undo_push(message="before")
+
+
+def fails(operator, words, **options):
+    """The operator says these words and does nothing; inside Python a report of an error is a RuntimeError."""
+    with pytest.raises(RuntimeError) as caught:
+        operator(**options)
+    assert words in str(caught.value)
+    assert "Traceback" not in str(caught.value)
+
+
+# Adding ---------------------------------------------------------------------------------------------------
+
+
+def test_add_makes_an_empty_at_the_evaluated_tail(rig):
+    rig.location, rig.scale = (3.0, 0.0, 1.0), (2.0, 2.0, 2.0)
+    rig.pose.bones["bone_1"].rotation_quaternion = (0.8, 0.6, 0.0, 0.0)
+    rigs.update()
+    assert bpy.ops.ccd_rig.constraint_add() == {"FINISHED"}
+    (row,) = rig.ccd_rig.constraints
+    assert (row.name, row.tip, row.chain_length, row.target.name) == ("bone_2", "bone_2", 0, "Target bone_2")
+    rigs.update()
+    assert (row.target.matrix_world.translation - tail()).length < FLOAT32
+    assert (tail() - Vector((3.0, 0.0, 7.0))).length > 1.0  # the posed tail, not the one at rest
+    assert row.target.type == "EMPTY"
+    assert bpy.context.mode == "POSE"
+    assert bpy.context.object == rig
+
+
+def test_the_empty_goes_into_the_armatures_collection(rig):
+    own = bpy.data.collections.new("Characters")
+    bpy.context.scene.collection.children.link(own)
+    own.objects.link(rig)
+    bpy.context.scene.collection.objects.unlink(rig)
+    bpy.ops.ccd_rig.constraint_add()
+    assert [each.name for each in rig.ccd_rig.constraints[0].target.users_collection] == ["Characters"]
+
+
+def test_add_without_an_empty(rig):
+    objects = set(bpy.data.objects)
+    bpy.ops.ccd_rig.constraint_add(target_empty=False, chain_length=2)
+    (row,) = rig.ccd_rig.constraints
+    assert (row.target, row.chain_length) == (None, 2)
+    assert set(bpy.data.objects) == objects
+
+
+def test_add_takes_the_other_selected_bone_as_target(ext):
+    rig = rigs.armature(
+        [
+            rigs.B("upper", (0, 0, 0), (0, 0, 1)),
+            rigs.B("hand", (0, 0, 1), (0, 0, 2), parent="upper"),
+            rigs.B("control", (1, 0, 1), (1, 0, 2)),
+        ]
+    )
+    select(ext, rig, "control", "hand")
+    bpy.ops.ccd_rig.constraint_add()
+    (row,) = rig.ccd_rig.constraints
+    assert (row.tip, row.target, row.target_bone) == ("hand", rig, "control")
+    assert len(bpy.data.objects) == 1
+
+
+def test_add_takes_a_bone_of_another_armature(ext):
+    other, rig = rigs.chain(2, name="Other"), rigs.chain(3)
+    other.select_set(True)
+    bpy.ops.object.mode_set(mode="POSE")
+    channels = ext.module("ccd_rig.blender.channels")
+    for each, bones in ((other, {"bone_1"}), (rig, {"bone_2"})):
+        for bone in each.pose.bones:
+            channels.select_bone(bone, bone.name in bones)
+    rig.data.bones.active = rig.data.bones["bone_2"]
+    assert bpy.context.object == rig
+    bpy.ops.ccd_rig.constraint_add()
+    (row,) = rig.ccd_rig.constraints
+    assert (row.tip, row.target, row.target_bone) == ("bone_2", other, "bone_1")
+
+
+def test_add_takes_the_other_selected_object(ext, rig):
+    bpy.ops.object.mode_set(mode="OBJECT")
+    ball = rigs.empty("Ball")
+    rigs.activate(rig)
+    ball.select_set(True)
+    bpy.ops.object.mode_set(mode="POSE")
+    bpy.ops.ccd_rig.constraint_add()
+    (row,) = rig.ccd_rig.constraints
+    assert (row.target, row.target_bone) == (ball, "")
+
+
+def test_add_refuses_a_target_in_the_chain_itself(ext, rig):
+    select(ext, rig, "bone_0", "bone_2")
+    fails(bpy.ops.ccd_rig.constraint_add, "'bone_0' moves with the chain of 'bone_2'")
+    assert listed() == []
+    select(ext, rig, "bone_0", "bone_2")
+    bpy.ops.ccd_rig.constraint_add(chain_length=1)  # bone_0 is above a chain of one bone
+    assert rig.ccd_rig.constraints[0].target_bone == "bone_0"
+
+
+def test_add_refuses_a_target_that_hangs_on_the_chain(ext, rig):
+    select(ext, rig, "bone_2", "bone_1")
+    fails(bpy.ops.ccd_rig.constraint_add, "'bone_2' moves with the chain of 'bone_1'")
+
+
+def test_add_refuses_several_targets(ext, rig):
+    select(ext, rig, "bone_0", "bone_1", "bone_2")
+    fails(bpy.ops.ccd_rig.constraint_add, "More than one target is selected ('bone_0', 'bone_1')")
+    assert listed() == []
+
+
+def test_two_constraints_on_one_bone_have_two_names(rig):
+    bpy.ops.ccd_rig.constraint_add()
+    bpy.ops.ccd_rig.constraint_add()
+    assert listed() == ["bone_2", "bone_2.001"]
+    assert rig.ccd_rig.active_index == 1
+    assert len({row.target.name for row in rig.ccd_rig.constraints}) == 2
+
+
+# The list -------------------------------------------------------------------------------------------------
+
+
+def test_remove_and_move(rig):
+    for name in ("A", "B", "C"):
+        add(rig, name=name)
+    bpy.ops.ccd_rig.constraint_move(direction="UP")
+    assert (listed(), rig.ccd_rig.active_index) == (["A", "C", "B"], 1)
+    bpy.ops.ccd_rig.constraint_move(direction="UP")
+    assert bpy.ops.ccd_rig.constraint_move(direction="UP") == {"CANCELLED"}  # at the top already
+    assert (listed(), rig.ccd_rig.active_index) == (["C", "A", "B"], 0)
+    bpy.ops.ccd_rig.constraint_move(direction="DOWN")
+    assert (listed(), rig.ccd_rig.active_index) == (["A", "C", "B"], 1)
+    bpy.ops.ccd_rig.constraint_remove()
+    assert (listed(), rig.ccd_rig.active_index) == (["A", "B"], 1)
+    bpy.ops.ccd_rig.constraint_remove()
+    bpy.ops.ccd_rig.constraint_remove()
+    assert (listed(), rig.ccd_rig.active_index) == ([], 0)
+    assert "Target bone_2" in bpy.data.objects  # targets stay
+
+
+# Solving --------------------------------------------------------------------------------------------------
+
+
+def test_solve_reaches_and_says_so(rig, capfd):
+    row = add(rig)
+    assert (tail() - row.target.location).length > 0.5
+    assert bpy.ops.ccd_rig.solve() == {"FINISHED"}
+    assert (tail() - row.target.location).length < SOLVE
+    assert rig.animation_data is None
+    assert "Reached. " in capfd.readouterr().out
+
+
+def test_solve_says_that_a_target_is_too_far(rig, capfd):
+    add(rig, location=(0.0, 5.0, 0.0))
+    bpy.ops.ccd_rig.solve()
+    words = capfd.readouterr().out
+    assert "Not reached: out of reach" in words
+    assert "2 m off" in words
+    assert "bone_2" in words
+
+
+def test_solve_reports_world_metres(rig, capfd):
+    rig.scale = (2.0, 2.0, 2.0)
+    add(rig, location=(0.0, 10.0, 0.0))
+    bpy.ops.ccd_rig.solve()
+    assert "4 m off" in capfd.readouterr().out
+
+
+def test_solve_only_the_active_constraint(ext, rig):
+    select(ext, rig, "bone_0")
+    add(rig, location=(0.0, 1.0, 0.0), name="Shoulder")
+    select(ext, rig, "bone_2")
+    row = add(rig, chain_length=2)
+    bpy.ops.ccd_rig.solve(only_active=True)
+    assert (tail() - row.target.location).length < SOLVE
+    assert pose()[0] == (1.0, 0.0, 0.0, 0.0)
+
+
+def test_solve_takes_the_armatures_settings_unless_told_otherwise(rig):
+    row = add(rig, location=(1.5, 0.5, 1.0))
+    rig.ccd_rig.solver.max_iterations = 1
+    rig.ccd_rig.solver.step_fraction = 0.1
+    bpy.ops.ccd_rig.solve()
+    assert (tail() - row.target.location).length > 0.01
+    bpy.ops.ccd_rig.solve(max_iterations=300, step_fraction=1.0)
+    assert (tail() - row.target.location).length < SOLVE
+    assert rig.ccd_rig.solver.max_iterations == 1
+
+
+def test_solve_keeps_limits(rig):
+    rig.pose.bones["bone_1"].ccd_rig.limit.kind = "HINGE"
+    rig.pose.bones["bone_1"].ccd_rig.limit.hinge_lower = 0.5
+    rig.pose.bones["bone_1"].ccd_rig.limit.hinge_upper = 1.0
+    add(rig)
+    bpy.ops.ccd_rig.solve()
+    turned = rig.pose.bones["bone_1"].rotation_quaternion.to_axis_angle()
+    assert turned[1] == pytest.approx(0.5, abs=FLOAT32) or 0.5 <= turned[1] <= 1.0 + FLOAT32
+    assert abs(turned[0].x) == pytest.approx(1.0, abs=FLOAT32)
+
+
+# Baking ---------------------------------------------------------------------------------------------------
+
+
+def animate(row):
+    for frame, place in ((1, (1.0, 0.5, 1.5)), (10, (-1.0, 1.0, 1.0)), (20, (0.5, -1.5, 1.0))):
+        row.target.location = place
+        row.target.keyframe_insert("location", frame=frame)
+
+
+def frames_with_keys(ext, rig):
+    return ext.module("ccd_rig.blender.channels").present_keys(rig).tolist()
+
+
+@pytest.fixture
+def moving(rig):
+    """The rig with a target that moves over frames 1 to 20."""
+    bpy.context.scene.frame_start, bpy.context.scene.frame_end = 1, 20
+    animate(add(rig))
+    return rig
+
+
+def worst(rig, frames):
+    found = 0.0
+    for frame in frames:
+        bpy.context.scene.frame_set(frame)
+        rigs.update()
+        target = rig.ccd_rig.constraints[0].target
+        found = max(found, (tail() - target.matrix_world.translation).length)
+    return found
+
+
+def test_bake_takes_the_scenes_range_and_reports(ext, moving, capfd):
+    assert worst(moving, range(1, 21)) > 0.5
+    assert bpy.ops.ccd_rig.bake() == {"FINISHED"}
+    assert frames_with_keys(ext, moving) == list(range(1, 21))
+    assert worst(moving, range(1, 21)) < SOLVE
+    report = moving.ccd_rig.report
+    assert "20 of 20 frames reached" in report.words
+    assert report.words in capfd.readouterr().out
+    assert (report.unsolved, report.worst_constraint) == (0, "bone_2")
+    assert 1 <= report.worst_frame <= 20
+
+
+def test_bake_takes_the_preview_range(ext, moving):
+    scene = bpy.context.scene
+    scene.use_preview_range, scene.frame_preview_start, scene.frame_preview_end = True, 5, 9
+    bpy.ops.ccd_rig.bake()
+    assert frames_with_keys(ext, moving) == [5, 6, 7, 8, 9]
+
+
+def test_bake_options(ext, moving):
+    bpy.ops.ccd_rig.bake(frame_start=2, frame_end=12, step=4, keys="SOLVED_FRAMES")
+    assert frames_with_keys(ext, moving) == [2, 6, 10, 12]
+    first = moving.animation_data.action
+    bpy.ops.ccd_rig.bake(frame_start=2, frame_end=12, step=4, keys="EVERY_FRAME")
+    assert frames_with_keys(ext, moving) == list(range(2, 13))
+    second = moving.animation_data.action
+    assert first != second
+    assert first.use_fake_user
+    bpy.ops.ccd_rig.bake(frame_start=2, frame_end=14, use_current_action=True)
+    assert moving.animation_data.action == second
+    assert frames_with_keys(ext, moving) == list(range(2, 15))
+
+
+def test_bake_only_selected(ext, moving):
+    moving.ccd_rig.constraints[0].chain_length = 2
+    select(ext, moving, "bone_0")
+    fails(bpy.ops.ccd_rig.bake, "No constraint's chain has a selected bone", only_selected=True)
+    assert moving.animation_data is None
+    select(ext, moving, "bone_1")
+    assert bpy.ops.ccd_rig.bake(only_selected=True) == {"FINISHED"}
+    assert frames_with_keys(ext, moving) == list(range(1, 21))
+
+
+def test_invoked_in_background_bake_runs_straight_through(ext, moving):
+    if not bpy.app.background:
+        return  # in a window it goes on by itself: tests/window looks at that
+    assert bpy.ops.ccd_rig.bake("INVOKE_DEFAULT") == {"FINISHED"}
+    assert frames_with_keys(ext, moving) == list(range(1, 21))
+
+
+def test_bake_refuses_an_empty_range(moving):
+    fails(bpy.ops.ccd_rig.bake, "20", frame_start=20, frame_end=3)
+    assert moving.animation_data is None
+    assert moving.ccd_rig.report.words == ""
+
+
+def test_go_to_frame(moving):
+    moving.ccd_rig.constraints[0].target.location = (9.0, 9.0, 9.0)
+    moving.ccd_rig.constraints[0].target.keyframe_insert("location", frame=20)
+    select_index = moving.ccd_rig
+    bpy.ops.ccd_rig.bake()
+    bpy.ops.ccd_rig.constraint_add()
+    assert select_index.active_index == 1
+    bpy.context.scene.frame_set(3)
+    bpy.ops.ccd_rig.go_to_frame()
+    assert bpy.context.scene.frame_current == 20
+    assert select_index.active_index == 0
+
+
+# Undo -----------------------------------------------------------------------------------------------------
+
+
+def both_ways(before, after, state):
+    """Undo gives the state before, redo the one after. Objects are looked up by name: undo makes new ones."""
+    assert before != after
+    bpy.ops.ed.undo()
+    assert state() == before
+    bpy.ops.ed.redo()
+    assert state() == after
+
+
+def test_undo_of_add_move_and_remove(rig):
+    def state():
+        return listed(), sorted(bpy.data.objects.keys()), bpy.context.mode
+
+    undo_push()
+    for operator, options in (
+        (bpy.ops.ccd_rig.constraint_add, {}),
+        (bpy.ops.ccd_rig.constraint_add, {}),
+        (bpy.ops.ccd_rig.constraint_move, {"direction": "UP"}),
+        (bpy.ops.ccd_rig.constraint_remove, {}),
+    ):
+        before = state()
+        operator(**options)
+        undo_push()
+        both_ways(before, state(), state)
+
+
+def test_undo_of_solve(rig):
+    add(rig)
+    undo_push()
+    before = pose()
+    bpy.ops.ccd_rig.solve()
+    undo_push()
+    both_ways(before, pose(), pose)
+
+
+def test_undo_of_bake(ext, moving):
+    def state():
+        rig = bpy.data.objects["Rig"]
+        keys = frames_with_keys(ext, rig) if rig.animation_data else []
+        return keys, rig.ccd_rig.report.words, len(bpy.data.actions)
+
+    undo_push()
+    before = state()
+    bpy.ops.ccd_rig.bake()
+    undo_push()
+    both_ways(before, state(), state)
+
+
+def test_undo_of_go_to_frame(moving):
+    bpy.ops.ccd_rig.bake()
+    moving.ccd_rig.report.worst_frame = 7
+    bpy.context.scene.frame_set(3)
+    undo_push()
+    bpy.ops.ccd_rig.go_to_frame()
+    undo_push()
+    both_ways(3, 7, lambda: bpy.context.scene.frame_current)
+
+
+# Greyed out -----------------------------------------------------------------------------------------------
+
+
+ALL = ("constraint_add", "constraint_remove", "constraint_move", "solve", "bake", "go_to_frame")
+
+
+def reasons(*names):
+    """What each operator says when it is called although it is grey."""
+    found = {}
+    for name in names:
+        operator = getattr(bpy.ops.ccd_rig, name)
+        assert not operator.poll(), name
+        with pytest.raises(RuntimeError) as caught:
+            operator()
+        found[name] = str(caught.value)
+    return found
+
+
+def test_grey_without_an_armature(ext):
+    for words in reasons(*ALL).values():
+        assert "Select an armature" in words
+    rigs.empty("Thing")
+    for words in reasons(*ALL).values():
+        assert "Select an armature" in words
+
+
+def test_grey_in_object_and_edit_mode(rig):
+    add(rig)
+    bpy.ops.object.mode_set(mode="OBJECT")
+    assert "Go to Pose Mode" in reasons("constraint_add")["constraint_add"]
+    assert bpy.ops.ccd_rig.solve.poll()  # Pose Mode is not needed for that
+    bpy.ops.object.mode_set(mode="EDIT")
+    for words in reasons("constraint_add", "solve", "bake").values():
+        assert "Leave Edit Mode" in words
+
+
+def test_grey_without_an_active_bone(ext, rig):
+    rig.data.bones.active = None
+    assert "Select the bone to move" in reasons("constraint_add")["constraint_add"]
+
+
+def test_grey_without_a_constraint(rig):
+    for words in reasons("constraint_remove", "constraint_move", "solve", "bake").values():
+        assert "'Rig' has no CCD constraint" in words
+    assert "'Rig' has not been baked yet" in reasons("go_to_frame")["go_to_frame"]
+    add(rig)
+    assert "only one constraint" in reasons("constraint_move")["constraint_move"]
+    rig.ccd_rig.constraints[0].enabled = False
+    for words in reasons("solve", "bake").values():
+        assert "disabled: enable one" in words
+    rig.ccd_rig.active_index = 5
+    assert "Choose a constraint" in reasons("constraint_remove")["constraint_remove"]
+
+
+def test_grey_on_a_linked_armature(rig, tmp_path):
+    add(rig)
+    bpy.ops.object.mode_set(mode="OBJECT")
+    bpy.data.libraries.write(str(tmp_path / "library.blend"), {rig})
+    bpy.ops.wm.read_homefile(use_empty=True)
+    with bpy.data.libraries.load(str(tmp_path / "library.blend"), link=True) as (_, wanted):
+        wanted.objects = ["Rig"]
+    bpy.context.scene.collection.objects.link(wanted.objects[0])
+    rigs.activate(wanted.objects[0])
+    for words in reasons("constraint_add", "constraint_remove", "solve", "bake").values():
+        assert "linked from a library: make a library override" in words
+    made = wanted.objects[0].override_create(remap_local_usages=True)
+    made.override_library.is_system_override = False
+    rigs.activate(made)
+    rigs.update()
+    assert "comes from the library's file" in reasons("constraint_remove")["constraint_remove"]
+    assert bpy.ops.ccd_rig.solve() == {"FINISHED"}
+
+
+# User mistakes: words, and nothing changed ----------------------------------------------------------------
+
+
+def break_bone(rig):
+    rig.pose.bones["bone_2"].name = "bone_two"
+    return "bone 'bone_2' is not in armature 'Rig' (renamed or deleted?). Did you mean 'bone_"
+
+
+def break_target(rig):
+    rig.ccd_rig.constraints[0].target = None
+    return "Constraint 'bone_2' has no target"
+
+
+def break_deleted_target(rig):
+    bpy.context.scene.collection.objects.unlink(rig.ccd_rig.constraints[0].target)
+    return "target 'Target bone_2' is not in scene"
+
+
+def break_target_bone(rig):
+    row = rig.ccd_rig.constraints[0]
+    row.target, row.target_bone = rig, "bone_9"
+    return "target bone 'bone_9' is not in armature 'Rig'"
+
+
+def break_chain_target(rig):
+    row = rig.ccd_rig.constraints[0]
+    row.target, row.target_bone = rig, "bone_1"
+    return "moves with the chain that should reach it"
+
+
+def break_child_target(rig):
+    target = rig.ccd_rig.constraints[0].target
+    target.parent, target.parent_type, target.parent_bone = rig, "BONE", "bone_1"
+    return "moves with the chain that should reach it"
+
+
+def break_scale(rig):
+    rig.scale = (0.0, 0.0, 0.0)
+    return "Armature 'Rig' has a scale of 0"
+
+
+def break_bone_scale(rig):
+    rig.pose.bones["bone_1"].scale = (0.0, 0.0, 0.0)
+    return "'bone_1' has zero scale"
+
+
+def break_limit(rig):
+    limit = rig.pose.bones["bone_1"].ccd_rig.limit
+    limit.kind, limit.hinge_lower, limit.hinge_upper = "HINGE", 1.0, 0.5
+    return "Bone 'bone_1', limit: Min (57.3°) is above Max (28.65°)"
+
+
+def break_lock(rig):
+    rig.pose.bones["bone_1"].lock_rotation = (True, False, False)
+    return "'bone_1' has rotation locked on X"
+
+
+def break_target_number(rig):
+    rig.ccd_rig.constraints[0].target.location.x = float("nan")
+    return "target 'Target bone_2'"
+
+
+BREAKS = [
+    break_bone,
+    break_target,
+    break_deleted_target,
+    break_target_bone,
+    break_chain_target,
+    break_child_target,
+    break_scale,
+    break_bone_scale,
+    break_limit,
+    break_lock,
+    break_target_number,
+]
+
+
+@pytest.mark.parametrize("how", BREAKS, ids=lambda how: how.__name__.removeprefix("break_"))
+@pytest.mark.parametrize("name", ["solve", "bake"])
+def test_mistakes_are_said_by_name_and_nothing_changes(rig, how, name):
+    add(rig)
+    words = how(rig)
+    rigs.update()
+    before = pose(), len(bpy.data.actions), rig.ccd_rig.report.words
+    fails(getattr(bpy.ops.ccd_rig, name), words)
+    assert (pose(), len(bpy.data.actions), rig.ccd_rig.report.words) == before
+    assert rig.animation_data is None
+
+
+def test_nla_tweak_mode_is_refused(moving):
+    bpy.ops.ccd_rig.bake()
+    data = moving.animation_data
+    action = data.action
+    track = data.nla_tracks.new()
+    track.strips.new("strip", 1, action)
+    data.action = None
+    track.strips[0].select = True
+    data.nla_tracks.active = track
+    data.use_tweak_mode = True
+    assert data.use_tweak_mode
+    fails(bpy.ops.ccd_rig.bake, "tweak")
