@@ -1,4 +1,15 @@
-"""Quaternion Cyclic Coordinate Descent: the public names of the solver. Nothing here imports bpy."""
+"""Quaternion Cyclic Coordinate Descent: the public names of the solver. Nothing here needs bpy."""
+
+import importlib
+
+try:
+    import mathutils  # noqa: F401
+except ModuleNotFoundError:
+    # Where Blender is a Python module, mathutils is a part of it that can be imported only after it.
+    try:
+        importlib.import_module("bpy")
+    except ModuleNotFoundError:
+        raise ModuleNotFoundError("ccd_rig needs mathutils, which comes with Blender: pip install bpy") from None
 
 from .errors import CCDRigError, InvalidInput, RigError
 from .goals import GoalError, PositionGoal, measure

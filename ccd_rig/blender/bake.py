@@ -151,12 +151,15 @@ def bake_steps(
         raise RigError(_nothing_to_key(take, settings))
     action = _write(armature_object, take, rotations, bones, settings)
     report = _report(armature_object, action, take, rotations, full, settings, solver)
-    _store_report(armature_object, report)
+    properties.store_report(armature_object, report)
     return report
 
 
 def solve_current(
-    depsgraph: bpy.types.Depsgraph, armature_object: bpy.types.Object, names: Sequence[str] = ()
+    depsgraph: bpy.types.Depsgraph,
+    armature_object: bpy.types.Object,
+    names: Sequence[str] = (),
+    settings: SolverSettings | None = None,
 ) -> tuple[SolveResult, tuple[Constraint, ...]]:
     """Solve the present state and pose the bones accordingly, without keys.
 
@@ -164,6 +167,7 @@ def solve_current(
         depsgraph: evaluated state to read.
         armature_object: carries the constraints.
         names: of the constraints; empty for all that are enabled.
+        settings: position tolerance in world metres; None for the armature's own.
 
     Returns:
         The solve at full influence, in armature space, and the constraints in the order of its errors: those
@@ -173,7 +177,7 @@ def solve_current(
         CCDRigError: the set-up cannot be solved. Nothing has changed then.
     """
     constraints = checks.require(armature_object, depsgraph.scene, names)
-    solver = properties.solver_settings(armature_object)
+    solver = settings or properties.solver_settings(armature_object)
     sample = evaluation.current(depsgraph, armature_object, constraints)
     solution = _solve_frame(sample, constraints, solver, solver.step_fraction, None)
     if solution.result is None:
@@ -332,15 +336,6 @@ def _report(
         tolerance=solver.position_tolerance,
         rows=tuple(rows),
     )
-
-
-def _store_report(armature_object: bpy.types.Object, report: BakeReport) -> None:
-    """Keep the outcome with the armature, where the panel shows it and the file saves it."""
-    group, worst = armature_object.ccd_rig.report, report.worst()
-    group.words = report.summary()
-    group.worst_frame = worst.frame
-    group.worst_constraint = worst.constraint
-    group.unsolved = len({row.frame for row in report.unsolved()})
 
 
 def _nothing_to_key(take: Take, settings: BakeSettings) -> str:

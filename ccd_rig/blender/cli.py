@@ -232,6 +232,9 @@ def _open(options: argparse.Namespace) -> None:
 def _bake(options: argparse.Namespace) -> Exit:
     if options.output is None and options.report is None:
         raise _UsageError("nothing would be kept: name --output, --report or both")
+    for path in (options.output, options.report):
+        if path is not None and not path.resolve().parent.is_dir():  # better said now than after a long bake
+            raise report.WriteError(f"cannot write {path}: there is no folder {path.resolve().parent}")
     scene = bpy.context.scene
     first, last = options.frames or (scene.frame_start, scene.frame_end)
     try:
@@ -248,14 +251,14 @@ def _bake(options: argparse.Namespace) -> Exit:
     armature_object = _armature(scene, options.armature)
     for problem in checks.problems(armature_object, scene, settings.constraints):
         if problem.severity == "WARNING":
-            _warn(f"{problem.where}: {problem.message}")
+            _warn(problem.message)
     with _progress_line(options.quiet) as progress:
         result = bake(scene, armature_object, settings, progress)
     if options.output is not None:
         _save(options.output)
     if options.report is not None:
         report.save(result, options.report)
-    missed = len({row.frame for row in result.unsolved()})
+    missed = result.unsolved_count()
     if missed:
         _warn(f"{armature_object.name}: {result.summary()}")
     elif not options.quiet:
@@ -272,9 +275,7 @@ def _check(options: argparse.Namespace) -> Exit:
     for armature_object in armatures:
         problems = checks.problems(armature_object, scene, tuple(options.constraint))
         for problem in problems:
-            print(
-                f"{problem.severity}: {armature_object.name}: {problem.where}: {problem.message}", flush=True
-            )
+            print(f"{problem.severity}: {armature_object.name}: {problem.message}", flush=True)
         if not problems and not options.quiet:
             print(f"{armature_object.name}: no problems", flush=True)
         found += problems

@@ -69,6 +69,10 @@ class BakeReport:
         """Rows of solved frames where the constraint was not reached within the tolerance."""
         return tuple(row for row in self.rows if row.status not in (SolveStatus.CONVERGED.name, SLERPED))
 
+    def unsolved_count(self) -> int:
+        """How many solved frames miss at least one constraint."""
+        return len({row.frame for row in self.unsolved()})
+
     def solved_count(self) -> int:
         """How many frames were solved, with at least one constraint in force."""
         return len({row.frame for row in self.rows if row.status != SLERPED})
@@ -76,7 +80,7 @@ class BakeReport:
     def summary(self) -> str:
         """One sentence for people, such as "118 of 120 frames reached; worst 0.0040 m at frame 57 (Hand)"."""
         solved = self.solved_count()
-        reached = solved - len({row.frame for row in self.unsolved()})
+        reached = solved - self.unsolved_count()
         worst = self.worst()
         slerped = any(row.status == SLERPED for row in self.rows)
         frames = "solved frames" if slerped else "frames" if solved != 1 else "frame"
@@ -106,7 +110,7 @@ class BakeReport:
             "tolerance": self.tolerance,
             "summary": self.summary(),
             "frames_solved": solved,
-            "frames_reached": solved - len({row.frame for row in self.unsolved()}),
+            "frames_reached": solved - self.unsolved_count(),
         }
         # One row per line: the text stays readable and can be compared line by line.
         rows = ",\n".join(
@@ -131,9 +135,9 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     Raises:
         WriteError: the folder cannot be written, or the disk is full.
     """
-    wanted = Path(path)
-    if wanted.is_dir():
-        raise WriteError(f"cannot write {wanted}: it is a folder")
+    wanted = Path(path).resolve()  # a link stays a link
+    if wanted.exists() and not wanted.is_file():
+        raise WriteError(f"cannot write {wanted}: it is {'a folder' if wanted.is_dir() else 'not a file'}")
     try:
         descriptor, name = tempfile.mkstemp(
             dir=wanted.parent, prefix=f".{wanted.name}.", suffix=wanted.suffix
@@ -155,11 +159,18 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 
 def save(report: BakeReport, path: str | os.PathLike[str]) -> None:
-    """Write the report as JSON, as a whole or not at all.
+    """Write the report as JSON: a file as a whole or not at all; a device or pipe (/dev/stdout) as it comes.
 
     Raises:
         WriteError: the folder cannot be written, or the disk is full.
     """
+    stream = Path(path)
+    if stream.exists() and not stream.is_file() and not stream.is_dir():
+        try:
+            stream.write_text(report.to_json(), encoding="utf-8")
+        except OSError as error:
+            raise WriteError(f"cannot write {stream}: {error.strerror}") from error
+        return
     with replacing(path) as temporary:
         temporary.write_text(report.to_json(), encoding="utf-8")
 

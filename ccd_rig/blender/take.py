@@ -20,9 +20,6 @@ from ..skeleton import Pose, Skeleton
 from .evaluation import FrameSample
 from .properties import Constraint
 
-LIMIT_ROUNDING = 1e-6
-"""Radians by which a rotation between solved frames may be outside its limit: mathutils rounds to float32."""
-
 
 @dataclass
 class Take:
@@ -145,10 +142,11 @@ class Take:
                 continue
             for f in np.flatnonzero(where[:, j]):
                 limit, rotation = self.limits[f][j], Quaternion(rotations[f, j])
-                if limit is None or contains(limit, rotation, LIMIT_ROUNDING):
+                if limit is None or (base is not None and not contains(limit, Quaternion(base[f, j]))):
                     continue
-                if base is None or contains(limit, Quaternion(base[f, j]), LIMIT_ROUNDING):
-                    rotations[f, j] = clamp(limit, rotation)
+                clamped = clamp(limit, rotation)
+                if clamped is not rotation:  # inside, the double precision of the slerp is kept
+                    rotations[f, j] = clamped
 
 
 def moved_joints(skeleton: Skeleton, constraint: Constraint) -> tuple[int, ...]:
