@@ -16,6 +16,7 @@ from typing import Any
 import bpy
 
 from ..errors import RigError
+from .channels import fcurves_of
 
 _BONE_PATH = re.compile(r'pose\.bones\["((?:[^"\\]|\\.)*)"\]')
 _ON_GEOMETRY = {"VERTEX", "VERTEX_3", "LATTICE"}  # kinds of parenting that follow the parent's surface
@@ -79,8 +80,8 @@ def require_evaluable(
     """Refuse what a scene of its own would show in another place than the user's scene.
 
     Raises:
-        RigError: a target or its bone is missing, is moved by rigid body physics, or by a driver that reads
-            the frame from the user's scene.
+        RigError: a target or its bone is missing; it or the armature is moved by rigid body physics, or by a
+            driver that reads what changes in the user's scene.
     """
     starts = [Mover(armature_object, "", f"Armature '{armature_object.name}'")]
     for row in constraints:
@@ -89,6 +90,7 @@ def require_evaluable(
             where = f"Constraint '{row.name}': target '{thing.name}'"
             raise RigError(f"{where} has no bone '{row.target_bone}': choose another bone")
         starts.append(Mover(thing, row.target_bone, f"Constraint '{row.name}': target '{thing.name}'"))
+        starts.append(Mover(armature_object, row.tip, f"Constraint '{row.name}': bone '{row.tip}'"))
     checked = set()
     for start in starts:
         for mover in movers(start.thing, start.bone, None):
@@ -96,7 +98,7 @@ def require_evaluable(
                 continue
             checked.add(mover.thing)
             _refuse_simulated(scene, start, mover.thing)
-            _refuse_frame_drivers(start, mover.thing)
+            _refuse_scene_drivers(scene, start, mover.thing)
 
 
 def movers(thing: bpy.types.Object, bone: str, apart: bpy.types.Object | None) -> Iterator[Mover]:
@@ -212,7 +214,7 @@ def _sources_of_drivers(
                 yield target.id, bone, how
 
 
-def _drivers(thing: bpy.types.Object) -> list[bpy.types.FCurve]:
+def _drivers(thing: bpy.types.ID) -> list[bpy.types.FCurve]:
     animation = thing.animation_data
     return [] if animation is None else [curve for curve in animation.drivers if not curve.mute]
 
@@ -224,18 +226,37 @@ def _refuse_simulated(scene: bpy.types.Scene, start: Mover, thing: bpy.types.Obj
     if body.type == "ACTIVE" and body.enabled and not body.kinematic:
         by = "" if thing == start.thing else f" by way of '{thing.name}'"
         raise RigError(
-            f"{start.trail} is moved by a rigid body simulation{by}: turn it into keys with Object > Rigid Body "
-            "> Bake To Keyframes"
+            f"{start.trail} is moved by a rigid body simulation{by}: turn it into keys with Object > "
+            "Rigid Body > Bake To Keyframes"
         )
 
 
-def _refuse_frame_drivers(start: Mover, thing: bpy.types.Object) -> None:
-    """A variable that reads `frame_current` of a scene stands still while the frame of another one moves."""
+def _refuse_scene_drivers(scene: bpy.types.Scene, start: Mover, thing: bpy.types.Object) -> None:
+    """What a driver reads of a scene must stand still: Blender animates only the scene it evaluates."""
     for curve in _drivers(thing):
-        variables = [v for v in curve.driver.variables if v.type == "SINGLE_PROP"]
-        for target in (target for variable in variables for target in variable.targets):
-            if isinstance(target.id, bpy.types.Scene) and target.data_path.startswith("frame_"):
-                raise RigError(
-                    f"{start.trail}: the driver on {curve.data_path} of '{thing.name}' reads {target.data_path} "
-                    f"of scene '{target.id.name}': write the word frame in its expression instead"
-                )
+        for variable in curve.driver.variables:
+            source = variable.targets[0]
+            if not _changes(scene, variable):
+                continue
+            what = f"the driver on {curve.data_path} of '{thing.name}' reads {source.data_path} of a scene"
+            raise RigError(
+                f"{start.trail}: {what}, which is not seen apart from that scene: let it read a property of "
+                "an object, or for the frame write the word frame in its expression"
+            )
+
+
+def _changes(scene: bpy.types.Scene, variable: Any) -> bool:
+    """Whether a driver's variable reads something of a scene that another scene would show differently."""
+    source = variable.targets[0]
+    if variable.type == "CONTEXT_PROP":
+        # The scene of its own has the frame, and copies of the custom properties, of the user's.
+        if source.context_property != "ACTIVE_SCENE" or not source.data_path.startswith(("frame_", "[")):
+            return True
+        return source.data_path in _animated_paths(scene)
+    if variable.type != "SINGLE_PROP" or not isinstance(source.id, bpy.types.Scene):
+        return False
+    return source.data_path.startswith("frame_") or source.data_path in _animated_paths(source.id)
+
+
+def _animated_paths(scene: bpy.types.Scene) -> set[str]:
+    return {curve.data_path for curve in (*fcurves_of(scene), *_drivers(scene))}

@@ -2,9 +2,9 @@
 """What the solver needs of a frame: base pose, targets and influences, as Blender evaluates them.
 
 Frames are evaluated in a scene of their own that is made for it and removed again. It holds one empty mesh,
-which refers to everything that is wanted: the armatures by modifiers, the targets by constraints, the influences
-by a driver. Blender then evaluates these and what they depend on, and nothing else, however hidden they are and
-whatever scene they are in; the user's scene is not touched, nor are the values of its objects.
+which refers to everything that is wanted: the armatures by modifiers, the targets by constraints, the
+influences by a driver. Blender then evaluates these and what they depend on, and nothing else, however hidden
+they are and whatever scene they are in; the user's scene is not touched, nor are the values of its objects.
 
 Application handlers see this scene too: those of frame changes are called for each of its frames. A handler
 that has no business there asks `is_isolated`.
@@ -66,8 +66,8 @@ def frames(
         constraints: rows of its list.
 
     Raises:
-        RigError: a target, a bone or a row is missing, or something is moved by a simulation; from the function:
-            a target or the armature is nowhere at that frame.
+        RigError: a target, a bone or a row is missing, or something is moved by a simulation; from the
+            function: a target or the armature is nowhere at that frame, or the file is not the same any more.
     """
     require_evaluable(scene, armature_object, constraints)
     indices = _row_indices(armature_object, constraints)
@@ -76,9 +76,7 @@ def frames(
 
         def sample(frame: float) -> FrameSample:
             nonlocal plan
-            whole = math.floor(frame)
-            isolated.frame_set(whole, subframe=frame - whole)
-            depsgraph = isolated.view_layers[0].depsgraph
+            depsgraph = _set_frame(isolated, frame)
             evaluated = armature_object.evaluated_get(depsgraph)
             if plan is None:
                 plan = _plan(armature_object, evaluated, constraints)
@@ -96,16 +94,16 @@ def current(
 ) -> FrameSample:
     """The present state, with edits that have no keys yet.
 
-    A hidden target has no present state, as Blender does not evaluate it: it is taken at the present frame.
+    What is hidden has no present state, as Blender does not evaluate it: it is taken at the present frame.
 
     Args:
-        depsgraph: an evaluated one that the armature is in, such as the context's.
+        depsgraph: an evaluated one, such as the context's.
 
     Raises:
         RigError: as `frames`.
     """
     scene = depsgraph.scene.original
-    frame = scene.frame_current_final
+    frame = scene.frame_float
     if not _is_evaluated(armature_object, depsgraph):
         with frames(scene, armature_object, constraints) as sample:
             return sample(frame)
@@ -120,8 +118,7 @@ def current(
         elsewhere = depsgraph
         if hidden:
             isolated = stack.enter_context(_isolated_scene(scene, armature_object, hidden, ()))
-            isolated.frame_set(math.floor(frame), subframe=frame - math.floor(frame))
-            elsewhere = isolated.view_layers[0].depsgraph
+            elsewhere = _set_frame(isolated, frame)
         targets = tuple(
             _target(evaluated, to_armature, row, elsewhere if row in hidden else depsgraph, frame)
             for row in constraints
@@ -176,6 +173,16 @@ def _copy_settings(scene: bpy.types.Scene, isolated: bpy.types.Scene) -> None:
     isolated[ISOLATED] = True
 
 
+def _set_frame(isolated: bpy.types.Scene, frame: float) -> bpy.types.Depsgraph:
+    """Evaluate a frame."""
+    whole = math.floor(frame)
+    try:
+        isolated.frame_set(whole, subframe=frame - whole)
+    except ReferenceError:
+        raise RigError("The file was changed by undo or by opening another one: start again") from None
+    return isolated.view_layers[0].depsgraph
+
+
 def _refer(
     probe: bpy.types.Object,
     armature_object: bpy.types.Object,
@@ -190,7 +197,9 @@ def _refer(
     targets = [(target_object(row), row.target_bone) for row in constraints]
     posed = dict.fromkeys([armature_object, *(target for target, bone in targets if bone)])
     for thing in posed:
-        probe.modifiers.new(thing.name, "ARMATURE").object = thing
+        modifier = probe.modifiers.new(thing.name, "ARMATURE")
+        modifier.object = thing
+        modifier.use_bone_envelopes = True  # without them it depends on the bones that vertex groups name
     for thing in dict.fromkeys([armature_object, *(target for target, _ in targets)]):
         probe.constraints.new("COPY_LOCATION").target = thing
     if indices:
@@ -265,8 +274,8 @@ def _target(
     if not all(map(math.isfinite, point)):
         bone = f"bone '{constraint.target_bone}' of " if constraint.target_bone else ""
         raise RigError(
-            f"Constraint '{constraint.name}': target {bone}'{thing.name}' has a place that is not a number at frame "
-            f"{frame:g}: look at its transform, its drivers and the constraint's offset"
+            f"Constraint '{constraint.name}': target {bone}'{thing.name}' has a place that is not a number "
+            f"at frame {frame:g}: look at its transform and keys, and at the constraint's offset"
         )
     return point
 

@@ -12,9 +12,21 @@ import numpy as np
 import pytest
 
 FIELDS = (
-    "co handle_left handle_right handle_left_type handle_right_type interpolation easing type back amplitude period "
-    "select_control_point select_left_handle select_right_handle"
-).split()
+    "co",
+    "handle_left",
+    "handle_right",
+    "handle_left_type",
+    "handle_right_type",
+    "interpolation",
+    "easing",
+    "type",
+    "back",
+    "amplitude",
+    "period",
+    "select_control_point",
+    "select_left_handle",
+    "select_right_handle",
+)
 EXACT = 0.0
 FLOAT32 = 1e-6
 DATA = Path(__file__).parent / "data"
@@ -292,7 +304,9 @@ def test_other_objects_in_the_same_action(channels, destination):
         assert first.animation_data.action_slot.identifier == "OBFirst"
     if destination == "NEW_ACTION":
         assert written != action
-        assert [slot.identifier for slot in getattr(written, "slots", ())] == (["OBFirst"] if has_slots else [])
+        assert [slot.identifier for slot in getattr(written, "slots", ())] == (
+            ["OBFirst"] if has_slots else []
+        )
         assert [name for name, _ in bags(written)] == (["OBFirst"] if has_slots else [""])
         assert channels.shared_users(first) == ()
     else:
@@ -487,7 +501,9 @@ def test_failure_at_the_swap(channels, monkeypatch, start, done):
 
     monkeypatch.setattr(channels, "_assign", assign_and_fail)
     with pytest.raises(Failure):
-        channels.write(armature_object, keys_for(channels, [5]), channels.Destination.NEW_ACTION, 5, 5, "Baked")
+        channels.write(
+            armature_object, keys_for(channels, [5]), channels.Destination.NEW_ACTION, 5, 5, "Baked"
+        )
     assert whole_state(*objects) == before
 
 
@@ -511,7 +527,9 @@ def test_unusable_keys(channels, errors, destination, changes, words):
     [armature_object] = rich_action()
     before = whole_state(armature_object)
     first, second = keys_for(channels, [5, 15], bones=('lo"wer', "upper"))
-    given = {field: getattr(second, field) for field in ("bone", "channel", "frames", "values", "interpolation")}
+    given = {
+        field: getattr(second, field) for field in ("bone", "channel", "frames", "values", "interpolation")
+    }
     keys = [first, channels.BoneKeys(**{**given, **changes})]
     with pytest.raises(errors.InvalidInput) as caught:
         channels.write(armature_object, keys, channels.Destination[destination], 5, 15, "Baked")
@@ -695,7 +713,7 @@ def test_linked_armature(channels, errors, library):
     armature_object = link(library, "objects", "Rig")
     bpy.context.scene.collection.objects.link(armature_object)
     keys = keys_for(channels, [5, 15])
-    with pytest.raises(errors.RigError, match="Armature 'Rig' is linked from .*library override"):
+    with pytest.raises(errors.RigError, match=r"Armature 'Rig' is linked from .*library override"):
         channels.write(armature_object, keys, channels.Destination.NEW_ACTION, 5, 15, "Baked")
 
 
