@@ -1,4 +1,8 @@
-"""What must be achieved, and how far off it is."""
+"""What must be achieved, and how far off it is.
+
+Every goal is about bones of a pose in model space. Competing goals share the joints below them by weight; a goal with a
+larger `priority` number gives way to those with smaller ones.
+"""
 
 from __future__ import annotations
 
@@ -7,16 +11,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from mathutils import Vector
+from mathutils import Quaternion, Vector
 
 from .errors import InvalidInput
-from .skeleton import Skeleton, Transform, frozen_vector
+from .quaternions import angle_between
+from .skeleton import Skeleton, Transform, frozen_rotation, frozen_vector
 
 
 class GoalError(NamedTuple):
-    """How far off a goal is: `distance` in the model's unit, `angle` in radians."""
+    """How far off a goal is: `distance` in the model's unit, `angle` in radians. What a goal does not ask for is 0."""
 
-    distance: float
+    distance: float = 0.0
     angle: float = 0.0
 
 
@@ -29,30 +34,36 @@ class PositionGoal:
         target: where the point should be, in model space.
         offset: the point in the joint's frame; None means the bone's tail.
         weight: how much this goal counts where it competes with others, above 0.
+        priority: 0 is served first; a goal never worsens one with a smaller number.
         chain_length: how many joints, counted from `joint`, may move for it; 0 means all up to the root
             (Kenwright 2012, section 6).
+        reach: the chain is never stretched past this part of its length; joints further up do the rest
+            (Kenwright 2012, section 10, reach windows). 1 sets no window.
+        reach_joints: how many joints, counted from `joint`, the reach window is about; 0 means the whole chain.
 
     Raises:
-        InvalidInput: on numbers that are not finite, or a weight that is not above 0.
+        InvalidInput: on numbers that are not finite or out of range.
     """
 
     joint: str
     target: Vector
     offset: Vector | None = None
     weight: float = 1.0
+    priority: int = 0
     chain_length: int = 0
+    reach: float = 1.0
+    reach_joints: int = 0
 
     def __post_init__(self) -> None:
-        store = object.__setattr__
-        store(self, "target", frozen_vector(self.target, f"goal on joint '{self.joint}': target"))
+        what = f"position goal on joint '{self.joint}'"
+        object.__setattr__(self, "target", frozen_vector(self.target, f"{what}: target"))
         if self.offset is not None:
-            store(self, "offset", frozen_vector(self.offset, f"goal on joint '{self.joint}': offset"))
-        if not (math.isfinite(self.weight) and self.weight > 0.0):
-            raise InvalidInput(f"goal on joint '{self.joint}': weight must be above 0, not {self.weight:g}")
-        if self.chain_length < 0:
-            raise InvalidInput(
-                f"goal on joint '{self.joint}': chain_length must be 0 (to the root) or more, not {self.chain_length}"
-            )
+            object.__setattr__(self, "offset", frozen_vector(self.offset, f"{what}: offset"))
+        _check_importance(what, self.weight, self.priority)
+        _check_count(what, "chain_length", self.chain_length)
+        _check_count(what, "reach_joints", self.reach_joints)
+        if not 0.0 < self.reach <= 1.0:
+            raise InvalidInput(f"{what}: reach must be above 0 and at most 1, not {self.reach:g}")
 
     def effector(self, skeleton: Skeleton) -> Vector:
         """The point that should reach the target, in the joint's frame."""
@@ -61,10 +72,211 @@ class PositionGoal:
         return Vector((0.0, skeleton.joints[skeleton.index(self.joint)].length, 0.0))
 
 
-Goal = PositionGoal
+@dataclass(frozen=True)
+class OrientationGoal:
+    """A joint's frame should be turned like a frame of model space.
+
+    Attributes:
+        joint: name of the joint.
+        target: rotation of the joint's frame in model space.
+        weight, priority, chain_length: as in `PositionGoal`.
+    """
+
+    joint: str
+    target: Quaternion
+    weight: float = 1.0
+    priority: int = 0
+    chain_length: int = 0
+
+    def __post_init__(self) -> None:
+        what = f"orientation goal on joint '{self.joint}'"
+        object.__setattr__(self, "target", frozen_rotation(self.target, f"{what}: target"))
+        _check_importance(what, self.weight, self.priority)
+        _check_count(what, "chain_length", self.chain_length)
+
+
+@dataclass(frozen=True)
+class DirectionGoal:
+    """An axis of a joint's frame should point along a direction of model space (Zalo, "Direction").
+
+    Attributes:
+        joint: name of the joint.
+        axis: in the joint's frame, any length but 0; stored with length 1. (0, 1, 0) is the bone.
+        target: direction in model space, any length but 0; stored with length 1.
+        weight, priority, chain_length: as in `PositionGoal`.
+    """
+
+    joint: str
+    axis: Vector
+    target: Vector
+    weight: float = 1.0
+    priority: int = 0
+    chain_length: int = 0
+
+    def __post_init__(self) -> None:
+        what = f"direction goal on joint '{self.joint}'"
+        object.__setattr__(self, "axis", _unit(self.axis, f"{what}: axis"))
+        object.__setattr__(self, "target", _unit(self.target, f"{what}: target"))
+        _check_importance(what, self.weight, self.priority)
+        _check_count(what, "chain_length", self.chain_length)
+
+
+@dataclass(frozen=True)
+class PoleGoal:
+    """A chain should bend towards a point: the root turns it about the line from its head to the last joint's tail.
+
+    The bend is the sum of the heads between, seen from that line. A chain that is straight has none, and a target on
+    the line gives no side: then the goal asks for nothing.
+
+    Attributes:
+        root: name of the joint that is turned, the first of the chain.
+        joint: name of the last joint of the chain.
+        target: point in model space.
+        weight, priority: as in `PositionGoal`.
+    """
+
+    root: str
+    joint: str
+    target: Vector
+    weight: float = 1.0
+    priority: int = 0
+
+    def __post_init__(self) -> None:
+        what = f"pole goal on the chain '{self.root}' to '{self.joint}'"
+        object.__setattr__(self, "target", frozen_vector(self.target, f"{what}: target"))
+        _check_importance(what, self.weight, self.priority)
+
+    def chain(self, skeleton: Skeleton) -> tuple[int, ...]:
+        """Indices of the joints from `root` to `joint`."""
+        joints = skeleton.chain(self.joint)
+        root = skeleton.index(self.root)
+        if root not in joints[:-1]:
+            raise InvalidInput(
+                f"pole goal: '{self.root}' must be above '{self.joint}' in the skeleton; name a chain of two or more joints"
+            )
+        return joints[joints.index(root) :]
+
+
+@dataclass(frozen=True)
+class BalanceGoal:
+    """The centre of mass should be over a point or a line (Kulpa & Multon 2005, in Kenwright 2012, section 2).
+
+    A bone's mass (`Joint.mass`) sits halfway between its head and tail.
+
+    Attributes:
+        target: where the centre of mass should be, in model space.
+        axes: which of the model's X, Y and Z count: (True, True, False) is over a point of the ground, one True over a
+            line.
+        weight, priority: as in `PositionGoal`.
+    """
+
+    target: Vector
+    axes: tuple[bool, bool, bool] = (True, True, False)
+    weight: float = 1.0
+    priority: int = 0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "target", frozen_vector(self.target, "balance goal: target"))
+        object.__setattr__(self, "axes", tuple(bool(axis) for axis in self.axes))
+        if len(self.axes) != 3 or not any(self.axes):
+            raise InvalidInput(f"balance goal: axes must be three of True and False, one at least True, not {self.axes}")
+        _check_importance("balance goal", self.weight, self.priority)
+
+
+Goal = PositionGoal | OrientationGoal | DirectionGoal | PoleGoal | BalanceGoal
 
 
 def measure(goal: Goal, skeleton: Skeleton, transforms: Sequence[Transform]) -> GoalError:
-    """How far off `goal` is, given `forward_kinematics(skeleton, pose)`."""
-    effector = transforms[skeleton.index(goal.joint)].point(goal.effector(skeleton))
-    return GoalError((effector - goal.target).length)
+    """How far off `goal` is, given `forward_kinematics(skeleton, pose)`.
+
+    Raises:
+        InvalidInput: the goal is about a joint that is not in the skeleton, or there is no mass to balance.
+    """
+    if isinstance(goal, PositionGoal):
+        effector = transforms[skeleton.index(goal.joint)].point(goal.effector(skeleton))
+        return GoalError(distance=(effector - goal.target).length)
+    if isinstance(goal, OrientationGoal):
+        return GoalError(angle=angle_between(transforms[skeleton.index(goal.joint)].rotation, goal.target))
+    if isinstance(goal, DirectionGoal):
+        return GoalError(angle=_angle(transforms[skeleton.index(goal.joint)].rotation @ goal.axis, goal.target))
+    if isinstance(goal, PoleGoal):
+        chain = goal.chain(skeleton)
+        heads = [transforms[i].translation for i in chain]
+        end = transforms[chain[-1]].point(Vector((0.0, skeleton.joints[chain[-1]].length, 0.0)))
+        bend, side = bend_and_side(heads, end, goal.target)
+        return GoalError(angle=_angle(bend, side) if bend is not None and side is not None else 0.0)
+    return GoalError(distance=masked(centre_of_mass(skeleton, transforms) - goal.target, goal.axes).length)
+
+
+def bend_and_side(heads: Sequence[Vector], end: Vector, target: Vector) -> tuple[Vector | None, Vector | None]:
+    """The bend of a chain and the side its pole target is on, both at right angles to the chain's line.
+
+    Args:
+        heads: of the chain's joints, root first, model space.
+        end: the last joint's tail.
+        target: the pole target.
+
+    Returns:
+        The summed bend (model's unit), and the unit side; None for what cannot be told: no line, no bend, on the line.
+    """
+    line = end - heads[0]
+    reach = sum((after - before).length for before, after in zip(heads, [*heads[1:], end], strict=True))
+    if line.length <= POLE_NOISE * reach:
+        return None, None
+    line = line.normalized()
+    bend = Vector()
+    for head in heads[1:]:
+        bend += head - heads[0]
+    bend -= line * bend.dot(line)
+    side = target - heads[0]
+    away = side - line * side.dot(line)
+    return (
+        bend if bend.length > POLE_NOISE * reach else None,
+        away.normalized() if away.length > POLE_NOISE * side.length else None,
+    )
+
+
+POLE_NOISE = 1e-5
+"""Part of a chain's length (or of a target's distance) below which its bend (or side) is float32 noise."""
+
+
+def centre_of_mass(skeleton: Skeleton, transforms: Sequence[Transform]) -> Vector:
+    """Where the centre of mass of all bones is in model space; InvalidInput if no bone has mass."""
+    total, sums = 0.0, [0.0, 0.0, 0.0]
+    for joint, transform in zip(skeleton.joints, transforms, strict=True):
+        if joint.mass > 0.0:
+            middle = transform.point(Vector((0.0, 0.5 * joint.length, 0.0)))
+            total += joint.mass
+            for axis in range(3):
+                sums[axis] += joint.mass * middle[axis]
+    if total == 0.0:
+        raise InvalidInput("balance goal: no joint has a mass; give at least one joint a mass above 0")
+    return Vector([part / total for part in sums])
+
+
+def masked(vector: Vector, axes: tuple[bool, bool, bool]) -> Vector:
+    """The components of `vector` that count; the others 0."""
+    return Vector([part if counts else 0.0 for part, counts in zip(vector, axes, strict=True)])
+
+
+def _angle(a: Vector, b: Vector) -> float:
+    return math.atan2(a.cross(b).length, a.dot(b))
+
+
+def _unit(value: Vector, what: str) -> Vector:
+    vector = frozen_vector(value, what)
+    if vector.length < 1e-12:
+        raise InvalidInput(f"{what} must not be zero: it has no direction")
+    return vector.normalized().freeze()
+
+
+def _check_importance(what: str, weight: float, priority: int) -> None:
+    if not (math.isfinite(weight) and weight > 0.0):
+        raise InvalidInput(f"{what}: weight must be above 0, not {weight:g}")
+    if isinstance(priority, bool) or not isinstance(priority, int) or priority < 0:
+        raise InvalidInput(f"{what}: priority must be a whole number, 0 (served first) or more, not {priority!r}")
+
+
+def _check_count(what: str, field: str, count: int) -> None:
+    if count < 0:
+        raise InvalidInput(f"{what}: {field} must be 0 (the whole chain) or more, not {count}")
