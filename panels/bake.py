@@ -36,7 +36,7 @@ def _draw_options(layout, options):
     layout.prop(options, "keys")
     layout.prop(options, "follow_fraction")
     layout.prop(options, "only_selected")
-    layout.prop(options, "use_current_action")
+    layout.prop(options, "use_current_action", text="Overwrite Action")
 
 
 def _draw_report(layout, report):

@@ -33,7 +33,7 @@ class CCD_RIG_PT_constraints(Sidebar, bpy.types.Panel):
     def draw(self, context):
         armature_object = active_armature(context)
         if armature_object is None or not armature_object.ccd_rig.constraints:
-            _draw_first_steps(self.layout, context, armature_object)
+            _draw_first_steps(self.layout, context)
             return
         _draw_list(self.layout, armature_object)
         row = rows.active(armature_object)
@@ -42,19 +42,25 @@ class CCD_RIG_PT_constraints(Sidebar, bpy.types.Panel):
             _draw_row(self.layout, armature_object, row)
 
 
-def _draw_first_steps(layout, context, armature_object):
-    """What to do until there is a constraint; what is done already has a tick."""
+def first_steps(context):
+    """What to do until there is a constraint: (done, words) of each step."""
+    armature_object = active_armature(context)
     posing = armature_object is not None and context.mode == "POSE"
-    ready = posing and context.active_pose_bone is not None
-    lines = layout.column(align=True)
-    for done, words in (
+    return (
         (armature_object is not None, "Select an armature"),
         (posing, "Go to Pose Mode"),
-        (ready, "Select the bone to move"),
+        (posing and context.active_pose_bone is not None, "Select the bone to move"),
         (False, "Add a constraint for it"),
-    ):
+    )
+
+
+def _draw_first_steps(layout, context):
+    steps = first_steps(context)
+    lines = layout.column(align=True)
+    for done, words in steps:
         lines.label(text=words, icon="CHECKMARK" if done else "LAYER_USED")
-    if armature_object is not None and not posing:
+    (is_armature, _), (posing, _), *_ = steps
+    if is_armature and not posing:
         layout.operator("object.posemode_toggle", text="Pose Mode", icon="POSE_HLT")
     else:
         layout.operator("ccd_rig.constraint_add", text="Add", icon="ADD")

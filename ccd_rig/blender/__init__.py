@@ -4,15 +4,17 @@
 
 def register() -> None:
     """Put the properties on Blender's objects and pose bones, and the command on Blender's command line."""
-    from . import cli, properties
+    from . import cli, overrides, properties
 
     properties.register()
+    overrides.register()
     cli.register()
 
 
 def unregister() -> None:
     """Take everything away again."""
-    from . import cli, properties
+    from . import cli, overrides, properties
 
     cli.unregister()
+    overrides.unregister()
     properties.unregister()

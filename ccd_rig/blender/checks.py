@@ -73,12 +73,15 @@ def problems(
     found += _choice_problems(armature_object, names)
     if not found:
         chosen = [r for r in armature_object.ccd_rig.constraints if (r.name in names if names else r.enabled)]
+        sound = []
         for row in chosen:
-            found += constraint_problems(armature_object, row, scene)
-        if not found:
-            found += _evaluation_problems(armature_object, scene, chosen)
+            own = list(constraint_problems(armature_object, row, scene))
+            found += own
+            if not any(problem.severity == "ERROR" for problem in own):
+                sound.append(row)
+        found += _evaluation_problems(armature_object, scene, sound)
         found += _pair_problems(chosen)
-        found += _chain_problems(armature_object, [r for r in chosen if r.tip in armature_object.pose.bones])
+        found += _chain_problems(armature_object, sound)
     return tuple(sorted(found, key=lambda problem: problem.severity))
 
 
@@ -157,7 +160,7 @@ def _target_problems(
         return
     if not in_scene(target, scene):
         message = f"{where}: target '{target.name}' is not in scene '{scene.name}' (deleted?)"
-        yield Problem("ERROR", row.name, f"{message}: choose another target")
+        yield Problem("ERROR", row.name, f"{message}: link it to a collection there, or choose another")
     elif bpy.data.objects.get(target.name) != target:
         message = (
             f"{where}: target '{target.name}' comes from a library and shares its name with another object"
@@ -175,10 +178,24 @@ def _target_problems(
     if target.type != "ARMATURE":
         message = f"{where}: target '{target.name}' is not an armature: clear target bone '{row.target_bone}'"
         yield Problem("ERROR", row.name, message)
+    elif target == armature_object and _hangs_on_chain(armature_object, row):
+        message = f"{where}: target bone '{row.target_bone}' moves with the chain that should reach it"
+        yield Problem("ERROR", row.name, f"{message}: choose another bone, or shorten the chain")
     elif row.target_bone not in target.pose.bones:
         message = f"{where}: target bone '{row.target_bone}' is not in armature '{target.name}'"
         near = suggestion(row.target_bone, target.pose.bones.keys())
         yield Problem("ERROR", row.name, f"{message} (renamed or deleted?){near}")
+
+
+def _hangs_on_chain(armature_object: bpy.types.Object, row: Any) -> bool:
+    """Whether the target bone is one of the chain's own, or below one that can turn."""
+    turning = {
+        bone.name
+        for bone in rows.chain(armature_object, row.tip, row.chain_length)
+        if bone.ccd_rig.stiffness < 1.0 and bone.ccd_rig.max_step > 0.0 and not all(bone.lock_rotation)
+    }
+    line = rows.chain(armature_object, row.target_bone)
+    return any(bone.name in turning for bone in line)
 
 
 def _evaluation_problems(
@@ -220,7 +237,7 @@ def _chain_problems(armature_object: bpy.types.Object, chosen: Sequence[Any]) ->
         return
     locked = {joint.name for joint in reading.skeleton.joints if joint.locked}
     for row in chosen:
-        trail = dependence.target_depends_on_chain(armature_object, row, moved - locked) if row.target else None
+        trail = dependence.target_depends_on_chain(armature_object, row, moved - locked)
         if trail is not None:
             message = f"Constraint '{row.name}': its target moves with the chain that should reach it ({trail})"
             yield Problem("ERROR", row.name, f"{message}: choose another target, or unparent it")

@@ -12,6 +12,7 @@ from typing import Any
 import bpy
 
 from ..errors import RigError
+from . import overrides
 from .channels import fcurves_of
 
 _PATH = re.compile(r"ccd_rig\.constraints\[(\d+)\]\.(.*)", re.DOTALL)
@@ -42,6 +43,7 @@ def add(armature_object: bpy.types.Object, name: str, tip: str) -> Any:
     row.name = name
     row.tip = tip
     group.active_index = len(group.constraints) - 1
+    overrides.keep(armature_object)
     return row
 
 

@@ -480,6 +480,7 @@ def test_grey_on_a_linked_armature(rig, tmp_path):
         assert "linked from a library: make a library override" in words
     made = wanted.objects[0].override_create(remap_local_usages=True)
     made.override_library.is_system_override = False
+    bpy.context.scene.collection.objects.link(made.ccd_rig.constraints[0].target)
     rigs.activate(made)
     rigs.update()
     assert "comes from the library's file" in reasons("constraint_remove")["constraint_remove"]

@@ -353,6 +353,11 @@ def override(rows, rig, tmp_path):
     goal = rigs.empty("Goal")
     for name in ("One", "Two"):
         rows.add(rig, name, "bone_2").target = goal
+    return overridden(rig, tmp_path)
+
+
+def overridden(rig, tmp_path):
+    """Save an armature as a library; in a new file, an override of it."""
     bpy.data.libraries.write(str(tmp_path / "library.blend"), {rig})
     bpy.ops.wm.read_homefile(use_empty=True)
     with bpy.data.libraries.load(str(tmp_path / "library.blend"), link=True) as (_, wanted):
@@ -382,6 +387,23 @@ def test_an_override_keeps_changes_and_added_rows(rows, override, tmp_path):
     assert again.ccd_rig.solver.max_iterations == 33
     assert again.pose.bones["bone_1"].ccd_rig.limit.kind == "CONE"
     assert again.pose.bones["bone_1"].ccd_rig.limit.cone_radius == 0.25
+
+
+def test_an_override_of_a_rig_that_never_knew_the_extension(rows, rig, tmp_path):
+    """Its library holds no group at all to compare with."""
+    made = overridden(rig, tmp_path)
+    goal = rigs.empty("Goal")
+    rows.add(made, "Mine", "bone_2").target = goal
+    made.ccd_rig.solver.max_iterations = 33
+    made.pose.bones["bone_1"].ccd_rig.comfort.region.kind = "HINGE"
+    bpy.ops.ed.undo_push(message="a comparison before the file is saved")
+    for _ in range(2):
+        bpy.ops.wm.save_as_mainfile(filepath=str(tmp_path / "shot.blend"))
+        bpy.ops.wm.open_mainfile(filepath=str(tmp_path / "shot.blend"))
+    (again,) = [each for each in bpy.data.objects if each.override_library]
+    assert [(row.name, row.target.name) for row in again.ccd_rig.constraints] == [("Mine", "Goal")]
+    assert again.ccd_rig.solver.max_iterations == 33
+    assert again.pose.bones["bone_1"].ccd_rig.comfort.region.kind == "HINGE"
 
 
 def test_rows_of_an_override_are_moved_only_among_the_added_ones(ext, rows, override):

@@ -23,7 +23,7 @@ CORE = (
     {"analytic", "retarget", "sampling"},
 )
 BLENDER = (
-    {"keyframes", "rotation_modes", "report"},
+    {"overrides", "keyframes", "rotation_modes", "report"},
     {"channels", "armature"},
     {"properties", "rows"},
     {"evaluation"},

@@ -1,0 +1,103 @@
+"""The tab as far as it goes without a window: where the panels stand, when they show, and what the first steps say.
+
+What they look like, and that they draw, is looked at in a real window: tests/window.
+"""
+
+from __future__ import annotations
+
+import bpy
+import pytest
+import rigs
+
+PANELS = ("constraints", "bone", "comfort", "solver", "bake")
+
+
+@pytest.fixture
+def rig(ext):
+    made = rigs.chain(3)
+    bpy.ops.object.mode_set(mode="POSE")
+    made.data.bones.active = made.data.bones["bone_2"]
+    return made
+
+
+def panel(ext, name):
+    return getattr(ext.module(f"panels.{'bone' if name == 'comfort' else name}"), f"CCD_RIG_PT_{name}")
+
+
+def shown(ext):
+    """Names of the panels that show now; a panel without a poll shows always, a sub-panel with its parent."""
+    found = [n for n in PANELS if not hasattr(panel(ext, n), "poll") or panel(ext, n).poll(bpy.context)]
+    return [n for n in found if not hasattr(panel(ext, n), "bl_parent_id") or "bone" in found]
+
+
+@pytest.mark.parametrize("name", PANELS)
+def test_panels_stand_in_the_tab(ext, name):
+    kind = panel(ext, name)
+    assert kind.is_registered
+    assert (kind.bl_space_type, kind.bl_region_type, kind.bl_category) == ("VIEW_3D", "UI", "CCD Rig")
+    assert kind.bl_label
+    if hasattr(kind, "bl_parent_id"):
+        assert getattr(bpy.types, kind.bl_parent_id).is_registered
+
+
+def test_which_panels_show(ext):
+    assert shown(ext) == ["constraints"]
+    rigs.empty("Thing")
+    assert shown(ext) == ["constraints"]
+    rig = rigs.chain(2)
+    assert shown(ext) == ["constraints"]
+    bpy.ops.object.mode_set(mode="POSE")
+    rig.data.bones.active = rig.data.bones["bone_1"]
+    assert shown(ext) == ["constraints", "bone", "comfort"]
+    bpy.ops.ccd_rig.constraint_add()
+    assert shown(ext) == list(PANELS)
+    bpy.ops.object.mode_set(mode="OBJECT")
+    assert shown(ext) == ["constraints", "solver", "bake"]
+
+
+def done(ext):
+    steps = ext.module("panels.constraints").first_steps(bpy.context)
+    assert [words for _, words in steps] == [
+        "Select an armature",
+        "Go to Pose Mode",
+        "Select the bone to move",
+        "Add a constraint for it",
+    ]
+    return [is_done for is_done, _ in steps]
+
+
+def test_first_steps_are_ticked_one_by_one(ext):
+    assert done(ext) == [False, False, False, False]
+    rigs.empty("Thing")
+    assert done(ext) == [False, False, False, False]
+    rig = rigs.chain(2)
+    rig.data.bones.active = None
+    assert done(ext) == [True, False, False, False]
+    bpy.ops.object.mode_set(mode="POSE")
+    rig.data.bones.active = None
+    assert done(ext) == [True, True, False, False]
+    rig.data.bones.active = rig.data.bones["bone_1"]
+    assert done(ext) == [True, True, True, False]
+
+
+def test_the_bake_panels_options_are_what_the_button_takes(ext, rig):
+    """The panel shows the operator's last options; a call from a script does not read them."""
+    options = bpy.context.window_manager.operator_properties_last("ccd_rig.bake")
+    fields = {name for name in options.bl_rna.properties.keys() if name != "rna_type"}
+    assert {"step", "keys", "follow_fraction", "only_selected", "use_current_action"} <= fields
+
+
+def test_a_problem_is_found_for_the_list(ext, rig):
+    """What the list's icon and the box below it show."""
+    checks = ext.module("ccd_rig.blender.checks")
+    bpy.ops.ccd_rig.constraint_add()
+    row, scene = rig.ccd_rig.constraints[0], bpy.context.scene
+    assert list(checks.constraint_problems(rig, row, scene)) == []
+    row.influence = 0.0
+    assert [p.severity for p in checks.constraint_problems(rig, row, scene)] == ["WARNING"]
+    row.target = None
+    row.tip = "bone_3"
+    found = list(checks.constraint_problems(rig, row, scene))
+    assert [p.severity for p in found] == ["ERROR", "ERROR", "WARNING"]
+    assert "'bone_3' is not in armature 'Rig'" in found[0].message
+    assert "'bone_2'" in found[0].message
