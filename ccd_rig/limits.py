@@ -39,6 +39,8 @@ __all__ = [
     "EulerBox",
     "Hinge",
     "Limit",
+    "Reversed",
+    "Slide",
     "SwingTwist",
     "clamp",
     "contains",
@@ -131,8 +133,7 @@ class Ellipse:
 
 @dataclass(frozen=True)
 class SwingTwist:
-    """A limit on where `axis` may point (swing) and one on the rotation about it (twist), independent of each
-    other.
+    """A limit on where `axis` may point (swing), and independent of it one on the rotation about it (twist).
 
     The rotation is swing @ twist: first the twist about the axis, then the swing, about an axis at right
     angles to it.
@@ -216,7 +217,69 @@ class EulerBox:
         return nearest_box(self._box, w, x, y, z)
 
 
-Limit: TypeAlias = Hinge | SwingTwist | EulerBox
+@dataclass(frozen=True)
+class Reversed:
+    """The rotations that a joint may have when it is seen from its child: what re-rooting makes of `limit`.
+
+    A joint that turns by p in a frame `frame` away from its parent's turns the parent, seen from the child, by
+    frame @ p^-1 @ frame^-1. So q is allowed when (frame^-1 @ q @ frame)^-1 is inside `limit`. Inversion and
+    conjugation keep the angle between rotations: what is nearest, inside and how far outside is as exact as in
+    `limit`.
+
+    Attributes:
+        limit: of the joint as it was. frame: its rest rotation, (w, x, y, z); stored with length 1.
+
+    Raises:
+        InvalidInput: a limit of another kind, a frame that is not four finite numbers or is zero.
+    """
+
+    limit: Limit
+    frame: Components
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.limit, LIMITS):
+            raise InvalidInput(f"Reversed.limit is {self.limit!r}; give a Hinge, SwingTwist, EulerBox or Reversed")
+        w, x, y, z = _numbers("Reversed.frame", self.frame, 4)
+        length = sqrt(w * w + x * x + y * y + z * z)
+        if length < 1e-30:
+            raise InvalidInput("Reversed.frame is zero; give a rotation, such as (1, 0, 0, 0)")
+        _store(self, "frame", (w / length, x / length, y / length, z / length))
+
+    def _nearest(self, w: float, x: float, y: float, z: float) -> Components | None:
+        nearest = self.limit._nearest(w, *_turned_back(self.frame, -x, -y, -z))
+        if nearest is None:
+            return None
+        fw, fx, fy, fz = self.frame
+        return nearest[0], *_turned_back((fw, -fx, -fy, -fz), -nearest[1], -nearest[2], -nearest[3])
+
+
+Limit: TypeAlias = Hinge | SwingTwist | EulerBox | Reversed
+LIMITS = (Hinge, SwingTwist, EulerBox, Reversed)
+"""The classes of `Limit`, for isinstance."""
+
+
+@dataclass(frozen=True)
+class Slide:
+    """A range of shifts along one direction: what a prismatic joint may do besides turning.
+
+    Attributes:
+        axis: the direction in the joint's frame at rest; stored with length 1.
+        lower: smallest shift from rest along `axis`, in the model's unit.
+        upper: largest shift.
+
+    Raises:
+        InvalidInput: a zero axis, a bound that is not finite, lower above upper.
+    """
+
+    axis: Triple
+    lower: float
+    upper: float
+
+    def __post_init__(self) -> None:
+        _store(self, "axis", _unit("Slide.axis", self.axis))
+        _store(self, "lower", _finite("Slide.lower", self.lower))
+        _store(self, "upper", _finite("Slide.upper", self.upper))
+        _require_order("Slide", self.lower, self.upper, "the model's unit")
 
 
 @dataclass(frozen=True)
@@ -236,7 +299,7 @@ class Comfort:
 
     def __post_init__(self) -> None:
         _store(self, "tolerance", _within("Comfort.tolerance", self.tolerance, 0.0, pi))
-        if not (self.region is None or isinstance(self.region, (Hinge, SwingTwist, EulerBox))):
+        if not (self.region is None or isinstance(self.region, LIMITS)):
             raise InvalidInput(f"Comfort.region is {self.region!r}; give a limit or None")
 
 
@@ -244,9 +307,9 @@ def clamp(limit: Limit, rotation: Quaternion) -> Quaternion:
     """The allowed rotation nearest to `rotation`; inside the limit (within `ROUNDING`) that very object.
 
     Nearest in the angle between the two, exactly so for a Hinge, an EulerBox and a SwingTwist without an
-    Ellipse; with an Ellipse the nearest twist is taken first, then the nearest point in the plane of the
-    swing's rotation vector. The same for q and -q, and on the side of `rotation` (dot product >= 0). Clamping
-    again changes no bit.
+    Ellipse. With an Ellipse the nearest twist is taken first, then the nearest point in the plane of the
+    swing's rotation vector (for swings up to 60 degrees at most about 2 degrees farther than the nearest).
+    Alike for q and -q, and on the side of `rotation` (dot product >= 0). Clamping again changes no bit.
 
     Where several rotations are equally near: of two borders of a twist or hinge range the upper one; when the
     swing is a half turn and so says nothing about the twist, the allowed twist nearest to 0. A zero
@@ -263,13 +326,12 @@ def violation(limit: Limit, rotation: Quaternion) -> float:
 
 
 def contains(limit: Limit, rotation: Quaternion, tolerance: float = 0.0) -> bool:
-    """Whether `rotation` is outside by no more than `tolerance` radians; `ROUNDING` is inside, as in `clamp`."""
+    """Whether `rotation` is outside by no more than `tolerance` radians; up to `ROUNDING` is inside."""
     return violation(limit, rotation) <= tolerance
 
 
 def swing_axes(axis: Sequence[float]) -> tuple[Triple, Triple]:
-    """The two directions, in the joint's frame, that an Ellipse's x and z turn about when the twist axis is
-    `axis`.
+    """The directions in the joint's frame that an Ellipse's x and z turn about, for a twist about `axis`.
 
     X and Z carried along by the shortest turn that takes +Y to `axis`: X and Z themselves for +Y. For -Y,
     where every half turn is equally short, the one about X: X and -Z. Both have length 1.
@@ -286,13 +348,17 @@ def swing_axes(axis: Sequence[float]) -> tuple[Triple, Triple]:
 
 
 def sample(limit: Limit | None, random: Random) -> Quaternion:
-    """A random rotation inside `limit` (None: any rotation), uniform in the measure of rotations, from
-    `random` alone.
+    """A random rotation inside `limit` (None: any rotation), drawn from `random` alone.
 
-    Where a limit leaves no volume (a hinge, a radius or side of 0) it is uniform in the angles that are left.
+    Uniform among the rotations inside; where a limit leaves no volume (a hinge, a radius or a side of 0),
+    uniform in the angles that are left.
     """
     if limit is None:
         return _any_rotation(random)
+    if isinstance(limit, Reversed):
+        inner = sample(limit.limit, random)
+        w, x, y, z = limit.frame
+        return Quaternion((inner.w, *_turned_back((w, -x, -y, -z), -inner.x, -inner.y, -inner.z)))
     if isinstance(limit, EulerBox):
         return _sample_box(limit, random)
     x = z = 0.0
@@ -310,8 +376,7 @@ def _sample_swing(swing: Cone | Ellipse | None, random: Random) -> tuple[float, 
     """A swing's rotation vector on its two axes, such that where it points the twist axis is uniform."""
     if isinstance(swing, Ellipse):
         return _sample_ellipse(swing, random)
-    # Points spread evenly over a cap of the sphere have evenly spread heights: sin^2 of half the angle is
-    # even.
+    # Points spread evenly over a cap have evenly spread heights, and so sin^2 of half the angle.
     radius = pi if swing is None else swing.radius
     angle = 2.0 * asin(sin(0.5 * radius) * sqrt(random.random()))
     azimuth = random.uniform(-pi, pi)
@@ -332,9 +397,8 @@ def _sample_ellipse(ellipse: Ellipse, random: Random) -> tuple[float, float]:
         z = random.uniform(ellipse.z_lower, ellipse.z_upper)
         side_x = ellipse.x_upper if x >= 0.0 else ellipse.x_lower
         side_z = ellipse.z_upper if z >= 0.0 else ellipse.z_lower
-        # A side of 0 has no inside but its own line: the other component is free along that side.
-        part_x = x / side_x if side_x != 0.0 else float(z != 0.0 and x != 0.0)
-        part_z = z / side_z if side_z != 0.0 else float(x != 0.0 and z != 0.0)
+        part_x = x / side_x if side_x != 0.0 else 0.0  # a side of 0: x is 0 too
+        part_z = z / side_z if side_z != 0.0 else 0.0
         radius = hypot(x, z)
         if part_x * part_x + part_z * part_z <= 1.0 and random.random() * radius <= sin(radius):
             return x, z
@@ -362,6 +426,17 @@ def _round_constants(axis: Triple, lower: float, upper: float, radius: float) ->
     rest = 0.5 * nearest_in(0.0, lower, upper)
     half = (cos(0.5 * radius), sin(0.5 * radius)) if radius < pi else (0.0, 1.0)
     return *axis, *interval(lower, upper), *half, cos(rest), sin(rest)
+
+
+def _turned_back(frame: Components, x: float, y: float, z: float) -> Triple:
+    """The vector (x, y, z) turned by the inverse of the unit quaternion `frame`: v + 2 (w c + c x f), c = v x f."""
+    w, fx, fy, fz = frame
+    cx, cy, cz = y * fz - z * fy, z * fx - x * fz, x * fy - y * fx
+    return (
+        x + 2.0 * (w * cx + cy * fz - cz * fy),
+        y + 2.0 * (w * cy + cz * fx - cx * fz),
+        z + 2.0 * (w * cz + cx * fy - cy * fx),
+    )
 
 
 def _store(value: object, name: str, content: object) -> None:
@@ -397,9 +472,9 @@ def _numbers(name: str, values: object, count: int) -> tuple[float, ...]:
     return numbers
 
 
-def _require_order(name: str, lower: float, upper: float) -> None:
+def _require_order(name: str, lower: float, upper: float, unit: str = "radians") -> None:
     if lower > upper:
-        raise InvalidInput(f"{name}: lower ({lower:g}) is above upper ({upper:g}); swap them (radians)")
+        raise InvalidInput(f"{name}: lower ({lower:g}) is above upper ({upper:g}); swap them ({unit})")
 
 
 def _unit(name: str, axis: object) -> Triple:

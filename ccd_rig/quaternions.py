@@ -47,8 +47,7 @@ def perpendicular(vector: Vector) -> Vector:
 
 
 def between(a: Vector, b: Vector) -> Quaternion:
-    """The smallest rotation that takes the direction of `a` to the direction of `b` (any lengths, same
-    space).
+    """The smallest rotation that takes the direction of `a` to that of `b` (any lengths, same space).
 
     The half-way form (|a||b| + a.b, a x b), normalised: no arccos, exact for tiny angles. Opposite directions
     (within `NOISE` radians, where a x b is rounding noise): the half turn about `perpendicular(a)`. A zero
@@ -138,11 +137,10 @@ def log(rotation: Quaternion) -> Vector:
 
 
 def power(rotation: Quaternion, fraction: float) -> Quaternion:
-    """`fraction` of a rotation about its own axis: 0 gives identity, 1 the rotation (on its side with w >=
-    0).
+    """`fraction` of a rotation about its own axis: 0 gives identity, 1 the rotation.
 
-    Above 1 turns further, below 0 backwards. The way taken is the short one, the same for q and -q; a half
-    turn goes the way that `log` says.
+    Above 1 turns further, below 0 backwards. The way taken is the short one: from identity to the side with
+    w >= 0, alike for q and -q. A half turn goes the way that `log` says.
     """
     w, x, y, z = rotation.w, rotation.x, rotation.y, rotation.z
     if w <= 0.0:
@@ -190,13 +188,10 @@ def same_side(rotation: Quaternion, reference: Quaternion) -> Quaternion:
 
     When it is `rotation`, that very object is returned, not a copy. At equal distance the sign is kept.
     """
-    dot = (
-        rotation.w * reference.w
-        + rotation.x * reference.x
-        + rotation.y * reference.y
-        + rotation.z * reference.z
-    )
-    return -rotation if dot < 0.0 else rotation
+    w, x, y, z = rotation.w, rotation.x, rotation.y, rotation.z
+    if w * reference.w + x * reference.x + y * reference.y + z * reference.z < 0.0:
+        return Quaternion((-w, -x, -y, -z))
+    return rotation
 
 
 def angle_of(rotation: Quaternion) -> float:
