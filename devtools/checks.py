@@ -60,8 +60,9 @@ def test(versions: list[str], pytest_arguments: list[str]) -> int:
     options = [a for a in pytest_arguments if a not in chosen]
     failed = []
     package = None
-    for version in versions:
-        python = str(environments.prepare(environments.BLENDERS[version]))
+    # All of them first: a missing Python shows before minutes of tests, not after.
+    pythons = {version: str(environments.prepare(environments.BLENDERS[version])) for version in versions}
+    for version, python in pythons.items():
         for suite in ("core", "blender"):
             folder = f"tests/{suite}"
             paths = [a for a in chosen if a.startswith(folder)] if chosen else [folder]

@@ -1,6 +1,6 @@
 """What a user does, done inside a real Blender window by the real pointer and keyboard of a virtual screen.
 
-Runs as Blender's --python script. The environment names the places: CCD_RIG_ZIP the package, CCD_RIG_OUT where
+Runs as Blender's --python script. The environment names CCD_RIG_ZIP, the package, and CCD_RIG_OUT, where
 the photographs and result.json go. Each step writes what it saw into result.json; test_window.py judges it.
 Blender's exit code tells nothing, so a step that is missing from the file has failed.
 """
@@ -205,13 +205,16 @@ def run() -> Iterator[float]:
     bpy.context.scene.frame_end = LONG_FRAMES
     yield REDRAW
     yield from click(found, "bpy.ops.ccd_rig.bake(")
+    yield 10.0  # until the line about the bake before has faded, so that the progress shows
     photograph("baking")
     running = [operator.bl_idname for operator in bpy.context.window.modal_operators]
     yield from key("Escape")
     yield from until(lambda: not bpy.context.window.modal_operators, PATIENCE)
     left = [operator.bl_idname for operator in bpy.context.window.modal_operators]
+    yield 2 * REDRAW
     photograph("cancelled")
-    note("escape", running=running, left=left, keys_unchanged=keyed() == before_keys)
+    scenes = [scene.name for scene in bpy.data.scenes]  # the bake works in a scene of its own
+    note("escape", running=running, left=left, keys_unchanged=keyed() == before_keys, scenes=scenes)
     bpy.context.scene.frame_end = FRAMES
 
     yield from key("ctrl+z")

@@ -113,6 +113,7 @@ def test_escape_leaves_the_action_as_it_was(visit):
     assert "CCD_RIG_OT_bake" in step["running"], "the bake was not running when Esc was pressed"
     assert step["left"] == []
     assert step["keys_unchanged"]
+    assert step["scenes"] == ["Scene"]
 
 
 def test_undo_takes_the_bake_back(visit):
