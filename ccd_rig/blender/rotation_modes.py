@@ -1,7 +1,7 @@
 """A bone's own rotation channels: which they are, what they hold, and rotations as continuous values in them.
 
-Rotations are unit quaternions (w, x, y, z) relative to rest; angles are radians. Everything works on whole arrays, one
-row per frame, because a bake has thousands of frames.
+Rotations are unit quaternions (w, x, y, z) relative to rest; angles are radians. Everything works on whole
+arrays, one row per frame, because a bake has thousands of frames.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ EULER_MODES = ("XYZ", "XZY", "YXZ", "YZX", "ZXY", "ZYX")
 CHANNELS = {
     "QUATERNION": ("rotation_quaternion", 4),
     "AXIS_ANGLE": ("rotation_axis_angle", 4),
-    **{mode: ("rotation_euler", 3) for mode in EULER_MODES},
+    **dict.fromkeys(EULER_MODES, ("rotation_euler", 3)),
 }
 """Rotation mode -> property of the pose bone that holds the rotation, and how many values it has."""
 
-# Below this a direction or an angle is made of float32 noise only, and is taken from the frame before instead.
+# Below this a direction or an angle is float32 noise only, and is taken from the frame before instead.
 _UNDETERMINED = 1e-6
 
 
@@ -43,7 +43,7 @@ def foreach(pose_bones: Any, name: str, width: int, kind: Any = np.float32) -> N
 
 
 def require_finite(pose_bones: Any, slots: Sequence[int], values: NDArray[Any], what: str) -> None:
-    """Raises RigError naming the first bone with a row of `values` that is not finite; `slots`: index of each row's bone."""
+    """Raises RigError naming the first bone whose row of `values` is not finite; `slots`: each row's bone."""
     good = np.isfinite(values).all(axis=1)
     if not good.all():
         name = pose_bones[slots[int(np.argmin(good))]].name
@@ -51,7 +51,7 @@ def require_finite(pose_bones: Any, slots: Sequence[int], values: NDArray[Any], 
 
 
 def read_rotations(pose_bones: Any, slots: Sequence[int], modes: Sequence[str]) -> list[Quaternion]:
-    """What the rotation channels of some bones hold, as Blender understands it: frozen unit quaternions relative to rest.
+    """What rotation channels hold, as Blender understands it: frozen unit quaternions relative to rest.
 
     Args:
         pose_bones: of the armature object, original or evaluated.
@@ -85,14 +85,15 @@ def read_rotations(pose_bones: Any, slots: Sequence[int], modes: Sequence[str]) 
 def channel_values(mode: str, rotations: ArrayLike, previous: ArrayLike | None = None) -> Array:
     """Rotations as values of a bone's own channel, without jumps from frame to frame.
 
-    Quaternions keep to one side of the sphere; Euler angles pass multiples of a half turn and change between their two
-    solutions so that each frame is as near as it can be to the one before; the angle of an axis-angle may pass a half
-    turn, its axis never flips, and where there is no rotation it keeps the axis of the frame before.
+    Quaternions keep to one side of the sphere; Euler angles pass multiples of a half turn and change between
+    their two solutions so that each frame is as near as it can be to the one before; the angle of an
+    axis-angle may pass a half turn, its axis never flips, and where there is no rotation it keeps the axis of
+    the frame before.
 
     Args:
         mode: rotation mode of the pose bone: "QUATERNION", "AXIS_ANGLE" or an Euler order such as "XYZ".
         rotations: (F, 4) unit quaternions (w, x, y, z), in the order of time.
-        previous: value of the channel just before the first frame, (4,) or (3,) as the mode has it; None: none.
+        previous: value of the channel just before the first frame, (4,) or (3,) as the mode has it.
 
     Returns:
         (F, 4) quaternions, (F, 4) angle and axis, or (F, 3) Euler angles; radians.
@@ -112,7 +113,9 @@ def channel_values(mode: str, rotations: ArrayLike, previous: ArrayLike | None =
     values /= norms[:, None]
     before = None if previous is None else np.array(previous, dtype=np.float64)
     if before is not None and before.shape != (CHANNELS[mode][1],):
-        raise InvalidInput(f"previous must be {CHANNELS[mode][1]} values for mode {mode}, not shape {before.shape}")
+        raise InvalidInput(
+            f"previous must be {CHANNELS[mode][1]} values for mode {mode}, not shape {before.shape}"
+        )
     if before is not None and not np.all(np.isfinite(before)):
         before = None  # nothing can be near to it
     if len(values) == 0:
@@ -132,7 +135,7 @@ def _one_side(vectors: Array, before: Array | None) -> Array:
 
 
 def _axis_angles(quaternions: Array, before: Array | None) -> Array:
-    """(F, 4) angle and axis: q = (cos(angle / 2), sin(angle / 2) axis), and so the angle counts modulo 2 pi."""
+    """(F, 4) angle and axis: q = (cos(angle / 2), sin(angle / 2) axis), so the angle counts modulo 2 pi."""
     vectors = quaternions[:, 1:]
     lengths = np.linalg.norm(vectors, axis=1)
     known = lengths > _UNDETERMINED
@@ -156,9 +159,9 @@ def _axis_angles(quaternions: Array, before: Array | None) -> Array:
 def _eulers(mode: str, quaternions: Array, before: Array | None) -> Array:
     """(F, 3) Euler angles about X, Y and Z; `mode` names the axes in the order in which they are applied.
 
-    Bernardes & Viollet 2022, "Quaternion to Euler angles conversion: a direct, general and computationally efficient
-    method", eqs. 35 to 46, for three different axes: half the sum and half the difference of the outer angles are
-    found apart, and at gimbal lock (middle angle a quarter turn) exactly one of them stays undetermined.
+    After Bernardes & Viollet 2022, "Quaternion to Euler angles conversion: a direct, general and
+    computationally efficient method": half the sum and half the difference of the outer angles are found
+    apart, and at gimbal lock (middle angle a quarter turn) exactly one of the two stays undetermined.
     """
     i, j, k = ("XYZ".index(axis) for axis in mode)
     sign = (i - j) * (j - k) * (k - i) // 2  # 1 for a cyclic order, -1 otherwise
@@ -197,7 +200,7 @@ def _eulers(mode: str, quaternions: Array, before: Array | None) -> Array:
 def _kept(
     outer: Array | None, open_part: tuple[float, float], known_part: tuple[float, float], known: float
 ) -> tuple[float, float] | None:
-    """The open half sum (or difference) of the frame before, and the known one moved by half turns next to its own."""
+    """The open half sum (or difference) as before, and the known one moved by half turns next to its own."""
     if outer is None:
         return None
     last_open, last_known = float(np.dot(outer, open_part)) / 2, float(np.dot(outer, known_part)) / 2
@@ -205,10 +208,10 @@ def _kept(
 
 
 def _nearest_eulers(angles: Array, before: Array | None) -> Array:
-    """Of the two solutions (a, b, c) and (a + pi, pi - b, c + pi) of each row, the one nearer to the row before."""
+    """Of each row's solutions (a, b, c) and (a + pi, pi - b, c + pi) the one nearer to the row before."""
     others = angles * (1.0, -1.0, 1.0) + math.pi
-    # Both solutions change alike from row to row, so whether a row takes the other one than the row before does not
-    # depend on which one that was.
+    # Both solutions change alike from row to row, so whether a row takes the other one than the row before
+    # does not depend on which one that was.
     stays, changes = _gap(angles[1:], angles[:-1]), _gap(others[1:], angles[:-1])
     if before is None:  # then the smaller angles, as Blender's own conversion
         first = np.abs(_unwrapped(others[:1], None)).sum() < np.abs(_unwrapped(angles[:1], None)).sum()

@@ -1,7 +1,7 @@
 """Rigs for tests, made in the open file by Blender's own tools.
 
-Every helper works in object mode, leaves object mode behind and returns the armature object; lengths are metres in
-armature space. `update()` after changes of channels, before anything evaluated is read.
+Every helper works in object mode, leaves object mode behind and returns the armature object; lengths are
+metres in armature space. `update()` after changes of channels, before anything evaluated is read.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ METARIGS = ("human", "basic_human", "basic_quadruped", "bird", "cat", "horse", "
 
 @dataclass(frozen=True)
 class B:
-    """A bone to make: head and tail in armature space, parent's name, roll in radians, connected to the parent."""
+    """A bone to make: head and tail in armature space, parent's name, roll [radians], joined to parent."""
 
     name: str
     head: Sequence[float]
@@ -101,7 +101,11 @@ def metarig(kind: str) -> bpy.types.Object:
         bpy.ops.preferences.addon_enable(module="rigify")
     from rigify import metarigs  # part of Blender, importable once it is enabled
 
-    folder = {"human": "human", "basic_human": "Basic.basic_human", "basic_quadruped": "Basic.basic_quadruped"}
+    folder = {
+        "human": "human",
+        "basic_human": "Basic.basic_human",
+        "basic_quadruped": "Basic.basic_quadruped",
+    }
     module = folder.get(kind, f"Animals.{kind}")
     rig = link(bpy.data.armatures.new(kind), kind)
     __import__(f"{metarigs.__name__}.{module}", fromlist=["create"]).create(rig)
