@@ -165,7 +165,8 @@ def shared_users(datablock: bpy.types.ID) -> tuple[str, ...]:
     if _has_slots():  # only what uses the same slot moves with it
         users = animation.action_slot.users() if animation.action_slot is not None else ()
     else:
-        users = bpy.data.user_map(subset=[animation.action])[animation.action]
+        data: Any = bpy.data
+        users = data.user_map(subset=[animation.action])[animation.action]
     return tuple(sorted(user.name_full for user in users if user != datablock))
 
 
@@ -417,7 +418,7 @@ def _write_in_place(
     armature_object: bpy.types.Object, curves: Sequence[_Curve], span: tuple[float, float]
 ) -> bpy.types.Action:
     """The present action is edited; each step says how it is taken back."""
-    animation = armature_object.animation_data
+    animation: Any = armature_object.animation_data
     action, old_slot = animation.action, _slot(animation)
     with ExitStack() as undo:
         undo.callback(action.update_tag)

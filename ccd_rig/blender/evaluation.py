@@ -16,6 +16,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
+from typing import Any
 
 import bpy
 from mathutils import Matrix, Vector
@@ -71,10 +72,11 @@ def frames(
     """
     require_evaluable(scene, armature_object, constraints)
     indices = _row_indices(armature_object, constraints)
+    aims = [(row, target_object(row)) for row in constraints]
     plan: RigPlan | None = None
-    with _isolated_scene(scene, armature_object, constraints, indices) as isolated:
+    with _isolated_scene(scene, armature_object, aims, indices) as isolated:
 
-        def sample(frame: float) -> FrameSample:
+        def evaluate(frame: float) -> FrameSample:
             nonlocal plan
             depsgraph = _set_frame(isolated, frame)
             evaluated = armature_object.evaluated_get(depsgraph)
@@ -82,9 +84,19 @@ def frames(
                 plan = _plan(armature_object, evaluated, constraints)
             matrix_world = _matrix_world(evaluated, frame)
             to_armature = matrix_world.inverted()
-            targets = tuple(_target(evaluated, to_armature, row, depsgraph, frame) for row in constraints)
+            targets = tuple(
+                _target(evaluated, to_armature, row, thing, depsgraph, frame) for row, thing in aims
+            )
             influences = tuple(evaluated.ccd_rig.constraints[index].influence for index in indices)
             return FrameSample(frame, plan.read(evaluated), targets, influences, matrix_world)
+
+        def sample(frame: float) -> FrameSample:
+            try:
+                return evaluate(frame)
+            except ReferenceError:  # something that we hold is not there any more
+                raise RigError(
+                    "The file was changed by undo, or another one was opened: start again"
+                ) from None
 
         yield sample
 
@@ -113,15 +125,16 @@ def current(
     to_armature = matrix_world.inverted()
     reading = _plan(armature_object, evaluated, constraints).read(evaluated)
     indices = _row_indices(armature_object, constraints)
-    hidden = [row for row in constraints if not _is_evaluated(target_object(row), depsgraph)]
+    aims = [(row, target_object(row)) for row in constraints]
+    hidden = [aim for aim in aims if not _is_evaluated(aim[1], depsgraph)]
     with ExitStack() as stack:
         elsewhere = depsgraph
         if hidden:
             isolated = stack.enter_context(_isolated_scene(scene, armature_object, hidden, ()))
             elsewhere = _set_frame(isolated, frame)
         targets = tuple(
-            _target(evaluated, to_armature, row, elsewhere if row in hidden else depsgraph, frame)
-            for row in constraints
+            _target(evaluated, to_armature, *aim, elsewhere if aim in hidden else depsgraph, frame)
+            for aim in aims
         )
     influences = tuple(evaluated.ccd_rig.constraints[index].influence for index in indices)
     return FrameSample(frame, reading, targets, influences, matrix_world)
@@ -129,7 +142,7 @@ def current(
 
 def is_isolated(scene: bpy.types.Scene) -> bool:
     """Whether a scene is one that `frames` made: handlers of frame changes leave it alone."""
-    return ISOLATED in scene
+    return scene.get(ISOLATED) is not None
 
 
 # The isolated scene ---------------------------------------------------------------------------------
@@ -139,7 +152,7 @@ def is_isolated(scene: bpy.types.Scene) -> bool:
 def _isolated_scene(
     scene: bpy.types.Scene,
     armature_object: bpy.types.Object,
-    constraints: Sequence[Constraint],
+    aims: Sequence[tuple[Constraint, bpy.types.Object]],
     indices: Sequence[int],
 ) -> Iterator[bpy.types.Scene]:
     """A scene that evaluates the armature, the targets, and the influences of the rows with these indices."""
@@ -151,12 +164,12 @@ def _isolated_scene(
         made.callback(_remove, bpy.data.meshes, mesh)
         probe = bpy.data.objects.new(ISOLATED, mesh)
         made.callback(_remove, bpy.data.objects, probe)
-        _refer(probe, armature_object, constraints, indices)
+        _refer(probe, armature_object, aims, indices)
         isolated.collection.objects.link(probe)
         yield isolated
 
 
-def _remove(collection: bpy.types.bpy_prop_collection, made: bpy.types.ID) -> None:
+def _remove(collection: Any, made: bpy.types.ID) -> None:
     with suppress(ReferenceError):  # another file was opened, or undo went back: what we made is gone already
         collection.remove(made)
 
@@ -176,17 +189,16 @@ def _copy_settings(scene: bpy.types.Scene, isolated: bpy.types.Scene) -> None:
 def _set_frame(isolated: bpy.types.Scene, frame: float) -> bpy.types.Depsgraph:
     """Evaluate a frame."""
     whole = math.floor(frame)
-    try:
-        isolated.frame_set(whole, subframe=frame - whole)
-    except ReferenceError:
-        raise RigError("The file was changed by undo or by opening another one: start again") from None
-    return isolated.view_layers[0].depsgraph
+    isolated.frame_set(whole, subframe=frame - whole)
+    depsgraph = isolated.view_layers[0].depsgraph
+    assert depsgraph is not None  # frame_set makes it
+    return depsgraph
 
 
 def _refer(
     probe: bpy.types.Object,
     armature_object: bpy.types.Object,
-    constraints: Sequence[Constraint],
+    aims: Sequence[tuple[Constraint, bpy.types.Object]],
     indices: Sequence[int],
 ) -> None:
     """Let an object depend on all that is to be evaluated.
@@ -194,13 +206,11 @@ def _refer(
     Of an object that is not in the scene Blender evaluates only what something in the scene depends on: a
     modifier depends on the whole pose, a constraint on the object's place, a driver on one property.
     """
-    targets = [(target_object(row), row.target_bone) for row in constraints]
-    posed = dict.fromkeys([armature_object, *(target for target, bone in targets if bone)])
-    for thing in posed:
+    for thing in dict.fromkeys([armature_object, *(target for row, target in aims if row.target_bone)]):
         modifier = probe.modifiers.new(thing.name, "ARMATURE")
         modifier.object = thing
         modifier.use_bone_envelopes = True  # without them it depends on the bones that vertex groups name
-    for thing in dict.fromkeys([armature_object, *(target for target, _ in targets)]):
+    for thing in dict.fromkeys([armature_object, *(target for _, target in aims)]):
         probe.constraints.new("COPY_LOCATION").target = thing
     if indices:
         driver = probe.driver_add("location", 0).driver
@@ -253,6 +263,7 @@ def _target(
     evaluated: bpy.types.Object,
     to_armature: Matrix,
     constraint: Constraint,
+    thing: bpy.types.Object,
     depsgraph: bpy.types.Depsgraph,
     frame: float,
 ) -> Vector:
@@ -261,9 +272,9 @@ def _target(
     Args:
         evaluated: the armature object.
         to_armature: from world space to armature space.
+        thing: the target object, original.
         depsgraph: evaluates the target.
     """
-    thing = target_object(constraint)
     within = thing == evaluated.original
     target = evaluated if within else thing.evaluated_get(depsgraph)
     # The armature's own bones are where they should be already, which saves the way through the world.

@@ -32,6 +32,7 @@ _FIELDS: dict[str, tuple[type, int]] = {
     "select_left_handle": (np.bool_, 1),
     "select_right_handle": (np.bool_, 1),
 }
+_HANDLES = ("handle_left", "handle_right")
 # What Blender itself gives to a key it inserts; `keyframe_points.add` leaves zeros.
 _EASING = {"back": 1.70158, "amplitude": 0.8, "period": 4.1}
 
@@ -43,7 +44,7 @@ def read(fcurve: bpy.types.FCurve) -> Keys:
     points = fcurve.keyframe_points
     keys: Keys = {}
     for field, (dtype, width) in _FIELDS.items():
-        flat = np.zeros(len(points) * width, dtype)
+        flat: NDArray[Any] = np.zeros(len(points) * width, dtype)
         points.foreach_get(field, flat)
         keys[field] = flat.reshape(len(points), width)
     return keys
@@ -89,6 +90,8 @@ def merged(old: Keys, fresh: Keys, start: float, end: float) -> tuple[Keys, NDAr
     after = np.searchsorted(wanted, frames)
     for neighbour in (np.maximum(after - 1, 0), np.minimum(after, len(wanted) - 1)):
         outside &= np.abs(wanted[neighbour] - frames) >= MERGE_DISTANCE
+    if not outside.any():
+        return fresh, np.zeros(len(wanted), np.bool_)
     is_old = np.repeat([True, False], [int(outside.sum()), len(wanted)])
     joined = {field: np.concatenate([old[field][outside], fresh[field]]) for field in _FIELDS}
     order = np.argsort(joined["co"][:, 0], kind="stable")
@@ -107,13 +110,15 @@ def store(fcurve: bpy.types.FCurve, keys: Keys, exact: NDArray[np.bool_]) -> Non
     points = fcurve.keyframe_points
     points.clear()
     points.add(len(exact))
+    any_exact = bool(exact.any())
     for field, values in keys.items():
-        points.foreach_set(field, values.ravel())
+        if any_exact or field not in _HANDLES:
+            points.foreach_set(field, values.ravel())
     fcurve.update()
     if len(points) != len(exact):
         raise RigError(f"F-curve {fcurve.data_path}[{fcurve.array_index}]: keys are too near to each other")
-    for field in ("handle_left", "handle_right"):
-        handles = np.zeros((len(exact), 2), np.float32)
-        points.foreach_get(field, handles.ravel())  # a view: C order
-        handles[exact] = keys[field][exact]
-        points.foreach_set(field, handles.ravel())
+    for field in _HANDLES if any_exact else ():
+        made = np.zeros((len(exact), 2), np.float32)
+        points.foreach_get(field, made.ravel())  # a view: C order
+        made[exact] = keys[field][exact]
+        points.foreach_set(field, made.ravel())
