@@ -3,40 +3,50 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+
+from mathutils import Vector
 
 from .steps import Body
+from .views import PositionView
 
 
-def _links(body: Body, k: int) -> list[float]:
-    """Lengths of the rigid pieces between the joints that may move for goal `k`, and from the last one to its effector."""
-    chain = body.chains[k]
-    heads = [body.heads[i] for i in chain] + [body.carried[k][0]]
+def _links(body: Body, view: PositionView) -> list[float]:
+    """Lengths of the rigid pieces between the joints that may move for a goal, and from the last one to its effector."""
+    heads: list[Vector] = [body.heads[i] for i in view.serves] + [view.effector]
     return [(after - before).length for before, after in zip(heads, heads[1:], strict=False)]
 
 
 def reach(body: Body, k: int) -> float:
-    """Length of goal `k`'s chain when stretched, in the model's unit."""
-    return math.fsum(_links(body, k))
+    """A length to measure goal `k`'s errors against, in the model's unit: that of all bones it can move."""
+    view = body.views[k]
+    if isinstance(view, PositionView) and view.serves:
+        return math.fsum(_links(body, view))
+    return math.fsum(body.joints[i].length for i in view.carriers or view.serves) or 1.0
 
 
 def bound(body: Body, k: int) -> float:
     """A distance between effector and target that goal `k` cannot go below, whatever the joints do; 0 if it may be met.
 
     The effector stays in a shell about the head of the chain's first joint: no further out than the sum of the links,
-    no further in than the longest link less all others. 0 also where the shell is not known: other goals move the
-    chain's base, or a joint on the way does not inherit rotation, so that its links do not turn rigidly.
+    no further in than the longest link less all others. 0 also where the shell is not known: joints below the chain's
+    base move for other goals, a joint on the way does not inherit rotation (its links do not turn rigidly), or one
+    slides.
     """
-    chain = body.chains[k]
-    if not chain:
-        return (body.carried[k][0] - body.targets[k]).length
-    others = {i for other in range(len(body.goals)) if other != k for i in body.chains[other]}
-    below = body.skeleton.chain(chain[0])[:-1]
-    if body.pivots[k] or any(i in others for i in below):
+    view = body.views[k]
+    if not isinstance(view, PositionView):
         return 0.0
-    links = _links(body, k)
+    others = {i for other in body.views if other is not view for i in other.serves}
+    chain = view.serves
+    below = [i for i in view.carriers if not chain or i < chain[0]]
+    if view.pivots or any(i in others for i in below) or any(body.joints[i].slide for i in view.carriers):
+        return 0.0
+    if not chain:
+        return (view.effector - view.target).length
+    links = _links(body, view)
     outer = math.fsum(links)
     inner = max(0.0, 2.0 * max(links) - outer)
-    distance = (body.targets[k] - body.heads[chain[0]]).length
+    distance = (view.target - body.heads[chain[0]]).length
     return max(distance - outer, inner - distance, 0.0)
 
 
@@ -46,8 +56,13 @@ def stretch(body: Body) -> None:
     Sweeps creep towards a stretched chain (their steps grow smaller as it straightens); this does not.
     """
     for i in body.movable:
-        k = body.serves[i][0]
-        chain = body.chains[k]
-        place = chain.index(i)
-        body.stretch(i, chain[place + 1] if place + 1 < len(chain) else -1, k)
+        for view in body.serves[i]:
+            if isinstance(view, PositionView):
+                body.stretch(i, _next(view.serves, i), view)
+                break
     body.rebuild()
+
+
+def _next(chain: Sequence[int], i: int) -> int:
+    after = [joint for joint in chain if joint > i]
+    return after[0] if after else -1

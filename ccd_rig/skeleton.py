@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from mathutils import Quaternion, Vector
 
 from .errors import InvalidInput
-from .limits import Comfort, Limit, clamp
+from .limits import Comfort, Limit, Slide, clamp
 
 UNIT_TOLERANCE = 1e-3
 """How far from length 1 a quaternion may be and still be taken (and normalised)."""
@@ -72,6 +72,7 @@ class Joint:
         comfort: what part of the allowed motion is preferred, or None.
         stiffness: 0 turns freely, 1 is locked; each step is multiplied by 1 - stiffness.
         max_step: largest turn in one step, radians (Lander 1998, damping).
+        slide: shifts along one axis that the joint may make besides turning (a prismatic joint), or None.
         mass: of the bone, for balance goals, any unit.
         inherit_rotation: off for a joint whose head follows the parent while its orientation does not.
 
@@ -89,6 +90,7 @@ class Joint:
     stiffness: float = 0.0
     max_step: float = math.pi
     mass: float = 0.0
+    slide: Slide | None = None
     inherit_rotation: bool = True
 
     def __post_init__(self) -> None:
@@ -246,13 +248,12 @@ def _transforms(
     found: list[Transform] = []
     for joint, rotation, translation in zip(skeleton.joints, rotations, translations, strict=True):
         local = joint.offset + joint.rest_rotation @ translation
-        turned = joint.rest_rotation @ rotation
         if joint.parent == -1:
-            found.append(Transform(local, turned.normalized()))
+            found.append(Transform(local, (joint.rest_rotation @ rotation).normalized()))
             continue
         parent = found[joint.parent]
         head = parent.translation + parent.rotation @ local
+        base = parent.rotation @ joint.rest_rotation if joint.inherit_rotation else joint.rest_rotation
         # Normalised at every joint: float32 products drift in long chains.
-        world = (parent.rotation @ turned) if joint.inherit_rotation else turned
-        found.append(Transform(head, world.normalized()))
+        found.append(Transform(head, (base @ rotation).normalized()))
     return tuple(found)

@@ -1,9 +1,8 @@
 """The exact best move of one joint for all goals above it.
 
-CCD minimises `E = sum_k w_k |R a_k - b_k|^2` joint by joint, where each goal above a joint gives a pair of vectors seen
-from the joint's head: for a position, `a` = effector - head and `b` = target - head. The best rotation of a ball joint
-is Davenport's (for one pair the shortest arc), the best hinge angle has a closed form. Limits are applied right after
-the step, in the joint's own rest frame.
+CCD minimises `E = sum_k w_k |R a_k - b_k|^2` joint by joint, over the pairs of vectors that the goals above a joint give
+(see `views`). The best rotation of a ball joint is Davenport's (for one pair the shortest arc); the best hinge angle and
+the best slide have closed forms. Limits are applied right after the step, in the joint's own rest frame.
 
 `Body` is the working copy of a pose that one solve moves about: model transforms are rebuilt lazily while a sweep walks
 along, and effectors are carried along with each step, so that an iteration costs O(joints) in any monotone order.
@@ -12,21 +11,23 @@ along, and effectors are carried along with each step, so that an iteration cost
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from mathutils import Quaternion, Vector
 
 from .errors import InvalidInput
-from .goals import Goal
+from .goals import Goal, PositionGoal
 from .limits import Hinge, Limit, clamp
-from .quaternions import angle_of, between, perpendicular, power
+from .quaternions import angle_of, between, perpendicular, power, slerp
 from .skeleton import Pose, Skeleton, check_pose
-
-Pair = tuple[Vector, Vector, float]
-"""`a`, `b` (model axes, seen from the joint's head) and the weight of a goal."""
+from .views import Pair, PositionView, View, view_of
 
 FULL_TURN = 2.0 * math.pi
+HALVINGS = 12
+"""How finely a step is cut that would stretch a reach window: to 1/4096 of it."""
+ENTRY_STEPS = 40
+"""Most passes that bend a chain which starts stretched past its window."""
 NUDGE = 0.1
 """By how much a joint is bent to leave a dead end, radians."""
 
@@ -80,6 +81,13 @@ def best_hinge_turn(axis: Vector, pairs: Sequence[Pair]) -> float:
     return math.atan2(sine, cosine)
 
 
+def best_slide(axis: Vector, shifts: Sequence[tuple[Vector, float, float]]) -> float:
+    """The shift along the unit `axis` that minimises `sum w |g d axis - s|^2` over (s, g, w); 0 if nothing asks for one."""
+    along = sum(weight * gain * axis.dot(wanted) for wanted, gain, weight in shifts)
+    square = sum(weight * gain * gain for _, gain, weight in shifts)
+    return along / square if square > 0.0 else 0.0
+
+
 def nearest_turn(angle: float, lower: float, upper: float) -> float:
     """`angle` plus whole turns, brought into [lower, upper]; outside it the end that is nearer on the circle."""
     middle = 0.5 * (lower + upper)
@@ -98,10 +106,13 @@ class Body:
     """The working copy of a pose that one solve moves about.
 
     Attributes:
-        movable: indices of the joints that goals may turn and that are not locked, parents before children.
-        goals: the goals, in the caller's order.
+        skeleton: what is posed.
+        views: the goals as the joints see them, in the caller's order.
+        movable: indices of the joints that the active goals may turn, parents before children.
         rotations: of every joint, relative to rest.
-        effectors: position of each goal's effector, model space, carried along with every step.
+        slides: shift of every joint along its slide's axis, the model's unit; 0 without a slide.
+        heads, frames: model transforms, valid up to the joint visited last.
+        last_step: the turn that the last step took, model axes.
     """
 
     def __init__(self, skeleton: Skeleton, pose: Pose, goals: Sequence[Goal]) -> None:
@@ -109,61 +120,61 @@ class Body:
         if not goals:
             raise InvalidInput("there is nothing to solve: give at least one goal")
         self.skeleton = skeleton
-        self.goals = tuple(goals)
         joints = skeleton.joints
         self.joints = joints
         self.parents = [joint.parent for joint in joints]
         self.inherits = [joint.inherit_rotation and joint.parent != -1 for joint in joints]
         self.rests = [joint.rest_rotation for joint in joints]
-        self.offsets = [
-            joint.offset + joint.rest_rotation @ translation
-            for joint, translation in zip(joints, pose.translations, strict=True)
-        ]
+        self.translations = list(pose.translations)
+        self.slides = [0.0] * len(joints)
+        self.offsets = [Vector()] * len(joints)
         self.rotations: list[Quaternion] = list(pose.rotations)
         self.heads: list[Vector] = [Vector()] * len(joints)
         self.bases: list[Quaternion] = [Quaternion()] * len(joints)
         self.frames: list[Quaternion] = [Quaternion()] * len(joints)
-        self.targets = [goal.target for goal in goals]
-        self.weights = [goal.weight for goal in goals]
-        self.tips = [skeleton.index(goal.joint) for goal in goals]
-        self.points = [goal.effector(skeleton) for goal in goals]
-        self.chains = [
-            [i for i in skeleton.chain(goal.joint, goal.chain_length) if not joints[i].locked] for goal in goals
-        ]
-        self.movable = sorted({i for chain in self.chains for i in chain})
-        # Goals that joint i serves; and goals whose effector it carries, which are more where a chain length ends below.
-        self.serves: list[list[int]] = [[] for _ in joints]
-        self.carries: list[list[int]] = [[] for _ in joints]
-        for k, goal in enumerate(goals):
-            for i in self.chains[k]:
-                self.serves[i].append(k)
-            for i in skeleton.chain(goal.joint):
-                self.carries[i].append(k)
-        # A joint that does not inherit rotation keeps its orientation when joints below it turn: what such a turn
-        # carries is the joint's head, and all above it is shifted along. Pivots of goal k, from the tip to the root.
-        self.pivots = [
-            [i for i in reversed(skeleton.chain(goal.joint)) if not self.inherits[i] and self.parents[i] != -1]
-            for goal in goals
-        ]
-        self.carried: list[list[Vector]] = [[] for _ in goals]
+        self.last_step = Quaternion()
+        self.views: list[View] = [view_of(goal, skeleton) for goal in goals]
+        self.carries: list[list[View]] = [[] for _ in joints]
+        for view in self.views:
+            for i in view.carriers:
+                self.carries[i].append(view)
         self.limits: list[Limit | None] = [joint.limit for joint in joints]
         self.tolerances = [0.0] * len(joints)
         # Of hinges: the axis in the joint's frame, and the turn about it, unwrapped into the hinge's range.
         self.axes: list[Vector] = [Vector()] * len(joints)
         self.turns = [0.0] * len(joints)
+        for i, joint in enumerate(joints):
+            along = 0.0
+            if joint.slide is not None:
+                axis = Vector(joint.slide.axis)
+                along = axis.dot(pose.translations[i])
+                self.translations[i] = pose.translations[i] - along * axis
+            self._set_slide(i, along)
+        self.serves: list[list[View]] = []
+        self.movable: list[int] = []
+        self.activate(range(len(goals)))
+        self.windows: dict[int, list[tuple[PositionView, int, float]]] = {}
         self.rebuild()
+        self._find_windows()
 
     # -- state ---------------------------------------------------------------------------------------------------
+
+    def activate(self, goals: Sequence[int]) -> None:
+        """Lets joints turn for these goals only; all goals' effectors are still carried along."""
+        self.serves = [[] for _ in self.joints]
+        for k in goals:
+            for i in self.views[k].serves:
+                self.serves[i].append(self.views[k])
+        self.movable = [i for i, served in enumerate(self.serves) if served]
 
     def rebuild(self) -> None:
         """Forward kinematics from the rotations: transforms and effectors without the drift of carrying."""
         self.valid = -1
-        self._walk_to(len(self.joints) - 1)
-        for k, tip in enumerate(self.tips):
-            effector = self.heads[tip] + self.frames[tip] @ self.points[k]
-            self.carried[k] = [effector] + [self.heads[i] for i in self.pivots[k]]
+        self.walk_to(len(self.joints) - 1)
+        for view in self.views:
+            view.rebuild(self)
 
-    def _walk_to(self, last: int) -> None:
+    def walk_to(self, last: int) -> None:
         """Makes the transforms of the joints up to index `last` valid."""
         heads, frames, bases = self.heads, self.frames, self.bases
         i = self.valid
@@ -185,93 +196,108 @@ class Body:
         self.limits = list(limits)
         self.tolerances = list(tolerances)
         for i in self.movable:
-            limit = self.limits[i]
+            limit, slide = self.limits[i], self.joints[i].slide
             if limit is not None:
                 self.rotations[i] = clamp(limit, self.rotations[i])
-        self.restore(self.rotations)
+            if slide is not None:
+                self._set_slide(i, min(max(self.slides[i], slide.lower), slide.upper))
+        self.restore(self.rotations, self.slides)
+        self._enter_windows()
 
-    def restore(self, rotations: Sequence[Quaternion]) -> None:
-        """Takes over `rotations` (of all joints, inside the limits)."""
+    def restore(self, rotations: Sequence[Quaternion], slides: Sequence[float]) -> None:
+        """Takes over rotations and slides of all joints, inside the limits."""
         self.rotations = list(rotations)
         for i in self.movable:
             limit = self.limits[i]
             if isinstance(limit, Hinge):
                 self.axes[i] = Vector(limit.axis)
                 self.turns[i] = hinge_turn(limit, self.rotations[i])
+            if self.joints[i].slide is not None:
+                self._set_slide(i, slides[i])
         self.rebuild()
 
-    def distances(self) -> list[float]:
-        """How far each goal's effector is from its target."""
-        return [
-            (carried[0] - target).length for carried, target in zip(self.carried, self.targets, strict=True)
-        ]
+    def square(self) -> float:
+        """The sum that is minimised, over the goals that are active, in squared model units."""
+        return math.fsum(view.square() for view in self.views)
+
+    def pose(self, rotations: Sequence[Quaternion], slides: Sequence[float]) -> Pose:
+        """A pose of these rotations and slides."""
+        translations = list(self.translations)
+        for i, joint in enumerate(self.joints):
+            if joint.slide is not None:
+                translations[i] = (translations[i] + slides[i] * Vector(joint.slide.axis)).freeze()
+        return Pose.trusted(tuple(rotation.freeze() for rotation in rotations), tuple(translations))
+
+    def _set_slide(self, i: int, along: float) -> None:
+        self.slides[i] = along
+        joint = self.joints[i]
+        translation = self.translations[i]
+        if joint.slide is not None:
+            translation = translation + along * Vector(joint.slide.axis)
+        self.offsets[i] = joint.offset + joint.rest_rotation @ translation
 
     # -- steps ---------------------------------------------------------------------------------------------------
 
     def step(self, i: int, fraction: float) -> float:
-        """Takes the best move of joint `i` for all goals above it, or `fraction` of it.
+        """Takes the best move of joint `i` for all active goals above it, or `fraction` of it.
 
         Returns:
-            The longest arc along which an effector was moved, in the model's unit.
+            The longest way that an effector was moved, in the model's unit.
         """
-        self._walk_to(i)
-        pairs = [self._pair(i, k) for k in self.serves[i]]
-        return self._move(i, pairs, fraction)
+        self.walk_to(i)
+        slid = self._slide(i, fraction) if self.joints[i].slide is not None else 0.0
+        pairs: list[Pair] = []
+        for view in self.serves[i]:
+            view.pairs(self, i, pairs)
+        return max(slid, self._move(i, pairs, fraction)) if pairs else slid
 
-    def stretch(self, i: int, child: int, k: int) -> float:
-        """Turns joint `i` so that its link (to the joint `child`, or with -1 to effector `k`) points at target `k`."""
-        self._walk_to(max(i, child))
+    def stretch(self, i: int, child: int, view: PositionView) -> None:
+        """Turns joint `i` so that its link (to the joint `child`, or with -1 to the effector) points at the target."""
+        self.walk_to(max(i, child))
         head = self.heads[i]
-        end = self.heads[child] if child != -1 else self.carried[k][0]
-        return self._move(i, [(end - head, self.targets[k] - head, 1.0)], 1.0)
+        end = self.heads[child] if child != -1 else view.effector
+        self._move(i, [(end - head, view.target - head, 1.0)], 1.0)
 
-    def _pair(self, i: int, k: int) -> Pair:
-        head = self.heads[i]
-        carried = self.carried[k]
-        if len(carried) == 1:
-            return carried[0] - head, self.targets[k] - head, self.weights[k]
-        end = carried[self._level(i, k)]
-        return end - head, self.targets[k] - (carried[0] - end) - head, self.weights[k]
-
-    def _level(self, i: int, k: int) -> int:
-        """How many joints that do not inherit rotation lie above joint `i` on the way to effector `k`."""
-        return sum(1 for pivot in self.pivots[k] if pivot > i)
+    def sight(self, i: int) -> float:
+        """The angle (radians) by which joint `i` would turn for its goals if nothing held it."""
+        self.walk_to(i)
+        pairs: list[Pair] = []
+        for view in self.serves[i]:
+            view.pairs(self, i, pairs)
+        if not pairs:
+            return 0.0
+        limit = self.limits[i]
+        if type(limit) is Hinge:
+            return abs(best_hinge_turn(self.bases[i] @ self.axes[i], pairs))
+        return angle_of(best_rotation(pairs))
 
     def _move(self, i: int, pairs: list[Pair], fraction: float) -> float:
         limit = self.limits[i]
         joint = self.joints[i]
-        free = fraction * (1.0 - joint.stiffness)
-        base = self.bases[i]
+        part = fraction * (1.0 - joint.stiffness)
         if type(limit) is Hinge:
-            axis = base @ self.axes[i]
-            turn = best_hinge_turn(axis, pairs)
-            turn = nearest_turn(self.turns[i] + turn, limit.lower, limit.upper) - self.turns[i]
-            turn = self._within_tolerance(i, turn, pairs) * free
-            turn = min(max(turn, -joint.max_step), joint.max_step)
-            self.turns[i] = min(max(self.turns[i] + turn, limit.lower), limit.upper)
+            axis = self.bases[i] @ self.axes[i]
+            wanted = nearest_turn(self.turns[i] + best_hinge_turn(axis, pairs), limit.lower, limit.upper)
+            turn = self._eased(i, wanted - self.turns[i]) * part
+            turn = self.turns[i] + min(max(turn, -joint.max_step), joint.max_step)
+            self.turns[i] = min(max(turn, limit.lower), limit.upper)
             rotation = Quaternion(self.axes[i], self.turns[i])
         else:
             best = best_rotation(pairs)
-            part = self._part(i, best, pairs, free)
+            if self.tolerances[i] != 0.0 or joint.max_step < math.pi:
+                angle = angle_of(best)
+                if angle > 0.0:
+                    part = min(self._eased(i, angle) * part, joint.max_step) / angle
             if part != 1.0:
                 best = power(best, part)
-            rotation = (base.conjugated() @ best @ self.frames[i]).normalized()
+            rotation = (self.bases[i].conjugated() @ best @ self.frames[i]).normalized()
             if limit is not None:
                 rotation = clamp(limit, rotation)
+        if i in self.windows:
+            rotation = self._inside_windows(i, rotation)
         return self._turn_to(i, rotation)
 
-    def _part(self, i: int, best: Quaternion, pairs: list[Pair], free: float) -> float:
-        """What part of the rotation `best` is taken, after comfort, stiffness and the largest step."""
-        joint = self.joints[i]
-        if self.tolerances[i] == 0.0 and joint.max_step >= math.pi:
-            return free
-        angle = best.angle
-        if angle == 0.0:
-            return free
-        taken = abs(self._within_tolerance(i, angle, pairs)) * free
-        return min(taken, joint.max_step) / angle
-
-    def _within_tolerance(self, i: int, angle: float, pairs: list[Pair]) -> float:
+    def _eased(self, i: int, angle: float) -> float:
         """Kenwright 2012, section 11: no further than to the border of the joint's tolerance region."""
         tolerance = self.tolerances[i]
         if tolerance == 0.0:
@@ -282,23 +308,100 @@ class Body:
         """Gives joint `i` a new rotation relative to rest and carries the effectors above it along."""
         self.rotations[i] = rotation
         before = self.frames[i]
-        after = (self.bases[i] @ rotation).normalized()
-        self.frames[i] = after
+        self.frames[i] = after = (self.bases[i] @ rotation).normalized()
         self.valid = i
-        step = after @ before.conjugated()
-        head = self.heads[i]
+        self.last_step = step = after @ before.conjugated()
         longest = 0.0
-        for k in self.carries[i]:
-            carried = self.carried[k]
-            level = self._level(i, k) if len(carried) > 1 else 0
-            old = carried[level]
-            new = head + step @ (old - head)
-            shift = new - old
-            carried[level] = new
-            for other in range(level):
-                carried[other] = carried[other] + shift
-            longest = max(longest, shift.length)
+        for view in self.carries[i]:
+            longest = max(longest, view.turned(self, i, step))
         return longest
+
+    def _slide(self, i: int, fraction: float) -> float:
+        """Takes the best shift of joint `i` along its slide; returns its length."""
+        joint = self.joints[i]
+        assert joint.slide is not None
+        parent = self.parents[i]
+        # The slide's axis stands in the joint's frame at rest.
+        at_rest = self.rests[i] if parent == -1 else self.frames[parent] @ self.rests[i]
+        axis = at_rest @ Vector(joint.slide.axis)
+        shifts: list[tuple[Vector, float, float]] = []
+        for view in self.serves[i]:
+            view.shifts(self, i, shifts)
+        wanted = self.slides[i] + best_slide(axis, shifts) * fraction * (1.0 - joint.stiffness)
+        before = self.heads[i]
+        self._set_slide(i, min(max(wanted, joint.slide.lower), joint.slide.upper))
+        self.valid = i - 1
+        self.walk_to(i)
+        shift = self.heads[i] - before
+        for view in self.carries[i]:
+            view.slid(self, i, shift)
+        return shift.length
+
+    # -- reach windows -------------------------------------------------------------------------------------------
+
+    def _find_windows(self) -> None:
+        """Which joints could stretch a part of a chain that is not to be stretched, and how long it may be."""
+        for view in self.views:
+            goal = view.goal
+            if not isinstance(goal, PositionGoal) or not isinstance(view, PositionView) or goal.reach == 1.0:
+                continue
+            part = view.chain[-goal.reach_joints :]
+            ends = [self.heads[i] for i in part] + [view.effector]
+            length = math.fsum((b - a).length for a, b in zip(ends, ends[1:], strict=False))
+            for i in part[1:]:
+                self.windows.setdefault(i, []).append((view, part[0], goal.reach * length))
+
+    def _inside_windows(self, i: int, rotation: Quaternion) -> Quaternion:
+        """As much of the way from joint `i`'s rotation to `rotation` as stretches no window further."""
+        now = self.rotations[i]
+        if self._fits(i, rotation):
+            return rotation
+        fitting, low, high = now, 0.0, 1.0
+        for _ in range(HALVINGS):
+            middle = 0.5 * (low + high)
+            tried = slerp(now, rotation, middle)
+            limit = self.limits[i]
+            tried = tried if limit is None else clamp(limit, tried)
+            if self._fits(i, tried):
+                fitting, low = tried, middle
+            else:
+                high = middle
+        limit = self.limits[i]
+        if isinstance(limit, Hinge):
+            self.turns[i] = hinge_turn(limit, fitting)
+        return fitting
+
+    def _fits(self, i: int, rotation: Quaternion) -> bool:
+        step = (self.bases[i] @ rotation) @ self.frames[i].conjugated()
+        head = self.heads[i]
+        for view, top, longest in self.windows[i]:
+            end, origin = view.effector, self.heads[top]
+            after = head + step @ (end - head)
+            if (after - origin).length > max(longest, (end - origin).length):
+                return False
+        return True
+
+    def _enter_windows(self) -> None:
+        """Bends chains that start stretched past their window, as far as their limits let them."""
+        for view in self.views:
+            inner = [i for i in view.serves if any(entry[0] is view for entry in self.windows.get(i, ()))]
+            if not inner:
+                continue
+            top, longest = next((entry[1], entry[2]) for entry in self.windows[inner[0]] if entry[0] is view)
+            for attempt in range(ENTRY_STEPS):
+                self.rebuild()
+                reach = view.effector - self.heads[top]  # type: ignore[attr-defined]
+                if reach.length <= longest:
+                    break
+                if attempt == 0:
+                    self._nudge(inner)
+                    continue
+                wanted = self.heads[top] + reach * (0.99 * longest / reach.length)
+                for i in inner:
+                    self.walk_to(i)
+                    head = self.heads[i]
+                    self._move(i, [(view.effector - head, wanted - head, 1.0)], 1.0)  # type: ignore[attr-defined]
+        self.rebuild()
 
     # -- dead ends -----------------------------------------------------------------------------------------------
 
@@ -307,28 +410,33 @@ class Body:
 
         A straight chain with the target on its line and Juckett's folded pose are left so, and most other dead ends.
         """
+        self._nudge(self.movable)
+        self.rebuild()
+
+    def _nudge(self, joints: Sequence[int]) -> None:
         side = 1.0
-        for i in self.movable:
+        for i in joints:
             if self.tolerances[i] > 0.0:
                 continue  # it stays at the border of its tolerance region on purpose
-            self._walk_to(i)
+            self.walk_to(i)
             side = -side
             for turn in (side * NUDGE, -side * NUDGE):
                 if self._bend(i, turn):
                     break
-        self.rebuild()
 
     def _bend(self, i: int, turn: float) -> bool:
-        """Turns joint `i` by `turn` radians across its first goal's line of sight; whether its limit let it."""
+        """Turns joint `i` by `turn` radians across its bone; whether its limit let it."""
         limit = self.limits[i]
         before = self.rotations[i]
         if type(limit) is Hinge:
             self.turns[i] = min(max(self.turns[i] + turn, limit.lower), limit.upper)
             rotation = Quaternion(self.axes[i], self.turns[i])
         else:
-            a, _, _ = self._pair(i, self.serves[i][0])
-            best = Quaternion(perpendicular(a), turn)
-            rotation = (self.bases[i].conjugated() @ best @ self.frames[i]).normalized()
+            pairs: list[Pair] = []
+            for view in self.serves[i]:
+                view.pairs(self, i, pairs)
+            across = perpendicular(pairs[0][0] if pairs else self.frames[i] @ Vector((0.0, 1.0, 0.0)))
+            rotation = (self.bases[i].conjugated() @ Quaternion(across, turn) @ self.frames[i]).normalized()
             if limit is not None:
                 rotation = clamp(limit, rotation)
         self._turn_to(i, rotation)

@@ -13,21 +13,22 @@ ROOT = Path(__file__).resolve().parents[2]
 # As in docs/architecture.md, left to right. Modules that share a layer do not import each other.
 CORE = (
     {"errors"},
-    {"quaternions"},
+    {"quaternions", "nearest"},
     {"limits"},
     {"skeleton"},
     {"goals"},
-    {"steps", "sweeps", "refine", "poses"},
+    {"views", "sweeps", "refine", "poses"},
+    {"steps"},
     {"reach", "restarts"},
     {"solver"},
-    {"analytic", "retarget", "sampling"},
+    {"analytic", "rerooting", "builders", "retarget", "sampling"},
 )
 BLENDER = (
-    {"overrides", "keyframes", "rotation_modes", "report"},
+    {"bone_space", "overrides", "keyframes", "rotation_modes", "report"},
     {"channels", "armature"},
-    {"properties", "rows"},
+    {"properties", "rows", "dependence"},
     {"evaluation"},
-    {"checks"},
+    {"checks", "take"},
     {"bake"},
     {"live", "overlay", "cli"},
 )

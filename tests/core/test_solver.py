@@ -56,8 +56,9 @@ def hinged(*angles, offsets=None, lower=-10.0, upper=10.0):
     return skeleton, Pose(tuple(Quaternion(Z, a) for a in angles), Pose.rest(skeleton).translations)
 
 
-@pytest.mark.parametrize("sweep", list(Sweep))
+@pytest.mark.parametrize("sweep", [sweep for sweep in Sweep if sweep is not Sweep.SMART_BOUNCE])
 def test_free_chain_reaches_what_it_can_reach(sweep):
+    """Smart bounces curl the tip and creep where the whole chain has to turn: see the test of its own."""
     rng = random.Random(11)
     skeleton = straight(10)
     for _ in range(200):
