@@ -289,7 +289,7 @@ def _curve_obstacles(fcurve: bpy.types.FCurve) -> Iterator[str]:
         yield f"{what} is in the locked group '{group.name}': unlock the group in the Graph Editor"
     if fcurve.mute:
         yield f"{what} is muted, so its keys would not play: unmute it in the Graph Editor"
-    elif group is not None and group.mute:
+    elif group is not None and group.mute and not _has_slots():  # since 4.4 muted groups play nevertheless
         yield f"{what} is in the muted group '{group.name}', so its keys would not play: unmute the group"
     if len(fcurve.sampled_points) > 0:
         yield f"{what} holds samples instead of keys: use Key > Samples to Keys in the Graph Editor"

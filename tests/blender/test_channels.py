@@ -621,7 +621,6 @@ def weaken(channels, armature_object):
         (lock_curve, "Bone 'upper': the F-curve of rotation_quaternion[0] is locked"),
         (lock_group, "locked group 'upper'"),
         (mute_curve, "muted"),
-        (mute_group, "muted group 'upper'"),
         (add_modifier, "modifier NOISE"),
         (to_samples, "Samples to Keys"),
         (add_driver, "Bone 'upper': rotation_quaternion[1] has a driver"),
@@ -641,6 +640,31 @@ def test_obstacles(channels, errors, destination, change, words):
         )
     assert words in str(caught.value)
     assert whole_state(armature_object) == before
+
+
+@pytest.mark.parametrize("change", [mute_curve, add_modifier, add_driver, solo, add_blend, weaken])
+def test_obstacles_are_real(channels, monkeypatch, change):
+    """Where a write is refused because keys would not play, they would not."""
+    [armature_object] = rich_action()
+    change(channels, armature_object)
+    monkeypatch.setattr(channels, "obstacles", lambda *arguments: ())
+    keys = keys_for(channels, [0, 5, 30])
+    channels.write(armature_object, keys, channels.Destination.NEW_ACTION, 0, 30, "Baked")
+    with pytest.raises(AssertionError):
+        assert_keys_play(armature_object, keys)
+
+
+def test_muted_group(channels, errors):
+    """Before there were slots, a muted group did not play; since then it does."""
+    [armature_object] = rich_action()
+    mute_group(channels, armature_object)
+    keys = keys_for(channels, [0, 5, 30])
+    if hasattr(armature_object.animation_data, "action_slot"):
+        channels.write(armature_object, keys, channels.Destination.NEW_ACTION, 0, 30, "Baked")
+        assert_keys_play(armature_object, keys)
+    else:
+        with pytest.raises(errors.RigError, match="muted group 'upper'"):
+            channels.write(armature_object, keys, channels.Destination.NEW_ACTION, 0, 30, "Baked")
 
 
 def test_what_is_no_obstacle(channels):

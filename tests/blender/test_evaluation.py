@@ -401,7 +401,26 @@ def other_scene(thing):
     return lambda: bpy.context.scene.collection.objects.link(thing)
 
 
-HIDINGS = (hide_viewport, hide_set, excluded_collection, hidden_collection, no_collection, other_scene)
+def keyed_hide_viewport(thing):
+    thing.hide_viewport = True
+    thing.keyframe_insert("hide_viewport", frame=1)
+
+    def show():
+        thing.keyframe_delete("hide_viewport", frame=1)
+        thing.hide_viewport = False
+
+    return show
+
+
+HIDINGS = (
+    hide_viewport,
+    keyed_hide_viewport,
+    hide_set,
+    excluded_collection,
+    hidden_collection,
+    no_collection,
+    other_scene,
+)
 
 
 @pytest.mark.parametrize("hide", HIDINGS)
@@ -431,6 +450,24 @@ def test_hidden_armature(evaluation, constraints_of, skeletons, hide):
     with evaluation.frames(bpy.context.scene, rig, constraints_of(rig)) as sample:
         samples = [sample(frame) for frame in FRAMES]
     show()
+    for item in samples:
+        assert_same(item, in_main_scene(rig, row, item.frame), skeletons)
+
+
+def test_linked_target(evaluation, constraints_of, skeletons, tmp_path):
+    make_rig()
+    parented(None)
+    bpy.ops.wm.save_as_mainfile(filepath=str(tmp_path / "library.blend"))
+    bpy.ops.wm.read_homefile(use_empty=True)
+    rig = make_rig()
+    with bpy.data.libraries.load(str(tmp_path / "library.blend"), link=True) as (_, wanted):
+        wanted.objects = ["Target"]
+    [target] = wanted.objects
+    bpy.context.scene.collection.objects.link(target)
+    row = add_row(rig, target)
+    with evaluation.frames(bpy.context.scene, rig, constraints_of(rig)) as sample:
+        samples = [sample(frame) for frame in FRAMES]
+    assert len({tuple(item.targets[0]) for item in samples}) == len(FRAMES)
     for item in samples:
         assert_same(item, in_main_scene(rig, row, item.frame), skeletons)
 
