@@ -1,4 +1,4 @@
-"""Limits: what is refused, the nearest allowed rotation held against brute force, borders, wraps and samples."""
+"""Limits: what is refused, the nearest allowed rotation against brute force, borders, wraps and samples."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import dataclasses
 import math
 import random
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -235,8 +236,8 @@ def outside(angle: float, low: float, high: float) -> float:
 def independent_excess(limit: Limit, rotation: Quaternion) -> float:
     """Radians beyond the limit by plain angles, as a text book would compute them.
 
-    An angle is weighted by how much it turns: a twist by the cosine of half the swing, first and last Euler angles
-    by the cosine of the middle one.
+    An angle is weighted by how much it turns: a twist by the cosine of half the swing, first and last Euler
+    angles by the cosine of the middle one.
     """
     if isinstance(limit, EulerBox):
         euler = np.array(rotation.to_matrix().to_euler(limit.order))
@@ -513,7 +514,7 @@ def test_crossing_the_rim_in_small_moves_never_jumps(kind: str):
         axis = Vector([rng.gauss(0, 1) for _ in range(3)]).normalized()
         path = [start @ turn(axis, 1.2 * step / 14) for step in range(15)]
         found = [clamp(limit, rotation) for rotation in path]
-        for before, after in zip(found, found[1:], strict=False):
+        for before, after in pairwise(found):
             assert angle_between(before, after) < math.radians(15.0)
 
 
@@ -767,10 +768,28 @@ def test_samples_are_spread_as_evenly_as_by_rejection(limit: Limit):
     assert np.abs(drawn.T @ drawn - even.T @ even).max() / count < 5 * 0.35 * math.sqrt(2 / count)
 
 
+@pytest.mark.parametrize(("low", "high"), [(0.0, 1.5), (-1.2, 1.2), (0.5, 2.6), (PI / 2, PI / 2)])
+def test_samples_of_a_box_weigh_the_middle_angle_by_its_cosine(low: float, high: float):
+    rng = random.Random(9)
+    count = 4000
+    limit = EulerBox("XYZ", (-1.0, low, -1.0), (1.0, high, 1.0))
+    sines = np.array([-sample(limit, rng).to_matrix()[2][0] for _ in range(count)])
+    # Even in the measure of rotations is even in the sine of the middle angle; past the pole it comes down
+    # again.
+    rising, falling = math.sin(min(high, PI / 2)) - math.sin(low), max(1.0 - math.sin(high), 0.0)
+    falling = falling if high > PI / 2 else 0.0
+    if rising + falling < EXACT:
+        assert np.abs(sines - math.sin(low)).max() < EXACT
+        return
+    middle_of = (math.sin(low) + math.sin(min(high, PI / 2))) / 2, (1.0 + math.sin(high)) / 2
+    mean = (rising * middle_of[0] + falling * middle_of[1]) / (rising + falling)
+    assert abs(float(sines.mean()) - mean) < 5 * float(sines.std()) / math.sqrt(count)
+
+
 def test_samples_of_a_hinge_fill_its_range():
     rng = random.Random(4)
-    angles = [math.remainder(2 * math.atan2(q.x, q.w), 2 * PI) for q in (sample(Hinge((1, 0, 0), 0.2, 1.2), rng)
-                                                                      for _ in range(4000))]  # fmt: skip
+    drawn = [sample(Hinge((1, 0, 0), 0.2, 1.2), rng) for _ in range(4000)]
+    angles = [math.remainder(2 * math.atan2(q.x, q.w), 2 * PI) for q in drawn]
     assert 0.2 - EXACT < min(angles) < 0.21
     assert 1.19 < max(angles) < 1.2 + EXACT
     assert abs(float(np.mean(angles)) - 0.7) < 5 * 0.29 / math.sqrt(4000)
