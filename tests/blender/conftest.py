@@ -47,6 +47,8 @@ def ext() -> Iterator[Extension]:
     assert done == {"FINISHED"}
     assert PACKAGE in bpy.context.preferences.addons, "installed but not enabled: see the output"
     assert leftovers() != []
+    # Blender does this when a user quits: a second Blender on the same folder then knows the extension.
+    bpy.ops.wm.save_userpref()
     yield Extension()
     bpy.ops.preferences.addon_disable(module=PACKAGE)
     assert leftovers() == []
