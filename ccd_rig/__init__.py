@@ -9,7 +9,7 @@ except ModuleNotFoundError:
     try:
         importlib.import_module("bpy")
     except ModuleNotFoundError:
-        raise ModuleNotFoundError("ccd_rig needs mathutils, which comes with Blender: pip install bpy") from None
+        raise ModuleNotFoundError("ccd_rig needs mathutils, part of Blender: pip install bpy") from None
 
 from .errors import CCDRigError, InvalidInput, RigError
 from .goals import GoalError, PositionGoal, measure

@@ -45,9 +45,9 @@ class BakeSettings:
         keys: which frames get keys.
         destination: into which action.
         constraints: names of the constraints; empty for all that are enabled.
-        follow_fraction: part of each joint's best step that is taken when a frame starts from the frame
-            before, 0.1 to 1.3: smaller spreads motion more evenly over joints and frames. A frame that is
-            not reached this way goes on with the solver's own step.
+        follow_fraction: part of each joint's best step that each frame is solved with, 0.1 to 1.3: smaller
+            takes longer and spreads motion more evenly over joints and frames. A frame that is not reached
+            this way goes on with the solver's own step.
 
     Raises:
         InvalidInput: the range is empty, the step is below 1, or the fraction is not one that the solver
@@ -60,7 +60,7 @@ class BakeSettings:
     keys: Keys = Keys.EVERY_FRAME
     destination: Destination = Destination.NEW_ACTION
     constraints: tuple[str, ...] = ()
-    follow_fraction: float = 0.3
+    follow_fraction: float = 0.2
 
     def __post_init__(self) -> None:
         sampling.solve_frames(self.frame_start, self.frame_end, self.step)
@@ -232,13 +232,14 @@ def _solve_frame(
         for c in active
     ]
     here = replace(solver, position_tolerance=solver.position_tolerance / _scale(sample))
-    if before is None or not set(active) <= set(before.active):
-        # The first frame of a constraint: there is no solved pose to follow yet.
-        result = solve(skeleton, base, goals, here)
-    else:
-        joints = {j for c in active for j in moved_joints(skeleton, constraints[c])}
-        start = base.with_rotations({j: before.pose.rotations[j] for j in joints})
-        result = _follow(skeleton, start, goals, here, follow_fraction)
+    start = base
+    # At the first frame of a constraint there is no solved pose to follow yet.
+    if before is not None and set(active) <= set(before.active):
+        rotations = list(base.rotations)
+        for j in {j for c in active for j in moved_joints(skeleton, constraints[c])}:
+            rotations[j] = before.pose.rotations[j]
+        start = Pose.trusted(tuple(rotations), base.translations)  # both parts come out of poses
+    result = _solve_gently(skeleton, start, goals, here, follow_fraction)
     states = tuple(
         SolveStatus.CONVERGED.name if error.distance <= here.position_tolerance else result.status.name
         for error in result.errors
@@ -246,7 +247,7 @@ def _solve_frame(
     return _Solution(result.pose, active, result, states)
 
 
-def _follow(
+def _solve_gently(
     skeleton: Skeleton, start: Pose, goals: Sequence[PositionGoal], settings: SolverSettings, fraction: float
 ) -> SolveResult:
     """Solve with small steps; where they do not arrive, go on from there with the solver's own step.
