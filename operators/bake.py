@@ -7,11 +7,12 @@ import time
 import bpy
 from bpy.props import BoolProperty, EnumProperty, FloatProperty, IntProperty
 
-from ..ccd_rig.blender import bake, channels, properties, rows
+from ..ccd_rig.blender import bake, channels, rows
+from ..ccd_rig.blender.settings import field_help
 from ..ccd_rig.errors import CCDRigError, RigError
 from . import grey
 
-SLICE = 0.05  # [s] of solving between two looks at the keyboard
+SLICE = 0.1  # [s] of solving between two looks at the keyboard
 DEFAULTS = {field.name: field.default for field in dataclasses.fields(bake.BakeSettings)}
 KEYS = (
     (
@@ -68,7 +69,7 @@ class CCD_RIG_OT_bake(bpy.types.Operator):
     )
     follow_fraction: FloatProperty(
         name="Follow Fraction",
-        description=properties.field_help(bake.BakeSettings, "follow_fraction"),
+        description=field_help(bake.BakeSettings, "follow_fraction"),
         default=DEFAULTS["follow_fraction"],
         min=0.1,
         max=1.3,
@@ -115,6 +116,9 @@ class CCD_RIG_OT_bake(bpy.types.Operator):
             self.cancel(context)
             self.report({"ERROR"}, str(error))
             return {"CANCELLED"}
+        except BaseException:  # a bug is shown as one, but leaves no timer and no status text behind
+            self.cancel(context)
+            raise
         if report is None:
             return {"RUNNING_MODAL"}
         self.cancel(context)

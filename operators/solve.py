@@ -6,7 +6,8 @@ import dataclasses
 import bpy
 from bpy.props import BoolProperty, FloatProperty, IntProperty
 
-from ..ccd_rig.blender import bake, properties, rows
+from ..ccd_rig.blender import bake, rows
+from ..ccd_rig.blender.settings import field_help, solver_settings
 from ..ccd_rig.errors import CCDRigError
 from ..ccd_rig.solver import SolverSettings, SolveStatus
 from . import grey
@@ -31,7 +32,7 @@ class CCD_RIG_OT_solve(bpy.types.Operator):
     )
     max_iterations: IntProperty(
         name="Iterations",
-        description=properties.field_help(SolverSettings, "max_iterations"),
+        description=field_help(SolverSettings, "max_iterations"),
         default=DEFAULTS["max_iterations"],
         min=1,
         soft_max=500,
@@ -39,7 +40,7 @@ class CCD_RIG_OT_solve(bpy.types.Operator):
     )
     step_fraction: FloatProperty(
         name="Step Fraction",
-        description=properties.field_help(SolverSettings, "step_fraction"),
+        description=field_help(SolverSettings, "step_fraction"),
         default=DEFAULTS["step_fraction"],
         min=0.1,
         max=1.3,
@@ -48,7 +49,7 @@ class CCD_RIG_OT_solve(bpy.types.Operator):
     )
     comfort: BoolProperty(
         name="Comfort",
-        description=properties.field_help(SolverSettings, "comfort"),
+        description=field_help(SolverSettings, "comfort"),
         default=DEFAULTS["comfort"],
         options={"SKIP_SAVE"},
     )
@@ -75,7 +76,7 @@ class CCD_RIG_OT_solve(bpy.types.Operator):
 
     def _settings(self, armature_object):
         """The armature's settings with what was set here; the rest is filled in, for the redo panel."""
-        settings = properties.solver_settings(armature_object)
+        settings = solver_settings(armature_object)
         for name in OVERRIDES:
             if not self.properties.is_property_set(name):
                 setattr(self, name, getattr(settings, name))

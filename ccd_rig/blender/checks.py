@@ -239,7 +239,9 @@ def _chain_problems(armature_object: bpy.types.Object, chosen: Sequence[Any]) ->
     for row in chosen:
         trail = dependence.target_depends_on_chain(armature_object, row, moved - locked)
         if trail is not None:
-            message = f"Constraint '{row.name}': its target moves with the chain that should reach it ({trail})"
+            message = (
+                f"Constraint '{row.name}': its target moves with the chain that should reach it ({trail})"
+            )
             yield Problem("ERROR", row.name, f"{message}: choose another target, or unparent it")
         if all(bone.name in locked for bone in chains[row.name]):
             message = f"Constraint '{row.name}': no bone of its chain can turn"
@@ -298,8 +300,17 @@ def _key_problems(
 
 def suggestion(name: str, known: Iterable[str]) -> str:
     """The end of a message about a name that is not there: names that may have been meant, or what to do."""
-    near = difflib.get_close_matches(name, list(known), n=3, cutoff=0.5)
-    return f". Did you mean {' or '.join(repr(each) for each in near)}?" if near else ": choose another one"
+    names = list(known)
+    same = [each for each in names if _plain(each) == _plain(name)]
+    longer = [each for each in names if _plain(name) and _plain(name) in _plain(each)]
+    near = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
+    found = list(dict.fromkeys([*same, *longer, *near]))[:3]
+    return f". Did you mean {' or '.join(repr(each) for each in found)}?" if found else ": choose another one"
+
+
+def _plain(name: str) -> str:
+    """A name without what is easily changed in it: case, spaces, dots and lines."""
+    return "".join(letter for letter in name.casefold() if letter.isalnum())
 
 
 def in_scene(thing: bpy.types.Object, scene: bpy.types.Scene) -> bool:

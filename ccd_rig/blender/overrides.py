@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Library overrides keep what was changed in them.
 
-Since 5.0, Blender compares groups of properties as wholes where the library's data has never had the group: it notes
-that the group is replaced, cannot do that when the file is opened again, and all its values are lost. Where the group
-exists on both sides it notes value by value, as before. Reading a group makes it exist.
+Since 5.0, Blender compares groups of properties as wholes where the library's data has never had the group.
+It notes that the group is replaced, cannot do that when the file is opened again, and the values are lost.
+Where the group exists on both sides it notes value by value, as before. Reading a group makes it exist.
 """
 
 import bpy
@@ -29,14 +29,14 @@ def _read_both(owner: bpy.types.bpy_struct, reference: bpy.types.bpy_struct) -> 
 
 def _read(group: bpy.types.PropertyGroup, reference: bpy.types.PropertyGroup) -> None:
     for name, prop in group.bl_rna.properties.items():
-        if prop.type == "POINTER" and prop.fixed_type.base is not None:
-            if prop.fixed_type.base.identifier == "PropertyGroup":
-                _read(getattr(group, name), getattr(reference, name))
+        base = prop.fixed_type.base if prop.type == "POINTER" else None
+        if base is not None and base.identifier == "PropertyGroup":
+            _read(getattr(group, name), getattr(reference, name))
 
 
-@bpy.app.handlers.persistent
+@bpy.app.handlers.persistent  # type: ignore[misc, untyped-decorator]
 def keep_all(*_arguments: object) -> None:
-    """Before a file is saved, and after one was opened: later comparisons then find the groups on both sides."""
+    """Before a file is saved, and after one was opened: comparisons then find the groups on both sides."""
     for thing in bpy.data.objects:
         if thing.type == "ARMATURE" and thing.override_library is not None:
             keep(thing)

@@ -2,23 +2,17 @@
 """What is stored in the .blend file, and the way from there to the core's values.
 
 `Object.ccd_rig` on an armature object holds the constraints, the solver's settings and the last report;
-`PoseBone.ccd_rig` holds what each joint may do. Angles are stored in radians. Defaults and descriptions that
-the core has are read from its dataclasses.
+`PoseBone.ccd_rig` holds what each joint may do. Defaults that the core has are read from its dataclasses.
 """
 
-import dataclasses
-import enum
-import math
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 import bpy
 from bpy.props import (
     BoolProperty,
     CollectionProperty,
-    EnumProperty,
     FloatProperty,
     FloatVectorProperty,
     IntProperty,
@@ -26,16 +20,23 @@ from bpy.props import (
     StringProperty,
 )
 
-from ..errors import InvalidInput, RigError
 from ..goals import PositionGoal
-from ..limits import Comfort, Cone, Ellipse, EulerBox, Hinge, Limit, SwingTwist
-from ..skeleton import Joint
-from ..solver import SolverSettings, Sweep
+from .joints import CCD_RIG_PG_comfort, CCD_RIG_PG_joint, CCD_RIG_PG_limit, joint_settings
 from .report import BakeReport
+from .settings import OVERRIDE, CCD_RIG_PG_solver, from_core, solver_settings
 
-OVERRIDE = {"LIBRARY_OVERRIDABLE"}
+__all__ = [
+    "Constraint",
+    "constraints",
+    "joint_settings",
+    "register",
+    "solver_settings",
+    "store_report",
+    "unique_name",
+    "unregister",
+]
+
 DEFAULT_NAME = "CCD"
-TURN = 2.0 * math.pi  # the widest bound of a hinge or Euler angle that the panel offers, radians
 
 
 @dataclass(frozen=True)
@@ -67,40 +68,6 @@ class Constraint:
     use_tail: bool
 
 
-def _from_core(value_class: type, name: str, label: str) -> dict[str, Any]:
-    """Keywords of a property that is a field of a core dataclass: its default, and its docstring's words."""
-    field = next(field for field in dataclasses.fields(value_class) if field.name == name)
-    default = field.default.name if isinstance(field.default, enum.Enum) else field.default
-    return {
-        "name": label,
-        "default": default,
-        "description": field_help(value_class, name),
-        "override": OVERRIDE,
-    }
-
-
-def field_help(value_class: type, name: str) -> str:
-    """What the `Attributes` of a dataclass's docstring say of a field, as a tooltip: without a full stop."""
-    attributes = (value_class.__doc__ or "").partition("Attributes:")[2]
-    found = re.search(rf"^ +{name}: (.*?)(?=^ +\w+: |^ *$|\Z)", attributes, re.MULTILINE | re.DOTALL)
-    if found is None:
-        raise InvalidInput(f"{value_class.__name__}'s docstring does not say what '{name}' is")
-    words = re.sub(r" \([A-Z][^()]*\)", "", " ".join(found[1].split())).rstrip(".")  # without the source
-    return words[:1].upper() + words[1:]
-
-
-def _angle(label: str, description: str, default: float, lower: float, upper: float) -> Any:
-    return FloatProperty(
-        name=label,
-        description=description,
-        default=default,
-        min=lower,
-        max=upper,
-        subtype="ANGLE",
-        override=OVERRIDE,
-    )
-
-
 def _keep_name_unique(self: bpy.types.PropertyGroup, _context: bpy.types.Context) -> None:
     taken = {row.name for row in self.id_data.ccd_rig.constraints if row != self}
     free = unique_name(self.name, taken)
@@ -124,8 +91,12 @@ class CCD_RIG_PG_constraint(bpy.types.PropertyGroup):
         name="Bone", description="The bone to move: the last one of the chain", override=OVERRIDE
     )
     chain_length: IntProperty(
-        **_from_core(PositionGoal, "chain_length", "Chain Length")
-        | {"description": "How many bones may turn, counted from this one; 0 goes up to the root"},
+        **from_core(
+            PositionGoal,
+            "chain_length",
+            name="Chain Length",
+            description="How many bones may turn, counted from this one; 0 goes up to the root",
+        ),
         min=0,
         soft_max=255,
     )
@@ -157,8 +128,12 @@ class CCD_RIG_PG_constraint(bpy.types.PropertyGroup):
         override=OVERRIDE,
     )
     weight: FloatProperty(
-        **_from_core(PositionGoal, "weight", "Weight")
-        | {"description": "How much this constraint counts where several pull at the same bones"},
+        **from_core(
+            PositionGoal,
+            "weight",
+            name="Weight",
+            description="How much this constraint counts where several pull at the same bones",
+        ),
         min=0.001,
         soft_max=10.0,
     )
@@ -171,167 +146,6 @@ class CCD_RIG_PG_constraint(bpy.types.PropertyGroup):
         default=True,
         override=OVERRIDE,
     )
-
-
-LIMIT_KINDS = (
-    ("NONE", "None", "The bone turns freely"),
-    ("HINGE", "Hinge", "The bone turns about one axis, as a knee or an elbow does"),
-    ("CONE", "Cone", "The bone swings by the same angle to all sides"),
-    (
-        "ELLIPSE",
-        "Ellipse",
-        "The bone swings by another angle to each of four sides, as a shoulder or a hip does",
-    ),
-    ("TWIST", "Twist", "The bone swings freely and rolls about its own length within a range"),
-    ("EULER", "Euler Angles", "Each Euler angle has a range of its own"),
-)
-EULER_ORDERS = tuple(
-    (order, order, f"Euler order {order}") for order in ("XYZ", "XZY", "YXZ", "YZX", "ZXY", "ZYX")
-)
-
-
-class CCD_RIG_PG_limit(bpy.types.PropertyGroup):
-    """Rotations relative to the bone's rest, in its own axes: what is allowed, or what is preferred."""
-
-    kind: EnumProperty(
-        name="Limit",
-        description="Which shape the range of rotations has",
-        items=LIMIT_KINDS,
-        override=OVERRIDE,
-    )
-    axis: FloatVectorProperty(
-        name="Axis",
-        description="The hinge's axis in the bone's own axes at rest; Y points along the bone",
-        size=3,
-        default=(1.0, 0.0, 0.0),
-        subtype="XYZ",
-        override=OVERRIDE,
-    )
-    hinge_lower: _angle(
-        "Min",
-        "Smallest angle about the axis; above zero, the joint never straightens",
-        -math.pi / 2,
-        -TURN,
-        TURN,
-    )
-    hinge_upper: _angle("Max", "Largest angle about the axis", math.pi / 2, -TURN, TURN)
-    cone_radius: _angle("Radius", "Largest swing away from the rest direction", math.pi / 4, 0.0, math.pi)
-    x_lower: _angle("X Min", "Largest swing about the bone's X axis, backwards", -math.pi / 4, -math.pi, 0.0)
-    x_upper: _angle("X Max", "Largest swing about the bone's X axis, forwards", math.pi / 4, 0.0, math.pi)
-    z_lower: _angle("Z Min", "Largest swing about the bone's Z axis, backwards", -math.pi / 4, -math.pi, 0.0)
-    z_upper: _angle("Z Max", "Largest swing about the bone's Z axis, forwards", math.pi / 4, 0.0, math.pi)
-    use_twist: BoolProperty(
-        name="Limit Twist", description="Limit how far the bone rolls about its own length", override=OVERRIDE
-    )
-    twist_lower: _angle("Min", "Smallest roll about the bone's length", -math.pi / 4, -math.pi, math.pi)
-    twist_upper: _angle("Max", "Largest roll about the bone's length", math.pi / 4, -math.pi, math.pi)
-    euler_order: EnumProperty(
-        name="Order",
-        description="Order in which the three angles are applied",
-        items=EULER_ORDERS,
-        override=OVERRIDE,
-    )
-    euler_lower: FloatVectorProperty(
-        name="Min",
-        description="Smallest Euler angles",
-        size=3,
-        default=(-math.pi / 4,) * 3,
-        min=-TURN,
-        max=TURN,
-        subtype="EULER",
-        override=OVERRIDE,
-    )
-    euler_upper: FloatVectorProperty(
-        name="Max",
-        description="Largest Euler angles",
-        size=3,
-        default=(math.pi / 4,) * 3,
-        min=-TURN,
-        max=TURN,
-        subtype="EULER",
-        override=OVERRIDE,
-    )
-
-
-class CCD_RIG_PG_comfort(bpy.types.PropertyGroup):
-    """What part of the allowed motion looks natural."""
-
-    tolerance: FloatProperty(
-        **_from_core(Comfort, "tolerance", "Tolerance")
-        | {
-            "description": "How far off the target, seen from the bone's head, is near enough to keep still"
-        },
-        min=0.0,
-        max=math.pi / 2,
-        subtype="ANGLE",
-    )
-    region: PointerProperty(
-        name="Preferred Region",
-        description="The part of the limit that is used as long as the target allows it",
-        type=CCD_RIG_PG_limit,
-        override=OVERRIDE,
-    )
-
-
-class CCD_RIG_PG_joint(bpy.types.PropertyGroup):
-    """What one bone may do."""
-
-    limit: PointerProperty(
-        name="Limit",
-        description="Rotations that are allowed; they are never left",
-        type=CCD_RIG_PG_limit,
-        override=OVERRIDE,
-    )
-    comfort: PointerProperty(
-        name="Comfort", description="Rotations that are preferred", type=CCD_RIG_PG_comfort, override=OVERRIDE
-    )
-    stiffness: FloatProperty(
-        **_from_core(Joint, "stiffness", "Stiffness")
-        | {"description": "How much the bone resists turning: 0 turns freely, 1 is locked"},
-        min=0.0,
-        max=1.0,
-        subtype="FACTOR",
-    )
-    max_step: FloatProperty(
-        **_from_core(Joint, "max_step", "Max Step")
-        | {
-            "description": "Largest turn in one step of the solver; small values spread the bend over bones"
-        },
-        min=0.0,
-        max=math.pi,
-        subtype="ANGLE",
-    )
-
-
-class CCD_RIG_PG_solver(bpy.types.PropertyGroup):
-    """The core's SolverSettings, field by field."""
-
-    max_iterations: IntProperty(
-        **_from_core(SolverSettings, "max_iterations", "Iterations"), min=1, soft_max=500
-    )
-    position_tolerance: FloatProperty(
-        **_from_core(SolverSettings, "position_tolerance", "Tolerance"),
-        min=1e-6,
-        soft_max=0.1,
-        precision=5,
-        step=0.01,
-        unit="LENGTH",
-    )
-    sweep: EnumProperty(
-        **_from_core(SolverSettings, "sweep", "Order"),
-        items=tuple((sweep.name, sweep.name.replace("_", " ").title(), "") for sweep in Sweep),
-    )
-    step_fraction: FloatProperty(
-        **_from_core(SolverSettings, "step_fraction", "Step Fraction"), min=0.1, max=1.3, subtype="FACTOR"
-    )
-    stall_threshold: FloatProperty(
-        **_from_core(SolverSettings, "stall_threshold", "Stall Threshold"),
-        min=0.0,
-        max=1.0,
-        soft_max=1e-3,
-        precision=6,
-    )
-    comfort: BoolProperty(**_from_core(SolverSettings, "comfort", "Comfort"))
 
 
 class CCD_RIG_PG_report(bpy.types.PropertyGroup):
@@ -400,94 +214,6 @@ def constraints(armature_object: bpy.types.Object) -> tuple[Constraint, ...]:
         )
         for row in armature_object.ccd_rig.constraints
     )
-
-
-def limit_value(group: Any) -> Limit | None:
-    """A limit's group as a value of the core, None for a free bone; raises InvalidInput on a contradiction."""
-    twist = (_radians(group.twist_lower), _radians(group.twist_upper))
-    if group.kind == "HINGE":
-        return Hinge(tuple(group.axis), group.hinge_lower, group.hinge_upper)
-    if group.kind == "CONE":
-        return SwingTwist(Cone(_radians(group.cone_radius)), twist if group.use_twist else None)
-    if group.kind == "ELLIPSE":
-        bounds = (group.x_lower, group.x_upper, group.z_lower, group.z_upper)
-        return SwingTwist(Ellipse(*map(_radians, bounds)), twist if group.use_twist else None)
-    if group.kind == "TWIST":
-        return SwingTwist(None, twist)
-    if group.kind == "EULER":
-        return EulerBox(group.euler_order, tuple(group.euler_lower), tuple(group.euler_upper))
-    return None
-
-
-def _radians(angle: float) -> float:
-    # Blender stores float32, whose nearest number to pi is larger than pi.
-    return max(-math.pi, min(math.pi, angle))
-
-
-def joint_settings(armature_object: bpy.types.Object, bones: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """What each bone may do: {bone: keywords of the core's Joint}.
-
-    Raises:
-        RigError: names the bone that is missing, or whose limit contradicts itself.
-    """
-    return {bone: _joint_keywords(armature_object, bone) for bone in bones}
-
-
-def _joint_keywords(armature_object: bpy.types.Object, bone: str) -> dict[str, Any]:
-    pose_bone = armature_object.pose.bones.get(bone)
-    if pose_bone is None:
-        raise RigError(f"armature '{armature_object.name}' has no bone '{bone}'")
-    group = pose_bone.ccd_rig
-    limit = _limit_of(bone, "limit", group.limit)
-    region = _limit_of(bone, "comfort region", group.comfort.region)
-    tolerance = group.comfort.tolerance
-    comfort = _named(bone, "comfort", lambda: Comfort(tolerance, region)) if tolerance or region else None
-    return {
-        "limit": limit,
-        "comfort": comfort,
-        "stiffness": group.stiffness,
-        "max_step": _radians(group.max_step),
-    }
-
-
-def _limit_of(bone: str, part: str, group: Any) -> Limit | None:
-    """The limit of a bone; raises RigError, in the panel's words and degrees, if it contradicts itself."""
-    for what, lower, upper in _ranges(group):
-        if lower > upper:
-            raise RigError(
-                f"bone '{bone}', {part}: {what}Min ({math.degrees(lower):.4g}°) is above "
-                f"{what}Max ({math.degrees(upper):.4g}°): swap them"
-            )
-    return _named(bone, part, lambda: limit_value(group))
-
-
-def _ranges(group: Any) -> list[tuple[str, float, float]]:
-    """The ranges in force whose ends can be the wrong way round: (label, lower, upper), radians."""
-    if group.kind == "HINGE":
-        return [("", group.hinge_lower, group.hinge_upper)]
-    if group.kind == "EULER":
-        ends = zip("XYZ", group.euler_lower, group.euler_upper, strict=True)
-        return [(f"{axis} ", lower, upper) for axis, lower, upper in ends]
-    if group.kind == "TWIST" or (group.kind in ("CONE", "ELLIPSE") and group.use_twist):
-        return [("twist ", group.twist_lower, group.twist_upper)]
-    return []
-
-
-def _named(bone: str, part: str, make: Callable[[], Any]) -> Any:
-    try:
-        return make()
-    except InvalidInput as error:
-        raise RigError(f"bone '{bone}', {part}: {error}") from error
-
-
-def solver_settings(armature_object: bpy.types.Object) -> SolverSettings:
-    """The armature's solver settings as the core's value; raises RigError naming the armature and field."""
-    group = armature_object.ccd_rig.solver
-    values = {field.name: getattr(group, field.name) for field in dataclasses.fields(SolverSettings)}
-    try:
-        return SolverSettings(**(values | {"sweep": Sweep[group.sweep]}))
-    except InvalidInput as error:
-        raise RigError(f"armature '{armature_object.name}', solver settings: {error}") from error
 
 
 def store_report(armature_object: bpy.types.Object, report: BakeReport) -> None:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The list of constraints on an armature object: which one is shown, and adding, removing and moving rows.
+"""The list of constraints on an armature: which one is shown, and adding, removing and moving rows.
 
-Blender stores animation and drivers by a row's number. So what moves a row takes along its drivers and its keys
-in the present action.
+Blender stores animation and drivers by a row's number. So what moves a row takes along its drivers and its
+keys in the present action.
 """
 
 import re

@@ -60,7 +60,7 @@ def undo_push():
 
 
 def fails(operator, words, **options):
-    """The operator says these words and does nothing; inside Python a report of an error is a RuntimeError."""
+    """The operator says these words and does nothing; for Python a reported error is a RuntimeError."""
     with pytest.raises(RuntimeError) as caught:
         operator(**options)
     assert words in str(caught.value)

@@ -1,4 +1,4 @@
-"""The tab as far as it goes without a window: where the panels stand, when they show, and what the first steps say.
+"""The tab as far as it goes without a window: where panels stand, when they show, what the first steps say.
 
 What they look like, and that they draw, is looked at in a real window: tests/window.
 """
@@ -83,7 +83,7 @@ def test_first_steps_are_ticked_one_by_one(ext):
 def test_the_bake_panels_options_are_what_the_button_takes(ext, rig):
     """The panel shows the operator's last options; a call from a script does not read them."""
     options = bpy.context.window_manager.operator_properties_last("ccd_rig.bake")
-    fields = {name for name in options.bl_rna.properties.keys() if name != "rna_type"}
+    fields = {name for name, _ in options.bl_rna.properties.items() if name != "rna_type"}
     assert {"step", "keys", "follow_fraction", "only_selected", "use_current_action"} <= fields
 
 

@@ -30,11 +30,11 @@ def rig():
 
 
 def group_class(properties, name):
-    return getattr(properties, f"CCD_RIG_PG_{name}")
+    return next(kind for kind in properties.CLASSES if kind.__name__ == f"CCD_RIG_PG_{name}")
 
 
 def fields(kind):
-    """The properties of a group; every group has Blender's own `name` as well, which only a constraint uses."""
+    """The properties of a group; all have Blender's own `name` as well, which only a constraint uses."""
     ours = {"rna_type"} if "name" in kind.__annotations__ else {"rna_type", "name"}
     return {name: prop for name, prop in kind.bl_rna.properties.items() if name not in ours}
 
@@ -193,9 +193,17 @@ def test_comfort_uses_the_same_limits(ext, properties, rig):
 @pytest.mark.parametrize(
     ("kind", "changes", "words"),
     [
-        ("HINGE", {"hinge_lower": math.radians(40), "hinge_upper": math.radians(30)}, "Min (40°) is above Max (30°)"),
+        (
+            "HINGE",
+            {"hinge_lower": math.radians(40), "hinge_upper": math.radians(30)},
+            "Min (40°) is above Max (30°)",
+        ),
         ("HINGE", {"axis": (0.0, 0.0, 0.0)}, "axis is zero"),
-        ("EULER", {"euler_lower": (0, 1, 0), "euler_upper": (1, 0.5, 1)}, "Y Min (57.3°) is above Y Max (28.65°)"),
+        (
+            "EULER",
+            {"euler_lower": (0, 1, 0), "euler_upper": (1, 0.5, 1)},
+            "Y Min (57.3°) is above Y Max (28.65°)",
+        ),
         ("CONE", {"use_twist": True, "twist_lower": 1.0, "twist_upper": 0.5}, "twist Min"),
         ("TWIST", {"twist_lower": 1.0, "twist_upper": 0.5}, "twist Min"),
     ],
@@ -270,7 +278,9 @@ def stored(rig):
             if prop.type == "COLLECTION":
                 value = [plain(each) for each in value]
             elif prop.type == "POINTER":
-                value = value.name if isinstance(value, bpy.types.ID | None) and value else value and plain(value)
+                value = (
+                    value.name if isinstance(value, bpy.types.ID | None) and value else value and plain(value)
+                )
             elif getattr(prop, "is_array", False):
                 value = tuple(value)
             found[name] = value

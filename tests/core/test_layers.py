@@ -24,8 +24,8 @@ CORE = (
     {"analytic", "rerooting", "builders", "retarget", "sampling"},
 )
 BLENDER = (
-    {"bone_space", "overrides", "keyframes", "rotation_modes", "report"},
-    {"channels", "armature"},
+    {"bone_space", "overrides", "settings", "keyframes", "rotation_modes", "report"},
+    {"channels", "armature", "joints"},
     {"properties", "rows", "dependence"},
     {"evaluation"},
     {"checks", "take"},
