@@ -3,11 +3,11 @@
     python3 dev.py bench solve                          10,000 targets per chain, 200,000 mixed solves
     python3 dev.py bench solve -- --targets 500 --mixed 2000
 
-Protocol: 10 ball joints of length 1, started straight; targets are the effector of a random pose inside the limits, so
-each is reachable; tolerance 1e-3; default settings; seeded. "Mixed" solves random skeletons (1 to 8 joints, chains and
-trees, every kind of limit, stiffness, largest steps, joints that do not inherit rotation) for one to three goals, legal
-or far away, in every order and with random settings, and counts limits broken beyond 1e-5 rad, numbers that are not
-finite, and results worse than their start.
+Protocol: 10 ball joints of length 1, started straight; targets are the effector of a random pose inside the
+    limits, so each is reachable; tolerance 1e-3; default settings; seeded. "Mixed" solves random skeletons
+    (1 to 8 joints, chains and trees, every kind of limit, stiffness, largest steps, joints that do not
+    inherit rotation) for one to three goals, legal or far away, in every order and with random settings, and
+    counts limits broken beyond 1e-5 rad, numbers that are not finite, and results worse than their start.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from chains import legal_pose, random_skeleton, straight, tail  # noqa: E402
 from ccd_rig import (  # noqa: E402
     Cone,
     Hinge,
-    PositionGoal,
     Pose,
+    PositionGoal,
     SolverSettings,
     SolveStatus,
     Sweep,
@@ -70,15 +70,27 @@ def chain_row(name: str, limit: object, targets: int, seed: int = 1) -> str:
 
 def mixed_solves(count: int, seed: int = 2) -> dict[str, float]:
     """Random solves of every kind; counts what must never happen."""
-    found = {"solves": count, "limits broken": 0, "not finite": 0, "worse than at the start": 0, "worst radians": 0.0}
+    found = {
+        "solves": count,
+        "limits broken": 0,
+        "not finite": 0,
+        "worse than at the start": 0,
+        "worst radians": 0.0,
+    }
     for each in range(count):
         rng = random.Random(seed * 10**9 + each)
         skeleton = random_skeleton(rng, rng.randrange(1, 9), tree=rng.random() < 0.5)
         start, legal = legal_pose(skeleton, rng), legal_pose(skeleton, rng)
         goals = []
-        for name in rng.sample([joint.name for joint in skeleton.joints], k=min(len(skeleton), rng.randrange(1, 4))):
-            target = tail(skeleton, legal, name) if rng.random() < 0.7 else [rng.uniform(-9, 9) for _ in range(3)]
-            goals.append(PositionGoal(name, target, weight=rng.uniform(0.1, 5.0), chain_length=rng.choice((0, 0, 2))))
+        for name in rng.sample(
+            [joint.name for joint in skeleton.joints], k=min(len(skeleton), rng.randrange(1, 4))
+        ):
+            target = (
+                tail(skeleton, legal, name) if rng.random() < 0.7 else [rng.uniform(-9, 9) for _ in range(3)]
+            )
+            goals.append(
+                PositionGoal(name, target, weight=rng.uniform(0.1, 5.0), chain_length=rng.choice((0, 0, 2)))
+            )
         chosen = SolverSettings(
             max_iterations=rng.choice((1, 5, 40)),
             position_tolerance=TOLERANCE,
@@ -105,12 +117,18 @@ def main() -> None:
     parser.add_argument("--targets", type=int, default=10_000)
     parser.add_argument("--mixed", type=int, default=200_000)
     chosen = parser.parse_args()
-    print(f"{'10 joints of length 1':28s}{'solved':>9s}{'mean it.':>10s}{'max':>8s}{'median us':>12s}{'us/step':>12s}{'over, rad':>12s}")
+    print(
+        f"{'10 joints of length 1':28s}{'solved':>9s}{'mean it.':>10s}{'max':>8s}"
+        f"{'median us':>12s}{'us/step':>12s}{'over, rad':>12s}"
+    )
     for name, limit in (
         ("free", None),
         ("cones of 60 degrees", SwingTwist(Cone(math.radians(60.0)))),
         ("cones of 30 degrees", SwingTwist(Cone(math.radians(30.0)))),
-        ("cones of 30, twist of 20", SwingTwist(Cone(math.radians(30.0)), (-math.radians(20.0), math.radians(20.0)))),
+        (
+            "cones of 30, twist of 20",
+            SwingTwist(Cone(math.radians(30.0)), (-math.radians(20.0), math.radians(20.0))),
+        ),
         ("hinges of 90 degrees", Hinge((0.0, 0.0, 1.0), -math.pi / 2, math.pi / 2)),
     ):
         print(chain_row(name, limit, chosen.targets), flush=True)

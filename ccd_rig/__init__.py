@@ -12,27 +12,42 @@ except ModuleNotFoundError:
         raise ModuleNotFoundError("ccd_rig needs mathutils, part of Blender: pip install bpy") from None
 
 from .errors import CCDRigError, InvalidInput, RigError
-from .goals import GoalError, PositionGoal, measure
-from .limits import Comfort, Cone, Ellipse, EulerBox, Hinge, Limit, SwingTwist, clamp, contains, sample
+from .goals import (
+    BalanceGoal,
+    DirectionGoal,
+    Goal,
+    GoalError,
+    OrientationGoal,
+    PoleGoal,
+    PositionGoal,
+    measure,
+)
+from .limits import Comfort, Cone, Ellipse, EulerBox, Hinge, Limit, Slide, SwingTwist, clamp, contains, sample
 from .skeleton import Joint, Pose, Skeleton, Transform, forward_kinematics
 from .solver import SolveResult, SolverSettings, SolveStatus, iterate, solve
 from .sweeps import Sweep
 
 __all__ = [
+    "BalanceGoal",
     "CCDRigError",
     "Comfort",
     "Cone",
+    "DirectionGoal",
     "Ellipse",
     "EulerBox",
+    "Goal",
     "GoalError",
     "Hinge",
     "InvalidInput",
     "Joint",
     "Limit",
+    "OrientationGoal",
+    "PoleGoal",
     "Pose",
     "PositionGoal",
     "RigError",
     "Skeleton",
+    "Slide",
     "SolveResult",
     "SolveStatus",
     "SolverSettings",

@@ -1,7 +1,7 @@
 """What must be achieved, and how far off it is.
 
-Every goal is about bones of a pose in model space. Competing goals share the joints below them by weight; a goal with a
-larger `priority` number gives way to those with smaller ones.
+Every goal is about bones of a pose in model space. Competing goals share the joints below them by weight; a
+goal with a larger `priority` number gives way to those with smaller ones.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from .skeleton import Skeleton, Transform, frozen_rotation, frozen_vector
 
 
 class GoalError(NamedTuple):
-    """How far off a goal is: `distance` in the model's unit, `angle` in radians. What a goal does not ask for is 0."""
+    """How far off a goal is: `distance` in the model's unit, `angle` in radians; 0 where it asks nothing."""
 
     distance: float = 0.0
     angle: float = 0.0
@@ -39,7 +39,8 @@ class PositionGoal:
             (Kenwright 2012, section 6).
         reach: the chain is never stretched past this part of its length; joints further up do the rest
             (Kenwright 2012, section 10, reach windows). 1 sets no window.
-        reach_joints: how many joints, counted from `joint`, the reach window is about; 0 means the whole chain.
+        reach_joints: how many joints, counted from `joint`, the reach window is about; 0 means the whole
+            chain.
 
     Raises:
         InvalidInput: on numbers that are not finite or out of range.
@@ -123,10 +124,11 @@ class DirectionGoal:
 
 @dataclass(frozen=True)
 class PoleGoal:
-    """A chain should bend towards a point: the root turns it about the line from its head to the last joint's tail.
+    """A chain should bend towards a point.
 
-    The bend is the sum of the heads between, seen from that line. A chain that is straight has none, and a target on
-    the line gives no side: then the goal asks for nothing.
+    The root turns the chain about the line from its head to the last joint's tail. The bend is the sum of
+    the heads between, seen from that line. A chain that is straight has none, and a
+    target on the line gives no side: then the goal asks for nothing.
 
     Attributes:
         root: name of the joint that is turned, the first of the chain.
@@ -152,21 +154,22 @@ class PoleGoal:
         root = skeleton.index(self.root)
         if root not in joints[:-1]:
             raise InvalidInput(
-                f"pole goal: '{self.root}' must be above '{self.joint}' in the skeleton; name a chain of two or more joints"
+                f"pole goal: '{self.root}' must be above '{self.joint}' in the skeleton: "
+                "name a chain of two or more joints"
             )
         return joints[joints.index(root) :]
 
 
 @dataclass(frozen=True)
 class BalanceGoal:
-    """The centre of mass should be over a point or a line (Kulpa & Multon 2005, in Kenwright 2012, section 2).
+    """The centre of mass should be over a point or a line (Kulpa & Multon 2005; Kenwright 2012, section 2).
 
     A bone's mass (`Joint.mass`) sits halfway between its head and tail.
 
     Attributes:
         target: where the centre of mass should be, in model space.
-        axes: which of the model's X, Y and Z count: (True, True, False) is over a point of the ground, one True over a
-            line.
+        axes: which of the model's X, Y and Z count: (True, True, False) is over a point of the ground, one
+            True over a line.
         weight, priority: as in `PositionGoal`.
     """
 
@@ -179,7 +182,9 @@ class BalanceGoal:
         object.__setattr__(self, "target", frozen_vector(self.target, "balance goal: target"))
         object.__setattr__(self, "axes", tuple(bool(axis) for axis in self.axes))
         if len(self.axes) != 3 or not any(self.axes):
-            raise InvalidInput(f"balance goal: axes must be three of True and False, one at least True, not {self.axes}")
+            raise InvalidInput(
+                f"balance goal: axes must be three of True and False, one at least True, not {self.axes}"
+            )
         _check_importance("balance goal", self.weight, self.priority)
 
 
@@ -198,7 +203,9 @@ def measure(goal: Goal, skeleton: Skeleton, transforms: Sequence[Transform]) -> 
     if isinstance(goal, OrientationGoal):
         return GoalError(angle=angle_between(transforms[skeleton.index(goal.joint)].rotation, goal.target))
     if isinstance(goal, DirectionGoal):
-        return GoalError(angle=_angle(transforms[skeleton.index(goal.joint)].rotation @ goal.axis, goal.target))
+        return GoalError(
+            angle=_angle(transforms[skeleton.index(goal.joint)].rotation @ goal.axis, goal.target)
+        )
     if isinstance(goal, PoleGoal):
         chain = goal.chain(skeleton)
         heads = [transforms[i].translation for i in chain]
@@ -208,7 +215,9 @@ def measure(goal: Goal, skeleton: Skeleton, transforms: Sequence[Transform]) -> 
     return GoalError(distance=masked(centre_of_mass(skeleton, transforms) - goal.target, goal.axes).length)
 
 
-def bend_and_side(heads: Sequence[Vector], end: Vector, target: Vector) -> tuple[Vector | None, Vector | None]:
+def bend_and_side(
+    heads: Sequence[Vector], end: Vector, target: Vector
+) -> tuple[Vector | None, Vector | None]:
     """The bend of a chain and the side its pole target is on, both at right angles to the chain's line.
 
     Args:
@@ -217,7 +226,8 @@ def bend_and_side(heads: Sequence[Vector], end: Vector, target: Vector) -> tuple
         target: the pole target.
 
     Returns:
-        The summed bend (model's unit), and the unit side; None for what cannot be told: no line, no bend, on the line.
+        The summed bend (model's unit), and the unit side; None for what cannot be told: no line, no bend, on
+        the line.
     """
     line = end - heads[0]
     reach = sum((after - before).length for before, after in zip(heads, [*heads[1:], end], strict=True))
@@ -256,7 +266,7 @@ def centre_of_mass(skeleton: Skeleton, transforms: Sequence[Transform]) -> Vecto
 
 def masked(vector: Vector, axes: tuple[bool, bool, bool]) -> Vector:
     """The components of `vector` that count; the others 0."""
-    return Vector([part if counts else 0.0 for part, counts in zip(vector, axes, strict=True)])
+    return Vector([part if counts else 0.0 for part, counts in zip(vector[:], axes, strict=True)])
 
 
 def _angle(a: Vector, b: Vector) -> float:
@@ -274,7 +284,9 @@ def _check_importance(what: str, weight: float, priority: int) -> None:
     if not (math.isfinite(weight) and weight > 0.0):
         raise InvalidInput(f"{what}: weight must be above 0, not {weight:g}")
     if isinstance(priority, bool) or not isinstance(priority, int) or priority < 0:
-        raise InvalidInput(f"{what}: priority must be a whole number, 0 (served first) or more, not {priority!r}")
+        raise InvalidInput(
+            f"{what}: priority must be a whole number, 0 (served first) or more, not {priority!r}"
+        )
 
 
 def _check_count(what: str, field: str, count: int) -> None:

@@ -221,10 +221,10 @@ class EulerBox:
 class Reversed:
     """The rotations that a joint may have when it is seen from its child: what re-rooting makes of `limit`.
 
-    A joint that turns by p in a frame `frame` away from its parent's turns the parent, seen from the child, by
-    frame @ p^-1 @ frame^-1. So q is allowed when (frame^-1 @ q @ frame)^-1 is inside `limit`. Inversion and
-    conjugation keep the angle between rotations: what is nearest, inside and how far outside is as exact as in
-    `limit`.
+    A joint that turns by p in a frame `frame` away from its parent's turns the parent, seen from the child,
+    by frame @ p^-1 @ frame^-1. So q is allowed when (frame^-1 @ q @ frame)^-1 is inside `limit`. Inversion
+    and conjugation keep the angle between rotations: what is nearest, inside and how far outside is as exact
+    as in `limit`.
 
     Attributes:
         limit: of the joint as it was. frame: its rest rotation, (w, x, y, z); stored with length 1.
@@ -238,7 +238,8 @@ class Reversed:
 
     def __post_init__(self) -> None:
         if not isinstance(self.limit, LIMITS):
-            raise InvalidInput(f"Reversed.limit is {self.limit!r}; give a Hinge, SwingTwist, EulerBox or Reversed")
+            kinds = ", ".join(kind.__name__ for kind in LIMITS)
+            raise InvalidInput(f"Reversed.limit is {self.limit!r}; give one of {kinds}")
         w, x, y, z = _numbers("Reversed.frame", self.frame, 4)
         length = sqrt(w * w + x * x + y * y + z * z)
         if length < 1e-30:
@@ -429,7 +430,7 @@ def _round_constants(axis: Triple, lower: float, upper: float, radius: float) ->
 
 
 def _turned_back(frame: Components, x: float, y: float, z: float) -> Triple:
-    """The vector (x, y, z) turned by the inverse of the unit quaternion `frame`: v + 2 (w c + c x f), c = v x f."""
+    """The vector v = (x, y, z) turned by the inverse of `frame` = (w, f): v + 2 (w c + c x f), c = v x f."""
     w, fx, fy, fz = frame
     cx, cy, cz = y * fz - z * fy, z * fx - x * fz, x * fy - y * fx
     return (

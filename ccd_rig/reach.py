@@ -1,9 +1,11 @@
-"""How far a chain can reach: what no solve can do better than, and the straightest pose towards a far target."""
+"""How far a chain can reach: what no solve can do better than, and the straightest pose towards a far
+target."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import pairwise
 
 from mathutils import Vector
 
@@ -12,9 +14,10 @@ from .views import PositionView
 
 
 def _links(body: Body, view: PositionView) -> list[float]:
-    """Lengths of the rigid pieces between the joints that may move for a goal, and from the last one to its effector."""
+    """Lengths of the rigid pieces between the joints that may move for a goal, and from the last one to its
+    effector."""
     heads: list[Vector] = [body.heads[i] for i in view.serves] + [view.effector]
-    return [(after - before).length for before, after in zip(heads, heads[1:], strict=False)]
+    return [(after - before).length for before, after in pairwise(heads)]
 
 
 def reach(body: Body, k: int) -> float:
@@ -26,12 +29,13 @@ def reach(body: Body, k: int) -> float:
 
 
 def bound(body: Body, k: int) -> float:
-    """A distance between effector and target that goal `k` cannot go below, whatever the joints do; 0 if it may be met.
+    """A distance between effector and target that goal `k` cannot go below, whatever the joints do; 0 if it
+    may be met.
 
-    The effector stays in a shell about the head of the chain's first joint: no further out than the sum of the links,
-    no further in than the longest link less all others. 0 also where the shell is not known: joints below the chain's
-    base move for other goals, a joint on the way does not inherit rotation (its links do not turn rigidly), or one
-    slides.
+    The effector stays in a shell about the head of the chain's first joint: no further out than the sum of
+    the links, no further in than the longest link less all others. 0 also where the shell is not known:
+    joints below the chain's base move for other goals, a joint on the way does not inherit rotation (its
+    links do not turn rigidly), or one slides.
     """
     view = body.views[k]
     if not isinstance(view, PositionView):
@@ -51,7 +55,8 @@ def bound(body: Body, k: int) -> float:
 
 
 def stretch(body: Body) -> None:
-    """One pass from the root that points every link at its target: the straight chain, at once, where limits allow it.
+    """One pass from the root that points every link at its target: the straight chain, at once, where limits
+    allow it.
 
     Sweeps creep towards a stretched chain (their steps grow smaller as it straightens); this does not.
     """

@@ -1,6 +1,7 @@
 """Joints, the tree they make, a pose of it, and forward kinematics.
 
-Model space is the armature's space. A joint's frame has its origin at the head and points along +Y, as in Blender.
+Model space is the armature's space. A joint's frame has its origin at the head and points along +Y, as in
+Blender.
 """
 
 from __future__ import annotations
@@ -30,17 +31,18 @@ class Transform(NamedTuple):
         return self.translation + self.rotation @ local
 
 
-def frozen_vector(value: Iterable[float], what: str) -> Vector:
+def frozen_vector(value: Vector | Sequence[float], what: str) -> Vector:
     """`value` as a frozen 3-vector; raises InvalidInput naming `what` if it is not three finite numbers."""
-    numbers = tuple(value)
+    numbers = tuple(float(number) for number in value[:])
     if len(numbers) != 3 or not all(math.isfinite(number) for number in numbers):
         raise InvalidInput(f"{what} must be three finite numbers, not {_shown(numbers)}")
     return Vector(numbers).freeze()
 
 
-def frozen_rotation(value: Iterable[float], what: str) -> Quaternion:
-    """`value` as a frozen unit quaternion (w, x, y, z); raises InvalidInput naming `what` if it is not one."""
-    numbers = tuple(value)
+def frozen_rotation(value: Quaternion | Sequence[float], what: str) -> Quaternion:
+    """`value` as a frozen unit quaternion (w, x, y, z); raises InvalidInput naming `what` if it is not
+    one."""
+    numbers = tuple(float(number) for number in value[:])
     if len(numbers) != 4 or not all(math.isfinite(number) for number in numbers):
         raise InvalidInput(f"{what} must be four finite numbers (w, x, y, z), not {_shown(numbers)}")
     length = math.sqrt(sum(number * number for number in numbers))
@@ -65,8 +67,8 @@ class Joint:
         name: unique in its skeleton.
         parent: index of the parent joint, or -1 for a root.
         offset: the head in the parent's joint frame; a root's in model space. In the unit of the model.
-        rest_rotation: joint frame at rest in the parent's joint frame (a root's, or that of a joint which does not
-            inherit rotation, in model space).
+        rest_rotation: joint frame at rest in the parent's joint frame (a root's, or that of a joint which
+            does not inherit rotation, in model space).
         length: from head to tail along +Y of the joint frame.
         limit: allowed rotations relative to rest, or None for a free ball joint.
         comfort: what part of the allowed motion is preferred, or None.
@@ -100,7 +102,9 @@ class Joint:
             raise InvalidInput(f"joint '{self.name}': parent must be an index or -1, not {self.parent}")
         store = object.__setattr__
         store(self, "offset", frozen_vector(self.offset, f"joint '{self.name}': offset"))
-        store(self, "rest_rotation", frozen_rotation(self.rest_rotation, f"joint '{self.name}': rest_rotation"))
+        store(
+            self, "rest_rotation", frozen_rotation(self.rest_rotation, f"joint '{self.name}': rest_rotation")
+        )
         self._check("length", self.length, 0.0, math.inf)
         self._check("stiffness", self.stiffness, 0.0, 1.0)
         self._check("max_step", self.max_step, 0.0, math.inf)
@@ -139,7 +143,9 @@ class Skeleton:
             if joint.name in indices:
                 raise InvalidInput(f"joint '{joint.name}' stands twice in the skeleton; names must differ")
             if joint.parent >= i:
-                raise InvalidInput(f"joint '{joint.name}': its parent ({joint.parent}) must come before it ({i})")
+                raise InvalidInput(
+                    f"joint '{joint.name}': its parent ({joint.parent}) must come before it ({i})"
+                )
             indices[joint.name] = i
         object.__setattr__(self, "_indices", indices)
 
@@ -152,7 +158,9 @@ class Skeleton:
             return self._indices[name]
         except KeyError:
             known = ", ".join(self._indices) or "none"
-            raise InvalidInput(f"there is no joint '{name}' in the skeleton; its joints are: {known}") from None
+            raise InvalidInput(
+                f"there is no joint '{name}' in the skeleton; its joints are: {known}"
+            ) from None
 
     def chain(self, tip: str | int, length: int = 0) -> tuple[int, ...]:
         """Indices of the joints that move `tip`, root first.
@@ -196,11 +204,16 @@ class Pose:
     def __post_init__(self) -> None:
         if len(self.rotations) != len(self.translations):
             raise InvalidInput(
-                f"a pose needs as many rotations ({len(self.rotations)}) as translations ({len(self.translations)})"
+                f"a pose needs as many translations as rotations, not {len(self.translations)} "
+                f"for {len(self.rotations)}"
             )
-        rotations = tuple(frozen_rotation(q, f"rotation {i} of the pose") for i, q in enumerate(self.rotations))
+        rotations = tuple(
+            frozen_rotation(q, f"rotation {i} of the pose") for i, q in enumerate(self.rotations)
+        )
         object.__setattr__(self, "rotations", rotations)
-        translations = tuple(frozen_vector(v, f"translation {i} of the pose") for i, v in enumerate(self.translations))
+        translations = tuple(
+            frozen_vector(v, f"translation {i} of the pose") for i, v in enumerate(self.translations)
+        )
         object.__setattr__(self, "translations", translations)
 
     @classmethod
@@ -211,7 +224,8 @@ class Pose:
 
     @classmethod
     def trusted(cls, rotations: tuple[Quaternion, ...], translations: tuple[Vector, ...]) -> Pose:
-        """A pose from values that are known to be frozen, finite and unit: the solver's own, without the checks."""
+        """A pose from values that are known to be frozen, finite and unit: the solver's own, without the
+        checks."""
         pose = object.__new__(cls)
         object.__setattr__(pose, "rotations", rotations)
         object.__setattr__(pose, "translations", translations)

@@ -1,4 +1,5 @@
-"""The loop: visit joints in an order, take each one's best step, stop when the goals are met or nothing is won."""
+"""The loop: visit joints in an order, take each one's best step, stop when the goals are met or nothing is
+won."""
 
 from __future__ import annotations
 
@@ -12,8 +13,8 @@ from mathutils import Quaternion
 from .errors import InvalidInput
 from .goals import Goal, GoalError, measure
 from .limits import Limit
-from .skeleton import Joint, Pose, Skeleton, forward_kinematics
 from .reach import bound, reach, stretch
+from .skeleton import Joint, Pose, Skeleton, forward_kinematics
 from .steps import Body
 from .sweeps import Sweep, visits
 from .views import PositionView, View
@@ -44,15 +45,16 @@ class SolverSettings:
 
     Attributes:
         max_iterations: most passes over the joints.
-        position_tolerance: a position goal is met when its effector is this near to the target, in the model's unit.
+        position_tolerance: a position goal is met when its effector is this near to the target, in the
+            model's unit.
         angle_tolerance: an orientation, direction or pole goal is met when it is this near, radians.
         sweep: the order in which joints are visited.
-        step_fraction: part of each joint's best step that is taken, 0.1 to 1.3: below 1 the motion is spread over more
-            joints, above 1 it overshoots (Kenwright 2012, section 8).
-        step_feedback: 0 to 1, how much of what `step_fraction` differs from 1 is taken back as the error falls: 1 lets
-            the steps become exact near the target (Kenwright 2012, section 8).
-        stall_threshold: an iteration that moves no effector along an arc of more than this part of the chain's reach
-            counts as no progress (Juckett's trivial arc).
+        step_fraction: part of each joint's best step that is taken, 0.1 to 1.3: below 1 the motion is spread
+            over more joints, above 1 it overshoots (Kenwright 2012, section 8).
+        step_feedback: 0 to 1, how much of what `step_fraction` differs from 1 is taken back as the error
+            falls: 1 lets the steps become exact near the target (Kenwright 2012, section 8).
+        stall_threshold: an iteration that moves no effector along an arc of more than this part of the
+            chain's reach counts as no progress (Juckett's trivial arc).
         comfort: whether the joints' comfort tolerances and regions are used.
 
     Raises:
@@ -72,7 +74,9 @@ class SolverSettings:
         if self.max_iterations < 1:
             raise InvalidInput(f"max_iterations must be 1 or more, not {self.max_iterations}")
         if not isinstance(self.sweep, Sweep):
-            raise InvalidInput(f"sweep must be one of {', '.join(each.name for each in Sweep)}, not {self.sweep!r}")
+            raise InvalidInput(
+                f"sweep must be one of {', '.join(each.name for each in Sweep)}, not {self.sweep!r}"
+            )
         for name, lower, upper in (
             ("position_tolerance", 0.0, math.inf),
             ("angle_tolerance", 0.0, math.inf),
@@ -81,7 +85,9 @@ class SolverSettings:
             ("stall_threshold", 0.0, 1.0),
         ):
             value = getattr(self, name)
-            if not (math.isfinite(value) and lower <= value <= upper) or (value == 0.0 and name.endswith("tolerance")):
+            if not (math.isfinite(value) and lower <= value <= upper) or (
+                value == 0.0 and name.endswith("tolerance")
+            ):
                 allowed = f"{lower:g} to {upper:g}" if math.isfinite(upper) else f"above {lower:g}"
                 raise InvalidInput(f"{name} must be {allowed}, not {value:g}")
 
@@ -108,8 +114,9 @@ def solve(
 ) -> SolveResult:
     """The pose nearest to the goals that CCD finds from `pose`, inside all limits.
 
-    Only joints of the goals' chains are turned; those that start outside their limit are brought inside it first.
-    The same input gives the same result to the bit. A target out of reach is a status, never an exception.
+    Only joints of the goals' chains are turned; those that start outside their limit are brought inside it
+    first. The same input gives the same result to the bit. A target out of reach is a status, never an
+    exception.
 
     Args:
         skeleton: the joints.
@@ -169,7 +176,8 @@ class _Progress:
         self.history = []
 
     def note(self, body: Body, goals: Sequence[int]) -> list[GoalError]:
-        """Keeps the body's pose if it is the best so far for these goals; returns how far off each of them is."""
+        """Keeps the body's pose if it is the best so far for these goals; returns how far off each of them
+        is."""
         errors = [body.views[k].error() for k in goals]
         error = math.fsum(body.views[k].square() for k in goals)
         if error < self.error and self.holds_caps(body):
@@ -205,7 +213,8 @@ def _run(body: Body, found: _Progress, settings: SolverSettings) -> Generator[No
     """Runs the solve; pauses between iterations and returns how it ended."""
     tolerances = [_tolerance(joint) if settings.comfort else 0.0 for joint in body.joints]
     if settings.comfort and any(_region(body.joints[i]) is not None for i in body.movable):
-        # The preferred region is left only if the goals cannot be met within it: first it is taken for the limit.
+        # The preferred region is left only if the goals cannot be met within it: first it is taken for the
+        # limit.
         body.confine([_region(joint) or joint.limit for joint in body.joints], tolerances)
         status = yield from _priorities(body, found, settings)
         if status is SolveStatus.CONVERGED or found.iterations >= settings.max_iterations:
@@ -228,8 +237,9 @@ def _region(joint: Joint) -> Limit | None:
 def _priorities(body: Body, found: _Progress, settings: SolverSettings) -> Generator[None, None, SolveStatus]:
     """Solves the goals in the order of their priority: those served later do not worsen those served before.
 
-    Kenwright 2012, section 9.1: the goal that is updated last wins. Here each later group is solved together with those
-    before it, which then get the last word; poses in which they are not as near as before do not count.
+    Kenwright 2012, section 9.1: the goal that is updated last wins. Here each later group is solved together
+    with those before it, which then get the last word; poses in which they are not as near as before do not
+    count.
     """
     numbers = sorted({view.goal.priority for view in body.views})
     found.caps = {}
@@ -283,7 +293,9 @@ def _stage(
     start = math.sqrt(found.error)
     nudged = False
     while found.iterations < settings.max_iterations:
-        longest = _iteration(body, settings, found.iterations, _fraction(settings, math.sqrt(found.error), start))
+        longest = _iteration(
+            body, settings, found.iterations, _fraction(settings, math.sqrt(found.error), start)
+        )
         if found.caps:
             _last_word(body, found, settings)
         found.iterations += 1
@@ -311,7 +323,8 @@ def _iteration(body: Body, settings: SolverSettings, iteration: int, fraction: f
     longest = 0.0
     for i in visits(settings.sweep, body.movable, iteration, body):
         longest = max(longest, body.step(i, fraction))
-        # Kenwright 2012, listings 1 to 4: done as soon as the target is reached, later joints stay as they are.
+        # Kenwright 2012, listings 1 to 4: done as soon as the target is reached, later joints stay as they
+        # are.
         if only is not None and (only.effector - only.target).length_squared <= enough:
             break
     body.rebuild()

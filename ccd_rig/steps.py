@@ -1,17 +1,20 @@
 """The exact best move of one joint for all goals above it.
 
-CCD minimises `E = sum_k w_k |R a_k - b_k|^2` joint by joint, over the pairs of vectors that the goals above a joint give
-(see `views`). The best rotation of a ball joint is Davenport's (for one pair the shortest arc); the best hinge angle and
-the best slide have closed forms. Limits are applied right after the step, in the joint's own rest frame.
+CCD minimises `E = sum_k w_k |R a_k - b_k|^2` joint by joint, over the pairs of vectors that the goals above
+a joint give (see `views`). The best rotation of a ball joint is Davenport's (for one pair the shortest arc);
+the best hinge angle and the best slide have closed forms. Limits are applied right after the step, in the
+joint's own rest frame.
 
-`Body` is the working copy of a pose that one solve moves about: model transforms are rebuilt lazily while a sweep walks
-along, and effectors are carried along with each step, so that an iteration costs O(joints) in any monotone order.
+`Body` is the working copy of a pose that one solve moves about: model transforms are rebuilt lazily while a
+sweep walks along, and effectors are carried along with each step, so that an iteration costs O(joints) in
+any monotone order.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 from mathutils import Quaternion, Vector
@@ -41,7 +44,7 @@ def best_rotation(pairs: Sequence[Pair]) -> Quaternion:
         return between(pairs[0][0], pairs[0][1])
     profile = np.zeros((3, 3))
     for a, b, weight in pairs:
-        profile += weight * np.outer(b, a)
+        profile += weight * np.outer(np.array(b), np.array(a))
     scale = float(np.abs(profile).max())
     if scale == 0.0:
         return Quaternion((1.0, 0.0, 0.0, 0.0))
@@ -55,8 +58,8 @@ def best_rotation(pairs: Sequence[Pair]) -> Quaternion:
     davenport[0, 1:] = davenport[1:, 0] = cross
     davenport[1:, 1:] = profile + profile.T - trace * np.eye(3)
     values, vectors = np.linalg.eigh(davenport)
-    # Of equally good rotations (all pairs on one line) the one that turns least: the part of the identity in the space
-    # of the largest eigenvalue.
+    # Of equally good rotations (all pairs on one line) the one that turns least: the part of the identity in
+    # the space of the largest eigenvalue.
     best = vectors[:, values >= values[-1] - 1e-7 * max(1.0, abs(float(values[-1])))]
     least = best @ best[0]
     if np.linalg.norm(least) < 1e-6:
@@ -68,7 +71,8 @@ def best_rotation(pairs: Sequence[Pair]) -> Quaternion:
 def best_hinge_turn(axis: Vector, pairs: Sequence[Pair]) -> float:
     """The turn about the unit `axis` (radians, -pi..pi) that minimises `sum w |R a - b|^2`.
 
-    It is `atan2(sum w n.(a x b), sum w (a.b - (a.n)(b.n)))`; 0 where every turn is equally good (all pairs on the axis).
+    It is `atan2(sum w n.(a x b), sum w (a.b - (a.n)(b.n)))`; 0 where every turn is equally good (all pairs
+    on the axis).
     """
     sine = cosine = lever = 0.0
     for a, b, weight in pairs:
@@ -82,14 +86,16 @@ def best_hinge_turn(axis: Vector, pairs: Sequence[Pair]) -> float:
 
 
 def best_slide(axis: Vector, shifts: Sequence[tuple[Vector, float, float]]) -> float:
-    """The shift along the unit `axis` that minimises `sum w |g d axis - s|^2` over (s, g, w); 0 if nothing asks for one."""
+    """The shift along the unit `axis` that minimises `sum w |g d axis - s|^2` over (s, g, w); 0 if nothing
+    asks for one."""
     along = sum(weight * gain * axis.dot(wanted) for wanted, gain, weight in shifts)
     square = sum(weight * gain * gain for _, gain, weight in shifts)
     return along / square if square > 0.0 else 0.0
 
 
 def nearest_turn(angle: float, lower: float, upper: float) -> float:
-    """`angle` plus whole turns, brought into [lower, upper]; outside it the end that is nearer on the circle."""
+    """`angle` plus whole turns, brought into [lower, upper]; outside it the end that is nearer on the
+    circle."""
     middle = 0.5 * (lower + upper)
     unwrapped = middle + math.remainder(angle - middle, FULL_TURN)
     return min(max(unwrapped, lower), upper)
@@ -157,7 +163,8 @@ class Body:
         self.rebuild()
         self._find_windows()
 
-    # -- state ---------------------------------------------------------------------------------------------------
+    # -- state
+    # ---------------------------------------------------------------------------------------------------
 
     def activate(self, goals: Sequence[int]) -> None:
         """Lets joints turn for these goals only; all goals' effectors are still carried along."""
@@ -236,7 +243,8 @@ class Body:
             translation = translation + along * Vector(joint.slide.axis)
         self.offsets[i] = joint.offset + joint.rest_rotation @ translation
 
-    # -- steps ---------------------------------------------------------------------------------------------------
+    # -- steps
+    # ---------------------------------------------------------------------------------------------------
 
     def step(self, i: int, fraction: float) -> float:
         """Takes the best move of joint `i` for all active goals above it, or `fraction` of it.
@@ -252,7 +260,8 @@ class Body:
         return max(slid, self._move(i, pairs, fraction)) if pairs else slid
 
     def stretch(self, i: int, child: int, view: PositionView) -> None:
-        """Turns joint `i` so that its link (to the joint `child`, or with -1 to the effector) points at the target."""
+        """Turns joint `i` so that its link (to the joint `child`, or with -1 to the effector) points at the
+        target."""
         self.walk_to(max(i, child))
         head = self.heads[i]
         end = self.heads[child] if child != -1 else view.effector
@@ -337,17 +346,19 @@ class Body:
             view.slid(self, i, shift)
         return shift.length
 
-    # -- reach windows -------------------------------------------------------------------------------------------
+    # -- reach windows
+    # -------------------------------------------------------------------------------------------
 
     def _find_windows(self) -> None:
-        """Which joints could stretch a part of a chain that is not to be stretched, and how long it may be."""
+        """Which joints could stretch a part of a chain that is not to be stretched, and how long it may
+        be."""
         for view in self.views:
             goal = view.goal
             if not isinstance(goal, PositionGoal) or not isinstance(view, PositionView) or goal.reach == 1.0:
                 continue
             part = view.chain[-goal.reach_joints :]
             ends = [self.heads[i] for i in part] + [view.effector]
-            length = math.fsum((b - a).length for a, b in zip(ends, ends[1:], strict=False))
+            length = math.fsum((b - a).length for a, b in pairwise(ends))
             for i in part[1:]:
                 self.windows.setdefault(i, []).append((view, part[0], goal.reach * length))
 
@@ -383,32 +394,38 @@ class Body:
 
     def _enter_windows(self) -> None:
         """Bends chains that start stretched past their window, as far as their limits let them."""
+        entries = [(i, *entry) for i, found in self.windows.items() for entry in found]
         for view in self.views:
-            inner = [i for i in view.serves if any(entry[0] is view for entry in self.windows.get(i, ()))]
-            if not inner:
-                continue
-            top, longest = next((entry[1], entry[2]) for entry in self.windows[inner[0]] if entry[0] is view)
-            for attempt in range(ENTRY_STEPS):
-                self.rebuild()
-                reach = view.effector - self.heads[top]  # type: ignore[attr-defined]
-                if reach.length <= longest:
-                    break
-                if attempt == 0:
-                    self._nudge(inner)
-                    continue
-                wanted = self.heads[top] + reach * (0.99 * longest / reach.length)
-                for i in inner:
-                    self.walk_to(i)
-                    head = self.heads[i]
-                    self._move(i, [(view.effector - head, wanted - head, 1.0)], 1.0)  # type: ignore[attr-defined]
+            mine = [(i, top, longest) for i, owner, top, longest in entries if owner is view]
+            if mine and isinstance(view, PositionView):
+                inner = [i for i, _, _ in mine if i in view.serves]
+                self._enter_window(view, inner, mine[0][1], mine[0][2])
         self.rebuild()
 
-    # -- dead ends -----------------------------------------------------------------------------------------------
+    def _enter_window(self, view: PositionView, inner: Sequence[int], top: int, longest: float) -> None:
+        for attempt in range(ENTRY_STEPS):
+            self.rebuild()
+            reach = view.effector - self.heads[top]
+            if reach.length <= longest:
+                return
+            if attempt == 0:
+                self._nudge(inner)
+                continue
+            wanted = self.heads[top] + reach * (0.99 * longest / reach.length)
+            for i in inner:
+                self.walk_to(i)
+                head = self.heads[i]
+                self._move(i, [(view.effector - head, wanted - head, 1.0)], 1.0)
+
+    # -- dead ends
+    # -----------------------------------------------------------------------------------------------
 
     def nudge(self) -> None:
-        """Bends the joints a little, to alternate sides and inside their limits, so that the next steps see a way.
+        """Bends the joints a little, to alternate sides and inside their limits, so that the next steps see
+        a way.
 
-        A straight chain with the target on its line and Juckett's folded pose are left so, and most other dead ends.
+        A straight chain with the target on its line and Juckett's folded pose are left so, and most other
+        dead ends.
         """
         self._nudge(self.movable)
         self.rebuild()

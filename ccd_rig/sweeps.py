@@ -31,8 +31,9 @@ class Sweep(enum.Enum):
     BOUNCE_ROOT = "BOUNCE_ROOT"
     """The same from the root."""
     SMART_BOUNCE = "SMART_BOUNCE"
-    """From the tip, and back to it after each correction that is not tiny: far joints stay still where near ones suffice
-    (Kenwright 2012, listing 4). One iteration ends at the root, or after as many single steps as a bounce takes."""
+    """From the tip, and back to it after each correction that is not tiny: far joints stay still where near
+    ones suffice (Kenwright 2012, listing 4). One iteration ends at the root, or after as many single steps
+    as a bounce takes."""
     LARGEST_ERROR = "LARGEST_ERROR"
     """Joints that would turn furthest come first."""
 
@@ -82,5 +83,6 @@ def _smart_bounce(joints: Sequence[int], steps: Steps) -> Iterator[int]:
             return
         yield joints[place]
         moved = angle_of(steps.last_step) > SMART_THRESHOLD
-        # The first joint has just been corrected as far as it goes: to start with it again would change nothing.
+        # The first joint has just been corrected as far as it goes: to start with it again would change
+        # nothing.
         place = 0 if moved and place > 0 else place + 1

@@ -1,18 +1,21 @@
 """What each goal looks like from a joint: the pairs of vectors that one step has to bring together.
 
-A view carries its goal's effector along while joints turn, so that a step needs no forward kinematics. With R the turn
-about a joint's head, the goals above the joint ask for the smallest `sum w |R a - b|^2` over their pairs (a, b, w):
+A view carries its goal's effector along while joints turn, so that a step needs no forward kinematics. With
+R the turn about a joint's head, the goals above the joint ask for the smallest `sum w |R a - b|^2` over
+their pairs (a, b, w):
 
 - position: a = effector - head, b = target - head;
-- orientation: a, b = the three axes of the two frames; direction: the one axis and its target; both times a lever, a
-  length that makes radians and the model's unit comparable;
+- orientation: a, b = the three axes of the two frames; direction: the one axis and its target; both times a
+  lever, a length that makes radians and the model's unit comparable;
 - pole: the chain's bend, and the same length towards the pole's side;
-- balance: a = (m_above / m_total) (centre_above - head), b = target - what of the centre of mass does not move.
+- balance: a = (m_above / m_total) (centre_above - head), b = target - what of the centre of mass does not
+  move.
 """
 
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Protocol
 
@@ -44,7 +47,8 @@ LEVER = 0.3
 
 
 class Joints(Protocol):
-    """What a view reads of the pose that is being solved: model transforms, valid up to the joint that is visited."""
+    """What a view reads of the pose that is being solved: model transforms, valid up to the joint that is
+    visited."""
 
     heads: list[Vector]
     frames: list[Quaternion]
@@ -53,7 +57,7 @@ class Joints(Protocol):
         """Makes the transforms of the joints up to index `last` valid."""
 
 
-class View(Protocol):
+class View(ABC):
     """A goal as the joints see it.
 
     Attributes:
@@ -66,24 +70,32 @@ class View(Protocol):
     serves: Sequence[int]
     carriers: Sequence[int]
 
+    @abstractmethod
     def rebuild(self, joints: Joints) -> None:
         """Takes the effector from valid transforms."""
 
+    @abstractmethod
     def pairs(self, joints: Joints, i: int, found: list[Pair]) -> None:
         """Adds what a turn about joint `i` has to bring together."""
 
+    @abstractmethod
     def shifts(self, joints: Joints, i: int, found: list[Shift]) -> None:
         """Adds what a slide of joint `i` should bring about."""
 
+    @abstractmethod
     def turned(self, joints: Joints, i: int, step: Quaternion) -> float:
-        """Joint `i` was turned by `step` (model axes): carries the effector; returns the length of its way."""
+        """Joint `i` was turned by `step` (model axes): carries the effector; returns the length of its
+        way."""
 
+    @abstractmethod
     def slid(self, joints: Joints, i: int, shift: Vector) -> None:
         """The head of joint `i` and all above it was shifted (model axes): carries the effector."""
 
+    @abstractmethod
     def error(self) -> GoalError:
         """How far off the goal is."""
 
+    @abstractmethod
     def square(self) -> float:
         """The goal's part of the sum that is minimised, in squared model units."""
 
@@ -103,7 +115,7 @@ def _movable(skeleton: Skeleton, chain: Sequence[int]) -> list[int]:
     return [i for i in chain if not skeleton.joints[i].locked]
 
 
-class PositionView:
+class PositionView(View):
     """The point that a position goal brings to its target."""
 
     def __init__(self, goal: PositionGoal, skeleton: Skeleton) -> None:
@@ -115,8 +127,9 @@ class PositionView:
         self.chain = skeleton.chain(self.tip, goal.chain_length)
         self.serves = _movable(skeleton, self.chain)
         self.carriers = skeleton.chain(self.tip)
-        # A joint that does not inherit rotation keeps its orientation when joints below it turn: what such a turn
-        # carries is the joint's head, and all above it is shifted along. Pivots, from the tip to the root.
+        # A joint that does not inherit rotation keeps its orientation when joints below it turn: what such a
+        # turn carries is the joint's head, and all above it is shifted along. Pivots, from the tip to the
+        # root.
         self.pivots = [i for i in reversed(self.carriers) if i in _pivots(skeleton)]
         self.points: list[Vector] = []
 
@@ -172,7 +185,7 @@ class PositionView:
         return sum(1 for pivot in self.pivots if pivot > i)
 
 
-class FrameView:
+class FrameView(View):
     """The frame of an orientation goal, or the one axis of it that a direction goal is about."""
 
     def __init__(self, goal: OrientationGoal | DirectionGoal, skeleton: Skeleton) -> None:
@@ -227,11 +240,12 @@ class FrameView:
         return self.weight * sum((a - b).length_squared for a, b in zip(self.now, self.wanted, strict=True))
 
 
-class PoleView:
+class PoleView(View):
     """The bend of a chain, and the side it should be on. Only the chain's root turns for it."""
 
     def __init__(self, goal: PoleGoal, skeleton: Skeleton) -> None:
         self.goal = goal
+        self.target = goal.target
         self.chain = goal.chain(skeleton)
         self.serves = _movable(skeleton, self.chain[:1])
         self.carriers: tuple[int, ...] = ()
@@ -244,7 +258,7 @@ class PoleView:
         heads = [joints.heads[i] for i in self.chain]
         tip = self.chain[-1]
         end = joints.heads[tip] + joints.frames[tip] @ self.end
-        self.bend, self.side = bend_and_side(heads, end, self.goal.target)
+        self.bend, self.side = bend_and_side(heads, end, self.target)
 
     def pairs(self, joints: Joints, i: int, found: list[Pair]) -> None:
         joints.walk_to(self.chain[-1])
@@ -272,17 +286,20 @@ class PoleView:
         return self.weight * (self.bend - self.side * self.bend.length).length_squared
 
 
-class BalanceView:
+class BalanceView(View):
     """The centre of mass, and what of it each joint moves."""
 
     def __init__(self, goal: BalanceGoal, skeleton: Skeleton) -> None:
         self.goal = goal
+        self.target = goal.target
+        self.axes = goal.axes
         self.weight = goal.weight
         joints = skeleton.joints
         self.total = sum(joint.mass for joint in joints)
         self.middles = [Vector((0.0, 0.5 * joint.length, 0.0)) for joint in joints]
-        # Bones with mass that a turn of joint i moves, each with the joint whose head it hangs on rigidly: itself, or
-        # the first joint on the way from i that does not inherit rotation (what lies beyond is only shifted).
+        # Bones with mass that a turn of joint i moves, each with the joint whose head it hangs on rigidly:
+        # itself, or the first joint on the way from i that does not inherit rotation (what lies beyond is
+        # only shifted).
         self.moved: dict[int, list[tuple[int, int]]] = {}
         pivots = _pivots(skeleton)
         for bone, joint in enumerate(joints):
@@ -305,14 +322,14 @@ class BalanceView:
 
     def pairs(self, joints: Joints, i: int, found: list[Pair]) -> None:
         lever = self._lever(joints, i)
-        wanted = lever + masked(self.goal.target - self.centre, self.goal.axes)
-        # What an axis that does not count is, stays: the step then minimises a bound of the masked error that touches it
-        # here, so it can only lower it.
+        wanted = lever + masked(self.target - self.centre, self.axes)
+        # What an axis that does not count is, stays: the step then minimises a bound of the masked error
+        # that touches it here, so it can only lower it.
         found.append((lever, wanted, self.weight))
 
     def shifts(self, joints: Joints, i: int, found: list[Shift]) -> None:
         share = sum(self.masses[bone] for bone, _ in self.moved[i]) / self.total
-        found.append((masked(self.goal.target - self.centre, self.goal.axes), share, self.weight))
+        found.append((masked(self.target - self.centre, self.axes), share, self.weight))
 
     def turned(self, joints: Joints, i: int, step: Quaternion) -> float:
         # The lever before the step, turned: frames above i are still those of before.
@@ -326,10 +343,10 @@ class BalanceView:
         self.centre = self.centre + share * shift
 
     def error(self) -> GoalError:
-        return GoalError(distance=masked(self.centre - self.goal.target, self.goal.axes).length)
+        return GoalError(distance=masked(self.centre - self.target, self.axes).length)
 
     def square(self) -> float:
-        return self.weight * masked(self.centre - self.goal.target, self.goal.axes).length_squared
+        return self.weight * masked(self.centre - self.target, self.axes).length_squared
 
     def _lever(self, joints: Joints, i: int) -> Vector:
         """(m_above / m_total)(centre_above - head) of joint `i`, over what a turn of it moves."""

@@ -48,13 +48,17 @@ def random_limit(rng: random.Random) -> Limit | None:
         return Hinge(axis, lower, lower + rng.uniform(0.05, 4.0))
     twist = None if rng.random() < 0.3 else (-rng.uniform(0.0, 2.0), rng.uniform(0.0, 2.0))
     if kind == 2:
-        return SwingTwist(Cone(rng.uniform(0.05, 2.8)), twist, axis if rng.random() < 0.5 else (0.0, 1.0, 0.0))
+        return SwingTwist(
+            Cone(rng.uniform(0.05, 2.8)), twist, axis if rng.random() < 0.5 else (0.0, 1.0, 0.0)
+        )
     if kind == 3:
         sides = [rng.uniform(0.02, 2.5) for _ in range(4)]
         return SwingTwist(Ellipse(-sides[0], sides[1], -sides[2], sides[3]), twist)
     lower = [rng.uniform(-3.0, 1.0) for _ in range(3)]
     return EulerBox(
-        rng.choice(("XYZ", "XZY", "YXZ", "YZX", "ZXY", "ZYX")), lower, [low + rng.uniform(0.05, 2.5) for low in lower]
+        rng.choice(("XYZ", "XZY", "YXZ", "YZX", "ZXY", "ZYX")),
+        lower,
+        [low + rng.uniform(0.05, 2.5) for low in lower],
     )
 
 
@@ -64,7 +68,9 @@ def random_skeleton(rng: random.Random, count: int, tree: bool = False) -> Skele
     for i in range(count):
         parent = i - 1 if not tree or i < 2 else rng.randrange(max(0, i - 4), i)
         length = rng.uniform(0.2, 2.0)
-        offset = (0.0, joints[parent].length, 0.0) if parent >= 0 else [rng.uniform(-1.0, 1.0) for _ in range(3)]
+        offset = (
+            (0.0, joints[parent].length, 0.0) if parent >= 0 else [rng.uniform(-1.0, 1.0) for _ in range(3)]
+        )
         joints.append(
             Joint(
                 f"joint{i}",
