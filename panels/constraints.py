@@ -38,7 +38,8 @@ class CCD_RIG_PT_constraints(Sidebar, bpy.types.Panel):
         _draw_list(self.layout, armature_object)
         row = rows.active(armature_object)
         if row is not None:
-            _draw_problems(self.layout, context, row)
+            if row.enabled:
+                _draw_problems(self.layout, context, row)
             _draw_row(self.layout, armature_object, row)
 
 
@@ -103,20 +104,26 @@ def _draw_problems(layout, context, row):
 def _draw_row(layout, armature_object, row):
     layout.use_property_split = True
     layout.use_property_decorate = False
-    layout.active = row.enabled
-    lines = layout.column()
+    lines = _column(layout, row)
     lines.prop_search(row, "tip", armature_object.pose, "bones")
     lines.prop(row, "chain_length")
     lines.prop(row, "use_tail")
-    lines = layout.column()
+    lines = _column(layout, row)
     lines.prop(row, "target")
     if row.target is not None and row.target.type == "ARMATURE":
         lines.prop_search(row, "target_bone", row.target.pose, "bones", text="Bone")
     elif row.target_bone:  # left over from another target: it can be cleared here
         lines.prop(row, "target_bone", text="Bone")
     lines.prop(row, "offset")
-    lines = layout.column()
+    lines = _column(layout, row)
     influence = lines.column()
     influence.use_property_decorate = True
     influence.prop(row, "influence")
     lines.prop(row, "weight")
+
+
+def _column(layout, row):
+    """A group of fields; pale while the constraint is off."""
+    lines = layout.column()
+    lines.active = row.enabled
+    return lines
