@@ -319,9 +319,24 @@ def _save(path: Path) -> None:
                 filepath=str(temporary.resolve()), copy=True, compress=_is_compressed(bpy.data.filepath)
             )
         except RuntimeError as error:
-            raise report.WriteError(f"cannot write {path}: {_first_line(error)}") from error
+            # Blender's own reason may be that of a later step ("No such file"): the likely ones are said first.
+            reason = f"is the disk full, or the folder read-only? Blender says: {_first_line(error)}"
+            raise report.WriteError(f"cannot write {path}: {reason}") from error
         finally:
             leftover.unlink(missing_ok=True)
+        if not _is_whole(temporary):
+            raise report.WriteError(f"cannot write {path}: is the disk full? Only a part of it was saved")
+
+
+def _is_whole(path: Path) -> bool:
+    """Whether a .blend file was saved to its end; of compressed files Blender does not notice it if not.
+
+    They end with the magic number of a Zstandard seek table, others with the block ENDB, of at most 32 bytes.
+    """
+    with open(path, "rb") as file:
+        file.seek(max(0, path.stat().st_size - 32))
+        end = file.read()
+    return end.endswith(b"\xb1\xea\x92\x8f") or b"ENDB" in end
 
 
 def _is_compressed(path: str) -> bool:
