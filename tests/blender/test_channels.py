@@ -462,7 +462,32 @@ def others_slot():
     return [armature_object, other]
 
 
-STARTS = (no_animation, empty_action, rich_action, partly_keyed, others_slot)
+def slot_without_keys():
+    """A slot that is assigned and has no F-curves; before slots the same as an empty action."""
+    [armature_object] = empty_action()
+    animation = armature_object.animation_data
+    if hasattr(animation, "action_slot"):
+        animation.action_slot = animation.action.slots.new("OBJECT", "Mine")
+    return [armature_object]
+
+
+def slot_without_keys_beside_another():
+    armature_object, other = others_slot()
+    animation = armature_object.animation_data
+    if hasattr(animation, "action_slot"):
+        animation.action_slot = animation.action.slots.new("OBJECT", "Mine")
+    return [armature_object, other]
+
+
+STARTS = (
+    no_animation,
+    empty_action,
+    slot_without_keys,
+    slot_without_keys_beside_another,
+    rich_action,
+    partly_keyed,
+    others_slot,
+)
 
 
 @pytest.mark.parametrize("destination", ["NEW_ACTION", "CURRENT_ACTION"])

@@ -320,7 +320,7 @@ def rig_under_a_parent(rig):
 def other_frame_rates(rig):
     scene = bpy.context.scene
     scene.render.fps, scene.render.fps_base = 30, 1.001
-    scene.render.frame_map_old, scene.render.frame_map_new = 100, 250
+    scene.render.frame_map_old, scene.render.frame_map_new = 80, 200
     return plain(rig)
 
 
