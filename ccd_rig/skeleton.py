@@ -15,6 +15,7 @@ from mathutils import Quaternion, Vector
 
 from .errors import InvalidInput
 from .limits import Comfort, Limit, Slide, clamp
+from .nesting import outside
 
 UNIT_TOLERANCE = 1e-3
 """How far from length 1 a quaternion may be and still be taken (and normalised)."""
@@ -109,6 +110,12 @@ class Joint:
         self._check("stiffness", self.stiffness, 0.0, 1.0)
         self._check("max_step", self.max_step, 0.0, math.inf)
         self._check("mass", self.mass, 0.0, math.inf)
+        if self.comfort is not None and self.comfort.region is not None and self.limit is not None:
+            found = outside(self.comfort.region, self.limit)
+            if found:
+                raise InvalidInput(
+                    f"joint '{self.name}': the comfort region must lie inside the limit, but {found}"
+                )
 
     def _check(self, what: str, value: float, lower: float, upper: float) -> None:
         if not (math.isfinite(value) and lower <= value <= upper):

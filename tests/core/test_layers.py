@@ -15,13 +15,14 @@ CORE = (
     {"errors"},
     {"quaternions", "nearest"},
     {"limits"},
+    {"nesting"},
     {"skeleton"},
     {"goals"},
-    {"views", "sweeps", "refine", "poses"},
-    {"steps"},
+    {"views", "sweeps", "kinematics", "poses"},
+    {"steps", "refine"},
     {"reach", "restarts"},
     {"solver"},
-    {"analytic", "rerooting", "builders", "retarget", "sampling"},
+    {"analytic", "triangle", "rerooting", "builders", "retarget", "sampling"},
 )
 BLENDER = (
     {"bone_space", "overrides", "settings", "keyframes", "rotation_modes", "report"},
