@@ -319,7 +319,7 @@ def _save(path: Path) -> None:
                 filepath=str(temporary.resolve()), copy=True, compress=_is_compressed(bpy.data.filepath)
             )
         except RuntimeError as error:
-            # Blender's own reason may be that of a later step ("No such file"): the likely ones are said first.
+            # Blender's own reason may be that of a later step ("No such file"): likely ones are said first.
             reason = f"is the disk full, or the folder read-only? Blender says: {_first_line(error)}"
             raise report.WriteError(f"cannot write {path}: {reason}") from error
         finally:
