@@ -7,7 +7,7 @@ import time
 import bpy
 from bpy.props import BoolProperty, EnumProperty, FloatProperty, IntProperty
 
-from ..ccd_rig.blender import bake, channels, rows
+from ..ccd_rig.blender import bake, channels, checks, rows
 from ..ccd_rig.blender.settings import field_help
 from ..ccd_rig.errors import CCDRigError, RigError
 from . import grey
@@ -147,6 +147,8 @@ class CCD_RIG_OT_bake(bpy.types.Operator):
             constraints=_selected(context.object) if self.only_selected else (),
             follow_fraction=self.follow_fraction,
         )
+        found = checks.problems(context.object, scene, settings.constraints, settings.destination)
+        self._warnings = [problem.message for problem in found if problem.severity == "WARNING"]
         self._steps = bake.bake_steps(scene, context.object, settings)
 
     def _advance(self):
@@ -169,6 +171,8 @@ class CCD_RIG_OT_bake(bpy.types.Operator):
         return None
 
     def _finish(self, report):
+        for message in self._warnings:
+            self.report({"WARNING"}, message)
         level = "WARNING" if report.unsolved() else "INFO"
         self.report({level}, f"{report.summary()} (action '{report.action}')")
         return {"FINISHED"}

@@ -56,7 +56,10 @@ def require(
 
 
 def problems(
-    armature_object: bpy.types.Object | None, scene: bpy.types.Scene, names: Sequence[str] = ()
+    armature_object: bpy.types.Object | None,
+    scene: bpy.types.Scene,
+    names: Sequence[str] = (),
+    destination: channels.Destination | None = None,
 ) -> tuple[Problem, ...]:
     """All that is wrong, errors first.
 
@@ -64,6 +67,7 @@ def problems(
         armature_object: the armature, as the file holds it (not evaluated).
         scene: the scene in which it is solved.
         names: names of the constraints to look at; empty for all that are enabled.
+        destination: where keys would go; None: what only keeps them out of the present action is a warning.
     """
     if armature_object is None or armature_object.type != "ARMATURE":
         what = "nothing is" if armature_object is None else f"'{armature_object.name}' is not an armature and"
@@ -81,7 +85,7 @@ def problems(
                 sound.append(row)
         found += _evaluation_problems(armature_object, scene, sound)
         found += _pair_problems(chosen)
-        found += _chain_problems(armature_object, sound)
+        found += _chain_problems(armature_object, sound, destination)
     return tuple(sorted(found, key=lambda problem: problem.severity))
 
 
@@ -223,7 +227,9 @@ def _pair_problems(chosen: Iterable[Any]) -> Iterator[Problem]:
 # The bones of the chains ------------------------------------------------------------------------------------
 
 
-def _chain_problems(armature_object: bpy.types.Object, chosen: Sequence[Any]) -> Iterator[Problem]:
+def _chain_problems(
+    armature_object: bpy.types.Object, chosen: Sequence[Any], destination: channels.Destination | None
+) -> Iterator[Problem]:
     chains = {row.name: rows.chain(armature_object, row.tip, row.chain_length) for row in chosen}
     bones = list(dict.fromkeys(bone for chain in chains.values() for bone in reversed(chain)))
     moved = {bone.name for bone in bones}
@@ -249,7 +255,7 @@ def _chain_problems(armature_object: bpy.types.Object, chosen: Sequence[Any]) ->
     for bone in bones:
         yield from _bone_problems(bone, settings[bone.name])
     yield from _ik_problems(armature_object, moved)
-    yield from _key_problems(armature_object, bones)
+    yield from _key_problems(armature_object, bones, destination)
 
 
 def _bone_problems(bone: bpy.types.PoseBone, settings: dict[str, Any]) -> Iterator[Problem]:
@@ -283,16 +289,19 @@ def _ik_problems(armature_object: bpy.types.Object, moved: set[str]) -> Iterator
 
 
 def _key_problems(
-    armature_object: bpy.types.Object, bones: Iterable[bpy.types.PoseBone]
+    armature_object: bpy.types.Object,
+    bones: Iterable[bpy.types.PoseBone],
+    destination: channels.Destination | None,
 ) -> Iterator[Problem]:
     """What keeps keys from being written, or from playing."""
     pairs = [(bone.name, armature.rotation_channel(bone)[0]) for bone in bones]
-    always = channels.obstacles(armature_object, pairs, channels.Destination.NEW_ACTION)
+    always = channels.obstacles(armature_object, pairs, destination or channels.Destination.NEW_ACTION)
     for message in always:
         yield Problem("ERROR", armature_object.name, message)
-    for message in channels.obstacles(armature_object, pairs, channels.Destination.CURRENT_ACTION):
-        if message not in always:
-            yield Problem("WARNING", armature_object.name, message)
+    if destination is None:
+        for message in channels.obstacles(armature_object, pairs, channels.Destination.CURRENT_ACTION):
+            if message not in always:
+                yield Problem("WARNING", armature_object.name, message)
 
 
 # Words and small questions ----------------------------------------------------------------------------------

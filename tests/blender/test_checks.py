@@ -212,7 +212,7 @@ def test_a_chain_that_cannot_turn(rig, found):
     assert found() == []
 
 
-def test_a_linked_action_is_a_warning(rig, found, tmp_path):
+def test_a_linked_action_is_a_warning(ext, checks, rig, found, tmp_path):
     rig.pose.bones["bone_1"].keyframe_insert("location")
     action = rig.animation_data.action
     bpy.data.libraries.write(str(tmp_path / "action.blend"), {action})
@@ -220,6 +220,10 @@ def test_a_linked_action_is_a_warning(rig, found, tmp_path):
         wanted.actions = [action.name]
     rig.animation_data.action = wanted.actions[0]
     one(found(), "WARNING", "Rig", "is linked from", "New Action")
+    destination = ext.module("ccd_rig.blender.channels").Destination
+    assert checks.problems(rig, bpy.context.scene, (), destination.NEW_ACTION) == ()
+    (problem,) = checks.problems(rig, bpy.context.scene, (), destination.CURRENT_ACTION)
+    assert problem.severity == "ERROR"
 
 
 def test_names_that_went_past_the_properties(rows, rig, found):

@@ -333,6 +333,17 @@ def test_invoked_in_background_bake_runs_straight_through(ext, moving):
     assert frames_with_keys(ext, moving) == list(range(1, 21))
 
 
+def test_bake_names_what_will_override_its_keys(moving, capfd):
+    moving.pose.bones["bone_1"].constraints.new("LIMIT_ROTATION")
+    bpy.ops.ccd_rig.bake()
+    words = capfd.readouterr().out
+    assert (
+        "Bone 'bone_1': Blender's constraint 'Limit Rotation' acts on top of the solved pose: mute it"
+        in words
+    )
+    assert "frames reached" in words
+
+
 def test_bake_refuses_an_empty_range(moving):
     fails(bpy.ops.ccd_rig.bake, "20", frame_start=20, frame_end=3)
     assert moving.animation_data is None
