@@ -1,0 +1,510 @@
+"""All goals as one vector of residuals, and how it changes when joints turn and slide: for steps of all joints at once.
+
+`Kinematics` holds what is the same for every pose: which joints matter, which of them may move and how, and tables that
+say which joint moves which point. `State` is a pose in double precision. Residuals have no unit: lengths are in parts of
+the reach of the longest chain, angles in radians times `LEVER`.
+
+The unknowns ("columns") are the turns of the hinges, then three turns of each ball joint about the axes of its own frame,
+then the shifts of the slides in parts of the reach.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from mathutils import Quaternion, Vector
+from numpy.typing import NDArray
+
+from .errors import InvalidInput
+from .goals import BalanceGoal, DirectionGoal, Goal, PoleGoal, PositionGoal
+from .limits import Cone, EulerBox, Hinge, Limit, Reversed, SwingTwist, clamp
+from .nearest import nearest_in
+from .residuals import Balance, Block, Columns, Direction, Orientation, Pole, Position
+from .skeleton import Pose, Skeleton, check_pose
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.intp]
+
+LEVER = 0.3
+"""Part of the reach that stands for one radian: what an orientation counts beside a position."""
+PRIORITY_STEP = 1e-6
+"""What the square error of a goal counts beside one that is served before it."""
+FULL_TURN = 2.0 * math.pi
+
+# Rows of products (w, x, y, z) x (w, x, y, z) to the nine entries of the rotation matrix, row by row.
+_TO_MATRIX = np.zeros((16, 9))
+for _entry, _terms in enumerate(
+    (
+        ((0, 0, 1), (1, 1, 1), (2, 2, -1), (3, 3, -1)),
+        ((1, 2, 2), (0, 3, -2)),
+        ((1, 3, 2), (0, 2, 2)),
+        ((1, 2, 2), (0, 3, 2)),
+        ((0, 0, 1), (1, 1, -1), (2, 2, 1), (3, 3, -1)),
+        ((2, 3, 2), (0, 1, -2)),
+        ((1, 3, 2), (0, 2, -2)),
+        ((2, 3, 2), (0, 1, 2)),
+        ((0, 0, 1), (1, 1, -1), (2, 2, -1), (3, 3, 1)),
+    )
+):
+    for _a, _b, _sign in _terms:
+        _TO_MATRIX[4 * _a + _b, _entry] = _sign
+
+
+def matrices(rotations: Array) -> Array:
+    """Rotation matrices (N, 3, 3) of unit quaternions (N, 4)."""
+    products = (rotations[:, :, None] * rotations[:, None, :]).reshape(-1, 16)
+    return (products @ _TO_MATRIX).reshape(-1, 3, 3)
+
+
+def turned(rotations: Array, turns: Array) -> Array:
+    """Unit quaternions (N, 4), turned by rotation vectors (N, 3) in their own frames."""
+    angles = np.sqrt((turns * turns).sum(1, keepdims=True))
+    half = 0.5 * angles
+    sines = np.sinc(half / np.pi) * 0.5  # sin(angle / 2) / angle
+    w, v = np.cos(half), sines * turns
+    a, u = rotations[:, :1], rotations[:, 1:]
+    found = np.empty_like(rotations)
+    found[:, :1] = a * w - (u * v).sum(1, keepdims=True)
+    found[:, 1:] = a * v + w * u
+    found[:, 1] += u[:, 1] * v[:, 2] - u[:, 2] * v[:, 1]
+    found[:, 2] += u[:, 2] * v[:, 0] - u[:, 0] * v[:, 2]
+    found[:, 3] += u[:, 0] * v[:, 1] - u[:, 1] * v[:, 0]
+    return found / np.sqrt((found * found).sum(1, keepdims=True))
+
+
+@dataclass(frozen=True)
+class State:
+    """A pose of the joints that matter.
+
+    Attributes:
+        turns: of the hinges, radians about their axes, unwrapped into their ranges.
+        rotations: of the ball joints, (w, x, y, z) relative to rest.
+        slides: shifts along the slides' axes, the model's unit.
+        local: (rows, 4, 4) each joint's frame in its parent's.
+        frames: (rows + 1, 4, 4) each joint's frame in model space; the last one is model space itself.
+    """
+
+    turns: Array
+    rotations: Array
+    slides: Array
+    local: Array
+    frames: Array
+
+
+@dataclass(frozen=True)
+class Residual:
+    """How far off the goals are in a state.
+
+    Attributes:
+        state: where.
+        ends: (points, 3) the goals' points in model space.
+        values: what is to become 0, without unit, weighted.
+        square: the weighted square error.
+        misses: per goal (distance in the model's unit, angle in radians).
+    """
+
+    state: State
+    ends: Array
+    values: Array
+    square: float
+    misses: tuple[tuple[float, float], ...]
+
+    def excess(self, tolerances: tuple[float, float]) -> float:
+        """The largest miss in parts of its tolerance (position, angle): up to 1 all goals are met."""
+        position, angle = tolerances
+        return max(max(far / position, off / angle) for far, off in self.misses)
+
+
+def as_hinge(limit: Limit | None) -> Hinge | None:
+    """`limit` as a hinge, where it leaves one angle about a fixed axis and nothing else; None otherwise."""
+    if isinstance(limit, Hinge):
+        return limit
+    if isinstance(limit, Reversed):
+        inner = as_hinge(limit.limit)
+        if inner is None:
+            return None
+        axis = Quaternion(limit.frame) @ Vector(inner.axis)
+        return Hinge(tuple(axis), -inner.upper, -inner.lower)
+    if isinstance(limit, SwingTwist):
+        if not isinstance(limit.swing, Cone) or limit.swing.radius > 0.0:
+            return None
+        return Hinge(limit.axis, *(limit.twist or (-math.pi, math.pi)))
+    if isinstance(limit, EulerBox):
+        free = [a for a in range(3) if limit.lower[a] != 0.0 or limit.upper[a] != 0.0]
+        if len(free) > 1:
+            return None
+        turning = free[0] if free else 0
+        axis = tuple(1.0 if a == turning else 0.0 for a in range(3))
+        return Hinge(axis, limit.lower[turning], limit.upper[turning])
+    return None
+
+
+def served(goal: Goal, skeleton: Skeleton) -> tuple[int, ...]:
+    """Indices of the joints that may move for `goal`, locked ones too."""
+    if isinstance(goal, PoleGoal):
+        return goal.chain(skeleton)[:1]
+    if isinstance(goal, BalanceGoal):
+        found: set[int] = set()
+        for i, joint in enumerate(skeleton.joints):
+            if joint.mass > 0.0:
+                found.update(skeleton.chain(i))
+        return tuple(sorted(found))
+    return skeleton.chain(goal.joint, goal.chain_length)
+
+
+class Kinematics:
+    """What is the same for every pose that is tried for some goals.
+
+    Attributes:
+        moved: indices of the joints that may move, parents before children.
+        columns: how many unknowns there are.
+        reach: length of the longest chain, the model's unit: what lengths are divided by.
+        mobility: (columns,) 1 minus the stiffness of the column's joint.
+        longest: (columns,) the longest step of each column, `Joint.max_step`.
+        lower, upper: (columns,) bounds of hinges (radians) and slides (parts of the reach); infinite for ball joints.
+        ball_limits: of each ball joint.
+    """
+
+    def __init__(
+        self,
+        skeleton: Skeleton,
+        goals: Sequence[Goal],
+        limits: Sequence[Limit | None],
+        movable: Sequence[int] | None = None,
+    ) -> None:
+        if not goals:
+            raise InvalidInput("there is nothing to refine: give at least one goal")
+        if len(limits) != len(skeleton):
+            raise InvalidInput(f"give a limit or None for each of {len(skeleton)} joints, not {len(limits)} limits")
+        joints = skeleton.joints
+        self.skeleton = skeleton
+        self.limits = tuple(limits)
+        serving = [served(goal, skeleton) for goal in goals]
+        wanted = set(movable) if movable is not None else set().union(*serving)
+        points: list[tuple[int, Vector]] = []
+        frames: list[int] = []
+        self.blocks: list[Block] = []
+        self.reach = max((_length(skeleton, goal) for goal in goals), default=0.0) or 1.0
+        ranks = sorted({goal.priority for goal in goals})
+        for goal in goals:
+            rank = ranks.index(goal.priority)
+            factor = math.sqrt(goal.weight * max(PRIORITY_STEP**rank, 1e-12))
+            self.blocks.append(_block(goal, skeleton, points, frames, factor / self.reach, factor * LEVER))
+        seen: set[int] = set()
+        for tip in [*(i for i, _ in points), *frames]:
+            seen.update(skeleton.chain(tip))
+        self.rows = sorted(seen)
+        row = {i: at for at, i in enumerate(self.rows)}
+        row[-1] = len(self.rows)
+        self.moved = [i for i in self.rows if i in wanted and not joints[i].locked]
+        live: set[int] = set()
+        for i in self.rows:
+            if i in self.moved or joints[i].parent in live:
+                live.add(i)
+        self._walk = [(row[i], row[joints[i].parent], joints[i].inherit_rotation) for i in self.rows]
+        self._live = [step for step, i in zip(self._walk, self.rows, strict=True) if i in live]
+        hinges = {i: as_hinge(limits[i]) for i in self.moved}
+        self.hinges = [(i, hinge) for i, hinge in hinges.items() if hinge is not None]
+        self.balls = [i for i, hinge in hinges.items() if hinge is None]
+        self.ball_limits = [limits[i] for i in self.balls]
+        self.slides = [(i, slide) for i in self.moved if (slide := joints[i].slide) is not None]
+        owners = [*(i for i, _ in self.hinges), *(i for i in self.balls for _ in range(3))]
+        self.first_slide = len(owners)
+        owners += [i for i, _ in self.slides]
+        self.columns = len(owners)
+        self._tables(row, hinges)
+        self._masks(owners, row, points, frames, serving)
+
+    def _tables(self, row: dict[int, int], hinges: dict[int, Hinge | None]) -> None:
+        joints = self.skeleton.joints
+        hinged, balls, slides = self.hinges, self.balls, self.slides
+        self._hinge_rows = np.array([row[i] for i, _ in hinged], dtype=np.intp)
+        self._ball_rows = np.array([row[i] for i in balls], dtype=np.intp)
+        self._slide_rows = np.array([row[i] for i, _ in slides], dtype=np.intp)
+        self._hinge_axes = np.array([hinge.axis for _, hinge in hinged], dtype=float).reshape(-1, 3)
+        self._rests = np.stack([_matrix(joints[i].rest_rotation) for i in self.rows])
+        slide_axes = np.array([slide.axis for _, slide in slides], dtype=float).reshape(-1, 3)
+        # In the parent's frame (also for a joint that does not inherit rotation, see `forward_kinematics`).
+        self._slide_axes = (self._rests[self._slide_rows] @ slide_axes[:, :, None])[..., 0]
+        self._axes = np.concatenate([self._hinge_axes, *[np.eye(3)] * len(balls), self._slide_axes])
+        self._axis_rows = np.concatenate(
+            [
+                self._hinge_rows,
+                np.repeat(self._ball_rows, 3),
+                np.array([row[joints[i].parent] for i, _ in slides], dtype=np.intp),
+            ]
+        )
+        self._head_rows = np.concatenate([self._hinge_rows, np.repeat(self._ball_rows, 3), self._slide_rows])
+        owners = [*(i for i, _ in hinged), *(i for i in balls for _ in range(3)), *(i for i, _ in slides)]
+        self.mobility = np.array([1.0 - joints[i].stiffness for i in owners])
+        self.longest = np.array([joints[i].max_step for i in owners])
+        self.longest[self.first_slide :] = math.inf
+        self.lower, self.upper = np.full(self.columns, -math.inf), np.full(self.columns, math.inf)
+        for column, (_, hinge) in enumerate(hinged):
+            if hinge.upper - hinge.lower < FULL_TURN:
+                self.lower[column], self.upper[column] = hinge.lower, hinge.upper
+        for column, (_, slide) in enumerate(slides, start=self.first_slide):
+            self.lower[column], self.upper[column] = slide.lower / self.reach, slide.upper / self.reach
+
+    def _masks(
+        self,
+        owners: Sequence[int],
+        row: dict[int, int],
+        points: Sequence[tuple[int, Vector]],
+        frames: Sequence[int],
+        serving: Sequence[Sequence[int]],
+    ) -> None:
+        """Which column moves which point and turns which frame, and about which end it swings a point."""
+        joints = self.skeleton.joints
+        self._point_rows = np.array([row[i] for i, _ in points], dtype=np.intp)
+        self._point_ends = np.array([[*at, 1.0] for _, at in points], dtype=float).reshape(-1, 4, 1)
+        self.frame_rows = [row[i] for i in frames]
+        carries = np.zeros((len(points), self.columns))
+        # A joint that does not inherit rotation is shifted by turns below it, not turned: what such a turn swings is its
+        # head. `anchors` holds the point itself, or (after the points) the row of that joint.
+        anchors = np.repeat(np.arange(len(points), dtype=np.intp)[:, None], self.columns, axis=1)
+        for p, (tip, _) in enumerate(points):
+            for column, owner in enumerate(owners):
+                found, pivot = _way(joints, tip, owner)
+                carries[p, column] = float(found)
+                if pivot != -1:
+                    anchors[p, column] = len(points) + row[pivot]
+        self._anchors = anchors if (anchors != np.arange(len(points))[:, None]).any() else None
+        self._carries = carries[:, :, None]
+        turns = np.zeros((len(frames), self.columns))
+        for f, tip in enumerate(frames):
+            for column, owner in enumerate(owners[: self.first_slide]):
+                found, pivot = _way(joints, tip, owner)
+                turns[f, column] = float(found and pivot == -1)
+        self._turns = turns[:, :, None]
+        serves = np.zeros((sum(block.rows for block in self.blocks), self.columns))
+        at = 0
+        self._places: list[slice] = []
+        for block, served_joints in zip(self.blocks, serving, strict=True):
+            inside = set(served_joints)
+            self._places.append(slice(at, at + block.rows))
+            serves[at : at + block.rows] = [float(owner in inside) for owner in owners]
+            at += block.rows
+        self.rows_of_residual = at
+        self.serves = None if serves.all() else serves
+
+    # -- poses and states ----------------------------------------------------------------------------------------
+
+    def clamped(self, pose: Pose) -> Pose:
+        """`pose` with the joints that may move inside their limits; `pose` itself where they are."""
+        check_pose(self.skeleton, pose)
+        rotations = list(pose.rotations)
+        translations = list(pose.translations)
+        changed = False
+        for i in self.moved:
+            limit = self.limits[i]
+            if limit is not None:
+                rotations[i] = clamp(limit, rotations[i])
+                changed = changed or rotations[i] is not pose.rotations[i]
+        for i, slide in self.slides:
+            along, inside = self._along(pose, i)
+            if along != inside:
+                translations[i] = translations[i] + (inside - along) * Vector(slide.axis)
+                changed = True
+        return Pose(tuple(rotations), tuple(translations)) if changed else pose
+
+    def _along(self, pose: Pose, i: int) -> tuple[float, float]:
+        """The shift along the slide of joint `i`, and the nearest one inside its range."""
+        slide = self.skeleton.joints[i].slide
+        assert slide is not None
+        along = math.fsum(a * b for a, b in zip(slide.axis, pose.translations[i], strict=True))
+        return along, min(max(along, slide.lower), slide.upper)
+
+    def take(self, pose: Pose) -> State:
+        """The state of a pose whose joints are inside their limits."""
+        joints = self.skeleton.joints
+        rotations = np.array([pose.rotations[i] for i in self.rows], dtype=float).reshape(-1, 4)
+        rotations /= np.sqrt((rotations * rotations).sum(1, keepdims=True))
+        local = np.zeros((len(self.rows), 4, 4))
+        local[:, :3, :3] = self._rests @ matrices(rotations)
+        local[:, 3, 3] = 1.0
+        translations = np.array([pose.translations[i] for i in self.rows], dtype=float).reshape(-1, 3, 1)
+        offsets = np.array([joints[i].offset for i in self.rows], dtype=float).reshape(-1, 3)
+        local[:, :3, 3] = offsets + (self._rests @ translations)[..., 0]
+        turns = np.empty(len(self.hinges))
+        for column, (i, hinge) in enumerate(self.hinges):
+            q = pose.rotations[i]
+            sine = math.fsum(a * b for a, b in zip(hinge.axis, (q.x, q.y, q.z), strict=True))
+            angle = 2.0 * math.atan2(sine, q.w)
+            free = hinge.upper - hinge.lower >= FULL_TURN
+            turns[column] = math.remainder(angle, FULL_TURN) if free else nearest_in(angle, hinge.lower, hinge.upper)
+        slides = np.array([self._along(pose, i)[1] for i, _ in self.slides], dtype=float)
+        frames = np.empty((len(self.rows) + 1, 4, 4))
+        frames[-1] = np.eye(4)
+        state = State(turns, rotations[self._ball_rows], slides, local, frames)
+        _walk(self._walk, local, frames)
+        return state
+
+    def moved_by(self, state: State, step: Array, rotations: Array | None = None) -> State:
+        """The state after a step (columns,); `rotations` of the ball joints where they are already worked out."""
+        balls, hinged = len(self.balls), len(self.hinges)
+        local = state.local.copy()
+        turns, slides = state.turns, state.slides
+        if hinged:
+            turns = turns + step[:hinged]
+            half = 0.5 * turns
+            quaternions = np.empty((hinged, 4))
+            quaternions[:, 0] = np.cos(half)
+            quaternions[:, 1:] = np.sin(half)[:, None] * self._hinge_axes
+            local[self._hinge_rows, :3, :3] = self._rests[self._hinge_rows] @ matrices(quaternions)
+        if balls:
+            if rotations is None:
+                rotations = self.turned_balls(state, step)
+            local[self._ball_rows, :3, :3] = self._rests[self._ball_rows] @ matrices(rotations)
+        else:
+            rotations = state.rotations
+        if len(self.slides):
+            slides = slides + self.reach * step[self.first_slide :]
+            local[self._slide_rows, :3, 3] += (slides - state.slides)[:, None] * self._slide_axes
+        frames = state.frames.copy()
+        _walk(self._live, local, frames)
+        return State(turns, rotations, slides, local, frames)
+
+    def turned_balls(self, state: State, step: Array) -> Array:
+        """The ball joints' rotations (N, 4) after a step, limits not applied."""
+        return turned(state.rotations, step[len(self.hinges) : self.first_slide].reshape(-1, 3))
+
+    def position(self, state: State) -> Array:
+        """(columns,) the present values of hinges and slides, to be held against `lower` and `upper`; others 0."""
+        found = np.zeros(self.columns)
+        found[: len(self.hinges)] = state.turns
+        found[self.first_slide :] = state.slides / self.reach
+        return found
+
+    def pose(self, start: Pose, state: State) -> Pose:
+        """`start` with the moved joints as in `state`; what did not move keeps its very bits."""
+        before = self.take(start)
+        rotations, translations = list(start.rotations), list(start.translations)
+        for column, (i, hinge) in enumerate(self.hinges):
+            if state.turns[column] != before.turns[column]:
+                rotations[i] = Quaternion(Vector(hinge.axis), float(state.turns[column]))
+        for ball, i in enumerate(self.balls):
+            if (state.rotations[ball] != before.rotations[ball]).any():
+                rotations[i] = Quaternion(state.rotations[ball].tolist())
+        for i in self.moved:
+            limit = self.limits[i]
+            if limit is not None:
+                rotations[i] = clamp(limit, rotations[i])
+        for column, (i, slide) in enumerate(self.slides):
+            shift = float(state.slides[column] - before.slides[column])
+            if shift != 0.0:
+                translations[i] = translations[i] + shift * Vector(slide.axis)
+        return Pose(tuple(rotations), tuple(translations))
+
+    # -- residuals -----------------------------------------------------------------------------------------------
+
+    def residual(self, state: State) -> Residual:
+        """How far off the goals are."""
+        ends = (state.frames[self._point_rows][:, :3] @ self._point_ends)[..., 0]
+        values = np.empty(self.rows_of_residual)
+        misses = []
+        for block, place in zip(self.blocks, self._places, strict=True):
+            found, distance, angle = block.measure(ends, state.frames, self.frame_rows)
+            values[place] = found
+            misses.append((distance, angle))
+        return Residual(state, ends, values, float(values @ values), tuple(misses))
+
+    def jacobian(self, now: Residual) -> Array:
+        """(residuals, columns) how the residuals change with each unknown."""
+        frames = now.state.frames
+        axes = (frames[self._axis_rows][:, :3, :3] @ self._axes[:, :, None])[..., 0]
+        heads = frames[self._head_rows][:, :3, 3]
+        ends = now.ends
+        if self._anchors is None:
+            arms = ends[:, None, :] - heads
+        else:
+            arms = np.concatenate([ends, frames[:-1, :3, 3]])[self._anchors] - heads
+        moves = np.empty(arms.shape)
+        ux, uy, uz = axes[:, 0], axes[:, 1], axes[:, 2]
+        ax, ay, az = arms[..., 0], arms[..., 1], arms[..., 2]
+        moves[..., 0] = uy * az - uz * ay
+        moves[..., 1] = uz * ax - ux * az
+        moves[..., 2] = ux * ay - uy * ax
+        if self.first_slide < self.columns:
+            moves[:, self.first_slide :] = self.reach * axes[self.first_slide :]
+        moves *= self._carries
+        columns = Columns(ends, moves, axes * self._turns)
+        found = np.empty((self.rows_of_residual, self.columns))
+        for block, place in zip(self.blocks, self._places, strict=True):
+            found[place] = block.slope(columns, frames, self.frame_rows)
+        return found
+
+
+def _walk(steps: Sequence[tuple[int, int, bool]], local: Array, frames: Array) -> None:
+    """Frames in model space from frames in the parents' frames; a root's parent is the last frame."""
+    for row, parent, inherits in steps:
+        if inherits:
+            np.dot(frames[parent], local[row], out=frames[row])
+        else:
+            frames[row] = local[row]
+            frames[row, :3, 3] = frames[parent, :3, :3] @ local[row, :3, 3] + frames[parent, :3, 3]
+
+
+def _way(joints: Sequence[object], tip: int, owner: int) -> tuple[bool, int]:
+    """Whether joint `owner` carries joint `tip`, and the first joint after it that does not inherit rotation, or -1."""
+    pivot, i = -1, tip
+    while i != -1 and i != owner:
+        if not joints[i].inherit_rotation:  # type: ignore[attr-defined]
+            pivot = i
+        i = joints[i].parent  # type: ignore[attr-defined]
+    return i == owner, pivot
+
+
+def _matrix(rotation: Quaternion) -> Array:
+    numbers = np.array(rotation, dtype=float)
+    return matrices(numbers[None] / np.linalg.norm(numbers))[0]
+
+
+def _length(skeleton: Skeleton, goal: Goal) -> float:
+    """The length of the goal's chain, stretched; of all bones that have mass for a balance goal."""
+    joints = skeleton.joints
+    if isinstance(goal, PoleGoal):
+        chain = goal.chain(skeleton)
+    elif isinstance(goal, BalanceGoal):
+        return math.fsum(joint.length for joint in joints if joint.mass > 0.0)
+    else:
+        chain = skeleton.chain(goal.joint, goal.chain_length)
+    links = math.fsum(joints[i].offset.length for i in chain[1:])
+    if isinstance(goal, PositionGoal):
+        return links + goal.effector(skeleton).length
+    return links + joints[chain[-1]].length
+
+
+def _block(
+    goal: Goal,
+    skeleton: Skeleton,
+    points: list[tuple[int, Vector]],
+    frames: list[int],
+    per_length: float,
+    per_angle: float,
+) -> Block:
+    """The goal's part of the residuals; adds the points and frames that it is about."""
+    at, of = len(points), len(frames)
+    if isinstance(goal, PositionGoal):
+        points.append((skeleton.index(goal.joint), goal.effector(skeleton)))
+        return Position(at, np.array(goal.target, dtype=float), per_length)
+    if isinstance(goal, BalanceGoal):
+        massive = [(i, joint) for i, joint in enumerate(skeleton.joints) if joint.mass > 0.0]
+        if not massive:
+            raise InvalidInput("balance goal: no joint has a mass; give at least one joint a mass above 0")
+        points.extend((i, Vector((0.0, 0.5 * joint.length, 0.0))) for i, joint in massive)
+        masses = np.array([joint.mass for _, joint in massive])
+        counted = np.array([axis for axis in range(3) if goal.axes[axis]], dtype=np.intp)
+        return Balance(at, masses / masses.sum(), np.array(goal.target, dtype=float), counted, per_length)
+    if isinstance(goal, PoleGoal):
+        chain = goal.chain(skeleton)
+        points.extend((i, Vector()) for i in chain)
+        points.append((chain[-1], Vector((0.0, skeleton.joints[chain[-1]].length, 0.0))))
+        return Pole(at, len(chain), np.array(goal.target, dtype=float), per_angle)
+    frames.append(skeleton.index(goal.joint))
+    if isinstance(goal, DirectionGoal):
+        return Direction(of, np.array(goal.axis, dtype=float), np.array(goal.target, dtype=float), per_angle)
+    return Orientation(of, _matrix(goal.target), per_angle)
