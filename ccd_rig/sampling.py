@@ -180,14 +180,12 @@ def rotate(rotation: Array, vector: Array) -> Array:
     """Turn (..., 3) vectors by (..., 4) unit quaternions: v + 2w (u x v) + 2 u x (u x v)."""
     axis = rotation[..., 1:]
     across = 2.0 * np.cross(axis, vector)
-    turned: Array = vector + rotation[..., :1] * across + np.cross(axis, across)
-    return turned
+    return np.asarray(vector + rotation[..., :1] * across + np.cross(axis, across), dtype=np.float64)
 
 
 def _sinc(angle: Array) -> Array:
     """sin(angle) / angle, and 1 at 0; NumPy's own takes its angle in half turns."""
-    values: Array = np.sinc(angle / np.pi)
-    return values
+    return np.asarray(np.sinc(angle / np.pi), dtype=np.float64)
 
 
 def _check_slerp(at: Array, keys: Array, when: Array) -> None:

@@ -130,7 +130,7 @@ def bake_steps(
     take = None
     with evaluation.frames(scene, armature_object, constraints) as sample_at:
         due = iter(solved)
-        following = next(due)
+        following = next(due, None)
         solution = None
         for row, frame in enumerate(keyed):
             sample = sample_at(frame)

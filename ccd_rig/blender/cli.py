@@ -271,15 +271,15 @@ def _check(options: argparse.Namespace) -> Exit:
     armatures = [_armature(scene, options.armature)] if options.armature else _rigged(scene)
     if not armatures:
         raise RigError(_none_rigged())
-    found = []
+    errors = 0
     for armature_object in armatures:
         problems = checks.problems(armature_object, scene, tuple(options.constraint))
         for problem in problems:
             print(f"{problem.severity}: {armature_object.name}: {problem.message}", flush=True)
         if not problems and not options.quiet:
             print(f"{armature_object.name}: no problems", flush=True)
-        found += problems
-    return Exit.PROBLEMS if any(problem.severity == "ERROR" for problem in found) else Exit.DONE
+        errors += sum(problem.severity == "ERROR" for problem in problems)
+    return Exit.PROBLEMS if errors else Exit.DONE
 
 
 def _rigged(scene: bpy.types.Scene) -> list[bpy.types.Object]:

@@ -6,11 +6,11 @@ costs a few hundred bytes per joint. Rotations are relative to rest; positions a
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from mathutils import Quaternion
+from mathutils import Quaternion, Vector
 
 from .. import sampling
 from ..errors import RigError
@@ -63,21 +63,21 @@ class Take:
         else:
             if [joint.name for joint in skeleton.joints] != [joint.name for joint in self.skeleton.joints]:
                 raise RigError(f"frame {sample.frame:g}: the chains have other bones than at the first frame")
-            self.offsets[row] = [joint.offset for joint in skeleton.joints]
-            self.rests[row] = [joint.rest_rotation for joint in skeleton.joints]
+            self.offsets[row] = _rows(joint.offset for joint in skeleton.joints)
+            self.rests[row] = _rows(joint.rest_rotation for joint in skeleton.joints)
             self.lengths[row] = [joint.length for joint in skeleton.joints]
             limits = tuple(joint.limit for joint in skeleton.joints)
             self.limits.append(self.limits[-1] if self.limits and limits == self.limits[-1] else limits)
             self.last = skeleton
-        self.base[row] = pose.rotations
-        self.translations[row] = pose.translations
-        self.targets[row] = sample.targets
+        self.base[row] = _rows(pose.rotations)
+        self.translations[row] = _rows(pose.translations)
+        self.targets[row] = _rows(sample.targets)
         self.influences[row] = sample.influences
         self.worlds[row] = sample.matrix_world.to_3x3()
 
     def store_solution(self, pose: Pose, states: Mapping[int, str]) -> None:
         """Keep the next solved frame: all rotations, and how each active constraint stands."""
-        self.solved[len(self.states)] = pose.rotations
+        self.solved[len(self.states)] = _rows(pose.rotations)
         self.states.append(states)
 
     def finish(self) -> tuple[Array, Array]:
@@ -153,6 +153,11 @@ def moved_joints(skeleton: Skeleton, constraint: Constraint) -> tuple[int, ...]:
     """Joints that the constraint can turn."""
     chain = skeleton.chain(constraint.tip, constraint.chain_length)
     return tuple(j for j in chain if not skeleton.joints[j].locked)
+
+
+def _rows(values: Iterable[Vector | Quaternion]) -> Array:
+    """Vectors or quaternions as the rows of an array."""
+    return np.array([value[:] for value in values])
 
 
 def _unit(rotations: Array) -> Array:
