@@ -1,5 +1,4 @@
-"""How far a chain can reach: what no solve can do better than, and the straightest pose towards a far
-target."""
+"""How far a chain can reach, may reach, and the straightest pose towards a far target."""
 
 from __future__ import annotations
 
@@ -11,6 +10,9 @@ from mathutils import Vector
 
 from .steps import Body
 from .views import PositionView
+
+ENTRY_PASSES = 40
+"""Most passes that bend a chain which starts stretched past its window."""
 
 
 def _links(body: Body, view: PositionView) -> list[float]:
@@ -66,6 +68,24 @@ def stretch(body: Body) -> None:
                 body.stretch(i, _next(view.serves, i), view)
                 break
     body.rebuild()
+
+
+def enter_windows(body: Body) -> None:
+    """Bends chains that start stretched past a reach window, as far as their limits let them."""
+    for window in body.windows:
+        inner = [i for i in window.inner if i in window.view.serves]
+        for attempt in range(ENTRY_PASSES):
+            origin = body.heads[window.top]
+            reach_now = window.view.effector - origin
+            if reach_now.length <= window.longest:
+                break
+            if attempt == 0:
+                body.nudge(inner)  # a straight chain sees no side to bend to
+                continue
+            wanted = origin + reach_now * (0.99 * window.longest / reach_now.length)
+            for i in inner:
+                body.pull(i, window.view.effector, wanted)
+            body.rebuild()
 
 
 def _next(chain: Sequence[int], i: int) -> int:

@@ -13,7 +13,7 @@ from mathutils import Quaternion
 from .errors import InvalidInput
 from .goals import Goal, GoalError, measure
 from .limits import Limit
-from .reach import bound, reach, stretch
+from .reach import bound, enter_windows, reach, stretch
 from .skeleton import Joint, Pose, Skeleton, forward_kinematics
 from .steps import Body
 from .sweeps import Sweep, visits
@@ -216,6 +216,7 @@ def _run(body: Body, found: _Progress, settings: SolverSettings) -> Generator[No
         # The preferred region is left only if the goals cannot be met within it: first it is taken for the
         # limit.
         body.confine([_region(joint) or joint.limit for joint in body.joints], tolerances)
+        enter_windows(body)
         status = yield from _priorities(body, found, settings)
         if status is SolveStatus.CONVERGED or found.iterations >= settings.max_iterations:
             return status
@@ -223,6 +224,7 @@ def _run(body: Body, found: _Progress, settings: SolverSettings) -> Generator[No
         body.restore(found.rotations, found.slides)
         yield
     body.confine([joint.limit for joint in body.joints], tolerances)
+    enter_windows(body)
     return (yield from _priorities(body, found, settings))
 
 
@@ -309,7 +311,7 @@ def _stage(
                 return SolveStatus.STALLED
             found.begin(gain=tolerance)
             body.restore(found.rotations, found.slides)
-            body.nudge()
+            body.nudge(body.movable)
             nudged = True
         yield
     return SolveStatus.ITERATION_LIMIT

@@ -14,23 +14,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from itertools import pairwise
 
 import numpy as np
 from mathutils import Quaternion, Vector
 
 from .errors import InvalidInput
-from .goals import Goal, PositionGoal
+from .goals import Goal
 from .limits import Hinge, Limit, clamp
-from .quaternions import angle_of, between, perpendicular, power, slerp
+from .quaternions import angle_of, between, perpendicular, power
 from .skeleton import Pose, Skeleton, check_pose
 from .views import Pair, PositionView, View, view_of
+from .windows import Window, shortened, windows_of
 
 FULL_TURN = 2.0 * math.pi
-HALVINGS = 12
-"""How finely a step is cut that would stretch a reach window: to 1/4096 of it."""
-ENTRY_STEPS = 40
-"""Most passes that bend a chain which starts stretched past its window."""
 NUDGE = 0.1
 """By how much a joint is bent to leave a dead end, radians."""
 
@@ -159,12 +155,14 @@ class Body:
         self.serves: list[list[View]] = []
         self.movable: list[int] = []
         self.activate(range(len(goals)))
-        self.windows: dict[int, list[tuple[PositionView, int, float]]] = {}
         self.rebuild()
-        self._find_windows()
+        self.windows = windows_of(self.views, self.heads)
+        self.stretches: dict[int, list[Window]] = {}
+        for window in self.windows:
+            for i in window.inner:
+                self.stretches.setdefault(i, []).append(window)
 
-    # -- state
-    # ---------------------------------------------------------------------------------------------------
+    # -- state ---------------------------------------------------------------------------
 
     def activate(self, goals: Sequence[int]) -> None:
         """Lets joints turn for these goals only; all goals' effectors are still carried along."""
@@ -209,7 +207,6 @@ class Body:
             if slide is not None:
                 self._set_slide(i, min(max(self.slides[i], slide.lower), slide.upper))
         self.restore(self.rotations, self.slides)
-        self._enter_windows()
 
     def restore(self, rotations: Sequence[Quaternion], slides: Sequence[float]) -> None:
         """Takes over rotations and slides of all joints, inside the limits."""
@@ -243,8 +240,7 @@ class Body:
             translation = translation + along * Vector(joint.slide.axis)
         self.offsets[i] = joint.offset + joint.rest_rotation @ translation
 
-    # -- steps
-    # ---------------------------------------------------------------------------------------------------
+    # -- steps ---------------------------------------------------------------------------
 
     def step(self, i: int, fraction: float) -> float:
         """Takes the best move of joint `i` for all active goals above it, or `fraction` of it.
@@ -258,6 +254,12 @@ class Body:
         for view in self.serves[i]:
             view.pairs(self, i, pairs)
         return max(slid, self._move(i, pairs, fraction)) if pairs else slid
+
+    def pull(self, i: int, point: Vector, wanted: Vector) -> None:
+        """Turns joint `i` so that a point which hangs on it comes nearest to another (model space)."""
+        self.walk_to(i)
+        head = self.heads[i]
+        self._move(i, [(point - head, wanted - head, 1.0)], 1.0)
 
     def stretch(self, i: int, child: int, view: PositionView) -> None:
         """Turns joint `i` so that its link (to the joint `child`, or with -1 to the effector) points at the
@@ -302,7 +304,7 @@ class Body:
             rotation = (self.bases[i].conjugated() @ best @ self.frames[i]).normalized()
             if limit is not None:
                 rotation = clamp(limit, rotation)
-        if i in self.windows:
+        if i in self.stretches:
             rotation = self._inside_windows(i, rotation)
         return self._turn_to(i, rotation)
 
@@ -346,91 +348,31 @@ class Body:
             view.slid(self, i, shift)
         return shift.length
 
-    # -- reach windows
-    # -------------------------------------------------------------------------------------------
-
-    def _find_windows(self) -> None:
-        """Which joints could stretch a part of a chain that is not to be stretched, and how long it may
-        be."""
-        for view in self.views:
-            goal = view.goal
-            if not isinstance(goal, PositionGoal) or not isinstance(view, PositionView) or goal.reach == 1.0:
-                continue
-            part = view.chain[-goal.reach_joints :]
-            ends = [self.heads[i] for i in part] + [view.effector]
-            length = math.fsum((b - a).length for a, b in pairwise(ends))
-            for i in part[1:]:
-                self.windows.setdefault(i, []).append((view, part[0], goal.reach * length))
-
-    def _inside_windows(self, i: int, rotation: Quaternion) -> Quaternion:
-        """As much of the way from joint `i`'s rotation to `rotation` as stretches no window further."""
-        now = self.rotations[i]
-        if self._fits(i, rotation):
-            return rotation
-        fitting, low, high = now, 0.0, 1.0
-        for _ in range(HALVINGS):
-            middle = 0.5 * (low + high)
-            tried = slerp(now, rotation, middle)
-            limit = self.limits[i]
-            tried = tried if limit is None else clamp(limit, tried)
-            if self._fits(i, tried):
-                fitting, low = tried, middle
-            else:
-                high = middle
-        limit = self.limits[i]
+    def _inside_windows(self, i: int, wanted: Quaternion) -> Quaternion:
+        """As much of the way to the rotation `wanted` as joint `i`'s reach windows allow."""
+        base, back, limit = self.bases[i], self.frames[i].conjugated(), self.limits[i]
+        rotation = shortened(
+            self.stretches[i],
+            self.heads,
+            i,
+            self.rotations[i],
+            wanted,
+            turn=lambda tried: base @ tried @ back,
+            allowed=lambda tried: tried if limit is None else clamp(limit, tried),
+        )
         if isinstance(limit, Hinge):
-            self.turns[i] = hinge_turn(limit, fitting)
-        return fitting
+            self.turns[i] = hinge_turn(limit, rotation)
+        return rotation
 
-    def _fits(self, i: int, rotation: Quaternion) -> bool:
-        step = (self.bases[i] @ rotation) @ self.frames[i].conjugated()
-        head = self.heads[i]
-        for view, top, longest in self.windows[i]:
-            end, origin = view.effector, self.heads[top]
-            after = head + step @ (end - head)
-            if (after - origin).length > max(longest, (end - origin).length):
-                return False
-        return True
+    # -- dead ends -----------------------------------------------------------------------
 
-    def _enter_windows(self) -> None:
-        """Bends chains that start stretched past their window, as far as their limits let them."""
-        entries = [(i, *entry) for i, found in self.windows.items() for entry in found]
-        for view in self.views:
-            mine = [(i, top, longest) for i, owner, top, longest in entries if owner is view]
-            if mine and isinstance(view, PositionView):
-                inner = [i for i, _, _ in mine if i in view.serves]
-                self._enter_window(view, inner, mine[0][1], mine[0][2])
-        self.rebuild()
-
-    def _enter_window(self, view: PositionView, inner: Sequence[int], top: int, longest: float) -> None:
-        for attempt in range(ENTRY_STEPS):
-            self.rebuild()
-            reach = view.effector - self.heads[top]
-            if reach.length <= longest:
-                return
-            if attempt == 0:
-                self._nudge(inner)
-                continue
-            wanted = self.heads[top] + reach * (0.99 * longest / reach.length)
-            for i in inner:
-                self.walk_to(i)
-                head = self.heads[i]
-                self._move(i, [(view.effector - head, wanted - head, 1.0)], 1.0)
-
-    # -- dead ends
-    # -----------------------------------------------------------------------------------------------
-
-    def nudge(self) -> None:
+    def nudge(self, joints: Sequence[int]) -> None:
         """Bends the joints a little, to alternate sides and inside their limits, so that the next steps see
         a way.
 
         A straight chain with the target on its line and Juckett's folded pose are left so, and most other
         dead ends.
         """
-        self._nudge(self.movable)
-        self.rebuild()
-
-    def _nudge(self, joints: Sequence[int]) -> None:
         side = 1.0
         for i in joints:
             if self.tolerances[i] > 0.0:
@@ -440,6 +382,7 @@ class Body:
             for turn in (side * NUDGE, -side * NUDGE):
                 if self._bend(i, turn):
                     break
+        self.rebuild()
 
     def _bend(self, i: int, turn: float) -> bool:
         """Turns joint `i` by `turn` radians across its bone; whether its limit let it."""

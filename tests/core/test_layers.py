@@ -18,11 +18,13 @@ CORE = (
     {"nesting"},
     {"skeleton"},
     {"goals"},
-    {"views", "sweeps", "kinematics", "poses"},
+    {"views", "sweeps", "residuals", "poses"},
+    {"windows", "kinematics"},
     {"steps", "refine"},
     {"reach", "restarts"},
     {"solver"},
-    {"analytic", "triangle", "rerooting", "builders", "retarget", "sampling"},
+    {"analytic"},
+    {"triangle", "rerooting", "builders", "retarget", "sampling"},
 )
 BLENDER = (
     {"bone_space", "overrides", "settings", "keyframes", "rotation_modes", "report"},
