@@ -5,7 +5,8 @@ say which joint moves which point. `State` is a pose in double precision. Residu
 the reach of the longest chain, angles in radians times `LEVER`.
 
 The unknowns ("columns") are the turns of the hinges, then three turns of each ball joint about the axes of its own frame,
-then the shifts of the slides in parts of the reach.
+then the shifts of the slides in parts of the reach. A joint inside an Euler box is three hinges, one on the other, so that
+its limits are plain bounds.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ LEVER = 0.3
 PRIORITY_STEP = 1e-6
 """What the square error of a goal counts beside one that is served before it."""
 FULL_TURN = 2.0 * math.pi
+_UNIT = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
 
 # Rows of products (w, x, y, z) x (w, x, y, z) to the nine entries of the rotation matrix, row by row.
 _TO_MATRIX = np.zeros((16, 9))
@@ -126,8 +128,8 @@ def as_hinge(limit: Limit | None) -> Hinge | None:
         inner = as_hinge(limit.limit)
         if inner is None:
             return None
-        axis = Quaternion(limit.frame) @ Vector(inner.axis)
-        return Hinge(tuple(axis), -inner.upper, -inner.lower)
+        x, y, z = Quaternion(limit.frame) @ Vector(inner.axis)
+        return Hinge((x, y, z), -inner.upper, -inner.lower)
     if isinstance(limit, SwingTwist):
         if not isinstance(limit.swing, Cone) or limit.swing.radius > 0.0:
             return None
@@ -137,9 +139,56 @@ def as_hinge(limit: Limit | None) -> Hinge | None:
         if len(free) > 1:
             return None
         turning = free[0] if free else 0
-        axis = tuple(1.0 if a == turning else 0.0 for a in range(3))
-        return Hinge(axis, limit.lower[turning], limit.upper[turning])
+        return Hinge(_UNIT[turning], limit.lower[turning], limit.upper[turning])
     return None
+
+
+def as_hinges(limit: Limit | None) -> tuple[Hinge, ...]:
+    """`limit` as hinges, the one that turns last first: one, three for an Euler box, none for a ball joint."""
+    one = as_hinge(limit)
+    if one is not None:
+        return (one,)
+    if not isinstance(limit, EulerBox) or all(b - a >= FULL_TURN for a, b in zip(limit.lower, limit.upper, strict=True)):
+        return ()
+    return tuple(Hinge(_UNIT[a], limit.lower[a], limit.upper[a]) for a in ("XYZ".index(name) for name in reversed(limit.order)))
+
+
+def hinge_turns(hinges: Sequence[Hinge], rotation: Quaternion) -> list[float]:
+    """The turns that make up `rotation`, as near to the hinges' ranges as can be."""
+    if len(hinges) == 1:
+        (hinge,) = hinges
+        sine = math.fsum(a * b for a, b in zip(hinge.axis, (rotation.x, rotation.y, rotation.z), strict=True))
+        return [_into(2.0 * math.atan2(sine, rotation.w), hinge)]
+    # The half angles of Bernardes & Viollet 2022, as in `nearest.nearest_box`: alpha is turned first, gamma last.
+    i, j, k = (hinge.axis.index(1.0) for hinge in reversed(hinges))
+    sign = 1.0 if (i, j, k) in ((0, 1, 2), (1, 2, 0), (2, 0, 1)) else -1.0
+    v = (rotation.x, rotation.y, rotation.z)
+    a, b = rotation.w - v[j], v[i] + sign * v[k]
+    c, d = rotation.w + v[j], sign * v[k] - v[i]
+    p, m = math.hypot(a, b), math.hypot(c, d)
+    half_sum, half_difference = math.atan2(b, a), math.atan2(d, c)
+    third, second, first = hinges
+    # At gimbal lock only the sum, or only the difference, is known: the first turn is then 0, or as near as it may be.
+    if min(p, m) < 1e-5 * max(p, m):
+        alpha = _into(0.0, first)
+        if m < p:
+            half_difference = half_sum - alpha
+        else:
+            half_sum = half_difference + alpha
+    alpha, gamma = half_sum - half_difference, sign * (half_sum + half_difference)
+    beta = 2.0 * math.atan2(m, p) - 0.5 * math.pi
+    ways = []
+    for turns in ((gamma, beta, alpha), (gamma + math.pi, math.pi - beta, alpha + math.pi)):
+        inside = [_into(turn, hinge) for turn, hinge in zip(turns, hinges, strict=True)]
+        off = max(abs(math.remainder(turn - near, FULL_TURN)) for turn, near in zip(turns, inside, strict=True))
+        ways.append((off > 1e-5, off if off > 1e-5 else sum(map(abs, inside)), inside))
+    return min(ways)[2]
+
+
+def _into(angle: float, hinge: Hinge) -> float:
+    if hinge.upper - hinge.lower >= FULL_TURN:
+        return math.remainder(angle, FULL_TURN)
+    return nearest_in(angle, hinge.lower, hinge.upper)
 
 
 def served(goal: Goal, skeleton: Skeleton) -> tuple[int, ...]:
@@ -197,35 +246,57 @@ class Kinematics:
         for tip in [*(i for i, _ in points), *frames]:
             seen.update(skeleton.chain(tip))
         self.rows = sorted(seen)
-        row = {i: at for at, i in enumerate(self.rows)}
-        row[-1] = len(self.rows)
         self.moved = [i for i in self.rows if i in wanted and not joints[i].locked]
+        turning = {i: as_hinges(limits[i]) for i in self.moved}
+        # A joint has as many rows as hinges, its frame is that of the last; other joints have one.
+        row: dict[int, int] = {}
+        self._first_row: dict[int, int] = {}
+        count = 0
+        for i in self.rows:
+            self._first_row[i] = count
+            count += max(1, len(turning.get(i, ())))
+            row[i] = count - 1
+        row[-1] = count
+        self._count = count
         live: set[int] = set()
         for i in self.rows:
             if i in self.moved or joints[i].parent in live:
                 live.add(i)
-        self._walk = [(row[i], row[joints[i].parent], joints[i].inherit_rotation) for i in self.rows]
-        self._live = [step for step, i in zip(self._walk, self.rows, strict=True) if i in live]
-        hinges = {i: as_hinge(limits[i]) for i in self.moved}
-        self.hinges = [(i, hinge) for i, hinge in hinges.items() if hinge is not None]
-        self.balls = [i for i, hinge in hinges.items() if hinge is None]
-        self.ball_limits = [limits[i] for i in self.balls]
+        self._walk: list[tuple[int, int, bool]] = []
+        self._live: list[tuple[int, int, bool]] = []
+        for i in self.rows:
+            first = self._first_row[i]
+            steps = [(first, row[joints[i].parent], joints[i].inherit_rotation)]
+            steps += [(at, at - 1, True) for at in range(first + 1, row[i] + 1)]
+            self._walk += steps
+            if i in live:
+                self._live += steps
+        self._turning = {i: hinges for i, hinges in turning.items() if hinges}
+        self.hinges = [(i, hinge) for i, hinges in turning.items() for hinge in hinges]
+        self.balls = [i for i, hinges in turning.items() if not hinges]
+        self._ball_set = set(self.balls)
+        self.ball_limits = [limits[i] if not isinstance(limits[i], EulerBox) else None for i in self.balls]
         self.slides = [(i, slide) for i in self.moved if (slide := joints[i].slide) is not None]
         owners = [*(i for i, _ in self.hinges), *(i for i in self.balls for _ in range(3))]
         self.first_slide = len(owners)
         owners += [i for i, _ in self.slides]
         self.columns = len(owners)
-        self._tables(row, hinges)
+        self._tables(row)
         self._masks(owners, row, points, frames, serving)
 
-    def _tables(self, row: dict[int, int], hinges: dict[int, Hinge | None]) -> None:
+    def _tables(self, row: dict[int, int]) -> None:
         joints = self.skeleton.joints
         hinged, balls, slides = self.hinges, self.balls, self.slides
-        self._hinge_rows = np.array([row[i] for i, _ in hinged], dtype=np.intp)
+        self._joint_rows = np.array([row[i] for i in self.rows], dtype=np.intp)
+        self._base_rows = np.array([self._first_row[i] for i in self.rows], dtype=np.intp)
+        self._hinge_rows = np.array(
+            [at for i in self._turning for at in range(self._first_row[i], row[i] + 1)], dtype=np.intp
+        )
         self._ball_rows = np.array([row[i] for i in balls], dtype=np.intp)
-        self._slide_rows = np.array([row[i] for i, _ in slides], dtype=np.intp)
+        self._slide_rows = np.array([self._first_row[i] for i, _ in slides], dtype=np.intp)
         self._hinge_axes = np.array([hinge.axis for _, hinge in hinged], dtype=float).reshape(-1, 3)
-        self._rests = np.stack([_matrix(joints[i].rest_rotation) for i in self.rows])
+        self._rests = np.tile(np.eye(3), (self._count, 1, 1))
+        self._rests[self._base_rows] = np.stack([_matrix(joints[i].rest_rotation) for i in self.rows])
         slide_axes = np.array([slide.axis for _, slide in slides], dtype=float).reshape(-1, 3)
         # In the parent's frame (also for a joint that does not inherit rotation, see `forward_kinematics`).
         self._slide_axes = (self._rests[self._slide_rows] @ slide_axes[:, :, None])[..., 0]
@@ -323,25 +394,32 @@ class Kinematics:
         joints = self.skeleton.joints
         rotations = np.array([pose.rotations[i] for i in self.rows], dtype=float).reshape(-1, 4)
         rotations /= np.sqrt((rotations * rotations).sum(1, keepdims=True))
-        local = np.zeros((len(self.rows), 4, 4))
-        local[:, :3, :3] = self._rests @ matrices(rotations)
+        turns = np.empty(len(self.hinges))
+        column = 0
+        for i, hinges in self._turning.items():
+            turns[column : column + len(hinges)] = hinge_turns(hinges, pose.rotations[i])
+            column += len(hinges)
+        local = np.zeros((self._count, 4, 4))
+        local[self._joint_rows, :3, :3] = self._rests[self._joint_rows] @ matrices(rotations)
         local[:, 3, 3] = 1.0
+        if len(self.hinges):
+            local[self._hinge_rows, :3, :3] = self._rests[self._hinge_rows] @ self._hinge_matrices(turns)
         translations = np.array([pose.translations[i] for i in self.rows], dtype=float).reshape(-1, 3, 1)
         offsets = np.array([joints[i].offset for i in self.rows], dtype=float).reshape(-1, 3)
-        local[:, :3, 3] = offsets + (self._rests @ translations)[..., 0]
-        turns = np.empty(len(self.hinges))
-        for column, (i, hinge) in enumerate(self.hinges):
-            q = pose.rotations[i]
-            sine = math.fsum(a * b for a, b in zip(hinge.axis, (q.x, q.y, q.z), strict=True))
-            angle = 2.0 * math.atan2(sine, q.w)
-            free = hinge.upper - hinge.lower >= FULL_TURN
-            turns[column] = math.remainder(angle, FULL_TURN) if free else nearest_in(angle, hinge.lower, hinge.upper)
+        local[self._base_rows, :3, 3] = offsets + (self._rests[self._base_rows] @ translations)[..., 0]
         slides = np.array([self._along(pose, i)[1] for i, _ in self.slides], dtype=float)
-        frames = np.empty((len(self.rows) + 1, 4, 4))
+        frames = np.empty((self._count + 1, 4, 4))
         frames[-1] = np.eye(4)
-        state = State(turns, rotations[self._ball_rows], slides, local, frames)
         _walk(self._walk, local, frames)
-        return state
+        balls = np.array([at for at, i in enumerate(self.rows) if i in self._ball_set], dtype=np.intp)
+        return State(turns, rotations[balls], slides, local, frames)
+
+    def _hinge_matrices(self, turns: Array) -> Array:
+        half = 0.5 * turns
+        quaternions = np.empty((len(turns), 4))
+        quaternions[:, 0] = np.cos(half)
+        quaternions[:, 1:] = np.sin(half)[:, None] * self._hinge_axes
+        return matrices(quaternions)
 
     def moved_by(self, state: State, step: Array, rotations: Array | None = None) -> State:
         """The state after a step (columns,); `rotations` of the ball joints where they are already worked out."""
@@ -350,11 +428,7 @@ class Kinematics:
         turns, slides = state.turns, state.slides
         if hinged:
             turns = turns + step[:hinged]
-            half = 0.5 * turns
-            quaternions = np.empty((hinged, 4))
-            quaternions[:, 0] = np.cos(half)
-            quaternions[:, 1:] = np.sin(half)[:, None] * self._hinge_axes
-            local[self._hinge_rows, :3, :3] = self._rests[self._hinge_rows] @ matrices(quaternions)
+            local[self._hinge_rows, :3, :3] = self._rests[self._hinge_rows] @ self._hinge_matrices(turns)
         if balls:
             if rotations is None:
                 rotations = self.turned_balls(state, step)
@@ -383,9 +457,12 @@ class Kinematics:
         """`start` with the moved joints as in `state`; what did not move keeps its very bits."""
         before = self.take(start)
         rotations, translations = list(start.rotations), list(start.translations)
-        for column, (i, hinge) in enumerate(self.hinges):
-            if state.turns[column] != before.turns[column]:
-                rotations[i] = Quaternion(Vector(hinge.axis), float(state.turns[column]))
+        column = 0
+        for i, hinges in self._turning.items():
+            now, then = state.turns[column : column + len(hinges)], before.turns[column : column + len(hinges)]
+            if (now != then).any():
+                rotations[i] = _composed(hinges, now.tolist())
+            column += len(hinges)
         for ball, i in enumerate(self.balls):
             if (state.rotations[ball] != before.rotations[ball]).any():
                 rotations[i] = Quaternion(state.rotations[ball].tolist())
@@ -456,6 +533,21 @@ def _way(joints: Sequence[object], tip: int, owner: int) -> tuple[bool, int]:
             pivot = i
         i = joints[i].parent  # type: ignore[attr-defined]
     return i == owner, pivot
+
+
+def _composed(hinges: Sequence[Hinge], turns: Sequence[float]) -> Quaternion:
+    """The rotation of hinges that stand on each other, the one that turns last first."""
+    w, x, y, z = 1.0, 0.0, 0.0, 0.0
+    for hinge, turn in zip(hinges, turns, strict=True):
+        c, s = math.cos(0.5 * turn), math.sin(0.5 * turn)
+        a, b, d = (s * part for part in hinge.axis)
+        w, x, y, z = (
+            w * c - x * a - y * b - z * d,
+            w * a + x * c + y * d - z * b,
+            w * b + y * c + z * a - x * d,
+            w * d + z * c + x * b - y * a,
+        )
+    return Quaternion((w, x, y, z))
 
 
 def _matrix(rotation: Quaternion) -> Array:

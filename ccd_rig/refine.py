@@ -36,6 +36,8 @@ LEAST_DAMPING = 1e-12
 """Damping that always remains, so that singular poses and goals that contradict each other have a step."""
 CALMER, BOLDER = 6.0, 0.25
 """What the damping is multiplied by after a step that failed, and after one that worked."""
+HOPELESS = 1e5
+"""Damping at which even the smallest steps fail."""
 LONGEST = 0.7
 """Longest turn of a joint in one step, radians: farther away the linear picture means little."""
 ROUNDS = 4
@@ -115,7 +117,8 @@ def refined(
             damping = max(damping * BOLDER, 1e-6)
         else:
             damping *= CALMER
-            dull += 1
+            if damping > HOPELESS:
+                break
         if dull >= PATIENCE:
             break
     if now is before:
