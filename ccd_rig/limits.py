@@ -238,8 +238,7 @@ class Reversed:
 
     def __post_init__(self) -> None:
         if not isinstance(self.limit, LIMITS):
-            kinds = ", ".join(kind.__name__ for kind in LIMITS)
-            raise InvalidInput(f"Reversed.limit is {self.limit!r}; give one of {kinds}")
+            raise InvalidInput(f"Reversed.limit is {self.limit!r}; give a Hinge, SwingTwist or EulerBox")
         w, x, y, z = _numbers("Reversed.frame", self.frame, 4)
         length = sqrt(w * w + x * x + y * y + z * z)
         if length < 1e-30:

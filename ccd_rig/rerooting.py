@@ -19,12 +19,14 @@ from dataclasses import dataclass, replace
 from mathutils import Quaternion, Vector
 
 from .errors import InvalidInput
-from .limits import Comfort, Ellipse, Hinge, Limit, Reversed, SwingTwist
+from .limits import Comfort, Ellipse, Hinge, Limit, Reversed, Slide, SwingTwist
 from .quaternions import angle_of
 from .skeleton import Joint, Pose, Skeleton, check_pose, forward_kinematics
 
 SUFFIX = " (reversed)"
 _IDENTITY = Quaternion((1.0, 0.0, 0.0, 0.0))
+_NO_TURN = Hinge((0.0, 1.0, 0.0), 0.0, 0.0)
+"""The limit of a bone that only slides on its reversed joint."""
 
 
 def reversed_name(name: str) -> str:
@@ -52,7 +54,7 @@ def reversed_limit(limit: Limit | None, frame: Quaternion) -> Limit | None:
         return SwingTwist(limit.swing, limit.twist, _opposite(frame, limit.axis))
     if isinstance(limit, Reversed) and angle_of(frame @ Quaternion(limit.frame)) <= 1e-6:
         return limit.limit
-    return Reversed(limit, (frame.w, frame.x, frame.y, frame.z))
+    return Reversed(limit, _four(frame))
 
 
 def reroot(
@@ -61,9 +63,9 @@ def reroot(
     """The same bones in the same model-space pose, with the bone of `joint` as the base.
 
     What is kept (to float32 rounding): every bone's name, head, tail and orientation in model space, at rest
-    as in the pose; how each joint may move (limit, comfort, stiffness, max_step); which joints lie off the
-    path from `joint` to its old root, and all other trees. The new skeleton does not depend on the pose's
-    rotations and translations.
+    as in the pose; how each joint may move (limit, comfort, stiffness, max_step, slide); which joints lie
+    off the path from `joint` to its old root, and all other trees. The new skeleton does not depend on the
+    pose's rotations and translations.
 
     What is different: each joint on the path is reversed. It is a joint of its own, named
     `reversed_name(...)`, of length and mass 0, which sits at the head of the bone it belonged to and turns
@@ -72,8 +74,8 @@ def reroot(
     others in their old order; find them by name.
 
     The new base replaces the joint between the old root and the world: the old root's own limit, comfort,
-    stiffness and max_step are gone, and the base is locked (unless `base_stiffness` says otherwise).
-    Re-rooting back to the old root gives the old skeleton and pose but for these four, and for the order of
+    stiffness, max_step and slide are gone, and the base is locked (unless `base_stiffness` says otherwise).
+    Re-rooting back to the old root gives the old skeleton and pose but for these five, and for the order of
     the joints.
 
     Source: Kenwright 2012, section 13; the formulas stand at the head of this module.
@@ -99,8 +101,8 @@ def reroot(
     base = replace(
         _unhinged(skeleton.joints[path[0]]),
         parent=-1,
-        offset=rest.translation,
-        rest_rotation=rest.rotation,
+        offset=_triple(rest.translation),
+        rest_rotation=_four(rest.rotation),
         stiffness=base_stiffness,
         inherit_rotation=True,
     )
@@ -139,22 +141,33 @@ def _reversal(skeleton: Skeleton, pose: Pose, k: int, p: int) -> tuple[_Entry, _
     """Joint `k` reversed, and its old parent's bone `p` fixed on it."""
     joint, bone = skeleton.joints[k], skeleton.joints[p]
     frame = joint.rest_rotation
+    limit, comfort = _seen_from_child(joint, frame)
     turning = replace(
         _unhinged(bone),
         name=reversed_name(joint.name),
-        offset=Vector(),
-        rest_rotation=frame.conjugated(),
+        offset=(0.0, 0.0, 0.0),
+        rest_rotation=_four(frame.conjugated()),
         length=0.0,
-        limit=reversed_limit(joint.limit, frame),
-        comfort=_reversed_comfort(joint.comfort, frame),
+        limit=limit,
+        comfort=comfort,
         stiffness=joint.stiffness,
         max_step=joint.max_step,
         mass=0.0,
         inherit_rotation=True,
     )
     fixed = replace(
-        _unhinged(bone), offset=-joint.offset, rest_rotation=_IDENTITY, stiffness=1.0, inherit_rotation=True
+        _unhinged(bone),
+        offset=_triple(-joint.offset),
+        rest_rotation=(1.0, 0.0, 0.0, 0.0),
+        stiffness=1.0,
+        inherit_rotation=True,
     )
+    if joint.slide is not None:
+        # The slide is fixed in p's frame, so above the turn: p slides, and its limit keeps it from turning.
+        slide = _reversed_slide(joint.slide, frame)
+        fixed = replace(
+            fixed, slide=slide, limit=_NO_TURN, stiffness=joint.stiffness, max_step=joint.max_step
+        )
     rotation = (frame @ pose.rotations[k].conjugated() @ frame.conjugated()).normalized()
     return (
         _Entry(turning, joint.name, rotation, Vector()),
@@ -164,20 +177,22 @@ def _reversal(skeleton: Skeleton, pose: Pose, k: int, p: int) -> tuple[_Entry, _
 
 def _restored(skeleton: Skeleton, pose: Pose, p: int, turning: int, k: int) -> _Entry:
     """Bone `k` on bone `p` again, where `p` was fixed on the reversed joint `turning` of `k`."""
-    joint, bone = skeleton.joints[turning], skeleton.joints[k]
+    joint, bone, carried = skeleton.joints[turning], skeleton.joints[k], skeleton.joints[p]
     frame = joint.rest_rotation
+    limit, comfort = _seen_from_child(joint, frame)
     plain = replace(
         bone,
-        offset=-skeleton.joints[p].offset,
-        rest_rotation=frame.conjugated(),
-        limit=reversed_limit(joint.limit, frame),
-        comfort=_reversed_comfort(joint.comfort, frame),
+        offset=_triple(-carried.offset),
+        rest_rotation=_four(frame.conjugated()),
+        limit=limit,
+        comfort=comfort,
         stiffness=joint.stiffness,
         max_step=joint.max_step,
+        slide=None if carried.slide is None else _reversed_slide(carried.slide, frame),
         inherit_rotation=True,
     )
     rotation = (frame @ pose.rotations[turning].conjugated() @ frame.conjugated()).normalized()
-    return _Entry(plain, skeleton.joints[p].name, rotation, -(frame @ pose.translations[p]))
+    return _Entry(plain, carried.name, rotation, -(frame @ pose.translations[p]))
 
 
 def _is_carried(skeleton: Skeleton, i: int) -> bool:
@@ -189,7 +204,7 @@ def _is_carried(skeleton: Skeleton, i: int) -> bool:
     return (
         joints[turning].name == reversed_name(joints[joints[turning].parent].name)
         and joints[turning].offset.length == 0.0
-        and joints[i].stiffness >= 1.0
+        and (joints[i].stiffness >= 1.0 or joints[i].limit == _NO_TURN)
         and joints[i].rest_rotation == _IDENTITY
         and sum(joint.parent == turning for joint in joints) == 1
     )
@@ -197,16 +212,35 @@ def _is_carried(skeleton: Skeleton, i: int) -> bool:
 
 def _unhinged(joint: Joint) -> Joint:
     """`joint` without what it may do: a bone that goes with another joint."""
-    return replace(joint, limit=None, comfort=None, max_step=Joint.max_step)
+    return replace(joint, limit=None, comfort=None, max_step=Joint.max_step, slide=None)
 
 
-def _reversed_comfort(comfort: Comfort | None, frame: Quaternion) -> Comfort | None:
-    return None if comfort is None else replace(comfort, region=reversed_limit(comfort.region, frame))
+def _seen_from_child(joint: Joint, frame: Quaternion) -> tuple[Limit | None, Comfort | None]:
+    """Limit and comfort of `joint` reversed, both of one kind, as a joint wants them."""
+    limit, comfort = reversed_limit(joint.limit, frame), joint.comfort
+    if comfort is None or comfort.region is None:
+        return limit, comfort
+    region = reversed_limit(comfort.region, frame)
+    if joint.limit is not None and type(limit) is not type(region):
+        numbers = _four(frame)
+        limit, region = Reversed(joint.limit, numbers), Reversed(comfort.region, numbers)
+    return limit, replace(comfort, region=region)
+
+
+def _reversed_slide(slide: Slide, frame: Quaternion) -> Slide:
+    return Slide(_opposite(frame, slide.axis), slide.lower, slide.upper)
+
+
+def _triple(vector: Vector) -> tuple[float, float, float]:
+    return vector.x, vector.y, vector.z
+
+
+def _four(rotation: Quaternion) -> tuple[float, float, float, float]:
+    return rotation.w, rotation.x, rotation.y, rotation.z
 
 
 def _opposite(frame: Quaternion, axis: tuple[float, float, float]) -> tuple[float, float, float]:
-    turned = frame @ Vector(axis)
-    return -turned.x, -turned.y, -turned.z
+    return _triple(-(frame @ Vector(axis)))
 
 
 def _check_reversible(skeleton: Skeleton, k: int) -> None:

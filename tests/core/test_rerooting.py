@@ -48,7 +48,8 @@ def random_tree(rng, count):
         joint.name: {
             "inherit_rotation": True,
             "mass": rng.uniform(0.0, 3.0),
-            "comfort": rng.choice((None, Comfort(0.1), Comfort(0.0, random_limit(rng)))),
+            "comfort": rng.choice((None, Comfort(0.1), Comfort(0.2, inner(joint.limit, rng)))),
+            "slide": rng.choice((None, None, Slide([rng.gauss(0.0, 1.0) for _ in range(3)], -0.5, 2.0))),
         }
         for joint in skeleton.joints
     }
@@ -56,6 +57,24 @@ def random_tree(rng, count):
     rotations = legal_pose(skeleton, rng).rotations
     translations = [[rng.gauss(0.0, 0.3) for _ in range(3)] for _ in skeleton.joints]
     return skeleton, Pose(rotations, tuple(Vector(t) for t in translations))
+
+
+def inner(limit, rng):
+    """A region inside `limit`, for cones and ellipses of either kind."""
+    if isinstance(limit, Hinge):
+        return Hinge(limit.axis, limit.lower + 0.02, limit.upper - 0.02)
+    if isinstance(limit, EulerBox):
+        middle = [0.5 * (a + b) for a, b in zip(limit.lower, limit.upper, strict=True)]
+        return EulerBox(limit.order, middle, limit.upper)
+    if limit is None:
+        return rng.choice((None, Hinge((0.0, 0.0, 1.0), 0.1, 0.2), SwingTwist(Ellipse(-0.1, 0.2, -0.1, 0.1))))
+    if isinstance(limit.swing, Cone):
+        sides = (limit.swing.radius,) * 4
+    else:
+        sides = (-limit.swing.x_lower, limit.swing.x_upper, -limit.swing.z_lower, limit.swing.z_upper)
+    least = 0.5 * min(sides)
+    swing = rng.choice((Cone(least), Ellipse(-least, sides[1], -least, least)))
+    return SwingTwist(swing, limit.twist, limit.axis)
 
 
 def bones(skeleton, pose):
@@ -118,6 +137,7 @@ def test_limits_are_as_far_off_as_before(seed):
         same = other.joints[other.index(name)]
         assert (same.stiffness, same.max_step) == (joint.stiffness, joint.max_step)
         assert (same.comfort is None) == (joint.comfort is None)
+        assert joint.comfort is None or same.comfort.tolerance == joint.comfort.tolerance
 
 
 @pytest.mark.parametrize("seed", range(60))
@@ -147,6 +167,10 @@ def test_rerooting_back_gives_the_original(seed):
             continue
         assert (same.stiffness, same.max_step) == (joint.stiffness, joint.max_step)
         assert type(same.limit) is type(joint.limit)
+        assert (same.slide is None) == (joint.slide is None)
+        if joint.slide is not None:
+            assert (Vector(same.slide.axis) - Vector(joint.slide.axis)).length <= FLOAT32
+            assert (same.slide.lower, same.slide.upper) == (joint.slide.lower, joint.slide.upper)
         for _ in range(5):
             if joint.limit is None:
                 break
@@ -175,6 +199,37 @@ def test_solving_keeps_the_new_base_and_moves_the_old_root(seed):
     back, there = reroot(other, result.pose, "joint0")
     for joint, rotation in zip(back.joints, there.rotations, strict=True):
         assert joint.limit is None or violation(joint.limit, rotation) <= FLOAT32
+
+
+def test_a_reversed_slide_slides():
+    """A telescope hung up on its inner tube: the outer one slides along it, as far as it could before."""
+    slide = Slide((0.0, 1.0, 0.0), -0.5, 1.0)
+    turned = Quaternion((1.0, 0.0, 0.0), 0.6)
+    joints = [
+        Joint("outer", length=2.0),
+        Joint("inner", 0, (0.1, 1.0, 0.0), turned, 2.0, Hinge((0.0, 1.0, 0.0), -0.4, 0.4), slide=slide),
+        Joint("hand", 1, (0.0, 2.0, 0.0)),
+    ]
+    skeleton = Skeleton(joints)
+    pose = Pose.rest(skeleton)
+    other, start = reroot(skeleton, pose, "inner")
+    # What the old skeleton can do: slide by 0.8 and turn by 0.3, seen from the inner tube.
+    moved = Pose(
+        (Quaternion(), Quaternion((0.0, 1.0, 0.0), 0.3), Quaternion()),
+        (Vector(), Vector((0.0, 0.8, 0.0)), Vector()),
+    )
+    places = bones(skeleton, moved)
+    seen = places["inner"].rotation.conjugated() @ (places["outer"].translation - places["inner"].translation)
+    held = bones(other, start)["inner"]
+    goal = PositionGoal("outer", held.point(seen), offset=(0.0, 0.0, 0.0))
+    result = solve(other, start, [goal], SolverSettings(position_tolerance=SOLVE))
+    assert result.status is SolveStatus.CONVERGED
+    assert bones(other, result.pose)["inner"] == held
+    back, there = reroot(other, result.pose, "outer")
+    i = back.index("inner")
+    assert there.translations[i].y == pytest.approx(0.8, abs=10 * SOLVE)
+    assert abs(there.translations[i].x) + abs(there.translations[i].z) <= FLOAT32
+    assert violation(back.joints[i].limit, there.rotations[i]) <= FLOAT32
 
 
 def test_goals_mean_the_same_after_rerooting():

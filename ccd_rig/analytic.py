@@ -1,0 +1,388 @@
+"""Single-pass solvers: two bones by the law of cosines, and Song & Hu's target triangle for longer chains.
+
+Both take the skeleton, pose and goal that `solve` takes, turn each joint once, and give back a
+`SolveResult`. Joints that are locked are rigid parts of the bone below them. Limits are kept; comfort,
+stiffness below 1, `max_step` and slides are not used. A target out of reach is a status, never an exception.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from mathutils import Quaternion, Vector
+
+from .errors import InvalidInput
+from .goals import PositionGoal, measure
+from .limits import Hinge, clamp, contains
+from .quaternions import NOISE, between, perpendicular, slerp
+from .skeleton import Joint, Pose, Skeleton, Transform, check_pose, forward_kinematics, frozen_vector
+from .solver import SolveResult, SolverSettings, SolveStatus
+from .steps import best_hinge_turn, hinge_turn, nearest_turn
+
+TWIST_HALVINGS = 20
+"""How finely the pole's share is found when a limit does not allow all of it: to a millionth."""
+
+
+# -- two bones
+
+
+def two_bone(
+    skeleton: Skeleton,
+    pose: Pose,
+    goal: PositionGoal,
+    *,
+    pole: Sequence[float] | Vector | None = None,
+    soft: float = 0.0,
+    weight: float = 1.0,
+    accept_limited: bool = True,
+    position_tolerance: float = SolverSettings.position_tolerance,
+) -> SolveResult:
+    """Bends the middle joint so that the effector is as far from the root joint as the target, then aims the
+    root joint.
+
+    With u from the root joint to the middle one, v from there to the effector and d the distance of the
+    target, the middle joint turns about its axis n until u.v = (d^2 - |u|^2 - |v|^2) / 2 (law of cosines;
+    the parts of u and v along n do not change). n is a hinge's axis, else the normal of the bend; the bend
+    keeps its side. Then the root joint turns by the shortest arc, and about the line to the target until the
+    bend points to the pole.
+
+    Degenerate cases: a straight chain bends towards the pole, else about the middle joint's own X axis; a
+    bone without length cannot bend, the root joint aims; a target at the root joint's head gives no
+    direction, the chain folds where it points; a target straight behind is reached by a half turn in the
+    plane of the bend; a pole on the line to the target gives no side. A target too far or too near is aimed
+    at with the chain stretched or folded.
+
+    Limits: the middle joint, its other bend, and other axes of a ball joint are tried; what comes nearest
+        inside its limit is taken. A pole never breaks a limit: the largest part of its turn that the root
+        joint's limit allows is taken.
+
+    Args:
+        skeleton: the joints.
+        pose: where to start; rotations outside a limit are brought inside it first.
+        goal: its chain's last two joints that are not locked are turned; any effector. Its `reach` caps the
+            stretch.
+        pole: a point in model space that the bend points to, or None to keep the bend's plane.
+        soft: part of the chain's length over which it eases into straight, 0 to 1. From d_a = (1 - soft)
+            length on the distance is d_a + s (1 - exp(-(d - d_a) / s)), s = soft length (A. Nicholas, "The
+            IK pop", xsi-blog 2007): no snap at full reach, but the effector stays behind a target that is
+            further than d_a.
+        weight: part of each joint's turn that is taken (slerp); clamped to 0..1, where 0 leaves the pose as
+            it is.
+        accept_limited: whether a pose that misses the target because of a limit is given back; if not, the
+            start is.
+        position_tolerance: within which the status is CONVERGED, in the model's unit.
+
+    Returns:
+        CONVERGED or STALLED, 1 iteration, and the error of the pose given back.
+
+    Raises:
+        InvalidInput: the chain has no two joints that can turn, or one that does not inherit rotation; a
+            number is not finite; soft is outside 0..1.
+    """
+    if not (math.isfinite(soft) and 0.0 <= soft <= 1.0):
+        raise InvalidInput(f"two_bone: soft must be 0 to 1 (a part of the chain's length), not {soft:g}")
+    if not math.isfinite(weight):
+        raise InvalidInput(f"two_bone: weight must be a finite number, not {weight:g}")
+    point = None if pole is None else frozen_vector(pole, "two_bone: pole")
+    chain = turning_joints(skeleton, pose, goal, "two_bone", 2)[-2:]
+    start = inside_limits(skeleton, pose, chain)
+    transforms = forward_kinematics(skeleton, start)
+    root, middle = (seen_joint(skeleton, start, transforms, i) for i in chain)
+    arm = _Arm(
+        root,
+        middle,
+        transforms[skeleton.index(goal.joint)].point(goal.effector(skeleton)),
+        goal.target,
+        point,
+    )
+    distance = min(
+        _softened((goal.target - root.head).length, soft * arm.length, arm.length), goal.reach * arm.length
+    )
+    bent = _bent(arm, distance)
+    aimed = _aimed(arm, bent)
+    share = min(max(weight, 0.0), 1.0)
+    turned = {}
+    for seen, rotation in ((root, aimed), (middle, bent)):
+        part = rotation if share == 1.0 else slerp(seen.rotation, rotation, share)
+        turned[seen.index] = seen.joint.allowed(part)
+    result = single_pass_result(skeleton, start.with_rotations(turned), goal, position_tolerance)
+    if (
+        result.status is SolveStatus.CONVERGED
+        or accept_limited
+        or share < 1.0
+        or not arm.limited(bent, aimed)
+    ):
+        return result
+    return single_pass_result(skeleton, start, goal, position_tolerance)
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A joint of the chain in model space: `base` is its frame at rest, `frame` its frame in the pose."""
+
+    index: int
+    joint: Joint
+    rotation: Quaternion
+    head: Vector
+    base: Quaternion
+    frame: Quaternion
+
+    def local(self, frame: Quaternion) -> Quaternion:
+        """The rotation relative to rest that gives the joint this frame in model space."""
+        return (self.base.conjugated() @ frame).normalized()
+
+
+@dataclass(frozen=True)
+class _Arm:
+    """Two bones in model space."""
+
+    root: Seen
+    middle: Seen
+    effector: Vector
+    target: Vector
+    pole: Vector | None
+
+    @property
+    def upper(self) -> Vector:
+        """From the root joint to the middle one."""
+        return self.middle.head - self.root.head
+
+    @property
+    def lower(self) -> Vector:
+        """From the middle joint to the effector."""
+        return self.effector - self.middle.head
+
+    @property
+    def length(self) -> float:
+        return float(self.upper.length + self.lower.length)
+
+    def swung(self, rotation: Quaternion) -> Vector:
+        """From the root joint to the effector when the middle joint has this rotation relative to rest."""
+        turn = self.middle.base @ rotation @ self.middle.frame.conjugated()
+        return self.upper + turn @ self.lower
+
+    def limited(self, bent: Quaternion, aimed: Quaternion) -> bool:
+        """Whether, with these rotations relative to rest, the target is missed although the bones are long
+        enough."""
+        wanted = (self.target - self.root.head).length
+        there = self.swung(bent)
+        turn = self.root.base @ aimed @ self.root.frame.conjugated()
+        nearest = max(wanted - self.length, abs(self.upper.length - self.lower.length) - wanted, 0.0)
+        return (
+            float((turn @ there - (self.target - self.root.head)).length)
+            > nearest + 10.0 * NOISE * self.length
+        )
+
+
+def _softened(distance: float, soft: float, length: float) -> float:
+    """Nicholas' easing of a target's distance over the last `soft` of the chain's length."""
+    eased_from = length - soft
+    if soft <= 0.0 or distance <= eased_from:
+        return distance
+    return eased_from + soft * (1.0 - math.exp(-(distance - eased_from) / soft))
+
+
+def _bent(arm: _Arm, distance: float) -> Quaternion:
+    """The middle joint's rotation relative to rest that brings the effector nearest to `distance` from the
+    root joint."""
+    upper, lower = arm.upper.length, arm.lower.length
+    if min(upper, lower) <= NOISE * arm.length:
+        return arm.middle.rotation  # a bone without length: no bend changes the distance
+    distance = min(max(distance, abs(upper - lower)), upper + lower)
+    best, least = arm.middle.rotation, math.inf
+    for rotation in _bends(arm, distance):
+        miss = abs(arm.swung(rotation).length - distance)
+        if miss <= 4.0 * NOISE * arm.length:
+            return rotation  # the first that is right: the order says which is preferred
+        if miss < least:
+            best, least = rotation, miss
+    return best
+
+
+def _bends(arm: _Arm, distance: float) -> Iterator[Quaternion]:
+    """Rotations of the middle joint, inside its limit, that should give the distance; the preferred ones
+    first."""
+    limit = arm.middle.joint.limit
+    u, v = arm.upper, arm.lower
+    product = 0.5 * (distance * distance - u.length_squared - v.length_squared)
+    for axis in _bend_axes(arm):
+        along = u.dot(axis) * v.dot(axis)
+        across = (u - axis * u.dot(axis)).length * (v - axis * v.dot(axis)).length
+        if across <= NOISE * u.length * v.length:
+            continue  # a bone along the axis: turning does not bend
+        present = math.atan2(axis.dot(u.cross(v)), u.dot(v) - along)
+        wanted = math.acos(min(max((product - along) / across, -1.0), 1.0))
+        for bend in (math.copysign(wanted, present), -math.copysign(wanted, present)):
+            if isinstance(limit, Hinge):
+                now = hinge_turn(limit, arm.middle.rotation)
+                turn = nearest_turn(now + bend - present, limit.lower, limit.upper)
+                yield Quaternion(limit.axis, turn)
+            else:
+                yield arm.middle.joint.allowed(
+                    arm.middle.local(Quaternion(axis, bend - present) @ arm.middle.frame)
+                )
+
+
+def _bend_axes(arm: _Arm) -> Iterator[Vector]:
+    """Unit axes in model space about which the middle joint may bend, the preferred one first."""
+    limit = arm.middle.joint.limit
+    if isinstance(limit, Hinge):
+        yield arm.middle.base @ Vector(limit.axis)
+        return
+    u, v = arm.upper, arm.lower
+    normal = u.cross(v)
+    if normal.length > NOISE * u.length * v.length:
+        yield normal.normalized()
+        if limit is None:
+            return
+    elif arm.pole is not None:
+        # Straight or folded: M goes to the pole's side of the line when the bend's normal is pole x line.
+        side = (arm.pole - arm.root.head).cross(u)
+        if side.length > NOISE * (arm.pole - arm.root.head).length * u.length:
+            yield side.normalized()
+    for own in (Vector((1.0, 0.0, 0.0)), Vector((0.0, 0.0, 1.0))):
+        axis = arm.middle.frame @ own
+        across = axis - u * (axis.dot(u) / u.length_squared)
+        if across.length > 0.5:
+            yield across.normalized()
+    yield perpendicular(u)
+
+
+def _aimed(arm: _Arm, bent: Quaternion) -> Quaternion:
+    """The root joint's rotation relative to rest that brings the effector nearest to the target, the bend to
+    the pole."""
+    root, limit = arm.root, arm.root.joint.limit
+    a, b = arm.swung(bent), arm.target - arm.root.head
+    if min(a.length, b.length) <= NOISE * arm.length:
+        return root.rotation  # the target, or the effector, is at the root joint's head: nothing to aim
+    if isinstance(limit, Hinge):
+        turn = best_hinge_turn(root.base @ Vector(limit.axis), [(a, b, 1.0)])
+        return Quaternion(
+            limit.axis, nearest_turn(hinge_turn(limit, root.rotation) + turn, limit.lower, limit.upper)
+        )
+    normal = _normal(arm, bent)
+    arc = shortest_arc(a, b, normal)
+    line = b.normalized()
+    twist = 0.0 if arm.pole is None else _twist_to_pole(arm, line, arc @ arm.upper, arc @ normal)
+
+    def turned(angle: float) -> Quaternion:
+        return root.local(Quaternion(line, angle) @ arc @ root.frame)
+
+    if limit is None or contains(limit, turned(twist)):
+        return turned(twist)
+    if contains(limit, turned(0.0)):
+        inside, outside = 0.0, 1.0
+        for _ in range(TWIST_HALVINGS):
+            half = 0.5 * (inside + outside)
+            if contains(limit, turned(half * twist)):
+                inside = half
+            else:
+                outside = half
+        return turned(inside * twist)
+
+    def miss(rotation: Quaternion) -> float:
+        return float((root.base @ rotation @ root.frame.conjugated() @ a - b).length)
+
+    return min((clamp(limit, turned(twist)), clamp(limit, turned(0.0))), key=miss)
+
+
+def _normal(arm: _Arm, bent: Quaternion) -> Vector:
+    """The unit normal of the bend after the middle joint has turned; of a straight chain, of the bend it
+    would take."""
+    u, there = arm.upper, arm.swung(bent)
+    normal = u.cross(there)
+    if normal.length > NOISE * arm.length * arm.length:
+        return normal.normalized()
+    if u.length > NOISE * arm.length:
+        # A chain that was bent and is straight now still has its old plane and side.
+        limit = arm.middle.joint.limit
+        side = 1.0
+        if isinstance(limit, Hinge):
+            axis = arm.middle.base @ Vector(limit.axis)
+            bend = axis.dot(u.cross(arm.lower))
+            room = 0.5 * (limit.lower + limit.upper) - hinge_turn(limit, bent)
+            side = bend if abs(bend) > NOISE * arm.length * arm.length else room
+        for axis in _bend_axes(arm):
+            across = axis - u * (axis.dot(u) / u.length_squared)
+            if across.length > NOISE:
+                return across.normalized() * math.copysign(1.0, side)
+    return perpendicular(there)
+
+
+def _twist_to_pole(arm: _Arm, line: Vector, upper: Vector, normal: Vector) -> float:
+    """The turn about the unit `line` to the target that brings the bend to the pole, radians; 0 if there is
+    no side."""
+    assert arm.pole is not None
+    towards = arm.pole - arm.root.head
+    side = towards - line * towards.dot(line)
+    if side.length <= 10.0 * NOISE * towards.length:
+        return 0.0  # the pole is on the line to the target (or at the root joint's head)
+    bend = upper - line * upper.dot(line)
+    if bend.length <= 10.0 * NOISE * upper.length:
+        bend = line.cross(normal)  # straight: the side to which it would bend
+    return math.atan2(line.dot(bend.cross(side)), bend.dot(side))
+
+
+def shortest_arc(a: Vector, b: Vector, normal: Vector) -> Quaternion:
+    """The shortest arc from `a` to `b`; between opposite directions the half turn about `normal`, made
+    square to `a`."""
+    if a.dot(b) < 0.0 and a.cross(b).length <= NOISE * a.length * b.length:
+        axis = normal - a * (normal.dot(a) / a.length_squared)
+        if axis.length > NOISE:
+            return Quaternion(axis.normalized(), math.pi)
+    return between(a, b)
+
+
+# -- what both single-pass solvers need
+
+
+def turning_joints(skeleton: Skeleton, pose: Pose, goal: PositionGoal, what: str, least: int) -> list[int]:
+    """Indices of the joints of the goal's chain that can turn, root first; InvalidInput if they do not
+    fit."""
+    check_pose(skeleton, pose)
+    if not isinstance(goal, PositionGoal):
+        raise InvalidInput(
+            f"{what} takes a PositionGoal, not {type(goal).__name__}: use solve for other goals"
+        )
+    joints = skeleton.joints
+    chain = skeleton.chain(goal.joint, goal.chain_length)
+    found = [i for i in chain if not joints[i].locked]
+    if len(found) < least:
+        raise InvalidInput(
+            f"{what}: the chain of joint '{goal.joint}' has {len(found)} joints that can turn, but {least} "
+            f"are needed; unlock a joint (stiffness below 1, max_step above 0) or make chain_length larger"
+        )
+    first = found[-2] if least == 2 else found[0]
+    for i in chain[chain.index(first) + 1 :]:
+        if not joints[i].inherit_rotation:
+            raise InvalidInput(
+                f"{what}: joint '{joints[i].name}' does not inherit rotation, so the bones below do "
+                f"not carry it rigidly: use solve"
+            )
+    return found
+
+
+def inside_limits(skeleton: Skeleton, pose: Pose, chain: Sequence[int]) -> Pose:
+    """`pose` with the joints of `chain` brought inside their limits; the very same pose if they are."""
+    changed = {}
+    for i in chain:
+        rotation = skeleton.joints[i].allowed(pose.rotations[i])
+        if rotation is not pose.rotations[i]:
+            changed[i] = rotation
+    return pose.with_rotations(changed) if changed else pose
+
+
+def seen_joint(skeleton: Skeleton, pose: Pose, transforms: Sequence[Transform], i: int) -> Seen:
+    rotation, place = pose.rotations[i], transforms[i]
+    base = (place.rotation @ rotation.conjugated()).normalized()
+    return Seen(i, skeleton.joints[i], rotation, place.translation, base, place.rotation)
+
+
+def single_pass_result(
+    skeleton: Skeleton, pose: Pose, goal: PositionGoal, position_tolerance: float
+) -> SolveResult:
+    error = measure(goal, skeleton, forward_kinematics(skeleton, pose))
+    met = error.distance <= position_tolerance
+    return SolveResult(pose, SolveStatus.CONVERGED if met else SolveStatus.STALLED, 1, (error,))
