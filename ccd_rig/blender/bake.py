@@ -13,7 +13,7 @@ from mathutils import Quaternion, Vector
 
 from .. import sampling
 from ..errors import InvalidInput, RigError
-from ..goals import PositionGoal
+from ..goals import GoalError, PositionGoal
 from ..sampling import Array
 from ..skeleton import Pose, Skeleton
 from ..solver import SolveResult, SolverSettings, SolveStatus, solve
@@ -239,12 +239,39 @@ def _solve_frame(
         for j in {j for c in active for j in moved_joints(skeleton, constraints[c])}:
             rotations[j] = before.pose.rotations[j]
         start = Pose.trusted(tuple(rotations), base.translations)  # both parts come out of poses
-    result = _solve_gently(skeleton, start, goals, here, follow_fraction)
+    result, statuses = _solve_apart(skeleton, start, goals, here, follow_fraction)
     states = tuple(
-        SolveStatus.CONVERGED.name if error.distance <= here.position_tolerance else result.status.name
-        for error in result.errors
+        SolveStatus.CONVERGED.name if error.distance <= here.position_tolerance else status.name
+        for error, status in zip(result.errors, statuses, strict=True)
     )
     return _Solution(result.pose, active, result, states)
+
+
+def _solve_apart(
+    skeleton: Skeleton, start: Pose, goals: Sequence[PositionGoal], settings: SolverSettings, fraction: float
+) -> tuple[SolveResult, list[SolveStatus]]:
+    """Solve goals that turn no joint in common one after the other, and say how each goal's solve ended.
+
+    Nothing is lost by it: chains are paths, so of two groups that share no joint at most one carries the other,
+    and it is solved first. In one solve a hand out of reach would end the solve of the feet before they stand.
+    """
+    groups: list[tuple[set[int], list[int]]] = []
+    for k, goal in enumerate(goals):
+        chain = skeleton.chain(goal.joint, goal.chain_length)
+        joints, members = {j for j in chain if not skeleton.joints[j].locked} or set(chain), [k]
+        for group in [group for group in groups if group[0] & joints]:
+            groups.remove(group)
+            joints, members = joints | group[0], members + group[1]
+        groups.append((joints, sorted(members)))
+    pose, iterations = start, 0
+    errors, statuses = [GoalError(0.0)] * len(goals), [SolveStatus.CONVERGED] * len(goals)
+    for _, members in sorted(groups, key=lambda group: min(group[0])):  # parents come before children
+        result = _solve_gently(skeleton, pose, [goals[k] for k in members], settings, fraction)
+        pose, iterations = result.pose, max(iterations, result.iterations)
+        for k, error in zip(members, result.errors, strict=True):
+            errors[k], statuses[k] = error, result.status
+    status = next((s for s in statuses if s is not SolveStatus.CONVERGED), SolveStatus.CONVERGED)
+    return SolveResult(pose, status, iterations, tuple(errors)), statuses
 
 
 def _solve_gently(
