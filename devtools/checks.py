@@ -119,7 +119,7 @@ def _typed_tree() -> Path:
 
 def bench(names: list[str], version: str) -> int:
     """Run the named scripts of benchmarks/, or all of them, one after the other."""
-    python = str(environments.prepare(environments.BLENDERS[version]))
+    python = str(environments.prepare_bench(environments.BLENDERS[version]))
     known = sorted(p.stem for p in (ROOT / "benchmarks").glob("*.py") if not p.stem.startswith("_"))
     unknown = [n for n in names if n not in known]
     if unknown:

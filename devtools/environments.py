@@ -20,7 +20,10 @@ VENVS = ROOT / ".venv"
 INSTALL_TIMEOUT = 1200  # [s] one wheel of Blender is about 370 MB
 PROBE_TIMEOUT = 60  # [s] the first import of bpy reads about 1 GB from disk
 
+CONNECTION = "check the connection to PyPI"
+
 TEST_TOOLS = ("pytest==8.4.2", "hypothesis==6.140.3")
+BENCH_TOOLS = ("matplotlib==3.10.7",)  # for the plots that benchmarks draw
 LINT_TOOLS = ("ruff==0.13.3", "mypy==2.4.1", "numpy==2.2.6", *TEST_TOOLS)
 
 # What the wheels of bpy load and a bare Debian or Ubuntu does not have.
@@ -108,6 +111,29 @@ def prepare(environment: Environment) -> Path:
     return environment.python
 
 
+def prepare_bench(environment: Environment) -> Path:
+    """Make the environment and add what only benchmarks need; return its interpreter.
+
+    Raises:
+        SetupError: as `prepare`.
+    """
+    python = prepare(environment)
+    stamp, wanted = environment.folder / "ready-bench", repr(BENCH_TOOLS)
+    if not (stamp.is_file() and stamp.read_text() == wanted):
+        with _locked():
+            print(f"[setup] {environment.name}: {' '.join(BENCH_TOOLS)}", flush=True)
+            # What is there already must keep its version: Blender's wheel wants its own NumPy.
+            tools = [*BENCH_TOOLS, *environment.requirements]
+            _run([*_install(environment), *tools], f"could not install {BENCH_TOOLS[0]}: {CONNECTION}")
+            stamp.write_text(wanted)
+    return python
+
+
+def _install(environment: Environment) -> list[str]:
+    pip = [str(environment.python), "-m", "pip", "--disable-pip-version-check", "-q"]
+    return [*pip, "install", "--progress-bar=off", "--retries=5", "--only-binary=:all:"]
+
+
 def _build(environment: Environment) -> None:
     base = find_python(environment.pythons)
     if "bpy" in environment.probe:
@@ -115,10 +141,8 @@ def _build(environment: Environment) -> None:
     print(f"[setup] {environment.name}: {base} + {' '.join(environment.requirements)}", flush=True)
     shutil.rmtree(environment.folder, ignore_errors=True)
     _run([base, "-m", "venv", str(environment.folder)], f"{base} could not make a virtual environment")
-    pip = [str(environment.python), "-m", "pip", "--disable-pip-version-check", "-q"]
-    install = [*pip, "install", "--progress-bar=off", "--retries=5", "--only-binary=:all:"]
-    hint = f"could not install {environment.requirements[0]} and its tools: check the connection to PyPI"
-    _run([*install, *environment.requirements], hint)
+    hint = f"could not install {environment.requirements[0]} and its tools: {CONNECTION}"
+    _run([*_install(environment), *environment.requirements], hint)
     hint = f"{environment.name} was installed but does not start: a system library may be missing"
     _run([str(environment.python), "-c", environment.probe], hint, PROBE_TIMEOUT)
     (environment.folder / "ready").write_text(environment.stamp)
