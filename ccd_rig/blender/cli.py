@@ -6,6 +6,7 @@ import argparse
 import contextlib
 import enum
 import re
+import signal
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -93,6 +94,8 @@ def main(argv: Sequence[str]) -> int:
         options = _parser().parse_args(_joined(argv))
     except SystemExit as end:  # argparse has already said why, or has shown the help
         return int(end.code or 0)
+    # A Blender program in the background answers Ctrl-C by ending at once, with exit code 0.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         _open(options)
         return int(options.run(options))
@@ -104,6 +107,11 @@ def main(argv: Sequence[str]) -> int:
         return _fail(str(error), Exit.NOT_WRITTEN)
     except CCDRigError as error:
         return _fail(str(error), Exit.PROBLEMS)
+    finally:
+        if (
+            before is not None
+        ):  # None: Blender's own, which Python cannot put back; the command ends the program
+            signal.signal(signal.SIGINT, before)
 
 
 class _UsageError(Exception):

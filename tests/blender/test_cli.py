@@ -148,11 +148,12 @@ def test_a_full_disk_leaves_nothing_behind(shot, tmp_path, option, compress, siz
 
     def small_files():  # no file may grow beyond this, as on a full disk
         resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)  # a full disk sends no signal
 
     done = process("bake", shot, option, folder / name, preexec_fn=small_files)
     assert done.returncode == 4, done.stdout + done.stderr
-    assert len(done.stderr.splitlines()) == 1
-    assert f"cannot write {folder / name}: " in done.stderr
+    (complaint,) = [line for line in done.stderr.splitlines() if line.startswith("ccd_rig: ")]
+    assert f"cannot write {folder / name}: " in complaint
     assert [(each.name, each.read_text()) for each in folder.iterdir()] == [(name, "old")]
 
 
@@ -398,8 +399,6 @@ def test_interrupted(shot, tmp_path):
         _, complaints = started.communicate(timeout=TIMEOUT)
     finally:
         started.kill()
-    if AS_MODULE:  # a Blender program ends at once by itself
-        assert started.returncode == 130
-        assert complaints.splitlines()[-1] == "ccd_rig: error: interrupted, nothing is written"
-    assert started.returncode != 0
+    assert started.returncode == 130
+    assert "ccd_rig: error: interrupted, nothing is written" in complaints.splitlines()
     assert [each.name for each in tmp_path.iterdir()] == ["shot.blend"]
