@@ -478,6 +478,22 @@ def test_several_constraints_share_bones(bake, channels):
     assert not [path for path, _ in keys_of(channels, rig) if '"L' in path]
 
 
+def test_a_hand_out_of_reach_does_not_keep_the_other_from_its_target(bake):
+    rig = two_arms()
+    for row in rig.ccd_rig.constraints:
+        row.chain_length = 3  # no bone in common
+    bpy.data.objects["TargetL"].animation_data_clear()
+    bpy.data.objects["TargetL"].location = (9.0, 0.0, 2.0)
+    report = bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, 22))
+    status = {row.constraint: set() for row in report.rows}
+    for row in report.rows:
+        status[row.constraint].add(row.status)
+    assert status["Hand R"] == {"CONVERGED"}
+    assert "CONVERGED" not in status["Hand L"]
+    assert report.unsolved_count() == 22
+    assert_report_is_what_plays(rig, report)
+
+
 def test_animated_parents_above_the_chain(bake, channels):
     rig, target = arm(8, 0.4, chain_length=4)
     key_location(target, circle((0.3, 0.3, 2.2), 0.4))
