@@ -139,7 +139,11 @@ def _parser() -> argparse.ArgumentParser:
         ("check", _check, "list what is wrong with the CCD constraints"),
     ):
         command = commands.add_parser(
-            name, help=words, description=f"{words.capitalize()}.", epilog=EXAMPLES[name] + EPILOG, **look
+            name,
+            help=words,
+            description=f"{words[0].upper()}{words[1:]}.",
+            epilog=EXAMPLES[name] + EPILOG,
+            **look,
         )
         command.set_defaults(run=run)
         command.add_argument(
