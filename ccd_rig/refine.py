@@ -34,17 +34,17 @@ DAMPING = 0.1
 """Damping of the first step, in parts of the weighted square error."""
 LEAST_DAMPING = 1e-12
 """Damping that always remains, so that singular poses and goals that contradict each other have a step."""
-CALMER, BOLDER = 6.0, 0.25
+CALMER, BOLDER = 10.0, 0.5
 """What the damping is multiplied by after a step that failed, and after one that worked."""
 HOPELESS = 1e5
 """Damping at which even the smallest steps fail."""
-LONGEST = 0.7
+LONGEST = 1.2
 """Longest turn of a joint in one step, radians: farther away the linear picture means little."""
 ROUNDS = 4
 """How often a step is worked out again for limits that it would leave."""
 PATIENCE = 4
 """So many steps in a row that win next to nothing end the search."""
-GAIN = 1e-3
+GAIN = 0.01
 """Next to nothing: this part of the square error."""
 
 
