@@ -21,8 +21,11 @@ from .skeleton import Joint, Pose, Skeleton, Transform, check_pose, forward_kine
 from .solver import SolveResult, SolverSettings, SolveStatus
 from .steps import best_hinge_turn, hinge_turn, nearest_turn
 
-TWIST_HALVINGS = 20
-"""How finely the pole's share is found when a limit does not allow all of it: to a millionth."""
+SWIVEL = math.radians(10.0)
+SWIVEL_STEPS = 18
+"""Turns about the line to the target, to either side, that are tried when a limit forbids the wanted one."""
+HALVINGS = 20
+"""How finely the border of what is allowed is found between two of them: to a millionth."""
 
 
 # -- two bones
@@ -39,8 +42,7 @@ def two_bone(
     accept_limited: bool = True,
     position_tolerance: float = SolverSettings.position_tolerance,
 ) -> SolveResult:
-    """Bends the middle joint so that the effector is as far from the root joint as the target, then aims the
-    root joint.
+    """Bends the middle joint until the effector is as far away as the target, then aims the root joint.
 
     With u from the root joint to the middle one, v from there to the effector and d the distance of the
     target, the middle joint turns about its axis n until u.v = (d^2 - |u|^2 - |v|^2) / 2 (law of cosines;
@@ -54,9 +56,9 @@ def two_bone(
     plane of the bend; a pole on the line to the target gives no side. A target too far or too near is aimed
     at with the chain stretched or folded.
 
-    Limits: the middle joint, its other bend, and other axes of a ball joint are tried; what comes nearest
-        inside its limit is taken. A pole never breaks a limit: the largest part of its turn that the root
-        joint's limit allows is taken.
+    Limits always hold. The bend is tried to its own side, to the other, and for a ball joint about other
+    axes; for each, the root joint turns about the line to the target as far from the pole's side (or from
+    the shortest arc) as its limit makes it. The first that meets the target is taken, else the nearest.
 
     Args:
         skeleton: the joints.
@@ -65,9 +67,9 @@ def two_bone(
             stretch.
         pole: a point in model space that the bend points to, or None to keep the bend's plane.
         soft: part of the chain's length over which it eases into straight, 0 to 1. From d_a = (1 - soft)
-            length on the distance is d_a + s (1 - exp(-(d - d_a) / s)), s = soft length (A. Nicholas, "The
-            IK pop", xsi-blog 2007): no snap at full reach, but the effector stays behind a target that is
-            further than d_a.
+            length on the distance is d_a + s (1 - exp(-(d - d_a) / s)), s = soft length (A. Nicholas,
+            xsi-blog.com/archives/108): no snap at full reach, but the effector stays behind a target that
+            is further than d_a.
         weight: part of each joint's turn that is taken (slerp); clamped to 0..1, where 0 leaves the pose as
             it is.
         accept_limited: whether a pose that misses the target because of a limit is given back; if not, the
@@ -97,25 +99,18 @@ def two_bone(
         goal.target,
         point,
     )
-    distance = min(
-        _softened((goal.target - root.head).length, soft * arm.length, arm.length), goal.reach * arm.length
-    )
-    bent = _bent(arm, distance)
-    aimed = _aimed(arm, bent)
+    wanted = (goal.target - root.head).length
+    distance = arm.within(min(_softened(wanted, soft * arm.length, arm.length), goal.reach * arm.length))
+    # What soft and reach leave, and bones that are too short or too unequal, is missed whatever the limits.
+    bent, aimed, limited = _best(arm, distance, abs(wanted - distance) + 10.0 * NOISE * arm.length)
     share = min(max(weight, 0.0), 1.0)
     turned = {}
     for seen, rotation in ((root, aimed), (middle, bent)):
         part = rotation if share == 1.0 else slerp(seen.rotation, rotation, share)
         turned[seen.index] = seen.joint.allowed(part)
-    result = single_pass_result(skeleton, start.with_rotations(turned), goal, position_tolerance)
-    if (
-        result.status is SolveStatus.CONVERGED
-        or accept_limited
-        or share < 1.0
-        or not arm.limited(bent, aimed)
-    ):
-        return result
-    return single_pass_result(skeleton, start, goal, position_tolerance)
+    if limited and not accept_limited:
+        turned = {}
+    return single_pass_result(skeleton, start.with_rotations(turned), goal, position_tolerance)
 
 
 @dataclass(frozen=True)
@@ -163,17 +158,15 @@ class _Arm:
         turn = self.middle.base @ rotation @ self.middle.frame.conjugated()
         return self.upper + turn @ self.lower
 
-    def limited(self, bent: Quaternion, aimed: Quaternion) -> bool:
-        """Whether, with these rotations relative to rest, the target is missed although the bones are long
-        enough."""
-        wanted = (self.target - self.root.head).length
-        there = self.swung(bent)
+    def within(self, distance: float) -> float:
+        """The distance nearest to `distance` that the bones have between folded and stretched."""
+        folded = abs(self.upper.length - self.lower.length)
+        return float(min(max(distance, folded), self.length))
+
+    def miss(self, bent: Quaternion, aimed: Quaternion) -> float:
+        """How far from the target the effector is when middle and root joint have these rotations."""
         turn = self.root.base @ aimed @ self.root.frame.conjugated()
-        nearest = max(wanted - self.length, abs(self.upper.length - self.lower.length) - wanted, 0.0)
-        return (
-            float((turn @ there - (self.target - self.root.head)).length)
-            > nearest + 10.0 * NOISE * self.length
-        )
+        return float((turn @ self.swung(bent) - (self.target - self.root.head)).length)
 
 
 def _softened(distance: float, soft: float, length: float) -> float:
@@ -184,21 +177,21 @@ def _softened(distance: float, soft: float, length: float) -> float:
     return eased_from + soft * (1.0 - math.exp(-(distance - eased_from) / soft))
 
 
-def _bent(arm: _Arm, distance: float) -> Quaternion:
-    """The middle joint's rotation relative to rest that brings the effector nearest to `distance` from the
-    root joint."""
-    upper, lower = arm.upper.length, arm.lower.length
-    if min(upper, lower) <= NOISE * arm.length:
-        return arm.middle.rotation  # a bone without length: no bend changes the distance
-    distance = min(max(distance, abs(upper - lower)), upper + lower)
-    best, least = arm.middle.rotation, math.inf
-    for rotation in _bends(arm, distance):
-        miss = abs(arm.swung(rotation).length - distance)
-        if miss <= 4.0 * NOISE * arm.length:
-            return rotation  # the first that is right: the order says which is preferred
+def _best(arm: _Arm, distance: float, good: float) -> tuple[Quaternion, Quaternion, bool]:
+    """Rotations relative to rest of the middle and the root joint, and whether limits keep them off target.
+
+    The first bend that misses the target by no more than `good`, else the one that misses it least: their
+    order says which is preferred.
+    """
+    best, least = (arm.middle.rotation, arm.root.rotation), math.inf
+    for bent in _bends(arm, distance):
+        aimed = _aimed(arm, bent)
+        miss = arm.miss(bent, aimed)
+        if miss <= good:
+            return bent, aimed, False
         if miss < least:
-            best, least = rotation, miss
-    return best
+            best, least = (bent, aimed), miss
+    return *best, True
 
 
 def _bends(arm: _Arm, distance: float) -> Iterator[Quaternion]:
@@ -206,12 +199,16 @@ def _bends(arm: _Arm, distance: float) -> Iterator[Quaternion]:
     first."""
     limit = arm.middle.joint.limit
     u, v = arm.upper, arm.lower
+    if min(u.length, v.length) <= NOISE * arm.length:
+        yield arm.middle.rotation  # a bone without length: no bend changes the distance
+        return
     product = 0.5 * (distance * distance - u.length_squared - v.length_squared)
     for axis in _bend_axes(arm):
         along = u.dot(axis) * v.dot(axis)
         across = (u - axis * u.dot(axis)).length * (v - axis * v.dot(axis)).length
         if across <= NOISE * u.length * v.length:
-            continue  # a bone along the axis: turning does not bend
+            yield arm.middle.rotation  # a bone along the axis: turning does not bend
+            continue
         present = math.atan2(axis.dot(u.cross(v)), u.dot(v) - along)
         wanted = math.acos(min(max((product - along) / across, -1.0), 1.0))
         for bend in (math.copysign(wanted, present), -math.copysign(wanted, present)):
@@ -272,20 +269,21 @@ def _aimed(arm: _Arm, bent: Quaternion) -> Quaternion:
 
     if limit is None or contains(limit, turned(twist)):
         return turned(twist)
-    if contains(limit, turned(0.0)):
-        inside, outside = 0.0, 1.0
-        for _ in range(TWIST_HALVINGS):
-            half = 0.5 * (inside + outside)
-            if contains(limit, turned(half * twist)):
-                inside = half
-            else:
-                outside = half
-        return turned(inside * twist)
-
-    def miss(rotation: Quaternion) -> float:
-        return float((root.base @ rotation @ root.frame.conjugated() @ a - b).length)
-
-    return min((clamp(limit, turned(twist)), clamp(limit, turned(0.0))), key=miss)
+    for step in range(1, 1 + SWIVEL_STEPS):
+        for side in (-1.0, 1.0):
+            inside, outside = side * step * SWIVEL, side * (step - 1) * SWIVEL
+            if not contains(limit, turned(twist + inside)):
+                continue
+            for _ in range(HALVINGS):
+                half = 0.5 * (inside + outside)
+                if contains(limit, turned(twist + half)):
+                    inside = half
+                else:
+                    outside = half
+            return turned(twist + inside)
+    # No turn about the line is inside the limit: the nearest rotations that are miss the target.
+    candidates = (clamp(limit, turned(twist)), clamp(limit, turned(0.0)))
+    return min(candidates, key=lambda rotation: arm.miss(bent, rotation))
 
 
 def _normal(arm: _Arm, bent: Quaternion) -> Vector:

@@ -32,8 +32,7 @@ def target_triangle(
     omega: Mapping[str, float] | None = None,
     position_tolerance: float = SolverSettings.position_tolerance,
 ) -> SolveResult:
-    """Turns each joint once, from root to tip, so that its link, the rest of the chain and the target form a
-    triangle.
+    """Turns each joint once, root first, so that its link, the rest and the target form a triangle.
 
     Song & Hu 2011, section 3. For each joint: a is the length of its link (to the next joint that turns, of
     the last one to the effector), b that of the links above, c the distance of the target; V_e the link, V_t
@@ -47,11 +46,10 @@ def target_triangle(
     comes back from the other side. V_r vanishes when the link is on the line to the target: then the joint
     turns about the axis of the joint before, a hinge's own, or a fixed perpendicular.
 
-    Limits: a joint's own limit always holds. Where the next joint could not make its turn inside its limit
-        and omega, phi_b is changed in steps of 10 degrees, towards the target and away from it in turn,
-        until it can, within 0..180
-    degrees: the paper's two cases, iterated and bounded. If no step helps, the exact triangle is taken and
-        the next joint is clamped.
+    A joint's own limit always holds. Where the next joint could not make its turn inside its limit and
+    omega, phi_b is changed in steps of 10 degrees, towards the target and away from it in turn, until it
+    can, within 0..180 degrees: the paper's two cases, iterated and bounded. If no step helps, the exact
+    triangle is taken and the next joint is clamped.
 
     Args:
         skeleton: the joints.

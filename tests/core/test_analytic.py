@@ -41,7 +41,7 @@ def arm(move=(0.0, 0.0, 0.0), turn=None, limits=(None, None), lengths=(1.0, 1.0)
     return skeleton, Pose.rest(skeleton).with_rotations({2: Quaternion(Z, -math.pi / 2)})
 
 
-def checked(skeleton, pose, goal, result, tolerance=1e-4, start_legal=True):
+def checked(skeleton, pose, goal, result, tolerance=1e-4):
     """Holds what is reported against forward kinematics, and every limit."""
     places = forward_kinematics(skeleton, result.pose)
     assert measure(goal, skeleton, places) == result.errors[0]
@@ -60,7 +60,8 @@ def checked(skeleton, pose, goal, result, tolerance=1e-4, start_legal=True):
 
 def bend(skeleton, pose, target, **fields):
     goal = PositionGoal("middle", target)
-    return checked(skeleton, pose, goal, two_bone(skeleton, pose, goal, **fields))
+    tolerance = fields.get("position_tolerance", 1e-4)
+    return checked(skeleton, pose, goal, two_bone(skeleton, pose, goal, **fields), tolerance)
 
 
 PLACES = [
@@ -334,6 +335,28 @@ def test_pole_and_limit_together():
     assert violation(limit, free.pose.rotations[1]) <= FLOAT32
 
 
+def test_a_leg_meets_every_legal_target():
+    """Hip with cone and twist, knee that never straightens, pole in front: by swivelling inside the limits."""
+    hip, knee = SwingTwist(Cone(1.2), (-0.5, 0.5)), Hinge(X, 0.05, 2.6)
+    skeleton, _ = arm(limits=(hip, knee), lengths=(1.0, 0.9))
+    start = Pose.rest(skeleton)
+    rng = random.Random(10)
+    for _ in range(300):
+        legal = legal_pose(skeleton, rng).with_rotations({0: Quaternion()})
+        result = bend(skeleton, start, tail(skeleton, legal), pole=(0.0, 1.0, 3.0), position_tolerance=SOLVE)
+        assert result.errors[0].distance <= SOLVE
+
+
+def test_soft_and_reach_are_not_limits():
+    """What they leave is no reason to refuse a result."""
+    skeleton, pose = arm()
+    goal = PositionGoal("middle", (1.95, 0.0, 0.0), reach=0.9)
+    for fields in ({"soft": 0.0}, {"soft": 0.5}):
+        result = two_bone(skeleton, pose, goal, accept_limited=False, **fields)
+        assert result.status is STALLED
+        assert result.pose != pose
+
+
 def test_a_limited_result_can_be_refused():
     skeleton, pose = arm(limits=(SwingTwist(Cone(0.2)), Hinge(Z, -2.5, 0.0)))
     limited = bend(skeleton, pose, (0.0, -1.0, 1.0))
@@ -394,7 +417,8 @@ def paper_chain(limited=True):
 
 def triangle(skeleton, pose, target, **fields):
     goal = PositionGoal(skeleton.joints[-1].name, target)
-    return checked(skeleton, pose, goal, target_triangle(skeleton, pose, goal, **fields))
+    tolerance = fields.get("position_tolerance", 1e-4)
+    return checked(skeleton, pose, goal, target_triangle(skeleton, pose, goal, **fields), tolerance)
 
 
 def turned(pose, result):
