@@ -8,14 +8,14 @@ stiffness below 1, `max_step` and slides are not used. A target out of reach is 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from mathutils import Quaternion, Vector
 
 from .errors import InvalidInput
 from .goals import PositionGoal, measure
-from .limits import Hinge, clamp, contains
+from .limits import Hinge, clamp, contains, violation
 from .quaternions import NOISE, between, perpendicular, slerp
 from .skeleton import Joint, Pose, Skeleton, Transform, check_pose, forward_kinematics, frozen_vector
 from .solver import SolveResult, SolverSettings, SolveStatus
@@ -25,7 +25,7 @@ SWIVEL = math.radians(10.0)
 SWIVEL_STEPS = 18
 """Turns about the line to the target, to either side, that are tried when a limit forbids the wanted one."""
 HALVINGS = 20
-"""How finely the border of what is allowed is found between two of them: to a millionth."""
+"""How finely the border of what is allowed is found between two of them: to a millionth of a step."""
 
 
 # -- two bones
@@ -209,7 +209,7 @@ def _bends(arm: _Arm, distance: float) -> Iterator[Quaternion]:
         if across <= NOISE * u.length * v.length:
             yield arm.middle.rotation  # a bone along the axis: turning does not bend
             continue
-        present = math.atan2(axis.dot(u.cross(v)), u.dot(v) - along)
+        present = math.atan2(axis.dot(cross(u, v)), u.dot(v) - along)
         wanted = math.acos(min(max((product - along) / across, -1.0), 1.0))
         for bend in (math.copysign(wanted, present), -math.copysign(wanted, present)):
             if isinstance(limit, Hinge):
@@ -229,14 +229,14 @@ def _bend_axes(arm: _Arm) -> Iterator[Vector]:
         yield arm.middle.base @ Vector(limit.axis)
         return
     u, v = arm.upper, arm.lower
-    normal = u.cross(v)
+    normal = cross(u, v)
     if normal.length > NOISE * u.length * v.length:
         yield normal.normalized()
         if limit is None:
             return
     elif arm.pole is not None:
         # Straight or folded: M goes to the pole's side of the line when the bend's normal is pole x line.
-        side = (arm.pole - arm.root.head).cross(u)
+        side = cross(arm.pole - arm.root.head, u)
         if side.length > NOISE * (arm.pole - arm.root.head).length * u.length:
             yield side.normalized()
     for own in (Vector((1.0, 0.0, 0.0)), Vector((0.0, 0.0, 1.0))):
@@ -269,28 +269,56 @@ def _aimed(arm: _Arm, bent: Quaternion) -> Quaternion:
 
     if limit is None or contains(limit, turned(twist)):
         return turned(twist)
-    for step in range(1, 1 + SWIVEL_STEPS):
-        for side in (-1.0, 1.0):
-            inside, outside = side * step * SWIVEL, side * (step - 1) * SWIVEL
-            if not contains(limit, turned(twist + inside)):
-                continue
-            for _ in range(HALVINGS):
-                half = 0.5 * (inside + outside)
-                if contains(limit, turned(twist + half)):
-                    inside = half
-                else:
-                    outside = half
-            return turned(twist + inside)
+    found = _swivel(lambda angle: violation(limit, turned(twist + angle)))
+    if found is not None:
+        return turned(twist + found)
     # No turn about the line is inside the limit: the nearest rotations that are miss the target.
     candidates = (clamp(limit, turned(twist)), clamp(limit, turned(0.0)))
     return min(candidates, key=lambda rotation: arm.miss(bent, rotation))
+
+
+def _swivel(off: Callable[[float], float]) -> float | None:
+    """The smallest turn, radians, to either side, at which `off` is 0; None if it is above 0 all around.
+
+    Looks in steps of SWIVEL; where none is 0, a narrower gap is looked for beside the step that is least off.
+    """
+    turns = [side * step * SWIVEL for step in range(1, SWIVEL_STEPS + 1) for side in (-1.0, 1.0)]
+    least, nearest = math.inf, 0.0
+    for turn in turns:
+        amount = off(turn)
+        if amount == 0.0:
+            return _border(off, turn, turn - math.copysign(SWIVEL, turn))
+        if amount < least:
+            least, nearest = amount, turn
+    lower, upper = nearest - SWIVEL, nearest + SWIVEL
+    for _ in range(HALVINGS):
+        third = (upper - lower) / 3.0
+        first, second = off(lower + third), off(upper - third)
+        if min(first, second) == 0.0:
+            return lower + third if first == 0.0 else upper - third
+        if first < second:
+            upper -= third
+        else:
+            lower += third
+    return None
+
+
+def _border(off: Callable[[float], float], inside: float, outside: float) -> float:
+    """Where between the two, on the inside, `off` begins to be 0."""
+    for _ in range(HALVINGS):
+        half = 0.5 * (inside + outside)
+        if off(half) == 0.0:
+            inside = half
+        else:
+            outside = half
+    return inside
 
 
 def _normal(arm: _Arm, bent: Quaternion) -> Vector:
     """The unit normal of the bend after the middle joint has turned; of a straight chain, of the bend it
     would take."""
     u, there = arm.upper, arm.swung(bent)
-    normal = u.cross(there)
+    normal = cross(u, there)
     if normal.length > NOISE * arm.length * arm.length:
         return normal.normalized()
     if u.length > NOISE * arm.length:
@@ -299,7 +327,7 @@ def _normal(arm: _Arm, bent: Quaternion) -> Vector:
         side = 1.0
         if isinstance(limit, Hinge):
             axis = arm.middle.base @ Vector(limit.axis)
-            bend = axis.dot(u.cross(arm.lower))
+            bend = axis.dot(cross(u, arm.lower))
             room = 0.5 * (limit.lower + limit.upper) - hinge_turn(limit, bent)
             side = bend if abs(bend) > NOISE * arm.length * arm.length else room
         for axis in _bend_axes(arm):
@@ -319,14 +347,14 @@ def _twist_to_pole(arm: _Arm, line: Vector, upper: Vector, normal: Vector) -> fl
         return 0.0  # the pole is on the line to the target (or at the root joint's head)
     bend = upper - line * upper.dot(line)
     if bend.length <= 10.0 * NOISE * upper.length:
-        bend = line.cross(normal)  # straight: the side to which it would bend
-    return math.atan2(line.dot(bend.cross(side)), bend.dot(side))
+        bend = cross(line, normal)  # straight: the side to which it would bend
+    return math.atan2(line.dot(cross(bend, side)), bend.dot(side))
 
 
 def shortest_arc(a: Vector, b: Vector, normal: Vector) -> Quaternion:
     """The shortest arc from `a` to `b`; between opposite directions the half turn about `normal`, made
     square to `a`."""
-    if a.dot(b) < 0.0 and a.cross(b).length <= NOISE * a.length * b.length:
+    if a.dot(b) < 0.0 and cross(a, b).length <= NOISE * a.length * b.length:
         axis = normal - a * (normal.dot(a) / a.length_squared)
         if axis.length > NOISE:
             return Quaternion(axis.normalized(), math.pi)
@@ -334,6 +362,11 @@ def shortest_arc(a: Vector, b: Vector, normal: Vector) -> Quaternion:
 
 
 # -- what both single-pass solvers need
+
+
+def cross(a: Vector, b: Vector) -> Vector:
+    """a x b. (`Vector.cross` is typed as a number, too, which it is in two dimensions.)"""
+    return Vector((a.y * b.z - a.z * b.y, a.z * b.x - a.x * b.z, a.x * b.y - a.y * b.x))
 
 
 def turning_joints(skeleton: Skeleton, pose: Pose, goal: PositionGoal, what: str, least: int) -> list[int]:

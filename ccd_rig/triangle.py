@@ -12,7 +12,15 @@ from dataclasses import dataclass
 
 from mathutils import Quaternion, Vector
 
-from .analytic import Seen, inside_limits, seen_joint, shortest_arc, single_pass_result, turning_joints
+from .analytic import (
+    Seen,
+    cross,
+    inside_limits,
+    seen_joint,
+    shortest_arc,
+    single_pass_result,
+    turning_joints,
+)
 from .errors import InvalidInput
 from .goals import PositionGoal
 from .limits import Hinge, contains
@@ -162,9 +170,9 @@ def _ten_degree_steps(angle: float) -> Iterator[float]:
 def _axis(stand: _Stand, link: _Link, along: Vector, towards: Vector) -> Vector:
     """V_r, the unit axis from the link to the target (Song & Hu 2011, eq. 2), also where the two are on one
     line."""
-    cross = along.cross(towards)
-    if cross.length > NOISE * along.length * towards.length:
-        return cross.normalized()
+    normal = cross(along, towards)
+    if normal.length > NOISE * along.length * towards.length:
+        return normal.normalized()
     limit = link.seen.joint.limit
     known = [stand.axis] if stand.axis is not None else []
     if isinstance(limit, Hinge):
@@ -188,11 +196,11 @@ def _placed(stand: _Stand, link: _Link, angle: float, target: Vector) -> tuple[Q
     if along.length == 0.0 or towards.length == 0.0:
         return link.seen.rotation, True  # no link to turn, or no direction to turn it to
     axis = _axis(stand, link, along, towards)
-    theta = math.atan2(axis.dot(along.cross(towards)), along.dot(towards))
+    theta = math.atan2(axis.dot(cross(along, towards)), along.dot(towards))
     wanted = Quaternion(axis, theta - angle) @ along
     fits = True
     if stand.direction is not None and stand.direction.angle(wanted) > link.omega + NOISE:
-        back = stand.direction.cross(wanted)
+        back = cross(stand.direction, wanted)
         back = back.normalized() if back.length > NOISE * wanted.length else axis
         wanted = Quaternion(back, link.omega) @ stand.direction * (along.length / stand.direction.length)
         fits = False

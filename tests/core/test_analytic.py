@@ -336,7 +336,7 @@ def test_pole_and_limit_together():
 
 
 def test_a_leg_meets_every_legal_target():
-    """Hip with cone and twist, knee that never straightens, pole in front: by swivelling inside the limits."""
+    """Hip with cone and twist, knee that never straightens, pole in front: it swivels inside the limits."""
     hip, knee = SwingTwist(Cone(1.2), (-0.5, 0.5)), Hinge(X, 0.05, 2.6)
     skeleton, _ = arm(limits=(hip, knee), lengths=(1.0, 0.9))
     start = Pose.rest(skeleton)
