@@ -356,6 +356,16 @@ def _served(body: Body) -> list[View]:
     return [view for views in body.serves for view in views]
 
 
+def even_fraction(joints: int, share: float) -> float:
+    """The part of each joint's step with which one pass over so many joints takes `share` of the way (0 to
+    1).
+
+    After n steps of a part f about (1 - f)^n of the way is left: f = 1 - (1 - share)^(1/n), inside
+    `STEP_RANGE`. Shared out so, long chains bend evenly; with large steps the first joints take it all, and
+    the rest of the chain coils."""
+    return min(max(1.0 - (1.0 - share) ** (1.0 / max(joints, 1)), STEP_RANGE[0]), STEP_RANGE[1])
+
+
 def _met(error: GoalError, settings: SolverSettings) -> bool:
     return error.distance <= settings.position_tolerance and error.angle <= settings.angle_tolerance
 

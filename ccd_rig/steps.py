@@ -288,10 +288,12 @@ class Body:
         part = fraction * (1.0 - joint.stiffness)
         if type(limit) is Hinge:
             axis = self.bases[i] @ self.axes[i]
-            wanted = nearest_turn(self.turns[i] + best_hinge_turn(axis, pairs), limit.lower, limit.upper)
-            turn = self._eased(i, wanted - self.turns[i]) * part
+            turn = best_hinge_turn(axis, pairs)
+            if limit.upper - limit.lower < FULL_TURN:
+                turn = nearest_turn(self.turns[i] + turn, limit.lower, limit.upper) - self.turns[i]
+            turn = self._eased(i, turn) * part
             turn = self.turns[i] + min(max(turn, -joint.max_step), joint.max_step)
-            self.turns[i] = min(max(turn, limit.lower), limit.upper)
+            self.turns[i] = nearest_turn(turn, limit.lower, limit.upper)
             rotation = Quaternion(self.axes[i], self.turns[i])
         else:
             best = best_rotation(pairs)

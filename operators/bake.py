@@ -67,12 +67,12 @@ class CCD_RIG_OT_bake(bpy.types.Operator):
     keys: EnumProperty(
         name="Keys", description="Which frames get keys", items=KEYS, default=DEFAULTS["keys"].name
     )
-    follow_fraction: FloatProperty(
-        name="Follow Fraction",
-        description=field_help(bake.BakeSettings, "follow_fraction"),
-        default=DEFAULTS["follow_fraction"],
+    share: FloatProperty(
+        name="Share per Pass",
+        description=field_help(bake.BakeSettings, "share"),
+        default=DEFAULTS["share"],
         min=0.1,
-        max=1.3,
+        max=0.999,
         subtype="FACTOR",
     )
 
@@ -145,7 +145,7 @@ class CCD_RIG_OT_bake(bpy.types.Operator):
             keys=bake.Keys[self.keys],
             destination=destination.CURRENT_ACTION if self.use_current_action else destination.NEW_ACTION,
             constraints=_selected(context.object) if self.only_selected else (),
-            follow_fraction=self.follow_fraction,
+            share=self.share,
         )
         found = checks.problems(context.object, scene, settings.constraints, settings.destination)
         self._warnings = [problem.message for problem in found if problem.severity == "WARNING"]

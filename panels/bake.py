@@ -34,7 +34,7 @@ def _draw_options(layout, options):
     layout.use_property_decorate = False
     layout.prop(options, "step")
     layout.prop(options, "keys")
-    layout.prop(options, "follow_fraction")
+    layout.prop(options, "share")
     layout.prop(options, "only_selected")
     layout.prop(options, "use_current_action", text="Overwrite Action")
 

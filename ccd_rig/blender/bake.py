@@ -16,7 +16,7 @@ from ..errors import InvalidInput, RigError
 from ..goals import GoalError, PositionGoal
 from ..sampling import Array
 from ..skeleton import Pose, Skeleton
-from ..solver import SolveResult, SolverSettings, SolveStatus, solve
+from ..solver import SolveResult, SolverSettings, SolveStatus, even_fraction, solve
 from . import armature, channels, checks, evaluation, properties
 from .channels import BoneKeys, Destination
 from .evaluation import FrameSample
@@ -45,9 +45,9 @@ class BakeSettings:
         keys: which frames get keys.
         destination: into which action.
         constraints: names of the constraints; empty for all that are enabled.
-        follow_fraction: part of each joint's best step that each frame is solved with, 0.1 to 1.3: smaller
-            takes longer and spreads motion more evenly over joints and frames. A frame that is not reached
-            this way goes on with the solver's own step.
+        share: part of what is left of the way that one pass over a chain's joints takes, shared out evenly
+            over them, 0.1 to 0.999: smaller is smoother from frame to frame and slower. A frame that is not
+            reached this way goes on with the solver's own step.
 
     Raises:
         InvalidInput: the range is empty, the step is below 1, or the fraction is not one that the solver
@@ -60,12 +60,12 @@ class BakeSettings:
     keys: Keys = Keys.EVERY_FRAME
     destination: Destination = Destination.NEW_ACTION
     constraints: tuple[str, ...] = ()
-    follow_fraction: float = 0.2
+    share: float = 0.97
 
     def __post_init__(self) -> None:
         sampling.solve_frames(self.frame_start, self.frame_end, self.step)
-        if not 0.1 <= self.follow_fraction <= 1.3:
-            raise InvalidInput(f"follow_fraction must be 0.1 to 1.3, not {self.follow_fraction:g}")
+        if not 0.1 <= self.share <= 0.999:
+            raise InvalidInput(f"share must be 0.1 to 0.999, not {self.share:g}")
 
     def solved_frames(self) -> list[int]:
         """Frames that are solved."""
@@ -140,7 +140,7 @@ def bake_steps(
             take.store(row, sample)
             if frame != following:
                 continue
-            solution = _solve_frame(sample, constraints, solver, settings.follow_fraction, solution)
+            solution = _solve_frame(sample, constraints, solver, settings.share, solution)
             take.store_solution(solution.pose, dict(zip(solution.active, solution.states, strict=True)))
             following = next(due, None)
             yield Progress(frame, len(take.states), len(solved), solution.reached)
@@ -179,7 +179,7 @@ def solve_current(
     constraints = checks.require(armature_object, depsgraph.scene, names)
     solver = settings or properties.solver_settings(armature_object)
     sample = evaluation.current(depsgraph, armature_object, constraints)
-    solution = _solve_frame(sample, constraints, solver, solver.step_fraction, None)
+    solution = _solve_frame(sample, constraints, solver, None, None)
     if solution.result is None:
         raise RigError(f"{armature_object.name}: every constraint has influence 0; raise one to solve")
     take = Take.empty(sample, constraints, [0], [0])
@@ -213,10 +213,13 @@ def _solve_frame(
     sample: FrameSample,
     constraints: Sequence[Constraint],
     solver: SolverSettings,
-    follow_fraction: float,
+    share: float | None,
     before: _Solution | None,
 ) -> _Solution:
-    """Solve one frame, from the solution of the frame before where there is one."""
+    """Solve one frame, from the solution of the frame before where there is one.
+
+    Shared out evenly as `BakeSettings.share` says; with None by the solver's own step.
+    """
     skeleton, base = sample.reading.skeleton, sample.reading.pose
     active = tuple(c for c, influence in enumerate(sample.influences) if influence > 0.0)
     if not active:
@@ -239,7 +242,7 @@ def _solve_frame(
         for j in {j for c in active for j in moved_joints(skeleton, constraints[c])}:
             rotations[j] = before.pose.rotations[j]
         start = Pose.trusted(tuple(rotations), base.translations)  # both parts come out of poses
-    result, statuses = _solve_apart(skeleton, start, goals, here, follow_fraction)
+    result, statuses = _solve_apart(skeleton, start, goals, here, share)
     states = tuple(
         SolveStatus.CONVERGED.name if error.distance <= here.position_tolerance else status.name
         for error, status in zip(result.errors, statuses, strict=True)
@@ -248,13 +251,17 @@ def _solve_frame(
 
 
 def _solve_apart(
-    skeleton: Skeleton, start: Pose, goals: Sequence[PositionGoal], settings: SolverSettings, fraction: float
+    skeleton: Skeleton,
+    start: Pose,
+    goals: Sequence[PositionGoal],
+    settings: SolverSettings,
+    share: float | None,
 ) -> tuple[SolveResult, list[SolveStatus]]:
     """Solve goals that turn no joint in common one after the other, and say how each goal's solve ended.
 
-    Nothing is lost by it: chains are paths, so of two groups that share no joint at most one carries the other,
-    and it is solved first. In one solve a hand out of reach would end the solve of the feet before they stand.
-    """
+    Nothing is lost by it: chains are paths, so of two groups that share no joint at most one carries the
+    other, and it is solved first. In one solve a hand out of reach would end the solve of the feet before
+    they stand."""
     groups: list[tuple[set[int], list[int]]] = []
     for k, goal in enumerate(goals):
         chain = skeleton.chain(goal.joint, goal.chain_length)
@@ -265,8 +272,8 @@ def _solve_apart(
         groups.append((joints, sorted(members)))
     pose, iterations = start, 0
     errors, statuses = [GoalError(0.0)] * len(goals), [SolveStatus.CONVERGED] * len(goals)
-    for _, members in sorted(groups, key=lambda group: min(group[0])):  # parents come before children
-        result = _solve_gently(skeleton, pose, [goals[k] for k in members], settings, fraction)
+    for joints, members in sorted(groups, key=lambda group: min(group[0])):  # parents come before children
+        result = _solve_gently(skeleton, pose, [goals[k] for k in members], settings, share, len(joints))
         pose, iterations = result.pose, max(iterations, result.iterations)
         for k, error in zip(members, result.errors, strict=True):
             errors[k], statuses[k] = error, result.status
@@ -275,15 +282,24 @@ def _solve_apart(
 
 
 def _solve_gently(
-    skeleton: Skeleton, start: Pose, goals: Sequence[PositionGoal], settings: SolverSettings, fraction: float
+    skeleton: Skeleton,
+    start: Pose,
+    goals: Sequence[PositionGoal],
+    settings: SolverSettings,
+    share: float | None,
+    joints: int,
 ) -> SolveResult:
-    """Solve with small steps; where they do not arrive, go on from there with the solver's own step.
+    """Solve with small steps, evenly over so many joints; where they do not arrive, go on with the solver's
+    own.
 
     The second solve counts only if it wins more than the tolerance: a target out of reach would otherwise
-    make the chain jump for nothing.
+    make the chain jump for nothing. With no share there is just the solver's own step.
     """
-    first = solve(skeleton, start, goals, replace(settings, step_fraction=fraction))
-    if first.status is SolveStatus.CONVERGED or fraction == settings.step_fraction:
+    if share is None:
+        return solve(skeleton, start, goals, settings)
+    gentle = replace(settings, step_fraction=even_fraction(joints, share))
+    first = solve(skeleton, start, goals, gentle)
+    if first.status is SolveStatus.CONVERGED or gentle == settings:
         return first
     second = solve(skeleton, first.pose, goals, settings)
     won = max(e.distance for e in first.errors) - max(e.distance for e in second.errors)
