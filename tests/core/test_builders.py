@@ -281,3 +281,17 @@ def test_split_ball_refuses_limits_that_three_angles_do_not_say():
     taken = Skeleton([*hand_on_arm().joints, Joint("arm.Y")])
     with pytest.raises(InvalidInput, match=r"'arm\.Y' stands twice"):
         split_ball(taken, Pose.rest(taken), "arm")
+
+
+def test_free_hinges_go_on_past_a_half_turn():
+    """From 170 degrees to -170 degrees is 20 degrees, in each part of a step and in every order."""
+    for sweep in (Sweep.TIP_TO_ROOT, Sweep.ROOT_TO_TIP):
+        for fraction in (0.3, 1.0):
+            skeleton, pose = planar_chain([1.0], [math.radians(170.0)])
+            target = planar_tail([1.0], [math.radians(-170.0)])
+            settings = SolverSettings(sweep=sweep, step_fraction=fraction, position_tolerance=1e-3)
+            last = pose.rotations[0]
+            for item in iterate(skeleton, pose, [PositionGoal("joint0", target)], settings):
+                assert angle_between(item.pose.rotations[0], last) <= math.radians(21.0)
+                last = item.pose.rotations[0]
+            assert item.status is CONVERGED
