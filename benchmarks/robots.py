@@ -3,13 +3,14 @@
     python3 dev.py bench robots                         10,000 poses per arm
     python3 dev.py bench robots -- --poses 500 --arms panda ur5
 
-Protocol, after TRAC-IK's (Beeson & Ames 2015): 10,000 random joint configurations inside the limits, so that every pose is
-reachable; each solve starts from the middle of the ranges, and after a dead end from up to 30 seeded random poses. A pose
-counts as solved when forward kinematics in single precision says so and no limit is broken beyond 1e-5 rad. Times are
-processor time of one thread, failures included. Chains of ball joints inside limits follow, under the same protocol.
+Protocol, after TRAC-IK's (Beeson & Ames 2015): 10,000 random joint configurations inside the limits, so that
+every pose is reachable; each solve starts from the middle of the ranges, and after a dead end from up to 30
+seeded random poses. A pose counts as solved when forward kinematics in single precision says so and no limit
+is broken beyond 1e-5 rad. Times are processor time of one thread, failures included. Chains of ball joints
+inside limits follow, under the same protocol.
 
-Robots: PyPI's example-robot-data (BSD-3-Clause; each robot under its own licence) and, for the KUKA, pybullet's data. The
-wheels are downloaded once by pip and read as archives; nothing of them is installed.
+Robots: PyPI's example-robot-data (BSD-3-Clause; each robot under its own licence) and, for the KUKA,
+pybullet's data. The wheels are downloaded once by pip and read as archives; nothing of them is installed.
 """
 
 from __future__ import annotations
@@ -38,8 +39,18 @@ from urdf import Robot, read  # noqa: E402
 
 from ccd_rig.goals import Goal, OrientationGoal, PositionGoal, measure  # noqa: E402
 from ccd_rig.kinematics import Kinematics  # noqa: E402
-from ccd_rig.limits import Cone, Ellipse, EulerBox, Hinge, Limit, SwingTwist, clamp, sample, violation  # noqa: E402
-from ccd_rig.refine import refined  # noqa: E402
+from ccd_rig.limits import (  # noqa: E402
+    Cone,
+    Ellipse,
+    EulerBox,
+    Hinge,
+    Limit,
+    SwingTwist,
+    clamp,
+    sample,
+    violation,
+)
+from ccd_rig.refine import HURRIED_GAIN, refined  # noqa: E402
 from ccd_rig.restarts import starts  # noqa: E402
 from ccd_rig.skeleton import Joint, Pose, Skeleton, forward_kinematics  # noqa: E402
 
@@ -55,8 +66,9 @@ BULLET = ("pybullet==3.2.7", "pybullet_data/")
 class Arm:
     """Where a chain stands, and what was published for the same or nearly the same arm.
 
-    `published` is (name there, KDL %, KDL ms, TRAC-IK %, TRAC-IK ms): from the table in the README of TRAC-IK 1.4.6
-    (https://bitbucket.org/traclabs/trac_ik), 10,000 poses at 1e-5, at most 5 ms, started from the middle, C++.
+    `published` is (name there, KDL %, KDL ms, TRAC-IK %, TRAC-IK ms): from the table in the README of TRAC-IK
+    1.4.6 (https://bitbucket.org/traclabs/trac_ik), 10,000 poses at 1e-5, at most 5 ms, started from the
+    middle, C++.
     """
 
     source: tuple[str, str]
@@ -122,9 +134,24 @@ def wheel(requirement: str) -> Path:
     CACHE.mkdir(parents=True, exist_ok=True)
     for found in sorted(CACHE.glob(f"{name}-*.whl")):
         return found
-    command = [sys.executable, "-m", "pip", "download", "-q", "--disable-pip-version-check", "--no-deps", "-d", str(CACHE)]
+    command = [
+        sys.executable,
+        "-m",
+        "pip",
+        "download",
+        "-q",
+        "--disable-pip-version-check",
+        "--no-deps",
+        "-d",
+        str(CACHE),
+    ]
     # The KUKA's wheel holds machine code that is not used here: any build of it will do.
-    command += ["--only-binary=:all:", "--python-version=3.11", "--platform=manylinux2014_x86_64", "--platform=any"]
+    command += [
+        "--only-binary=:all:",
+        "--python-version=3.11",
+        "--platform=manylinux2014_x86_64",
+        "--platform=any",
+    ]
     print(f"downloading {requirement} to {CACHE.relative_to(ROOT)}", flush=True)
     if subprocess.run([*command, requirement], check=False).returncode:
         sys.exit(f"cannot download {requirement}; connect to PyPI, or put the wheel into {CACHE}")
@@ -156,7 +183,9 @@ def anywhere(skeleton: Skeleton, rng: random.Random) -> Pose:
     return Pose(
         tuple(sample(joint.limit, rng) for joint in skeleton.joints),
         tuple(
-            rng.uniform(joint.slide.lower, joint.slide.upper) * Vector(joint.slide.axis) if joint.slide else Vector()
+            rng.uniform(joint.slide.lower, joint.slide.upper) * Vector(joint.slide.axis)
+            if joint.slide
+            else Vector()
             for joint in skeleton.joints
         ),
     )
@@ -210,12 +239,12 @@ def run(
         began = time.process_time()
         kinematics = Kinematics(skeleton, goals, limits)
         tolerance = 1e-5 * kinematics.reach
-        found = refined(kinematics, start, tolerance, angle_tolerance, ITERATIONS)
+        found = refined(kinematics, start, tolerance, angle_tolerance, ITERATIONS, HURRIED_GAIN)
         used = 0
         if not found.met:
             for again in starts(skeleton, start, goals, limits, kinematics.moved, (), 0, RESTARTS):
                 used += 1
-                found = refined(kinematics, again, tolerance, angle_tolerance, ITERATIONS)
+                found = refined(kinematics, again, tolerance, angle_tolerance, ITERATIONS, HURRIED_GAIN)
                 if found.met:
                     break
         row.times.append(time.process_time() - began)
@@ -246,7 +275,8 @@ def chains() -> dict[str, Skeleton]:
         "10 balls, ellipses": straight(10, SwingTwist(Ellipse(-0.3, 0.9, -0.4, 0.5), (-0.4, 0.4))),
         "10 balls, Euler boxes": straight(10, EulerBox("XYZ", (-0.3, -0.3, -0.4), (0.9, 0.3, 0.4))),
         "human arm": Skeleton(
-            Joint(f"arm{i}", i - 1, (0.0, 0.3 if i else 0.0, 0.0), length=0.3, limit=limit) for i, limit in enumerate(arm)
+            Joint(f"arm{i}", i - 1, (0.0, 0.3 if i else 0.0, 0.0), length=0.3, limit=limit)
+            for i, limit in enumerate(arm)
         ),
         "spine and arm": Skeleton(
             Joint(f"j{i}", i - 1, (0.0, 0.2 if i else 0.0, 0.0), length=0.2, limit=limit)
@@ -256,13 +286,20 @@ def chains() -> dict[str, Skeleton]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--poses", type=int, default=10_000, help="per arm; a tenth as many per chain of ball joints")
-    parser.add_argument("--angle", type=float, default=1e-3, help="orientation tolerance, radians")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--poses", type=int, default=10_000, help="per arm; a tenth as many per chain of ball joints"
+    )
+    parser.add_argument("--angle", type=float, default=1e-5, help="orientation tolerance, radians")
     parser.add_argument("--arms", nargs="*", choices=sorted(ARMS), default=list(ARMS))
     parser.add_argument("--seed", type=int, default=1)
     chosen = parser.parse_args()
-    print(f"{chosen.poses} poses, position 1e-5 of the reach, orientation {chosen.angle:g} rad, up to {RESTARTS} restarts\n{HEAD}")
+    print(
+        f"{chosen.poses} poses, position 1e-5 of the reach, orientation {chosen.angle:g} rad, "
+        f"up to {RESTARTS} restarts\n{HEAD}"
+    )
     for name in chosen.arms:
         chain = robot(ARMS[name])
         tip = chain.skeleton.joints[-1].name
@@ -277,7 +314,10 @@ def main() -> None:
         print(run(name, chain.skeleton, goals, chosen.poses, chosen.angle, chosen.seed).line(), flush=True)
         known = ARMS[name].published
         if known is not None:
-            print(f"    published for {known[0]}: KDL {known[1]} % in {known[2]} ms, TRAC-IK {known[3]} % in {known[4]} ms")
+            print(
+                f"    published for {known[0]}: KDL {known[1]} % in {known[2]} ms, "
+                f"TRAC-IK {known[3]} % in {known[4]} ms"
+            )
     for name, skeleton in chains().items():
         tip = skeleton.joints[-1].name
 
@@ -286,7 +326,10 @@ def main() -> None:
             end = last.point(Vector((0.0, skeleton.joints[-1].length, 0.0)))
             return [PositionGoal(tip, end), OrientationGoal(tip, last.rotation)]
 
-        print(run(name, skeleton, ball_goals, max(1, chosen.poses // 10), chosen.angle, chosen.seed).line(), flush=True)
+        print(
+            run(name, skeleton, ball_goals, max(1, chosen.poses // 10), chosen.angle, chosen.seed).line(),
+            flush=True,
+        )
 
 
 if __name__ == "__main__":

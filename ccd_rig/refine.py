@@ -42,10 +42,12 @@ LONGEST = 1.2
 """Longest turn of a joint in one step, radians: farther away the linear picture means little."""
 ROUNDS = 4
 """How often a step is worked out again for limits that it would leave."""
-PATIENCE = 4
-"""So many steps in a row that win next to nothing end the search."""
-GAIN = 0.01
+PATIENCE = 6
+"""So many steps, failed ones too, that together win next to nothing end the search."""
+GAIN = 1e-3
 """Next to nothing: this part of the square error."""
+HURRIED_GAIN = 0.1
+"""The same where a dead end is soon given up, because there are other poses to start from."""
 
 
 @dataclass(frozen=True)
@@ -97,13 +99,19 @@ def refined(
     position_tolerance: float,
     angle_tolerance: float,
     max_iterations: int,
+    gain: float = GAIN,
 ) -> Refined:
-    """`refine` from one pose of several, with what is common to all worked out before; says how it went."""
+    """`refine` from one pose of several, with what is common to all worked out before; says how it went.
+
+    `gain`: the search ends when the square error falls by less than this part of it in `PATIENCE` steps; `HURRIED_GAIN`
+    where a dead end is better left for another start.
+    """
     start = kinematics.clamped(pose)
     state = kinematics.take(start)
     before = now = kinematics.residual(state)
     tolerances = (position_tolerance, angle_tolerance)
-    iterations, dull, damping = 0, 0, DAMPING
+    iterations, damping = 0, DAMPING
+    history = [now.square]
     jacobian: Array | None = None
     while iterations < max_iterations and kinematics.columns and now.excess(tolerances) > ENOUGH:
         iterations += 1
@@ -112,14 +120,14 @@ def refined(
         tried = _step(kinematics, now, jacobian, damping * now.square + LEAST_DAMPING)
         found = kinematics.residual(tried)
         if found.square < now.square:
-            dull = dull + 1 if found.square > (1.0 - GAIN) * now.square else 0
             now, jacobian = found, None
             damping = max(damping * BOLDER, 1e-6)
         else:
             damping *= CALMER
             if damping > HOPELESS:
                 break
-        if dull >= PATIENCE:
+        history.append(now.square)
+        if iterations >= PATIENCE and now.square > (1.0 - gain) * history[-1 - PATIENCE]:
             break
     if now is before:
         return Refined(start, before.excess(tolerances) <= 1.0, iterations)
@@ -141,41 +149,45 @@ def _step(kinematics: Kinematics, now: Residual, jacobian: Array, damping: float
     hinged = len(kinematics.hinges)
     position = kinematics.position(state)
     down, up = kinematics.lower - position, kinematics.upper - position
-    free = jacobian.copy()
-    serving = free if kinematics.serves is None else free * kinematics.serves
-    fixed = np.zeros(kinematics.columns)
     # At a bound, and the error falls beyond it (Bertsekas 1982, projected Newton methods).
+    serving = jacobian if kinematics.serves is None else jacobian * kinematics.serves
     slope = serving.T @ now.values
     held = ((up <= 0.0) & (slope < 0.0)) | ((down >= 0.0) & (slope > 0.0))
-    normals: dict[int, list[tuple[Array, float]]] = {}
-    step = fixed
+    fixed = np.zeros(kinematics.columns)
+    faces: dict[int, list[tuple[Array, float]]] = {}
     rotations: Array | None = None
-    for attempt in range(ROUNDS):
-        if held.any():
-            free[:, held] = 0.0
-        serving = free if kinematics.serves is None else free * kinematics.serves
-        system = (free * weights) @ serving.T
+    for _ in range(ROUNDS):
+        free = jacobian.copy()
+        free[:, held] = 0.0
+        for ball, normals in faces.items():
+            place = slice(hinged + 3 * ball, hinged + 3 * ball + 3)
+            fixed[place] = 0.0
+            for normal, value in normals:
+                fixed[place] += value * normal
+                free[:, place] -= np.outer(free[:, place] @ normal, normal)
+        freed = free if kinematics.serves is None else free * kinematics.serves
+        system = (free * weights) @ freed.T
         system.flat[:: len(system) + 1] += damping
-        right = now.values + jacobian @ fixed if attempt else now.values
-        step = fixed - weights * (serving.T @ np.linalg.solve(system, right))
-        step *= _part(kinematics, step)
-        last = attempt == ROUNDS - 1
-        over, under = step > up, step < down
-        beyond = over | under
-        new = bool(beyond.any())
-        if new:
-            step = np.clip(step, down, up)
-            fixed = np.where(beyond, step, fixed)
-            held = held | beyond
+        solution = np.linalg.solve(system, now.values + jacobian @ fixed)
+        step = fixed - weights * (freed.T @ solution)
+        part = _part(kinematics, step)
+        step *= part
+        # What each unknown would like to do, now that the others are held: it tells which limits hold it still (the
+        # primal-dual active set method, Hintermueller, Ito & Kunisch 2002).
+        wanted = -part * weights * (serving.T @ solution)
+        over, under = wanted > up, wanted < down
+        now_held = over | under
+        changed = bool((now_held != held).any())
+        held = now_held
+        fixed = np.where(over, up, np.where(under, down, 0.0))
         if kinematics.balls:
+            changed = _release(faces, wanted, hinged) or changed
             rotations, outside = _confined(kinematics, state, step)
-            for ball, wanted, allowed in outside if not last else ():
-                place = slice(hinged + 3 * ball, hinged + 3 * ball + 3)
-                new = _hold(normals.setdefault(ball, []), free, fixed, place, wanted, allowed) or new
-        if not new:
+            for ball, there, allowed in outside:
+                changed = _hold(faces.setdefault(ball, []), there, allowed) or changed
+        if not changed:
             break
-    step = np.clip(step, down, up)
-    return kinematics.moved_by(state, step, rotations)
+    return kinematics.moved_by(state, np.clip(step, down, up), rotations)
 
 
 def _part(kinematics: Kinematics, step: Array) -> float:
@@ -217,29 +229,29 @@ def _confined(
     return rotations, outside
 
 
-def _hold(
-    normals: list[tuple[Array, float]], free: Array, fixed: Array, place: slice, wanted: Array, allowed: Array
-) -> bool:
-    """Takes the part along the outward normal out of a ball joint's unknowns: it is held at the border. Whether it could."""
-    normal = wanted - allowed
-    length = math.sqrt(normal @ normal)
-    if length < 1e-9:
-        return False
-    normal = normal / length
-    value = float(normal @ allowed)
-    across = normal.copy()
+def _release(faces: dict[int, list[tuple[Array, float]]], wanted: Array, hinged: int) -> bool:
+    """Lets go of the borders from which ball joints would like to go inside; whether there were any."""
+    found = False
+    for ball, normals in faces.items():
+        turn = wanted[hinged + 3 * ball : hinged + 3 * ball + 3]
+        kept = [(normal, value) for normal, value in normals if normal @ turn >= value]
+        found = found or len(kept) < len(normals)
+        normals[:] = kept
+    return found
+
+
+def _hold(normals: list[tuple[Array, float]], there: Array, allowed: Array) -> bool:
+    """Holds a ball joint at the border between the turn `there` and the nearest one `allowed`; False where it is held."""
+    across = there - allowed
+    depth = math.sqrt(across @ across)
     for other, _ in normals:
-        across -= (other @ normal) * other
+        across = across - (other @ across) * other
     length = math.sqrt(across @ across)
     # Nearly the same border again: its curvature, which the next iteration sees.
-    if len(normals) == 3 or length < 0.05:
+    if len(normals) == 3 or length < 1e-9 or length < 0.05 * depth:
         return False
-    across /= length
-    block = fixed[place]
-    block = block + across * ((value - float(normal @ block)) / length)
-    normals.append((across, value))
-    fixed[place] = block
-    free[:, place] -= np.outer(free[:, place] @ across, across)
+    normal = across / length
+    normals.append((normal, float(normal @ allowed)))
     return True
 
 
