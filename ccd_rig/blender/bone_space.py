@@ -116,6 +116,10 @@ def place(bone: BoneRest, blender_bone: Any, scale: Sequence[float], parent: Any
     name = bone.name
     if min(map(abs, scale)) < ZERO:
         raise RigError(f"bone '{name}' has zero scale: give it a scale other than 0")
+    if not all(math.isfinite(value) for row in bone.rest for value in (*row, bone.length)):
+        raise RigError(
+            f"bone '{name}' has a rest pose that is not a number: give it a head and a tail in Edit Mode"
+        )
     unposed: Any = _pose_matrix(bone, blender_bone, Matrix.Identity(4), parent)
     columns = [unposed.col[axis].to_3d() for axis in range(3)]
     sizes = [column.length for column in columns]
