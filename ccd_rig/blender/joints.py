@@ -189,8 +189,9 @@ def limit_value(group: Any) -> Limit | None:
 
 
 def _radians(angle: float) -> float:
-    # Blender stores float32, whose nearest number to pi is larger than pi.
-    return max(-math.pi, min(math.pi, angle))
+    # Blender stores float32, whose nearest number to pi is larger than pi. In this order NaN stays NaN, for
+    # the core to refuse.
+    return max(min(angle, math.pi), -math.pi)
 
 
 def joint_settings(armature_object: bpy.types.Object, bones: Sequence[str]) -> dict[str, dict[str, Any]]:
