@@ -149,6 +149,8 @@ def constraint_problems(
     yield from _target_problems(armature_object, row, scene)
     if not (math.isfinite(row.weight) and row.weight > 0.0):
         yield Problem("ERROR", row.name, f"{where}: weight is {row.weight:g}: set it above 0")
+    if not math.isfinite(row.influence):
+        yield Problem("ERROR", row.name, f"{where}: influence is not a number: set it to 0 to 1")
     if row.influence == 0.0:
         yield Problem(
             "WARNING", row.name, f"{where}: influence is 0 at this frame, so nothing moves: raise it"

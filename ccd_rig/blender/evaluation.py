@@ -87,8 +87,8 @@ def frames(
             targets = tuple(
                 _target(evaluated, to_armature, row, thing, depsgraph, frame) for row, thing in aims
             )
-            influences = tuple(evaluated.ccd_rig.constraints[index].influence for index in indices)
-            return FrameSample(frame, plan.read(evaluated), targets, influences, matrix_world)
+            influences = _influences(evaluated, indices, frame)
+            return FrameSample(frame, _read(plan, evaluated, frame), targets, influences, matrix_world)
 
         def sample(frame: float) -> FrameSample:
             try:
@@ -136,7 +136,9 @@ def current(
             _target(evaluated, to_armature, *aim, elsewhere if aim in hidden else depsgraph, frame)
             for aim in aims
         )
-    influences = tuple(evaluated.ccd_rig.constraints[index].influence for index in indices)
+    # Blender writes keyed and driven values back to the original, but does not evaluate the object anew when a
+    # script sets a property of ours.
+    influences = _influences(armature_object, indices, frame)
     return FrameSample(frame, reading, targets, influences, matrix_world)
 
 
@@ -289,6 +291,28 @@ def _target(
             f"at frame {frame:g}: look at its transform and keys, and at the constraint's offset"
         )
     return point
+
+
+def _influences(
+    armature_object: bpy.types.Object, indices: Sequence[int], frame: float
+) -> tuple[float, ...]:
+    """Of the rows with these indices."""
+    rows_asked = [armature_object.ccd_rig.constraints[index] for index in indices]
+    for row in rows_asked:
+        if not math.isfinite(row.influence):  # the property's range does not keep NaN out
+            raise RigError(
+                f"Constraint '{row.name}': influence is not a number at frame {frame:g}: set it to 0 to 1, and "
+                "look at its keys"
+            )
+    return tuple(row.influence for row in rows_asked)
+
+
+def _read(plan: RigPlan, evaluated: bpy.types.Object, frame: float) -> RigReading:
+    """The pose of a frame; what is wrong with a bone there is said with the frame."""
+    try:
+        return plan.read(evaluated)
+    except RigError as error:
+        raise RigError(f"frame {frame:g}: {error}, at that frame too") from error
 
 
 def _is_finite(matrix: Matrix) -> bool:
