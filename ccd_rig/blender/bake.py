@@ -387,4 +387,7 @@ def _nothing_to_key(take: Take, settings: BakeSettings) -> str:
     names = ", ".join(constraint.name for constraint in take.constraints)
     if not (take.influences > 0.0).any():
         return f"no constraint ({names}) has influence above 0 in {span}: raise it, or change the range"
-    return f"every bone in the chains of {names} is locked: lower Stiffness or raise Max Step of at least one"
+    return (
+        f"every bone in the chains of {names} is locked: lower Stiffness, raise Max Step or unlock the rotation "
+        "of at least one"
+    )
