@@ -312,7 +312,7 @@ def _read(plan: RigPlan, evaluated: bpy.types.Object, frame: float) -> RigReadin
     try:
         return plan.read(evaluated)
     except RigError as error:
-        raise RigError(f"frame {frame:g}: {error}, at that frame too") from error
+        raise RigError(f"frame {frame:g}: {error}") from error
 
 
 def _is_finite(matrix: Matrix) -> bool:
