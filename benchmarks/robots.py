@@ -209,7 +209,8 @@ class Row:
         mean = 1e3 * statistics.fmean(self.times)
         tail = 1e3 * sorted(self.times)[int(0.99 * (len(self.times) - 1))]
         return (
-            f"{self.name:<24}{self.joints:>4}{100.0 * self.solved / self.poses:>10.2f}{100.0 * self.first / self.poses:>12.1f}"
+            f"{self.name:<24}{self.joints:>4}"
+            f"{100.0 * self.solved / self.poses:>10.2f}{100.0 * self.first / self.poses:>12.1f}"
             f"{mean:>9.2f}{1e3 * statistics.median(self.times):>9.2f}{tail:>9.2f}"
             f"{self.restarts / self.poses:>10.2f}{self.most:>6}{self.broken:>11.1e}"
         )

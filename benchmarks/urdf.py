@@ -1,8 +1,9 @@
-"""Reads the joints of a URDF robot as a skeleton: fixed joints merged, revolute ones hinges, prismatic ones slides.
+"""Reads a URDF robot as a skeleton: fixed joints merged, revolute ones hinges, prismatic ones slides.
 
-URDF: http://wiki.ros.org/urdf/XML/joint. Lengths in metres, angles in radians, `rpy` about the fixed axes X, Y, Z in turn.
-Each joint of the skeleton carries the name of its URDF joint. A joint's bone ends where its child's frame begins; the frame
-of a link that hangs on it with fixed joints is given as a point and a rotation in the joint's frame (`Robot.end`).
+URDF: http://wiki.ros.org/urdf/XML/joint. Lengths in metres, angles in radians, `rpy` about the fixed axes X,
+Y, Z in turn. Each joint of the skeleton carries the name of its URDF joint. A joint's bone ends where its
+child's frame begins; the frame of a link that hangs on it with fixed joints is given as a point and a
+rotation in the joint's frame (`Robot.end`).
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from pathlib import Path
 
 from mathutils import Euler, Quaternion, Vector
 
-from ccd_rig.limits import Hinge, Limit, Slide, SwingTwist, Cone
+from ccd_rig.limits import Cone, Hinge, Limit, Slide, SwingTwist
 from ccd_rig.skeleton import Joint, Skeleton
 
 TURNING = ("revolute", "continuous")
@@ -52,7 +53,9 @@ def read(path: Path, base: str, tip: str) -> Robot:
     elements, link = [], tip
     while link != base:
         if link not in by_child:
-            raise ValueError(f"{path.name}: no chain from link '{base}' to link '{tip}': '{link}' has no parent")
+            raise ValueError(
+                f"{path.name}: no chain from link '{base}' to link '{tip}': '{link}' has no parent"
+            )
         elements.append(by_child[link])
         link = by_child[link].find("parent").get("link")  # type: ignore[union-attr,assignment]
     joints: list[Joint] = []
@@ -69,10 +72,15 @@ def read(path: Path, base: str, tip: str) -> Robot:
         if kind == "fixed":
             continue
         if kind not in MOVING:
-            raise ValueError(f"{path.name}: joint '{name}' is of kind '{kind}'; this reader knows fixed, {', '.join(MOVING)}")
+            raise ValueError(
+                f"{path.name}: joint '{name}' is of kind '{kind}'; "
+                f"this reader knows fixed, {', '.join(MOVING)}"
+            )
         axis = _numbers(element.find("axis"), "xyz", (1.0, 0.0, 0.0))
         bounds = element.find("limit")
-        lower, upper = (float(bounds.get(side, 0.0)) if bounds is not None else 0.0 for side in ("lower", "upper"))
+        lower, upper = (
+            float(bounds.get(side, 0.0)) if bounds is not None else 0.0 for side in ("lower", "upper")
+        )
         limit: Limit
         slide = None
         if kind == "prismatic":
@@ -82,9 +90,7 @@ def read(path: Path, base: str, tip: str) -> Robot:
             continuous.append(name)
         else:
             limit = Hinge(axis, lower, upper)
-        joints.append(
-            Joint(name, len(joints) - 1, point, turn, limit=limit, slide=slide, length=0.0)
-        )
+        joints.append(Joint(name, len(joints) - 1, point, turn, limit=limit, slide=slide, length=0.0))
         point, turn = Vector(), Quaternion()
     return Robot(Skeleton(joints), point, turn, tuple(continuous))
 

@@ -1,12 +1,12 @@
-"""All goals as one vector of residuals, and how it changes when joints turn and slide: for steps of all joints at once.
+"""All goals as one vector of residuals, and how it changes with the joints: for steps of all joints at once.
 
-`Kinematics` holds what is the same for every pose: which joints matter, which of them may move and how, and tables that
-say which joint moves which point. `State` is a pose in double precision. Residuals have no unit: lengths are in parts of
-the reach of the longest chain, angles in radians times `LEVER`.
+`Kinematics` holds what is the same for every pose: which joints matter, which of them may move and how, and
+tables that say which joint moves which point. `State` is a pose in double precision. Residuals have no unit:
+lengths are in parts of the reach of the longest chain, angles in radians times `LEVER`.
 
-The unknowns ("columns") are the turns of the hinges, then three turns of each ball joint about the axes of its own frame,
-then the shifts of the slides in parts of the reach. A joint inside an Euler box is three hinges, one on the other, so that
-its limits are plain bounds.
+The unknowns ("columns") are the turns of the hinges, then three turns of each ball joint about the axes of
+its own frame, then the shifts of the slides in parts of the reach. A joint inside an Euler box is three
+hinges, one on the other, so that its limits are plain bounds.
 """
 
 from __future__ import annotations
@@ -20,61 +20,19 @@ from mathutils import Quaternion, Vector
 from numpy.typing import NDArray
 
 from .errors import InvalidInput
-from .goals import BalanceGoal, DirectionGoal, Goal, PoleGoal, PositionGoal
-from .limits import Cone, EulerBox, Hinge, Limit, Reversed, SwingTwist, clamp
-from .nearest import nearest_in
-from .residuals import Balance, Block, Columns, Direction, Orientation, Pole, Position
+from .goals import Goal
+from .hinges import FULL_TURN, as_hinges, composed, hinge_turns
+from .limits import EulerBox, Limit, clamp
+from .matrices import matrices, matrix, turned
+from .residuals import Block, Columns, block_of, reach_of, served
 from .skeleton import Pose, Skeleton, check_pose
 
 Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 LEVER = 0.3
 """Part of the reach that stands for one radian: what an orientation counts beside a position."""
 PRIORITY_STEP = 1e-6
 """What the square error of a goal counts beside one that is served before it."""
-FULL_TURN = 2.0 * math.pi
-_UNIT = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
-
-# Rows of products (w, x, y, z) x (w, x, y, z) to the nine entries of the rotation matrix, row by row.
-_TO_MATRIX = np.zeros((16, 9))
-for _entry, _terms in enumerate(
-    (
-        ((0, 0, 1), (1, 1, 1), (2, 2, -1), (3, 3, -1)),
-        ((1, 2, 2), (0, 3, -2)),
-        ((1, 3, 2), (0, 2, 2)),
-        ((1, 2, 2), (0, 3, 2)),
-        ((0, 0, 1), (1, 1, -1), (2, 2, 1), (3, 3, -1)),
-        ((2, 3, 2), (0, 1, -2)),
-        ((1, 3, 2), (0, 2, -2)),
-        ((2, 3, 2), (0, 1, 2)),
-        ((0, 0, 1), (1, 1, -1), (2, 2, -1), (3, 3, 1)),
-    )
-):
-    for _a, _b, _sign in _terms:
-        _TO_MATRIX[4 * _a + _b, _entry] = _sign
-
-
-def matrices(rotations: Array) -> Array:
-    """Rotation matrices (N, 3, 3) of unit quaternions (N, 4)."""
-    products = (rotations[:, :, None] * rotations[:, None, :]).reshape(-1, 16)
-    return (products @ _TO_MATRIX).reshape(-1, 3, 3)
-
-
-def turned(rotations: Array, turns: Array) -> Array:
-    """Unit quaternions (N, 4), turned by rotation vectors (N, 3) in their own frames."""
-    angles = np.sqrt((turns * turns).sum(1, keepdims=True))
-    half = 0.5 * angles
-    sines = np.sinc(half / np.pi) * 0.5  # sin(angle / 2) / angle
-    w, v = np.cos(half), sines * turns
-    a, u = rotations[:, :1], rotations[:, 1:]
-    found = np.empty_like(rotations)
-    found[:, :1] = a * w - (u * v).sum(1, keepdims=True)
-    found[:, 1:] = a * v + w * u
-    found[:, 1] += u[:, 1] * v[:, 2] - u[:, 2] * v[:, 1]
-    found[:, 2] += u[:, 2] * v[:, 0] - u[:, 0] * v[:, 2]
-    found[:, 3] += u[:, 0] * v[:, 1] - u[:, 1] * v[:, 0]
-    return found / np.sqrt((found * found).sum(1, keepdims=True))
 
 
 @dataclass(frozen=True)
@@ -120,90 +78,6 @@ class Residual:
         return max(max(far / position, off / angle) for far, off in self.misses)
 
 
-def as_hinge(limit: Limit | None) -> Hinge | None:
-    """`limit` as a hinge, where it leaves one angle about a fixed axis and nothing else; None otherwise."""
-    if isinstance(limit, Hinge):
-        return limit
-    if isinstance(limit, Reversed):
-        inner = as_hinge(limit.limit)
-        if inner is None:
-            return None
-        x, y, z = Quaternion(limit.frame) @ Vector(inner.axis)
-        return Hinge((x, y, z), -inner.upper, -inner.lower)
-    if isinstance(limit, SwingTwist):
-        if not isinstance(limit.swing, Cone) or limit.swing.radius > 0.0:
-            return None
-        return Hinge(limit.axis, *(limit.twist or (-math.pi, math.pi)))
-    if isinstance(limit, EulerBox):
-        free = [a for a in range(3) if limit.lower[a] != 0.0 or limit.upper[a] != 0.0]
-        if len(free) > 1:
-            return None
-        turning = free[0] if free else 0
-        return Hinge(_UNIT[turning], limit.lower[turning], limit.upper[turning])
-    return None
-
-
-def as_hinges(limit: Limit | None) -> tuple[Hinge, ...]:
-    """`limit` as hinges, the one that turns last first: one, three for an Euler box, none for a ball joint."""
-    one = as_hinge(limit)
-    if one is not None:
-        return (one,)
-    if not isinstance(limit, EulerBox) or all(b - a >= FULL_TURN for a, b in zip(limit.lower, limit.upper, strict=True)):
-        return ()
-    return tuple(Hinge(_UNIT[a], limit.lower[a], limit.upper[a]) for a in ("XYZ".index(name) for name in reversed(limit.order)))
-
-
-def hinge_turns(hinges: Sequence[Hinge], rotation: Quaternion) -> list[float]:
-    """The turns that make up `rotation`, as near to the hinges' ranges as can be."""
-    if len(hinges) == 1:
-        (hinge,) = hinges
-        sine = math.fsum(a * b for a, b in zip(hinge.axis, (rotation.x, rotation.y, rotation.z), strict=True))
-        return [_into(2.0 * math.atan2(sine, rotation.w), hinge)]
-    # The half angles of Bernardes & Viollet 2022, as in `nearest.nearest_box`: alpha is turned first, gamma last.
-    i, j, k = (hinge.axis.index(1.0) for hinge in reversed(hinges))
-    sign = 1.0 if (i, j, k) in ((0, 1, 2), (1, 2, 0), (2, 0, 1)) else -1.0
-    v = (rotation.x, rotation.y, rotation.z)
-    a, b = rotation.w - v[j], v[i] + sign * v[k]
-    c, d = rotation.w + v[j], sign * v[k] - v[i]
-    p, m = math.hypot(a, b), math.hypot(c, d)
-    half_sum, half_difference = math.atan2(b, a), math.atan2(d, c)
-    third, second, first = hinges
-    # At gimbal lock only the sum, or only the difference, is known: the first turn is then 0, or as near as it may be.
-    if min(p, m) < 1e-5 * max(p, m):
-        alpha = _into(0.0, first)
-        if m < p:
-            half_difference = half_sum - alpha
-        else:
-            half_sum = half_difference + alpha
-    alpha, gamma = half_sum - half_difference, sign * (half_sum + half_difference)
-    beta = 2.0 * math.atan2(m, p) - 0.5 * math.pi
-    ways = []
-    for turns in ((gamma, beta, alpha), (gamma + math.pi, math.pi - beta, alpha + math.pi)):
-        inside = [_into(turn, hinge) for turn, hinge in zip(turns, hinges, strict=True)]
-        off = max(abs(math.remainder(turn - near, FULL_TURN)) for turn, near in zip(turns, inside, strict=True))
-        ways.append((off > 1e-5, off if off > 1e-5 else sum(map(abs, inside)), inside))
-    return min(ways)[2]
-
-
-def _into(angle: float, hinge: Hinge) -> float:
-    if hinge.upper - hinge.lower >= FULL_TURN:
-        return math.remainder(angle, FULL_TURN)
-    return nearest_in(angle, hinge.lower, hinge.upper)
-
-
-def served(goal: Goal, skeleton: Skeleton) -> tuple[int, ...]:
-    """Indices of the joints that may move for `goal`, locked ones too."""
-    if isinstance(goal, PoleGoal):
-        return goal.chain(skeleton)[:1]
-    if isinstance(goal, BalanceGoal):
-        found: set[int] = set()
-        for i, joint in enumerate(skeleton.joints):
-            if joint.mass > 0.0:
-                found.update(skeleton.chain(i))
-        return tuple(sorted(found))
-    return skeleton.chain(goal.joint, goal.chain_length)
-
-
 class Kinematics:
     """What is the same for every pose that is tried for some goals.
 
@@ -213,7 +87,8 @@ class Kinematics:
         reach: length of the longest chain, the model's unit: what lengths are divided by.
         mobility: (columns,) 1 minus the stiffness of the column's joint.
         longest: (columns,) the longest step of each column, `Joint.max_step`.
-        lower, upper: (columns,) bounds of hinges (radians) and slides (parts of the reach); infinite for ball joints.
+        lower, upper: (columns,) bounds of hinges (radians) and slides (parts of the reach); infinite for
+            ball joints.
         ball_limits: of each ball joint.
     """
 
@@ -227,7 +102,9 @@ class Kinematics:
         if not goals:
             raise InvalidInput("there is nothing to refine: give at least one goal")
         if len(limits) != len(skeleton):
-            raise InvalidInput(f"give a limit or None for each of {len(skeleton)} joints, not {len(limits)} limits")
+            raise InvalidInput(
+                f"give a limit or None for each of {len(skeleton)} joints, not {len(limits)} limits"
+            )
         joints = skeleton.joints
         self.skeleton = skeleton
         self.limits = tuple(limits)
@@ -236,12 +113,12 @@ class Kinematics:
         points: list[tuple[int, Vector]] = []
         frames: list[int] = []
         self.blocks: list[Block] = []
-        self.reach = max((_length(skeleton, goal) for goal in goals), default=0.0) or 1.0
+        self.reach = max((reach_of(skeleton, goal) for goal in goals), default=0.0) or 1.0
         ranks = sorted({goal.priority for goal in goals})
         for goal in goals:
             rank = ranks.index(goal.priority)
             factor = math.sqrt(goal.weight * max(PRIORITY_STEP**rank, 1e-12))
-            self.blocks.append(_block(goal, skeleton, points, frames, factor / self.reach, factor * LEVER))
+            self.blocks.append(block_of(goal, skeleton, points, frames, factor / self.reach, factor * LEVER))
         seen: set[int] = set()
         for tip in [*(i for i, _ in points), *frames]:
             seen.update(skeleton.chain(tip))
@@ -296,7 +173,7 @@ class Kinematics:
         self._slide_rows = np.array([self._first_row[i] for i, _ in slides], dtype=np.intp)
         self._hinge_axes = np.array([hinge.axis for _, hinge in hinged], dtype=float).reshape(-1, 3)
         self._rests = np.tile(np.eye(3), (self._count, 1, 1))
-        self._rests[self._base_rows] = np.stack([_matrix(joints[i].rest_rotation) for i in self.rows])
+        self._rests[self._base_rows] = np.stack([matrix(joints[i].rest_rotation) for i in self.rows])
         slide_axes = np.array([slide.axis for _, slide in slides], dtype=float).reshape(-1, 3)
         # In the parent's frame (also for a joint that does not inherit rotation, see `forward_kinematics`).
         self._slide_axes = (self._rests[self._slide_rows] @ slide_axes[:, :, None])[..., 0]
@@ -331,11 +208,12 @@ class Kinematics:
         """Which column moves which point and turns which frame, and about which end it swings a point."""
         joints = self.skeleton.joints
         self._point_rows = np.array([row[i] for i, _ in points], dtype=np.intp)
-        self._point_ends = np.array([[*at, 1.0] for _, at in points], dtype=float).reshape(-1, 4, 1)
+        ends = [(*at[:], 1.0) for _, at in points]
+        self._point_ends: Array = np.array(ends, dtype=float).reshape(-1, 4, 1)
         self.frame_rows = [row[i] for i in frames]
         carries = np.zeros((len(points), self.columns))
-        # A joint that does not inherit rotation is shifted by turns below it, not turned: what such a turn swings is its
-        # head. `anchors` holds the point itself, or (after the points) the row of that joint.
+        # A joint that does not inherit rotation is shifted by turns below it, not turned: what such a turn
+        # swings is its head. `anchors` holds the point itself, or (after the points) the row of that joint.
         anchors = np.repeat(np.arange(len(points), dtype=np.intp)[:, None], self.columns, axis=1)
         for p, (tip, _) in enumerate(points):
             for column, owner in enumerate(owners):
@@ -362,7 +240,7 @@ class Kinematics:
         self.rows_of_residual = at
         self.serves = None if serves.all() else serves
 
-    # -- poses and states ----------------------------------------------------------------------------------------
+    # -- poses and states ------------------------------------------------------------------------------
 
     def clamped(self, pose: Pose) -> Pose:
         """`pose` with the joints that may move inside their limits; `pose` itself where they are."""
@@ -386,7 +264,7 @@ class Kinematics:
         """The shift along the slide of joint `i`, and the nearest one inside its range."""
         slide = self.skeleton.joints[i].slide
         assert slide is not None
-        along = math.fsum(a * b for a, b in zip(slide.axis, pose.translations[i], strict=True))
+        along = math.fsum(a * b for a, b in zip(slide.axis, pose.translations[i][:], strict=True))
         return along, min(max(along, slide.lower), slide.upper)
 
     def take(self, pose: Pose) -> State:
@@ -422,7 +300,7 @@ class Kinematics:
         return matrices(quaternions)
 
     def moved_by(self, state: State, step: Array, rotations: Array | None = None) -> State:
-        """The state after a step (columns,); `rotations` of the ball joints where they are already worked out."""
+        """The state after a step (columns,); `rotations` of the ball joints if they are known already."""
         balls, hinged = len(self.balls), len(self.hinges)
         local = state.local.copy()
         turns, slides = state.turns, state.slides
@@ -447,7 +325,7 @@ class Kinematics:
         return turned(state.rotations, step[len(self.hinges) : self.first_slide].reshape(-1, 3))
 
     def position(self, state: State) -> Array:
-        """(columns,) the present values of hinges and slides, to be held against `lower` and `upper`; others 0."""
+        """(columns,) the present values of hinges and slides, as `lower` and `upper` bound them; others 0."""
         found = np.zeros(self.columns)
         found[: len(self.hinges)] = state.turns
         found[self.first_slide :] = state.slides / self.reach
@@ -459,9 +337,12 @@ class Kinematics:
         rotations, translations = list(start.rotations), list(start.translations)
         column = 0
         for i, hinges in self._turning.items():
-            now, then = state.turns[column : column + len(hinges)], before.turns[column : column + len(hinges)]
+            now, then = (
+                state.turns[column : column + len(hinges)],
+                before.turns[column : column + len(hinges)],
+            )
             if (now != then).any():
-                rotations[i] = _composed(hinges, now.tolist())
+                rotations[i] = composed(hinges, now.tolist())
             column += len(hinges)
         for ball, i in enumerate(self.balls):
             if (state.rotations[ball] != before.rotations[ball]).any():
@@ -476,7 +357,7 @@ class Kinematics:
                 translations[i] = translations[i] + shift * Vector(slide.axis)
         return Pose(tuple(rotations), tuple(translations))
 
-    # -- residuals -----------------------------------------------------------------------------------------------
+    # -- residuals -------------------------------------------------------------------------------------
 
     def residual(self, state: State) -> Residual:
         """How far off the goals are."""
@@ -526,77 +407,10 @@ def _walk(steps: Sequence[tuple[int, int, bool]], local: Array, frames: Array) -
 
 
 def _way(joints: Sequence[object], tip: int, owner: int) -> tuple[bool, int]:
-    """Whether joint `owner` carries joint `tip`, and the first joint after it that does not inherit rotation, or -1."""
+    """Whether `owner` carries `tip`, and the first joint after it that does not inherit rotation, or -1."""
     pivot, i = -1, tip
     while i != -1 and i != owner:
         if not joints[i].inherit_rotation:  # type: ignore[attr-defined]
             pivot = i
         i = joints[i].parent  # type: ignore[attr-defined]
     return i == owner, pivot
-
-
-def _composed(hinges: Sequence[Hinge], turns: Sequence[float]) -> Quaternion:
-    """The rotation of hinges that stand on each other, the one that turns last first."""
-    w, x, y, z = 1.0, 0.0, 0.0, 0.0
-    for hinge, turn in zip(hinges, turns, strict=True):
-        c, s = math.cos(0.5 * turn), math.sin(0.5 * turn)
-        a, b, d = (s * part for part in hinge.axis)
-        w, x, y, z = (
-            w * c - x * a - y * b - z * d,
-            w * a + x * c + y * d - z * b,
-            w * b + y * c + z * a - x * d,
-            w * d + z * c + x * b - y * a,
-        )
-    return Quaternion((w, x, y, z))
-
-
-def _matrix(rotation: Quaternion) -> Array:
-    numbers = np.array(rotation, dtype=float)
-    return matrices(numbers[None] / np.linalg.norm(numbers))[0]
-
-
-def _length(skeleton: Skeleton, goal: Goal) -> float:
-    """The length of the goal's chain, stretched; of all bones that have mass for a balance goal."""
-    joints = skeleton.joints
-    if isinstance(goal, PoleGoal):
-        chain = goal.chain(skeleton)
-    elif isinstance(goal, BalanceGoal):
-        return math.fsum(joint.length for joint in joints if joint.mass > 0.0)
-    else:
-        chain = skeleton.chain(goal.joint, goal.chain_length)
-    links = math.fsum(joints[i].offset.length for i in chain[1:])
-    if isinstance(goal, PositionGoal):
-        return links + goal.effector(skeleton).length
-    return links + joints[chain[-1]].length
-
-
-def _block(
-    goal: Goal,
-    skeleton: Skeleton,
-    points: list[tuple[int, Vector]],
-    frames: list[int],
-    per_length: float,
-    per_angle: float,
-) -> Block:
-    """The goal's part of the residuals; adds the points and frames that it is about."""
-    at, of = len(points), len(frames)
-    if isinstance(goal, PositionGoal):
-        points.append((skeleton.index(goal.joint), goal.effector(skeleton)))
-        return Position(at, np.array(goal.target, dtype=float), per_length)
-    if isinstance(goal, BalanceGoal):
-        massive = [(i, joint) for i, joint in enumerate(skeleton.joints) if joint.mass > 0.0]
-        if not massive:
-            raise InvalidInput("balance goal: no joint has a mass; give at least one joint a mass above 0")
-        points.extend((i, Vector((0.0, 0.5 * joint.length, 0.0))) for i, joint in massive)
-        masses = np.array([joint.mass for _, joint in massive])
-        counted = np.array([axis for axis in range(3) if goal.axes[axis]], dtype=np.intp)
-        return Balance(at, masses / masses.sum(), np.array(goal.target, dtype=float), counted, per_length)
-    if isinstance(goal, PoleGoal):
-        chain = goal.chain(skeleton)
-        points.extend((i, Vector()) for i in chain)
-        points.append((chain[-1], Vector((0.0, skeleton.joints[chain[-1]].length, 0.0))))
-        return Pole(at, len(chain), np.array(goal.target, dtype=float), per_angle)
-    frames.append(skeleton.index(goal.joint))
-    if isinstance(goal, DirectionGoal):
-        return Direction(of, np.array(goal.axis, dtype=float), np.array(goal.target, dtype=float), per_angle)
-    return Orientation(of, _matrix(goal.target), per_angle)

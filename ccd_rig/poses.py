@@ -40,8 +40,12 @@ class PoseEntry:
         rotations = {}
         for bone, rotation in self.rotations.items():
             if not isinstance(bone, str) or not bone:
-                raise InvalidInput(f"pose entry '{self.name}': a bone's name must be text that is not empty, not {bone!r}")
-            rotations[bone] = frozen_rotation(rotation, f"pose entry '{self.name}': rotation of bone '{bone}'")
+                raise InvalidInput(
+                    f"pose entry '{self.name}': a bone's name must be text that is not empty, not {bone!r}"
+                )
+            rotations[bone] = frozen_rotation(
+                rotation, f"pose entry '{self.name}': rotation of bone '{bone}'"
+            )
         object.__setattr__(self, "rotations", MappingProxyType(rotations))
 
 
@@ -60,11 +64,16 @@ def apply_entry(entry: PoseEntry, skeleton: Skeleton, pose: Pose) -> Pose:
         InvalidInput: the skeleton has none of the entry's bones.
     """
     check_pose(skeleton, pose)
-    known = {i: entry.rotations[joint.name] for i, joint in enumerate(skeleton.joints) if joint.name in entry.rotations}
+    known = {
+        i: entry.rotations[joint.name]
+        for i, joint in enumerate(skeleton.joints)
+        if joint.name in entry.rotations
+    }
     if not known:
+        joints = ", ".join(joint.name for joint in skeleton.joints) or "none"
         raise InvalidInput(
-            f"pose entry '{entry.name}' is for other bones: the skeleton has none of {', '.join(entry.rotations)}; "
-            f"its joints are: {', '.join(joint.name for joint in skeleton.joints) or 'none'}"
+            f"pose entry '{entry.name}' is for other bones: the skeleton has none of "
+            f"{', '.join(entry.rotations)}; its joints are: {joints}"
         )
     return pose.with_rotations(known)
 
@@ -72,7 +81,7 @@ def apply_entry(entry: PoseEntry, skeleton: Skeleton, pose: Pose) -> Pose:
 def to_json(entries: Iterable[PoseEntry]) -> str:
     """A library as JSON: {"format", "version", "poses": [{"name", "rotations": {bone: [w, x, y, z]}}]}."""
     poses = [
-        {"name": entry.name, "rotations": {bone: list(rotation) for bone, rotation in entry.rotations.items()}}
+        {"name": entry.name, "rotations": {bone: list(turn[:]) for bone, turn in entry.rotations.items()}}
         for entry in entries
     ]
     return json.dumps({"format": FORMAT, "version": VERSION, "poses": poses}, indent=1, allow_nan=False)
@@ -89,11 +98,13 @@ def from_json(text: str) -> tuple[PoseEntry, ...]:
     except (json.JSONDecodeError, RecursionError) as error:
         raise InvalidInput(f"the pose library is not JSON: {error}") from None
     if _field(data, "format", str, "the pose library") != FORMAT:
-        raise InvalidInput(f"the pose library: 'format' must be \"{FORMAT}\", not {json.dumps(data['format'])}")
+        found = json.dumps(data["format"])
+        raise InvalidInput(f"the pose library: 'format' must be \"{FORMAT}\", not {found}")
     version = _field(data, "version", int, "the pose library")
     if version != VERSION:
         raise InvalidInput(
-            f"the pose library: 'version' is {version}, but this CCD Rig reads {VERSION}; save it with the same version"
+            f"the pose library: 'version' is {version}, but this CCD Rig reads {VERSION}; "
+            "save it with the same version"
         )
     entries = []
     for at, item in enumerate(_field(data, "poses", list, "the pose library")):
@@ -106,7 +117,9 @@ def from_json(text: str) -> tuple[PoseEntry, ...]:
             try:
                 rotations[bone] = frozen_rotation(numbers, f"{where}.rotations['{bone}']")
             except OverflowError:
-                raise InvalidInput(f"{where}.rotations['{bone}'] must be four finite numbers (w, x, y, z)") from None
+                raise InvalidInput(
+                    f"{where}.rotations['{bone}'] must be four finite numbers (w, x, y, z)"
+                ) from None
         entries.append(PoseEntry(name, rotations))
     return tuple(entries)
 

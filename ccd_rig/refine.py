@@ -1,15 +1,18 @@
 """The closing phase: damped least squares inside the joint limits, all joints at once.
 
-Sweeps come near fast and creep at the end; Wang & Chen (1991, "A combined optimization method for solving the inverse
-kinematics problem of mechanical manipulators") hand over to a descent of all joints together. Here it is Levenberg and
-Marquardt's method: each step is the shortest one (weighted by stiffness) from the present pose that reduces the goals'
-weighted error; the damping follows the error (Sugihara 2011, "Solvability-unconcerned inverse kinematics by the
-Levenberg-Marquardt method"), so that the end is quadratic and a target out of reach does no harm.
+Sweeps come near fast and creep at the end; Wang & Chen (1991, "A combined optimization method for solving
+the inverse kinematics problem of mechanical manipulators") hand over to a descent of all joints together.
+Here it is Levenberg and Marquardt's method: each step is the shortest one (weighted by stiffness) from the
+present pose that reduces the goals' weighted error; the damping follows the error (Sugihara 2011,
+"Solvability-unconcerned inverse kinematics by the Levenberg-Marquardt method"), so that the end is
+quadratic and a target out of reach does no harm.
 
-Limits are a part of the step: where the step would leave a limit, its part along the limit's outward normal is held at
-the border and the rest is worked out again. Every pose that is looked at is clamped, and taken only if it is nearer.
+Limits are a part of the step: where the step would leave a limit, its part along the limit's outward normal
+is held at the border and the rest is worked out again. Every pose that is looked at is clamped, and taken
+only if it is nearer.
 
-Everything is double precision; lengths are in parts of the reach of the chains, so that the method sees no unit.
+Everything is double precision; lengths are in parts of the reach of the chains, so that the method sees no
+unit.
 """
 
 from __future__ import annotations
@@ -29,7 +32,8 @@ from .skeleton import Pose, Skeleton
 Array = NDArray[np.float64]
 
 ENOUGH = 0.5
-"""Part of the tolerances at which to stop: single precision, in which poses are kept, has to fit into the rest."""
+"""Part of the tolerances at which to stop: single precision, in which poses are kept, has to fit into the
+rest."""
 DAMPING = 0.1
 """Damping of the first step, in parts of the weighted square error."""
 LEAST_DAMPING = 1e-12
@@ -77,7 +81,8 @@ def refine(
 ) -> Pose:
     """A pose near `pose` that is nearer to the goals, inside the limits; `pose` itself where there is none.
 
-    Goals of a larger priority number count next to nothing beside those of smaller ones. Reach windows are not known here.
+    Goals of a larger priority number count next to nothing beside those of smaller ones. Reach windows are
+    not known here.
 
     Args:
         skeleton: the joints.
@@ -87,7 +92,8 @@ def refine(
         position_tolerance: of positions and balance, in the model's unit.
         angle_tolerance: of orientations, directions and poles, radians.
         max_iterations: most steps.
-        movable: indices of the joints that may move; None: those in the chains of the goals. Locked ones never do.
+        movable: indices of the joints that may move; None: those in the chains of the goals. Locked ones
+        never do.
     """
     kinematics = Kinematics(skeleton, goals, limits, movable)
     return refined(kinematics, pose, position_tolerance, angle_tolerance, max_iterations).pose
@@ -103,8 +109,8 @@ def refined(
 ) -> Refined:
     """`refine` from one pose of several, with what is common to all worked out before; says how it went.
 
-    `gain`: the search ends when the square error falls by less than this part of it in `PATIENCE` steps; `HURRIED_GAIN`
-    where a dead end is better left for another start.
+    `gain`: the search ends when the square error falls by less than this part of it in `PATIENCE` steps;
+    `HURRIED_GAIN` where a dead end is better left for another start.
     """
     start = kinematics.clamped(pose)
     state = kinematics.take(start)
@@ -140,10 +146,12 @@ def refined(
 
 
 def _step(kinematics: Kinematics, now: Residual, jacobian: Array, damping: float) -> State:
-    """The state after the shortest step that brings the goals nearer inside the limits, as far as it can be told here.
+    """The state after the shortest step that brings the goals nearer inside the limits, as far as it can be
+    told here.
 
-    The step d minimises |r + J d|^2 + damping |d|^2 / mobility; in its dual form it is -W J^T (J W J^T + damping)^-1 r, a
-    system as small as the residual is. What is held at a limit leaves J and moves by a fixed amount instead.
+    The step d minimises |r + J d|^2 + damping |d|^2 / mobility; in its dual form it is -W J^T (J W J^T +
+    damping)^-1 r, a system as small as the residual is. What is held at a limit leaves J and moves by a
+    fixed amount instead.
     """
     state, weights = now.state, kinematics.mobility
     hinged = len(kinematics.hinges)
@@ -172,8 +180,8 @@ def _step(kinematics: Kinematics, now: Residual, jacobian: Array, damping: float
         step = fixed - weights * (freed.T @ solution)
         part = _part(kinematics, step)
         step *= part
-        # What each unknown would like to do, now that the others are held: it tells which limits hold it still (the
-        # primal-dual active set method, Hintermueller, Ito & Kunisch 2002).
+        # What each unknown would like to do, now that the others are held: it tells which limits hold it
+        # still (the primal-dual active set method, Hintermueller, Ito & Kunisch 2002).
         wanted = -part * weights * (serving.T @ solution)
         over, under = wanted > up, wanted < down
         now_held = over | under
@@ -209,14 +217,18 @@ def _part(kinematics: Kinematics, step: Array) -> float:
 def _confined(
     kinematics: Kinematics, state: State, step: Array
 ) -> tuple[Array, list[tuple[int, Array, Array]]]:
-    """The ball joints' rotations after a step, inside their limits; which of them the step would take outside.
+    """The ball joints' rotations after a step, inside their limits; which of them the step would take
+    outside.
 
-    Of those: the number, the turn that the step wants and the turn that is allowed, rotation vectors in the joint's frame.
+    Of those: the number, the turn that the step wants and the turn that is allowed, rotation vectors in the
+    joint's frame.
     """
     rotations = kinematics.turned_balls(state, step)
     outside: list[tuple[int, Array, Array]] = []
     first = len(kinematics.hinges)
-    for ball, (limit, (w, x, y, z)) in enumerate(zip(kinematics.ball_limits, rotations.tolist(), strict=True)):
+    for ball, (limit, (w, x, y, z)) in enumerate(
+        zip(kinematics.ball_limits, rotations.tolist(), strict=True)
+    ):
         if limit is None:
             continue
         nearest = limit._nearest(w, x, y, z)
@@ -241,7 +253,8 @@ def _release(faces: dict[int, list[tuple[Array, float]]], wanted: Array, hinged:
 
 
 def _hold(normals: list[tuple[Array, float]], there: Array, allowed: Array) -> bool:
-    """Holds a ball joint at the border between the turn `there` and the nearest one `allowed`; False where it is held."""
+    """Holds a ball joint at the border between the turn `there` and the nearest one `allowed`; False where
+    it is held."""
     across = there - allowed
     depth = math.sqrt(across @ across)
     for other, _ in normals:

@@ -1,7 +1,8 @@
-"""What one goal adds to the least squares problem: its residual and its slope, in closed form and double precision.
+"""What one goal adds to the least squares problem: its residual and its slope, in closed form.
 
-A residual is a vector whose length is how far off the goal is, times a factor that makes goals of different kinds
-comparable. The slope says how it changes with each unknown, given how the unknowns move points and turn frames.
+A residual is a vector (double precision) whose length is how far off the goal is, times a factor that makes
+goals of different kinds comparable. The slope says how it changes with each unknown, given how the unknowns
+move points and turn frames.
 """
 
 from __future__ import annotations
@@ -11,9 +12,13 @@ from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 import numpy as np
+from mathutils import Vector
 from numpy.typing import NDArray
 
-from .goals import POLE_NOISE
+from .errors import InvalidInput
+from .goals import POLE_NOISE, BalanceGoal, DirectionGoal, Goal, PoleGoal, PositionGoal
+from .matrices import matrix, per_sine, rotation_vector
+from .skeleton import Skeleton
 
 Array = NDArray[np.float64]
 Measured = tuple[Array, float, float]
@@ -35,12 +40,14 @@ class Columns(NamedTuple):
 
 
 class Block(Protocol):
-    """A goal's part of the residuals; `rows` is its size."""
+    """A goal's part of the residuals."""
 
-    rows: int
+    @property
+    def rows(self) -> int:
+        """How many numbers it adds."""
 
     def measure(self, ends: Array, frames: Array, rows: list[int]) -> Measured:
-        """The residual and how far off the goal is. frames[rows[k]]: model frame (4, 4) of the k-th frame asked for."""
+        """The residual and how far off the goal is. frames[rows[k]]: model frame (4, 4) of frame k."""
 
     def slope(self, columns: Columns, frames: Array, rows: list[int]) -> Array:
         """(rows, columns) the derivative of the residual."""
@@ -60,7 +67,8 @@ class Position:
         return self.factor * off, math.sqrt(off @ off), 0.0
 
     def slope(self, columns: Columns, frames: Array, rows: list[int]) -> Array:
-        return self.factor * columns.moves[self.point].T
+        moves: Array = columns.moves[self.point]
+        return self.factor * moves.T
 
 
 @dataclass
@@ -84,7 +92,7 @@ class Balance:
 
     def slope(self, columns: Columns, frames: Array, rows: list[int]) -> Array:
         moves = columns.moves[self.first : self.first + len(self.shares)]
-        return self.factor * np.tensordot(self.shares, moves, 1).T[self.axes]
+        return self.factor * (moves.T @ self.shares)[self.axes]
 
 
 @dataclass
@@ -98,7 +106,8 @@ class Orientation:
 
     def measure(self, ends: Array, frames: Array, rows: list[int]) -> Measured:
         x, y, z = rotation_vector(frames[rows[self.frame], :3, :3] @ self.target.T)
-        return np.array((self.factor * x, self.factor * y, self.factor * z)), 0.0, math.sqrt(x * x + y * y + z * z)
+        angle = math.sqrt(x * x + y * y + z * z)
+        return np.array((self.factor * x, self.factor * y, self.factor * z)), 0.0, angle
 
     def slope(self, columns: Columns, frames: Array, rows: list[int]) -> Array:
         x, y, z = rotation_vector(frames[rows[self.frame], :3, :3] @ self.target.T)
@@ -112,12 +121,13 @@ class Orientation:
         inverse[0, 0] += 1.0
         inverse[1, 1] += 1.0
         inverse[2, 2] += 1.0
-        return (self.factor * inverse) @ columns.turns[self.frame].T
+        turns: Array = columns.turns[self.frame]
+        return (self.factor * inverse) @ turns.T
 
 
 @dataclass
 class Direction:
-    """An axis a of a frame and its target b: the tangent at b that points to a, as long as the angle between them."""
+    """An axis a of a frame and its target b: the tangent at b towards a, as long as the angle between."""
 
     frame: int
     axis: Array
@@ -133,21 +143,26 @@ class Direction:
         if sine < 1e-9 and cosine < 0.0:
             # Opposite: every way is equally long, so any one will do, but always the same.
             return self.factor * angle * _across(self.target), 0.0, angle
-        return self.factor * _per_sine(angle, sine) * across, 0.0, angle
+        return self.factor * per_sine(angle, sine) * across, 0.0, angle
 
     def slope(self, columns: Columns, frames: Array, rows: list[int]) -> Array:
         a, b = frames[rows[self.frame], :3, :3] @ self.axis, self.target
+        turns: Array = columns.turns[self.frame]
         across = a - (a @ b) * b
         sine, cosine = math.sqrt(across @ across), float(a @ b)
         if sine < 1e-9 and cosine < 0.0:
             # The limit of the case below for the way that was chosen: only turns along it count.
             unit = _across(b)
-            return np.outer(self.factor * unit, columns.turns[self.frame] @ np.cross(a, unit))
+            return np.outer(self.factor * unit, turns @ np.cross(a, unit))
         angle = math.atan2(sine, cosine)
-        ratio = _per_sine(angle, sine)
+        ratio = per_sine(angle, sine)
         # The derivative of angle / sine by the cosine; its series near 0 is -1/3 - 4 sine^2 / 15.
-        bend = (cosine * ratio - 1.0) / (sine * sine) if sine > 1e-3 or cosine < 0.0 else -1.0 / 3.0 - sine * sine * 4.0 / 15.0
-        moves = np.cross(columns.turns[self.frame], a)
+        bend = (
+            (cosine * ratio - 1.0) / (sine * sine)
+            if sine > 1e-3 or cosine < 0.0
+            else -1.0 / 3.0 - sine * sine * 4.0 / 15.0
+        )
+        moves = np.cross(turns, a)
         along = moves @ b
         found = np.outer(bend * along, across) + ratio * (moves - np.outer(along, b))
         return self.factor * found.T
@@ -157,8 +172,9 @@ class Direction:
 class Pole:
     """The signed angle, about the chain's line, from its bend to the side of the pole target.
 
-    With l the unit line (length |L|), B the sum of the heads from the first, s the target from there, e the unit part of a
-    vector v across the line, rho its length and t = l x e, the azimuth of v changes by t.(dv - (v.l) dL / |L|) / rho.
+    With l the unit line (length |L|), B the sum of the heads from the first, s the target from there, e the
+    unit part of a vector v across the line, rho its length and t = l x e, the azimuth of v changes by t.(dv -
+    (v.l) dL / |L|) / rho.
     """
 
     first: int
@@ -181,7 +197,7 @@ class Pole:
         if parts is None:
             return np.zeros((1, moves.shape[1]))
         line, length, bend, side, bend_along, side_along = parts
-        root = moves[0]
+        root: Array = moves[0]
         line_moves = (moves[-1] - root) / length
         bend_moves = moves[1:-1].sum(0) - (self.count - 1) * root
         of_bend, of_side = np.cross(line, bend), np.cross(line, side)
@@ -190,7 +206,7 @@ class Pole:
         return self.factor * turned[None]
 
     def _parts(self, ends: Array) -> tuple[Array, float, Array, Array, float, float] | None:
-        """Unit line, its length, bend and side across it, and their parts along it; None: the goal asks for nothing."""
+        """Unit line, its length, bend and side across it and their parts along it; None: nothing is asked."""
         heads, end = ends[self.first : self.first + self.count], ends[self.first + self.count]
         line = end - heads[0]
         length = math.sqrt(line @ line)
@@ -203,33 +219,11 @@ class Pole:
         side = self.target - heads[0]
         bend_along, side_along = float(whole @ line), float(side @ line)
         bend, away = whole - bend_along * line, side - side_along * line
-        if math.sqrt(bend @ bend) <= POLE_NOISE * reach or math.sqrt(away @ away) <= POLE_NOISE * math.sqrt(side @ side):
+        if math.sqrt(bend @ bend) <= POLE_NOISE * reach:
+            return None
+        if math.sqrt(away @ away) <= POLE_NOISE * math.sqrt(side @ side):
             return None
         return line, length, bend, away, bend_along, side_along
-
-
-def rotation_vector(matrix: Array) -> tuple[float, float, float]:
-    """The rotation vector (radians, length up to pi) of a rotation matrix."""
-    (a, b, c), (d, e, f), (g, h, i) = matrix.tolist()
-    x, y, z = 0.5 * (h - f), 0.5 * (c - g), 0.5 * (d - b)
-    cosine = 0.5 * (a + e + i - 1.0)
-    sine = math.sqrt(x * x + y * y + z * z)
-    angle = math.atan2(sine, cosine)
-    if sine > 1e-3 or cosine > 0.0:
-        scale = _per_sine(angle, sine)
-        return scale * x, scale * y, scale * z
-    # Near a half turn the axis stands in the symmetric part, (1 - cos) n n^T + cos; its sign in the other.
-    rows = ((a - cosine, 0.5 * (b + d), 0.5 * (c + g)), (0.5 * (b + d), e - cosine, 0.5 * (f + h)))
-    rows = (*rows, (0.5 * (c + g), 0.5 * (f + h), i - cosine))
-    largest = max(range(3), key=lambda k: rows[k][k])
-    nx, ny, nz = rows[largest]
-    side = math.copysign(angle / math.sqrt(nx * nx + ny * ny + nz * nz), nx * x + ny * y + nz * z)
-    return side * nx, side * ny, side * nz
-
-
-def _per_sine(angle: float, sine: float) -> float:
-    """angle / sine; near 0 its series."""
-    return angle / sine if sine > 1e-30 else 1.0
 
 
 def _across(vector: Array) -> Array:
@@ -238,3 +232,63 @@ def _across(vector: Array) -> Array:
     axis[int(np.argmin(np.abs(vector)))] = 1.0
     across = axis - (axis @ vector) * vector
     return np.asarray(across / np.linalg.norm(across))
+
+
+def served(goal: Goal, skeleton: Skeleton) -> tuple[int, ...]:
+    """Indices of the joints that may move for `goal`, locked ones too."""
+    if isinstance(goal, PoleGoal):
+        return goal.chain(skeleton)[:1]
+    if isinstance(goal, BalanceGoal):
+        found: set[int] = set()
+        for i, joint in enumerate(skeleton.joints):
+            if joint.mass > 0.0:
+                found.update(skeleton.chain(i))
+        return tuple(sorted(found))
+    return skeleton.chain(goal.joint, goal.chain_length)
+
+
+def reach_of(skeleton: Skeleton, goal: Goal) -> float:
+    """The length of the goal's chain, stretched; of all bones that have mass for a balance goal."""
+    joints = skeleton.joints
+    if isinstance(goal, PoleGoal):
+        chain = goal.chain(skeleton)
+    elif isinstance(goal, BalanceGoal):
+        return math.fsum(joint.length for joint in joints if joint.mass > 0.0)
+    else:
+        chain = skeleton.chain(goal.joint, goal.chain_length)
+    links = math.fsum(joints[i].offset.length for i in chain[1:])
+    if isinstance(goal, PositionGoal):
+        return links + goal.effector(skeleton).length
+    return links + joints[chain[-1]].length
+
+
+def block_of(
+    goal: Goal,
+    skeleton: Skeleton,
+    points: list[tuple[int, Vector]],
+    frames: list[int],
+    per_length: float,
+    per_angle: float,
+) -> Block:
+    """The goal's part of the residuals; adds the points and frames that it is about."""
+    at, of = len(points), len(frames)
+    if isinstance(goal, PositionGoal):
+        points.append((skeleton.index(goal.joint), goal.effector(skeleton)))
+        return Position(at, np.array(goal.target, dtype=float), per_length)
+    if isinstance(goal, BalanceGoal):
+        massive = [(i, joint) for i, joint in enumerate(skeleton.joints) if joint.mass > 0.0]
+        if not massive:
+            raise InvalidInput("balance goal: no joint has a mass; give at least one joint a mass above 0")
+        points.extend((i, Vector((0.0, 0.5 * joint.length, 0.0))) for i, joint in massive)
+        masses = np.array([joint.mass for _, joint in massive])
+        counted = np.array([axis for axis in range(3) if goal.axes[axis]], dtype=np.intp)
+        return Balance(at, masses / masses.sum(), np.array(goal.target, dtype=float), counted, per_length)
+    if isinstance(goal, PoleGoal):
+        chain = goal.chain(skeleton)
+        points.extend((i, Vector()) for i in chain)
+        points.append((chain[-1], Vector((0.0, skeleton.joints[chain[-1]].length, 0.0))))
+        return Pole(at, len(chain), np.array(goal.target, dtype=float), per_angle)
+    frames.append(skeleton.index(goal.joint))
+    if isinstance(goal, DirectionGoal):
+        return Direction(of, np.array(goal.axis, dtype=float), np.array(goal.target, dtype=float), per_angle)
+    return Orientation(of, matrix(goal.target), per_angle)

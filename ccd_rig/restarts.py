@@ -20,7 +20,8 @@ from random import Random
 from mathutils import Quaternion, Vector
 
 from .goals import Goal
-from .kinematics import Kinematics, as_hinge
+from .hinges import as_hinge
+from .kinematics import Kinematics
 from .limits import EulerBox, Limit, SwingTwist, sample
 from .poses import PoseEntry, apply_entry
 from .quaternions import exp

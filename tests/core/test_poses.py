@@ -73,7 +73,11 @@ def test_json_keeps_every_bit() -> None:
     rng = random.Random(3)
     skeleton = Skeleton([Joint("Ünter", -1), Joint('quote"d', 0)])
     entries = tuple(
-        entry_from_pose(f"pose {i}", skeleton, Pose((random_rotation(rng), random_rotation(rng)), Pose.rest(skeleton).translations))
+        entry_from_pose(
+            f"pose {i}",
+            skeleton,
+            Pose((random_rotation(rng), random_rotation(rng)), Pose.rest(skeleton).translations),
+        )
         for i in range(20)
     )
     back = from_json(to_json(entries))
@@ -103,10 +107,22 @@ def changed(**fields: object) -> str:
         (changed(poses=[1]), r"poses\[0\] must be a JSON object"),
         (changed(poses=[{"rotations": {}}]), r"poses\[0\]: the field 'name'"),
         (changed(poses=[{"name": "p", "rotations": []}]), r"poses\[0\]: 'rotations' must be an object"),
-        (changed(poses=[{"name": "p", "rotations": {"a": [1, 0, 0]}}]), r"poses\[0\]\.rotations\['a'\].*four"),
-        (changed(poses=[{"name": "p", "rotations": {"a": [1, 0, 0, None]}}]), r"poses\[0\]\.rotations\['a'\]"),
-        (changed(poses=[{"name": "p", "rotations": {"a": [2, 0, 0, 0]}}]), r"poses\[0\]\.rotations\['a'\].*unit"),
-        (changed(poses=[{"name": "p", "rotations": {"a": [10**400, 0, 0, 0]}}]), r"poses\[0\]\.rotations\['a'\].*finite"),
+        (
+            changed(poses=[{"name": "p", "rotations": {"a": [1, 0, 0]}}]),
+            r"poses\[0\]\.rotations\['a'\].*four",
+        ),
+        (
+            changed(poses=[{"name": "p", "rotations": {"a": [1, 0, 0, None]}}]),
+            r"poses\[0\]\.rotations\['a'\]",
+        ),
+        (
+            changed(poses=[{"name": "p", "rotations": {"a": [2, 0, 0, 0]}}]),
+            r"poses\[0\]\.rotations\['a'\].*unit",
+        ),
+        (
+            changed(poses=[{"name": "p", "rotations": {"a": [10**400, 0, 0, 0]}}]),
+            r"poses\[0\]\.rotations\['a'\].*finite",
+        ),
         (changed(poses=[{"name": "p", "rotations": {}}]), "'p'.*at least one bone"),
     ],
 )

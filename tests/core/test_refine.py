@@ -11,12 +11,21 @@ from chains import FLOAT32, legal_pose, random_rotation, random_skeleton, straig
 from mathutils import Quaternion, Vector
 
 from ccd_rig.errors import InvalidInput
-from ccd_rig.goals import BalanceGoal, DirectionGoal, Goal, OrientationGoal, PoleGoal, PositionGoal, measure
+from ccd_rig.goals import (
+    BalanceGoal,
+    DirectionGoal,
+    Goal,
+    OrientationGoal,
+    PoleGoal,
+    PositionGoal,
+    centre_of_mass,
+    measure,
+)
 from ccd_rig.kinematics import LEVER, Kinematics
 from ccd_rig.limits import Cone, EulerBox, Hinge, Reversed, Slide, SwingTwist, violation
+from ccd_rig.matrices import rotation_vector
 from ccd_rig.quaternions import angle_between
 from ccd_rig.refine import refine, refined
-from ccd_rig.residuals import rotation_vector
 from ccd_rig.skeleton import Joint, Pose, Skeleton, forward_kinematics
 
 KINDS = ("position", "orientation", "direction", "pole", "balance")
@@ -45,8 +54,6 @@ def goal_of(kind: str, skeleton: Skeleton, rng: random.Random, pose: Pose | None
         first = rng.randrange(len(chain) - 1)
         target = Vector([rng.uniform(-5.0, 5.0) for _ in range(3)])
         return PoleGoal(skeleton.joints[chain[first]].name, skeleton.joints[chain[-1]].name, target, weight)
-    from ccd_rig.goals import centre_of_mass
-
     axes = rng.choice(((True, True, False), (True, False, False), (True, True, True)))
     return BalanceGoal(centre_of_mass(skeleton, transforms), axes, weight)
 
@@ -115,11 +122,14 @@ def test_misses_are_what_the_goals_measure(kind: str) -> None:
         distance, angle = kinematics.residual(kinematics.take(pose)).misses[0]
         error = measure(goal, skeleton, forward_kinematics(skeleton, pose))
         assert distance == pytest.approx(error.distance, abs=FLOAT32 * 10.0)
-        assert angle == pytest.approx(error.angle, abs=1e-4)  # float32 cannot tell small angles of a pole's bend
+        assert angle == pytest.approx(
+            error.angle, abs=1e-4
+        )  # float32 cannot tell small angles of a pole's bend
 
 
 def test_random_skeletons_never_worse_and_inside_limits() -> None:
-    """Reachable and unreachable goals of every kind: nearer or the same, no limit broken, every number finite."""
+    """Reachable and unreachable goals of every kind: nearer or the same, no limit broken, every number
+    finite."""
     met = 0
     for seed in range(250):
         rng = random.Random(seed)
@@ -170,14 +180,17 @@ def test_pole_and_priority_together() -> None:
 def test_met_goal_leaves_the_pose_alone() -> None:
     rng = random.Random(1)
     skeleton = random_skeleton(rng, 6)
-    pose = Kinematics(skeleton, [goal_of("position", skeleton, rng)], limits_of(skeleton)).clamped(legal_pose(skeleton, rng))
+    pose = Kinematics(skeleton, [goal_of("position", skeleton, rng)], limits_of(skeleton)).clamped(
+        legal_pose(skeleton, rng)
+    )
     goal = PositionGoal(tip(skeleton), tail(skeleton, pose))
     assert refine(skeleton, pose, [goal], limits_of(skeleton), 1e-4, 1e-3, 50) is pose
 
 
 @pytest.mark.parametrize("twist", [None, (-0.3, 0.3)])
 def test_fifty_joints_inside_cones(twist: tuple[float, float] | None) -> None:
-    """Where sweeps creep: every random legal target is met to 1e-5 of the reach, after rounding to single precision."""
+    """Where sweeps creep: every random legal target is met to 1e-5 of the reach, after rounding to single
+    precision."""
     cone = SwingTwist(Cone(math.radians(15.0)), twist)
     skeleton = straight(50, cone)
     rng = random.Random(5)
@@ -204,7 +217,8 @@ def test_tolerance_survives_rounding(count: int) -> None:
 
 
 def test_small_motion_of_the_target_moves_joints_little() -> None:
-    """A target moved by 1e-3 turns no joint by more than a few times that, along a path inside and at the limits."""
+    """A target moved by 1e-3 turns no joint by more than a few times that, along a path inside and at the
+    limits."""
     cone = SwingTwist(Cone(math.radians(20.0)), (-0.2, 0.2))
     skeleton = straight(10, cone)
     pose = Pose.rest(skeleton).with_rotations({i: Quaternion((1.0, 0.0, 0.0), 0.1) for i in range(10)})
@@ -290,9 +304,17 @@ def test_slide_reaches_and_stops_at_its_end() -> None:
 
 def test_hinges_at_their_bounds_leave_the_rest_to_the_others() -> None:
     """Two of three hinges pressed against a bound: the third does all of it, exactly."""
-    limits = [Hinge((1.0, 0.0, 0.0), -2.0, 2.0), Hinge((1.0, 0.0, 0.0), 0.5, 0.5), Hinge((1.0, 0.0, 0.0), 0.3, 1.0)]
-    skeleton = Skeleton(Joint(f"j{i}", i - 1, (0.0, float(i > 0), 0.0), limit=limit) for i, limit in enumerate(limits))
-    rest = Pose.rest(skeleton).with_rotations({1: Quaternion((1.0, 0.0, 0.0), 0.5), 2: Quaternion((1.0, 0.0, 0.0), 0.3)})
+    limits = [
+        Hinge((1.0, 0.0, 0.0), -2.0, 2.0),
+        Hinge((1.0, 0.0, 0.0), 0.5, 0.5),
+        Hinge((1.0, 0.0, 0.0), 0.3, 1.0),
+    ]
+    skeleton = Skeleton(
+        Joint(f"j{i}", i - 1, (0.0, float(i > 0), 0.0), limit=limit) for i, limit in enumerate(limits)
+    )
+    rest = Pose.rest(skeleton).with_rotations(
+        {1: Quaternion((1.0, 0.0, 0.0), 0.5), 2: Quaternion((1.0, 0.0, 0.0), 0.3)}
+    )
     wanted = rest.with_rotations({0: Quaternion((1.0, 0.0, 0.0), 1.2)})
     goal = PositionGoal("j2", tail(skeleton, wanted))
     found = refined(Kinematics(skeleton, [goal], limits), rest, 1e-5, 1e-3, 12)
@@ -324,9 +346,15 @@ def test_euler_boxes_at_gimbal_lock() -> None:
 def test_reversed_limits() -> None:
     """Joints of a re-rooted skeleton: hinges turn the other way about their axis, cones are cones."""
     rng = random.Random(9)
-    for inner in (Hinge((1.0, 0.0, 0.0), 0.1, 1.5), SwingTwist(Cone(0.6), (-0.3, 0.4)), EulerBox("XYZ", (-0.5,) * 3, (0.2,) * 3)):
+    for inner in (
+        Hinge((1.0, 0.0, 0.0), 0.1, 1.5),
+        SwingTwist(Cone(0.6), (-0.3, 0.4)),
+        EulerBox("XYZ", (-0.5,) * 3, (0.2,) * 3),
+    ):
         limits = [Reversed(inner, tuple(random_rotation(rng))) for _ in range(5)]
-        skeleton = Skeleton(Joint(f"j{i}", i - 1, (0.0, float(i > 0), 0.0), limit=limit) for i, limit in enumerate(limits))
+        skeleton = Skeleton(
+            Joint(f"j{i}", i - 1, (0.0, float(i > 0), 0.0), limit=limit) for i, limit in enumerate(limits)
+        )
         met = 0
         for _ in range(10):
             goal = PositionGoal("j4", tail(skeleton, legal_pose(skeleton, rng)))

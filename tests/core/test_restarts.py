@@ -1,4 +1,4 @@
-"""Starting poses: seeded, inside the limits, the library's nearest first, spread over what the joints can do."""
+"""Starting poses: seeded, inside the limits, the library's nearest first, spread over the whole range."""
 
 from __future__ import annotations
 
@@ -47,7 +47,9 @@ def test_starts_are_inside_and_move_only_what_may_move(seed: int) -> None:
     for start in starts(skeleton, pose, goals, limits_of(skeleton), movable, entries, seed, 8):
         for i, joint in enumerate(skeleton.joints):
             if i not in movable or joint.locked:
-                assert start.rotations[i] == pose.rotations[i] and start.translations[i] == pose.translations[i]
+                assert (
+                    start.rotations[i] == pose.rotations[i] and start.translations[i] == pose.translations[i]
+                )
                 continue
             if joint.limit is not None:
                 assert violation(joint.limit, start.rotations[i]) <= FLOAT32
@@ -64,7 +66,9 @@ def test_nearest_entries_come_first_and_twins_once() -> None:
     entries = [entry_from_pose(f"{i}", skeleton, pose) for i, pose in enumerate([*known, known[5]])]
     found = list(starts(skeleton, Pose.rest(skeleton), [goal], [None] * 5, range(5), entries, 0, 10))
     assert found[0] == known[5]
-    order = sorted(known, key=lambda pose: measure(goal, skeleton, forward_kinematics(skeleton, pose)).distance)
+    order = sorted(
+        known, key=lambda pose: measure(goal, skeleton, forward_kinematics(skeleton, pose)).distance
+    )
     assert found[:LIBRARY] == order[:LIBRARY]
     assert all(pose not in known for pose in found[LIBRARY:])
 
@@ -73,7 +77,18 @@ def test_entry_of_other_bones_is_refused() -> None:
     skeleton = straight(2)
     goal = PositionGoal("joint1", Vector((1.0, 0.0, 0.0)))
     with pytest.raises(InvalidInput, match="'wave'"):
-        list(starts(skeleton, Pose.rest(skeleton), [goal], [None] * 2, range(2), [PoseEntry("wave", {"x": Quaternion()})], 0, 3))
+        list(
+            starts(
+                skeleton,
+                Pose.rest(skeleton),
+                [goal],
+                [None] * 2,
+                range(2),
+                [PoseEntry("wave", {"x": Quaternion()})],
+                0,
+                3,
+            )
+        )
 
 
 def test_nothing_to_start_from() -> None:
