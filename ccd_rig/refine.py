@@ -161,7 +161,7 @@ def _step(kinematics: Kinematics, now: Residual, jacobian: Array, damping: float
     serving = jacobian if kinematics.serves is None else jacobian * kinematics.serves
     slope = serving.T @ now.values
     held = ((up <= 0.0) & (slope < 0.0)) | ((down >= 0.0) & (slope > 0.0))
-    fixed = np.zeros(kinematics.columns)
+    fixed: Array = np.zeros(kinematics.columns)
     faces: dict[int, list[tuple[Array, float]]] = {}
     rotations: Array | None = None
     for _ in range(ROUNDS):

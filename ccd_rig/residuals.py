@@ -116,8 +116,8 @@ class Orientation:
         half = 0.5 * math.sqrt(square)
         # Below 1e-3 radians two terms of the series are exact.
         k = (1.0 - half / math.tan(half)) / square if half > 1e-3 else 1.0 / 12.0 + square / 720.0
-        cross = np.array(((0.0, -z, y), (z, 0.0, -x), (-y, x, 0.0)))
-        inverse = k * (cross @ cross) - 0.5 * cross
+        cross: Array = np.array(((0.0, -z, y), (z, 0.0, -x), (-y, x, 0.0)))
+        inverse: Array = k * (cross @ cross) - 0.5 * cross
         inverse[0, 0] += 1.0
         inverse[1, 1] += 1.0
         inverse[2, 2] += 1.0
@@ -153,7 +153,8 @@ class Direction:
         if sine < 1e-9 and cosine < 0.0:
             # The limit of the case below for the way that was chosen: only turns along it count.
             unit = _across(b)
-            return np.outer(self.factor * unit, turns @ np.cross(a, unit))
+            along_unit: Array = turns @ np.cross(a, unit)
+            return self.factor * unit[:, None] * along_unit
         angle = math.atan2(sine, cosine)
         ratio = per_sine(angle, sine)
         # The derivative of angle / sine by the cosine; its series near 0 is -1/3 - 4 sine^2 / 15.
@@ -201,7 +202,7 @@ class Pole:
         line_moves = (moves[-1] - root) / length
         bend_moves = moves[1:-1].sum(0) - (self.count - 1) * root
         of_bend, of_side = np.cross(line, bend), np.cross(line, side)
-        turned = (-root - side_along * line_moves) @ (of_side / (of_side @ of_side))
+        turned: Array = (-root - side_along * line_moves) @ (of_side / (of_side @ of_side))
         turned -= (bend_moves - bend_along * line_moves) @ (of_bend / (of_bend @ of_bend))
         return self.factor * turned[None]
 
