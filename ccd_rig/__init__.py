@@ -23,8 +23,9 @@ from .goals import (
     measure,
 )
 from .limits import Comfort, Cone, Ellipse, EulerBox, Hinge, Limit, Slide, SwingTwist, clamp, contains, sample
+from .settings import SolveResult, SolverSettings, SolveStatus
 from .skeleton import Joint, Pose, Skeleton, Transform, forward_kinematics
-from .solver import SolveResult, SolverSettings, SolveStatus, iterate, solve
+from .solver import iterate, solve
 from .sweeps import Sweep
 
 __all__ = [

@@ -17,8 +17,8 @@ from .errors import InvalidInput
 from .goals import PositionGoal, measure
 from .limits import Hinge, clamp, contains, violation
 from .quaternions import NOISE, between, perpendicular, slerp
+from .settings import SolveResult, SolverSettings, SolveStatus
 from .skeleton import Joint, Pose, Skeleton, Transform, check_pose, forward_kinematics, frozen_vector
-from .solver import SolveResult, SolverSettings, SolveStatus
 from .steps import best_hinge_turn, hinge_turn, nearest_turn
 
 SWIVEL = math.radians(10.0)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from mathutils import Quaternion, Vector
 
@@ -204,14 +204,14 @@ def measure(goal: Goal, skeleton: Skeleton, transforms: Sequence[Transform]) -> 
         return GoalError(angle=angle_between(transforms[skeleton.index(goal.joint)].rotation, goal.target))
     if isinstance(goal, DirectionGoal):
         return GoalError(
-            angle=_angle(transforms[skeleton.index(goal.joint)].rotation @ goal.axis, goal.target)
+            angle=angle_apart(transforms[skeleton.index(goal.joint)].rotation @ goal.axis, goal.target)
         )
     if isinstance(goal, PoleGoal):
         chain = goal.chain(skeleton)
         heads = [transforms[i].translation for i in chain]
         end = transforms[chain[-1]].point(Vector((0.0, skeleton.joints[chain[-1]].length, 0.0)))
         bend, side = bend_and_side(heads, end, goal.target)
-        return GoalError(angle=_angle(bend, side) if bend is not None and side is not None else 0.0)
+        return GoalError(angle=angle_apart(bend, side) if bend is not None and side is not None else 0.0)
     return GoalError(distance=masked(centre_of_mass(skeleton, transforms) - goal.target, goal.axes).length)
 
 
@@ -269,8 +269,10 @@ def masked(vector: Vector, axes: tuple[bool, bool, bool]) -> Vector:
     return Vector([part if counts else 0.0 for part, counts in zip(vector[:], axes, strict=True)])
 
 
-def _angle(a: Vector, b: Vector) -> float:
-    return math.atan2(a.cross(b).length, a.dot(b))
+def angle_apart(a: Vector, b: Vector) -> float:
+    """The angle between two vectors, radians, 0 to pi; 0 if one of them is zero."""
+    across: Any = a.cross(b)  # the cross product of two-dimensional vectors, which these are not, is a number
+    return math.atan2(across.length, a.dot(b))
 
 
 def _unit(value: Vector, what: str) -> Vector:

@@ -69,7 +69,9 @@ def _twist(region: SwingTwist, limit: SwingTwist) -> str | None:
 
 def _range(name: str, lower: float, upper: float, least: float, most: float) -> str | None:
     if lower < least - SLACK or upper > most + SLACK:
-        return f"its {name} range, {lower:.4g} to {upper:.4g} rad, leaves the limit's {least:.4g} to {most:.4g}"
+        return (
+            f"its {name} range, {lower:.4g} to {upper:.4g} rad, leaves the limit's {least:.4g} to {most:.4g}"
+        )
     return None
 
 

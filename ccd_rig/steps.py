@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from mathutils import Quaternion, Vector
@@ -72,7 +73,8 @@ def best_hinge_turn(axis: Vector, pairs: Sequence[Pair]) -> float:
     """
     sine = cosine = lever = 0.0
     for a, b, weight in pairs:
-        sine += weight * axis.dot(a.cross(b))
+        across: Any = a.cross(b)  # for two-dimensional vectors, which these are not, a number
+        sine += weight * axis.dot(across)
         cosine += weight * (a.dot(b) - a.dot(axis) * b.dot(axis))
         lever += weight * a.length * b.length
     # float32 vectors leave about 1e-7 of their length as noise: that is no direction to turn to.
@@ -219,6 +221,14 @@ class Body:
             if self.joints[i].slide is not None:
                 self._set_slide(i, slides[i])
         self.rebuild()
+
+    def take(self, pose: Pose) -> None:
+        """Takes over a pose that is inside the limits."""
+        slides = [
+            Vector(joint.slide.axis).dot(translation) if joint.slide is not None else 0.0
+            for joint, translation in zip(self.joints, pose.translations, strict=True)
+        ]
+        self.restore(pose.rotations, slides)
 
     def square(self) -> float:
         """The sum that is minimised, over the goals that are active, in squared model units."""

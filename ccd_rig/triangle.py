@@ -25,8 +25,8 @@ from .errors import InvalidInput
 from .goals import PositionGoal
 from .limits import Hinge, contains
 from .quaternions import NOISE, perpendicular
+from .settings import SolveResult, SolverSettings
 from .skeleton import Pose, Skeleton, forward_kinematics
-from .solver import SolveResult, SolverSettings
 from .steps import best_hinge_turn, hinge_turn, nearest_turn
 
 TEN_DEGREES = math.radians(10.0)

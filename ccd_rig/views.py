@@ -14,7 +14,6 @@ their pairs (a, b, w):
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Protocol
@@ -29,6 +28,7 @@ from .goals import (
     OrientationGoal,
     PoleGoal,
     PositionGoal,
+    angle_apart,
     bend_and_side,
     centre_of_mass,
     masked,
@@ -233,8 +233,7 @@ class FrameView(View):
     def error(self) -> GoalError:
         if isinstance(self.goal, OrientationGoal):
             return GoalError(angle=angle_between(self.frame, self.goal.target))
-        a, b = self.now[0], self.wanted[0]
-        return GoalError(angle=math.atan2(a.cross(b).length, a.dot(b)))
+        return GoalError(angle=angle_apart(self.now[0], self.wanted[0]))
 
     def square(self) -> float:
         return self.weight * sum((a - b).length_squared for a, b in zip(self.now, self.wanted, strict=True))
@@ -278,7 +277,7 @@ class PoleView(View):
     def error(self) -> GoalError:
         if self.bend is None or self.side is None:
             return GoalError()
-        return GoalError(angle=math.atan2(self.bend.cross(self.side).length, self.bend.dot(self.side)))
+        return GoalError(angle=angle_apart(self.bend, self.side))
 
     def square(self) -> float:
         if self.bend is None or self.side is None:

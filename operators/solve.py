@@ -9,7 +9,7 @@ from bpy.props import BoolProperty, FloatProperty, IntProperty
 from ..ccd_rig.blender import bake, rows
 from ..ccd_rig.blender.settings import field_help, solver_settings
 from ..ccd_rig.errors import CCDRigError
-from ..ccd_rig.solver import SolverSettings, SolveStatus
+from ..ccd_rig.settings import SolverSettings, SolveStatus
 from . import grey
 
 OVERRIDES = ("max_iterations", "step_fraction", "comfort")

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import CCDRigError
-from ..solver import SolveStatus
+from ..settings import SolveStatus
 
 SLERPED = "SLERPED"
 """Status of a frame that was not solved: it stands between two frames that were."""

@@ -17,8 +17,8 @@ from ccd_rig.errors import InvalidInput
 from ccd_rig.goals import OrientationGoal, PositionGoal, measure
 from ccd_rig.limits import Cone, EulerBox, Hinge, SwingTwist, violation
 from ccd_rig.quaternions import angle_between
+from ccd_rig.settings import SolveStatus
 from ccd_rig.skeleton import Joint, Pose, Skeleton, forward_kinematics
-from ccd_rig.solver import SolveStatus
 from ccd_rig.triangle import target_triangle
 
 CONVERGED, STALLED = SolveStatus.CONVERGED, SolveStatus.STALLED

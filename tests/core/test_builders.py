@@ -15,8 +15,9 @@ from ccd_rig.errors import InvalidInput
 from ccd_rig.goals import PositionGoal
 from ccd_rig.limits import Comfort, Cone, EulerBox, Hinge, Slide, SwingTwist, contains, sample, violation
 from ccd_rig.quaternions import angle_between
+from ccd_rig.settings import SolverSettings, SolveStatus
 from ccd_rig.skeleton import Joint, Pose, Skeleton, forward_kinematics
-from ccd_rig.solver import SolverSettings, SolveStatus, iterate, solve
+from ccd_rig.solver import iterate, solve
 from ccd_rig.sweeps import Sweep
 
 ORDERS = ("XYZ", "XZY", "YXZ", "YZX", "ZXY", "ZYX")

@@ -22,8 +22,9 @@ from ccd_rig.goals import (
     measure,
 )
 from ccd_rig.limits import Cone, Hinge, Slide, SwingTwist, violation
+from ccd_rig.settings import SolverSettings, SolveStatus
 from ccd_rig.skeleton import Joint, Pose, Skeleton, forward_kinematics
-from ccd_rig.solver import SolverSettings, SolveStatus, solve
+from ccd_rig.solver import solve
 from ccd_rig.sweeps import Sweep
 
 CONVERGED, STALLED = SolveStatus.CONVERGED, SolveStatus.STALLED

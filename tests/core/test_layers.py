@@ -13,25 +13,27 @@ ROOT = Path(__file__).resolve().parents[2]
 # As in docs/architecture.md, left to right. Modules that share a layer do not import each other.
 CORE = (
     {"errors"},
-    {"quaternions", "nearest"},
+    {"quaternions", "nearest", "matrices"},
     {"limits"},
-    {"nesting"},
+    {"nesting", "hinges"},
     {"skeleton"},
     {"goals"},
     {"views", "sweeps", "residuals", "poses"},
     {"windows", "kinematics"},
-    {"steps", "refine"},
+    {"steps", "refine", "settings"},
     {"reach", "restarts"},
+    {"loop"},
     {"solver"},
     {"analytic"},
     {"triangle", "rerooting", "builders", "retarget", "sampling"},
 )
 BLENDER = (
-    {"bone_space", "overrides", "settings", "keyframes", "rotation_modes", "report"},
+    {"bone_space", "overrides", "settings", "keyframes", "rotation_modes", "report", "slides"},
     {"channels", "armature", "joints"},
     {"properties", "rows", "dependence"},
+    {"aims"},
     {"evaluation"},
-    {"checks", "take"},
+    {"checks", "take", "solving"},
     {"bake"},
     {"live", "overlay", "cli"},
 )

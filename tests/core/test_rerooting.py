@@ -37,8 +37,9 @@ from ccd_rig.limits import (
 )
 from ccd_rig.quaternions import angle_between
 from ccd_rig.rerooting import reroot, reversed_limit, reversed_name
+from ccd_rig.settings import SolverSettings, SolveStatus
 from ccd_rig.skeleton import Joint, Pose, Skeleton, forward_kinematics
-from ccd_rig.solver import SolverSettings, SolveStatus, solve
+from ccd_rig.solver import solve
 
 
 def random_tree(rng, count):

@@ -13,11 +13,13 @@ from hypothesis import strategies as st
 from mathutils import Quaternion, Vector
 
 from ccd_rig.errors import InvalidInput
-from ccd_rig.goals import PositionGoal, measure
+from ccd_rig.goals import DirectionGoal, PositionGoal, measure
 from ccd_rig.limits import Comfort, Cone, Hinge, SwingTwist, contains, violation
+from ccd_rig.poses import entry_from_pose
 from ccd_rig.quaternions import angle_of
+from ccd_rig.settings import SolverSettings, SolveStatus
 from ccd_rig.skeleton import Joint, Pose, Skeleton, forward_kinematics
-from ccd_rig.solver import SolverSettings, SolveStatus, iterate, solve
+from ccd_rig.solver import iterate, solve
 from ccd_rig.sweeps import Sweep
 
 CONVERGED, STALLED, ITERATION_LIMIT = SolveStatus.CONVERGED, SolveStatus.STALLED, SolveStatus.ITERATION_LIMIT
@@ -232,12 +234,66 @@ def test_any_solve_keeps_limits_reports_truly_and_repeats_itself(seed):
 def test_iterate_gives_one_item_per_iteration():
     skeleton = straight(5, SwingTwist(Cone(0.5)))
     goal = PositionGoal("joint4", (3.0, 2.0, 1.0))
-    items = list(iterate(skeleton, Pose.rest(skeleton), [goal]))
+    items = list(iterate(skeleton, Pose.rest(skeleton), [goal], SolverSettings(refine=False)))
     counts = [item.iterations for item in items]
     assert counts == list(range(1, len(counts) + 1))
     assert all(item.status is ITERATION_LIMIT for item in items[:-1])
     errors = [item.errors[0].distance for item in items]
     assert all(later <= earlier + 1e-6 for earlier, later in itertools.pairwise(errors))
+
+
+def test_the_closing_phase_ends_what_sweeps_only_creep_towards():
+    skeleton = straight(50, SwingTwist(Cone(math.radians(15.0))))
+    rng = random.Random(21)
+    crept = 0
+    for _ in range(12):
+        target = tail(skeleton, legal_pose(skeleton, rng))
+        closed = reach_for(skeleton, target)
+        assert closed.status is CONVERGED
+        crept += reach_for(skeleton, target, refine=False, max_iterations=closed.iterations).status is not CONVERGED
+    assert crept >= 3
+
+
+def test_restarts_leave_dead_ends_and_repeat_themselves():
+    """Hinges that fold the wrong way round: the way to the target leads through poses that are farther
+    off."""
+    skeleton, start = hinged(1.4, -1.4, 1.4, lower=-1.5, upper=1.5)
+    rng = random.Random(31)
+    missed = again = 0
+    for _ in range(60):
+        target = tail(skeleton, legal_pose(skeleton, rng))
+        once = reach_for(skeleton, target, start)
+        more = reach_for(skeleton, target, start, restarts=20, seed=7)
+        missed += once.status is not CONVERGED
+        again += more.status is not CONVERGED
+        assert more.errors[0].distance <= max(once.errors[0].distance, SOLVE)
+        assert more == reach_for(skeleton, target, start, restarts=20, seed=7)
+    assert missed > 0 and again == 0
+
+
+def test_a_pose_library_is_tried_first():
+    skeleton = straight(3, Hinge(Z, -2.0, 2.0))
+    wanted = Pose.rest(skeleton).with_rotations(
+        {0: Quaternion(Z, 1.5), 1: Quaternion(Z, -1.8), 2: Quaternion(Z, -1.7)}
+    )
+    target = tail(skeleton, wanted)
+    stuck = Pose.rest(skeleton).with_rotations(
+        {0: Quaternion(Z, -2.0), 1: Quaternion(Z, -2.0), 2: Quaternion(Z, -2.0)}
+    )
+    goals = [
+        PositionGoal("joint2", target),
+        DirectionGoal("joint2", (0, 1, 0), wanted_direction(skeleton, wanted)),
+    ]
+    entry = entry_from_pose("reach", skeleton, wanted)
+    settings = SolverSettings(position_tolerance=SOLVE, angle_tolerance=SOLVE, restarts=1)
+    result = solve(skeleton, stuck, goals, settings, poses=(entry,))
+    assert result.status is CONVERGED
+    for a, b in zip(result.pose.rotations, wanted.rotations, strict=True):
+        assert angle_of(a.conjugated() @ b) < 0.01
+
+
+def wanted_direction(skeleton, pose):
+    return forward_kinematics(skeleton, pose)[-1].rotation @ Vector((0.0, 1.0, 0.0))
 
 
 def test_iteration_limit_is_a_status():
@@ -274,7 +330,7 @@ def test_largest_step_holds_for_every_step():
                 skeleton,
                 Pose.rest(skeleton),
                 [PositionGoal("joint3", (2.0, 2.0, 0.0))],
-                SolverSettings(sweep=Sweep.TIP_TO_ROOT),
+                SolverSettings(sweep=Sweep.TIP_TO_ROOT, refine=False),
             )
         ),
     ]
@@ -381,6 +437,9 @@ def test_a_joint_that_does_not_inherit_rotation_is_carried_along():
         ({"position_tolerance": math.nan}, "position_tolerance"),
         ({"step_fraction": 2.0}, "step_fraction"),
         ({"stall_threshold": -1.0}, "stall_threshold"),
+        ({"restarts": -1}, "restarts"),
+        ({"step_feedback": 1.5}, "step_feedback"),
+        ({"angle_tolerance": math.inf}, "angle_tolerance"),
         ({"sweep": "ROOT_TO_TIP"}, "sweep"),
     ],
 )

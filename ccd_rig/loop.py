@@ -1,0 +1,228 @@
+"""The loop: visit joints in an order, take each one's best step, stop when nothing more is to be won."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Generator, Sequence
+
+from mathutils import Quaternion
+
+from .goals import GoalError
+from .kinematics import Kinematics
+from .reach import bound, reach, stretch
+from .refine import refined
+from .settings import STEP_RANGE, SolverSettings, SolveStatus
+from .steps import Body
+from .sweeps import visits
+from .views import PositionView, View
+
+HANDOVER = 12
+"""Passes after which sweeps count as creeping, and least squares take over."""
+CLOSING = 40
+"""Most steps of least squares in a row."""
+LAST_WORD = 12
+"""Most iterations in which goals that are served first recover what later ones took from them."""
+SLOW_WINDOW = 40
+"""Iterations over which the error must fall by at least SLOW_GAIN, else the solve counts as stalled."""
+SLOW_GAIN = 0.02
+
+
+class Progress:
+    """The best pose of one solve so far, and how long it took."""
+
+    def __init__(self, body: Body) -> None:
+        self.rotations: list[Quaternion] = list(body.rotations)
+        self.slides: list[float] = list(body.slides)
+        self.error = math.inf
+        self.iterations = 0
+        self.history: list[float] = []
+        self.caps: dict[int, GoalError] = {}
+
+    def begin(self, gain: float = 0.0) -> None:
+        """A new stage: what was best under other limits or for other goals does not count any more.
+
+        With a `gain` the stage goes on from here, but only a pose that is nearer by as much counts.
+        """
+        self.error = max(0.0, math.sqrt(self.error) - gain) ** 2 if gain else math.inf
+        self.history = []
+
+    def note(self, body: Body, goals: Sequence[int]) -> list[GoalError]:
+        """Keeps the body's pose if it is the best so far for these goals; returns how far off each of them
+        is."""
+        errors = [body.views[k].error() for k in goals]
+        error = math.fsum(body.views[k].square() for k in goals)
+        if error < self.error and self.holds_caps(body):
+            self.error = error
+            self.rotations = list(body.rotations)
+            self.slides = list(body.slides)
+        self.history.append(self.error)
+        return errors
+
+    def holds_caps(self, body: Body) -> bool:
+        """Whether goals that are served first are as near as they were."""
+        for k, cap in self.caps.items():
+            error = body.views[k].error()
+            if error.distance > cap.distance or error.angle > cap.angle:
+                return False
+        return True
+
+    def slow(self) -> bool:
+        """Whether the last SLOW_WINDOW iterations won next to nothing. Errors are squared distances."""
+        if len(self.history) <= SLOW_WINDOW:
+            return False
+        return self.error >= self.history[-1 - SLOW_WINDOW] * (1.0 - SLOW_GAIN) ** 2
+
+
+def by_priority(body: Body, found: Progress, settings: SolverSettings) -> Generator[None, None, SolveStatus]:
+    """Solves the goals in the order of their priority: those served later do not worsen those served before.
+
+    Kenwright 2012, section 9.1: the goal that is updated last wins. Here each later group is solved together
+    with those before it, which then get the last word; poses in which they are not as near as before do not
+    count.
+    """
+    numbers = sorted({view.goal.priority for view in body.views})
+    found.caps = {}
+    status = SolveStatus.CONVERGED
+    met = True
+    for number in numbers:
+        group = [k for k, view in enumerate(body.views) if view.goal.priority <= number]
+        body.activate(group)
+        if number != numbers[0]:
+            if found.iterations >= settings.max_iterations:
+                return SolveStatus.ITERATION_LIMIT
+            body.restore(found.rotations, found.slides)
+        status = yield from _stage(body, found, settings, group)
+        met = met and status is SolveStatus.CONVERGED
+        if number != numbers[-1]:
+            body.restore(found.rotations, found.slides)
+            for k in group:
+                error = body.views[k].error()
+                found.caps[k] = GoalError(
+                    max(error.distance + 0.1 * settings.position_tolerance, settings.position_tolerance),
+                    max(error.angle + 0.1 * settings.angle_tolerance, settings.angle_tolerance),
+                )
+    body.restore(found.rotations, found.slides)
+    if all(_met(view.error(), settings) for view in body.views):
+        return SolveStatus.CONVERGED
+    return SolveStatus.STALLED if status is SolveStatus.CONVERGED else status
+
+
+def _stage(
+    body: Body, found: Progress, settings: SolverSettings, goals: Sequence[int]
+) -> Generator[None, None, SolveStatus]:
+    """Iterations for some of the goals inside one set of limits."""
+    tolerance = settings.position_tolerance
+    found.begin()
+    errors = found.note(body, goals)
+    if all(_met(error, settings) for error in errors):
+        return SolveStatus.CONVERGED
+    if not body.movable:
+        return SolveStatus.STALLED
+    bounds = [bound(body, k) for k in goals]
+    scale = max(reach(body, k) for k in goals)
+    if max(bounds) > tolerance:
+        stretch(body)
+        found.iterations += 1
+        errors = found.note(body, goals)
+        if _at_bounds(errors, bounds, settings):
+            return SolveStatus.STALLED
+        body.restore(found.rotations, found.slides)
+    # Near the end steps are parts of the tolerance: they must not pass for trivial.
+    trivial = min(settings.stall_threshold * scale, 0.02 * tolerance)
+    start = math.sqrt(found.error)
+    nudged, passes = False, 0
+    while found.iterations < settings.max_iterations:
+        longest = _iteration(
+            body, settings, found.iterations, _fraction(settings, math.sqrt(found.error), start)
+        )
+        if found.caps:
+            _last_word(body, found, settings)
+        found.iterations += 1
+        errors = found.note(body, goals)
+        if all(_met(error, settings) for error in errors) and found.holds_caps(body):
+            return SolveStatus.CONVERGED
+        if _at_bounds(errors, bounds, settings):
+            return SolveStatus.STALLED
+        passes += 1
+        stuck = longest <= trivial or found.slow()
+        if (stuck or passes == HANDOVER) and _may_close(body, settings):
+            errors = _close(body, found, settings, goals)
+            if all(_met(error, settings) for error in errors) and found.holds_caps(body):
+                return SolveStatus.CONVERGED
+        if stuck:
+            if nudged:
+                return SolveStatus.STALLED
+            found.begin(gain=tolerance)
+            body.restore(found.rotations, found.slides)
+            body.nudge(body.movable)
+            nudged, passes = True, 0
+        yield
+    return SolveStatus.ITERATION_LIMIT
+
+
+def _iteration(body: Body, settings: SolverSettings, iteration: int, fraction: float) -> float:
+    """One pass over the joints; returns the longest way that an effector was moved by one step."""
+    only = body.views[0] if len(body.views) == 1 and isinstance(body.views[0], PositionView) else None
+    # Carrying rounds a little: stop a little inside the tolerance, so that the rebuilt pose is inside it too.
+    enough = (0.9 * settings.position_tolerance) ** 2
+    longest = 0.0
+    for i in visits(settings.sweep, body.movable, iteration, body):
+        longest = max(longest, body.step(i, fraction))
+        # Kenwright 2012, listings 1 to 4: done as soon as the target is reached, later joints stay as they
+        # are.
+        if only is not None and (only.effector - only.target).length_squared <= enough:
+            break
+    body.rebuild()
+    return longest
+
+
+def _may_close(body: Body, settings: SolverSettings) -> bool:
+    """Whether least squares may take over: they know neither reach windows nor comfort tolerances."""
+    return settings.refine and not body.windows and not any(body.tolerances[i] for i in body.movable)
+
+
+def _close(body: Body, found: Progress, settings: SolverSettings, goals: Sequence[int]) -> list[GoalError]:
+    """Lets damped least squares go on from the best pose so far (Wang & Chen 1991); how far off the goals
+    are then."""
+    kinematics = Kinematics(body.skeleton, [body.views[k].goal for k in goals], body.limits, body.movable)
+    best = body.pose(found.rotations, found.slides)
+    left = min(CLOSING, settings.max_iterations - found.iterations)
+    closed = refined(kinematics, best, settings.position_tolerance, settings.angle_tolerance, left)
+    found.iterations += closed.iterations
+    body.take(closed.pose)
+    return found.note(body, goals)
+
+
+def _fraction(settings: SolverSettings, error: float, start: float) -> float:
+    """Kenwright 2012, section 8: the part of a step beside 1 is fed back from the error, and clamped."""
+    beside = settings.step_fraction - 1.0
+    if settings.step_feedback > 0.0 and start > 0.0:
+        beside *= 1.0 - settings.step_feedback * (1.0 - min(1.0, error / start))
+    return min(max(1.0 + beside, STEP_RANGE[0]), STEP_RANGE[1])
+
+
+def _last_word(body: Body, found: Progress, settings: SolverSettings) -> None:
+    """Iterations for the goals that are served first, until they are as near as before."""
+    every = [k for k in range(len(body.views)) if body.views[k] in _served(body)]
+    body.activate(list(found.caps))
+    for iteration in range(LAST_WORD):
+        if found.holds_caps(body):
+            break
+        _iteration(body, settings, iteration, 1.0)
+    body.activate(every)
+
+
+def _served(body: Body) -> list[View]:
+    return [view for views in body.serves for view in views]
+
+
+def _met(error: GoalError, settings: SolverSettings) -> bool:
+    return error.distance <= settings.position_tolerance and error.angle <= settings.angle_tolerance
+
+
+def _at_bounds(errors: Sequence[GoalError], bounds: Sequence[float], settings: SolverSettings) -> bool:
+    """Whether no goal can come any nearer."""
+    return all(
+        error.distance <= bound + settings.position_tolerance and error.angle <= settings.angle_tolerance
+        for error, bound in zip(errors, bounds, strict=True)
+    )

@@ -1,0 +1,115 @@
+"""How to solve, how a solve ended, and what it found."""
+
+from __future__ import annotations
+
+import enum
+import math
+from dataclasses import dataclass
+
+from .errors import InvalidInput
+from .goals import GoalError
+from .skeleton import Pose
+from .sweeps import Sweep
+
+STEP_RANGE = (0.1, 1.3)
+"""Least and largest part of a step."""
+
+
+class SolveStatus(enum.Enum):
+    """How a solve ended."""
+
+    CONVERGED = "CONVERGED"
+    """Every goal is met within its tolerance."""
+    STALLED = "STALLED"
+    """Nothing is won any more: out of reach, at limits, or in a dead end."""
+    ITERATION_LIMIT = "ITERATION_LIMIT"
+    """`max_iterations` ran out while the goals still came nearer."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SolverSettings:
+    """How to solve.
+
+    Attributes:
+        max_iterations: most passes over the joints.
+        position_tolerance: a position goal is met when its effector is this near to the target, in the
+            model's unit.
+        angle_tolerance: an orientation, direction or pole goal is met when it is this near, radians.
+        sweep: the order in which joints are visited.
+        step_fraction: part of each joint's best step that is taken, 0.1 to 1.3: below 1 the motion is spread
+            over more joints, above 1 it overshoots (Kenwright 2012, section 8).
+        step_feedback: 0 to 1, how much of what `step_fraction` differs from 1 is taken back as the error
+            falls: 1 lets the steps become exact near the target (Kenwright 2012, section 8).
+        stall_threshold: an iteration that moves no effector along an arc of more than this part of the
+            chain's reach counts as no progress (Juckett's trivial arc).
+        refine: whether damped least squares take over where sweeps creep or stall (Wang & Chen 1991).
+        restarts: how many other starts are tried when the goals are not met: entries of a pose library, the
+            nearest first, then random poses inside the limits (Kenwright 2012, section 7).
+        seed: of the random poses.
+        comfort: whether the joints' comfort tolerances and regions are used.
+
+    Raises:
+        InvalidInput: names the field and what would be right.
+    """
+
+    max_iterations: int = 300
+    position_tolerance: float = 1e-4
+    angle_tolerance: float = 1e-3
+    sweep: Sweep = Sweep.ROOT_TO_TIP
+    step_fraction: float = 0.8
+    step_feedback: float = 0.0
+    stall_threshold: float = 1e-6
+    refine: bool = True
+    restarts: int = 0
+    seed: int = 0
+    comfort: bool = True
+
+    def __post_init__(self) -> None:
+        if self.max_iterations < 1:
+            raise InvalidInput(f"max_iterations must be 1 or more, not {self.max_iterations}")
+        if self.restarts < 0:
+            raise InvalidInput(f"restarts must be 0 or more, not {self.restarts}")
+        if not isinstance(self.sweep, Sweep):
+            raise InvalidInput(
+                f"sweep must be one of {', '.join(each.name for each in Sweep)}, not {self.sweep!r}"
+            )
+        for name, lower, upper in (
+            ("position_tolerance", 0.0, math.inf),
+            ("angle_tolerance", 0.0, math.inf),
+            ("step_fraction", *STEP_RANGE),
+            ("step_feedback", 0.0, 1.0),
+            ("stall_threshold", 0.0, 1.0),
+        ):
+            value = getattr(self, name)
+            if not (math.isfinite(value) and lower <= value <= upper) or (
+                value == 0.0 and name.endswith("tolerance")
+            ):
+                allowed = f"{lower:g} to {upper:g}" if math.isfinite(upper) else f"above {lower:g}"
+                raise InvalidInput(f"{name} must be {allowed}, not {value:g}")
+
+
+@dataclass(frozen=True)
+class SolveResult:
+    """What a solve found.
+
+    Attributes:
+        pose: the best pose seen, inside all limits.
+        status: how the solve ended (inside `iterate`: ITERATION_LIMIT until the last item).
+        iterations: passes over the joints so far.
+        errors: how far off each goal is in `pose`, in the order of the goals.
+    """
+
+    pose: Pose
+    status: SolveStatus
+    iterations: int
+    errors: tuple[GoalError, ...]
+
+
+def even_fraction(joints: int, share: float) -> float:
+    """The part of each joint's step with which one pass over so many joints takes `share` of the way (0 to
+    1).
+
+    After n steps of a part f about (1 - f)^n of the way is left: f = 1 - (1 - share)^(1/n), inside
+    `STEP_RANGE`. Shared out so, long chains bend evenly; with large steps the first joints take it all, and
+    the rest of the chain coils."""
+    return min(max(1.0 - math.pow(1.0 - share, 1.0 / max(joints, 1)), STEP_RANGE[0]), STEP_RANGE[1])
