@@ -16,7 +16,8 @@ from ..errors import InvalidInput, RigError
 from ..goals import GoalError, PositionGoal
 from ..sampling import Array
 from ..skeleton import Pose, Skeleton
-from ..solver import SolveResult, SolverSettings, SolveStatus, even_fraction, solve
+from ..settings import SolveResult, SolverSettings, SolveStatus, even_fraction
+from ..solver import solve
 from . import armature, channels, checks, evaluation, properties
 from .channels import BoneKeys, Destination
 from .evaluation import FrameSample

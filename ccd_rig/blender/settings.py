@@ -10,7 +10,7 @@ import bpy
 from bpy.props import BoolProperty, EnumProperty, FloatProperty, IntProperty
 
 from ..errors import InvalidInput, RigError
-from ..solver import SolverSettings
+from ..settings import SolverSettings
 from ..sweeps import Sweep
 
 OVERRIDE = {"LIBRARY_OVERRIDABLE"}
