@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Add a constraint for the active bone."""
 
+from typing import Any
+
 import bpy
 from bpy.props import BoolProperty, IntProperty
 from mathutils import Vector
@@ -83,7 +85,8 @@ def _selected_target(
             f"Bone '{bones[0].name}' moves with the chain of '{tip.name}', so it cannot be its target: "
             "select another bone, or shorten the chain"
         )
-    return bones[0].id_data, bones[0].name
+    posed_by: Any = bones[0].id_data  # an armature object: only that has pose bones
+    return posed_by, bones[0].name
 
 
 def _new_empty(context: bpy.types.Context, tip: bpy.types.PoseBone) -> bpy.types.Object:
