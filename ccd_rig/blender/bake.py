@@ -389,6 +389,6 @@ def _nothing_to_key(take: Take, settings: BakeSettings) -> str:
     if not (take.influences > 0.0).any():
         return f"no constraint ({names}) has influence above 0 in {span}: raise it, or change the range"
     return (
-        f"every bone in the chains of {names} is locked: lower Stiffness, raise Max Step or unlock the rotation "
-        "of at least one"
+        f"every bone in the chains of {names} is locked: lower Stiffness, raise Max Step or unlock the "
+        "rotation of at least one"
     )

@@ -31,6 +31,7 @@ __all__ = ["FrameSample", "current", "frames", "is_isolated", "target_depends_on
 
 ISOLATED = "CCD Rig Evaluation"  # name of the temporary scene, and of the mark it carries
 FLAT = 1e-8  # a length of an axis of the armature object below this cannot be inverted in float32
+FAR = 1e18  # armature space: the squares of lengths above this overflow float32
 
 
 @dataclass(frozen=True)
@@ -136,8 +137,8 @@ def current(
             _target(evaluated, to_armature, *aim, elsewhere if aim in hidden else depsgraph, frame)
             for aim in aims
         )
-    # Blender writes keyed and driven values back to the original, but does not evaluate the object anew when a
-    # script sets a property of ours.
+    # Blender writes keyed and driven values back to the original, but does not evaluate the object anew when
+    # a script sets a property of ours.
     influences = _influences(armature_object, indices, frame)
     return FrameSample(frame, reading, targets, influences, matrix_world)
 
@@ -284,10 +285,11 @@ def _target(
     if constraint.target_bone:
         to_space = to_space @ target.pose.bones[constraint.target_bone].matrix
     point = to_space @ Vector(constraint.offset)
-    if not all(map(math.isfinite, point)):
+    if not all(abs(value) < FAR for value in point):  # NaN is not below anything
+        what = "not a number" if any(map(math.isnan, point)) else "too far away to compute with"
         bone = f"bone '{constraint.target_bone}' of " if constraint.target_bone else ""
         raise RigError(
-            f"Constraint '{constraint.name}': target {bone}'{thing.name}' has a place that is not a number "
+            f"Constraint '{constraint.name}': target {bone}'{thing.name}' has a place that is {what} "
             f"at frame {frame:g}: look at its transform and keys, and at the constraint's offset"
         )
     return point
@@ -301,8 +303,8 @@ def _influences(
     for row in rows_asked:
         if not math.isfinite(row.influence):  # the property's range does not keep NaN out
             raise RigError(
-                f"Constraint '{row.name}': influence is not a number at frame {frame:g}: set it to 0 to 1, and "
-                "look at its keys"
+                f"Constraint '{row.name}': influence is not a number at frame {frame:g}: set it to 0 to 1, "
+                "and look at its keys"
             )
     return tuple(row.influence for row in rows_asked)
 
