@@ -115,7 +115,7 @@ class Body:
         movable: indices of the joints that the active goals may turn, parents before children.
         rotations: of every joint, relative to rest.
         slides: shift of every joint along its slide's axis, the model's unit; 0 without a slide.
-        heads, frames: model transforms, valid up to the joint visited last.
+        heads, frames: model transforms of the joints that matter, valid up to the joint visited last.
         last_step: the turn that the last step took, model axes.
     """
 
@@ -138,6 +138,9 @@ class Body:
         self.frames: list[Quaternion] = [Quaternion()] * len(joints)
         self.last_step = Quaternion()
         self.views: list[View] = [view_of(goal, skeleton) for goal in goals]
+        # Only the joints that a view reads are ever rebuilt; parents come before children in this list too.
+        self.order = sorted({i for view in self.views for read in view.reads for i in skeleton.chain(read)})
+        self.place = {i: place for place, i in enumerate(self.order)}
         self.carries: list[list[View]] = [[] for _ in joints]
         for view in self.views:
             for i in view.carriers:
@@ -177,26 +180,28 @@ class Body:
     def rebuild(self) -> None:
         """Forward kinematics from the rotations: transforms and effectors without the drift of carrying."""
         self.valid = -1
-        self.walk_to(len(self.joints) - 1)
+        self.walk_to(self.order[-1])
         for view in self.views:
             view.rebuild(self)
 
     def walk_to(self, last: int) -> None:
         """Makes the transforms of the joints up to index `last` valid."""
+        place = self.place[last]
+        if place <= self.valid:
+            return
         heads, frames, bases = self.heads, self.frames, self.bases
-        i = self.valid
-        while i < last:
-            i += 1
+        for i in self.order[self.valid + 1 : place + 1]:
             parent = self.parents[i]
             if parent == -1:
                 heads[i] = self.offsets[i]
-                bases[i] = self.rests[i]
+                base = self.rests[i]
             else:
                 frame = frames[parent]
                 heads[i] = heads[parent] + frame @ self.offsets[i]
-                bases[i] = frame @ self.rests[i] if self.inherits[i] else self.rests[i]
-            frames[i] = (bases[i] @ self.rotations[i]).normalized()
-        self.valid = max(self.valid, last)
+                base = frame @ self.rests[i] if self.inherits[i] else self.rests[i]
+            bases[i] = base
+            frames[i] = (base @ self.rotations[i]).normalized()
+        self.valid = place
 
     def confine(self, limits: Sequence[Limit | None], tolerances: Sequence[float]) -> None:
         """Sets what each joint may do, and brings the joints that may move inside it."""
@@ -332,7 +337,7 @@ class Body:
         self.rotations[i] = rotation
         before = self.frames[i]
         self.frames[i] = after = (self.bases[i] @ rotation).normalized()
-        self.valid = i
+        self.valid = self.place[i]
         self.last_step = step = after @ before.conjugated()
         longest = 0.0
         for view in self.carries[i]:
@@ -353,7 +358,7 @@ class Body:
         wanted = self.slides[i] + best_slide(axis, shifts) * fraction * (1.0 - joint.stiffness)
         before = self.heads[i]
         self._set_slide(i, min(max(wanted, joint.slide.lower), joint.slide.upper))
-        self.valid = i - 1
+        self.valid = self.place[i] - 1
         self.walk_to(i)
         shift = self.heads[i] - before
         for view in self.carries[i]:

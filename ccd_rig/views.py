@@ -64,11 +64,13 @@ class View(ABC):
         goal: the goal.
         serves: joints that turn for it.
         carriers: joints whose turns move it, whether they turn for it or not.
+        reads: the last joints of the chains whose transforms it looks at.
     """
 
     goal: Goal
     serves: Sequence[int]
     carriers: Sequence[int]
+    reads: Sequence[int]
 
     @abstractmethod
     def rebuild(self, joints: Joints) -> None:
@@ -121,6 +123,7 @@ class PositionView(View):
     def __init__(self, goal: PositionGoal, skeleton: Skeleton) -> None:
         self.goal = goal
         self.tip = skeleton.index(goal.joint)
+        self.reads = (self.tip,)
         self.point = goal.effector(skeleton)
         self.target = goal.target
         self.weight = goal.weight
@@ -191,6 +194,7 @@ class FrameView(View):
     def __init__(self, goal: OrientationGoal | DirectionGoal, skeleton: Skeleton) -> None:
         self.goal = goal
         self.tip = skeleton.index(goal.joint)
+        self.reads = (self.tip,)
         self.weight = goal.weight
         chain = skeleton.chain(self.tip, goal.chain_length)
         carriers = skeleton.chain(self.tip)
@@ -246,6 +250,7 @@ class PoleView(View):
         self.goal = goal
         self.target = goal.target
         self.chain = goal.chain(skeleton)
+        self.reads = self.chain[-1:]
         self.serves = _movable(skeleton, self.chain[:1])
         self.carriers: tuple[int, ...] = ()
         self.end = Vector((0.0, skeleton.joints[self.chain[-1]].length, 0.0))
@@ -311,6 +316,7 @@ class BalanceView(View):
                     hold = i
         self.masses = [joint.mass for joint in joints]
         self.carriers = sorted(self.moved)
+        self.reads = range(len(joints))
         self.serves = _movable(skeleton, self.carriers)
         self.skeleton = skeleton
         self.centre = Vector()
