@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import subprocess
-import sys
 from pathlib import Path
 
 import bpy
@@ -354,37 +352,10 @@ def test_slot_of_another_is_not_taken(channels):
     assert_keys_play(armature_object, keys)
 
 
-OLD_FILE = """
-import sys, os
-sys.path.insert(0, sys.argv[1])
-import bpy
-bpy.ops.wm.read_homefile(use_empty=True)
-import test_channels
-armature_object = test_channels.make_armature()
-test_channels.key_richly(armature_object)
-bpy.ops.wm.save_as_mainfile(filepath=sys.argv[2])
-sys.stdout.flush()
-os._exit(0)
-"""
-
-
-def old_file(tmp_path):
-    """A file that the oldest supported Blender saved, where that Blender is at hand; else None."""
-    python = Path(sys.prefix).parent / "4.2/bin/python"
-    if not python.exists() or bpy.app.binary_path:
-        return None
-    path = tmp_path / "old.blend"
-    command = [str(python), "-c", OLD_FILE, str(Path(__file__).parent), str(path)]
-    subprocess.run(command, check=True, timeout=120, capture_output=True)
-    return path
-
-
 @pytest.mark.parametrize("destination", ["NEW_ACTION", "CURRENT_ACTION"])
 @pytest.mark.parametrize("unassigned", [False, True])
-def test_file_from_before_slots(channels, tmp_path, destination, unassigned):
-    path = old_file(tmp_path)
-    assert path is not None, "run dev.py setup: the environment of Blender 4.2 is missing"
-    bpy.ops.wm.open_mainfile(filepath=str(path))
+def test_file_from_before_slots(channels, destination, unassigned):
+    bpy.ops.wm.open_mainfile(filepath=str(DATA / "before_slots.blend"))
     armature_object = bpy.data.objects["Rig"]
     action = armature_object.animation_data.action
     has_slots = hasattr(action, "slots")
