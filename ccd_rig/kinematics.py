@@ -151,7 +151,10 @@ class Kinematics:
         self._turning = {i: hinges for i, hinges in turning.items() if hinges}
         self.hinges = [(i, hinge) for i, hinges in turning.items() for hinge in hinges]
         self.balls = [i for i, hinges in turning.items() if not hinges]
-        self._ball_set = set(self.balls)
+        self._ball_places = np.array(
+            [at for at, i in enumerate(self.rows) if i in turning and not turning[i]], dtype=np.intp
+        )
+        self._offsets = np.array([joints[i].offset[:] for i in self.rows], dtype=float).reshape(-1, 3)
         self.ball_limits = [limits[i] if not isinstance(limits[i], EulerBox) else None for i in self.balls]
         self.slides = [(i, slide) for i in self.moved if (slide := joints[i].slide) is not None]
         owners = [*(i for i, _ in self.hinges), *(i for i in self.balls for _ in range(3))]
@@ -269,8 +272,8 @@ class Kinematics:
 
     def take(self, pose: Pose) -> State:
         """The state of a pose whose joints are inside their limits."""
-        joints = self.skeleton.joints
-        rotations = np.array([pose.rotations[i] for i in self.rows], dtype=float).reshape(-1, 4)
+        # Slices of mathutils' values are tuples: numpy reads them several times as fast.
+        rotations = np.array([pose.rotations[i][:] for i in self.rows], dtype=float).reshape(-1, 4)
         rotations /= np.sqrt((rotations * rotations).sum(1, keepdims=True))
         turns = np.empty(len(self.hinges))
         column = 0
@@ -282,15 +285,13 @@ class Kinematics:
         local[:, 3, 3] = 1.0
         if len(self.hinges):
             local[self._hinge_rows, :3, :3] = self._rests[self._hinge_rows] @ self._hinge_matrices(turns)
-        translations = np.array([pose.translations[i] for i in self.rows], dtype=float).reshape(-1, 3, 1)
-        offsets = np.array([joints[i].offset for i in self.rows], dtype=float).reshape(-1, 3)
-        local[self._base_rows, :3, 3] = offsets + (self._rests[self._base_rows] @ translations)[..., 0]
+        translations = np.array([pose.translations[i][:] for i in self.rows], dtype=float).reshape(-1, 3, 1)
+        local[self._base_rows, :3, 3] = self._offsets + (self._rests[self._base_rows] @ translations)[..., 0]
         slides = np.array([self._along(pose, i)[1] for i, _ in self.slides], dtype=float)
         frames = np.empty((self._count + 1, 4, 4))
         frames[-1] = np.eye(4)
         _walk(self._walk, local, frames)
-        balls = np.array([at for at, i in enumerate(self.rows) if i in self._ball_set], dtype=np.intp)
-        return State(turns, rotations[balls], slides, local, frames)
+        return State(turns, rotations[self._ball_places], slides, local, frames)
 
     def _hinge_matrices(self, turns: Array) -> Array:
         half = 0.5 * turns
@@ -331,31 +332,30 @@ class Kinematics:
         found[self.first_slide :] = state.slides / self.reach
         return found
 
-    def pose(self, start: Pose, state: State) -> Pose:
-        """`start` with the moved joints as in `state`; what did not move keeps its very bits."""
-        before = self.take(start)
+    def pose(self, start: Pose, before: State, state: State) -> Pose:
+        """`start`, whose state is `before`, with the moved joints as in `state`; what did not move keeps its
+        very bits."""
         rotations, translations = list(start.rotations), list(start.translations)
-        column = 0
+        turns, turns_before, column = state.turns.tolist(), before.turns.tolist(), 0
         for i, hinges in self._turning.items():
-            now, then = (
-                state.turns[column : column + len(hinges)],
-                before.turns[column : column + len(hinges)],
-            )
-            if (now != then).any():
-                rotations[i] = composed(hinges, now.tolist())
-            column += len(hinges)
-        for ball, i in enumerate(self.balls):
-            if (state.rotations[ball] != before.rotations[ball]).any():
-                rotations[i] = Quaternion(state.rotations[ball].tolist())
+            end = column + len(hinges)
+            if turns[column:end] != turns_before[column:end]:
+                rotations[i] = composed(hinges, turns[column:end])
+            column = end
+        balls = zip(self.balls, state.rotations.tolist(), before.rotations.tolist(), strict=True)
+        for i, rotation, rotation_before in balls:
+            if rotation != rotation_before:
+                rotations[i] = Quaternion(rotation)
         for i in self.moved:
             limit = self.limits[i]
             if limit is not None:
                 rotations[i] = clamp(limit, rotations[i])
+            rotations[i] = rotations[i].freeze()
         for column, (i, slide) in enumerate(self.slides):
             shift = float(state.slides[column] - before.slides[column])
             if shift != 0.0:
-                translations[i] = translations[i] + shift * Vector(slide.axis)
-        return Pose(tuple(rotations), tuple(translations))
+                translations[i] = (translations[i] + shift * Vector(slide.axis)).freeze()
+        return Pose.trusted(tuple(rotations), tuple(translations))
 
     # -- residuals -------------------------------------------------------------------------------------
 

@@ -137,7 +137,7 @@ def refined(
             break
     if now is before:
         return Refined(start, before.excess(tolerances) <= 1.0, iterations)
-    end = kinematics.pose(start, now.state)
+    end = kinematics.pose(start, before.state, now.state)
     # Rounded to single precision, and so measured again.
     after = kinematics.residual(kinematics.take(end))
     if not after.square <= before.square:
