@@ -1,0 +1,57 @@
+"""The open file as plain values: what a failed or cancelled operation must leave as it was."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import bpy
+import numpy as np
+
+KINDS = ("scenes", "objects", "armatures", "actions", "collections", "worlds", "meshes", "texts", "libraries")
+VOLATILE = {"use_nodes", "rna_type", "session_uid", "view_layers", "tool_settings", "preview"}
+UPWARDS = {"original", "id_data"}
+DEEPEST = 6  # an action's keys are five levels below it
+
+
+def dump() -> dict[str, Any]:
+    """Every property of every data-block that a bake could touch, and what is active and selected.
+
+    Not a number differs from itself: compare `repr(dump())` where the file may hold one.
+    """
+    bpy.context.view_layer.update()
+    state: dict[str, Any] = {}
+    for kind in KINDS:
+        for block in getattr(bpy.data, kind):
+            state[f"{kind}/{block.name_full}"] = properties_of(block, 0)
+    state["counts"] = {name: len(getattr(bpy.data, name)) for name in KINDS}
+    context = bpy.context
+    state["context"] = (context.scene.name, context.mode, context.object and context.object.name)
+    state["selected"] = [thing.name for thing in context.selected_objects]
+    state["frame"] = (context.scene.frame_current, context.scene.frame_subframe)
+    return state
+
+
+def properties_of(struct: Any, depth: int) -> dict[str, Any]:
+    """A struct's properties by name; other data-blocks by their names."""
+    result = {}
+    for prop in struct.bl_rna.properties:
+        name = prop.identifier
+        if name in VOLATILE or name in UPWARDS:
+            continue
+        value = getattr(struct, name)
+        if prop.type == "POINTER":
+            value = _item(value, depth)
+        elif prop.type == "COLLECTION":
+            value = [_item(item, depth) for item in value]
+        elif getattr(prop, "is_array", False):
+            value = np.array(value).ravel().tolist()
+        elif isinstance(value, set):
+            value = sorted(value)
+        result[name] = value
+    return result
+
+
+def _item(value: Any, depth: int) -> Any:
+    if value is None or isinstance(value, bpy.types.ID):
+        return value and value.name_full
+    return properties_of(value, depth + 1) if depth < DEEPEST else "deep"
