@@ -30,6 +30,9 @@ from .limits import Limit
 from .skeleton import Pose, Skeleton
 
 Array = NDArray[np.float64]
+Triple = tuple[float, float, float]
+Face = tuple[Triple, float]
+"""A border at which a ball joint is held: the unit normal n in its frame, and n.d of its turn d, radians."""
 
 ENOUGH = 0.5
 """Part of the tolerances at which to stop: single precision, in which poses are kept, has to fit into the
@@ -162,17 +165,16 @@ def _step(kinematics: Kinematics, now: Residual, jacobian: Array, damping: float
     slope = serving.T @ now.values
     held = ((up <= 0.0) & (slope < 0.0)) | ((down >= 0.0) & (slope > 0.0))
     fixed: Array = np.zeros(kinematics.columns)
-    faces: dict[int, list[tuple[Array, float]]] = {}
+    faces: dict[int, list[Face]] = {}
     rotations: Array | None = None
     for _ in range(ROUNDS):
         free = jacobian.copy()
         free[:, held] = 0.0
-        for ball, normals in faces.items():
-            place = slice(hinged + 3 * ball, hinged + 3 * ball + 3)
-            fixed[place] = 0.0
-            for normal, value in normals:
-                fixed[place] += value * normal
-                free[:, place] -= np.outer(free[:, place] @ normal, normal)
+        if faces:
+            place = slice(hinged, kinematics.first_slide)
+            across, fixed[place] = _held_balls(faces, len(kinematics.balls))
+            blocks = free[:, place].reshape(len(free), -1, 3).transpose(1, 0, 2)
+            free[:, place] = (blocks @ across).transpose(1, 0, 2).reshape(len(free), -1)
         freed = free if kinematics.serves is None else free * kinematics.serves
         system = (free * weights) @ freed.T
         system.flat[:: len(system) + 1] += damping
@@ -189,7 +191,7 @@ def _step(kinematics: Kinematics, now: Residual, jacobian: Array, damping: float
         held = now_held
         fixed = np.where(over, up, np.where(under, down, 0.0))
         if kinematics.balls:
-            changed = _release(faces, wanted, hinged) or changed
+            changed = _release(faces, wanted[hinged : kinematics.first_slide].tolist()) or changed
             rotations, outside = _confined(kinematics, state, step)
             for ball, there, allowed in outside:
                 changed = _hold(faces.setdefault(ball, []), there, allowed) or changed
@@ -216,7 +218,7 @@ def _part(kinematics: Kinematics, step: Array) -> float:
 
 def _confined(
     kinematics: Kinematics, state: State, step: Array
-) -> tuple[Array, list[tuple[int, Array, Array]]]:
+) -> tuple[Array, list[tuple[int, Triple, Triple]]]:
     """The ball joints' rotations after a step, inside their limits; which of them the step would take
     outside.
 
@@ -224,7 +226,7 @@ def _confined(
     joint's frame.
     """
     rotations = kinematics.turned_balls(state, step)
-    outside: list[tuple[int, Array, Array]] = []
+    outside: list[tuple[int, Triple, Triple]] = []
     first = len(kinematics.hinges)
     for ball, (limit, (w, x, y, z)) in enumerate(
         zip(kinematics.ball_limits, rotations.tolist(), strict=True)
@@ -234,41 +236,55 @@ def _confined(
         nearest = limit._nearest(w, x, y, z)
         if nearest is None:
             continue
+        w, x, y, z = nearest
+        length = math.sqrt(w * w + x * x + y * y + z * z)
+        nearest = (w / length, x / length, y / length, z / length)
         rotations[ball] = nearest
-        rotations[ball] /= math.sqrt(math.fsum(part * part for part in nearest))
-        allowed = _turn_between(state.rotations[ball].tolist(), rotations[ball].tolist())
-        outside.append((ball, step[first + 3 * ball : first + 3 * ball + 3], allowed))
+        a, b, c = step[first + 3 * ball : first + 3 * ball + 3].tolist()
+        outside.append((ball, (a, b, c), _turn_between(state.rotations[ball].tolist(), nearest)))
     return rotations, outside
 
 
-def _release(faces: dict[int, list[tuple[Array, float]]], wanted: Array, hinged: int) -> bool:
+def _held_balls(faces: dict[int, list[Face]], balls: int) -> tuple[Array, Array]:
+    """Of each ball joint the projection (3, 3) on what is free, and (one after the other) the turn held."""
+    across = np.tile(np.eye(3), (balls, 1, 1))
+    turns = np.zeros((balls, 3))
+    for ball, normals in faces.items():
+        for (x, y, z), value in normals:
+            across[ball] -= ((x * x, x * y, x * z), (x * y, y * y, y * z), (x * z, y * z, z * z))
+            turns[ball] += (value * x, value * y, value * z)
+    return across, turns.reshape(-1)
+
+
+def _release(faces: dict[int, list[Face]], wanted: list[float]) -> bool:
     """Lets go of the borders from which ball joints would like to go inside; whether there were any."""
     found = False
     for ball, normals in faces.items():
-        turn = wanted[hinged + 3 * ball : hinged + 3 * ball + 3]
-        kept = [(normal, value) for normal, value in normals if normal @ turn >= value]
+        a, b, c = wanted[3 * ball : 3 * ball + 3]
+        kept = [face for face in normals if face[0][0] * a + face[0][1] * b + face[0][2] * c >= face[1]]
         found = found or len(kept) < len(normals)
         normals[:] = kept
     return found
 
 
-def _hold(normals: list[tuple[Array, float]], there: Array, allowed: Array) -> bool:
-    """Holds a ball joint at the border between the turn `there` and the nearest one `allowed`; False where
-    it is held."""
-    across = there - allowed
-    depth = math.sqrt(across @ across)
-    for other, _ in normals:
-        across = across - (other @ across) * other
-    length = math.sqrt(across @ across)
+def _hold(normals: list[Face], there: Triple, allowed: Triple) -> bool:
+    """Holds a ball joint at the border between the turn `there` and the nearest one `allowed`; False where it
+    is held already."""
+    x, y, z = there[0] - allowed[0], there[1] - allowed[1], there[2] - allowed[2]
+    depth = math.sqrt(x * x + y * y + z * z)
+    for (a, b, c), _ in normals:
+        along = a * x + b * y + c * z
+        x, y, z = x - along * a, y - along * b, z - along * c
+    length = math.sqrt(x * x + y * y + z * z)
     # Nearly the same border again: its curvature, which the next iteration sees.
     if len(normals) == 3 or length < 1e-9 or length < 0.05 * depth:
         return False
-    normal = across / length
-    normals.append((normal, float(normal @ allowed)))
+    x, y, z = x / length, y / length, z / length
+    normals.append(((x, y, z), x * allowed[0] + y * allowed[1] + z * allowed[2]))
     return True
 
 
-def _turn_between(a: Sequence[float], b: Sequence[float]) -> Array:
+def _turn_between(a: Sequence[float], b: Sequence[float]) -> Triple:
     """The rotation vector, in the frame of unit quaternion `a`, that takes it to `b`."""
     aw, ax, ay, az = a
     bw, bx, by, bz = b
@@ -279,4 +295,4 @@ def _turn_between(a: Sequence[float], b: Sequence[float]) -> Array:
     sine = math.sqrt(x * x + y * y + z * z)
     scale = 2.0 * math.atan2(sine, abs(w)) / sine if sine > 1e-30 else 2.0
     scale = math.copysign(scale, w)
-    return np.array((scale * x, scale * y, scale * z))
+    return scale * x, scale * y, scale * z
