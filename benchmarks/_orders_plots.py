@@ -1,0 +1,279 @@
+"""The plots of docs/orders.md, from the numbers that `orders.py` measured."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+
+import matplotlib
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt
+from matplotlib.axes import Axes
+from matplotlib.colors import Normalize
+
+INK, FAINT, TARGET = "#22303c", "#b9c2ca", "#d1495b"
+COLOURS = ("#00798c", "#d1495b", "#edae49", "#30638e", "#7b5ea7", "#5c946e", "#8d6346")
+STYLE = {
+    "font.family": "DejaVu Sans",
+    "font.size": 10,
+    "axes.edgecolor": "#8a949c",
+    "axes.labelcolor": INK,
+    "axes.titlesize": 10.5,
+    "axes.titlecolor": INK,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.color": "#e6eaed",
+    "xtick.color": INK,
+    "ytick.color": INK,
+    "legend.frameon": False,
+    "figure.facecolor": "white",
+    "savefig.dpi": 110,
+    "svg.hashsalt": "orders",
+}
+NAMES = {
+    "TIP_TO_ROOT": "tip to root",
+    "ROOT_TO_TIP": "root to tip",
+    "ALTERNATING": "alternating",
+    "BOUNCE_TIP": "bounce from the tip",
+    "BOUNCE_ROOT": "bounce from the root",
+    "SMART_BOUNCE": "smart bounce",
+    "LARGEST_ERROR": "largest error first",
+    "ROOT_TO_TIP, 0.16": "root to tip, 0.16 of each step",
+}
+
+
+def draw(results: dict, folder: Path) -> None:
+    """Writes the plot of every part that was measured."""
+    folder.mkdir(parents=True, exist_ok=True)
+    plots = {
+        "orders": poses,
+        "smart": smart_bounce,
+        "settings": fractions,
+        "rule": following,
+        "comfort": comfort,
+    }
+    with plt.rc_context(STYLE):
+        for name, plot in plots.items():
+            if name in results:
+                figure = plot(results[name])
+                # Without the version of Matplotlib in it the same numbers give the same file.
+                figure.savefig(
+                    folder / f"orders_{name}.png", bbox_inches="tight", metadata={"Software": None}
+                )
+                plt.close(figure)
+                print(f"docs/images/orders_{name}.png")
+
+
+def bare(axes: Axes) -> None:
+    """A picture instead of a diagram: equal scales, no axes."""
+    axes.set_aspect("equal")
+    axes.grid(False)
+    axes.set_xticks([])
+    axes.set_yticks([])
+    for spine in axes.spines.values():
+        spine.set_visible(False)
+
+
+def bones(axes: Axes, points: list, colours: object, width: float = 4.0, dots: float = 9.0) -> None:
+    """A chain seen along Z: a line per bone, a dot per joint."""
+    for i, (head, tail) in enumerate(pairwise(points)):
+        colour = colours(i) if callable(colours) else colours
+        axes.plot(*zip(head[:2], tail[:2], strict=True), color=colour, lw=width, solid_capstyle="round")
+    x, y = zip(*(point[:2] for point in points), strict=True)
+    axes.scatter(x[:-1], y[:-1], s=dots, color="white", edgecolor=INK, linewidth=0.6, zorder=3)
+
+
+def target(axes: Axes, point: list) -> None:
+    axes.scatter(*point[:2], s=90, marker="+", color=TARGET, linewidth=2.0, zorder=4)
+
+
+def poses(found: dict) -> plt.Figure:
+    figure, grid = plt.subplots(2, 4, figsize=(12.5, 7.2), sharex=True, sharey=True, layout="constrained")
+    scale = Normalize(0.0, 30.0)
+    palette = matplotlib.colormaps["viridis"]
+    for axes, (name, pose) in zip(grid.flat, found["poses"].items(), strict=True):
+        bare(axes)
+        turned = pose["turns"]
+        bones(axes, pose["points"], lambda i, turned=turned: palette(scale(turned[i])))
+        target(axes, found["target"])
+        axes.set_title(NAMES[name], fontweight="bold")
+        reached = "" if pose["status"] == "CONVERGED" else ", not reached"
+        count = pose["iterations"]
+        axes.text(
+            0.5,
+            -0.02,
+            f"{count} iteration{'s' * (count != 1)}{reached}, evenness {pose['even']:.2f}",
+            transform=axes.transAxes,
+            ha="center",
+            va="top",
+            color="#5b6770",
+            fontsize=9,
+        )
+    mappable = matplotlib.cm.ScalarMappable(scale, palette)
+    figure.colorbar(mappable, ax=grid, shrink=0.6, label="joint turned from rest, degrees (limit 30)")
+    return figure
+
+
+def smart_bounce(found: dict) -> plt.Figure:
+    figure, grid = plt.subplots(1, 4, figsize=(13.0, 4.2), sharex=True, sharey=True, layout="constrained")
+    for axes, (name, pose) in zip(grid.flat, found["poses"].items(), strict=True):
+        bare(axes)
+        bones(axes, found["start"], FAINT, 6.0)
+        still = [turn < 0.05 for turn in pose["turns"]]
+        bones(axes, pose["points"], lambda i, still=still: INK if still[i] else COLOURS[0], 4.0, 26.0)
+        target(axes, found["target"])
+        for i, (point, turn) in enumerate(zip(pose["points"], pose["turns"], strict=False)):
+            text = "still" if turn < 0.05 else f"{turn:.1f}°"
+            colour = "#5b6770" if turn < 0.05 else COLOURS[0]
+            axes.annotate(
+                text,
+                point[:2],
+                (-2, -26) if i == 4 else (-9, -13),
+                textcoords="offset points",
+                fontsize=9.5,
+                color=colour,
+                ha="right",
+            )
+        axes.set_title(f"{NAMES[name]}, {pose['steps']} steps", fontweight="bold")
+    grid[0].margins(0.12)
+    return figure
+
+
+def fractions(found: dict) -> plt.Figure:
+    figure, grid = plt.subplots(1, 3, figsize=(13.0, 4.0), layout="constrained")
+    heads = (
+        ("largest", "largest turn of one joint per frame, degrees"),
+        ("iterations", "iterations per frame"),
+        ("bend", "mean bend of the chain, sum of joints, degrees"),
+    )
+    for axes, (field, label) in zip(grid, heads, strict=True):
+        for name, numbers in found["fractions"].items():
+            chain, sweep = name.rsplit(", ", 1)
+            colour = COLOURS[["limb of 3", "10 free joints", "tail of 20", "spine of 6"].index(chain)]
+            style = "-" if sweep == "ROOT_TO_TIP" else ":"
+            x = [float(part) for part in numbers]
+            y = [row[field] for row in numbers.values()]
+            axes.plot(
+                x, y, style, color=colour, lw=2.0, marker="o", ms=3.5, label=chain if style == "-" else None
+            )
+        axes.set_xlabel("part of the step")
+        axes.set_title(label)
+        axes.set_yscale("log")
+        axes.yaxis.set_major_formatter("{x:g}")
+    grid[0].plot([], [], "-", color=INK, label="root to tip")
+    grid[0].plot([], [], ":", color=INK, label="tip to root")
+    grid[0].legend(fontsize=9)
+    return figure
+
+
+def following(found: dict) -> plt.Figure:
+    figure = plt.figure(figsize=(13.0, 8.2), layout="constrained")
+    top, bottom = figure.subfigures(2, 1, height_ratios=(1.15, 1.0))
+    grid = top.subplots(1, 2, sharey=True)
+    counts = sorted({row["count"] for row in found["rows"]})
+    palette = matplotlib.colormaps["viridis"]
+    for axes, kind in zip(grid, ("free", "limited"), strict=True):
+        for at, count in enumerate(counts):
+            rows = {r["label"]: r for r in found["rows"] if r["kind"] == kind and r["count"] == count}
+            colour = palette(0.92 * at / (len(counts) - 1))
+            left = [
+                (float(label.split()[0]), row)
+                for label, row in rows.items()
+                if label.endswith("left") and not label.startswith("graded")
+            ]
+            axes.plot(
+                *zip(*((x, row["typical"]) for x, row in left), strict=True),
+                "-o",
+                color=colour,
+                lw=2,
+                ms=4,
+                label=f"{count} joints",
+            )
+            shared = rows["graded, 0.05 left"]["typical"]
+            axes.plot(0.05, shared, marker="*", ms=11, color=colour, mec="white", mew=0.6, ls="none")
+        axes.axvline(0.03, color=TARGET, lw=1.2, ls="--")
+        axes.set_xscale("log")
+        axes.set_yscale("log")
+        axes.invert_xaxis()
+        axes.yaxis.set_major_formatter("{x:g}")
+        axes.set_xlabel(
+            "part of the error that one pass leaves: (1 - part of the step)^joints   (large steps: right)"
+        )
+        axes.set_title("free joints" if kind == "free" else "cones of 450° / joints", fontweight="bold")
+    grid[0].set_ylabel("largest turn per frame, degrees\n(geometric mean over six paths)")
+    grid[0].plot([], [], "*", color=INK, ms=10, ls="none", label="graded by the lever, 5 % left")
+    grid[0].legend(fontsize=9, ncols=2)
+    grid[0].annotate(
+        "the rule: 3 %",
+        (0.03, 1.0),
+        (4, 4),
+        textcoords="offset points",
+        color=TARGET,
+        xycoords=("data", "axes fraction"),
+        fontsize=9,
+    )
+
+    titles = {
+        "0.8": "0.8 of each step",
+        "0.16": "the rule: 0.16 of each step",
+        "graded": "graded by the lever",
+    }
+    for axes, (label, strobe) in zip(
+        bottom.subplots(1, 3, sharex=True, sharey=True), found["strobes"].items(), strict=True
+    ):
+        bare(axes)
+        # Seen along X, the side on which the target draws its eight.
+        axes.plot([p[2] for p in found["path"]], [p[1] for p in found["path"]], color=TARGET, lw=1.2, ls="--")
+        many = len(strobe["points"])
+        for k, chain in enumerate(strobe["points"]):
+            axes.plot(
+                [p[2] for p in chain], [p[1] for p in chain], color=palette(0.92 * k / (many - 1)), lw=2.0
+            )
+        axes.set_title(titles[label], fontweight="bold")
+        axes.text(
+            0.5,
+            0.0,
+            f"20 free joints, every 25th frame; at most {strobe['largest']:.1f}° per frame, "
+            f"bend {strobe['bend']:.0f}°",
+            transform=axes.transAxes,
+            ha="center",
+            va="top",
+            fontsize=9,
+            color="#5b6770",
+        )
+    return figure
+
+
+def comfort(found: dict) -> plt.Figure:
+    figure, grid = plt.subplots(1, 2, figsize=(13.0, 4.0), sharey=True, layout="constrained")
+    sides = (
+        ("no comfort", "region 15°", "region 15°, sweeps alone"),
+        ("no comfort", "tolerance 5°", "tolerance 15°", "region 15°, tolerance 5°"),
+    )
+    for axes, labels in zip(grid, sides, strict=True):
+        for colour, label in zip((FAINT, *COLOURS), labels, strict=False):
+            curve = found["curves"][label]
+            axes.plot(
+                range(1, len(curve["per_frame"]) + 1), curve["per_frame"], color=colour, lw=1.8, label=label
+            )
+        axes.set_xlabel("frame (the target moves out until 125, then back)")
+        axes.legend(fontsize=9)
+        axes.set_yscale("symlog", linthresh=0.1)
+        axes.yaxis.set_major_formatter("{x:g}")
+        axes.set_ylim(0.0)
+    for at in found["curves"]["region 15°"]["crossed"]:
+        grid[0].axvline(at, color=TARGET, lw=1.0, ls="--")
+        grid[0].annotate(
+            "region left or entered",
+            (at, 0.02),
+            (3, 0),
+            textcoords="offset points",
+            color=TARGET,
+            xycoords=("data", "axes fraction"),
+            fontsize=8.5,
+            rotation=90,
+        )
+    grid[0].set_ylabel("largest turn of one joint per frame, degrees")
+    return figure
