@@ -21,6 +21,9 @@ from installed import AS_MODULE, PACKAGE, Extension, leftovers, package_file
 
 _EXIT_STATUS = pytest.StashKey[int]()
 
+# The demo is a program for a Python that has the bpy module. Inside the Blender program there is none to run it.
+collect_ignore = [] if AS_MODULE else ["test_demo.py"]
+
 
 class _OneCopy:
     """An import finder that refuses the core under its second name."""
