@@ -44,6 +44,8 @@ _SHOWN: dict[str, dict[str, Any]] = {
         "subtype": "FACTOR",
     },
     "stall_threshold": {"name": "Stall Threshold", "min": 0.0, "max": 1.0, "soft_max": 1e-3, "precision": 6},
+    "restarts": {"min": 0, "soft_max": 30},
+    "seed": {"description": "Another number draws other random poses to start again from"},
 }
 # Files store the number: it stays with its order for good.
 _ORDERS = (

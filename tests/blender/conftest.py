@@ -21,7 +21,7 @@ from installed import AS_MODULE, PACKAGE, Extension, leftovers, package_file
 
 _EXIT_STATUS = pytest.StashKey[int]()
 
-# The demo is a program for a Python that has the bpy module. Inside the Blender program there is none to run it.
+# The demo is a program for a Python that has the bpy module: the Blender program has none to run it.
 collect_ignore = [] if AS_MODULE else ["test_demo.py"]
 
 

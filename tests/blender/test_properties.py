@@ -68,7 +68,7 @@ def fields_of(kind):
 
 
 def test_solver_group_is_the_core_settings(ext, properties, rig):
-    settings = ext.module("ccd_rig.solver").SolverSettings
+    settings = ext.module("ccd_rig.settings").SolverSettings
     assert set(fields(properties.CCD_RIG_PG_solver)) == {f.name for f in dataclasses.fields(settings)}
     read, default = properties.solver_settings(rig), settings()
     for field in dataclasses.fields(settings):
@@ -88,7 +88,7 @@ def test_the_core_takes_the_ends_of_every_solver_slider(properties, rig):
 
 
 def test_every_sweep_can_be_chosen(ext, properties, rig):
-    for sweep in ext.module("ccd_rig.solver").Sweep:
+    for sweep in ext.module("ccd_rig.sweeps").Sweep:
         rig.ccd_rig.solver.sweep = sweep.name
         assert properties.solver_settings(rig).sweep is sweep
 
@@ -303,7 +303,8 @@ def fill(rig, rows):
                 else:
                     change(getattr(group, name))
             elif prop.type == "BOOLEAN":
-                setattr(group, name, not prop.default)
+                flipped = [not each for each in prop.default_array] if prop.is_array else not prop.default
+                setattr(group, name, flipped)
             elif prop.type == "ENUM":
                 setattr(group, name, prop.enum_items[-1].identifier)
             elif prop.type == "STRING":
