@@ -29,7 +29,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import bpy  # noqa: F401 - brings mathutils
-from mathutils import Quaternion, Vector
+from mathutils import Euler, Quaternion, Vector
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "core"), str(ROOT / "benchmarks")]
@@ -37,6 +37,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "core"), str(ROOT / "benchmarks"
 from chains import straight  # noqa: E402
 from urdf import Robot, read  # noqa: E402
 
+from ccd_rig import SolverSettings, solve  # noqa: E402
 from ccd_rig.goals import Goal, OrientationGoal, PositionGoal, measure  # noqa: E402
 from ccd_rig.kinematics import Kinematics  # noqa: E402
 from ccd_rig.limits import (  # noqa: E402
@@ -51,6 +52,7 @@ from ccd_rig.limits import (  # noqa: E402
     violation,
 )
 from ccd_rig.refine import HURRIED_GAIN, refined  # noqa: E402
+from ccd_rig.residuals import reach_of  # noqa: E402
 from ccd_rig.restarts import starts  # noqa: E402
 from ccd_rig.skeleton import Joint, Pose, Skeleton, forward_kinematics  # noqa: E402
 
@@ -165,12 +167,16 @@ def robot(arm: Arm) -> Robot:
 
 
 def middle(skeleton: Skeleton) -> Pose:
-    """Hinges and slides in the middle of their ranges, other joints as near to rest as they may be."""
+    """Hinges, slides and Euler angles in the middle of their ranges, other joints as near to rest as they may
+    be."""
     rest = Pose.rest(skeleton)
     rotations, shifts = list(rest.rotations), list(rest.translations)
     for i, joint in enumerate(skeleton.joints):
         if isinstance(joint.limit, Hinge):
             rotations[i] = Quaternion(Vector(joint.limit.axis), 0.5 * (joint.limit.lower + joint.limit.upper))
+        elif isinstance(joint.limit, EulerBox):
+            angles = [0.5 * (a + b) for a, b in zip(joint.limit.lower, joint.limit.upper, strict=True)]
+            rotations[i] = Euler(angles, joint.limit.order).to_quaternion()
         elif joint.limit is not None:
             rotations[i] = clamp(joint.limit, rotations[i])
         if joint.slide is not None:
@@ -206,20 +212,55 @@ class Row:
     most: int
 
     def line(self) -> str:
-        mean = 1e3 * statistics.fmean(self.times)
-        tail = 1e3 * sorted(self.times)[int(0.99 * (len(self.times) - 1))]
+        """The row of the table."""
+        times = sorted(1e3 * t for t in self.times)
+        middle, tail = statistics.median(times), times[int(0.99 * (len(times) - 1))]
+        told = self.most >= 0
+        at_once = f"{100.0 * self.first / self.poses:.1f}" if told else "-"
+        restarts, most = (f"{self.restarts / self.poses:.2f}", f"{self.most}") if told else ("-", "-")
         return (
-            f"{self.name:<24}{self.joints:>4}"
-            f"{100.0 * self.solved / self.poses:>10.2f}{100.0 * self.first / self.poses:>12.1f}"
-            f"{mean:>9.2f}{1e3 * statistics.median(self.times):>9.2f}{tail:>9.2f}"
-            f"{self.restarts / self.poses:>10.2f}{self.most:>6}{self.broken:>11.1e}"
+            f"{self.name:<24}{self.joints:>7}{100.0 * self.solved / self.poses:>10.2f}{at_once:>11}"
+            f"{statistics.fmean(times):>9.2f}{middle:>9.2f}{tail:>9.2f}"
+            f"{restarts:>10}{most:>6}{self.broken:>11.1e}"
         )
 
 
 HEAD = (
-    f"{'chain':<24}{'dofs':>4}{'solved %':>10}{'at once %':>12}{'mean ms':>9}{'median':>9}{'99 %':>9}"
+    f"{'chain':<24}{'joints':>7}{'solved %':>10}{'at once %':>11}{'mean ms':>9}{'median':>9}{'99 %':>9}"
     f"{'restarts':>10}{'most':>6}{'broken rad':>11}"
 )
+
+
+Solve = Callable[[Skeleton, Pose, list[Goal], float, float], tuple[Pose, int]]
+"""Skeleton, start, goals, both tolerances -> the pose found, and how many restarts it took (-1: not said)."""
+
+
+def by_least_squares(
+    skeleton: Skeleton, start: Pose, goals: list[Goal], tolerance: float, angle_tolerance: float
+) -> tuple[Pose, int]:
+    """The closing phase alone, from the start and then from others."""
+    limits: list[Limit | None] = [joint.limit for joint in skeleton.joints]
+    kinematics = Kinematics(skeleton, goals, limits)
+    tolerances = (tolerance, angle_tolerance)
+    found = refined(kinematics, start, *tolerances, ITERATIONS, HURRIED_GAIN)
+    used = 0
+    if not found.met:
+        for again in starts(skeleton, start, goals, limits, kinematics.moved, (), 0, RESTARTS):
+            used += 1
+            found = refined(kinematics, again, *tolerances, ITERATIONS, HURRIED_GAIN)
+            if found.met:
+                break
+    return found.pose, used
+
+
+def by_solver(
+    skeleton: Skeleton, start: Pose, goals: list[Goal], tolerance: float, angle_tolerance: float
+) -> tuple[Pose, int]:
+    """`solve`: sweeps, the closing phase, restarts."""
+    settings = SolverSettings(
+        position_tolerance=tolerance, angle_tolerance=angle_tolerance, refine=True, restarts=RESTARTS
+    )
+    return solve(skeleton, start, goals, settings).pose, -1
 
 
 def run(
@@ -229,35 +270,27 @@ def run(
     poses: int,
     angle_tolerance: float,
     seed: int,
+    way: Solve,
 ) -> Row:
     """Solves for `poses` random poses of the skeleton."""
     rng = random.Random(seed)
     limits: list[Limit | None] = [joint.limit for joint in skeleton.joints]
     start = middle(skeleton)
-    row = Row(name, 0, 0, 0, poses, 0.0, [], 0, 0)
+    row = Row(name, len(skeleton), 0, 0, poses, 0.0, [], 0, -1)
     for _ in range(poses):
         goals = goals_of(anywhere(skeleton, rng))
+        tolerance = 1e-5 * max(reach_of(skeleton, goal) for goal in goals)
         began = time.process_time()
-        kinematics = Kinematics(skeleton, goals, limits)
-        tolerance = 1e-5 * kinematics.reach
-        found = refined(kinematics, start, tolerance, angle_tolerance, ITERATIONS, HURRIED_GAIN)
-        used = 0
-        if not found.met:
-            for again in starts(skeleton, start, goals, limits, kinematics.moved, (), 0, RESTARTS):
-                used += 1
-                found = refined(kinematics, again, tolerance, angle_tolerance, ITERATIONS, HURRIED_GAIN)
-                if found.met:
-                    break
+        found, used = way(skeleton, start, goals, tolerance, angle_tolerance)
         row.times.append(time.process_time() - began)
-        row.joints = kinematics.columns
         row.restarts += used
         row.most = max(row.most, used)
-        transforms = forward_kinematics(skeleton, found.pose)
+        transforms = forward_kinematics(skeleton, found)
         errors = [measure(goal, skeleton, transforms) for goal in goals]
         if all(error.distance <= tolerance and error.angle <= angle_tolerance for error in errors):
             row.solved += 1
-            row.first += used == 0
-        for limit, rotation in zip(limits, found.pose.rotations, strict=True):
+            row.first += used <= 0
+        for limit, rotation in zip(limits, found.rotations, strict=True):
             row.broken = max(row.broken, violation(limit, rotation) if limit is not None else 0.0)
     return row
 
@@ -296,7 +329,14 @@ def main() -> None:
     parser.add_argument("--angle", type=float, default=1e-5, help="orientation tolerance, radians")
     parser.add_argument("--arms", nargs="*", choices=sorted(ARMS), default=list(ARMS))
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument(
+        "--way",
+        choices=("least-squares", "solve"),
+        default="solve",
+        help="the closing phase alone, or all of it",
+    )
     chosen = parser.parse_args()
+    way: Solve = by_solver if chosen.way == "solve" else by_least_squares
     print(
         f"{chosen.poses} poses, position 1e-5 of the reach, orientation {chosen.angle:g} rad, "
         f"up to {RESTARTS} restarts\n{HEAD}"
@@ -312,7 +352,9 @@ def main() -> None:
                 OrientationGoal(tip, last.rotation),
             ]
 
-        print(run(name, chain.skeleton, goals, chosen.poses, chosen.angle, chosen.seed).line(), flush=True)
+        print(
+            run(name, chain.skeleton, goals, chosen.poses, chosen.angle, chosen.seed, way).line(), flush=True
+        )
         known = ARMS[name].published
         if known is not None:
             print(
@@ -328,7 +370,9 @@ def main() -> None:
             return [PositionGoal(tip, end), OrientationGoal(tip, last.rotation)]
 
         print(
-            run(name, skeleton, ball_goals, max(1, chosen.poses // 10), chosen.angle, chosen.seed).line(),
+            run(
+                name, skeleton, ball_goals, max(1, chosen.poses // 10), chosen.angle, chosen.seed, way
+            ).line(),
             flush=True,
         )
 

@@ -47,7 +47,7 @@ HOPELESS = 1e5
 """Damping at which even the smallest steps fail."""
 LONGEST = 1.2
 """Longest turn of a joint in one step, radians: farther away the linear picture means little."""
-ROUNDS = 4
+ROUNDS = 3
 """How often a step is worked out again for limits that it would leave."""
 PATIENCE = 6
 """So many steps, failed ones too, that together win next to nothing end the search."""
