@@ -12,7 +12,7 @@ from ..ccd_rig.blender.settings import field_help
 from ..ccd_rig.errors import CCDRigError, RigError
 from . import grey
 
-SLICE = 0.1  # [s] of solving between two looks at the keyboard
+SLICE = 0.2  # [s] of solving between two looks at the keyboard; each costs a redraw
 DEFAULTS = {field.name: field.default for field in dataclasses.fields(bake.BakeSettings)}
 KEYS = (
     (
