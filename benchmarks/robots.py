@@ -34,8 +34,8 @@ from mathutils import Euler, Quaternion, Vector
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "core"), str(ROOT / "benchmarks")]
 
+from _urdf import Robot, read  # noqa: E402
 from chains import straight  # noqa: E402
-from urdf import Robot, read  # noqa: E402
 
 from ccd_rig import SolverSettings, solve  # noqa: E402
 from ccd_rig.goals import Goal, OrientationGoal, PositionGoal, measure  # noqa: E402
