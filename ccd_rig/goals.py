@@ -41,6 +41,8 @@ class PositionGoal:
             (Kenwright 2012, section 10, reach windows). 1 sets no window.
         reach_joints: how many joints, counted from `joint`, the reach window is about; 0 means the whole
             chain.
+        leaf: the last two joints are solved at once by the law of cosines, before and after the others are
+            visited: joints further down stay where the two reach the target alone (Kenwright 2012, 5.2).
 
     Raises:
         InvalidInput: on numbers that are not finite or out of range.
@@ -54,6 +56,7 @@ class PositionGoal:
     chain_length: int = 0
     reach: float = 1.0
     reach_joints: int = 0
+    leaf: bool = False
 
     def __post_init__(self) -> None:
         what = f"position goal on joint '{self.joint}'"

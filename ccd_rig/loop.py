@@ -9,6 +9,7 @@ from mathutils import Quaternion
 
 from .goals import GoalError
 from .kinematics import Kinematics
+from .leaf import close_leaf, leaves_of
 from .reach import bound, reach, stretch
 from .refine import refined
 from .settings import STEP_RANGE, SolverSettings, SolveStatus
@@ -166,12 +167,24 @@ def _iteration(body: Body, settings: SolverSettings, iteration: int, fraction: f
     # Carrying rounds a little: stop a little inside the tolerance, so that the rebuilt pose is inside it too.
     enough = (0.9 * settings.position_tolerance) ** 2
     longest = 0.0
-    for i in visits(settings.sweep, body.movable, iteration, body):
+    joints = body.movable
+    leaves = leaves_of(body)
+    if leaves:
+        for view in leaves:
+            close_leaf(body, view)
+        if only is not None and (only.effector - only.target).length_squared <= enough:
+            body.rebuild()
+            return longest
+        ends = {i for view in leaves for i in view.serves[-2:]}
+        joints = [i for i in joints if i not in ends]
+    for i in visits(settings.sweep, joints, iteration, body):
         longest = max(longest, body.step(i, fraction))
         # Kenwright 2012, listings 1 to 4: done as soon as the target is reached, later joints stay as they
         # are.
         if only is not None and (only.effector - only.target).length_squared <= enough:
             break
+    for view in leaves:
+        close_leaf(body, view)
     body.rebuild()
     return longest
 

@@ -270,6 +270,20 @@ class Body:
             view.pairs(self, i, pairs)
         return max(slid, self._move(i, pairs, fraction)) if pairs else slid
 
+    def turn(self, i: int, axis: Vector, angle: float) -> None:
+        """Turns joint `i` by `angle` radians, inside its limit: a hinge about its own axis, else about
+        `axis` (model)."""
+        self.walk_to(i)
+        limit = self.limits[i]
+        if type(limit) is Hinge:
+            self.turns[i] = nearest_turn(self.turns[i] + angle, limit.lower, limit.upper)
+            rotation = Quaternion(self.axes[i], self.turns[i])
+        else:
+            rotation = (self.bases[i].conjugated() @ Quaternion(axis, angle) @ self.frames[i]).normalized()
+            if limit is not None:
+                rotation = clamp(limit, rotation)
+        self._turn_to(i, rotation)
+
     def pull(self, i: int, point: Vector, wanted: Vector) -> None:
         """Turns joint `i` so that a point which hangs on it comes nearest to another (model space)."""
         self.walk_to(i)
@@ -402,19 +416,10 @@ class Body:
         self.rebuild()
 
     def _bend(self, i: int, turn: float) -> bool:
-        """Turns joint `i` by `turn` radians across its bone; whether its limit let it."""
-        limit = self.limits[i]
+        """Turns joint `i` by `turn` radians across its line of sight; whether its limit let it."""
         before = self.rotations[i]
-        if type(limit) is Hinge:
-            self.turns[i] = min(max(self.turns[i] + turn, limit.lower), limit.upper)
-            rotation = Quaternion(self.axes[i], self.turns[i])
-        else:
-            pairs: list[Pair] = []
-            for view in self.serves[i]:
-                view.pairs(self, i, pairs)
-            across = perpendicular(pairs[0][0] if pairs else self.frames[i] @ Vector((0.0, 1.0, 0.0)))
-            rotation = (self.bases[i].conjugated() @ Quaternion(across, turn) @ self.frames[i]).normalized()
-            if limit is not None:
-                rotation = clamp(limit, rotation)
-        self._turn_to(i, rotation)
-        return angle_of(before.conjugated() @ rotation) > 0.5 * abs(turn)
+        pairs: list[Pair] = []
+        for view in self.serves[i]:
+            view.pairs(self, i, pairs)
+        self.turn(i, perpendicular(pairs[0][0] if pairs else self.frames[i] @ Vector((0.0, 1.0, 0.0))), turn)
+        return angle_of(before.conjugated() @ self.rotations[i]) > 0.5 * abs(turn)

@@ -127,6 +127,7 @@ class PositionView(View):
         self.point = goal.effector(skeleton)
         self.target = goal.target
         self.weight = goal.weight
+        self.leaf = goal.leaf
         self.chain = skeleton.chain(self.tip, goal.chain_length)
         self.serves = _movable(skeleton, self.chain)
         self.carriers = skeleton.chain(self.tip)
