@@ -22,6 +22,7 @@ CORE = (
     {"windows", "kinematics"},
     {"steps", "refine", "settings"},
     {"reach", "restarts"},
+    {"leaf"},
     {"loop"},
     {"solver"},
     {"analytic"},
