@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import rigs
 from mathutils import Euler, Matrix, Quaternion, Vector
+from whole_file import dump
 
 FLOAT32 = 2e-6  # one rounded operation on numbers near 1
 SOLVE = 1e-4  # the solver's own tolerance, metres
@@ -118,71 +119,6 @@ def keyed_quaternions(channels, rig, bone):
     keys = keys_of(channels, rig)
     columns = [keys[path, i] for i in range(4)]
     return columns[0][:, 0], np.stack([column[:, 1] for column in columns], axis=1).astype(np.float64)
-
-
-def dump():
-    """The whole file's state as plain values: every property of every data-block that a bake could touch."""
-    bpy.context.view_layer.update()
-    state = {}
-    kinds = (
-        "scenes",
-        "objects",
-        "armatures",
-        "actions",
-        "collections",
-        "worlds",
-        "meshes",
-        "texts",
-        "libraries",
-    )
-    for kind in kinds:
-        for block in getattr(bpy.data, kind):
-            state[f"{kind}/{block.name}"] = properties_of(block, 0)
-    state["counts"] = {name: len(getattr(bpy.data, name)) for name in kinds}
-    context = bpy.context
-    state["context"] = (context.scene.name, context.mode, context.object and context.object.name)
-    state["selected"] = [o.name for o in context.selected_objects]
-    state["frame"] = (context.scene.frame_current, context.scene.frame_subframe)
-    return state
-
-
-def properties_of(struct, depth):
-    result = {}
-    for prop in struct.bl_rna.properties:
-        name = prop.identifier
-        # Volatile in Blender itself, or a way back up.
-        if name in {
-            "use_nodes",
-            "rna_type",
-            "session_uid",
-            "view_layers",
-            "tool_settings",
-            "original",
-            "id_data",
-            "preview",
-        }:
-            continue
-        value = getattr(struct, name)
-        if prop.type == "POINTER":
-            if isinstance(value, bpy.types.ID):
-                value = value.name
-            elif value is not None:
-                value = properties_of(value, depth + 1) if depth < 6 else "deep"
-        elif prop.type == "COLLECTION":
-            value = [
-                item.name
-                if isinstance(item, bpy.types.ID)
-                else properties_of(item, depth + 1)
-                if depth < 6
-                else "deep"
-                for item in value
-            ]
-        elif getattr(prop, "is_array", False):
-            value = np.array(value).ravel().tolist()
-        elif isinstance(value, set):
-            value = sorted(value)
-        result[name] = value
-    return result
 
 
 # --- reached, and the report says so ------------------------------------------------------------------------
