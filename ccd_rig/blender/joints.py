@@ -222,6 +222,10 @@ def _joint_keywords(armature_object: bpy.types.Object, bone: str) -> dict[str, A
 
 def _limit_of(bone: str, part: str, group: Any) -> Limit | None:
     """The limit of a bone; raises RigError, in the panel's words and degrees, if it contradicts itself."""
+    if not group.kind:  # the file holds a number that is not in the list
+        raise RigError(
+            f"bone '{bone}', {part}: its kind is not known to this version: choose one, or update CCD Rig"
+        )
     for what, lower, upper in _ranges(group):
         if lower > upper:
             raise RigError(

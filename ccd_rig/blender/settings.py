@@ -108,6 +108,11 @@ class CCD_RIG_PG_solver(bpy.types.PropertyGroup):
 def solver_settings(armature_object: bpy.types.Object) -> SolverSettings:
     """The armature's solver settings as the core's value; raises RigError naming the armature and field."""
     group = armature_object.ccd_rig.solver
+    if not group.sweep:  # the file holds a number that is not in the list
+        raise RigError(
+            f"armature '{armature_object.name}', solver settings: Order is not known to this version: "
+            "choose one, or update CCD Rig"
+        )
     values = {field.name: getattr(group, field.name) for field in dataclasses.fields(SolverSettings)}
     try:
         return SolverSettings(**(values | {"sweep": Sweep[group.sweep]}))
