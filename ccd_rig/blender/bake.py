@@ -64,6 +64,12 @@ class BakeSettings:
     share: float = 0.97
 
     def __post_init__(self) -> None:
+        known = bpy.types.Scene.bl_rna.properties["frame_current"]
+        first, last = known.hard_min, known.hard_max
+        if self.frame_start < first or self.frame_end > last:  # it would evaluate its last frame instead
+            raise InvalidInput(
+                f"frames {self.frame_start} to {self.frame_end}: Blender has frames {first} to {last} only"
+            )
         sampling.solve_frames(self.frame_start, self.frame_end, self.step)
         if not 0.1 <= self.share <= 0.999:
             raise InvalidInput(f"share must be 0.1 to 0.999, not {self.share:g}")
