@@ -43,8 +43,10 @@ LEAST_DAMPING = 1e-12
 """Damping that always remains, so that singular poses and goals that contradict each other have a step."""
 CALMER, BOLDER = 10.0, 0.5
 """What the damping is multiplied by after a step that failed, and after one that worked."""
-HOPELESS = 1e5
-"""Damping at which even the smallest steps fail."""
+HASTE = 3.0
+"""What `CALMER` is multiplied by from one failure to the next."""
+HOPELESS = 1e4
+"""Damping (times the square error) at which even the smallest steps fail."""
 LONGEST = 1.2
 """Longest turn of a joint in one step, radians: farther away the linear picture means little."""
 ROUNDS = 3
@@ -119,7 +121,7 @@ def refined(
     state = kinematics.take(start)
     before = now = kinematics.residual(state)
     tolerances = (position_tolerance, angle_tolerance)
-    iterations, damping = 0, DAMPING
+    iterations, damping, calmer = 0, DAMPING, CALMER
     history = [now.square]
     jacobian: Array | None = None
     while iterations < max_iterations and kinematics.columns and now.excess(tolerances) > ENOUGH:
@@ -130,10 +132,12 @@ def refined(
         found = kinematics.residual(tried)
         if found.square < now.square:
             now, jacobian = found, None
-            damping = max(damping * BOLDER, 1e-6)
+            damping, calmer = max(damping * BOLDER, 1e-6), CALMER
         else:
-            damping *= CALMER
-            if damping > HOPELESS:
+            # Faster and faster (Nielsen 1999): near the target the damping starts many orders too small.
+            damping *= calmer
+            calmer *= HASTE
+            if damping * now.square > HOPELESS:
                 break
         history.append(now.square)
         if iterations >= PATIENCE and now.square > (1.0 - gain) * history[-1 - PATIENCE]:

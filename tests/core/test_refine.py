@@ -400,3 +400,17 @@ def test_bad_input_is_refused() -> None:
         refine(skeleton, Pose.rest(skeleton), [BalanceGoal(Vector())], [None] * 2, 1e-4, 1e-3, 10)
     with pytest.raises(InvalidInput, match="'other'"):
         refine(skeleton, Pose.rest(skeleton), [PositionGoal("other", Vector())], [None] * 2, 1e-4, 1e-3, 10)
+
+
+def test_path_along_the_limits_is_followed() -> None:
+    """A closed path that bends 20 joints to their 15-degree cones: every frame is met from the one before."""
+    cone = SwingTwist(Cone(math.radians(15.0)))
+    skeleton = straight(20, cone)
+    pose = Pose.rest(skeleton).with_rotations({i: Quaternion((1.0, 0.0, 0.0), 0.06) for i in range(20)})
+    for frame in range(250):
+        angle = 2.0 * math.pi * frame / 250
+        target = Vector((9.0 * math.sin(angle), 11.0 + 3.0 * math.cos(2.0 * angle), 6.0 * math.cos(angle)))
+        found = refine(skeleton, pose, [PositionGoal("joint19", target)], [cone] * 20, 2e-3, 1e-3, 60)
+        assert (tail(skeleton, found) - target).length <= 2e-3, frame
+        assert max(violation(cone, rotation) for rotation in found.rotations) <= FLOAT32
+        pose = found
