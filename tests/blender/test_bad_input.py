@@ -30,7 +30,7 @@ class Case:
         words: what the message must hold: the name, and what to do.
         ways: in which ways it is tried; left out where the same state is fine, or cannot be.
         said: words in place of `words` by way.
-        options: of the Bake operator.
+        options: of the operators.
         arguments: of `ccd_rig bake`.
         code: exit code of `ccd_rig bake`.
         outside: the armature is not the active object and is handed to the operators.
@@ -486,6 +486,19 @@ def euler_is_nan(rig):
     limit(rig, kind="EULER", euler_lower=(NAN, 0, 0))
 
 
+def limit_of_another_version(rig):
+    set_raw(rig.pose.bones["bone_1"].ccd_rig.limit, "kind", 99)
+
+
+def euler_order_of_another_version(rig):
+    limit(rig, kind="EULER")
+    set_raw(rig.pose.bones["bone_1"].ccd_rig.limit, "euler_order", 99)
+
+
+def sweep_of_another_version(rig):
+    set_raw(rig.ccd_rig.solver, "sweep", 99)
+
+
 def comfort_outside_the_limit(rig):
     limit(rig, kind="HINGE", hinge_lower=0.0, hinge_upper=0.5)
     region = rig.pose.bones["bone_1"].ccd_rig.comfort.region
@@ -593,6 +606,16 @@ def simulated(rig):
 
 def nothing(rig):
     pass
+
+
+def no_active_row(rig):
+    rig.ccd_rig.active_index = 5
+
+
+def two_rows_of_one_name(rig):
+    row = rig.ccd_rig.constraints.add()
+    row.name, row.tip, row.target = "Other", "bone_3", bpy.data.objects["Goal"]
+    set_raw(row, "name", "Hand")
 
 
 def no_bone_selected(rig):
@@ -744,6 +767,9 @@ CASES = [
     Case(twist_contradicts_itself, ("'bone_1', limit: twist Min (22.92°) is above", "swap them")),
     Case(euler_contradicts_itself, ("'bone_1', limit: Y Min (57.3°) is above Y Max (28.65°)", "swap them")),
     Case(euler_is_nan, ("'bone_1', limit:", "lower", "nan")),
+    Case(limit_of_another_version, ("'bone_1', limit: its kind is not known", "choose one, or update")),
+    Case(euler_order_of_another_version, ("'bone_1', limit:", "order")),
+    Case(sweep_of_another_version, ("'Rig', solver settings: Order is not known", "choose one, or update")),
     Case(comfort_outside_the_limit, ("'bone_1'", "comfort", "limit")),
     Case(comfort_contradicts_itself, ("'bone_1', comfort region: Min (28.65°) is above", "swap them")),
     Case(comfort_tolerance_is_nan, ("'bone_1', comfort:", "tolerance", "nan")),
@@ -767,7 +793,22 @@ CASES = [
         arguments=("--frames", "5-2"),
         code=2,
     ),
+    Case(
+        nothing,
+        ("frames 1 to 1500000", "Blender has frames -1048574 to 1048574 only"),
+        ways=("bake", "cli"),
+        options={"frame_start": 1, "frame_end": 1500000},
+        arguments=("--frames", "1-1500000"),
+        code=2,
+    ),
     Case(nothing, ("step must be 1 or more",), ways=("cli",), arguments=("--step", "0"), code=2),
+    Case(
+        no_active_row,
+        ("No constraint is active", "choose one in the list"),
+        ways=("solve",),
+        options={"only_active": True},
+    ),
+    Case(two_rows_of_one_name, ("Two constraints are called 'Hand'", "rename one of them")),
     Case(
         no_bone_selected,
         ("No constraint's chain has a selected bone", "select one"),
@@ -787,13 +828,20 @@ def _labels():
 
 @pytest.mark.parametrize(("case", "way"), [(case, way) for case in CASES for way in case.ways], ids=_labels())
 def test_it_is_said_and_nothing_changes(ext, rig, tmp_path, capfd, case, way):
-    takes_folder = case.spoil.__code__.co_argcount == 2
-    case.spoil(rig, tmp_path) if takes_folder else case.spoil(rig)
+    spoil(case.spoil, rig, tmp_path)
     rigs.update()
     run = {"solve": by_operator, "bake": by_operator, "cli": by_command_line}[way]
     said = run(ext, rig, case, way, tmp_path, capfd)
     for word in case.said.get(way, case.words):
         assert word in said
+
+
+def spoil(how, rig, folder):
+    """Those that need a library take a folder for it."""
+    if how.__code__.co_argcount == 2:
+        how(rig, folder)
+    else:
+        how(rig)
 
 
 def by_operator(_ext, rig, case, way, _folder, _capfd):
@@ -803,7 +851,7 @@ def by_operator(_ext, rig, case, way, _folder, _capfd):
     before = repr(dump())
     active = bpy.context.temp_override(object=rig) if case.outside else nullcontext()
     with active, pytest.raises(RuntimeError) as caught:
-        operator(**(case.options if way == "bake" else {}))
+        operator(**case.options)
     assert repr(dump()) == before
     return str(caught.value)
 
@@ -862,6 +910,27 @@ def influence_driven(rig):
     hand(rig).driver_add("influence").driver.expression = "0.25 * 4"
 
 
+def armature_data_linked(rig, tmp_path):
+    path = str(tmp_path / "library.blend")
+    bpy.data.libraries.write(path, {rig.data})
+    object_mode()
+    with bpy.data.libraries.load(path, link=True) as (_, wanted):
+        wanted.armatures = [rig.data.name]
+    rig.data = wanted.armatures[0]
+    assert rig.data.library
+
+
+def target_linked(rig, tmp_path):
+    goal, path = bpy.data.objects["Goal"], str(tmp_path / "library.blend")
+    goal.name = "Far Goal"
+    bpy.data.libraries.write(path, {goal})
+    bpy.data.objects.remove(goal)
+    with bpy.data.libraries.load(path, link=True) as (_, wanted):
+        wanted.objects = ["Far Goal"]
+    bpy.context.scene.collection.objects.link(wanted.objects[0])
+    hand(rig).target = wanted.objects[0]
+
+
 def object_mode_is_enough(rig):
     object_mode()
 
@@ -873,6 +942,8 @@ FINE = [
     nan_in_a_bone_beyond_the_chain,
     two_rigs_in_pose_mode,
     influence_driven,
+    armature_data_linked,
+    target_linked,
     object_mode_is_enough,
 ]
 
@@ -880,7 +951,7 @@ FINE = [
 @pytest.mark.parametrize("odd", FINE, ids=lambda odd: odd.__name__)
 @pytest.mark.parametrize("way", WAYS)
 def test_it_is_no_mistake(ext, rig, tmp_path, capfd, odd, way):
-    odd(rig)
+    spoil(odd, rig, tmp_path)
     rigs.update()
     others = repr([properties for name, properties in dump().items() if name == "objects/Other"])
     capfd.readouterr()
