@@ -19,7 +19,7 @@ SETTINGS = SolverSettings(position_tolerance=SOLVE)
 
 
 def body() -> Skeleton:
-    """A spine of three inside boxes, and an arm of two on it: a cone for the shoulder, a hinge for the elbow."""
+    """A spine of three inside boxes with an arm of two: a cone for the shoulder, a hinge for the elbow."""
     spine = EulerBox("XYZ", (-0.4, -0.3, -0.4), (0.4, 0.3, 0.4))
     joints = [Joint(f"spine{i}", i - 1, (0, 1 if i else 0, 0), limit=spine) for i in range(3)]
     shoulder = SwingTwist(Cone(1.6), (-1.0, 1.0))
