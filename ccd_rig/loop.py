@@ -11,15 +11,15 @@ from .goals import GoalError
 from .kinematics import Kinematics
 from .leaf import close_leaf, leaves_of
 from .reach import bound, reach, stretch
-from .refine import refined
+from .refine import GAIN, HURRIED_GAIN, refined
 from .settings import STEP_RANGE, SolverSettings, SolveStatus
 from .steps import Body
 from .sweeps import visits
 from .views import PositionView, View
 
-HANDOVER = 12
+HANDOVER = 4
 """Passes after which sweeps count as creeping, and least squares take over."""
-CLOSING = 40
+CLOSING = 60
 """Most steps of least squares in a row."""
 LAST_WORD = 12
 """Most iterations in which goals that are served first recover what later ones took from them."""
@@ -38,6 +38,7 @@ class Progress:
         self.iterations = 0
         self.history: list[float] = []
         self.caps: dict[int, GoalError] = {}
+        self.hurried = False  # a dead end is left at once, because other starts are waiting
 
     def begin(self, gain: float = 0.0) -> None:
         """A new stage: what was best under other limits or for other goals does not count any more.
@@ -84,7 +85,6 @@ def by_priority(body: Body, found: Progress, settings: SolverSettings) -> Genera
     numbers = sorted({view.goal.priority for view in body.views})
     found.caps = {}
     status = SolveStatus.CONVERGED
-    met = True
     for number in numbers:
         group = [k for k, view in enumerate(body.views) if view.goal.priority <= number]
         body.activate(group)
@@ -93,7 +93,7 @@ def by_priority(body: Body, found: Progress, settings: SolverSettings) -> Genera
                 return SolveStatus.ITERATION_LIMIT
             body.restore(found.rotations, found.slides)
         status = yield from _stage(body, found, settings, group)
-        met = met and status is SolveStatus.CONVERGED
+
         if number != numbers[-1]:
             body.restore(found.rotations, found.slides)
             for k in group:
@@ -103,7 +103,7 @@ def by_priority(body: Body, found: Progress, settings: SolverSettings) -> Genera
                     max(error.angle + 0.1 * settings.angle_tolerance, settings.angle_tolerance),
                 )
     body.restore(found.rotations, found.slides)
-    if all(_met(view.error(), settings) for view in body.views):
+    if all(met(view.error(), settings) for view in body.views):
         return SolveStatus.CONVERGED
     return SolveStatus.STALLED if status is SolveStatus.CONVERGED else status
 
@@ -115,7 +115,7 @@ def _stage(
     tolerance = settings.position_tolerance
     found.begin()
     errors = found.note(body, goals)
-    if all(_met(error, settings) for error in errors):
+    if all(met(error, settings) for error in errors):
         return SolveStatus.CONVERGED
     if not body.movable:
         return SolveStatus.STALLED
@@ -140,16 +140,18 @@ def _stage(
             _last_word(body, found, settings)
         found.iterations += 1
         errors = found.note(body, goals)
-        if all(_met(error, settings) for error in errors) and found.holds_caps(body):
+        if all(met(error, settings) for error in errors) and found.holds_caps(body):
             return SolveStatus.CONVERGED
         if _at_bounds(errors, bounds, settings):
             return SolveStatus.STALLED
         passes += 1
         stuck = longest <= trivial or found.slow()
-        if (stuck or passes == HANDOVER) and _may_close(body, settings):
+        if (stuck or passes == HANDOVER) and may_close(body, settings):
             errors = _close(body, found, settings, goals)
-            if all(_met(error, settings) for error in errors) and found.holds_caps(body):
+            if all(met(error, settings) for error in errors) and found.holds_caps(body):
                 return SolveStatus.CONVERGED
+            if found.hurried:
+                return SolveStatus.STALLED
         if stuck:
             if nudged:
                 return SolveStatus.STALLED
@@ -189,7 +191,7 @@ def _iteration(body: Body, settings: SolverSettings, iteration: int, fraction: f
     return longest
 
 
-def _may_close(body: Body, settings: SolverSettings) -> bool:
+def may_close(body: Body, settings: SolverSettings) -> bool:
     """Whether least squares may take over: they know neither reach windows nor comfort tolerances."""
     return settings.refine and not body.windows and not any(body.tolerances[i] for i in body.movable)
 
@@ -200,7 +202,8 @@ def _close(body: Body, found: Progress, settings: SolverSettings, goals: Sequenc
     kinematics = Kinematics(body.skeleton, [body.views[k].goal for k in goals], body.limits, body.movable)
     best = body.pose(found.rotations, found.slides)
     left = min(CLOSING, settings.max_iterations - found.iterations)
-    closed = refined(kinematics, best, settings.position_tolerance, settings.angle_tolerance, left)
+    gain = HURRIED_GAIN if found.hurried else GAIN
+    closed = refined(kinematics, best, settings.position_tolerance, settings.angle_tolerance, left, gain)
     found.iterations += closed.iterations
     body.take(closed.pose)
     return found.note(body, goals)
@@ -229,7 +232,7 @@ def _served(body: Body) -> list[View]:
     return [view for views in body.serves for view in views]
 
 
-def _met(error: GoalError, settings: SolverSettings) -> bool:
+def met(error: GoalError, settings: SolverSettings) -> bool:
     return error.distance <= settings.position_tolerance and error.angle <= settings.angle_tolerance
 
 

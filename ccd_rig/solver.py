@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator, Sequence
 
 from .goals import Goal, measure
+from .kinematics import Kinematics
 from .limits import Limit
-from .loop import Progress, by_priority
+from .loop import CLOSING, Progress, by_priority, may_close, met
 from .poses import PoseEntry
 from .reach import bound, enter_windows
+from .refine import HURRIED_GAIN, refined
 from .restarts import starts
 from .settings import SolveResult, SolverSettings, SolveStatus
 from .skeleton import Joint, Pose, Skeleton, forward_kinematics
@@ -96,10 +98,20 @@ def _run(
         yield
     body.confine([joint.limit for joint in body.joints], tolerances)
     enter_windows(body)
+    again = settings.restarts > 0 and _within_reach(body, settings)
+    found.hurried = again and may_close(body, settings)
     status = yield from by_priority(body, found, settings)
-    if status is not SolveStatus.CONVERGED and settings.restarts > 0 and _within_reach(body, settings):
-        status = yield from _start_again(body, found, settings, poses, status)
-    return status
+    if status is SolveStatus.CONVERGED or not again:
+        return status
+    yield
+    status = yield from _start_again(body, found, settings, poses, status)
+    if status is SolveStatus.CONVERGED or not found.hurried:
+        return status
+    # No start led to the goals: from the best of them as near as it gets.
+    found.hurried = False
+    body.restore(found.rotations, found.slides)
+    yield
+    return (yield from by_priority(body, found, settings))
 
 
 def _within_reach(body: Body, settings: SolverSettings) -> bool:
@@ -111,37 +123,43 @@ def _start_again(
 ) -> Generator[None, None, SolveStatus]:
     """Solves from other starts until the goals are met; the best pose of all counts.
 
-    A start counts as better when its goals, those served first before the others, are nearer.
+    Where the closing phase may work it goes straight from each start: passes before it win nothing there.
     """
-    everything = range(len(body.views))
-    body.activate(everything)
-    best, score = (found.rotations, found.slides), _score(body)
-    goals = [view.goal for view in body.views]
-    first = body.pose(*best)
-    for start in starts(
-        body.skeleton, first, goals, body.limits, body.movable, poses, settings.seed, settings.restarts
-    ):
+    body.activate(range(len(body.views)))
+    goals, limits, movable = [view.goal for view in body.views], body.limits, body.movable
+    body.restore(found.rotations, found.slides)
+    score = _score(body, settings)
+    straight = Kinematics(body.skeleton, goals, limits, movable) if found.hurried else None
+    best = body.pose(found.rotations, found.slides)
+    tolerances = (settings.position_tolerance, settings.angle_tolerance)
+    for start in starts(body.skeleton, best, goals, limits, movable, poses, settings.seed, settings.restarts):
+        if straight is not None:
+            closed = refined(straight, start, *tolerances, CLOSING, HURRIED_GAIN)
+            found.iterations += closed.iterations
+            body.take(closed.pose)
+        else:
+            body.take(start)
+            enter_windows(body)
+            once = Progress(body)
+            yield from by_priority(body, once, settings)
+            found.iterations += once.iterations
+            body.activate(range(len(body.views)))
+            body.restore(once.rotations, once.slides)
+        here = _score(body, settings)
+        if here < score:
+            score = here
+            found.rotations, found.slides = list(body.rotations), list(body.slides)
+        if not any(score):
+            return SolveStatus.CONVERGED
         yield
-        body.activate(everything)
-        body.take(start)
-        enter_windows(body)
-        again = Progress(body)
-        ended = yield from by_priority(body, again, settings)
-        found.iterations += again.iterations
-        body.activate(everything)
-        body.restore(again.rotations, again.slides)
-        if _score(body) < score:
-            best, score, status = (again.rotations, again.slides), _score(body), ended
-        if status is SolveStatus.CONVERGED:
-            break
-    found.rotations, found.slides = best
     return status
 
 
-def _score(body: Body) -> list[float]:
-    """The squared error of the goals, those served first before the others."""
+def _score(body: Body, settings: SolverSettings) -> list[float]:
+    """The squared error of the goals that are not met, those served first before the others."""
     numbers = sorted({view.goal.priority for view in body.views})
-    return [sum(view.square() for view in body.views if view.goal.priority == number) for number in numbers]
+    missed = [view for view in body.views if not met(view.error(), settings)]
+    return [sum(view.square() for view in missed if view.goal.priority == number) for number in numbers]
 
 
 def _tolerance(joint: Joint) -> float:
