@@ -2,6 +2,7 @@
 """Solve the present frame and pose the bones."""
 
 import dataclasses
+import math
 
 import bpy
 from bpy.props import BoolProperty, FloatProperty, IntProperty
@@ -71,7 +72,7 @@ class CCD_RIG_OT_solve(bpy.types.Operator):
         except CCDRigError as error:
             self.report({"ERROR"}, str(error))
             return {"CANCELLED"}
-        self.report(*_words(result, constraints, context.object))
+        self.report(*_words(result, constraints, context.object, settings))
         return {"FINISHED"}
 
     def _settings(self, armature_object):
@@ -83,12 +84,18 @@ class CCD_RIG_OT_solve(bpy.types.Operator):
         return dataclasses.replace(settings, **{name: getattr(self, name) for name in OVERRIDES})
 
 
-def _words(result, constraints, armature_object):
-    """The level and the words of the report: how far off the worst constraint is, in world metres."""
+def _words(result, constraints, armature_object, settings):
+    """The level and the words of the report: how far off the worst constraint is, in metres and degrees."""
     scale = max(abs(each) for each in armature_object.matrix_world.to_scale())
-    distance, name = max(
-        (error.distance * scale, row.name) for error, row in zip(result.errors, constraints, strict=True)
+    worst, name = max(
+        zip(result.errors, (row.name for row in constraints), strict=True),
+        key=lambda pair: max(
+            pair[0].distance * scale / settings.position_tolerance, pair[0].angle / settings.angle_tolerance
+        ),
     )
+    off = f"{worst.distance * scale:.2g} m"
+    if any(error.angle > 0.0 for error in result.errors):
+        off += f" / {math.degrees(worst.angle):.2g} degrees"
     passes = f"{result.iterations} iteration{'' if result.iterations == 1 else 's'}"
     level = {"INFO"} if result.status is SolveStatus.CONVERGED else {"WARNING"}
-    return level, f"{WORDS[result.status]}. {distance:.2g} m off at worst ({name}), {passes}"
+    return level, f"{WORDS[result.status]}. {off} off at worst ({name}), {passes}"

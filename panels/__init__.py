@@ -4,16 +4,28 @@
 
 def _classes() -> tuple[type, ...]:
     from .bake import CCD_RIG_PT_bake
-    from .bone import CCD_RIG_PT_bone, CCD_RIG_PT_comfort
-    from .constraints import CCD_RIG_PT_constraints, CCD_RIG_UL_constraints
-    from .solver import CCD_RIG_PT_solver
+    from .bone import CCD_RIG_PT_bone, CCD_RIG_PT_comfort, CCD_RIG_PT_mass, CCD_RIG_PT_slide
+    from .constraints import (
+        CCD_RIG_PT_constraints,
+        CCD_RIG_PT_importance,
+        CCD_RIG_PT_pole,
+        CCD_RIG_PT_rotation,
+        CCD_RIG_UL_constraints,
+    )
+    from .solver import CCD_RIG_PT_solver, CCD_RIG_PT_solver_steps
 
     return (
         CCD_RIG_UL_constraints,
         CCD_RIG_PT_constraints,
+        CCD_RIG_PT_rotation,
+        CCD_RIG_PT_pole,
+        CCD_RIG_PT_importance,
         CCD_RIG_PT_bone,
         CCD_RIG_PT_comfort,
+        CCD_RIG_PT_slide,
+        CCD_RIG_PT_mass,
         CCD_RIG_PT_solver,
+        CCD_RIG_PT_solver_steps,
         CCD_RIG_PT_bake,
     )
 

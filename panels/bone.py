@@ -3,11 +3,11 @@
 
 import bpy
 
-from .sidebar import Sidebar, active_armature
+from .sidebar import Sidebar, active_armature, draw_words
 
 
 class CCD_RIG_PT_bone(Sidebar, bpy.types.Panel):
-    bl_label = "Bone Limit"
+    bl_label = "Bone"
 
     @classmethod
     def poll(cls, context):
@@ -23,6 +23,39 @@ class CCD_RIG_PT_bone(Sidebar, bpy.types.Panel):
         lines = layout.column()
         lines.prop(bone.ccd_rig, "stiffness")
         lines.prop(bone.ccd_rig, "max_step")
+
+
+class CCD_RIG_PT_slide(Sidebar, bpy.types.Panel):
+    bl_label = "Slide"
+    bl_parent_id = "CCD_RIG_PT_bone"
+    bl_options = {"DEFAULT_CLOSED"}
+
+    def draw_header(self, context):
+        self.layout.prop(context.active_pose_bone.ccd_rig, "use_slide", text="")
+
+    def draw(self, context):
+        bone = context.active_pose_bone
+        layout = self.layout
+        layout.use_property_split = True
+        layout.use_property_decorate = False
+        if bone.ccd_rig.use_slide and bone.parent is not None and bone.bone.use_connect:
+            draw_words(layout, context, "The bone is connected to its parent, so it cannot slide", "CANCEL")
+        lines = layout.column()
+        lines.active = bone.ccd_rig.use_slide
+        lines.prop(bone.ccd_rig, "slide_axis")
+        _draw_pair(lines, bone.ccd_rig, "slide_lower", "slide_upper")
+
+
+class CCD_RIG_PT_mass(Sidebar, bpy.types.Panel):
+    bl_label = "Mass"
+    bl_parent_id = "CCD_RIG_PT_bone"
+    bl_options = {"DEFAULT_CLOSED"}
+
+    def draw(self, context):
+        layout = self.layout
+        layout.use_property_split = True
+        layout.use_property_decorate = False
+        layout.prop(context.active_pose_bone.ccd_rig, "mass")
 
 
 class CCD_RIG_PT_comfort(Sidebar, bpy.types.Panel):

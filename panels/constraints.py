@@ -3,10 +3,11 @@
 
 import bpy
 
-from ..ccd_rig.blender import checks, rows
+from ..ccd_rig.blender import checks, joints, rows
 from .sidebar import Sidebar, active_armature, draw_words
 
 ICONS = {"ERROR": "CANCEL", "WARNING": "ERROR"}  # as Blender names its icons
+KIND_ICONS = {"REACH": "CON_KINEMATIC", "BALANCE": "CON_PIVOT"}
 
 
 class CCD_RIG_UL_constraints(bpy.types.UIList):
@@ -15,7 +16,7 @@ class CCD_RIG_UL_constraints(bpy.types.UIList):
     def draw_item(self, context, layout, data, item, icon, active_data, active_property, index, flt_flag):
         line = layout.row(align=True)
         line.active = item.enabled
-        line.prop(item, "name", text="", emboss=False, icon="CON_KINEMATIC")
+        line.prop(item, "name", text="", emboss=False, icon=KIND_ICONS[item.kind])
         worst = min(
             (each.severity for each in checks.constraint_problems(item.id_data, item, context.scene)),
             default="",
@@ -41,6 +42,67 @@ class CCD_RIG_PT_constraints(Sidebar, bpy.types.Panel):
             if row.enabled:
                 _draw_problems(self.layout, context, row)
             _draw_row(self.layout, armature_object, row)
+
+
+class _OfRow(Sidebar):
+    """A part of what the active constraint does, folded away."""
+
+    bl_parent_id = "CCD_RIG_PT_constraints"
+    bl_options = {"DEFAULT_CLOSED"}
+
+    @classmethod
+    def poll(cls, context):
+        armature_object = active_armature(context)
+        return armature_object is not None and rows.active(armature_object) is not None
+
+    def draw(self, context):
+        layout = self.layout
+        layout.use_property_split = True
+        layout.use_property_decorate = False
+        row = rows.active(active_armature(context))
+        self.draw_part(_column(layout, row), row)
+
+
+class _OfReach(_OfRow):
+    """What only a bone that reaches has."""
+
+    @classmethod
+    def poll(cls, context):
+        return super().poll(context) and rows.active(active_armature(context)).kind == "REACH"
+
+
+class CCD_RIG_PT_rotation(_OfReach, bpy.types.Panel):
+    bl_label = "Rotation"
+
+    def draw_part(self, lines, row):
+        lines.prop(row, "rotation")
+        if row.rotation == "DIRECTION":
+            lines.prop(row, "bone_axis")
+            lines.prop(row, "target_axis")
+        weight = lines.column()
+        weight.active = row.rotation != "NONE"
+        weight.prop(row, "rotation_weight", text="Weight")
+
+
+class CCD_RIG_PT_pole(_OfReach, bpy.types.Panel):
+    bl_label = "Pole"
+
+    def draw_part(self, lines, row):
+        lines.prop(row, "pole_target", text="Target")
+        _draw_bone(lines, row, row.pole_target, "pole_bone")
+
+
+class CCD_RIG_PT_importance(_OfRow, bpy.types.Panel):
+    bl_label = "Priority and Reach"
+
+    def draw_part(self, lines, row):
+        lines.prop(row, "priority")
+        lines.prop(row, "weight")
+        if row.kind == "REACH":
+            lines.prop(row, "reach")
+            bones = lines.column()
+            bones.active = row.reach < 1.0
+            bones.prop(row, "reach_joints")
 
 
 def first_steps(context):
@@ -105,21 +167,42 @@ def _draw_row(layout, armature_object, row):
     layout.use_property_split = True
     layout.use_property_decorate = False
     lines = _column(layout, row)
+    lines.prop(row, "kind")
     lines.prop_search(row, "tip", armature_object.pose, "bones")
     lines.prop(row, "chain_length")
-    lines.prop(row, "use_tail")
     lines = _column(layout, row)
     lines.prop(row, "target")
-    if row.target is not None and row.target.type == "ARMATURE":
-        lines.prop_search(row, "target_bone", row.target.pose, "bones", text="Bone")
-    elif row.target_bone:  # left over from another target: it can be cleared here
-        lines.prop(row, "target_bone", text="Bone")
+    _draw_bone(lines, row, row.target, "target_bone")
     lines.prop(row, "offset")
+    if row.kind == "BALANCE":
+        axes = lines.row(heading="Axes", align=True)
+        axes.prop(row, "balance_axes", text="", toggle=True)
+        _draw_mass(lines, armature_object)
+    else:
+        place = lines.row(heading="Position", align=True)
+        place.prop(row, "use_position", text="")
+        end = place.row()
+        end.active = row.use_position
+        end.prop(row, "use_tail")
     lines = _column(layout, row)
     influence = lines.column()
     influence.use_property_decorate = True
     influence.prop(row, "influence")
-    lines.prop(row, "weight")
+
+
+def _draw_bone(lines, row, thing, field):
+    """The bone of an armature; left over from another object, it can be cleared here."""
+    if thing is not None and thing.type == "ARMATURE":
+        lines.prop_search(row, field, thing.pose, "bones", text="Bone")
+    elif getattr(row, field):
+        lines.prop(row, field, text="Bone")
+
+
+def _draw_mass(lines, armature_object):
+    """How much there is to balance."""
+    found = joints.masses(armature_object)
+    words = f"{sum(found.values()):.4g} on {len(found)} bone{'' if len(found) == 1 else 's'}"
+    lines.label(text=f"Mass {words}" if found else "No bone has a mass", icon="INFO")
 
 
 def _column(layout, row):

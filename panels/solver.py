@@ -1,9 +1,14 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """How the armature is solved."""
 
+import dataclasses
+
 import bpy
 
+from ..ccd_rig.settings import SolverSettings
 from .sidebar import Sidebar, active_armature
+
+MAIN = ("max_iterations", "position_tolerance", "angle_tolerance", "sweep", "comfort")
 
 
 class CCD_RIG_PT_solver(Sidebar, bpy.types.Panel):
@@ -16,17 +21,24 @@ class CCD_RIG_PT_solver(Sidebar, bpy.types.Panel):
         return armature_object is not None and len(armature_object.ccd_rig.constraints) > 0
 
     def draw(self, context):
+        _draw_fields(self.layout, active_armature(context).ccd_rig.solver, MAIN)
+
+
+class CCD_RIG_PT_solver_steps(Sidebar, bpy.types.Panel):
+    bl_label = "Advanced"
+    bl_parent_id = "CCD_RIG_PT_solver"
+    bl_options = {"DEFAULT_CLOSED"}
+
+    def draw(self, context):
         solver = active_armature(context).ccd_rig.solver
-        layout = self.layout
-        layout.use_property_split = True
-        layout.use_property_decorate = False
-        lines = layout.column()
-        lines.prop(solver, "max_iterations")
-        lines.prop(solver, "position_tolerance")
-        lines.prop(solver, "angle_tolerance")
-        lines.prop(solver, "stall_threshold")
-        lines = layout.column()
-        lines.prop(solver, "sweep")
-        lines.prop(solver, "step_fraction")
-        lines.prop(solver, "step_feedback")
-        lines.prop(solver, "comfort")
+        # In the order of the core's settings: what is added there shows here.
+        names = [field.name for field in dataclasses.fields(SolverSettings) if field.name not in MAIN]
+        _draw_fields(self.layout, solver, names)
+
+
+def _draw_fields(layout, solver, names):
+    layout.use_property_split = True
+    layout.use_property_decorate = False
+    lines = layout.column()
+    for name in names:
+        lines.prop(solver, name)

@@ -1,14 +1,14 @@
 """Bones as joints, and joints back into bones.
 
 `plan` finds what stays the same while an armature is animated, `RigPlan.read` what changes from frame to
-frame, and `apply` writes rotations into the bones' own channels. All is in armature space; the armature
-object's own transform plays no part.
+frame, and `apply` writes rotations and slides into the bones' own channels. All is in armature space; the
+armature object's own transform plays no part.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from ..errors import InvalidInput, RigError
 from ..limits import EulerBox
 from ..skeleton import Pose, Skeleton, check_pose
+from . import slides
 from .bone_space import NOISE, ZERO, BoneRest, PlacedBone, place
 from .rotation_modes import (
     EULER_MODES,
@@ -29,7 +30,15 @@ from .rotation_modes import (
     rotation_channel,
 )
 
-__all__ = ["RigPlan", "RigReading", "apply", "channel_values", "plan", "read", "rotation_channel"]
+__all__ = [
+    "RigPlan",
+    "RigReading",
+    "apply",
+    "channel_values",
+    "plan",
+    "read",
+    "rotation_channel",
+]
 
 
 @dataclass(frozen=True)
@@ -37,15 +46,18 @@ class RigReading:
     """The chains of an armature as the solver takes them.
 
     Attributes:
-        skeleton: the joints of all chains, and the bones between them (those with stiffness 1).
+        skeleton: the joints of all chains, and the bones between them and those that only carry mass (both
+            with stiffness 1).
         pose: of each joint the rotation that its channels hold, and the shift of its head in its own rest
             axes: what the location channel does, with scale and Local Location resolved.
         bones: bone name of each joint.
+        shifts: (joints, 3, 3), turn what a location channel holds into the translation of the pose.
     """
 
     skeleton: Skeleton
     pose: Pose
     bones: tuple[str, ...]
+    shifts: NDArray[np.float64] = field(repr=False, compare=False)
 
 
 @dataclass(frozen=True)
@@ -77,6 +89,7 @@ class RigPlan:
     locked: tuple[tuple[int, ...], ...]  # of each bone the Euler axes that must stay, if not all must
     mode_codes: NDArray[np.int32] = field(repr=False)  # of all pose bones
     state: _State = field(repr=False)
+    carried: Mapping[str, float]
 
     def read(self, armature_object: Any) -> RigReading:
         """The present pose of the armature, original or evaluated.
@@ -89,7 +102,8 @@ class RigPlan:
         pose_bones = armature_object.pose.bones
         codes = foreach(pose_bones, "rotation_mode", 1, np.int32)[:, 0]
         if not np.array_equal(codes, self.mode_codes):  # other modes, or bones came or went
-            return plan(armature_object, self.chains, self.joint_settings).read(armature_object)
+            again = plan(armature_object, self.chains, self.joint_settings, self.carried)
+            return again.read(armature_object)
         rotations = read_rotations(pose_bones, self.slots, self.modes)
         state = _update(armature_object, self.bones, self.slots, self.locked, self.state)
         locations = foreach(pose_bones, "location", 3)[list(self.slots)].astype(np.float64)
@@ -98,18 +112,24 @@ class RigPlan:
         shifts = np.einsum("nij,nj->ni", state.shifts, locations).tolist()
         # Finite and unit by now, so the pose need not check each number again.
         pose = Pose.trusted(tuple(rotations), tuple(Vector(shift).freeze() for shift in shifts))
-        return RigReading(state.skeleton, pose, self.names)
+        return RigReading(state.skeleton, pose, self.names, state.shifts)
 
 
 def read(
-    armature_object: Any, chains: Sequence[tuple[str, int]], joint_settings: Mapping[str, Mapping[str, Any]]
+    armature_object: Any,
+    chains: Sequence[tuple[str, int]],
+    joint_settings: Mapping[str, Mapping[str, Any]],
+    carried: Mapping[str, float] | None = None,
 ) -> RigReading:
     """The chains of an armature and their present pose: `plan` and `RigPlan.read` in one."""
-    return plan(armature_object, chains, joint_settings).read(armature_object)
+    return plan(armature_object, chains, joint_settings, carried).read(armature_object)
 
 
 def plan(
-    armature_object: Any, chains: Sequence[tuple[str, int]], joint_settings: Mapping[str, Mapping[str, Any]]
+    armature_object: Any,
+    chains: Sequence[tuple[str, int]],
+    joint_settings: Mapping[str, Mapping[str, Any]],
+    carried: Mapping[str, float] | None = None,
 ) -> RigPlan:
     """Find the chains' bones and their constants.
 
@@ -125,11 +145,15 @@ def plan(
     Args:
         armature_object: original or evaluated.
         chains: (tip bone, number of bones; 0 or more than there are: to the root) of each chain.
-        joint_settings: {bone: keywords of Joint}, such as limit, comfort, stiffness and max_step.
+        joint_settings: {bone: keywords of Joint}, such as limit, comfort, stiffness and max_step; a slide is
+            in the axes and the unit of the bone's location channel.
+        carried: {bone: mass} of bones that count for balance; those outside the chains are locked joints,
+            read from their channels too.
 
     Raises:
         RigError: not an armature, or one in rest position; a missing bone; a bone with zero length or scale;
-            one that scale would shear or mirror; partly locked rotation that cannot be kept.
+            one that scale would shear or mirror; partly locked rotation that cannot be kept; a slide that the
+            bone's location cannot make.
         InvalidInput: a negative chain length, or joint settings that Joint refuses.
     """
     if armature_object is None or armature_object.type != "ARMATURE":
@@ -139,7 +163,8 @@ def plan(
             f"armature '{armature_object.name}' is shown in Rest Position: switch it to Pose Position"
         )
     pose_bones = armature_object.pose.bones
-    in_chains, between = _collect(armature_object, chains)
+    masses = dict(carried or {})
+    in_chains, between = _collect(armature_object, chains, masses)
     wanted = in_chains | between
     all_slots = {pose_bone.name: slot for slot, pose_bone in enumerate(pose_bones)}
     found = sorted(
@@ -150,7 +175,9 @@ def plan(
     bones, locked = [], []
     for pose_bone in found:
         # Bones between chains are never posed, so no limit may ask for that.
-        settings = {"stiffness": 1.0} if pose_bone.name in between else joint_settings.get(pose_bone.name, {})
+        held = {"stiffness": 1.0, "mass": masses.get(pose_bone.name, 0.0)}
+        settings = held if pose_bone.name in between else joint_settings.get(pose_bone.name, {})
+        slides.refuse(pose_bone, settings.get("slide"))
         keywords, axes = _locks(pose_bone, settings)
         bones.append(_rest(pose_bone, all_slots, indices, keywords))
         locked.append(axes)
@@ -165,17 +192,19 @@ def plan(
         locked=tuple(locked),
         mode_codes=foreach(pose_bones, "rotation_mode", 1, np.int32)[:, 0],
         state=_update(armature_object, bones, slots, locked, None),
+        carried=masses,
     )
 
 
 def apply(armature_object: Any, reading: RigReading, pose: Pose, joints: Sequence[int] | None = None) -> None:
-    """Write rotations into the bones' own channels, next to the values that stand there.
+    """Write rotations into the bones' own channels, next to the values that stand there, and slides.
 
     Args:
         armature_object: the original object.
         reading: tells which bone each joint is.
         pose: of `reading.skeleton`.
-        joints: indices of the joints to write; None: all. Other bones, locations and scales are not touched.
+        joints: indices of the joints to write; None: all. Other bones are not touched, nor are scales, nor
+            the locations of bones that do not slide.
 
     Raises:
         RigError: a bone is missing; nothing is written then.
@@ -189,6 +218,9 @@ def apply(armature_object: Any, reading: RigReading, pose: Pose, joints: Sequenc
         rotation: Any = pose.rotations[joint]
         values = channel_values(pose_bone.rotation_mode, [tuple(rotation)], present)
         setattr(pose_bone, channel, values[0].tolist())
+        if reading.skeleton.joints[joint].slide is not None:
+            translation = np.array(pose.translations[joint][:])
+            pose_bone.location = np.linalg.solve(reading.shifts[joint], translation).tolist()
 
 
 # --- Which bones --------------------------------------------------------------------------------------------
@@ -207,8 +239,10 @@ def _pose_bone(armature_object: Any, name: str) -> Any:
     return pose_bone
 
 
-def _collect(armature_object: Any, chains: Sequence[tuple[str, int]]) -> tuple[set[str], set[str]]:
-    """Names of the chains' bones, and of the bones between them."""
+def _collect(
+    armature_object: Any, chains: Sequence[tuple[str, int]], carried: Iterable[str]
+) -> tuple[set[str], set[str]]:
+    """Names of the chains' bones, and of those that are carried and the bones between them all."""
     in_chains: set[str] = set()
     for tip, length in chains:
         if length < 0:
@@ -216,10 +250,11 @@ def _collect(armature_object: Any, chains: Sequence[tuple[str, int]]) -> tuple[s
         pose_bone = _pose_bone(armature_object, tip)
         upwards = (pose_bone, *pose_bone.parent_recursive)
         in_chains.update(b.name for b in upwards[: length or None])
-    between: set[str] = set()
-    for name in in_chains:
-        line = [b.name for b in armature_object.pose.bones[name].parent_recursive]
-        highest = max((i for i, ancestor in enumerate(line) if ancestor in in_chains), default=-1)
+    between = set(carried) - in_chains
+    ends = in_chains | between
+    for name in ends:
+        line = [b.name for b in _pose_bone(armature_object, name).parent_recursive]
+        highest = max((i for i, ancestor in enumerate(line) if ancestor in ends), default=-1)
         between.update(ancestor for ancestor in line[: highest + 1] if ancestor not in in_chains)
     return in_chains, between
 
@@ -254,7 +289,10 @@ def _locks(pose_bone: Any, settings: Mapping[str, Any]) -> tuple[Mapping[str, An
     w_locked = not euler and pose_bone.lock_rotations_4d and pose_bone.lock_rotation_w
     if not (any(locks) or w_locked) or settings.get("stiffness", 0.0) >= 1.0:
         return settings, ()
-    if all(locks):  # W or the angle alone leaves a unit quaternion no other rotation that is near
+    # A joint that is locked as a whole would not slide either.
+    if (
+        all(locks) and settings.get("slide") is None
+    ):  # W or the angle alone leaves a unit quaternion no other rotation that is near
         return {**settings, "stiffness": 1.0, "limit": None, "comfort": None}, ()
     where = " and ".join(axis for axis, lock in zip("XYZW", (*locks, w_locked), strict=True) if lock)
     name = pose_bone.name
@@ -306,6 +344,9 @@ def _update(
             continue
         matrix = parents[i] if stretch is None else Matrix.Diagonal(stretch).to_4x4()
         now = place(bone, pose_bones[bone.slot].bone, scales[i], matrix)
+        if bone.keywords.get("slide") is not None:
+            slide = slides.model_slide(bone.name, bone.keywords["slide"], np.array(now.shift))
+            now = replace(now, joint=replace(now.joint, slide=slide))
         if held[i]:
             box = _box(pose_bones[bone.slot].rotation_mode, dict(zip(locked[i], held[i], strict=True)))
             now = replace(now, joint=replace(now.joint, limit=box))

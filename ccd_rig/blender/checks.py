@@ -4,10 +4,7 @@
 An ERROR keeps the armature from being solved; a WARNING does not, but what plays afterwards may surprise.
 """
 
-import difflib
-import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
@@ -16,25 +13,13 @@ from mathutils import Matrix, Quaternion
 
 from ..errors import CCDRigError, RigError
 from ..limits import contains
-from . import armature, channels, dependence, properties, rows
+from . import aims, armature, channels, dependence, joints, properties, rows
+from .row_checks import Problem, constraint_problems, in_scene, is_finite, suggestion
+
+__all__ = ["Problem", "constraint_problems", "in_scene", "problems", "require", "suggestion"]
 
 FLAT = 1e-6  # a scale below this leaves no direction to turn in
 ROUNDING = 1e-6  # radians: limits are stored as float32
-
-
-@dataclass(frozen=True)
-class Problem:
-    """One thing that is wrong.
-
-    Attributes:
-        severity: "ERROR" or "WARNING".
-        where: name of the constraint, bone or object.
-        message: what is wrong and what to do, with the name.
-    """
-
-    severity: str
-    where: str
-    message: str
 
 
 def require(
@@ -100,7 +85,7 @@ def _object_problems(armature_object: bpy.types.Object, scene: bpy.types.Scene) 
         yield Problem(
             "ERROR", name, f"Armature '{name}' is not in scene '{scene.name}': link it to a collection there"
         )
-    if not _is_finite(armature_object.matrix_world):
+    if not is_finite(armature_object.matrix_world):
         yield Problem(
             "ERROR", name, f"Armature '{name}' has a place that is not a number: clear its transform"
         )
@@ -130,80 +115,6 @@ def _choice_problems(armature_object: bpy.types.Object, names: Sequence[str]) ->
         yield Problem("ERROR", name, f"Two constraints are called '{name}': rename one of them")
 
 
-# One constraint ---------------------------------------------------------------------------------------------
-
-
-def constraint_problems(
-    armature_object: bpy.types.Object, row: Any, scene: bpy.types.Scene
-) -> Iterator[Problem]:
-    """What is wrong with one row by itself. Cheap enough to be asked whenever the panel is drawn."""
-    where = f"Constraint '{row.name}'"
-    bones = armature_object.pose.bones
-    if not row.tip:
-        yield Problem("ERROR", row.name, f"{where} has no bone: choose the bone to move")
-    elif row.tip not in bones:
-        message = (
-            f"{where}: bone '{row.tip}' is not in armature '{armature_object.name}' (renamed or deleted?)"
-        )
-        yield Problem("ERROR", row.name, message + suggestion(row.tip, bones.keys()))
-    yield from _target_problems(armature_object, row, scene)
-    if not (math.isfinite(row.weight) and row.weight > 0.0):
-        yield Problem("ERROR", row.name, f"{where}: weight is {row.weight:g}: set it above 0")
-    if not math.isfinite(row.influence):
-        yield Problem("ERROR", row.name, f"{where}: influence is not a number: set it to 0 to 1")
-    if row.influence == 0.0:
-        yield Problem(
-            "WARNING", row.name, f"{where}: influence is 0 at this frame, so nothing moves: raise it"
-        )
-
-
-def _target_problems(
-    armature_object: bpy.types.Object, row: Any, scene: bpy.types.Scene
-) -> Iterator[Problem]:
-    where, target = f"Constraint '{row.name}'", row.target
-    if target is None:
-        yield Problem("ERROR", row.name, f"{where} has no target: choose the object to reach")
-        return
-    if not in_scene(target, scene):
-        message = f"{where}: target '{target.name}' is not in scene '{scene.name}' (deleted?)"
-        yield Problem("ERROR", row.name, f"{message}: link it to a collection there, or choose another")
-    elif bpy.data.objects.get(target.name) != target:
-        message = (
-            f"{where}: target '{target.name}' comes from a library and shares its name with another object"
-        )
-        yield Problem("ERROR", row.name, f"{message}: rename that object")
-    elif not _is_finite(target.matrix_world):
-        message = f"{where}: target '{target.name}' has a place that is not a number: clear its transform"
-        yield Problem("ERROR", row.name, message)
-    if target == armature_object and not row.target_bone:
-        yield Problem(
-            "ERROR", row.name, f"{where}: the target is the armature itself: choose a target bone in it"
-        )
-    if not row.target_bone:
-        return
-    if target.type != "ARMATURE":
-        message = f"{where}: target '{target.name}' is not an armature: clear target bone '{row.target_bone}'"
-        yield Problem("ERROR", row.name, message)
-    elif target == armature_object and _hangs_on_chain(armature_object, row):
-        message = f"{where}: target bone '{row.target_bone}' moves with the chain that should reach it"
-        yield Problem("ERROR", row.name, f"{message}: choose another bone, or shorten the chain")
-    elif row.target_bone not in target.pose.bones:
-        message = f"{where}: target bone '{row.target_bone}' is not in armature '{target.name}'"
-        near = suggestion(row.target_bone, target.pose.bones.keys())
-        yield Problem("ERROR", row.name, f"{message} (renamed or deleted?){near}")
-
-
-def _hangs_on_chain(armature_object: bpy.types.Object, row: Any) -> bool:
-    """Whether the target bone is one of the chain's own, or below one that can turn."""
-    turning = {
-        bone.name
-        for bone in rows.chain(armature_object, row.tip, row.chain_length)
-        if bone.ccd_rig.stiffness < 1.0 and bone.ccd_rig.max_step > 0.0 and not all(bone.lock_rotation)
-    }
-    line = rows.chain(armature_object, row.target_bone)
-    return any(bone.name in turning for bone in line)
-
-
 def _evaluation_problems(
     armature_object: bpy.types.Object, scene: bpy.types.Scene, chosen: Sequence[Any]
 ) -> Iterator[Problem]:
@@ -216,14 +127,24 @@ def _evaluation_problems(
 
 def _pair_problems(chosen: Iterable[Any]) -> Iterator[Problem]:
     for one, other in combinations(chosen, 2):
-        if one.tip == other.tip and one.use_tail == other.use_tail:
+        pair = f"Constraints '{one.name}' and '{other.name}'"
+        if one.priority != other.priority:
+            continue  # it is said which of them gives way
+        if one.kind == other.kind == "BALANCE":
+            message = f"{pair} both balance the armature, which ends between their targets"
+            yield Problem("WARNING", other.name, f"{message}: disable one of them")
+        if one.tip != other.tip or "BALANCE" in (one.kind, other.kind):
+            continue
+        if one.use_tail == other.use_tail and one.use_position and other.use_position:
             end = "tail" if one.use_tail else "head"
-            message = (
-                f"Constraints '{one.name}' and '{other.name}' both pull at the {end} of bone '{one.tip}'"
-            )
-            yield Problem(
-                "WARNING", other.name, f"{message}, which ends between their targets: disable one of them"
-            )
+            message = f"{pair} both pull at the {end} of bone '{one.tip}', which ends between their targets"
+            yield Problem("WARNING", other.name, f"{message}: disable one of them")
+        if one.rotation != "NONE" and other.rotation != "NONE":
+            message = f"{pair} both turn bone '{one.tip}', which ends between their rotations"
+            yield Problem("WARNING", other.name, f"{message}: set Rotation of one of them to Free")
+        if one.pole_target is not None and other.pole_target is not None:
+            message = f"{pair} both bend the chain of bone '{one.tip}', which ends between their poles"
+            yield Problem("WARNING", other.name, f"{message}: clear one of the poles")
 
 
 # The bones of the chains ------------------------------------------------------------------------------------
@@ -239,7 +160,10 @@ def _chain_problems(
         settings = properties.joint_settings(armature_object, [bone.name for bone in bones])
         properties.solver_settings(armature_object)
         # The same reading as the solver's: scale, shear, locks and bones that no rigid joint can stand for.
-        reading = armature.read(armature_object, [(row.tip, row.chain_length) for row in chosen], settings)
+        tips = [(row.tip, row.chain_length) for row in chosen]
+        balances = any(row.kind == "BALANCE" for row in chosen)
+        carried = joints.masses(armature_object) if balances else {}
+        reading = armature.read(armature_object, tips, settings, carried)
     except CCDRigError as error:
         yield Problem("ERROR", armature_object.name, _sentence(str(error)))
         return
@@ -251,13 +175,44 @@ def _chain_problems(
                 f"Constraint '{row.name}': its target moves with the chain that should reach it ({trail})"
             )
             yield Problem("ERROR", row.name, f"{message}: choose another target, or unparent it")
+        trail = dependence.pole_depends_on_chain(armature_object, row, moved - locked)
+        if trail is not None:
+            message = (
+                f"Constraint '{row.name}': its pole moves with the chain that should bend to it ({trail})"
+            )
+            yield Problem("ERROR", row.name, f"{message}: choose another pole target, or unparent it")
         if all(bone.name in locked for bone in chains[row.name]):
             message = f"Constraint '{row.name}': no bone of its chain can turn"
             yield Problem("WARNING", row.name, f"{message}: lower a stiffness, or unlock a rotation")
+    yield from _pole_problems(armature_object, reading, [row.name for row in chosen])
     for bone in bones:
         yield from _bone_problems(bone, settings[bone.name])
+    for name in sorted(carried.keys() - moved):
+        yield from _carried_problems(armature_object.pose.bones[name])
     yield from _ik_problems(armature_object, moved)
-    yield from _key_problems(armature_object, bones, destination)
+    sliding = [bone for bone in bones if settings[bone.name]["slide"] is not None]
+    yield from _key_problems(armature_object, bones, sliding, destination)
+
+
+def _pole_problems(
+    armature_object: bpy.types.Object, reading: armature.RigReading, names: Sequence[str]
+) -> Iterator[Problem]:
+    for constraint in properties.constraints(armature_object):
+        if constraint.name in names and constraint.kind == "REACH" and constraint.pole_target:
+            try:
+                aims.pole_chain(reading.skeleton, constraint)
+            except RigError as error:
+                yield Problem("ERROR", constraint.name, str(error))
+
+
+def _carried_problems(bone: bpy.types.PoseBone) -> Iterator[Problem]:
+    """A bone that only carries mass: it is read from its channels."""
+    for constraint in bone.constraints:
+        if not constraint.mute and constraint.influence > 0.0:
+            message = (
+                f"Bone '{bone.name}': balance does not see where Blender's constraint '{constraint.name}'"
+            )
+            yield Problem("WARNING", bone.name, f"{message} puts its mass: bake the constraint to keys first")
 
 
 def _bone_problems(bone: bpy.types.PoseBone, settings: dict[str, Any]) -> Iterator[Problem]:
@@ -293,10 +248,12 @@ def _ik_problems(armature_object: bpy.types.Object, moved: set[str]) -> Iterator
 def _key_problems(
     armature_object: bpy.types.Object,
     bones: Iterable[bpy.types.PoseBone],
+    sliding: Iterable[bpy.types.PoseBone],
     destination: channels.Destination | None,
 ) -> Iterator[Problem]:
     """What keeps keys from being written, or from playing."""
     pairs = [(bone.name, armature.rotation_channel(bone)[0]) for bone in bones]
+    pairs += [(bone.name, "location") for bone in sliding]
     always = channels.obstacles(armature_object, pairs, destination or channels.Destination.NEW_ACTION)
     for message in always:
         yield Problem("ERROR", armature_object.name, message)
@@ -309,32 +266,8 @@ def _key_problems(
 # Words and small questions ----------------------------------------------------------------------------------
 
 
-def suggestion(name: str, known: Iterable[str]) -> str:
-    """The end of a message about a name that is not there: names that may have been meant, or what to do."""
-    names = list(known)
-    same = [each for each in names if _plain(each) == _plain(name)]
-    longer = [each for each in names if _plain(name) and _plain(name) in _plain(each)]
-    near = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
-    found = list(dict.fromkeys([*same, *longer, *near]))[:3]
-    return f". Did you mean {' or '.join(repr(each) for each in found)}?" if found else ": choose another one"
-
-
-def _plain(name: str) -> str:
-    """A name without what is easily changed in it: case, spaces, dots and lines."""
-    return "".join(letter for letter in name.casefold() if letter.isalnum())
-
-
-def in_scene(thing: bpy.types.Object, scene: bpy.types.Scene) -> bool:
-    """Whether an object is in a scene; a deleted one lives on in the file while a target points at it."""
-    return scene in thing.users_scene
-
-
 def _sentence(words: str) -> str:
     return words[:1].upper() + words[1:]
-
-
-def _is_finite(matrix: Matrix) -> bool:
-    return all(math.isfinite(value) for line in matrix for value in line)
 
 
 def _is_flat(matrix: Matrix) -> bool:

@@ -48,6 +48,22 @@ def target_object(constraint: Any) -> bpy.types.Object:
     return found
 
 
+def pole_object(constraint: Any) -> bpy.types.Object | None:
+    """The pole target of a constraint, a row of the list or its values; None if it has none.
+
+    Raises:
+        RigError: the object is not there.
+    """
+    pole = constraint.pole_target
+    if not pole or constraint.kind == "BALANCE":
+        return None
+    found = bpy.data.objects.get(pole) if isinstance(pole, str) else pole
+    if found is None:
+        where = f"Constraint '{constraint.name}': there is no object '{pole}' for its pole"
+        raise RigError(f"{where}: choose another one, or clear it")
+    return found
+
+
 def target_depends_on_chain(
     armature_object: bpy.types.Object, constraint: Any, bones: Collection[str]
 ) -> str | None:
@@ -59,8 +75,24 @@ def target_depends_on_chain(
         constraint: a row of the list, or its values.
         bones: names of the bones that the solver turns.
     """
-    moved = set(bones)
-    for mover in movers(target_object(constraint), constraint.target_bone, armature_object):
+    return _way_to_chain(
+        armature_object, Mover(target_object(constraint), constraint.target_bone, "target"), set(bones)
+    )
+
+
+def pole_depends_on_chain(
+    armature_object: bpy.types.Object, constraint: Any, bones: Collection[str]
+) -> str | None:
+    """The same for the pole target of a constraint; None also if it has none."""
+    pole = pole_object(constraint)
+    if pole is None:
+        return None
+    return _way_to_chain(armature_object, Mover(pole, constraint.pole_bone, "pole"), set(bones))
+
+
+def _way_to_chain(armature_object: bpy.types.Object, start: Mover, moved: set[str]) -> str | None:
+    """How what starts at `start`, whose trail is a word for it, comes to bones that are moved."""
+    for mover in movers(start.thing, start.bone, armature_object, start.trail):
         if mover.thing != armature_object or not mover.bone:
             continue
         pose_bone = armature_object.pose.bones.get(mover.bone)
@@ -91,6 +123,12 @@ def require_evaluable(
             raise RigError(f"{where} has no bone '{row.target_bone}': choose another bone")
         starts.append(Mover(thing, row.target_bone, f"Constraint '{row.name}': target '{thing.name}'"))
         starts.append(Mover(armature_object, row.tip, f"Constraint '{row.name}': bone '{row.tip}'"))
+        pole = pole_object(row)
+        if pole is not None:
+            where = f"Constraint '{row.name}': pole target '{pole.name}'"
+            if row.pole_bone and (pole.pose is None or row.pole_bone not in pole.pose.bones):
+                raise RigError(f"{where} has no bone '{row.pole_bone}': choose another bone")
+            starts.append(Mover(pole, row.pole_bone, where))
     checked = set()
     for start in starts:
         for mover in movers(start.thing, start.bone, None):
@@ -101,16 +139,19 @@ def require_evaluable(
             _refuse_scene_drivers(scene, start, mover.thing)
 
 
-def movers(thing: bpy.types.Object, bone: str, apart: bpy.types.Object | None) -> Iterator[Mover]:
+def movers(
+    thing: bpy.types.Object, bone: str, apart: bpy.types.Object | None, word: str = "target"
+) -> Iterator[Mover]:
     """The object or bone itself, and all that move it, nearest first.
 
     Args:
         thing: the object.
         bone: one of its bones, or empty.
         apart: an object whose own place is not followed, only its bones.
+        word: what the trail calls the first one.
     """
     queue = deque([Mover(thing, bone, "")])
-    queue[0] = Mover(thing, bone, f"target {queue[0]}")
+    queue[0] = Mover(thing, bone, f"{word} {queue[0]}")
     seen = {(thing, bone)}
     while queue:
         mover = queue.popleft()

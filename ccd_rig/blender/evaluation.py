@@ -23,8 +23,10 @@ from mathutils import Matrix, Vector
 
 from ..errors import RigError
 from . import armature, properties, rows
+from .aims import AXES, Aim, orthonormal
 from .armature import RigPlan, RigReading
-from .dependence import require_evaluable, target_depends_on_chain, target_object
+from .dependence import pole_object, require_evaluable, target_depends_on_chain, target_object
+from .joints import masses
 from .properties import Constraint
 
 __all__ = ["FrameSample", "current", "frames", "is_isolated", "target_depends_on_chain"]
@@ -41,16 +43,35 @@ class FrameSample:
     Attributes:
         frame: scene frame, may be fractional.
         reading: the chains and their base pose.
-        targets: armature space, one per constraint.
+        aims: where the targets are, armature space, one per constraint.
         influences: 0 to 1, one per constraint.
         matrix_world: from armature space to world space.
     """
 
     frame: float
     reading: RigReading
-    targets: tuple[Vector, ...]
+    aims: tuple[Aim, ...]
     influences: tuple[float, ...]
     matrix_world: Matrix
+
+    @property
+    def targets(self) -> tuple[Vector, ...]:
+        """The points to reach, armature space, one per constraint."""
+        return tuple(aim.point for aim in self.aims)
+
+
+@dataclass(frozen=True)
+class _Sight:
+    """What is looked at for one constraint: its target and, if it has one, its pole."""
+
+    row: Constraint
+    target: bpy.types.Object
+    pole: bpy.types.Object | None
+
+    def things(self) -> tuple[tuple[bpy.types.Object, str], ...]:
+        """Objects, each with the name of the bone that is meant, or none."""
+        pole = () if self.pole is None else ((self.pole, self.row.pole_bone),)
+        return ((self.target, self.row.target_bone), *pole)
 
 
 @contextmanager
@@ -73,9 +94,10 @@ def frames(
     """
     require_evaluable(scene, armature_object, constraints)
     indices = _row_indices(armature_object, constraints)
-    aims = [(row, target_object(row)) for row in constraints]
+    sights = _sights(constraints)
+    things = [thing for sight in sights for thing in sight.things()]
     plan: RigPlan | None = None
-    with _isolated_scene(scene, armature_object, aims, indices) as isolated:
+    with _isolated_scene(scene, armature_object, things, indices) as isolated:
 
         def evaluate(frame: float) -> FrameSample:
             nonlocal plan
@@ -85,11 +107,11 @@ def frames(
                 plan = _plan(armature_object, evaluated, constraints)
             matrix_world = _matrix_world(evaluated, frame)
             to_armature = matrix_world.inverted()
-            targets = tuple(
-                _target(evaluated, to_armature, row, thing, depsgraph, frame) for row, thing in aims
+            aims = tuple(
+                _aim(evaluated, to_armature, sight, (depsgraph, depsgraph), frame) for sight in sights
             )
             influences = _influences(evaluated, indices, frame)
-            return FrameSample(frame, _read(plan, evaluated, frame), targets, influences, matrix_world)
+            return FrameSample(frame, _read(plan, evaluated, frame), aims, influences, matrix_world)
 
         def sample(frame: float) -> FrameSample:
             try:
@@ -126,21 +148,26 @@ def current(
     to_armature = matrix_world.inverted()
     reading = _plan(armature_object, evaluated, constraints).read(evaluated)
     indices = _row_indices(armature_object, constraints)
-    aims = [(row, target_object(row)) for row in constraints]
-    hidden = [aim for aim in aims if not _is_evaluated(aim[1], depsgraph)]
+    sights = _sights(constraints)
+    things = [thing for sight in sights for thing in sight.things()]
+    hidden = [(thing, bone) for thing, bone in things if not _is_evaluated(thing, depsgraph)]
     with ExitStack() as stack:
         elsewhere = depsgraph
         if hidden:
             isolated = stack.enter_context(_isolated_scene(scene, armature_object, hidden, ()))
             elsewhere = _set_frame(isolated, frame)
-        targets = tuple(
-            _target(evaluated, to_armature, *aim, elsewhere if aim in hidden else depsgraph, frame)
-            for aim in aims
+
+        def graph_of(thing: bpy.types.Object | None) -> bpy.types.Depsgraph:
+            return elsewhere if any(thing == other for other, _ in hidden) else depsgraph
+
+        aims = tuple(
+            _aim(evaluated, to_armature, sight, (graph_of(sight.target), graph_of(sight.pole)), frame)
+            for sight in sights
         )
     # Blender writes keyed and driven values back to the original, but does not evaluate the object anew when
     # a script sets a property of ours.
     influences = _influences(armature_object, indices, frame)
-    return FrameSample(frame, reading, targets, influences, matrix_world)
+    return FrameSample(frame, reading, aims, influences, matrix_world)
 
 
 def is_isolated(scene: bpy.types.Scene) -> bool:
@@ -155,10 +182,11 @@ def is_isolated(scene: bpy.types.Scene) -> bool:
 def _isolated_scene(
     scene: bpy.types.Scene,
     armature_object: bpy.types.Object,
-    aims: Sequence[tuple[Constraint, bpy.types.Object]],
+    things: Sequence[tuple[bpy.types.Object, str]],
     indices: Sequence[int],
 ) -> Iterator[bpy.types.Scene]:
-    """A scene that evaluates the armature, the targets, and the influences of the rows with these indices."""
+    """A scene that evaluates the armature, things (bones of them where one is named), and the influences of
+    the rows with these indices."""
     with ExitStack() as made:
         isolated = bpy.data.scenes.new(ISOLATED)
         made.callback(_remove, bpy.data.scenes, isolated)
@@ -167,7 +195,7 @@ def _isolated_scene(
         made.callback(_remove, bpy.data.meshes, mesh)
         probe = bpy.data.objects.new(ISOLATED, mesh)
         made.callback(_remove, bpy.data.objects, probe)
-        _refer(probe, armature_object, aims, indices)
+        _refer(probe, armature_object, things, indices)
         isolated.collection.objects.link(probe)
         yield isolated
 
@@ -201,7 +229,7 @@ def _set_frame(isolated: bpy.types.Scene, frame: float) -> bpy.types.Depsgraph:
 def _refer(
     probe: bpy.types.Object,
     armature_object: bpy.types.Object,
-    aims: Sequence[tuple[Constraint, bpy.types.Object]],
+    things: Sequence[tuple[bpy.types.Object, str]],
     indices: Sequence[int],
 ) -> None:
     """Let an object depend on all that is to be evaluated.
@@ -209,11 +237,11 @@ def _refer(
     Of an object that is not in the scene Blender evaluates only what something in the scene depends on: a
     modifier depends on the whole pose, a constraint on the object's place, a driver on one property.
     """
-    for thing in dict.fromkeys([armature_object, *(target for row, target in aims if row.target_bone)]):
+    for thing in dict.fromkeys([armature_object, *(thing for thing, bone in things if bone)]):
         modifier = probe.modifiers.new(thing.name, "ARMATURE")
         modifier.object = thing
         modifier.use_bone_envelopes = True  # without them it depends on the bones that vertex groups name
-    for thing in dict.fromkeys([armature_object, *(target for _, target in aims)]):
+    for thing in dict.fromkeys([armature_object, *(thing for thing, _ in things)]):
         probe.constraints.new("COPY_LOCATION").target = thing
     if indices:
         driver = probe.driver_add("location", 0).driver
@@ -243,7 +271,12 @@ def _plan(
     chains = [(row.tip, row.chain_length) for row in constraints]
     bones = [bone.name for tip, length in chains for bone in rows.chain(armature_object, tip, length)]
     settings = properties.joint_settings(armature_object, list(dict.fromkeys(bones)))
-    return armature.plan(evaluated, chains, settings)
+    balances = any(row.kind == "BALANCE" for row in constraints)
+    return armature.plan(evaluated, chains, settings, masses(armature_object) if balances else None)
+
+
+def _sights(constraints: Sequence[Constraint]) -> list[_Sight]:
+    return [_Sight(row, target_object(row), pole_object(row)) for row in constraints]
 
 
 def _is_evaluated(thing: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> bool:
@@ -262,42 +295,71 @@ def _matrix_world(evaluated: bpy.types.Object, frame: float) -> Matrix:
     return matrix
 
 
-def _target(
+def _aim(
     evaluated: bpy.types.Object,
     to_armature: Matrix,
-    constraint: Constraint,
-    thing: bpy.types.Object,
-    depsgraph: bpy.types.Depsgraph,
+    sight: _Sight,
+    graphs: tuple[bpy.types.Depsgraph, bpy.types.Depsgraph],
     frame: float,
-) -> Vector:
-    """Where a constraint's target is, in armature space.
+) -> Aim:
+    """Where a constraint's targets are, in armature space.
 
     Args:
         evaluated: the armature object.
         to_armature: from world space to armature space.
-        thing: the target object, original.
-        depsgraph: evaluates the target.
+        sight: the constraint with its objects, original.
+        graphs: those that evaluate the target and the pole.
     """
-    within = thing == evaluated.original
-    target = evaluated if within else thing.evaluated_get(depsgraph)
-    # The armature's own bones are where they should be already, which saves the way through the world.
-    to_space = Matrix.Identity(4) if within else to_armature @ target.matrix_world
-    if constraint.target_bone:
-        to_space = to_space @ target.pose.bones[constraint.target_bone].matrix
-    point = to_space @ Vector(constraint.offset)
-    if not all(abs(value) < FAR for value in point):  # NaN is not below anything
-        what = "not a number" if any(map(math.isnan, point)) else "too far away to compute with"
-        bone = f"bone '{constraint.target_bone}' of " if constraint.target_bone else ""
+    row, where = sight.row, f"Constraint '{sight.row.name}'"
+    frame_of = _frame(evaluated, to_armature, sight.target, row.target_bone, graphs[0])
+    point = frame_of @ Vector(row.offset)
+    if not _is_finite(frame_of) or not all(abs(value) < FAR for value in point):
+        what = "too far away to compute with" if all(map(math.isfinite, point)) else "not a number"
+        bone = f"bone '{row.target_bone}' of " if row.target_bone else ""
         raise RigError(
-            f"Constraint '{constraint.name}': target {bone}'{thing.name}' has a place that is {what} "
-            f"at frame {frame:g}: look at its transform and keys, and at the constraint's offset"
+            f"{where}: target {bone}'{sight.target.name}' has a place that is {what} at frame "
+            f"{frame:g}: look at its transform and keys, and at the constraint's offset"
         )
-    return point
+    rotation = direction = pole = None
+    if row.kind == "REACH" and row.rotation != "NONE":
+        axes: Any = frame_of.to_3x3()
+        if row.rotation == "ORIENTATION":
+            rotation = orthonormal(axes)
+        else:
+            # A direction goes through shear and mirroring as it is: in the world it is the target's own.
+            direction = axes @ AXES[row.target_axis]
+            direction = direction.normalized() if direction.length > 0.0 else None
+        if rotation is None and direction is None:
+            raise RigError(
+                f"{where}: target '{sight.target.name}' has a scale of 0 at frame {frame:g}, so it has no "
+                "rotation: give it another scale"
+            )
+    if sight.pole is not None:
+        pole = _frame(evaluated, to_armature, sight.pole, row.pole_bone, graphs[1]).to_translation()
+        if not all(map(math.isfinite, pole)):
+            raise RigError(
+                f"{where}: pole target '{sight.pole.name}' has a place that is not a number at frame "
+                f"{frame:g}: look at its transform and keys"
+            )
+    return Aim(point, rotation, direction, pole)
 
 
-def _influences(
-    armature_object: bpy.types.Object, indices: Sequence[int], frame: float
-) -> tuple[float, ...]:
+def _frame(
+    evaluated: bpy.types.Object,
+    to_armature: Matrix,
+    thing: bpy.types.Object,
+    bone: str,
+    depsgraph: bpy.types.Depsgraph,
+) -> Any:
+    """Of an object or one of its bones, in armature space."""
+    within = thing == evaluated.original
+    seen = evaluated if within else thing.evaluated_get(depsgraph)
+    # The armature's own bones are where they should be already, which saves the way through the world.
+    matrix: Any = Matrix.Identity(4) if within else to_armature @ seen.matrix_world
+    return matrix @ seen.pose.bones[bone].matrix if bone else matrix
+
+
+def _influences(armature_object: bpy.types.Object, indices: Sequence[int], frame: float) -> tuple[float, ...]:
     """Of the rows with these indices."""
     rows_asked = [armature_object.ccd_rig.constraints[index] for index in indices]
     for row in rows_asked:

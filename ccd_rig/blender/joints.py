@@ -12,7 +12,7 @@ import bpy
 from bpy.props import BoolProperty, EnumProperty, FloatProperty, FloatVectorProperty, PointerProperty
 
 from ..errors import InvalidInput, RigError
-from ..limits import Comfort, Cone, Ellipse, EulerBox, Hinge, Limit, SwingTwist
+from ..limits import Comfort, Cone, Ellipse, EulerBox, Hinge, Limit, Slide, SwingTwist
 from ..skeleton import Joint
 from .settings import OVERRIDE, from_core
 
@@ -169,6 +169,45 @@ class CCD_RIG_PG_joint(bpy.types.PropertyGroup):
         max=math.pi,
         subtype="ANGLE",
     )
+    mass: FloatProperty(
+        **from_core(
+            Joint,
+            "mass",
+            name="Mass",
+            description="Mass of the bone for balance, in any unit; it sits halfway along the bone",
+        ),
+        min=0.0,
+        soft_max=100.0,
+    )
+    use_slide: BoolProperty(
+        name="Slide", description="The bone may also shift along an axis, as a piston does", override=OVERRIDE
+    )
+    slide_axis: FloatVectorProperty(
+        name="Axis",
+        description="The direction of the slide, along the axes of the bone's location",
+        size=3,
+        default=(0.0, 1.0, 0.0),
+        subtype="XYZ",
+        override=OVERRIDE,
+    )
+    slide_lower: FloatProperty(
+        name="Min",
+        description="Smallest shift along the axis, as the bone's location shows it",
+        default=-0.1,
+        soft_min=-10.0,
+        soft_max=10.0,
+        unit="LENGTH",
+        override=OVERRIDE,
+    )
+    slide_upper: FloatProperty(
+        name="Max",
+        description="Largest shift along the axis, as the bone's location shows it",
+        default=0.1,
+        soft_min=-10.0,
+        soft_max=10.0,
+        unit="LENGTH",
+        override=OVERRIDE,
+    )
 
 
 def limit_value(group: Any) -> Limit | None:
@@ -203,6 +242,12 @@ def joint_settings(armature_object: bpy.types.Object, bones: Sequence[str]) -> d
     return {bone: _joint_keywords(armature_object, bone) for bone in bones}
 
 
+def masses(armature_object: bpy.types.Object) -> dict[str, float]:
+    """The mass of each bone that has one, also what is no mass: the core refuses it by name."""
+    found = {bone.name: bone.ccd_rig.mass for bone in armature_object.pose.bones}
+    return {bone: mass for bone, mass in found.items() if mass != 0.0}
+
+
 def _joint_keywords(armature_object: bpy.types.Object, bone: str) -> dict[str, Any]:
     pose_bone = armature_object.pose.bones.get(bone)
     if pose_bone is None:
@@ -217,7 +262,17 @@ def _joint_keywords(armature_object: bpy.types.Object, bone: str) -> dict[str, A
         "comfort": comfort,
         "stiffness": group.stiffness,
         "max_step": _radians(group.max_step),
+        "mass": group.mass,
+        "slide": _slide_of(bone, group) if group.use_slide else None,
     }
+
+
+def _slide_of(bone: str, group: Any) -> Slide:
+    """The slide of a bone in the axes and the unit of its location channel."""
+    lower, upper = group.slide_lower, group.slide_upper
+    if lower > upper:
+        raise RigError(f"bone '{bone}', slide: Min ({lower:.4g}) is above Max ({upper:.4g}): swap them")
+    return _named(bone, "slide", lambda: Slide(tuple(group.slide_axis), lower, upper))
 
 
 def _limit_of(bone: str, part: str, group: Any) -> Limit | None:

@@ -12,7 +12,9 @@ from dataclasses import dataclass
 import bpy
 from bpy.props import (
     BoolProperty,
+    BoolVectorProperty,
     CollectionProperty,
+    EnumProperty,
     FloatProperty,
     FloatVectorProperty,
     IntProperty,
@@ -20,7 +22,7 @@ from bpy.props import (
     StringProperty,
 )
 
-from ..goals import PositionGoal
+from ..goals import BalanceGoal, PositionGoal
 from .joints import CCD_RIG_PG_comfort, CCD_RIG_PG_joint, CCD_RIG_PG_limit, joint_settings
 from .report import BakeReport
 from .settings import OVERRIDE, CCD_RIG_PG_solver, from_core, solver_settings
@@ -38,6 +40,23 @@ __all__ = [
 
 DEFAULT_NAME = "CCD"
 
+# Files store the numbers: they stay with their words for good.
+KINDS = (
+    ("REACH", "Reach", "The bone reaches for a target: with its end, its rotation, or both", 0),
+    ("BALANCE", "Balance", "The centre of mass of all bones that have a mass stays over a target", 1),
+)
+ROTATIONS = (
+    ("NONE", "Free", "The bone may be turned in any way", 0),
+    ("ORIENTATION", "Copy", "The bone is turned as the target is", 1),
+    ("DIRECTION", "Point Along", "One axis of the bone points along an axis of the target", 2),
+)
+AXES = tuple(
+    (f"{sign}_{axis}", f"{'-' if sign == 'NEG' else ''}{axis}", f"The {axis} axis{words}", number)
+    for number, (sign, axis, words) in enumerate(
+        (sign, axis, words) for sign, words in (("POS", ""), ("NEG", ", backwards")) for axis in "XYZ"
+    )
+)
+
 
 @dataclass(frozen=True)
 class Constraint:
@@ -54,6 +73,18 @@ class Constraint:
         weight: how much it counts against other constraints, above 0.
         enabled: whether it is solved at all.
         use_tail: whether the tip's tail is brought to the target, or its head.
+        kind: "REACH", or "BALANCE" for the centre of mass; then the chain says which bones move for it.
+        use_position: whether the tip's end is brought to the target.
+        rotation: "NONE"; "ORIENTATION" copies the target's rotation; "DIRECTION" points an axis.
+        rotation_weight: of the rotation beside the position, above 0.
+        bone_axis: for DIRECTION, of the bone: "POS_X" to "NEG_Z".
+        target_axis: for DIRECTION, of the target.
+        pole_target: name of the object that the chain bends towards, empty for none.
+        pole_bone: name of its bone, empty for the object itself.
+        priority: 0 is served first.
+        reach: part of its length past which the chain is never stretched; 1 is off.
+        reach_joints: how many bones, counted from the tip, `reach` is about; 0 is the whole chain.
+        balance_axes: for BALANCE, which of the world's axes count.
     """
 
     name: str
@@ -66,6 +97,18 @@ class Constraint:
     weight: float
     enabled: bool
     use_tail: bool
+    kind: str = "REACH"
+    use_position: bool = True
+    rotation: str = "NONE"
+    rotation_weight: float = 1.0
+    bone_axis: str = "POS_Y"
+    target_axis: str = "POS_Y"
+    pole_target: str = ""
+    pole_bone: str = ""
+    priority: int = 0
+    reach: float = 1.0
+    reach_joints: int = 0
+    balance_axes: tuple[bool, bool, bool] = (True, True, False)
 
 
 def _keep_name_unique(self: bpy.types.PropertyGroup, _context: bpy.types.Context) -> None:
@@ -85,7 +128,7 @@ def unique_name(name: str, taken: Iterable[str]) -> str:
 
 
 class CCD_RIG_PG_constraint(bpy.types.PropertyGroup):
-    """A bone, and where it should be. Its property `name` is added by `register`."""
+    """A bone, and where and how it should be. Its property `name` is added by `register`."""
 
     tip: StringProperty(
         name="Bone", description="The bone to move: the last one of the chain", override=OVERRIDE
@@ -145,6 +188,97 @@ class CCD_RIG_PG_constraint(bpy.types.PropertyGroup):
         description="Bring the bone's tail to the target; when off, its head",
         default=True,
         override=OVERRIDE,
+    )
+    kind: EnumProperty(
+        name="Kind", description="What the constraint is about", items=KINDS, override=OVERRIDE
+    )
+    use_position: BoolProperty(
+        name="Position", description="Bring the bone's end to the target", default=True, override=OVERRIDE
+    )
+    rotation: EnumProperty(
+        name="Rotation",
+        description="What the target's rotation is to the bone. Under mirroring or shear the bone's Y axis "
+        "points exactly as the target's, and Z as near as it can",
+        items=ROTATIONS,
+        override=OVERRIDE,
+    )
+    rotation_weight: FloatProperty(
+        name="Rotation Weight",
+        description="How much the rotation counts beside the position where the bone cannot have both",
+        default=1.0,
+        min=0.001,
+        soft_max=10.0,
+        override=OVERRIDE,
+    )
+    bone_axis: EnumProperty(
+        name="Bone Axis",
+        description="The axis of the bone that points along the target's; Y is its length",
+        items=AXES,
+        default="POS_Y",
+        override=OVERRIDE,
+    )
+    target_axis: EnumProperty(
+        name="Target Axis",
+        description="The axis of the target that the bone's axis points along",
+        items=AXES,
+        default="POS_Y",
+        override=OVERRIDE,
+    )
+    pole_target: PointerProperty(
+        name="Pole Target",
+        description="The object that the chain bends towards. It comes after the position: the target is "
+        "reached first, and limits hold",
+        type=bpy.types.Object,
+        override=OVERRIDE,
+    )
+    pole_bone: StringProperty(
+        name="Pole Bone",
+        description="The bone of the pole armature whose head is the pole; empty: the object's origin",
+        override=OVERRIDE,
+    )
+    priority: IntProperty(
+        **from_core(
+            PositionGoal,
+            "priority",
+            name="Priority",
+            description="Constraints with priority 0 are served first; those with larger numbers never "
+            "worsen them",
+        ),
+        min=0,
+        soft_max=9,
+    )
+    reach: FloatProperty(
+        **from_core(
+            PositionGoal,
+            "reach",
+            name="Reach",
+            description="Part of its length past which the chain is never stretched; 1 is off",
+        ),
+        min=0.01,
+        max=1.0,
+        subtype="FACTOR",
+    )
+    reach_joints: IntProperty(
+        **from_core(
+            PositionGoal,
+            "reach_joints",
+            name="Reach Bones",
+            description="How many bones, counted from this one, Reach is about; 0 is the whole chain, and "
+            "bones further up do the rest",
+        ),
+        min=0,
+        soft_max=255,
+    )
+    balance_axes: BoolVectorProperty(
+        **from_core(
+            BalanceGoal,
+            "axes",
+            name="Balance Axes",
+            description="Which of the world's axes count: X and Y keep the centre of mass over a point of "
+            "the ground, one axis alone over a line",
+        ),
+        size=3,
+        subtype="XYZ",
     )
 
 
@@ -211,6 +345,18 @@ def constraints(armature_object: bpy.types.Object) -> tuple[Constraint, ...]:
             weight=row.weight,
             enabled=row.enabled,
             use_tail=row.use_tail,
+            kind=row.kind,
+            use_position=row.use_position,
+            rotation=row.rotation,
+            rotation_weight=row.rotation_weight,
+            bone_axis=row.bone_axis,
+            target_axis=row.target_axis,
+            pole_target=row.pole_target.name if row.pole_target else "",
+            pole_bone=row.pole_bone,
+            priority=row.priority,
+            reach=row.reach,
+            reach_joints=row.reach_joints,
+            balance_axes=tuple(row.balance_axes),
         )
         for row in armature_object.ccd_rig.constraints
     )

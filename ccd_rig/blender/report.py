@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import os
 import tempfile
 from collections.abc import Iterator
@@ -11,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import CCDRigError
-from ..settings import SolveStatus
+from ..settings import SolverSettings, SolveStatus
 
 SLERPED = "SLERPED"
 """Status of a frame that was not solved: it stands between two frames that were."""
@@ -24,11 +25,15 @@ class Row:
     Attributes:
         frame: the frame.
         constraint: name of the constraint.
-        status: CONVERGED, STALLED or ITERATION_LIMIT at solved frames (CONVERGED: this constraint is within
-            the tolerance), SLERPED between them.
-        residual: distance of the tip from the target in world metres, in the solved (or slerped) pose.
+        status: CONVERGED, STALLED or ITERATION_LIMIT at solved frames (CONVERGED: all that this constraint
+            asks for is within the tolerances), SLERPED between them.
+        residual: distance of the tip (or of the centre of mass) from the target in world metres, in the
+            solved (or slerped) pose; 0 for a constraint that asks for no place.
         keyed_residual: the same in the pose that is keyed; it differs where the influence is below 1.
         influence: of the constraint at this frame, above 0 to 1.
+        angle: in radians, how far the bone is from the rotation that is asked for, or the chain's bend from
+            its pole, whichever is more; in the solved (or slerped) pose. 0 where neither is asked for.
+        keyed_angle: the same in the pose that is keyed.
     """
 
     frame: int
@@ -37,6 +42,8 @@ class Row:
     residual: float
     keyed_residual: float
     influence: float
+    angle: float = 0.0
+    keyed_angle: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -51,6 +58,7 @@ class BakeReport:
         step: frames from one solve to the next.
         tolerance: position tolerance, world metres.
         rows: by frame, then in the order of the constraints; none where a constraint's influence is 0.
+        angle_tolerance: radians.
     """
 
     armature: str
@@ -60,10 +68,14 @@ class BakeReport:
     step: int
     tolerance: float
     rows: tuple[Row, ...]
+    angle_tolerance: float = SolverSettings().angle_tolerance
 
     def worst(self) -> Row:
-        """The row with the largest residual, the earliest of equals."""
-        return max(self.rows, key=lambda row: row.residual)
+        """The row that is farthest off, in tolerances; the earliest of equals."""
+        return max(
+            self.rows,
+            key=lambda row: max(row.residual / self.tolerance, row.angle / self.angle_tolerance),
+        )
 
     def unsolved(self) -> tuple[Row, ...]:
         """Rows of solved frames where the constraint was not reached within the tolerance."""
@@ -87,16 +99,17 @@ class BakeReport:
         between = ", between solved frames" if worst.status == SLERPED else ""
         return (
             f"{reached} of {solved} {frames} reached; "
-            f"worst {_metres(worst.residual)} at frame {worst.frame} ({worst.constraint}{between})"
+            f"worst {_off(worst)} at frame {worst.frame} ({worst.constraint}{between})"
         )
 
     def to_json(self) -> str:
         """The report as JSON text.
 
         An object with `format` ("ccd_rig.bake_report"), `version` (1), `armature`, `action`, `frame_start`,
-        `frame_end`, `step`, `tolerance` (world metres), `summary` (words), `frames_solved`, `frames_reached`
-        (numbers of frames) and `rows`, a list of objects with the fields of `Row`: `frame`, `constraint`,
-        `status`, `residual`, `keyed_residual` (world metres) and `influence`.
+        `frame_end`, `step`, `tolerance` (world metres), `angle_tolerance` (radians), `summary` (words),
+        `frames_solved`, `frames_reached` (numbers of frames) and `rows`, a list of objects with the fields of
+        `Row`: `frame`, `constraint`, `status`, `residual`, `keyed_residual` (world metres), `influence`,
+        `angle` and `keyed_angle` (radians).
         """
         solved = self.solved_count()
         content = {
@@ -108,6 +121,7 @@ class BakeReport:
             "frame_end": self.frame_end,
             "step": self.step,
             "tolerance": self.tolerance,
+            "angle_tolerance": self.angle_tolerance,
             "summary": self.summary(),
             "frames_solved": solved,
             "frames_reached": solved - self.unsolved_count(),
@@ -182,6 +196,15 @@ def _mode(path: Path) -> int:
     mask = os.umask(0)
     os.umask(mask)
     return 0o666 & ~mask
+
+
+def _off(row: Row) -> str:
+    """How far off a row is: "0.0040 m", "2.1 degrees", or both."""
+    parts = [] if row.residual == 0.0 and row.angle > 0.0 else [_metres(row.residual)]
+    if row.angle > 0.0:
+        degrees = math.degrees(row.angle)
+        parts.append(f"{degrees:.1f} degrees" if degrees >= 0.05 else "below 0.1 degrees")
+    return " / ".join(parts)
 
 
 def _metres(length: float) -> str:

@@ -1,24 +1,40 @@
 """What a bake has sampled and solved, as arrays over its frames, and what is keyed of it.
 
-In the shapes below F counts the keyed frames, S the solved ones, J the joints and C the constraints. A frame
-costs a few hundred bytes per joint. Rotations are relative to rest; positions are in armature space.
+In the shapes below F counts the keyed frames, S the solved ones, J the joints, K those that slide and C the
+constraints. A frame costs a few hundred bytes per joint. Rotations and translations are relative to rest;
+positions are in armature space. Slides are in the axes and the unit of the bone's location channel.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 from mathutils import Quaternion, Vector
 
 from .. import sampling
 from ..errors import RigError
-from ..limits import Limit, clamp, contains
+from ..goals import measure
+from ..limits import Limit, Slide, clamp, contains
 from ..sampling import Array
-from ..skeleton import Pose, Skeleton
+from ..skeleton import Pose, Skeleton, Transform
+from .aims import Aim, chain_joints, goals
 from .evaluation import FrameSample
 from .properties import Constraint
+from .slides import location_slide
+
+ROUNDING = 1e-6
+"""Of a location, as it is stored."""
+
+
+class Motion(NamedTuple):
+    """Poses of all joints over the keyed frames."""
+
+    rotations: Array  # (F, J, 4)
+    translations: Array  # (F, J, 3)
+    locations: Array  # (F, K, 3) what the location channels of sliding bones hold
 
 
 @dataclass
@@ -34,10 +50,14 @@ class Take:
     offsets: Array  # (F, J, 3) heads in the parent's frame
     rests: Array  # (F, J, 4) rest rotations
     lengths: Array  # (F, J)
-    targets: Array  # (F, C, 3)
     influences: Array  # (F, C)
     worlds: Array  # (F, 3, 3) armature space to world metres, without the shift
     solved: Array  # (S, J, 4)
+    sliding: tuple[int, ...]  # (K,) joints that slide
+    slides: tuple[Slide, ...]  # (K,)
+    shifts: Array  # (F, K, 3, 3) locations to translations
+    solved_slides: Array  # (S, K)
+    aims: list[tuple[Aim, ...]] = field(default_factory=list)  # (F, C)
     states: list[Mapping[int, str]] = field(default_factory=list)  # per solved frame: constraint -> status
     limits: list[tuple[Limit | None, ...]] = field(default_factory=list)  # (F, J), equal rows shared
     last: Skeleton | None = None  # of the frame stored last
@@ -49,9 +69,25 @@ class Take:
         """Room for all frames; `sample` is any of them."""
         skeleton = sample.reading.skeleton
         f, s, j, c = len(frames), len(solved), len(skeleton.joints), len(constraints)
-        sizes = ((f, j, 4), (f, j, 3), (f, j, 3), (f, j, 4), (f, j), (f, c, 3), (f, c), (f, 3, 3), (s, j, 4))
+        sizes = ((f, j, 4), (f, j, 3), (f, j, 3), (f, j, 4), (f, j), (f, c), (f, 3, 3), (s, j, 4))
         at, solved_at = np.array(frames, dtype=np.float64), np.array(solved, dtype=np.float64)
-        return cls(at, solved_at, tuple(constraints), skeleton, *(np.empty(size) for size in sizes))
+        moved = sorted({j for constraint in constraints for j in chain_joints(skeleton, constraint)})
+        slides = {
+            j: location_slide(slide, sample.reading.shifts[j])
+            for j in moved
+            if (slide := skeleton.joints[j].slide) is not None
+        }
+        return cls(
+            at,
+            solved_at,
+            tuple(constraints),
+            skeleton,
+            *(np.empty(size) for size in sizes),
+            sliding=tuple(slides),
+            slides=tuple(slides.values()),
+            shifts=np.empty((f, len(slides), 3, 3)),
+            solved_slides=np.empty((s, len(slides))),
+        )
 
     def store(self, row: int, sample: FrameSample) -> None:
         """Keep what was evaluated at the frame of this row; rows come in order."""
@@ -71,20 +107,30 @@ class Take:
             self.last = skeleton
         self.base[row] = _rows(pose.rotations)
         self.translations[row] = _rows(pose.translations)
-        self.targets[row] = _rows(sample.targets)
+        self.shifts[row] = sample.reading.shifts[list(self.sliding)]
+        self.aims.append(sample.aims)
         self.influences[row] = sample.influences
         self.worlds[row] = sample.matrix_world.to_3x3()
 
     def store_solution(self, pose: Pose, states: Mapping[int, str]) -> None:
-        """Keep the next solved frame: all rotations, and how each active constraint stands."""
+        """Keep the next solved frame, that of the row stored last: the pose, and how each active constraint
+        stands."""
         self.solved[len(self.states)] = _rows(pose.rotations)
+        for k, (j, slide) in enumerate(zip(self.sliding, self.slides, strict=True)):
+            location = np.linalg.solve(self.shifts[len(self.aims) - 1, k], np.array(pose.translations[j][:]))
+            self.solved_slides[len(self.states), k] = location @ np.array(slide.axis)
         self.states.append(states)
 
-    def finish(self) -> tuple[Array, Array]:
-        """(F, J, 4) rotations to key, and the same at full influence."""
+    def finish(self) -> tuple[Motion, Motion]:
+        """What is to be keyed, and the same at full influence."""
         full = sampling.slerp_rotations(self.solved_frames, self.solved, self.frames)
         between = ~np.isin(self.frames, self.solved_frames)
         self._hold_limits(full, np.broadcast_to(between[:, None], full.shape[:2]))
+        chains = {j for constraint in self.constraints for j in chain_joints(self.skeleton, constraint)}
+        still = [j for j in range(len(self.skeleton.joints)) if j not in chains]
+        full[:, still] = self.base[
+            :, still
+        ]  # between solves they are where they are, not where a slerp leads
         influences = self._joint_influences()
         rotations = np.where(influences[..., None] > 0.0, full, self.base)
         partly = (influences > 0.0) & (influences < 1.0)
@@ -92,39 +138,96 @@ class Take:
             base, solved = _unit(self.base[partly]), _unit(full[partly])
             rotations[partly] = sampling.slerp(base, solved, influences[partly])
             self._hold_limits(rotations, partly, self.base)
-        return sampling.same_side(rotations), full
+        keyed = Motion(sampling.same_side(rotations), *self._slid(influences))
+        return keyed, Motion(full, *self._slid(np.ones_like(influences)))
 
     def keyed_joints(self) -> list[int]:
         """Joints that a constraint moves at some frame."""
         return [int(j) for j in np.flatnonzero((self._joint_influences() > 0.0).any(axis=0))]
 
-    def residuals(self, rotations: Array) -> Array:
-        """(F, C) distances of tips from targets in world metres, for (F, J, 4) rotations."""
+    def residuals(self, motion: Motion) -> tuple[Array, Array]:
+        """(F, C) distances from the targets in world metres, and angles in radians; 0 where none is asked.
+
+        The core measures angles; distances are brought to world metres whatever the armature object's scale.
+        """
         joints = self.skeleton.joints
         heads, turned = sampling.kinematics(
             [joint.parent for joint in joints],
             [joint.inherit_rotation for joint in joints],
             self.offsets,
             _unit(self.rests),
-            _unit(rotations),
-            self.translations,
+            _unit(motion.rotations),
+            motion.translations,
         )
-        apart = np.empty_like(self.targets)
+        distances, angles = np.zeros_like(self.influences), np.zeros_like(self.influences)
         for c, constraint in enumerate(self.constraints):
-            tip = self.skeleton.index(constraint.tip)
-            effector = np.zeros((len(self.frames), 3))
-            if constraint.use_tail:
-                effector[:, 1] = self.lengths[:, tip]
-            apart[:, c] = heads[:, tip] + sampling.rotate(turned[:, tip], effector) - self.targets[:, c]
-        # The difference is brought to world axes, not each point: far from the origin nothing is lost.
-        distances: Array = np.linalg.norm(np.einsum("fij,fcj->fci", self.worlds, apart), axis=-1)
-        return distances
+            if constraint.kind == "BALANCE" or constraint.use_position:
+                points = self._points(constraint, heads, turned)
+                apart = points - np.array([aims[c].point[:] for aims in self.aims])
+                # The difference goes to world axes, not each point: far from the origin nothing is lost.
+                apart = np.einsum("fij,fj->fi", self.worlds, apart)
+                if constraint.kind == "BALANCE":
+                    apart = apart * np.array(constraint.balance_axes)
+                distances[:, c] = np.linalg.norm(apart, axis=-1)
+            if constraint.kind == "REACH" and (constraint.rotation != "NONE" or constraint.pole_target):
+                for f in np.flatnonzero(self.influences[:, c] > 0.0):
+                    angles[f, c] = self._angle(int(f), c, heads[f], turned[f])
+        return distances, angles
+
+    def _points(self, constraint: Constraint, heads: Array, turned: Array) -> Array:
+        """(F, 3): what the constraint brings to its target, the tip's end or the centre of mass."""
+        along = np.zeros((*self.lengths.shape, 3))
+        along[..., 1] = self.lengths
+        if constraint.kind == "BALANCE":
+            masses = np.array([joint.mass for joint in self.skeleton.joints])
+            middles = heads + sampling.rotate(turned, 0.5 * along)
+            centre: Array = np.einsum("j,fji->fi", masses / masses.sum(), middles)
+            return centre
+        tip = self.skeleton.index(constraint.tip)
+        if not constraint.use_tail:
+            return np.asarray(heads[:, tip])
+        return np.asarray(heads[:, tip] + sampling.rotate(turned[:, tip], along[:, tip]))
+
+    def _angle(self, f: int, c: int, heads: Array, turned: Array) -> float:
+        """The largest angle that the goals of a constraint are off at a frame."""
+        skeleton = self.skeleton
+        lengths = {
+            joint.name: {"length": float(length)}
+            for joint, length in zip(skeleton.joints, self.lengths[f], strict=True)
+            if joint.length != length
+        }
+        if lengths:  # animated scale
+            skeleton = skeleton.replace(lengths)
+        transforms = [
+            Transform(Vector(head), Quaternion(turn)) for head, turn in zip(heads, turned, strict=True)
+        ]
+        asked = goals(skeleton, self.constraints[c], self.aims[f][c])
+        return max(measure(goal, skeleton, transforms).angle for goal in asked)
+
+    def _slid(self, influences: Array) -> tuple[Array, Array]:
+        """Translations (F, J, 3) and locations (F, K, 3) under (F, J) influences: lerped between solves."""
+        translations = self.translations.copy()
+        locations = np.empty((len(self.frames), len(self.sliding), 3))
+        for k, (j, slide) in enumerate(zip(self.sliding, self.slides, strict=True)):
+            axis = np.array(slide.axis)
+            base = np.linalg.solve(self.shifts[:, k], self.translations[:, j, :, None])[..., 0]
+            along = base @ axis
+            solved = np.interp(self.frames, self.solved_frames, self.solved_slides[:, k])
+            blended = along + influences[:, j] * (np.clip(solved, slide.lower, slide.upper) - along)
+            # As with limits: where the animator's own pose is outside the range, it wins.
+            inside = (along >= slide.lower - ROUNDING) & (along <= slide.upper + ROUNDING)
+            held = np.where(inside, np.clip(blended, slide.lower, slide.upper), blended)
+            moved = influences[:, j] > 0.0
+            locations[:, k] = np.where(moved[:, None], base + (held - along)[:, None] * axis, base)
+            shifted = np.einsum("fij,fj->fi", self.shifts[:, k], locations[:, k])
+            translations[:, j] = np.where(moved[:, None], shifted, translations[:, j])
+        return translations, locations
 
     def _joint_influences(self) -> Array:
         """(F, J): the largest influence among the constraints that move a joint."""
         result = np.zeros(self.base.shape[:2])
         for c, constraint in enumerate(self.constraints):
-            for j in moved_joints(self.skeleton, constraint):
+            for j in chain_joints(self.skeleton, constraint):
                 result[:, j] = np.maximum(result[:, j], self.influences[:, c])
         return result
 
@@ -147,12 +250,6 @@ class Take:
                 clamped = clamp(limit, rotation)
                 if clamped is not rotation:  # inside, the double precision of the slerp is kept
                     rotations[f, j] = clamped
-
-
-def moved_joints(skeleton: Skeleton, constraint: Constraint) -> tuple[int, ...]:
-    """Joints that the constraint can turn."""
-    chain = skeleton.chain(constraint.tip, constraint.chain_length)
-    return tuple(j for j in chain if not skeleton.joints[j].locked)
 
 
 def _rows(values: Iterable[Vector | Quaternion]) -> Array:

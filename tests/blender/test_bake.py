@@ -200,7 +200,11 @@ def test_report_in_words_in_json_and_on_the_armature(bake):
     assert (content["frames_solved"], content["frames_reached"]) == (5, 4)
     assert content["action"] == rig.animation_data.action.name == report.action
     assert content["tolerance"] == pytest.approx(SOLVE)
-    fields = ("frame", "constraint", "status", "residual", "keyed_residual", "influence")
+    assert content["angle_tolerance"] == pytest.approx(1e-3)
+    fields = (
+        *("frame", "constraint", "status", "residual", "keyed_residual", "influence"),
+        *("angle", "keyed_angle"),
+    )
     assert content["rows"] == [{name: getattr(row, name) for name in fields} for row in report.rows]
     stored = rig.ccd_rig.report
     assert (stored.words, stored.worst_frame, stored.unsolved) == (report.summary(), 4, 1)

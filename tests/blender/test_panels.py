@@ -9,7 +9,13 @@ import bpy
 import pytest
 import rigs
 
-PANELS = ("constraints", "bone", "comfort", "solver", "bake")
+MODULES = {
+    "constraints": ("constraints", "rotation", "pole", "importance"),
+    "bone": ("bone", "comfort", "slide", "mass"),
+    "solver": ("solver", "solver_steps"),
+    "bake": ("bake",),
+}
+PANELS = tuple(name for names in MODULES.values() for name in names)
 
 
 @pytest.fixture
@@ -21,13 +27,15 @@ def rig(ext):
 
 
 def panel(ext, name):
-    return getattr(ext.module(f"panels.{'bone' if name == 'comfort' else name}"), f"CCD_RIG_PT_{name}")
+    module = next(module for module, names in MODULES.items() if name in names)
+    return getattr(ext.module(f"panels.{module}"), f"CCD_RIG_PT_{name}")
 
 
 def shown(ext):
     """Names of the panels that show now; a panel without a poll shows always, a sub-panel with its parent."""
     found = [n for n in PANELS if not hasattr(panel(ext, n), "poll") or panel(ext, n).poll(bpy.context)]
-    return [n for n in found if not hasattr(panel(ext, n), "bl_parent_id") or "bone" in found]
+    parents = {n: getattr(panel(ext, n), "bl_parent_id", "").removeprefix("CCD_RIG_PT_") for n in found}
+    return [n for n in found if not parents[n] or parents[n] in found]
 
 
 @pytest.mark.parametrize("name", PANELS)
@@ -48,11 +56,19 @@ def test_which_panels_show(ext):
     assert shown(ext) == ["constraints"]
     bpy.ops.object.mode_set(mode="POSE")
     rig.data.bones.active = rig.data.bones["bone_1"]
-    assert shown(ext) == ["constraints", "bone", "comfort"]
+    assert shown(ext) == ["constraints", *MODULES["bone"]]
     bpy.ops.ccd_rig.constraint_add()
     assert shown(ext) == list(PANELS)
+    rig.ccd_rig.constraints[0].kind = "BALANCE"
+    assert shown(ext) == [n for n in PANELS if n not in ("rotation", "pole")]
     bpy.ops.object.mode_set(mode="OBJECT")
-    assert shown(ext) == ["constraints", "solver", "bake"]
+    assert shown(ext) == ["constraints", "importance", *MODULES["solver"], "bake"]
+
+
+def test_advanced_settings_are_folded_away(ext):
+    for name in PANELS:
+        if hasattr(panel(ext, name), "bl_parent_id"):
+            assert "DEFAULT_CLOSED" in panel(ext, name).bl_options, name
 
 
 def done(ext):

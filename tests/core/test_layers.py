@@ -33,7 +33,7 @@ BLENDER = (
     {"channels", "armature", "joints"},
     {"properties", "rows", "dependence"},
     {"aims"},
-    {"evaluation"},
+    {"evaluation", "row_checks"},
     {"checks", "take", "solving"},
     {"bake"},
     {"live", "overlay", "cli"},

@@ -1,0 +1,218 @@
+"""One frame solved: from what was evaluated to a pose, and how each constraint stands in it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from mathutils import Quaternion, Vector
+
+from ..errors import RigError
+from ..goals import Goal, GoalError
+from ..settings import SolveResult, SolverSettings, SolveStatus, even_fraction
+from ..skeleton import Pose, Skeleton
+from ..solver import solve
+from .aims import chain_joints, goals, level, turned_back, turned_model
+from .evaluation import FrameSample
+from .properties import Constraint
+
+
+@dataclass(frozen=True)
+class Solution:
+    """A solved frame.
+
+    Attributes:
+        pose: of all joints, at full influence.
+        active: indices of the constraints with an influence above 0.
+        result: the solve, with one error per active constraint: the largest distance and the largest angle
+            that its goals are off; None where no constraint is active, and the pose is the base pose.
+        states: how each active constraint ended: CONVERGED if all its goals are met.
+    """
+
+    pose: Pose
+    active: tuple[int, ...]
+    result: SolveResult | None
+    states: tuple[str, ...]
+
+    @property
+    def reached(self) -> bool:
+        """Whether all active constraints are met."""
+        return all(state == SolveStatus.CONVERGED.name for state in self.states)
+
+
+def solve_frame(
+    sample: FrameSample,
+    constraints: Sequence[Constraint],
+    solver: SolverSettings,
+    share: float | None,
+    before: Solution | None,
+) -> Solution:
+    """Solve one frame, from the solution of the frame before where there is one.
+
+    Args:
+        sample: the frame.
+        constraints: one for each of the sample's aims.
+        solver: position tolerance in world metres.
+        share: part of the way that one pass over a chain's joints takes, shared out evenly over them; with
+            None the solver's own step is taken.
+        before: of the frame before.
+
+    Raises:
+        RigError: a scale of 0, or a constraint that asks for what its chain cannot do.
+    """
+    skeleton, base = sample.reading.skeleton, sample.reading.pose
+    active = tuple(c for c, influence in enumerate(sample.influences) if influence > 0.0)
+    if not active:
+        return Solution(base, (), None, ())
+    here = replace(solver, position_tolerance=solver.position_tolerance / _scale(sample))
+    start = base
+    # At the first frame of a constraint there is no solved pose to follow yet.
+    if before is not None and set(active) <= set(before.active):
+        start = _following(skeleton, base, before.pose, {c: constraints[c] for c in active})
+    result, statuses = _solve_apart(sample, constraints, active, start, here, share)
+    states = tuple(
+        SolveStatus.CONVERGED.name if _off(error, here) <= 1.0 else status.name
+        for error, status in zip(result.errors, statuses, strict=True)
+    )
+    return Solution(result.pose, active, result, states)
+
+
+def _following(skeleton: Skeleton, base: Pose, before: Pose, constraints: dict[int, Constraint]) -> Pose:
+    """The base pose with what the constraints move as it was before."""
+    rotations, translations = list(base.rotations), list(base.translations)
+    for j in {j for constraint in constraints.values() for j in chain_joints(skeleton, constraint)}:
+        rotations[j] = before.rotations[j]
+        slide = skeleton.joints[j].slide
+        if slide is not None:
+            axis = Vector(slide.axis)
+            along = axis.dot(before.translations[j]) - axis.dot(base.translations[j])
+            translations[j] = (base.translations[j] + along * axis).freeze()
+    return Pose.trusted(tuple(rotations), tuple(translations))  # all parts come out of poses
+
+
+def _solve_apart(
+    sample: FrameSample,
+    constraints: Sequence[Constraint],
+    active: Sequence[int],
+    start: Pose,
+    settings: SolverSettings,
+    share: float | None,
+) -> tuple[SolveResult, list[SolveStatus]]:
+    """Solve constraints that turn no joint in common one after the other, and say how each one's solve ended.
+
+    Nothing is lost by it: chains are paths, so of two groups that share no joint at most one carries the
+    other, and it is solved first. In one solve a hand out of reach would end the solve of the feet before
+    they stand. A balance moves with all joints that carry mass.
+    """
+    skeleton = sample.reading.skeleton
+    groups: list[tuple[set[int], list[int]]] = []
+    for c in active:
+        joints, members = _moved(skeleton, constraints, active, c), [c]
+        for group in [group for group in groups if group[0] & joints]:
+            groups.remove(group)
+            joints, members = joints | group[0], members + group[1]
+        groups.append((joints, sorted(members)))
+    pose, iterations = start, 0
+    errors: dict[int, GoalError] = {}
+    statuses: dict[int, SolveStatus] = {}
+    for joints, members in sorted(groups, key=lambda group: min(group[0])):  # parents come before children
+        rows = {c: constraints[c] for c in members}
+        result, found = _solve_group(sample, rows, joints, pose, settings, share)
+        pose, iterations = result.pose, max(iterations, result.iterations)
+        errors |= found
+        statuses |= dict.fromkeys(members, result.status)
+    status = next((s for s in statuses.values() if s is not SolveStatus.CONVERGED), SolveStatus.CONVERGED)
+    result = SolveResult(pose, status, iterations, tuple(errors[c] for c in active))
+    return result, [statuses[c] for c in active]
+
+
+def _moved(skeleton: Skeleton, constraints: Sequence[Constraint], active: Sequence[int], c: int) -> set[int]:
+    """Joints that are solved together with constraint `c`."""
+    constraint = constraints[c]
+    joints = set(chain_joints(skeleton, constraint))
+    if constraint.kind == "BALANCE":
+        heavy = {j for i, joint in enumerate(skeleton.joints) if joint.mass > 0.0 for j in skeleton.chain(i)}
+        joints |= {j for a in active for j in chain_joints(skeleton, constraints[a]) if j in heavy}
+    return joints or set(skeleton.chain(constraint.tip, constraint.chain_length))
+
+
+def _solve_group(
+    sample: FrameSample,
+    rows: dict[int, Constraint],
+    joints: set[int],
+    start: Pose,
+    settings: SolverSettings,
+    share: float | None,
+) -> tuple[SolveResult, dict[int, GoalError]]:
+    """Solve constraints together; also how far off each of them is."""
+    skeleton, turn = sample.reading.skeleton, Quaternion()
+    balances = [row for row in rows.values() if row.kind == "BALANCE"]
+    if balances:
+        turn = level(sample.matrix_world, balances[0].balance_axes)
+        for other in balances[1:]:
+            if level(sample.matrix_world, other.balance_axes) != turn:
+                raise RigError(
+                    f"Constraint '{other.name}' balances along other axes than '{balances[0].name}', while "
+                    "the armature object is turned: give both the same axes, or clear the object's rotation"
+                )
+        # A balance moves whatever carries mass and can turn: only these constraints' chains may.
+        idle = {joint.name: {"stiffness": 1.0} for j, joint in enumerate(skeleton.joints) if j not in joints}
+        skeleton = skeleton.replace(idle)
+    model, pose = turned_model(skeleton, start, turn)
+    asked = [(c, goal) for c, row in rows.items() for goal in goals(model, row, sample.aims[c].turned(turn))]
+    result = _solve_gently(model, pose, [goal for _, goal in asked], settings, share, len(joints))
+    errors = {}
+    for c in rows:
+        own = [error for (k, _), error in zip(asked, result.errors, strict=True) if k == c]
+        errors[c] = GoalError(max(error.distance for error in own), max(error.angle for error in own))
+    return replace(result, pose=turned_back(skeleton, result.pose, turn)), errors
+
+
+def _solve_gently(
+    skeleton: Skeleton,
+    start: Pose,
+    wanted: Sequence[Goal],
+    settings: SolverSettings,
+    share: float | None,
+    joints: int,
+) -> SolveResult:
+    """Solve with small steps, evenly over so many joints; where they do not arrive, go on with the solver's
+    own.
+
+    The second solve counts only if it wins more than the tolerance: a target out of reach would otherwise
+    make the chain jump for nothing. With no share there is just the solver's own step.
+    """
+    if share is None:
+        return solve(skeleton, start, wanted, settings)
+    gentle = replace(settings, step_fraction=even_fraction(joints, share))
+    first = solve(skeleton, start, wanted, gentle)
+    if first.status is SolveStatus.CONVERGED or gentle == settings:
+        return first
+    second = solve(skeleton, first.pose, wanted, settings)
+    if second.status is SolveStatus.CONVERGED:
+        return second
+    for priority in sorted({goal.priority for goal in wanted}):
+        served = [k for k, goal in enumerate(wanted) if goal.priority == priority]
+        won = max(_off(first.errors[k], settings) for k in served) - max(
+            _off(second.errors[k], settings) for k in served
+        )
+        if abs(won) > 1.0:
+            return second if won > 0.0 else first
+    return first
+
+
+def _off(error: GoalError, settings: SolverSettings) -> float:
+    """How far off, in tolerances."""
+    return max(error.distance / settings.position_tolerance, error.angle / settings.angle_tolerance)
+
+
+def _scale(sample: FrameSample) -> float:
+    """World metres per unit of armature space, along the axis that is stretched most.
+
+    A tolerance divided by it is never looser than the one in world metres, whatever the scale and shear.
+    """
+    largest = float(np.linalg.norm(np.array(sample.matrix_world.to_3x3()), ord=2))
+    if not (np.isfinite(largest) and largest > 0.0):
+        raise RigError(f"frame {sample.frame:g}: the armature object has a scale of 0: give it another scale")
+    return largest
