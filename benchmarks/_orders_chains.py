@@ -233,12 +233,14 @@ class Following:
     poses: tuple[Pose, ...]
 
 
-def all_paths(skeleton: Skeleton, settings: SolverSettings, stiff: bool = False) -> list[Following]:
-    """Three paths, each slow (one lap in 250 frames) and fast (five)."""
+def all_paths(
+    skeleton: Skeleton, settings: SolverSettings, stiff: bool = False, laps: Sequence[str] = tuple(LAPS)
+) -> list[Following]:
+    """Three paths, each slow (one lap in 250 frames) and fast (five), or one of both."""
     return [
-        follow(skeleton, along(path(length_of(skeleton), stiff), laps), settings)
+        follow(skeleton, along(path(length_of(skeleton), stiff), LAPS[pace]), settings)
         for path in PATHS.values()
-        for laps in LAPS.values()
+        for pace in laps
     ]
 
 

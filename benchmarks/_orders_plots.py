@@ -160,11 +160,16 @@ def fractions(found: dict) -> plt.Figure:
             )
         axes.set_xlabel("part of the step")
         axes.set_title(label)
+        if field == "iterations":
+            axes.set_ylim(0.0)
+            continue
         axes.set_yscale("log")
         axes.yaxis.set_major_formatter("{x:g}")
+        axes.yaxis.set_minor_formatter("{x:g}" if field == "bend" else "")
     grid[0].plot([], [], "-", color=INK, label="root to tip")
     grid[0].plot([], [], ":", color=INK, label="tip to root")
-    grid[0].legend(fontsize=9)
+    handles, labels = grid[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=6)
     return figure
 
 
@@ -202,13 +207,13 @@ def following(found: dict) -> plt.Figure:
             "part of the error that one pass leaves: (1 - part of the step)^joints   (large steps: right)"
         )
         axes.set_title("free joints" if kind == "free" else "cones of 450° / joints", fontweight="bold")
-    grid[0].set_ylabel("largest turn per frame, degrees\n(geometric mean over six paths)")
+    grid[0].set_ylabel("largest turn per frame, degrees\n(geometric mean over three paths)")
     grid[0].plot([], [], "*", color=INK, ms=10, ls="none", label="graded by the lever, 5 % left")
     grid[0].legend(fontsize=9, ncols=2)
     grid[0].annotate(
         "the rule: 3 %",
-        (0.03, 1.0),
-        (4, 4),
+        (0.03, 0.62),
+        (4, 0),
         textcoords="offset points",
         color=TARGET,
         xycoords=("data", "axes fraction"),
@@ -216,7 +221,7 @@ def following(found: dict) -> plt.Figure:
     )
 
     titles = {
-        "0.8": "0.8 of each step",
+        "0.8": "20 free joints, 0.8 of each step",
         "0.16": "the rule: 0.16 of each step",
         "graded": "graded by the lever",
     }
@@ -235,8 +240,7 @@ def following(found: dict) -> plt.Figure:
         axes.text(
             0.5,
             0.0,
-            f"20 free joints, every 25th frame; at most {strobe['largest']:.1f}° per frame, "
-            f"bend {strobe['bend']:.0f}°",
+            f"every 25th frame; at most {strobe['largest']:.1f}° per frame, bend {strobe['bend']:.0f}°",
             transform=axes.transAxes,
             ha="center",
             va="top",
@@ -247,33 +251,30 @@ def following(found: dict) -> plt.Figure:
 
 
 def comfort(found: dict) -> plt.Figure:
-    figure, grid = plt.subplots(1, 2, figsize=(13.0, 4.0), sharey=True, layout="constrained")
+    figure, grid = plt.subplots(1, 2, figsize=(13.0, 4.0), layout="constrained")
     sides = (
-        ("no comfort", "region 15°", "region 15°, sweeps alone"),
+        ("no comfort", "region 15°"),
         ("no comfort", "tolerance 5°", "tolerance 15°", "region 15°, tolerance 5°"),
     )
     for axes, labels in zip(grid, sides, strict=True):
         for colour, label in zip((FAINT, *COLOURS), labels, strict=False):
             curve = found["curves"][label]
-            axes.plot(
-                range(1, len(curve["per_frame"]) + 1), curve["per_frame"], color=colour, lw=1.8, label=label
-            )
+            frames = range(1, len(curve["per_frame"]) + 1)
+            axes.plot(frames, curve["per_frame"], color=colour, lw=1.8, label=label)
         axes.set_xlabel("frame (the target moves out until 125, then back)")
-        axes.legend(fontsize=9)
-        axes.set_yscale("symlog", linthresh=0.1)
-        axes.yaxis.set_major_formatter("{x:g}")
         axes.set_ylim(0.0)
+        axes.legend(fontsize=9, ncols=len(labels), loc="lower center", bbox_to_anchor=(0.5, 1.0))
     for at in found["curves"]["region 15°"]["crossed"]:
         grid[0].axvline(at, color=TARGET, lw=1.0, ls="--")
         grid[0].annotate(
-            "region left or entered",
-            (at, 0.02),
-            (3, 0),
+            "region left" if at < 125 else "region entered",
+            (at, 0.97),
+            (4, 0),
             textcoords="offset points",
             color=TARGET,
             xycoords=("data", "axes fraction"),
-            fontsize=8.5,
-            rotation=90,
+            fontsize=9,
+            va="top",
         )
     grid[0].set_ylabel("largest turn of one joint per frame, degrees")
     return figure
