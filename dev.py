@@ -43,6 +43,7 @@ def setup(options: argparse.Namespace) -> int:
         raise environments.SetupError(
             f"no environment named {unknown[0]}; there are: {', '.join(everything)}"
         )
+    environments.require_pythons([everything[name] for name in options.names])
     made = 0
     for name in options.names or everything:
         environment = everything[name]

@@ -60,7 +60,8 @@ def test(versions: list[str], pytest_arguments: list[str]) -> int:
     options = [a for a in pytest_arguments if a not in chosen]
     failed = []
     package = None
-    # All of them first: a missing Python shows before minutes of tests, not after.
+    environments.require_pythons([environments.BLENDERS[version] for version in versions])
+    # All of them first: what is missing shows before minutes of tests, not after.
     pythons = {version: str(environments.prepare(environments.BLENDERS[version])) for version in versions}
     for version, python in pythons.items():
         for suite in ("core", "blender"):

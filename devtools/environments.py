@@ -11,7 +11,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -109,6 +109,17 @@ def prepare(environment: Environment) -> Path:
         if not environment.is_ready():  # another process may have made it while we waited
             _build(environment)
     return environment.python
+
+
+def require_pythons(wanted: Iterable[Environment]) -> None:
+    """See that each environment is there or can be made: a Python that is missing shows before downloads.
+
+    Raises:
+        SetupError: a Python is missing and could not be installed.
+    """
+    for environment in wanted:
+        if not environment.is_ready():
+            find_python(environment.pythons)
 
 
 def prepare_bench(environment: Environment) -> Path:

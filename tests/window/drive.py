@@ -21,7 +21,7 @@ PACKAGE = "bl_ext.user_default.ccd_rig"
 TAB = "CCD Rig"
 OUT = Path(os.environ["CCD_RIG_OUT"])
 BONES, FRAMES = 8, 24
-LONG_FRAMES = 20_000  # a bake that is still running when Esc comes
+LONG_FRAMES = 500_000  # a bake that is still running when Esc comes, on fast machines too
 REDRAW = 0.7  # [s] Blender draws, and software OpenGL is slow
 PATIENCE = 60.0  # [s] for a bake
 
@@ -55,10 +55,20 @@ def until(condition: Callable[[], object], patience: float) -> Iterator[float]:
         yield 0.1
 
 
-def buttons(found: dict[str, tuple[int, int]], step: int = 8) -> Iterator[float]:
+def buttons(wanted: str, found: dict[str, tuple[int, int]]) -> Iterator[float]:
+    """Look for buttons in the sidebar, more patiently each time, until one's command begins with `wanted`."""
+    for pause in (0.06, 0.2, 0.6):
+        found.clear()
+        yield from sweep(found, pause)
+        if any(name.startswith(wanted) for name in found):
+            return
+
+
+def sweep(found: dict[str, tuple[int, int]], pause: float, step: int = 8) -> Iterator[float]:
     """Move the pointer over the sidebar and ask Blender what lies below it: `found` gets command -> place.
 
-    Blender counts y from the bottom, the screen from the top.
+    Blender counts y from the bottom, the screen from the top. It notices the pointer within `pause` seconds,
+    unless the machine is busy.
     """
     window, area, region = view()
     manager = bpy.context.window_manager
@@ -66,7 +76,7 @@ def buttons(found: dict[str, tuple[int, int]], step: int = 8) -> Iterator[float]
     for y in range(window.height - region.y - region.height + 4, window.height - region.y, step):
         for x in columns:
             sh("xdotool", "mousemove", x, y)
-            yield 0.06
+            yield pause
             for operator, keywords in (
                 (bpy.ops.ui.copy_python_command_button, {}),
                 (bpy.ops.ui.copy_data_path_button, {"full_path": True}),
@@ -177,15 +187,16 @@ def run() -> Iterator[float]:
     yield from open_tab()
 
     found: dict[str, tuple[int, int]] = {}
-    yield from buttons(found)
+    yield from buttons("bpy.ops.ccd_rig.constraint_add(", found)
     note("buttons_before", found=sorted(found))
     yield from click(found, "bpy.ops.ccd_rig.constraint_add(")
+    yield from until(lambda: len(rig().ccd_rig.constraints), PATIENCE)
+    yield REDRAW
     photograph("added")
     rows = rig().ccd_rig.constraints
     note("add", count=len(rows), tip=rows[0].tip, target=rows[0].target.name if rows[0].target else None)
 
-    found.clear()
-    yield from buttons(found)
+    yield from buttons("bpy.ops.ccd_rig.bake(", found)
     note("buttons_after", found=sorted(found))
     before = [distance(frame) for frame in range(1, FRAMES + 1)]
     bpy.context.scene.frame_set(1)
@@ -205,6 +216,7 @@ def run() -> Iterator[float]:
     bpy.context.scene.frame_end = LONG_FRAMES
     yield REDRAW
     yield from click(found, "bpy.ops.ccd_rig.bake(")
+    yield from until(lambda: bpy.context.window.modal_operators, PATIENCE)
     yield 10.0  # until the line about the bake before has faded, so that the progress shows
     photograph("baking")
     running = [operator.bl_idname for operator in bpy.context.window.modal_operators]
@@ -218,6 +230,8 @@ def run() -> Iterator[float]:
     bpy.context.scene.frame_end = FRAMES
 
     yield from key("ctrl+z")
+    yield from until(lambda: not keyed(), PATIENCE)
+    yield 2 * REDRAW
     photograph("undone")
     note("undo", curves=len(keyed()))
 
