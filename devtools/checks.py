@@ -13,7 +13,7 @@ from pathlib import Path
 from devtools import environments
 from devtools.environments import ROOT
 
-TEST_TIMEOUT = 900  # [s] one suite on one version of Blender
+TEST_TIMEOUT = 1800  # [s] one suite on one version of Blender
 LINT_TIMEOUT = 300  # [s]
 SOURCES = ("__init__.py", "ccd_rig", "operators", "panels")
 

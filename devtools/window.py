@@ -25,8 +25,8 @@ PACKAGES = (
     *("libgl1", "libglx-mesa0", "libgl1-mesa-dri", "libegl1", "libegl-mesa0", "mesa-vulkan-drivers"),
 )
 STEP_TIMEOUT = 900  # [s] debootstrap, or Blender and its 300 packages, on a slow mirror
-SUITE_TIMEOUT = 900  # [s] tests/blender inside the Blender program
-WINDOW_TIMEOUT = 600  # [s] tests/window
+SUITE_TIMEOUT = 1800  # [s] tests/blender inside the Blender program
+WINDOW_TIMEOUT = 1200  # [s] tests/window
 RUN = "suite"  # the folder inside the chroot that belongs to one run
 
 
