@@ -7,6 +7,7 @@ from collections.abc import Generator, Sequence
 
 from mathutils import Quaternion
 
+from . import passes
 from .goals import GoalError
 from .kinematics import Kinematics
 from .leaf import close_leaf, leaves_of
@@ -14,11 +15,14 @@ from .reach import bound, reach, stretch
 from .refine import GAIN, HURRIED_GAIN, refined
 from .settings import STEP_RANGE, SolverSettings, SolveStatus
 from .steps import Body
-from .sweeps import visits
+from .sweeps import Sweep, visits
 from .views import PositionView, View
 
-HANDOVER = 4
-"""Passes after which sweeps count as creeping, and least squares take over."""
+LOOK, LEFT, HANDOVER = 2, 6.0, 12
+"""From `LOOK` passes on sweeps count as creeping, and least squares take over, when at the present rate more
+than `LEFT` passes are left; after `HANDOVER` passes in any case."""
+FIRST = 100.0
+"""What goals that are served first weigh beside later ones where there is no room for all."""
 CLOSING = 60
 """Most steps of least squares in a row."""
 LAST_WORD = 12
@@ -92,15 +96,17 @@ def by_priority(body: Body, found: Progress, settings: SolverSettings) -> Genera
             if found.iterations >= settings.max_iterations:
                 return SolveStatus.ITERATION_LIMIT
             body.restore(found.rotations, found.slides)
-        status = yield from _stage(body, found, settings, group)
-
+        if found.caps:
+            status = yield from _stage_behind(body, found, settings, group)
+        else:
+            status = yield from _stage(body, found, settings, group, settings.max_iterations)
         if number != numbers[-1]:
             body.restore(found.rotations, found.slides)
             for k in group:
                 error = body.views[k].error()
                 found.caps[k] = GoalError(
-                    max(error.distance + 0.1 * settings.position_tolerance, settings.position_tolerance),
-                    max(error.angle + 0.1 * settings.angle_tolerance, settings.angle_tolerance),
+                    _cap(error.distance, settings.position_tolerance),
+                    _cap(error.angle, settings.angle_tolerance),
                 )
     body.restore(found.rotations, found.slides)
     if all(met(view.error(), settings) for view in body.views):
@@ -108,8 +114,38 @@ def by_priority(body: Body, found: Progress, settings: SolverSettings) -> Genera
     return SolveStatus.STALLED if status is SolveStatus.CONVERGED else status
 
 
-def _stage(
+def _cap(error: float, tolerance: float) -> float:
+    """How far off a goal may be while later ones are served: within its tolerance if it is, else no
+    farther."""
+    return tolerance if error <= tolerance else error + 0.1 * tolerance
+
+
+def _stage_behind(
     body: Body, found: Progress, settings: SolverSettings, goals: Sequence[int]
+) -> Generator[None, None, SolveStatus]:
+    """A stage whose last goals are served after others: first as if there were room for all of them.
+
+    Where there is none, once more from the same start with weights that leave the last word little to do.
+    """
+    start = list(found.rotations), list(found.slides)
+    half = (found.iterations + settings.max_iterations) // 2
+    status = yield from _stage(body, found, settings, goals, half)
+    if status is SolveStatus.CONVERGED:
+        return status
+    plain = found.rotations, found.slides, found.error
+    body.restore(*start)
+    for k in found.caps:
+        body.views[k].weight = FIRST * body.views[k].goal.weight
+    status = yield from _stage(body, found, settings, goals, settings.max_iterations)
+    for k in found.caps:
+        body.views[k].weight = body.views[k].goal.weight
+    if plain[2] < found.error:
+        found.rotations, found.slides, found.error = plain
+    return status
+
+
+def _stage(
+    body: Body, found: Progress, settings: SolverSettings, goals: Sequence[int], most: int
 ) -> Generator[None, None, SolveStatus]:
     """Iterations for some of the goals inside one set of limits."""
     tolerance = settings.position_tolerance
@@ -131,8 +167,8 @@ def _stage(
     # Near the end steps are parts of the tolerance: they must not pass for trivial.
     trivial = min(settings.stall_threshold * scale, 0.02 * tolerance)
     start = math.sqrt(found.error)
-    nudged, passes = False, 0
-    while found.iterations < settings.max_iterations:
+    nudged, closed, count, before = False, False, 0, found.error
+    while found.iterations < most:
         longest = _iteration(
             body, settings, found.iterations, _fraction(settings, math.sqrt(found.error), start)
         )
@@ -144,9 +180,13 @@ def _stage(
             return SolveStatus.CONVERGED
         if _at_bounds(errors, bounds, settings):
             return SolveStatus.STALLED
-        passes += 1
+        count += 1
         stuck = longest <= trivial or found.slow()
-        if (stuck or passes == HANDOVER) and may_close(body, settings):
+        creeping = not closed and count >= LOOK and _passes_left(found.error, before, tolerance) > LEFT
+        creeping = creeping or count == HANDOVER
+        before = found.error
+        if (stuck or creeping) and may_close(body, settings):
+            closed = True
             errors = _close(body, found, settings, goals)
             if all(met(error, settings) for error in errors) and found.holds_caps(body):
                 return SolveStatus.CONVERGED
@@ -158,9 +198,18 @@ def _stage(
             found.begin(gain=tolerance)
             body.restore(found.rotations, found.slides)
             body.nudge(body.movable)
-            nudged, passes = True, 0
+            nudged, closed, count = True, False, 0
         yield
     return SolveStatus.ITERATION_LIMIT
+
+
+def _passes_left(error: float, before: float, tolerance: float) -> float:
+    """How many more passes it takes to the tolerance at the rate of the last one; errors are squared
+    distances."""
+    if before <= 0.0 or error <= tolerance * tolerance:
+        return 0.0
+    rate = error / before
+    return math.log(error / (tolerance * tolerance)) / -math.log(rate) if 0.0 < rate < 1.0 else math.inf
 
 
 def _iteration(body: Body, settings: SolverSettings, iteration: int, fraction: float) -> float:
@@ -171,6 +220,11 @@ def _iteration(body: Body, settings: SolverSettings, iteration: int, fraction: f
     longest = 0.0
     joints = body.movable
     leaves = leaves_of(body)
+    if not leaves and settings.sweep is Sweep.ROOT_TO_TIP and fraction <= 1.0:
+        if body.plan is None:
+            body.plan = passes.plan(body)
+        if body.plan:
+            return passes.take(body, body.plan, fraction, enough)
     if leaves:
         for view in leaves:
             close_leaf(body, view)

@@ -137,6 +137,9 @@ class Body:
         self.bases: list[Quaternion] = [Quaternion()] * len(joints)
         self.frames: list[Quaternion] = [Quaternion()] * len(joints)
         self.last_step = Quaternion()
+        self.plan: list[Any] | None = (
+            None  # of whole passes (see `passes`); made anew when it may have changed
+        )
         self.views: list[View] = [view_of(goal, skeleton) for goal in goals]
         # Only the joints that a view reads are ever rebuilt; parents come before children in this list too.
         self.order = sorted({i for view in self.views for read in view.reads for i in skeleton.chain(read)})
@@ -176,6 +179,7 @@ class Body:
             for i in self.views[k].serves:
                 self.serves[i].append(self.views[k])
         self.movable = [i for i, served in enumerate(self.serves) if served]
+        self.plan = None
 
     def rebuild(self) -> None:
         """Forward kinematics from the rotations: transforms and effectors without the drift of carrying."""
@@ -206,6 +210,7 @@ class Body:
     def confine(self, limits: Sequence[Limit | None], tolerances: Sequence[float]) -> None:
         """Sets what each joint may do, and brings the joints that may move inside it."""
         self.limits = list(limits)
+        self.plan = None
         self.tolerances = list(tolerances)
         for i in self.movable:
             limit, slide = self.limits[i], self.joints[i].slide

@@ -62,12 +62,14 @@ class View(ABC):
 
     Attributes:
         goal: the goal.
+        weight: what it weighs in a step: its own weight, or more while it is served before others.
         serves: joints that turn for it.
         carriers: joints whose turns move it, whether they turn for it or not.
         reads: the last joints of the chains whose transforms it looks at.
     """
 
     goal: Goal
+    weight: float
     serves: Sequence[int]
     carriers: Sequence[int]
     reads: Sequence[int]
@@ -182,7 +184,7 @@ class PositionView(View):
         return GoalError(distance=(self.points[0] - self.target).length)
 
     def square(self) -> float:
-        return self.weight * (self.points[0] - self.target).length_squared
+        return self.goal.weight * (self.points[0] - self.target).length_squared
 
     def _level(self, i: int) -> int:
         """How many joints that do not inherit rotation lie above joint `i` on the way to the effector."""
@@ -241,7 +243,9 @@ class FrameView(View):
         return GoalError(angle=angle_apart(self.now[0], self.wanted[0]))
 
     def square(self) -> float:
-        return self.weight * sum((a - b).length_squared for a, b in zip(self.now, self.wanted, strict=True))
+        return self.goal.weight * sum(
+            (a - b).length_squared for a, b in zip(self.now, self.wanted, strict=True)
+        )
 
 
 class PoleView(View):
@@ -288,7 +292,7 @@ class PoleView(View):
     def square(self) -> float:
         if self.bend is None or self.side is None:
             return 0.0
-        return self.weight * (self.bend - self.side * self.bend.length).length_squared
+        return self.goal.weight * (self.bend - self.side * self.bend.length).length_squared
 
 
 class BalanceView(View):
@@ -352,7 +356,7 @@ class BalanceView(View):
         return GoalError(distance=masked(self.centre - self.target, self.axes).length)
 
     def square(self) -> float:
-        return self.weight * masked(self.centre - self.target, self.axes).length_squared
+        return self.goal.weight * masked(self.centre - self.target, self.axes).length_squared
 
     def _lever(self, joints: Joints, i: int) -> Vector:
         """(m_above / m_total)(centre_above - head) of joint `i`, over what a turn of it moves."""

@@ -22,7 +22,7 @@ CORE = (
     {"windows", "kinematics"},
     {"steps", "refine", "settings"},
     {"reach", "restarts"},
-    {"leaf"},
+    {"leaf", "passes"},
     {"loop"},
     {"solver"},
     {"analytic"},
