@@ -8,6 +8,7 @@ which is an ordinary step."""
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from mathutils import Vector
 
@@ -60,9 +61,9 @@ def _axis(body: Body, i: int, upper: Vector, lower: Vector) -> Vector:
     limit = body.limits[i]
     if isinstance(limit, Hinge):
         return (body.bases[i] @ Vector(limit.axis)).normalized()
-    across = upper.cross(lower)
+    across: Any = upper.cross(lower)  # for two-dimensional vectors, which these are not, a number
     if across.length > NOISE * upper.length * lower.length:
-        return across.normalized()
+        return Vector(across.normalized())
     return perpendicular(upper)  # a straight limb bends to a side that is always the same
 
 
@@ -75,7 +76,8 @@ def _opening(upper: Vector, lower: Vector, axis: Vector, wanted: float) -> float
     """
     height = axis * lower.dot(axis)
     across = lower - height
-    a, b = upper.dot(across), upper.dot(axis.cross(across))
+    square: Any = axis.cross(across)
+    a, b = upper.dot(across), upper.dot(square)
     size = math.hypot(a, b)
     if size <= NOISE * upper.length * lower.length:
         return 0.0  # the limb turns about its own line: its length does not change
