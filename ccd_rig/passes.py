@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import enum
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from mathutils import Quaternion, Vector
 
@@ -64,8 +64,9 @@ def plan(body: Body) -> list[Visit]:
             kind = Kind.OTHER
         else:
             kind = Kind.HINGE if isinstance(limit, Hinge) else Kind.BALL
+        mobility = body.parts[i] * (1.0 - joint.stiffness)
         rest = None if body.inherits[i] and body.rests[i] == IDENTITY else body.rests[i]
-        found.append(Visit(i, kind, body.parents[i], body.offsets[i], rest, limit, 1.0 - joint.stiffness))
+        found.append(Visit(i, kind, body.parents[i], body.offsets[i], rest, limit, mobility))
     return found
 
 
@@ -139,7 +140,8 @@ def _turn_hinge(
     then."""
     assert isinstance(limit, Hinge)
     axis = base @ body.axes[i]
-    sine = axis.dot(a.cross(b))
+    across: Any = a.cross(b)  # for two-dimensional vectors, which these are not, a number
+    sine = axis.dot(across)
     cosine = a.dot(b) - a.dot(axis) * b.dot(axis)
     before = after = body.turns[i]
     if sine * sine + cosine * cosine > 1e-12 * a.length_squared * b.length_squared:
