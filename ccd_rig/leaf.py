@@ -52,7 +52,7 @@ def close_leaf(body: Body, view: PositionView) -> None:
     turn = _opening(upper, lower, axis, (view.target - body.heads[first]).length)
     if turn != 0.0:
         body.turn(middle, axis, turn)
-    body.step(first, 1.0)
+    body.step(first, 1.0 / (body.parts[first] or 1.0))
 
 
 def _axis(body: Body, i: int, upper: Vector, lower: Vector) -> Vector:

@@ -11,7 +11,7 @@ from . import passes
 from .goals import GoalError
 from .kinematics import Kinematics
 from .leaf import close_leaf, leaves_of
-from .reach import bound, reach, stretch
+from .reach import bound, reach, shares, stretch
 from .refine import GAIN, HURRIED_GAIN, refined
 from .settings import STEP_RANGE, SolverSettings, SolveStatus
 from .steps import Body
@@ -155,6 +155,7 @@ def _stage(
         return SolveStatus.CONVERGED
     if not body.movable:
         return SolveStatus.STALLED
+    body.parts, body.plan = shares(body, settings.step_share), None
     bounds = [bound(body, k) for k in goals]
     scale = max(reach(body, k) for k in goals)
     if max(bounds) > tolerance:
@@ -265,6 +266,8 @@ def _close(body: Body, found: Progress, settings: SolverSettings, goals: Sequenc
 
 def _fraction(settings: SolverSettings, error: float, start: float) -> float:
     """Kenwright 2012, section 8: the part of a step beside 1 is fed back from the error, and clamped."""
+    if settings.step_share > 0.0:
+        return 1.0
     beside = settings.step_fraction - 1.0
     if settings.step_feedback > 0.0 and start > 0.0:
         beside *= 1.0 - settings.step_feedback * (1.0 - min(1.0, error / start))

@@ -11,6 +11,8 @@ from .goals import GoalError
 from .skeleton import Pose
 from .sweeps import Sweep
 
+MOST_SHARE = 0.999
+"""Largest part of the way that one pass may take when it is shared out."""
 STEP_RANGE = (0.1, 1.3)
 """Least and largest part of a step."""
 
@@ -40,6 +42,10 @@ class SolverSettings:
             over more joints, above 1 it overshoots (Kenwright 2012, section 8).
         step_feedback: 0 to 1, how much of what `step_fraction` differs from 1 is taken back as the error
             falls: 1 lets the steps become exact near the target (Kenwright 2012, section 8).
+        step_share: 0 leaves it at `step_fraction`. Above 0, below 1: instead, one pass takes this part of
+            the way, shared out over a chain's joints by the square of their lever (the length of chain from
+            a joint to the effector), which is the step of least squared rotation: long chains bend evenly
+            and do not coil.
         stall_threshold: an iteration that moves no effector along an arc of more than this part of the
             chain's reach counts as no progress (Juckett's trivial arc).
         refine: whether damped least squares take over where sweeps creep or stall (Wang & Chen 1991).
@@ -58,6 +64,7 @@ class SolverSettings:
     sweep: Sweep = Sweep.ROOT_TO_TIP
     step_fraction: float = 0.8
     step_feedback: float = 0.0
+    step_share: float = 0.0
     stall_threshold: float = 1e-6
     refine: bool = True
     restarts: int = 0
@@ -78,6 +85,7 @@ class SolverSettings:
             ("angle_tolerance", 0.0, math.inf),
             ("step_fraction", *STEP_RANGE),
             ("step_feedback", 0.0, 1.0),
+            ("step_share", 0.0, MOST_SHARE),
             ("stall_threshold", 0.0, 1.0),
         ):
             value = getattr(self, name)
@@ -103,13 +111,3 @@ class SolveResult:
     status: SolveStatus
     iterations: int
     errors: tuple[GoalError, ...]
-
-
-def even_fraction(joints: int, share: float) -> float:
-    """The part of each joint's step with which one pass over so many joints takes `share` of the way (0 to
-    1).
-
-    After n steps of a part f about (1 - f)^n of the way is left: f = 1 - (1 - share)^(1/n), inside
-    `STEP_RANGE`. Shared out so, long chains bend evenly; with large steps the first joints take it all, and
-    the rest of the chain coils."""
-    return min(max(1.0 - math.pow(1.0 - share, 1.0 / max(joints, 1)), STEP_RANGE[0]), STEP_RANGE[1])

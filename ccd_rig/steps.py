@@ -137,6 +137,7 @@ class Body:
         self.bases: list[Quaternion] = [Quaternion()] * len(joints)
         self.frames: list[Quaternion] = [Quaternion()] * len(joints)
         self.last_step = Quaternion()
+        self.parts = [1.0] * len(joints)  # of each joint's best step, beside the fraction that all share
         self.plan: list[Any] | None = (
             None  # of whole passes (see `passes`); made anew when it may have changed
         )
@@ -293,15 +294,13 @@ class Body:
         """Turns joint `i` so that a point which hangs on it comes nearest to another (model space)."""
         self.walk_to(i)
         head = self.heads[i]
-        self._move(i, [(point - head, wanted - head, 1.0)], 1.0)
+        self._move(i, [(point - head, wanted - head, 1.0)], 1.0 / (self.parts[i] or 1.0))
 
     def stretch(self, i: int, child: int, view: PositionView) -> None:
         """Turns joint `i` so that its link (to the joint `child`, or with -1 to the effector) points at the
         target."""
         self.walk_to(max(i, child))
-        head = self.heads[i]
-        end = self.heads[child] if child != -1 else view.effector
-        self._move(i, [(end - head, view.target - head, 1.0)], 1.0)
+        self.pull(i, self.heads[child] if child != -1 else view.effector, view.target)
 
     def sight(self, i: int) -> float:
         """The angle (radians) by which joint `i` would turn for its goals if nothing held it."""
@@ -319,7 +318,7 @@ class Body:
     def _move(self, i: int, pairs: list[Pair], fraction: float) -> float:
         limit = self.limits[i]
         joint = self.joints[i]
-        part = fraction * (1.0 - joint.stiffness)
+        part = fraction * self.parts[i] * (1.0 - joint.stiffness)
         if type(limit) is Hinge:
             axis = self.bases[i] @ self.axes[i]
             turn = best_hinge_turn(axis, pairs)
@@ -374,7 +373,9 @@ class Body:
         shifts: list[tuple[Vector, float, float]] = []
         for view in self.serves[i]:
             view.shifts(self, i, shifts)
-        wanted = self.slides[i] + best_slide(axis, shifts) * fraction * (1.0 - joint.stiffness)
+        wanted = self.slides[i] + best_slide(axis, shifts) * fraction * self.parts[i] * (
+            1.0 - joint.stiffness
+        )
         before = self.heads[i]
         self._set_slide(i, min(max(wanted, joint.slide.lower), joint.slide.upper))
         self.valid = self.place[i] - 1

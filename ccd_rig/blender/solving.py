@@ -10,7 +10,7 @@ from mathutils import Quaternion, Vector
 
 from ..errors import RigError
 from ..goals import Goal, GoalError
-from ..settings import SolveResult, SolverSettings, SolveStatus, even_fraction
+from ..settings import SolveResult, SolverSettings, SolveStatus
 from ..skeleton import Pose, Skeleton
 from ..solver import solve
 from .aims import chain_joints, goals, level, turned_back, turned_model
@@ -161,7 +161,7 @@ def _solve_group(
         skeleton = skeleton.replace(idle)
     model, pose = turned_model(skeleton, start, turn)
     asked = [(c, goal) for c, row in rows.items() for goal in goals(model, row, sample.aims[c].turned(turn))]
-    result = _solve_gently(model, pose, [goal for _, goal in asked], settings, share, len(joints))
+    result = _solve_gently(model, pose, [goal for _, goal in asked], settings, share)
     errors = {}
     for c in rows:
         own = [error for (k, _), error in zip(asked, result.errors, strict=True) if k == c]
@@ -175,17 +175,15 @@ def _solve_gently(
     wanted: Sequence[Goal],
     settings: SolverSettings,
     share: float | None,
-    joints: int,
 ) -> SolveResult:
-    """Solve with small steps, evenly over so many joints; where they do not arrive, go on with the solver's
-    own.
+    """Solve with steps shared out over the joints; where they do not arrive, go on with the solver's own.
 
     The second solve counts only if it wins more than the tolerance: a target out of reach would otherwise
     make the chain jump for nothing. With no share there is just the solver's own step.
     """
     if share is None:
         return solve(skeleton, start, wanted, settings)
-    gentle = replace(settings, step_fraction=even_fraction(joints, share))
+    gentle = replace(settings, step_share=share)
     first = solve(skeleton, start, wanted, gentle)
     if first.status is SolveStatus.CONVERGED or gentle == settings:
         return first
