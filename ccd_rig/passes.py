@@ -64,8 +64,9 @@ def plan(body: Body) -> list[Visit]:
             kind = Kind.OTHER
         else:
             kind = Kind.HINGE if isinstance(limit, Hinge) else Kind.BALL
+        mobility = body.parts[i] * (1.0 - joint.stiffness)
         rest = None if body.inherits[i] and body.rests[i] == IDENTITY else body.rests[i]
-        found.append(Visit(i, kind, body.parents[i], body.offsets[i], rest, limit, 1.0 - joint.stiffness))
+        found.append(Visit(i, kind, body.parents[i], body.offsets[i], rest, limit, mobility))
     return found
 
 
