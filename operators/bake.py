@@ -8,7 +8,7 @@ import bpy
 from bpy.props import BoolProperty, EnumProperty, FloatProperty, IntProperty
 
 from ..ccd_rig.blender import bake, channels, checks, rows
-from ..ccd_rig.blender.settings import field_help
+from ..ccd_rig.blender.settings import WIDEST_SHARE, field_help
 from ..ccd_rig.errors import CCDRigError, RigError
 from . import grey
 
@@ -72,7 +72,7 @@ class CCD_RIG_OT_bake(bpy.types.Operator):
         description=field_help(bake.BakeSettings, "share"),
         default=DEFAULTS["share"],
         min=0.1,
-        max=0.999,
+        max=WIDEST_SHARE,
         subtype="FACTOR",
     )
 

@@ -14,6 +14,7 @@ from ..settings import SolverSettings
 from ..sweeps import Sweep
 
 OVERRIDE = {"LIBRARY_OVERRIDABLE"}
+WIDEST_SHARE = 0.998  # the core takes 0.999, of which a property's float32 is a little more
 
 # What the core does not say: the panel's label, the ends of the slider, and words for people who see bones.
 _SHOWN: dict[str, dict[str, Any]] = {
@@ -43,7 +44,18 @@ _SHOWN: dict[str, dict[str, Any]] = {
         "max": 1.0,
         "subtype": "FACTOR",
     },
+    "step_share": {
+        "name": "Share per Pass",
+        "description": "Part of the way that one pass takes, shared out so that long chains bend evenly; 0 "
+        "leaves it at the step fraction",
+        "min": 0.0,
+        "max": WIDEST_SHARE,
+        "subtype": "FACTOR",
+    },
     "stall_threshold": {"name": "Stall Threshold", "min": 0.0, "max": 1.0, "soft_max": 1e-3, "precision": 6},
+    "refine": {
+        "description": "Let damped least squares finish where the passes creep or stall; off leaves CCD alone"
+    },
     "restarts": {"min": 0, "soft_max": 30},
     "seed": {"description": "Another number draws other random poses to start again from"},
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 
 import bpy
@@ -189,6 +190,82 @@ def test_what_cannot_be_balanced_is_said(bake, errors, spoil, words):
     rigs.update()
     with pytest.raises(errors.CCDRigError, match=words):
         bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, 3))
+
+
+# --- all of it together -------------------------------------------------------------------------------------
+
+
+def everything():
+    """A body that balances while its hand reaches, turned as its target, bent towards a pole, on a slide."""
+    rig, _ = body()
+    hand, elbow = rigs.empty("Hand target"), rigs.empty("Elbow")
+    key(hand, "location", [(0.9, 0.2, 1.3), (0.7, 0.4, 1.5), (0.9, -0.2, 1.4)])
+    elbow.location = (0.5, -2.0, 1.0)
+    fields = {"rotation": "DIRECTION", "target_axis": "POS_X", "rotation_weight": 0.5, "priority": 1}
+    constrain(rig, "hand.L", hand, "Hand", chain_length=5, pole_target=elbow, reach=0.95, **fields)
+    joint = rig.pose.bones["spine_0"].ccd_rig
+    joint.use_slide, joint.slide_lower, joint.slide_upper = True, -0.1, 0.1
+    return rig
+
+
+def test_saved_opened_and_baked_by_the_command_line_alike(ext, bake, channels, tmp_path):
+    rig = everything()
+    bpy.context.scene.frame_start, bpy.context.scene.frame_end = 1, 5
+    shot, out, told = (tmp_path / name for name in ("shot.blend", "out.blend", "report.json"))
+    bpy.ops.wm.save_as_mainfile(filepath=str(shot))
+    report = bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, 5))
+    keys = {
+        (c.data_path, c.array_index): [tuple(p.co) for p in c.keyframe_points]
+        for c in channels.fcurves_of(rig)
+    }
+    assert any("location" in path for path, _ in keys)
+    cli = ext.module("ccd_rig.blender.cli")
+    assert cli.main(["bake", str(shot), "--output", str(out), "--report", str(told), "--quiet"]) == 0
+    again = json.loads(told.read_text())
+    assert [row["angle"] for row in again["rows"]] == [row.angle for row in report.rows]
+    assert max(row["angle"] for row in again["rows"]) > 0.0
+    bpy.ops.wm.open_mainfile(filepath=str(out))
+    found = channels.fcurves_of(bpy.data.objects["Rig"])
+    assert {(c.data_path, c.array_index): [tuple(p.co) for p in c.keyframe_points] for c in found} == keys
+
+
+def test_undo_takes_slides_and_balance_back():
+    rig = everything()
+
+    def state():
+        bones = bpy.data.objects["Rig"].pose.bones
+        return [(tuple(bone.location), tuple(bone.rotation_quaternion)) for bone in bones]
+
+    rigs.activate(rig)
+    bpy.ops.ed.undo_push(message="before")
+    before = state()
+    assert bpy.ops.ccd_rig.solve() == {"FINISHED"}
+    bpy.ops.ed.undo_push(message="after")
+    after = state()
+    assert before != after
+    bpy.ops.ed.undo()
+    assert state() == before
+    bpy.ops.ed.redo()
+    assert state() == after
+
+
+def test_the_same_input_gives_the_same_bits(bake, channels):
+    def keys():
+        return [
+            (c.data_path, c.array_index, [tuple(p.co) for p in c.keyframe_points])
+            for c in channels.fcurves_of(rig)
+        ]
+
+    rig = everything()
+    before = rig.animation_data.action
+    slot = rig.animation_data.action_slot if hasattr(rig.animation_data, "action_slot") else None
+    first = bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, 9, step=4))
+    found = keys()
+    rig.animation_data.action = before
+    if slot is not None:
+        rig.animation_data.action_slot = slot
+    assert bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, 9, step=4)).rows == first.rows
+    assert keys() == found
 
 
 # --- slides -------------------------------------------------------------------------------------------------

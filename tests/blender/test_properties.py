@@ -386,6 +386,13 @@ def test_an_override_keeps_changes_and_added_rows(rows, override, tmp_path):
     override.ccd_rig.solver.max_iterations = 33
     override.pose.bones["bone_1"].ccd_rig.limit.kind = "CONE"
     override.pose.bones["bone_1"].ccd_rig.limit.cone_radius = 0.25
+    override.ccd_rig.constraints["One"].rotation = "DIRECTION"
+    override.ccd_rig.constraints["One"].pole_target = rigs.empty("Pole")
+    override.ccd_rig.constraints["Two"].kind = "BALANCE"
+    override.ccd_rig.constraints["Two"].balance_axes = (False, True, False)
+    override.pose.bones["bone_0"].ccd_rig.use_slide = True
+    override.pose.bones["bone_0"].ccd_rig.slide_axis = (1.0, 0.0, 0.0)
+    override.pose.bones["bone_2"].ccd_rig.mass = 4.0
     for name in ("Mine", "Mine too"):
         rows.add(override, name, "bone_1").target = bpy.data.objects["Goal"]
     bpy.ops.wm.save_as_mainfile(filepath=str(tmp_path / "shot.blend"))
@@ -398,6 +405,11 @@ def test_an_override_keeps_changes_and_added_rows(rows, override, tmp_path):
     assert again.ccd_rig.solver.max_iterations == 33
     assert again.pose.bones["bone_1"].ccd_rig.limit.kind == "CONE"
     assert again.pose.bones["bone_1"].ccd_rig.limit.cone_radius == 0.25
+    assert (listed[0].rotation, listed[0].pole_target.name) == ("DIRECTION", "Pole")
+    assert (listed[1].kind, tuple(listed[1].balance_axes)) == ("BALANCE", (False, True, False))
+    assert again.pose.bones["bone_0"].ccd_rig.use_slide
+    assert tuple(again.pose.bones["bone_0"].ccd_rig.slide_axis) == (1.0, 0.0, 0.0)
+    assert again.pose.bones["bone_2"].ccd_rig.mass == 4.0
 
 
 def test_an_override_of_a_rig_that_never_knew_the_extension(rows, rig, tmp_path):
