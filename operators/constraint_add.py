@@ -4,10 +4,11 @@
 from typing import Any
 
 import bpy
-from bpy.props import BoolProperty, IntProperty
+from bpy.props import BoolProperty, EnumProperty, IntProperty
 from mathutils import Vector
 
-from ..ccd_rig.blender import rows
+from ..ccd_rig.blender import joints, rows
+from ..ccd_rig.blender.properties import KINDS
 from ..ccd_rig.errors import CCDRigError, RigError
 from . import grey
 
@@ -22,6 +23,9 @@ class CCD_RIG_OT_constraint_add(bpy.types.Operator):
     )
     bl_options = {"REGISTER", "UNDO"}
 
+    kind: EnumProperty(
+        name="Kind", description="What the constraint is about", items=KINDS, options={"SKIP_SAVE"}
+    )
     chain_length: IntProperty(
         name="Chain Length",
         description="How many bones may turn, counted from the active one; 0 goes up to the root",
@@ -31,7 +35,8 @@ class CCD_RIG_OT_constraint_add(bpy.types.Operator):
     )
     target_empty: BoolProperty(
         name="New Empty as Target",
-        description="Where nothing else is selected, make an empty at the bone's tail as the target",
+        description="Where nothing else is selected, make an empty as the target: at the bone's tail, or for "
+        "balance at the centre of mass",
         default=True,
         options={"SKIP_SAVE"},
     )
@@ -53,8 +58,9 @@ class CCD_RIG_OT_constraint_add(bpy.types.Operator):
             self.report({"ERROR"}, str(error))
             return {"CANCELLED"}
         if target is None and self.target_empty:
-            target = _new_empty(context, tip)
+            target = _new_empty(context, tip, self.kind == "BALANCE")
         row = rows.add(context.object, tip.name, tip.name)
+        row.kind = self.kind
         row.chain_length = self.chain_length
         row.target = target
         row.target_bone = target_bone
@@ -89,14 +95,19 @@ def _selected_target(
     return posed_by, bones[0].name
 
 
-def _new_empty(context: bpy.types.Context, tip: bpy.types.PoseBone) -> bpy.types.Object:
-    """An empty at the evaluated tail of a bone, beside the armature."""
+def _new_empty(context: bpy.types.Context, tip: bpy.types.PoseBone, balances: bool) -> bpy.types.Object:
+    """An empty at the evaluated tail of a bone, or at the centre of mass, beside the armature."""
     owner = context.object
     evaluated = owner.evaluated_get(context.evaluated_depsgraph_get())
     # The bone's name comes last: its ending (.L, .R) stays an ending.
     empty = bpy.data.objects.new(f"Target {tip.name}", None)
-    tail = evaluated.pose.bones[tip.name].tail
-    empty.location = evaluated.matrix_world @ tail
+    point = evaluated.pose.bones[tip.name].tail
+    masses = joints.masses(owner) if balances else {}
+    if masses:
+        bones = [(mass, evaluated.pose.bones[name]) for name, mass in masses.items()]
+        middles = [mass * 0.5 * (bone.head + bone.tail) for mass, bone in bones]
+        point = sum(middles, Vector()) / sum(masses.values())
+    empty.location = evaluated.matrix_world @ point
     axis = evaluated.matrix_world.to_3x3() @ Vector(evaluated.pose.bones[tip.name].vector)
     empty.empty_display_type = "SPHERE"
     empty.empty_display_size = max(axis.length * EMPTY_SIZE, 1e-3)

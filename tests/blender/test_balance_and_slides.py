@@ -155,6 +155,19 @@ def test_a_hand_reaches_while_the_body_balances(bake):
         assert twisted.length < FLOAT32
 
 
+def test_a_new_balance_starts_where_the_centre_of_mass_is():
+    rig, _ = body(PLACES["turned"])
+    rig.ccd_rig.constraints.clear()
+    rigs.activate(rig)
+    bpy.ops.object.mode_set(mode="POSE")
+    rig.data.bones.active = rig.data.bones["spine_2"]
+    assert bpy.ops.ccd_rig.constraint_add(kind="BALANCE", chain_length=3) == {"FINISHED"}
+    (row,) = rig.ccd_rig.constraints
+    _, evaluated, _ = next(played(rig, (1,)))
+    assert (row.kind, row.chain_length) == ("BALANCE", 3)
+    assert (row.target.matrix_world.translation - centre_of_mass(evaluated)).length < PLAYED
+
+
 def no_mass(rig, row):
     for bone in rig.pose.bones:
         bone.ccd_rig.mass = 0.0
