@@ -20,13 +20,13 @@ def _classes() -> tuple[type, ...]:
         CCD_RIG_PT_rotation,
         CCD_RIG_PT_pole,
         CCD_RIG_PT_importance,
+        CCD_RIG_PT_bake,  # within sight also in a low window
         CCD_RIG_PT_bone,
         CCD_RIG_PT_comfort,
         CCD_RIG_PT_slide,
         CCD_RIG_PT_mass,
         CCD_RIG_PT_solver,
         CCD_RIG_PT_solver_steps,
-        CCD_RIG_PT_bake,
     )
 
 
