@@ -96,6 +96,10 @@ def mixed_solves(count: int, seed: int = 2) -> dict[str, float]:
             position_tolerance=TOLERANCE,
             sweep=rng.choice(list(Sweep)),
             step_fraction=rng.uniform(0.1, 1.3),
+            step_share=rng.choice((0.0, 0.9)),
+            step_feedback=rng.choice((0.0, 1.0)),
+            refine=rng.random() < 0.5,
+            restarts=rng.choice((0, 0, 0, 2)),
         )
         result = solve(skeleton, start, goals, chosen)
         for joint, rotation in zip(skeleton.joints, result.pose.rotations, strict=True):

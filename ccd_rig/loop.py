@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Generator, Sequence
+from dataclasses import replace
 
 from mathutils import Quaternion
 
@@ -247,14 +248,20 @@ def _iteration(body: Body, settings: SolverSettings, iteration: int, fraction: f
 
 
 def may_close(body: Body, settings: SolverSettings) -> bool:
-    """Whether least squares may take over: they know neither reach windows nor comfort tolerances."""
-    return settings.refine and not body.windows and not any(body.tolerances[i] for i in body.movable)
+    """Whether least squares may take over: they know neither reach windows nor comfort tolerances.
+
+    A lone joint needs them not: its step is the best move there is.
+    """
+    known = not body.windows and not any(body.tolerances[i] for i in body.movable)
+    return settings.refine and known and len(body.movable) > 1
 
 
 def _close(body: Body, found: Progress, settings: SolverSettings, goals: Sequence[int]) -> list[GoalError]:
     """Lets damped least squares go on from the best pose so far (Wang & Chen 1991); how far off the goals
     are then."""
-    kinematics = Kinematics(body.skeleton, [body.views[k].goal for k in goals], body.limits, body.movable)
+    # Goals of one rank, with the weights of the stage: the stage sees to it that those served first are kept.
+    alike = [replace(body.views[k].goal, priority=0, weight=body.views[k].weight) for k in goals]
+    kinematics = Kinematics(body.skeleton, alike, body.limits, body.movable)
     best = body.pose(found.rotations, found.slides)
     left = min(CLOSING, settings.max_iterations - found.iterations)
     gain = HURRIED_GAIN if found.hurried else GAIN

@@ -62,12 +62,12 @@ class SolverSettings:
     position_tolerance: float = 1e-4
     angle_tolerance: float = 1e-3
     sweep: Sweep = Sweep.ROOT_TO_TIP
-    step_fraction: float = 0.8
+    step_fraction: float = 0.9
     step_feedback: float = 0.0
     step_share: float = 0.0
     stall_threshold: float = 1e-6
     refine: bool = True
-    restarts: int = 0
+    restarts: int = 8
     seed: int = 0
     comfort: bool = True
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Generator, Iterator, Sequence
 
 from .goals import Goal, measure
@@ -98,10 +99,11 @@ def _run(
         yield
     body.confine([joint.limit for joint in body.joints], tolerances)
     enter_windows(body)
-    again = settings.restarts > 0 and _within_reach(body, settings)
+    alone = len(body.movable) < 2  # a lone joint has just made the best move there is
+    again = settings.restarts > 0 and not alone and not any(tolerances) and _within_reach(body, settings)
     found.hurried = again and may_close(body, settings)
     status = yield from by_priority(body, found, settings)
-    if status is SolveStatus.CONVERGED or not again:
+    if status is not SolveStatus.STALLED or not again:
         return status
     yield
     status = yield from _start_again(body, found, settings, poses, status)
@@ -146,13 +148,22 @@ def _start_again(
             body.activate(range(len(body.views)))
             body.restore(once.rotations, once.slides)
         here = _score(body, settings)
-        if here < score:
+        if _gains(here, score, settings.position_tolerance):
             score = here
             found.rotations, found.slides = list(body.rotations), list(body.slides)
         if not any(score):
             return SolveStatus.CONVERGED
         yield
     return status
+
+
+def _gains(here: Sequence[float], score: Sequence[float], tolerance: float) -> bool:
+    """Whether another start led nearer by more than the tolerance: a different pose as far off is no gain."""
+    for new, old in zip(here, score, strict=True):
+        won = math.sqrt(old) - math.sqrt(new)
+        if abs(won) > tolerance or (new == 0.0) != (old == 0.0):
+            return won > 0.0
+    return False
 
 
 def _score(body: Body, settings: SolverSettings) -> list[float]:

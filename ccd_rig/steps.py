@@ -288,6 +288,8 @@ class Body:
             rotation = (self.bases[i].conjugated() @ Quaternion(axis, angle) @ self.frames[i]).normalized()
             if limit is not None:
                 rotation = clamp(limit, rotation)
+        if i in self.stretches:
+            rotation = self._inside_windows(i, rotation)
         self._turn_to(i, rotation)
 
     def pull(self, i: int, point: Vector, wanted: Vector) -> None:

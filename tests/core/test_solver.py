@@ -203,6 +203,10 @@ def test_any_solve_keeps_limits_reports_truly_and_repeats_itself(seed):
         position_tolerance=SOLVE,
         sweep=rng.choice(list(Sweep)),
         step_fraction=rng.uniform(0.1, 1.3),
+        step_share=rng.choice((0.0, 0.9)),
+        step_feedback=rng.choice((0.0, 1.0)),
+        refine=rng.random() < 0.5,
+        restarts=rng.choice((0, 0, 2)),
     )
     before = [measure(goal, skeleton, forward_kinematics(skeleton, start)).distance for goal in goals]
     result = solve(skeleton, start, goals, chosen)
@@ -234,7 +238,7 @@ def test_any_solve_keeps_limits_reports_truly_and_repeats_itself(seed):
 def test_iterate_gives_one_item_per_iteration():
     skeleton = straight(5, SwingTwist(Cone(0.5)))
     goal = PositionGoal("joint4", (3.0, 2.0, 1.0))
-    items = list(iterate(skeleton, Pose.rest(skeleton), [goal], SolverSettings(refine=False)))
+    items = list(iterate(skeleton, Pose.rest(skeleton), [goal], SolverSettings(refine=False, restarts=0)))
     counts = [item.iterations for item in items]
     assert counts == list(range(1, len(counts) + 1))
     assert all(item.status is ITERATION_LIMIT for item in items[:-1])
@@ -263,7 +267,7 @@ def test_restarts_leave_dead_ends_and_repeat_themselves():
     missed = again = 0
     for _ in range(60):
         target = tail(skeleton, legal_pose(skeleton, rng))
-        once = reach_for(skeleton, target, start)
+        once = reach_for(skeleton, target, start, restarts=0)
         more = reach_for(skeleton, target, start, restarts=20, seed=7)
         missed += once.status is not CONVERGED
         again += more.status is not CONVERGED
