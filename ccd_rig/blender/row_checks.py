@@ -52,10 +52,8 @@ def constraint_problems(
         yield Problem("ERROR", row.name, f"{where}: weight is {row.weight:g}: set it above 0")
     if not math.isfinite(row.influence):
         yield Problem("ERROR", row.name, f"{where}: influence is not a number: set it to 0 to 1")
-    if row.influence == 0.0:
-        yield Problem(
-            "WARNING", row.name, f"{where}: influence is 0 at this frame, so nothing moves: raise it"
-        )
+    if row.influence == 0.0 and not rows.is_animated(armature_object, row, "influence"):
+        yield Problem("WARNING", row.name, f"{where}: influence is 0, so nothing moves: raise it")
     yield from (_balance_problems if row.kind == "BALANCE" else _reach_problems)(armature_object, row, scene)
 
 

@@ -91,6 +91,12 @@ def is_library_row(armature_object: bpy.types.Object, index: int) -> bool:
     return index < len(override.reference.ccd_rig.constraints)
 
 
+def is_animated(armature_object: bpy.types.Object, row: Any, field: str) -> bool:
+    """Whether the object's own action or a driver sets a row's field; the NLA is not looked through."""
+    path = f"{row.path_from_id()}.{field}"
+    return any(curve.data_path == path for curve in _curves(armature_object))
+
+
 def _refuse_library_row(armature_object: bpy.types.Object, index: int) -> None:
     if is_library_row(armature_object, index):
         name = armature_object.ccd_rig.constraints[index].name

@@ -155,6 +155,20 @@ def test_influence_zero_is_a_warning(checks, rig, found):
     assert checks.require(rig, bpy.context.scene)
 
 
+def test_influence_zero_at_this_frame_is_fine_where_it_is_animated(rig, found):
+    row = rig.ccd_rig.constraints[0]
+    for frame, value in ((1, 0.0), (10, 1.0)):
+        row.influence = value
+        row.keyframe_insert("influence", frame=frame)
+    row.influence = 0.0
+    assert found() == []
+    row.keyframe_delete("influence", frame=1)
+    row.keyframe_delete("influence", frame=10)
+    one(found(), "WARNING", "Hand", "influence is 0")
+    row.driver_add("influence").driver.expression = "0"
+    assert found() == []
+
+
 def test_two_constraints_on_one_end(rows, rig, found):
     other = rows.add(rig, "Also", "bone_2")
     other.target = rigs.empty("Other", (0.0, 1.0, 1.0))
