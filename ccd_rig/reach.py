@@ -50,8 +50,10 @@ def bound(body: Body, k: int) -> float:
     if not chain:
         return (view.effector - view.target).length
     links = _links(body, view)
-    outer = math.fsum(links)
-    inner = max(0.0, 2.0 * max(links) - outer)
+    # A reach window takes away what its part of the chain could be stretched further.
+    closed = [window.longest * (1.0 / view.reach - 1.0) for window in body.windows if window.view is view]
+    outer = math.fsum(links) - math.fsum(closed)
+    inner = max(0.0, 2.0 * max(links) - math.fsum(links))
     distance = (view.target - body.heads[chain[0]]).length
     return max(distance - outer, inner - distance, 0.0)
 

@@ -130,6 +130,7 @@ class PositionView(View):
         self.target = goal.target
         self.weight = goal.weight
         self.leaf = goal.leaf
+        self.reach = goal.reach
         self.chain = skeleton.chain(self.tip, goal.chain_length)
         self.serves = _movable(skeleton, self.chain)
         self.carriers = skeleton.chain(self.tip)
