@@ -192,6 +192,8 @@ def solve_current(
     take.store_solution(solution.pose, {})
     motion, _ = take.finish()
     joints = take.keyed_joints()
+    if not joints:
+        raise RigError(_all_locked(take))
     pose = Pose(tuple(map(Quaternion, motion.rotations[0])), tuple(map(Vector, motion.translations[0])))
     armature.apply(armature_object, sample.reading, pose, joints)
     return solution.result, tuple(constraints[c] for c in solution.active)
@@ -273,6 +275,11 @@ def _nothing_to_key(take: Take, settings: BakeSettings) -> str:
     names = ", ".join(constraint.name for constraint in take.constraints)
     if not (take.influences > 0.0).any():
         return f"no constraint ({names}) has influence above 0 in {span}: raise it, or change the range"
+    return _all_locked(take)
+
+
+def _all_locked(take: Take) -> str:
+    names = ", ".join(constraint.name for constraint in take.constraints)
     return (
         f"every bone in the chains of {names} is locked: lower Stiffness, raise Max Step or unlock the "
         "rotation of at least one"
