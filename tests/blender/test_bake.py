@@ -667,8 +667,8 @@ def test_solve_current_poses_as_the_first_frame_of_a_bake(bake):
     rig, _ = arm(8, 0.5)
     for i, mode in enumerate(rigs.MODES):
         rig.pose.bones[f"bone_{i}"].rotation_mode = mode
-    # The first step of the bake, so that both take the same way.
-    rig.ccd_rig.solver.step_fraction = 1.0 - (1.0 - bake.BakeSettings(1, 1).share) ** (1.0 / 8)
+    # The steps of the bake, so that both take the same way.
+    rig.ccd_rig.solver.step_share = bake.BakeSettings(1, 1).share
     bpy.context.scene.frame_set(1)
     result, constraints = bake.solve_current(bpy.context.evaluated_depsgraph_get(), rig)
     rigs.update()
