@@ -6,7 +6,7 @@ demo    run examples/demo.py with Blender's module; everything after `demo` is p
 test    the core and the installed extension on one Blender; --matrix: on all four; --window: in a real window
 lint    ruff, and mypy against the oldest and the newest Blender
 build   the extension's zip, in dist/
-bench   the scripts of benchmarks/, all or by name
+bench   the scripts of benchmarks/, all or by name; one script's own options follow after --
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def build(options: argparse.Namespace) -> int:
 
 
 def bench(options: argparse.Namespace) -> int:
-    return checks.bench(options.names, options.blender or default_version())
+    return checks.bench(options.names, options.blender or default_version(), options.arguments)
 
 
 def parse(arguments: list[str]) -> argparse.Namespace:
@@ -111,16 +111,18 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     sub = command("lint", lint, "check style and types")
     sub.add_argument("--stubs", action="append", choices=list(environments.LINTS), help="default: all")
     command("build", build, "build the extension's zip in dist/")
-    sub = command("bench", bench, "run benchmarks")
+    sub = command("bench", bench, "run benchmarks; what follows `--` goes to the one that is named")
     sub.add_argument("names", nargs="*", help="files of benchmarks/ without .py; default: all")
 
     own, rest = _split(arguments)
     options, unknown = parser.parse_known_args(own)
     if unknown and options.run is not demo:
-        parser.error(f"unknown arguments: {' '.join(unknown)} (pytest's own go after --)")
+        parser.error(f"unknown arguments: {' '.join(unknown)} (what is passed on goes after --)")
     options.arguments = [*unknown, *rest]
-    if rest and options.run not in (demo, test):
+    if rest and options.run not in (demo, test, bench):
         parser.error("nothing is passed on by this command")
+    if rest and options.run is bench and len(options.names) != 1:
+        parser.error("options after -- are for one benchmark: name it before them")
     return options
 
 

@@ -15,6 +15,7 @@ from devtools.environments import ROOT
 
 TEST_TIMEOUT = 1800  # [s] one suite on one version of Blender
 LINT_TIMEOUT = 300  # [s]
+BENCH_TIMEOUT = 3600  # [s] one script
 SOURCES = ("__init__.py", "ccd_rig", "operators", "panels")
 
 
@@ -118,8 +119,8 @@ def _typed_tree() -> Path:
     return tree
 
 
-def bench(names: list[str], version: str) -> int:
-    """Run the named scripts of benchmarks/, or all of them, one after the other."""
+def bench(names: list[str], version: str, arguments: list[str]) -> int:
+    """Run the named scripts of benchmarks/, or all of them, one after the other, each with `arguments`."""
     python = str(environments.prepare_bench(environments.BLENDERS[version]))
     known = sorted(p.stem for p in (ROOT / "benchmarks").glob("*.py") if not p.stem.startswith("_"))
     unknown = [n for n in names if n not in known]
@@ -130,7 +131,8 @@ def bench(names: list[str], version: str) -> int:
     failed = []
     for name in names or known:
         print(f"\n=== benchmarks/{name}.py, Blender {version}", flush=True)
-        if run([python, str(ROOT / "benchmarks" / f"{name}.py")], 3600, {"PYTHONPATH": str(ROOT)}):
+        command = [python, str(ROOT / "benchmarks" / f"{name}.py"), *arguments]
+        if run(command, BENCH_TIMEOUT, {"PYTHONPATH": str(ROOT)}):
             failed.append(name)
     return verdict(failed, "benchmarks")
 

@@ -10,6 +10,7 @@ import importlib.util
 import re
 import subprocess
 import sys
+import tempfile
 import tomllib
 import zipfile
 from pathlib import Path
@@ -47,16 +48,19 @@ def build(output_dir: Path) -> Path:
     fail_on(manifest_problems(manifest))
     output_dir.mkdir(parents=True, exist_ok=True)
     package = output_dir / f"{manifest['id']}-{manifest['version']}.zip"
-    unchecked = package.with_name(f"unchecked-{package.name}")
-    _tool("build", f"--source-dir={ROOT}", f"--output-filepath={unchecked}", f"--valid-tags={_tags()}")
-    _tool("validate", f"--valid-tags={_tags()}", str(unchecked))
-    with zipfile.ZipFile(unchecked) as archive:
-        fail_on(
-            content_problems(
-                {name: archive.read(name) for name in archive.namelist() if not name.endswith("/")}
+    # Beside its place, so that it is moved there in one step; a folder of its own, so that two builds at once
+    # do not write to the same file.
+    with tempfile.TemporaryDirectory(prefix="unchecked-", dir=output_dir) as scratch:
+        unchecked = Path(scratch) / package.name
+        _tool("build", f"--source-dir={ROOT}", f"--output-filepath={unchecked}", f"--valid-tags={_tags()}")
+        _tool("validate", f"--valid-tags={_tags()}", str(unchecked))
+        with zipfile.ZipFile(unchecked) as archive:
+            fail_on(
+                content_problems(
+                    {name: archive.read(name) for name in archive.namelist() if not name.endswith("/")}
+                )
             )
-        )
-    return unchecked.replace(package)  # only a checked package gets its name
+        return unchecked.replace(package)  # only a checked package gets its name
 
 
 def fail_on(problems: list[str]) -> None:
