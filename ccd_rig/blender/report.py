@@ -94,8 +94,8 @@ class BakeReport:
         solved = self.solved_count()
         reached = solved - self.unsolved_count()
         worst = self.worst()
-        slerped = any(row.status == SLERPED for row in self.rows)
-        frames = "solved frames" if slerped else "frames" if solved != 1 else "frame"
+        # With a step there are frames that nobody asked about, whether they have keys or not.
+        frames = ("solved " if self.step > 1 else "") + ("frames" if solved != 1 else "frame")
         between = ", between solved frames" if worst.status == SLERPED else ""
         return (
             f"{reached} of {solved} {frames} reached; "
