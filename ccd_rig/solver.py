@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Generator, Iterator, Sequence
+from dataclasses import replace
 
 from .goals import Goal, measure
 from .kinematics import Kinematics
@@ -91,8 +92,9 @@ def _run(
         # limit.
         body.confine([_region(joint) or joint.limit for joint in body.joints], tolerances)
         enter_windows(body)
-        status = yield from by_priority(body, found, settings)
-        if status is SolveStatus.CONVERGED or found.iterations >= settings.max_iterations:
+        half = replace(settings, max_iterations=(settings.max_iterations + 1) // 2)
+        status = yield from by_priority(body, found, half)
+        if status is SolveStatus.CONVERGED:
             return status
         body.activate(range(len(body.views)))
         body.restore(found.rotations, found.slides)
