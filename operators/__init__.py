@@ -8,6 +8,11 @@ def _classes() -> tuple[type, ...]:
     from .constraint_move import CCD_RIG_OT_constraint_move
     from .constraint_remove import CCD_RIG_OT_constraint_remove
     from .go_to_frame import CCD_RIG_OT_go_to_frame
+    from .pose_apply import CCD_RIG_OT_pose_apply
+    from .pose_capture import CCD_RIG_OT_pose_capture
+    from .pose_remove import CCD_RIG_OT_pose_remove
+    from .poses_export import CCD_RIG_OT_poses_export
+    from .poses_import import CCD_RIG_OT_poses_import
     from .solve import CCD_RIG_OT_solve
 
     return (
@@ -17,6 +22,11 @@ def _classes() -> tuple[type, ...]:
         CCD_RIG_OT_solve,
         CCD_RIG_OT_bake,
         CCD_RIG_OT_go_to_frame,
+        CCD_RIG_OT_pose_capture,
+        CCD_RIG_OT_pose_remove,
+        CCD_RIG_OT_pose_apply,
+        CCD_RIG_OT_poses_export,
+        CCD_RIG_OT_poses_import,
     )
 
 

@@ -3,6 +3,8 @@
 
 import bpy
 
+from ..ccd_rig.blender import library
+
 
 def no_armature(context: bpy.types.Context) -> str:
     """No armature is active, or it cannot be changed."""
@@ -32,6 +34,22 @@ def none_enabled(context: bpy.types.Context) -> str:
     if not any(row.enabled for row in context.object.ccd_rig.constraints):
         return f"All constraints of '{context.object.name}' are disabled: enable one"
     return ""
+
+
+def no_poses(context: bpy.types.Context) -> str:
+    """There is no armature, or its pose library is empty."""
+    if reason := no_armature(context):
+        return reason
+    if not context.object.ccd_rig.poses:
+        return f"The pose library of '{context.object.name}' is empty: capture a pose first"
+    return ""
+
+
+def no_pose(context: bpy.types.Context) -> str:
+    """No pose of the library is chosen."""
+    if reason := no_poses(context):
+        return reason
+    return "" if library.active(context.object) is not None else "Choose a pose in the list"
 
 
 def poll(operator: type[bpy.types.Operator], reason: str) -> bool:

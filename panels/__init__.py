@@ -12,6 +12,7 @@ def _classes() -> tuple[type, ...]:
         CCD_RIG_PT_rotation,
         CCD_RIG_UL_constraints,
     )
+    from .pose_library import CCD_RIG_MT_poses, CCD_RIG_PT_pose_library, CCD_RIG_UL_poses
     from .solver import CCD_RIG_PT_solver, CCD_RIG_PT_solver_steps
 
     return (
@@ -27,6 +28,9 @@ def _classes() -> tuple[type, ...]:
         CCD_RIG_PT_mass,
         CCD_RIG_PT_solver,
         CCD_RIG_PT_solver_steps,
+        CCD_RIG_UL_poses,
+        CCD_RIG_MT_poses,
+        CCD_RIG_PT_pose_library,
     )
 
 

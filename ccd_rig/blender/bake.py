@@ -15,7 +15,7 @@ from .. import sampling
 from ..errors import InvalidInput, RigError
 from ..settings import SolveResult, SolverSettings
 from ..skeleton import Pose
-from . import armature, channels, checks, evaluation, properties
+from . import armature, channels, checks, evaluation, library, properties
 from .aims import chain_joints
 from .channels import BoneKeys, Destination
 from .properties import Constraint
@@ -131,6 +131,7 @@ def bake_steps(
     """
     constraints = checks.require(armature_object, scene, settings.constraints)
     solver = properties.solver_settings(armature_object)
+    poses = library.entries(armature_object) if solver.restarts else ()
     solved, keyed = settings.solved_frames(), settings.keyed_frames()
     take = None
     with evaluation.frames(scene, armature_object, constraints) as sample_at:
@@ -145,7 +146,7 @@ def bake_steps(
             take.store(row, sample)
             if frame != following:
                 continue
-            solution = solve_frame(sample, constraints, solver, settings.share, solution)
+            solution = solve_frame(sample, constraints, solver, settings.share, solution, poses)
             take.store_solution(solution.pose, dict(zip(solution.active, solution.states, strict=True)))
             following = next(due, None)
             yield Progress(frame, len(take.states), len(solved), solution.reached)
@@ -183,8 +184,9 @@ def solve_current(
     """
     constraints = checks.require(armature_object, depsgraph.scene, names)
     solver = settings or properties.solver_settings(armature_object)
+    poses = library.entries(armature_object) if solver.restarts else ()
     sample = evaluation.current(depsgraph, armature_object, constraints)
-    solution = solve_frame(sample, constraints, solver, None, None)
+    solution = solve_frame(sample, constraints, solver, None, None, poses)
     if solution.result is None:
         raise RigError(f"{armature_object.name}: every constraint has influence 0; raise one to solve")
     take = Take.empty(sample, constraints, [0], [0])

@@ -129,6 +129,43 @@ def fcurves_of(datablock: bpy.types.ID) -> Iterator[bpy.types.FCurve]:
         yield from bag.fcurves
 
 
+def fcurves_for(action: bpy.types.Action, datablock: bpy.types.ID) -> Iterator[bpy.types.FCurve]:
+    """The F-curves that would animate a data-block if it got this action. Read only.
+
+    Raises:
+        RigError: the action is not for this kind of data-block, or it is not clear which of its slots is.
+    """
+    if not _has_slots():
+        if action.id_root not in ("", datablock.id_type):
+            raise RigError(f"action '{action.name}' is not for objects: choose another action")
+        yield from action.fcurves
+        return
+    slots = [slot for slot in action.slots if slot.target_id_type in ("UNSPECIFIED", datablock.id_type)]
+    if not slots:
+        raise RigError(f"action '{action.name}' is not for objects: choose another action")
+    own = [slot for slot in slots if slot.name_display == datablock.name]
+    if len(slots) > 1 and len(own) != 1:
+        names = ", ".join(slot.name_display for slot in slots)
+        raise RigError(
+            f"action '{action.name}' has several slots ({names}): give one of them the name of "
+            f"'{datablock.name}'"
+        )
+    bag = _bag_of_slot(action, own[0] if len(own) == 1 else slots[0])
+    if bag is not None:
+        yield from bag.fcurves
+
+
+def plays(fcurve: bpy.types.FCurve) -> bool:
+    """Whether an F-curve has an effect; since 4.4 muted groups play nevertheless."""
+    return not (fcurve.mute or (fcurve.group is not None and fcurve.group.mute and not _has_slots()))
+
+
+def span(fcurves: Sequence[bpy.types.FCurve]) -> tuple[float, float]:
+    """First and last frame of the keys of F-curves, of which at least one has a key."""
+    ranges = [fcurve.range() for fcurve in fcurves if len(fcurve.keyframe_points)]
+    return min(ends[0] for ends in ranges), max(ends[1] for ends in ranges)
+
+
 def present_keys(armature_object: bpy.types.Object, bones: Sequence[str] = ()) -> NDArray[np.float32]:
     """Frames at which the object's action has keys, increasing, each once; with `bones`, only their keys."""
     prefixes = tuple(armature_object.pose.bones[bone].path_from_id() + "." for bone in bones)

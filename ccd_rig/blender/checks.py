@@ -13,7 +13,7 @@ from mathutils import Matrix, Quaternion
 
 from ..errors import CCDRigError, RigError
 from ..limits import contains
-from . import aims, armature, channels, dependence, joints, properties, rows
+from . import aims, armature, channels, dependence, joints, library, properties, rows
 from .row_checks import Problem, constraint_problems, in_scene, is_finite, suggestion
 
 __all__ = ["Problem", "constraint_problems", "in_scene", "problems", "require", "suggestion"]
@@ -70,6 +70,7 @@ def problems(
                 sound.append(row)
         found += _evaluation_problems(armature_object, scene, sound)
         found += _pair_problems(chosen)
+        found += _library_problems(armature_object)
         found += _chain_problems(armature_object, sound, destination)
     return tuple(sorted(found, key=lambda problem: problem.severity))
 
@@ -145,6 +146,22 @@ def _pair_problems(chosen: Iterable[Any]) -> Iterator[Problem]:
         if one.pole_target is not None and other.pole_target is not None:
             message = f"{pair} both bend the chain of bone '{one.tip}', which ends between their poles"
             yield Problem("WARNING", other.name, f"{message}: clear one of the poles")
+
+
+def _library_problems(armature_object: bpy.types.Object) -> Iterator[Problem]:
+    """Poses that are for other bones. Unless solves start from them they are in nobody's way."""
+    severity = "ERROR" if armature_object.ccd_rig.solver.restarts > 0 else "WARNING"
+    try:
+        entries = library.entries(armature_object)
+    except RigError as error:
+        yield Problem(severity, armature_object.name, _sentence(str(error)))
+        return
+    for entry in entries:
+        message = library.strangers(armature_object, entry)
+        if message:
+            is_lost = len(library.missing(armature_object, entry)) == len(entry.rotations)
+            message = f"{message} (renamed or deleted?): remove the pose, or capture it again"
+            yield Problem(severity if is_lost else "WARNING", entry.name, message)
 
 
 # The bones of the chains ------------------------------------------------------------------------------------

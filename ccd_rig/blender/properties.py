@@ -5,8 +5,6 @@
 `PoseBone.ccd_rig` holds what each joint may do. Defaults that the core has are read from its dataclasses.
 """
 
-import re
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 import bpy
@@ -23,7 +21,9 @@ from bpy.props import (
 )
 
 from ..goals import BalanceGoal, PositionGoal
+from . import library
 from .joints import CCD_RIG_PG_comfort, CCD_RIG_PG_joint, CCD_RIG_PG_limit, joint_settings
+from .names import unique_name
 from .report import BakeReport
 from .settings import OVERRIDE, CCD_RIG_PG_solver, from_core, solver_settings
 
@@ -34,7 +34,6 @@ __all__ = [
     "register",
     "solver_settings",
     "store_report",
-    "unique_name",
     "unregister",
 ]
 
@@ -113,18 +112,9 @@ class Constraint:
 
 def _keep_name_unique(self: bpy.types.PropertyGroup, _context: bpy.types.Context) -> None:
     taken = {row.name for row in self.id_data.ccd_rig.constraints if row != self}
-    free = unique_name(self.name, taken)
+    free = unique_name(self.name or DEFAULT_NAME, taken)
     if free != self.name:
         self.name = free  # runs this function once more, which then finds nothing to do
-
-
-def unique_name(name: str, taken: Iterable[str]) -> str:
-    """`name`, or with the next free number at its end as Blender counts: "Arm", "Arm.001"."""
-    name, taken = name or DEFAULT_NAME, set(taken)
-    if name not in taken:
-        return name
-    stem = re.sub(r"\.\d{3,}$", "", name)
-    return next(free for i in range(1, len(taken) + 2) if (free := f"{stem}.{i:03d}") not in taken)
 
 
 class CCD_RIG_PG_constraint(bpy.types.PropertyGroup):
@@ -315,6 +305,15 @@ class CCD_RIG_PG_armature(bpy.types.PropertyGroup):
     solver: PointerProperty(
         name="Solver", description="How the armature is solved", type=CCD_RIG_PG_solver, override=OVERRIDE
     )
+    poses: CollectionProperty(
+        name="Pose Library",
+        description="Poses to start again from where the targets are not reached",
+        type=library.CCD_RIG_PG_pose,
+        override=OVERRIDE | {"USE_INSERTION"},
+    )
+    active_pose: IntProperty(
+        name="Active Pose", description="The pose that is chosen in the pose library", override=OVERRIDE
+    )
     report: PointerProperty(
         name="Report", description="What the last bake came to", type=CCD_RIG_PG_report, override=OVERRIDE
     )
@@ -327,6 +326,8 @@ CLASSES = (
     CCD_RIG_PG_joint,
     CCD_RIG_PG_solver,
     CCD_RIG_PG_report,
+    library.CCD_RIG_PG_pose_bone,
+    library.CCD_RIG_PG_pose,
     CCD_RIG_PG_armature,
 )
 
@@ -377,6 +378,7 @@ def register() -> None:
     CCD_RIG_PG_constraint.__annotations__["name"] = StringProperty(
         name="Name", description="Name of the constraint", update=_keep_name_unique, override=OVERRIDE
     )
+    library.register_names()
     for group in CLASSES:
         bpy.utils.register_class(group)
     bpy.types.Object.ccd_rig = PointerProperty(
@@ -399,4 +401,5 @@ def unregister() -> None:
     del bpy.types.Object.ccd_rig
     for group in reversed(CLASSES):
         bpy.utils.unregister_class(group)
+    library.unregister_names()
     del CCD_RIG_PG_constraint.__annotations__["name"]

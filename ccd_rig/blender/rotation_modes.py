@@ -67,19 +67,23 @@ def read_rotations(pose_bones: Any, slots: Sequence[int], modes: Sequence[str]) 
         own = [slots[i] for i in members]
         values = foreach(pose_bones, channel, width)[own].astype(np.float64)
         require_finite(pose_bones, own, values, "rotation")
-        if channel == "rotation_quaternion":
-            norms = np.linalg.norm(values, axis=1, keepdims=True)
-            # Blender turns a zero quaternion into half a turn about X.
-            values = np.where(norms > 0.0, values / np.where(norms > 0.0, norms, 1.0), (0.0, 1.0, 0.0, 0.0))
         for i, value in zip(members, values.tolist(), strict=True):
-            if channel == "rotation_quaternion":
-                rotation = Quaternion(value)
-            elif channel == "rotation_euler":
-                rotation = Euler(value, modes[i]).to_quaternion()
-            else:
-                rotation = Quaternion(value[1:], value[0])  # a zero axis is no rotation, here as in Blender
-            found[i] = rotation.freeze()
+            found[i] = rotation_of(modes[i], value)
     return found
+
+
+def rotation_of(mode: str, values: Sequence[float]) -> Quaternion:
+    """What finite values of a rotation channel mean to Blender: a frozen unit quaternion."""
+    channel, _ = CHANNELS[mode]
+    if channel == "rotation_quaternion":
+        norm = math.hypot(*values)
+        # Blender turns a zero quaternion into half a turn about X.
+        rotation = Quaternion([v / norm for v in values]) if norm > 0.0 else Quaternion((0.0, 1.0, 0.0, 0.0))
+    elif channel == "rotation_euler":
+        rotation = Euler(values, mode).to_quaternion()
+    else:
+        rotation = Quaternion(values[1:], values[0])  # a zero axis is no rotation, here as in Blender
+    return rotation.freeze()
 
 
 def channel_values(mode: str, rotations: ArrayLike, previous: ArrayLike | None = None) -> Array:

@@ -10,6 +10,7 @@ from mathutils import Quaternion, Vector
 
 from ..errors import RigError
 from ..goals import Goal, GoalError
+from ..poses import PoseEntry
 from ..settings import SolveResult, SolverSettings, SolveStatus
 from ..skeleton import Pose, Skeleton
 from ..solver import solve
@@ -41,14 +42,32 @@ class Solution:
         return all(state == SolveStatus.CONVERGED.name for state in self.states)
 
 
+@dataclass(frozen=True)
+class _How:
+    """How a frame is solved: settings with the position tolerance in armature space, and see `solve_frame`.
+
+    Attributes:
+        follows: whether the start is the solved pose of the frame before.
+    """
+
+    settings: SolverSettings
+    share: float | None
+    follows: bool
+    poses: tuple[PoseEntry, ...]
+
+
 def solve_frame(
     sample: FrameSample,
     constraints: Sequence[Constraint],
     solver: SolverSettings,
     share: float | None,
     before: Solution | None,
+    poses: Sequence[PoseEntry] = (),
 ) -> Solution:
     """Solve one frame, from the solution of the frame before where there is one.
+
+    Other starts (`solver.restarts`) are tried only where the frame is not reached from there. Where a frame
+    before is followed, they count only if they reach it: a chain should not jump for less.
 
     Args:
         sample: the frame.
@@ -57,6 +76,7 @@ def solve_frame(
         share: part of the way that one pass over a chain's joints takes, shared out evenly over them; with
             None the solver's own step is taken.
         before: of the frame before.
+        poses: the pose library; entries for other bones are left out.
 
     Raises:
         RigError: a scale of 0, or a constraint that asks for what its chain cannot do.
@@ -66,11 +86,13 @@ def solve_frame(
     if not active:
         return Solution(base, (), None, ())
     here = replace(solver, position_tolerance=solver.position_tolerance / _scale(sample))
-    start = base
+    start, follows = base, False
     # At the first frame of a constraint there is no solved pose to follow yet.
     if before is not None and set(active) <= set(before.active):
         start = _following(skeleton, base, before.pose, {c: constraints[c] for c in active})
-    result, statuses = _solve_apart(sample, constraints, active, start, here, share)
+        follows = True
+    how = _How(here, share, follows, tuple(poses))
+    result, statuses = _solve_apart(sample, constraints, active, start, how)
     states = tuple(
         SolveStatus.CONVERGED.name if _off(error, here) <= 1.0 else status.name
         for error, status in zip(result.errors, statuses, strict=True)
@@ -96,8 +118,7 @@ def _solve_apart(
     constraints: Sequence[Constraint],
     active: Sequence[int],
     start: Pose,
-    settings: SolverSettings,
-    share: float | None,
+    how: _How,
 ) -> tuple[SolveResult, list[SolveStatus]]:
     """Solve constraints that turn no joint in common one after the other, and say how each one's solve ended.
 
@@ -118,7 +139,7 @@ def _solve_apart(
     statuses: dict[int, SolveStatus] = {}
     for joints, members in sorted(groups, key=lambda group: min(group[0])):  # parents come before children
         rows = {c: constraints[c] for c in members}
-        result, found = _solve_group(sample, rows, joints, pose, settings, share)
+        result, found = _solve_group(sample, rows, joints, pose, how)
         pose, iterations = result.pose, max(iterations, result.iterations)
         errors |= found
         statuses |= dict.fromkeys(members, result.status)
@@ -142,8 +163,7 @@ def _solve_group(
     rows: dict[int, Constraint],
     joints: set[int],
     start: Pose,
-    settings: SolverSettings,
-    share: float | None,
+    how: _How,
 ) -> tuple[SolveResult, dict[int, GoalError]]:
     """Solve constraints together; also how far off each of them is."""
     skeleton, turn = sample.reading.skeleton, Quaternion()
@@ -161,12 +181,30 @@ def _solve_group(
         skeleton = skeleton.replace(idle)
     model, pose = turned_model(skeleton, start, turn)
     asked = [(c, goal) for c, row in rows.items() for goal in goals(model, row, sample.aims[c].turned(turn))]
-    result = _solve_gently(model, pose, [goal for _, goal in asked], settings, share)
+    bones = {skeleton.joints[j].name for j in joints}
+    how = replace(how, poses=tuple(entry for entry in how.poses if bones & entry.rotations.keys()))
+    result = _solve_patiently(model, pose, [goal for _, goal in asked], how)
     errors = {}
     for c in rows:
         own = [error for (k, _), error in zip(asked, result.errors, strict=True) if k == c]
         errors[c] = GoalError(max(error.distance for error in own), max(error.angle for error in own))
     return replace(result, pose=turned_back(skeleton, result.pose, turn)), errors
+
+
+def _solve_patiently(skeleton: Skeleton, start: Pose, wanted: Sequence[Goal], how: _How) -> SolveResult:
+    """Solve from where the chain is, and only then from other starts."""
+    settings = how.settings
+    if how.share is None and not how.follows:  # the solver's own steps: it does the same by itself
+        return solve(skeleton, start, wanted, settings, how.poses)
+    first = _solve_gently(skeleton, start, wanted, replace(settings, restarts=0), how.share)
+    if first.status is SolveStatus.CONVERGED or settings.restarts == 0:
+        return first
+    # It stalls at once where the first one ended, and goes on with the other starts.
+    again = solve(skeleton, first.pose, wanted, settings, how.poses)
+    again = replace(again, iterations=first.iterations + again.iterations)
+    if again.status is SolveStatus.CONVERGED:
+        return again
+    return first if how.follows else _nearer(first, again, wanted, settings)
 
 
 def _solve_gently(
@@ -190,6 +228,13 @@ def _solve_gently(
     second = solve(skeleton, first.pose, wanted, settings)
     if second.status is SolveStatus.CONVERGED:
         return second
+    return _nearer(first, second, wanted, settings)
+
+
+def _nearer(
+    first: SolveResult, second: SolveResult, wanted: Sequence[Goal], settings: SolverSettings
+) -> SolveResult:
+    """The second result if it wins more than the tolerance, what is served first before the rest."""
     for priority in sorted({goal.priority for goal in wanted}):
         served = [k for k, goal in enumerate(wanted) if goal.priority == priority]
         won = max(_off(first.errors[k], settings) for k in served) - max(

@@ -65,6 +65,7 @@ def leftovers() -> list[str]:
         bpy.types.Operator,
         bpy.types.Panel,
         bpy.types.UIList,
+        bpy.types.Menu,
         bpy.types.PropertyGroup,
     ):
         stack = [base]

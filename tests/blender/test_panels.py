@@ -13,6 +13,7 @@ MODULES = {
     "constraints": ("constraints", "rotation", "pole", "importance"),
     "bone": ("bone", "comfort", "slide", "mass"),
     "solver": ("solver", "solver_steps"),
+    "pose_library": ("pose_library",),
     "bake": ("bake",),
 }
 PANELS = tuple(name for names in MODULES.values() for name in names)
@@ -62,7 +63,7 @@ def test_which_panels_show(ext):
     rig.ccd_rig.constraints[0].kind = "BALANCE"
     assert shown(ext) == [n for n in PANELS if n not in ("rotation", "pole")]
     bpy.ops.object.mode_set(mode="OBJECT")
-    assert shown(ext) == ["constraints", "importance", *MODULES["solver"], "bake"]
+    assert shown(ext) == ["constraints", "importance", *MODULES["solver"], "pose_library", "bake"]
 
 
 def test_advanced_settings_are_folded_away(ext):

@@ -11,7 +11,7 @@ import rigs
 from installed import PACKAGE, leftovers
 
 FLOAT32 = 1e-6  # Blender stores float32
-GROUPS = ("constraint", "limit", "comfort", "joint", "solver", "report", "armature")
+GROUPS = ("constraint", "limit", "comfort", "joint", "solver", "report", "pose_bone", "pose", "armature")
 
 
 @pytest.fixture

@@ -29,11 +29,12 @@ CORE = (
     {"triangle", "rerooting", "builders", "retarget", "sampling"},
 )
 BLENDER = (
-    {"bone_space", "overrides", "settings", "keyframes", "rotation_modes", "report", "slides"},
+    {"bone_space", "names", "overrides", "settings", "keyframes", "rotation_modes", "report", "slides"},
     {"channels", "armature", "joints"},
+    {"library"},
     {"properties", "rows", "dependence"},
     {"aims"},
-    {"evaluation", "row_checks"},
+    {"evaluation", "row_checks", "capture"},
     {"checks", "take", "solving"},
     {"bake"},
     {"live", "overlay", "cli"},

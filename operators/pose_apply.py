@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Pose the bones as the chosen pose of the library has them."""
+
+import bpy
+
+from ..ccd_rig.blender import library
+from ..ccd_rig.errors import CCDRigError
+from . import grey
+
+
+class CCD_RIG_OT_pose_apply(bpy.types.Operator):
+    bl_idname = "ccd_rig.pose_apply"
+    bl_label = "Apply Pose"
+    bl_description = "Rotate the bones as the chosen pose has them; limits are not applied, no keys are set"
+    bl_options = {"REGISTER", "UNDO"}
+
+    @classmethod
+    def poll(cls, context):
+        return grey.poll(cls, grey.no_pose(context))
+
+    def execute(self, context):
+        owner = context.object
+        try:
+            entry = library.entries(owner)[owner.ccd_rig.active_pose]
+            library.apply(owner, entry)
+        except CCDRigError as error:
+            self.report({"ERROR"}, str(error))
+            return {"CANCELLED"}
+        if strangers := library.strangers(owner, entry):
+            self.report({"WARNING"}, strangers)
+        return {"FINISHED"}

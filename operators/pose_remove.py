@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Remove poses from the pose library."""
+
+import bpy
+from bpy.props import BoolProperty
+
+from ..ccd_rig.blender import library
+from ..ccd_rig.errors import CCDRigError
+from . import grey
+
+
+class CCD_RIG_OT_pose_remove(bpy.types.Operator):
+    bl_idname = "ccd_rig.pose_remove"
+    bl_label = "Remove Pose"
+    bl_description = "Remove the chosen pose, or all poses, from the pose library; bones stay as they are"
+    bl_options = {"REGISTER", "UNDO"}
+
+    all: BoolProperty(
+        name="All",
+        description="Remove all poses but those that come from the library of an override",
+        options={"SKIP_SAVE"},
+    )
+
+    @classmethod
+    def poll(cls, context):
+        return grey.poll(cls, grey.no_pose(context))
+
+    def execute(self, context):
+        owner = context.object
+        group = owner.ccd_rig
+        own = [i for i in range(len(group.poses)) if not library.is_library_row(owner, i)]
+        try:
+            library.remove(owner, own if self.all else [group.active_pose])
+        except CCDRigError as error:
+            self.report({"ERROR"}, str(error))
+            return {"CANCELLED"}
+        return {"FINISHED"}

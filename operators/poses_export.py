@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Write the pose library to a JSON file."""
+
+import bpy
+from bpy.props import StringProperty
+from bpy_extras.io_utils import ExportHelper
+
+from ..ccd_rig.blender import library
+from ..ccd_rig.errors import CCDRigError
+from . import grey
+
+
+class CCD_RIG_OT_poses_export(bpy.types.Operator, ExportHelper):
+    bl_idname = "ccd_rig.poses_export"
+    bl_label = "Export Pose Library"
+    bl_description = "Write all poses of the pose library to a JSON file, for other armatures and programs"
+    bl_options = {"REGISTER"}
+
+    filename_ext = ".json"
+    filter_glob: StringProperty(
+        name="Files", description="Which files are listed", default="*.json", options={"HIDDEN"}
+    )
+
+    @classmethod
+    def poll(cls, context):
+        return grey.poll(cls, grey.no_poses(context))
+
+    def execute(self, context):
+        path = bpy.path.abspath(self.filepath)
+        try:
+            entries = library.entries(context.object)
+            library.save(path, entries)
+        except CCDRigError as error:
+            self.report({"ERROR"}, str(error))
+            return {"CANCELLED"}
+        self.report({"INFO"}, f"Wrote {len(entries)} pose{'' if len(entries) == 1 else 's'} to {path}")
+        return {"FINISHED"}

@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Read a JSON file into the pose library."""
+
+import bpy
+from bpy.props import StringProperty
+from bpy_extras.io_utils import ImportHelper
+
+from ..ccd_rig.blender import library
+from ..ccd_rig.errors import CCDRigError, RigError
+from . import grey
+
+
+class CCD_RIG_OT_poses_import(bpy.types.Operator, ImportHelper):
+    bl_idname = "ccd_rig.poses_import"
+    bl_label = "Import Pose Library"
+    bl_description = "Add the poses of a JSON file to the pose library"
+    bl_options = {"REGISTER", "UNDO"}
+
+    filename_ext = ".json"
+    filter_glob: StringProperty(
+        name="Files", description="Which files are listed", default="*.json", options={"HIDDEN"}
+    )
+
+    @classmethod
+    def poll(cls, context):
+        return grey.poll(cls, grey.no_armature(context))
+
+    def execute(self, context):
+        owner, path = context.object, bpy.path.abspath(self.filepath)
+        try:
+            entries = library.load(path)
+            for entry in entries:
+                if len(library.missing(owner, entry)) == len(entry.rotations):
+                    raise RigError(f"{path}: {library.strangers(owner, entry)}")
+        except CCDRigError as error:
+            self.report({"ERROR"}, str(error))
+            return {"CANCELLED"}
+        library.add(owner, entries)
+        strangers = [words for entry in entries if (words := library.strangers(owner, entry))]
+        if strangers:
+            more = f" (and {len(strangers) - 1} more poses with such bones)" if len(strangers) > 1 else ""
+            self.report({"WARNING"}, strangers[0] + more)
+        self.report({"INFO"}, f"Read {len(entries)} pose{'' if len(entries) == 1 else 's'} from {path}")
+        return {"FINISHED"}

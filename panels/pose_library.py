@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The poses that solves start again from."""
+
+import bpy
+
+from .sidebar import Sidebar, active_armature, draw_words
+
+
+class CCD_RIG_UL_poses(bpy.types.UIList):
+    """One line per pose: its name, how many bones it knows, and whether the armature has them."""
+
+    def draw_item(self, context, layout, data, item, icon, active_data, active_property, index, flt_flag):
+        line = layout.row(align=True)
+        line.prop(item, "name", text="", emboss=False, icon="ARMATURE_DATA")
+        bones = item.id_data.pose.bones
+        known = sum(rotation.name in bones for rotation in item.rotations)
+        count = line.row()
+        count.alignment = "RIGHT"
+        if known == len(item.rotations) > 0:
+            count.label(text=f"{known} bone{'' if known == 1 else 's'}")
+        else:
+            count.label(text=f"{known} of {len(item.rotations)}", icon="ERROR" if known else "CANCEL")
+
+
+class CCD_RIG_MT_poses(bpy.types.Menu):
+    bl_label = "Pose Library"
+
+    def draw(self, context):
+        layout = self.layout
+        layout.operator_context = "INVOKE_DEFAULT"
+        layout.operator("ccd_rig.pose_capture", text="Capture Action...", icon="ACTION").source = "ACTION"
+        layout.operator(
+            "ccd_rig.pose_capture", text="Capture Pose Asset...", icon="ASSET_MANAGER"
+        ).source = "ASSET"
+        layout.separator()
+        layout.operator("ccd_rig.poses_import", text="Import...", icon="IMPORT")
+        layout.operator("ccd_rig.poses_export", text="Export...", icon="EXPORT")
+        layout.separator()
+        layout.operator("ccd_rig.pose_remove", text="Remove All", icon="X").all = True
+
+
+class CCD_RIG_PT_pose_library(Sidebar, bpy.types.Panel):
+    bl_label = "Pose Library"
+    bl_parent_id = "CCD_RIG_PT_solver"
+    bl_options = {"DEFAULT_CLOSED"}
+
+    def draw(self, context):
+        layout = self.layout
+        group = active_armature(context).ccd_rig
+        line = layout.row()
+        line.template_list(
+            "CCD_RIG_UL_poses", "", group, "poses", group, "active_pose", rows=4 if group.poses else 3
+        )
+        side = line.column(align=True)
+        side.operator("ccd_rig.pose_capture", text="", icon="ADD").source = "POSE"
+        side.operator("ccd_rig.pose_remove", text="", icon="REMOVE").all = False
+        side.separator()
+        side.menu("CCD_RIG_MT_poses", text="", icon="DOWNARROW_HLT")
+        layout.operator("ccd_rig.pose_apply", icon="POSE_HLT")
+        if group.poses and group.solver.restarts == 0:
+            words = "Solves do not start from these poses: raise Restarts under Advanced"
+            draw_words(layout, context, words, "INFO")
