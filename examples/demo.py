@@ -192,7 +192,11 @@ def _save(path: Path) -> None:
 
 def _reason(error: RuntimeError) -> str:
     """The first line of what a Blender operator reports."""
-    return str(error).strip().splitlines()[0].removeprefix("Error: ")
+    reason = str(error).strip().splitlines()[0].removeprefix("Error: ")
+    # Blender before 5.0 does not know the header that later ones write.
+    return reason + (
+        " (or one of a newer Blender than this: see --blender)" if "not a blend file" in reason else ""
+    )
 
 
 # --- a user's file ------------------------------------------------------------------------------------------

@@ -235,7 +235,7 @@ def _open(options: argparse.Namespace) -> None:
     try:
         bpy.ops.wm.open_mainfile(filepath=str(path.resolve()), load_ui=False, **trust)
     except RuntimeError as error:  # how Blender's operators report; the first line says why
-        raise _UsageError(f"cannot open {path}: {_first_line(error)}") from error
+        raise _UsageError(f"cannot open {path}: {_first_line(error)}{_newer(error)}") from error
     if bpy.app.autoexec_fail:
         what = bpy.app.autoexec_fail_message
         _warn(f"{path}: {what} was not run; use --enable-autoexec if you trust the file")
@@ -392,6 +392,11 @@ def _first_line(error: Exception) -> str:
     """Blender's operators raise "Error: reason" with more lines below."""
     words = str(error).strip().splitlines() or ["unknown reason"]
     return words[0].removeprefix("Error: ")
+
+
+def _newer(error: Exception) -> str:
+    # Blender before 5.0 does not know the header that later ones write.
+    return " (or one of a newer Blender than this)" if "not a blend file" in str(error) else ""
 
 
 def _warn(words: str) -> None:

@@ -221,6 +221,16 @@ def test_not_a_blend_file(cli, tmp_path, capfd):
     assert f"cannot open {path}" in capfd.readouterr().err
 
 
+@pytest.mark.parametrize("start", [b"BLENDER17-01v9902", b"BLENDER99-99v9999"])
+def test_a_file_that_a_newer_blender_saved(cli, tmp_path, capfd, start):
+    path = tmp_path / "later.blend"
+    path.write_bytes(start + bytes(200))
+    assert cli.main(["check", str(path)]) == 2
+    said = capfd.readouterr().err.splitlines()[-1]
+    assert f"cannot open {path}" in said
+    assert "newer" in said
+
+
 def test_the_open_file_is_used_when_none_is_named(cli, shot, tmp_path):
     assert cli.main(["bake", "--report", str(tmp_path / "r.json"), "--frames", "1-2"]) == 0
 
