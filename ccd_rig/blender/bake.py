@@ -19,7 +19,7 @@ from . import armature, channels, checks, evaluation, library, properties
 from .aims import chain_joints
 from .channels import BoneKeys, Destination
 from .properties import Constraint
-from .report import SLERPED, BakeReport, Row
+from .report import SLERPED, BakeReport, Row, Turn
 from .solving import solve_frame
 from .take import Motion, Take
 
@@ -260,6 +260,7 @@ def _report(
             figures = (residuals, keyed, take.influences, angles, keyed_angles)
             name = take.constraints[c].name
             rows.append(Row(int(frame), name, status, *(float(each[f, c]) for each in figures)))
+    turn = take.largest_turn(motion, take.keyed_joints())
     return BakeReport(
         armature=armature_object.name,
         action=action.name,
@@ -269,6 +270,7 @@ def _report(
         tolerance=solver.position_tolerance,
         rows=tuple(rows),
         angle_tolerance=solver.angle_tolerance,
+        largest_turn=None if turn is None else Turn(*turn),
     )
 
 

@@ -8,7 +8,7 @@ import math
 import os
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from ..errors import CCDRigError
@@ -16,6 +16,9 @@ from ..settings import SolverSettings, SolveStatus
 
 SLERPED = "SLERPED"
 """Status of a frame that was not solved: it stands between two frames that were."""
+
+POP = math.radians(30.0)
+"""A turn from one frame to the next that an eye takes for a jump."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +49,21 @@ class Row:
     keyed_angle: float = 0.0
 
 
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """The bone that turns most from one frame to the next.
+
+    Attributes:
+        angle: radians per frame.
+        frame: at which it arrives.
+        bone: its name.
+    """
+
+    angle: float
+    frame: int
+    bone: str
+
+
 @dataclass(frozen=True)
 class BakeReport:
     """The outcome of one bake.
@@ -59,6 +77,7 @@ class BakeReport:
         tolerance: position tolerance, world metres.
         rows: by frame, then in the order of the constraints; none where a constraint's influence is 0.
         angle_tolerance: radians.
+        largest_turn: of the keyed bones; None if only one frame is keyed.
     """
 
     armature: str
@@ -69,6 +88,7 @@ class BakeReport:
     tolerance: float
     rows: tuple[Row, ...]
     angle_tolerance: float = SolverSettings().angle_tolerance
+    largest_turn: Turn | None = None
 
     def worst(self) -> Row:
         """The row that is farthest off, in tolerances; the earliest of equals."""
@@ -90,7 +110,10 @@ class BakeReport:
         return len({row.frame for row in self.rows if row.status != SLERPED})
 
     def summary(self) -> str:
-        """One sentence for people, such as "118 of 120 frames reached; worst 0.0040 m at frame 57 (Hand)"."""
+        """One sentence for people, such as "118 of 120 frames reached; worst 0.0040 m at frame 57 (Hand)".
+
+        A turn of more than `POP` from one frame to the next is named too.
+        """
         solved = self.solved_count()
         reached = solved - self.unsolved_count()
         worst = self.worst()
@@ -100,14 +123,21 @@ class BakeReport:
         return (
             f"{reached} of {solved} {frames} reached; "
             f"worst {_off(worst)} at frame {worst.frame} ({worst.constraint}{between})"
-        )
+        ) + self._pop()
+
+    def _pop(self) -> str:
+        turn = self.largest_turn
+        if turn is None or turn.angle <= POP:
+            return ""
+        return f"; '{turn.bone}' turns {math.degrees(turn.angle):.0f} degrees at frame {turn.frame}"
 
     def to_json(self) -> str:
         """The report as JSON text.
 
         An object with `format` ("ccd_rig.bake_report"), `version` (1), `armature`, `action`, `frame_start`,
         `frame_end`, `step`, `tolerance` (world metres), `angle_tolerance` (radians), `summary` (words),
-        `frames_solved`, `frames_reached` (numbers of frames) and `rows`, a list of objects with the fields of
+        `frames_solved`, `frames_reached` (numbers of frames), `largest_turn` (null, or `angle` in radians per
+        frame, `frame` and `bone`) and `rows`, a list of objects with the fields of
         `Row`: `frame`, `constraint`, `status`, `residual`, `keyed_residual` (world metres), `influence`,
         `angle` and `keyed_angle` (radians).
         """
@@ -125,6 +155,7 @@ class BakeReport:
             "summary": self.summary(),
             "frames_solved": solved,
             "frames_reached": solved - self.unsolved_count(),
+            "largest_turn": None if self.largest_turn is None else asdict(self.largest_turn),
         }
         # One row per line: the text stays readable and can be compared line by line.
         rows = ",\n".join(

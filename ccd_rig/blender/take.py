@@ -145,6 +145,20 @@ class Take:
         """Joints that a constraint moves at some frame."""
         return [int(j) for j in np.flatnonzero((self._joint_influences() > 0.0).any(axis=0))]
 
+    def largest_turn(self, motion: Motion, joints: Sequence[int]) -> tuple[float, int, str] | None:
+        """Radians per frame, frame and bone of the largest turn from one keyed frame to the next; None for
+        one frame."""
+        if len(self.frames) < 2 or not joints:
+            return None
+        turns = _unit(motion.rotations[:, list(joints)])
+        before, after = turns[:-1], turns[1:]
+        # Four arctangents of chord and sum: exact for tiny turns; the nearer side of the double cover.
+        apart = np.minimum(np.linalg.norm(after - before, axis=-1), np.linalg.norm(after + before, axis=-1))
+        along = np.sqrt(np.maximum(0.0, 4.0 - apart * apart))
+        angles = 4.0 * np.arctan2(apart, along) / np.diff(self.frames)[:, None]
+        f, j = np.unravel_index(int(np.argmax(angles)), angles.shape)
+        return float(angles[f, j]), int(self.frames[f + 1]), self.skeleton.joints[joints[j]].name
+
     def residuals(self, motion: Motion) -> tuple[Array, Array]:
         """(F, C) distances from the targets in world metres, and angles in radians; 0 where none is asked.
 

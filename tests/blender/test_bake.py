@@ -191,9 +191,8 @@ def test_report_in_words_in_json_and_on_the_armature(bake):
     report = bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, 5))
     assert report.worst().frame == 4
     assert len(report.unsolved()) == report.unsolved_count() == 1
-    assert (
-        report.summary() == f"4 of 5 frames reached; worst {report.worst().residual:.4f} m at frame 4 (Hand)"
-    )
+    worst = f"worst {report.worst().residual:.4f} m at frame 4 (Hand)"
+    assert report.summary().startswith(f"4 of 5 frames reached; {worst}; ")
     content = json.loads(report.to_json())
     assert content["format"] == "ccd_rig.bake_report"
     assert content["version"] == 1
@@ -710,3 +709,19 @@ def test_memory_stays_below_a_kilobyte_per_bone_and_frame(bake):
     finally:
         tracemalloc.stop()
     assert peak / (600 * 10) < 1024
+
+
+def test_a_jump_is_named(bake):
+    """The target jumps to the other side: the report says which bone turns most, and at which frame."""
+    rig, target = arm(1, 0.5)
+    target.animation_data_clear()
+    for frame, x in ((1, 1.0), (6, 1.0), (7, -1.0), (12, -1.0)):
+        target.location = (x, 0.0, 0.05)
+        target.keyframe_insert("location", frame=frame)
+    report = bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, 12))
+    assert (report.largest_turn.frame, report.largest_turn.bone) == (7, "bone_0")
+    assert report.largest_turn.angle == pytest.approx(math.pi - 2.0 * math.atan(0.05), abs=1e-3)
+    assert report.summary().endswith("; 'bone_0' turns 174 degrees at frame 7")
+    assert json.loads(report.to_json())["largest_turn"]["bone"] == "bone_0"
+    still = bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, 5))
+    assert "turns" not in still.summary()
