@@ -27,15 +27,28 @@ from ccd_rig import (
     SolveStatus,
     SwingTwist,
     forward_kinematics,
+    passes,
     sample,
     solve,
 )
+from ccd_rig.passes import Kind, Visit
 from ccd_rig.quaternions import angle_of
-from ccd_rig.settings import STEP_RANGE, even_fraction
+from ccd_rig.settings import STEP_RANGE
 from ccd_rig.steps import Body
 
 FRAMES = 250
-UP = Vector((0.0, 1.0, 0.0))
+SHARE = 0.97  # of the way, in one pass, where one share stands for all
+
+NAMES = {
+    "TIP_TO_ROOT": "tip to root",
+    "ROOT_TO_TIP": "root to tip",
+    "ALTERNATING": "alternating",
+    "BOUNCE_TIP": "bounce from the tip",
+    "BOUNCE_ROOT": "bounce from the root",
+    "SMART_BOUNCE": "smart bounce",
+    "LARGEST_ERROR": "largest error first",
+    "ROOT_TO_TIP, shared": f"root to tip, share {SHARE}",
+}
 
 
 def chain(
@@ -110,8 +123,10 @@ def goal_at(skeleton: Skeleton, target: Vector) -> PositionGoal:
 
 
 def settings_for(skeleton: Skeleton, **chosen: object) -> SolverSettings:
-    """Sweeps alone, without the closing phase; the tolerance is a ten-thousandth of the chain's length."""
-    return SolverSettings(**{"position_tolerance": 1e-4 * length_of(skeleton), "refine": False, **chosen})
+    """Sweeps alone, without closing phase and restarts; the tolerance is a ten-thousandth of the chain's
+    length."""
+    alone = {"position_tolerance": 1e-4 * length_of(skeleton), "refine": False, "restarts": 0}
+    return SolverSettings(**{**alone, **chosen})
 
 
 def turns(before: Pose, after: Pose) -> list[float]:
@@ -128,18 +143,25 @@ def evenness(angles: Sequence[float]) -> float:
 
 @contextlib.contextmanager
 def counted_steps() -> Iterator[list[int]]:
-    """Counts single steps of joints, the measure that is the same for all orders."""
-    count, original = [0], Body.step
+    """Counts single steps of joints, the measure that is the same for all orders: those of `Body.step`, and
+    those that whole passes take without it."""
+    count, step, plan = [0], Body.step, passes.plan
 
-    def step(self: Body, i: int, fraction: float) -> float:
+    def counted(self: Body, i: int, fraction: float) -> float:
         count[0] += 1
-        return original(self, i, fraction)
+        return step(self, i, fraction)
 
-    Body.step = step
+    class Visits(list[Visit]):
+        def __iter__(self) -> Iterator[Visit]:
+            for visit in super().__iter__():
+                count[0] += visit.kind in (Kind.BALL, Kind.HINGE)
+                yield visit
+
+    Body.step, passes.plan = counted, lambda body: Visits(plan(body))
     try:
         yield count
     finally:
-        Body.step = original
+        Body.step, passes.plan = step, plan
 
 
 @dataclass(frozen=True)
@@ -287,29 +309,17 @@ def rule(count: int, left: float = 0.03) -> float:
     return 1.0 - left ** (1.0 / count)
 
 
-def rule_of(skeleton: Skeleton) -> float:
-    """The rule as a bake takes it: 97 % of the way in one pass."""
-    return even_fraction(len(skeleton), 0.97)
+def graded(skeleton: Skeleton, share: float) -> Skeleton:
+    """The chain with stiffness such that full steps from root to tip take away equal parts of the way per
+    squared lever (the chain from a joint to the tip) and together `share` of it.
 
-
-def shares(lengths: Sequence[float], left: float = 0.05) -> list[float]:
-    """Part of the step per joint, root first, with which a sweep from root to tip leaves `left` of the error
-    and each joint removes as much of it as the square of its lever (the chain from it to the tip) asks for.
-
-    That is the step of least squared rotation: joint i turns by its lever times one common factor.
+    That is the step of least squared rotation. Joints visited later take their part of what is left: joint i
+    takes w_i / (1 - w_0 - ... - w_(i-1)) of it, where w_i is `share` times its part of the squares' sum.
     """
-    levers = [math.fsum(lengths[i:]) ** 2 for i in range(len(lengths))]
-    total, before, parts = math.fsum(levers), 0.0, []
-    for lever in levers:
-        share = (1.0 - left) * lever / total
-        parts.append(share / (1.0 - before))
-        before += share
-    return parts
-
-
-def graded(skeleton: Skeleton, left: float = 0.05) -> Skeleton:
-    """The chain with stiffness such that `step_fraction` 1 takes each joint's part of `shares`."""
-    parts = shares([joint.length for joint in skeleton.joints], left)
-    return Skeleton(
-        replace(joint, stiffness=1.0 - part) for joint, part in zip(skeleton.joints, parts, strict=True)
-    )
+    levers = [math.fsum(joint.length for joint in skeleton.joints[i:]) ** 2 for i in range(len(skeleton))]
+    total, left, joints = math.fsum(levers), 1.0, []
+    for joint, lever in zip(skeleton.joints, levers, strict=True):
+        part = share * lever / total
+        joints.append(replace(joint, stiffness=1.0 - part / left))
+        left -= part
+    return Skeleton(joints)

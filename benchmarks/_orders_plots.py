@@ -9,6 +9,7 @@ import matplotlib
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
+from _orders_chains import NAMES, SHARE
 from matplotlib.axes import Axes
 from matplotlib.colors import Normalize
 
@@ -32,16 +33,6 @@ STYLE = {
     "savefig.dpi": 110,
     "svg.hashsalt": "orders",
 }
-NAMES = {
-    "TIP_TO_ROOT": "tip to root",
-    "ROOT_TO_TIP": "root to tip",
-    "ALTERNATING": "alternating",
-    "BOUNCE_TIP": "bounce from the tip",
-    "BOUNCE_ROOT": "bounce from the root",
-    "SMART_BOUNCE": "smart bounce",
-    "LARGEST_ERROR": "largest error first",
-    "ROOT_TO_TIP, 0.16": "root to tip, 0.16 of each step",
-}
 
 
 def draw(results: dict, folder: Path) -> None:
@@ -51,7 +42,7 @@ def draw(results: dict, folder: Path) -> None:
         "orders": poses,
         "smart": smart_bounce,
         "settings": fractions,
-        "rule": following,
+        "shares": following,
         "comfort": comfort,
     }
     with plt.rc_context(STYLE):
@@ -177,53 +168,34 @@ def following(found: dict) -> plt.Figure:
     figure = plt.figure(figsize=(13.0, 8.2), layout="constrained")
     top, bottom = figure.subfigures(2, 1, height_ratios=(1.15, 1.0))
     grid = top.subplots(1, 2, sharey=True)
-    counts = sorted({row["count"] for row in found["rows"]})
+    labels = list(dict.fromkeys(row["label"] for row in found["rows"]))
+    shared = [label for label in labels if label.startswith("share")]
     palette = matplotlib.colormaps["viridis"]
     for axes, kind in zip(grid, ("free", "limited"), strict=True):
-        for at, count in enumerate(counts):
-            rows = {r["label"]: r for r in found["rows"] if r["kind"] == kind and r["count"] == count}
-            colour = palette(0.92 * at / (len(counts) - 1))
-            left = [
-                (float(label.split()[0]), row)
-                for label, row in rows.items()
-                if label.endswith("left") and not label.startswith("graded")
-            ]
-            axes.plot(
-                *zip(*((x, row["typical"]) for x, row in left), strict=True),
-                "-o",
-                color=colour,
-                lw=2,
-                ms=4,
-                label=f"{count} joints",
-            )
-            shared = rows["graded, 0.05 left"]["typical"]
-            axes.plot(0.05, shared, marker="*", ms=11, color=colour, mec="white", mew=0.6, ls="none")
-        axes.axvline(0.03, color=TARGET, lw=1.2, ls="--")
+        for label in labels:
+            rows = [r for r in found["rows"] if r["kind"] == kind and r["label"] == label]
+            if label in shared:
+                colour, line = palette(0.85 * shared.index(label) / (len(shared) - 1)), "-o"
+            else:
+                others = [each for each in labels if each not in shared]
+                colour, line = (COLOURS[1], COLOURS[2], COLOURS[4])[others.index(label)], "--s"
+            x, y = [row["count"] for row in rows], [row["typical"] for row in rows]
+            axes.plot(x, y, line, color=colour, lw=2.0, ms=4.5, label=label)
         axes.set_xscale("log")
         axes.set_yscale("log")
-        axes.invert_xaxis()
+        counts = sorted({row["count"] for row in found["rows"]})
+        axes.set_xticks(counts, [str(count) for count in counts])
+        axes.minorticks_off()
         axes.yaxis.set_major_formatter("{x:g}")
-        axes.set_xlabel(
-            "part of the error that one pass leaves: (1 - part of the step)^joints   (large steps: right)"
-        )
+        axes.set_xlabel("joints")
         axes.set_title("free joints" if kind == "free" else "cones of 450° / joints", fontweight="bold")
     grid[0].set_ylabel("largest turn per frame, degrees\n(geometric mean over three paths)")
-    grid[0].plot([], [], "*", color=INK, ms=10, ls="none", label="graded by the lever, 5 % left")
-    grid[0].legend(fontsize=9, ncols=2)
-    grid[0].annotate(
-        "the rule: 3 %",
-        (0.03, 0.62),
-        (4, 0),
-        textcoords="offset points",
-        color=TARGET,
-        xycoords=("data", "axes fraction"),
-        fontsize=9,
-    )
+    grid[1].legend(fontsize=9, loc="lower left")
 
     titles = {
-        "0.8": "20 free joints, 0.8 of each step",
-        "0.16": "the rule: 0.16 of each step",
-        "graded": "graded by the lever",
+        "0.9 of each step": "20 free joints, 0.9 of each step",
+        "one part for all, 3 % left": "0.16 of each step: 3 % left",
+        f"share {SHARE}": f"shared out by squared levers, {SHARE}",
     }
     for axes, (label, strobe) in zip(
         bottom.subplots(1, 3, sharex=True, sharey=True), found["strobes"].items(), strict=True

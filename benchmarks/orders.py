@@ -1,12 +1,12 @@
-"""Orders and settings compared on reach, iterations, joint motion and naturalness; draws the plots of
-docs/orders.md.
+"""Orders and settings compared on reach, iterations, joint motion and naturalness; prints the tables of
+docs/orders.md and draws its plots.
 
-    python3 dev.py bench orders             all measurements, then the plots: about ten minutes
+    python3 dev.py bench orders                     all measurements, then the plots: 10 to 20 minutes
+    python3 dev.py bench orders -- shares draw      one part, and the plots again
 
-Started by itself (`PYTHONPATH=. .venv/4.2/bin/python benchmarks/orders.py rule draw`) it takes the names of
-the parts to run: orders, smart, settings, presets, rule, comfort, draw. Every part prints its table and
-leaves its numbers in output/orders.json, from which `draw` makes docs/images/orders_*.png. All random
-numbers are seeded: two runs print the same. Chains, paths and measures are in `_orders_chains.py`.
+The parts: orders, smart, settings, presets, shares, comfort, draw. Every part leaves its numbers in
+output/orders.json, from which `draw` makes docs/images/orders_*.png. All random numbers are seeded: two runs
+print the same. Chains, paths and measures are in `_orders_chains.py`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import json
 import math
 import statistics
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -39,14 +39,13 @@ from ccd_rig import (  # noqa: E402
     forward_kinematics,
     solve,
 )
-from ccd_rig.settings import STEP_RANGE  # noqa: E402
 
 RESULTS = ROOT / "output" / "orders.json"
-TARGETS = 200
-SLOW_TARGETS = 50  # for the orders whose iteration takes n (n + 1) / 2 steps, on the longest chain
-FRACTIONS = (0.2, 0.35, 0.5, 0.8, 1.0, 1.3)
+TARGETS = 100
+SLOW_TARGETS = 20  # for smart bounce, whose iteration takes n (n + 1) / 2 steps, on the long chains
+FRACTIONS = (0.2, 0.35, 0.5, 0.8, 0.9, 1.0, 1.3)
 COUNTS = (2, 3, 6, 10, 20, 40, 100)
-LEFT = (0.3, 0.1, 0.03, 0.01, 0.001)
+SHARES = (0.9, 0.95, 0.97, 0.99)
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
@@ -64,8 +63,9 @@ def points(skeleton: Skeleton, pose: Pose) -> list[list[float]]:
 
 
 def orders() -> dict:
-    """Every order with full steps: single solves from rest, and following a slow circle."""
-    rows, found = [], {"poses": {}}
+    """Every order with full steps, sweeps alone: single solves from rest, and following a slow circle."""
+    cells: dict[Sweep, list[str]] = {sweep: [] for sweep in Sweep}
+    means: dict[Sweep, list[str]] = {sweep: [] for sweep in Sweep}
     for name, make in c.CHAINS.items():
         skeleton = make()
         for sweep in Sweep:
@@ -74,49 +74,35 @@ def orders() -> dict:
             r = c.cold(skeleton, settings, SLOW_TARGETS if long else TARGETS)
             path = c.circle(c.length_of(skeleton), name.startswith("spine"))
             f = c.follow(skeleton, c.along(path, 1), settings)
-            rows.append(
-                (
-                    name,
-                    sweep.name,
-                    f"{r.reached:.0%}",
-                    f"{r.iterations:.0f}",
-                    f"{r.steps:.0f}",
-                    f"{r.turned:.0f}",
-                    f"{r.largest:.0f}",
-                    f"{r.even:.2f}",
-                    f"{f.largest:.1f}",
-                    f"{f.mean:.2f}",
-                    f"{f.iterations:.1f}",
-                )
-            )
+            cells[sweep].append(f"{r.reached:.0%}, {r.steps:.0f} steps, {f.largest:.1f}°")
+            means[sweep].append(f"{r.iterations:.0f} / {r.even:.2f} / {f.mean:.2f}° / {f.iterations:.1f}")
             print(".", end="", file=sys.stderr, flush=True)
-    head = ("chain", "order", "reached", "iterations", "steps per joint", "turned, sum", "turned, most")
-    table((*head, "evenness", "per frame, most", "per frame, mean", "iterations per frame"), rows)
+    print("Share reached, steps per joint, and the most that one joint turns per frame:\n")
+    table(("order", *c.CHAINS), [(words(sweep), *cells[sweep]) for sweep in Sweep])
+    print("Iterations and evenness of single solves / mean turn and iterations per frame:\n")
+    table(("order", *c.CHAINS), [(words(sweep), *means[sweep]) for sweep in Sweep])
+
     skeleton = c.tail()
     goal = c.goal_at(skeleton, Vector((9.0, 9.5, 0.0)))
-    for sweep in Sweep:
-        settings = c.settings_for(skeleton, sweep=sweep, step_fraction=1.0)
-        result = solve(skeleton, Pose.rest(skeleton), [goal], settings)
+    chosen = {sweep.name: {"sweep": sweep, "step_fraction": 1.0} for sweep in Sweep}
+    chosen["ROOT_TO_TIP, shared"] = {"step_share": c.SHARE}
+    poses = {}
+    for label, fields in chosen.items():
+        result = solve(skeleton, Pose.rest(skeleton), [goal], c.settings_for(skeleton, **fields))
         angles = c.turns(Pose.rest(skeleton), result.pose)
-        found["poses"][sweep.name] = {
+        poses[label] = {
             "points": points(skeleton, result.pose),
             "turns": [math.degrees(angle) for angle in angles],
             "even": c.evenness(angles),
             "iterations": result.iterations,
             "status": result.status.name,
         }
-    small = c.settings_for(skeleton, step_fraction=c.rule(20))
-    result = solve(skeleton, Pose.rest(skeleton), [goal], small)
-    angles = c.turns(Pose.rest(skeleton), result.pose)
-    found["poses"]["ROOT_TO_TIP, 0.16"] = {
-        "points": points(skeleton, result.pose),
-        "turns": [math.degrees(angle) for angle in angles],
-        "even": c.evenness(angles),
-        "iterations": result.iterations,
-        "status": result.status.name,
-    }
-    found["target"] = list(goal.target)
-    return found
+    return {"poses": poses, "target": list(goal.target)}
+
+
+def words(sweep: Sweep) -> str:
+    """An order as the documentation calls it."""
+    return c.NAMES[sweep.name]
 
 
 def smart() -> dict:
@@ -134,21 +120,23 @@ def smart() -> dict:
     found = {"start": heads, "target": list(goal_point), "poses": {}}
     rows = []
     for sweep in (Sweep.ROOT_TO_TIP, Sweep.TIP_TO_ROOT, Sweep.BOUNCE_TIP, Sweep.SMART_BOUNCE):
-        settings = SolverSettings(sweep=sweep, step_fraction=1.0, position_tolerance=1e-3)
+        settings = SolverSettings(
+            sweep=sweep, step_fraction=1.0, position_tolerance=1e-3, refine=False, restarts=0
+        )
         with c.counted_steps() as steps:
             result = solve(arm, start, [c.goal_at(arm, goal_point)], settings)
         angles = [math.degrees(angle) for angle in c.turns(start, result.pose)]
         found["poses"][sweep.name] = {"points": points(arm, result.pose), "turns": angles, "steps": steps[0]}
         shown = [f"{angle:.1f}" for angle in angles]
         rows.append(
-            (sweep.name, result.status.name, result.iterations, steps[0], *shown, f"{sum(angles):.0f}")
+            (words(sweep), result.status.name, result.iterations, steps[0], *shown, f"{sum(angles):.0f}")
         )
     table(("order", "status", "iterations", "steps", *(f"joint {i}" for i in range(5)), "sum"), rows)
     return found
 
 
 def worst(runs: Sequence[c.Following]) -> dict[str, float]:
-    """Six paths in a row of numbers; `typical` is the geometric mean of their largest turns."""
+    """Some paths in a row of numbers; `typical` is the geometric mean of their largest turns."""
     return {
         "largest": max(run.largest for run in runs),
         "typical": statistics.geometric_mean(run.largest for run in runs),
@@ -156,28 +144,26 @@ def worst(runs: Sequence[c.Following]) -> dict[str, float]:
         "iterations": statistics.fmean(run.iterations for run in runs),
         "missed": sum(run.missed for run in runs),
         "bend": statistics.fmean(run.bend for run in runs),
-        "even": statistics.fmean(run.even for run in runs),
     }
 
 
-FOLLOWED = (
-    "per frame, most",
-    "per frame, mean",
-    "iterations per frame",
-    "frames missed",
-    "bend, sum",
-    "evenness",
-)
+SINGLE = ("reached", "iterations", "evenness")
+FOLLOWED = ("per frame, most", "per frame, mean", "iterations per frame", "missed", "bend, sum")
+
+
+def single(reach: c.Reach) -> tuple[str, ...]:
+    """The cells of SINGLE."""
+    return f"{reach.reached:.0%}", f"{reach.iterations:.0f}", f"{reach.even:.2f}"
 
 
 def followed(numbers: dict[str, float]) -> tuple[str, ...]:
+    """The cells of FOLLOWED."""
     return (
         f"{numbers['largest']:.1f}",
         f"{numbers['mean']:.2f}",
         f"{numbers['iterations']:.1f}",
         f"{numbers['missed']:.0f}",
         f"{numbers['bend']:.0f}",
-        f"{numbers['even']:.2f}",
     )
 
 
@@ -193,117 +179,110 @@ def settings() -> dict:
                 chosen = c.settings_for(skeleton, sweep=sweep, step_fraction=fraction)
                 numbers = worst(c.all_paths(skeleton, chosen, stiff, ("fast",)))
                 found["fractions"].setdefault(f"{name}, {sweep.name}", {})[str(fraction)] = numbers
-                rows.append((name, sweep.name, fraction, *followed(numbers)))
+                rows.append((name, words(sweep), fraction, *followed(numbers)))
                 print(".", end="", file=sys.stderr, flush=True)
     table(("chain", "order", "part", *FOLLOWED), rows)
 
     rows = []
-    for name, make, part in (("limb of 3", c.limb, 0.8), ("tail of 20", c.tail, 0.16)):
-        changes: dict[str, tuple[dict, dict]] = {
-            f"part {part}": ({}, {}),
-            "part 1.3": ({}, {"step_fraction": 1.3}),
-            "part 1.3, feedback 0.5": ({}, {"step_fraction": 1.3, "step_feedback": 0.5}),
-            "part 1.3, feedback 1": ({}, {"step_fraction": 1.3, "step_feedback": 1.0}),
-            f"part {part}, feedback 0.5": ({}, {"step_feedback": 0.5}),
-            f"part {part}, feedback 1": ({}, {"step_feedback": 1.0}),
-            "part 1, largest step 20°": ({"max_step": math.radians(20.0)}, {"step_fraction": 1.0}),
-            "part 1, largest step 5°": ({"max_step": math.radians(5.0)}, {"step_fraction": 1.0}),
-            "part 1, largest step 1°": ({"max_step": math.radians(1.0)}, {"step_fraction": 1.0}),
-            "part 1, stiffness 0.5": ({"stiffness": 0.5}, {"step_fraction": 1.0}),
-            f"part {part}, tolerance 2°": ({"comfort": Comfort(math.radians(2.0))}, {}),
-            f"part {part}, tolerance 5°": ({"comfort": Comfort(math.radians(5.0))}, {}),
-        }
-        made = {label: (make(**fields), chosen) for label, (fields, chosen) in changes.items()}
-        made["graded stiffness, 5 % left"] = (c.graded(make()), {"step_fraction": 1.0})
-        wrist = make().joints
-        made[f"part {part}, last joint stiff 0.8"] = (
-            Skeleton([*wrist[:-1], replace(wrist[-1], stiffness=0.8)]),
-            {},
-        )
-        for label, (skeleton, chosen) in made.items():
-            use = c.settings_for(skeleton, **{"step_fraction": part, **chosen})
-            reach = c.cold(skeleton, use, TARGETS // 4)
+    for name, make, base, fields, small in (
+        ("limb of 3", c.limb, "part 0.9", {"step_fraction": 0.9}, 0.5),
+        ("tail of 20", c.tail, f"share {c.SHARE}", {"step_share": c.SHARE}, c.rule(20)),
+    ):
+        for label, skeleton, chosen in changes(make, base, fields, small):
+            use = c.settings_for(skeleton, **chosen)
+            reach = c.cold(skeleton, use, TARGETS // 2)
             runs = c.all_paths(skeleton, use, laps=("fast",))
-            cells = (
-                f"{reach.reached:.0%}",
-                f"{reach.iterations:.0f}",
-                f"{reach.turned:.0f}",
-                f"{reach.even:.2f}",
-            )
             error = f"{max(run.error for run in runs):.1e}"
-            rows.append((name, label, *cells, *followed(worst(runs)), error))
+            rows.append((name, label, *single(reach), *followed(worst(runs)), error))
             print(".", end="", file=sys.stderr, flush=True)
-    table(
-        ("chain", "setting", "reached", "iterations", "turned, sum", "evenness", *FOLLOWED, "error, most"),
-        rows,
-    )
+    table(("chain", "setting", *SINGLE, *FOLLOWED, "error, most"), rows)
     return found
+
+
+def changes(
+    make: Callable[..., Skeleton], base: str, fields: dict, small: float
+) -> Iterator[tuple[str, Skeleton, dict]]:
+    """What is changed about a chain and its settings, one at a time: name, chain and settings."""
+    yield base, make(), fields
+    for part in (1.3, small):
+        yield f"part {part:.2g}", make(), {"step_fraction": part}
+        for back in (0.5, 1.0):
+            chosen = {"step_fraction": part, "step_feedback": back}
+            yield f"part {part:.2g}, feedback {back:g}", make(), chosen
+    for degrees in (20, 5, 1):
+        slow = make(max_step=math.radians(degrees))
+        yield f"part 1, largest step {degrees}°", slow, {"step_fraction": 1.0}
+    yield f"{base}, stiffness 0.5", make(stiffness=0.5), fields
+    for degrees in (2, 5):
+        yield f"{base}, tolerance {degrees}°", make(comfort=Comfort(math.radians(degrees))), fields
+    joints = make().joints
+    stiff = Skeleton([*joints[:-1], replace(joints[-1], stiffness=0.8)])
+    yield f"{base}, last joint stiff 0.8", stiff, fields
 
 
 def presets() -> dict:
-    """Candidates for the defaults, with the closing phase as users have it: the recommendation's table."""
+    """Candidates for the defaults with closing phase and restarts, as users have them."""
     found: dict = {}
     rows = []
+    steps: dict[str, dict] = {
+        "tip to root, 1": {"sweep": Sweep.TIP_TO_ROOT, "step_fraction": 1.0},
+        "root to tip, 1": {"step_fraction": 1.0},
+        "root to tip, 0.9 (default)": {},
+        **{f"share {share}": {"step_share": share} for share in SHARES},
+    }
     for name, make in c.CHAINS.items():
         skeleton = make()
-        for label, chain, sweep, part in (
-            ("tip to root, 1", skeleton, Sweep.TIP_TO_ROOT, 1.0),
-            ("root to tip, 1", skeleton, Sweep.ROOT_TO_TIP, 1.0),
-            ("root to tip, 0.8", skeleton, Sweep.ROOT_TO_TIP, 0.8),
-            ("root to tip, 0.5", skeleton, Sweep.ROOT_TO_TIP, 0.5),
-            ("root to tip, 0.2", skeleton, Sweep.ROOT_TO_TIP, 0.2),
-            ("root to tip, rule", skeleton, Sweep.ROOT_TO_TIP, c.rule_of(skeleton)),
-            ("root to tip, graded", c.graded(skeleton), Sweep.ROOT_TO_TIP, 1.0),
-        ):
-            chosen = c.settings_for(chain, sweep=sweep, step_fraction=part, refine=True)
-            reach = c.cold(chain, chosen, TARGETS)
-            runs = worst(c.all_paths(chain, chosen, name.startswith("spine")))
+        for label, fields in steps.items():
+            chosen = SolverSettings(position_tolerance=1e-4 * c.length_of(skeleton), **fields)
+            reach = c.cold(skeleton, chosen, TARGETS)
+            runs = worst(c.all_paths(skeleton, chosen, name.startswith("spine")))
             found[f"{name}, {label}"] = runs
-            cells = (
-                f"{reach.reached:.1%}",
-                f"{reach.iterations:.0f}",
-                f"{reach.turned:.0f}",
-                f"{reach.even:.2f}",
-            )
-            rows.append((name, label, f"{part:.2f}", *cells, *followed(runs)))
+            rows.append((name, label, *single(reach), *followed(runs)))
             print(".", end="", file=sys.stderr, flush=True)
-    table(("chain", "step", "part", "reached", "iterations", "turned, sum", "evenness", *FOLLOWED), rows)
+    table(("chain", "step", *SINGLE, *FOLLOWED), rows)
     return found
 
 
-def rule() -> dict:
+def candidates(skeleton: Skeleton) -> dict[str, tuple[Skeleton, SolverSettings]]:
+    """Ways to share a pass out: the default part of each step, one part for all joints with which a pass
+    leaves 3 %, shares by squared levers, and what would be least squared rotation."""
+    base = c.settings_for(skeleton)
+    return {
+        "0.9 of each step": (skeleton, base),
+        "one part for all, 3 % left": c.with_fraction(skeleton, base, c.rule(len(skeleton))),
+        **{f"share {share}": (skeleton, replace(base, step_share=share)) for share in SHARES},
+        "least rotation, 0.95": (c.graded(skeleton, 0.95), replace(base, step_fraction=1.0)),
+    }
+
+
+def shares() -> dict:
     """Which part of the step follows best, over the number of joints; sweeps alone."""
     found: dict = {"rows": []}
-    rows = []
+    cells: dict[tuple[str, str], list[str]] = {}
+    missed: list[tuple[object, ...]] = []
     for kind, make in (("free", c.free), ("limited", c.limited)):
         for count in COUNTS:
-            skeleton = make(count)
-            base = c.settings_for(skeleton)
-            lefts = LEFT if count <= 40 else LEFT[2:4]
-            tries = {f"{left:g} left": c.with_fraction(skeleton, base, c.rule(count, left)) for left in lefts}
-            if c.rule(count) < STEP_RANGE[0]:
-                tries["0.1"] = (skeleton, replace(base, step_fraction=STEP_RANGE[0]))
-            tries["graded, 0.05 left"] = (c.graded(skeleton), replace(base, step_fraction=1.0))
-            for label, (chain, chosen) in tries.items():
+            for label, (chain, chosen) in candidates(make(count)).items():
                 numbers = worst(c.all_paths(chain, chosen, laps=("fast",)))
                 found["rows"].append({"kind": kind, "count": count, "label": label, **numbers})
-                part = 1.0 - chain.joints[0].stiffness if label.startswith("graded") else math.nan
-                if not label.startswith("graded"):
-                    part = chosen.step_fraction * (1.0 - chain.joints[0].stiffness)
-                shown = (f"{part:.3f}", f"{numbers['typical']:.2f}", *followed(numbers))
-                rows.append((kind, count, label, *shown))
+                shown = f"{numbers['typical']:.2f}° / {numbers['iterations']:.1f}"
+                cells.setdefault((kind, label), []).append(shown)
+                if numbers["missed"]:
+                    missed.append((kind, label, count, f"{numbers['missed']:.0f}"))
                 print(".", end="", file=sys.stderr, flush=True)
-    table(("chain", "joints", "step", "part at the root", "per frame, typical", *FOLLOWED), rows)
+    print("Largest turn per frame (geometric mean over the paths) / iterations per frame:\n")
+    heads = [f"{count} joints" for count in COUNTS]
+    table(("chain", "step", *heads), [(*key, *row) for key, row in cells.items()])
+    print(f"Frames missed, of {3 * c.FRAMES}:\n")
+    table(("chain", "step", "joints", "frames missed"), missed)
+
     found["strobes"] = {}
-    skeleton = c.free(20)
     targets = c.along(c.eight(20.0), 1)
     found["path"] = [list(target) for target in targets]
-    for label, chain, fraction in (
-        ("0.8", skeleton, 0.8),
-        ("0.16", skeleton, c.rule(20)),
-        ("graded", c.graded(skeleton), 1.0),
-    ):
-        run = c.follow(chain, targets, c.settings_for(chain, step_fraction=fraction, refine=True))
+    for label, (chain, chosen) in candidates(c.free(20)).items():
+        if label not in ("0.9 of each step", "one part for all, 3 % left", f"share {c.SHARE}"):
+            continue
+        run = c.follow(chain, targets, chosen)
         found["strobes"][label] = {
             "points": [points(chain, pose) for pose in run.poses[::25]],
             "largest": run.largest,
@@ -332,7 +311,6 @@ def comfort() -> dict:
     """
     found: dict = {"frames": 250, "curves": {}}
     rows = []
-    part = c.rule(6)
     for label, region, tolerance, most, refine in (
         ("no comfort", 0.0, 0.0, 300, True),
         ("region 15°", 15.0, 0.0, 300, True),
@@ -343,7 +321,7 @@ def comfort() -> dict:
         ("region 15°, tolerance 5°", 15.0, 5.0, 300, True),
     ):
         skeleton = arm_of_six(region, tolerance)
-        chosen = c.settings_for(skeleton, step_fraction=part, max_iterations=most, refine=refine)
+        chosen = c.settings_for(skeleton, step_share=c.SHARE, max_iterations=most, refine=refine)
         cells: list[str] = []
         for frames in (125, 250, 500):
             run = c.follow(skeleton, there_and_back(frames), chosen)
@@ -361,7 +339,7 @@ def comfort() -> dict:
     table(("comfort", *heads, "iterations per frame", "error, most", "missed", "crossed at"), rows)
 
     skeleton, spent = arm_of_six(15.0), []
-    chosen = c.settings_for(skeleton, step_fraction=part)
+    chosen = c.settings_for(skeleton, step_share=c.SHARE)
     pose = Pose.rest(skeleton)
     for frame, target in enumerate(there_and_back(250)):
         result = solve(skeleton, pose, [c.goal_at(skeleton, target)], chosen)
@@ -370,7 +348,7 @@ def comfort() -> dict:
             spent.append(
                 (frame, result.status.name, result.iterations, f"{result.errors[0].distance / 6.0:.1e}")
             )
-    print("Frames that the region of 15° missed:")
+    print("Frames that the region of 15° missed, sweeps alone:\n")
     table(("frame", "status", "iterations", "error, part of the length"), spent)
     return found
 
@@ -380,7 +358,7 @@ PARTS: dict[str, Callable[[], dict]] = {
     "smart": smart,
     "settings": settings,
     "presets": presets,
-    "rule": rule,
+    "shares": shares,
     "comfort": comfort,
 }
 
