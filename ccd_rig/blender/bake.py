@@ -186,7 +186,8 @@ def solve_current(
     solver = settings or properties.solver_settings(armature_object)
     poses = library.entries(armature_object) if solver.restarts else ()
     sample = evaluation.current(depsgraph, armature_object, constraints)
-    solution = solve_frame(sample, constraints, solver, None, None, poses)
+    # The share of a bake, so that both pose the bones alike.
+    solution = solve_frame(sample, constraints, solver, BakeSettings.share, None, poses)
     if solution.result is None:
         raise RigError(f"{armature_object.name}: every constraint has influence 0; raise one to solve")
     take = Take.empty(sample, constraints, [0], [0])

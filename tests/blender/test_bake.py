@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import rigs
 from mathutils import Euler, Matrix, Quaternion, Vector
-from whole_file import dump
+from whole_file import differences, dump
 
 FLOAT32 = 2e-6  # one rounded operation on numbers near 1
 SOLVE = 1e-4  # the solver's own tolerance, metres
@@ -575,7 +575,7 @@ def test_what_cannot_be_baked_is_said_and_nothing_changes(bake, errors, words):
     before = dump()
     with pytest.raises(errors.CCDRigError, match=words):
         bake.bake(bpy.context.scene, rig, SPOILERS[words](rig, bake.BakeSettings))
-    assert dump() == before
+    assert differences(before, dump()) == []
 
 
 @pytest.mark.parametrize("after", [0, 1, 2, 11, 12])
@@ -597,7 +597,7 @@ def test_cancel_at_any_frame_changes_nothing(bake, channels, after, with_action)
     for _ in range(after):
         next(steps)
     steps.close()
-    assert dump() == before
+    assert differences(before, dump()) == []
 
 
 def test_progress_counts_up_and_may_cancel(bake):
@@ -621,7 +621,7 @@ def test_progress_counts_up_and_may_cancel(bake):
 
     with pytest.raises(Enough):
         bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, 12), stop)
-    assert dump() == before
+    assert differences(before, dump()) == []
 
 
 def test_a_failure_while_writing_changes_nothing(bake, channels, errors):
@@ -642,7 +642,7 @@ def test_a_failure_while_writing_changes_nothing(bake, channels, errors):
     lock(True)  # while the bake is under way
     with pytest.raises(errors.RigError, match="bone_1"):
         next(steps)
-    assert dump() == before
+    assert differences(before, dump()) == []
 
 
 def test_bake_leaves_frame_selection_mode_and_pose(bake, channels):
@@ -667,8 +667,6 @@ def test_solve_current_poses_as_the_first_frame_of_a_bake(bake):
     rig, _ = arm(8, 0.5)
     for i, mode in enumerate(rigs.MODES):
         rig.pose.bones[f"bone_{i}"].rotation_mode = mode
-    # The steps of the bake, so that both take the same way.
-    rig.ccd_rig.solver.step_share = bake.BakeSettings(1, 1).share
     bpy.context.scene.frame_set(1)
     result, constraints = bake.solve_current(bpy.context.evaluated_depsgraph_get(), rig)
     rigs.update()
@@ -693,7 +691,7 @@ def test_solve_current_with_influence_0_says_so(bake, errors):
     before = dump()
     with pytest.raises(errors.RigError, match="influence"):
         bake.solve_current(bpy.context.evaluated_depsgraph_get(), rig)
-    assert dump() == before
+    assert differences(before, dump()) == []
 
 
 # --- size ---------------------------------------------------------------------------------------------------
