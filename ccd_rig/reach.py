@@ -79,6 +79,24 @@ def shares(body: Body, share: float) -> list[float]:
     joint i's squared lever in parts of the sum over its chain. That comes near the step of least squared
     rotation, in which each joint turns by its lever times a common factor; joints that are visited first take
     somewhat more. A joint of several goals takes the largest part. With 0 each takes the whole step.
+    """
+    parts = [1.0 if share == 0.0 else 0.0] * len(body.joints)
+    if share == 0.0:
+        return parts
+    for view in {id(view): view for views in body.serves for view in views}.values():
+        if isinstance(view, PositionView):
+            links = _links(body, view)
+            squares = [math.fsum(links[place:]) ** 2 for place in range(len(links))]
+        else:
+            squares = [1.0] * len(view.serves)  # every joint turns a frame alike
+        total = math.fsum(squares)
+        for i, square in zip(view.serves, squares, strict=True):
+            weight = square / total if total > 0.0 else 1.0
+            parts[i] = max(parts[i], 1.0 - (1.0 - share) ** weight)
+    return parts
+
+
+def enter_windows(body: Body) -> None:
     """Bends chains that start stretched past a reach window, as far as their limits let them."""
     for window in body.windows:
         inner = [i for i in window.inner if i in window.view.serves]
