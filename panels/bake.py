@@ -43,10 +43,11 @@ def _draw_report(layout, report):
     if not report.words:
         return
     lines = layout.box().column(align=True)
-    reached, worst, *turn = report.words.split("; ", 2)
+    reached, _, rest = report.words.partition("; ")
+    worst, _, turn = rest.partition("; ")
     lines.label(text=reached, icon="ERROR" if report.unsolved else "CHECKMARK")
     line = lines.row()
     line.alignment = "LEFT"
     line.operator("ccd_rig.go_to_frame", text=worst[:1].upper() + worst[1:], icon="TIME", emboss=False)
-    for words in turn:
-        lines.label(text=words, icon="ERROR")
+    if turn:
+        lines.label(text=turn, icon="ERROR")
