@@ -75,10 +75,11 @@ def stretch(body: Body) -> None:
 def shares(body: Body, share: float) -> list[float]:
     """The part of its best step that each joint takes when one pass takes `share` (0 to 1) of the way.
 
-    After parts f_i about the product of 1 - f_i of the way is left: f_i = 1 - (1 - share)^(w_i), where w_i is
-    joint i's squared lever in parts of the sum over its chain. That comes near the step of least squared
-    rotation, in which each joint turns by its lever times a common factor; joints that are visited first take
-    somewhat more. A joint of several goals takes the largest part. With 0 each takes the whole step.
+    Joint i takes away w_i of the way, `share` times its squared lever in parts of the sum over its chain: it
+    turns by its lever times a common factor, which is the step of least squared rotation. Visited from root
+    to tip it finds 1 - w_0 - ... - w_(i-1) of the way left, so its part is w_i over that; visited in any
+    order 1 - `share` is left in the end. A joint of several goals takes the largest part. With 0 each takes
+    the whole step.
     """
     parts = [1.0 if share == 0.0 else 0.0] * len(body.joints)
     if share == 0.0:
@@ -89,10 +90,11 @@ def shares(body: Body, share: float) -> list[float]:
             squares = [math.fsum(links[place:]) ** 2 for place in range(len(links))]
         else:
             squares = [1.0] * len(view.serves)  # every joint turns a frame alike
-        total = math.fsum(squares)
+        total, left = math.fsum(squares), 1.0
         for i, square in zip(view.serves, squares, strict=True):
-            weight = square / total if total > 0.0 else 1.0
-            parts[i] = max(parts[i], 1.0 - (1.0 - share) ** weight)
+            way = share * (square / total if total > 0.0 else 1.0 / len(squares))
+            parts[i] = max(parts[i], way / left)
+            left -= way
     return parts
 
 
