@@ -307,19 +307,3 @@ def with_fraction(
 def rule(count: int, left: float = 0.03) -> float:
     """The part of a step with which one sweep over `count` joints leaves `left` of the error."""
     return 1.0 - left ** (1.0 / count)
-
-
-def graded(skeleton: Skeleton, share: float) -> Skeleton:
-    """The chain with stiffness such that full steps from root to tip take away equal parts of the way per
-    squared lever (the chain from a joint to the tip) and together `share` of it.
-
-    That is the step of least squared rotation. Joints visited later take their part of what is left: joint i
-    takes w_i / (1 - w_0 - ... - w_(i-1)) of it, where w_i is `share` times its part of the squares' sum.
-    """
-    levers = [math.fsum(joint.length for joint in skeleton.joints[i:]) ** 2 for i in range(len(skeleton))]
-    total, left, joints = math.fsum(levers), 1.0, []
-    for joint, lever in zip(skeleton.joints, levers, strict=True):
-        part = share * lever / total
-        joints.append(replace(joint, stiffness=1.0 - part / left))
-        left -= part
-    return Skeleton(joints)

@@ -1,7 +1,7 @@
 """Orders and settings compared on reach, iterations, joint motion and naturalness; prints the tables of
 docs/orders.md and draws its plots.
 
-    python3 dev.py bench orders                     all measurements, then the plots: 10 to 20 minutes
+    python3 dev.py bench orders                     all measurements, then the plots: about 5 minutes
     python3 dev.py bench orders -- shares draw      one part, and the plots again
 
 The parts: orders, smart, settings, presets, shares, comfort, draw. Every part leaves its numbers in
@@ -245,13 +245,12 @@ def presets() -> dict:
 
 def candidates(skeleton: Skeleton) -> dict[str, tuple[Skeleton, SolverSettings]]:
     """Ways to share a pass out: the default part of each step, one part for all joints with which a pass
-    leaves 3 %, shares by squared levers, and what would be least squared rotation."""
+    leaves 3 %, and shares by squared levers."""
     base = c.settings_for(skeleton)
     return {
         "0.9 of each step": (skeleton, base),
         "one part for all, 3 % left": c.with_fraction(skeleton, base, c.rule(len(skeleton))),
         **{f"share {share}": (skeleton, replace(base, step_share=share)) for share in SHARES},
-        "least rotation, 0.95": (c.graded(skeleton, 0.95), replace(base, step_fraction=1.0)),
     }
 
 
