@@ -11,6 +11,8 @@ except ModuleNotFoundError:
     except ModuleNotFoundError:
         raise ModuleNotFoundError("ccd_rig needs mathutils, part of Blender: pip install bpy") from None
 
+from .analytic import two_bone
+from .builders import planar_chain, split_ball
 from .errors import CCDRigError, InvalidInput, RigError
 from .goals import (
     BalanceGoal,
@@ -23,10 +25,13 @@ from .goals import (
     measure,
 )
 from .limits import Comfort, Cone, Ellipse, EulerBox, Hinge, Limit, Slide, SwingTwist, clamp, contains, sample
+from .poses import PoseEntry
+from .rerooting import reroot
 from .settings import SolveResult, SolverSettings, SolveStatus
 from .skeleton import Joint, Pose, Skeleton, Transform, forward_kinematics
 from .solver import iterate, solve
 from .sweeps import Sweep
+from .triangle import target_triangle
 
 __all__ = [
     "BalanceGoal",
@@ -45,6 +50,7 @@ __all__ = [
     "OrientationGoal",
     "PoleGoal",
     "Pose",
+    "PoseEntry",
     "PositionGoal",
     "RigError",
     "Skeleton",
@@ -60,6 +66,11 @@ __all__ = [
     "forward_kinematics",
     "iterate",
     "measure",
+    "planar_chain",
+    "reroot",
     "sample",
     "solve",
+    "split_ball",
+    "target_triangle",
+    "two_bone",
 ]

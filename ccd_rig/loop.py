@@ -17,7 +17,7 @@ from .refine import GAIN, HURRIED_GAIN, refined
 from .settings import STEP_RANGE, SolverSettings, SolveStatus
 from .steps import Body
 from .sweeps import Sweep, visits
-from .views import PositionView, View
+from .views import PositionView
 
 LOOK, LEFT, HANDOVER = 2, 6.0, 12
 """From `LOOK` passes on sweeps count as creeping, and least squares take over, when at the present rate more
@@ -283,7 +283,7 @@ def _fraction(settings: SolverSettings, error: float, start: float) -> float:
 
 def _last_word(body: Body, found: Progress, settings: SolverSettings) -> None:
     """Iterations for the goals that are served first, until they are as near as before."""
-    every = [k for k in range(len(body.views)) if body.views[k] in _served(body)]
+    every = body.active
     body.activate(list(found.caps))
     for iteration in range(LAST_WORD):
         if found.holds_caps(body):
@@ -292,11 +292,8 @@ def _last_word(body: Body, found: Progress, settings: SolverSettings) -> None:
     body.activate(every)
 
 
-def _served(body: Body) -> list[View]:
-    return [view for views in body.serves for view in views]
-
-
 def met(error: GoalError, settings: SolverSettings) -> bool:
+    """Whether a goal is within its tolerance."""
     return error.distance <= settings.position_tolerance and error.angle <= settings.angle_tolerance
 
 

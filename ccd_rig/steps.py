@@ -175,6 +175,7 @@ class Body:
 
     def activate(self, goals: Sequence[int]) -> None:
         """Lets joints turn for these goals only; all goals' effectors are still carried along."""
+        self.active = list(goals)
         self.serves = [[] for _ in self.joints]
         for k in goals:
             for i in self.views[k].serves:
