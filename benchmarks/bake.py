@@ -1,150 +1,170 @@
 """The bake beside Blender's own IK constraint with its own bake, in the same process and run.
 
     python3 dev.py bench bake
-    python3 dev.py bench bake -- --bones 20 50 --frames 250 2500 --runs 5
+    python3 dev.py bench bake -- --case chain limits --runs 5
 
-A chain of bones of 0.25 units follows a target that moves smoothly within reach. Ours:
-`ccd_rig.blender.bake.bake`, all included (evaluation, solving, slerp, report, keys written). Blender's: an
-IK constraint on the last bone, baked by `bpy.ops.nla.bake(visual_keying=True)` with all bones selected. The
-two run by turns; ratios are ours / Blender's, medians of the pairs. Errors and turns are measured alike, on
-the baked keys, frame by frame, as Blender plays them."""
+Cases:
+    chain      20 bones, 250 frames
+    frames     20 bones, 250, 2,500 and 10,000 frames: what one frame costs
+    bones      50 and 100 bones
+    limits     20 bones with cones, and with hinges between cones, beside the same chain without
+    character  Rigify's human metarig: arms, legs and spine, 17 of 159 bones
+    parts      where the time of `chain` goes, and the least it could be
+
+Ours: `ccd_rig.blender.bake.bake`, all included (evaluation, solving, slerp, keys written, report) but the
+check after it. Blender's: IK constraints baked by `bpy.ops.nla.bake(visual_keying=True)` with just the
+chains' bones selected: as its dialog comes, with location, rotation and scale keyed, and for the second
+ratio ("alike") with rotations alone, as ours are. They run by turns in new files; a ratio is ours /
+Blender's, the median of the pairs. Errors and turns are measured alike, on the baked keys, frame by frame,
+as Blender plays them; turns are a bone's own, relative to its parent.
+"""
 
 from __future__ import annotations
 
 import argparse
-import math
-import platform
+import os
 import statistics
 import sys
-import time
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 import bpy
 import numpy as np
-from mathutils import Quaternion
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-import ccd_rig.blender  # noqa: E402
-from ccd_rig.blender.bake import BakeSettings, bake  # noqa: E402
-from ccd_rig.blender.channels import select_bone  # noqa: E402
+import _bake_parts as parts
+import _bake_scenes as scenes
+from _bake_pairs import Pairs, Played, machine, measure
 
-BONE = 0.25
+import ccd_rig.blender
+
+LIMITS: dict[str, Sequence[str]] = {
+    "none": ("",),
+    "cones 60": ("cone 60",),
+    "cones 30": ("cone 30",),
+    "hinge, cone 60": ("hinge", "cone 60"),
+    "hinge, cone 30": ("hinge", "cone 30"),
+}
+HEADS = (
+    "",
+    "ms",
+    "ms/frame",
+    "ratio",
+    "alike",
+    "mean error",
+    "worst",
+    "turn max",
+    "mean",
+    "2nd diff",
+    "broken",
+)
+WIDTHS = (38, 10, 9, 8, 8, 11, 9, 9, 7, 9, 8)
 
 
-def scene(bones: int, frames: int) -> tuple[bpy.types.Object, bpy.types.Object]:
-    """An armature of one straight chain, and a target that is keyed on every tenth frame."""
-    bpy.ops.wm.read_homefile(use_empty=True)
-    data = bpy.data.armatures.new("Rig")
-    rig = bpy.data.objects.new("Rig", data)
-    bpy.context.collection.objects.link(rig)
-    bpy.context.view_layer.objects.active = rig
-    bpy.ops.object.mode_set(mode="EDIT")
-    parent = None
-    for i in range(bones):
-        bone = data.edit_bones.new(f"bone{i}")
-        bone.head, bone.tail = (0.0, 0.0, BONE * i), (0.0, 0.0, BONE * (i + 1))
-        bone.parent, bone.use_connect = parent, parent is not None
-        parent = bone
-    bpy.ops.object.mode_set(mode="POSE")
-    target = bpy.data.objects.new("Target", None)
-    bpy.context.collection.objects.link(target)
-    length = BONE * bones
-    for frame in range(1, frames + 11, 10):
-        a = 2.0 * math.pi * frame / 250.0
-        target.location = (
-            length * (0.45 + 0.1 * math.cos(2.0 * a)) * math.cos(a),
-            length * 0.45 * math.sin(a),
-            length * (0.5 + 0.15 * math.sin(3.0 * a)),
+def case_chain(runs: int, frames: int) -> None:
+    _heads()
+    _rows("20 bones", frames, measure(partial(scenes.chain, 20, frames), frames, runs))
+
+
+def case_frames(runs: int, frames: int) -> None:
+    _heads()
+    first = None
+    for count in (frames, 10 * frames, 40 * frames):
+        found = measure(partial(scenes.chain, 20, count), count, runs)
+        _rows("20 bones", count, found)
+        cost = statistics.median(found.ours) / count
+        first = first or cost
+        print(f"  a frame costs {cost * 1e3:.3f} ms, {cost / first:.2f} of the first case", flush=True)
+
+
+def case_bones(runs: int, frames: int) -> None:
+    _heads()
+    for bones in (50, 100):
+        found = measure(partial(scenes.chain, bones, frames), frames, runs)
+        _rows(f"{bones} bones", frames, found)
+        off = int(np.sum(found.our_keys.errors > 1e-3)), int(np.sum(found.its_keys.errors > 1e-3))
+        print(f"  frames farther off than 1e-3 m: {off[0]} of ours, {off[1]} of Blender's", flush=True)
+
+
+def case_limits(runs: int, frames: int) -> None:
+    _heads()
+    free = None
+    for name, limits in LIMITS.items():
+        found = measure(partial(scenes.chain, 20, frames, limits), frames, runs)
+        _rows(f"20 bones, {name}", frames, found)
+        worst = float(np.max(found.our_keys.bends))
+        free = free or worst
+        print(f"  largest second difference: {worst / free:.2f} of the chain without limits", flush=True)
+
+
+def case_character(runs: int, frames: int) -> None:
+    _heads()
+    _rows("metarig, 5 targets", frames, measure(partial(scenes.character, frames), frames, runs))
+
+
+def case_parts(runs: int, frames: int) -> None:
+    parts.tell(partial(scenes.chain, 20, frames), frames, runs)
+
+
+CASES: dict[str, Callable[[int, int], None]] = {
+    name.removeprefix("case_"): function
+    for name, function in list(globals().items())
+    if name.startswith("case_")
+}
+
+
+def _heads() -> None:
+    print("".join(f"{head:>{width}s}" for head, width in zip(HEADS, WIDTHS, strict=True)))
+
+
+def _rows(name: str, frames: int, found: Pairs) -> None:
+    for side, times, keys, beside in (
+        ("ours", found.ours, found.our_keys, (_short(found.ratio), _short(found.ratio_alike))),
+        ("Blender", found.blenders, found.its_keys, ("", "")),
+    ):
+        took = statistics.median(times) * 1e3
+        cells = (
+            f"{name} x {frames}, {side}",
+            f"{took:.1f}",
+            f"{took / frames:.3f}",
+            *beside,
+            *_quality(keys),
         )
-        target.keyframe_insert("location", frame=frame)
-    bpy.context.scene.frame_start, bpy.context.scene.frame_end = 1, frames
-    return rig, target
+        print("".join(f"{cell:>{width}s}" for cell, width in zip(cells, WIDTHS, strict=True)), flush=True)
 
 
-def ours(rig: bpy.types.Object, frames: int) -> float:
-    began = time.perf_counter()
-    bake(bpy.context.scene, rig, BakeSettings(1, frames))
-    return time.perf_counter() - began
+def _short(ratio: float) -> str:
+    return "" if np.isnan(ratio) else f"{ratio:.2f}" if ratio >= 0.1 else f"{ratio:.4f}"
 
 
-def blenders(rig: bpy.types.Object, target: bpy.types.Object, frames: int) -> float:
-    tip = rig.pose.bones[-1]
-    constraint = tip.constraints.new("IK")
-    constraint.target = target
-    for bone in rig.pose.bones:
-        select_bone(bone, True)
-    began = time.perf_counter()
-    bpy.ops.nla.bake(
-        frame_start=1,
-        frame_end=frames,
-        only_selected=True,
-        visual_keying=True,
-        clear_constraints=True,
-        bake_types={"POSE"},
+def _quality(keys: Played) -> tuple[str, ...]:
+    return (
+        f"{keys.errors.mean():.1e}",
+        f"{keys.errors.max():.1e}",
+        f"{keys.turns.max():.3f}",
+        f"{keys.turns.mean():.3f}",
+        f"{keys.bends.max():.3f}",
+        "" if np.isnan(keys.broken) else f"{keys.broken:.1e}",
     )
-    return time.perf_counter() - began
-
-
-def played(rig: bpy.types.Object, target: bpy.types.Object, frames: int) -> tuple[float, float, float, float]:
-    """Mean and worst distance; largest and mean turn of a bone from frame to frame, degrees."""
-    errors, turns, before = [], [], None
-    for frame in range(1, frames + 1):
-        bpy.context.scene.frame_set(frame)
-        tail = rig.matrix_world @ rig.pose.bones[-1].tail
-        errors.append((tail - target.matrix_world.translation).length)
-        now = [bone.matrix_basis.to_quaternion() for bone in rig.pose.bones]
-        if before is not None:
-            turns.append([_angle(a, b) for a, b in zip(before, now, strict=True)])
-        before = now
-    return float(np.mean(errors)), max(errors), float(np.max(turns)), float(np.mean(turns))
-
-
-def _angle(a: Quaternion, b: Quaternion) -> float:
-    turn = a.conjugated() @ b
-    return math.degrees(2.0 * math.atan2(math.hypot(turn.x, turn.y, turn.z), abs(turn.w)))
-
-
-def pair(bones: int, frames: int) -> tuple[float, float, tuple[float, ...], tuple[float, ...]]:
-    """Seconds of both, and what both baked."""
-    rig, target = scene(bones, frames)
-    row = rig.ccd_rig.constraints.add()
-    row.name, row.tip, row.target = "Tip", f"bone{bones - 1}", target
-    our_time = ours(rig, frames)
-    our_quality = played(rig, target, frames)
-    rig, target = scene(bones, frames)
-    its_time = blenders(rig, target, frames)
-    return our_time, its_time, our_quality, played(rig, target, frames)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--bones", type=int, nargs="+", default=[20, 50])
-    parser.add_argument("--frames", type=int, nargs="+", default=[250])
-    parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--case", nargs="+", choices=CASES, default=["chain", "bones", "limits", "character"])
+    parser.add_argument("--frames", type=int, default=250, help="of the case with the fewest")
+    parser.add_argument("--runs", type=int, default=5, help="pairs")
     chosen = parser.parse_args()
     ccd_rig.blender.register()
     try:
-        machine = platform.processor() or platform.machine()
-        print(f"Blender {bpy.app.version_string}, {machine}, {chosen.runs} pairs")
-        print(
-            f"{'':24s}{'ms':>9s}{'ratio':>8s}{'mean error':>12s}{'worst':>10s}{'turn max':>10s}{'mean':>8s}"
-        )
-        for bones in chosen.bones:
-            for frames in chosen.frames:
-                pair(bones, min(frames, 50))  # what is loaded once is not counted
-                runs = [pair(bones, frames) for _ in range(chosen.runs)]
-                ratio = statistics.median(a / b for a, b, _, _ in runs)
-                for place, name in ((0, "ours"), (1, "Blender's IK")):
-                    took = statistics.median(run[place] for run in runs) * 1e3
-                    mean, worst, most, usual = runs[0][2 + place]
-                    print(
-                        f"{name:14s}{bones:4d} x{frames:5d}{took:9.1f}"
-                        f"{(f'{ratio:8.2f}' if place == 0 else ' ' * 8)}"
-                        f"{mean:12.1e}{worst:10.1e}{most:10.2f}{usual:8.2f}",
-                        flush=True,
-                    )
+        print(f"Blender {bpy.app.version_string}; {machine()}; {chosen.runs} pairs. Times: medians in ms.")
+        print("Errors, mean and worst, in metres; in degrees: turns of a bone per frame (largest, mean),")
+        print("largest second difference, worst broken limit.")
+        measure(partial(scenes.chain, 20, 20), 20, 1)  # what is loaded once is not counted
+        for name in chosen.case:
+            print(f"\n--- {name}", flush=True)
+            CASES[name](chosen.runs, chosen.frames)
     finally:
         bpy.ops.wm.read_homefile(use_empty=True)
         ccd_rig.blender.unregister()
@@ -152,3 +172,6 @@ def main() -> None:
 
 if __name__ == "__main__":
     main()
+    # Blender's own shutdown crashes (4.2) or hangs (4.5) with Rigify, which the character brings.
+    sys.stdout.flush()
+    os._exit(0)

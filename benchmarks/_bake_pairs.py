@@ -1,0 +1,217 @@
+"""Our bake and Blender's in the same process, by turns, and what the baked keys look like when played."""
+
+from __future__ import annotations
+
+import math
+import os
+import platform
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+
+import bpy
+import numpy as np
+from _bake_scenes import Shot
+from mathutils import Quaternion
+
+from ccd_rig.blender.bake import BakeSettings, bake
+from ccd_rig.blender.channels import select_bone
+from ccd_rig.blender.joints import joint_settings
+from ccd_rig.limits import violation
+
+
+@dataclass(frozen=True)
+class Played:
+    """What the baked keys show, F frames, J bones, C targets.
+
+    Attributes:
+        errors: (F, C) metres from each target.
+        turns: (F - 1, J) degrees that a bone turns from a frame to the next, relative to its parent.
+        bends: (F - 2, J) degrees per frame by which this turn differs from the one before (second
+            difference of the rotation).
+        broken: degrees by which a limit is broken at worst; NaN where there are none.
+    """
+
+    errors: np.ndarray
+    turns: np.ndarray
+    bends: np.ndarray
+    broken: float
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """What was measured: seconds of each run, and what was baked.
+
+    Attributes:
+        ours: our bake.
+        blenders: Blender's bake as its dialog comes: location, rotation and scale of every selected bone.
+        rotations: Blender's bake of rotations alone, as ours; empty if it was left out.
+        our_keys: what our first run baked.
+        its_keys: what Blender's first run baked.
+    """
+
+    ours: tuple[float, ...]
+    blenders: tuple[float, ...]
+    rotations: tuple[float, ...]
+    our_keys: Played
+    its_keys: Played
+
+    @property
+    def ratio(self) -> float:
+        """Ours to Blender's as it comes: median of the pairs."""
+        return _ratio(self.ours, self.blenders)
+
+    @property
+    def ratio_alike(self) -> float:
+        """Ours to Blender's with rotations alone: median of the pairs."""
+        return _ratio(self.ours, self.rotations)
+
+
+def _ratio(ours: Sequence[float], its: Sequence[float]) -> float:
+    return statistics.median(a / b for a, b in zip(ours, its, strict=True)) if its else math.nan
+
+
+def machine() -> str:
+    """The processor's name and how many of them."""
+    name = platform.processor() or platform.machine()
+    listed = Path("/proc/cpuinfo")
+    if listed.is_file():
+        names = [
+            line.split(":")[1].strip() for line in listed.read_text().splitlines() if "model name" in line
+        ]
+        name = names[0] if names else name
+    return f"{name}, {os.cpu_count()} processors, {platform.system()}"
+
+
+def settings(frames: int, **others: object) -> BakeSettings:
+    """Ours, without the check after the bake: it is no part of what Blender does."""
+    if "verify" in {field.name for field in fields(BakeSettings)}:
+        others.setdefault("verify", False)
+    return BakeSettings(1, frames, **others)
+
+
+def add_rows(shot: Shot) -> None:
+    """The shot's targets and limits as our constraints."""
+    for tip, count, target in shot.reaches:
+        row = shot.rig.ccd_rig.constraints.add()
+        row.name, row.tip, row.chain_length, row.target = tip, tip, count, target
+    for bone, limit in zip(shot.bones, shot.limits, strict=True):
+        group = shot.rig.pose.bones[bone].ccd_rig.limit
+        if limit == "hinge":
+            group.kind = "HINGE"
+        elif limit:
+            group.kind, group.cone_radius = "CONE", math.radians(float(limit.split()[1]))
+            group.use_twist, group.twist_lower, group.twist_upper = True, 0.0, 0.0
+
+
+def add_iks(shot: Shot) -> None:
+    """The same as Blender's IK constraints and its own limits, and just these bones selected."""
+    for tip, count, target in shot.reaches:
+        constraint = shot.rig.pose.bones[tip].constraints.new("IK")
+        constraint.target, constraint.chain_count = target, count
+    for bone, limit in zip(shot.bones, shot.limits, strict=True):
+        pose_bone = shot.rig.pose.bones[bone]
+        if limit:
+            angle = math.radians(90.0 if limit == "hinge" else float(limit.split()[1]))
+            pose_bone.use_ik_limit_x, pose_bone.ik_min_x, pose_bone.ik_max_x = True, -angle, angle
+            pose_bone.lock_ik_y = True
+            if limit == "hinge":
+                pose_bone.lock_ik_z = True
+            else:
+                pose_bone.use_ik_limit_z, pose_bone.ik_min_z, pose_bone.ik_max_z = True, -angle, angle
+    for pose_bone in shot.rig.pose.bones:
+        select_bone(pose_bone, pose_bone.name in shot.bones)
+
+
+def time_ours(shot: Shot, frames: int) -> float:
+    """Seconds from the call to the keys: evaluation, solving, keys and report; not the check after it."""
+    began = time.perf_counter()
+    bake(bpy.context.scene, shot.rig, settings(frames))
+    return time.perf_counter() - began
+
+
+def time_blenders(shot: Shot, frames: int, **options: set[str]) -> float:
+    """Seconds that Blender's own bake takes."""
+    began = time.perf_counter()
+    bpy.ops.nla.bake(
+        frame_start=1,
+        frame_end=frames,
+        only_selected=True,
+        visual_keying=True,
+        clear_constraints=True,
+        bake_types={"POSE"},
+        **options,
+    )
+    return time.perf_counter() - began
+
+
+def measure(make: Callable[[], Shot], frames: int, runs: int, alike: bool = True) -> Pairs:
+    """Bake by turns, each time in a new file, and look at the first run's keys.
+
+    Args:
+        make: fills the file.
+        frames: how many.
+        runs: pairs; who is first alternates.
+        alike: whether Blender's bake of rotations alone is measured as well.
+    """
+    sides = ["ours", "blenders", *(["rotations"] if alike else [])]
+    times: dict[str, list[float]] = {side: [] for side in ("ours", "blenders", "rotations")}
+    keys = {}
+    for run in range(runs):
+        for side in sides if run % 2 == 0 else reversed(sides):
+            shot = make()
+            if side == "ours":
+                add_rows(shot)
+                times[side].append(time_ours(shot, frames))
+            else:
+                add_iks(shot)
+                options = {"channel_types": {"ROTATION"}} if side == "rotations" else {}
+                times[side].append(time_blenders(shot, frames, **options))
+            if run == 0 and side != "rotations":
+                if side == "blenders":
+                    add_rows(shot)  # for the limits, which it is measured against as well
+                keys[side] = played(shot, frames)
+    return Pairs(*(tuple(each) for each in times.values()), keys["ours"], keys["blenders"])
+
+
+def played(shot: Shot, frames: int) -> Played:
+    """Let Blender play the keys, frame by frame."""
+    rig = shot.rig
+    bones = [rig.pose.bones[name] for name in shot.bones]
+    tips = [(rig.pose.bones[tip], target) for tip, _, target in shot.reaches]
+    errors, rotations = np.empty((frames, len(tips))), np.empty((frames, len(bones), 4))
+    for f in range(frames):
+        bpy.context.scene.frame_set(f + 1)
+        for c, (tip, target) in enumerate(tips):
+            errors[f, c] = (rig.matrix_world @ tip.tail - target.matrix_world.translation).length
+        for j, bone in enumerate(bones):
+            rotations[f, j] = bone.matrix_basis.to_quaternion()[:]
+    vectors = _turns(rotations)
+    limits = [each.get("limit") for each in joint_settings(rig, list(shot.bones)).values()]
+    # A pose out of Blender is a float32: a limit counts as held within some 1e-5 degrees.
+    broken = [
+        violation(limit, Quaternion(rotation))
+        for j, limit in enumerate(limits)
+        if limit is not None
+        for rotation in rotations[:, j]
+    ]
+    return Played(
+        errors,
+        np.linalg.norm(vectors, axis=-1),
+        np.linalg.norm(np.diff(vectors, axis=0), axis=-1),
+        math.degrees(max(broken)) if broken else math.nan,
+    )
+
+
+def _turns(rotations: np.ndarray) -> np.ndarray:
+    """(F - 1, J, 3) rotation vectors from each frame to the next, degrees, in the bone's own axes."""
+    before, after = rotations[:-1], rotations[1:]
+    w = np.sum(before * after, axis=-1, keepdims=True)
+    a, b = before[..., 1:], after[..., 1:]
+    xyz = before[..., :1] * b - after[..., :1] * a - np.cross(a, b)
+    xyz = np.where(w < 0.0, -xyz, xyz)
+    sine = np.linalg.norm(xyz, axis=-1, keepdims=True)
+    angle = 2.0 * np.arctan2(sine, np.abs(w))
+    return np.degrees(np.where(sine > 0.0, angle / np.where(sine > 0.0, sine, 1.0), 2.0) * xyz)

@@ -1,0 +1,153 @@
+"""Where a bake's time goes, and the least that the same result could take.
+
+Timers are put around functions of the product from outside, for as long as one bake runs; a timer inside
+another takes its time out of the outer one, so the parts add up to the whole.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+import bpy
+import numpy as np
+from _bake_pairs import add_rows, time_ours
+from _bake_scenes import Shot
+
+from ccd_rig.blender import armature, bake, channels, checks, evaluation, properties, solving, take
+
+PARTS: tuple[tuple[str, Any, str], ...] = (
+    ("checks", checks, "require"),
+    ("evaluation", evaluation, "_set_frame"),
+    ("reading", evaluation, "_plan"),
+    ("reading", evaluation, "_read"),
+    ("reading", evaluation, "_aim"),
+    ("reading", evaluation, "_matrix_world"),
+    ("reading", evaluation, "_influences"),
+    ("taking down", take.Take, "store"),
+    ("taking down", take.Take, "store_solution"),
+    ("goals and groups", bake, "solve_frame"),
+    ("solving", solving, "solve"),
+    ("slerp and limits", take.Take, "finish"),
+    ("report", bake, "_report"),
+    ("report", properties, "store_report"),
+    ("writing: values", armature, "channel_values"),
+    ("writing: obstacles", bake, "_refuse_obstacles"),
+    ("writing: keys", channels, "write"),
+)
+REST = "the rest"
+
+
+class _Clock:
+    """Seconds per part; the part that runs is the innermost one."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+        self._open: list[list[Any]] = []
+
+    @contextmanager
+    def part(self, name: str) -> Iterator[None]:
+        inside = [0.0]
+        self._open.append(inside)
+        began = time.perf_counter()
+        try:
+            yield
+        finally:
+            took = time.perf_counter() - began
+            self._open.pop()
+            self.seconds[name] = self.seconds.get(name, 0.0) + took - inside[0]
+            if self._open:
+                self._open[-1][0] += took
+
+
+@contextmanager
+def _timed(clock: _Clock) -> Iterator[None]:
+    """The product's functions with timers around them."""
+    with ExitStack() as undo:
+        for name, owner, attribute in PARTS:
+            plain = getattr(owner, attribute)
+            setattr(owner, attribute, _with_timer(plain, clock, name))
+            undo.callback(setattr, owner, attribute, plain)
+        yield
+
+
+def _with_timer(plain: Callable[..., Any], clock: _Clock, name: str) -> Callable[..., Any]:
+    def timed(*args: Any, **keywords: Any) -> Any:
+        with clock.part(name):
+            return plain(*args, **keywords)
+
+    return timed
+
+
+def tell(make: Callable[[], Shot], frames: int, runs: int) -> None:
+    """Print the parts of a bake, medians over the runs, and how the whole compares with the floor."""
+    plain, found, floors = [], [], []
+    for _ in range(runs):
+        shot = make()
+        add_rows(shot)
+        plain.append(time_ours(shot, frames))
+        shot = make()
+        add_rows(shot)
+        clock = _Clock()
+        with _timed(clock), clock.part(REST):
+            time_ours(shot, frames)
+        found.append(clock.seconds)
+        floors.append(floor(make(), frames))
+    whole = statistics.median(plain)
+    names = dict.fromkeys((*(name for name, _, _ in PARTS), REST))
+    taken = {name: statistics.median(run.get(name, 0.0) for run in found) for name in names}
+    total = sum(taken.values())
+    print(f"{'part':24s}{'ms':>9s}{'share':>8s}")
+    for name, seconds in taken.items():
+        print(f"{name:24s}{seconds * 1e3:9.2f}{seconds / total:8.1%}")
+    print(f"{'with timers':24s}{total * 1e3:9.2f}")
+    print(f"{'without':24s}{whole * 1e3:9.2f}")
+    sampling, writing = (statistics.median(each) for each in zip(*floors, strict=True))
+    print("The floor:")
+    print(f"{'target sampling':24s}{sampling * 1e3:9.2f}")
+    print(f"{'bulk key writing':24s}{writing * 1e3:9.2f}")
+    print(f"the bake takes {whole / (sampling + writing):.2f} times the floor", flush=True)
+
+
+def floor(shot: Shot, frames: int) -> tuple[float, float]:
+    """Seconds to sample the targets in a scene of their own, and to write as many keys as the bake does."""
+    alone = bpy.data.scenes.new("Targets")
+    for _, _, target in shot.reaches:
+        alone.collection.objects.link(target)
+    places = np.empty((frames, len(shot.reaches), 3))
+    alone.frame_set(1)
+    began = time.perf_counter()
+    for f in range(frames):
+        alone.frame_set(f + 1)
+        depsgraph = alone.view_layers[0].depsgraph
+        for c, (_, _, target) in enumerate(shot.reaches):
+            places[f, c] = target.evaluated_get(depsgraph).matrix_world.translation
+    sampled = time.perf_counter() - began
+    keys = np.empty((frames, 2), dtype=np.float32)
+    keys[:, 0], keys[:, 1] = np.arange(1, frames + 1), 0.5
+    linear = np.full(frames, 1, dtype=np.int32)
+    began = time.perf_counter()
+    new = _fcurve_maker(shot.rig)
+    for bone in shot.bones:
+        for index in range(4):
+            curve = new(f'pose.bones["{bone}"].rotation_quaternion', index)
+            curve.keyframe_points.add(frames)
+            curve.keyframe_points.foreach_set("co", keys.ravel())
+            curve.keyframe_points.foreach_set("interpolation", linear)
+            curve.update()
+    return sampled, time.perf_counter() - began
+
+
+def _fcurve_maker(rig: bpy.types.Object) -> Callable[[str, int], bpy.types.FCurve]:
+    """Makes F-curves in a new action of the rig."""
+    action = bpy.data.actions.new("Floor")
+    rig.animation_data_create().action = action
+    if not hasattr(action, "slots"):  # Blender 4.2
+        return lambda path, index: action.fcurves.new(path, index=index)
+    slot = action.slots.new("OBJECT", "Rig")
+    rig.animation_data.action_slot = slot
+    bag = action.layers.new("Layer").strips.new(type="KEYFRAME").channelbag(slot, ensure=True)
+    return lambda path, index: bag.fcurves.new(path, index=index)

@@ -1,0 +1,127 @@
+"""What is baked in `bake.py`: chains, a whole character, and both inside a heavy scene.
+
+Every function fills an empty file and returns a `Shot`. Lengths in metres, angles in degrees. Targets move
+smoothly: they are keyed on every tenth frame, and Blender's Bezier curves run through the keys.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import addon_utils
+import bpy
+from mathutils import Vector
+
+BONE = 0.25  # a chain of 20 is 5 long
+TURN = 250.0  # frames that a target takes for its closed path
+
+
+@dataclass(frozen=True)
+class Shot:
+    """A rig with its targets.
+
+    Attributes:
+        rig: the armature object, active, in Pose Mode.
+        reaches: tip, number of bones that may turn, target; all tips are brought there with their tails.
+        bones: names of the bones that turn.
+        limits: for each bone either "cone 30" (degrees, no twist), "hinge" (90 to both sides about X) or "".
+    """
+
+    rig: bpy.types.Object
+    reaches: tuple[tuple[str, int, bpy.types.Object], ...]
+    bones: tuple[str, ...]
+    limits: tuple[str, ...]
+
+
+def chain(bones: int, frames: int, limits: Sequence[str] = ("",)) -> Shot:
+    """One straight chain upwards; `limits` are dealt out over its bones in turn."""
+    bpy.ops.wm.read_homefile(use_empty=True)
+    data = bpy.data.armatures.new("Rig")
+    rig = bpy.data.objects.new("Rig", data)
+    bpy.context.collection.objects.link(rig)
+    bpy.context.view_layer.objects.active = rig
+    bpy.ops.object.mode_set(mode="EDIT")
+    parent = None
+    for i in range(bones):
+        bone = data.edit_bones.new(f"bone{i}")
+        bone.head, bone.tail = (0.0, 0.0, BONE * i), (0.0, 0.0, BONE * (i + 1))
+        bone.parent, bone.use_connect = parent, parent is not None
+        parent = bone
+    bpy.ops.object.mode_set(mode="POSE")
+    length = BONE * bones
+
+    def place(a: float) -> Vector:
+        return Vector(
+            (
+                length * (0.45 + 0.1 * math.cos(2.0 * a)) * math.cos(a),
+                length * 0.45 * math.sin(a),
+                length * (0.5 + 0.15 * math.sin(3.0 * a)),
+            )
+        )
+
+    target = moving("Target", place, frames)
+    _set_range(frames)
+    dealt = tuple(limits[i % len(limits)] for i in range(bones))
+    names = tuple(f"bone{i}" for i in range(bones))
+    return Shot(rig, ((names[-1], bones, target),), names, dealt)
+
+
+def moving(name: str, place: Callable[[float], Vector], frames: int) -> bpy.types.Object:
+    """An empty that is keyed on every tenth frame; `place` takes the angle on its path in radians."""
+    target = bpy.data.objects.new(name, None)
+    bpy.context.scene.collection.objects.link(target)
+    for frame in range(1, frames + 11, 10):
+        target.location = place(2.0 * math.pi * frame / TURN)
+        target.keyframe_insert("location", frame=frame)
+    return target
+
+
+# tip, bones that turn, and how far its target goes along X, Y and Z
+LIMBS = (
+    ("spine.005", 5, (0.06, 0.05, 0.02)),
+    ("hand.L", 3, (0.08, 0.12, 0.14)),
+    ("hand.R", 3, (0.08, 0.12, 0.14)),
+    ("foot.L", 3, (0.05, 0.20, 0.08)),
+    ("foot.R", 3, (0.05, 0.20, 0.08)),
+)
+INWARD = 0.3  # part of a limb's length by which its target's path lies nearer to the limb's root
+
+
+def character(frames: int) -> Shot:
+    """Rigify's human metarig, 159 bones: both arms, both legs and the spine follow targets, 17 bones turn."""
+    bpy.ops.wm.read_homefile(use_empty=True)
+    if "rigify" not in bpy.context.preferences.addons:
+        with contextlib.redirect_stdout(io.StringIO()):  # it tells what it loads
+            addon_utils.enable("rigify", default_set=True)
+    bpy.ops.object.armature_human_metarig_add()
+    rig = bpy.context.object
+    bpy.ops.object.mode_set(mode="POSE")
+    reaches, bones = [], []
+    for number, (tip, count, spread) in enumerate(LIMBS):
+        limb = [rig.pose.bones[tip]]
+        while len(limb) < count:
+            limb.append(limb[-1].parent)
+        end, root = limb[0].tail.copy(), limb[-1].head.copy()
+        inward = (root - end).normalized() * INWARD * sum(bone.length for bone in limb)
+        if tip.startswith("spine"):
+            inward *= 0.2
+
+        def place(
+            a: float, middle: Vector = end + inward, spread: Sequence[float] = spread, number: int = number
+        ) -> Vector:
+            waves = (math.sin(a + number), math.cos(2.0 * a + number), math.sin(2.0 * a - number))
+            return middle + Vector([s * w for s, w in zip(spread, waves, strict=True)])
+
+        reaches.append((tip, count, moving(f"Target {tip}", place, frames)))
+        bones += [bone.name for bone in reversed(limb)]
+    _set_range(frames)
+    return Shot(rig, tuple(reaches), tuple(bones), ("",) * len(bones))
+
+
+def _set_range(frames: int) -> None:
+    bpy.context.scene.frame_start, bpy.context.scene.frame_end = 1, frames
+    bpy.context.scene.frame_set(1)
