@@ -17,7 +17,7 @@ from _bake_scenes import Shot
 from mathutils import Quaternion
 
 from ccd_rig.blender.bake import BakeSettings, bake
-from ccd_rig.blender.channels import select_bone
+from ccd_rig.blender.channels import fcurves_of, select_bone
 from ccd_rig.blender.joints import joint_settings
 from ccd_rig.limits import violation
 
@@ -172,6 +172,8 @@ def measure(make: Callable[[], Shot], frames: int, runs: int, alike: bool = True
             if run == 0 and side != "rotations":
                 if side == "blenders":
                     add_rows(shot)  # for the limits, which it is measured against as well
+                for thing in shot.beside:  # playing the keys need not wait for it
+                    bpy.data.objects.remove(thing)
                 keys[side] = played(shot, frames)
     return Pairs(*(tuple(each) for each in times.values()), keys["ours"], keys["blenders"])
 
@@ -203,6 +205,18 @@ def played(shot: Shot, frames: int) -> Played:
         np.linalg.norm(np.diff(vectors, axis=0), axis=-1),
         math.degrees(max(broken)) if broken else math.nan,
     )
+
+
+def baked_keys(shot: Shot, frames: int) -> dict[tuple[str, int], bytes]:
+    """All keys of our bake, bit by bit, by data path and index."""
+    add_rows(shot)
+    bake(bpy.context.scene, shot.rig, settings(frames))
+    found = {}
+    for curve in fcurves_of(shot.rig):
+        values = np.empty(2 * len(curve.keyframe_points), dtype=np.float32)
+        curve.keyframe_points.foreach_get("co", values)
+        found[curve.data_path, curve.array_index] = values.tobytes()
+    return found
 
 
 def _turns(rotations: np.ndarray) -> np.ndarray:

@@ -29,12 +29,14 @@ class Shot:
         reaches: tip, number of bones that may turn, target; all tips are brought there with their tails.
         bones: names of the bones that turn.
         limits: for each bone either "cone 30" (degrees, no twist), "hinge" (90 to both sides about X) or "".
+        beside: what has no part in the motion of the rig and its targets.
     """
 
     rig: bpy.types.Object
     reaches: tuple[tuple[str, int, bpy.types.Object], ...]
     bones: tuple[str, ...]
     limits: tuple[str, ...]
+    beside: tuple[bpy.types.Object, ...] = ()
 
 
 def chain(bones: int, frames: int, limits: Sequence[str] = ("",)) -> Shot:
@@ -120,6 +122,56 @@ def character(frames: int) -> Shot:
         bones += [bone.name for bone in reversed(limb)]
     _set_range(frames)
     return Shot(rig, tuple(reaches), tuple(bones), ("",) * len(bones))
+
+
+RINGS, SEGMENTS = 320, 98  # two subdivisions make 16 vertices of each: 500,000
+SMOOTHINGS = 8
+OTHERS = 50
+
+
+def heavy(bones: int, frames: int) -> Shot:
+    """`chain` with a skin of some 500,000 vertices, and fifty other objects with keys and drivers."""
+    shot = chain(bones, frames)
+    beside = [_skin(shot)]
+    for number in range(OTHERS):
+        other = moving(f"Other {number}", lambda a, n=number: Vector((n, math.sin(a + n), 2.0)), frames)
+        driver = other.driver_add("rotation_euler", 2).driver
+        variable = driver.variables.new()
+        variable.name, variable.type = "way", "TRANSFORMS"
+        variable.targets[0].id, variable.targets[0].transform_type = beside[-1], "LOC_Y"
+        driver.expression = "sin(way) + 0.01 * frame"
+        beside.append(other)
+    bpy.context.scene.frame_set(1)
+    return Shot(shot.rig, shot.reaches, shot.bones, shot.limits, tuple(beside))
+
+
+def _skin(shot: Shot) -> bpy.types.Object:
+    """A tube around the chain that its bones deform, subdivided and smoothed after that."""
+    length, count = BONE * len(shot.bones), len(shot.bones)
+    angles = [2.0 * math.pi * k / SEGMENTS for k in range(SEGMENTS)]
+    heights = [length * k / (RINGS - 1) for k in range(RINGS)]
+    points = [(0.1 * math.cos(a), 0.1 * math.sin(a), z) for z in heights for a in angles]
+    faces = [
+        (
+            r * SEGMENTS + k,
+            r * SEGMENTS + (k + 1) % SEGMENTS,
+            *((r + 1) * SEGMENTS + m for m in ((k + 1) % SEGMENTS, k)),
+        )
+        for r in range(RINGS - 1)
+        for k in range(SEGMENTS)
+    ]
+    mesh = bpy.data.meshes.new("Skin")
+    mesh.from_pydata(points, [], faces)
+    skin = bpy.data.objects.new("Skin", mesh)
+    bpy.context.scene.collection.objects.link(skin)
+    for number, bone in enumerate(shot.bones):
+        rings = [r for r in range(RINGS) if min(int(heights[r] / BONE), count - 1) == number]
+        vertices = [r * SEGMENTS + k for r in rings for k in range(SEGMENTS)]
+        skin.vertex_groups.new(name=bone).add(vertices, 1.0, "REPLACE")
+    skin.modifiers.new("Armature", "ARMATURE").object = shot.rig
+    skin.modifiers.new("Subdivision", "SUBSURF").levels = 2
+    skin.modifiers.new("Smooth", "SMOOTH").iterations = SMOOTHINGS
+    return skin
 
 
 def _set_range(frames: int) -> None:

@@ -9,6 +9,7 @@ Cases:
     bones      50 and 100 bones
     limits     20 bones with cones, and with hinges between cones, beside the same chain without
     character  Rigify's human metarig: arms, legs and spine, 17 of 159 bones
+    heavy      20 bones in a scene with a skin of 500,000 vertices and fifty other objects (minutes)
     parts      where the time of `chain` goes, and the least it could be
 
 Ours: `ccd_rig.blender.bake.bake`, all included (evaluation, solving, slerp, keys written, report) but the
@@ -25,6 +26,7 @@ import argparse
 import os
 import statistics
 import sys
+import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
@@ -36,7 +38,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import _bake_parts as parts
 import _bake_scenes as scenes
-from _bake_pairs import Pairs, Played, machine, measure
+from _bake_pairs import Pairs, Played, baked_keys, machine, measure
 
 import ccd_rig.blender
 
@@ -102,6 +104,24 @@ def case_limits(runs: int, frames: int) -> None:
 def case_character(runs: int, frames: int) -> None:
     _heads()
     _rows("metarig, 5 targets", frames, measure(partial(scenes.character, frames), frames, runs))
+
+
+def case_heavy(runs: int, frames: int) -> None:
+    _heads()
+    light, heavy = (partial(make, 20, frames) for make in (scenes.chain, scenes.heavy))
+    found = measure(heavy, frames, runs, alike=False)
+    _rows("20 bones, heavy scene", frames, found)
+    same = baked_keys(light(), frames) == baked_keys(shot := heavy(), frames)
+    began = time.perf_counter()
+    for frame in range(2, 12):
+        bpy.context.scene.frame_set(frame)
+    took = (time.perf_counter() - began) / 10
+    skin = shot.beside[0].evaluated_get(bpy.context.evaluated_depsgraph_get()).data
+    others = len(shot.beside) - 1
+    print(f"  {len(skin.vertices)} vertices, {others} others; a frame plays in {took * 1e3:.0f} ms")
+    print(
+        f"  keys {'equal those' if same else 'DIFFER from those'} of the light scene, bit by bit", flush=True
+    )
 
 
 def case_parts(runs: int, frames: int) -> None:
