@@ -26,7 +26,7 @@ from .goals import (
 )
 from .limits import Comfort, Cone, Ellipse, EulerBox, Hinge, Limit, Slide, SwingTwist, clamp, contains, sample
 from .poses import PoseEntry
-from .rerooting import reroot
+from .rerooting import hung_back, reroot
 from .settings import SolveResult, SolverSettings, SolveStatus
 from .skeleton import Joint, Pose, Skeleton, Transform, forward_kinematics
 from .solver import iterate, solve
@@ -64,6 +64,7 @@ __all__ = [
     "clamp",
     "contains",
     "forward_kinematics",
+    "hung_back",
     "iterate",
     "measure",
     "planar_chain",

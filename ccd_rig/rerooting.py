@@ -127,6 +127,45 @@ def reroot(
     return _assembled(entries)
 
 
+def hung_back(skeleton: Skeleton, hung: Skeleton, pose: Pose) -> Pose:
+    """A pose of a re-rooted skeleton as one of the skeleton it was made from: all bones stay where they are.
+
+    Args:
+        skeleton: the original, none of whose joints is a reversed one.
+        hung: `reroot(skeleton, ...)[0]`.
+        pose: of `hung`.
+
+    Returns:
+        The pose of `skeleton`: the old root's rotation and translation hold what the base and the path make
+        of it; joints off the path have the rotations of `pose`, to the bit.
+
+    Raises:
+        InvalidInput: the pose is for another skeleton; `hung` is not one that `reroot` makes of `skeleton`.
+    """
+    check_pose(hung, pose)
+    rotations, translations = [], []
+    transforms = forward_kinematics(hung, pose)
+    for joint in skeleton.joints:
+        here = hung.index(joint.name)
+        rotation, translation = pose.rotations[here], pose.translations[here]
+        frame = joint.rest_rotation
+        if joint.parent == -1:
+            same = hung.joints[here]
+            if (same.parent, same.offset, same.rest_rotation) != (-1, joint.offset, frame):
+                rotation = (frame.conjugated() @ transforms[here].rotation).normalized()
+                translation = frame.conjugated() @ (transforms[here].translation - joint.offset)
+        else:
+            carried, name = hung.index(skeleton.joints[joint.parent].name), reversed_name(joint.name)
+            turning = hung.joints[carried].parent
+            if turning != -1 and hung.joints[turning].name == name:
+                turned = frame.conjugated() @ pose.rotations[turning].conjugated() @ frame
+                rotation = turned.normalized()
+                translation = -(frame.conjugated() @ pose.translations[carried])
+        rotations.append(rotation)
+        translations.append(translation)
+    return Pose(tuple(rotations), tuple(translations))
+
+
 @dataclass(frozen=True)
 class _Entry:
     """A joint of the new skeleton, its parent by name, and its part of the pose."""

@@ -36,7 +36,7 @@ from ccd_rig.limits import (
     violation,
 )
 from ccd_rig.quaternions import angle_between
-from ccd_rig.rerooting import reroot, reversed_limit, reversed_name
+from ccd_rig.rerooting import hung_back, reroot, reversed_limit, reversed_name
 from ccd_rig.settings import SolverSettings, SolveStatus
 from ccd_rig.skeleton import Joint, Pose, Skeleton, forward_kinematics
 from ccd_rig.solver import solve
@@ -177,6 +177,24 @@ def test_rerooting_back_gives_the_original(seed):
                 break
             q = random_rotation(rng)
             assert violation(same.limit, q) == pytest.approx(violation(joint.limit, q), abs=FLOAT32)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_a_pose_hangs_back_on_the_original(seed):
+    rng = random.Random(2500 + seed)
+    skeleton, pose = random_tree(rng, rng.randrange(2, 12))
+    base = rng.choice(skeleton.joints).name
+    hung, there = reroot(skeleton, pose, base)
+    same = hung_back(skeleton, hung, there)
+    for i in range(len(skeleton)):
+        assert angle_between(same.rotations[i], pose.rotations[i]) <= FLOAT32
+        assert (same.translations[i] - pose.translations[i]).length <= 10 * FLOAT32
+    turned = {
+        i: joint.allowed(random_rotation(rng)) for i, joint in enumerate(hung.joints) if not joint.locked
+    }
+    moved = there.with_rotations(turned)
+    back = hung_back(skeleton, hung, moved)
+    assert_same_bones(bones(skeleton, back), bones(hung, moved), 20 * FLOAT32)
 
 
 @pytest.mark.parametrize("seed", range(20))
