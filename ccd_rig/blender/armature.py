@@ -196,7 +196,13 @@ def plan(
     )
 
 
-def apply(armature_object: Any, reading: RigReading, pose: Pose, joints: Sequence[int] | None = None) -> None:
+def apply(
+    armature_object: Any,
+    reading: RigReading,
+    pose: Pose,
+    joints: Sequence[int] | None = None,
+    located: Sequence[int] = (),
+) -> None:
     """Write rotations into the bones' own channels, next to the values that stand there, and slides.
 
     Args:
@@ -205,6 +211,7 @@ def apply(armature_object: Any, reading: RigReading, pose: Pose, joints: Sequenc
         pose: of `reading.skeleton`.
         joints: indices of the joints to write; None: all. Other bones are not touched, nor are scales, nor
             the locations of bones that do not slide.
+        located: those of them whose location is written too, whether they slide or not.
 
     Raises:
         RigError: a bone is missing; nothing is written then.
@@ -218,7 +225,7 @@ def apply(armature_object: Any, reading: RigReading, pose: Pose, joints: Sequenc
         rotation: Any = pose.rotations[joint]
         values = channel_values(pose_bone.rotation_mode, [tuple(rotation)], present)
         setattr(pose_bone, channel, values[0].tolist())
-        if reading.skeleton.joints[joint].slide is not None:
+        if joint in located or reading.skeleton.joints[joint].slide is not None:
             translation = np.array(pose.translations[joint][:])
             pose_bone.location = np.linalg.solve(reading.shifts[joint], translation).tolist()
 

@@ -20,8 +20,8 @@ from .aims import chain_joints
 from .channels import BoneKeys, Destination
 from .properties import Constraint
 from .report import SLERPED, BakeReport, Row, Turn
-from .solving import solve_frame
 from .take import Motion, Take
+from .walking import solve_frame
 
 
 class Keys(enum.Enum):
@@ -147,7 +147,8 @@ def bake_steps(
             if frame != following:
                 continue
             solution = solve_frame(sample, constraints, solver, settings.share, solution, poses)
-            take.store_solution(solution.pose, dict(zip(solution.active, solution.states, strict=True)))
+            states = dict(zip(solution.active, solution.states, strict=True))
+            take.store_solution(solution.pose, states, solution.stance)
             following = next(due, None)
             yield Progress(frame, len(take.states), len(solved), solution.reached)
     assert take is not None  # a range is never empty
@@ -192,13 +193,14 @@ def solve_current(
         raise RigError(f"{armature_object.name}: every constraint has influence 0; raise one to solve")
     take = Take.empty(sample, constraints, [0], [0])
     take.store(0, sample)
-    take.store_solution(solution.pose, {})
+    take.store_solution(solution.pose, {}, solution.stance)
     motion, _ = take.finish()
     joints = take.keyed_joints()
     if not joints:
         raise RigError(_all_locked(take))
     pose = Pose(tuple(map(Quaternion, motion.rotations[0])), tuple(map(Vector, motion.translations[0])))
-    armature.apply(armature_object, sample.reading, pose, joints)
+    located = [j for j in take.locations(motion) if j in joints]
+    armature.apply(armature_object, sample.reading, pose, joints, located)
     return solution.result, tuple(constraints[c] for c in solution.active)
 
 
@@ -210,7 +212,13 @@ def _refuse_obstacles(armature_object: bpy.types.Object, take: Take, settings: B
     moved = sorted({j for constraint in take.constraints for j in chain_joints(take.skeleton, constraint)})
     bones = [take.skeleton.joints[j].name for j in moved]
     wanted = [(bone, armature.rotation_channel(armature_object.pose.bones[bone])[0]) for bone in bones]
-    wanted += [(take.skeleton.joints[j].name, "location") for j in take.sliding]
+    located = list(take.sliding)
+    if take.tracks is not None:
+        carrier = take.tracks.legs.carrier
+        pose_bone = armature_object.pose.bones[take.skeleton.joints[carrier].name]
+        wanted.append((pose_bone.name, armature.rotation_channel(pose_bone)[0]))
+        located.append(carrier)
+    wanted += [(take.skeleton.joints[j].name, "location") for j in located]
     found = channels.obstacles(armature_object, wanted, settings.destination)
     if found:
         raise RigError(found[0])
@@ -224,7 +232,7 @@ def _write(
     settings: BakeSettings,
 ) -> bpy.types.Action:
     interpolation = "BEZIER" if settings.keys is Keys.SOLVED_FRAMES else "LINEAR"
-    keys = []
+    keys, locations = [], take.locations(motion)
     for j in joints:
         bone = take.skeleton.joints[j].name
         pose_bone = armature_object.pose.bones[bone]
@@ -233,9 +241,8 @@ def _write(
         previous = channels.values_before(armature_object, bone, channel, settings.frame_start)
         values = armature.channel_values(pose_bone.rotation_mode, motion.rotations[:, j], previous)
         keys.append(BoneKeys(bone, channel, take.frames, values, interpolation))
-        if j in take.sliding:
-            shifts = motion.locations[:, take.sliding.index(j)]
-            keys.append(BoneKeys(bone, "location", take.frames, shifts, interpolation))
+        if j in locations:
+            keys.append(BoneKeys(bone, "location", take.frames, locations[j], interpolation))
     name = f"{armature_object.name} CCD"
     start, end = settings.frame_start, settings.frame_end
     return channels.write(armature_object, keys, settings.destination, start, end, name)

@@ -13,7 +13,7 @@ from mathutils import Matrix, Quaternion
 
 from ..errors import CCDRigError, RigError
 from ..limits import contains
-from . import aims, armature, channels, dependence, joints, library, properties, rows
+from . import aims, armature, channels, dependence, joints, library, plant_checks, properties, rows
 from .row_checks import Problem, constraint_problems, in_scene, is_finite, suggestion
 
 __all__ = ["Problem", "constraint_problems", "in_scene", "problems", "require", "suggestion"]
@@ -134,7 +134,10 @@ def _pair_problems(chosen: Iterable[Any]) -> Iterator[Problem]:
         if one.kind == other.kind == "BALANCE":
             message = f"{pair} both balance the armature, which ends between their targets"
             yield Problem("WARNING", other.name, f"{message}: disable one of them")
-        if one.tip != other.tip or "BALANCE" in (one.kind, other.kind):
+        if one.tip == other.tip and one.kind == other.kind == "PLANT":
+            message = f"{pair} both plant bone '{one.tip}', which is held where the first of them holds it"
+            yield Problem("WARNING", other.name, f"{message}: disable one of them")
+        if one.tip != other.tip or not one.kind == other.kind == "REACH":
             continue
         if one.use_tail == other.use_tail and one.use_position and other.use_position:
             end = "tail" if one.use_tail else "head"
@@ -185,6 +188,12 @@ def _chain_problems(
         yield Problem("ERROR", armature_object.name, _sentence(str(error)))
         return
     locked = {joint.name for joint in reading.skeleton.joints if joint.locked}
+    names = [row.name for row in chosen]
+    sound = [row for row in properties.constraints(armature_object) if row.name in names]
+    for name, message in plant_checks.skeleton_problems(reading.skeleton, sound):
+        yield Problem("ERROR", name, message)
+    carriers = plant_checks.carriers(armature_object, chosen)
+    locked -= {bone.name for bone in carriers}
     for row in chosen:
         trail = dependence.target_depends_on_chain(armature_object, row, moved - locked)
         if trail is not None:
@@ -201,13 +210,13 @@ def _chain_problems(
         if all(bone.name in locked for bone in chains[row.name]):
             message = f"Constraint '{row.name}': no bone of its chain can turn"
             yield Problem("WARNING", row.name, f"{message}: lower a stiffness, or unlock a rotation")
-    yield from _pole_problems(armature_object, reading, [row.name for row in chosen])
+    yield from _pole_problems(armature_object, reading, names)
     for bone in bones:
         yield from _bone_problems(bone, settings[bone.name])
     for name in sorted(carried.keys() - moved):
         yield from _carried_problems(armature_object.pose.bones[name])
     yield from _ik_problems(armature_object, moved)
-    sliding = [bone for bone in bones if settings[bone.name]["slide"] is not None]
+    sliding = [bone for bone in bones if settings[bone.name]["slide"] is not None or bone in carriers]
     yield from _key_problems(armature_object, bones, sliding, destination)
 
 

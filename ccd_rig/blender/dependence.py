@@ -34,13 +34,15 @@ class Mover:
         return f"bone '{self.bone}' of '{self.thing.name}'" if self.bone else f"'{self.thing.name}'"
 
 
-def target_object(constraint: Any) -> bpy.types.Object:
-    """The target of a constraint, a row of the list or its values.
+def target_object(constraint: Any) -> bpy.types.Object | None:
+    """The target of a constraint, a row of the list or its values; None where a bone is planted without one.
 
     Raises:
-        RigError: there is none.
+        RigError: there is none, and the constraint needs one.
     """
     target = constraint.target
+    if constraint.kind == "PLANT" and not target:
+        return None
     found = bpy.data.objects.get(target) if isinstance(target, str) else target
     if found is None:
         what = f"there is no object '{target}'" if target else "it has no target"
@@ -55,7 +57,7 @@ def pole_object(constraint: Any) -> bpy.types.Object | None:
         RigError: the object is not there.
     """
     pole = constraint.pole_target
-    if not pole or constraint.kind == "BALANCE":
+    if not pole or constraint.kind != "REACH":
         return None
     found = bpy.data.objects.get(pole) if isinstance(pole, str) else pole
     if found is None:
@@ -75,9 +77,10 @@ def target_depends_on_chain(
         constraint: a row of the list, or its values.
         bones: names of the bones that the solver turns.
     """
-    return _way_to_chain(
-        armature_object, Mover(target_object(constraint), constraint.target_bone, "target"), set(bones)
-    )
+    target = target_object(constraint)
+    if target is None:
+        return None
+    return _way_to_chain(armature_object, Mover(target, constraint.target_bone, "target"), set(bones))
 
 
 def pole_depends_on_chain(
@@ -117,12 +120,14 @@ def require_evaluable(
     """
     starts = [Mover(armature_object, "", f"Armature '{armature_object.name}'")]
     for row in constraints:
+        starts.append(Mover(armature_object, row.tip, f"Constraint '{row.name}': bone '{row.tip}'"))
         thing = target_object(row)
+        if thing is None:
+            continue
         if row.target_bone and (thing.pose is None or row.target_bone not in thing.pose.bones):
             where = f"Constraint '{row.name}': target '{thing.name}'"
             raise RigError(f"{where} has no bone '{row.target_bone}': choose another bone")
         starts.append(Mover(thing, row.target_bone, f"Constraint '{row.name}': target '{thing.name}'"))
-        starts.append(Mover(armature_object, row.tip, f"Constraint '{row.name}': bone '{row.tip}'"))
         pole = pole_object(row)
         if pole is not None:
             where = f"Constraint '{row.name}': pole target '{pole.name}'"

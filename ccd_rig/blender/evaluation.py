@@ -27,6 +27,7 @@ from .aims import AXES, Aim, orthonormal
 from .armature import RigPlan, RigReading
 from .dependence import pole_object, require_evaluable, target_depends_on_chain, target_object
 from .joints import masses
+from .planting import in_force
 from .properties import Constraint
 
 __all__ = ["FrameSample", "current", "frames", "is_isolated", "target_depends_on_chain"]
@@ -44,7 +45,7 @@ class FrameSample:
         frame: scene frame, may be fractional.
         reading: the chains and their base pose.
         aims: where the targets are, armature space, one per constraint.
-        influences: 0 to 1, one per constraint.
+        influences: 0 to 1, one per constraint, as they count (`planting.in_force`).
         matrix_world: from armature space to world space.
     """
 
@@ -65,13 +66,13 @@ class _Sight:
     """What is looked at for one constraint: its target and, if it has one, its pole."""
 
     row: Constraint
-    target: bpy.types.Object
+    target: bpy.types.Object | None
     pole: bpy.types.Object | None
 
     def things(self) -> tuple[tuple[bpy.types.Object, str], ...]:
         """Objects, each with the name of the bone that is meant, or none."""
-        pole = () if self.pole is None else ((self.pole, self.row.pole_bone),)
-        return ((self.target, self.row.target_bone), *pole)
+        pairs = ((self.target, self.row.target_bone), (self.pole, self.row.pole_bone))
+        return tuple((thing, bone) for thing, bone in pairs if thing is not None)
 
 
 @contextmanager
@@ -110,7 +111,7 @@ def frames(
             aims = tuple(
                 _aim(evaluated, to_armature, sight, (depsgraph, depsgraph), frame) for sight in sights
             )
-            influences = _influences(evaluated, indices, frame)
+            influences = in_force(constraints, _influences(evaluated, indices, frame))
             return FrameSample(frame, _read(plan, evaluated, frame), aims, influences, matrix_world)
 
         def sample(frame: float) -> FrameSample:
@@ -166,7 +167,7 @@ def current(
         )
     # Blender writes keyed and driven values back to the original, but does not evaluate the object anew when
     # a script sets a property of ours.
-    influences = _influences(armature_object, indices, frame)
+    influences = in_force(constraints, _influences(armature_object, indices, frame))
     return FrameSample(frame, reading, aims, influences, matrix_world)
 
 
@@ -311,6 +312,8 @@ def _aim(
         graphs: those that evaluate the target and the pole.
     """
     row, where = sight.row, f"Constraint '{sight.row.name}'"
+    if sight.target is None:  # a bone that is planted where it is
+        return Aim(Vector())
     frame_of = _frame(evaluated, to_armature, sight.target, row.target_bone, graphs[0])
     point = frame_of @ Vector(row.offset)
     if not _is_finite(frame_of) or not all(abs(value) < FAR for value in point):
@@ -321,7 +324,7 @@ def _aim(
             f"{frame:g}: look at its transform and keys, and at the constraint's offset"
         )
     rotation = direction = pole = None
-    if row.kind == "REACH" and row.rotation != "NONE":
+    if row.kind != "BALANCE" and row.rotation != "NONE":
         axes: Any = frame_of.to_3x3()
         if row.rotation == "ORIENTATION":
             rotation = orthonormal(axes)

@@ -5,7 +5,8 @@
 `PoseBone.ccd_rig` holds what each joint may do. Defaults that the core has are read from its dataclasses.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import bpy
 from bpy.props import (
@@ -43,6 +44,12 @@ DEFAULT_NAME = "CCD"
 KINDS = (
     ("REACH", "Reach", "The bone reaches for a target: with its end, its rotation, or both", 0),
     ("BALANCE", "Balance", "The centre of mass of all bones that have a mass stays over a target", 1),
+    (
+        "PLANT",
+        "Plant",
+        "The bone stays put in the world while Influence is above 0.5, and the figure moves over it",
+        2,
+    ),
 )
 ROTATIONS = (
     ("NONE", "Free", "The bone may be turned in any way", 0),
@@ -72,7 +79,9 @@ class Constraint:
         weight: how much it counts against other constraints, above 0.
         enabled: whether it is solved at all.
         use_tail: whether the tip's tail is brought to the target, or its head.
-        kind: "REACH", or "BALANCE" for the centre of mass; then the chain says which bones move for it.
+        kind: "REACH"; "BALANCE" for the centre of mass, where the chain says which bones move for it;
+            "PLANT" for a bone that stays put while the influence is above 0.5, where the chain goes up to the
+            bone that carries the figure. A planted bone is held by its head and its rotation.
         use_position: whether the tip's end is brought to the target.
         rotation: "NONE"; "ORIENTATION" copies the target's rotation; "DIRECTION" points an axis.
         rotation_weight: of the rotation beside the position, above 0.
@@ -334,7 +343,7 @@ CLASSES = (
 
 def constraints(armature_object: bpy.types.Object) -> tuple[Constraint, ...]:
     """The rows of the list as values, in their order, disabled ones included."""
-    return tuple(
+    found = (
         Constraint(
             name=row.name,
             tip=row.tip,
@@ -361,6 +370,22 @@ def constraints(armature_object: bpy.types.Object) -> tuple[Constraint, ...]:
         )
         for row in armature_object.ccd_rig.constraints
     )
+    return tuple(replace(row, **_HELD) if row.kind == "PLANT" else row for row in found)
+
+
+_HELD: dict[str, Any] = {
+    "use_tail": False,
+    "use_position": True,
+    "rotation": "ORIENTATION",
+    "rotation_weight": 1.0,
+    "pole_target": "",
+    "pole_bone": "",
+    "priority": 0,
+    "weight": 1.0,
+    "reach": 1.0,
+    "reach_joints": 0,
+}
+"""What a planted bone asks for, whatever is left over in the row from another kind."""
 
 
 def store_report(armature_object: bpy.types.Object, report: BakeReport) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import bpy
 from mathutils import Matrix
 
-from . import rows
+from . import plant_checks, rows
 from .joints import masses
 
 _VERBS = {"target": "reach", "pole": "bend towards"}
@@ -44,7 +44,9 @@ def constraint_problems(
             f"{where}: bone '{row.tip}' is not in armature '{armature_object.name}' (renamed or deleted?)"
         )
         yield Problem("ERROR", row.name, message + suggestion(row.tip, bones.keys()))
-    if row.target is None:
+    if row.target is None and row.kind == "PLANT":
+        pass  # then it is held where it is
+    elif row.target is None:
         yield Problem("ERROR", row.name, f"{where} has no target: choose the object to reach")
     else:
         yield from _thing_problems(armature_object, row, scene, "target", row.target, row.target_bone)
@@ -54,7 +56,12 @@ def constraint_problems(
         yield Problem("ERROR", row.name, f"{where}: influence is not a number: set it to 0 to 1")
     if row.influence == 0.0 and not rows.is_animated(armature_object, row, "influence"):
         yield Problem("WARNING", row.name, f"{where}: influence is 0, so nothing moves: raise it")
-    yield from (_balance_problems if row.kind == "BALANCE" else _reach_problems)(armature_object, row, scene)
+    if row.kind == "PLANT":
+        for severity, message in plant_checks.row_problems(armature_object, row):
+            yield Problem(severity, row.name, message)
+    else:
+        about = _balance_problems if row.kind == "BALANCE" else _reach_problems
+        yield from about(armature_object, row, scene)
 
 
 def _balance_problems(
@@ -132,13 +139,18 @@ def _thing_problems(
 
 def _hangs_on_chain(armature_object: bpy.types.Object, row: Any, bone: str) -> bool:
     """Whether a bone is one of the chain's own, or below one that can move."""
-    moving = {
-        each.name
-        for each in rows.chain(armature_object, row.tip, row.chain_length)
-        if each.ccd_rig.stiffness < 1.0
-        and each.ccd_rig.max_step > 0.0
-        and (not all(each.lock_rotation) or each.ccd_rig.use_slide)
-    }
+    own = rows.chain(armature_object, row.tip, row.chain_length)
+    moving = (
+        {own[-1].name}
+        if own and row.kind == "PLANT"
+        else {
+            each.name
+            for each in own
+            if each.ccd_rig.stiffness < 1.0
+            and each.ccd_rig.max_step > 0.0
+            and (not all(each.lock_rotation) or each.ccd_rig.use_slide)
+        }
+    )
     line = rows.chain(armature_object, bone)
     return any(each.name in moving for each in line)
 

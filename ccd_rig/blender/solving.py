@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -16,6 +16,7 @@ from ..skeleton import Pose, Skeleton
 from ..solver import solve
 from .aims import chain_joints, goals, level, turned_back, turned_model
 from .evaluation import FrameSample
+from .planting import Stance
 from .properties import Constraint
 
 
@@ -29,12 +30,14 @@ class Solution:
         result: the solve, with one error per active constraint: the largest distance and the largest angle
             that its goals are off; None where no constraint is active, and the pose is the base pose.
         states: how each active constraint ended: CONVERGED if all its goals are met.
+        stance: how the figure stands, where bones are planted.
     """
 
     pose: Pose
     active: tuple[int, ...]
     result: SolveResult | None
     states: tuple[str, ...]
+    stance: Stance | None = None
 
     @property
     def reached(self) -> bool:
@@ -43,7 +46,7 @@ class Solution:
 
 
 @dataclass(frozen=True)
-class _How:
+class How:
     """How a frame is solved: settings with the position tolerance in armature space, and see `solve_frame`.
 
     Attributes:
@@ -85,25 +88,58 @@ def solve_frame(
     active = tuple(c for c, influence in enumerate(sample.influences) if influence > 0.0)
     if not active:
         return Solution(base, (), None, ())
-    here = replace(solver, position_tolerance=solver.position_tolerance / _scale(sample))
     start, follows = base, False
     # At the first frame of a constraint there is no solved pose to follow yet.
     if before is not None and set(active) <= set(before.active):
-        start = _following(skeleton, base, before.pose, {c: constraints[c] for c in active})
-        follows = True
-    how = _How(here, share, follows, tuple(poses))
-    result, statuses = _solve_apart(sample, constraints, active, start, how)
-    states = tuple(
-        SolveStatus.CONVERGED.name if _off(error, here) <= 1.0 else status.name
-        for error, status in zip(result.errors, statuses, strict=True)
-    )
+        moved = {j for c in active for j in chain_joints(skeleton, constraints[c])}
+        start, follows = following(skeleton, base, before.pose, moved), True
+    how = how_of(sample, solver, share, follows, poses)
+    result, states = solve_active(sample, constraints, active, start, how)
     return Solution(result.pose, active, result, states)
 
 
-def _following(skeleton: Skeleton, base: Pose, before: Pose, constraints: dict[int, Constraint]) -> Pose:
-    """The base pose with what the constraints move as it was before."""
+def how_of(
+    sample: FrameSample,
+    solver: SolverSettings,
+    share: float | None,
+    follows: bool,
+    poses: Sequence[PoseEntry],
+) -> How:
+    """How a frame is solved, with the tolerance in its own armature space; see `solve_frame`."""
+    here = replace(solver, position_tolerance=solver.position_tolerance / _scale(sample))
+    return How(here, share, follows, tuple(poses))
+
+
+def solve_active(
+    sample: FrameSample,
+    constraints: Sequence[Constraint],
+    active: Sequence[int],
+    start: Pose,
+    how: How,
+    sharper: float = 1.0,
+) -> tuple[SolveResult, tuple[str, ...]]:
+    """Solve the active constraints from a start; the result, and how each of them ended.
+
+    `sharper` is the part of the tolerances that is solved to; they are judged by the whole of them.
+    """
+    settings = replace(
+        how.settings,
+        position_tolerance=sharper * how.settings.position_tolerance,
+        angle_tolerance=sharper * how.settings.angle_tolerance,
+    )
+    sharp = how if sharper == 1.0 else replace(how, settings=settings)
+    result, statuses = _solve_apart(sample, constraints, active, start, sharp)
+    states = tuple(
+        SolveStatus.CONVERGED.name if _off(error, how.settings) <= 1.0 else status.name
+        for error, status in zip(result.errors, statuses, strict=True)
+    )
+    return result, states
+
+
+def following(skeleton: Skeleton, base: Pose, before: Pose, joints: Iterable[int]) -> Pose:
+    """The base pose with these joints as they were before."""
     rotations, translations = list(base.rotations), list(base.translations)
-    for j in {j for constraint in constraints.values() for j in chain_joints(skeleton, constraint)}:
+    for j in joints:
         rotations[j] = before.rotations[j]
         slide = skeleton.joints[j].slide
         if slide is not None:
@@ -118,7 +154,7 @@ def _solve_apart(
     constraints: Sequence[Constraint],
     active: Sequence[int],
     start: Pose,
-    how: _How,
+    how: How,
 ) -> tuple[SolveResult, list[SolveStatus]]:
     """Solve constraints that turn no joint in common one after the other, and say how each one's solve ended.
 
@@ -163,7 +199,7 @@ def _solve_group(
     rows: dict[int, Constraint],
     joints: set[int],
     start: Pose,
-    how: _How,
+    how: How,
 ) -> tuple[SolveResult, dict[int, GoalError]]:
     """Solve constraints together; also how far off each of them is."""
     skeleton, turn = sample.reading.skeleton, Quaternion()
@@ -191,7 +227,7 @@ def _solve_group(
     return replace(result, pose=turned_back(skeleton, result.pose, turn)), errors
 
 
-def _solve_patiently(skeleton: Skeleton, start: Pose, wanted: Sequence[Goal], how: _How) -> SolveResult:
+def _solve_patiently(skeleton: Skeleton, start: Pose, wanted: Sequence[Goal], how: How) -> SolveResult:
     """Solve from where the chain is, and only then from other starts."""
     settings = how.settings
     if how.share is None and not how.follows:  # the solver's own steps: it does the same by itself

@@ -22,8 +22,10 @@ from ..sampling import Array
 from ..skeleton import Pose, Skeleton, Transform
 from .aims import Aim, chain_joints, goals
 from .evaluation import FrameSample
+from .planting import Stance, legs
 from .properties import Constraint
 from .slides import location_slide
+from .tracks import Tracks
 
 ROUNDING = 1e-6
 """Of a location, as it is stored."""
@@ -61,6 +63,7 @@ class Take:
     states: list[Mapping[int, str]] = field(default_factory=list)  # per solved frame: constraint -> status
     limits: list[tuple[Limit | None, ...]] = field(default_factory=list)  # (F, J), equal rows shared
     last: Skeleton | None = None  # of the frame stored last
+    tracks: Tracks | None = None  # of planted bones
 
     @classmethod
     def empty(
@@ -70,6 +73,7 @@ class Take:
         skeleton = sample.reading.skeleton
         f, s, j, c = len(frames), len(solved), len(skeleton.joints), len(constraints)
         sizes = ((f, j, 4), (f, j, 3), (f, j, 3), (f, j, 4), (f, j), (f, c), (f, 3, 3), (s, j, 4))
+        found = legs(skeleton, constraints)
         at, solved_at = np.array(frames, dtype=np.float64), np.array(solved, dtype=np.float64)
         moved = sorted({j for constraint in constraints for j in chain_joints(skeleton, constraint)})
         slides = {
@@ -87,6 +91,7 @@ class Take:
             slides=tuple(slides.values()),
             shifts=np.empty((f, len(slides), 3, 3)),
             solved_slides=np.empty((s, len(slides))),
+            tracks=None if found is None else Tracks(tuple(constraints), skeleton, found),
         )
 
     def store(self, row: int, sample: FrameSample) -> None:
@@ -108,13 +113,19 @@ class Take:
         self.base[row] = _rows(pose.rotations)
         self.translations[row] = _rows(pose.translations)
         self.shifts[row] = sample.reading.shifts[list(self.sliding)]
+        if self.tracks is not None:
+            self.tracks.shifts.append(sample.reading.shifts[self.tracks.legs.carrier])
         self.aims.append(sample.aims)
         self.influences[row] = sample.influences
         self.worlds[row] = sample.matrix_world.to_3x3()
+        if self.tracks is not None:
+            self.tracks.worlds.append(np.array(sample.matrix_world, dtype=np.float64))
 
-    def store_solution(self, pose: Pose, states: Mapping[int, str]) -> None:
-        """Keep the next solved frame, that of the row stored last: the pose, and how each active constraint
-        stands."""
+    def store_solution(self, pose: Pose, states: Mapping[int, str], stance: Stance | None = None) -> None:
+        """Keep the next solved frame, that of the row stored last: the pose, how each active constraint
+        stands, and how the figure does where bones are planted."""
+        if self.tracks is not None and stance is not None:
+            self.tracks.stances.append(stance)
         self.solved[len(self.states)] = _rows(pose.rotations)
         for k, (j, slide) in enumerate(zip(self.sliding, self.slides, strict=True)):
             location = np.linalg.solve(self.shifts[len(self.aims) - 1, k], np.array(pose.translations[j][:]))
@@ -138,12 +149,52 @@ class Take:
             base, solved = _unit(self.base[partly]), _unit(full[partly])
             rotations[partly] = sampling.slerp(base, solved, influences[partly])
             self._hold_limits(rotations, partly, self.base)
-        keyed = Motion(sampling.same_side(rotations), *self._slid(influences))
-        return keyed, Motion(full, *self._slid(np.ones_like(influences)))
+        slid, all_slid = self._slid(influences), self._slid(np.ones_like(influences))
+        if self.tracks is not None:
+            self._stand(self.tracks, between, (rotations, slid[0]), (full, all_slid[0]))
+        return Motion(sampling.same_side(rotations), *slid), Motion(full, *all_slid)
+
+    def _stand(
+        self, tracks: Tracks, between: Array, keyed: tuple[Array, Array], full: tuple[Array, Array]
+    ) -> None:
+        """Legs and carrier of (rotations, translations), what is keyed and what is at full influence, where
+        planted bones are held; in place. From then on the aims of these hold that place."""
+        legs, carrier = list(tracks.own()), tracks.legs.carrier
+        poses = [stance.pose for stance in tracks.stances]
+        solved = np.array([_rows(pose.rotations) for pose in poses])[:, legs]
+        keyed[0][:, legs] = sampling.slerp_rotations(self.solved_frames, solved, self.frames)
+        where = np.zeros(keyed[0].shape[:2], dtype=bool)
+        where[np.ix_(between, legs)] = True
+        self._hold_limits(keyed[0], where)
+        at = np.array([pose.translations[carrier][:] for pose in poses])
+        for axis in range(3):
+            here = np.interp(self.frames, self.solved_frames, at[:, axis])
+            keyed[1][:, carrier, axis] = full[1][:, carrier, axis] = here
+        held = tracks.held(self.frames, self.solved_frames, self.aims)
+        for rotations, translations in (keyed, full):
+            constants = (self.offsets, _unit(self.rests))
+            tracks.carried(held, self.solved_frames, self.frames, rotations, translations, constants)
+        for f, here in enumerate(held):
+            self.aims[f] = tuple(here.get(c, aim) for c, aim in enumerate(self.aims[f]))
+            for c in tracks.legs.rows:
+                self.influences[f, c] = 1.0 if c in here else 0.0
 
     def keyed_joints(self) -> list[int]:
         """Joints that a constraint moves at some frame."""
-        return [int(j) for j in np.flatnonzero((self._joint_influences() > 0.0).any(axis=0))]
+        found = {int(j) for j in np.flatnonzero((self._joint_influences() > 0.0).any(axis=0))}
+        if self.tracks is not None:
+            found = found.difference(self.tracks.own()) | set(self.tracks.keyed())
+        return sorted(found)
+
+    def locations(self, motion: Motion) -> dict[int, Array]:
+        """(F, 3) of each joint whose location is keyed: what the location channel of its bone holds."""
+        found = {j: motion.locations[:, k] for k, j in enumerate(self.sliding)}
+        if self.tracks is not None and self.tracks.legs.carrier in self.tracks.keyed():
+            j = self.tracks.legs.carrier
+            shifts = np.array(self.tracks.shifts)
+            shifted: Array = np.linalg.solve(shifts, motion.translations[:, j, :, None])[..., 0]
+            found[j] = shifted
+        return found
 
     def largest_turn(self, motion: Motion, joints: Sequence[int]) -> tuple[float, int, str] | None:
         """Radians per frame, frame and bone of the largest turn from one keyed frame to the next; None for
@@ -183,7 +234,7 @@ class Take:
                 if constraint.kind == "BALANCE":
                     apart = apart * np.array(constraint.balance_axes)
                 distances[:, c] = np.linalg.norm(apart, axis=-1)
-            if constraint.kind == "REACH" and (constraint.rotation != "NONE" or constraint.pole_target):
+            if constraint.kind != "BALANCE" and (constraint.rotation != "NONE" or constraint.pole_target):
                 for f in np.flatnonzero(self.influences[:, c] > 0.0):
                     angles[f, c] = self._angle(int(f), c, heads[f], turned[f])
         return distances, angles
@@ -241,6 +292,8 @@ class Take:
         """(F, J): the largest influence among the constraints that move a joint."""
         result = np.zeros(self.base.shape[:2])
         for c, constraint in enumerate(self.constraints):
+            if constraint.kind == "PLANT":  # it moves the legs, which have their own way
+                continue
             for j in chain_joints(self.skeleton, constraint):
                 result[:, j] = np.maximum(result[:, j], self.influences[:, c])
         return result

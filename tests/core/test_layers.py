@@ -34,8 +34,11 @@ BLENDER = (
     {"library"},
     {"properties", "rows", "dependence"},
     {"aims"},
+    {"planting"},
+    {"plant_checks"},
     {"evaluation", "row_checks", "capture"},
-    {"checks", "take", "solving"},
+    {"solving", "tracks"},
+    {"checks", "take", "walking"},
     {"bake"},
     {"live", "overlay", "cli"},
 )
