@@ -36,7 +36,7 @@ class CCD_RIG_OT_constraint_add(bpy.types.Operator):
     target_empty: BoolProperty(
         name="New Empty as Target",
         description="Where nothing else is selected, make an empty as the target: at the bone's tail, or for "
-        "balance at the centre of mass",
+        "balance at the centre of mass. A planted bone needs none",
         default=True,
         options={"SKIP_SAVE"},
     )
@@ -57,7 +57,7 @@ class CCD_RIG_OT_constraint_add(bpy.types.Operator):
         except CCDRigError as error:
             self.report({"ERROR"}, str(error))
             return {"CANCELLED"}
-        if target is None and self.target_empty:
+        if target is None and self.target_empty and self.kind != "PLANT":
             target = _new_empty(context, tip, self.kind == "BALANCE")
         row = rows.add(context.object, tip.name, tip.name)
         row.kind = self.kind

@@ -7,7 +7,7 @@ from ..ccd_rig.blender import checks, joints, rows
 from .sidebar import Sidebar, active_armature, draw_words
 
 ICONS = {"ERROR": "CANCEL", "WARNING": "ERROR"}  # as Blender names its icons
-KIND_ICONS = {"REACH": "CON_KINEMATIC", "BALANCE": "CON_PIVOT"}
+KIND_ICONS = {"REACH": "CON_KINEMATIC", "BALANCE": "CON_PIVOT", "PLANT": "PINNED"}
 
 
 class CCD_RIG_UL_constraints(bpy.types.UIList):
@@ -95,6 +95,11 @@ class CCD_RIG_PT_pole(_OfReach, bpy.types.Panel):
 class CCD_RIG_PT_importance(_OfRow, bpy.types.Panel):
     bl_label = "Priority and Reach"
 
+    @classmethod
+    def poll(cls, context):
+        # A planted bone is held before anything else.
+        return super().poll(context) and rows.active(active_armature(context)).kind != "PLANT"
+
     def draw_part(self, lines, row):
         lines.prop(row, "priority")
         lines.prop(row, "weight")
@@ -173,8 +178,11 @@ def _draw_row(layout, armature_object, row):
     lines = _column(layout, row)
     lines.prop(row, "target")
     _draw_bone(lines, row, row.target, "target_bone")
-    lines.prop(row, "offset")
-    if row.kind == "BALANCE":
+    if row.kind != "PLANT" or row.target is not None:
+        lines.prop(row, "offset")
+    if row.kind == "PLANT":
+        _draw_plant(lines, armature_object, row)
+    elif row.kind == "BALANCE":
         axes = lines.row(heading="Axes", align=True)
         axes.prop(row, "balance_axes", text="", toggle=True)
         _draw_mass(lines, armature_object)
@@ -196,6 +204,15 @@ def _draw_bone(lines, row, thing, field):
         lines.prop_search(row, field, thing.pose, "bones", text="Bone")
     elif getattr(row, field):
         lines.prop(row, field, text="Bone")
+
+
+def _draw_plant(lines, armature_object, row):
+    """What holds the bone, and what moves instead."""
+    if row.target is None:
+        lines.label(text="Held where it is when planted", icon="INFO")
+    chain = rows.chain(armature_object, row.tip, row.chain_length)
+    if chain:
+        lines.label(text=f"'{chain[-1].name}' carries the figure", icon="INFO")
 
 
 def _draw_mass(lines, armature_object):

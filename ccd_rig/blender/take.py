@@ -192,8 +192,8 @@ class Take:
         if self.tracks is not None and self.tracks.legs.carrier in self.tracks.keyed():
             j = self.tracks.legs.carrier
             shifts = np.array(self.tracks.shifts)
-            shifted: Array = np.linalg.solve(shifts, motion.translations[:, j, :, None])[..., 0]
-            found[j] = shifted
+            shifted = np.linalg.solve(shifts, motion.translations[:, j, :, None])[..., 0]
+            found[j] = np.asarray(shifted, dtype=np.float64)
         return found
 
     def largest_turn(self, motion: Motion, joints: Sequence[int]) -> tuple[float, int, str] | None:
