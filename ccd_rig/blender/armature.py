@@ -22,6 +22,7 @@ from ..skeleton import Pose, Skeleton, check_pose
 from . import slides
 from .bone_space import NOISE, ZERO, BoneRest, PlacedBone, place
 from .rotation_modes import (
+    CHANNELS,
     EULER_MODES,
     channel_values,
     foreach,
@@ -90,6 +91,17 @@ class RigPlan:
     mode_codes: NDArray[np.int32] = field(repr=False)  # of all pose bones
     state: _State = field(repr=False)
     carried: Mapping[str, float]
+
+    def channels(self, armature_object: Any) -> tuple[bytes, ...]:
+        """All that `read` looks at, to be compared: where nothing has changed, nothing need be read."""
+        pose_bones = armature_object.pose.bones
+        names = dict.fromkeys(CHANNELS[mode] for mode in self.modes)
+        values = [foreach(pose_bones, "rotation_mode", 1, np.int32)]
+        values += [foreach(pose_bones, name, width) for name, width in names]
+        values += [foreach(pose_bones, name, 3) for name in ("location", "scale")]
+        if any(bone.parent < 0 <= bone.parent_slot for bone in self.bones):
+            values.append(foreach(pose_bones, "matrix", 16))
+        return tuple(map(np.ndarray.tobytes, values))
 
     def read(self, armature_object: Any) -> RigReading:
         """The present pose of the armature, original or evaluated.

@@ -18,6 +18,7 @@ from ..skeleton import Pose
 from . import armature, channels, checks, evaluation, library, properties
 from .aims import chain_joints
 from .channels import BoneKeys, Destination
+from .march import March
 from .properties import Constraint
 from .report import SLERPED, BakeReport, Row, Turn
 from .take import Motion, Take
@@ -85,12 +86,11 @@ class BakeSettings:
 
 @dataclass(frozen=True)
 class Progress:
-    """One more frame is solved: `done` of `total`."""
+    """How far a bake is: of `total` frames to solve `done` are evaluated, and solved or soon to be."""
 
     frame: int
     done: int
     total: int
-    reached: bool
 
 
 def bake(
@@ -105,7 +105,7 @@ def bake(
         scene: where targets and armature are evaluated; its frame and everything in it stay as they are.
         armature_object: carries the constraints.
         settings: what to bake.
-        progress: called after each solved frame; may raise to cancel.
+        progress: called after each frame to solve, and after longer work on many; may raise to cancel.
 
     Raises:
         CCDRigError: the set-up cannot be baked, or nothing would be keyed. Nothing has changed then.
@@ -124,7 +124,7 @@ def bake(
 def bake_steps(
     scene: bpy.types.Scene, armature_object: bpy.types.Object, settings: BakeSettings
 ) -> Generator[Progress, None, BakeReport]:
-    """Like `bake`, an item per solved frame.
+    """Like `bake`, an item after each frame to solve, and after longer work on many.
 
     The set-up is checked when the first item is asked for, and everything is written after the last one.
     Close the generator to cancel.
@@ -133,24 +133,25 @@ def bake_steps(
     solver = properties.solver_settings(armature_object)
     poses = library.entries(armature_object) if solver.restarts else ()
     solved, keyed = settings.solved_frames(), settings.keyed_frames()
-    take = None
+    take = march = None
     with evaluation.frames(scene, armature_object, constraints) as sample_at:
-        due = iter(solved)
-        following = next(due, None)
-        solution = None
+        due = frozenset(solved)
+        done = 0
         for row, frame in enumerate(keyed):
             sample = sample_at(frame)
-            if take is None:
+            if take is None or march is None:
                 take = Take.empty(sample, constraints, keyed, solved)
+                march = March(take, solver, settings.share, poses)
                 _refuse_obstacles(armature_object, take, settings)
             take.store(row, sample)
-            if frame != following:
-                continue
-            solution = solve_frame(sample, constraints, solver, settings.share, solution, poses)
-            states = dict(zip(solution.active, solution.states, strict=True))
-            take.store_solution(solution.pose, states, solution.stance)
-            following = next(due, None)
-            yield Progress(frame, len(take.states), len(solved), solution.reached)
+            if frame in due:
+                for _ in march.add(row, sample):
+                    yield Progress(frame, done, len(solved))
+                done += 1
+                yield Progress(frame, done, len(solved))
+        if march is not None:
+            for _ in march.finish():
+                yield Progress(settings.frame_end, done, len(solved))
     assert take is not None  # a range is never empty
     keyed_motion, full = take.finish()
     bones = take.keyed_joints()
@@ -193,7 +194,7 @@ def solve_current(
         raise RigError(f"{armature_object.name}: every constraint has influence 0; raise one to solve")
     take = Take.empty(sample, constraints, [0], [0])
     take.store(0, sample)
-    take.store_solution(solution.pose, {}, solution.stance)
+    take.store_solution(0, solution.pose, {}, solution.stance)
     motion, _ = take.finish()
     joints = take.keyed_joints()
     if not joints:
@@ -260,11 +261,11 @@ def _report(
     residuals, angles = take.residuals(full)
     same = all(np.array_equal(a, b) for a, b in zip(motion, full, strict=True))
     keyed, keyed_angles = (residuals, angles) if same else take.residuals(motion)
-    states = dict(zip(take.solved_frames, take.states, strict=True))
+    states = take.states
     rows = []
     for f, frame in enumerate(take.frames):
         for c in np.flatnonzero(take.influences[f] > 0.0):
-            status = states[frame][c] if frame in states else SLERPED
+            status = states[f][c] if f in states else SLERPED
             figures = (residuals, keyed, take.influences, angles, keyed_angles)
             name = take.constraints[c].name
             rows.append(Row(int(frame), name, status, *(float(each[f, c]) for each in figures)))

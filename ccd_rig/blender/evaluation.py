@@ -97,22 +97,22 @@ def frames(
     indices = _row_indices(armature_object, constraints)
     sights = _sights(constraints)
     things = [thing for sight in sights for thing in sight.things()]
-    plan: RigPlan | None = None
+    read: Callable[[Any, float], RigReading] | None = None
+    place = _places()
     with _isolated_scene(scene, armature_object, things, indices) as isolated:
 
         def evaluate(frame: float) -> FrameSample:
-            nonlocal plan
+            nonlocal read
             depsgraph = _set_frame(isolated, frame)
             evaluated = armature_object.evaluated_get(depsgraph)
-            if plan is None:
-                plan = _plan(armature_object, evaluated, constraints)
-            matrix_world = _matrix_world(evaluated, frame)
-            to_armature = matrix_world.inverted()
+            if read is None:
+                read = _reader(_plan(armature_object, evaluated, constraints))
+            matrix_world, to_armature = place(evaluated, frame)
             aims = tuple(
                 _aim(evaluated, to_armature, sight, (depsgraph, depsgraph), frame) for sight in sights
             )
             influences = in_force(constraints, _influences(evaluated, indices, frame))
-            return FrameSample(frame, _read(plan, evaluated, frame), aims, influences, matrix_world)
+            return FrameSample(frame, read(evaluated, frame), aims, influences, matrix_world)
 
         def sample(frame: float) -> FrameSample:
             try:
@@ -285,6 +285,19 @@ def _is_evaluated(thing: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> bo
     return thing.evaluated_get(depsgraph).is_evaluated and thing.visible_get(view_layer=depsgraph.view_layer)
 
 
+def _places() -> Callable[[bpy.types.Object, float], tuple[Matrix, Matrix]]:
+    """A function that gives an armature object's matrix and its inverse; while it stays, the same ones."""
+    known: list[Matrix] = []
+
+    def read(evaluated: bpy.types.Object, frame: float) -> tuple[Matrix, Matrix]:
+        if not known or evaluated.matrix_world != known[0]:
+            matrix = _matrix_world(evaluated, frame)
+            known[:] = matrix, matrix.inverted()
+        return known[0], known[1]
+
+    return read
+
+
 def _matrix_world(evaluated: bpy.types.Object, frame: float) -> Matrix:
     """Of the armature object; it must lead back as well."""
     matrix = evaluated.matrix_world.copy()
@@ -374,12 +387,22 @@ def _influences(armature_object: bpy.types.Object, indices: Sequence[int], frame
     return tuple(row.influence for row in rows_asked)
 
 
-def _read(plan: RigPlan, evaluated: bpy.types.Object, frame: float) -> RigReading:
-    """The pose of a frame; what is wrong with a bone there is said with the frame."""
-    try:
-        return plan.read(evaluated)
-    except RigError as error:
-        raise RigError(f"frame {frame:g}: {error}") from error
+def _reader(plan: RigPlan) -> Callable[[bpy.types.Object, float], RigReading]:
+    """A function that reads the pose of a frame; as long as nothing changes, it gives the same reading."""
+    channels: tuple[bytes, ...] = ()
+    reading: RigReading | None = None
+
+    def read(evaluated: bpy.types.Object, frame: float) -> RigReading:
+        nonlocal channels, reading
+        now = plan.channels(evaluated)
+        if reading is None or now != channels:
+            try:
+                channels, reading = now, plan.read(evaluated)
+            except RigError as error:  # what is wrong with a bone there is said with the frame
+                raise RigError(f"frame {frame:g}: {error}") from error
+        return reading
+
+    return read
 
 
 def _is_finite(matrix: Matrix) -> bool:

@@ -5,6 +5,7 @@ Frames are scene frames and may be fractional; values are in the channel's own u
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import bpy
@@ -59,9 +60,14 @@ def times(fcurve: bpy.types.FCurve) -> NDArray[np.float32]:
 
 def new(frames: NDArray[np.float32], values: NDArray[np.float32], interpolation: str) -> Keys:
     """Keys as Blender inserts them, not selected, with auto-clamped handles, which `store` makes."""
-    keys: Keys = {field: np.zeros((len(frames), width), dtype) for field, (dtype, width) in _FIELDS.items()}
     co = np.stack([frames, values], axis=1).astype(np.float32)
-    keys.update(co=co, handle_left=co.copy(), handle_right=co.copy())
+    return {**_alike(len(frames), interpolation), "co": co, "handle_left": co, "handle_right": co}
+
+
+@lru_cache(maxsize=4)
+def _alike(count: int, interpolation: str) -> Keys:
+    """What new keys have in common, for all F-curves of a bake; not to be written to."""
+    keys: Keys = {field: np.zeros((count, width), dtype) for field, (dtype, width) in _FIELDS.items()}
     for field, item in (
         ("interpolation", interpolation),
         ("handle_left_type", "AUTO_CLAMPED"),
@@ -72,6 +78,8 @@ def new(frames: NDArray[np.float32], values: NDArray[np.float32], interpolation:
         keys[field][:] = bpy.types.Keyframe.bl_rna.properties[field].enum_items[item].value
     for field, value in _EASING.items():
         keys[field][:] = value
+    for values in keys.values():
+        values.flags.writeable = False
     return keys
 
 
@@ -85,6 +93,8 @@ def merged(old: Keys, fresh: Keys, start: float, end: float) -> tuple[Keys, NDAr
         The keys, and for each whether it is an old one.
     """
     frames, wanted = old["co"][:, 0], fresh["co"][:, 0]
+    if not len(frames):
+        return fresh, np.zeros(len(wanted), np.bool_)
     outside = (frames < np.float32(start)) | (frames > np.float32(end))
     # A key that Blender would merge with a fresh one on its next update gives way here, on purpose.
     after = np.searchsorted(wanted, frames)

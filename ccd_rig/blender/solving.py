@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 from mathutils import Quaternion, Vector
@@ -106,7 +107,7 @@ def how_of(
     poses: Sequence[PoseEntry],
 ) -> How:
     """How a frame is solved, with the tolerance in its own armature space; see `solve_frame`."""
-    here = replace(solver, position_tolerance=solver.position_tolerance / _scale(sample))
+    here = replace(solver, position_tolerance=solver.position_tolerance / scale(sample))
     return How(here, share, follows, tuple(poses))
 
 
@@ -156,24 +157,15 @@ def _solve_apart(
     start: Pose,
     how: How,
 ) -> tuple[SolveResult, list[SolveStatus]]:
-    """Solve constraints that turn no joint in common one after the other, and say how each one's solve ended.
+    """Solve groups of constraints one after the other, and say how each one's solve ended.
 
-    Nothing is lost by it: chains are paths, so of two groups that share no joint at most one carries the
-    other, and it is solved first. In one solve a hand out of reach would end the solve of the feet before
-    they stand. A balance moves with all joints that carry mass.
+    In one solve a hand out of reach would end the solve of the feet before they stand.
     """
     skeleton = sample.reading.skeleton
-    groups: list[tuple[set[int], list[int]]] = []
-    for c in active:
-        joints, members = _moved(skeleton, constraints, active, c), [c]
-        for group in [group for group in groups if group[0] & joints]:
-            groups.remove(group)
-            joints, members = joints | group[0], members + group[1]
-        groups.append((joints, sorted(members)))
     pose, iterations = start, 0
     errors: dict[int, GoalError] = {}
     statuses: dict[int, SolveStatus] = {}
-    for joints, members in sorted(groups, key=lambda group: min(group[0])):  # parents come before children
+    for joints, members in groups(skeleton, constraints, active):
         rows = {c: constraints[c] for c in members}
         result, found = _solve_group(sample, rows, joints, pose, how)
         pose, iterations = result.pose, max(iterations, result.iterations)
@@ -182,6 +174,24 @@ def _solve_apart(
     status = next((s for s in statuses.values() if s is not SolveStatus.CONVERGED), SolveStatus.CONVERGED)
     result = SolveResult(pose, status, iterations, tuple(errors[c] for c in active))
     return result, [statuses[c] for c in active]
+
+
+def groups(
+    skeleton: Skeleton, constraints: Sequence[Constraint], active: Sequence[int]
+) -> list[tuple[set[int], list[int]]]:
+    """Joints and indices of the constraints that must be solved together: those with a joint in common.
+
+    Nothing is lost by solving the groups in this order: chains are paths, so of two groups that share no
+    joint at most one carries the other, and it comes first. A balance moves with all joints that carry mass.
+    """
+    found: list[tuple[set[int], list[int]]] = []
+    for c in active:
+        joints, members = _moved(skeleton, constraints, active, c), [c]
+        for group in [group for group in found if group[0] & joints]:
+            found.remove(group)
+            joints, members = joints | group[0], members + group[1]
+        found.append((joints, sorted(members)))
+    return sorted(found, key=lambda group: min(group[0]))  # parents come before children
 
 
 def _moved(skeleton: Skeleton, constraints: Sequence[Constraint], active: Sequence[int], c: int) -> set[int]:
@@ -286,12 +296,18 @@ def _off(error: GoalError, settings: SolverSettings) -> float:
     return max(error.distance / settings.position_tolerance, error.angle / settings.angle_tolerance)
 
 
-def _scale(sample: FrameSample) -> float:
+def scale(sample: FrameSample) -> float:
     """World metres per unit of armature space, along the axis that is stretched most.
 
     A tolerance divided by it is never looser than the one in world metres, whatever the scale and shear.
     """
-    largest = float(np.linalg.norm(np.array(sample.matrix_world.to_3x3()), ord=2))
+    largest = _largest_stretch(tuple(map(tuple, sample.matrix_world.to_3x3())))
     if not (np.isfinite(largest) and largest > 0.0):
         raise RigError(f"frame {sample.frame:g}: the armature object has a scale of 0: give it another scale")
     return largest
+
+
+@lru_cache(maxsize=16)
+def _largest_stretch(rows: tuple[tuple[float, ...], ...]) -> float:
+    """The spectral norm of a 3x3 matrix; most armature objects keep theirs."""
+    return float(np.linalg.norm(np.array(rows), ord=2))

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 from mathutils import Quaternion, Vector
+from numpy.typing import NDArray
 
 from .. import sampling
 from ..errors import RigError
@@ -21,6 +22,7 @@ from ..limits import Limit, Slide, clamp, contains
 from ..sampling import Array
 from ..skeleton import Pose, Skeleton, Transform
 from .aims import Aim, chain_joints, goals
+from .armature import RigReading
 from .evaluation import FrameSample
 from .planting import Stance, legs
 from .properties import Constraint
@@ -60,9 +62,10 @@ class Take:
     shifts: Array  # (F, K, 3, 3) locations to translations
     solved_slides: Array  # (S, K)
     aims: list[tuple[Aim, ...]] = field(default_factory=list)  # (F, C)
-    states: list[Mapping[int, str]] = field(default_factory=list)  # per solved frame: constraint -> status
+    states: dict[int, Mapping[int, str]] = field(default_factory=dict)  # of solved rows: constraint -> status
     limits: list[tuple[Limit | None, ...]] = field(default_factory=list)  # (F, J), equal rows shared
-    last: Skeleton | None = None  # of the frame stored last
+    last: RigReading | None = None  # of the frame stored last
+    since: list[int] = field(default_factory=list)  # (F,) the first row with the same bones and base pose
     tracks: Tracks | None = None  # of planted bones
 
     @classmethod
@@ -71,10 +74,10 @@ class Take:
     ) -> Take:
         """Room for all frames; `sample` is any of them."""
         skeleton = sample.reading.skeleton
+        at, solved_at = np.array(frames, dtype=np.float64), np.array(solved, dtype=np.float64)
         f, s, j, c = len(frames), len(solved), len(skeleton.joints), len(constraints)
         sizes = ((f, j, 4), (f, j, 3), (f, j, 3), (f, j, 4), (f, j), (f, c), (f, 3, 3), (s, j, 4))
         found = legs(skeleton, constraints)
-        at, solved_at = np.array(frames, dtype=np.float64), np.array(solved, dtype=np.float64)
         moved = sorted({j for constraint in constraints for j in chain_joints(skeleton, constraint)})
         slides = {
             j: location_slide(slide, sample.reading.shifts[j])
@@ -96,22 +99,24 @@ class Take:
 
     def store(self, row: int, sample: FrameSample) -> None:
         """Keep what was evaluated at the frame of this row; rows come in order."""
-        skeleton, pose = sample.reading.skeleton, sample.reading.pose
-        if skeleton is self.last:  # readings share one object as long as nothing about the bones changes
-            for constant in (self.offsets, self.rests, self.lengths):
+        reading = sample.reading
+        last, self.last = self.last, reading
+        if reading is last:  # readings are shared as long as nothing about the bones changes
+            for constant in (self.offsets, self.rests, self.lengths, self.base, self.translations):
                 constant[row] = constant[row - 1]
             self.limits.append(self.limits[-1])
+            self.since.append(self.since[-1])
         else:
-            if [joint.name for joint in skeleton.joints] != [joint.name for joint in self.skeleton.joints]:
-                raise RigError(f"frame {sample.frame:g}: the chains have other bones than at the first frame")
-            self.offsets[row] = _rows(joint.offset for joint in skeleton.joints)
-            self.rests[row] = _rows(joint.rest_rotation for joint in skeleton.joints)
-            self.lengths[row] = [joint.length for joint in skeleton.joints]
-            limits = tuple(joint.limit for joint in skeleton.joints)
-            self.limits.append(self.limits[-1] if self.limits and limits == self.limits[-1] else limits)
-            self.last = skeleton
-        self.base[row] = _rows(pose.rotations)
-        self.translations[row] = _rows(pose.translations)
+            skeleton = reading.skeleton
+            if last is not None and skeleton is last.skeleton:
+                for constant in (self.offsets, self.rests, self.lengths):
+                    constant[row] = constant[row - 1]
+                self.limits.append(self.limits[-1])
+            else:
+                self._store_bones(row, sample)
+            self.base[row] = _rows(reading.pose.rotations)
+            self.translations[row] = _rows(reading.pose.translations)
+            self.since.append(row)
         self.shifts[row] = sample.reading.shifts[list(self.sliding)]
         if self.tracks is not None:
             self.tracks.shifts.append(sample.reading.shifts[self.tracks.legs.carrier])
@@ -121,16 +126,48 @@ class Take:
         if self.tracks is not None:
             self.tracks.worlds.append(np.array(sample.matrix_world, dtype=np.float64))
 
-    def store_solution(self, pose: Pose, states: Mapping[int, str], stance: Stance | None = None) -> None:
-        """Keep the next solved frame, that of the row stored last: the pose, how each active constraint
-        stands, and how the figure does where bones are planted."""
+    def _store_bones(self, row: int, sample: FrameSample) -> None:
+        joints = sample.reading.skeleton.joints
+        if [joint.name for joint in joints] != [joint.name for joint in self.skeleton.joints]:
+            raise RigError(f"frame {sample.frame:g}: the chains have other bones than at the first frame")
+        self.offsets[row] = _rows(joint.offset for joint in joints)
+        self.rests[row] = _rows(joint.rest_rotation for joint in joints)
+        self.lengths[row] = [joint.length for joint in joints]
+        limits = tuple(joint.limit for joint in joints)
+        self.limits.append(self.limits[-1] if self.limits and limits == self.limits[-1] else limits)
+
+    def same_bones(self, first: int, last: int) -> bool:
+        """Whether bones and base pose are the same at all rows from the first to the last."""
+        return self.since[last] <= first
+
+    def solved_rotations(self, rows: NDArray[np.intp]) -> Array:
+        """(R, J, 4) of rows that are solved."""
+        rotations: Array = self.solved[np.searchsorted(self.solved_frames, self.frames[rows])]
+        return rotations
+
+    def store_solution(
+        self, row: int, pose: Pose, states: Mapping[int, str], stance: Stance | None = None
+    ) -> None:
+        """Keep the solution of a row: the pose, how each active constraint stands, and how the figure does
+        where bones are planted."""
         if self.tracks is not None and stance is not None:
             self.tracks.stances.append(stance)
-        self.solved[len(self.states)] = _rows(pose.rotations)
+        place = int(np.searchsorted(self.solved_frames, self.frames[row]))
+        self.solved[place] = _rows(pose.rotations)
         for k, (j, slide) in enumerate(zip(self.sliding, self.slides, strict=True)):
-            location = np.linalg.solve(self.shifts[len(self.aims) - 1, k], np.array(pose.translations[j][:]))
-            self.solved_slides[len(self.states), k] = location @ np.array(slide.axis)
-        self.states.append(states)
+            location = np.linalg.solve(self.shifts[row, k], np.array(pose.translations[j][:]))
+            self.solved_slides[place, k] = location @ np.array(slide.axis)
+        self.states[row] = states
+
+    def store_rotations(self, rows: NDArray[np.intp], rotations: Array, states: Mapping[int, str]) -> None:
+        """Keep the solutions of many rows at once, (R, J, 4); nothing slides in them."""
+        places = np.searchsorted(self.solved_frames, self.frames[rows])
+        self.solved[places] = rotations
+        for k, (j, slide) in enumerate(zip(self.sliding, self.slides, strict=True)):
+            locations = np.linalg.solve(self.shifts[rows, k], self.translations[rows, j, :, None])[..., 0]
+            self.solved_slides[places, k] = locations @ np.array(slide.axis)
+        for row in rows.tolist():
+            self.states[row] = states
 
     def finish(self) -> tuple[Motion, Motion]:
         """What is to be keyed, and the same at full influence."""

@@ -27,6 +27,7 @@ CORE = (
     {"solver"},
     {"analytic"},
     {"triangle", "rerooting", "builders", "retarget", "sampling"},
+    {"inbetweens"},
 )
 BLENDER = (
     {"bone_space", "names", "overrides", "settings", "keyframes", "rotation_modes", "report", "slides"},
@@ -39,6 +40,7 @@ BLENDER = (
     {"evaluation", "row_checks", "capture"},
     {"solving", "tracks"},
     {"checks", "take", "walking"},
+    {"march"},
     {"bake"},
     {"live", "overlay", "cli"},
 )

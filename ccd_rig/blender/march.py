@@ -1,0 +1,249 @@
+"""Frames solved one after the other: some by the loop, and those between them all at once.
+
+Where each constraint asks for a position of a chain that turns rigidly, only some frames are solved by the
+loop, each from the one before: every `STRIDE`-th, or sooner where targets move far. The frames between start
+from a smooth curve through those and are brought to their targets together (`inbetweens.py`); what does not
+arrive so is solved by the loop from there. Everything else is solved frame by frame.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+from mathutils import Quaternion
+from numpy.typing import NDArray
+
+from .. import inbetweens
+from ..limits import Limit
+from ..poses import PoseEntry
+from ..settings import SolverSettings, SolveStatus
+from ..skeleton import Pose, Skeleton
+from .evaluation import FrameSample
+from .properties import Constraint
+from .solving import Solution, groups, scale
+from .take import Array, Take
+from .walking import solve_frame
+
+Rows = NDArray[np.intp]
+
+STRIDE = 32
+"""Most frames from one that the loop solves to the next."""
+TRAVEL = 0.5
+"""Part of the length of its chain that a target moves from one such frame to the next, at most."""
+STILL = 1e-6
+"""What moves less does not move: components of quaternions, and parts of a chain's length."""
+RUN = 512
+"""Frames that are settled in one go: few calls, and arrays that stay near the processor."""
+
+
+class Chain(NamedTuple):
+    """One position to reach: the constraint, and the joints from the root to its tip."""
+
+    constraint: int
+    path: tuple[int, ...]
+    fixed: tuple[int, ...]  # what of the path comes before the first joint that it moves
+    moved: list[int]
+    mobility: Array
+    length: float  # of the bones that it moves, armature space
+
+
+@dataclass
+class March:
+    """Solves the frames of a take in order, and keeps the solutions there.
+
+    Attributes:
+        take: its rows are stored before they come here.
+        solver: position tolerance in world metres.
+        share: see `solve_frame`.
+        poses: the pose library.
+    """
+
+    take: Take
+    solver: SolverSettings
+    share: float
+    poses: Sequence[PoseEntry]
+    _before: Solution | None = None
+    _chains: tuple[Chain, ...] = ()
+    _known: tuple[tuple[Limit | None, ...], tuple[bool, ...]] | None = None
+    _samples: dict[int, FrameSample] = field(default_factory=dict)  # of rows that are not settled yet
+    _anchors: list[int] = field(default_factory=list)  # those of them that the loop has solved
+    _travelled: list[float] = field(default_factory=list)  # by each chain's target since the last of these
+
+    def add(self, row: int, sample: FrameSample) -> Iterator[None]:
+        """The next frame to solve; an item after each longer piece of work."""
+        known = self.take.limits[row], tuple(influence > 0.0 for influence in sample.influences)
+        if known != self._known:
+            yield from self.finish()
+            self._known, self._chains = known, self._plain(sample)
+        if not self._chains:
+            self._before = self._solve(row, sample, self._before)
+            return
+        far = self._moves_far(row)
+        self._samples[row] = sample
+        if not self._anchors or row - self._anchors[-1] >= STRIDE or far:
+            self._anchor(row)
+
+    def finish(self) -> Iterator[None]:
+        """Solves the frames that wait for later ones; an item after each longer piece of work."""
+        if not self._samples:
+            return
+        last = max(self._samples)
+        if last != self._anchors[-1]:
+            self._anchor(last)
+        yield from self._settle()
+        self._samples, self._anchors = {}, []
+
+    def _moves_far(self, row: int) -> bool:
+        """Whether a target has moved far since the last frame that the loop solved."""
+        if not self._anchors:
+            return True
+        now, before = self.take.aims[row], self.take.aims[row - 1]
+        for k, chain in enumerate(self._chains):
+            self._travelled[k] += (now[chain.constraint].point - before[chain.constraint].point).length
+        return any(
+            way > TRAVEL * chain.length for way, chain in zip(self._travelled, self._chains, strict=True)
+        )
+
+    def _anchor(self, row: int) -> None:
+        """A frame that waits is solved by the loop."""
+        self._before = self._solve(row, self._samples[row], self._before)
+        self._anchors.append(row)
+        self._travelled = [0.0] * len(self._chains)
+
+    def _solve(self, row: int, sample: FrameSample, before: Solution | None) -> Solution:
+        solution = solve_frame(sample, self.take.constraints, self.solver, self.share, before, self.poses)
+        states = dict(zip(solution.active, solution.states, strict=True))
+        self.take.store_solution(row, solution.pose, states, solution.stance)
+        return solution
+
+    def _settle(self) -> Iterator[None]:
+        """Bring the frames that wait to their targets, together."""
+        rows = np.array(list(self._samples), dtype=np.intp)
+        tolerances = self.solver.position_tolerance / np.array(list(map(scale, self._samples.values())))
+        turned = np.ascontiguousarray(self.take.base[rows].transpose(2, 1, 0))
+        arrived = np.ones(len(rows), np.bool_)
+        for chain in self._chains:
+            place = list(chain.path)
+            turned[:, chain.moved] = self._guesses(chain, rows, turned)
+            for start in range(0, len(rows), RUN):
+                part = slice(start, start + RUN)
+                path, targets = self._path(chain, rows[part], chain.path), self._targets(chain, rows[part])
+                found, left = inbetweens.settle(path, turned[:, place, part], targets, tolerances[part])
+                turned[:, place, part] = found
+                arrived[part] &= left <= tolerances[part]
+                yield
+        states = {chain.constraint: SolveStatus.CONVERGED.name for chain in self._chains}
+        rotations = turned.transpose(2, 1, 0)
+        self.take.store_rotations(rows[arrived], rotations[arrived], states)
+        for k in np.flatnonzero(~arrived):
+            row = int(rows[k])
+            if row not in self._anchors:
+                sample = self._samples[row]
+                self._solve(row, sample, self._guessed(sample, rotations[k]))
+                yield
+
+    def _guesses(self, chain: Chain, rows: Rows, turned: Array) -> Array:
+        """(4, moved, F): a smooth curve through the frames that the loop has solved.
+
+        It is run along as the target moves, seen from where the chain is fixed, not as time goes by: while
+        nothing moves the chain rests.
+        """
+        local = self._targets(chain, rows)
+        if chain.fixed:
+            path = self._path(chain, rows, (*chain.fixed, chain.moved[0]))
+            heads, frames = inbetweens.forward(path, turned[:, [*chain.fixed, chain.moved[0]]])
+            local = np.einsum("jif,jf->if", frames[:, :, -2], local - heads[:, -1])
+        way = np.concatenate(([0.0], np.cumsum(np.linalg.norm(np.diff(local), axis=0))))
+        at = np.searchsorted(rows, self._anchors)
+        poses = self.take.solved_rotations(rows[at])[:, chain.moved]
+        # Where a chain goes on while its target stands still, as one may that does not reach it, it is time
+        # that runs along.
+        changed = np.any(np.abs(np.diff(poses, axis=0)) > STILL, axis=(1, 2))
+        for k in np.flatnonzero(changed & (np.diff(way[at]) <= STILL * chain.length)):
+            ramp = np.clip((np.arange(len(way)) - at[k]) / (at[k + 1] - at[k]), 0.0, 1.0)
+            way = way + STILL * chain.length * ramp
+        apart = np.concatenate(([True], np.diff(way[at]) > 0.0))
+        guesses = inbetweens.guesses(way[at][apart], poses[apart], np.minimum(way, way[at][apart][-1]))
+        return guesses.transpose(2, 1, 0)
+
+    def _targets(self, chain: Chain, rows: Rows) -> Array:
+        """(3, F) in armature space."""
+        aims = self.take.aims
+        return np.array([aims[row][chain.constraint].point[:] for row in rows.tolist()]).T
+
+    def _guessed(self, sample: FrameSample, rotations: Array) -> Solution:
+        """As if a frame before had been solved to these rotations."""
+        base = sample.reading.pose
+        pose = Pose(tuple(map(Quaternion, rotations)), base.translations)
+        active = tuple(c for c, influence in enumerate(sample.influences) if influence > 0.0)
+        return Solution(pose, active, None, ())
+
+    def _path(self, chain: Chain, rows: Rows, joints: Sequence[int]) -> inbetweens.Path:
+        """Joints of a constraint's path, from the root on, at some rows of the take."""
+        take, place = self.take, list(joints)
+        if take.same_bones(int(rows[0]), int(rows[-1])):
+            rows = rows[:1]
+        rests = take.rests[np.ix_(rows, place)].transpose(2, 1, 0)
+        matrices = inbetweens.matrices(rests / np.linalg.norm(rests, axis=0))
+        translations = take.translations[np.ix_(rows, place)].transpose(2, 1, 0)
+        shifts = take.offsets[np.ix_(rows, place)].transpose(2, 1, 0)
+        shifts = shifts + np.einsum("ijnf,jnf->inf", matrices, translations)
+        effectors = np.zeros((3, len(rows)))
+        if take.constraints[chain.constraint].use_tail:
+            effectors[1] = take.lengths[rows, place[-1]]
+        limits = [take.limits[int(rows[0])][j] for j in place]
+        return inbetweens.Path(limits, chain.mobility[: len(place)], matrices, shifts, effectors)
+
+    def _plain(self, sample: FrameSample) -> tuple[Chain, ...]:
+        """The chains of the active constraints, parents before children; none if one of them asks for more
+        than a position, or shares joints with another, or has a joint that does not simply turn, or if bones
+        are planted."""
+        if not self.solver.refine or self.take.tracks is not None:
+            return ()
+        skeleton, constraints = sample.reading.skeleton, self.take.constraints
+        active = [c for c, influence in enumerate(sample.influences) if influence > 0.0]
+        found = []
+        for joints, members in groups(skeleton, constraints, active):
+            constraint = constraints[members[0]]
+            path = skeleton.chain(constraint.tip)
+            if len(members) > 1 or not _asks_for_position(constraint):
+                return ()
+            if not _turns_rigidly(skeleton, path, joints, self.solver.comfort):
+                return ()
+            first = min(place for place, j in enumerate(path) if j in joints)
+            mobility = [1.0 - skeleton.joints[j].stiffness if j in joints else 0.0 for j in path]
+            if not any(mobility):
+                return ()
+            length = math.fsum(skeleton.joints[j].length for j in joints)
+            moved = [j for j in path if j in joints]
+            found.append(Chain(members[0], path, path[:first], moved, np.array(mobility), length))
+        return tuple(found)
+
+
+def _asks_for_position(constraint: Constraint) -> bool:
+    """Whether a constraint asks for a position and nothing else."""
+    return (
+        constraint.kind == "REACH"
+        and constraint.use_position
+        and constraint.rotation == "NONE"
+        and not constraint.pole_target
+        and constraint.reach >= 1.0
+    )
+
+
+def _turns_rigidly(skeleton: Skeleton, path: Sequence[int], moved: set[int], comfort: bool) -> bool:
+    """Whether the joints of a path that move do nothing but turn what is beyond them."""
+    first = min(place for place, j in enumerate(path) if j in moved)
+    for place, j in enumerate(path):
+        joint = skeleton.joints[j]
+        if place > first and not joint.inherit_rotation:
+            return False
+        if j in moved and (
+            joint.slide is not None or joint.max_step < math.pi or (comfort and joint.comfort is not None)
+        ):
+            return False
+    return True
