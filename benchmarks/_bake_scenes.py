@@ -39,8 +39,16 @@ class Shot:
     beside: tuple[bpy.types.Object, ...] = ()
 
 
-def chain(bones: int, frames: int, limits: Sequence[str] = ("",)) -> Shot:
-    """One straight chain upwards; `limits` are dealt out over its bones in turn."""
+def chain(bones: int, frames: int, limits: Sequence[str] = ("",), height: float = 0.5) -> Shot:
+    """One straight chain upwards, and a target that goes round it.
+
+    Args:
+        bones: how many.
+        frames: over which the target is keyed.
+        limits: dealt out over the bones in turn.
+        height: of the middle of the target's path, in lengths of the chain: the lower, the more must the
+            chain bend.
+    """
     bpy.ops.wm.read_homefile(use_empty=True)
     data = bpy.data.armatures.new("Rig")
     rig = bpy.data.objects.new("Rig", data)
@@ -61,7 +69,7 @@ def chain(bones: int, frames: int, limits: Sequence[str] = ("",)) -> Shot:
             (
                 length * (0.45 + 0.1 * math.cos(2.0 * a)) * math.cos(a),
                 length * 0.45 * math.sin(a),
-                length * (0.5 + 0.15 * math.sin(3.0 * a)),
+                length * (height + 0.15 * math.sin(3.0 * a)),
             )
         )
 

@@ -1,15 +1,18 @@
 """The bake beside Blender's own IK constraint with its own bake, in the same process and run.
 
     python3 dev.py bench bake
-    python3 dev.py bench bake -- --case chain limits --runs 5
+    python3 dev.py bench bake -- --case chain limits --runs 5 --plot
 
 Cases:
     chain      20 bones, 250 frames
     frames     20 bones, 250, 2,500 and 10,000 frames: what one frame costs
     bones      50 and 100 bones
-    limits     20 bones with cones, and with hinges between cones, beside the same chain without
+    limits     20 bones with cones, and with hinges between cones, beside the same chain without; a lower
+               target, so that limits are met
     character  Rigify's human metarig: arms, legs and spine, 17 of 159 bones
     heavy      20 bones in a scene with a skin of 500,000 vertices and fifty other objects (minutes)
+    memory     20 bones, 400 times the frames (100,000): time and memory (minutes)
+    kernel     a joint step beside one in C
     parts      where the time of `chain` goes, and the least it could be
 
 Ours: `ccd_rig.blender.bake.bake`, all included (evaluation, solving, slerp, keys written, report) but the
@@ -34,21 +37,25 @@ from pathlib import Path
 import bpy
 import numpy as np
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
 
-import _bake_parts as parts
-import _bake_scenes as scenes
-from _bake_pairs import Pairs, Played, baked_keys, machine, measure
+import _bake_kernel as kernel  # noqa: E402
+import _bake_memory as memory  # noqa: E402
+import _bake_parts as parts  # noqa: E402
+import _bake_scenes as scenes  # noqa: E402
+from _bake_pairs import Pairs, Played, baked_keys, machine, measure  # noqa: E402
 
-import ccd_rig.blender
+import ccd_rig.blender  # noqa: E402
 
 LIMITS: dict[str, Sequence[str]] = {
-    "none": ("",),
+    "no limits": ("",),
     "cones 60": ("cone 60",),
     "cones 30": ("cone 30",),
     "hinge, cone 60": ("hinge", "cone 60"),
     "hinge, cone 30": ("hinge", "cone 30"),
 }
+LOW = 0.1  # the target's height in lengths of the chain: at the usual 0.5 hardly a limit is met
 HEADS = (
     "",
     "ms",
@@ -65,48 +72,59 @@ HEADS = (
 WIDTHS = (38, 10, 9, 8, 8, 11, 9, 9, 7, 9, 8)
 
 
-def case_chain(runs: int, frames: int) -> None:
+def case_chain(runs: int, frames: int) -> dict[str, Pairs]:
     _heads()
-    _rows("20 bones", frames, measure(partial(scenes.chain, 20, frames), frames, runs))
+    found = measure(partial(scenes.chain, 20, frames), frames, runs)
+    _rows("20 bones", frames, found)
+    return {"20 bones": found}
 
 
-def case_frames(runs: int, frames: int) -> None:
+def case_frames(runs: int, frames: int) -> dict[str, Pairs]:
     _heads()
-    first = None
+    first, pairs = None, {}
     for count in (frames, 10 * frames, 40 * frames):
         found = measure(partial(scenes.chain, 20, count), count, runs)
         _rows("20 bones", count, found)
+        pairs[f"{count} frames"] = found
         cost = statistics.median(found.ours) / count
         first = first or cost
         print(f"  a frame costs {cost * 1e3:.3f} ms, {cost / first:.2f} of the first case", flush=True)
+    return pairs
 
 
-def case_bones(runs: int, frames: int) -> None:
+def case_bones(runs: int, frames: int) -> dict[str, Pairs]:
     _heads()
+    pairs = {}
     for bones in (50, 100):
         found = measure(partial(scenes.chain, bones, frames), frames, runs)
         _rows(f"{bones} bones", frames, found)
+        pairs[f"{bones} bones"] = found
         off = int(np.sum(found.our_keys.errors > 1e-3)), int(np.sum(found.its_keys.errors > 1e-3))
         print(f"  frames farther off than 1e-3 m: {off[0]} of ours, {off[1]} of Blender's", flush=True)
+    return pairs
 
 
-def case_limits(runs: int, frames: int) -> None:
+def case_limits(runs: int, frames: int) -> dict[str, Pairs]:
     _heads()
-    free = None
+    free, pairs = None, {}
     for name, limits in LIMITS.items():
-        found = measure(partial(scenes.chain, 20, frames, limits), frames, runs)
+        found = measure(partial(scenes.chain, 20, frames, limits, LOW), frames, runs)
         _rows(f"20 bones, {name}", frames, found)
+        pairs[name] = found
         worst = float(np.max(found.our_keys.bends))
         free = free or worst
         print(f"  largest second difference: {worst / free:.2f} of the chain without limits", flush=True)
+    return pairs
 
 
-def case_character(runs: int, frames: int) -> None:
+def case_character(runs: int, frames: int) -> dict[str, Pairs]:
     _heads()
-    _rows("metarig, 5 targets", frames, measure(partial(scenes.character, frames), frames, runs))
+    found = measure(partial(scenes.character, frames), frames, runs)
+    _rows("metarig, 5 targets", frames, found)
+    return {"Rigify's human, 5 targets": found}
 
 
-def case_heavy(runs: int, frames: int) -> None:
+def case_heavy(runs: int, frames: int) -> dict[str, Pairs]:
     _heads()
     light, heavy = (partial(make, 20, frames) for make in (scenes.chain, scenes.heavy))
     found = measure(heavy, frames, runs, alike=False)
@@ -122,13 +140,22 @@ def case_heavy(runs: int, frames: int) -> None:
     print(
         f"  keys {'equal those' if same else 'DIFFER from those'} of the light scene, bit by bit", flush=True
     )
+    return {"heavy scene": found}
+
+
+def case_memory(_runs: int, frames: int) -> None:
+    memory.tell(20, 400 * frames)
+
+
+def case_kernel(runs: int, frames: int) -> None:
+    kernel.tell(partial(scenes.chain, 20, frames), frames, runs)
 
 
 def case_parts(runs: int, frames: int) -> None:
     parts.tell(partial(scenes.chain, 20, frames), frames, runs)
 
 
-CASES: dict[str, Callable[[int, int], None]] = {
+CASES: dict[str, Callable[[int, int], dict[str, Pairs] | None]] = {
     name.removeprefix("case_"): function
     for name, function in list(globals().items())
     if name.startswith("case_")
@@ -175,7 +202,9 @@ def main() -> None:
     parser.add_argument("--case", nargs="+", choices=CASES, default=["chain", "bones", "limits", "character"])
     parser.add_argument("--frames", type=int, default=250, help="of the case with the fewest")
     parser.add_argument("--runs", type=int, default=5, help="pairs")
+    parser.add_argument("--plot", action="store_true", help="write docs/images/bake_CASE.png")
     chosen = parser.parse_args()
+    found = {}
     ccd_rig.blender.register()
     try:
         print(f"Blender {bpy.app.version_string}; {machine()}; {chosen.runs} pairs. Times: medians in ms.")
@@ -184,7 +213,13 @@ def main() -> None:
         measure(partial(scenes.chain, 20, 20), 20, 1)  # what is loaded once is not counted
         for name in chosen.case:
             print(f"\n--- {name}", flush=True)
-            CASES[name](chosen.runs, chosen.frames)
+            pairs = CASES[name](chosen.runs, chosen.frames)
+            if pairs:
+                found[name] = pairs
+        if chosen.plot:
+            import _bake_plots  # brings Matplotlib, which nothing else here needs
+
+            _bake_plots.draw(found, ROOT / "docs/images")
     finally:
         bpy.ops.wm.read_homefile(use_empty=True)
         ccd_rig.blender.unregister()
