@@ -137,7 +137,7 @@ class CCD_RIG_OT_bake(bpy.types.Operator):
             self.frame_start = scene.frame_preview_start if scene.use_preview_range else scene.frame_start
         if not self.properties.is_property_set("frame_end"):
             self.frame_end = scene.frame_preview_end if scene.use_preview_range else scene.frame_end
-        destination = channels.Destination
+        destination = bake.Destination
         settings = bake.BakeSettings(
             frame_start=self.frame_start,
             frame_end=self.frame_end,

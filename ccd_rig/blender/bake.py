@@ -17,12 +17,13 @@ from ..settings import SolveResult, SolverSettings
 from ..skeleton import Pose
 from . import armature, channels, checks, evaluation, library, properties
 from .aims import chain_joints
-from .channels import BoneKeys, Destination
 from .march import March
+from .obstacles import Destination, obstacles
 from .properties import Constraint
 from .report import SLERPED, BakeReport, Row, Turn
 from .take import Motion, Take
 from .walking import solve_frame
+from .writing import BoneKeys, write
 
 
 class Keys(enum.Enum):
@@ -220,7 +221,7 @@ def _refuse_obstacles(armature_object: bpy.types.Object, take: Take, settings: B
         wanted.append((pose_bone.name, armature.rotation_channel(pose_bone)[0]))
         located.append(carrier)
     wanted += [(take.skeleton.joints[j].name, "location") for j in located]
-    found = channels.obstacles(armature_object, wanted, settings.destination)
+    found = obstacles(armature_object, wanted, settings.destination)
     if found:
         raise RigError(found[0])
 
@@ -246,7 +247,7 @@ def _write(
             keys.append(BoneKeys(bone, "location", take.frames, locations[j], interpolation))
     name = f"{armature_object.name} CCD"
     start, end = settings.frame_start, settings.frame_end
-    return channels.write(armature_object, keys, settings.destination, start, end, name)
+    return write(armature_object, keys, settings.destination, start, end, name)
 
 
 def _report(

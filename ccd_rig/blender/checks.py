@@ -13,7 +13,8 @@ from mathutils import Matrix, Quaternion
 
 from ..errors import CCDRigError, RigError
 from ..limits import contains
-from . import aims, armature, channels, dependence, joints, library, plant_checks, properties, rows
+from . import aims, armature, dependence, joints, library, plant_checks, properties, rows
+from .obstacles import Destination, obstacles
 from .row_checks import Problem, constraint_problems, in_scene, is_finite, suggestion
 
 __all__ = ["Problem", "constraint_problems", "in_scene", "problems", "require", "suggestion"]
@@ -44,7 +45,7 @@ def problems(
     armature_object: bpy.types.Object | None,
     scene: bpy.types.Scene,
     names: Sequence[str] = (),
-    destination: channels.Destination | None = None,
+    destination: Destination | None = None,
 ) -> tuple[Problem, ...]:
     """All that is wrong, errors first.
 
@@ -171,7 +172,7 @@ def _library_problems(armature_object: bpy.types.Object) -> Iterator[Problem]:
 
 
 def _chain_problems(
-    armature_object: bpy.types.Object, chosen: Sequence[Any], destination: channels.Destination | None
+    armature_object: bpy.types.Object, chosen: Sequence[Any], destination: Destination | None
 ) -> Iterator[Problem]:
     chains = {row.name: rows.chain(armature_object, row.tip, row.chain_length) for row in chosen}
     bones = list(dict.fromkeys(bone for chain in chains.values() for bone in reversed(chain)))
@@ -275,16 +276,16 @@ def _key_problems(
     armature_object: bpy.types.Object,
     bones: Iterable[bpy.types.PoseBone],
     sliding: Iterable[bpy.types.PoseBone],
-    destination: channels.Destination | None,
+    destination: Destination | None,
 ) -> Iterator[Problem]:
     """What keeps keys from being written, or from playing."""
     pairs = [(bone.name, armature.rotation_channel(bone)[0]) for bone in bones]
     pairs += [(bone.name, "location") for bone in sliding]
-    always = channels.obstacles(armature_object, pairs, destination or channels.Destination.NEW_ACTION)
+    always = obstacles(armature_object, pairs, destination or Destination.NEW_ACTION)
     for message in always:
         yield Problem("ERROR", armature_object.name, message)
     if destination is None:
-        for message in channels.obstacles(armature_object, pairs, channels.Destination.CURRENT_ACTION):
+        for message in obstacles(armature_object, pairs, Destination.CURRENT_ACTION):
             if message not in always:
                 yield Problem("WARNING", armature_object.name, message)
 

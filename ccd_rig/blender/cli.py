@@ -18,7 +18,7 @@ import bpy
 from ..errors import CCDRigError, InvalidInput, RigError
 from . import checks, report
 from .bake import BakeSettings, Keys, Progress, bake
-from .channels import Destination
+from .obstacles import Destination
 
 COMMAND = "ccd_rig"
 

@@ -294,7 +294,7 @@ def test_current_action(bake, channels):
     rig, _ = arm(4, 0.5)
     rig.pose.bones["bone_0"].keyframe_insert("location", frame=3)
     old = rig.animation_data.action
-    settings = bake.BakeSettings(5, 20, destination=channels.Destination.CURRENT_ACTION)
+    settings = bake.BakeSettings(5, 20, destination=bake.Destination.CURRENT_ACTION)
     report = bake.bake(bpy.context.scene, rig, settings)
     assert rig.animation_data.action == old
     assert report.action == old.name
@@ -307,7 +307,7 @@ def test_keys_that_continue_older_ones_keep_their_sign(bake, channels):
     for bone in rig.pose.bones:
         bone.rotation_quaternion = (-1.0, 0.0, 0.0, 0.0)
         bone.keyframe_insert("rotation_quaternion", frame=0)
-    settings = bake.BakeSettings(1, 10, destination=channels.Destination.CURRENT_ACTION)
+    settings = bake.BakeSettings(1, 10, destination=bake.Destination.CURRENT_ACTION)
     bake.bake(bpy.context.scene, rig, settings)
     for i in range(4):
         _, values = keyed_quaternions(channels, rig, f"bone_{i}")
@@ -592,7 +592,7 @@ def test_cancel_at_any_frame_changes_nothing(bake, channels, after, with_action)
     )  # not keyed: a changed frame loses it
     bpy.context.scene.frame_set(7, subframe=0.25)
     before = dump()
-    destination = channels.Destination.CURRENT_ACTION
+    destination = bake.Destination.CURRENT_ACTION
     steps = bake.bake_steps(bpy.context.scene, rig, bake.BakeSettings(1, 12, destination=destination))
     for _ in range(after):
         next(steps)
@@ -627,7 +627,7 @@ def test_progress_counts_up_and_may_cancel(bake):
 def test_a_failure_while_writing_changes_nothing(bake, channels, errors):
     rig, _ = arm(3, 0.5)
     rig.pose.bones["bone_1"].keyframe_insert("rotation_quaternion", frame=4)
-    destination = channels.Destination.CURRENT_ACTION
+    destination = bake.Destination.CURRENT_ACTION
 
     def lock(state):
         for curve in channels.fcurves_of(rig):

@@ -36,6 +36,11 @@ def channels(ext):
 
 
 @pytest.fixture
+def writing(ext):
+    return ext.module("ccd_rig.blender.writing")
+
+
+@pytest.fixture
 def errors(ext):
     return ext.module("ccd_rig.errors")
 
@@ -62,10 +67,10 @@ def quaternions(frames, seed=0):
     return values / np.linalg.norm(values, axis=1, keepdims=True)
 
 
-def keys_for(channels, frames, bones=("upper", 'lo"wer'), interpolation="LINEAR", seed=0):
+def keys_for(writing, frames, bones=("upper", 'lo"wer'), interpolation="LINEAR", seed=0):
     frames = np.asarray(frames, float)
     return [
-        channels.BoneKeys(bone, "rotation_quaternion", frames, quaternions(frames, seed + i), interpolation)
+        writing.BoneKeys(bone, "rotation_quaternion", frames, quaternions(frames, seed + i), interpolation)
         for i, bone in enumerate(bones)
     ]
 
@@ -175,10 +180,10 @@ def assert_keys_play(armature_object, keys):
             assert list(shown) == pytest.approx(list(value), abs=FLOAT32)
 
 
-def test_object_without_animation(channels):
+def test_object_without_animation(channels, writing):
     armature_object = make_armature()
-    keys = keys_for(channels, [1, 2.5, 3.125, 10])
-    action = channels.write(armature_object, keys, channels.Destination.CURRENT_ACTION, 1, 10, "Baked")
+    keys = keys_for(writing, [1, 2.5, 3.125, 10])
+    action = writing.write(armature_object, keys, writing.Destination.CURRENT_ACTION, 1, 10, "Baked")
     assert armature_object.animation_data.action == action
     assert (action.name, action.users, action.use_fake_user) == ("Baked", 1, False)
     curves = curves_by_path(channels, armature_object)
@@ -193,10 +198,10 @@ def test_object_without_animation(channels):
     assert list(channels.present_keys(armature_object)) == [1, 2.5, 3.125, 10]
 
 
-def test_new_keys_are_what_blender_inserts(channels):
+def test_new_keys_are_what_blender_inserts(channels, writing):
     armature_object = make_armature()
-    keys = keys_for(channels, [1, 4, 10], bones=("upper",), interpolation="BEZIER")
-    channels.write(armature_object, keys, channels.Destination.NEW_ACTION, 1, 10, "Baked")
+    keys = keys_for(writing, [1, 4, 10], bones=("upper",), interpolation="BEZIER")
+    writing.write(armature_object, keys, writing.Destination.NEW_ACTION, 1, 10, "Baked")
     twin = make_armature("Twin")
     twin.pose.bones["upper"].rotation_mode = "QUATERNION"
     for frame, value in zip(keys[0].frames, keys[0].values, strict=True):
@@ -214,7 +219,7 @@ def test_new_keys_are_what_blender_inserts(channels):
 
 @pytest.mark.parametrize("destination", ["NEW_ACTION", "CURRENT_ACTION"])
 @pytest.mark.parametrize("span", [(5, 15), (5.5, 15.75), (-10, 2), (40, 50), (0, 30), (12, 12)])
-def test_outside_the_range_nothing_changes(channels, destination, span):
+def test_outside_the_range_nothing_changes(channels, writing, destination, span):
     armature_object = make_armature()
     key_richly(armature_object)
     vary(channels.fcurves_of(armature_object))
@@ -222,8 +227,8 @@ def test_outside_the_range_nothing_changes(channels, destination, span):
     old_state = state(armature_object.animation_data.action)
     old_name = armature_object.animation_data.action.name
     frames = sorted({span[0], (span[0] + span[1]) / 2, span[1]})
-    keys = keys_for(channels, frames)
-    action = channels.write(armature_object, keys, channels.Destination[destination], *span, "Baked")
+    keys = keys_for(writing, frames)
+    action = writing.write(armature_object, keys, writing.Destination[destination], *span, "Baked")
     after = {path: key_tuples(c) for path, c in curves_by_path(channels, armature_object).items()}
     assert set(after) == set(before)
     written = {armature_object.pose.bones[k.bone].path_from_id(k.channel) for k in keys}
@@ -246,11 +251,11 @@ def test_outside_the_range_nothing_changes(channels, destination, span):
         assert len(bpy.data.actions) == 1
 
 
-def test_handles_stay_after_the_file_is_saved(channels, tmp_path):
+def test_handles_stay_after_the_file_is_saved(channels, writing, tmp_path):
     armature_object = make_armature()
     key_richly(armature_object)
-    channels.write(
-        armature_object, keys_for(channels, [5, 9, 15]), channels.Destination.CURRENT_ACTION, 5, 15, "Baked"
+    writing.write(
+        armature_object, keys_for(writing, [5, 9, 15]), writing.Destination.CURRENT_ACTION, 5, 15, "Baked"
     )
     before = {path: key_tuples(c) for path, c in curves_by_path(channels, armature_object).items()}
     bpy.ops.wm.save_as_mainfile(filepath=str(tmp_path / "a.blend"))
@@ -259,13 +264,13 @@ def test_handles_stay_after_the_file_is_saved(channels, tmp_path):
     assert {path: key_tuples(c) for path, c in after.items()} == before
 
 
-def test_keys_that_blender_would_merge(channels):
+def test_keys_that_blender_would_merge(channels, writing):
     armature_object = make_armature(bones=("upper",))
     pose_bone = armature_object.pose.bones["upper"]
     for frame in (1, 4.995, 15.005, 15.02):
         pose_bone.keyframe_insert("rotation_quaternion", frame=frame)
-    keys = keys_for(channels, [5, 15], bones=("upper",))
-    channels.write(armature_object, keys, channels.Destination.CURRENT_ACTION, 5, 15, "Baked")
+    keys = keys_for(writing, [5, 15], bones=("upper",))
+    writing.write(armature_object, keys, writing.Destination.CURRENT_ACTION, 5, 15, "Baked")
     assert list(channels.present_keys(armature_object)) == pytest.approx([1, 5, 15, 15.02])
     for curve in channels.fcurves_of(armature_object):
         curve.update()  # Blender leaves them apart as well
@@ -283,7 +288,7 @@ def share_action(first, second):
 
 
 @pytest.mark.parametrize("destination", ["NEW_ACTION", "CURRENT_ACTION"])
-def test_other_objects_in_the_same_action(channels, destination):
+def test_other_objects_in_the_same_action(channels, writing, destination):
     first, second = make_armature("First"), make_armature("Second")
     key_richly(first)
     action = share_action(first, second)
@@ -292,8 +297,8 @@ def test_other_objects_in_the_same_action(channels, destination):
         key_richly(second, seed=9)
         of_second = state(action)["bags"]["OBSecond"]
     assert channels.shared_users(first) == (() if has_slots else ("Second",))
-    written = channels.write(
-        first, keys_for(channels, [5, 15]), channels.Destination[destination], 5, 15, "Baked"
+    written = writing.write(
+        first, keys_for(writing, [5, 15]), writing.Destination[destination], 5, 15, "Baked"
     )
     assert second.animation_data.action == action
     if has_slots:
@@ -321,19 +326,19 @@ def test_shared_slot_names_its_users(channels):
     assert channels.shared_users(make_armature("Third")) == ()
 
 
-def test_empty_action(channels):
+def test_empty_action(writing):
     """Blender leaves the slot of an assigned empty action unset."""
     armature_object = make_armature()
     empty = bpy.data.actions.new("Empty")
     armature_object.animation_data_create().action = empty
-    keys = keys_for(channels, [1, 5])
-    assert channels.write(armature_object, keys, channels.Destination.CURRENT_ACTION, 1, 5, "Baked") == empty
+    keys = keys_for(writing, [1, 5])
+    assert writing.write(armature_object, keys, writing.Destination.CURRENT_ACTION, 1, 5, "Baked") == empty
     assert_keys_play(armature_object, keys)
     if hasattr(empty, "slots"):
         assert armature_object.animation_data.action_slot.identifier == "OBRig"
 
 
-def test_slot_of_another_is_not_taken(channels):
+def test_slot_of_another_is_not_taken(channels, writing):
     """An action whose only slot is another object's: the armature gets its own; the other keeps its keys."""
     other, armature_object = make_armature("Other"), make_armature()
     key_richly(other)
@@ -345,8 +350,8 @@ def test_slot_of_another_is_not_taken(channels):
     before = state(action)["bags"]["OBOther"]
     armature_object.animation_data.action_slot = None
     assert list(channels.fcurves_of(armature_object)) == []
-    keys = keys_for(channels, [1, 5])
-    channels.write(armature_object, keys, channels.Destination.CURRENT_ACTION, 1, 5, "Baked")
+    keys = keys_for(writing, [1, 5])
+    writing.write(armature_object, keys, writing.Destination.CURRENT_ACTION, 1, 5, "Baked")
     assert armature_object.animation_data.action_slot.identifier == "OBRig"
     assert state(action)["bags"]["OBOther"] == before
     assert_keys_play(armature_object, keys)
@@ -354,7 +359,7 @@ def test_slot_of_another_is_not_taken(channels):
 
 @pytest.mark.parametrize("destination", ["NEW_ACTION", "CURRENT_ACTION"])
 @pytest.mark.parametrize("unassigned", [False, True])
-def test_file_from_before_slots(channels, destination, unassigned):
+def test_file_from_before_slots(channels, writing, destination, unassigned):
     bpy.ops.wm.open_mainfile(filepath=str(DATA / "before_slots.blend"))
     armature_object = bpy.data.objects["Rig"]
     action = armature_object.animation_data.action
@@ -364,8 +369,8 @@ def test_file_from_before_slots(channels, destination, unassigned):
     before = {path: key_tuples(c) for path, c in curves_by_path(channels, armature_object).items()}
     if unassigned and has_slots:
         armature_object.animation_data.action_slot = None
-    keys = keys_for(channels, [5, 9, 15])
-    channels.write(armature_object, keys, channels.Destination[destination], 5, 15, "Baked")
+    keys = keys_for(writing, [5, 9, 15])
+    writing.write(armature_object, keys, writing.Destination[destination], 5, 15, "Baked")
     assert_keys_play(armature_object, keys)
     if unassigned and has_slots and destination == "NEW_ACTION":
         # What did not move the object is not copied.
@@ -464,42 +469,40 @@ STARTS = (
 @pytest.mark.parametrize("destination", ["NEW_ACTION", "CURRENT_ACTION"])
 @pytest.mark.parametrize("start", STARTS)
 @pytest.mark.parametrize("after", [0, 5, 7])
-def test_failure_in_the_middle(ext, channels, monkeypatch, destination, start, after):
+def test_failure_in_the_middle(ext, channels, writing, monkeypatch, destination, start, after):
     objects = start()
     for item in objects:
         vary(channels.fcurves_of(item))
     before = whole_state(*objects)
     with failing(monkeypatch, ext.module("ccd_rig.blender.keyframes"), "store", after):
-        channels.write(
-            objects[0], keys_for(channels, [5, 15]), channels.Destination[destination], 5, 15, "Baked"
+        writing.write(
+            objects[0], keys_for(writing, [5, 15]), writing.Destination[destination], 5, 15, "Baked"
         )
     assert whole_state(*objects) == before
     # The same write goes through afterwards.
-    keys = keys_for(channels, [5, 15])
-    channels.write(objects[0], keys, channels.Destination[destination], 5, 15, "Baked")
+    keys = keys_for(writing, [5, 15])
+    writing.write(objects[0], keys, writing.Destination[destination], 5, 15, "Baked")
     assert_keys_play(objects[0], keys)
 
 
 @pytest.mark.parametrize("start", STARTS)
 @pytest.mark.parametrize("done", [False, True])
-def test_failure_at_the_swap(channels, monkeypatch, start, done):
+def test_failure_at_the_swap(channels, writing, monkeypatch, start, done):
     """The last step fails, before or after it has changed what the object uses."""
     objects = start()
     armature_object = objects[0]
     before = whole_state(*objects)
-    real = channels._assign
+    real = channels.assign
 
     def assign_and_fail(*arguments):
         if done:
             real(*arguments)
-        monkeypatch.setattr(channels, "_assign", real)
+        monkeypatch.setattr(channels, "assign", real)
         raise Failure
 
-    monkeypatch.setattr(channels, "_assign", assign_and_fail)
+    monkeypatch.setattr(channels, "assign", assign_and_fail)
     with pytest.raises(Failure):
-        channels.write(
-            armature_object, keys_for(channels, [5]), channels.Destination.NEW_ACTION, 5, 5, "Baked"
-        )
+        writing.write(armature_object, keys_for(writing, [5]), writing.Destination.NEW_ACTION, 5, 5, "Baked")
     assert whole_state(*objects) == before
 
 
@@ -519,30 +522,30 @@ def test_failure_at_the_swap(channels, monkeypatch, start, done):
         ({"bone": 'lo"wer'}, ['lo"wer', "twice"]),
     ],
 )
-def test_unusable_keys(channels, errors, destination, changes, words):
+def test_unusable_keys(writing, errors, destination, changes, words):
     [armature_object] = rich_action()
     before = whole_state(armature_object)
-    first, second = keys_for(channels, [5, 15], bones=('lo"wer', "upper"))
+    first, second = keys_for(writing, [5, 15], bones=('lo"wer', "upper"))
     given = {
         field: getattr(second, field) for field in ("bone", "channel", "frames", "values", "interpolation")
     }
-    keys = [first, channels.BoneKeys(**{**given, **changes})]
+    keys = [first, writing.BoneKeys(**{**given, **changes})]
     with pytest.raises(errors.InvalidInput) as caught:
-        channels.write(armature_object, keys, channels.Destination[destination], 5, 15, "Baked")
+        writing.write(armature_object, keys, writing.Destination[destination], 5, 15, "Baked")
     assert all(word in str(caught.value) for word in words), str(caught.value)
     assert whole_state(armature_object) == before
 
 
-def test_no_keys_empty_range_and_missing_bone(channels, errors):
+def test_no_keys_empty_range_and_missing_bone(writing, errors):
     [armature_object] = rich_action()
     before = whole_state(armature_object)
-    new = channels.Destination.NEW_ACTION
+    new = writing.Destination.NEW_ACTION
     with pytest.raises(errors.InvalidInput, match="no keys"):
-        channels.write(armature_object, [], new, 5, 15, "Baked")
+        writing.write(armature_object, [], new, 5, 15, "Baked")
     with pytest.raises(errors.InvalidInput, match="start must not lie after the end"):
-        channels.write(armature_object, keys_for(channels, [5]), new, 15, 5, "Baked")
+        writing.write(armature_object, keys_for(writing, [5]), new, 15, 5, "Baked")
     with pytest.raises(errors.RigError, match="no bone 'gone'"):
-        channels.write(armature_object, keys_for(channels, [5], bones=("gone",)), new, 5, 15, "Baked")
+        writing.write(armature_object, keys_for(writing, [5], bones=("gone",)), new, 5, 15, "Baked")
     assert whole_state(armature_object) == before
 
 
@@ -626,44 +629,44 @@ def weaken(channels, armature_object):
         (weaken, "0.500"),
     ],
 )
-def test_obstacles(channels, errors, destination, change, words):
+def test_obstacles(channels, writing, errors, destination, change, words):
     [armature_object] = rich_action()
     change(channels, armature_object)
     before = whole_state(armature_object)
     with pytest.raises(errors.RigError) as caught:
-        channels.write(
-            armature_object, keys_for(channels, [5]), channels.Destination[destination], 5, 5, "Baked"
+        writing.write(
+            armature_object, keys_for(writing, [5]), writing.Destination[destination], 5, 5, "Baked"
         )
     assert words in str(caught.value)
     assert whole_state(armature_object) == before
 
 
 @pytest.mark.parametrize("change", [mute_curve, add_modifier, add_driver, solo, add_blend, weaken])
-def test_obstacles_are_real(channels, monkeypatch, change):
+def test_obstacles_are_real(channels, writing, monkeypatch, change):
     """Where a write is refused because keys would not play, they would not."""
     [armature_object] = rich_action()
     change(channels, armature_object)
-    monkeypatch.setattr(channels, "obstacles", lambda *arguments: ())
-    keys = keys_for(channels, [0, 5, 30])
-    channels.write(armature_object, keys, channels.Destination.NEW_ACTION, 0, 30, "Baked")
+    monkeypatch.setattr(writing, "obstacles", lambda *arguments: ())
+    keys = keys_for(writing, [0, 5, 30])
+    writing.write(armature_object, keys, writing.Destination.NEW_ACTION, 0, 30, "Baked")
     with pytest.raises(AssertionError):
         assert_keys_play(armature_object, keys)
 
 
-def test_muted_group(channels, errors):
+def test_muted_group(channels, writing, errors):
     """Before there were slots, a muted group did not play; since then it does."""
     [armature_object] = rich_action()
     mute_group(channels, armature_object)
-    keys = keys_for(channels, [0, 5, 30])
+    keys = keys_for(writing, [0, 5, 30])
     if hasattr(armature_object.animation_data, "action_slot"):
-        channels.write(armature_object, keys, channels.Destination.NEW_ACTION, 0, 30, "Baked")
+        writing.write(armature_object, keys, writing.Destination.NEW_ACTION, 0, 30, "Baked")
         assert_keys_play(armature_object, keys)
     else:
         with pytest.raises(errors.RigError, match="muted group 'upper'"):
-            channels.write(armature_object, keys, channels.Destination.NEW_ACTION, 0, 30, "Baked")
+            writing.write(armature_object, keys, writing.Destination.NEW_ACTION, 0, 30, "Baked")
 
 
-def test_what_is_no_obstacle(channels):
+def test_what_is_no_obstacle(channels, writing):
     """Other bones' locks, muted modifiers and drivers, cycles, and an NLA below the action."""
     [armature_object] = rich_action()
     add_track(armature_object)
@@ -674,8 +677,8 @@ def test_what_is_no_obstacle(channels):
     curve.modifiers.new("CYCLES")
     curve.modifiers.new("NOISE").mute = True
     armature_object.pose.bones["upper"].driver_add("rotation_quaternion", 1).mute = True
-    keys = keys_for(channels, [0, 5, 30])
-    channels.write(armature_object, keys, channels.Destination.NEW_ACTION, 0, 30, "Baked")
+    keys = keys_for(writing, [0, 5, 30])
+    writing.write(armature_object, keys, writing.Destination.NEW_ACTION, 0, 30, "Baked")
     assert_keys_play(armature_object, keys)
 
 
@@ -696,63 +699,63 @@ def link(library, collection, name):
     return getattr(wanted, collection)[0]
 
 
-def test_linked_action(channels, errors, library):
+def test_linked_action(channels, writing, errors, library):
     armature_object = make_armature()
     action = link(library, "actions", "Stored")
     armature_object.animation_data_create().action = action
     if hasattr(action, "slots"):
         armature_object.animation_data.action_slot = action.slots[0]
     before = whole_state(armature_object)
-    keys = keys_for(channels, [5, 15])
+    keys = keys_for(writing, [5, 15])
     with pytest.raises(errors.RigError, match=r"Action 'Stored' is linked from .*: choose New Action"):
-        channels.write(armature_object, keys, channels.Destination.CURRENT_ACTION, 5, 15, "Baked")
+        writing.write(armature_object, keys, writing.Destination.CURRENT_ACTION, 5, 15, "Baked")
     assert whole_state(armature_object) == before
-    written = channels.write(armature_object, keys, channels.Destination.NEW_ACTION, 5, 15, "Baked")
+    written = writing.write(armature_object, keys, writing.Destination.NEW_ACTION, 5, 15, "Baked")
     assert written.library is None
     assert written.name == "Baked"
     assert list(channels.present_keys(armature_object, ['lo"wer'])) == [0, 3, 5, 15, 20, 30]
     assert_keys_play(armature_object, keys)
 
 
-def test_overridden_action(channels, errors, library):
+def test_overridden_action(writing, errors, library):
     armature_object = make_armature()
     action = link(library, "actions", "Stored").override_create()
     assert action.override_library is not None
     armature_object.animation_data_create().action = action
     if hasattr(action, "slots"):
         armature_object.animation_data.action_slot = action.slots[0]
-    keys = keys_for(channels, [5, 15])
+    keys = keys_for(writing, [5, 15])
     with pytest.raises(errors.RigError, match="Action 'Stored' is a library override"):
-        channels.write(armature_object, keys, channels.Destination.CURRENT_ACTION, 5, 15, "Baked")
-    written = channels.write(armature_object, keys, channels.Destination.NEW_ACTION, 5, 15, "Baked")
+        writing.write(armature_object, keys, writing.Destination.CURRENT_ACTION, 5, 15, "Baked")
+    written = writing.write(armature_object, keys, writing.Destination.NEW_ACTION, 5, 15, "Baked")
     assert written.override_library is None
     assert_keys_play(armature_object, keys)
 
 
-def test_linked_armature(channels, errors, library):
+def test_linked_armature(writing, errors, library):
     armature_object = link(library, "objects", "Rig")
     bpy.context.scene.collection.objects.link(armature_object)
-    keys = keys_for(channels, [5, 15])
+    keys = keys_for(writing, [5, 15])
     with pytest.raises(errors.RigError, match=r"Armature 'Rig' is linked from .*library override"):
-        channels.write(armature_object, keys, channels.Destination.NEW_ACTION, 5, 15, "Baked")
+        writing.write(armature_object, keys, writing.Destination.NEW_ACTION, 5, 15, "Baked")
 
 
-def test_overridden_armature(channels, library):
+def test_overridden_armature(writing, library):
     linked = link(library, "objects", "Rig")
     armature_object = linked.override_create(remap_local_usages=True)
     armature_object.override_library.is_system_override = False
     bpy.context.scene.collection.objects.link(armature_object)
-    keys = keys_for(channels, [5, 15])
-    channels.write(armature_object, keys, channels.Destination.NEW_ACTION, 5, 15, "Baked")
+    keys = keys_for(writing, [5, 15])
+    writing.write(armature_object, keys, writing.Destination.NEW_ACTION, 5, 15, "Baked")
     assert armature_object.animation_data.action.name == "Baked"
     assert_keys_play(armature_object, keys)
 
 
-def test_values_before(channels):
+def test_values_before(channels, writing):
     armature_object = make_armature()
     assert channels.values_before(armature_object, "upper", "rotation_quaternion", 5) is None
-    keys = keys_for(channels, [1, 4.5, 10])
-    channels.write(armature_object, keys, channels.Destination.NEW_ACTION, 1, 10, "Baked")
+    keys = keys_for(writing, [1, 4.5, 10])
+    writing.write(armature_object, keys, writing.Destination.NEW_ACTION, 1, 10, "Baked")
     for frame, row in ((4.5, 0), (4.75, 1), (10, 1), (11, 2)):
         values = channels.values_before(armature_object, "upper", "rotation_quaternion", frame)
         assert values == pytest.approx(keys[0].values[row], abs=FLOAT32)
@@ -760,7 +763,7 @@ def test_values_before(channels):
     assert channels.values_before(armature_object, "upper", "location", 5) is None
 
 
-def test_all_rotation_channels(channels):
+def test_all_rotation_channels(channels, writing):
     armature_object = make_armature(bones=("a", "b", "c"))
     modes = {"a": ("XYZ", "rotation_euler", 3), "b": ("AXIS_ANGLE", "rotation_axis_angle", 4)}
     modes["c"] = ("QUATERNION", "location", 3)
@@ -768,8 +771,8 @@ def test_all_rotation_channels(channels):
     for bone, (mode, channel, width) in modes.items():
         armature_object.pose.bones[bone].rotation_mode = mode
         values = np.arange(2 * width).reshape(2, width) / 7 + 0.1
-        keys.append(channels.BoneKeys(bone, channel, np.array([1, 2]), values))
-    channels.write(armature_object, keys, channels.Destination.NEW_ACTION, 1, 2, "Baked")
+        keys.append(writing.BoneKeys(bone, channel, np.array([1, 2]), values))
+    writing.write(armature_object, keys, writing.Destination.NEW_ACTION, 1, 2, "Baked")
     assert len(list(channels.fcurves_of(armature_object))) == 10
     assert_keys_play(armature_object, keys)
 
@@ -794,13 +797,13 @@ def test_selection(channels):
     assert bpy.context.selected_pose_bones == []
 
 
-def test_many_keys(channels):
+def test_many_keys(channels, writing):
     """Bulk writes: what takes minutes key by key is done at once, and every key is there."""
     armature_object = make_armature(bones=tuple(f"bone{i}" for i in range(20)))
     frames = np.arange(1, 2001)
     bones = [bone.name for bone in armature_object.pose.bones]
-    keys = keys_for(channels, frames, bones=bones)
-    channels.write(armature_object, keys, channels.Destination.NEW_ACTION, 1, 2000, "Baked")
+    keys = keys_for(writing, frames, bones=bones)
+    writing.write(armature_object, keys, writing.Destination.NEW_ACTION, 1, 2000, "Baked")
     curves = curves_by_path(channels, armature_object)
     assert len(curves) == 80
     for item in keys:

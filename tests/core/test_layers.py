@@ -32,6 +32,8 @@ CORE = (
 BLENDER = (
     {"bone_space", "names", "overrides", "settings", "keyframes", "rotation_modes", "report", "slides"},
     {"channels", "armature", "joints"},
+    {"obstacles", "strips"},
+    {"writing"},
     {"library"},
     {"properties", "rows", "dependence"},
     {"aims"},

@@ -1,0 +1,112 @@
+"""What stands in the way of keys: why they could not be written, or would not play."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from enum import Enum
+
+import bpy
+
+from . import channels
+from .channels import fcurves_of
+
+
+class Destination(Enum):
+    """Where the keys go."""
+
+    NEW_ACTION = "NEW_ACTION"
+    CURRENT_ACTION = "CURRENT_ACTION"
+    NLA_STRIP = "NLA_STRIP"
+
+
+def obstacles(
+    armature_object: bpy.types.Object, keyed: Sequence[tuple[str, str]], destination: Destination
+) -> tuple[str, ...]:
+    """Why keys on these channels could not be written or would not play: a sentence each, or none.
+
+    Args:
+        keyed: pairs of bone name and channel name.
+    """
+    found = [*_object_obstacles(armature_object, destination)]
+    bones = {channels.data_path(armature_object, bone, channel): bone for bone, channel in keyed}
+    animation = armature_object.animation_data
+    for driver in animation.drivers if animation is not None else ():
+        if driver.data_path in bones and not driver.mute:
+            found.append(
+                f"Bone '{bones[driver.data_path]}': {_label(driver)} has a driver, so keys would not play: "
+                "delete or mute the driver"
+            )
+    # A strip's action has F-curves of its own; those of the present one go on below it.
+    present = () if destination is Destination.NLA_STRIP else fcurves_of(armature_object)
+    for fcurve in present:
+        if fcurve.data_path in bones:
+            found += [f"Bone '{bones[fcurve.data_path]}': {text}" for text in _curve_obstacles(fcurve)]
+    return tuple(found)
+
+
+def _label(fcurve: bpy.types.FCurve) -> str:
+    return f"{fcurve.data_path.rpartition('.')[2]}[{fcurve.array_index}]"
+
+
+def _object_obstacles(armature_object: bpy.types.Object, destination: Destination) -> Iterator[str]:
+    """What keeps the whole object from taking or playing keys."""
+    where = f"Armature '{armature_object.name}'"
+    override, library = armature_object.override_library, armature_object.library
+    if library is not None:
+        yield f"{where} is linked from '{library.filepath}': make a library override of it first"
+    elif override is not None and override.is_system_override:
+        yield f"{where} is an override that is not editable: use Library Override > Make > Selected first"
+    animation = armature_object.animation_data
+    if animation is None:
+        return
+    if animation.use_tweak_mode:
+        # What stands in the action's place now is the strip's action, so nothing more can be said.
+        yield f"{where}: an NLA strip is being tweaked: leave tweak mode (Tab in the NLA editor) first"
+        return
+    solo = any(track.is_solo for track in animation.nla_tracks)
+    if destination is Destination.NLA_STRIP:
+        if not animation.use_nla:
+            yield f"{where}: its NLA is off, so a strip would not play: switch it on in the NLA editor"
+        elif solo:
+            yield f"{where}: an NLA track is solo, so another strip would not play: switch solo off"
+        return
+    if animation.use_nla and len(animation.nla_tracks) > 0:
+        yield from _nla_obstacles(where, animation, solo)
+    action = animation.action
+    if action is None or destination is Destination.NEW_ACTION:
+        return
+    if action.library is not None:
+        yield f"Action '{action.name}' is linked from '{action.library.filepath}': choose New Action"
+    elif action.override_library is not None:
+        yield f"Action '{action.name}' is a library override, whose keys cannot be edited: choose New Action"
+
+
+def _nla_obstacles(where: str, animation: bpy.types.AnimData, solo: bool) -> Iterator[str]:
+    """The action is the top layer of the NLA: it must replace what is below it."""
+    blend, influence = animation.action_blend_type, animation.action_influence
+    if solo:
+        yield f"{where}: an NLA track is solo, so keys of the action would not play: switch solo off"
+    if blend != "REPLACE":
+        yield f"{where}: the action blends with the NLA by {blend}: set its blending to Replace"
+    if influence < 1.0:
+        yield f"{where}: the action's influence in the NLA is {influence:.3f}: set it to 1"
+
+
+def _curve_obstacles(fcurve: bpy.types.FCurve) -> Iterator[str]:
+    """What keeps one F-curve from taking or playing keys."""
+    what = f"the F-curve of {_label(fcurve)}"
+    group = fcurve.group
+    if fcurve.lock:
+        yield f"{what} is locked: unlock it in the Graph Editor"
+    elif group is not None and group.lock:
+        yield f"{what} is in the locked group '{group.name}': unlock the group in the Graph Editor"
+    if fcurve.mute:
+        yield f"{what} is muted, so its keys would not play: unmute it in the Graph Editor"
+    elif group is not None and channels.is_group_silent(fcurve):
+        yield f"{what} is in the muted group '{group.name}', so its keys would not play: unmute the group"
+    if len(fcurve.sampled_points) > 0:
+        yield f"{what} holds samples instead of keys: use Key > Samples to Keys in the Graph Editor"
+    for modifier in fcurve.modifiers:
+        # Cycles repeats what lies between the first and the last key, and leaves that as it is.
+        if not modifier.mute and modifier.type != "CYCLES":
+            yield f"{what} has the modifier {modifier.type}, which would change its keys: mute or remove it"

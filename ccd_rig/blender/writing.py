@@ -1,0 +1,275 @@
+"""Keys into actions: in place of those in the range, all of them or none.
+
+Frames are what keys have (see `scene_time`) and may be fractional. Values are what a channel holds: radians,
+quaternions (w, x, y, z), metres.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Any
+
+import bpy
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import InvalidInput, RigError
+from . import channels, keyframes, strips
+from .obstacles import Destination, obstacles
+from .rotation_modes import foreach
+
+
+@dataclass(frozen=True)
+class BoneKeys:
+    """The keys of one channel of one bone.
+
+    Attributes:
+        bone: name of the pose bone; its F-curves are grouped under this name.
+        channel: property of the pose bone, for example "rotation_quaternion".
+        frames: (F,) scene frames, increasing, at least `keyframes.MERGE_DISTANCE` apart.
+        values: (F, C) values in the channel's own units, one column per component.
+        interpolation: "LINEAR" or "BEZIER" (with auto-clamped handles).
+    """
+
+    bone: str
+    channel: str
+    frames: NDArray[Any]
+    values: NDArray[Any]
+    interpolation: str = "LINEAR"
+
+
+@dataclass(frozen=True)
+class _Curve:
+    """What one F-curve gets."""
+
+    data_path: str
+    index: int
+    group: str
+    keys: keyframes.Keys
+
+
+def write(
+    armature_object: bpy.types.Object,
+    keys: Sequence[BoneKeys],
+    destination: Destination,
+    frame_start: float,
+    frame_end: float,
+    name: str,
+    undo: ExitStack | None = None,
+) -> bpy.types.Action:
+    """Write keys in place of those in [frame_start, frame_end]: all of them, or none if anything goes wrong.
+
+    Keys outside the range keep every bit, handles included. Other F-curves and the slots of other objects are
+    not touched.
+
+    Args:
+        destination: NEW_ACTION copies the present action with this object's slot only, writes there, and
+            assigns the copy; the old action stays in the file with a fake user. CURRENT_ACTION writes into
+            the present action; if there is none, one is made. NLA_STRIP puts a new action that holds nothing
+            but these keys into a strip above all others (see `strips`).
+        name: name of the action, if one is made.
+        undo: gets what takes everything back; close it to do so.
+
+    Returns:
+        The action that holds the keys; it is assigned to the object, with its slot, or to the new strip.
+
+    Raises:
+        InvalidInput: the keys themselves are not usable; the message names the bone and the channel.
+        RigError: the object or the action cannot take them (see `obstacles`).
+    """
+    curves = _curves(armature_object, keys, frame_start, frame_end)
+    found = obstacles(armature_object, [(item.bone, item.channel) for item in keys], destination)
+    if found:
+        raise RigError(found[0])
+    span = (frame_start, frame_end)
+    animation = armature_object.animation_data
+    widths = {"location": 3, "rotation_quaternion": 4, "rotation_euler": 3, "rotation_axis_angle": 4}
+    pose = {name: foreach(armature_object.pose.bones, name, width) for name, width in widths.items()}
+    with ExitStack() as steps:
+        if destination is Destination.NLA_STRIP:
+            action = _write_strip(armature_object, curves, span, name, steps)
+        elif destination is Destination.NEW_ACTION or animation is None or animation.action is None:
+            action = _write_new(armature_object, curves, span, name, steps)
+        else:
+            action = _write_in_place(armature_object, curves, span, steps)
+        done = steps.pop_all()
+        if undo is not None:
+            undo.callback(_restore, armature_object, pose)
+            undo.callback(done.close)
+    return action
+
+
+def _restore(armature_object: bpy.types.Object, pose: dict[str, NDArray[np.float32]]) -> None:
+    """Give back to bones what they had before Blender showed the keys: it leaves values where it wrote them."""
+    context: Any = bpy.context
+    context.view_layer.update()  # what waits for evaluation would come after us
+    for name, values in pose.items():
+        armature_object.pose.bones.foreach_set(name, values.ravel())
+    armature_object.update_tag(refresh={"DATA"})
+    context.view_layer.update()
+
+
+# Which F-curves are meant -------------------------------------------------------------------------
+
+
+def _curves(
+    armature_object: bpy.types.Object, keys: Sequence[BoneKeys], frame_start: float, frame_end: float
+) -> list[_Curve]:
+    """What each F-curve gets, after every value has been looked at."""
+    if not (np.isfinite(frame_start) and np.isfinite(frame_end) and frame_start <= frame_end):
+        raise InvalidInput(f"frames {frame_start} to {frame_end}: the start must not lie after the end")
+    if not keys:
+        raise InvalidInput("there are no keys to write")
+    curves: dict[str, list[_Curve]] = {}
+    for item in keys:
+        path = channels.data_path(armature_object, item.bone, item.channel)
+        where = f"keys of bone '{item.bone}', {item.channel}"
+        width = channels.width_of(armature_object, item.bone, item.channel)
+        frames, values = np.asarray(item.frames, np.float64), np.asarray(item.values, np.float64)
+        if path in curves:
+            raise InvalidInput(f"{where}: given twice")
+        if frames.ndim != 1 or len(frames) == 0 or values.shape != (len(frames), width):
+            shapes = f"{frames.shape} and {values.shape}"
+            raise InvalidInput(f"{where}: needs (F,) frames and (F, {width}) values, not {shapes}")
+        if not (np.isfinite(frames).all() and np.isfinite(values).all()):
+            raise InvalidInput(f"{where}: a frame or a value is not a finite number")
+        if frames[0] < frame_start or frames[-1] > frame_end:
+            raise InvalidInput(f"{where}: frames outside {frame_start} to {frame_end}")
+        stored = frames.astype(np.float32)
+        if np.any(np.diff(stored) < np.float32(keyframes.MERGE_DISTANCE)):
+            raise InvalidInput(f"{where}: frames must increase by at least {keyframes.MERGE_DISTANCE}")
+        if item.interpolation not in ("LINEAR", "BEZIER"):
+            raise InvalidInput(f"{where}: interpolation '{item.interpolation}' is neither LINEAR nor BEZIER")
+        curves[path] = [
+            _Curve(path, index, item.bone, keyframes.new(stored, values[:, index], item.interpolation))
+            for index in range(width)
+        ]
+    return [curve for group in curves.values() for curve in group]
+
+
+# Writing ------------------------------------------------------------------------------------------
+
+
+def _write_new(
+    armature_object: bpy.types.Object,
+    curves: Sequence[_Curve],
+    span: tuple[float, float],
+    name: str,
+    undo: ExitStack,
+) -> bpy.types.Action:
+    """Everything is built in an action that nothing uses; the object gets it when it is complete."""
+    animation = armature_object.animation_data
+    old, old_slot = (animation.action, channels.slot_of(animation)) if animation is not None else (None, None)
+    is_copy = old is not None and channels.is_animated(armature_object)
+    action = old.copy() if old is not None and is_copy else bpy.data.actions.new(name)
+    undo.callback(bpy.data.actions.remove, action)
+    if action.override_library is not None:  # as its original, it would refuse new keys
+        action = action.make_local(clear_liboverride=True)
+    action.name = name
+    action.use_fake_user = False
+    slot = channels.only_slot(armature_object, action, old_slot)
+    # What is made inside the new action goes with it: single steps need not be taken back.
+    _fill(channels.ensure_bag(action, slot, ExitStack()), curves, span, ExitStack())
+    if animation is None:
+        armature_object.animation_data_create()
+        undo.callback(armature_object.animation_data_clear)
+    else:
+        undo.callback(channels.assign, armature_object, old, old_slot)
+    if old is not None:
+        undo.callback(setattr, old, "use_fake_user", old.use_fake_user)
+        old.use_fake_user = True
+    channels.assign(armature_object, action, slot)
+    return action
+
+
+def _write_in_place(
+    armature_object: bpy.types.Object, curves: Sequence[_Curve], span: tuple[float, float], undo: ExitStack
+) -> bpy.types.Action:
+    """The present action is edited; each step says how it is taken back."""
+    animation: Any = armature_object.animation_data
+    action, old_slot = animation.action, channels.slot_of(animation)
+    undo.callback(action.update_tag)
+    slot = channels.ensure_slot(armature_object, action, undo)
+    _fill(channels.ensure_bag(action, slot, undo), curves, span, undo)
+    if old_slot != slot:
+        undo.callback(channels.assign, armature_object, action, old_slot)
+        channels.assign(armature_object, action, slot)
+    action.update_tag()
+    return action
+
+
+def _write_strip(
+    armature_object: bpy.types.Object,
+    curves: Sequence[_Curve],
+    span: tuple[float, float],
+    name: str,
+    undo: ExitStack,
+) -> bpy.types.Action:
+    """A new action in a strip above all others, and what played before below it."""
+    action = bpy.data.actions.new(name)
+    undo.callback(bpy.data.actions.remove, action)
+    slot = channels.only_slot(armature_object, action, None)
+    _fill(channels.ensure_bag(action, slot, ExitStack()), curves, span, ExitStack())
+    if armature_object.animation_data is None:
+        armature_object.animation_data_create()
+        undo.callback(armature_object.animation_data_clear)
+    strips.push_down(armature_object, span, undo)
+    bare = [(c.data_path, c.index, c.group) for c in curves if not strips.plays(armature_object, c.data_path)]
+    if bare:
+        rest = bpy.data.actions.new(f"{name} Rest")
+        undo.callback(bpy.data.actions.remove, rest)
+        rest_slot = channels.only_slot(armature_object, rest, None)
+        _fill(
+            channels.ensure_bag(rest, rest_slot, ExitStack()), _held(armature_object, bare), span, ExitStack()
+        )
+        strips.add(armature_object, rest, rest_slot, (span[0], span[0]), "HOLD", undo)
+    strips.add(armature_object, action, slot, span, "NOTHING", undo)
+    return action
+
+
+def _held(armature_object: bpy.types.Object, bare: Sequence[tuple[str, int, str]]) -> list[_Curve]:
+    """One key with the present value of each channel that nothing animates.
+
+    Outside the new strip Blender would show such a channel's default, not the value that stands in it.
+    """
+    found = []
+    for path, index, group in bare:
+        value = armature_object.path_resolve(path)[index]
+        keys = keyframes.new(np.zeros(1, np.float32), np.array([value], np.float32), "LINEAR")
+        found.append(_Curve(path, index, group, keys))
+    return found
+
+
+def _fill(bag: Any, curves: Sequence[_Curve], span: tuple[float, float], undo: ExitStack) -> None:
+    """Write all curves into a bag."""
+    present = {(fcurve.data_path, fcurve.array_index): fcurve for fcurve in bag.fcurves}
+    for curve in curves:
+        fcurve = present.get((curve.data_path, curve.index))
+        if fcurve is None:
+            fcurve = _new_fcurve(bag, curve, undo)
+            before = keyframes.read(fcurve)
+        else:
+            before = keyframes.read(fcurve)
+            undo.callback(keyframes.store, fcurve, before, np.ones(len(before["co"]), np.bool_))
+        keyframes.store(fcurve, *keyframes.merged(before, curve.keys, *span))
+
+
+def _new_fcurve(bag: Any, curve: _Curve, undo: ExitStack) -> bpy.types.FCurve:
+    """An empty F-curve in its bone's group, with the colours that Blender gives to such a channel."""
+    group = bag.groups.get(curve.group)
+    if group is None:
+        group = bag.groups.new(curve.group)
+        undo.callback(_remove_group, bag, curve.group)
+    fcurve = bag.fcurves.new(curve.data_path, index=curve.index)
+    undo.callback(bag.fcurves.remove, fcurve)
+    fcurve.group = group
+    fcurve.color_mode = "AUTO_YRGB" if curve.data_path.endswith(".rotation_quaternion") else "AUTO_RGB"
+    return fcurve
+
+
+def _remove_group(bag: Any, name: str) -> None:
+    group = bag.groups.get(name)
+    if group is not None:  # since 4.4 a group goes with its last F-curve
+        bag.groups.remove(group)
