@@ -27,6 +27,20 @@ KEYS = (
         "limits and targets hold at the keys alone",
     ),
 )
+DESTINATIONS = (
+    (
+        "NEW_ACTION",
+        "New Action",
+        "A copy of the present action, with the chains' keys in the range replaced; the old one is kept",
+    ),
+    ("CURRENT_ACTION", "Present Action", "The present action itself"),
+    (
+        "NLA_STRIP",
+        "NLA Strip Above",
+        "A new action with these keys alone, in a strip above all others; the present action goes into a "
+        "strip below it and plays on as before",
+    ),
+)
 
 
 class CCD_RIG_OT_bake(bpy.types.Operator):
@@ -60,9 +74,11 @@ class CCD_RIG_OT_bake(bpy.types.Operator):
     only_selected: BoolProperty(
         name="Only Selected Bones", description="Bake only constraints whose chain has a selected bone"
     )
-    use_current_action: BoolProperty(
-        name="Overwrite Current Action",
-        description="Bake into the present action; when off, into a copy of it, and the old one is kept",
+    destination: EnumProperty(
+        name="Bake Into",
+        description="Where the keys go",
+        items=DESTINATIONS,
+        default=DEFAULTS["destination"].name,
     )
     keys: EnumProperty(
         name="Keys", description="Which frames get keys", items=KEYS, default=DEFAULTS["keys"].name
@@ -137,13 +153,12 @@ class CCD_RIG_OT_bake(bpy.types.Operator):
             self.frame_start = scene.frame_preview_start if scene.use_preview_range else scene.frame_start
         if not self.properties.is_property_set("frame_end"):
             self.frame_end = scene.frame_preview_end if scene.use_preview_range else scene.frame_end
-        destination = bake.Destination
         settings = bake.BakeSettings(
             frame_start=self.frame_start,
             frame_end=self.frame_end,
             step=self.step,
             keys=bake.Keys[self.keys],
-            destination=destination.CURRENT_ACTION if self.use_current_action else destination.NEW_ACTION,
+            destination=bake.Destination[self.destination],
             constraints=_selected(context.object) if self.only_selected else (),
             share=self.share,
         )

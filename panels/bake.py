@@ -32,11 +32,11 @@ def _draw_options(layout, options):
     """The operator's own last options: what is set here is what the button takes."""
     layout.use_property_split = True
     layout.use_property_decorate = False
+    layout.prop(options, "destination")
     layout.prop(options, "step")
     layout.prop(options, "keys")
     layout.prop(options, "share")
     layout.prop(options, "only_selected")
-    layout.prop(options, "use_current_action", text="Overwrite Action")
 
 
 def _draw_report(layout, report):

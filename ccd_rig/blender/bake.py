@@ -3,86 +3,27 @@
 from __future__ import annotations
 
 import contextlib
-import enum
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 
 import bpy
-import numpy as np
 from mathutils import Quaternion, Vector
 
-from .. import sampling
-from ..errors import InvalidInput, RigError
+from ..errors import RigError
 from ..settings import SolveResult, SolverSettings
 from ..skeleton import Pose
-from . import armature, channels, checks, evaluation, library, properties
+from . import armature, checks, evaluation, library, properties
 from .aims import chain_joints
+from .bake_settings import BakeSettings, Keys
+from .keying import all_locked, nothing_to_key, report_of, write_keys
 from .march import March
 from .obstacles import Destination, obstacles
 from .properties import Constraint
-from .report import SLERPED, BakeReport, Row, Turn
-from .take import Motion, Take
+from .report import BakeReport
+from .take import Take
 from .walking import solve_frame
-from .writing import BoneKeys, write
 
-
-class Keys(enum.Enum):
-    """Which frames get keys."""
-
-    EVERY_FRAME = "EVERY_FRAME"
-    """Solved ones, and slerps between them; linear between keys."""
-    SOLVED_FRAMES = "SOLVED_FRAMES"
-    """Only solved ones; Blender interpolates between them (Bezier), and limits hold at the keys."""
-
-
-@dataclass(frozen=True)
-class BakeSettings:
-    """What to bake.
-
-    Attributes:
-        frame_start: first frame.
-        frame_end: last frame, not before the first.
-        step: frames from one solve to the next; the last frame is always solved.
-        keys: which frames get keys.
-        destination: into which action.
-        constraints: names of the constraints; empty for all that are enabled.
-        share: part of what is left of the way that one pass over a chain's joints takes, shared out evenly
-            over them, 0.1 to 0.999: smaller is smoother from frame to frame and slower. A frame that is not
-            reached this way goes on with the solver's own step.
-
-    Raises:
-        InvalidInput: the range is empty, the step is below 1, or the fraction is not one that the solver
-            takes.
-    """
-
-    frame_start: int
-    frame_end: int
-    step: int = 1
-    keys: Keys = Keys.EVERY_FRAME
-    destination: Destination = Destination.NEW_ACTION
-    constraints: tuple[str, ...] = ()
-    share: float = 0.97
-
-    def __post_init__(self) -> None:
-        known = bpy.types.Scene.bl_rna.properties["frame_current"]
-        first, last = known.hard_min, known.hard_max
-        if self.frame_start < first or self.frame_end > last:  # it would evaluate its last frame instead
-            raise InvalidInput(
-                f"frames {self.frame_start} to {self.frame_end}: Blender has frames {first} to {last} only"
-            )
-        sampling.solve_frames(self.frame_start, self.frame_end, self.step)
-        if not 0.1 <= self.share <= 0.999:
-            raise InvalidInput(f"share must be 0.1 to 0.999, not {self.share:g}")
-
-    def solved_frames(self) -> list[int]:
-        """Frames that are solved."""
-        return sampling.solve_frames(self.frame_start, self.frame_end, self.step)
-
-    def keyed_frames(self) -> list[int]:
-        """Frames that get keys."""
-        if self.keys is Keys.SOLVED_FRAMES:
-            return self.solved_frames()
-        return list(range(self.frame_start, self.frame_end + 1))
+__all__ = ["BakeSettings", "Destination", "Keys", "Progress", "bake", "bake_steps", "solve_current"]
 
 
 @dataclass(frozen=True)
@@ -122,14 +63,10 @@ def bake(
                 progress(item)
 
 
-def bake_steps(
+def _solve_steps(
     scene: bpy.types.Scene, armature_object: bpy.types.Object, settings: BakeSettings
-) -> Generator[Progress, None, BakeReport]:
-    """Like `bake`, an item after each frame to solve, and after longer work on many.
-
-    The set-up is checked when the first item is asked for, and everything is written after the last one.
-    Close the generator to cancel.
-    """
+) -> Generator[Progress, None, Take]:
+    """Evaluate and solve all frames; an item after each frame to solve, and after longer work on many."""
     constraints = checks.require(armature_object, scene, settings.constraints)
     solver = properties.solver_settings(armature_object)
     poses = library.entries(armature_object) if solver.restarts else ()
@@ -154,12 +91,25 @@ def bake_steps(
             for _ in march.finish():
                 yield Progress(settings.frame_end, done, len(solved))
     assert take is not None  # a range is never empty
+    return take
+
+
+def bake_steps(
+    scene: bpy.types.Scene, armature_object: bpy.types.Object, settings: BakeSettings
+) -> Generator[Progress, None, BakeReport]:
+    """Like `bake`, an item per solved frame.
+
+    The set-up is checked when the first item is asked for, and everything is written after the last one.
+    Close the generator to cancel.
+    """
+    take = yield from _solve_steps(scene, armature_object, settings)
+    solver = properties.solver_settings(armature_object)
     keyed_motion, full = take.finish()
     bones = take.keyed_joints()
     if not bones:
-        raise RigError(_nothing_to_key(take, settings))
-    action = _write(armature_object, take, keyed_motion, bones, settings)
-    report = _report(armature_object, action, take, keyed_motion, full, settings, solver)
+        raise RigError(nothing_to_key(take, settings))
+    action = write_keys(armature_object, take, keyed_motion, bones, settings)
+    report = report_of(armature_object, action, take, keyed_motion, full, settings, solver)
     properties.store_report(armature_object, report)
     return report
 
@@ -199,7 +149,7 @@ def solve_current(
     motion, _ = take.finish()
     joints = take.keyed_joints()
     if not joints:
-        raise RigError(_all_locked(take))
+        raise RigError(all_locked(take))
     pose = Pose(tuple(map(Quaternion, motion.rotations[0])), tuple(map(Vector, motion.translations[0])))
     located = [j for j in take.locations(motion) if j in joints]
     armature.apply(armature_object, sample.reading, pose, joints, located)
@@ -224,77 +174,3 @@ def _refuse_obstacles(armature_object: bpy.types.Object, take: Take, settings: B
     found = obstacles(armature_object, wanted, settings.destination)
     if found:
         raise RigError(found[0])
-
-
-def _write(
-    armature_object: bpy.types.Object,
-    take: Take,
-    motion: Motion,
-    joints: Sequence[int],
-    settings: BakeSettings,
-) -> bpy.types.Action:
-    interpolation = "BEZIER" if settings.keys is Keys.SOLVED_FRAMES else "LINEAR"
-    keys, locations = [], take.locations(motion)
-    for j in joints:
-        bone = take.skeleton.joints[j].name
-        pose_bone = armature_object.pose.bones[bone]
-        channel, _ = armature.rotation_channel(pose_bone)
-        # Keys before the range stay: the new ones go on from there, without a turn the long way round.
-        previous = channels.values_before(armature_object, bone, channel, settings.frame_start)
-        values = armature.channel_values(pose_bone.rotation_mode, motion.rotations[:, j], previous)
-        keys.append(BoneKeys(bone, channel, take.frames, values, interpolation))
-        if j in locations:
-            keys.append(BoneKeys(bone, "location", take.frames, locations[j], interpolation))
-    name = f"{armature_object.name} CCD"
-    start, end = settings.frame_start, settings.frame_end
-    return write(armature_object, keys, settings.destination, start, end, name)
-
-
-def _report(
-    armature_object: bpy.types.Object,
-    action: bpy.types.Action,
-    take: Take,
-    motion: Motion,
-    full: Motion,
-    settings: BakeSettings,
-    solver: SolverSettings,
-) -> BakeReport:
-    residuals, angles = take.residuals(full)
-    same = all(np.array_equal(a, b) for a, b in zip(motion, full, strict=True))
-    keyed, keyed_angles = (residuals, angles) if same else take.residuals(motion)
-    states = take.states
-    rows = []
-    for f, frame in enumerate(take.frames):
-        for c in np.flatnonzero(take.influences[f] > 0.0):
-            status = states[f][c] if f in states else SLERPED
-            figures = (residuals, keyed, take.influences, angles, keyed_angles)
-            name = take.constraints[c].name
-            rows.append(Row(int(frame), name, status, *(float(each[f, c]) for each in figures)))
-    turn = take.largest_turn(motion, take.keyed_joints())
-    return BakeReport(
-        armature=armature_object.name,
-        action=action.name,
-        frame_start=settings.frame_start,
-        frame_end=settings.frame_end,
-        step=settings.step,
-        tolerance=solver.position_tolerance,
-        rows=tuple(rows),
-        angle_tolerance=solver.angle_tolerance,
-        largest_turn=None if turn is None else Turn(*turn),
-    )
-
-
-def _nothing_to_key(take: Take, settings: BakeSettings) -> str:
-    span = f"frames {settings.frame_start} to {settings.frame_end}"
-    names = ", ".join(constraint.name for constraint in take.constraints)
-    if not (take.influences > 0.0).any():
-        return f"no constraint ({names}) has influence above 0 in {span}: raise it, or change the range"
-    return _all_locked(take)
-
-
-def _all_locked(take: Take) -> str:
-    names = ", ".join(constraint.name for constraint in take.constraints)
-    return (
-        f"every bone in the chains of {names} is locked: lower Stiffness, raise Max Step or unlock the "
-        "rotation of at least one"
-    )

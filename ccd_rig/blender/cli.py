@@ -191,10 +191,16 @@ def _add_bake_arguments(command: argparse.ArgumentParser) -> None:
         default="every",
         help="keys on every frame, or on solved frames only (default: %(default)s)",
     )
-    add(
+    where = command.add_mutually_exclusive_group()
+    where.add_argument(
         "--current-action",
         action="store_true",
         help="write into the present action (default: a new one; the old one stays in the file)",
+    )
+    where.add_argument(
+        "--nla-strip",
+        action="store_true",
+        help="write a new action into an NLA strip above all others; what is there plays on below it",
     )
     add("--output", type=Path, metavar="FILE", help="where to save the .blend file with the baked keys")
     add("--report", type=Path, metavar="FILE", help="where to save the report as JSON")
@@ -255,13 +261,13 @@ def _bake(options: argparse.Namespace) -> Exit:
             frame_end=last,
             step=options.step,
             keys=Keys.SOLVED_FRAMES if options.keys == "solved" else Keys.EVERY_FRAME,
-            destination=Destination.CURRENT_ACTION if options.current_action else Destination.NEW_ACTION,
+            destination=_destination(options),
             constraints=tuple(options.constraint),
         )
     except InvalidInput as error:
         raise _UsageError(str(error)) from error
     armature_object = _armature(scene, options.armature)
-    for problem in checks.problems(armature_object, scene, settings.constraints):
+    for problem in checks.problems(armature_object, scene, settings.constraints, settings.destination):
         if problem.severity == "WARNING":
             _warn(problem.message)
     with _progress_line(options.quiet) as progress:
@@ -292,6 +298,12 @@ def _check(options: argparse.Namespace) -> Exit:
             print(f"{armature_object.name}: no problems", flush=True)
         errors += sum(problem.severity == "ERROR" for problem in problems)
     return Exit.PROBLEMS if errors else Exit.DONE
+
+
+def _destination(options: argparse.Namespace) -> Destination:
+    if options.nla_strip:
+        return Destination.NLA_STRIP
+    return Destination.CURRENT_ACTION if options.current_action else Destination.NEW_ACTION
 
 
 def _rigged(scene: bpy.types.Scene) -> list[bpy.types.Object]:

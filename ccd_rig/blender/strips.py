@@ -6,7 +6,7 @@ Frames are what keys have (see `scene_time`).
 from __future__ import annotations
 
 from contextlib import ExitStack
-from typing import Any
+from typing import Any, Literal
 
 import bpy
 
@@ -41,7 +41,7 @@ def push_down(armature_object: bpy.types.Object, span: tuple[float, float], undo
         start, end = min(start, span[0]) - MARGIN, max(end, span[1]) + MARGIN
     blend = "REPLACE" if is_alone else animation.action_blend_type
     influence = 1.0 if is_alone else animation.action_influence
-    extrapolation = "HOLD" if is_alone else animation.action_extrapolation
+    extrapolation: Any = "HOLD" if is_alone else animation.action_extrapolation
     animation.action = None
     strip = add(armature_object, action, slot, (start, end), extrapolation, undo)
     strip.blend_type = blend
@@ -56,7 +56,7 @@ def add(
     action: bpy.types.Action,
     slot: Any | None,
     span: tuple[float, float],
-    extrapolation: str,
+    extrapolation: Literal["NOTHING", "HOLD", "HOLD_FORWARD"],
     undo: ExitStack,
 ) -> bpy.types.NlaStrip:
     """A strip in a new track above all others, which replaces what is below it."""

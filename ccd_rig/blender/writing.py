@@ -102,7 +102,7 @@ def write(
 
 
 def _restore(armature_object: bpy.types.Object, pose: dict[str, NDArray[np.float32]]) -> None:
-    """Give back to bones what they had before Blender showed the keys: it leaves values where it wrote them."""
+    """Give back to bones what they had: where Blender has shown the keys, it leaves their values."""
     context: Any = bpy.context
     context.view_layer.update()  # what waits for evaluation would come after us
     for name, values in pose.items():

@@ -623,7 +623,7 @@ def no_bone_selected(rig):
 
 
 IN_PLACE = {
-    "options": {"use_current_action": True},
+    "options": {"destination": "CURRENT_ACTION"},
     "arguments": ("--current-action",),
     "ways": ("bake", "cli"),
 }

@@ -311,7 +311,7 @@ def test_bake_options(ext, moving):
     second = moving.animation_data.action
     assert first != second
     assert first.use_fake_user
-    bpy.ops.ccd_rig.bake(frame_start=2, frame_end=14, use_current_action=True)
+    bpy.ops.ccd_rig.bake(frame_start=2, frame_end=14, destination="CURRENT_ACTION")
     assert moving.animation_data.action == second
     assert frames_with_keys(ext, moving) == list(range(2, 15))
 

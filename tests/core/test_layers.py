@@ -33,6 +33,7 @@ BLENDER = (
     {"bone_space", "names", "overrides", "settings", "keyframes", "rotation_modes", "report", "slides"},
     {"channels", "armature", "joints"},
     {"obstacles", "strips"},
+    {"bake_settings"},
     {"writing"},
     {"library"},
     {"properties", "rows", "dependence"},
@@ -43,6 +44,7 @@ BLENDER = (
     {"solving", "tracks"},
     {"checks", "take", "walking"},
     {"march"},
+    {"keying"},
     {"bake"},
     {"live", "overlay", "cli"},
 )

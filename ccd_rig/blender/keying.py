@@ -1,0 +1,89 @@
+"""From what was solved to keys, and to the report of how it stands."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import bpy
+import numpy as np
+
+from ..settings import SolverSettings
+from . import armature, channels
+from .bake_settings import BakeSettings, Keys
+from .report import SLERPED, BakeReport, Row, Turn
+from .take import Motion, Take
+from .writing import BoneKeys, write
+
+
+def write_keys(
+    armature_object: bpy.types.Object,
+    take: Take,
+    motion: Motion,
+    joints: Sequence[int],
+    settings: BakeSettings,
+) -> bpy.types.Action:
+    interpolation = "BEZIER" if settings.keys is Keys.SOLVED_FRAMES else "LINEAR"
+    keys, locations = [], take.locations(motion)
+    for j in joints:
+        bone = take.skeleton.joints[j].name
+        pose_bone = armature_object.pose.bones[bone]
+        channel, _ = armature.rotation_channel(pose_bone)
+        # Keys before the range stay: the new ones go on from there, without a turn the long way round.
+        previous = channels.values_before(armature_object, bone, channel, settings.frame_start)
+        values = armature.channel_values(pose_bone.rotation_mode, motion.rotations[:, j], previous)
+        keys.append(BoneKeys(bone, channel, take.frames, values, interpolation))
+        if j in locations:
+            keys.append(BoneKeys(bone, "location", take.frames, locations[j], interpolation))
+    name = f"{armature_object.name} CCD"
+    start, end = settings.frame_start, settings.frame_end
+    return write(armature_object, keys, settings.destination, start, end, name)
+
+
+def report_of(
+    armature_object: bpy.types.Object,
+    action: bpy.types.Action,
+    take: Take,
+    motion: Motion,
+    full: Motion,
+    settings: BakeSettings,
+    solver: SolverSettings,
+) -> BakeReport:
+    residuals, angles = take.residuals(full)
+    same = all(np.array_equal(a, b) for a, b in zip(motion, full, strict=True))
+    keyed, keyed_angles = (residuals, angles) if same else take.residuals(motion)
+    states = take.states
+    rows = []
+    for f, frame in enumerate(take.frames):
+        for c in np.flatnonzero(take.influences[f] > 0.0):
+            status = states[f][c] if f in states else SLERPED
+            figures = (residuals, keyed, take.influences, angles, keyed_angles)
+            name = take.constraints[c].name
+            rows.append(Row(int(frame), name, status, *(float(each[f, c]) for each in figures)))
+    turn = take.largest_turn(motion, take.keyed_joints())
+    return BakeReport(
+        armature=armature_object.name,
+        action=action.name,
+        frame_start=settings.frame_start,
+        frame_end=settings.frame_end,
+        step=settings.step,
+        tolerance=solver.position_tolerance,
+        rows=tuple(rows),
+        angle_tolerance=solver.angle_tolerance,
+        largest_turn=None if turn is None else Turn(*turn),
+    )
+
+
+def nothing_to_key(take: Take, settings: BakeSettings) -> str:
+    span = f"frames {settings.frame_start} to {settings.frame_end}"
+    names = ", ".join(constraint.name for constraint in take.constraints)
+    if not (take.influences > 0.0).any():
+        return f"no constraint ({names}) has influence above 0 in {span}: raise it, or change the range"
+    return all_locked(take)
+
+
+def all_locked(take: Take) -> str:
+    names = ", ".join(constraint.name for constraint in take.constraints)
+    return (
+        f"every bone in the chains of {names} is locked: lower Stiffness, raise Max Step or unlock the "
+        "rotation of at least one"
+    )
