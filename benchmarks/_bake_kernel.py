@@ -12,6 +12,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ import numpy as np
 from _bake_pairs import add_rows, time_ours
 from _bake_scenes import BONE, Shot
 
+from ccd_rig import inbetweens
 from ccd_rig.blender import solving
 
 PART = 0.15  # of each step: over 20 joints a pass leaves some 4 % of the way, as our bake's share does
@@ -28,53 +30,68 @@ PASSES = 10_000
 
 def tell(make: Callable[[], Shot], frames: int, runs: int) -> None:
     """Print what a joint step costs here and there, medians over the runs."""
-    ours = []
+    rows: dict[str, list[tuple[int, float]]] = {}
     for _ in range(runs):
         shot = make()
         add_rows(shot)
-        ours.append(_our_steps(shot, frames))
-    steps, seconds = ours[0][0], statistics.median(each[1] for each in ours)
-    print(f"{'':10s}{'joint steps':>13s}{'ms':>10s}{'ns a step':>11s}")
-    if steps:
-        print(f"{'ours':10s}{steps:13d}{seconds * 1e3:10.3f}{seconds / steps * 1e9:11.1f}")
-    else:
-        print(f"ours: {seconds * 1e3:.3f} ms; the joint steps are not counted any more: look at _our_steps")
+        for name, found in _our_steps(shot, frames).items():
+            rows.setdefault(name, []).append(found)
+    shot = make()
     compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
     if compiler is None:
-        print("C: there is no compiler (cc, gcc or clang), so this line is left out", flush=True)
-        return
-    shot = make()
-    targets = _targets(shot, frames)
-    with tempfile.TemporaryDirectory() as folder:
-        kernel = _compiled(compiler, Path(folder))
-        found = [_c_steps(kernel, len(shot.bones), targets) for _ in range(max(runs, 5))]
-    c_steps, worst = found[0][0], found[0][2]
-    c_seconds = statistics.median(each[1] for each in found)
-    print(f"{'C':10s}{c_steps:13d}{c_seconds * 1e3:10.3f}{c_seconds / c_steps * 1e9:11.1f}")
-    print(f"C is off by {worst:.1e} m at worst", flush=True)
-    if steps:
-        print(f"a step takes {seconds / steps / (c_seconds / c_steps):.1f} times that of C", flush=True)
+        print("There is no C compiler (cc, gcc or clang): the line of C is left out")
+    else:
+        targets = _targets(shot, frames)
+        with tempfile.TemporaryDirectory() as folder:
+            kernel = _compiled(compiler, Path(folder))
+            found = [_c_steps(kernel, len(shot.bones), targets) for _ in range(max(runs, 5))]
+        rows["C"] = [each[:2] for each in found]
+    cells = frames * len(shot.bones)
+    print(f"{'':24s}{'joint steps':>13s}{'ms':>10s}{'ns a step':>11s}{'ns a bone and frame':>21s}")
+    for name, times in rows.items():
+        steps, seconds = times[0][0], statistics.median(each[1] for each in times)
+        each = f"{seconds / steps * 1e9:11.1f}" if steps else f"{'not counted':>11s}"
+        print(f"{name:24s}{steps:13d}{seconds * 1e3:10.3f}{each}{seconds / cells * 1e9:21.1f}")
+    if compiler is not None:
+        print(f"C is off by {max(each[2] for each in found):.1e} m at worst", flush=True)
 
 
-def _our_steps(shot: Shot, frames: int) -> tuple[int, float]:
-    """Joint steps (passes times joints) of a bake, and the seconds that its solver takes for them."""
-    steps, seconds = 0, 0.0
-    plain = solving.solve
+def _our_steps(shot: Shot, frames: int) -> dict[str, tuple[int, float]]:
+    """Joint steps of a bake, and the seconds they take: of the loop (passes times joints) and of frames
+    that are settled at once (joints times frames times steps)."""
+    counts = {"loop": [0, 0.0], "at once": [0, 0.0]}
 
-    def counted(skeleton: Any, *args: Any, **keywords: Any) -> Any:
-        nonlocal steps, seconds
-        began = time.perf_counter()
-        result = plain(skeleton, *args, **keywords)
-        seconds += time.perf_counter() - began
-        steps += result.iterations * len(skeleton.joints)
-        return result
+    def timed(plain: Callable[..., Any], name: str, steps: Callable[..., int] | None) -> Callable[..., Any]:
+        def run(*args: Any, **keywords: Any) -> Any:
+            began = time.perf_counter()
+            result = plain(*args, **keywords)
+            counts[name][1] += time.perf_counter() - began
+            counts[name][0] += steps(result, *args) if steps else 0
+            return result
 
-    solving.solve = counted
-    try:
-        whole = time_ours(shot, frames)
-    finally:
-        solving.solve = plain
-    return steps, seconds or whole
+        return run
+
+    def counted(plain: Callable[..., Any]) -> Callable[..., Any]:
+        def run(limits: Any, frames_of: Any, *args: Any) -> Any:
+            counts["at once"][0] += frames_of.shape[2] * frames_of.shape[3]
+            return plain(limits, frames_of, *args)
+
+        return run
+
+    with ExitStack() as undo:
+        for owner, attribute, change in (
+            (solving, "solve", lambda f: timed(f, "loop", lambda r, s, *_: r.iterations * len(s.joints))),
+            (inbetweens, "settle", lambda f: timed(f, "at once", None)),
+            (inbetweens, "_turns", counted),
+        ):
+            plain = getattr(owner, attribute)
+            setattr(owner, attribute, change(plain))
+            undo.callback(setattr, owner, attribute, plain)
+        time_ours(shot, frames)
+    return {
+        "ours, the loop": (int(counts["loop"][0]), counts["loop"][1]),
+        "ours, all at once": (int(counts["at once"][0]), counts["at once"][1]),
+    }
 
 
 def _targets(shot: Shot, frames: int) -> np.ndarray:

@@ -1,11 +1,13 @@
 """Where a bake's time goes, and the least that the same result could take.
 
 Timers are put around functions of the product from outside, for as long as one bake runs; a timer inside
-another takes its time out of the outer one, so the parts add up to the whole.
+another takes its time out of the outer one, so the parts add up to the whole. A function that is not there
+any more is named below the table, and its time stands in the part around it.
 """
 
 from __future__ import annotations
 
+import inspect
 import statistics
 import time
 from collections.abc import Callable, Iterator
@@ -17,20 +19,22 @@ import numpy as np
 from _bake_pairs import add_rows, time_ours
 from _bake_scenes import Shot
 
-from ccd_rig.blender import armature, bake, channels, checks, evaluation, properties, solving, take
+from ccd_rig import inbetweens
+from ccd_rig.blender import armature, bake, channels, checks, evaluation, march, properties, take
 
 PARTS: tuple[tuple[str, Any, str], ...] = (
     ("checks", checks, "require"),
+    ("a scene aside", evaluation, "_isolated_scene"),
     ("evaluation", evaluation, "_set_frame"),
-    ("reading", evaluation, "_plan"),
-    ("reading", evaluation, "_read"),
-    ("reading", evaluation, "_aim"),
-    ("reading", evaluation, "_matrix_world"),
-    ("reading", evaluation, "_influences"),
+    ("reading", evaluation, "frames"),
     ("taking down", take.Take, "store"),
     ("taking down", take.Take, "store_solution"),
-    ("goals and groups", bake, "solve_frame"),
-    ("solving", solving, "solve"),
+    ("taking down", take.Take, "store_rotations"),
+    ("solving: the loop", march, "solve_frame"),
+    ("solving: all at once", march.March, "_guesses"),
+    ("solving: all at once", inbetweens, "settle"),
+    ("solving: what goes how", march.March, "add"),
+    ("solving: what goes how", march.March, "finish"),
     ("slerp and limits", take.Take, "finish"),
     ("report", bake, "_report"),
     ("report", properties, "store_report"),
@@ -64,20 +68,48 @@ class _Clock:
 
 
 @contextmanager
-def _timed(clock: _Clock) -> Iterator[None]:
-    """The product's functions with timers around them."""
+def _timed(clock: _Clock) -> Iterator[list[str]]:
+    """The product's functions with timers around them; names those that are not there."""
+    missing = []
     with ExitStack() as undo:
         for name, owner, attribute in PARTS:
-            plain = getattr(owner, attribute)
+            plain = getattr(owner, attribute, None)
+            if plain is None:
+                missing.append(f"{owner.__name__}.{attribute}")
+                continue
             setattr(owner, attribute, _with_timer(plain, clock, name))
             undo.callback(setattr, owner, attribute, plain)
-        yield
+        yield missing
 
 
 def _with_timer(plain: Callable[..., Any], clock: _Clock, name: str) -> Callable[..., Any]:
-    def timed(*args: Any, **keywords: Any) -> Any:
-        with clock.part(name):
-            return plain(*args, **keywords)
+    inner = inspect.unwrap(plain)
+    if inner is not plain and inspect.isgeneratorfunction(inner):  # a context manager
+
+        @contextmanager
+        def timed(*args: Any, **keywords: Any) -> Iterator[Any]:
+            with ExitStack() as stack:
+                with clock.part(name):
+                    given = stack.enter_context(plain(*args, **keywords))
+                yield _with_timer(given, clock, name) if callable(given) else given
+                with clock.part(name):
+                    stack.close()
+    elif inspect.isgeneratorfunction(plain):
+
+        def timed(*args: Any, **keywords: Any) -> Iterator[Any]:
+            items = plain(*args, **keywords)
+            while True:
+                with clock.part(name):
+                    try:
+                        item = next(items)
+                    except StopIteration as end:
+                        return end.value
+                yield item
+    else:
+
+        def timed(*args: Any, **keywords: Any) -> Any:
+            with clock.part(name):
+                return plain(*args, **keywords)
 
     return timed
 
@@ -92,7 +124,7 @@ def tell(make: Callable[[], Shot], frames: int, runs: int) -> None:
         shot = make()
         add_rows(shot)
         clock = _Clock()
-        with _timed(clock), clock.part(REST):
+        with _timed(clock) as missing, clock.part(REST):
             time_ours(shot, frames)
         found.append(clock.seconds)
         floors.append(floor(make(), frames))
@@ -106,6 +138,8 @@ def tell(make: Callable[[], Shot], frames: int, runs: int) -> None:
     print(f"{'with timers':24s}{total * 1e3:9.2f}")
     print(f"{'without':24s}{whole * 1e3:9.2f}")
     sampling, writing = (statistics.median(each) for each in zip(*floors, strict=True))
+    if missing:
+        print(f"not there any more: {', '.join(missing)}")
     print("The floor:")
     print(f"{'target sampling':24s}{sampling * 1e3:9.2f}")
     print(f"{'bulk key writing':24s}{writing * 1e3:9.2f}")

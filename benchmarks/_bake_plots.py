@@ -42,6 +42,7 @@ def _figure(pairs: dict[str, Pairs]) -> plt.Figure:
         grid[0, column].set_title(name, fontweight="bold")
     grid[0, 0].set_ylabel("off the target, metres")
     grid[1, 0].set_ylabel("largest turn, degrees")
+    grid[1, 0].set_ylim(bottom=0.0)
     handles, labels = grid[1, 0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=2)
     return figure
@@ -53,5 +54,4 @@ def _column(errors: Axes, turns: Axes, pair: Pairs) -> None:
         errors.plot(frames, np.maximum(keys.errors.max(axis=1), LEAST), color=colour, lw=1.6)
         turns.plot(frames[1:], keys.turns.max(axis=1), color=colour, lw=1.6, label=label)
     errors.set_yscale("log")
-    turns.set_ylim(0.0)
     turns.set_xlabel("frame")

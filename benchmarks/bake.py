@@ -56,6 +56,7 @@ LIMITS: dict[str, Sequence[str]] = {
     "hinge, cone 30": ("hinge", "cone 30"),
 }
 LOW = 0.1  # the target's height in lengths of the chain: at the usual 0.5 hardly a limit is met
+JUMP = 3.0  # degrees per frame: more is not what a smooth target asks for
 HEADS = (
     "",
     "ms",
@@ -180,6 +181,20 @@ def _rows(name: str, frames: int, found: Pairs) -> None:
             *_quality(keys),
         )
         print("".join(f"{cell:>{width}s}" for cell, width in zip(cells, WIDTHS, strict=True)), flush=True)
+    _tell_jump("ours", found.our_keys)
+    _tell_jump("Blender", found.its_keys)
+
+
+def _tell_jump(side: str, keys: Played) -> None:
+    """Where a bone turns by more than JUMP, and how many frames do."""
+    jumps = np.flatnonzero(keys.turns.max(axis=1) > JUMP)
+    if len(jumps):
+        f, j = np.unravel_index(int(np.argmax(keys.turns)), keys.turns.shape)
+        print(
+            f"  {side} turns a bone by more than {JUMP:g} degrees at {len(jumps)} frames, most at frame "
+            f"{f + 2}, bone {j + 1} of {keys.turns.shape[1]}",
+            flush=True,
+        )
 
 
 def _short(ratio: float) -> str:
