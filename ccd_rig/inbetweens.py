@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .limits import Cone, Hinge, Limit, SwingTwist
+from .limits import Ellipse, Hinge, Limit, SwingTwist
 from .nearest import ROUNDING
 from .sampling import same_side
 
@@ -173,62 +173,107 @@ class _Limits:
         for i, limit in enumerate(limits):
             if isinstance(limit, Hinge):
                 self.axes[:, i, 0] = limit.axis
-        self.limited = [
-            (i, limit) for i, limit in enumerate(limits) if limit is not None and path.mobility[i] > 0.0
-        ]
-        self.held = np.array([i for i, _ in self.limited], dtype=np.intp)
-        self.constants = np.array([_roomy(limit) for _, limit in self.limited]).reshape(-1, 9).T[..., None]
+        limited = [i for i, limit in enumerate(limits) if limit is not None and path.mobility[i] > 0.0]
+        self.round = np.array([i for i in limited if _is_round(limits[i])], dtype=np.intp)
+        self.others = [(i, limits[i]) for i in limited if not _is_round(limits[i])]
+        self.constants = np.array([limits[i]._round for i in self.round]).reshape(-1, 11).T
 
     def clamped(self, rotations: Array) -> tuple[Array, Array]:
         """The nearest allowed rotations, and (3, n, F) unit rotation vectors, in the joint's frame, along
         which joints were pushed back; 0 where they were inside."""
         normals = np.zeros((3, *rotations.shape[1:]))
-        if not self.limited:
-            return rotations, normals
-        found = rotations.copy()
-        nx, ny, nz, cm, sm, ch, sh, cr, sr = self.constants
-        w, x, y, z = rotations[:, self.held]
-        p = x * nx + y * ny + z * nz
-        twist = np.sqrt(w * w + p * p)
-        swing = np.sqrt(np.maximum(0.0, 1.0 - twist * twist))
-        # As in `nearest.nearest_round`: sines of half the angles beyond the borders.
-        slack = 0.5 * ROUNDING
-        swung = swing * cr - twist * sr >= slack
-        twisted = np.abs(p * cm - w * sm) * ch - np.abs(w * cm + p * sm) * sh >= slack
-        for k, f in zip(*np.nonzero(swung | twisted), strict=True):
-            i, limit = self.limited[k]
-            nearest = limit._nearest(w[k, f], x[k, f], y[k, f], z[k, f])
-            if nearest is None:
-                continue
-            found[:, i, f] = nearest
-            normals[:, i, f] = _direction(nearest, (w[k, f], x[k, f], y[k, f], z[k, f]))
+        found = rotations.copy() if len(self.round) or self.others else rotations
+        if len(self.round):
+            ball, frame = np.nonzero(_outside(self.constants[..., None], rotations[:, self.round]))
+            joint = self.round[ball]
+            pushed = rotations[:, joint, frame]
+            found[:, joint, frame] = nearest = _nearest_rounds(self.constants[:, ball], pushed)
+            normals[:, joint, frame] = _directions(nearest, pushed)
+        for i, limit in self.others:
+            assert limit is not None
+            room = _room(limit)
+            own = rotations[:, i]
+            frames = range(own.shape[1]) if room is None else np.flatnonzero(_outside(room, own)).tolist()
+            for f in frames:
+                w, x, y, z = own[:, f].tolist()
+                there = limit._nearest(w, x, y, z)
+                if there is not None:
+                    found[:, i, f] = there
+                    normals[:, i, [f]] = _directions(found[:, i, [f]], own[:, [f]])
         return found, normals
 
 
-def _roomy(limit: Limit) -> tuple[float, ...]:
-    """The constants of a round limit that lies inside this one: axis, twist range, swing; for a limit that
-    has none, one that nothing is inside of."""
-    if isinstance(limit, Hinge) or (
-        isinstance(limit, SwingTwist) and (limit.swing is None or isinstance(limit.swing, Cone))
-    ):
-        return limit._round[:9]
-    if isinstance(limit, SwingTwist):
-        sides = limit.swing
-        assert sides is not None and not isinstance(sides, Cone)
-        least = min(-sides.x_lower, sides.x_upper, -sides.z_lower, sides.z_upper)
-        return *limit._round[:7], math.cos(0.5 * least), math.sin(0.5 * least)
-    return 0.0, 1.0, 0.0, 1.0, 0.0, 1.0, -1.0, 1.0, -1.0
+def _is_round(limit: Limit | None) -> bool:
+    """Whether a limit is what `nearest.nearest_round` knows: a twist range and a cone."""
+    return isinstance(limit, Hinge) or (
+        isinstance(limit, SwingTwist) and not isinstance(limit.swing, Ellipse)
+    )
 
 
-def _direction(inside: Sequence[float], outside: Sequence[float]) -> tuple[float, float, float]:
-    """The unit rotation vector, in the frame of `inside`, that leads to `outside`."""
+def _room(limit: Limit) -> Array | None:
+    """The constants of a round limit inside an ellipse: what is in there need not be looked at closely."""
+    if not (isinstance(limit, SwingTwist) and isinstance(limit.swing, Ellipse)):
+        return None
+    sides = limit.swing
+    least = 0.5 * min(-sides.x_lower, sides.x_upper, -sides.z_lower, sides.z_upper)
+    return np.array((*limit._round[:7], math.cos(least), math.sin(least), 1.0, 0.0))[:, None]
+
+
+def _outside(constants: Array, rotations: Array) -> NDArray[np.bool_]:
+    """Which unit rotations (4, ...) are outside round limits, as in `nearest.nearest_round`."""
+    nx, ny, nz, cm, sm, ch, sh, cr, sr = constants[:9]
+    w, x, y, z = rotations
+    p = x * nx + y * ny + z * nz
+    gx, gy, gz = x - p * nx, y - p * ny, z - p * nz
+    swing, twist = np.sqrt(gx * gx + gy * gy + gz * gz), np.sqrt(w * w + p * p)
+    slack = 0.5 * ROUNDING
+    swung = swing * cr - twist * sr >= slack
+    found: NDArray[np.bool_] = swung | (np.abs(p * cm - w * sm) * ch - np.abs(w * cm + p * sm) * sh >= slack)
+    return found
+
+
+def _nearest_rounds(constants: Array, rotations: Array) -> Array:
+    """`nearest.nearest_round` of many rotations (4, K) that are outside, each with its constants (11, K)."""
+    nx, ny, nz, cm, sm, ch, sh, cr, sr, rest_e, rest_f = constants
+    w, x, y, z = rotations
+    p = x * nx + y * ny + z * nz
+    gx, gy, gz = x - p * nx, y - p * ny, z - p * nz
+    u, s = np.sqrt(gx * gx + gy * gy + gz * gz), np.sqrt(w * w + p * p)
+    c, d = w * cm + p * sm, p * cm - w * sm
+    side = np.where((c < 0.0) | ((c == 0.0) & (d < 0.0)), -1.0, 1.0)
+    c, d = c * side, d * side
+    inside, border = np.abs(d) * ch <= c * sh, np.copysign(sh, d)
+    length = np.maximum(s, 1e-300)
+    e = np.where(inside, w / length, side * (ch * cm - border * sm))
+    f = np.where(inside, p / length, side * (ch * sm + border * cm))
+    reach = np.where(inside, s, c * ch + d * border)
+    # A half-turn swing: every twist is equally near, and so are both directions of the swing's axis.
+    turned = s <= 0.5 * ROUNDING
+    if turned.any():
+        side = np.where((gx > 0.0) | ((gx == 0.0) & ((gy > 0.0) | ((gy == 0.0) & (gz > 0.0)))), 1.0, -1.0)
+        e, f = np.where(turned, side * rest_e, e), np.where(turned, side * rest_f, f)
+        reach = np.where(turned, 0.0, reach)
+    swung = u * cr > reach * sr
+    length = np.maximum(np.sqrt(reach * reach + u * u), 1e-300)
+    s = np.where(swung, cr, reach / length)
+    u = np.where(swung, sr / np.maximum(u, 1e-300), 1.0 / length)
+    p = s * f
+    return np.array((s * e, gx * u + p * nx, gy * u + p * ny, gz * u + p * nz))
+
+
+def _directions(inside: Array, outside: Array) -> Array:
+    """(3, K) unit rotation vectors, in the frames of `inside` (4, K), that lead to `outside`."""
     aw, ax, ay, az = inside
     bw, bx, by, bz = outside
-    x = aw * bx - bw * ax - (ay * bz - az * by)
-    y = aw * by - bw * ay - (az * bx - ax * bz)
-    z = aw * bz - bw * az - (ax * by - ay * bx)
-    length = math.copysign(math.sqrt(x * x + y * y + z * z), aw * bw + ax * bx + ay * by + az * bz)
-    return (x / length, y / length, z / length) if length != 0.0 else (0.0, 0.0, 0.0)
+    turns = np.array(
+        (
+            aw * bx - bw * ax - (ay * bz - az * by),
+            aw * by - bw * ay - (az * bx - ax * bz),
+            aw * bz - bw * az - (ax * by - ay * bx),
+        )
+    )
+    lengths = np.copysign(np.sqrt((turns * turns).sum(0)), (inside * outside).sum(0))
+    return np.where(np.abs(lengths) > 1e-300, turns / np.where(lengths == 0.0, 1.0, lengths), 0.0)
 
 
 def _turns(limits: _Limits, frames: Array, levers: Array, way: Array, normals: Array) -> Array:

@@ -68,6 +68,8 @@ def slerp_rotations(frames: ArrayLike, rotations: ArrayLike, wanted: ArrayLike) 
     _check_slerp(at, keys, when)
 
     keys = same_side(keys)
+    if np.array_equal(at, when):
+        return keys
     unit = keys / np.linalg.norm(keys, axis=-1, keepdims=True)
     after = np.clip(np.searchsorted(at, when, side="right"), 1, max(len(at) - 1, 1))
     before = after - 1
@@ -178,9 +180,10 @@ def multiply(a: Array, b: Array) -> Array:
 
 def rotate(rotation: Array, vector: Array) -> Array:
     """Turn (..., 3) vectors by (..., 4) unit quaternions: v + 2w (u x v) + 2 u x (u x v)."""
-    axis = rotation[..., 1:]
-    across = 2.0 * np.cross(axis, vector)
-    return np.asarray(vector + rotation[..., :1] * across + np.cross(axis, across), dtype=np.float64)
+    w, x, y, z = np.moveaxis(rotation, -1, 0)
+    a, b, c = np.moveaxis(vector, -1, 0)
+    p, q, r = 2.0 * (y * c - z * b), 2.0 * (z * a - x * c), 2.0 * (x * b - y * a)
+    return np.stack((a + w * p + y * r - z * q, b + w * q + z * p - x * r, c + w * r + x * q - y * p), axis=-1)
 
 
 def _sinc(angle: Array) -> Array:

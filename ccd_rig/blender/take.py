@@ -173,7 +173,8 @@ class Take:
         """What is to be keyed, and the same at full influence."""
         full = sampling.slerp_rotations(self.solved_frames, self.solved, self.frames)
         between = ~np.isin(self.frames, self.solved_frames)
-        self._hold_limits(full, np.broadcast_to(between[:, None], full.shape[:2]))
+        if between.any():
+            self._hold_limits(full, np.broadcast_to(between[:, None], full.shape[:2]))
         chains = {j for constraint in self.constraints for j in chain_joints(self.skeleton, constraint)}
         still = [j for j in range(len(self.skeleton.joints)) if j not in chains]
         full[:, still] = self.base[

@@ -141,6 +141,22 @@ def test_dead_ends_are_told_and_harm_nothing(target):
         assert apart == pytest.approx(left[f], rel=1e-5, abs=FLOAT32 * 4)
 
 
+@pytest.mark.parametrize("kind", [kind for kind in LIMITS if kind != "free"])
+def test_limits_are_clamped_as_they_are_one_by_one(kind):
+    """With all tolerance there is, nothing is left to do but to bring the guess inside the limits."""
+    skeleton = chain([kind] * 12, 7)
+    r = np.random.default_rng(7)
+    guess = r.normal(size=(4, 12, 60))
+    guess[:, :, 40:] *= np.array([0.0, 1.0, 0.0, 1.0])[:, None, None]  # half-turn swings
+    guess[:, :, 50:] = np.array([0.0, 0.0, 1.0, 0.0])[:, None, None]  # half a turn of twist
+    guess /= np.sqrt((guess * guess).sum(0))
+    found, _ = settle(path_of(skeleton), guess, np.zeros((3, 60)), np.full(60, 1e9))
+    for j, joint in enumerate(skeleton.joints):
+        for f in range(60):
+            wanted = joint.limit._nearest(*guess[:, j, f]) or guess[:, j, f]
+            assert np.abs(found[:, j, f] - wanted).max() <= 1e-9, (j, f)
+
+
 def test_joints_that_stay_are_left_alone():
     skeleton = chain(["cone"] * 5, 2)
     guess, targets = moving(skeleton, 10, 2)
