@@ -151,15 +151,14 @@ def kinematics(
     """
     heads = np.empty_like(offsets)
     turned = np.empty_like(rotations)
+    # t_i = t_p + R_p (offset_i + rest_i translation_i), R_i = R_p rest_i rotation_i
+    local, shifts = multiply(rests, rotations), offsets + rotate(rests, translations)
     for i, parent in enumerate(parents):
-        # t_i = t_p + R_p (offset_i + rest_i translation_i), R_i = R_p rest_i rotation_i
-        local = multiply(rests[:, i], rotations[:, i])
-        shift = offsets[:, i] + rotate(rests[:, i], translations[:, i])
         if parent < 0:
-            heads[:, i], turned[:, i] = shift, local
+            heads[:, i], turned[:, i] = shifts[:, i], local[:, i]
         else:
-            heads[:, i] = heads[:, parent] + rotate(turned[:, parent], shift)
-            turned[:, i] = multiply(turned[:, parent], local) if inherits[i] else local
+            heads[:, i] = heads[:, parent] + rotate(turned[:, parent], shifts[:, i])
+            turned[:, i] = multiply(turned[:, parent], local[:, i]) if inherits[i] else local[:, i]
     return heads, turned
 
 
@@ -183,7 +182,8 @@ def rotate(rotation: Array, vector: Array) -> Array:
     w, x, y, z = np.moveaxis(rotation, -1, 0)
     a, b, c = np.moveaxis(vector, -1, 0)
     p, q, r = 2.0 * (y * c - z * b), 2.0 * (z * a - x * c), 2.0 * (x * b - y * a)
-    return np.stack((a + w * p + y * r - z * q, b + w * q + z * p - x * r, c + w * r + x * q - y * p), axis=-1)
+    turned = (a + w * p + y * r - z * q, b + w * q + z * p - x * r, c + w * r + x * q - y * p)
+    return np.stack(turned, axis=-1)
 
 
 def _sinc(angle: Array) -> Array:

@@ -329,7 +329,7 @@ def _aim(
         return Aim(Vector())
     frame_of = _frame(evaluated, to_armature, sight.target, row.target_bone, graphs[0])
     point = frame_of @ Vector(row.offset)
-    if not _is_finite(frame_of) or not all(abs(value) < FAR for value in point):
+    if not all(abs(value) < FAR for value in point):  # what is not a number anywhere in the frame is so here
         what = "too far away to compute with" if all(map(math.isfinite, point)) else "not a number"
         bone = f"bone '{row.target_bone}' of " if row.target_bone else ""
         raise RigError(

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
-from mathutils import Quaternion, Vector
+from mathutils import Matrix, Quaternion, Vector
 from numpy.typing import NDArray
 
 from .. import sampling
@@ -65,6 +65,7 @@ class Take:
     states: dict[int, Mapping[int, str]] = field(default_factory=dict)  # of solved rows: constraint -> status
     limits: list[tuple[Limit | None, ...]] = field(default_factory=list)  # (F, J), equal rows shared
     last: RigReading | None = None  # of the frame stored last
+    place: Matrix | None = None  # of the armature object then
     since: list[int] = field(default_factory=list)  # (F,) the first row with the same bones and base pose
     tracks: Tracks | None = None  # of planted bones
 
@@ -117,12 +118,17 @@ class Take:
             self.base[row] = _rows(reading.pose.rotations)
             self.translations[row] = _rows(reading.pose.translations)
             self.since.append(row)
-        self.shifts[row] = sample.reading.shifts[list(self.sliding)]
+        if self.sliding:
+            self.shifts[row] = sample.reading.shifts[list(self.sliding)]
         if self.tracks is not None:
             self.tracks.shifts.append(sample.reading.shifts[self.tracks.legs.carrier])
         self.aims.append(sample.aims)
         self.influences[row] = sample.influences
-        self.worlds[row] = sample.matrix_world.to_3x3()
+        if self.place is sample.matrix_world:  # shared too, as long as the armature object stays
+            self.worlds[row] = self.worlds[row - 1]
+        else:
+            self.place = sample.matrix_world
+            self.worlds[row] = sample.matrix_world.to_3x3()
         if self.tracks is not None:
             self.tracks.worlds.append(np.array(sample.matrix_world, dtype=np.float64))
 

@@ -391,7 +391,7 @@ def test_a_slow_bake_shows_how_far_it_is(cli, shot, tmp_path, capfd, monkeypatch
     assert cli.main(words) == 0
     lines = [line for line in capfd.readouterr().err.splitlines() if "solved, about" in line]
     assert lines[0].startswith("frame 0: 1 of 9 solved")
-    assert len(lines) == 9
+    assert len(dict.fromkeys(lines)) == 9
     assert cli.main([*words, "--quiet"]) == 0
     assert "solved, about" not in capfd.readouterr().err
 
