@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import bpy
 from mathutils import Quaternion, Vector
@@ -12,7 +12,7 @@ from mathutils import Quaternion, Vector
 from ..errors import RigError
 from ..settings import SolveResult, SolverSettings
 from ..skeleton import Pose
-from . import armature, checks, evaluation, library, properties
+from . import armature, checks, evaluation, library, properties, standing
 from .aims import chain_joints
 from .bake_settings import BakeSettings, Keys
 from .keying import all_locked, nothing_to_key, report_of, write_keys
@@ -110,6 +110,7 @@ def bake_steps(
         raise RigError(nothing_to_key(take, settings))
     action = write_keys(armature_object, take, keyed_motion, bones, settings)
     report = report_of(armature_object, action, take, keyed_motion, full, settings, solver)
+    report = replace(report, slides=standing.slides(scene, armature_object, take, keyed_motion))
     properties.store_report(armature_object, report)
     return report
 

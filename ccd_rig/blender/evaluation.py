@@ -171,6 +171,29 @@ def current(
     return FrameSample(frame, reading, aims, influences, matrix_world)
 
 
+@contextmanager
+def played(
+    scene: bpy.types.Scene, armature_object: bpy.types.Object, bones: Sequence[str]
+) -> Iterator[Callable[[float], dict[str, Matrix]]]:
+    """Within the block, the function it gives says where bones are at a frame, as Blender plays the armature.
+
+    Args:
+        scene: as for `frames`.
+        armature_object: the original object.
+        bones: names.
+
+    Yields:
+        A function from a frame to {bone: matrix in armature space}.
+    """
+    with _isolated_scene(scene, armature_object, [], ()) as isolated:
+
+        def sample(frame: float) -> dict[str, Matrix]:
+            evaluated = armature_object.evaluated_get(_set_frame(isolated, frame))
+            return {bone: evaluated.pose.bones[bone].matrix.copy() for bone in bones}
+
+        yield sample
+
+
 def is_isolated(scene: bpy.types.Scene) -> bool:
     """Whether a scene is one that `frames` made: handlers of frame changes leave it alone."""
     return scene.get(ISOLATED) is not None

@@ -64,6 +64,27 @@ class Turn:
     bone: str
 
 
+@dataclass(frozen=True, slots=True)
+class Slid:
+    """How far a planted bone strays from where it is held, over all frames in which it is planted.
+
+    Attributes:
+        constraint: name of the constraint.
+        distance: the largest of its head, world metres, by the keys.
+        angle: the largest of its rotation, radians, by the keys.
+        played_distance: as `distance`, of the bone as Blender evaluates the action.
+        played_angle: as `angle`, of the bone as Blender evaluates the action.
+        frame: of the largest `played_distance`.
+    """
+
+    constraint: str
+    distance: float
+    angle: float
+    played_distance: float
+    played_angle: float
+    frame: int
+
+
 @dataclass(frozen=True)
 class BakeReport:
     """The outcome of one bake.
@@ -78,6 +99,7 @@ class BakeReport:
         rows: by frame, then in the order of the constraints; none where a constraint's influence is 0.
         angle_tolerance: radians.
         largest_turn: of the keyed bones; None if only one frame is keyed.
+        slides: one for each constraint that plants a bone in these frames.
     """
 
     armature: str
@@ -89,6 +111,7 @@ class BakeReport:
     rows: tuple[Row, ...]
     angle_tolerance: float = SolverSettings().angle_tolerance
     largest_turn: Turn | None = None
+    slides: tuple[Slid, ...] = ()
 
     def worst(self) -> Row:
         """The row that is farthest off, in tolerances; the earliest of equals."""
@@ -112,7 +135,7 @@ class BakeReport:
     def summary(self) -> str:
         """One sentence for people, such as "118 of 120 frames reached; worst 0.0040 m at frame 57 (Hand)".
 
-        A turn of more than `POP` from one frame to the next is named too.
+        How far planted bones slide, and a turn of more than `POP` from one frame to the next, are named too.
         """
         solved = self.solved_count()
         reached = solved - self.unsolved_count()
@@ -121,9 +144,19 @@ class BakeReport:
         frames = ("solved " if self.step > 1 else "") + ("frames" if solved != 1 else "frame")
         between = ", between solved frames" if worst.status == SLERPED else ""
         return (
-            f"{reached} of {solved} {frames} reached; "
-            f"worst {_off(worst)} at frame {worst.frame} ({worst.constraint}{between})"
-        ) + self._pop()
+            (
+                f"{reached} of {solved} {frames} reached; "
+                f"worst {_off(worst)} at frame {worst.frame} ({worst.constraint}{between})"
+            )
+            + self._slide()
+            + self._pop()
+        )
+
+    def _slide(self) -> str:
+        if not self.slides:
+            return ""
+        worst = max(self.slides, key=lambda slid: slid.played_distance)
+        return f"; planted bones slide {_metres(worst.played_distance)} at most ({worst.constraint})"
 
     def _pop(self) -> str:
         turn = self.largest_turn
@@ -136,7 +169,8 @@ class BakeReport:
 
         An object with `format` ("ccd_rig.bake_report"), `version` (1), `armature`, `action`, `frame_start`,
         `frame_end`, `step`, `tolerance` (world metres), `angle_tolerance` (radians), `summary` (words),
-        `frames_solved`, `frames_reached` (numbers of frames), `largest_turn` (null, or `angle` in radians per
+        `frames_solved`, `frames_reached` (numbers of frames), `slides` (a list of objects with the fields of
+        `Slid`; empty where nothing is planted), `largest_turn` (null, or `angle` in radians per
         frame, `frame` and `bone`) and `rows`, a list of objects with the fields of
         `Row`: `frame`, `constraint`, `status`, `residual`, `keyed_residual` (world metres), `influence`,
         `angle` and `keyed_angle` (radians).
@@ -155,6 +189,7 @@ class BakeReport:
             "summary": self.summary(),
             "frames_solved": solved,
             "frames_reached": solved - self.unsolved_count(),
+            "slides": [asdict(slid) for slid in self.slides],
             "largest_turn": None if self.largest_turn is None else asdict(self.largest_turn),
         }
         # One row per line: the text stays readable and can be compared line by line.

@@ -43,7 +43,7 @@ BLENDER = (
     {"evaluation", "row_checks", "capture"},
     {"solving", "tracks"},
     {"checks", "take", "walking"},
-    {"march"},
+    {"march", "standing"},
     {"keying"},
     {"bake"},
     {"live", "overlay", "cli"},
