@@ -16,11 +16,11 @@ from typing import Any
 
 import bpy
 import numpy as np
-from _bake_pairs import add_rows, time_ours
+from _bake_pairs import HAS_CHECK, add_rows, time_ours
 from _bake_scenes import Shot
 
 from ccd_rig import inbetweens
-from ccd_rig.blender import armature, bake, channels, checks, evaluation, march, properties, take
+from ccd_rig.blender import armature, bake, checks, evaluation, march, properties, take
 
 PARTS: tuple[tuple[str, Any, str], ...] = (
     ("checks", checks, "require"),
@@ -36,11 +36,11 @@ PARTS: tuple[tuple[str, Any, str], ...] = (
     ("solving: what goes how", march.March, "add"),
     ("solving: what goes how", march.March, "finish"),
     ("slerp and limits", take.Take, "finish"),
-    ("report", bake, "_report"),
+    ("report", bake, "report_of"),
     ("report", properties, "store_report"),
     ("writing: values", armature, "channel_values"),
     ("writing: obstacles", bake, "_refuse_obstacles"),
-    ("writing: keys", channels, "write"),
+    ("writing: keys", bake, "write_keys"),
 )
 REST = "the rest"
 
@@ -116,11 +116,15 @@ def _with_timer(plain: Callable[..., Any], clock: _Clock, name: str) -> Callable
 
 def tell(make: Callable[[], Shot], frames: int, runs: int) -> None:
     """Print the parts of a bake, medians over the runs, and how the whole compares with the floor."""
-    plain, found, floors = [], [], []
+    plain, found, floors, checked = [], [], [], []
     for _ in range(runs):
         shot = make()
         add_rows(shot)
         plain.append(time_ours(shot, frames))
+        if HAS_CHECK:
+            shot = make()
+            add_rows(shot)
+            checked.append(time_ours(shot, frames, verify=True))
         shot = make()
         add_rows(shot)
         clock = _Clock()
@@ -138,6 +142,8 @@ def tell(make: Callable[[], Shot], frames: int, runs: int) -> None:
     print(f"{'with timers':24s}{total * 1e3:9.2f}")
     print(f"{'without':24s}{whole * 1e3:9.2f}")
     sampling, writing = (statistics.median(each) for each in zip(*floors, strict=True))
+    if checked:
+        print(f"{'the check after it':24s}{(statistics.median(checked) - whole) * 1e3:9.2f}")
     if missing:
         print(f"not there any more: {', '.join(missing)}")
     print("The floor:")

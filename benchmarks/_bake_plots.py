@@ -35,14 +35,19 @@ def draw(found: dict[str, dict[str, Pairs]], folder: Path) -> None:
 def _figure(pairs: dict[str, Pairs]) -> plt.Figure:
     size = (max(4.4 * len(pairs), 7.0), 5.4)
     figure, grid = plt.subplots(
-        2, len(pairs), figsize=size, layout="constrained", squeeze=False, sharex="col", sharey="row"
+        2, len(pairs), figsize=size, layout="constrained", squeeze=False, sharex="col"
     )
     for column, (name, pair) in enumerate(pairs.items()):
         _column(grid[0, column], grid[1, column], pair)
         grid[0, column].set_title(name, fontweight="bold")
     grid[0, 0].set_ylabel("off the target, metres")
     grid[1, 0].set_ylabel("largest turn, degrees")
-    grid[1, 0].set_ylim(bottom=0.0)
+    for errors, turns in grid.T:
+        errors.sharey(grid[0, 0])
+        turns.set_ylim(bottom=0.0)
+    grid[0, 0].set_yscale("log")
+    grid[0, 0].set_ylim(auto=True)
+    grid[0, 0].autoscale_view()
     handles, labels = grid[1, 0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=2)
     return figure
@@ -53,5 +58,4 @@ def _column(errors: Axes, turns: Axes, pair: Pairs) -> None:
         frames = np.arange(1, len(keys.errors) + 1)
         errors.plot(frames, np.maximum(keys.errors.max(axis=1), LEAST), color=colour, lw=1.6)
         turns.plot(frames[1:], keys.turns.max(axis=1), color=colour, lw=1.6, label=label)
-    errors.set_yscale("log")
     turns.set_xlabel("frame")

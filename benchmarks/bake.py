@@ -70,58 +70,61 @@ HEADS = (
     "2nd diff",
     "broken",
 )
-WIDTHS = (38, 10, 9, 8, 8, 11, 9, 9, 7, 9, 8)
+WIDTHS = (42, 8, 8, 6, 6, 10, 7, 8, 5, 8, 7)
 
 
 def case_chain(runs: int, frames: int) -> dict[str, Pairs]:
     _heads()
     found = measure(partial(scenes.chain, 20, frames), frames, runs)
-    _rows("20 bones", frames, found)
+    _say(_rows("20 bones", frames, found))
     return {"20 bones": found}
 
 
 def case_frames(runs: int, frames: int) -> dict[str, Pairs]:
     _heads()
-    first, pairs = None, {}
+    pairs, notes, first = {}, [], 0.0
     for count in (frames, 10 * frames, 40 * frames):
-        found = measure(partial(scenes.chain, 20, count), count, runs)
-        _rows("20 bones", count, found)
-        pairs[f"{count} frames"] = found
+        found = pairs[f"{count} frames"] = measure(partial(scenes.chain, 20, count), count, runs)
+        notes += _rows("20 bones", count, found)
         cost = statistics.median(found.ours) / count
         first = first or cost
-        print(f"  a frame costs {cost * 1e3:.3f} ms, {cost / first:.2f} of the first case", flush=True)
+        notes.append(f"{count} frames: {cost / first:.2f} times the cost per frame of {frames}")
+    _say(notes)
     return pairs
 
 
 def case_bones(runs: int, frames: int) -> dict[str, Pairs]:
     _heads()
-    pairs = {}
+    pairs, notes = {}, []
     for bones in (50, 100):
-        found = measure(partial(scenes.chain, bones, frames), frames, runs)
-        _rows(f"{bones} bones", frames, found)
-        pairs[f"{bones} bones"] = found
-        off = int(np.sum(found.our_keys.errors > 1e-3)), int(np.sum(found.its_keys.errors > 1e-3))
-        print(f"  frames farther off than 1e-3 m: {off[0]} of ours, {off[1]} of Blender's", flush=True)
+        found = pairs[f"{bones} bones"] = measure(partial(scenes.chain, bones, frames), frames, runs)
+        notes += _rows(f"{bones} bones", frames, found)
+        ours, its = (int(np.sum(keys.errors > 1e-3)) for keys in (found.our_keys, found.its_keys))
+        notes.append(
+            f"{bones} bones: {ours} of our frames and {its} of Blender's are off by more than 1e-3 m"
+        )
+    _say(notes)
     return pairs
 
 
 def case_limits(runs: int, frames: int) -> dict[str, Pairs]:
     _heads()
-    free, pairs = None, {}
+    pairs, notes, free = {}, [], 0.0
     for name, limits in LIMITS.items():
-        found = measure(partial(scenes.chain, 20, frames, limits, LOW), frames, runs)
-        _rows(f"20 bones, {name}", frames, found)
-        pairs[name] = found
+        make = partial(scenes.chain, 20, frames, limits, LOW)
+        found = pairs[name] = measure(make, frames, runs)
+        notes += _rows(name, frames, found)
         worst = float(np.max(found.our_keys.bends))
         free = free or worst
-        print(f"  largest second difference: {worst / free:.2f} of the chain without limits", flush=True)
+        notes.append(f"{name}: second difference {worst / free:.2f} times that of the chain without limits")
+    _say(notes)
     return pairs
 
 
 def case_character(runs: int, frames: int) -> dict[str, Pairs]:
     _heads()
     found = measure(partial(scenes.character, frames), frames, runs)
-    _rows("metarig, 5 targets", frames, found)
+    _say(_rows("metarig, 5 targets", frames, found))
     return {"Rigify's human, 5 targets": found}
 
 
@@ -129,7 +132,7 @@ def case_heavy(runs: int, frames: int) -> dict[str, Pairs]:
     _heads()
     light, heavy = (partial(make, 20, frames) for make in (scenes.chain, scenes.heavy))
     found = measure(heavy, frames, runs, alike=False)
-    _rows("20 bones, heavy scene", frames, found)
+    notes = _rows("20 bones, heavy scene", frames, found)
     same = baked_keys(light(), frames) == baked_keys(shot := heavy(), frames)
     began = time.perf_counter()
     for frame in range(2, 12):
@@ -137,10 +140,9 @@ def case_heavy(runs: int, frames: int) -> dict[str, Pairs]:
     took = (time.perf_counter() - began) / 10
     skin = shot.beside[0].evaluated_get(bpy.context.evaluated_depsgraph_get()).data
     others = len(shot.beside) - 1
-    print(f"  {len(skin.vertices)} vertices, {others} others; a frame plays in {took * 1e3:.0f} ms")
-    print(
-        f"  keys {'equal those' if same else 'DIFFER from those'} of the light scene, bit by bit", flush=True
-    )
+    notes.append(f"{len(skin.vertices)} vertices, {others} others; a frame plays in {took * 1e3:.0f} ms")
+    notes.append(f"keys {'equal those' if same else 'DIFFER from those'} of the light scene, bit by bit")
+    _say(notes)
     return {"heavy scene": found}
 
 
@@ -164,10 +166,23 @@ CASES: dict[str, Callable[[int, int], dict[str, Pairs] | None]] = {
 
 
 def _heads() -> None:
-    print("".join(f"{head:>{width}s}" for head, width in zip(HEADS, WIDTHS, strict=True)))
+    _line(HEADS)
+    print("|" + "|".join("-" * (width + 1) + ":" for width in WIDTHS) + "|")
 
 
-def _rows(name: str, frames: int, found: Pairs) -> None:
+def _line(cells: Sequence[str]) -> None:
+    """A row of a table in Markdown, with its columns one below the other."""
+    print(
+        "".join(f"| {cell:>{width}s} " for cell, width in zip(cells, WIDTHS, strict=True)) + "|", flush=True
+    )
+
+
+def _say(notes: Sequence[str]) -> None:
+    print("\n" * bool(notes) + "\n".join(f"- {note}" for note in notes), flush=True)
+
+
+def _rows(name: str, frames: int, found: Pairs) -> list[str]:
+    """Print the two rows of a measurement; returns what is to be said about them below the table."""
     for side, times, keys, beside in (
         ("ours", found.ours, found.our_keys, (_short(found.ratio), _short(found.ratio_alike))),
         ("Blender", found.blenders, found.its_keys, ("", "")),
@@ -180,21 +195,18 @@ def _rows(name: str, frames: int, found: Pairs) -> None:
             *beside,
             *_quality(keys),
         )
-        print("".join(f"{cell:>{width}s}" for cell, width in zip(cells, WIDTHS, strict=True)), flush=True)
-    _tell_jump("ours", found.our_keys)
-    _tell_jump("Blender", found.its_keys)
+        _line(cells)
+    return [*_jumps(f"{name}, ours", found.our_keys), *_jumps(f"{name}, Blender", found.its_keys)]
 
 
-def _tell_jump(side: str, keys: Played) -> None:
-    """Where a bone turns by more than JUMP, and how many frames do."""
+def _jumps(name: str, keys: Played) -> list[str]:
+    """Whether a bone turns by more than JUMP, where, and at how many frames."""
     jumps = np.flatnonzero(keys.turns.max(axis=1) > JUMP)
-    if len(jumps):
-        f, j = np.unravel_index(int(np.argmax(keys.turns)), keys.turns.shape)
-        print(
-            f"  {side} turns a bone by more than {JUMP:g} degrees at {len(jumps)} frames, most at frame "
-            f"{f + 2}, bone {j + 1} of {keys.turns.shape[1]}",
-            flush=True,
-        )
+    if not len(jumps):
+        return []
+    f, j = np.unravel_index(int(np.argmax(keys.turns)), keys.turns.shape)
+    frames = f"{len(jumps)} frame{'s' * (len(jumps) > 1)}"
+    return [f"{name}: more than {JUMP:g} degrees at {frames}, most at frame {f + 2}, bone {j + 1}"]
 
 
 def _short(ratio: float) -> str:
