@@ -130,6 +130,7 @@ def take(body: Body, visits: list[Visit], fraction: float, enough: float) -> flo
             return longest
     body.valid = len(body.order) - 1
     view.points[0] = heads[view.tip] + frames[view.tip] @ view.point
+    body.fresh = True
     return longest
 
 

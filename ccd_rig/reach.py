@@ -17,9 +17,15 @@ ENTRY_PASSES = 40
 
 def _links(body: Body, view: PositionView) -> list[float]:
     """Lengths of the rigid pieces between the joints that may move for a goal, and from the last one to its
-    effector."""
+    effector; where joints slide or do not turn rigidly, as they are now."""
+    known = body.links.get(id(view))
+    if known is not None:
+        return known
     heads: list[Vector] = [body.heads[i] for i in view.serves] + [view.effector]
-    return [(after - before).length for before, after in pairwise(heads)]
+    links = [(after - before).length for before, after in pairwise(heads)]
+    if not body.sliding and not view.pivots:
+        body.links[id(view)] = links
+    return links
 
 
 def reach(body: Body, k: int) -> float:
@@ -42,10 +48,10 @@ def bound(body: Body, k: int) -> float:
     view = body.views[k]
     if not isinstance(view, PositionView):
         return 0.0
-    others = {i for other in body.views if other is not view for i in other.serves}
     chain = view.serves
-    below = [i for i in view.carriers if not chain or i < chain[0]]
-    if view.pivots or any(i in others for i in below) or any(body.joints[i].slide for i in view.carriers):
+    below = {i for i in view.carriers if not chain or i < chain[0]}
+    others = (other for other in body.views if other is not view)
+    if view.pivots or any(i in below for other in others for i in other.serves) or any(i in view.carriers for i in body.sliding):
         return 0.0
     if not chain:
         return (view.effector - view.target).length
@@ -96,6 +102,11 @@ def shares(body: Body, share: float) -> list[float]:
             parts[i] = max(parts[i], way / left)
             left -= way
     return parts
+
+
+def stretched(body: Body) -> list[float]:
+    """By how much each reach window is stretched too far, in the model's unit; 0 where it is not."""
+    return [max(0.0, window.extent(body.heads) - window.longest) for window in body.windows]
 
 
 def enter_windows(body: Body) -> None:

@@ -141,7 +141,12 @@ class Skeleton:
     """
 
     joints: tuple[Joint, ...]
+    pivots: frozenset[int] = field(init=False, repr=False, compare=False)
+    """Joints with a parent whose rotation they do not inherit."""
+    locked: frozenset[int] = field(init=False, repr=False, compare=False)
+    """Joints that no step can turn."""
     _indices: Mapping[str, int] = field(init=False, repr=False, compare=False)
+    _chains: dict[int, tuple[int, ...]] = field(init=False, repr=False, compare=False)
 
     def __init__(self, joints: Iterable[Joint]) -> None:
         object.__setattr__(self, "joints", tuple(joints))
@@ -154,7 +159,12 @@ class Skeleton:
                     f"joint '{joint.name}': its parent ({joint.parent}) must come before it ({i})"
                 )
             indices[joint.name] = i
-        object.__setattr__(self, "_indices", indices)
+        store = object.__setattr__
+        store(self, "_indices", indices)
+        store(self, "_chains", {})  # to the root; a solve asks for each of them several times
+        each = enumerate(self.joints)
+        store(self, "pivots", frozenset(i for i, j in each if j.parent != -1 and not j.inherit_rotation))
+        store(self, "locked", frozenset(i for i, joint in enumerate(self.joints) if joint.locked))
 
     def __len__(self) -> int:
         return len(self.joints)
@@ -181,11 +191,14 @@ class Skeleton:
         i = self.index(tip) if isinstance(tip, str) else tip
         if not 0 <= i < len(self.joints):
             raise InvalidInput(f"there is no joint {i}; the skeleton has {len(self.joints)}")
-        found: list[int] = []
-        while i != -1 and (length == 0 or len(found) < length):
-            found.append(i)
-            i = self.joints[i].parent
-        return tuple(reversed(found))
+        whole = self._chains.get(i)
+        if whole is None:
+            found, joint = [], i
+            while joint != -1:
+                found.append(joint)
+                joint = self.joints[joint].parent
+            whole = self._chains[i] = tuple(reversed(found))
+        return whole[-length:]
 
     def replace(self, changes: Mapping[str, Mapping[str, Any]]) -> Skeleton:
         """The same skeleton with fields of some joints changed: {joint name: {field: value}}."""

@@ -11,7 +11,7 @@ from .kinematics import Kinematics
 from .limits import Limit
 from .loop import CLOSING, Progress, by_priority, may_close, met
 from .poses import PoseEntry
-from .reach import bound, enter_windows
+from .reach import bound, enter_windows, stretched
 from .refine import HURRIED_GAIN, refined
 from .restarts import starts
 from .settings import SolveResult, SolverSettings, SolveStatus
@@ -44,12 +44,10 @@ def solve(
     """
     body = Body(skeleton, pose, goals)
     found = Progress(body)
-    run = _run(body, found, settings or SolverSettings(), poses)
-    while True:
-        try:
-            next(run)
-        except StopIteration as end:
-            return _result(body, found, end.value)
+    status = None
+    for status in _statuses(body, found, settings or SolverSettings(), poses):
+        pass
+    return _result(body, found, status)
 
 
 def iterate(
@@ -65,21 +63,22 @@ def iterate(
     """
     body = Body(skeleton, pose, goals)
     found = Progress(body)
-    run = _run(body, found, settings or SolverSettings(), poses)
-    while True:
-        try:
-            next(run)
-        except StopIteration as end:
-            yield _result(body, found, end.value)
-            return
-        yield _result(body, found, SolveStatus.ITERATION_LIMIT)
+    for status in _statuses(body, found, settings or SolverSettings(), poses):
+        yield _result(body, found, status)
 
 
-def _result(body: Body, found: Progress, status: SolveStatus) -> SolveResult:
+def _statuses(
+    body: Body, found: Progress, settings: SolverSettings, poses: Sequence[PoseEntry]
+) -> Iterator[SolveStatus | None]:
+    """None after each iteration but the last, then how the solve ended."""
+    yield (yield from _run(body, found, settings, poses))
+
+
+def _result(body: Body, found: Progress, status: SolveStatus | None) -> SolveResult:
     pose = body.pose(found.rotations, found.slides)
     transforms = forward_kinematics(body.skeleton, pose)
     errors = tuple(measure(view.goal, body.skeleton, transforms) for view in body.views)
-    return SolveResult(pose, status, found.iterations, errors)
+    return SolveResult(pose, status or SolveStatus.ITERATION_LIMIT, found.iterations, errors)
 
 
 def _run(
@@ -87,20 +86,52 @@ def _run(
 ) -> Generator[None, None, SolveStatus]:
     """Runs the solve; pauses between iterations and returns how it ended."""
     tolerances = [_tolerance(joint) if settings.comfort else 0.0 for joint in body.joints]
-    if settings.comfort and any(_region(body.joints[i]) is not None for i in body.movable):
-        # The preferred region is left only if the goals cannot be met within it: first it is taken for the
-        # limit.
-        body.confine([_region(joint) or joint.limit for joint in body.joints], tolerances)
-        enter_windows(body)
-        half = replace(settings, max_iterations=(settings.max_iterations + 1) // 2)
-        status = yield from by_priority(body, found, half)
-        if status is SolveStatus.CONVERGED:
-            return status
-        body.activate(range(len(body.views)))
-        body.restore(found.rotations, found.slides)
-        yield
     body.confine([joint.limit for joint in body.joints], tolerances)
     enter_windows(body)
+    comfortable = settings.comfort and any(_region(body.joints[i]) is not None for i in body.movable)
+    # One stage keeps the best pose it has seen; several may trade one goal for another.
+    several = comfortable or len({view.goal.priority for view in body.views}) > 1
+    start = list(body.rotations), list(body.slides)
+    before = _score(body, settings) if several else []
+    status = yield from _search(body, found, settings, poses, tolerances, comfortable)
+    if several:
+        body.activate(range(len(body.views)))
+        body.restore(found.rotations, found.slides)
+        after = _score(body, settings)
+        if _gains(before, after, settings.position_tolerance):
+            found.rotations, found.slides = start
+        elif not any(after):
+            return SolveStatus.CONVERGED
+    return status
+
+
+def _search(
+    body: Body,
+    found: Progress,
+    settings: SolverSettings,
+    poses: Sequence[PoseEntry],
+    tolerances: Sequence[float],
+    comfortable: bool,
+) -> Generator[None, None, SolveStatus]:
+    """Comfort before limits, then other starts; what it found is not yet held against the start."""
+    if comfortable:
+        # The preferred region is left only if the goals cannot be met within it: first it is taken for the
+        # limit.
+        start, allowed = (list(body.rotations), list(body.slides)), stretched(body)
+        body.confine([_region(joint) or joint.limit for joint in body.joints], tolerances)
+        enter_windows(body)
+        if _stretched_more(body, allowed):
+            body.restore(*start)
+        else:
+            half = replace(settings, max_iterations=(settings.max_iterations + 1) // 2)
+            status = yield from by_priority(body, found, half)
+            if status is SolveStatus.CONVERGED:
+                return status
+            body.activate(range(len(body.views)))
+            body.restore(found.rotations, found.slides)
+            yield
+        body.confine([joint.limit for joint in body.joints], tolerances)
+        enter_windows(body)
     alone = len(body.movable) < 2  # a lone joint has just made the best move there is
     again = settings.restarts > 0 and not alone and not any(tolerances) and _within_reach(body, settings)
     found.hurried = again and may_close(body, settings)
@@ -118,6 +149,11 @@ def _run(
     return (yield from by_priority(body, found, settings))
 
 
+def _stretched_more(body: Body, allowed: Sequence[float]) -> bool:
+    """Whether a reach window is stretched further past its length than `allowed`."""
+    return any(now > most for now, most in zip(stretched(body), allowed, strict=True))
+
+
 def _within_reach(body: Body, settings: SolverSettings) -> bool:
     return all(bound(body, k) <= settings.position_tolerance for k in range(len(body.views)))
 
@@ -132,7 +168,7 @@ def _start_again(
     body.activate(range(len(body.views)))
     goals, limits, movable = [view.goal for view in body.views], body.limits, body.movable
     body.restore(found.rotations, found.slides)
-    score = _score(body, settings)
+    score, allowed = _score(body, settings), stretched(body)
     straight = Kinematics(body.skeleton, goals, limits, movable) if found.hurried else None
     best = body.pose(found.rotations, found.slides)
     tolerances = (settings.position_tolerance, settings.angle_tolerance)
@@ -144,6 +180,8 @@ def _start_again(
         else:
             body.take(start)
             enter_windows(body)
+            if _stretched_more(body, allowed):
+                continue  # it cannot be bent into its reach window
             once = Progress(body)
             yield from by_priority(body, once, settings)
             found.iterations += once.iterations

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from operator import is_
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,7 @@ from .limits import Hinge, Limit, clamp
 from .quaternions import angle_of, between, perpendicular, power
 from .skeleton import Pose, Skeleton, check_pose
 from .views import Pair, PositionView, View, view_of
-from .windows import Window, shortened, windows_of
+from .windows import Window, shortened, shortened_shift, windows_of
 
 FULL_TURN = 2.0 * math.pi
 NUDGE = 0.1
@@ -126,21 +127,24 @@ class Body:
         self.skeleton = skeleton
         joints = skeleton.joints
         self.joints = joints
+        count = len(joints)
         self.parents = [joint.parent for joint in joints]
         self.inherits = [joint.inherit_rotation and joint.parent != -1 for joint in joints]
         self.rests = [joint.rest_rotation for joint in joints]
+        self.start = pose
         self.translations = list(pose.translations)
-        self.slides = [0.0] * len(joints)
-        self.offsets = [Vector()] * len(joints)
+        self.slides = [0.0] * count
         self.rotations: list[Quaternion] = list(pose.rotations)
-        self.heads: list[Vector] = [Vector()] * len(joints)
-        self.bases: list[Quaternion] = [Quaternion()] * len(joints)
-        self.frames: list[Quaternion] = [Quaternion()] * len(joints)
+        self.heads: list[Vector] = [Vector()] * count
+        self.bases: list[Quaternion] = [Quaternion()] * count
+        self.frames: list[Quaternion] = [Quaternion()] * count
         self.last_step = Quaternion()
-        self.parts = [1.0] * len(joints)  # of each joint's best step, beside the fraction that all share
+        self.parts = [1.0] * count  # of each joint's best step, beside the fraction that all share
         self.plan: list[Any] | None = (
             None  # of whole passes (see `passes`); made anew when it may have changed
         )
+        self.links: dict[int, list[float]] = {}  # per view, see `reach`
+        self.fresh = False  # whether transforms and effectors are those of the rotations, nothing carried
         self.views: list[View] = [view_of(goal, skeleton) for goal in goals]
         # Only the joints that a view reads are ever rebuilt; parents come before children in this list too.
         self.order = sorted({i for view in self.views for read in view.reads for i in skeleton.chain(read)})
@@ -150,17 +154,23 @@ class Body:
             for i in view.carriers:
                 self.carries[i].append(view)
         self.limits: list[Limit | None] = [joint.limit for joint in joints]
-        self.tolerances = [0.0] * len(joints)
+        self.tolerances = [0.0] * count
         # Of hinges: the axis in the joint's frame, and the turn about it, unwrapped into the hinge's range.
-        self.axes: list[Vector] = [Vector()] * len(joints)
-        self.turns = [0.0] * len(joints)
-        for i, joint in enumerate(joints):
-            along = 0.0
-            if joint.slide is not None:
-                axis = Vector(joint.slide.axis)
-                along = axis.dot(pose.translations[i])
-                self.translations[i] = pose.translations[i] - along * axis
+        self.axes: list[Vector] = [Vector()] * count
+        self.turns = [0.0] * count
+        self.offsets = [
+            joint.offset + rest @ shift
+            for joint, rest, shift in zip(joints, self.rests, self.translations, strict=True)
+        ]
+        self.sliding = [i for i, joint in enumerate(joints) if joint.slide is not None]
+        for i in self.sliding:
+            slide = joints[i].slide
+            assert slide is not None
+            axis = Vector(slide.axis)
+            along = axis.dot(pose.translations[i])
+            self.translations[i] = pose.translations[i] - along * axis
             self._set_slide(i, along)
+        self.start_slides = list(self.slides)
         self.serves: list[list[View]] = []
         self.movable: list[int] = []
         self.activate(range(len(goals)))
@@ -168,7 +178,7 @@ class Body:
         self.windows = windows_of(self.views, self.heads)
         self.stretches: dict[int, list[Window]] = {}
         for window in self.windows:
-            for i in window.inner:
+            for i in (*window.below, *window.inner):
                 self.stretches.setdefault(i, []).append(window)
 
     # -- state ---------------------------------------------------------------------------
@@ -189,6 +199,7 @@ class Body:
         self.walk_to(self.order[-1])
         for view in self.views:
             view.rebuild(self)
+        self.fresh = True
 
     def walk_to(self, last: int) -> None:
         """Makes the transforms of the joints up to index `last` valid."""
@@ -214,25 +225,37 @@ class Body:
         self.limits = list(limits)
         self.plan = None
         self.tolerances = list(tolerances)
+        rotations, slides = self.rotations, list(self.slides)
         for i in self.movable:
             limit, slide = self.limits[i], self.joints[i].slide
             if limit is not None:
-                self.rotations[i] = clamp(limit, self.rotations[i])
+                rotation = clamp(limit, rotations[i])
+                if rotation is not rotations[i]:
+                    if rotations is self.rotations:
+                        rotations = list(rotations)
+                    rotations[i] = rotation
+                elif isinstance(limit, Hinge):
+                    self._set_hinge(i, limit)
             if slide is not None:
-                self._set_slide(i, min(max(self.slides[i], slide.lower), slide.upper))
-        self.restore(self.rotations, self.slides)
+                slides[i] = min(max(slides[i], slide.lower), slide.upper)
+        self.restore(rotations, slides)
 
     def restore(self, rotations: Sequence[Quaternion], slides: Sequence[float]) -> None:
         """Takes over rotations and slides of all joints, inside the limits."""
+        if self.fresh and all(map(is_, rotations, self.rotations)) and slides == self.slides:
+            return
         self.rotations = list(rotations)
         for i in self.movable:
             limit = self.limits[i]
             if isinstance(limit, Hinge):
-                self.axes[i] = Vector(limit.axis)
-                self.turns[i] = hinge_turn(limit, self.rotations[i])
+                self._set_hinge(i, limit)
             if self.joints[i].slide is not None:
                 self._set_slide(i, slides[i])
         self.rebuild()
+
+    def _set_hinge(self, i: int, limit: Hinge) -> None:
+        self.axes[i] = Vector(limit.axis)
+        self.turns[i] = hinge_turn(limit, self.rotations[i])
 
     def take(self, pose: Pose) -> None:
         """Takes over a pose that is inside the limits."""
@@ -249,17 +272,20 @@ class Body:
     def pose(self, rotations: Sequence[Quaternion], slides: Sequence[float]) -> Pose:
         """A pose of these rotations and slides."""
         translations = list(self.translations)
-        for i, joint in enumerate(self.joints):
-            if joint.slide is not None:
+        for i in self.sliding:
+            # What has not moved keeps its very bits.
+            if slides[i] == self.start_slides[i]:
+                translations[i] = self.start.translations[i]
+            else:
+                joint = self.joints[i]
                 translations[i] = (translations[i] + slides[i] * Vector(joint.slide.axis)).freeze()
         return Pose.trusted(tuple(rotation.freeze() for rotation in rotations), tuple(translations))
 
     def _set_slide(self, i: int, along: float) -> None:
         self.slides[i] = along
         joint = self.joints[i]
-        translation = self.translations[i]
-        if joint.slide is not None:
-            translation = translation + along * Vector(joint.slide.axis)
+        assert joint.slide is not None
+        translation = self.translations[i] + along * Vector(joint.slide.axis)
         self.offsets[i] = joint.offset + joint.rest_rotation @ translation
 
     # -- steps ---------------------------------------------------------------------------
@@ -356,6 +382,7 @@ class Body:
     def _turn_to(self, i: int, rotation: Quaternion) -> float:
         """Gives joint `i` a new rotation relative to rest and carries the effectors above it along."""
         self.rotations[i] = rotation
+        self.fresh = False
         before = self.frames[i]
         self.frames[i] = after = (self.bases[i] @ rotation).normalized()
         self.valid = self.place[i]
@@ -380,7 +407,12 @@ class Body:
             1.0 - joint.stiffness
         )
         before = self.heads[i]
-        self._set_slide(i, min(max(wanted, joint.slide.lower), joint.slide.upper))
+        wanted = min(max(wanted, joint.slide.lower), joint.slide.upper)
+        if i in self.stretches:
+            now = self.slides[i]
+            wanted = now + shortened_shift(self.stretches[i], self.heads, i, axis, wanted - now)
+        self._set_slide(i, wanted)
+        self.fresh = False
         self.valid = self.place[i] - 1
         self.walk_to(i)
         shift = self.heads[i] - before
@@ -390,9 +422,11 @@ class Body:
 
     def _inside_windows(self, i: int, wanted: Quaternion) -> Quaternion:
         """As much of the way to the rotation `wanted` as joint `i`'s reach windows allow."""
+        windows = self.stretches[i]
+        self.walk_to(max(i, *(window.top for window in windows)))
         base, back, limit = self.bases[i], self.frames[i].conjugated(), self.limits[i]
         rotation = shortened(
-            self.stretches[i],
+            windows,
             self.heads,
             i,
             self.rotations[i],

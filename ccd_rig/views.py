@@ -116,7 +116,8 @@ def view_of(goal: Goal, skeleton: Skeleton) -> View:
 
 
 def _movable(skeleton: Skeleton, chain: Sequence[int]) -> list[int]:
-    return [i for i in chain if not skeleton.joints[i].locked]
+    locked = skeleton.locked
+    return [i for i in chain if i not in locked]
 
 
 class PositionView(View):
@@ -137,7 +138,7 @@ class PositionView(View):
         # A joint that does not inherit rotation keeps its orientation when joints below it turn: what such a
         # turn carries is the joint's head, and all above it is shifted along. Pivots, from the tip to the
         # root.
-        self.pivots = [i for i in reversed(self.carriers) if i in _pivots(skeleton)]
+        self.pivots = [i for i in reversed(self.carriers) if i in skeleton.pivots] if skeleton.pivots else []
         self.points: list[Vector] = []
 
     @property
@@ -187,6 +188,11 @@ class PositionView(View):
     def square(self) -> float:
         return self.goal.weight * (self.points[0] - self.target).length_squared
 
+    def hangs_on(self, i: int) -> Vector:
+        """The point that a turn of joint `i` swings: the effector, or the head of the first joint on the way to it
+        that does not inherit rotation (model space)."""
+        return self.points[self._level(i)]
+
     def _level(self, i: int) -> int:
         """How many joints that do not inherit rotation lie above joint `i` on the way to the effector."""
         return sum(1 for pivot in self.pivots if pivot > i)
@@ -203,7 +209,7 @@ class FrameView(View):
         chain = skeleton.chain(self.tip, goal.chain_length)
         carriers = skeleton.chain(self.tip)
         # Turns below a joint that does not inherit rotation do not turn the frame.
-        first = max((place for place, i in enumerate(carriers) if i in _pivots(skeleton)), default=0)
+        first = max((place for place, i in enumerate(carriers) if i in skeleton.pivots), default=0)
         self.carriers = carriers[first:]
         self.serves = [i for i in _movable(skeleton, chain) if i in self.carriers]
         joints = skeleton.joints
@@ -311,7 +317,7 @@ class BalanceView(View):
         # itself, or the first joint on the way from i that does not inherit rotation (what lies beyond is
         # only shifted).
         self.moved: dict[int, list[tuple[int, int]]] = {}
-        pivots = _pivots(skeleton)
+        pivots = skeleton.pivots
         for bone, joint in enumerate(joints):
             if joint.mass == 0.0:
                 continue
@@ -371,8 +377,3 @@ class BalanceView(View):
                 point = joints.heads[hold]
             sums += self.masses[bone] * (point - head)
         return sums / self.total
-
-
-def _pivots(skeleton: Skeleton) -> set[int]:
-    """Joints with a parent whose rotation they do not inherit."""
-    return {i for i, joint in enumerate(skeleton.joints) if joint.parent != -1 and not joint.inherit_rotation}

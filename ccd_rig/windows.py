@@ -27,13 +27,20 @@ class Window(NamedTuple):
         view: whose chain it is about.
         top: index of the first joint of the part; its own turns do not stretch it.
         inner: the joints after it, whose turns do.
+        below: the first joint of the part and joints below it whose turns stretch it too: those between which
+            and the effector a joint does not inherit rotation, so that the part does not turn rigidly.
         longest: in the model's unit.
     """
 
     view: PositionView
     top: int
     inner: tuple[int, ...]
+    below: tuple[int, ...]
     longest: float
+
+    def extent(self, heads: Sequence[Vector]) -> float:
+        """How far the part is stretched now, in the model's unit."""
+        return (self.view.effector - heads[self.top]).length
 
 
 def windows_of(views: Sequence[View], heads: Sequence[Vector]) -> list[Window]:
@@ -45,8 +52,17 @@ def windows_of(views: Sequence[View], heads: Sequence[Vector]) -> list[Window]:
             part = view.chain[-goal.reach_joints :]
             ends = [heads[i] for i in part] + [view.effector]
             length = math.fsum((after - before).length for before, after in pairwise(ends))
-            found.append(Window(view, part[0], tuple(part[1:]), goal.reach * length))
+            found.append(Window(view, part[0], tuple(part[1:]), _below(view, part[0]), goal.reach * length))
     return found
+
+
+def _below(view: PositionView, top: int) -> tuple[int, ...]:
+    """Joints from the root to `top` whose turns move the effector otherwise than the head of `top`."""
+    if not any(pivot > top for pivot in view.pivots):
+        return ()
+    # A joint that does not inherit rotation, on the way to `top` or `top` itself, is shifted by turns below
+    # it, and all above it alike.
+    return tuple(i for i in view.carriers if i <= top and not any(i < pivot <= top for pivot in view.pivots))
 
 
 def shortened(
@@ -85,8 +101,36 @@ def _fits(windows: Sequence[Window], heads: Sequence[Vector], i: int, turn: Quat
     head = heads[i]
     for window in windows:
         end, origin = window.view.effector, heads[window.top]
-        after = head + turn @ (end - head)
+        held = window.view.hangs_on(i)
+        after = end + (head + turn @ (held - head) - held)
+        started = head + turn @ (origin - head) if i < window.top else origin
         # A part that starts stretched past its window may only come back.
-        if (after - origin).length > max(window.longest, (end - origin).length):
+        if (after - started).length > max(window.longest, (end - origin).length):
             return False
     return True
+
+
+def shortened_shift(
+    windows: Sequence[Window], heads: Sequence[Vector], i: int, axis: Vector, wanted: float
+) -> float:
+    """As much of joint `i`'s shift `wanted` (model's unit, along the unit `axis`) as stretches no window
+    further."""
+
+    def fits(shift: float) -> bool:
+        for window in windows:
+            if i > window.top:
+                way = window.view.effector - heads[window.top]
+                if (way + shift * axis).length > max(window.longest, way.length):
+                    return False
+        return True
+
+    if fits(wanted):
+        return wanted
+    fitting, low, high = 0.0, 0.0, 1.0
+    for _ in range(HALVINGS):
+        middle = 0.5 * (low + high)
+        if fits(middle * wanted):
+            fitting, low = middle * wanted, middle
+        else:
+            high = middle
+    return fitting

@@ -1,0 +1,267 @@
+"""Random solves of every kind, drawn from one number, and what must never be wrong with their results.
+
+Shared by the tests and by `benchmarks/solve.py`. Skeletons are small and iterations few, so that very many
+solves are feasible; nothing that the solver offers is left out: every kind of limit, slides, comfort, every
+kind of goal, priorities, reach windows, chains and trees, every order, every setting, pose libraries, starts
+outside the limits.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from dataclasses import dataclass, replace
+
+from chains import FLOAT32, legal_pose, random_limit, random_rotation, random_skeleton
+from mathutils import Quaternion, Vector
+
+from ccd_rig.goals import (
+    BalanceGoal,
+    DirectionGoal,
+    Goal,
+    OrientationGoal,
+    PoleGoal,
+    PositionGoal,
+    measure,
+)
+from ccd_rig.limits import (
+    Comfort,
+    Cone,
+    Ellipse,
+    EulerBox,
+    Hinge,
+    Limit,
+    Reversed,
+    Slide,
+    SwingTwist,
+    violation,
+)
+from ccd_rig.poses import PoseEntry, entry_from_pose
+from ccd_rig.settings import SolveResult, SolverSettings, SolveStatus
+from ccd_rig.skeleton import Joint, Pose, Skeleton, Transform, forward_kinematics
+from ccd_rig.solver import solve
+from ccd_rig.steps import Body
+from ccd_rig.sweeps import Sweep
+
+POSITION, ANGLE = 1e-3, 1e-3
+"""Tolerances of the solves: model units and radians."""
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """The arguments of one solve."""
+
+    skeleton: Skeleton
+    start: Pose
+    goals: tuple[Goal, ...]
+    settings: SolverSettings
+    poses: tuple[PoseEntry, ...]
+
+    def solve(self) -> SolveResult:
+        return solve(self.skeleton, self.start, self.goals, self.settings, self.poses)
+
+
+def mixture(seed: int) -> Mixture:
+    """The random solve number `seed`."""
+    rng = random.Random(seed)
+    skeleton = random_skeleton(rng, rng.randrange(1, 9), tree=rng.random() < 0.5)
+    skeleton = Skeleton(_furnished(joint, rng) for joint in skeleton.joints)
+    start, reachable = _pose(skeleton, rng), _pose(skeleton, rng)
+    if rng.random() < 0.1:
+        start = Pose(tuple(random_rotation(rng) for _ in skeleton.joints), start.translations)
+    transforms = forward_kinematics(skeleton, reachable)
+    goals = tuple(_goal(skeleton, transforms, rng) for _ in range(rng.choice((1, 1, 2, 2, 3, 4))))
+    settings = SolverSettings(
+        max_iterations=rng.choice((1, 2, 5, 15, 40)),
+        position_tolerance=POSITION,
+        angle_tolerance=ANGLE,
+        sweep=rng.choice(list(Sweep)),
+        step_fraction=rng.choice((0.9, 1.0, rng.uniform(0.1, 1.3))),
+        step_feedback=rng.choice((0.0, 0.0, 1.0)),
+        step_share=rng.choice((0.0, 0.0, 0.9)),
+        stall_threshold=rng.choice((1e-6, 1e-6, 0.0, 1e-3)),
+        refine=rng.random() < 0.5,
+        restarts=rng.choice((0, 0, 0, 0, 2)),
+        seed=rng.randrange(1000),
+        comfort=rng.random() < 0.8,
+    )
+    poses: tuple[PoseEntry, ...] = ()
+    if settings.restarts and rng.random() < 0.5:
+        poses = tuple(entry_from_pose(f"pose{k}", skeleton, legal_pose(skeleton, rng)) for k in range(2))
+    return Mixture(skeleton, start, goals, settings, poses)
+
+
+def _furnished(joint: Joint, rng: random.Random) -> Joint:
+    """`joint` with some of what `random_skeleton` leaves out."""
+    limit = joint.limit
+    if limit is not None and rng.random() < 0.1:
+        limit = Reversed(limit, random_rotation(rng)[:])
+    fields: dict[str, object] = {"limit": limit, "mass": rng.choice((0.0, 0.0, rng.uniform(0.1, 3.0)))}
+    if rng.random() < 0.15:
+        lower = rng.uniform(-0.6, 0.3)
+        axis = [rng.gauss(0.0, 1.0) for _ in range(3)]
+        fields["slide"] = Slide(axis, lower, lower + rng.choice((0.0, rng.uniform(0.0, 0.8))))
+    if rng.random() < 0.15:
+        tolerance = rng.choice((0.0, rng.uniform(0.0, 0.3)))
+        region = (random_limit(rng) if limit is None else _inside(limit, rng)) if rng.random() < 0.7 else None
+        fields["comfort"] = Comfort(tolerance, region)
+    if rng.random() < 0.04:
+        fields["length"] = 0.0
+    return replace(joint, **fields)
+
+
+def _inside(limit: Limit, rng: random.Random) -> Limit:
+    """A limit of the same kind that lies inside `limit`."""
+
+    def part(lower: float, upper: float) -> tuple[float, float]:
+        a, b = sorted((rng.uniform(lower, upper), rng.uniform(lower, upper)))
+        return a, b
+
+    if isinstance(limit, Reversed):
+        return Reversed(_inside(limit.limit, rng), limit.frame)
+    if isinstance(limit, Hinge):
+        return Hinge(limit.axis, *part(limit.lower, limit.upper))
+    if isinstance(limit, EulerBox):
+        ranges = [part(a, b) for a, b in zip(limit.lower, limit.upper, strict=True)]
+        return EulerBox(limit.order, [a for a, _ in ranges], [b for _, b in ranges])
+    swing, share = limit.swing, rng.random()
+    if isinstance(swing, Cone):
+        swing = Cone(share * swing.radius)
+    elif isinstance(swing, Ellipse):
+        sides = (swing.x_lower, swing.x_upper, swing.z_lower, swing.z_upper)
+        swing = Ellipse(*(share * side for side in sides))
+    return SwingTwist(swing, None if limit.twist is None else part(*limit.twist), limit.axis)
+
+
+def _pose(skeleton: Skeleton, rng: random.Random) -> Pose:
+    """Inside all limits and slides; joints without a slide may be shifted too."""
+    translations = []
+    for joint in skeleton.joints:
+        shift = Vector([rng.uniform(-0.2, 0.2) for _ in range(3)]) if rng.random() < 0.1 else Vector()
+        if joint.slide is not None:
+            axis = Vector(joint.slide.axis)
+            shift += (rng.uniform(joint.slide.lower, joint.slide.upper) - axis.dot(shift)) * axis
+        translations.append(shift)
+    return Pose(legal_pose(skeleton, rng).rotations, tuple(translations))
+
+
+def _goal(skeleton: Skeleton, transforms: tuple[Transform, ...], rng: random.Random) -> Goal:
+    """A goal of any kind that `transforms` meet, or one that they do not."""
+    i = rng.randrange(len(skeleton))
+    joint = skeleton.joints[i]
+    common = {"weight": rng.choice((1.0, rng.uniform(0.1, 5.0))), "priority": rng.choice((0, 0, 1, 2))}
+    length = rng.choice((0, 0, 1, 2))
+    met = rng.random() < 0.6
+    anywhere = Vector([rng.uniform(-6.0, 6.0) for _ in range(3)])
+    kind = rng.randrange(8)
+    above = skeleton.chain(i)[:-1]
+    if kind == 0:
+        target = transforms[i].rotation if met else random_rotation(rng)
+        return OrientationGoal(joint.name, target, chain_length=length, **common)
+    if kind == 1:
+        axis = random_rotation(rng) @ Vector((0.0, 1.0, 0.0))
+        target = transforms[i].rotation @ axis if met else random_rotation(rng) @ axis
+        return DirectionGoal(joint.name, axis, target, chain_length=length, **common)
+    if kind == 2 and above:
+        return PoleGoal(skeleton.joints[rng.choice(above)].name, joint.name, anywhere, **common)
+    if kind == 3 and any(each.mass > 0.0 for each in skeleton.joints):
+        axes = rng.choice(((True, True, False), (True, False, False), (True, True, True)))
+        return BalanceGoal(0.3 * anywhere, axes, **common)
+    offset = None if rng.random() < 0.7 else Vector([rng.uniform(-0.5, 0.5) for _ in range(3)])
+    goal = PositionGoal(
+        joint.name,
+        anywhere,
+        offset,
+        chain_length=length,
+        reach=rng.choice((1.0, 1.0, rng.uniform(0.3, 1.0))),
+        reach_joints=rng.choice((0, 2, 3)),
+        leaf=rng.random() < 0.2,
+        **common,
+    )
+    return replace(goal, target=transforms[i].point(goal.effector(skeleton))) if met else goal
+
+
+def faults(case: Mixture, result: SolveResult) -> list[str]:
+    """What is wrong with a result, in words; it should be nothing.
+
+    Limits hold to 1e-5 rad, slides to float32. No number is infinite or NaN. What is reported is what forward
+    kinematics gives. Joints that no goal may turn keep their bits. And it is not worse than the start, inside
+    its limits and reach windows: of the goals' weighted squares, summed per priority, the first sum that
+    differs by more than the tolerance is smaller; goals within their tolerance count 0.
+    """
+    found: list[str] = []
+    pose, skeleton = result.pose, case.skeleton
+    numbers = [number for each in (*pose.rotations, *pose.translations) for number in each]
+    if not all(math.isfinite(number) for number in (*numbers, *(n for e in result.errors for n in e))):
+        return ["not finite"]
+    moving = set(Body(skeleton, case.start, case.goals).movable)
+    for i, (joint, rotation, shift) in enumerate(
+        zip(skeleton.joints, pose.rotations, pose.translations, strict=True)
+    ):
+        if i not in moving:
+            if rotation != case.start.rotations[i] or shift != case.start.translations[i]:
+                found.append(f"'{joint.name}' was to stay")
+            continue
+        if abs(rotation.magnitude - 1.0) > FLOAT32:
+            found.append(f"'{joint.name}' has no unit rotation")
+        if joint.limit is not None and violation(joint.limit, rotation) > FLOAT32:
+            found.append(f"'{joint.name}' is outside its limit by {violation(joint.limit, rotation):g}")
+        if joint.slide is not None:
+            along = Vector(joint.slide.axis).dot(shift)
+            if not joint.slide.lower - FLOAT32 <= along <= joint.slide.upper + FLOAT32:
+                found.append(f"'{joint.name}' slides out of its range to {along:g}")
+        elif shift != case.start.translations[i]:
+            found.append(f"'{joint.name}' was shifted")
+    transforms = forward_kinematics(skeleton, pose)
+    errors = tuple(measure(goal, skeleton, transforms) for goal in case.goals)
+    if errors != result.errors:
+        found.append("reports other errors than forward kinematics gives")
+    met = all(error.distance <= POSITION and error.angle <= ANGLE for error in errors)
+    if met != (result.status is SolveStatus.CONVERGED):
+        found.append(f"{result.status.name}, but the goals are{' ' if met else ' not '}met")
+    found += _stretched(case, pose)
+    before, after = scores(case, confined(case)), scores(case, pose)
+    for was, now in zip(before, after, strict=True):
+        if abs(math.sqrt(now) - math.sqrt(was)) > POSITION or (now == 0.0) != (was == 0.0):
+            if now > was:
+                found.append(f"worse than the start: {before} before, {after} after")
+            break
+    return found
+
+
+def confined(case: Mixture) -> Pose | None:
+    """The start inside the limits; None if it stretches a reach window, which has to be mended first."""
+    body = Body(case.skeleton, case.start, case.goals)
+    body.confine([joint.limit for joint in case.skeleton.joints], [0.0] * len(case.skeleton))
+    for window in body.windows:
+        if (window.view.effector - body.heads[window.top]).length > window.longest:
+            return None
+    return body.pose(body.rotations, body.slides)
+
+
+def scores(case: Mixture, pose: Pose | None) -> list[float]:
+    """Per priority the weighted squares of the goals that are not met; infinite without a pose."""
+    body = Body(case.skeleton, pose or case.start, case.goals)
+    sums = dict.fromkeys(sorted({goal.priority for goal in case.goals}), 0.0)
+    for view in body.views:
+        error = view.error()
+        if pose is None:
+            sums[view.goal.priority] = math.inf
+        elif error.distance > POSITION or error.angle > ANGLE:
+            sums[view.goal.priority] += view.square()
+    return list(sums.values())
+
+
+def _stretched(case: Mixture, pose: Pose) -> list[str]:
+    """Reach windows that are stretched further than at the start and than allowed."""
+    found = []
+    start = Body(case.skeleton, case.start, case.goals)
+    start.confine([joint.limit for joint in case.skeleton.joints], [0.0] * len(case.skeleton))
+    body = Body(case.skeleton, pose, case.goals)
+    for window, was in zip(body.windows, start.windows, strict=True):
+        now = (window.view.effector - body.heads[window.top]).length
+        before = (was.view.effector - start.heads[was.top]).length
+        # A chain that starts stretched too far may be unable to come back.
+        if now > max(was.longest, before) + 1e-4:
+            found.append(f"a reach window is stretched to {now:g} instead of {was.longest:g}")
+    return found
