@@ -19,7 +19,7 @@ from .steps import Body
 from .sweeps import Sweep, visits
 from .views import PositionView
 
-LOOK, LEFT, HANDOVER = 2, 6.0, 12
+LOOK, LEFT, HANDOVER = 2, 2.0, 12
 """From `LOOK` passes on sweeps count as creeping, and least squares take over, when at the present rate more
 than `LEFT` passes are left; after `HANDOVER` passes in any case."""
 FIRST = 100.0
@@ -194,6 +194,8 @@ def _stage(
                 return SolveStatus.CONVERGED
             if found.hurried:
                 return SolveStatus.STALLED
+            # Behind goals that are served first, sweeps and their last words would only creep on from there.
+            stuck = stuck or bool(found.caps)
         if stuck:
             if nudged:
                 return SolveStatus.STALLED
@@ -259,9 +261,11 @@ def may_close(body: Body, settings: SolverSettings) -> bool:
 def _close(body: Body, found: Progress, settings: SolverSettings, goals: Sequence[int]) -> list[GoalError]:
     """Lets damped least squares go on from the best pose so far (Wang & Chen 1991); how far off the goals
     are then."""
-    # Goals of one rank, with the weights of the stage: the stage sees to it that those served first are kept.
-    alike = [replace(body.views[k].goal, priority=0, weight=body.views[k].weight) for k in goals]
-    kinematics = Kinematics(body.skeleton, alike, body.limits, body.movable)
+    # Goals of one rank while there may be room for all, then of two: the stage sees to it that those served
+    # first are kept.
+    kept = _kept(body, found)
+    ranked = [replace(body.views[k].goal, priority=int(kept and k not in found.caps)) for k in goals]
+    kinematics = Kinematics(body.skeleton, ranked, body.limits, body.movable)
     best = body.pose(found.rotations, found.slides)
     left = min(CLOSING, settings.max_iterations - found.iterations)
     gain = HURRIED_GAIN if found.hurried else GAIN
@@ -269,6 +273,11 @@ def _close(body: Body, found: Progress, settings: SolverSettings, goals: Sequenc
     found.iterations += closed.iterations
     body.take(closed.pose)
     return found.note(body, goals)
+
+
+def _kept(body: Body, found: Progress) -> bool:
+    """Whether goals that are served first weigh more than they ask for, because there is no room for all."""
+    return any(body.views[k].weight != body.views[k].goal.weight for k in found.caps)
 
 
 def _fraction(settings: SolverSettings, error: float, start: float) -> float:

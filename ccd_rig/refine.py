@@ -42,13 +42,18 @@ DAMPING = 0.1
 LEAST_DAMPING = 1e-12
 """Damping that always remains, so that singular poses and goals that contradict each other have a step."""
 CALMER, BOLDER = 10.0, 0.5
-"""What the damping is multiplied by after a step that failed, and after one that worked."""
+"""What the damping is multiplied by after a step that failed, also if a part of it worked, and after one that
+worked."""
 HASTE = 3.0
 """What `CALMER` is multiplied by from one failure to the next."""
 HOPELESS = 1e4
 """Damping (times the square error) at which even the smallest steps fail."""
 LONGEST = 1.2
 """Longest turn of a joint in one step, radians: farther away the linear picture means little."""
+POOR = 0.5
+"""A step that leaves more than this part of the square error is tried again in part."""
+PARTS: Array = np.linspace(0.02, 1.0, 50).reshape(-1, 1)
+"""The parts of a step that are looked at."""
 ROUNDS = 3
 """How often a step is worked out again for limits that it would leave."""
 PATIENCE = 6
@@ -128,11 +133,14 @@ def refined(
         iterations += 1
         if jacobian is None:
             jacobian = kinematics.jacobian(now)
-        tried = _step(kinematics, now, jacobian, damping * now.square + LEAST_DAMPING)
+        step, tried = _step(kinematics, now, jacobian, damping * now.square + LEAST_DAMPING)
         found = kinematics.residual(tried)
+        failed = found.square >= now.square
+        if found.square > POOR * now.square:
+            found = _shortened(kinematics, now, found, jacobian @ step, step)
         if found.square < now.square:
             now, jacobian = found, None
-            damping, calmer = max(damping * BOLDER, 1e-6), CALMER
+            damping, calmer = max(damping * (CALMER if failed else BOLDER), 1e-6), CALMER
         else:
             # Faster and faster (Nielsen 1999): near the target the damping starts many orders too small.
             damping *= calmer
@@ -152,9 +160,32 @@ def refined(
     return Refined(end, after.excess(tolerances) <= 1.0, iterations)
 
 
-def _step(kinematics: Kinematics, now: Residual, jacobian: Array, damping: float) -> State:
-    """The state after the shortest step that brings the goals nearer inside the limits, as far as it can be
-    told here.
+def _shortened(
+    kinematics: Kinematics, now: Residual, found: Residual, slope: Array, step: Array
+) -> Residual:
+    """What a part of a step gives that won little or nothing, if that is better than all of it.
+
+    The step's end tells how the residuals bend along it: r(t) = r + t J d + t^2 q, where q is what the linear
+    picture J d missed at t = 1. The part is the t that makes this smallest. A chain that is nearly stretched
+    needs it most: its length changes with the square of its bends.
+    """
+    bend = found.values - now.values - slope
+    model = now.values + PARTS * slope + PARTS * PARTS * bend
+    squares = (model * model).sum(1)
+    best = int(squares.argmin())
+    if best == len(PARTS) - 1 or squares[best] >= POOR * found.square:
+        return found
+    part = step * float(PARTS[best, 0])
+    rotations = _confined(kinematics, now.state, part)[0] if kinematics.balls else None
+    tried = kinematics.residual(kinematics.moved_by(now.state, part, rotations))
+    return tried if tried.square < found.square else found
+
+
+def _step(
+    kinematics: Kinematics, now: Residual, jacobian: Array, damping: float
+) -> tuple[Array, State]:
+    """The shortest step that brings the goals nearer inside the limits, as far as it can be told here, and
+    the state after it.
 
     The step d minimises |r + J d|^2 + damping |d|^2 / mobility; in its dual form it is -W J^T (J W J^T +
     damping)^-1 r, a system as small as the residual is. What is held at a limit leaves J and moves by a
@@ -201,7 +232,8 @@ def _step(kinematics: Kinematics, now: Residual, jacobian: Array, damping: float
                 changed = _hold(faces.setdefault(ball, []), there, allowed) or changed
         if not changed:
             break
-    return kinematics.moved_by(state, np.clip(step, down, up), rotations)
+    step = np.clip(step, down, up)
+    return step, kinematics.moved_by(state, step, rotations)
 
 
 def _part(kinematics: Kinematics, step: Array) -> float:
