@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import lru_cache
 
 from mathutils import Quaternion, Vector
 
@@ -37,6 +38,7 @@ def as_hinge(limit: Limit | None) -> Hinge | None:
     return None
 
 
+@lru_cache(maxsize=1024)
 def as_hinges(limit: Limit | None) -> tuple[Hinge, ...]:
     """`limit` as hinges, the last to turn first: one, three for an Euler box, none for a ball joint."""
     one = as_hinge(limit)
@@ -56,6 +58,10 @@ def hinge_turns(hinges: Sequence[Hinge], rotation: Quaternion) -> list[float]:
         (hinge,) = hinges
         sine = math.fsum(a * b for a, b in zip(hinge.axis, (rotation.x, rotation.y, rotation.z), strict=True))
         return [_into(2.0 * math.atan2(sine, rotation.w), hinge)]
+    return _euler_turns(hinges, rotation)
+
+
+def _euler_turns(hinges: Sequence[Hinge], rotation: Quaternion) -> list[float]:
     # The half angles of Bernardes & Viollet 2022, as in `nearest.nearest_box`: alpha is turned first, gamma
     # last.
     i, j, k = (hinge.axis.index(1.0) for hinge in reversed(hinges))
@@ -76,13 +82,18 @@ def hinge_turns(hinges: Sequence[Hinge], rotation: Quaternion) -> list[float]:
             half_sum = half_difference + alpha
     alpha, gamma = half_sum - half_difference, sign * (half_sum + half_difference)
     beta = 2.0 * math.atan2(m, p) - 0.5 * math.pi
-    ways = []
+    best: tuple[bool, float, list[float]] | None = None
     for turns in ((gamma, beta, alpha), (gamma + math.pi, math.pi - beta, alpha + math.pi)):
         inside = [_into(turn, hinge) for turn, hinge in zip(turns, hinges, strict=True)]
         pairs = zip(turns, inside, strict=True)
-        off = max(abs(math.remainder(turn - near, FULL_TURN)) for turn, near in pairs)
-        ways.append((off > 1e-5, off if off > 1e-5 else sum(map(abs, inside)), inside))
-    return min(ways)[2]
+        off = max([abs(math.remainder(turn - near, FULL_TURN)) for turn, near in pairs])
+        way = (off > 1e-5, off if off > 1e-5 else math.fsum(map(abs, inside)), inside)
+        if best is None or way < best:
+            best = way
+        if not best[0] and best[1] <= math.pi:
+            break  # the other way's angles, half a turn away, sum to two half turns at least
+    assert best is not None
+    return best[2]
 
 
 def _into(angle: float, hinge: Hinge) -> float:

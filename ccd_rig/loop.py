@@ -19,7 +19,7 @@ from .steps import Body
 from .sweeps import Sweep, visits
 from .views import PositionView
 
-LOOK, LEFT, HANDOVER = 2, 2.0, 12
+LOOK, LEFT, HANDOVER = 2, 3.0, 12
 """From `LOOK` passes on sweeps count as creeping, and least squares take over, when at the present rate more
 than `LEFT` passes are left; after `HANDOVER` passes in any case."""
 FIRST = 100.0

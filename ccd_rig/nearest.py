@@ -223,8 +223,11 @@ def _is_free(limits: Range) -> bool:
 
 
 def _is_in(angle: float, limits: Range) -> bool:
-    middle = 0.5 * (limits[0] + limits[1])
-    return abs(wrapped(angle, middle) - middle) <= 0.5 * (limits[1] - limits[0]) + 1e-12
+    lower, upper = limits
+    off = angle - 0.5 * (lower + upper)
+    if not -pi <= off <= pi:
+        off -= 2.0 * pi * round(off / (2.0 * pi))
+    return abs(off) <= 0.5 * (upper - lower) + 1e-12
 
 
 def _best_in(x: float, y: float, limits: Range) -> tuple[float, float]:
