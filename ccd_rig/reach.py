@@ -51,7 +51,11 @@ def bound(body: Body, k: int) -> float:
     chain = view.serves
     below = {i for i in view.carriers if not chain or i < chain[0]}
     others = (other for other in body.views if other is not view)
-    if view.pivots or any(i in below for other in others for i in other.serves) or any(i in view.carriers for i in body.sliding):
+    if (
+        view.pivots
+        or any(i in below for other in others for i in other.serves)
+        or any(i in view.carriers for i in body.sliding)
+    ):
         return 0.0
     if not chain:
         return (view.effector - view.target).length

@@ -52,7 +52,7 @@ LONGEST = 1.2
 """Longest turn of a joint in one step, radians: farther away the linear picture means little."""
 POOR = 0.5
 """A step that leaves more than this part of the square error is tried again in part."""
-PARTS: Array = np.linspace(0.02, 1.0, 50).reshape(-1, 1)
+PARTS: Array = np.array([[0.02 * part] for part in range(1, 51)])
 """The parts of a step that are looked at."""
 ROUNDS = 3
 """How often a step is worked out again for limits that it would leave."""
@@ -160,9 +160,7 @@ def refined(
     return Refined(end, after.excess(tolerances) <= 1.0, iterations)
 
 
-def _shortened(
-    kinematics: Kinematics, now: Residual, found: Residual, slope: Array, step: Array
-) -> Residual:
+def _shortened(kinematics: Kinematics, now: Residual, found: Residual, slope: Array, step: Array) -> Residual:
     """What a part of a step gives that won little or nothing, if that is better than all of it.
 
     The step's end tells how the residuals bend along it: r(t) = r + t J d + t^2 q, where q is what the linear
@@ -181,9 +179,7 @@ def _shortened(
     return tried if tried.square < found.square else found
 
 
-def _step(
-    kinematics: Kinematics, now: Residual, jacobian: Array, damping: float
-) -> tuple[Array, State]:
+def _step(kinematics: Kinematics, now: Residual, jacobian: Array, damping: float) -> tuple[Array, State]:
     """The shortest step that brings the goals nearer inside the limits, as far as it can be told here, and
     the state after it.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import replace
 
@@ -44,9 +45,7 @@ def solve(
     """
     body = Body(skeleton, pose, goals)
     found = Progress(body)
-    status = None
-    for status in _statuses(body, found, settings or SolverSettings(), poses):
-        pass
+    (status,) = deque(_statuses(body, found, settings or SolverSettings(), poses), maxlen=1)
     return _result(body, found, status)
 
 

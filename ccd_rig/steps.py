@@ -277,8 +277,9 @@ class Body:
             if slides[i] == self.start_slides[i]:
                 translations[i] = self.start.translations[i]
             else:
-                joint = self.joints[i]
-                translations[i] = (translations[i] + slides[i] * Vector(joint.slide.axis)).freeze()
+                slide = self.joints[i].slide
+                assert slide is not None
+                translations[i] = (translations[i] + slides[i] * Vector(slide.axis)).freeze()
         return Pose.trusted(tuple(rotation.freeze() for rotation in rotations), tuple(translations))
 
     def _set_slide(self, i: int, along: float) -> None:

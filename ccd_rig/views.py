@@ -189,8 +189,8 @@ class PositionView(View):
         return self.goal.weight * (self.points[0] - self.target).length_squared
 
     def hangs_on(self, i: int) -> Vector:
-        """The point that a turn of joint `i` swings: the effector, or the head of the first joint on the way to it
-        that does not inherit rotation (model space)."""
+        """What a turn of joint `i` swings: the effector, or the head of the first joint on the way to it that
+        does not inherit rotation (model space)."""
         return self.points[self._level(i)]
 
     def _level(self, i: int) -> int:

@@ -13,7 +13,7 @@ import random
 from dataclasses import dataclass, replace
 
 from chains import FLOAT32, legal_pose, random_limit, random_rotation, random_skeleton
-from mathutils import Quaternion, Vector
+from mathutils import Vector
 
 from ccd_rig.goals import (
     BalanceGoal,
