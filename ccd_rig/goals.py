@@ -174,12 +174,16 @@ class BalanceGoal:
         axes: which of the model's X, Y and Z count: (True, True, False) is over a point of the ground, one
             True over a line.
         weight, priority: as in `PositionGoal`.
+        joint: only joints from this one down to the root turn for the balance; None: all that carry mass.
+        chain_length: how many joints, counted from `joint`; 0 means all up to the root.
     """
 
     target: Vector
     axes: tuple[bool, bool, bool] = (True, True, False)
     weight: float = 1.0
     priority: int = 0
+    joint: str | None = None
+    chain_length: int = 0
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "target", frozen_vector(self.target, "balance goal: target"))
@@ -189,6 +193,18 @@ class BalanceGoal:
                 f"balance goal: axes must be three of True and False, one at least True, not {self.axes}"
             )
         _check_importance("balance goal", self.weight, self.priority)
+        _check_count("balance goal", "chain_length", self.chain_length)
+        if self.chain_length and self.joint is None:
+            raise InvalidInput("balance goal: chain_length is counted from a joint: name it")
+
+    def turning(self, skeleton: Skeleton) -> tuple[int, ...]:
+        """Indices of the joints that may turn for the balance, parents before children, locked ones too."""
+        carrying = {
+            i for k, joint in enumerate(skeleton.joints) if joint.mass > 0.0 for i in skeleton.chain(k)
+        }
+        if self.joint is None:
+            return tuple(sorted(carrying))
+        return tuple(i for i in skeleton.chain(self.joint, self.chain_length) if i in carrying)
 
 
 Goal = PositionGoal | OrientationGoal | DirectionGoal | PoleGoal | BalanceGoal

@@ -44,6 +44,7 @@ class Progress:
         self.history: list[float] = []
         self.caps: dict[int, GoalError] = {}
         self.hurried = False  # a dead end is left at once, because other starts are waiting
+        self.calm = False  # a dead end is not left by a nudge: comfort gives way to limits instead
 
     def begin(self, gain: float = 0.0) -> None:
         """A new stage: what was best under other limits or for other goals does not count any more.
@@ -192,12 +193,12 @@ def _stage(
             errors = _close(body, found, settings, goals)
             if all(met(error, settings) for error in errors) and found.holds_caps(body):
                 return SolveStatus.CONVERGED
-            if found.hurried:
+            if found.hurried or found.calm:
                 return SolveStatus.STALLED
             # Behind goals that are served first, sweeps and their last words would only creep on from there.
             stuck = stuck or bool(found.caps)
         if stuck:
-            if nudged:
+            if nudged or found.calm:
                 return SolveStatus.STALLED
             found.begin(gain=tolerance)
             body.restore(found.rotations, found.slides)

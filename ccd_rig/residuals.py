@@ -240,11 +240,7 @@ def served(goal: Goal, skeleton: Skeleton) -> tuple[int, ...]:
     if isinstance(goal, PoleGoal):
         return goal.chain(skeleton)[:1]
     if isinstance(goal, BalanceGoal):
-        found: set[int] = set()
-        for i, joint in enumerate(skeleton.joints):
-            if joint.mass > 0.0:
-                found.update(skeleton.chain(i))
-        return tuple(sorted(found))
+        return goal.turning(skeleton)
     return skeleton.chain(goal.joint, goal.chain_length)
 
 

@@ -19,6 +19,9 @@ from .settings import SolveResult, SolverSettings, SolveStatus
 from .skeleton import Joint, Pose, Skeleton, forward_kinematics
 from .steps import Body
 
+EASE = 1e-3
+"""Radians by which a joint may see its goals outside its comfort tolerance and still be at ease."""
+
 
 def solve(
     skeleton: Skeleton,
@@ -123,11 +126,15 @@ def _search(
             body.restore(*start)
         else:
             half = replace(settings, max_iterations=(settings.max_iterations + 1) // 2)
+            found.calm = True
             status = yield from by_priority(body, found, half)
+            found.calm = False
             if status is SolveStatus.CONVERGED:
                 return status
             body.activate(range(len(body.views)))
             body.restore(found.rotations, found.slides)
+            if status is SolveStatus.STALLED and _at_ease(body):
+                return status
             yield
         body.confine([joint.limit for joint in body.joints], tolerances)
         enter_windows(body)
@@ -146,6 +153,13 @@ def _search(
     body.restore(found.rotations, found.slides)
     yield
     return (yield from by_priority(body, found, settings))
+
+
+def _at_ease(body: Body) -> bool:
+    """Whether every joint sees its goals within its comfort tolerance, so that none wants to turn on."""
+    return any(body.tolerances[i] for i in body.movable) and all(
+        body.sight(i) <= body.tolerances[i] + EASE for i in body.movable
+    )
 
 
 def _stretched_more(body: Body, allowed: Sequence[float]) -> bool:

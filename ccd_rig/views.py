@@ -329,7 +329,7 @@ class BalanceView(View):
         self.masses = [joint.mass for joint in joints]
         self.carriers = sorted(self.moved)
         self.reads = range(len(joints))
-        self.serves = _movable(skeleton, self.carriers)
+        self.serves = _movable(skeleton, goal.turning(skeleton))
         self.skeleton = skeleton
         self.centre = Vector()
 

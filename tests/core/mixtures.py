@@ -166,7 +166,8 @@ def _goal(skeleton: Skeleton, transforms: tuple[Transform, ...], rng: random.Ran
         return PoleGoal(skeleton.joints[rng.choice(above)].name, joint.name, anywhere, **common)
     if kind == 3 and any(each.mass > 0.0 for each in skeleton.joints):
         axes = rng.choice(((True, True, False), (True, False, False), (True, True, True)))
-        return BalanceGoal(0.3 * anywhere, axes, **common)
+        of = (joint.name, length) if rng.random() < 0.4 else (None, 0)
+        return BalanceGoal(0.3 * anywhere, axes, joint=of[0], chain_length=of[1], **common)
     offset = None if rng.random() < 0.7 else Vector([rng.uniform(-0.5, 0.5) for _ in range(3)])
     goal = PositionGoal(
         joint.name,

@@ -176,6 +176,29 @@ def test_balance_over_a_line_leaves_the_other_axis_free():
     assert abs(centre_of_mass(skeleton, forward_kinematics(skeleton, result.pose)).x - 0.3) < 2e-3
 
 
+def test_balance_by_some_joints_leaves_the_others_as_they_are():
+    """Two arms on a trunk: only the left one swings to bring the centre of mass over."""
+    skeleton = Skeleton(
+        [
+            Joint("trunk", mass=1.0),
+            Joint("left", 0, (0, 1, 0), mass=1.0),
+            Joint("hand", 1, (0, 1, 0), mass=1.0),
+            Joint("right", 0, (0, 1, 0), mass=1.0),
+        ]
+    )
+    rest = Pose.rest(skeleton)
+    for length, moved in ((0, {0, 1, 2}), (2, {1, 2}), (1, {2})):
+        goal = BalanceGoal((0.1, 0.0, 0.0), (True, False, False), joint="hand", chain_length=length)
+        result = solve(skeleton, rest, [goal])
+        assert result.status is CONVERGED and result.errors[0].distance <= 1e-4
+        turned = {i for i in range(4) if result.pose.rotations[i] != rest.rotations[i]}
+        assert turned and turned <= moved
+    with pytest.raises(InvalidInput, match="no joint 'foot'"):
+        solve(skeleton, rest, [BalanceGoal((0, 0, 0), joint="foot")])
+    with pytest.raises(InvalidInput, match=r"chain_length.*name it"):
+        BalanceGoal((0, 0, 0), chain_length=2)
+
+
 def test_balance_carried_along_equals_the_rebuilt_one():
     """What a view carries is what forward kinematics gives, also past joints that do not inherit rotation."""
     from ccd_rig.steps import Body
