@@ -127,6 +127,20 @@ def slerp(a: ArrayLike, b: ArrayLike, fraction: ArrayLike) -> Array:
     return unit
 
 
+def angles_between(a: ArrayLike, b: ArrayLike) -> Array:
+    """Radians of the turn from one rotation to another, the shorter way round: 0 to pi.
+
+    Args:
+        a: (..., 4) unit quaternions.
+        b: (..., 4) unit quaternions.
+    """
+    first, second = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
+    # Four arctangents of chord and sum: exact for tiny turns; the nearer side of the double cover.
+    apart = np.minimum(np.linalg.norm(second - first, axis=-1), np.linalg.norm(second + first, axis=-1))
+    angles: Array = 4.0 * np.arctan2(apart, np.sqrt(np.maximum(0.0, 4.0 - apart * apart)))
+    return angles
+
+
 def kinematics(
     parents: Sequence[int],
     inherits: Sequence[bool],

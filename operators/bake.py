@@ -27,6 +27,19 @@ KEYS = (
         "limits and targets hold at the keys alone",
     ),
 )
+ORDERS = (
+    ("FORWARDS", "Forwards", "From the first frame to the last"),
+    (
+        "BACKWARDS",
+        "Backwards",
+        "From the last frame to the first: where the last frame is a better one to start from",
+    ),
+    (
+        "BOTH",
+        "Both Ways",
+        "Both ways, joined where they are nearest to each other; what jumps least is kept",
+    ),
+)
 DESTINATIONS = (
     (
         "NEW_ACTION",
@@ -82,6 +95,19 @@ class CCD_RIG_OT_bake(bpy.types.Operator):
     )
     keys: EnumProperty(
         name="Keys", description="Which frames get keys", items=KEYS, default=DEFAULTS["keys"].name
+    )
+    order: EnumProperty(
+        name="Order",
+        description="In which order frames are solved, each from the one solved before",
+        items=ORDERS,
+        default=DEFAULTS["order"].name,
+    )
+    preroll: IntProperty(
+        name="Preroll",
+        description=field_help(bake.BakeSettings, "preroll"),
+        default=DEFAULTS["preroll"],
+        min=0,
+        soft_max=250,
     )
     share: FloatProperty(
         name="Share per Pass",
@@ -161,6 +187,8 @@ class CCD_RIG_OT_bake(bpy.types.Operator):
             destination=bake.Destination[self.destination],
             constraints=_selected(context.object) if self.only_selected else (),
             share=self.share,
+            order=bake.Order[self.order],
+            preroll=self.preroll,
         )
         found = checks.problems(context.object, scene, settings.constraints, settings.destination)
         self._warnings = [problem.message for problem in found if problem.severity == "WARNING"]

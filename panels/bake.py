@@ -35,6 +35,8 @@ def _draw_options(layout, options):
     layout.prop(options, "destination")
     layout.prop(options, "step")
     layout.prop(options, "keys")
+    layout.prop(options, "order")
+    layout.prop(options, "preroll")
     layout.prop(options, "share")
     layout.prop(options, "only_selected")
 

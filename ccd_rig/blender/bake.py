@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import bpy
 from mathutils import Quaternion, Vector
@@ -12,27 +12,18 @@ from mathutils import Quaternion, Vector
 from ..errors import RigError
 from ..settings import SolveResult, SolverSettings
 from ..skeleton import Pose
-from . import armature, checks, evaluation, library, properties, standing
+from . import armature, checks, evaluation, library, properties, shot, standing
 from .aims import chain_joints
-from .bake_settings import BakeSettings, Keys
+from .bake_settings import BakeSettings, Keys, Order
 from .keying import all_locked, nothing_to_key, report_of, write_keys
-from .march import March
 from .obstacles import Destination, obstacles
 from .properties import Constraint
 from .report import BakeReport
+from .shot import Progress
 from .take import Take
 from .walking import solve_frame
 
-__all__ = ["BakeSettings", "Destination", "Keys", "Progress", "bake", "bake_steps", "solve_current"]
-
-
-@dataclass(frozen=True)
-class Progress:
-    """How far a bake is: of `total` frames to solve `done` are evaluated, and solved or soon to be."""
-
-    frame: int
-    done: int
-    total: int
+__all__ = ["BakeSettings", "Destination", "Keys", "Order", "Progress", "bake", "bake_steps", "solve_current"]
 
 
 def bake(
@@ -63,47 +54,21 @@ def bake(
                 progress(item)
 
 
-def _solve_steps(
-    scene: bpy.types.Scene, armature_object: bpy.types.Object, settings: BakeSettings
-) -> Generator[Progress, None, Take]:
-    """Evaluate and solve all frames; an item after each frame to solve, and after longer work on many."""
-    constraints = checks.require(armature_object, scene, settings.constraints)
-    solver = properties.solver_settings(armature_object)
-    poses = library.entries(armature_object) if solver.restarts else ()
-    solved, keyed = settings.solved_frames(), settings.keyed_frames()
-    take = march = None
-    with evaluation.frames(scene, armature_object, constraints) as sample_at:
-        due = frozenset(solved)
-        done = 0
-        for row, frame in enumerate(keyed):
-            sample = sample_at(frame)
-            if take is None or march is None:
-                take = Take.empty(sample, constraints, keyed, solved)
-                march = March(take, solver, settings.share, poses)
-                _refuse_obstacles(armature_object, take, settings)
-            take.store(row, sample)
-            if frame in due:
-                for _ in march.add(row, sample):
-                    yield Progress(frame, done, len(solved))
-                done += 1
-                yield Progress(frame, done, len(solved))
-        if march is not None:
-            for _ in march.finish():
-                yield Progress(settings.frame_end, done, len(solved))
-    assert take is not None  # a range is never empty
-    return take
-
-
 def bake_steps(
     scene: bpy.types.Scene, armature_object: bpy.types.Object, settings: BakeSettings
 ) -> Generator[Progress, None, BakeReport]:
-    """Like `bake`, an item per solved frame.
+    """Like `bake`, an item after each frame to solve, and after longer work on many.
 
     The set-up is checked when the first item is asked for, and everything is written after the last one.
     Close the generator to cancel.
     """
-    take = yield from _solve_steps(scene, armature_object, settings)
+    constraints = checks.require(armature_object, scene, settings.constraints)
     solver = properties.solver_settings(armature_object)
+    poses = library.entries(armature_object) if solver.restarts else ()
+    task = shot.Task(constraints, settings, solver, poses)
+    take = yield from shot.solve(
+        scene, armature_object, task, lambda take: _refuse_obstacles(armature_object, take, settings)
+    )
     keyed_motion, full = take.finish()
     bones = take.keyed_joints()
     if not bones:

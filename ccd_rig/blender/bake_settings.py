@@ -21,6 +21,17 @@ class Keys(enum.Enum):
     """Only solved ones; Blender interpolates between them (Bezier), and limits hold at the keys."""
 
 
+class Order(enum.Enum):
+    """In which order frames are solved, each from the one solved before."""
+
+    FORWARDS = "FORWARDS"
+    BACKWARDS = "BACKWARDS"
+    """From the last frame to the first, which may start from a better pose."""
+    BOTH = "BOTH"
+    """Both ways, joined where they are nearest to each other; of the three the one that jumps least is
+    kept."""
+
+
 @dataclass(frozen=True)
 class BakeSettings:
     """What to bake.
@@ -36,9 +47,13 @@ class BakeSettings:
             over them, 0.1 to 0.999: smaller is smoother from frame to frame and slower. A frame that is not
             reached this way goes on with the solver's own step.
 
+        preroll: frames before the first that are solved too, but get no keys, so that the first frame is
+            reached on the way that it would be reached in a longer bake.
+        order: in which order frames are solved.
+
     Raises:
-        InvalidInput: the range is empty, the step is below 1, or the fraction is not one that the solver
-            takes.
+        InvalidInput: the range is empty, the preroll is negative, the step is below 1, or the fraction is not
+            one that the solver takes.
     """
 
     frame_start: int
@@ -48,13 +63,18 @@ class BakeSettings:
     destination: Destination = Destination.NEW_ACTION
     constraints: tuple[str, ...] = ()
     share: float = 0.97
+    preroll: int = 0
+    order: Order = Order.FORWARDS
 
     def __post_init__(self) -> None:
         known = bpy.types.Scene.bl_rna.properties["frame_current"]
         first, last = known.hard_min, known.hard_max
-        if self.frame_start < first or self.frame_end > last:  # it would evaluate its last frame instead
+        if self.preroll < 0:
+            raise InvalidInput(f"preroll must be 0 or more frames, not {self.preroll}")
+        earliest = self.frame_start - self.preroll
+        if earliest < first or self.frame_end > last:  # it would evaluate its last frame instead
             raise InvalidInput(
-                f"frames {self.frame_start} to {self.frame_end}: Blender has frames {first} to {last} only"
+                f"frames {earliest} to {self.frame_end}: Blender has frames {first} to {last} only"
             )
         sampling.solve_frames(self.frame_start, self.frame_end, self.step)
         if not 0.1 <= self.share <= 0.999:
@@ -63,6 +83,12 @@ class BakeSettings:
     def solved_frames(self) -> list[int]:
         """Frames that are solved."""
         return sampling.solve_frames(self.frame_start, self.frame_end, self.step)
+
+    def preroll_frames(self) -> list[int]:
+        """Frames before the range that are solved, a step apart as those in it."""
+        return list(range(self.frame_start - self.step, self.frame_start - self.preroll - 1, -self.step))[
+            ::-1
+        ]
 
     def keyed_frames(self) -> list[int]:
         """Frames that get keys."""

@@ -17,7 +17,7 @@ import bpy
 
 from ..errors import CCDRigError, InvalidInput, RigError
 from . import checks, report
-from .bake import BakeSettings, Keys, Progress, bake
+from .bake import BakeSettings, Keys, Order, Progress, bake
 from .obstacles import Destination
 
 COMMAND = "ccd_rig"
@@ -191,6 +191,19 @@ def _add_bake_arguments(command: argparse.ArgumentParser) -> None:
         default="every",
         help="keys on every frame, or on solved frames only (default: %(default)s)",
     )
+    add(
+        "--preroll",
+        type=int,
+        default=0,
+        metavar="N",
+        help="solve N frames before the first too, without keys (default: %(default)s)",
+    )
+    add(
+        "--order",
+        choices=[order.name.lower() for order in Order],
+        default=BakeSettings.order.name.lower(),
+        help="in which order frames are solved (default: %(default)s)",
+    )
     where = command.add_mutually_exclusive_group()
     where.add_argument(
         "--current-action",
@@ -263,6 +276,8 @@ def _bake(options: argparse.Namespace) -> Exit:
             keys=Keys.SOLVED_FRAMES if options.keys == "solved" else Keys.EVERY_FRAME,
             destination=_destination(options),
             constraints=tuple(options.constraint),
+            preroll=options.preroll,
+            order=Order[options.order.upper()],
         )
     except InvalidInput as error:
         raise _UsageError(str(error)) from error

@@ -53,7 +53,7 @@ class Chain(NamedTuple):
 
 @dataclass
 class March:
-    """Solves the frames of a take in order, and keeps the solutions there.
+    """Solves the frames of a take in order, forwards or backwards, and keeps the solutions there.
 
     Attributes:
         take: its rows are stored before they come here.
@@ -84,14 +84,14 @@ class March:
             return
         far = self._moves_far(row)
         self._samples[row] = sample
-        if not self._anchors or row - self._anchors[-1] >= STRIDE or far:
+        if not self._anchors or abs(row - self._anchors[-1]) >= STRIDE or far:
             self._anchor(row)
 
     def finish(self) -> Iterator[None]:
         """Solves the frames that wait for later ones; an item after each longer piece of work."""
         if not self._samples:
             return
-        last = max(self._samples)
+        last = next(reversed(self._samples))
         if last != self._anchors[-1]:
             self._anchor(last)
         yield from self._settle()
@@ -101,7 +101,7 @@ class March:
         """Whether a target has moved far since the last frame that the loop solved."""
         if not self._anchors:
             return True
-        now, before = self.take.aims[row], self.take.aims[row - 1]
+        now, before = self.take.aims[row], self.take.aims[next(reversed(self._samples))]
         for k, chain in enumerate(self._chains):
             self._travelled[k] += (now[chain.constraint].point - before[chain.constraint].point).length
         return any(
@@ -122,8 +122,9 @@ class March:
 
     def _settle(self) -> Iterator[None]:
         """Bring the frames that wait to their targets, together."""
-        rows = np.array(list(self._samples), dtype=np.intp)
-        tolerances = self.solver.position_tolerance / np.array(list(map(scale, self._samples.values())))
+        rows = np.array(sorted(self._samples), dtype=np.intp)
+        scales = np.array([scale(self._samples[row]) for row in rows.tolist()])
+        tolerances = self.solver.position_tolerance / scales
         turned = np.ascontiguousarray(self.take.base[rows].transpose(2, 1, 0))
         arrived = np.ones(len(rows), np.bool_)
         for chain in self._chains:
@@ -143,7 +144,7 @@ class March:
             row = int(rows[k])
             if row not in self._anchors:
                 sample = self._samples[row]
-                self._solve(row, sample, self._guessed(sample, rotations[k]))
+                self._solve(row, sample, guessed(sample, rotations[k]))
                 yield
 
     def _guesses(self, chain: Chain, rows: Rows, turned: Array) -> Array:
@@ -158,7 +159,7 @@ class March:
             heads, frames = inbetweens.forward(path, turned[:, [*chain.fixed, chain.moved[0]]])
             local = np.einsum("jif,jf->if", frames[:, :, -2], local - heads[:, -1])
         way = np.concatenate(([0.0], np.cumsum(np.linalg.norm(np.diff(local), axis=0))))
-        at = np.searchsorted(rows, self._anchors)
+        at = np.searchsorted(rows, sorted(self._anchors))
         poses = self.take.solved_rotations(rows[at])[:, chain.moved]
         # Where a chain goes on while its target stands still, as one may that does not reach it, it is time
         # that runs along.
@@ -174,13 +175,6 @@ class March:
         """(3, F) in armature space."""
         aims = self.take.aims
         return np.array([aims[row][chain.constraint].point[:] for row in rows.tolist()]).T
-
-    def _guessed(self, sample: FrameSample, rotations: Array) -> Solution:
-        """As if a frame before had been solved to these rotations."""
-        base = sample.reading.pose
-        pose = Pose(tuple(map(Quaternion, rotations)), base.translations)
-        active = tuple(c for c, influence in enumerate(sample.influences) if influence > 0.0)
-        return Solution(pose, active, None, ())
 
     def _path(self, chain: Chain, rows: Rows, joints: Sequence[int]) -> inbetweens.Path:
         """Joints of a constraint's path, from the root on, at some rows of the take."""
@@ -222,6 +216,14 @@ class March:
             moved = [j for j in path if j in joints]
             found.append(Chain(members[0], path, path[:first], moved, np.array(mobility), length))
         return tuple(found)
+
+
+def guessed(sample: FrameSample, rotations: Array) -> Solution:
+    """As if the frame before had been solved to these rotations (J, 4)."""
+    base = sample.reading.pose
+    pose = Pose(tuple(map(Quaternion, rotations)), base.translations)
+    active = tuple(c for c, influence in enumerate(sample.influences) if influence > 0.0)
+    return Solution(pose, active, None, ())
 
 
 def _asks_for_position(constraint: Constraint) -> bool:

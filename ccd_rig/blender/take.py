@@ -8,7 +8,7 @@ positions are in armature space. Slides are in the axes and the unit of the bone
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -20,6 +20,7 @@ from ..errors import RigError
 from ..goals import measure
 from ..limits import Limit, Slide, clamp, contains
 from ..sampling import Array
+from ..settings import SolveStatus
 from ..skeleton import Pose, Skeleton, Transform
 from .aims import Aim, chain_joints, goals
 from .armature import RigReading
@@ -39,6 +40,29 @@ class Motion(NamedTuple):
     rotations: Array  # (F, J, 4)
     translations: Array  # (F, J, 3)
     locations: Array  # (F, K, 3) what the location channels of sliding bones hold
+
+
+@dataclass(frozen=True)
+class Solutions:
+    """All that was solved in a take.
+
+    Attributes:
+        rotations: (S, J, 4). slides: (S, K). states: of solved rows: constraint -> status.
+    """
+
+    rotations: Array
+    slides: Array
+    states: Mapping[int, Mapping[int, str]]
+
+    def missed(self) -> int:
+        """How many frames do not reach all their targets."""
+        good = SolveStatus.CONVERGED.name
+        return sum(any(state != good for state in states.values()) for states in self.states.values())
+
+    def largest_turn(self) -> float:
+        """Radians of the largest turn of a joint from one solved frame to the next."""
+        turns = _unit(self.rotations)
+        return float(np.max(sampling.angles_between(turns[:-1], turns[1:]), initial=0.0))
 
 
 @dataclass
@@ -175,6 +199,36 @@ class Take:
         for row in rows.tolist():
             self.states[row] = states
 
+    def solutions(self) -> Solutions:
+        """What is solved now."""
+        return Solutions(self.solved.copy(), self.solved_slides.copy(), dict(self.states))
+
+    def restore(self, solutions: Solutions) -> None:
+        """Go back to what was solved before, or on to what was made of it."""
+        self.solved[:], self.solved_slides[:] = solutions.rotations, solutions.slides
+        self.states = dict(solutions.states)
+
+    def without_first(self, rows: int) -> Take:
+        """The same without its first rows, all of which are solved."""
+        if rows == 0:
+            return self
+        tracks = self.tracks
+        if tracks is not None:
+            shifts, stances = tracks.shifts[rows:], tracks.stances[rows:]
+            tracks = replace(tracks, worlds=tracks.worlds[rows:], shifts=shifts, stances=stances)
+        names = ("frames", "base", "translations", "offsets", "rests", "lengths", "influences", "worlds")
+        cut = {name: getattr(self, name)[rows:] for name in (*names, "shifts", "aims", "limits")}
+        return replace(
+            self,
+            **cut,
+            solved_frames=self.solved_frames[rows:],
+            solved=self.solved[rows:],
+            solved_slides=self.solved_slides[rows:],
+            states={row - rows: states for row, states in self.states.items() if row >= rows},
+            since=[max(0, row - rows) for row in self.since[rows:]],
+            tracks=tracks,
+        )
+
     def finish(self) -> tuple[Motion, Motion]:
         """What is to be keyed, and the same at full influence."""
         full = sampling.slerp_rotations(self.solved_frames, self.solved, self.frames)
@@ -246,11 +300,7 @@ class Take:
         if len(self.frames) < 2 or not joints:
             return None
         turns = _unit(motion.rotations[:, list(joints)])
-        before, after = turns[:-1], turns[1:]
-        # Four arctangents of chord and sum: exact for tiny turns; the nearer side of the double cover.
-        apart = np.minimum(np.linalg.norm(after - before, axis=-1), np.linalg.norm(after + before, axis=-1))
-        along = np.sqrt(np.maximum(0.0, 4.0 - apart * apart))
-        angles = 4.0 * np.arctan2(apart, along) / np.diff(self.frames)[:, None]
+        angles = sampling.angles_between(turns[:-1], turns[1:]) / np.diff(self.frames)[:, None]
         f, j = np.unravel_index(int(np.argmax(angles)), angles.shape)
         return float(angles[f, j]), int(self.frames[f + 1]), self.skeleton.joints[joints[j]].name
 

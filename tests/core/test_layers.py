@@ -44,6 +44,7 @@ BLENDER = (
     {"solving", "tracks"},
     {"checks", "take", "walking"},
     {"march", "standing"},
+    {"shot"},
     {"keying"},
     {"bake"},
     {"live", "overlay", "cli"},

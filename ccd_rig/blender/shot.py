@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""All frames of a bake evaluated and solved: after a preroll, forwards, backwards, or both ways joined."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Sequence
+from typing import NamedTuple
+
+import bpy
+import numpy as np
+
+from .. import sampling
+from ..errors import RigError
+from ..poses import PoseEntry
+from ..settings import SolverSettings
+from . import evaluation
+from .bake_settings import BakeSettings, Order
+from .evaluation import FrameSample
+from .march import March, guessed
+from .properties import Constraint
+from .take import Solutions, Take
+from .walking import solve_frame
+
+BLEND = 8
+"""Frames on either side of where both ways meet that go over from one to the other."""
+SAME = 1e-3
+"""Radians: poses that differ by less need no such way."""
+
+
+class Progress(NamedTuple):
+    """How far a bake is: of `total` frames to solve `done` are evaluated, and solved or soon to be."""
+
+    frame: float
+    done: int
+    total: int
+
+
+class Task(NamedTuple):
+    """What is solved, and how."""
+
+    constraints: Sequence[Constraint]
+    settings: BakeSettings
+    solver: SolverSettings
+    poses: Sequence[PoseEntry]
+
+
+def solve(
+    scene: bpy.types.Scene,
+    armature_object: bpy.types.Object,
+    task: Task,
+    check: Callable[[Take], None],
+) -> Generator[Progress, None, Take]:
+    """Evaluate and solve all frames; an item after each frame to solve, and after longer work on many.
+
+    Args:
+        scene: where targets and armature are evaluated.
+        armature_object: carries the constraints.
+        task: what is solved.
+        check: called with the take when its bones are known, before anything is solved; may raise.
+
+    Returns:
+        The take of the frames that get keys.
+    """
+    settings, solver = task.settings, task.solver
+    before, keyed = settings.preroll_frames(), settings.keyed_frames()
+    frames, due = before + keyed, before + settings.solved_frames()
+    forwards, backwards = settings.order is not Order.BACKWARDS, settings.order is not Order.FORWARDS
+    total, done, asked = len(due) * (1 + backwards), 0, frozenset(due)
+    take = march = None
+    later: list[tuple[int, FrameSample]] = []
+    with evaluation.frames(scene, armature_object, task.constraints) as sample_at:
+        for row, frame in enumerate(frames):
+            sample = sample_at(frame)
+            if take is None or march is None:
+                take = Take.empty(sample, task.constraints, frames, due)
+                check(take)
+                if backwards and take.tracks is not None:
+                    raise RigError("Planted bones are solved forwards only: set Order to Forwards")
+                march = March(take, solver, settings.share, task.poses)
+            take.store(row, sample)
+            if frame in asked:
+                if forwards:
+                    for _ in march.add(row, sample):
+                        yield Progress(frame, done, total)
+                if backwards:
+                    later.append((row, sample))
+                done += 1
+                yield Progress(frame, done, total)
+    assert take is not None and march is not None  # a range is never empty
+    for _ in march.finish():
+        yield Progress(frames[-1], done, total)
+    if later:
+        there = take.solutions() if forwards else None
+        march = March(take, solver, settings.share, task.poses)
+        for row, sample in reversed(later):
+            for _ in march.add(row, sample):
+                yield Progress(frames[row], done, total)
+            done += 1
+            yield Progress(frames[row], done, total)
+        for _ in march.finish():
+            yield Progress(frames[0], done, total)
+        if there is not None:
+            _join(take, task, there, later)
+    return take.without_first(len(before))
+
+
+def _join(take: Take, task: Task, there: Solutions, samples: Sequence[tuple[int, FrameSample]]) -> None:
+    """Of the way forwards (`there`), the way back (in the take) and both joined keep the best: with the
+    fewest frames not reached, and then with the smallest largest turn from frame to frame."""
+    back = take.solutions()
+    apart = sampling.angles_between(there.rotations, back.rotations).max(axis=1)
+    meet, places = int(np.argmin(apart)), np.arange(len(samples))
+    first, last = max(meet - BLEND, 0), min(meet + BLEND, len(samples) - 1)
+    part = np.clip((places - first + 1) / (last - first + 2), 0.0, 1.0)
+    part = (part * part * (3.0 - 2.0 * part))[:, None]
+    blended = sampling.slerp(there.rotations, back.rotations, np.broadcast_to(part, back.rotations.shape[:2]))
+    states = {row: (there if k < meet else back).states[row] for k, (row, _) in enumerate(samples)}
+    slides = np.where((places < meet)[:, None], there.slides, back.slides)
+    take.restore(Solutions(blended, slides, states))
+    if apart[meet] > SAME:
+        for k in range(first, last + 1):
+            row, sample = samples[k]
+            start = guessed(sample, blended[k])
+            found = solve_frame(sample, take.constraints, task.solver, task.settings.share, start, task.poses)
+            take.store_solution(row, found.pose, dict(zip(found.active, found.states, strict=True)))
+    ways = (there, back, take.solutions())
+    take.restore(min(ways, key=lambda way: (way.missed(), way.largest_turn())))

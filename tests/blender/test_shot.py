@@ -1,0 +1,187 @@
+"""How the frames of a bake hang together: rest while targets rest, preroll, backwards, and both ways."""
+
+from __future__ import annotations
+
+import math
+
+import bpy
+import numpy as np
+import pytest
+import rigs
+from test_bake import SOLVE, arm, assert_report_is_what_plays, constrain, key_location
+from whole_file import differences, dump
+
+SAME = 1e-6  # of values stored as float32
+ROUNDED = 1e-5  # the share of a pass is a float32 in the operator
+CLOSE = math.radians(
+    1.0
+)  # stated in the README: how near frames of a shorter range are to those of a longer one
+
+
+@pytest.fixture
+def bake(ext):
+    return ext.module("ccd_rig.blender.bake")
+
+
+@pytest.fixture
+def march(ext):
+    return ext.module("ccd_rig.blender.march")
+
+
+def rotations(rig, frames):
+    """(F, J, 4) as Blender plays them."""
+    found = []
+    for frame in frames:
+        bpy.context.scene.frame_set(frame)
+        found.append([bone.matrix_basis.to_quaternion()[:] for bone in rig.pose.bones])
+    return np.array(found)
+
+
+def angles(a, b):
+    """Radians between (..., 4) rotations."""
+    apart = np.minimum(np.linalg.norm(a - b, axis=-1), np.linalg.norm(a + b, axis=-1))
+    return 4.0 * np.arcsin(np.clip(0.5 * apart, 0.0, 1.0))
+
+
+def baked(bake, rig, first, last, **settings):
+    """The report, and what plays; the file is as before."""
+    report = bake.bake(bpy.context.scene, rig, bake.BakeSettings(first, last, **settings))
+    assert_report_is_what_plays(rig, report)
+    found = rotations(rig, range(first, last + 1))
+    rig.animation_data_clear()
+    for bone in rig.pose.bones:
+        bone.rotation_quaternion = (1, 0, 0, 0)
+    rigs.update()
+    return report, found
+
+
+@pytest.mark.parametrize("limit", [False, True])
+def test_while_the_target_rests_the_chain_rests(bake, limit):
+    rig = rigs.chain(12, 0.25)
+    target = rigs.empty("Target")
+    key_location(target, [(1.2, 0.3, 1.0), (0.5, -1.1, 1.2), (0.5, -1.1, 1.2), (-0.8, 0.4, 1.5)], gap=12)
+    constrain(rig, "bone_11", target)
+    for bone in rig.pose.bones if limit else ():
+        bone.ccd_rig.limit.kind, bone.ccd_rig.limit.cone_radius = "CONE", 0.5
+    report, found = baked(bake, rig, 1, 37)
+    assert report.unsolved_count() == 0
+    assert (found[12:25] == found[12]).all()
+    assert angles(found[5], found[6]).max() > 0.005  # while it moves before and after
+
+
+def test_most_frames_are_settled_at_once_and_all_are_reached(bake, march, monkeypatch):
+    """What the loop solves is counted: a bake whose frames all went through it would be as good, but slow."""
+    rig, _ = arm(20)
+    solved = []
+    plain = march.solve_frame
+    monkeypatch.setattr(march, "solve_frame", lambda sample, *rest: solved.append(1) or plain(sample, *rest))
+    report, found = baked(bake, rig, 1, 61)
+    assert report.unsolved_count() == 0
+    assert max(row.residual for row in report.rows) <= SOLVE
+    assert len(solved) <= 61 // 4
+    assert angles(found[1:], found[:-1]).max() <= math.radians(4.0)
+
+
+def test_targets_out_of_reach_are_solved_one_by_one(bake):
+    """And frames after them are not the worse for it."""
+    rig, target = arm(8)
+    key_location(target, [(0, 0.3, 1.0), (0, 3.0, 1.0), (0, 0.3, 1.2), (0.4, 0.3, 1.2)], gap=15)
+    report, found = baked(bake, rig, 1, 46)
+    missed = [row.frame for row in report.unsolved()]
+    assert missed == list(range(min(missed), max(missed) + 1))
+    assert min(missed) > 5
+    assert max(missed) < 30
+    assert np.isfinite(found).all()
+
+
+def test_a_range_with_a_preroll_is_part_of_a_longer_one(bake):
+    rig, _ = arm(20)
+    _, whole = baked(bake, rig, 1, 61)
+    _, part = baked(bake, rig, 30, 61, preroll=29)
+    assert np.abs(whole[29:] - part).max() <= SAME
+
+
+def test_a_range_that_ends_sooner_agrees(bake):
+    rig, _ = arm(20)
+    _, whole = baked(bake, rig, 1, 61)
+    _, part = baked(bake, rig, 1, 45)
+    assert angles(whole[:45], part).max() <= CLOSE
+
+
+def test_a_preroll_keys_nothing_before_the_range(bake, ext):
+    rig, _ = arm(5)
+    report = bake.bake(bpy.context.scene, rig, bake.BakeSettings(20, 30, step=3, preroll=10))
+    assert {row.frame for row in report.rows} == set(range(20, 31))
+    times = {
+        key.co[0]
+        for curve in ext.module("ccd_rig.blender.channels").fcurves_of(rig)
+        for key in curve.keyframe_points
+    }
+    assert times == set(map(float, range(20, 31)))
+
+
+def test_backwards_is_forwards_with_time_turned_round(bake):
+    points = [(1.2, 0.3, 1.0), (0.5, -1.1, 1.2), (0.1, 0.2, 2.0), (-0.8, 0.4, 1.5)]
+    rig = rigs.chain(12, 0.25)
+    target = rigs.empty("Target")
+    constrain(rig, "bone_11", target)
+    key_location(target, points, gap=10)
+    _, forwards = baked(bake, rig, 1, 31)
+    target.animation_data_clear()
+    key_location(target, points[::-1], gap=10)
+    report, backwards = baked(bake, rig, 1, 31, order=bake.Order.BACKWARDS)
+    assert report.unsolved_count() == 0
+    assert angles(forwards, backwards[::-1]).max() <= math.radians(0.05)
+
+
+@pytest.mark.parametrize("pole", [False, True])
+def test_both_ways_joined_are_no_worse_than_either(bake, pole):
+    rig, _ = arm(6, 0.5)
+    if pole:
+        rig.ccd_rig.constraints[0].pole_target = rigs.empty("Pole", (0.5, -3.0, 1.0))
+    found = {order: baked(bake, rig, 1, 61, order=order) for order in bake.Order}
+    turn = {order: angles(values[1:], values[:-1]).max() for order, (_, values) in found.items()}
+    missed = {order: report.unsolved_count() for order, (report, _) in found.items()}
+    both = bake.Order.BOTH
+    assert missed[both] <= min(missed.values())
+    assert turn[both] <= min(turn.values()) + 1e-4
+
+
+def test_planted_bones_are_solved_forwards(bake, ext):
+    rig, _ = arm(4, 0.5)
+    row = rig.ccd_rig.constraints.add()
+    row.name, row.kind, row.tip = "Foot", "PLANT", "bone_2"
+    before = dump()
+    with pytest.raises(ext.module("ccd_rig.errors").RigError, match="Planted bones are solved forwards"):
+        bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, 10, order=bake.Order.BACKWARDS))
+    assert differences(before, dump()) == []
+
+
+@pytest.mark.parametrize(("first", "preroll"), [(1, -1), (-1048570, 100)])
+def test_a_preroll_that_cannot_be(bake, ext, first, preroll):
+    with pytest.raises(
+        ext.module("ccd_rig.errors").InvalidInput, match=r"preroll must be|frames -10486\d\d to"
+    ):
+        bake.BakeSettings(first, 10, preroll=preroll)
+
+
+def test_operator_and_command_line_take_them(ext, bake, tmp_path):
+    rig, _ = arm(6, 0.5)
+    _, wanted = baked(bake, rig, 20, 40, preroll=19)
+    rigs.activate(rig)
+    bpy.ops.wm.save_as_mainfile(filepath=str(tmp_path / "shot.blend"))
+    assert bpy.ops.ccd_rig.bake(frame_start=20, frame_end=40, preroll=19) == {"FINISHED"}
+    assert np.abs(rotations(rig, range(20, 41)) - wanted).max() <= ROUNDED
+    words = [
+        "bake",
+        str(tmp_path / "shot.blend"),
+        "--frames",
+        "20-40",
+        "--preroll",
+        "19",
+        "--order",
+        "forwards",
+    ]
+    assert ext.module("ccd_rig.blender.cli").main([*words, "--output", str(tmp_path / "baked.blend")]) == 0
+    bpy.ops.wm.open_mainfile(filepath=str(tmp_path / "baked.blend"))
+    assert np.abs(rotations(bpy.data.objects["Rig"], range(20, 41)) - wanted).max() <= ROUNDED
