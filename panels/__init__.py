@@ -8,6 +8,7 @@ def _classes() -> tuple[type, ...]:
     from .constraints import (
         CCD_RIG_PT_constraints,
         CCD_RIG_PT_importance,
+        CCD_RIG_PT_method,
         CCD_RIG_PT_pole,
         CCD_RIG_PT_rotation,
         CCD_RIG_UL_constraints,
@@ -21,6 +22,7 @@ def _classes() -> tuple[type, ...]:
         CCD_RIG_PT_rotation,
         CCD_RIG_PT_pole,
         CCD_RIG_PT_importance,
+        CCD_RIG_PT_method,
         CCD_RIG_PT_bake,  # within sight also in a low window
         CCD_RIG_PT_bone,
         CCD_RIG_PT_comfort,

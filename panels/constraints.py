@@ -92,6 +92,15 @@ class CCD_RIG_PT_pole(_OfReach, bpy.types.Panel):
         _draw_bone(lines, row, row.pole_target, "pole_bone")
 
 
+class CCD_RIG_PT_method(_OfReach, bpy.types.Panel):
+    bl_label = "Method"
+
+    def draw_part(self, lines, row):
+        lines.prop(row, "method")
+        if row.method == "TWO_BONE":
+            lines.prop(row, "soft")
+
+
 class CCD_RIG_PT_importance(_OfRow, bpy.types.Panel):
     bl_label = "Priority and Reach"
 

@@ -13,7 +13,7 @@ from mathutils import Matrix, Quaternion
 
 from ..errors import CCDRigError, RigError
 from ..limits import contains
-from . import aims, armature, dependence, joints, library, plant_checks, properties, rows
+from . import aims, armature, dependence, joints, library, methods, plant_checks, properties, rows
 from .obstacles import Destination, obstacles
 from .row_checks import Problem, constraint_problems, in_scene, is_finite, suggestion
 
@@ -193,6 +193,8 @@ def _chain_problems(
     sound = [row for row in properties.constraints(armature_object) if row.name in names]
     for name, message in plant_checks.skeleton_problems(reading.skeleton, sound):
         yield Problem("ERROR", name, message)
+    for severity, name, message in methods.skeleton_problems(reading.skeleton, reading.pose, sound):
+        yield Problem(severity, name, message)
     carriers = plant_checks.carriers(armature_object, chosen)
     locked -= {bone.name for bone in carriers}
     for row in chosen:

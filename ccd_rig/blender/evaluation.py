@@ -111,7 +111,7 @@ def frames(
             aims = tuple(
                 _aim(evaluated, to_armature, sight, (depsgraph, depsgraph), frame) for sight in sights
             )
-            influences = in_force(constraints, _influences(evaluated, indices, frame))
+            influences = in_force(armature_object, constraints, _influences(evaluated, indices, frame))
             return FrameSample(frame, read(evaluated, frame), aims, influences, matrix_world)
 
         def sample(frame: float) -> FrameSample:
@@ -167,7 +167,7 @@ def current(
         )
     # Blender writes keyed and driven values back to the original, but does not evaluate the object anew when
     # a script sets a property of ours.
-    influences = in_force(constraints, _influences(armature_object, indices, frame))
+    influences = in_force(armature_object, constraints, _influences(armature_object, indices, frame))
     return FrameSample(frame, reading, aims, influences, matrix_world)
 
 

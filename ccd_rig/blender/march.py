@@ -227,13 +227,14 @@ def guessed(sample: FrameSample, rotations: Array) -> Solution:
 
 
 def _asks_for_position(constraint: Constraint) -> bool:
-    """Whether a constraint asks for a position and nothing else."""
+    """Whether a constraint asks for a position and nothing else, to be reached by the loop."""
     return (
         constraint.kind == "REACH"
         and constraint.use_position
         and constraint.rotation == "NONE"
         and not constraint.pole_target
         and constraint.reach >= 1.0
+        and constraint.method == "CCD"
     )
 
 

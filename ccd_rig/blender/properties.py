@@ -5,6 +5,7 @@
 `PoseBone.ccd_rig` holds what each joint may do. Defaults that the core has are read from its dataclasses.
 """
 
+import inspect
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -21,6 +22,7 @@ from bpy.props import (
     StringProperty,
 )
 
+from ..analytic import two_bone
 from ..goals import BalanceGoal, PositionGoal
 from . import library
 from .joints import CCD_RIG_PG_comfort, CCD_RIG_PG_joint, CCD_RIG_PG_limit, joint_settings
@@ -39,6 +41,7 @@ __all__ = [
 ]
 
 DEFAULT_NAME = "CCD"
+_SOFT = inspect.signature(two_bone).parameters["soft"].default
 
 # Files store the numbers: they stay with their words for good.
 KINDS = (
@@ -55,6 +58,29 @@ ROTATIONS = (
     ("NONE", "Free", "The bone may be turned in any way", 0),
     ("ORIENTATION", "Copy", "The bone is turned as the target is", 1),
     ("DIRECTION", "Point Along", "One axis of the bone points along an axis of the target", 2),
+)
+METHODS = (
+    ("CCD", "Loop", "All bones of the chain by turns, until the target is reached", 0),
+    (
+        "LEAF",
+        "Two-Bone Leaf",
+        "In the loop, but the last two bones are solved at once: bones further down stay still where the two "
+        "reach the target alone",
+        1,
+    ),
+    (
+        "TWO_BONE",
+        "Two Bones",
+        "Only the last two bones that can turn, exactly and at once, as an arm or a leg; limits hold",
+        2,
+    ),
+    (
+        "TRIANGLE",
+        "Target Triangle",
+        "Each bone is turned just once, from the root on, so that it closes a triangle with the rest of the "
+        "chain and the target; limits hold, and may keep it from the target",
+        3,
+    ),
 )
 AXES = tuple(
     (f"{sign}_{axis}", f"{'-' if sign == 'NEG' else ''}{axis}", f"The {axis} axis{words}", number)
@@ -93,6 +119,9 @@ class Constraint:
         reach: part of its length past which the chain is never stretched; 1 is off.
         reach_joints: how many bones, counted from the tip, `reach` is about; 0 is the whole chain.
         balance_axes: for BALANCE, which of the world's axes count.
+        method: for REACH, "CCD"; "LEAF", with the last two bones solved at once; "TWO_BONE" or "TRIANGLE":
+            see `METHODS`.
+        soft: for TWO_BONE, part of the chain's length over which it eases into straight.
     """
 
     name: str
@@ -117,6 +146,8 @@ class Constraint:
     reach: float = 1.0
     reach_joints: int = 0
     balance_axes: tuple[bool, bool, bool] = (True, True, False)
+    method: str = "CCD"
+    soft: float = 0.0
 
 
 def _keep_name_unique(self: bpy.types.PropertyGroup, _context: bpy.types.Context) -> None:
@@ -268,6 +299,20 @@ class CCD_RIG_PG_constraint(bpy.types.PropertyGroup):
         min=0,
         soft_max=255,
     )
+    method: EnumProperty(
+        name="Method", description="How the chain is brought to the target", items=METHODS, override=OVERRIDE
+    )
+    soft: FloatProperty(
+        name="Soft",
+        description="Part of the two bones' length over which they ease into straight, so that the knee does "
+        "not snap; the bone then stays behind a target that is far away",
+        default=_SOFT,
+        min=0.0,
+        max=1.0,
+        soft_max=0.2,
+        subtype="FACTOR",
+        override=OVERRIDE,
+    )
     balance_axes: BoolVectorProperty(
         **from_core(
             BalanceGoal,
@@ -367,6 +412,8 @@ def constraints(armature_object: bpy.types.Object) -> tuple[Constraint, ...]:
             reach=row.reach,
             reach_joints=row.reach_joints,
             balance_axes=tuple(row.balance_axes),
+            method=row.method,
+            soft=row.soft,
         )
         for row in armature_object.ccd_rig.constraints
     )
@@ -384,6 +431,7 @@ _HELD: dict[str, Any] = {
     "weight": 1.0,
     "reach": 1.0,
     "reach_joints": 0,
+    "method": "CCD",
 }
 """What a planted bone asks for, whatever is left over in the row from another kind."""
 

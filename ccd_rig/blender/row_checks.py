@@ -10,7 +10,7 @@ from typing import Any
 import bpy
 from mathutils import Matrix
 
-from . import plant_checks, rows
+from . import methods, plant_checks, rows
 from .joints import masses
 
 _VERBS = {"target": "reach", "pole": "bend towards"}
@@ -85,6 +85,10 @@ def _reach_problems(armature_object: bpy.types.Object, row: Any, scene: bpy.type
         yield Problem("ERROR", row.name, message)
     if not 0.0 < row.reach <= 1.0:  # a script can store NaN
         yield Problem("ERROR", row.name, f"{where}: reach is {row.reach:g}: set it above 0 and at most to 1")
+    for message in methods.row_problems(row):
+        yield Problem("ERROR", row.name, message)
+    if not 0.0 <= row.soft <= 1.0:  # a script can store NaN
+        yield Problem("ERROR", row.name, f"{where}: soft is {row.soft:g}: set it to 0 to 1")
     bones = len(rows.chain(armature_object, row.tip, row.chain_length))
     if row.use_position and row.reach < 1.0 and 1 in (row.reach_joints, bones):
         message = f"{where}: Reach is about one bone, which cannot be stretched, so it does nothing"

@@ -17,6 +17,7 @@ from ..skeleton import Pose, Skeleton
 from ..solver import solve
 from .aims import chain_joints, goals, level, turned_back, turned_model
 from .evaluation import FrameSample
+from .methods import SINGLE_PASS, solve_once
 from .planting import Stance
 from .properties import Constraint
 
@@ -229,7 +230,18 @@ def _solve_group(
     asked = [(c, goal) for c, row in rows.items() for goal in goals(model, row, sample.aims[c].turned(turn))]
     bones = {skeleton.joints[j].name for j in joints}
     how = replace(how, poses=tuple(entry for entry in how.poses if bones & entry.rotations.keys()))
-    result = _solve_patiently(model, pose, [goal for _, goal in asked], how)
+    wanted = [goal for _, goal in asked]
+    alone = next((c for c, row in rows.items() if row.kind == "REACH" and row.method in SINGLE_PASS), None)
+    if alone is None:
+        result = _solve_patiently(model, pose, wanted, how)
+    else:
+        if len(rows) > 1:
+            also = next(row.name for c, row in rows.items() if c != alone)
+            raise RigError(
+                f"Constraint '{rows[alone].name}' poses its bones alone, but '{also}' moves them too: "
+                "shorten a chain, or set Method to Loop"
+            )
+        result = solve_once(model, pose, rows[alone], sample.aims[alone], wanted, how.settings)
     errors = {}
     for c in rows:
         own = [error for (k, _), error in zip(asked, result.errors, strict=True) if k == c]

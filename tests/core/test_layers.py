@@ -38,7 +38,7 @@ BLENDER = (
     {"library"},
     {"properties", "rows", "dependence"},
     {"aims"},
-    {"planting"},
+    {"planting", "methods"},
     {"plant_checks"},
     {"evaluation", "row_checks", "capture"},
     {"solving", "tracks"},
