@@ -32,8 +32,10 @@ Rows = NDArray[np.intp]
 
 STRIDE = 32
 """Most frames from one that the loop solves to the next."""
-TRAVEL = 0.5
+TRAVEL = 0.3
 """Part of the length of its chain that a target moves from one such frame to the next, at most."""
+LEAP = 1.0
+"""Radians by which a joint may turn from one such frame to the next, unless they are neighbours."""
 STILL = 1e-6
 """What moves less does not move: components of quaternions, and parts of a chain's length."""
 RUN = 512
@@ -109,10 +111,28 @@ class March:
         )
 
     def _anchor(self, row: int) -> None:
-        """A frame that waits is solved by the loop."""
-        self._before = self._solve(row, self._samples[row], self._before)
+        """A frame that waits is solved by the loop; where it leaps, first one half-way there."""
+        before = self._before
+        found = self._solve(row, self._samples[row], before)
+        waiting = list(self._samples)
+        start = waiting.index(self._anchors[-1]) if self._anchors else len(waiting)
+        between = waiting[start + 1 : waiting.index(row)]
+        if before is not None and between and self._leaps(before, found):
+            self._anchor(between[len(between) // 2])
+            self._anchor(row)
+            return
+        self._before = found
         self._anchors.append(row)
         self._travelled = [0.0] * len(self._chains)
+
+    def _leaps(self, before: Solution, after: Solution) -> bool:
+        """Whether a joint turns so far that a chain may have gone another way than step by step."""
+        least = math.cos(0.5 * LEAP)
+        return any(
+            abs(before.pose.rotations[j].dot(after.pose.rotations[j])) < least
+            for chain in self._chains
+            for j in chain.moved
+        )
 
     def _solve(self, row: int, sample: FrameSample, before: Solution | None) -> Solution:
         solution = solve_frame(sample, self.take.constraints, self.solver, self.share, before, self.poses)

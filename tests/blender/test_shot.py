@@ -82,6 +82,31 @@ def test_most_frames_are_settled_at_once_and_all_are_reached(bake, march, monkey
     assert angles(found[1:], found[:-1]).max() <= math.radians(4.0)
 
 
+@pytest.mark.parametrize("travel", [0.3, 0.8])
+def test_limited_chains_take_no_other_way_than_step_by_step(bake, march, monkeypatch, travel):
+    """Low round the root hinges and cones are at their limits, and a chain that leaps lands elsewhere."""
+    rig = rigs.chain(20, 0.25)
+    target = rigs.empty("Target")
+    turns = [math.tau * i / 250 for i in range(0, 251, 10)]
+    low = [
+        (5 * (0.45 + 0.1 * math.cos(2 * a)) * math.cos(a), 2.25 * math.sin(a), 0.5 + 0.75 * math.sin(3 * a))
+        for a in turns
+    ]
+    key_location(target, low, gap=10)
+    constrain(rig, "bone_19", target)
+    for i, bone in enumerate(rig.pose.bones):
+        limit = bone.ccd_rig.limit
+        limit.kind, limit.cone_radius = ("CONE" if i % 2 else "HINGE"), math.radians(30.0)
+        limit.hinge_lower, limit.hinge_upper = -math.pi / 2, math.pi / 2
+    worst = {}
+    for part in (0.0, travel):
+        monkeypatch.setattr(march, "TRAVEL", part)
+        report, found = baked(bake, rig, 1, 251)
+        assert report.unsolved_count() == 0
+        worst[part] = angles(found[1:], found[:-1]).max()
+    assert worst[travel] <= 2.0 * worst[0.0]
+
+
 def test_targets_out_of_reach_are_solved_one_by_one(bake):
     """And frames after them are not the worse for it."""
     rig, target = arm(8)
