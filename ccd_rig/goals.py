@@ -15,7 +15,7 @@ from mathutils import Quaternion, Vector
 
 from .errors import InvalidInput
 from .quaternions import angle_between
-from .skeleton import Skeleton, Transform, frozen_rotation, frozen_vector
+from .skeleton import Skeleton, Transform, frozen_rotation, frozen_vector, is_number
 
 
 class GoalError(NamedTuple):
@@ -66,8 +66,8 @@ class PositionGoal:
         _check_importance(what, self.weight, self.priority)
         _check_count(what, "chain_length", self.chain_length)
         _check_count(what, "reach_joints", self.reach_joints)
-        if not 0.0 < self.reach <= 1.0:
-            raise InvalidInput(f"{what}: reach must be above 0 and at most 1, not {self.reach:g}")
+        if not (is_number(self.reach) and 0.0 < self.reach <= 1.0):
+            raise InvalidInput(f"{what}: reach must be above 0 and at most 1, not {self.reach!r}")
 
     def effector(self, skeleton: Skeleton) -> Vector:
         """The point that should reach the target, in the joint's frame."""
@@ -187,11 +187,12 @@ class BalanceGoal:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "target", frozen_vector(self.target, "balance goal: target"))
-        object.__setattr__(self, "axes", tuple(bool(axis) for axis in self.axes))
-        if len(self.axes) != 3 or not any(self.axes):
+        given = self.axes if isinstance(self.axes, Sequence) else ()
+        if len(given) != 3 or not any(given):
             raise InvalidInput(
-                f"balance goal: axes must be three of True and False, one at least True, not {self.axes}"
+                f"balance goal: axes must be three of True and False, one at least True, not {self.axes!r}"
             )
+        object.__setattr__(self, "axes", tuple(bool(axis) for axis in given))
         _check_importance("balance goal", self.weight, self.priority)
         _check_count("balance goal", "chain_length", self.chain_length)
         if self.chain_length and self.joint is None:
@@ -208,6 +209,8 @@ class BalanceGoal:
 
 
 Goal = PositionGoal | OrientationGoal | DirectionGoal | PoleGoal | BalanceGoal
+GOALS = (PositionGoal, OrientationGoal, DirectionGoal, PoleGoal, BalanceGoal)
+"""The classes of `Goal`, for isinstance."""
 
 
 def measure(goal: Goal, skeleton: Skeleton, transforms: Sequence[Transform]) -> GoalError:
@@ -302,8 +305,8 @@ def _unit(value: Vector, what: str) -> Vector:
 
 
 def _check_importance(what: str, weight: float, priority: int) -> None:
-    if not (math.isfinite(weight) and weight > 0.0):
-        raise InvalidInput(f"{what}: weight must be above 0, not {weight:g}")
+    if not (is_number(weight) and weight > 0.0):
+        raise InvalidInput(f"{what}: weight must be above 0, not {weight!r}")
     if isinstance(priority, bool) or not isinstance(priority, int) or priority < 0:
         raise InvalidInput(
             f"{what}: priority must be a whole number, 0 (served first) or more, not {priority!r}"
@@ -311,5 +314,7 @@ def _check_importance(what: str, weight: float, priority: int) -> None:
 
 
 def _check_count(what: str, field: str, count: int) -> None:
-    if count < 0:
-        raise InvalidInput(f"{what}: {field} must be 0 (the whole chain) or more, not {count}")
+    if isinstance(count, bool) or not isinstance(count, int) or count < 0:
+        raise InvalidInput(
+            f"{what}: {field} must be a whole number, 0 (the whole chain) or more, not {count!r}"
+        )

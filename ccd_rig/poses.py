@@ -64,18 +64,25 @@ def apply_entry(entry: PoseEntry, skeleton: Skeleton, pose: Pose) -> Pose:
         InvalidInput: the skeleton has none of the entry's bones.
     """
     check_pose(skeleton, pose)
+    check_entry(entry, skeleton)
     known = {
         i: entry.rotations[joint.name]
         for i, joint in enumerate(skeleton.joints)
         if joint.name in entry.rotations
     }
-    if not known:
+    return pose.with_rotations(known)
+
+
+def check_entry(entry: PoseEntry, skeleton: Skeleton) -> None:
+    """Raises InvalidInput unless `entry` is one and knows a joint of `skeleton`."""
+    if not isinstance(entry, PoseEntry):
+        raise InvalidInput(f"a pose library holds PoseEntry, not {entry!r}")
+    if not any(joint.name in entry.rotations for joint in skeleton.joints):
         joints = ", ".join(joint.name for joint in skeleton.joints) or "none"
         raise InvalidInput(
             f"pose entry '{entry.name}' is for other bones: the skeleton has none of "
             f"{', '.join(entry.rotations)}; its joints are: {joints}"
         )
-    return pose.with_rotations(known)
 
 
 def to_json(entries: Iterable[PoseEntry]) -> str:

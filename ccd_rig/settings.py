@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from .errors import InvalidInput
 from .goals import GoalError
-from .skeleton import Pose
+from .skeleton import Pose, is_number
 from .sweeps import Sweep
 
 MOST_SHARE = 0.999
@@ -71,10 +71,11 @@ class SolverSettings:
     comfort: bool = True
 
     def __post_init__(self) -> None:
-        if self.max_iterations < 1:
-            raise InvalidInput(f"max_iterations must be 1 or more, not {self.max_iterations}")
-        if self.restarts < 0:
-            raise InvalidInput(f"restarts must be 0 or more, not {self.restarts}")
+        for name, least in (("max_iterations", 1), ("restarts", 0), ("seed", -math.inf)):
+            count = getattr(self, name)
+            if isinstance(count, bool) or not isinstance(count, int) or count < least:
+                allowed = f", {least} or more" if least > -math.inf else ""
+                raise InvalidInput(f"{name} must be a whole number{allowed}, not {count!r}")
         if not isinstance(self.sweep, Sweep):
             raise InvalidInput(
                 f"sweep must be one of {', '.join(each.name for each in Sweep)}, not {self.sweep!r}"
@@ -88,11 +89,11 @@ class SolverSettings:
             ("stall_threshold", 0.0, 1.0),
         ):
             value = getattr(self, name)
-            if not (math.isfinite(value) and lower <= value <= upper) or (
+            if not (is_number(value) and lower <= value <= upper) or (
                 value == 0.0 and name.endswith("tolerance")
             ):
                 allowed = f"{lower:g} to {upper:g}" if math.isfinite(upper) else f"above {lower:g}"
-                raise InvalidInput(f"{name} must be {allowed}, not {value:g}")
+                raise InvalidInput(f"{name} must be {allowed}, not {value!r}")
 
 
 @dataclass(frozen=True)

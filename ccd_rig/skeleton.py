@@ -14,11 +14,14 @@ from typing import Any, NamedTuple
 from mathutils import Quaternion, Vector
 
 from .errors import InvalidInput
-from .limits import Comfort, Limit, Slide, clamp
+from .limits import LIMITS, Comfort, Limit, Slide, clamp
 from .nesting import outside
 
 UNIT_TOLERANCE = 1e-3
 """How far from length 1 a quaternion may be and still be taken (and normalised)."""
+
+FARTHEST = 1e15
+"""Largest coordinate: the squares of larger ones leave single precision."""
 
 
 class Transform(NamedTuple):
@@ -34,16 +37,18 @@ class Transform(NamedTuple):
 
 def frozen_vector(value: Vector | Sequence[float], what: str) -> Vector:
     """`value` as a frozen 3-vector; raises InvalidInput naming `what` if it is not three finite numbers."""
-    numbers = tuple(float(number) for number in value[:])
+    numbers = _numbers(value, f"{what} must be three finite numbers")
     if len(numbers) != 3 or not all(math.isfinite(number) for number in numbers):
         raise InvalidInput(f"{what} must be three finite numbers, not {_shown(numbers)}")
+    if max(map(abs, numbers)) > FARTHEST:
+        raise InvalidInput(f"{what} must not be farther away than {FARTHEST:g}, but is {_shown(numbers)}")
     return Vector(numbers).freeze()
 
 
 def frozen_rotation(value: Quaternion | Sequence[float], what: str) -> Quaternion:
     """`value` as a frozen unit quaternion (w, x, y, z); raises InvalidInput naming `what` if it is not
     one."""
-    numbers = tuple(float(number) for number in value[:])
+    numbers = _numbers(value, f"{what} must be four finite numbers (w, x, y, z)")
     if len(numbers) != 4 or not all(math.isfinite(number) for number in numbers):
         raise InvalidInput(f"{what} must be four finite numbers (w, x, y, z), not {_shown(numbers)}")
     length = math.sqrt(sum(number * number for number in numbers))
@@ -54,6 +59,18 @@ def frozen_rotation(value: Quaternion | Sequence[float], what: str) -> Quaternio
     if abs(length - 1.0) > 1e-6:
         rotation.normalize()
     return rotation.freeze()
+
+
+def _numbers(value: object, must: str) -> tuple[float, ...]:
+    try:
+        return tuple(float(number) for number in value[:])  # type: ignore[index]
+    except (TypeError, ValueError):
+        raise InvalidInput(f"{must}, not {value!r}") from None
+
+
+def is_number(value: object) -> bool:
+    """Whether `value` is a finite int or float."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def _shown(numbers: Sequence[float]) -> str:
@@ -99,8 +116,8 @@ class Joint:
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name:
             raise InvalidInput("a joint needs a name that is not empty")
-        if self.parent < -1:
-            raise InvalidInput(f"joint '{self.name}': parent must be an index or -1, not {self.parent}")
+        if isinstance(self.parent, bool) or not isinstance(self.parent, int) or self.parent < -1:
+            raise InvalidInput(f"joint '{self.name}': parent must be an index or -1, not {self.parent!r}")
         store = object.__setattr__
         store(self, "offset", frozen_vector(self.offset, f"joint '{self.name}': offset"))
         store(
@@ -110,6 +127,14 @@ class Joint:
         self._check("stiffness", self.stiffness, 0.0, 1.0)
         self._check("max_step", self.max_step, 0.0, math.inf)
         self._check("mass", self.mass, 0.0, math.inf)
+        for what, value, kinds in (
+            ("limit", self.limit, LIMITS),
+            ("comfort", self.comfort, (Comfort,)),
+            ("slide", self.slide, (Slide,)),
+        ):
+            if value is not None and not isinstance(value, kinds):
+                allowed = ", ".join(kind.__name__ for kind in kinds)
+                raise InvalidInput(f"joint '{self.name}': {what} must be a {allowed} or None, not {value!r}")
         if self.comfort is not None and self.comfort.region is not None and self.limit is not None:
             found = outside(self.comfort.region, self.limit)
             if found:
@@ -118,9 +143,9 @@ class Joint:
                 )
 
     def _check(self, what: str, value: float, lower: float, upper: float) -> None:
-        if not (math.isfinite(value) and lower <= value <= upper):
+        if not (is_number(value) and lower <= value <= upper):
             allowed = f"{lower:g} to {upper:g}" if math.isfinite(upper) else f"{lower:g} or more"
-            raise InvalidInput(f"joint '{self.name}': {what} must be {allowed}, not {value:g}")
+            raise InvalidInput(f"joint '{self.name}': {what} must be {allowed}, not {value!r}")
 
     @property
     def locked(self) -> bool:

@@ -7,11 +7,12 @@ from collections import deque
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import replace
 
+from .errors import InvalidInput
 from .goals import Goal, measure
 from .kinematics import Kinematics
 from .limits import Limit
 from .loop import CLOSING, Progress, by_priority, may_close, met
-from .poses import PoseEntry
+from .poses import PoseEntry, check_entry
 from .reach import bound, enter_windows, stretched
 from .refine import HURRIED_GAIN, refined
 from .restarts import starts
@@ -46,7 +47,7 @@ def solve(
     Raises:
         InvalidInput: names what is wrong with the input.
     """
-    body = Body(skeleton, pose, goals)
+    body = _body(skeleton, pose, goals, settings, poses)
     found = Progress(body)
     (status,) = deque(_statuses(body, found, settings or SolverSettings(), poses), maxlen=1)
     return _result(body, found, status)
@@ -63,10 +64,25 @@ def iterate(
 
     Every item holds the best pose so far; the last one equals what `solve` returns.
     """
-    body = Body(skeleton, pose, goals)
+    body = _body(skeleton, pose, goals, settings, poses)
     found = Progress(body)
     for status in _statuses(body, found, settings or SolverSettings(), poses):
         yield _result(body, found, status)
+
+
+def _body(
+    skeleton: Skeleton,
+    pose: Pose,
+    goals: Sequence[Goal],
+    settings: SolverSettings | None,
+    poses: Sequence[PoseEntry],
+) -> Body:
+    """The working copy; what is wrong with the input is said at once, whether it will be needed or not."""
+    if not isinstance(settings, SolverSettings | None):
+        raise InvalidInput(f"settings must be SolverSettings or None, not {settings!r}")
+    for entry in poses:
+        check_entry(entry, skeleton)
+    return Body(skeleton, pose, goals)
 
 
 def _statuses(

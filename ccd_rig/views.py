@@ -20,7 +20,9 @@ from typing import Protocol
 
 from mathutils import Quaternion, Vector
 
+from .errors import InvalidInput
 from .goals import (
+    GOALS,
     BalanceGoal,
     DirectionGoal,
     Goal,
@@ -112,7 +114,9 @@ def view_of(goal: Goal, skeleton: Skeleton) -> View:
         return FrameView(goal, skeleton)
     if isinstance(goal, PoleGoal):
         return PoleView(goal, skeleton)
-    return BalanceView(goal, skeleton)
+    if isinstance(goal, BalanceGoal):
+        return BalanceView(goal, skeleton)
+    raise InvalidInput(f"a goal must be one of {', '.join(kind.__name__ for kind in GOALS)}, not {goal!r}")
 
 
 def _movable(skeleton: Skeleton, chain: Sequence[int]) -> list[int]:
