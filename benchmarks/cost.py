@@ -7,9 +7,11 @@ Protocol: chains of 10, 50 and 200 joints of length 1, one position goal, each k
     legal pose to the effector of another, 4 sweeps from the root to the tip at the default part of a step,
     as the solver's loop runs them: one step of every joint, and forward kinematics. CPU time of the process,
     which other load disturbs least. Sizes take turns within a round; the figure is the median over the
-    rounds of microseconds per joint step, and "ratio" the dearest size in parts of the cheapest (in short
-    chains more steps end at a limit, which is the dearer case of a clamp). "Solve" is a whole `solve` of 4
-    iterations, checks, set-up and result included. With --profile: where the time of 50 joints goes.
+    rounds of microseconds per joint step, and "ratio" the dearest size in parts of the cheapest. In short
+    chains more steps are wide or end at a limit, which are the dearer cases; "near" is the ratio where all
+    sizes take alike steps: one sweep towards a target 0.2 % of the chain's length away. "Solve" is a whole
+    `solve` of 4 iterations, checks, set-up and result included. With --profile: where the time of 50 joints
+    goes.
 """
 
 from __future__ import annotations
@@ -25,6 +27,7 @@ import time
 from pathlib import Path
 
 import bpy  # noqa: F401 - brings mathutils
+from mathutils import Vector
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "core")]
@@ -66,9 +69,14 @@ LIMITS = {
 }
 
 
-def body_of(skeleton: Skeleton, rng: random.Random) -> tuple[Body, Pose, PositionGoal]:
+def body_of(skeleton: Skeleton, rng: random.Random, near: bool = False) -> tuple[Body, Pose, PositionGoal]:
     start = legal_pose(skeleton, rng)
-    goal = PositionGoal(skeleton.joints[-1].name, tail(skeleton, legal_pose(skeleton, rng)))
+    if near:
+        aside = Vector([rng.gauss(0.0, 1.0) for _ in range(3)]).normalized()
+        target = tail(skeleton, start) + 0.002 * len(skeleton) * aside
+    else:
+        target = tail(skeleton, legal_pose(skeleton, rng))
+    goal = PositionGoal(skeleton.joints[-1].name, target)
     body = Body(skeleton, start, [goal])
     body.confine([joint.limit for joint in skeleton.joints], [0.0] * len(skeleton))
     return body, start, goal
@@ -78,11 +86,12 @@ def sweep(body: Body) -> None:
     _iteration(body, WHOLE, 0, FRACTION)
 
 
-def measured(limit: object, rounds: int) -> tuple[dict[int, float], dict[int, float]]:
-    """Median microseconds per joint step of each size: in sweeps alone, and in whole solves."""
+def measured(limit: object, rounds: int) -> tuple[dict[int, float], dict[int, float], dict[int, float]]:
+    """Median microseconds per joint step of each size: in sweeps, in sweeps of alike steps, in solves."""
     skeletons = {size: straight(size, limit) for size in SIZES}
     rngs = {size: random.Random(size) for size in SIZES}
     alone: dict[int, list[float]] = {size: [] for size in SIZES}
+    alike: dict[int, list[float]] = {size: [] for size in SIZES}
     whole: dict[int, list[float]] = {size: [] for size in SIZES}
     for _ in range(rounds):
         for size, skeleton in skeletons.items():
@@ -93,13 +102,19 @@ def measured(limit: object, rounds: int) -> tuple[dict[int, float], dict[int, fl
                 for _ in range(SWEEPS):
                     sweep(body)
             alone[size].append((time.process_time() - began) / (len(cases) * SWEEPS * size))
+            close = [body_of(skeleton, rngs[size], near=True)[0] for _ in range(4 * len(cases))]
+            began = time.process_time()
+            for body in close:
+                sweep(body)
+            alike[size].append((time.process_time() - began) / (len(close) * size))
             began = time.process_time()
             steps = 0
             for _, start, goal in cases:
                 steps += solve(skeleton, start, [goal], WHOLE).iterations * size
             whole[size].append((time.process_time() - began) / steps)
     return tuple(
-        {size: statistics.median(times) * 1e6 for size, times in each.items()} for each in (alone, whole)
+        {size: statistics.median(times) * 1e6 for size, times in each.items()}
+        for each in (alone, alike, whole)
     )
 
 
@@ -125,15 +140,16 @@ def main() -> None:
     print(
         f"{'us per joint step':28s}"
         + "".join(f"{size:>8d}" for size in SIZES)
-        + f"{'ratio':>8s}   "
+        + f"{'ratio':>8s}{'near':>8s}   "
         + "".join(f"{f'solve {size}':>11s}" for size in SIZES)
     )
     for name, limit in LIMITS.items():
-        alone, whole = measured(limit, chosen.rounds)
+        alone, alike, whole = measured(limit, chosen.rounds)
         print(
             f"{name:28s}"
             + "".join(f"{alone[size]:8.2f}" for size in SIZES)
-            + f"{max(alone.values()) / min(alone.values()):8.2f}   "
+            + f"{max(alone.values()) / min(alone.values()):8.2f}"
+            + f"{max(alike.values()) / min(alike.values()):8.2f}   "
             + "".join(f"{whole[size]:11.2f}" for size in SIZES),
             flush=True,
         )

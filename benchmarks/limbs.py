@@ -1,7 +1,7 @@
 """Human limbs with human limits: how often legal targets are met, and what those that are missed share.
 
     python3 dev.py bench limbs                          200 targets per limb, 50 with orientation
-    .venv/4.2/bin/python benchmarks/limbs.py --targets 10000 --poses 1000 --failures
+    .venv/4.2/bin/python benchmarks/limbs.py --targets 10000 --poses 1000 --variants restarts --failures
 
 Protocol: a person of 1.7 m, bones in metres, started from rest (arms spread, legs and spine straight; what
     must be bent is brought to its limit by the solver); targets are the tail of the last bone in a random
@@ -229,6 +229,7 @@ def main() -> None:
     parser.add_argument("--targets", type=int, default=200)
     parser.add_argument("--failures", action="store_true")
     parser.add_argument("--poses", type=int, default=50, help="solves that ask for the orientation too")
+    parser.add_argument("--variants", nargs="*", choices=list(variants()), default=list(variants()))
     chosen = parser.parse_args()
     print(
         f"{'':34s}{'met':>9s}{'median':>8s}{'mean it':>8s}{'most':>6s}{'worst m':>10s}{'over rad':>10s}"
@@ -236,7 +237,8 @@ def main() -> None:
     )
     for posed in (False, True):
         for limb, skeleton in LIMBS.items():
-            for name, settings in variants().items():
+            for name in chosen.variants:
+                settings = variants()[name]
                 found = cases(skeleton, posed, chosen.poses if posed else chosen.targets, settings)
                 print(row(f"{limb}, {'pose, ' if posed else ''}{name}", skeleton, found), flush=True)
                 if chosen.failures:

@@ -219,17 +219,17 @@ def _passes_left(error: float, before: float, tolerance: float) -> float:
 
 def _iteration(body: Body, settings: SolverSettings, iteration: int, fraction: float) -> float:
     """One pass over the joints; returns the longest way that an effector was moved by one step."""
-    only = body.views[0] if len(body.views) == 1 and isinstance(body.views[0], PositionView) else None
     # Carrying rounds a little: stop a little inside the tolerance, so that the rebuilt pose is inside it too.
     enough = (0.9 * settings.position_tolerance) ** 2
+    if settings.sweep is Sweep.ROOT_TO_TIP and fraction <= 1.0:
+        if body.plan is None:
+            body.plan = passes.plan(body) if not leaves_of(body) else []
+        if body.plan:
+            return passes.take(body, body.plan, fraction, enough)
+    only = body.views[0] if len(body.views) == 1 and isinstance(body.views[0], PositionView) else None
     longest = 0.0
     joints = body.movable
     leaves = leaves_of(body)
-    if not leaves and settings.sweep is Sweep.ROOT_TO_TIP and fraction <= 1.0:
-        if body.plan is None:
-            body.plan = passes.plan(body)
-        if body.plan:
-            return passes.take(body, body.plan, fraction, enough)
     if leaves:
         for view in leaves:
             close_leaf(body, view)
