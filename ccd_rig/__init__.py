@@ -27,13 +27,14 @@ from .goals import (
 from .limits import Comfort, Cone, Ellipse, EulerBox, Hinge, Limit, Slide, SwingTwist, clamp, contains, sample
 from .poses import PoseEntry
 from .rerooting import hung_back, reroot
-from .settings import SolveResult, SolverSettings, SolveStatus
+from .settings import PRESETS, SolveResult, SolverSettings, SolveStatus
 from .skeleton import Joint, Pose, Skeleton, Transform, forward_kinematics
 from .solver import iterate, solve
 from .sweeps import Sweep
 from .triangle import target_triangle
 
 __all__ = [
+    "PRESETS",
     "BalanceGoal",
     "CCDRigError",
     "Comfort",

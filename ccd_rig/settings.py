@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import enum
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from .errors import InvalidInput
 from .goals import GoalError
@@ -94,6 +96,19 @@ class SolverSettings:
             ):
                 allowed = f"{lower:g} to {upper:g}" if math.isfinite(upper) else f"above {lower:g}"
                 raise InvalidInput(f"{name} must be {allowed}, not {value!r}")
+
+
+PRESETS: Mapping[str, SolverSettings] = MappingProxyType(
+    {
+        "DEFAULT": SolverSettings(),
+        "LIMB": SolverSettings(step_fraction=1.0),
+        "TAIL": SolverSettings(step_share=0.97),
+        "SPINE": SolverSettings(step_share=0.97),
+    }
+)
+"""What suits a kind of chain, as measured in docs/orders.md. Limbs have up to 4 joints."""
+PRESET_FIELDS = ("sweep", "step_fraction", "step_feedback", "step_share", "refine")
+"""What a preset is about: how steps are taken. Tolerances, patience and comfort are the user's."""
 
 
 @dataclass(frozen=True)

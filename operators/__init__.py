@@ -14,12 +14,14 @@ def _classes() -> tuple[type, ...]:
     from .poses_export import CCD_RIG_OT_poses_export
     from .poses_import import CCD_RIG_OT_poses_import
     from .solve import CCD_RIG_OT_solve
+    from .solver_preset import CCD_RIG_OT_solver_preset
 
     return (
         CCD_RIG_OT_constraint_add,
         CCD_RIG_OT_constraint_remove,
         CCD_RIG_OT_constraint_move,
         CCD_RIG_OT_solve,
+        CCD_RIG_OT_solver_preset,
         CCD_RIG_OT_bake,
         CCD_RIG_OT_go_to_frame,
         CCD_RIG_OT_pose_capture,

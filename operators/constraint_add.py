@@ -28,7 +28,8 @@ class CCD_RIG_OT_constraint_add(bpy.types.Operator):
     )
     chain_length: IntProperty(
         name="Chain Length",
-        description="How many bones may turn, counted from the active one; 0 goes up to the root",
+        description="How many bones may turn, counted from the active one, locked ones too; 0 goes up to the "
+        "root. At first up to the bone that also carries other parts of the rig",
         min=0,
         soft_max=255,
         options={"SKIP_SAVE"},
@@ -52,6 +53,8 @@ class CCD_RIG_OT_constraint_add(bpy.types.Operator):
 
     def execute(self, context):
         tip = context.active_pose_bone
+        if not self.properties.is_property_set("chain_length"):  # the redo panel shows what was chosen
+            self.chain_length = _chain_length(context.object, tip.name, self.kind)
         try:
             target, target_bone = _selected_target(context, tip, self.chain_length)
         except CCDRigError as error:
@@ -65,6 +68,12 @@ class CCD_RIG_OT_constraint_add(bpy.types.Operator):
         row.target = target
         row.target_bone = target_bone
         return {"FINISHED"}
+
+
+def _chain_length(armature_object: bpy.types.Object, tip: str, kind: str) -> int:
+    if kind == "BALANCE":
+        return 0
+    return (rows.carrier_length if kind == "PLANT" else rows.limb_length)(armature_object, tip)
 
 
 def _selected_target(

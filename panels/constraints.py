@@ -184,13 +184,14 @@ def _draw_row(layout, armature_object, row):
     lines.prop(row, "kind")
     lines.prop_search(row, "tip", armature_object.pose, "bones")
     lines.prop(row, "chain_length")
+    _draw_chain(lines, armature_object, row)
     lines = _column(layout, row)
     lines.prop(row, "target")
     _draw_bone(lines, row, row.target, "target_bone")
     if row.kind != "PLANT" or row.target is not None:
         lines.prop(row, "offset")
     if row.kind == "PLANT":
-        _draw_plant(lines, armature_object, row)
+        _draw_plant(lines, row)
     elif row.kind == "BALANCE":
         axes = lines.row(heading="Axes", align=True)
         axes.prop(row, "balance_axes", text="", toggle=True)
@@ -215,13 +216,23 @@ def _draw_bone(lines, row, thing, field):
         lines.prop(row, field, text="Bone")
 
 
-def _draw_plant(lines, armature_object, row):
-    """What holds the bone, and what moves instead."""
+def _draw_chain(lines, armature_object, row):
+    """Where the chain ends, and what of it stays as it is."""
+    chain = rows.chain(armature_object, row.tip, row.chain_length)
+    if not chain:
+        return
+    if row.kind == "PLANT":
+        lines.label(text=f"'{chain[-1].name}' carries the figure", icon="INFO")
+        return
+    locked = sum(all(bone.lock_rotation) or bone.ccd_rig.stiffness >= 1.0 for bone in chain)
+    count = f"{len(chain)} bone{'' if len(chain) == 1 else 's'}"
+    lines.label(text=f"{count} up to '{chain[-1].name}'{f', {locked} locked' if locked else ''}", icon="INFO")
+
+
+def _draw_plant(lines, row):
+    """What holds the bone."""
     if row.target is None:
         lines.label(text="Held where it is when planted", icon="INFO")
-    chain = rows.chain(armature_object, row.tip, row.chain_length)
-    if chain:
-        lines.label(text=f"'{chain[-1].name}' carries the figure", icon="INFO")
 
 
 def _draw_mass(lines, armature_object):

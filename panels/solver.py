@@ -21,6 +21,7 @@ class CCD_RIG_PT_solver(Sidebar, bpy.types.Panel):
         return armature_object is not None and len(armature_object.ccd_rig.constraints) > 0
 
     def draw(self, context):
+        self.layout.operator_menu_enum("ccd_rig.solver_preset", "preset", text="Preset")
         _draw_fields(self.layout, active_armature(context).ccd_rig.solver, MAIN)
 
 

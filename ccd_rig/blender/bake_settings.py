@@ -9,6 +9,7 @@ import bpy
 
 from .. import sampling
 from ..errors import InvalidInput
+from ..settings import PRESETS
 from .obstacles import Destination
 
 
@@ -62,7 +63,7 @@ class BakeSettings:
     keys: Keys = Keys.EVERY_FRAME
     destination: Destination = Destination.NEW_ACTION
     constraints: tuple[str, ...] = ()
-    share: float = 0.97
+    share: float = PRESETS["TAIL"].step_share
     preroll: int = 0
     order: Order = Order.FORWARDS
 

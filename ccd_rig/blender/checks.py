@@ -215,10 +215,12 @@ def _chain_problems(
             yield Problem("WARNING", row.name, f"{message}: lower a stiffness, or unlock a rotation")
     yield from _pole_problems(armature_object, reading, names)
     for bone in bones:
-        yield from _bone_problems(bone, settings[bone.name])
+        # What Blender's constraints do to bones that the solve leaves alone is their business.
+        if bone.name not in locked:
+            yield from _bone_problems(bone, settings[bone.name])
     for name in sorted(carried.keys() - moved):
         yield from _carried_problems(armature_object.pose.bones[name])
-    yield from _ik_problems(armature_object, moved)
+    yield from _ik_problems(armature_object, moved - locked)
     sliding = [bone for bone in bones if settings[bone.name]["slide"] is not None or bone in carriers]
     yield from _key_problems(armature_object, bones, sliding, destination)
 

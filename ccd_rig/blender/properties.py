@@ -168,7 +168,8 @@ class CCD_RIG_PG_constraint(bpy.types.PropertyGroup):
             PositionGoal,
             "chain_length",
             name="Chain Length",
-            description="How many bones may turn, counted from this one; 0 goes up to the root",
+            description="How many bones may turn, counted from this one, locked ones too; 0 goes up to the "
+            "root. A planted bone's chain ends at the bone that carries the figure",
         ),
         min=0,
         soft_max=255,

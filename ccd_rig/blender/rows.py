@@ -15,6 +15,8 @@ from ..errors import RigError
 from . import overrides
 from .channels import fcurves_of
 
+JOINED = 1e-3
+"""Part of a bone's length that its head may be away from its parent's tail where the two are joined."""
 _PATH = re.compile(r"ccd_rig\.constraints\[(\d+)\]\.(.*)", re.DOTALL)
 
 
@@ -34,6 +36,42 @@ def chain(armature_object: bpy.types.Object, tip: str, length: int = 0) -> tuple
     """
     bone = armature_object.pose.bones.get(tip)
     return () if bone is None else (bone, *bone.parent_recursive)[: length or None]
+
+
+def limb_length(armature_object: bpy.types.Object, tip: str) -> int:
+    """A chain length that suits a new row: how many bones up to the one that also carries other parts.
+
+    The chain ends below a bone that has another child with bones of its own (hips, chest), and below a root
+    that it is not joined to, as game rigs have it. 0 where it goes up to the root.
+    """
+    whole = chain(armature_object, tip)
+    for count, bone in enumerate(whole[1:], 1):
+        below = whole[count - 1]
+        carries = any(child != below and child.children for child in bone.children)
+        stands_apart = bone.parent is None and not _is_joined(below)
+        if carries or stands_apart:
+            return count
+    return 0
+
+
+def carrier_length(armature_object: bpy.types.Object, tip: str) -> int:
+    """The same for a planted bone, whose chain ends at the bone that carries the figure and can move.
+
+    0 where that is the root, or where there is none.
+    """
+    whole = chain(armature_object, tip)
+    least = limb_length(armature_object, tip) or len(whole)
+    for count, bone in enumerate(whole, 1):
+        movable = bone.parent is None or not bone.bone.use_connect
+        if count > least and movable and not any((*bone.lock_location, *bone.lock_rotation)):
+            return count if count < len(whole) else 0
+    return 0
+
+
+def _is_joined(bone: bpy.types.PoseBone) -> bool:
+    """Whether a bone starts where its parent ends."""
+    gap = (bone.bone.head_local - bone.parent.bone.tail_local).length
+    return bool(bone.bone.use_connect) or gap <= JOINED * bone.bone.length
 
 
 def add(armature_object: bpy.types.Object, name: str, tip: str) -> Any:

@@ -10,7 +10,7 @@ import bpy
 from bpy.props import BoolProperty, EnumProperty, FloatProperty, IntProperty
 
 from ..errors import InvalidInput, RigError
-from ..settings import SolverSettings
+from ..settings import PRESET_FIELDS, PRESETS, SolverSettings
 from ..sweeps import Sweep
 
 OVERRIDE = {"LIBRARY_OVERRIDABLE"}
@@ -115,6 +115,14 @@ class CCD_RIG_PG_solver(bpy.types.PropertyGroup):
     """The core's SolverSettings, field by field."""
 
     __annotations__ = {field.name: _property(field) for field in dataclasses.fields(SolverSettings)}
+
+
+def apply_preset(armature_object: bpy.types.Object, name: str) -> None:
+    """Set what a preset of the core is about, and nothing else."""
+    group, preset = armature_object.ccd_rig.solver, PRESETS[name]
+    for field in PRESET_FIELDS:
+        value = getattr(preset, field)
+        setattr(group, field, value.name if isinstance(value, Sweep) else value)
 
 
 def solver_settings(armature_object: bpy.types.Object) -> SolverSettings:

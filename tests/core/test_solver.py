@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import math
 import random
@@ -17,7 +18,7 @@ from ccd_rig.goals import DirectionGoal, PositionGoal, measure
 from ccd_rig.limits import Comfort, Cone, Hinge, SwingTwist, contains, violation
 from ccd_rig.poses import entry_from_pose
 from ccd_rig.quaternions import angle_of
-from ccd_rig.settings import SolverSettings, SolveStatus
+from ccd_rig.settings import PRESET_FIELDS, PRESETS, SolverSettings, SolveStatus
 from ccd_rig.skeleton import Joint, Pose, Skeleton, forward_kinematics
 from ccd_rig.solver import iterate, solve
 from ccd_rig.sweeps import Sweep
@@ -466,3 +467,13 @@ def test_input_is_refused_by_name():
         PositionGoal("joint1", (0.0, 0.0, 0.0), weight=0.0)
     with pytest.raises(InvalidInput, match="2 joints"):
         solve(straight(3), rest, [PositionGoal("joint1", (0, 0, 0))])
+
+
+def test_presets_are_settings_that_differ_in_their_steps_alone():
+    default = SolverSettings()
+    assert PRESETS["DEFAULT"] == default
+    assert PRESETS["LIMB"].step_fraction == 1.0
+    assert 0.0 < PRESETS["TAIL"].step_share == PRESETS["SPINE"].step_share < 1.0
+    for preset in PRESETS.values():
+        steps = {name: getattr(default, name) for name in PRESET_FIELDS}
+        assert dataclasses.replace(preset, **steps) == default

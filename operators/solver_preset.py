@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Set the solver's steps to what suits a kind of chain."""
+
+import bpy
+from bpy.props import EnumProperty
+
+from ..ccd_rig.blender.settings import apply_preset
+from ..ccd_rig.settings import PRESETS
+from . import grey
+
+WORDS = {
+    "DEFAULT": ("Default", "What a new armature has"),
+    "LIMB": ("Limb", "Full steps: arms, legs and other chains of up to four bones, in few iterations"),
+    "TAIL": ("Tail", "Each pass shared out over the chain: long chains bend evenly and do not coil"),
+    "SPINE": ("Spine", "Each pass shared out over the chain: spines and necks bend evenly"),
+}
+ITEMS = tuple((name, *WORDS[name], number) for number, name in enumerate(PRESETS))
+
+
+class CCD_RIG_OT_solver_preset(bpy.types.Operator):
+    bl_idname = "ccd_rig.solver_preset"
+    bl_label = "Solver Preset"
+    bl_description = "Set the order and the size of the solver's steps to what suits a kind of chain"
+    bl_options = {"REGISTER", "UNDO"}
+
+    preset: EnumProperty(name="Preset", description="The kind of chain", items=ITEMS)
+
+    @classmethod
+    def poll(cls, context):
+        return grey.poll(cls, grey.no_armature(context))
+
+    def execute(self, context):
+        apply_preset(context.object, self.preset)
+        return {"FINISHED"}
