@@ -5,7 +5,7 @@ import dataclasses
 import time
 
 import bpy
-from bpy.props import BoolProperty, EnumProperty, FloatProperty, IntProperty
+from bpy.props import BoolProperty, EnumProperty, FloatProperty, IntProperty, StringProperty
 
 from ..ccd_rig.blender import bake, channels, checks, rows
 from ..ccd_rig.blender.settings import WIDEST_SHARE, field_help
@@ -25,6 +25,18 @@ KEYS = (
         "Solved Frames Only",
         "Key only the solved frames; between them Blender interpolates each component by itself, so that "
         "limits and targets hold at the keys alone",
+    ),
+    (
+        "TARGET_KEYS",
+        "Where Targets Have Keys",
+        "Solve and key only the frames at which a target, a pole or what moves them has keys, and the ends "
+        "of the range; between them Blender interpolates",
+    ),
+    (
+        "HOLDER_KEYS",
+        "Where Another Has Keys",
+        "Solve and key only the frames at which another object or bone has keys, and the ends of the range; "
+        "between them Blender interpolates",
     ),
 )
 ORDERS = (
@@ -109,6 +121,11 @@ class CCD_RIG_OT_bake(bpy.types.Operator):
         min=0,
         soft_max=250,
     )
+    holder: StringProperty(name="Key Holder", description="The object whose keys say where to key")
+    holder_bone: StringProperty(
+        name="Key Holder Bone",
+        description="The bone of the key holder whose keys count; empty: all that the object has keys for",
+    )
     share: FloatProperty(
         name="Share per Pass",
         description=field_help(bake.BakeSettings, "share"),
@@ -116,6 +133,13 @@ class CCD_RIG_OT_bake(bpy.types.Operator):
         min=0.1,
         max=WIDEST_SHARE,
         subtype="FACTOR",
+    )
+
+    verify: BoolProperty(
+        name="Check Afterwards",
+        description="Evaluate the range once more after the bake: say what really plays, and what keeps keys "
+        "from playing as baked",
+        default=DEFAULTS["verify"],
     )
 
     @classmethod
@@ -189,17 +213,24 @@ class CCD_RIG_OT_bake(bpy.types.Operator):
             share=self.share,
             order=bake.Order[self.order],
             preroll=self.preroll,
+            verify=self.verify,
+            holder=self.holder,
+            holder_bone=self.holder_bone,
         )
         found = checks.problems(context.object, scene, settings.constraints, settings.destination)
         self._warnings = [problem.message for problem in found if problem.severity == "WARNING"]
+        self._progress = None
         self._steps = bake.bake_steps(scene, context.object, settings)
 
     def _advance(self):
-        """Solve one more frame; the report after the last one, else None."""
+        """One more step; the report after the last one, else None."""
         try:
-            self._progress = next(self._steps)
+            progress = next(self._steps)
         except StopIteration as end:
             return end.value
+        if self._progress is None or progress.verb != self._progress.verb:
+            self._started = time.perf_counter()  # each part of a bake has its own pace
+        self._progress = progress
         return None
 
     def _advance_slice(self, context):
@@ -208,14 +239,17 @@ class CCD_RIG_OT_bake(bpy.types.Operator):
         while time.perf_counter() < until:
             if (report := self._advance()) is not None:
                 return report
-        done, total = self._progress.done, self._progress.total
-        context.window_manager.progress_update(100 * done / total)
-        context.workspace.status_text_set(f"Baking: {done} of {total} frames solved. Esc cancels")
+        progress = self._progress
+        context.window_manager.progress_update(100 * progress.done / progress.total)
+        words = progress.words(time.perf_counter() - self._started)
+        context.workspace.status_text_set(f"Baking, {words}. Esc cancels, and nothing is changed")
         return None
 
     def _finish(self, report):
         for message in self._warnings:
             self.report({"WARNING"}, message)
+        for fault in report.check.faults() if report.check is not None else ():
+            self.report({"WARNING"}, fault)
         level = "WARNING" if report.unsolved() else "INFO"
         self.report({level}, f"{report.summary()} (action '{report.action}')")
         return {"FINISHED"}

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Go to the frame that the last bake left farthest off."""
 
+import math
+
 import bpy
 
 from . import grey
@@ -24,7 +26,8 @@ class CCD_RIG_OT_go_to_frame(bpy.types.Operator):
 
     def execute(self, context):
         group = context.object.ccd_rig
-        context.scene.frame_set(group.report.worst_frame)
+        whole = math.floor(group.report.worst_frame)
+        context.scene.frame_set(whole, subframe=group.report.worst_frame - whole)
         index = group.constraints.find(group.report.worst_constraint)
         if index >= 0:  # it may have been removed or renamed since
             group.active_index = index

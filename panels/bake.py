@@ -33,12 +33,19 @@ def _draw_options(layout, options):
     layout.use_property_split = True
     layout.use_property_decorate = False
     layout.prop(options, "destination")
-    layout.prop(options, "step")
     layout.prop(options, "keys")
+    if options.keys in ("EVERY_FRAME", "SOLVED_FRAMES"):
+        layout.prop(options, "step")
+    if options.keys == "HOLDER_KEYS":
+        layout.prop_search(options, "holder", bpy.data, "objects")
+        holder = bpy.data.objects.get(options.holder)
+        if holder is not None and holder.pose is not None:
+            layout.prop_search(options, "holder_bone", holder.pose, "bones", text="Bone")
     layout.prop(options, "order")
     layout.prop(options, "preroll")
     layout.prop(options, "share")
     layout.prop(options, "only_selected")
+    layout.prop(options, "verify")
 
 
 def _draw_report(layout, report):
@@ -53,3 +60,5 @@ def _draw_report(layout, report):
     line.operator("ccd_rig.go_to_frame", text=worst[:1].upper() + worst[1:], icon="TIME", emboss=False)
     if turn:
         lines.label(text=turn, icon="ERROR")
+    if report.check:
+        lines.label(text=report.check, icon="ERROR" if report.faults else "CHECKMARK")

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import Callable, Generator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import bpy
 from mathutils import Quaternion, Vector
@@ -17,11 +19,14 @@ from .aims import chain_joints
 from .bake_settings import BakeSettings, Keys, Order
 from .keying import all_locked, nothing_to_key, report_of, write_keys
 from .obstacles import Destination, obstacles
+from .playing import play_steps
 from .properties import Constraint
-from .report import BakeReport
+from .report import BakeReport, Check
 from .shot import Progress
-from .take import Take
+from .take import Motion, Take
 from .walking import solve_frame
+
+T = TypeVar("T")
 
 __all__ = ["BakeSettings", "Destination", "Keys", "Order", "Progress", "bake", "bake_steps", "solve_current"]
 
@@ -60,24 +65,81 @@ def bake_steps(
     """Like `bake`, an item after each frame to solve, and after longer work on many.
 
     The set-up is checked when the first item is asked for, and everything is written after the last one.
-    Close the generator to cancel.
+    Close the generator to cancel: until the end all that was written is taken back.
     """
     constraints = checks.require(armature_object, scene, settings.constraints)
     solver = properties.solver_settings(armature_object)
     poses = library.entries(armature_object) if solver.restarts else ()
     task = shot.Task(constraints, settings, solver, poses)
-    take = yield from shot.solve(
+    clock = _Clock()
+    solving = shot.solve(
         scene, armature_object, task, lambda take: _refuse_obstacles(armature_object, take, settings)
     )
-    keyed_motion, full = take.finish()
-    bones = take.keyed_joints()
-    if not bones:
+    take = yield from clock.run(solving)
+    started = time.perf_counter()
+    motion, full = take.finish()
+    joints = take.keyed_joints()
+    if not joints:
         raise RigError(nothing_to_key(take, settings))
-    action = write_keys(armature_object, take, keyed_motion, bones, settings)
-    report = report_of(armature_object, action, take, keyed_motion, full, settings, solver)
-    report = replace(report, slides=standing.slides(scene, armature_object, take, keyed_motion))
+    with contextlib.ExitStack() as undo:
+        action = write_keys(scene, armature_object, take, motion, joints, settings, undo)
+        report = report_of(armature_object, action, take, motion, full, settings, solver)
+        report = replace(report, slides=standing.slides(scene, armature_object, take, motion))
+        report = replace(report, seconds=clock.seconds + time.perf_counter() - started)
+        if settings.verify:
+            report = replace(
+                report, check=(yield from _check_steps(scene, armature_object, take, motion, solver))
+            )
+        undo.pop_all()
     properties.store_report(armature_object, report)
     return report
+
+
+def _check_steps(
+    scene: bpy.types.Scene,
+    armature_object: bpy.types.Object,
+    take: Take,
+    motion: Motion,
+    solver: SolverSettings,
+) -> Generator[Progress, None, Check]:
+    """See what plays; an item per frame."""
+    clock = _Clock()
+
+    def steps() -> Generator[Progress, None, Check]:
+        tolerances = (solver.position_tolerance, solver.angle_tolerance)
+        looks = play_steps(scene, armature_object, take, motion, tolerances)
+        with contextlib.closing(looks):
+            while True:
+                try:
+                    frame, done, total = next(looks)
+                except StopIteration as end:
+                    check: Check = end.value
+                    return check
+                yield Progress(frame, done, total, "checked")
+
+    check = yield from clock.run(steps())
+    return replace(check, seconds=clock.seconds)
+
+
+@dataclass
+class _Clock:
+    """Measures how long a generator itself runs, without whoever takes its items."""
+
+    seconds: float = 0.0
+
+    def run(self, steps: Generator[Progress, None, T]) -> Generator[Progress, None, T]:
+        """The same items and the same end."""
+        with contextlib.closing(steps):
+            while True:
+                started = time.perf_counter()
+                try:
+                    item = next(steps)
+                except StopIteration as end:
+                    value: T = end.value
+                    return value
+                finally:
+                    self.seconds += time.perf_counter() - started
+                yield item
 
 
 def solve_current(

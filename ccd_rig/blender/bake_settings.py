@@ -20,6 +20,15 @@ class Keys(enum.Enum):
     """Solved ones, and slerps between them; linear between keys."""
     SOLVED_FRAMES = "SOLVED_FRAMES"
     """Only solved ones; Blender interpolates between them (Bezier), and limits hold at the keys."""
+    TARGET_KEYS = "TARGET_KEYS"
+    """Only where targets, poles and what moves them have keys; solved there, and Bezier between."""
+    HOLDER_KEYS = "HOLDER_KEYS"
+    """Only where another object, or a bone of it, has keys; solved there, and Bezier between."""
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether Blender interpolates between solved frames."""
+        return self is not Keys.EVERY_FRAME
 
 
 class Order(enum.Enum):
@@ -40,14 +49,17 @@ class BakeSettings:
     Attributes:
         frame_start: first frame.
         frame_end: last frame, not before the first.
-        step: frames from one solve to the next; the last frame is always solved.
+        step: frames from one solve to the next; the last frame is always solved. Where frames are those of
+            other keys it does not count.
         keys: which frames get keys.
         destination: into which action.
         constraints: names of the constraints; empty for all that are enabled.
         share: part of what is left of the way that one pass over a chain's joints takes, shared out evenly
             over them, 0.1 to 0.999: smaller is smoother from frame to frame and slower. A frame that is not
             reached this way goes on with the solver's own step.
-
+        holder: for HOLDER_KEYS, name of the object whose keys say where to key.
+        holder_bone: name of a bone of it; empty for all that the object has keys for.
+        verify: whether what plays afterwards is evaluated once more, and held against the keys.
         preroll: frames before the first that are solved too, but get no keys, so that the first frame is
             reached on the way that it would be reached in a longer bake.
         order: in which order frames are solved.
@@ -66,6 +78,9 @@ class BakeSettings:
     share: float = PRESETS["TAIL"].step_share
     preroll: int = 0
     order: Order = Order.FORWARDS
+    verify: bool = True
+    holder: str = ""
+    holder_bone: str = ""
 
     def __post_init__(self) -> None:
         known = bpy.types.Scene.bl_rna.properties["frame_current"]
@@ -82,7 +97,7 @@ class BakeSettings:
             raise InvalidInput(f"share must be 0.1 to 0.999, not {self.share:g}")
 
     def solved_frames(self) -> list[int]:
-        """Frames that are solved."""
+        """Frames that are solved, where they are not those of other keys."""
         return sampling.solve_frames(self.frame_start, self.frame_end, self.step)
 
     def preroll_frames(self) -> list[int]:
@@ -92,7 +107,7 @@ class BakeSettings:
         ]
 
     def keyed_frames(self) -> list[int]:
-        """Frames that get keys."""
+        """Frames that get keys, where they are not those of other keys."""
         if self.keys is Keys.SOLVED_FRAMES:
             return self.solved_frames()
         return list(range(self.frame_start, self.frame_end + 1))

@@ -38,6 +38,13 @@ class Exit(enum.IntEnum):
     INTERRUPTED = 130
 
 
+KEYS = {
+    "every": Keys.EVERY_FRAME,
+    "solved": Keys.SOLVED_FRAMES,
+    "targets": Keys.TARGET_KEYS,
+    "holder": Keys.HOLDER_KEYS,
+}
+
 EPILOG = """\
 exit codes:
   0    done (bake: also when frames are not reached, with a warning; see --strict)
@@ -187,9 +194,15 @@ def _add_bake_arguments(command: argparse.ArgumentParser) -> None:
     )
     add(
         "--keys",
-        choices=("every", "solved"),
+        choices=tuple(KEYS),
         default="every",
-        help="keys on every frame, or on solved frames only (default: %(default)s)",
+        help="keys on every frame, on solved frames only, where targets have keys, or where --key-holder has "
+        "some (default: %(default)s)",
+    )
+    add(
+        "--key-holder",
+        metavar="OBJECT[/BONE]",
+        help="with --keys holder: the object, or bone of it, whose keys say where to key",
     )
     add(
         "--preroll",
@@ -214,6 +227,11 @@ def _add_bake_arguments(command: argparse.ArgumentParser) -> None:
         "--nla-strip",
         action="store_true",
         help="write a new action into an NLA strip above all others; what is there plays on below it",
+    )
+    add(
+        "--no-verify",
+        action="store_true",
+        help="do not evaluate the frames once more after the bake to see what really plays",
     )
     add("--output", type=Path, metavar="FILE", help="where to save the .blend file with the baked keys")
     add("--report", type=Path, metavar="FILE", help="where to save the report as JSON")
@@ -273,11 +291,13 @@ def _bake(options: argparse.Namespace) -> Exit:
             frame_start=first,
             frame_end=last,
             step=options.step,
-            keys=Keys.SOLVED_FRAMES if options.keys == "solved" else Keys.EVERY_FRAME,
+            keys=KEYS[options.keys],
+            **_holder(options),
             destination=_destination(options),
             constraints=tuple(options.constraint),
             preroll=options.preroll,
             order=Order[options.order.upper()],
+            verify=not options.no_verify,
         )
     except InvalidInput as error:
         raise _UsageError(str(error)) from error
@@ -291,11 +311,15 @@ def _bake(options: argparse.Namespace) -> Exit:
         _save(options.output)
     if options.report is not None:
         report.save(result, options.report)
+    for fault in result.check.faults() if result.check is not None else ():
+        _warn(f"{armature_object.name}: {fault}")
     missed = result.unsolved_count()
     if missed:
         _warn(f"{armature_object.name}: {result.summary()}")
     elif not options.quiet:
         print(f"{armature_object.name}: {result.summary()}", flush=True)
+    if not options.quiet:
+        print(f"{armature_object.name}: {_times(result)}", flush=True)
     return Exit.NOT_REACHED if missed and options.strict else Exit.DONE
 
 
@@ -313,6 +337,25 @@ def _check(options: argparse.Namespace) -> Exit:
             print(f"{armature_object.name}: no problems", flush=True)
         errors += sum(problem.severity == "ERROR" for problem in problems)
     return Exit.PROBLEMS if errors else Exit.DONE
+
+
+def _times(result: report.BakeReport) -> str:
+    """What the check came to, and how long everything took."""
+    baked = f"baked in {result.seconds:.1f} s"
+    if result.check is None:
+        return baked
+    return f"{result.check.words()}; {baked}, checked in {result.check.seconds:.1f} s"
+
+
+def _holder(options: argparse.Namespace) -> dict[str, str]:
+    """The key holder, and its bone after a stroke; an object's own name may hold strokes."""
+    if (options.key_holder is None) == (options.keys == "holder"):
+        raise _UsageError("--keys holder needs --key-holder OBJECT, and the other way round")
+    name = options.key_holder or ""
+    if name in bpy.data.objects or "/" not in name:
+        return {"holder": name}
+    holder, _, bone = name.rpartition("/")
+    return {"holder": holder, "holder_bone": bone}
 
 
 def _destination(options: argparse.Namespace) -> Destination:
@@ -394,15 +437,16 @@ def _progress_line(quiet: bool) -> Iterator[Callable[[Progress], None]]:
     pause = REDRAW if terminal else RELOG
     started = time.monotonic()
     shown = started + SLOW - pause
-    drawn = False
+    drawn, verb = False, "solved"
 
     def show(progress: Progress) -> None:
-        nonlocal shown, drawn
+        nonlocal shown, drawn, started, verb
         now = time.monotonic()
+        if progress.verb != verb:  # each part of a bake has its own pace
+            started, verb = now, progress.verb
         if quiet or now - shown < pause:
             return
-        left = (now - started) * (progress.total - progress.done) / progress.done
-        line = f"frame {progress.frame}: {progress.done} of {progress.total} solved, about {left:.0f} s left"
+        line = progress.words(now - started)
         print(
             f"\r\x1b[K{line}" if terminal else line, end="" if terminal else "\n", file=sys.stderr, flush=True
         )

@@ -19,7 +19,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import bpy
+import numpy as np
 from mathutils import Matrix, Vector
+from numpy.typing import NDArray
 
 from ..errors import RigError
 from . import armature, properties, rows
@@ -30,7 +32,15 @@ from .joints import masses
 from .planting import in_force
 from .properties import Constraint
 
-__all__ = ["FrameSample", "current", "frames", "is_isolated", "target_depends_on_chain"]
+__all__ = [
+    "FrameSample",
+    "PlayedFrame",
+    "current",
+    "frames",
+    "is_isolated",
+    "playback",
+    "target_depends_on_chain",
+]
 
 ISOLATED = "CCD Rig Evaluation"  # name of the temporary scene, and of the mark it carries
 FLAT = 1e-8  # a length of an axis of the armature object below this cannot be inverted in float32
@@ -123,6 +133,53 @@ def frames(
                 ) from None
 
         yield sample
+
+
+@dataclass(frozen=True)
+class PlayedFrame:
+    """What Blender shows at a frame, whatever brings it about.
+
+    Attributes:
+        matrices: (B, 4, 4) of all pose bones, in armature space.
+        world: (4, 4) from armature space to world space.
+        aims: where the targets are, armature space, one per constraint; none if nobody asked.
+        influences: 0 to 1, one per constraint; none if nobody asked.
+    """
+
+    matrices: NDArray[np.float64]
+    world: NDArray[np.float64]
+    aims: tuple[Aim, ...]
+    influences: tuple[float, ...]
+
+
+@contextmanager
+def playback(
+    scene: bpy.types.Scene, armature_object: bpy.types.Object, constraints: Sequence[Constraint]
+) -> Iterator[Callable[[float, bool], PlayedFrame]]:
+    """Like `frames`; the function it gives shows a frame as it plays, with targets and influences if its
+    second argument says so."""
+    indices = _row_indices(armature_object, constraints)
+    sights = _sights(constraints)
+    things = [thing for sight in sights for thing in sight.things()]
+    flat = np.empty(16 * len(armature_object.pose.bones), np.float32)
+    with _isolated_scene(scene, armature_object, things, indices) as isolated:
+
+        def play(frame: float, with_aims: bool) -> PlayedFrame:
+            depsgraph = _set_frame(isolated, frame)
+            evaluated = armature_object.evaluated_get(depsgraph)
+            evaluated.pose.bones.foreach_get("matrix", flat)
+            matrices = flat.reshape(-1, 4, 4).transpose(0, 2, 1).astype(np.float64)
+            world = evaluated.matrix_world
+            aims: tuple[Aim, ...] = ()
+            influences: tuple[float, ...] = ()
+            if with_aims:
+                inverse = world.inverted()
+                graphs = (depsgraph, depsgraph)
+                aims = tuple(_aim(evaluated, inverse, sight, graphs, frame) for sight in sights)
+                influences = in_force(armature_object, constraints, _influences(evaluated, indices, frame))
+            return PlayedFrame(matrices, np.array(world, dtype=np.float64), aims, influences)
+
+        yield play
 
 
 def current(

@@ -3,40 +3,47 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import ExitStack
 
 import bpy
 import numpy as np
 
 from ..settings import SolverSettings
 from . import armature, channels
-from .bake_settings import BakeSettings, Keys
+from .bake_settings import BakeSettings
 from .report import SLERPED, BakeReport, Row, Turn
-from .take import Motion, Take
+from .take import Motion, Take, number
+from .wanted_frames import key_time
 from .writing import BoneKeys, write
 
 
 def write_keys(
+    scene: bpy.types.Scene,
     armature_object: bpy.types.Object,
     take: Take,
     motion: Motion,
     joints: Sequence[int],
     settings: BakeSettings,
+    undo: ExitStack,
 ) -> bpy.types.Action:
-    interpolation = "BEZIER" if settings.keys is Keys.SOLVED_FRAMES else "LINEAR"
+    """Key the joints; `undo` gets what takes that back."""
+    interpolation = "BEZIER" if settings.keys.is_sparse else "LINEAR"
+    time = key_time(scene)  # at a frame Blender shows the keys of this part of it
+    times = take.frames * time
     keys, locations = [], take.locations(motion)
     for j in joints:
         bone = take.skeleton.joints[j].name
         pose_bone = armature_object.pose.bones[bone]
         channel, _ = armature.rotation_channel(pose_bone)
         # Keys before the range stay: the new ones go on from there, without a turn the long way round.
-        previous = channels.values_before(armature_object, bone, channel, settings.frame_start)
+        previous = channels.values_before(armature_object, bone, channel, settings.frame_start * time)
         values = armature.channel_values(pose_bone.rotation_mode, motion.rotations[:, j], previous)
-        keys.append(BoneKeys(bone, channel, take.frames, values, interpolation))
+        keys.append(BoneKeys(bone, channel, times, values, interpolation))
         if j in locations:
-            keys.append(BoneKeys(bone, "location", take.frames, locations[j], interpolation))
+            keys.append(BoneKeys(bone, "location", times, locations[j], interpolation))
     name = f"{armature_object.name} CCD"
-    start, end = settings.frame_start, settings.frame_end
-    return write(armature_object, keys, settings.destination, start, end, name)
+    start, end = settings.frame_start * time, settings.frame_end * time
+    return write(armature_object, keys, settings.destination, start, end, name, undo)
 
 
 def report_of(
@@ -58,7 +65,7 @@ def report_of(
             status = states[f][c] if f in states else SLERPED
             figures = (residuals, keyed, take.influences, angles, keyed_angles)
             name = take.constraints[c].name
-            rows.append(Row(int(frame), name, status, *(float(each[f, c]) for each in figures)))
+            rows.append(Row(number(frame), name, status, *(float(each[f, c]) for each in figures)))
     turn = take.largest_turn(motion, take.keyed_joints())
     return BakeReport(
         armature=armature_object.name,

@@ -331,7 +331,7 @@ class CCD_RIG_PG_report(bpy.types.PropertyGroup):
     """What the last bake came to, in words."""
 
     words: StringProperty(name="Report", description="What the last bake came to", override=OVERRIDE)
-    worst_frame: IntProperty(
+    worst_frame: FloatProperty(
         name="Worst Frame", description="The frame that is farthest off", override=OVERRIDE
     )
     worst_constraint: StringProperty(
@@ -340,6 +340,16 @@ class CCD_RIG_PG_report(bpy.types.PropertyGroup):
     unsolved: IntProperty(
         name="Frames Not Reached",
         description="How many frames the last bake left off the target",
+        min=0,
+        override=OVERRIDE,
+    )
+
+    check: StringProperty(
+        name="Check", description="What plays after the last bake, evaluated by Blender", override=OVERRIDE
+    )
+    faults: IntProperty(
+        name="Constraints That Do Not Play as Baked",
+        description="How many constraints do not play as the last bake has keyed them",
         min=0,
         override=OVERRIDE,
     )
@@ -444,6 +454,8 @@ def store_report(armature_object: bpy.types.Object, report: BakeReport) -> None:
     group.worst_frame = worst.frame
     group.worst_constraint = worst.constraint
     group.unsolved = len({row.frame for row in report.unsolved()})
+    group.check = "" if report.check is None else report.check.words()
+    group.faults = 0 if report.check is None else len(report.check.faults())
 
 
 def register() -> None:

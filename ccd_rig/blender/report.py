@@ -8,7 +8,7 @@ import math
 import os
 import tempfile
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from ..errors import CCDRigError
@@ -39,7 +39,7 @@ class Row:
         keyed_angle: the same in the pose that is keyed.
     """
 
-    frame: int
+    frame: float
     constraint: str
     status: str
     residual: float
@@ -60,7 +60,7 @@ class Turn:
     """
 
     angle: float
-    frame: int
+    frame: float
     bone: str
 
 
@@ -85,6 +85,74 @@ class Slid:
     frame: int
 
 
+@dataclass(frozen=True, slots=True)
+class Played:
+    """How one constraint plays in Blender after the bake.
+
+    Attributes:
+        constraint: its name.
+        residual: the largest distance from the target, world metres, at the frames with influence 1 (or,
+            where there is none, above 0); 0 for a constraint that asks for no place.
+        frame: where that is.
+        angle: the largest angle, radians, as `Row.angle`.
+        angle_frame: where that is.
+        off: how far a bone of its chain is from where its keys put it, world metres, at `off_frame`.
+        off_angle: the same in radians.
+        off_frame: the keyed frame at which the chain is farthest off.
+        causes: what keeps the keys from playing; empty where they play as baked.
+    """
+
+    constraint: str
+    residual: float
+    frame: float
+    angle: float
+    angle_frame: float
+    off: float
+    off_angle: float
+    off_frame: float
+    causes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """What Blender shows after a bake, measured by evaluating it once more.
+
+    Attributes:
+        frames: how many were evaluated.
+        played: one per constraint that is in force at some frame.
+        seconds: how long that took.
+    """
+
+    frames: int
+    played: tuple[Played, ...]
+    seconds: float = field(default=0.0, compare=False)
+
+    def faults(self) -> tuple[str, ...]:
+        """A sentence for each constraint whose keys do not play as baked."""
+        return tuple(
+            f"Constraint '{row.constraint}' does not play as baked ({_off(row.off, row.off_angle)} off at "
+            f"frame {row.off_frame:g}): {'; '.join(row.causes)}"
+            for row in self.played
+            if row.causes
+        )
+
+    def words(self) -> str:
+        """One sentence, such as "Plays as baked: at most 0.0040 m off target, at frame 57 (Hand)"."""
+        wrong = [row.constraint for row in self.played if row.causes]
+        if wrong:
+            return f"Does not play as baked: {', '.join(wrong)}"
+        far = max(self.played, key=lambda row: row.residual, default=None)
+        turned = max(self.played, key=lambda row: row.angle, default=None)
+        if far is None or turned is None:
+            return "Nothing to check"
+        parts = [f"{_metres(far.residual)} at frame {far.frame:g} ({far.constraint})"]
+        if turned.angle > 0.0:
+            parts.append(f"{_degrees(turned.angle)} at frame {turned.angle_frame:g} ({turned.constraint})")
+            if far.residual == 0.0:
+                del parts[0]
+        return f"Plays as baked: at most {' and '.join(parts)}"
+
+
 @dataclass(frozen=True)
 class BakeReport:
     """The outcome of one bake.
@@ -100,6 +168,8 @@ class BakeReport:
         angle_tolerance: radians.
         largest_turn: of the keyed bones; None if only one frame is keyed.
         slides: one for each constraint that plants a bone in these frames.
+        check: what plays after the bake; None if nobody looked.
+        seconds: how long the bake took, without the check.
     """
 
     armature: str
@@ -112,6 +182,8 @@ class BakeReport:
     angle_tolerance: float = SolverSettings().angle_tolerance
     largest_turn: Turn | None = None
     slides: tuple[Slid, ...] = ()
+    check: Check | None = None
+    seconds: float = field(default=0.0, compare=False)
 
     def worst(self) -> Row:
         """The row that is farthest off, in tolerances; the earliest of equals."""
@@ -142,11 +214,11 @@ class BakeReport:
         worst = self.worst()
         # With a step there are frames that nobody asked about, whether they have keys or not.
         frames = ("solved " if self.step > 1 else "") + ("frames" if solved != 1 else "frame")
-        between = ", between solved frames" if worst.status == SLERPED else ""
+        who = worst.constraint + (", between solved frames" if worst.status == SLERPED else "")
         return (
             (
                 f"{reached} of {solved} {frames} reached; "
-                f"worst {_off(worst)} at frame {worst.frame} ({worst.constraint}{between})"
+                f"worst {_off(worst.residual, worst.angle)} at frame {worst.frame:g} ({who})"
             )
             + self._slide()
             + self._pop()
@@ -162,18 +234,19 @@ class BakeReport:
         turn = self.largest_turn
         if turn is None or turn.angle <= POP:
             return ""
-        return f"; '{turn.bone}' turns {math.degrees(turn.angle):.0f} degrees at frame {turn.frame}"
+        return f"; '{turn.bone}' turns {math.degrees(turn.angle):.0f} degrees at frame {turn.frame:g}"
 
     def to_json(self) -> str:
         """The report as JSON text.
 
         An object with `format` ("ccd_rig.bake_report"), `version` (1), `armature`, `action`, `frame_start`,
         `frame_end`, `step`, `tolerance` (world metres), `angle_tolerance` (radians), `summary` (words),
-        `frames_solved`, `frames_reached` (numbers of frames), `slides` (a list of objects with the fields of
-        `Slid`; empty where nothing is planted), `largest_turn` (null, or `angle` in radians per
-        frame, `frame` and `bone`) and `rows`, a list of objects with the fields of
-        `Row`: `frame`, `constraint`, `status`, `residual`, `keyed_residual` (world metres), `influence`,
-        `angle` and `keyed_angle` (radians).
+        `frames_solved`, `frames_reached` (numbers of frames), `largest_turn` (null, or `angle` in radians per
+        frame, `frame` and `bone`), `slides` (a list of objects with the fields of `Slid`; empty where nothing
+        is planted), `seconds` (of the bake), `check` (null, or `seconds`, `frames`, `words`
+        and `played`, a list of objects with the fields of `Played`), and `rows`, a list of objects with the
+        fields of `Row`: `frame`, `constraint`, `status`, `residual`, `keyed_residual` (world metres),
+        `influence`, `angle` and `keyed_angle` (radians).
         """
         solved = self.solved_count()
         content = {
@@ -191,6 +264,8 @@ class BakeReport:
             "frames_reached": solved - self.unsolved_count(),
             "slides": [asdict(slid) for slid in self.slides],
             "largest_turn": None if self.largest_turn is None else asdict(self.largest_turn),
+            "seconds": round(self.seconds, 3),
+            "check": None if self.check is None else {**asdict(self.check), "words": self.check.words()},
         }
         # One row per line: the text stays readable and can be compared line by line.
         rows = ",\n".join(
@@ -264,13 +339,17 @@ def _mode(path: Path) -> int:
     return 0o666 & ~mask
 
 
-def _off(row: Row) -> str:
-    """How far off a row is: "0.0040 m", "2.1 degrees", or both."""
-    parts = [] if row.residual == 0.0 and row.angle > 0.0 else [_metres(row.residual)]
-    if row.angle > 0.0:
-        degrees = math.degrees(row.angle)
-        parts.append(f"{degrees:.1f} degrees" if degrees >= 0.05 else "below 0.1 degrees")
+def _off(distance: float, angle: float) -> str:
+    """How far off something is: "0.0040 m", "2.1 degrees", or both."""
+    parts = [] if distance == 0.0 and angle > 0.0 else [_metres(distance)]
+    if angle > 0.0:
+        parts.append(_degrees(angle))
     return " / ".join(parts)
+
+
+def _degrees(angle: float) -> str:
+    degrees = math.degrees(angle)
+    return f"{degrees:.1f} degrees" if degrees >= 0.05 else "below 0.1 degrees"
 
 
 def _metres(length: float) -> str:

@@ -13,7 +13,7 @@ from .. import sampling
 from ..errors import RigError
 from ..poses import PoseEntry
 from ..settings import SolverSettings
-from . import evaluation
+from . import evaluation, wanted_frames
 from .bake_settings import BakeSettings, Order
 from .evaluation import FrameSample
 from .march import March, guessed
@@ -28,11 +28,25 @@ SAME = 1e-3
 
 
 class Progress(NamedTuple):
-    """How far a bake is: of `total` frames to solve `done` are evaluated, and solved or soon to be."""
+    """How far a bake is: of `total` frames `done` are solved, or soon to be; then what comes after that.
+
+    Attributes:
+        frame: the frame that was looked at last.
+        done: how many frames are done, in this part of the bake.
+        total: of how many.
+        verb: what was done with them, such as "solved".
+    """
 
     frame: float
     done: int
     total: int
+    verb: str = "solved"
+
+    def words(self, seconds: float) -> str:
+        """Such as "frame 30: 30 of 120 solved, about 4 s left", this part having taken `seconds` so far."""
+        left = seconds * (self.total - self.done) / max(self.done, 1)
+        rest = f", about {left:.0f} s left" if self.done > 0 and seconds > 0.0 else ""
+        return f"frame {self.frame:g}: {self.done} of {self.total} {self.verb}{rest}"
 
 
 class Task(NamedTuple):
@@ -62,8 +76,9 @@ def solve(
         The take of the frames that get keys.
     """
     settings, solver = task.settings, task.solver
-    before, keyed = settings.preroll_frames(), settings.keyed_frames()
-    frames, due = before + keyed, before + settings.solved_frames()
+    before: list[float] = [*settings.preroll_frames()]
+    solved, keyed = wanted_frames.frames(scene, armature_object, task.constraints, settings)
+    frames, due = before + keyed, before + solved
     forwards, backwards = settings.order is not Order.BACKWARDS, settings.order is not Order.FORWARDS
     total, done, asked = len(due) * (1 + backwards), 0, frozenset(due)
     take = march = None

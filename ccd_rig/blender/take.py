@@ -95,7 +95,11 @@ class Take:
 
     @classmethod
     def empty(
-        cls, sample: FrameSample, constraints: Sequence[Constraint], frames: list[int], solved: list[int]
+        cls,
+        sample: FrameSample,
+        constraints: Sequence[Constraint],
+        frames: Sequence[float],
+        solved: Sequence[float],
     ) -> Take:
         """Room for all frames; `sample` is any of them."""
         skeleton = sample.reading.skeleton
@@ -294,7 +298,7 @@ class Take:
             found[j] = np.asarray(shifted, dtype=np.float64)
         return found
 
-    def largest_turn(self, motion: Motion, joints: Sequence[int]) -> tuple[float, int, str] | None:
+    def largest_turn(self, motion: Motion, joints: Sequence[int]) -> tuple[float, float, str] | None:
         """Radians per frame, frame and bone of the largest turn from one keyed frame to the next; None for
         one frame."""
         if len(self.frames) < 2 or not joints:
@@ -302,15 +306,19 @@ class Take:
         turns = _unit(motion.rotations[:, list(joints)])
         angles = sampling.angles_between(turns[:-1], turns[1:]) / np.diff(self.frames)[:, None]
         f, j = np.unravel_index(int(np.argmax(angles)), angles.shape)
-        return float(angles[f, j]), int(self.frames[f + 1]), self.skeleton.joints[joints[j]].name
+        return float(angles[f, j]), number(self.frames[f + 1]), self.skeleton.joints[joints[j]].name
 
     def residuals(self, motion: Motion) -> tuple[Array, Array]:
         """(F, C) distances from the targets in world metres, and angles in radians; 0 where none is asked.
 
         The core measures angles; distances are brought to world metres whatever the armature object's scale.
         """
+        return self.errors(*self.transforms(motion))
+
+    def transforms(self, motion: Motion) -> tuple[Array, Array]:
+        """(F, J, 3) heads and (F, J, 4) rotations in armature space."""
         joints = self.skeleton.joints
-        heads, turned = sampling.kinematics(
+        return sampling.kinematics(
             [joint.parent for joint in joints],
             [joint.inherit_rotation for joint in joints],
             self.offsets,
@@ -318,6 +326,9 @@ class Take:
             _unit(motion.rotations),
             motion.translations,
         )
+
+    def errors(self, heads: Array, turned: Array) -> tuple[Array, Array]:
+        """As `residuals`, of joints wherever they are: (F, J, 3) heads and (F, J, 4) rotations."""
         distances, angles = np.zeros_like(self.influences), np.zeros_like(self.influences)
         for c, constraint in enumerate(self.constraints):
             if constraint.kind == "BALANCE" or constraint.use_position:
@@ -411,6 +422,11 @@ class Take:
                 clamped = clamp(limit, rotation)
                 if clamped is not rotation:  # inside, the double precision of the slerp is kept
                     rotations[f, j] = clamped
+
+
+def number(frame: float) -> float:
+    """A frame as people write it: whole ones as whole numbers."""
+    return int(frame) if frame == int(frame) else float(frame)
 
 
 def _rows(values: Iterable[Vector | Quaternion]) -> Array:

@@ -1,7 +1,7 @@
 """Keys into actions: in place of those in the range, all of them or none.
 
-Frames are what keys have (see `scene_time`) and may be fractional. Values are what a channel holds: radians,
-quaternions (w, x, y, z), metres.
+Frames are those of keys (see `wanted_frames.key_time`) and may be fractional. Values are what a channel
+holds: radians, quaternions (w, x, y, z), metres.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ BLENDER = (
     {"writing"},
     {"library"},
     {"properties", "rows", "dependence"},
-    {"aims"},
+    {"aims", "wanted_frames"},
     {"planting", "methods"},
     {"plant_checks"},
     {"evaluation", "row_checks", "capture"},
@@ -45,7 +45,7 @@ BLENDER = (
     {"checks", "take", "walking"},
     {"march", "standing"},
     {"shot"},
-    {"keying"},
+    {"keying", "playing"},
     {"bake"},
     {"live", "overlay", "cli"},
 )

@@ -1,0 +1,164 @@
+"""What really plays after a bake: every frame evaluated by Blender once more, and held against the keys.
+
+What a bake reports is measured on the poses that it has keyed. Drivers, constraints on the bones, the NLA or
+interpolation between keys can show something else: that is measured here, and what is in the way is named.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Generator, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import bpy
+import numpy as np
+
+from ..matrices import quaternions
+from ..sampling import Array
+from . import armature, rows
+from .aims import chain_joints
+from .evaluation import PlayedFrame, playback
+from .obstacles import Destination, obstacles
+from .report import Check, Played
+from .take import Motion, Take
+
+ROUNDING = 1e-5
+"""Part of a chain's length, and radians times ten, that float32 bones end to end may be off."""
+
+
+def play_steps(
+    scene: bpy.types.Scene,
+    armature_object: bpy.types.Object,
+    take: Take,
+    motion: Motion,
+    tolerances: tuple[float, float],
+) -> Generator[tuple[float, int, int], None, Check]:
+    """Evaluate all whole frames of the range and all keyed ones; gives frame, how many are done, and of how
+    many.
+
+    Args:
+        take: of the bake.
+        motion: what should play at its frames.
+        tolerances: world metres and radians that a constraint's bones may be off their keys.
+    """
+    whole = np.arange(math.ceil(take.frames[0]), math.floor(take.frames[-1]) + 1, dtype=np.float64)
+    frames = np.union1d(take.frames, whole)
+    film = _Film.empty(armature_object, take, frames)
+    with playback(scene, armature_object, take.constraints) as play:
+        for f, frame in enumerate(frames.tolist()):
+            film.store(f, play(frame, frame not in film.keyed))
+            yield frame, f + 1, len(frames)
+    shown, heads, turned = film.shown, film.heads, film.turned
+    distances, angles = shown.errors(heads, turned)
+    at = np.searchsorted(frames, take.frames)
+    apart, bent = _off(take, motion, heads[at], turned[at])
+    found = []
+    for c, constraint in enumerate(take.constraints):
+        force = shown.influences[:, c]
+        where = force >= 1.0 if (force >= 1.0).any() else force > 0.0
+        if not where.any():
+            continue
+        far, turn = (int(np.argmax(np.where(where, each[:, c], -1.0))) for each in (distances, angles))
+        chain = list(chain_joints(take.skeleton, constraint))
+        size = float(take.lengths[:, chain].sum(axis=1).max()) * float(np.abs(take.worlds).max())
+        limits = (tolerances[0] + ROUNDING * size, tolerances[1] + 10.0 * ROUNDING)
+        over = np.maximum(apart[:, chain] / limits[0], bent[:, chain] / limits[1])
+        over[take.influences[:, c] <= 0.0] = 0.0
+        f = int(np.argmax(over.max(axis=1))) if chain else 0
+        causes: tuple[str, ...] = ()
+        if chain and over[f].max() > 1.0:
+            wrong = [
+                take.skeleton.joints[j].name for j, each in zip(chain, over[f], strict=True) if each > 1.0
+            ]
+            causes = tuple(_causes(armature_object, wrong)) or (f"something else moves bone '{wrong[0]}'",)
+        found.append(
+            Played(
+                constraint=constraint.name,
+                residual=float(distances[far, c]),
+                frame=float(frames[far]),
+                angle=float(angles[turn, c]),
+                angle_frame=float(frames[turn]),
+                off=float(apart[f, chain].max(initial=0.0)),
+                off_angle=float(bent[f, chain].max(initial=0.0)),
+                off_frame=float(take.frames[f]),
+                causes=causes,
+            )
+        )
+    return Check(len(frames), tuple(found))
+
+
+@dataclass
+class _Film:
+    """What was played, frame by frame. F counts the frames, J the take's joints.
+
+    Attributes:
+        take: of the bake.
+        shown: the take with what was evaluated now: lengths, places, and targets also between the keys.
+        keyed: keyed frame -> its row in the take.
+        heads: (F, J, 3) armature space.
+        turned: (F, J, 4) rotations, armature space.
+        slots: (J,) indices in pose.bones.
+        lengths: (J,) of the bones, without scale.
+    """
+
+    take: Take
+    shown: Take
+    keyed: dict[float, int]
+    heads: Array
+    turned: Array
+    slots: list[int]
+    lengths: Array
+
+    @classmethod
+    def empty(cls, armature_object: bpy.types.Object, take: Take, frames: Array) -> _Film:
+        indices = {bone.name: i for i, bone in enumerate(armature_object.pose.bones)}
+        slots = [indices[joint.name] for joint in take.skeleton.joints]
+        lengths = np.array([armature_object.pose.bones[slot].bone.length for slot in slots])
+        sizes = ((len(frames), len(slots)), (len(frames), 3, 3), (len(frames), len(take.constraints)))
+        scaled, worlds, influences = (np.zeros(size) for size in sizes)
+        shown = replace(take, frames=frames, lengths=scaled, worlds=worlds, influences=influences, aims=[])
+        keyed = {frame: f for f, frame in enumerate(take.frames.tolist())}
+        heads, turned = (np.empty((len(frames), len(slots), width)) for width in (3, 4))
+        return cls(take, shown, keyed, heads, turned, slots, lengths)
+
+    def store(self, f: int, now: PlayedFrame) -> None:
+        """Keep the next frame."""
+        poses, shown = now.matrices[self.slots], self.shown
+        sizes = np.linalg.norm(poses[:, :3, :3], axis=1, keepdims=True)
+        self.heads[f] = poses[:, :3, 3]
+        self.turned[f] = quaternions(poses[:, :3, :3] / np.maximum(sizes, 1e-30))
+        shown.lengths[f] = self.lengths * sizes[:, 0, 1]
+        shown.worlds[f] = now.world[:3, :3]
+        row = self.keyed.get(float(shown.frames[f]))
+        shown.aims.append(now.aims if row is None else self.take.aims[row])
+        shown.influences[f] = now.influences if row is None else self.take.influences[row]
+        for c, constraint in enumerate(self.take.constraints):
+            # Where a planted bone without a target is held is known at the keys only.
+            if row is None and constraint.kind == "PLANT" and not constraint.target:
+                shown.influences[f, c] = 0.0
+
+
+def _off(take: Take, motion: Motion, heads: Array, turned: Array) -> tuple[Array, Array]:
+    """(F, J) how far joints are from where their keys put them: world metres, radians."""
+    wanted_heads, wanted = take.transforms(motion)
+    shift = np.linalg.norm(np.einsum("fij,fkj->fki", take.worlds, heads - wanted_heads), axis=-1)
+    wanted = wanted / np.linalg.norm(wanted, axis=-1, keepdims=True)
+    chord = np.minimum(np.linalg.norm(turned - wanted, axis=-1), np.linalg.norm(turned + wanted, axis=-1))
+    return shift, 4.0 * np.arcsin(np.minimum(1.0, 0.5 * chord))
+
+
+def _causes(armature_object: bpy.types.Object, bones: Sequence[str]) -> Iterator[str]:
+    """What may act on bones instead of their keys, or on top of them."""
+    wanted = [(name, armature.rotation_channel(armature_object.pose.bones[name])[0]) for name in bones]
+    wanted += [(name, "location") for name in bones]
+    yield from obstacles(armature_object, wanted, Destination.CURRENT_ACTION)
+    for bone in armature_object.pose.bones:
+        for constraint in bone.constraints:
+            if constraint.mute or constraint.influence == 0.0:
+                continue
+            turned = [bone.name]
+            if constraint.type in ("IK", "SPLINE_IK"):
+                turned = [b.name for b in rows.chain(armature_object, bone.name, constraint.chain_count)]
+            moved = next((name for name in turned if name in bones), None)
+            if moved is not None:
+                yield f"constraint '{constraint.name}' of bone '{bone.name}' acts on bone '{moved}': mute it"

@@ -1,0 +1,129 @@
+"""Which frames get keys, and which are solved: every n-th, or those at which something else has keys.
+
+Frames are scene frames and may be fractional. What keys have is another time where a scene remaps it (Time
+Stretching in the Output properties): at a frame Blender shows what lies at `key_time` of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import bpy
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import RigError
+from . import keyframes
+from .bake_settings import BakeSettings, Keys
+from .channels import fcurves_of, plays
+from .dependence import movers, pole_object, target_object
+from .properties import Constraint
+
+Array = NDArray[np.float64]
+
+
+def key_time(scene: bpy.types.Scene) -> float:
+    """What a scene frame has to be multiplied by to give the time of keys."""
+    return scene.render.frame_map_old / scene.render.frame_map_new
+
+
+def frames(
+    scene: bpy.types.Scene,
+    armature_object: bpy.types.Object,
+    constraints: Sequence[Constraint],
+    settings: BakeSettings,
+) -> tuple[list[float], list[float]]:
+    """The frames to solve, and those to key, both increasing.
+
+    Raises:
+        RigError: nothing has keys in the range where frames are taken from keys; names what was looked at.
+    """
+    span = f"frames {settings.frame_start} to {settings.frame_end}"
+    if settings.keys is Keys.TARGET_KEYS:
+        found = _in_range(_target_times(armature_object, constraints), scene, settings)
+        if not len(found):
+            names = ", ".join(f"'{name}'" for name in _target_names(constraints))
+            raise RigError(
+                f"No target ({names}) has keys in {span}: key one, or choose other keys for the bake"
+            )
+    elif settings.keys is Keys.HOLDER_KEYS:
+        what, curves = _holder_curves(settings)
+        found = _in_range(_times(curves), scene, settings)
+        if not len(found):
+            raise RigError(f"{what} has no keys in {span}: key it, or choose another Key Holder")
+    else:
+        return list(settings.solved_frames()), list(settings.keyed_frames())
+    wanted = [float(settings.frame_start)]
+    # Keys as near to each other as Blender would merge them are one; the ends of the range always stay.
+    for frame in found.tolist():
+        if frame - wanted[-1] >= 2 * keyframes.MERGE_DISTANCE:
+            wanted.append(frame)
+    end = float(settings.frame_end)
+    while len(wanted) > 1 and end - wanted[-1] < 2 * keyframes.MERGE_DISTANCE:
+        wanted.pop()
+    if end > wanted[-1]:
+        wanted.append(end)
+    return wanted, list(wanted)
+
+
+def _in_range(times: Array, scene: bpy.types.Scene, settings: BakeSettings) -> Array:
+    """Scene frames inside the range of the times of keys, increasing."""
+    found = np.unique(np.round(times / key_time(scene), 4))  # a float32 key at frame 1000 is right to 1e-4
+    return np.asarray(found[(found >= settings.frame_start) & (found <= settings.frame_end)])
+
+
+def _times(curves: Iterator[bpy.types.FCurve]) -> Array:
+    found = [keyframes.times(curve).astype(np.float64) for curve in curves if plays(curve)]
+    return np.concatenate(found) if found else np.zeros(0)
+
+
+def _target_times(armature_object: bpy.types.Object, constraints: Sequence[Constraint]) -> Array:
+    return _times(_target_curves(armature_object, constraints))
+
+
+def _target_curves(
+    armature_object: bpy.types.Object, constraints: Sequence[Constraint]
+) -> Iterator[bpy.types.FCurve]:
+    """The F-curves of all that moves targets and poles: themselves, parents, and what they follow."""
+    seen = set()
+    for constraint in constraints:
+        things = [] if not constraint.target else [(target_object(constraint), constraint.target_bone)]
+        pole = pole_object(constraint)
+        if pole is not None:
+            things.append((pole, constraint.pole_bone))
+        for thing, bone in things:
+            for mover in movers(thing, bone, armature_object):
+                if (mover.thing, mover.bone) not in seen:
+                    seen.add((mover.thing, mover.bone))
+                    yield from _curves_of(mover.thing, mover.bone)
+
+
+def _curves_of(thing: bpy.types.Object, bone: str) -> Iterator[bpy.types.FCurve]:
+    """The F-curves of a bone, or of an object without its bones."""
+    if bone:
+        own = thing.pose.bones[bone].path_from_id() + "."
+        yield from (curve for curve in fcurves_of(thing) if curve.data_path.startswith(own))
+    else:
+        yield from (curve for curve in fcurves_of(thing) if not curve.data_path.startswith("pose.bones["))
+
+
+def _target_names(constraints: Sequence[Constraint]) -> list[str]:
+    names = [name for row in constraints for name in (row.target, row.pole_target) if name]
+    return list(dict.fromkeys(names))
+
+
+def _holder_curves(settings: BakeSettings) -> tuple[str, Iterator[bpy.types.FCurve]]:
+    """What the key holder is called, and its F-curves."""
+    if not settings.holder:
+        raise RigError("There is no Key Holder: choose the object whose keys say where to key")
+    holder = bpy.data.objects.get(settings.holder)
+    if holder is None:
+        raise RigError(f"Key Holder: there is no object '{settings.holder}' (renamed or deleted?)")
+    if not settings.holder_bone:
+        return f"Key Holder '{holder.name}'", fcurves_of(holder)
+    if holder.pose is None or settings.holder_bone not in holder.pose.bones:
+        raise RigError(
+            f"Key Holder '{holder.name}' has no bone '{settings.holder_bone}': choose another bone"
+        )
+    what = f"Key Holder bone '{settings.holder_bone}' of '{holder.name}'"
+    return what, _curves_of(holder, settings.holder_bone)
