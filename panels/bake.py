@@ -53,12 +53,13 @@ def _draw_report(layout, report):
         return
     lines = layout.box().column(align=True)
     reached, _, rest = report.words.partition("; ")
-    worst, _, turn = rest.partition("; ")
+    worst, *others = rest.split("; ")
     lines.label(text=reached, icon="ERROR" if report.unsolved else "CHECKMARK")
     line = lines.row()
     line.alignment = "LEFT"
     line.operator("ccd_rig.go_to_frame", text=worst[:1].upper() + worst[1:], icon="TIME", emboss=False)
-    if turn:
-        lines.label(text=turn, icon="ERROR")
+    for words in others:
+        about_feet = words.startswith("planted")
+        lines.label(text=words[:1].upper() + words[1:], icon="PINNED" if about_feet else "ERROR")
     if report.check:
         lines.label(text=report.check, icon="ERROR" if report.faults else "CHECKMARK")

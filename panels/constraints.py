@@ -227,6 +227,9 @@ def _draw_chain(lines, armature_object, row):
     locked = sum(all(bone.lock_rotation) or bone.ccd_rig.stiffness >= 1.0 for bone in chain)
     count = f"{len(chain)} bone{'' if len(chain) == 1 else 's'}"
     lines.label(text=f"{count} up to '{chain[-1].name}'{f', {locked} locked' if locked else ''}", icon="INFO")
+    plants = [each for each in armature_object.ccd_rig.constraints if each.kind == "PLANT" and each.enabled]
+    if any(rows.chain(armature_object, each.tip, each.chain_length)[-1:] == chain[-1:] for each in plants):
+        lines.label(text="and on to planted bones", icon="BLANK1")
 
 
 def _draw_plant(lines, row):

@@ -227,8 +227,7 @@ class BakeReport:
     def _slide(self) -> str:
         if not self.slides:
             return ""
-        worst = max(self.slides, key=lambda slid: slid.played_distance)
-        return f"; planted bones slide {_metres(worst.played_distance)} at most ({worst.constraint})"
+        return f"; planted bones slide {_metres(max(slid.played_distance for slid in self.slides))}"
 
     def _pop(self) -> str:
         turn = self.largest_turn

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import math
 
 import bpy
@@ -367,6 +368,22 @@ def test_saved_and_loaded(bake, tmp_path):
     assert [row.kind for row in rig.ccd_rig.constraints] == ["PLANT", "PLANT", "REACH"]
     again = bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, 5))
     assert len(first.slides) == len(again.slides) == 2
+
+
+def test_the_command_line_reports_slides(ext, tmp_path):
+    cli = ext.module("ccd_rig.blender.cli")
+    standing()
+    path = str(tmp_path / "stand.blend")
+    bpy.ops.wm.save_as_mainfile(filepath=path)
+    out, report = tmp_path / "out.blend", tmp_path / "report.json"
+    words = ["bake", path, "--frames", "1-6", "--output", str(out), "--report", str(report), "--strict"]
+    assert cli.main(words) == 0
+    found = json.loads(report.read_text())
+    assert [slid["constraint"] for slid in found["slides"]] == ["Plant L", "Plant R"]
+    assert all(slid["played_distance"] < STILL for slid in found["slides"])
+    bpy.ops.wm.open_mainfile(filepath=str(out))
+    feet = played(bpy.data.objects["Walker"], ["foot.L", "foot.R"], range(1, 7))
+    assert_still(feet, range(1, 7), {"L": [(1, 6)], "R": [(1, 6)]})
 
 
 # Bad input --------------------------------------------------------------------------------------------------
