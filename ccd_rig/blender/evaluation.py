@@ -231,7 +231,7 @@ def current(
 @contextmanager
 def played(
     scene: bpy.types.Scene, armature_object: bpy.types.Object, bones: Sequence[str]
-) -> Iterator[Callable[[float], dict[str, Matrix]]]:
+) -> Iterator[Callable[[float], tuple[NDArray[np.float64], dict[str, NDArray[np.float64]]]]]:
     """Within the block, the function it gives says where bones are at a frame, as Blender plays the armature.
 
     Args:
@@ -240,13 +240,14 @@ def played(
         bones: names.
 
     Yields:
-        A function from a frame to {bone: matrix in armature space}.
+        A function from a frame to the armature object's matrix (4, 4) and {bone: (4, 4) in armature space}.
     """
     with _isolated_scene(scene, armature_object, [], ()) as isolated:
 
-        def sample(frame: float) -> dict[str, Matrix]:
+        def sample(frame: float) -> tuple[NDArray[np.float64], dict[str, NDArray[np.float64]]]:
             evaluated = armature_object.evaluated_get(_set_frame(isolated, frame))
-            return {bone: evaluated.pose.bones[bone].matrix.copy() for bone in bones}
+            matrices = {bone: np.array(evaluated.pose.bones[bone].matrix) for bone in bones}
+            return np.array(evaluated.matrix_world), matrices
 
         yield sample
 

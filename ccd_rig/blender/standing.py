@@ -3,11 +3,15 @@
 
 from __future__ import annotations
 
+import bisect
+from collections.abc import Sequence
+
 import bpy
 import numpy as np
 
 from ..quaternions import angle_between
 from . import evaluation
+from .planting import upright
 from .report import Slid
 from .take import Motion, Take
 
@@ -27,25 +31,45 @@ def slides(
         return ()
     distances, angles = take.residuals(motion)
     rows = [c for c in take.tracks.legs.rows if (take.influences[:, c] > 0.0).any()]
-    far, turned = np.zeros_like(distances), np.zeros_like(angles)
+    frames = take.frames.astype(int).tolist()
+    far, turned = {c: [(0.0, frames[0])] for c in rows}, {c: [0.0] for c in rows}
     with evaluation.played(scene, armature_object, [take.constraints[c].tip for c in rows]) as at:
-        for f in np.flatnonzero((take.influences[:, rows] > 0.0).any(axis=1)).tolist():
-            matrices = at(float(take.frames[f]))
-            for c in rows:
-                if take.influences[f, c] > 0.0:
-                    here, aim = matrices[take.constraints[c].tip], take.aims[f][c]
-                    assert aim.rotation is not None
-                    away = np.array(here.to_translation()[:]) - np.array(aim.point[:])
-                    far[f, c] = np.linalg.norm(take.worlds[f] @ away)
-                    turned[f, c] = angle_between(here.to_quaternion(), aim.rotation)
+        for frame in range(frames[0], frames[-1] + 1):
+            planted = _planted(take, rows, frames, frame)
+            if not planted:
+                continue
+            world, matrices = at(float(frame))
+            for c, f in planted.items():
+                here, aim = world @ matrices[take.constraints[c].tip], take.aims[f][c]
+                assert aim.rotation is not None
+                held = take.tracks.worlds[f]
+                head = held[:3, :3] @ np.array(aim.point[:]) + held[:3, 3]
+                far[c].append((float(np.linalg.norm(here[:3, 3] - head)), frame))
+                rotation = upright(np.linalg.inv(held[:3, :3]) @ here[:3, :3])
+                turned[c].append(angle_between(rotation, aim.rotation))
     return tuple(
         Slid(
             take.constraints[c].name,
             float(distances[take.influences[:, c] > 0.0, c].max()),
             float(angles[take.influences[:, c] > 0.0, c].max()),
-            float(far[:, c].max()),
-            float(turned[:, c].max()),
-            int(take.frames[int(far[:, c].argmax())]),
+            max(far[c])[0],
+            max(turned[c]),
+            max(far[c])[1],
         )
         for c in rows
     )
+
+
+def _planted(take: Take, rows: Sequence[int], frames: Sequence[int], frame: int) -> dict[int, int]:
+    """Rows whose bone is planted at a frame, each with the row of the take that says where.
+
+    Between two keys that is where both hold it, if it is held without a target.
+    """
+    after = bisect.bisect_left(frames, frame)
+    if frames[after] == frame:
+        return {c: after for c in rows if take.influences[after, c] > 0.0}
+    return {
+        c: after
+        for c in rows
+        if min(take.influences[after - 1 : after + 1, c]) > 0.0 and not take.constraints[c].target
+    }
