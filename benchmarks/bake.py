@@ -1,7 +1,7 @@
 """The bake beside Blender's own IK constraint with its own bake, in the same process and run.
 
     python3 dev.py bench bake
-    python3 dev.py bench bake -- --case chain limits --runs 5 --plot
+    python3 dev.py bench bake -- --case chain limits --runs 5 --plot --write
 
 Cases:
     chain      20 bones, 250 frames
@@ -42,6 +42,7 @@ sys.path.insert(0, str(ROOT))
 
 import _bake_kernel as kernel  # noqa: E402
 import _bake_memory as memory  # noqa: E402
+import _bake_page as page  # noqa: E402
 import _bake_parts as parts  # noqa: E402
 import _bake_scenes as scenes  # noqa: E402
 from _bake_pairs import Pairs, Played, baked_keys, machine, measure  # noqa: E402
@@ -230,19 +231,25 @@ def main() -> None:
     parser.add_argument("--frames", type=int, default=250, help="of the case with the fewest")
     parser.add_argument("--runs", type=int, default=5, help="pairs")
     parser.add_argument("--plot", action="store_true", help="write docs/images/bake_CASE.png")
+    parser.add_argument("--write", action="store_true", help="put the tables into docs/bake.md")
     chosen = parser.parse_args()
-    found = {}
+    found, printed = {}, {}
     ccd_rig.blender.register()
     try:
-        print(f"Blender {bpy.app.version_string}; {machine()}; {chosen.runs} pairs. Times: medians in ms.")
+        heading = f"Blender {bpy.app.version_string}; {machine()}; {chosen.runs} pairs"
+        print(f"{heading}. Times: medians in ms.")
         print("Errors, mean and worst, in metres; in degrees: turns of a bone per frame (largest, mean),")
         print("largest second difference, worst broken limit.")
         measure(partial(scenes.chain, 20, 20), 20, 1)  # what is loaded once is not counted
         for name in chosen.case:
             print(f"\n--- {name}", flush=True)
-            pairs = CASES[name](chosen.runs, chosen.frames)
+            with page.heard() as words:
+                pairs = CASES[name](chosen.runs, chosen.frames)
+            printed[name] = words.getvalue()
             if pairs:
                 found[name] = pairs
+        if chosen.write:
+            page.write(ROOT / "docs/bake.md", f"{heading}:", printed)
         if chosen.plot:
             import _bake_plots  # brings Matplotlib, which nothing else here needs
 
