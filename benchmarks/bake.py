@@ -45,7 +45,16 @@ import _bake_memory as memory  # noqa: E402
 import _bake_page as page  # noqa: E402
 import _bake_parts as parts  # noqa: E402
 import _bake_scenes as scenes  # noqa: E402
-from _bake_pairs import Pairs, Played, baked_keys, machine, measure  # noqa: E402
+from _bake_pairs import (  # noqa: E402
+    HAS_CHECK,
+    Pairs,
+    Played,
+    add_rows,
+    baked_keys,
+    machine,
+    measure,
+    time_ours,
+)
 
 import ccd_rig.blender  # noqa: E402
 
@@ -134,6 +143,10 @@ def case_heavy(runs: int, frames: int) -> dict[str, Pairs]:
     light, heavy = (partial(make, 20, frames) for make in (scenes.chain, scenes.heavy))
     found = measure(heavy, frames, runs, alike=False)
     notes = _rows("20 bones, heavy scene", frames, found)
+    if HAS_CHECK:
+        add_rows(shot := heavy())
+        checked = time_ours(shot, frames, verify=True)
+        notes.append(f"with the check after it: {checked * 1e3:.0f} ms")
     same = baked_keys(light(), frames) == baked_keys(shot := heavy(), frames)
     began = time.perf_counter()
     for frame in range(2, 12):
