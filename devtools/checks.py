@@ -1,4 +1,4 @@
-"""Tests, lint, types: each check is a process with a time limit, its output passed on as it comes."""
+"""Tests, lint, types: each check is a process with a time limit."""
 
 from __future__ import annotations
 
@@ -7,8 +7,11 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import IO, NamedTuple
 
 from devtools import environments
 from devtools.environments import ROOT
@@ -19,27 +22,53 @@ BENCH_TIMEOUT = 3600  # [s] one script
 SOURCES = ("__init__.py", "ccd_rig", "operators", "panels")
 
 
-def run(command: list[str], timeout: float, extra: dict[str, str] | None = None, cwd: Path = ROOT) -> int:
+def run(
+    command: list[str],
+    timeout: float,
+    extra: dict[str, str] | None = None,
+    cwd: Path = ROOT,
+    output: IO[str] | None = None,
+    running: set[subprocess.Popen[bytes]] | None = None,
+) -> int:
     """Run a command in a process group of its own; after `timeout` seconds end the whole group.
+
+    Args:
+        command: program and arguments.
+        timeout: seconds.
+        extra: environment variables beside our own.
+        cwd: where it runs.
+        output: where its output goes, if not to ours.
+        running: the process is in here as long as it runs.
 
     Returns:
         Its exit code, 124 after a timeout. A signal's negative code stays negative: it is not 0 either.
     """
     environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", **(extra or {})}
     grouped = os.name == "posix"
-    process = subprocess.Popen(command, cwd=cwd, env=environment, start_new_session=grouped)
+    error = None if output is None else subprocess.STDOUT
+    process = subprocess.Popen(
+        command, cwd=cwd, env=environment, start_new_session=grouped, stdout=output, stderr=error
+    )
+    running = set() if running is None else running
+    running.add(process)
     try:
         return process.wait(timeout)
     except subprocess.TimeoutExpired:
         print(f"dev.py: no end within {timeout:.0f} s: {' '.join(command)}", file=sys.stderr, flush=True)
         return 124
     finally:
-        if process.poll() is None:
-            if grouped:
-                os.killpg(process.pid, signal.SIGKILL)
-            else:
-                process.kill()
-            process.wait()
+        _end(process)
+        running.discard(process)
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """End a process and all that it has started."""
+    if process.poll() is None:
+        if os.name == "posix":
+            os.killpg(process.pid, signal.SIGKILL)
+        else:
+            process.kill()
+        process.wait()
 
 
 def build(version: str, output_dir: Path) -> Path:
@@ -55,35 +84,68 @@ def build(version: str, output_dir: Path) -> Path:
 def test(versions: list[str], pytest_arguments: list[str]) -> int:
     """Run tests/core and tests/blender, each in its own process, on each version; 0 when all passed.
 
+    Of several, as many run at once as there are processors; the output of each comes when it has ended.
     `pytest_arguments` that name files choose: then only the suites they lie in are run.
     """
     chosen = [a for a in pytest_arguments if (ROOT / a.partition("::")[0]).exists() and not a.startswith("-")]
     options = [a for a in pytest_arguments if a not in chosen]
-    failed = []
     package = None
     environments.require_pythons([environments.BLENDERS[version] for version in versions])
     # All of them first: what is missing shows before minutes of tests, not after.
     pythons = {version: str(environments.prepare(environments.BLENDERS[version])) for version in versions}
-    for version, python in pythons.items():
-        for suite in ("core", "blender"):
-            folder = f"tests/{suite}"
-            paths = [a for a in chosen if a.startswith(folder)] if chosen else [folder]
-            if not paths:
-                continue
-            print(f"\n=== {folder}, Blender {version}", flush=True)
+    suites = []
+    for suite in ("blender", "core"):  # the longest first
+        folder = f"tests/{suite}"
+        paths = [a for a in chosen if a.startswith(folder)] if chosen else [folder]
+        if not paths:
+            continue
+        for version, python in pythons.items():
             extra = {}
             if suite == "blender":
                 package = package or build(version, ROOT / "dist")
                 extra["CCD_RIG_ZIP"] = str(package)
-            start = time.monotonic()
             # -P keeps the project's root off the path: the core must come from the installed extension.
             flags = ["-P"] if suite == "blender" else []
-            code = run([python, *flags, "-m", "pytest", *paths, *options], TEST_TIMEOUT, extra)
+            command = [python, *flags, "-m", "pytest", *paths, *options]
+            suites.append(Suite(f"{folder}, Blender {version}", command, extra))
+    return verdict(_run_all(suites), "tests")
+
+
+class Suite(NamedTuple):
+    """One run of pytest."""
+
+    name: str
+    command: list[str]
+    extra: dict[str, str]
+
+
+def _run_all(suites: list[Suite]) -> list[str]:
+    """Run suites side by side; the names of those that failed."""
+    running: set[subprocess.Popen[bytes]] = set()
+    at_once = min(len(suites), os.cpu_count() or 1)
+
+    def one(suite: Suite) -> int:
+        with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as kept:
+            output = kept if at_once > 1 else None
+            if output is None:
+                print(f"\n=== {suite.name}", flush=True)
+            start = time.monotonic()
+            code = run(suite.command, TEST_TIMEOUT, suite.extra, output=output, running=running)
             seconds = time.monotonic() - start
-            print(f"=== {folder}, Blender {version}: exit {code}, {seconds:.0f} s", flush=True)
-            if code:
-                failed.append(f"{folder} on {version}")
-    return verdict(failed, "tests")
+            kept.seek(0)
+            words = f"\n=== {suite.name}\n{kept.read()}" if output is not None else ""
+            print(f"{words}=== {suite.name}: exit {code}, {seconds:.0f} s", flush=True)
+            return code
+
+    with ThreadPoolExecutor(max(at_once, 1)) as pool:
+        try:
+            codes = list(pool.map(one, suites))
+        except BaseException:  # they have groups of their own and would not hear of it
+            pool.shutdown(wait=False, cancel_futures=True)
+            for process in list(running):
+                _end(process)
+            raise
+    return [suite.name for suite, code in zip(suites, codes, strict=True) if code]
 
 
 def lint(stubs: list[str]) -> int:
