@@ -33,11 +33,11 @@ from ccd_rig import (
 )
 from ccd_rig.passes import Kind, Visit
 from ccd_rig.quaternions import angle_of
-from ccd_rig.settings import STEP_RANGE
+from ccd_rig.settings import EVEN_SHARE, STEP_RANGE
 from ccd_rig.steps import Body
 
 FRAMES = 250
-SHARE = 0.97  # of the way, in one pass, where one share stands for all
+SHARE = EVEN_SHARE  # of the way, in one pass, where one share stands for all
 
 NAMES = {
     "TIP_TO_ROOT": "tip to root",

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from math import asin, cos, hypot, isfinite, nan, pi, sin, sqrt
+from math import asin, cos, hypot, pi, sin, sqrt
 from random import Random
 from typing import TypeAlias
 
@@ -22,14 +22,15 @@ from .nearest import (
     Components,
     Oval,
     Round,
-    interval,
     nearest_box,
-    nearest_in,
     nearest_oval,
     nearest_round,
+    round_constants,
     swing_twist_components,
+    turned_back,
 )
 from .quaternions import NOISE, angle_between
+from .ranges import Slide, Triple, finite, numbers, require_order, store, unit, within
 
 __all__ = [
     "ROUNDING",
@@ -48,8 +49,6 @@ __all__ = [
     "swing_axes",
     "violation",
 ]
-
-Triple = tuple[float, float, float]
 
 # The axes in the order in which they turn, and whether that order is even (1) or odd (-1).
 _ORDERS = {
@@ -84,11 +83,11 @@ class Hinge:
     _round: Round = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        _store(self, "axis", _unit("Hinge.axis", self.axis))
-        _store(self, "lower", _finite("Hinge.lower", self.lower))
-        _store(self, "upper", _finite("Hinge.upper", self.upper))
-        _require_order("Hinge", self.lower, self.upper)
-        _store(self, "_round", _round_constants(self.axis, self.lower, self.upper, 0.0))
+        store(self, "axis", unit("Hinge.axis", self.axis))
+        store(self, "lower", finite("Hinge.lower", self.lower))
+        store(self, "upper", finite("Hinge.upper", self.upper))
+        require_order("Hinge", self.lower, self.upper)
+        store(self, "_round", round_constants(self.axis, self.lower, self.upper, 0.0))
 
     def _nearest(self, w: float, x: float, y: float, z: float) -> Components | None:
         return nearest_round(self._round, w, x, y, z)
@@ -105,7 +104,7 @@ class Cone:
     radius: float
 
     def __post_init__(self) -> None:
-        _store(self, "radius", _within("Cone.radius", self.radius, 0.0, pi))
+        store(self, "radius", within("Cone.radius", self.radius, 0.0, pi))
 
 
 @dataclass(frozen=True)
@@ -126,9 +125,9 @@ class Ellipse:
 
     def __post_init__(self) -> None:
         for name in ("x_lower", "z_lower"):
-            _store(self, name, _within(f"Ellipse.{name}", getattr(self, name), -pi, 0.0))
+            store(self, name, within(f"Ellipse.{name}", getattr(self, name), -pi, 0.0))
         for name in ("x_upper", "z_upper"):
-            _store(self, name, _within(f"Ellipse.{name}", getattr(self, name), 0.0, pi))
+            store(self, name, within(f"Ellipse.{name}", getattr(self, name), 0.0, pi))
 
 
 @dataclass(frozen=True)
@@ -156,14 +155,14 @@ class SwingTwist:
     def __post_init__(self) -> None:
         if not (self.swing is None or isinstance(self.swing, (Cone, Ellipse))):
             raise InvalidInput(f"SwingTwist.swing is {self.swing!r}; give a Cone, an Ellipse or None")
-        _store(self, "axis", _unit("SwingTwist.axis", self.axis))
+        store(self, "axis", unit("SwingTwist.axis", self.axis))
         lower, upper = -pi, pi
         if self.twist is not None:
-            lower, upper = _numbers("SwingTwist.twist", self.twist, 2)
-            _require_order("SwingTwist.twist", lower, upper)
-            _store(self, "twist", (lower, upper))
+            lower, upper = numbers("SwingTwist.twist", self.twist, 2)
+            require_order("SwingTwist.twist", lower, upper)
+            store(self, "twist", (lower, upper))
         radius = self.swing.radius if isinstance(self.swing, Cone) else pi
-        _store(self, "_round", _round_constants(self.axis, lower, upper, radius))
+        store(self, "_round", round_constants(self.axis, lower, upper, radius))
         oval: Oval | None = None
         if isinstance(self.swing, Ellipse):
             sides = (-self.swing.x_lower, self.swing.x_upper, -self.swing.z_lower, self.swing.z_upper)
@@ -171,7 +170,7 @@ class SwingTwist:
             x_lower, x_upper, z_lower, z_upper = (side if side > ROUNDING else 0.0 for side in sides)
             a, b = swing_axes(self.axis)
             oval = self._round, (*a, *b), (x_lower, x_upper, z_lower, z_upper)
-        _store(self, "_oval", oval)
+        store(self, "_oval", oval)
 
     def _nearest(self, w: float, x: float, y: float, z: float) -> Components | None:
         if self._oval is None:
@@ -204,14 +203,14 @@ class EulerBox:
     def __post_init__(self) -> None:
         if self.order not in _ORDERS:
             raise InvalidInput(f"EulerBox.order is {self.order!r}; give one of {', '.join(sorted(_ORDERS))}")
-        _store(self, "lower", _numbers("EulerBox.lower", self.lower, 3))
-        _store(self, "upper", _numbers("EulerBox.upper", self.upper, 3))
+        store(self, "lower", numbers("EulerBox.lower", self.lower, 3))
+        store(self, "upper", numbers("EulerBox.upper", self.upper, 3))
         for name, lower, upper in zip("XYZ", self.lower, self.upper, strict=True):
-            _require_order(f"EulerBox {name}", lower, upper)
+            require_order(f"EulerBox {name}", lower, upper)
         i, j, k, sign = _ORDERS[self.order]
         first, second = (self.lower[i], self.upper[i]), (self.lower[j], self.upper[j])
         third = (self.lower[k], self.upper[k]) if sign > 0.0 else (-self.upper[k], -self.lower[k])
-        _store(self, "_box", ((i, j, k, sign), first, second, third))
+        store(self, "_box", ((i, j, k, sign), first, second, third))
 
     def _nearest(self, w: float, x: float, y: float, z: float) -> Components | None:
         return nearest_box(self._box, w, x, y, z)
@@ -239,47 +238,23 @@ class Reversed:
     def __post_init__(self) -> None:
         if not isinstance(self.limit, LIMITS):
             raise InvalidInput(f"Reversed.limit is {self.limit!r}; give a Hinge, SwingTwist or EulerBox")
-        w, x, y, z = _numbers("Reversed.frame", self.frame, 4)
+        w, x, y, z = numbers("Reversed.frame", self.frame, 4)
         length = sqrt(w * w + x * x + y * y + z * z)
         if length < 1e-30:
             raise InvalidInput("Reversed.frame is zero; give a rotation, such as (1, 0, 0, 0)")
-        _store(self, "frame", (w / length, x / length, y / length, z / length))
+        store(self, "frame", (w / length, x / length, y / length, z / length))
 
     def _nearest(self, w: float, x: float, y: float, z: float) -> Components | None:
-        nearest = self.limit._nearest(w, *_turned_back(self.frame, -x, -y, -z))
+        nearest = self.limit._nearest(w, *turned_back(self.frame, -x, -y, -z))
         if nearest is None:
             return None
         fw, fx, fy, fz = self.frame
-        return nearest[0], *_turned_back((fw, -fx, -fy, -fz), -nearest[1], -nearest[2], -nearest[3])
+        return nearest[0], *turned_back((fw, -fx, -fy, -fz), -nearest[1], -nearest[2], -nearest[3])
 
 
 Limit: TypeAlias = Hinge | SwingTwist | EulerBox | Reversed
 LIMITS = (Hinge, SwingTwist, EulerBox, Reversed)
 """The classes of `Limit`, for isinstance."""
-
-
-@dataclass(frozen=True)
-class Slide:
-    """A range of shifts along one direction: what a prismatic joint may do besides turning.
-
-    Attributes:
-        axis: the direction in the joint's frame at rest; stored with length 1.
-        lower: smallest shift from rest along `axis`, in the model's unit.
-        upper: largest shift.
-
-    Raises:
-        InvalidInput: a zero axis, a bound that is not finite, lower above upper.
-    """
-
-    axis: Triple
-    lower: float
-    upper: float
-
-    def __post_init__(self) -> None:
-        _store(self, "axis", _unit("Slide.axis", self.axis))
-        _store(self, "lower", _finite("Slide.lower", self.lower))
-        _store(self, "upper", _finite("Slide.upper", self.upper))
-        _require_order("Slide", self.lower, self.upper, "the model's unit")
 
 
 @dataclass(frozen=True)
@@ -298,7 +273,7 @@ class Comfort:
     region: Limit | None = None
 
     def __post_init__(self) -> None:
-        _store(self, "tolerance", _within("Comfort.tolerance", self.tolerance, 0.0, pi))
+        store(self, "tolerance", within("Comfort.tolerance", self.tolerance, 0.0, pi))
         if not (self.region is None or isinstance(self.region, LIMITS)):
             raise InvalidInput(f"Comfort.region is {self.region!r}; give a limit or None")
 
@@ -339,7 +314,7 @@ def swing_axes(axis: Sequence[float]) -> tuple[Triple, Triple]:
     Raises:
         InvalidInput: a zero axis.
     """
-    x, y, z = _unit("swing_axes: axis", axis)
+    x, y, z = unit("swing_axes: axis", axis)
     square = x * x + z * z
     if y < 0.0 and square < NOISE * NOISE:
         return (1.0, -x * y, 0.0), (0.0, z * y, -1.0)
@@ -358,7 +333,7 @@ def sample(limit: Limit | None, random: Random) -> Quaternion:
     if isinstance(limit, Reversed):
         inner = sample(limit.limit, random)
         w, x, y, z = limit.frame
-        return Quaternion((inner.w, *_turned_back((w, -x, -y, -z), -inner.x, -inner.y, -inner.z)))
+        return Quaternion((inner.w, *turned_back((w, -x, -y, -z), -inner.x, -inner.y, -inner.z)))
     if isinstance(limit, EulerBox):
         return _sample_box(limit, random)
     x = z = 0.0
@@ -420,66 +395,3 @@ def _cos_integral(angle: float) -> float:
     """The integral of |cos| from 0 to `angle`."""
     half_turns = round(angle / pi)
     return 2.0 * half_turns + sin(angle - half_turns * pi)
-
-
-def _round_constants(axis: Triple, lower: float, upper: float, radius: float) -> Round:
-    rest = 0.5 * nearest_in(0.0, lower, upper)
-    half = (cos(0.5 * radius), sin(0.5 * radius)) if radius < pi else (0.0, 1.0)
-    return *axis, *interval(lower, upper), *half, cos(rest), sin(rest)
-
-
-def _turned_back(frame: Components, x: float, y: float, z: float) -> Triple:
-    """The vector v = (x, y, z) turned by the inverse of `frame` = (w, f): v + 2 (w c + c x f), c = v x f."""
-    w, fx, fy, fz = frame
-    cx, cy, cz = y * fz - z * fy, z * fx - x * fz, x * fy - y * fx
-    return (
-        x + 2.0 * (w * cx + cy * fz - cz * fy),
-        y + 2.0 * (w * cy + cz * fx - cx * fz),
-        z + 2.0 * (w * cz + cx * fy - cy * fx),
-    )
-
-
-def _store(value: object, name: str, content: object) -> None:
-    object.__setattr__(value, name, content)  # the values are frozen; only their __post_init__ comes here
-
-
-def _finite(name: str, value: object) -> float:
-    try:
-        number = float(value) if not isinstance(value, str) else nan  # type: ignore[arg-type]
-    except (TypeError, ValueError):
-        number = nan
-    if not isfinite(number):
-        raise InvalidInput(f"{name} is {value!r}; give a finite number")
-    return number
-
-
-def _within(name: str, value: object, lowest: float, highest: float) -> float:
-    number = _finite(name, value)
-    # Blender's properties are single precision, where pi is rounded up: a bound may be missed by that much.
-    if not lowest - ROUNDING <= number <= highest + ROUNDING:
-        raise InvalidInput(f"{name} is {number:g}; give radians from {lowest:.4g} to {highest:.4g}")
-    return min(max(number, lowest), highest)
-
-
-def _numbers(name: str, values: object, count: int) -> tuple[float, ...]:
-    try:
-        listed = list(values)  # type: ignore[call-overload]  # a mathutils.Vector is no Iterable by type
-    except TypeError:
-        raise InvalidInput(f"{name} is {values!r}; give {count} finite numbers") from None
-    numbers = tuple(_finite(name, value) for value in listed)
-    if len(numbers) != count:
-        raise InvalidInput(f"{name} has {len(numbers)} numbers; give {count}")
-    return numbers
-
-
-def _require_order(name: str, lower: float, upper: float, unit: str = "radians") -> None:
-    if lower > upper:
-        raise InvalidInput(f"{name}: lower ({lower:g}) is above upper ({upper:g}); swap them ({unit})")
-
-
-def _unit(name: str, axis: object) -> Triple:
-    x, y, z = _numbers(name, axis, 3)
-    length = hypot(x, y, z)
-    if length < 1e-30:
-        raise InvalidInput(f"{name} is zero; give the direction to turn about, such as (0, 1, 0)")
-    return x / length, y / length, z / length

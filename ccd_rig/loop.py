@@ -270,7 +270,8 @@ def _close(body: Body, found: Progress, settings: SolverSettings, goals: Sequenc
     best = body.pose(found.rotations, found.slides)
     left = min(CLOSING, settings.max_iterations - found.iterations)
     gain = HURRIED_GAIN if found.hurried else GAIN
-    closed = refined(kinematics, best, settings.position_tolerance, settings.angle_tolerance, left, gain)
+    tolerances = (settings.position_tolerance, settings.angle_tolerance)
+    closed = refined(kinematics, best, *tolerances, left, gain, found.calm)
     found.iterations += closed.iterations
     body.take(closed.pose)
     return found.note(body, goals)

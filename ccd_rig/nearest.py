@@ -48,6 +48,13 @@ def nearest_in(angle: float, lower: float, upper: float) -> float:
 Round = tuple[float, float, float, float, float, float, float, float, float, float, float]
 
 
+def round_constants(axis: tuple[float, float, float], lower: float, upper: float, radius: float) -> Round:
+    """The constants of a twist of lower..upper about `axis` with a swing of up to `radius`."""
+    rest = 0.5 * nearest_in(0.0, lower, upper)
+    half = (cos(0.5 * radius), sin(0.5 * radius)) if radius < pi else (0.0, 1.0)
+    return *axis, *interval(lower, upper), *half, cos(rest), sin(rest)
+
+
 def _nearest_twist(
     w: float, p: float, cm: float, sm: float, ch: float, sh: float
 ) -> tuple[float, float, float]:
@@ -321,3 +328,14 @@ def nearest_box(constants: Box, w: float, x: float, y: float, z: float) -> Compo
     found = [0.0, 0.0, 0.0]
     found[i], found[j], found[k] = to_b - to_d, to_c - to_a, sign * (to_b + to_d)
     return scale * (to_a + to_c), scale * found[0], scale * found[1], scale * found[2]
+
+
+def turned_back(frame: Components, x: float, y: float, z: float) -> tuple[float, float, float]:
+    """The vector v = (x, y, z) turned by the inverse of `frame` = (w, f): v + 2 (w c + c x f), c = v x f."""
+    w, fx, fy, fz = frame
+    cx, cy, cz = y * fz - z * fy, z * fx - x * fz, x * fy - y * fx
+    return (
+        x + 2.0 * (w * cx + cy * fz - cz * fy),
+        y + 2.0 * (w * cy + cz * fx - cx * fz),
+        z + 2.0 * (w * cz + cx * fy - cy * fx),
+    )

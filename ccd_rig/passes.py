@@ -13,9 +13,10 @@ from typing import Any, NamedTuple
 
 from mathutils import Quaternion, Vector
 
+from .best_moves import FULL_TURN, nearest_turn
 from .limits import Hinge, Limit, clamp
 from .quaternions import between, power
-from .steps import FULL_TURN, Body, nearest_turn
+from .steps import Body
 from .views import PositionView
 
 IDENTITY = Quaternion((1.0, 0.0, 0.0, 0.0))

@@ -22,14 +22,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .goals import Goal
-from .kinematics import Kinematics, Residual, State
+from .kinematics import Kinematics
 from .limits import Limit
 from .skeleton import Pose, Skeleton
+from .states import Array, Residual, State
 
-Array = NDArray[np.float64]
 Triple = tuple[float, float, float]
 Face = tuple[Triple, float]
 """A border at which a ball joint is held: the unit normal n in its frame, and n.d of its turn d, radians."""
@@ -44,6 +43,8 @@ LEAST_DAMPING = 1e-12
 CALMER, BOLDER = 10.0, 0.5
 """What the damping is multiplied by after a step that failed, also if a part of it worked, and after one that
 worked."""
+CALM = 100.0
+"""Damping that stays, where what is found must not leap from one frame to the next."""
 HASTE = 3.0
 """What `CALMER` is multiplied by from one failure to the next."""
 HOPELESS = 1e4
@@ -116,17 +117,20 @@ def refined(
     angle_tolerance: float,
     max_iterations: int,
     gain: float = GAIN,
+    calm: bool = False,
 ) -> Refined:
     """`refine` from one pose of several, with what is common to all worked out before; says how it went.
 
     `gain`: the search ends when the square error falls by less than this part of it in `PATIENCE` steps;
-    `HURRIED_GAIN` where a dead end is better left for another start.
+    `HURRIED_GAIN` where a dead end is better left for another start. `calm`: with small steps throughout,
+    to the dead end that is nearest rather than in few steps.
     """
     start = kinematics.clamped(pose)
     state = kinematics.take(start)
     before = now = kinematics.residual(state)
     tolerances = (position_tolerance, angle_tolerance)
-    iterations, damping, calmer = 0, DAMPING, CALMER
+    iterations, calmer = 0, CALMER
+    damping, bolder = (CALM, 1.0) if calm else (DAMPING, BOLDER)
     history = [now.square]
     jacobian: Array | None = None
     while iterations < max_iterations and kinematics.columns and now.excess(tolerances) > ENOUGH:
@@ -140,7 +144,7 @@ def refined(
             found = _shortened(kinematics, now, found, jacobian @ step, step)
         if found.square < now.square:
             now, jacobian = found, None
-            damping, calmer = max(damping * (CALMER if failed else BOLDER), 1e-6), CALMER
+            damping, calmer = max(damping * (CALMER if failed else bolder), 1e-6), CALMER
         else:
             # Faster and faster (Nielsen 1999): near the target the damping starts many orders too small.
             damping *= calmer

@@ -34,8 +34,11 @@ def solve(
     """The pose nearest to the goals that CCD finds from `pose`, inside all limits.
 
     Only joints of the goals' chains are turned; those that start outside their limit are brought inside it
-    first. The same input gives the same result to the bit. A target out of reach is a status, never an
-    exception.
+    first. The result is never worse than the start inside its limits: of the goals' weighted square errors,
+    summed per priority, the first sum that changes by more than the tolerance becomes smaller (goals within
+    their tolerance count 0). Only comfort regions together with comfort tolerances may give some of that up.
+    The same input gives the same result to the bit. A target out of reach is a
+    status, never an exception.
 
     Args:
         skeleton: the joints.
@@ -107,6 +110,8 @@ def _run(
     body.confine([joint.limit for joint in body.joints], tolerances)
     enter_windows(body)
     comfortable = settings.comfort and any(_region(body.joints[i]) is not None for i in body.movable)
+    # A comfort tolerance lets goals be missed for the region's sake, frame after frame alike.
+    eased = comfortable and any(tolerances[i] for i in body.movable)
     # One stage keeps the best pose it has seen; several may trade one goal for another.
     several = comfortable or len({view.goal.priority for view in body.views}) > 1
     start = list(body.rotations), list(body.slides)
@@ -116,7 +121,7 @@ def _run(
         body.activate(range(len(body.views)))
         body.restore(found.rotations, found.slides)
         after = _score(body, settings)
-        if _gains(before, after, settings.position_tolerance):
+        if not eased and _gains(before, after, settings.position_tolerance):
             found.rotations, found.slides = start
         elif not any(after):
             return SolveStatus.CONVERGED

@@ -12,7 +12,13 @@ from dataclasses import dataclass
 
 from mathutils import Quaternion, Vector
 
-from .analytic import (
+from .best_moves import best_hinge_turn, hinge_turn, nearest_turn
+from .errors import InvalidInput
+from .goals import PositionGoal
+from .limits import Hinge, contains
+from .quaternions import NOISE, perpendicular
+from .settings import SolveResult, SolverSettings
+from .single_pass import (
     Seen,
     cross,
     inside_limits,
@@ -21,13 +27,7 @@ from .analytic import (
     single_pass_result,
     turning_joints,
 )
-from .errors import InvalidInput
-from .goals import PositionGoal
-from .limits import Hinge, contains
-from .quaternions import NOISE, perpendicular
-from .settings import SolveResult, SolverSettings
 from .skeleton import Pose, Skeleton, forward_kinematics
-from .steps import best_hinge_turn, hinge_turn, nearest_turn
 
 TEN_DEGREES = math.radians(10.0)
 

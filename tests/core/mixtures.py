@@ -188,7 +188,8 @@ def faults(case: Mixture, result: SolveResult) -> list[str]:
     Limits hold to 1e-5 rad, slides to float32. No number is infinite or NaN. What is reported is what forward
     kinematics gives. Joints that no goal may turn keep their bits. And it is not worse than the start, inside
     its limits and reach windows: of the goals' weighted squares, summed per priority, the first sum that
-    differs by more than the tolerance is smaller; goals within their tolerance count 0.
+    differs by more than the tolerance is smaller; goals within their tolerance count 0. (Comfort regions and
+    comfort tolerances together may give some of that up.)
     """
     found: list[str] = []
     pose, skeleton = result.pose, case.skeleton
@@ -221,6 +222,8 @@ def faults(case: Mixture, result: SolveResult) -> list[str]:
     if met != (result.status is SolveStatus.CONVERGED):
         found.append(f"{result.status.name}, but the goals are{' ' if met else ' not '}met")
     found += _stretched(case, pose)
+    if case.settings.comfort and _eased([skeleton.joints[i] for i in moving]):
+        return found
     before, after = scores(case, confined(case)), scores(case, pose)
     for was, now in zip(before, after, strict=True):
         if abs(math.sqrt(now) - math.sqrt(was)) > POSITION or (now == 0.0) != (was == 0.0):
@@ -228,6 +231,11 @@ def faults(case: Mixture, result: SolveResult) -> list[str]:
                 found.append(f"worse than the start: {before} before, {after} after")
             break
     return found
+
+
+def _eased(joints: list[Joint]) -> bool:
+    comforts = [joint.comfort for joint in joints if joint.comfort is not None]
+    return any(each.tolerance for each in comforts) and any(each.region for each in comforts)
 
 
 def confined(case: Mixture) -> Pose | None:

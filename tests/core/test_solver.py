@@ -17,7 +17,7 @@ from ccd_rig.errors import InvalidInput
 from ccd_rig.goals import DirectionGoal, PositionGoal, measure
 from ccd_rig.limits import Comfort, Cone, Hinge, SwingTwist, contains, violation
 from ccd_rig.poses import entry_from_pose
-from ccd_rig.quaternions import angle_of
+from ccd_rig.quaternions import angle_between, angle_of
 from ccd_rig.settings import PRESET_FIELDS, PRESETS, SolverSettings, SolveStatus
 from ccd_rig.skeleton import Joint, Pose, Skeleton, forward_kinematics
 from ccd_rig.solver import iterate, solve
@@ -385,6 +385,39 @@ def test_comfort_region_is_kept_where_it_can_be_and_left_where_not():
     assert outside.status is CONVERGED
     assert any(violation(region, rotation) > 0.05 for rotation in outside.pose.rotations)
     assert all(contains(SwingTwist(Cone(1.2)), rotation, FLOAT32) for rotation in outside.pose.rotations)
+
+
+def largest_turn(comfort, frames, **fields):
+    """A target goes out of what a region of 15 degrees can reach, and back: the largest turn of a joint per
+    frame, degrees, and how many frames missed."""
+    skeleton = straight(6, SwingTwist(Cone(math.radians(60.0))), comfort=comfort)
+    near, far = Vector((1.5, 5.58, 0.0)), Vector((4.5, 1.5, 0.6))
+    pose, largest, missed = Pose.rest(skeleton), 0.0, 0
+    for frame in range(frames):
+        target = near.lerp(far, 0.5 - 0.5 * math.cos(2.0 * math.pi * frame / frames))
+        settings = SolverSettings(position_tolerance=SOLVE, step_share=0.95, restarts=0, **fields)
+        result = solve(skeleton, pose, [PositionGoal("joint5", target)], settings)
+        missed += result.status is not CONVERGED
+        if frame:
+            pairs = zip(pose.rotations, result.pose.rotations, strict=True)
+            largest = max(largest, *(math.degrees(angle_between(a, b)) for a, b in pairs))
+        pose = result.pose
+    return largest, missed
+
+
+def test_a_target_that_leaves_the_comfort_region_makes_no_joint_jump():
+    region = SwingTwist(Cone(math.radians(15.0)))
+    for refine in (True, False):
+        fast, missed = largest_turn(Comfort(region=region), 125, refine=refine)
+        slow, more = largest_turn(Comfort(region=region), 500, refine=refine)
+        assert missed == more == 0 and slow < 0.5 * fast
+
+
+def test_a_comfort_tolerance_beside_a_region_makes_no_joint_jump():
+    comfort = Comfort(math.radians(5.0), SwingTwist(Cone(math.radians(15.0))))
+    fast, _ = largest_turn(comfort, 125)
+    slow, _ = largest_turn(comfort, 500)
+    assert slow < 0.5 * fast
 
 
 def test_two_goals_share_their_joints_by_weight():
