@@ -24,8 +24,8 @@ from ccd_rig.blender import armature, bake, checks, evaluation, march, propertie
 
 PARTS: tuple[tuple[str, Any, str], ...] = (
     ("checks", checks, "require"),
-    ("a scene aside", evaluation, "_isolated_scene"),
-    ("evaluation", evaluation, "_set_frame"),
+    ("a scene aside", evaluation, "isolated_scene"),
+    ("evaluation", evaluation, "set_frame"),
     ("reading", evaluation, "frames"),
     ("taking down", take.Take, "store"),
     ("taking down", take.Take, "store_solution"),

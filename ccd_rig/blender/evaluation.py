@@ -1,20 +1,14 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What the solver needs of a frame: base pose, targets and influences, as Blender evaluates them.
 
-Frames are evaluated in a scene of their own that is made for it and removed again. It holds one empty mesh,
-which refers to everything that is wanted: the armatures by modifiers, the targets by constraints, the
-influences by a driver. Blender then evaluates these and what they depend on, and nothing else, however hidden
-they are and whatever scene they are in; the user's scene is not touched, nor are the values of its objects.
-
-Application handlers see this scene too: those of frame changes are called for each of its frames. A handler
-that has no business there asks `is_isolated`.
+Frames are evaluated in a scene of their own (`isolation.py`) that is made for it and removed again.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,6 +22,7 @@ from . import armature, properties, rows
 from .aims import AXES, Aim, orthonormal
 from .armature import RigPlan, RigReading
 from .dependence import pole_object, require_evaluable, target_depends_on_chain, target_object
+from .isolation import is_isolated, isolated_scene, set_frame
 from .joints import masses
 from .planting import in_force
 from .properties import Constraint
@@ -42,7 +37,6 @@ __all__ = [
     "target_depends_on_chain",
 ]
 
-ISOLATED = "CCD Rig Evaluation"  # name of the temporary scene, and of the mark it carries
 FLAT = 1e-8  # a length of an axis of the armature object below this cannot be inverted in float32
 FAR = 1e18  # armature space: the squares of lengths above this overflow float32
 
@@ -109,11 +103,11 @@ def frames(
     things = [thing for sight in sights for thing in sight.things()]
     read: Callable[[Any, float], RigReading] | None = None
     place = _places()
-    with _isolated_scene(scene, armature_object, things, indices) as isolated:
+    with isolated_scene(scene, armature_object, things, indices) as isolated:
 
         def evaluate(frame: float) -> FrameSample:
             nonlocal read
-            depsgraph = _set_frame(isolated, frame)
+            depsgraph = set_frame(isolated, frame)
             evaluated = armature_object.evaluated_get(depsgraph)
             if read is None:
                 read = _reader(_plan(armature_object, evaluated, constraints))
@@ -162,10 +156,10 @@ def playback(
     sights = _sights(constraints)
     things = [thing for sight in sights for thing in sight.things()]
     flat = np.empty(16 * len(armature_object.pose.bones), np.float32)
-    with _isolated_scene(scene, armature_object, things, indices) as isolated:
+    with isolated_scene(scene, armature_object, things, indices) as isolated:
 
         def play(frame: float, with_aims: bool) -> PlayedFrame:
-            depsgraph = _set_frame(isolated, frame)
+            depsgraph = set_frame(isolated, frame)
             evaluated = armature_object.evaluated_get(depsgraph)
             evaluated.pose.bones.foreach_get("matrix", flat)
             matrices = flat.reshape(-1, 4, 4).transpose(0, 2, 1).astype(np.float64)
@@ -212,8 +206,8 @@ def current(
     with ExitStack() as stack:
         elsewhere = depsgraph
         if hidden:
-            isolated = stack.enter_context(_isolated_scene(scene, armature_object, hidden, ()))
-            elsewhere = _set_frame(isolated, frame)
+            isolated = stack.enter_context(isolated_scene(scene, armature_object, hidden, ()))
+            elsewhere = set_frame(isolated, frame)
 
         def graph_of(thing: bpy.types.Object | None) -> bpy.types.Depsgraph:
             return elsewhere if any(thing == other for other, _ in hidden) else depsgraph
@@ -242,96 +236,14 @@ def played(
     Yields:
         A function from a frame to the armature object's matrix (4, 4) and {bone: (4, 4) in armature space}.
     """
-    with _isolated_scene(scene, armature_object, [], ()) as isolated:
+    with isolated_scene(scene, armature_object, [], ()) as isolated:
 
         def sample(frame: float) -> tuple[NDArray[np.float64], dict[str, NDArray[np.float64]]]:
-            evaluated = armature_object.evaluated_get(_set_frame(isolated, frame))
+            evaluated = armature_object.evaluated_get(set_frame(isolated, frame))
             matrices = {bone: np.array(evaluated.pose.bones[bone].matrix) for bone in bones}
             return np.array(evaluated.matrix_world), matrices
 
         yield sample
-
-
-def is_isolated(scene: bpy.types.Scene) -> bool:
-    """Whether a scene is one that `frames` made: handlers of frame changes leave it alone."""
-    return scene.get(ISOLATED) is not None
-
-
-# The isolated scene ---------------------------------------------------------------------------------
-
-
-@contextmanager
-def _isolated_scene(
-    scene: bpy.types.Scene,
-    armature_object: bpy.types.Object,
-    things: Sequence[tuple[bpy.types.Object, str]],
-    indices: Sequence[int],
-) -> Iterator[bpy.types.Scene]:
-    """A scene that evaluates the armature, things (bones of them where one is named), and the influences of
-    the rows with these indices."""
-    with ExitStack() as made:
-        isolated = bpy.data.scenes.new(ISOLATED)
-        made.callback(_remove, bpy.data.scenes, isolated)
-        _copy_settings(scene, isolated)
-        mesh = bpy.data.meshes.new(ISOLATED)
-        made.callback(_remove, bpy.data.meshes, mesh)
-        probe = bpy.data.objects.new(ISOLATED, mesh)
-        made.callback(_remove, bpy.data.objects, probe)
-        _refer(probe, armature_object, things, indices)
-        isolated.collection.objects.link(probe)
-        yield isolated
-
-
-def _remove(collection: Any, made: bpy.types.ID) -> None:
-    with suppress(ReferenceError):  # another file was opened, or undo went back: what we made is gone already
-        collection.remove(made)
-
-
-def _copy_settings(scene: bpy.types.Scene, isolated: bpy.types.Scene) -> None:
-    """What animation, drivers and constraints can see of a scene."""
-    for name in ("fps", "fps_base", "frame_map_old", "frame_map_new"):
-        setattr(isolated.render, name, getattr(scene.render, name))
-    for name in ("frame_start", "frame_end", "frame_step", "camera", "active_clip", "gravity", "use_gravity"):
-        setattr(isolated, name, getattr(scene, name))
-    for key, value in scene.items():
-        if isinstance(value, bool | int | float | str):  # what a driver can read of the active scene
-            isolated[key] = value
-    isolated[ISOLATED] = True
-
-
-def _set_frame(isolated: bpy.types.Scene, frame: float) -> bpy.types.Depsgraph:
-    """Evaluate a frame."""
-    whole = math.floor(frame)
-    isolated.frame_set(whole, subframe=frame - whole)
-    depsgraph = isolated.view_layers[0].depsgraph
-    assert depsgraph is not None  # frame_set makes it
-    return depsgraph
-
-
-def _refer(
-    probe: bpy.types.Object,
-    armature_object: bpy.types.Object,
-    things: Sequence[tuple[bpy.types.Object, str]],
-    indices: Sequence[int],
-) -> None:
-    """Let an object depend on all that is to be evaluated.
-
-    Of an object that is not in the scene Blender evaluates only what something in the scene depends on: a
-    modifier depends on the whole pose, a constraint on the object's place, a driver on one property.
-    """
-    for thing in dict.fromkeys([armature_object, *(thing for thing, bone in things if bone)]):
-        modifier = probe.modifiers.new(thing.name, "ARMATURE")
-        modifier.object = thing
-        modifier.use_bone_envelopes = True  # without them it depends on the bones that vertex groups name
-    for thing in dict.fromkeys([armature_object, *(thing for thing, _ in things)]):
-        probe.constraints.new("COPY_LOCATION").target = thing
-    if indices:
-        driver = probe.driver_add("location", 0).driver
-        driver.type = "SUM"
-        for index in indices:
-            source = driver.variables.new().targets[0]
-            source.id = armature_object
-            source.data_path = f"ccd_rig.constraints[{index}].influence"
 
 
 # Reading evaluated objects --------------------------------------------------------------------------

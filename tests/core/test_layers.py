@@ -31,7 +31,17 @@ CORE = (
     {"inbetweens"},
 )
 BLENDER = (
-    {"bone_space", "names", "overrides", "settings", "keyframes", "rotation_modes", "report", "slides"},
+    {
+        "bone_space",
+        "names",
+        "overrides",
+        "isolation",
+        "settings",
+        "keyframes",
+        "rotation_modes",
+        "report",
+        "slides",
+    },
     {"channels", "armature", "joints"},
     {"obstacles", "strips"},
     {"bake_settings"},

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A scene of its own, in which frames are evaluated beside the user's.
+
+It holds one empty mesh, which refers to everything that is wanted: the armatures by modifiers, the targets by
+constraints, the influences by a driver. Blender then evaluates these and what they depend on, and nothing
+else, however hidden they are and whatever scene they are in; the user's scene is not touched, nor are the
+values of its objects.
+
+Application handlers see this scene too: those of frame changes are called for each of its frames. A handler
+that has no business there asks `is_isolated`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from typing import Any
+
+import bpy
+
+ISOLATED = "CCD Rig Evaluation"  # name of the temporary scene, and of the mark it carries
+
+
+def is_isolated(scene: bpy.types.Scene) -> bool:
+    """Whether a scene is one that `frames` made: handlers of frame changes leave it alone."""
+    return scene.get(ISOLATED) is not None
+
+
+@contextmanager
+def isolated_scene(
+    scene: bpy.types.Scene,
+    armature_object: bpy.types.Object,
+    things: Sequence[tuple[bpy.types.Object, str]],
+    indices: Sequence[int],
+) -> Iterator[bpy.types.Scene]:
+    """A scene that evaluates the armature, things (bones of them where one is named), and the influences of
+    the rows with these indices."""
+    with ExitStack() as made:
+        isolated = bpy.data.scenes.new(ISOLATED)
+        made.callback(_remove, bpy.data.scenes, isolated)
+        _copy_settings(scene, isolated)
+        mesh = bpy.data.meshes.new(ISOLATED)
+        made.callback(_remove, bpy.data.meshes, mesh)
+        probe = bpy.data.objects.new(ISOLATED, mesh)
+        made.callback(_remove, bpy.data.objects, probe)
+        _refer(probe, armature_object, things, indices)
+        isolated.collection.objects.link(probe)
+        yield isolated
+
+
+def _remove(collection: Any, made: bpy.types.ID) -> None:
+    with suppress(ReferenceError):  # another file was opened, or undo went back: what we made is gone already
+        collection.remove(made)
+
+
+def _copy_settings(scene: bpy.types.Scene, isolated: bpy.types.Scene) -> None:
+    """What animation, drivers and constraints can see of a scene."""
+    for name in ("fps", "fps_base", "frame_map_old", "frame_map_new"):
+        setattr(isolated.render, name, getattr(scene.render, name))
+    for name in ("frame_start", "frame_end", "frame_step", "camera", "active_clip", "gravity", "use_gravity"):
+        setattr(isolated, name, getattr(scene, name))
+    for key, value in scene.items():
+        if isinstance(value, bool | int | float | str):  # what a driver can read of the active scene
+            isolated[key] = value
+    isolated[ISOLATED] = True
+
+
+def set_frame(isolated: bpy.types.Scene, frame: float) -> bpy.types.Depsgraph:
+    """Evaluate a frame."""
+    whole = math.floor(frame)
+    isolated.frame_set(whole, subframe=frame - whole)
+    depsgraph = isolated.view_layers[0].depsgraph
+    assert depsgraph is not None  # frame_set makes it
+    return depsgraph
+
+
+def _refer(
+    probe: bpy.types.Object,
+    armature_object: bpy.types.Object,
+    things: Sequence[tuple[bpy.types.Object, str]],
+    indices: Sequence[int],
+) -> None:
+    """Let an object depend on all that is to be evaluated.
+
+    Of an object that is not in the scene Blender evaluates only what something in the scene depends on: a
+    modifier depends on the whole pose, a constraint on the object's place, a driver on one property.
+    """
+    for thing in dict.fromkeys([armature_object, *(thing for thing, bone in things if bone)]):
+        modifier = probe.modifiers.new(thing.name, "ARMATURE")
+        modifier.object = thing
+        modifier.use_bone_envelopes = True  # without them it depends on the bones that vertex groups name
+    for thing in dict.fromkeys([armature_object, *(thing for thing, _ in things)]):
+        probe.constraints.new("COPY_LOCATION").target = thing
+    if indices:
+        driver = probe.driver_add("location", 0).driver
+        driver.type = "SUM"
+        for index in indices:
+            source = driver.variables.new().targets[0]
+            source.id = armature_object
+            source.data_path = f"ccd_rig.constraints[{index}].influence"
