@@ -201,8 +201,9 @@ class Hold:
 
     def seen(self, world: Array) -> Aim:
         """The same in armature space, wherever the armature object is by now."""
-        back = np.linalg.inv(world[:3, :3])
-        return Aim(Vector((back @ (self.head - world[:3, 3])).tolist()), upright(back @ self.axes))
+        back = inverse(world)
+        head = back[:3, :3] @ self.head + back[:3, 3]
+        return Aim(Vector(head.tolist()), upright(back[:3, :3] @ self.axes))
 
 
 @dataclass(frozen=True)
@@ -238,6 +239,15 @@ def upright(axes: Array) -> Quaternion:
     if rotation is None:
         raise RigError("the armature object has a scale of 0: give it another scale")
     return rotation
+
+
+def inverse(matrix: Array) -> Array:
+    """(4, 4) of an affine matrix. NumPy's own may wake threads for it, which costs more than the rest."""
+    (a, b, c), found = matrix[:3, :3].T, np.eye(4)
+    across = np.cross(b, c)
+    found[:3, :3] = np.stack((across, np.cross(c, a), np.cross(a, b))) / (a @ across)
+    found[:3, 3] = -(found[:3, :3] @ matrix[:3, 3])
+    return found
 
 
 def homogeneous(transform: Transform) -> Array:

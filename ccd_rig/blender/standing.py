@@ -11,7 +11,7 @@ import numpy as np
 
 from ..quaternions import angle_between
 from . import evaluation
-from .planting import upright
+from .planting import inverse, upright
 from .report import Slid
 from .take import Motion, Take
 
@@ -45,7 +45,7 @@ def slides(
                 held = take.tracks.worlds[f]
                 head = held[:3, :3] @ np.array(aim.point[:]) + held[:3, 3]
                 far[c].append((float(np.linalg.norm(here[:3, 3] - head)), frame))
-                rotation = upright(np.linalg.inv(held[:3, :3]) @ here[:3, :3])
+                rotation = upright(inverse(held)[:3, :3] @ here[:3, :3])
                 turned[c].append(angle_between(rotation, aim.rotation))
     return tuple(
         Slid(

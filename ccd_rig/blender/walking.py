@@ -27,7 +27,7 @@ from ..skeleton import Pose, Skeleton, Transform, forward_kinematics
 from . import solving
 from .aims import chain_joints
 from .evaluation import FrameSample
-from .planting import Hold, Legs, Stance, homogeneous, hung_rows, legs, moved_bones, upright
+from .planting import Hold, Legs, Stance, homogeneous, hung_rows, inverse, legs, moved_bones, upright
 from .properties import Constraint
 from .solving import How, Solution
 
@@ -150,7 +150,7 @@ def _placed(step: _Step, pose: Pose) -> Pose:
     tip = transforms[step.skeleton.index(step.constraints[base].tip)]
     to = homogeneous(Transform(aim.point, aim.rotation))
     return _with_carrier(
-        step.skeleton, pose, carrier, to @ np.linalg.inv(homogeneous(tip)) @ homogeneous(transforms[carrier])
+        step.skeleton, pose, carrier, to @ inverse(homogeneous(tip)) @ homogeneous(transforms[carrier])
     )
 
 
@@ -211,7 +211,7 @@ def _go_on(step: _Step, moved: frozenset[int]) -> _Going:
     if before.base >= 0 and not step.planted:
         animated_before = forward_kinematics(step.skeleton, before.animated)[carrier]
         there = before.world @ homogeneous(transforms[carrier])
-        drift = there @ np.linalg.inv(before.world @ homogeneous(animated_before))
+        drift = there @ inverse(before.world @ homogeneous(animated_before))
     pose = animated.with_rotations(
         {
             j: step.skeleton.joints[j].allowed((turn @ animated.rotations[j]).normalized())
@@ -219,7 +219,7 @@ def _go_on(step: _Step, moved: frozenset[int]) -> _Going:
         }
     )
     now = homogeneous(forward_kinematics(step.skeleton, animated)[carrier])
-    moved_to = np.linalg.inv(step.world) @ drift @ step.world @ now
+    moved_to = inverse(step.world) @ drift @ step.world @ now
     if not np.array_equal(drift, np.eye(4)):
         pose = _with_carrier(step.skeleton, pose, carrier, moved_to)
     return _Going(pose, turns, drift)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import math
+import random
 
 import bpy
 import numpy as np
@@ -237,6 +238,45 @@ def test_slides_between_keys_are_seen(bake):
     assert (
         own.played_distance > np.linalg.norm(seen[:13, 0, :3, 3] - seen[0, 0, :3, 3], axis=-1).max() - STILL
     )
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_whatever_is_planted_the_base_stays_still(ext, bake, seed):
+    """Feet and hands planted at random, the object moves, targets too: the first planted row never slides."""
+    rng = random.Random(seed)
+    rig = biped()
+    frames = range(1, 31)
+    spans = {}
+    for tip in ("foot.L", "hand.R", "foot.R", "hand.L"):
+        a = rng.randrange(1, 25)
+        spans[tip] = (a, a + rng.randrange(2, 12))
+        row = constrain(rig, "PLANT", tip, f"Plant {tip}", chain_length=4)
+        key_influence(row, [spans[tip]], frames)
+    place = lambda: (rng.uniform(-0.1, 0.1), rng.uniform(-0.2, 0.2), rng.uniform(0.75, 0.95))  # noqa: E731
+    hips = keyed_empty("Hips", [(frame, place()) for frame in (1, 10, 20, 30)])
+    constrain(rig, "REACH", "hips", "Hips", hips, 1, use_tail=False)
+    look = keyed_empty("Look", [(frame, (rng.uniform(-1, 1), -1.0, 1.5)) for frame in (1, 15, 30)])
+    head = constrain(rig, "REACH", "head", "Look", look, 2, use_position=False, rotation="DIRECTION")
+    head.influence = 0.6
+    if seed % 2:
+        rig.rotation_euler = (0, 0, 0.1)
+        rig.keyframe_insert("location", frame=1)
+        rig.location = (0.2, 0.1, 0)
+        rig.keyframe_insert("location", frame=30)
+    rig.ccd_rig.solver.restarts = 1
+    rigs.update()
+    settings = bake.BakeSettings(1, 30, step=1 + seed % 3)
+    bake.bake(bpy.context.scene, rig, settings)
+    names = list(spans)
+    seen = played(rig, names, frames)
+    assert np.isfinite(seen).all()
+    solved = settings.solved_frames()
+    bases = [next((n for n in names if spans[n][0] <= frame <= spans[n][1]), "") for frame in solved]
+    for before, after, base, again in zip(solved, solved[1:], bases, bases[1:], strict=False):
+        if base and base == again:
+            stand = seen[before - 1 : after, names.index(base), :3, 3]
+            assert np.linalg.norm(stand - stand[0], axis=-1).max() < 1e-5, (base, before)
+    limits_hold(ext, rig, frames)
 
 
 def standing(hips=(0.0, 0.0, 0.86), rotation="NONE", **fields):
