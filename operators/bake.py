@@ -135,6 +135,26 @@ class CCD_RIG_OT_bake(bpy.types.Operator):
         subtype="FACTOR",
     )
 
+    reduce_angle: FloatProperty(
+        name="Reduce, Angle",
+        description="Leave out keys where each bone stays within this angle of the full motion; 0 is no such "
+        "bound, and keeps all keys if Reduce, Error is 0 too",
+        default=DEFAULTS["reduce_angle"],
+        min=0.0,
+        soft_max=0.1,
+        subtype="ANGLE",
+        precision=3,
+    )
+    reduce_error: FloatProperty(
+        name="Reduce, Error",
+        description="Leave out keys where the end of each chain stays within this distance of the full "
+        "motion, in world units; 0 is no such bound",
+        default=DEFAULTS["reduce_error"],
+        min=0.0,
+        soft_max=0.1,
+        subtype="DISTANCE",
+        precision=4,
+    )
     verify: BoolProperty(
         name="Check Afterwards",
         description="Evaluate the range once more after the bake: say what really plays, and what keeps keys "
@@ -214,6 +234,9 @@ class CCD_RIG_OT_bake(bpy.types.Operator):
             order=bake.Order[self.order],
             preroll=self.preroll,
             verify=self.verify,
+            # Of a bake on a few frames nothing is left out, whatever was chosen for the last one.
+            reduce_angle=self.reduce_angle if self.keys == "EVERY_FRAME" else 0.0,
+            reduce_error=self.reduce_error if self.keys == "EVERY_FRAME" else 0.0,
             holder=self.holder,
             holder_bone=self.holder_bone,
         )

@@ -36,6 +36,9 @@ def _draw_options(layout, options):
     layout.prop(options, "keys")
     if options.keys in ("EVERY_FRAME", "SOLVED_FRAMES"):
         layout.prop(options, "step")
+    if options.keys == "EVERY_FRAME":
+        layout.prop(options, "reduce_angle")
+        layout.prop(options, "reduce_error")
     if options.keys == "HOLDER_KEYS":
         layout.prop_search(options, "holder", bpy.data, "objects")
         holder = bpy.data.objects.get(options.holder)
@@ -59,7 +62,7 @@ def _draw_report(layout, report):
     line.alignment = "LEFT"
     line.operator("ccd_rig.go_to_frame", text=worst[:1].upper() + worst[1:], icon="TIME", emboss=False)
     for words in others:
-        about_feet = words.startswith("planted")
-        lines.label(text=words[:1].upper() + words[1:], icon="PINNED" if about_feet else "ERROR")
+        icon = "PINNED" if words.startswith("planted") else "KEYFRAME" if words.endswith("kept") else "ERROR"
+        lines.label(text=words[:1].upper() + words[1:], icon=icon)
     if report.check:
         lines.label(text=report.check, icon="ERROR" if report.faults else "CHECKMARK")

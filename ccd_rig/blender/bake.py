@@ -17,14 +17,16 @@ from ..skeleton import Pose
 from . import armature, checks, evaluation, library, properties, shot, standing
 from .aims import chain_joints
 from .bake_settings import BakeSettings, Keys, Order
-from .keying import all_locked, nothing_to_key, report_of, write_keys
+from .keying import all_locked, keys_of, nothing_to_key, report_of, write_keys
 from .obstacles import Destination, obstacles
 from .playing import play_steps
 from .properties import Constraint
 from .report import BakeReport, Check
 from .shot import Progress
 from .take import Motion, Take
+from .thinning import reduce_steps
 from .walking import solve_frame
+from .writing import BoneKeys
 
 T = TypeVar("T")
 
@@ -81,9 +83,16 @@ def bake_steps(
     joints = take.keyed_joints()
     if not joints:
         raise RigError(nothing_to_key(take, settings))
+    keys = keys_of(scene, armature_object, take, motion, joints, settings)
+    every = sum(len(each.frames) for each in keys)
+    if settings.reduces:
+        clock.seconds += time.perf_counter() - started
+        keys, motion = yield from clock.run(_reduce_steps(armature_object, take, motion, keys, settings))
+        started = time.perf_counter()
     with contextlib.ExitStack() as undo:
-        action = write_keys(scene, armature_object, take, motion, joints, settings, undo)
+        action = write_keys(scene, armature_object, keys, settings, undo)
         report = report_of(armature_object, action, take, motion, full, settings, solver)
+        report = replace(report, keys=sum(len(each.frames) for each in keys), keys_before=every)
         report = replace(report, slides=standing.slides(scene, armature_object, take, motion))
         report = replace(report, seconds=clock.seconds + time.perf_counter() - started)
         if settings.verify:
@@ -93,6 +102,26 @@ def bake_steps(
         undo.pop_all()
     properties.store_report(armature_object, report)
     return report
+
+
+def _reduce_steps(
+    armature_object: bpy.types.Object,
+    take: Take,
+    motion: Motion,
+    keys: list[BoneKeys],
+    settings: BakeSettings,
+) -> Generator[Progress, None, tuple[list[BoneKeys], Motion]]:
+    """Leave keys out; an item now and then."""
+    steps = reduce_steps(armature_object, take, motion, keys, settings)
+    total = len(take.frames)
+    with contextlib.closing(steps):
+        while True:
+            try:
+                done = int(total * next(steps))
+            except StopIteration as end:
+                kept: tuple[list[BoneKeys], Motion] = end.value
+                return kept
+            yield Progress(float(take.frames[min(done, total - 1)]), done, total, "reduced")
 
 
 def _check_steps(

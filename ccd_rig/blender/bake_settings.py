@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import math
 from dataclasses import dataclass
 
 import bpy
@@ -59,6 +60,9 @@ class BakeSettings:
             reached this way goes on with the solver's own step.
         holder: for HOLDER_KEYS, name of the object whose keys say where to key.
         holder_bone: name of a bone of it; empty for all that the object has keys for.
+        reduce_angle: radians that each bone may be off the full motion where keys are left out; 0 for no such
+            bound, and if `reduce_error` is 0 too, for all keys.
+        reduce_error: world metres that the end of each chain may be off for the same reason; 0 as above.
         verify: whether what plays afterwards is evaluated once more, and held against the keys.
         preroll: frames before the first that are solved too, but get no keys, so that the first frame is
             reached on the way that it would be reached in a longer bake.
@@ -79,6 +83,8 @@ class BakeSettings:
     preroll: int = 0
     order: Order = Order.FORWARDS
     verify: bool = True
+    reduce_angle: float = 0.0
+    reduce_error: float = 0.0
     holder: str = ""
     holder_bone: str = ""
 
@@ -95,6 +101,18 @@ class BakeSettings:
         sampling.solve_frames(self.frame_start, self.frame_end, self.step)
         if not 0.1 <= self.share <= 0.999:
             raise InvalidInput(f"share must be 0.1 to 0.999, not {self.share:g}")
+        for name in ("reduce_angle", "reduce_error"):
+            if not 0.0 <= getattr(self, name) < math.inf:
+                raise InvalidInput(f"{name} must be 0 or more, not {getattr(self, name):g}")
+        if self.reduces and self.keys.is_sparse:
+            raise InvalidInput(
+                "Keys are left out only of a bake that keys every frame: set Keys to Every Frame"
+            )
+
+    @property
+    def reduces(self) -> bool:
+        """Whether keys are left out."""
+        return self.reduce_angle > 0.0 or self.reduce_error > 0.0
 
     def solved_frames(self) -> list[int]:
         """Frames that are solved, where they are not those of other keys."""

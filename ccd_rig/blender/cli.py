@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import enum
+import math
 import re
 import signal
 import sys
@@ -229,6 +230,20 @@ def _add_bake_arguments(command: argparse.ArgumentParser) -> None:
         help="write a new action into an NLA strip above all others; what is there plays on below it",
     )
     add(
+        "--reduce-angle",
+        type=float,
+        default=0.0,
+        metavar="DEGREES",
+        help="leave out keys where each bone stays this near to the full motion (default: 0, keep all)",
+    )
+    add(
+        "--reduce-error",
+        type=float,
+        default=0.0,
+        metavar="METRES",
+        help="leave out keys where the end of each chain stays this near to it (default: 0, keep all)",
+    )
+    add(
         "--no-verify",
         action="store_true",
         help="do not evaluate the frames once more after the bake to see what really plays",
@@ -298,6 +313,8 @@ def _bake(options: argparse.Namespace) -> Exit:
             preroll=options.preroll,
             order=Order[options.order.upper()],
             verify=not options.no_verify,
+            reduce_angle=math.radians(options.reduce_angle),
+            reduce_error=options.reduce_error,
         )
     except InvalidInput as error:
         raise _UsageError(str(error)) from error

@@ -17,16 +17,15 @@ from .wanted_frames import key_time
 from .writing import BoneKeys, write
 
 
-def write_keys(
+def keys_of(
     scene: bpy.types.Scene,
     armature_object: bpy.types.Object,
     take: Take,
     motion: Motion,
     joints: Sequence[int],
     settings: BakeSettings,
-    undo: ExitStack,
-) -> bpy.types.Action:
-    """Key the joints; `undo` gets what takes that back."""
+) -> list[BoneKeys]:
+    """Keys of the joints at all frames of the take, in the time of keys."""
     interpolation = "BEZIER" if settings.keys.is_sparse else "LINEAR"
     time = key_time(scene)  # at a frame Blender shows the keys of this part of it
     times = take.frames * time
@@ -41,6 +40,18 @@ def write_keys(
         keys.append(BoneKeys(bone, channel, times, values, interpolation))
         if j in locations:
             keys.append(BoneKeys(bone, "location", times, locations[j], interpolation))
+    return keys
+
+
+def write_keys(
+    scene: bpy.types.Scene,
+    armature_object: bpy.types.Object,
+    keys: Sequence[BoneKeys],
+    settings: BakeSettings,
+    undo: ExitStack,
+) -> bpy.types.Action:
+    """Write the keys; `undo` gets what takes that back."""
+    time = key_time(scene)
     name = f"{armature_object.name} CCD"
     start, end = settings.frame_start * time, settings.frame_end * time
     return write(armature_object, keys, settings.destination, start, end, name, undo)

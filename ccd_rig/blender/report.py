@@ -170,6 +170,8 @@ class BakeReport:
         slides: one for each constraint that plants a bone in these frames.
         check: what plays after the bake; None if nobody looked.
         seconds: how long the bake took, without the check.
+        keys: how many were written, all components of a channel counted as one.
+        keys_before: how many there were before any were left out.
     """
 
     armature: str
@@ -184,6 +186,8 @@ class BakeReport:
     slides: tuple[Slid, ...] = ()
     check: Check | None = None
     seconds: float = field(default=0.0, compare=False)
+    keys: int = 0
+    keys_before: int = 0
 
     def worst(self) -> Row:
         """The row that is farthest off, in tolerances; the earliest of equals."""
@@ -222,7 +226,13 @@ class BakeReport:
             )
             + self._slide()
             + self._pop()
+            + self._left_out()
         )
+
+    def _left_out(self) -> str:
+        if self.keys == self.keys_before:
+            return ""
+        return f"; {self.keys} of {self.keys_before} keys kept"
 
     def _slide(self) -> str:
         if not self.slides:
@@ -242,10 +252,11 @@ class BakeReport:
         `frame_end`, `step`, `tolerance` (world metres), `angle_tolerance` (radians), `summary` (words),
         `frames_solved`, `frames_reached` (numbers of frames), `largest_turn` (null, or `angle` in radians per
         frame, `frame` and `bone`), `slides` (a list of objects with the fields of `Slid`; empty where nothing
-        is planted), `seconds` (of the bake), `check` (null, or `seconds`, `frames`, `words`
-        and `played`, a list of objects with the fields of `Played`), and `rows`, a list of objects with the
-        fields of `Row`: `frame`, `constraint`, `status`, `residual`, `keyed_residual` (world metres),
-        `influence`, `angle` and `keyed_angle` (radians).
+        is planted), `seconds` (of the bake), `keys` and `keys_before` (how many were written, and before any
+        were left out), `check` (null, or `seconds`, `frames`, `words` and `played`, a list of objects with
+        the fields of `Played`), and `rows`, a list of objects with the fields of `Row`: `frame`,
+        `constraint`, `status`, `residual`, `keyed_residual` (world metres), `influence`, `angle` and
+        `keyed_angle` (radians).
         """
         solved = self.solved_count()
         content = {
@@ -264,6 +275,8 @@ class BakeReport:
             "slides": [asdict(slid) for slid in self.slides],
             "largest_turn": None if self.largest_turn is None else asdict(self.largest_turn),
             "seconds": round(self.seconds, 3),
+            "keys": self.keys,
+            "keys_before": self.keys_before,
             "check": None if self.check is None else {**asdict(self.check), "words": self.check.words()},
         }
         # One row per line: the text stays readable and can be compared line by line.

@@ -332,7 +332,7 @@ class Take:
         distances, angles = np.zeros_like(self.influences), np.zeros_like(self.influences)
         for c, constraint in enumerate(self.constraints):
             if constraint.kind == "BALANCE" or constraint.use_position:
-                points = self._points(constraint, heads, turned)
+                points = self.points(constraint, heads, turned)
                 apart = points - np.array([aims[c].point[:] for aims in self.aims])
                 # The difference goes to world axes, not each point: far from the origin nothing is lost.
                 apart = np.einsum("fij,fj->fi", self.worlds, apart)
@@ -344,7 +344,7 @@ class Take:
                     angles[f, c] = self._angle(int(f), c, heads[f], turned[f])
         return distances, angles
 
-    def _points(self, constraint: Constraint, heads: Array, turned: Array) -> Array:
+    def points(self, constraint: Constraint, heads: Array, turned: Array) -> Array:
         """(F, 3): what the constraint brings to its target, the tip's end or the centre of mass."""
         along = np.zeros((*self.lengths.shape, 3))
         along[..., 1] = self.lengths

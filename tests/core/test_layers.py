@@ -28,7 +28,7 @@ CORE = (
     {"solver"},
     {"analytic"},
     {"triangle", "rerooting", "builders", "retarget", "sampling"},
-    {"inbetweens"},
+    {"inbetweens", "reduction"},
 )
 BLENDER = (
     {
@@ -56,7 +56,7 @@ BLENDER = (
     {"checks", "take", "walking"},
     {"march", "standing"},
     {"shot"},
-    {"keying", "playing"},
+    {"keying", "playing", "thinning"},
     {"bake"},
     {"live", "overlay", "cli"},
 )
