@@ -79,7 +79,8 @@ def test_within_the_error(bake, rig, error):
     off = np.linalg.norm(full - thin, axis=1)
     assert off.max() <= error + PLAYED
     assert off.max() > 0.3 * error  # what may be off is used
-    print("KEYS", error, report.keys)
+    # The chain swings as far as it reaches within ten frames: a millimetre leaves little to leave out.
+    assert report.keys < report.keys_before * {0.001: 0.95, 0.01: 0.7, 0.1: 0.25}[error]
     assert report.check.faults() == ()
     [played] = report.check.played
     assert played.residual == pytest.approx(max(row.keyed_residual for row in report.rows), abs=PLAYED)
