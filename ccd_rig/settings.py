@@ -104,8 +104,8 @@ PRESETS: Mapping[str, SolverSettings] = MappingProxyType(
     {
         "DEFAULT": SolverSettings(),
         "LIMB": SolverSettings(step_fraction=1.0),
-        "TAIL": SolverSettings(step_share=0.97),
-        "SPINE": SolverSettings(step_share=0.97),
+        "TAIL": SolverSettings(step_share=0.95),
+        "SPINE": SolverSettings(step_share=0.95),
     }
 )
 """What suits a kind of chain, as measured in docs/orders.md. Limbs have up to 4 joints."""
