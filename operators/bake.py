@@ -155,6 +155,12 @@ class CCD_RIG_OT_bake(bpy.types.Operator):
         subtype="DISTANCE",
         precision=4,
     )
+    from_original: BoolProperty(
+        name="Start From Original",
+        description="Of an action that was baked, start from the motion before it was first baked, so that "
+        "influence does not add up from bake to bake",
+        default=DEFAULTS["from_original"],
+    )
     verify: BoolProperty(
         name="Check Afterwards",
         description="Evaluate the range once more after the bake: say what really plays, and what keeps keys "
@@ -234,6 +240,7 @@ class CCD_RIG_OT_bake(bpy.types.Operator):
             order=bake.Order[self.order],
             preroll=self.preroll,
             verify=self.verify,
+            from_original=self.from_original,
             # Of a bake on a few frames nothing is left out, whatever was chosen for the last one.
             reduce_angle=self.reduce_angle if self.keys == "EVERY_FRAME" else 0.0,
             reduce_error=self.reduce_error if self.keys == "EVERY_FRAME" else 0.0,

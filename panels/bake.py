@@ -48,6 +48,7 @@ def _draw_options(layout, options):
     layout.prop(options, "preroll")
     layout.prop(options, "share")
     layout.prop(options, "only_selected")
+    layout.prop(options, "from_original")
     layout.prop(options, "verify")
 
 
@@ -65,4 +66,7 @@ def _draw_report(layout, report):
         icon = "PINNED" if words.startswith("planted") else "KEYFRAME" if words.endswith("kept") else "ERROR"
         lines.label(text=words[:1].upper() + words[1:], icon=icon)
     if report.check:
-        lines.label(text=report.check, icon="ERROR" if report.faults else "CHECKMARK")
+        plays, _, how_far = report.check.partition(": ")
+        lines.label(text=plays, icon="ERROR" if report.faults else "CHECKMARK")
+        if how_far:
+            lines.label(text=how_far[:1].upper() + how_far[1:], icon="BLANK1")

@@ -60,6 +60,7 @@ class BakeSettings:
             reached this way goes on with the solver's own step.
         holder: for HOLDER_KEYS, name of the object whose keys say where to key.
         holder_bone: name of a bone of it; empty for all that the object has keys for.
+        from_original: whether a bake of a baked action starts from the motion before it was first baked.
         reduce_angle: radians that each bone may be off the full motion where keys are left out; 0 for no such
             bound, and if `reduce_error` is 0 too, for all keys.
         reduce_error: world metres that the end of each chain may be off for the same reason; 0 as above.
@@ -83,6 +84,7 @@ class BakeSettings:
     preroll: int = 0
     order: Order = Order.FORWARDS
     verify: bool = True
+    from_original: bool = False
     reduce_angle: float = 0.0
     reduce_error: float = 0.0
     holder: str = ""

@@ -244,6 +244,11 @@ def _add_bake_arguments(command: argparse.ArgumentParser) -> None:
         help="leave out keys where the end of each chain stays this near to it (default: 0, keep all)",
     )
     add(
+        "--from-original",
+        action="store_true",
+        help="of a baked action, start from the motion before it was first baked",
+    )
+    add(
         "--no-verify",
         action="store_true",
         help="do not evaluate the frames once more after the bake to see what really plays",
@@ -313,6 +318,7 @@ def _bake(options: argparse.Namespace) -> Exit:
             preroll=options.preroll,
             order=Order[options.order.upper()],
             verify=not options.no_verify,
+            from_original=options.from_original,
             reduce_angle=math.radians(options.reduce_angle),
             reduce_error=options.reduce_error,
         )

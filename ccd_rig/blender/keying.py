@@ -9,8 +9,9 @@ import bpy
 import numpy as np
 
 from ..settings import SolverSettings
-from . import armature, channels
+from . import armature, channels, originals
 from .bake_settings import BakeSettings
+from .obstacles import Destination
 from .report import SLERPED, BakeReport, Row, Turn
 from .take import Motion, Take, number
 from .wanted_frames import key_time
@@ -54,7 +55,13 @@ def write_keys(
     time = key_time(scene)
     name = f"{armature_object.name} CCD"
     start, end = settings.frame_start * time, settings.frame_end * time
-    return write(armature_object, keys, settings.destination, start, end, name, undo)
+    animation = armature_object.animation_data
+    original = animation.action if animation is not None else None
+    pose = originals.present_pose(armature_object, [each.bone for each in keys])
+    action = write(armature_object, keys, settings.destination, start, end, name, undo)
+    if settings.destination is Destination.NEW_ACTION:  # others are not copies: nothing remains of before
+        originals.remember(action, original, pose)
+    return action
 
 
 def report_of(

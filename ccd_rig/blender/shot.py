@@ -13,7 +13,7 @@ from .. import sampling
 from ..errors import RigError
 from ..poses import PoseEntry
 from ..settings import SolverSettings
-from . import evaluation, wanted_frames
+from . import evaluation, originals, wanted_frames
 from .bake_settings import BakeSettings, Order
 from .evaluation import FrameSample
 from .march import March, guessed
@@ -82,10 +82,15 @@ def solve(
     forwards, backwards = settings.order is not Order.BACKWARDS, settings.order is not Order.FORWARDS
     total, done, asked = len(due) * (1 + backwards), 0, frozenset(due)
     take = march = None
+    based = (
+        originals.base_from(armature_object, wanted_frames.key_time(scene))
+        if settings.from_original
+        else lambda sample: sample
+    )
     later: list[tuple[int, FrameSample]] = []
     with evaluation.frames(scene, armature_object, task.constraints) as sample_at:
         for row, frame in enumerate(frames):
-            sample = sample_at(frame)
+            sample = based(sample_at(frame))
             if take is None or march is None:
                 take = Take.empty(sample, task.constraints, frames, due)
                 check(take)

@@ -54,7 +54,7 @@ BLENDER = (
     {"evaluation", "row_checks", "capture"},
     {"solving", "tracks"},
     {"checks", "take", "walking"},
-    {"march", "standing"},
+    {"march", "standing", "originals"},
     {"shot"},
     {"keying", "playing", "thinning"},
     {"bake"},
