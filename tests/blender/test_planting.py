@@ -382,6 +382,34 @@ def test_in_the_air_the_figure_goes_on_from_where_it_stands(bake):
         assert np.abs(seen[k] - drift @ animated[k]).max() < 1e-5
 
 
+def test_an_in_place_cycle_walks(bake):
+    """Legs swing by their keys alone: with their feet planted by turns they carry the figure forwards."""
+    rig = biped()
+    frames = range(1, 50)
+    for k, side in enumerate("LR"):
+        spans = [(a, a + 11) for a in range(1 + 12 * k, 50, 24)]
+        key_influence(constrain(rig, "PLANT", f"foot.{side}", side, chain_length=4), spans, frames)
+        for frame in frames:
+            turn = 0.3 * (1 if k else -1) * math.cos(math.pi * (frame - 1) / 12)
+            for bone, sign in (("thigh", 1.0), ("foot", -1.0)):
+                made = rig.pose.bones[f"{bone}.{side}"]
+                made.rotation_quaternion = Quaternion((1, 0, 0), sign * turn)
+                made.keyframe_insert("rotation_quaternion", frame=frame)
+    names = ["hips", "foot.L", "foot.R", "thigh.L"]
+    before = played(rig, names, frames)
+    report = bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, 49))
+    assert max(slid.played_distance for slid in report.slides) < STILL
+    seen = played(rig, names, frames)
+    assert abs(before[-1, 0, 1, 3] - before[0, 0, 1, 3]) < SAME  # it was in place
+    steps = np.diff(seen[:, 0, 1, 3])
+    assert seen[-1, 0, 1, 3] < seen[0, 0, 1, 3] - 1.0  # four steps along -Y
+    assert np.abs(steps).max() < 0.08  # and none of them jumps
+    # The legs keep their own motion, seen from the hips.
+    for matrices in (before, seen):
+        matrices[:, 3] = np.linalg.inv(matrices[:, 0]) @ matrices[:, 3]
+    assert np.abs(seen[:, 3] - before[:, 3]).max() < 1e-5
+
+
 def test_a_leg_that_is_let_go_follows_its_keys_from_where_it_is(bake):
     rig = standing()
     rows = rig.ccd_rig.constraints
