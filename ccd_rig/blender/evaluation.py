@@ -222,30 +222,6 @@ def current(
     return FrameSample(frame, reading, aims, influences, matrix_world)
 
 
-@contextmanager
-def played(
-    scene: bpy.types.Scene, armature_object: bpy.types.Object, bones: Sequence[str]
-) -> Iterator[Callable[[float], tuple[NDArray[np.float64], dict[str, NDArray[np.float64]]]]]:
-    """Within the block, the function it gives says where bones are at a frame, as Blender plays the armature.
-
-    Args:
-        scene: as for `frames`.
-        armature_object: the original object.
-        bones: names.
-
-    Yields:
-        A function from a frame to the armature object's matrix (4, 4) and {bone: (4, 4) in armature space}.
-    """
-    with isolated_scene(scene, armature_object, [], ()) as isolated:
-
-        def sample(frame: float) -> tuple[NDArray[np.float64], dict[str, NDArray[np.float64]]]:
-            evaluated = armature_object.evaluated_get(set_frame(isolated, frame))
-            matrices = {bone: np.array(evaluated.pose.bones[bone].matrix) for bone in bones}
-            return np.array(evaluated.matrix_world), matrices
-
-        yield sample
-
-
 # Reading evaluated objects --------------------------------------------------------------------------
 
 

@@ -33,14 +33,15 @@ def slides(
     rows = [c for c in take.tracks.legs.rows if (take.influences[:, c] > 0.0).any()]
     frames = take.frames.astype(int).tolist()
     far, turned = {c: [(0.0, frames[0])] for c in rows}, {c: [0.0] for c in rows}
-    with evaluation.played(scene, armature_object, [take.constraints[c].tip for c in rows]) as at:
+    tips = {c: armature_object.pose.bones.find(take.constraints[c].tip) for c in rows}
+    with evaluation.playback(scene, armature_object, ()) as play:
         for frame in range(frames[0], frames[-1] + 1):
             planted = _planted(take, rows, frames, frame)
             if not planted:
                 continue
-            world, matrices = at(float(frame))
+            shown = play(float(frame), False)
             for c, f in planted.items():
-                here, aim = world @ matrices[take.constraints[c].tip], take.aims[f][c]
+                here, aim = shown.world @ shown.matrices[tips[c]], take.aims[f][c]
                 assert aim.rotation is not None
                 held = take.tracks.worlds[f]
                 head = held[:3, :3] @ np.array(aim.point[:]) + held[:3, 3]
