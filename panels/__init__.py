@@ -3,7 +3,7 @@
 
 
 def _classes() -> tuple[type, ...]:
-    from .bake import CCD_RIG_PT_bake
+    from .bake import CCD_RIG_PT_bake, CCD_RIG_PT_bake_more
     from .bone import CCD_RIG_PT_bone, CCD_RIG_PT_comfort, CCD_RIG_PT_mass, CCD_RIG_PT_slide
     from .constraints import (
         CCD_RIG_PT_constraints,
@@ -24,6 +24,7 @@ def _classes() -> tuple[type, ...]:
         CCD_RIG_PT_importance,
         CCD_RIG_PT_method,
         CCD_RIG_PT_bake,  # within sight also in a low window
+        CCD_RIG_PT_bake_more,
         CCD_RIG_PT_bone,
         CCD_RIG_PT_comfort,
         CCD_RIG_PT_slide,

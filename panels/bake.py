@@ -28,6 +28,27 @@ class CCD_RIG_PT_bake(Sidebar, bpy.types.Panel):
         _draw_report(layout, active_armature(context).ccd_rig.report)
 
 
+class CCD_RIG_PT_bake_more(Sidebar, bpy.types.Panel):
+    bl_label = "More"
+    bl_parent_id = "CCD_RIG_PT_bake"
+    bl_options = {"DEFAULT_CLOSED"}
+
+    def draw(self, context):
+        layout = self.layout
+        layout.use_property_split = True
+        layout.use_property_decorate = False
+        options = context.window_manager.operator_properties_last("ccd_rig.bake")
+        fewer = layout.column()
+        fewer.active = options.keys == "EVERY_FRAME"
+        fewer.prop(options, "reduce_angle")
+        fewer.prop(options, "reduce_error")
+        layout.prop(options, "order")
+        layout.prop(options, "preroll")
+        layout.prop(options, "share")
+        layout.prop(options, "from_original")
+        layout.prop(options, "verify")
+
+
 def _draw_options(layout, options):
     """The operator's own last options: what is set here is what the button takes."""
     layout.use_property_split = True
@@ -36,20 +57,12 @@ def _draw_options(layout, options):
     layout.prop(options, "keys")
     if options.keys in ("EVERY_FRAME", "SOLVED_FRAMES"):
         layout.prop(options, "step")
-    if options.keys == "EVERY_FRAME":
-        layout.prop(options, "reduce_angle")
-        layout.prop(options, "reduce_error")
     if options.keys == "HOLDER_KEYS":
         layout.prop_search(options, "holder", bpy.data, "objects")
         holder = bpy.data.objects.get(options.holder)
         if holder is not None and holder.pose is not None:
             layout.prop_search(options, "holder_bone", holder.pose, "bones", text="Bone")
-    layout.prop(options, "order")
-    layout.prop(options, "preroll")
-    layout.prop(options, "share")
     layout.prop(options, "only_selected")
-    layout.prop(options, "from_original")
-    layout.prop(options, "verify")
 
 
 def _draw_report(layout, report):

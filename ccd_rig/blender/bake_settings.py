@@ -10,7 +10,7 @@ import bpy
 
 from .. import sampling
 from ..errors import InvalidInput
-from ..settings import PRESETS
+from ..settings import EVEN_SHARE, PRESETS
 from .obstacles import Destination
 
 
@@ -56,7 +56,7 @@ class BakeSettings:
         destination: into which action.
         constraints: names of the constraints; empty for all that are enabled.
         share: part of what is left of the way that one pass over a chain's joints takes, shared out evenly
-            over them, 0.1 to 0.999: smaller is smoother from frame to frame and slower. A frame that is not
+            over them, 0.1 to 0.97: smaller is smoother from frame to frame and slower. A frame that is not
             reached this way goes on with the solver's own step.
         holder: for HOLDER_KEYS, name of the object whose keys say where to key.
         holder_bone: name of a bone of it; empty for all that the object has keys for.
@@ -101,8 +101,8 @@ class BakeSettings:
                 f"frames {earliest} to {self.frame_end}: Blender has frames {first} to {last} only"
             )
         sampling.solve_frames(self.frame_start, self.frame_end, self.step)
-        if not 0.1 <= self.share <= 0.999:
-            raise InvalidInput(f"share must be 0.1 to 0.999, not {self.share:g}")
+        if not 0.1 <= self.share <= EVEN_SHARE + 1e-6:  # properties are single precision
+            raise InvalidInput(f"share must be 0.1 to {EVEN_SHARE:g}, not {self.share:g}")
         for name in ("reduce_angle", "reduce_error"):
             if not 0.0 <= getattr(self, name) < math.inf:
                 raise InvalidInput(f"{name} must be 0 or more, not {getattr(self, name):g}")

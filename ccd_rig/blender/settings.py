@@ -10,11 +10,11 @@ import bpy
 from bpy.props import BoolProperty, EnumProperty, FloatProperty, IntProperty
 
 from ..errors import InvalidInput, RigError
-from ..settings import PRESET_FIELDS, PRESETS, SolverSettings
+from ..settings import EVEN_SHARE, PRESET_FIELDS, PRESETS, SolverSettings
 from ..sweeps import Sweep
 
 OVERRIDE = {"LIBRARY_OVERRIDABLE"}
-WIDEST_SHARE = 0.998  # the core takes 0.999, of which a property's float32 is a little more
+WIDEST_SHARE = EVEN_SHARE  # beyond it long free chains coil: docs/orders.md
 
 # What the core does not say: the panel's label, the ends of the slider, and words for people who see bones.
 _SHOWN: dict[str, dict[str, Any]] = {
