@@ -1,4 +1,4 @@
-"""The keys of one F-curve as arrays: all fields of every key, read, merged with new ones, and stored.
+"""The keys of one F-curve as arrays: new ones written, alone or among those that stay.
 
 Frames are scene frames and may be fractional; values are in the channel's own units.
 """
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ..errors import RigError
 
-MERGE_DISTANCE = 0.01  # [frames] keys nearer than this are one key to Blender (BEZT_BINARYSEARCH_THRESH)
+MERGE_DISTANCE = 0.01  # [frames] keys this near or nearer are one key to Blender (BEZT_BINARYSEARCH_THRESH)
 
 # All that a key holds, in the types Blender stores: others are converted one by one, which is slow.
 _FIELDS: dict[str, tuple[type, int]] = {
@@ -58,52 +58,75 @@ def times(fcurve: bpy.types.FCurve) -> NDArray[np.float32]:
     return flat[::2].copy()
 
 
-def new(frames: NDArray[np.float32], values: NDArray[np.float32], interpolation: str) -> Keys:
-    """Keys as Blender inserts them, not selected, with auto-clamped handles, which `store` makes."""
-    co = np.stack([frames, values], axis=1).astype(np.float32)
-    return {**_alike(len(frames), interpolation), "co": co, "handle_left": co, "handle_right": co}
+def write(
+    fcurve: bpy.types.FCurve, co: NDArray[np.float32], interpolation: str, start: float, end: float
+) -> None:
+    """Put keys in place of those in [start, end]. The others keep every bit, their handles included.
+
+    The new keys are as Blender itself inserts them: selected, with auto-clamped handles.
+
+    Args:
+        co: (K, 2) frames, increasing by more than `MERGE_DISTANCE`, and values; at least one.
+        interpolation: name, such as "LINEAR".
+
+    Raises:
+        RigError: keys that stay are too near to each other.
+    """
+    points = fcurve.keyframe_points
+    if len(points) > 0:
+        kept = _kept(times(fcurve), co[:, 0], start, end)
+        if kept.any():
+            store(fcurve, *_joined(read(fcurve), kept, co, interpolation))
+            return
+        points.clear()
+    points.add(len(co))
+    points.foreach_set("co", co.ravel())
+    for field, values in _given(len(co), interpolation).items():
+        points.foreach_set(field, values)
+    # What `FCurve.update` does but for merging, which would copy all keys once more: these are far enough apart.
+    points.sort()
+    points.handles_recalc()
 
 
 @lru_cache(maxsize=4)
-def _alike(count: int, interpolation: str) -> Keys:
-    """What new keys have in common, for all F-curves of a bake; not to be written to."""
-    keys: Keys = {field: np.zeros((count, width), dtype) for field, (dtype, width) in _FIELDS.items()}
-    for field, item in (
-        ("interpolation", interpolation),
-        ("handle_left_type", "AUTO_CLAMPED"),
-        ("handle_right_type", "AUTO_CLAMPED"),
-        ("easing", "AUTO"),
-        ("type", "KEYFRAME"),
-    ):
-        keys[field][:] = bpy.types.Keyframe.bl_rna.properties[field].enum_items[item].value
+def _given(count: int, interpolation: str) -> Keys:
+    """What new keys have in common that `keyframe_points.add` does not give them; not to be written to."""
+    number = bpy.types.Keyframe.bl_rna.properties["interpolation"].enum_items[interpolation].value
+    keys: Keys = {"interpolation": np.full(count, number, np.uint8)}
     for field, value in _EASING.items():
-        keys[field][:] = value
+        keys[field] = np.full(count, value, np.float32)
     for values in keys.values():
         values.flags.writeable = False
     return keys
 
 
-def merged(old: Keys, fresh: Keys, start: float, end: float) -> tuple[Keys, NDArray[np.bool_]]:
-    """The old keys outside [start, end] together with the fresh ones, in order.
-
-    Args:
-        fresh: at least one key, frames increasing.
-
-    Returns:
-        The keys, and for each whether it is an old one.
-    """
-    frames, wanted = old["co"][:, 0], fresh["co"][:, 0]
-    if not len(frames):
-        return fresh, np.zeros(len(wanted), np.bool_)
-    outside = (frames < np.float32(start)) | (frames > np.float32(end))
+def _kept(
+    old: NDArray[np.float32], fresh: NDArray[np.float32], start: float, end: float
+) -> NDArray[np.bool_]:
+    """Which of the old keys stay, by their frames: those outside [start, end]."""
+    outside = (old < np.float32(start)) | (old > np.float32(end))
     # A key that Blender would merge with a fresh one on its next update gives way here, on purpose.
-    after = np.searchsorted(wanted, frames)
-    for neighbour in (np.maximum(after - 1, 0), np.minimum(after, len(wanted) - 1)):
-        outside &= np.abs(wanted[neighbour] - frames) >= MERGE_DISTANCE
-    if not outside.any():
-        return fresh, np.zeros(len(wanted), np.bool_)
-    is_old = np.repeat([True, False], [int(outside.sum()), len(wanted)])
-    joined = {field: np.concatenate([old[field][outside], fresh[field]]) for field in _FIELDS}
+    after = np.searchsorted(fresh, old)
+    for neighbour in (np.maximum(after - 1, 0), np.minimum(after, len(fresh) - 1)):
+        outside &= np.abs(fresh[neighbour] - old) > MERGE_DISTANCE
+    return outside
+
+
+def _joined(
+    old: Keys, kept: NDArray[np.bool_], co: NDArray[np.float32], interpolation: str
+) -> tuple[Keys, NDArray[np.bool_]]:
+    """Old keys that stay together with fresh ones, in order, and for each whether it is an old one."""
+    fresh: Keys = {field: np.zeros((len(co), width), dtype) for field, (dtype, width) in _FIELDS.items()}
+    fresh["co"][:] = co
+    for field in ("handle_left_type", "handle_right_type"):
+        items = bpy.types.Keyframe.bl_rna.properties[field].enum_items
+        fresh[field][:] = items["AUTO_CLAMPED"].value
+    for field in ("select_control_point", "select_left_handle", "select_right_handle"):
+        fresh[field][:] = True
+    for field, values in _given(len(co), interpolation).items():
+        fresh[field][:, 0] = values
+    is_old = np.repeat([True, False], [int(kept.sum()), len(co)])
+    joined = {field: np.concatenate([old[field][kept], fresh[field]]) for field in _FIELDS}
     order = np.argsort(joined["co"][:, 0], kind="stable")
     return {field: values[order] for field, values in joined.items()}, is_old[order]
 
@@ -120,14 +143,12 @@ def store(fcurve: bpy.types.FCurve, keys: Keys, exact: NDArray[np.bool_]) -> Non
     points = fcurve.keyframe_points
     points.clear()
     points.add(len(exact))
-    any_exact = bool(exact.any())
     for field, values in keys.items():
-        if any_exact or field not in _HANDLES:
-            points.foreach_set(field, values.ravel())
+        points.foreach_set(field, values.ravel())
     fcurve.update()
     if len(points) != len(exact):
         raise RigError(f"F-curve {fcurve.data_path}[{fcurve.array_index}]: keys are too near to each other")
-    for field in _HANDLES if any_exact else ():
+    for field in _HANDLES:
         made = np.zeros((len(exact), 2), np.float32)
         points.foreach_get(field, made.ravel())  # a view: C order
         made[exact] = keys[field][exact]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import bpy
@@ -28,7 +28,7 @@ class BoneKeys:
     Attributes:
         bone: name of the pose bone; its F-curves are grouped under this name.
         channel: property of the pose bone, for example "rotation_quaternion".
-        frames: (F,) scene frames, increasing, at least `keyframes.MERGE_DISTANCE` apart.
+        frames: (F,) scene frames, increasing, more than `keyframes.MERGE_DISTANCE` apart.
         values: (F, C) values in the channel's own units, one column per component.
         interpolation: "LINEAR" or "BEZIER" (with auto-clamped handles).
     """
@@ -41,13 +41,13 @@ class BoneKeys:
 
 
 @dataclass(frozen=True)
-class _Curve:
-    """What one F-curve gets."""
+class _Channel:
+    """What the F-curves of one channel get: `curves` (C, F, 2), frames and values of each component."""
 
     data_path: str
-    index: int
-    group: str
-    keys: keyframes.Keys
+    bone: str
+    curves: NDArray[np.float32]
+    interpolation: str
 
 
 def write(
@@ -79,21 +79,21 @@ def write(
         InvalidInput: the keys themselves are not usable; the message names the bone and the channel.
         RigError: the object or the action cannot take them (see `obstacles`).
     """
-    curves = _curves(armature_object, keys, frame_start, frame_end)
+    wanted = _channels(armature_object, keys, frame_start, frame_end)
     found = obstacles(armature_object, [(item.bone, item.channel) for item in keys], destination)
     if found:
         raise RigError(found[0])
     span = (frame_start, frame_end)
     animation = armature_object.animation_data
     widths = {"location": 3, "rotation_quaternion": 4, "rotation_euler": 3, "rotation_axis_angle": 4}
-    pose = {name: foreach(armature_object.pose.bones, name, width) for name, width in widths.items()}
+    pose = {channel: foreach(armature_object.pose.bones, channel, width) for channel, width in widths.items()}
     with ExitStack() as steps:
         if destination is Destination.NLA_STRIP:
-            action = _write_strip(armature_object, curves, span, name, steps)
+            action = _write_strip(armature_object, wanted, span, name, steps)
         elif destination is Destination.NEW_ACTION or animation is None or animation.action is None:
-            action = _write_new(armature_object, curves, span, name, steps)
+            action = _write_new(armature_object, wanted, span, name, steps)
         else:
-            action = _write_in_place(armature_object, curves, span, steps)
+            action = _write_in_place(armature_object, wanted, span, steps)
         done = steps.pop_all()
         if undo is not None:
             undo.callback(_restore, armature_object, pose)
@@ -114,39 +114,50 @@ def _restore(armature_object: bpy.types.Object, pose: dict[str, NDArray[np.float
 # Which F-curves are meant -------------------------------------------------------------------------
 
 
-def _curves(
+def _channels(
     armature_object: bpy.types.Object, keys: Sequence[BoneKeys], frame_start: float, frame_end: float
-) -> list[_Curve]:
-    """What each F-curve gets, after every value has been looked at."""
+) -> list[_Channel]:
+    """What each channel gets, after every value has been looked at."""
     if not (np.isfinite(frame_start) and np.isfinite(frame_end) and frame_start <= frame_end):
         raise InvalidInput(f"frames {frame_start} to {frame_end}: the start must not lie after the end")
     if not keys:
         raise InvalidInput("there are no keys to write")
-    curves: dict[str, list[_Curve]] = {}
+    found: dict[str, _Channel] = {}
+    frames_of: dict[int, NDArray[np.float32]] = {}  # the channels of a bake share their frames
     for item in keys:
         path = channels.data_path(armature_object, item.bone, item.channel)
         where = f"keys of bone '{item.bone}', {item.channel}"
         width = channels.width_of(armature_object, item.bone, item.channel)
-        frames, values = np.asarray(item.frames, np.float64), np.asarray(item.values, np.float64)
-        if path in curves:
+        values = np.asarray(item.values, np.float64)
+        if path in found:
             raise InvalidInput(f"{where}: given twice")
-        if frames.ndim != 1 or len(frames) == 0 or values.shape != (len(frames), width):
-            shapes = f"{frames.shape} and {values.shape}"
+        if np.ndim(item.frames) != 1 or len(item.frames) == 0 or values.shape != (len(item.frames), width):
+            shapes = f"{np.shape(item.frames)} and {values.shape}"
             raise InvalidInput(f"{where}: needs (F,) frames and (F, {width}) values, not {shapes}")
-        if not (np.isfinite(frames).all() and np.isfinite(values).all()):
+        if not np.isfinite(values).all():
             raise InvalidInput(f"{where}: a frame or a value is not a finite number")
-        if frames[0] < frame_start or frames[-1] > frame_end:
-            raise InvalidInput(f"{where}: frames outside {frame_start} to {frame_end}")
-        stored = frames.astype(np.float32)
-        if np.any(np.diff(stored) < np.float32(keyframes.MERGE_DISTANCE)):
-            raise InvalidInput(f"{where}: frames must increase by at least {keyframes.MERGE_DISTANCE}")
         if item.interpolation not in ("LINEAR", "BEZIER"):
             raise InvalidInput(f"{where}: interpolation '{item.interpolation}' is neither LINEAR nor BEZIER")
-        curves[path] = [
-            _Curve(path, index, item.bone, keyframes.new(stored, values[:, index], item.interpolation))
-            for index in range(width)
-        ]
-    return [curve for group in curves.values() for curve in group]
+        stored = frames_of.get(id(item.frames))
+        if stored is None:
+            stored = frames_of[id(item.frames)] = _frames(item.frames, where, frame_start, frame_end)
+        curves = np.empty((width, len(stored), 2), np.float32)
+        curves[..., 0], curves[..., 1] = stored, values.T
+        found[path] = _Channel(path, item.bone, curves, item.interpolation)
+    return list(found.values())
+
+
+def _frames(frames: NDArray[Any], where: str, frame_start: float, frame_end: float) -> NDArray[np.float32]:
+    """Frames of keys as Blender stores them; `where` says whose they are."""
+    exact = np.asarray(frames, np.float64)
+    if not np.isfinite(exact).all():
+        raise InvalidInput(f"{where}: a frame or a value is not a finite number")
+    if exact[0] < frame_start or exact[-1] > frame_end:
+        raise InvalidInput(f"{where}: frames outside {frame_start} to {frame_end}")
+    stored = exact.astype(np.float32)
+    if np.any(np.diff(stored) <= np.float32(keyframes.MERGE_DISTANCE)):
+        raise InvalidInput(f"{where}: frames must increase by more than {keyframes.MERGE_DISTANCE}")
+    return stored
 
 
 # Writing ------------------------------------------------------------------------------------------
@@ -154,7 +165,7 @@ def _curves(
 
 def _write_new(
     armature_object: bpy.types.Object,
-    curves: Sequence[_Curve],
+    wanted: Sequence[_Channel],
     span: tuple[float, float],
     name: str,
     undo: ExitStack,
@@ -170,8 +181,7 @@ def _write_new(
     action.name = name
     action.use_fake_user = False
     slot = channels.only_slot(armature_object, action, old_slot)
-    # What is made inside the new action goes with it: single steps need not be taken back.
-    _fill(channels.ensure_bag(action, slot, ExitStack()), curves, span, ExitStack())
+    _fill(channels.ensure_bag(action, slot, ExitStack()), wanted, span, None)
     if animation is None:
         armature_object.animation_data_create()
         undo.callback(armature_object.animation_data_clear)
@@ -185,14 +195,14 @@ def _write_new(
 
 
 def _write_in_place(
-    armature_object: bpy.types.Object, curves: Sequence[_Curve], span: tuple[float, float], undo: ExitStack
+    armature_object: bpy.types.Object, wanted: Sequence[_Channel], span: tuple[float, float], undo: ExitStack
 ) -> bpy.types.Action:
     """The present action is edited; each step says how it is taken back."""
     animation: Any = armature_object.animation_data
     action, old_slot = animation.action, channels.slot_of(animation)
     undo.callback(action.update_tag)
     slot = channels.ensure_slot(armature_object, action, undo)
-    _fill(channels.ensure_bag(action, slot, undo), curves, span, undo)
+    _fill(channels.ensure_bag(action, slot, undo), wanted, span, undo)
     if old_slot != slot:
         undo.callback(channels.assign, armature_object, action, old_slot)
         channels.assign(armature_object, action, slot)
@@ -202,7 +212,7 @@ def _write_in_place(
 
 def _write_strip(
     armature_object: bpy.types.Object,
-    curves: Sequence[_Curve],
+    wanted: Sequence[_Channel],
     span: tuple[float, float],
     name: str,
     undo: ExitStack,
@@ -211,61 +221,59 @@ def _write_strip(
     action = bpy.data.actions.new(name)
     undo.callback(bpy.data.actions.remove, action)
     slot = channels.only_slot(armature_object, action, None)
-    _fill(channels.ensure_bag(action, slot, ExitStack()), curves, span, ExitStack())
+    _fill(channels.ensure_bag(action, slot, ExitStack()), wanted, span, None)
     if armature_object.animation_data is None:
         armature_object.animation_data_create()
         undo.callback(armature_object.animation_data_clear)
     strips.push_down(armature_object, span, undo)
-    bare = [(c.data_path, c.index, c.group) for c in curves if not strips.plays(armature_object, c.data_path)]
+    bare = [item for item in wanted if not strips.plays(armature_object, item.data_path)]
     if bare:
         rest = bpy.data.actions.new(f"{name} Rest")
         undo.callback(bpy.data.actions.remove, rest)
         rest_slot = channels.only_slot(armature_object, rest, None)
-        _fill(
-            channels.ensure_bag(rest, rest_slot, ExitStack()), _held(armature_object, bare), span, ExitStack()
-        )
+        held = [_held(armature_object, item) for item in bare]
+        _fill(channels.ensure_bag(rest, rest_slot, ExitStack()), held, span, None)
         strips.add(armature_object, rest, rest_slot, (span[0], span[0]), "HOLD", undo)
     strips.add(armature_object, action, slot, span, "NOTHING", undo)
     return action
 
 
-def _held(armature_object: bpy.types.Object, bare: Sequence[tuple[str, int, str]]) -> list[_Curve]:
-    """One key with the present value of each channel that nothing animates.
+def _held(armature_object: bpy.types.Object, bare: _Channel) -> _Channel:
+    """One key, at frame 0, with the present values of a channel that nothing animates.
 
     Outside the new strip Blender would show such a channel's default, not the value that stands in it.
     """
-    found = []
-    for path, index, group in bare:
-        value = armature_object.path_resolve(path)[index]
-        keys = keyframes.new(np.zeros(1, np.float32), np.array([value], np.float32), "LINEAR")
-        found.append(_Curve(path, index, group, keys))
-    return found
+    curves = np.zeros((len(bare.curves), 1, 2), np.float32)
+    curves[:, 0, 1] = armature_object.path_resolve(bare.data_path)
+    return replace(bare, curves=curves, interpolation="LINEAR")
 
 
-def _fill(bag: Any, curves: Sequence[_Curve], span: tuple[float, float], undo: ExitStack) -> None:
-    """Write all curves into a bag."""
+def _fill(bag: Any, wanted: Sequence[_Channel], span: tuple[float, float], undo: ExitStack | None) -> None:
+    """Write all channels into a bag; without `undo` it is the bag as a whole that can be taken back."""
     present = {(fcurve.data_path, fcurve.array_index): fcurve for fcurve in bag.fcurves}
-    for curve in curves:
-        fcurve = present.get((curve.data_path, curve.index))
-        if fcurve is None:
-            fcurve = _new_fcurve(bag, curve, undo)
-            before = keyframes.read(fcurve)
-        else:
-            before = keyframes.read(fcurve)
-            undo.callback(keyframes.store, fcurve, before, np.ones(len(before["co"]), np.bool_))
-        keyframes.store(fcurve, *keyframes.merged(before, curve.keys, *span))
+    for item in wanted:
+        for index, co in enumerate(item.curves):
+            fcurve = present.get((item.data_path, index))
+            if fcurve is None:
+                fcurve = _new_fcurve(bag, item, index, undo)
+            elif undo is not None:
+                before = keyframes.read(fcurve)
+                undo.callback(keyframes.store, fcurve, before, np.ones(len(before["co"]), np.bool_))
+            keyframes.write(fcurve, co, item.interpolation, *span)
 
 
-def _new_fcurve(bag: Any, curve: _Curve, undo: ExitStack) -> bpy.types.FCurve:
+def _new_fcurve(bag: Any, item: _Channel, index: int, undo: ExitStack | None) -> bpy.types.FCurve:
     """An empty F-curve in its bone's group, with the colours that Blender gives to such a channel."""
-    group = bag.groups.get(curve.group)
+    group = bag.groups.get(item.bone)
     if group is None:
-        group = bag.groups.new(curve.group)
-        undo.callback(_remove_group, bag, curve.group)
-    fcurve = bag.fcurves.new(curve.data_path, index=curve.index)
-    undo.callback(bag.fcurves.remove, fcurve)
+        group = bag.groups.new(item.bone)
+        if undo is not None:
+            undo.callback(_remove_group, bag, item.bone)
+    fcurve = bag.fcurves.new(item.data_path, index=index)
+    if undo is not None:
+        undo.callback(bag.fcurves.remove, fcurve)
     fcurve.group = group
-    fcurve.color_mode = "AUTO_YRGB" if curve.data_path.endswith(".rotation_quaternion") else "AUTO_RGB"
+    fcurve.color_mode = "AUTO_YRGB" if item.data_path.endswith(".rotation_quaternion") else "AUTO_RGB"
     return fcurve
 
 

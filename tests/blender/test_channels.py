@@ -192,7 +192,7 @@ def test_object_without_animation(channels, writing):
     for curve in curves.values():
         assert [key.co[0] for key in curve.keyframe_points] == [1, 2.5, 3.125, 10]
         assert {key.interpolation for key in curve.keyframe_points} == {"LINEAR"}
-        assert not any(key.select_control_point for key in curve.keyframe_points)
+        assert all(key.select_control_point for key in curve.keyframe_points)
         assert curve.color_mode == "AUTO_YRGB"
     assert_keys_play(armature_object, keys)
     assert list(channels.present_keys(armature_object)) == [1, 2.5, 3.125, 10]
@@ -215,6 +215,8 @@ def test_new_keys_are_what_blender_inserts(channels, writing):
             for field in ("co", "handle_left", "handle_right", "back", "amplitude", "period"):
                 assert np.allclose(getattr(key, field), getattr(other, field), rtol=0, atol=FLOAT32), field
             assert (key.easing, key.type) == (other.easing, other.type)
+            for field in ("select_control_point", "select_left_handle", "select_right_handle"):
+                assert getattr(key, field) is getattr(other, field) is True
 
 
 @pytest.mark.parametrize("destination", ["NEW_ACTION", "CURRENT_ACTION"])
@@ -474,7 +476,7 @@ def test_failure_in_the_middle(ext, channels, writing, monkeypatch, destination,
     for item in objects:
         vary(channels.fcurves_of(item))
     before = whole_state(*objects)
-    with failing(monkeypatch, ext.module("ccd_rig.blender.keyframes"), "store", after):
+    with failing(monkeypatch, ext.module("ccd_rig.blender.keyframes"), "write", after):
         writing.write(
             objects[0], keys_for(writing, [5, 15]), writing.Destination[destination], 5, 15, "Baked"
         )
