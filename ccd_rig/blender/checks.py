@@ -213,7 +213,7 @@ def _chain_problems(
         if all(bone.name in locked for bone in chains[row.name]):
             message = f"Constraint '{row.name}': no bone of its chain can turn"
             yield Problem("WARNING", row.name, f"{message}: lower a stiffness, or unlock a rotation")
-    yield from _pole_problems(armature_object, reading, names)
+    yield from _pole_problems(reading, sound)
     for bone in bones:
         # What Blender's constraints do to bones that the solve leaves alone is their business.
         if bone.name not in locked:
@@ -225,11 +225,9 @@ def _chain_problems(
     yield from _key_problems(armature_object, bones, sliding, destination)
 
 
-def _pole_problems(
-    armature_object: bpy.types.Object, reading: armature.RigReading, names: Sequence[str]
-) -> Iterator[Problem]:
-    for constraint in properties.constraints(armature_object):
-        if constraint.name in names and constraint.kind == "REACH" and constraint.pole_target:
+def _pole_problems(reading: armature.RigReading, sound: Sequence[properties.Constraint]) -> Iterator[Problem]:
+    for constraint in sound:
+        if constraint.kind == "REACH" and constraint.pole_target:
             try:
                 aims.pole_chain(reading.skeleton, constraint)
             except RigError as error:

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any, TypeAlias
 
 import bpy
 
@@ -20,6 +21,12 @@ from .channels import fcurves_of
 
 _BONE_PATH = re.compile(r'pose\.bones\["((?:[^"\\]|\\.)*)"\]')
 _ON_GEOMETRY = {"VERTEX", "VERTEX_3", "LATTICE"}  # kinds of parenting that follow the parent's surface
+
+# Objects, each with the name of a bone or none, and how it moves what is looked at.
+_Sources: TypeAlias = Iterator[tuple[bpy.types.Object | None, str, str]]
+# `_iks` and `_drivers_by_bone`, which are asked of the same armature for bone after bone.
+_Iks: TypeAlias = Callable[[bpy.types.Object], list[tuple[str, Any, set[str]]]]
+_Drivers: TypeAlias = Callable[[bpy.types.Object], dict[str, list[bpy.types.FCurve]]]
 
 
 @dataclass(frozen=True)
@@ -135,10 +142,8 @@ def require_evaluable(
                 raise RigError(f"{where} has no bone '{row.pole_bone}': choose another bone")
             starts.append(Mover(pole, row.pole_bone, where))
     checked = set()
-    for start in starts:
-        for mover in movers(start.thing, start.bone, None):
-            if mover.thing in checked:
-                continue
+    for start, mover in _followed(starts, None):
+        if mover.thing not in checked:
             checked.add(mover.thing)
             _refuse_simulated(scene, start, mover.thing)
             _refuse_scene_drivers(scene, start, mover.thing)
@@ -155,64 +160,77 @@ def movers(
         apart: an object whose own place is not followed, only its bones.
         word: what the trail calls the first one.
     """
-    queue = deque([Mover(thing, bone, "")])
-    queue[0] = Mover(thing, bone, f"{word} {queue[0]}")
-    seen = {(thing, bone)}
-    while queue:
-        mover = queue.popleft()
+    start = Mover(thing, bone, "")
+    for _, mover in _followed([replace(start, trail=f"{word} {start}")], apart):
         yield mover
-        for source, source_bone, how in _sources(mover, apart):
-            if source is not None and (source, source_bone) not in seen:
-                seen.add((source, source_bone))
-                found = Mover(source, source_bone, "")
-                queue.append(Mover(source, source_bone, f"{mover.trail} {how} {found}"))
 
 
-def _sources(
-    mover: Mover, apart: bpy.types.Object | None
-) -> Iterator[tuple[bpy.types.Object | None, str, str]]:
+def _followed(starts: Iterable[Mover], apart: bpy.types.Object | None) -> Iterator[tuple[Mover, Mover]]:
+    """Of one start after the other itself and all that move it, nearest first, with the start.
+
+    What has come once does not come again, nor does what moves it.
+    """
+    iks_of, drivers_of = cache(_iks), cache(_drivers_by_bone)
+    seen = set()
+    for start in starts:
+        queue = deque([start] if (start.thing, start.bone) not in seen else ())
+        seen.add((start.thing, start.bone))
+        while queue:
+            mover = queue.popleft()
+            yield start, mover
+            for source, source_bone, how in _sources(mover, apart, iks_of, drivers_of):
+                if source is not None and (source, source_bone) not in seen:
+                    seen.add((source, source_bone))
+                    found = Mover(source, source_bone, "")
+                    queue.append(replace(found, trail=f"{mover.trail} {how} {found}"))
+
+
+def _sources(mover: Mover, apart: bpy.types.Object | None, iks_of: _Iks, drivers_of: _Drivers) -> _Sources:
     """What moves an object or bone directly: object, bone, and how, as a verb."""
     thing = mover.thing
     if mover.bone:
-        yield from _sources_of_bone(thing, mover.bone)
+        yield from _sources_of_bone(thing, mover.bone, iks_of, drivers_of)
         if thing != apart:
             yield thing, "", "belongs to"
     elif thing != apart:
-        yield from _sources_of_object(thing)
+        yield from _sources_of_object(thing, drivers_of)
 
 
-def _sources_of_object(thing: bpy.types.Object) -> Iterator[tuple[bpy.types.Object | None, str, str]]:
+def _sources_of_object(thing: bpy.types.Object, drivers_of: _Drivers) -> _Sources:
     if thing.parent is not None:
         bone = thing.parent_bone if thing.parent_type == "BONE" else ""
         yield thing.parent, bone, "is parented to"
         if thing.parent_type in _ON_GEOMETRY:
             yield from _sources_of_surface(thing.parent)
     yield from _sources_of_constraints(thing.constraints)
-    yield from _sources_of_drivers(thing, lambda path: _BONE_PATH.match(path) is None)
+    yield from _sources_of_drivers(drivers_of(thing).get("", ()))
 
 
-def _sources_of_bone(
-    thing: bpy.types.Object, name: str
-) -> Iterator[tuple[bpy.types.Object | None, str, str]]:
+def _sources_of_bone(thing: bpy.types.Object, name: str, iks_of: _Iks, drivers_of: _Drivers) -> _Sources:
     bone = thing.pose.bones.get(name) if thing.pose is not None else None
     if bone is None:
         return
     if bone.parent is not None:
         yield thing, bone.parent.name, "is a child of"
     yield from _sources_of_constraints(bone.constraints)
-    own = bone.path_from_id() + "."
-    yield from _sources_of_drivers(thing, lambda path: path.startswith(own))
-    for other in thing.pose.bones:
-        for constraint in other.constraints:
-            if constraint.type in ("IK", "SPLINE_IK") and other.name != name:
-                turned = (other, *other.parent_recursive)[: constraint.chain_count or None]
-                if bone in turned:
-                    yield from _sources_of_constraints([constraint])
+    yield from _sources_of_drivers(drivers_of(thing).get(bone.path_from_id(), ()))
+    for owner, constraint, turned in iks_of(thing):
+        if owner != name and name in turned:
+            yield from _sources_of_constraints([constraint])
 
 
-def _sources_of_constraints(
-    constraints: Sequence[Any],
-) -> Iterator[tuple[bpy.types.Object | None, str, str]]:
+def _iks(thing: bpy.types.Object) -> list[tuple[str, Any, set[str]]]:
+    """Blender's IK constraints in an armature object, each with names: of its bone, and of all it turns."""
+    found = []
+    for bone in thing.pose.bones:
+        for constraint in bone.constraints:
+            if constraint.type in ("IK", "SPLINE_IK"):
+                turned = (bone, *bone.parent_recursive)[: constraint.chain_count or None]
+                found.append((bone.name, constraint, {each.name for each in turned}))
+    return found
+
+
+def _sources_of_constraints(constraints: Sequence[Any]) -> _Sources:
     for constraint in constraints:
         if constraint.mute:
             continue
@@ -232,7 +250,7 @@ def _sources_of_constraints(
                 yield from _sources_of_surface(target)
 
 
-def _sources_of_surface(thing: bpy.types.Object) -> Iterator[tuple[bpy.types.Object | None, str, str]]:
+def _sources_of_surface(thing: bpy.types.Object) -> _Sources:
     """A surface that an armature deforms moves with any of its bones."""
     for modifier in thing.modifiers:
         if modifier.type == "ARMATURE" and modifier.object is not None and modifier.object.pose is not None:
@@ -240,13 +258,9 @@ def _sources_of_surface(thing: bpy.types.Object) -> Iterator[tuple[bpy.types.Obj
                 yield modifier.object, bone.name, f"lies on '{thing.name}', which is deformed by"
 
 
-def _sources_of_drivers(
-    thing: bpy.types.Object, belongs: Any
-) -> Iterator[tuple[bpy.types.Object | None, str, str]]:
-    """Objects and bones that drive the transform channels whose path `belongs` to what is looked at."""
-    for curve in _drivers(thing):
-        if not belongs(curve.data_path):
-            continue
+def _sources_of_drivers(curves: Iterable[bpy.types.FCurve]) -> _Sources:
+    """Objects and bones that these drivers read."""
+    for curve in curves:
         how = f"has a driver on {curve.data_path.rpartition('.')[2]} that reads"
         for variable in curve.driver.variables:
             for target in variable.targets:
@@ -258,6 +272,19 @@ def _sources_of_drivers(
                 else:
                     bone = target.bone_target
                 yield target.id, bone, how
+
+
+def _drivers_by_bone(thing: bpy.types.Object) -> dict[str, list[bpy.types.FCurve]]:
+    """Drivers of an object by the path of the bone that they are on, or by nothing for its own. Custom
+    properties of bones move nothing."""
+    found: dict[str, list[bpy.types.FCurve]] = {}
+    for curve in _drivers(thing):
+        match = _BONE_PATH.match(curve.data_path)
+        if match is None:
+            found.setdefault("", []).append(curve)
+        elif curve.data_path.startswith(".", match.end()):
+            found.setdefault(match[0], []).append(curve)
+    return found
 
 
 def _drivers(thing: bpy.types.ID) -> list[bpy.types.FCurve]:
