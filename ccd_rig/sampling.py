@@ -8,6 +8,7 @@ frames and an object per bone and frame would cost both time and memory. Quatern
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -70,12 +71,12 @@ def slerp_rotations(frames: ArrayLike, rotations: ArrayLike, wanted: ArrayLike) 
     keys = same_side(keys)
     if np.array_equal(at, when):
         return keys
-    unit = keys / np.linalg.norm(keys, axis=-1, keepdims=True)
+    units = unit(keys)
     after = np.clip(np.searchsorted(at, when, side="right"), 1, max(len(at) - 1, 1))
     before = after - 1
     after = np.minimum(after, len(at) - 1)  # a single solved frame is its own neighbour
     span = np.where(after == before, 1.0, at[after] - at[before])
-    result = slerp(unit[before], unit[after], ((when - at[before]) / span)[:, None])
+    result = slerp(units[before], units[after], ((when - at[before]) / span)[:, None])
 
     nearest = np.where(when == at[after], after, before)
     solved = when == at[nearest]
@@ -94,8 +95,9 @@ def same_side(rotations: ArrayLike) -> Array:
     """
     values = np.array(rotations, dtype=np.float64)
     if len(values) > 1:
-        dots = np.sum(values[1:] * values[:-1], axis=-1)
-        values[1:] *= np.cumprod(np.where(dots < 0.0, -1.0, 1.0), axis=0)[..., None]
+        opposed = _dot(values[1:], values[:-1]) < 0.0
+        if opposed.any():
+            values[1:] *= np.cumprod(np.where(opposed, -1.0, 1.0), axis=0)[..., None]
     return values
 
 
@@ -112,19 +114,24 @@ def slerp(a: ArrayLike, b: ArrayLike, fraction: ArrayLike) -> Array:
     """
     first = np.asarray(a, dtype=np.float64)
     second = np.asarray(b, dtype=np.float64)
-    second = np.where(np.sum(first * second, axis=-1, keepdims=True) < 0.0, -second, second)
+    second = np.where(_dot(first, second)[..., None] < 0.0, -second, second)
     t = np.asarray(fraction, dtype=np.float64)[..., None]
     # Angle on the 4-sphere from the half-chords: exact for small angles, where arccos of the dot product
     # loses half of the digits. It is at most pi / 2 after the choice of signs, so its sinc below is never
     # under 2 / pi: the usual division by sin(angle) and its special case for nearly equal rotations do not
     # arise.
-    apart = np.linalg.norm(second - first, axis=-1, keepdims=True)
-    along = np.linalg.norm(second + first, axis=-1, keepdims=True)
+    apart = _length(second - first)[..., None]
+    along = _length(second + first)[..., None]
     angle = 2.0 * np.arctan2(apart, along)
     whole = _sinc(angle)
     result = first * ((1.0 - t) * _sinc((1.0 - t) * angle) / whole) + second * (t * _sinc(t * angle) / whole)
-    unit: Array = result / np.linalg.norm(result, axis=-1, keepdims=True)
-    return unit
+    return unit(result)
+
+
+def unit(rotations: Array) -> Array:
+    """(..., 4) quaternions divided by their lengths."""
+    result: Array = rotations / _length(rotations)[..., None]
+    return result
 
 
 def angles_between(a: ArrayLike, b: ArrayLike) -> Array:
@@ -136,7 +143,7 @@ def angles_between(a: ArrayLike, b: ArrayLike) -> Array:
     """
     first, second = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
     # Four arctangents of chord and sum: exact for tiny turns; the nearer side of the double cover.
-    apart = np.minimum(np.linalg.norm(second - first, axis=-1), np.linalg.norm(second + first, axis=-1))
+    apart = np.minimum(_length(second - first), _length(second + first))
     angles: Array = 4.0 * np.arctan2(apart, np.sqrt(np.maximum(0.0, 4.0 - apart * apart)))
     return angles
 
@@ -163,41 +170,60 @@ def kinematics(
     Returns:
         (F, J, 3) heads and (F, J, 4) rotations, in model space.
     """
-    heads = np.empty_like(offsets)
-    turned = np.empty_like(rotations)
+    # From here on (components, J, F): what is reckoned together lies together.
+    given = (rests, rotations, offsets, translations)
+    rest, rotation, offset, translation = (values.transpose(2, 1, 0).copy() for values in given)
     # t_i = t_p + R_p (offset_i + rest_i translation_i), R_i = R_p rest_i rotation_i
-    local, shifts = multiply(rests, rotations), offsets + rotate(rests, translations)
-    for i, parent in enumerate(parents):
-        if parent < 0:
-            heads[:, i], turned[:, i] = shifts[:, i], local[:, i]
-        else:
-            heads[:, i] = heads[:, parent] + rotate(turned[:, parent], shifts[:, i])
-            turned[:, i] = multiply(turned[:, parent], local[:, i]) if inherits[i] else local[:, i]
-    return heads, turned
+    turned = np.stack(_multiplied(rest, rotation))
+    heads = offset + _rotated(rest, translation)
+    below = [i for i, parent in enumerate(parents) if parent >= 0]
+    above = [parents[i] for i in below]
+    for i, parent in zip(below, above, strict=True):
+        if inherits[i]:
+            turned[:, i] = _multiplied(turned[:, parent], turned[:, i])
+    heads[:, below] = _rotated(turned[:, above], heads[:, below])
+    for i, parent in zip(below, above, strict=True):
+        heads[:, i] += heads[:, parent]
+    return heads.transpose(2, 1, 0), turned.transpose(2, 1, 0)
 
 
 def multiply(a: Array, b: Array) -> Array:
     """Hamilton product of (..., 4) quaternions: b first, then a."""
-    aw, ax, ay, az = np.moveaxis(a, -1, 0)
-    bw, bx, by, bz = np.moveaxis(b, -1, 0)
-    return np.stack(
-        (
-            aw * bw - ax * bx - ay * by - az * bz,
-            aw * bx + ax * bw + ay * bz - az * by,
-            aw * by - ax * bz + ay * bw + az * bx,
-            aw * bz + ax * by - ay * bx + az * bw,
-        ),
-        axis=-1,
+    return np.stack(_multiplied(np.moveaxis(a, -1, 0), np.moveaxis(b, -1, 0)), axis=-1)
+
+
+def _multiplied(a: Array, b: Array) -> tuple[Array, Array, Array, Array]:
+    """`multiply`, of components and into them."""
+    aw, ax, ay, az = a
+    bw, bx, by, bz = b
+    return (
+        aw * bw - ax * bx - ay * by - az * bz,
+        aw * bx + ax * bw + ay * bz - az * by,
+        aw * by - ax * bz + ay * bw + az * bx,
+        aw * bz + ax * by - ay * bx + az * bw,
     )
 
 
 def rotate(rotation: Array, vector: Array) -> Array:
     """Turn (..., 3) vectors by (..., 4) unit quaternions: v + 2w (u x v) + 2 u x (u x v)."""
-    w, x, y, z = np.moveaxis(rotation, -1, 0)
-    a, b, c = np.moveaxis(vector, -1, 0)
+    return np.stack(_rotated(np.moveaxis(rotation, -1, 0), np.moveaxis(vector, -1, 0)), axis=-1)
+
+
+def _rotated(rotation: Array, vector: Array) -> tuple[Array, Array, Array]:
+    """`rotate`, of components and into them."""
+    w, x, y, z = rotation
+    a, b, c = vector
     p, q, r = 2.0 * (y * c - z * b), 2.0 * (z * a - x * c), 2.0 * (x * b - y * a)
-    turned = (a + w * p + y * r - z * q, b + w * q + z * p - x * r, c + w * r + x * q - y * p)
-    return np.stack(turned, axis=-1)
+    return a + w * p + y * r - z * q, b + w * q + z * p - x * r, c + w * r + x * q - y * p
+
+
+def _dot(a: Array, b: Array) -> Array:
+    """Sums of products along the last axis, which is short: NumPy's own sum takes far longer there."""
+    return reduce(np.add, np.moveaxis(a * b, -1, 0))
+
+
+def _length(vectors: Array) -> Array:
+    return np.sqrt(_dot(vectors, vectors))
 
 
 def _sinc(angle: Array) -> Array:
@@ -217,7 +243,7 @@ def _check_slerp(at: Array, keys: Array, when: Array) -> None:
     outside = when[~((when >= at[0]) & (when <= at[-1]))]
     if len(outside):
         raise InvalidInput(f"frame {outside[0]:g} lies outside the solved range {at[0]:g} to {at[-1]:g}")
-    lengths = np.linalg.norm(keys, axis=-1)
+    lengths = _length(keys)
     if not np.all(np.isfinite(lengths) & (lengths > 0.0)):
         frame, joint = np.argwhere(~(np.isfinite(lengths) & (lengths > 0.0)))[0]
         raise InvalidInput(f"the rotation of joint {joint} at frame {at[frame]:g} is zero or not a number")

@@ -91,7 +91,7 @@ def bake_steps(
         started = time.perf_counter()
     with contextlib.ExitStack() as undo:
         action = write_keys(scene, armature_object, keys, settings, undo)
-        report = report_of(armature_object, action, take, motion, full, settings, solver)
+        report = report_of(armature_object, action, take, motion, full, joints, settings, solver)
         report = replace(report, keys=sum(len(each.frames) for each in keys), keys_before=every)
         report = replace(report, slides=standing.slides(scene, armature_object, take, motion))
         report = replace(report, seconds=clock.seconds + time.perf_counter() - started)

@@ -83,7 +83,7 @@ def write(
     points.foreach_set("co", co.ravel())
     for field, values in _given(len(co), interpolation).items():
         points.foreach_set(field, values)
-    # What `FCurve.update` does but for merging, which would copy all keys once more: these are far enough apart.
+    # What `FCurve.update` does, but for merging, which would copy all keys: these are far enough apart.
     points.sort()
     points.handles_recalc()
 

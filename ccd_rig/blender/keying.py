@@ -70,21 +70,23 @@ def report_of(
     take: Take,
     motion: Motion,
     full: Motion,
+    joints: Sequence[int],
     settings: BakeSettings,
     solver: SolverSettings,
 ) -> BakeReport:
+    """How each constraint stands at each frame in `motion`, and at `full` influence; `joints` are keyed."""
     residuals, angles = take.residuals(full)
     same = all(np.array_equal(a, b) for a, b in zip(motion, full, strict=True))
     keyed, keyed_angles = (residuals, angles) if same else take.residuals(motion)
-    states = take.states
-    rows = []
-    for f, frame in enumerate(take.frames):
-        for c in np.flatnonzero(take.influences[f] > 0.0):
-            status = states[f][c] if f in states else SLERPED
-            figures = (residuals, keyed, take.influences, angles, keyed_angles)
-            name = take.constraints[c].name
-            rows.append(Row(number(frame), name, status, *(float(each[f, c]) for each in figures)))
-    turn = take.largest_turn(motion, take.keyed_joints())
+    in_force = np.nonzero(take.influences > 0.0)  # by frame, then in the order of the constraints
+    figures = (residuals, keyed, take.influences, angles, keyed_angles)
+    places, columns = zip(*in_force, strict=True), (each[in_force].tolist() for each in figures)
+    frames, names = [number(frame) for frame in take.frames], [row.name for row in take.constraints]
+    rows = tuple(
+        Row(frames[f], names[c], take.states[f][c] if f in take.states else SLERPED, *row)
+        for (f, c), *row in zip(places, *columns, strict=True)
+    )
+    turn = take.largest_turn(motion, joints)
     return BakeReport(
         armature=armature_object.name,
         action=action.name,
@@ -92,7 +94,7 @@ def report_of(
         frame_end=settings.frame_end,
         step=settings.step,
         tolerance=solver.position_tolerance,
-        rows=tuple(rows),
+        rows=rows,
         angle_tolerance=solver.angle_tolerance,
         largest_turn=None if turn is None else Turn(*turn),
     )

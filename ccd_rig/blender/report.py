@@ -10,6 +10,7 @@ import tempfile
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 from ..errors import CCDRigError
 from ..settings import SolverSettings, SolveStatus
@@ -17,12 +18,13 @@ from ..settings import SolverSettings, SolveStatus
 SLERPED = "SLERPED"
 """Status of a frame that was not solved: it stands between two frames that were."""
 
+_NOT_MISSED = (SolveStatus.CONVERGED.name, SLERPED)
+
 POP = math.radians(30.0)
 """A turn from one frame to the next that an eye takes for a jump."""
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(NamedTuple):
     """How one constraint stands at one frame.
 
     Attributes:
@@ -198,7 +200,7 @@ class BakeReport:
 
     def unsolved(self) -> tuple[Row, ...]:
         """Rows of solved frames where the constraint was not reached within the tolerance."""
-        return tuple(row for row in self.rows if row.status not in (SolveStatus.CONVERGED.name, SLERPED))
+        return tuple(row for row in self.rows if row.status not in _NOT_MISSED)
 
     def unsolved_count(self) -> int:
         """How many solved frames miss at least one constraint."""
@@ -280,10 +282,7 @@ class BakeReport:
             "check": None if self.check is None else {**asdict(self.check), "words": self.check.words()},
         }
         # One row per line: the text stays readable and can be compared line by line.
-        rows = ",\n".join(
-            "    " + json.dumps({name: getattr(row, name) for name in Row.__slots__}, allow_nan=False)
-            for row in self.rows
-        )
+        rows = ",\n".join("    " + json.dumps(row._asdict(), allow_nan=False) for row in self.rows)
         head = json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False)[: -len("\n}")]
         return f'{head},\n  "rows": [\n{rows}\n  ]\n}}\n'
 

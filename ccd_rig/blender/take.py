@@ -61,7 +61,7 @@ class Solutions:
 
     def largest_turn(self) -> float:
         """Radians of the largest turn of a joint from one solved frame to the next."""
-        turns = _unit(self.rotations)
+        turns = sampling.unit(self.rotations)
         return float(np.max(sampling.angles_between(turns[:-1], turns[1:]), initial=0.0))
 
 
@@ -248,7 +248,7 @@ class Take:
         rotations = np.where(influences[..., None] > 0.0, full, self.base)
         partly = (influences > 0.0) & (influences < 1.0)
         if partly.any():
-            base, solved = _unit(self.base[partly]), _unit(full[partly])
+            base, solved = sampling.unit(self.base[partly]), sampling.unit(full[partly])
             rotations[partly] = sampling.slerp(base, solved, influences[partly])
             self._hold_limits(rotations, partly, self.base)
         slid, all_slid = self._slid(influences), self._slid(np.ones_like(influences))
@@ -274,7 +274,7 @@ class Take:
             keyed[1][:, carrier, axis] = full[1][:, carrier, axis] = here
         held = tracks.held(self.frames, self.solved_frames, self.aims)
         for rotations, translations in (keyed, full):
-            constants = (self.offsets, _unit(self.rests))
+            constants = (self.offsets, sampling.unit(self.rests))
             tracks.carried(held, self.solved_frames, self.frames, rotations, translations, constants)
         for f, here in enumerate(held):
             self.aims[f] = tuple(here.get(c, aim) for c, aim in enumerate(self.aims[f]))
@@ -303,7 +303,7 @@ class Take:
         one frame."""
         if len(self.frames) < 2 or not joints:
             return None
-        turns = _unit(motion.rotations[:, list(joints)])
+        turns = sampling.unit(motion.rotations[:, list(joints)])
         angles = sampling.angles_between(turns[:-1], turns[1:]) / np.diff(self.frames)[:, None]
         f, j = np.unravel_index(int(np.argmax(angles)), angles.shape)
         return float(angles[f, j]), number(self.frames[f + 1]), self.skeleton.joints[joints[j]].name
@@ -322,8 +322,8 @@ class Take:
             [joint.parent for joint in joints],
             [joint.inherit_rotation for joint in joints],
             self.offsets,
-            _unit(self.rests),
-            _unit(motion.rotations),
+            sampling.unit(self.rests),
+            sampling.unit(motion.rotations),
             motion.translations,
         )
 
@@ -346,17 +346,15 @@ class Take:
 
     def points(self, constraint: Constraint, heads: Array, turned: Array) -> Array:
         """(F, 3): what the constraint brings to its target, the tip's end or the centre of mass."""
-        along = np.zeros((*self.lengths.shape, 3))
-        along[..., 1] = self.lengths
         if constraint.kind == "BALANCE":
             masses = np.array([joint.mass for joint in self.skeleton.joints])
-            middles = heads + sampling.rotate(turned, 0.5 * along)
+            middles = heads + sampling.rotate(turned, _along(0.5 * self.lengths))
             centre: Array = np.einsum("j,fji->fi", masses / masses.sum(), middles)
             return centre
         tip = self.skeleton.index(constraint.tip)
         if not constraint.use_tail:
             return np.asarray(heads[:, tip])
-        return np.asarray(heads[:, tip] + sampling.rotate(turned[:, tip], along[:, tip]))
+        return np.asarray(heads[:, tip] + sampling.rotate(turned[:, tip], _along(self.lengths[:, tip])))
 
     def _angle(self, f: int, c: int, heads: Array, turned: Array) -> float:
         """The largest angle that the goals of a constraint are off at a frame."""
@@ -429,11 +427,13 @@ def number(frame: float) -> float:
     return int(frame) if frame == int(frame) else float(frame)
 
 
+def _along(lengths: Array) -> Array:
+    """(..., 3) vectors of these lengths (...) along bones."""
+    vectors = np.zeros((*lengths.shape, 3))
+    vectors[..., 1] = lengths
+    return vectors
+
+
 def _rows(values: Iterable[Vector | Quaternion]) -> Array:
     """Vectors or quaternions as the rows of an array."""
     return np.array([value[:] for value in values])
-
-
-def _unit(rotations: Array) -> Array:
-    values: Array = rotations / np.linalg.norm(rotations, axis=-1, keepdims=True)
-    return values
