@@ -244,7 +244,8 @@ def _held(armature_object: bpy.types.Object, bare: _Channel) -> _Channel:
     Outside the new strip Blender would show such a channel's default, not the value that stands in it.
     """
     curves = np.zeros((len(bare.curves), 1, 2), np.float32)
-    curves[:, 0, 1] = armature_object.path_resolve(bare.data_path)
+    values: Any = armature_object.path_resolve(bare.data_path)
+    curves[:, 0, 1] = values
     return replace(bare, curves=curves, interpolation="LINEAR")
 
 
