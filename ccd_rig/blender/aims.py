@@ -6,8 +6,8 @@ All is in armature space unless it says otherwise.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 from mathutils import Matrix, Quaternion, Vector
 
@@ -30,8 +30,7 @@ STRAIGHT = 1e-7
 """Radians: model and world agree, but for float32."""
 
 
-@dataclass(frozen=True)
-class Aim:
+class Aim(NamedTuple):
     """Where the targets of one constraint are at a frame, in armature space.
 
     Attributes:

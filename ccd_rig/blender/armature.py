@@ -8,7 +8,7 @@ armature object's own transform plays no part.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -92,16 +92,27 @@ class RigPlan:
     state: _State = field(repr=False)
     carried: Mapping[str, float]
 
-    def channels(self, armature_object: Any) -> tuple[bytes, ...]:
-        """All that `read` looks at, to be compared: where nothing has changed, nothing need be read."""
-        pose_bones = armature_object.pose.bones
-        names = dict.fromkeys(CHANNELS[mode] for mode in self.modes)
-        values = [foreach(pose_bones, "rotation_mode", 1, np.int32)]
-        values += [foreach(pose_bones, name, width) for name, width in names]
-        values += [foreach(pose_bones, name, 3) for name in ("location", "scale")]
+    def watch(self, bones: int) -> Callable[[Any], bytes]:
+        """A function that shows all that `read` looks at in an armature's pose bones, to be compared: where
+        nothing has changed, nothing need be read.
+
+        Args:
+            bones: how many pose bones there are. With another number of them the function raises TypeError.
+        """
+        names = {"rotation_mode": 1, **dict(CHANNELS[mode] for mode in self.modes), "location": 3, "scale": 3}
         if any(bone.parent < 0 <= bone.parent_slot for bone in self.bones):
-            values.append(foreach(pose_bones, "matrix", 16))
-        return tuple(map(np.ndarray.tobytes, values))
+            names["matrix"] = 16
+        whole = np.empty(bones * sum(names.values()), np.float32)
+        ends = bones * np.cumsum(list(names.values()))
+        parts: dict[str, NDArray[Any]] = dict(zip(names, np.split(whole, ends[:-1]), strict=True))
+        parts["rotation_mode"] = parts["rotation_mode"].view(np.int32)
+
+        def look(pose_bones: Any) -> bytes:
+            for name, part in parts.items():
+                pose_bones.foreach_get(name, part)
+            return whole.tobytes()
+
+        return look
 
     def read(self, armature_object: Any) -> RigReading:
         """The present pose of the armature, original or evaluated.

@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import bpy
 import numpy as np
@@ -41,8 +41,7 @@ FLAT = 1e-8  # a length of an axis of the armature object below this cannot be i
 FAR = 1e18  # armature space: the squares of lengths above this overflow float32
 
 
-@dataclass(frozen=True)
-class FrameSample:
+class FrameSample(NamedTuple):
     """The evaluated state of one frame.
 
     Attributes:
@@ -70,6 +69,7 @@ class _Sight:
     """What is looked at for one constraint: its target and, if it has one, its pole."""
 
     row: Constraint
+    offset: Vector  # that of the row
     target: bpy.types.Object | None
     pole: bpy.types.Object | None
 
@@ -100,7 +100,7 @@ def frames(
     require_evaluable(scene, armature_object, constraints)
     indices = _row_indices(armature_object, constraints)
     sights = _sights(constraints)
-    things = [thing for sight in sights for thing in sight.things()]
+    things = [*_own_bones(armature_object, constraints), *_things(sights)]
     read: Callable[[Any, float], RigReading] | None = None
     place = _places()
     with isolated_scene(scene, armature_object, things, indices) as isolated:
@@ -110,11 +110,11 @@ def frames(
             depsgraph = set_frame(isolated, frame)
             evaluated = armature_object.evaluated_get(depsgraph)
             if read is None:
-                read = _reader(_plan(armature_object, evaluated, constraints))
+                plan = _plan(armature_object, evaluated, constraints)
+                read = _reader(plan, len(evaluated.pose.bones))
             matrix_world, to_armature = place(evaluated, frame)
-            aims = tuple(
-                _aim(evaluated, to_armature, sight, (depsgraph, depsgraph), frame) for sight in sights
-            )
+            graphs = (depsgraph, depsgraph)
+            aims = tuple([_aim(evaluated, to_armature, sight, graphs, frame) for sight in sights])
             influences = in_force(armature_object, constraints, _influences(evaluated, indices, frame))
             return FrameSample(frame, read(evaluated, frame), aims, influences, matrix_world)
 
@@ -154,7 +154,7 @@ def playback(
     second argument says so."""
     indices = _row_indices(armature_object, constraints)
     sights = _sights(constraints)
-    things = [thing for sight in sights for thing in sight.things()]
+    things = [*_own_bones(armature_object, constraints), *_things(sights)]
     flat = np.empty(16 * len(armature_object.pose.bones), np.float32)
     with isolated_scene(scene, armature_object, things, indices) as isolated:
 
@@ -169,7 +169,7 @@ def playback(
             if with_aims:
                 inverse = world.inverted()
                 graphs = (depsgraph, depsgraph)
-                aims = tuple(_aim(evaluated, inverse, sight, graphs, frame) for sight in sights)
+                aims = tuple([_aim(evaluated, inverse, sight, graphs, frame) for sight in sights])
                 influences = in_force(armature_object, constraints, _influences(evaluated, indices, frame))
             return PlayedFrame(matrices, np.array(world, dtype=np.float64), aims, influences)
 
@@ -201,8 +201,7 @@ def current(
     reading = _plan(armature_object, evaluated, constraints).read(evaluated)
     indices = _row_indices(armature_object, constraints)
     sights = _sights(constraints)
-    things = [thing for sight in sights for thing in sight.things()]
-    hidden = [(thing, bone) for thing, bone in things if not _is_evaluated(thing, depsgraph)]
+    hidden = [(thing, bone) for thing, bone in _things(sights) if not _is_evaluated(thing, depsgraph)]
     with ExitStack() as stack:
         elsewhere = depsgraph
         if hidden:
@@ -246,7 +245,21 @@ def _plan(
 
 
 def _sights(constraints: Sequence[Constraint]) -> list[_Sight]:
-    return [_Sight(row, target_object(row), pole_object(row)) for row in constraints]
+    return [_Sight(row, Vector(row.offset), target_object(row), pole_object(row)) for row in constraints]
+
+
+def _things(sights: Sequence[_Sight]) -> list[tuple[bpy.types.Object, str]]:
+    return [thing for sight in sights for thing in sight.things()]
+
+
+def _own_bones(
+    armature_object: bpy.types.Object, constraints: Sequence[Constraint]
+) -> list[tuple[bpy.types.Object, str]]:
+    """The ends of all that is read of the armature: what is above them is evaluated with them."""
+    bones = [row.tip for row in constraints]
+    if any(row.kind == "BALANCE" for row in constraints):
+        bones += masses(armature_object)
+    return [(armature_object, bone) for bone in bones]
 
 
 def _is_evaluated(thing: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> bool:
@@ -293,17 +306,18 @@ def _aim(
         sight: the constraint with its objects, original.
         graphs: those that evaluate the target and the pole.
     """
-    row, where = sight.row, f"Constraint '{sight.row.name}'"
+    row = sight.row
     if sight.target is None:  # a bone that is planted where it is
         return Aim(Vector())
     frame_of = _frame(evaluated, to_armature, sight.target, row.target_bone, graphs[0])
-    point = frame_of @ Vector(row.offset)
-    if not all(abs(value) < FAR for value in point):  # what is not a number anywhere in the frame is so here
+    point = frame_of @ sight.offset
+    x, y, z = point
+    if not (abs(x) < FAR and abs(y) < FAR and abs(z) < FAR):  # what is not a number in the frame is so here
         what = "too far away to compute with" if all(map(math.isfinite, point)) else "not a number"
         bone = f"bone '{row.target_bone}' of " if row.target_bone else ""
         raise RigError(
-            f"{where}: target {bone}'{sight.target.name}' has a place that is {what} at frame "
-            f"{frame:g}: look at its transform and keys, and at the constraint's offset"
+            f"Constraint '{row.name}': target {bone}'{sight.target.name}' has a place that is {what} at "
+            f"frame {frame:g}: look at its transform and keys, and at the constraint's offset"
         )
     rotation = direction = pole = None
     if row.kind != "BALANCE" and row.rotation != "NONE":
@@ -316,15 +330,15 @@ def _aim(
             direction = direction.normalized() if direction.length > 0.0 else None
         if rotation is None and direction is None:
             raise RigError(
-                f"{where}: target '{sight.target.name}' has a scale of 0 at frame {frame:g}, so it has no "
-                "rotation: give it another scale"
+                f"Constraint '{row.name}': target '{sight.target.name}' has a scale of 0 at frame {frame:g}, "
+                "so it has no rotation: give it another scale"
             )
     if sight.pole is not None:
         pole = _frame(evaluated, to_armature, sight.pole, row.pole_bone, graphs[1]).to_translation()
         if not all(map(math.isfinite, pole)):
             raise RigError(
-                f"{where}: pole target '{sight.pole.name}' has a place that is not a number at frame "
-                f"{frame:g}: look at its transform and keys"
+                f"Constraint '{row.name}': pole target '{sight.pole.name}' has a place that is not a number "
+                f"at frame {frame:g}: look at its transform and keys"
             )
     return Aim(point, rotation, direction, pole)
 
@@ -346,27 +360,39 @@ def _frame(
 
 def _influences(armature_object: bpy.types.Object, indices: Sequence[int], frame: float) -> tuple[float, ...]:
     """Of the rows with these indices."""
-    rows_asked = [armature_object.ccd_rig.constraints[index] for index in indices]
-    for row in rows_asked:
-        if not math.isfinite(row.influence):  # the property's range does not keep NaN out
-            raise RigError(
-                f"Constraint '{row.name}': influence is not a number at frame {frame:g}: set it to 0 to 1, "
-                "and look at its keys"
-            )
-    return tuple(row.influence for row in rows_asked)
+    listed = armature_object.ccd_rig.constraints
+    found = tuple([listed[index].influence for index in indices])
+    if not all(map(math.isfinite, found)):  # the property's range does not keep NaN out
+        wrong = next(index for index, value in zip(indices, found, strict=True) if not math.isfinite(value))
+        raise RigError(
+            f"Constraint '{listed[wrong].name}': influence is not a number at frame {frame:g}: set it to "
+            "0 to 1, and look at its keys"
+        )
+    return found
 
 
-def _reader(plan: RigPlan) -> Callable[[bpy.types.Object, float], RigReading]:
-    """A function that reads the pose of a frame; as long as nothing changes, it gives the same reading."""
-    channels: tuple[bytes, ...] = ()
+def _reader(plan: RigPlan, bones: int) -> Callable[[bpy.types.Object, float], RigReading]:
+    """A function that reads the pose of a frame; as long as nothing changes, it gives the same reading.
+
+    Args:
+        plan: what stays the same.
+        bones: how many pose bones there are.
+    """
+    look = plan.watch(bones)
+    seen: bytes | None = None
     reading: RigReading | None = None
 
     def read(evaluated: bpy.types.Object, frame: float) -> RigReading:
-        nonlocal channels, reading
-        now = plan.channels(evaluated)
-        if reading is None or now != channels:
+        nonlocal look, seen, reading
+        pose_bones = evaluated.pose.bones
+        try:
+            now = look(pose_bones)
+        except TypeError:  # bones came or went
+            look = plan.watch(len(pose_bones))
+            now = look(pose_bones)
+        if reading is None or now != seen:
             try:
-                channels, reading = now, plan.read(evaluated)
+                seen, reading = now, plan.read(evaluated)
             except RigError as error:  # what is wrong with a bone there is said with the frame
                 raise RigError(f"frame {frame:g}: {error}") from error
         return reading

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A scene of its own, in which frames are evaluated beside the user's.
 
-It holds one empty mesh, which refers to everything that is wanted: the armatures by modifiers, the targets by
-constraints, the influences by a driver. Blender then evaluates these and what they depend on, and nothing
-else, however hidden they are and whatever scene they are in; the user's scene is not touched, nor are the
-values of its objects.
+It holds one empty, which refers to everything that is wanted: objects and single bones by constraints, the
+influences by a driver. Blender then evaluates these and what they depend on, and nothing else (of an armature
+just the bones that are wanted, those above them and what moves these), however hidden they are and whatever
+scene they are in; the user's scene is not touched, nor are the values of its objects.
 
 Application handlers see this scene too: those of frame changes are called for each of its frames. A handler
 that has no business there asks `is_isolated`.
@@ -34,15 +34,13 @@ def isolated_scene(
     things: Sequence[tuple[bpy.types.Object, str]],
     indices: Sequence[int],
 ) -> Iterator[bpy.types.Scene]:
-    """A scene that evaluates the armature, things (bones of them where one is named), and the influences of
-    the rows with these indices."""
+    """A scene that evaluates the armature object's place, things (bones of them where one is named), and the
+    influences of the rows with these indices. Other bones show no frame's pose in it."""
     with ExitStack() as made:
         isolated = bpy.data.scenes.new(ISOLATED)
         made.callback(_remove, bpy.data.scenes, isolated)
         _copy_settings(scene, isolated)
-        mesh = bpy.data.meshes.new(ISOLATED)
-        made.callback(_remove, bpy.data.meshes, mesh)
-        probe = bpy.data.objects.new(ISOLATED, mesh)
+        probe = bpy.data.objects.new(ISOLATED, None)
         made.callback(_remove, bpy.data.objects, probe)
         _refer(probe, armature_object, things, indices)
         isolated.collection.objects.link(probe)
@@ -84,14 +82,14 @@ def _refer(
     """Let an object depend on all that is to be evaluated.
 
     Of an object that is not in the scene Blender evaluates only what something in the scene depends on: a
-    modifier depends on the whole pose, a constraint on the object's place, a driver on one property.
+    constraint depends on the object's place or on one bone, a driver on one property.
     """
-    for thing in dict.fromkeys([armature_object, *(thing for thing, bone in things if bone)]):
-        modifier = probe.modifiers.new(thing.name, "ARMATURE")
-        modifier.object = thing
-        modifier.use_bone_envelopes = True  # without them it depends on the bones that vertex groups name
-    for thing in dict.fromkeys([armature_object, *(thing for thing, _ in things)]):
-        probe.constraints.new("COPY_LOCATION").target = thing
+    wanted = [(thing, "") for thing in (armature_object, *(thing for thing, _ in things))]
+    armatures = dict.fromkeys(thing for thing, bone in things if bone)
+    wanted += [*things, *(pair for thing in armatures for pair in _splines(thing))]
+    for thing, bone in dict.fromkeys(wanted):
+        constraint: Any = probe.constraints.new("COPY_LOCATION")
+        constraint.target, constraint.subtarget = thing, bone
     if indices:
         driver = probe.driver_add("location", 0).driver
         driver.type = "SUM"
@@ -99,3 +97,9 @@ def _refer(
             source = driver.variables.new().targets[0]
             source.id = armature_object
             source.data_path = f"ccd_rig.constraints[{index}].influence"
+
+
+def _splines(thing: bpy.types.Object) -> list[tuple[bpy.types.Object, str]]:
+    """Bones with a spline IK: Blender prepares it in each frame, and frees that only once it is evaluated."""
+    bones = () if thing.pose is None else thing.pose.bones
+    return [(thing, bone.name) for bone in bones if any(c.type == "SPLINE_IK" for c in bone.constraints)]

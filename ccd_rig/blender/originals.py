@@ -114,6 +114,6 @@ def base_from(armature_object: bpy.types.Object, time: float) -> Callable[[Frame
             if shifted is not None and not pose_bone.bone.use_connect:  # Blender ignores it there
                 translations[j] = Vector(reading.shifts[j] @ np.array(shifted)).freeze()
         there = Pose.trusted(tuple(rotations), tuple(translations))
-        return replace(sample, reading=replace(reading, pose=there))
+        return sample._replace(reading=replace(reading, pose=there))
 
     return based

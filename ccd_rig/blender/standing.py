@@ -34,7 +34,7 @@ def slides(
     frames = take.frames.astype(int).tolist()
     far, turned = {c: [(0.0, frames[0])] for c in rows}, {c: [0.0] for c in rows}
     tips = {c: armature_object.pose.bones.find(take.constraints[c].tip) for c in rows}
-    with evaluation.playback(scene, armature_object, ()) as play:
+    with evaluation.playback(scene, armature_object, take.constraints) as play:
         for frame in range(frames[0], frames[-1] + 1):
             planted = _planted(take, rows, frames, frame)
             if not planted:

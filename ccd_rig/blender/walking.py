@@ -125,7 +125,7 @@ def _on_a_base(step: _Step, how: How, before: Solution | None) -> Solution:
     for c in step.planted:
         aims[c] = step.holds[c].seen(step.world)
     reading = replace(step.sample.reading, skeleton=hung, pose=there)
-    sample = replace(step.sample, reading=reading, aims=tuple(aims))
+    sample = step.sample._replace(reading=reading, aims=tuple(aims))
     if active:
         sharper = SHARPER if len(step.planted) > 1 else 1.0
         result, states = solving.solve_active(sample, rows, active, there, how, sharper)
