@@ -92,25 +92,25 @@ class RigPlan:
     state: _State = field(repr=False)
     carried: Mapping[str, float]
 
-    def watch(self, bones: int) -> Callable[[Any], bytes]:
+    def watch(self) -> Callable[[Any], bytes]:
         """A function that shows all that `read` looks at in an armature's pose bones, to be compared: where
-        nothing has changed, nothing need be read.
-
-        Args:
-            bones: how many pose bones there are. With another number of them the function raises TypeError.
-        """
+        nothing has changed, nothing need be read."""
         names = {"rotation_mode": 1, **dict(CHANNELS[mode] for mode in self.modes), "location": 3, "scale": 3}
         if any(bone.parent < 0 <= bone.parent_slot for bone in self.bones):
             names["matrix"] = 16
-        whole = np.empty(bones * sum(names.values()), np.float32)
-        ends = bones * np.cumsum(list(names.values()))
-        parts: dict[str, NDArray[Any]] = dict(zip(names, np.split(whole, ends[:-1]), strict=True))
-        parts["rotation_mode"] = parts["rotation_mode"].view(np.int32)
+        count, values, parts = -1, np.empty(0, np.float32), dict[str, NDArray[Any]]()
 
         def look(pose_bones: Any) -> bytes:
+            nonlocal count, values, parts
+            if len(pose_bones) != count:  # the first time, or bones came or went
+                count = len(pose_bones)
+                values = np.empty(count * sum(names.values()), np.float32)
+                ends = count * np.cumsum(list(names.values()))
+                parts = dict(zip(names, np.split(values, ends[:-1]), strict=True))
+                parts["rotation_mode"] = parts["rotation_mode"].view(np.int32)
             for name, part in parts.items():
                 pose_bones.foreach_get(name, part)
-            return whole.tobytes()
+            return values.tobytes()
 
         return look
 

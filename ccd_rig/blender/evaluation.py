@@ -110,8 +110,7 @@ def frames(
             depsgraph = set_frame(isolated, frame)
             evaluated = armature_object.evaluated_get(depsgraph)
             if read is None:
-                plan = _plan(armature_object, evaluated, constraints)
-                read = _reader(plan, len(evaluated.pose.bones))
+                read = _reader(_plan(armature_object, evaluated, constraints))
             matrix_world, to_armature = place(evaluated, frame)
             graphs = (depsgraph, depsgraph)
             aims = tuple([_aim(evaluated, to_armature, sight, graphs, frame) for sight in sights])
@@ -371,25 +370,15 @@ def _influences(armature_object: bpy.types.Object, indices: Sequence[int], frame
     return found
 
 
-def _reader(plan: RigPlan, bones: int) -> Callable[[bpy.types.Object, float], RigReading]:
-    """A function that reads the pose of a frame; as long as nothing changes, it gives the same reading.
-
-    Args:
-        plan: what stays the same.
-        bones: how many pose bones there are.
-    """
-    look = plan.watch(bones)
+def _reader(plan: RigPlan) -> Callable[[bpy.types.Object, float], RigReading]:
+    """A function that reads the pose of a frame; as long as nothing changes, it gives the same reading."""
+    look = plan.watch()
     seen: bytes | None = None
     reading: RigReading | None = None
 
     def read(evaluated: bpy.types.Object, frame: float) -> RigReading:
-        nonlocal look, seen, reading
-        pose_bones = evaluated.pose.bones
-        try:
-            now = look(pose_bones)
-        except TypeError:  # bones came or went
-            look = plan.watch(len(pose_bones))
-            now = look(pose_bones)
+        nonlocal seen, reading
+        now = look(evaluated.pose.bones)
         if reading is None or now != seen:
             try:
                 seen, reading = now, plan.read(evaluated)

@@ -602,6 +602,60 @@ def test_file_opened_in_the_middle(evaluation, constraints_of, errors):
     assert len(bpy.data.objects) == 0
 
 
+def test_bones_that_come_or_go_between_frames_are_seen(evaluation, constraints_of):
+    rig = rigs.chain(4)
+    add_row(rig, rigs.empty("Target", (1, 1, 1)), tip="bone_3", length=3)
+    with evaluation.frames(bpy.context.scene, rig, constraints_of(rig)) as sample_at:
+        first = sample_at(1)
+        with rigs.edit_bones(rig) as bones:
+            aside = bones.new("aside")
+            aside.head, aside.tail = (1, 0, 0), (1, 0, 1)
+        more = sample_at(2)
+        with rigs.edit_bones(rig) as bones:
+            bones.remove(bones["bone_2"])
+        less = sample_at(3)
+        again = sample_at(4)
+    assert first.reading.bones == more.reading.bones == ("bone_1", "bone_2", "bone_3")
+    assert first.reading.pose == more.reading.pose
+    assert less.reading.bones == again.reading.bones == ("bone_3",)
+
+
+def test_only_wanted_bones_are_evaluated(ext, evaluation):
+    """And those with a spline IK: Blender loses memory where it has prepared one that is not evaluated."""
+    isolation = ext.module("ccd_rig.blender.isolation")
+    arms = [
+        rigs.B(f"{name}_{i}", (x, 0, i), (x, 0, i + 1), f"{name}_{i - 1}" if i else "base", connect=i > 0)
+        for x, name in enumerate(("wanted", "beside", "spline"))
+        for i in range(3)
+    ]
+    rig = rigs.armature([rigs.B("base", (0, -1, 0), (0, -1, 1)), *arms])
+    for seed, bone in enumerate(rig.pose.bones):
+        animate(bone, "rotation_quaternion", seed=seed)
+    curve = bpy.data.curves.new("Path", "CURVE")
+    curve.splines.new("POLY").points.add(2)
+    for point, place in zip(curve.splines[0].points, ((2, 0, 0), (2, 1, 1), (2, 0, 2)), strict=True):
+        point.co = (*place, 1)
+    path = rigs.link(curve, "Path")
+    animate(path, "location")
+    spline = rig.pose.bones["spline_2"].constraints.new("SPLINE_IK")
+    spline.target, spline.chain_count = path, 2
+
+    def matrices(evaluated):
+        return {bone.name: np.array(bone.matrix) for bone in evaluated.pose.bones}
+
+    shown, stale = set(), set()
+    with isolation.isolated_scene(bpy.context.scene, rig, [(rig, "wanted_1")], ()) as isolated:
+        for frame in (1, 5, 9):
+            here = matrices(rig.evaluated_get(isolation.set_frame(isolated, frame)))
+            bpy.context.scene.frame_set(frame)
+            there = matrices(rig.evaluated_get(bpy.context.evaluated_depsgraph_get()))
+            same = {bone for bone in here if np.array_equal(here[bone], there[bone])}
+            stale |= here.keys() - same
+            shown = same if frame == 1 else shown & same
+    assert {"base", "wanted_0", "wanted_1", "spline_0", "spline_1", "spline_2"} <= shown
+    assert {"wanted_2", "beside_0", "beside_1", "beside_2"} == stale
+
+
 def test_handlers_can_tell(evaluation, constraints_of):
     """Frame handlers run for the isolated scene, which is whole, and which they can tell from the user's."""
     rig = make_rig()

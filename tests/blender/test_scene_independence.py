@@ -11,7 +11,7 @@ import bpy
 import numpy as np
 import pytest
 import rigs
-from mathutils import Vector
+from mathutils import Matrix, Vector
 
 FRAMES = range(1, 21)
 PLAYED = 1e-5  # metres: float32 bones around 1, and the way through the armature object's inverse
@@ -210,6 +210,42 @@ def constrained_base(rig):
     return plain(rig)
 
 
+def base_under_ik(rig):
+    """Blender's IK at a bone beside the chain turns the chain's parent."""
+    with rigs.edit_bones(rig) as bones:
+        beside = bones.new("beside")
+        beside.head, beside.tail, beside.parent = (0, 0, 0.5), (0.5, 0, 0.5), bones["bone_0"]
+    lead = rigs.empty("Lead", (0.4, 0, 0.6))
+    key(lead, "location", [(0.4, 0, 0.6), (0.4, 0.2, 0.5), (0.3, -0.2, 0.6), (0.5, 0, 0.5)])
+    ik = rig.pose.bones["beside"].constraints.new("IK")
+    ik.target, ik.chain_count = lead, 2
+    return plain(rig)
+
+
+def on_a_bone(rig):
+    """A bone that Blender's IK moves, in a rig with much beside it: more IK, and a spline IK."""
+    other = rigs.armature(
+        [
+            rigs.B(f"{arm}_{i}", (x, 0.1 * (i % 2), 0.5 * i), (x, 0.1 * ((i + 1) % 2), 0.5 * i + 0.5), parent)
+            for x, arm in ((0.5, "left"), (1.5, "right"), (2.5, "tail"))
+            for i, parent in enumerate(("", f"{arm}_0", f"{arm}_1", f"{arm}_2"))
+        ],
+        "Other",
+    )
+    for x, arm in ((0.8, "left"), (1.2, "right")):
+        lead = rigs.empty(f"Lead {arm}", (x, 0, 1.5))
+        key(lead, "location", [(x, 0, 1.5), (x, 0.4, 1.2), (x, -0.4, 1.6), (x, 0, 1.4)])
+        ik = other.pose.bones[f"{arm}_3"].constraints.new("IK")
+        ik.target, ik.chain_count = lead, 3
+    curve = bpy.data.curves.new("Way", "CURVE")
+    curve.splines.new("POLY").points.add(2)
+    for point, place in zip(curve.splines[0].points, ((2.5, 0, 0), (2, 0.5, 1), (2.5, 0, 2)), strict=True):
+        point.co = (*place, 1)
+    spline = other.pose.bones["tail_3"].constraints.new("SPLINE_IK")
+    spline.target, spline.chain_count = rigs.link(curve, "Way"), 3
+    return other, "left_2"
+
+
 def custom_property(rig):
     """A driver reads a keyed property of another object, through a second driver."""
     panel, target = rigs.empty("Panel"), rigs.empty("Target", (1, 0, 2))
@@ -242,6 +278,8 @@ SET_UPS = (
     nla_on_the_base,
     driven_base,
     constrained_base,
+    base_under_ik,
+    on_a_bone,
     custom_property,
 )
 
@@ -273,7 +311,9 @@ def in_main_scene(rig, row, frame):
     bpy.context.scene.frame_set(frame)
     depsgraph = bpy.context.evaluated_depsgraph_get()
     target = row.target.evaluated_get(depsgraph)
-    return rig.evaluated_get(depsgraph).matrix_world.inverted() @ (target.matrix_world @ Vector(row.offset))
+    bone = target.pose.bones[row.target_bone].matrix if row.target_bone else Matrix.Identity(4)
+    point = target.matrix_world @ bone @ Vector(row.offset)
+    return rig.evaluated_get(depsgraph).matrix_world.inverted() @ point
 
 
 def heads_in_main_scene(rig, frame):
