@@ -10,7 +10,7 @@ Frames are scene frames and may be fractional. Values are what a channel holds: 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from typing import Any
 
@@ -80,20 +80,27 @@ def present_keys(armature_object: bpy.types.Object, bones: Sequence[str] = ()) -
 
 
 def values_before(
-    armature_object: bpy.types.Object, bone: str, channel: str, frame: float
-) -> NDArray[np.float32] | None:
-    """Values (C,) of a channel at its last key before a frame; None if a component has no key there.
+    armature_object: bpy.types.Object, keyed: Iterable[tuple[str, str]], frame: float
+) -> dict[tuple[str, str], NDArray[np.float32]]:
+    """Values (C,) of channels at their last key before a frame, but for those with a component without one.
 
     A quaternion that continues kept keys takes its sign from here, or the F-curves between would cross zero.
+
+    Args:
+        keyed: pairs of bone name and channel name.
     """
-    path = data_path(armature_object, bone, channel)
-    curves = {item.array_index: item for item in fcurves_of(armature_object) if item.data_path == path}
-    width = width_of(armature_object, bone, channel)
-    earlier = [times[times < np.float32(frame)] for times in map(keyframes.times, curves.values())]
-    if len(curves) < width or any(len(times) == 0 for times in earlier):
-        return None
-    last = max(float(times[-1]) for times in earlier)
-    return np.array([curves[index].evaluate(last) for index in range(width)], np.float32)
+    curves: dict[str, dict[int, bpy.types.FCurve]] = {}
+    for fcurve in fcurves_of(armature_object):
+        curves.setdefault(fcurve.data_path, {})[fcurve.array_index] = fcurve
+    found = {}
+    for bone, channel in keyed if curves else ():
+        parts = curves.get(data_path(armature_object, bone, channel), {})
+        earlier = [at[at < np.float32(frame)] for at in map(keyframes.times, parts.values())]
+        width = width_of(armature_object, bone, channel)
+        if len(parts) == width and all(len(at) for at in earlier):
+            last = max(float(at[-1]) for at in earlier)
+            found[bone, channel] = np.array([parts[i].evaluate(last) for i in range(width)], np.float32)
+    return found
 
 
 def shared_users(datablock: bpy.types.ID) -> tuple[str, ...]:

@@ -59,7 +59,12 @@ def times(fcurve: bpy.types.FCurve) -> NDArray[np.float32]:
 
 
 def write(
-    fcurve: bpy.types.FCurve, co: NDArray[np.float32], interpolation: str, start: float, end: float
+    fcurve: bpy.types.FCurve,
+    co: NDArray[np.float32],
+    interpolation: str,
+    start: float,
+    end: float,
+    old: Keys | None = None,
 ) -> None:
     """Put keys in place of those in [start, end]. The others keep every bit, their handles included.
 
@@ -68,15 +73,16 @@ def write(
     Args:
         co: (K, 2) frames, increasing by more than `MERGE_DISTANCE`, and values; at least one.
         interpolation: name, such as "LINEAR".
+        old: the keys that the F-curve has, if they have been read already.
 
     Raises:
         RigError: keys that stay are too near to each other.
     """
     points = fcurve.keyframe_points
     if len(points) > 0:
-        kept = _kept(times(fcurve), co[:, 0], start, end)
+        kept = _kept(times(fcurve) if old is None else old["co"][:, 0], co[:, 0], start, end)
         if kept.any():
-            store(fcurve, *_joined(read(fcurve), kept, co, interpolation))
+            store(fcurve, *_joined(old or read(fcurve), kept, co, interpolation))
             return
         points.clear()
     points.add(len(co))

@@ -30,14 +30,14 @@ def keys_of(
     interpolation = "BEZIER" if settings.keys.is_sparse else "LINEAR"
     time = key_time(scene)  # at a frame Blender shows the keys of this part of it
     times = take.frames * time
+    pose_bones = [armature_object.pose.bones[take.skeleton.joints[j].name] for j in joints]
+    turned = [(bone.name, armature.rotation_channel(bone)[0]) for bone in pose_bones]
+    # Keys before the range stay: the new ones go on from there, without a turn the long way round.
+    before = channels.values_before(armature_object, turned, settings.frame_start * time)
     keys, locations = [], take.locations(motion)
-    for j in joints:
-        bone = take.skeleton.joints[j].name
-        pose_bone = armature_object.pose.bones[bone]
-        channel, _ = armature.rotation_channel(pose_bone)
-        # Keys before the range stay: the new ones go on from there, without a turn the long way round.
-        previous = channels.values_before(armature_object, bone, channel, settings.frame_start * time)
-        values = armature.channel_values(pose_bone.rotation_mode, motion.rotations[:, j], previous)
+    for j, pose_bone, (bone, channel) in zip(joints, pose_bones, turned, strict=True):
+        rotations, previous = motion.rotations[:, j], before.get((bone, channel))
+        values = armature.channel_values(pose_bone.rotation_mode, rotations, previous)
         keys.append(BoneKeys(bone, channel, times, values, interpolation))
         if j in locations:
             keys.append(BoneKeys(bone, "location", times, locations[j], interpolation))

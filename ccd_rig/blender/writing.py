@@ -254,13 +254,13 @@ def _fill(bag: Any, wanted: Sequence[_Channel], span: tuple[float, float], undo:
     present = {(fcurve.data_path, fcurve.array_index): fcurve for fcurve in bag.fcurves}
     for item in wanted:
         for index, co in enumerate(item.curves):
-            fcurve = present.get((item.data_path, index))
+            fcurve, before = present.get((item.data_path, index)), None
             if fcurve is None:
                 fcurve = _new_fcurve(bag, item, index, undo)
             elif undo is not None:
                 before = keyframes.read(fcurve)
                 undo.callback(keyframes.store, fcurve, before, np.ones(len(before["co"]), np.bool_))
-            keyframes.write(fcurve, co, item.interpolation, *span)
+            keyframes.write(fcurve, co, item.interpolation, *span, before)
 
 
 def _new_fcurve(bag: Any, item: _Channel, index: int, undo: ExitStack | None) -> bpy.types.FCurve:

@@ -755,14 +755,15 @@ def test_overridden_armature(writing, library):
 
 def test_values_before(channels, writing):
     armature_object = make_armature()
-    assert channels.values_before(armature_object, "upper", "rotation_quaternion", 5) is None
+    turned, shifted = ("upper", "rotation_quaternion"), ("upper", "location")
+    assert channels.values_before(armature_object, [turned], 5) == {}
     keys = keys_for(writing, [1, 4.5, 10])
     writing.write(armature_object, keys, writing.Destination.NEW_ACTION, 1, 10, "Baked")
     for frame, row in ((4.5, 0), (4.75, 1), (10, 1), (11, 2)):
-        values = channels.values_before(armature_object, "upper", "rotation_quaternion", frame)
-        assert values == pytest.approx(keys[0].values[row], abs=FLOAT32)
-    assert channels.values_before(armature_object, "upper", "rotation_quaternion", 1) is None
-    assert channels.values_before(armature_object, "upper", "location", 5) is None
+        found = channels.values_before(armature_object, [turned, shifted], frame)
+        assert found.keys() == {turned}
+        assert found[turned] == pytest.approx(keys[0].values[row], abs=FLOAT32)
+    assert channels.values_before(armature_object, [turned], 1) == {}
 
 
 def test_all_rotation_channels(channels, writing):
