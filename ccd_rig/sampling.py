@@ -120,8 +120,8 @@ def slerp(a: ArrayLike, b: ArrayLike, fraction: ArrayLike) -> Array:
     # loses half of the digits. It is at most pi / 2 after the choice of signs, so its sinc below is never
     # under 2 / pi: the usual division by sin(angle) and its special case for nearly equal rotations do not
     # arise.
-    apart = _length(second - first)[..., None]
-    along = _length(second + first)[..., None]
+    apart = lengths(second - first)[..., None]
+    along = lengths(second + first)[..., None]
     angle = 2.0 * np.arctan2(apart, along)
     whole = _sinc(angle)
     result = first * ((1.0 - t) * _sinc((1.0 - t) * angle) / whole) + second * (t * _sinc(t * angle) / whole)
@@ -130,7 +130,7 @@ def slerp(a: ArrayLike, b: ArrayLike, fraction: ArrayLike) -> Array:
 
 def unit(rotations: Array) -> Array:
     """(..., 4) quaternions divided by their lengths."""
-    result: Array = rotations / _length(rotations)[..., None]
+    result: Array = rotations / lengths(rotations)[..., None]
     return result
 
 
@@ -143,7 +143,7 @@ def angles_between(a: ArrayLike, b: ArrayLike) -> Array:
     """
     first, second = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
     # Four arctangents of chord and sum: exact for tiny turns; the nearer side of the double cover.
-    apart = np.minimum(_length(second - first), _length(second + first))
+    apart = np.minimum(lengths(second - first), lengths(second + first))
     angles: Array = 4.0 * np.arctan2(apart, np.sqrt(np.maximum(0.0, 4.0 - apart * apart)))
     return angles
 
@@ -222,8 +222,10 @@ def _dot(a: Array, b: Array) -> Array:
     return reduce(np.add, np.moveaxis(a * b, -1, 0))
 
 
-def _length(vectors: Array) -> Array:
-    return np.sqrt(_dot(vectors, vectors))
+def lengths(vectors: Array) -> Array:
+    """(...) lengths of (..., N) vectors or quaternions."""
+    found: Array = np.sqrt(_dot(vectors, vectors))
+    return found
 
 
 def _sinc(angle: Array) -> Array:
@@ -243,7 +245,8 @@ def _check_slerp(at: Array, keys: Array, when: Array) -> None:
     outside = when[~((when >= at[0]) & (when <= at[-1]))]
     if len(outside):
         raise InvalidInput(f"frame {outside[0]:g} lies outside the solved range {at[0]:g} to {at[-1]:g}")
-    lengths = _length(keys)
-    if not np.all(np.isfinite(lengths) & (lengths > 0.0)):
-        frame, joint = np.argwhere(~(np.isfinite(lengths) & (lengths > 0.0)))[0]
+    sizes = lengths(keys)
+    good = np.isfinite(sizes) & (sizes > 0.0)
+    if not good.all():
+        frame, joint = np.argwhere(~good)[0]
         raise InvalidInput(f"the rotation of joint {joint} at frame {at[frame]:g} is zero or not a number")

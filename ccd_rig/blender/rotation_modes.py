@@ -14,6 +14,7 @@ import numpy as np
 from mathutils import Euler, Quaternion
 from numpy.typing import ArrayLike, NDArray
 
+from .. import sampling
 from ..errors import InvalidInput, RigError
 
 Array = NDArray[np.float64]
@@ -110,9 +111,10 @@ def channel_values(mode: str, rotations: ArrayLike, previous: ArrayLike | None =
         raise InvalidInput(f"rotation mode must be one of {', '.join(CHANNELS)}, not {mode!r}")
     if values.ndim != 2 or values.shape[1] != 4:
         raise InvalidInput(f"rotations must be (frames, 4) quaternions, not an array of shape {values.shape}")
-    norms = np.linalg.norm(values, axis=1)
-    if not np.all(np.isfinite(norms) & (norms > _UNDETERMINED)):
-        frame = int(np.argmin(np.isfinite(norms) & (norms > _UNDETERMINED)))
+    norms = sampling.lengths(values)
+    good = np.isfinite(norms) & (norms > _UNDETERMINED)
+    if not good.all():
+        frame = int(np.argmin(good))
         raise InvalidInput(f"rotation {frame} must be a unit quaternion, not {values[frame].tolist()}")
     values /= norms[:, None]
     before = None if previous is None else np.array(previous, dtype=np.float64)
@@ -134,8 +136,10 @@ def channel_values(mode: str, rotations: ArrayLike, previous: ArrayLike | None =
 def _one_side(vectors: Array, before: Array | None) -> Array:
     """Rows with signs such that no row points away from the one before it."""
     first = vectors[:1] if before is None else before[None]
-    dots = np.einsum("fi,fi->f", np.concatenate((first, vectors[:-1])), vectors)
-    return np.asarray(vectors * np.cumprod(np.where(dots < 0.0, -1.0, 1.0))[:, None])
+    opposed = np.einsum("fi,fi->f", np.concatenate((first, vectors[:-1])), vectors) < 0.0
+    if not opposed.any():
+        return vectors
+    return np.asarray(vectors * np.cumprod(np.where(opposed, -1.0, 1.0))[:, None])
 
 
 def _axis_angles(quaternions: Array, before: Array | None) -> Array:
