@@ -56,8 +56,8 @@ BLENDER = (
     {"checks", "take", "walking"},
     {"march", "standing", "originals"},
     {"shot"},
-    {"keying", "playing", "thinning"},
-    {"bake"},
+    {"keying", "playing", "thinning", "arguments"},
+    {"bake", "blend_files"},
     {"live", "overlay", "cli"},
 )
 PUBLIC = "ccd_rig"  # ccd_rig/__init__.py: gathers the core's names, so it stands right of the core
