@@ -8,7 +8,7 @@ from bpy.props import BoolProperty, EnumProperty, IntProperty
 from mathutils import Vector
 
 from ..ccd_rig.blender import joints, rows
-from ..ccd_rig.blender.properties import KINDS
+from ..ccd_rig.blender.constraint_group import KINDS
 from ..ccd_rig.errors import CCDRigError, RigError
 from . import grey
 

@@ -16,7 +16,8 @@ from ..settings import SolveResult, SolverSettings, SolveStatus
 from ..skeleton import Pose, Skeleton, forward_kinematics
 from ..triangle import target_triangle
 from .aims import Aim, chain_joints
-from .properties import METHODS, Constraint
+from .constraint_group import METHODS
+from .properties import Constraint
 
 LABELS = {name: label for name, label, _, _ in METHODS}
 SINGLE_PASS = ("TWO_BONE", "TRIANGLE")

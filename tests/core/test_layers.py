@@ -33,6 +33,7 @@ CORE = (
 BLENDER = (
     {
         "bone_space",
+        "constraint",
         "names",
         "overrides",
         "isolation",
@@ -42,7 +43,7 @@ BLENDER = (
         "report",
         "slides",
     },
-    {"channels", "armature", "joints"},
+    {"channels", "armature", "joints", "constraint_group"},
     {"obstacles", "strips"},
     {"bake_settings"},
     {"writing"},

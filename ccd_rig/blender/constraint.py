@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The rows of the list of constraints, as values."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import bpy
+
+
+@dataclass(frozen=True)
+class Constraint:
+    """One row of the list, as values.
+
+    Attributes:
+        name: unique on its armature.
+        tip: name of the last bone of the chain.
+        chain_length: how many bones, counted from the tip; 0 goes to the root.
+        target: name of the target object, empty if there is none.
+        target_bone: name of the target's bone, empty for the object itself.
+        offset: from the target, in its own axes, in its own unit.
+        influence: 0 keeps the pose, 1 is fully solved.
+        weight: how much it counts against other constraints, above 0.
+        enabled: whether it is solved at all.
+        use_tail: whether the tip's tail is brought to the target, or its head.
+        kind: "REACH"; "BALANCE" for the centre of mass, where the chain says which bones move for it;
+            "PLANT" for a bone that stays put while the influence is above 0.5, where the chain goes up to the
+            bone that carries the figure. A planted bone is held by its head and its rotation.
+        use_position: whether the tip's end is brought to the target.
+        rotation: "NONE"; "ORIENTATION" copies the target's rotation; "DIRECTION" points an axis.
+        rotation_weight: of the rotation beside the position, above 0.
+        bone_axis: for DIRECTION, of the bone: "POS_X" to "NEG_Z".
+        target_axis: for DIRECTION, of the target.
+        pole_target: name of the object that the chain bends towards, empty for none.
+        pole_bone: name of its bone, empty for the object itself.
+        priority: 0 is served first.
+        reach: part of its length past which the chain is never stretched; 1 is off.
+        reach_joints: how many bones, counted from the tip, `reach` is about; 0 is the whole chain.
+        balance_axes: for BALANCE, which of the world's axes count.
+        method: for REACH, "CCD"; "LEAF", with the last two bones solved at once; "TWO_BONE" or "TRIANGLE":
+            see `METHODS`.
+        soft: for TWO_BONE, part of the chain's length over which it eases into straight.
+    """
+
+    name: str
+    tip: str
+    chain_length: int
+    target: str
+    target_bone: str
+    offset: tuple[float, float, float]
+    influence: float
+    weight: float
+    enabled: bool
+    use_tail: bool
+    kind: str = "REACH"
+    use_position: bool = True
+    rotation: str = "NONE"
+    rotation_weight: float = 1.0
+    bone_axis: str = "POS_Y"
+    target_axis: str = "POS_Y"
+    pole_target: str = ""
+    pole_bone: str = ""
+    priority: int = 0
+    reach: float = 1.0
+    reach_joints: int = 0
+    balance_axes: tuple[bool, bool, bool] = (True, True, False)
+    method: str = "CCD"
+    soft: float = 0.0
+
+
+def constraints(armature_object: bpy.types.Object) -> tuple[Constraint, ...]:
+    """The rows of the list as values, in their order, disabled ones included."""
+    found = (
+        Constraint(
+            name=row.name,
+            tip=row.tip,
+            chain_length=row.chain_length,
+            target=row.target.name if row.target else "",
+            target_bone=row.target_bone,
+            offset=tuple(row.offset),
+            influence=row.influence,
+            weight=row.weight,
+            enabled=row.enabled,
+            use_tail=row.use_tail,
+            kind=row.kind,
+            use_position=row.use_position,
+            rotation=row.rotation,
+            rotation_weight=row.rotation_weight,
+            bone_axis=row.bone_axis,
+            target_axis=row.target_axis,
+            pole_target=row.pole_target.name if row.pole_target else "",
+            pole_bone=row.pole_bone,
+            priority=row.priority,
+            reach=row.reach,
+            reach_joints=row.reach_joints,
+            balance_axes=tuple(row.balance_axes),
+            method=row.method,
+            soft=row.soft,
+        )
+        for row in armature_object.ccd_rig.constraints
+    )
+    return tuple(replace(row, **_HELD) if row.kind == "PLANT" else row for row in found)
+
+
+_HELD: dict[str, Any] = {
+    "use_tail": False,
+    "use_position": True,
+    "rotation": "ORIENTATION",
+    "rotation_weight": 1.0,
+    "pole_target": "",
+    "pole_bone": "",
+    "priority": 0,
+    "weight": 1.0,
+    "reach": 1.0,
+    "reach_joints": 0,
+    "method": "CCD",
+}
+"""What a planted bone asks for, whatever is left over in the row from another kind."""
