@@ -128,18 +128,18 @@ def frames(
         yield sample
 
 
-@dataclass(frozen=True)
-class PlayedFrame:
+class PlayedFrame(NamedTuple):
     """What Blender shows at a frame, whatever brings it about.
 
     Attributes:
-        matrices: (B, 4, 4) of all pose bones, in armature space.
+        matrices: (B, 4, 4) of all pose bones, in armature space. Those of the constraints' chains, and of
+            bones that carry mass for them, are of this frame.
         world: (4, 4) from armature space to world space.
         aims: where the targets are, armature space, one per constraint; none if nobody asked.
         influences: 0 to 1, one per constraint; none if nobody asked.
     """
 
-    matrices: NDArray[np.float64]
+    matrices: NDArray[np.float32]
     world: NDArray[np.float64]
     aims: tuple[Aim, ...]
     influences: tuple[float, ...]
@@ -154,14 +154,14 @@ def playback(
     indices = _row_indices(armature_object, constraints)
     sights = _sights(constraints)
     things = [*_own_bones(armature_object, constraints), *_things(sights)]
-    flat = np.empty(16 * len(armature_object.pose.bones), np.float32)
+    bones = len(armature_object.pose.bones)
     with isolated_scene(scene, armature_object, things, indices) as isolated:
 
         def play(frame: float, with_aims: bool) -> PlayedFrame:
             depsgraph = set_frame(isolated, frame)
             evaluated = armature_object.evaluated_get(depsgraph)
-            evaluated.pose.bones.foreach_get("matrix", flat)
-            matrices = flat.reshape(-1, 4, 4).transpose(0, 2, 1).astype(np.float64)
+            matrices = np.empty((bones, 4, 4), np.float32)  # column by column
+            evaluated.pose.bones.foreach_get("matrix", matrices.ravel())
             world = evaluated.matrix_world
             aims: tuple[Aim, ...] = ()
             influences: tuple[float, ...] = ()
@@ -170,7 +170,8 @@ def playback(
                 graphs = (depsgraph, depsgraph)
                 aims = tuple([_aim(evaluated, inverse, sight, graphs, frame) for sight in sights])
                 influences = in_force(armature_object, constraints, _influences(evaluated, indices, frame))
-            return PlayedFrame(matrices, np.array(world, dtype=np.float64), aims, influences)
+            placed = np.array([row[:] for row in world])
+            return PlayedFrame(matrices.transpose(0, 2, 1), placed, aims, influences)
 
         yield play
 

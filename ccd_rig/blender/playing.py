@@ -12,16 +12,19 @@ from dataclasses import dataclass, replace
 
 import bpy
 import numpy as np
+from numpy.typing import NDArray
 
 from ..matrices import quaternions
 from ..sampling import Array
 from . import armature, rows
-from .aims import chain_joints
+from .aims import Aim, chain_joints
 from .evaluation import PlayedFrame, playback
 from .obstacles import Destination, obstacles
 from .report import Check, Played
 from .take import Motion, Take
 
+BLOCK = 256
+"""Frames whose matrices are kept until they are worked on, all at once."""
 ROUNDING = 1e-5
 """Part of a chain's length, and radians times ten, that float32 bones end to end may be off."""
 
@@ -92,22 +95,22 @@ class _Film:
     """What was played, frame by frame. F counts the frames, J the take's joints.
 
     Attributes:
-        take: of the bake.
         shown: the take with what was evaluated now: lengths, places, and targets also between the keys.
-        keyed: keyed frame -> its row in the take.
+        keyed: the frames with keys.
         heads: (F, J, 3) armature space.
         turned: (F, J, 4) rotations, armature space.
         slots: (J,) indices in pose.bones.
         lengths: (J,) of the bones, without scale.
+        latest: (BLOCK, J, 4, 4) pose matrices of frames that the others do not have yet.
     """
 
-    take: Take
     shown: Take
-    keyed: dict[float, int]
+    keyed: frozenset[float]
     heads: Array
     turned: Array
     slots: list[int]
     lengths: Array
+    latest: NDArray[np.float32]
 
     @classmethod
     def empty(cls, armature_object: bpy.types.Object, take: Take, frames: Array) -> _Film:
@@ -116,26 +119,37 @@ class _Film:
         lengths = np.array([armature_object.pose.bones[slot].bone.length for slot in slots])
         sizes = ((len(frames), len(slots)), (len(frames), 3, 3), (len(frames), len(take.constraints)))
         scaled, worlds, influences = (np.zeros(size) for size in sizes)
-        shown = replace(take, frames=frames, lengths=scaled, worlds=worlds, influences=influences, aims=[])
-        keyed = {frame: f for f, frame in enumerate(take.frames.tolist())}
+        # At the keys targets are where they were solved for: where planted bones are held is known there.
+        aims: list[tuple[Aim, ...]] = [()] * len(frames)
+        for row, f in enumerate(np.searchsorted(frames, take.frames)):
+            aims[f], influences[f] = take.aims[row], take.influences[row]
+        shown = replace(take, frames=frames, lengths=scaled, worlds=worlds, influences=influences, aims=aims)
         heads, turned = (np.empty((len(frames), len(slots), width)) for width in (3, 4))
-        return cls(take, shown, keyed, heads, turned, slots, lengths)
+        latest = np.empty((BLOCK, len(slots), 4, 4), np.float32)
+        return cls(shown, frozenset(take.frames.tolist()), heads, turned, slots, lengths, latest)
 
     def store(self, f: int, now: PlayedFrame) -> None:
         """Keep the next frame."""
-        poses, shown = now.matrices[self.slots], self.shown
-        sizes = np.linalg.norm(poses[:, :3, :3], axis=1, keepdims=True)
-        self.heads[f] = poses[:, :3, 3]
-        self.turned[f] = quaternions(poses[:, :3, :3] / np.maximum(sizes, 1e-30))
-        shown.lengths[f] = self.lengths * sizes[:, 0, 1]
+        shown = self.shown
+        self.latest[f % BLOCK] = now.matrices[self.slots]
         shown.worlds[f] = now.world[:3, :3]
-        row = self.keyed.get(float(shown.frames[f]))
-        shown.aims.append(now.aims if row is None else self.take.aims[row])
-        shown.influences[f] = now.influences if row is None else self.take.influences[row]
-        for c, constraint in enumerate(self.take.constraints):
-            # Where a planted bone without a target is held is known at the keys only.
-            if row is None and constraint.kind == "PLANT" and not constraint.target:
-                shown.influences[f, c] = 0.0
+        if now.aims:  # between the keys
+            shown.aims[f], shown.influences[f] = now.aims, now.influences
+            for c, constraint in enumerate(shown.constraints):
+                if constraint.kind == "PLANT" and not constraint.target:
+                    shown.influences[f, c] = 0.0
+        if f % BLOCK == BLOCK - 1 or f == len(shown.frames) - 1:
+            self._develop(slice(f - f % BLOCK, f + 1))
+
+    def _develop(self, frames: slice) -> None:
+        """The latest matrices as places, rotations and lengths."""
+        poses = self.latest[: frames.stop - frames.start].astype(np.float64)
+        axes = poses[..., :3, :3]
+        sizes = np.sqrt(np.square(axes).sum(axis=-2, keepdims=True))
+        rotations = quaternions((axes / np.maximum(sizes, 1e-30)).reshape(-1, 3, 3))
+        self.heads[frames] = poses[..., :3, 3]
+        self.turned[frames] = rotations.reshape(*poses.shape[:2], 4)
+        self.shown.lengths[frames] = self.lengths * sizes[..., 0, 1]
 
 
 def _off(take: Take, motion: Motion, heads: Array, turned: Array) -> tuple[Array, Array]:
