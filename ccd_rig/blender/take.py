@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
-from mathutils import Matrix, Quaternion, Vector
+from mathutils import Quaternion, Vector
 from numpy.typing import NDArray
 
 from .. import sampling
@@ -23,11 +23,11 @@ from ..sampling import Array
 from ..settings import SolveStatus
 from ..skeleton import Pose, Skeleton, Transform
 from .aims import Aim, chain_joints, goals
-from .armature import RigReading
 from .evaluation import FrameSample
 from .planting import Stance, legs
 from .properties import Constraint
 from .slides import location_slide
+from .steady import Steady
 from .tracks import Tracks
 
 ROUNDING = 1e-6
@@ -88,10 +88,14 @@ class Take:
     aims: list[tuple[Aim, ...]] = field(default_factory=list)  # (F, C)
     states: dict[int, Mapping[int, str]] = field(default_factory=dict)  # of solved rows: constraint -> status
     limits: list[tuple[Limit | None, ...]] = field(default_factory=list)  # (F, J), equal rows shared
-    last: RigReading | None = None  # of the frame stored last
-    place: Matrix | None = None  # of the armature object then
+    last: FrameSample | None = None  # the one stored last
     since: list[int] = field(default_factory=list)  # (F,) the first row with the same bones and base pose
     tracks: Tracks | None = None  # of planted bones
+
+    def __post_init__(self) -> None:
+        self._bones = Steady((self.offsets, self.rests, self.lengths))
+        self._poses = Steady((self.base, self.translations))
+        self._places, self._forces = Steady((self.worlds,)), Steady((self.influences,))
 
     @classmethod
     def empty(
@@ -128,45 +132,44 @@ class Take:
 
     def store(self, row: int, sample: FrameSample) -> None:
         """Keep what was evaluated at the frame of this row; rows come in order."""
-        reading = sample.reading
-        last, self.last = self.last, reading
-        if reading is last:  # readings are shared as long as nothing about the bones changes
-            for constant in (self.offsets, self.rests, self.lengths, self.base, self.translations):
-                constant[row] = constant[row - 1]
-            self.limits.append(self.limits[-1])
+        reading, last = sample.reading, self.last
+        skeleton = None if last is None else last.reading.skeleton
+        if last is not None and reading is last.reading:  # shared while nothing about the bones changes
+            self._poses.keep(row)
             self.since.append(self.since[-1])
         else:
-            skeleton = reading.skeleton
-            if last is not None and skeleton is last.skeleton:
-                for constant in (self.offsets, self.rests, self.lengths):
-                    constant[row] = constant[row - 1]
-                self.limits.append(self.limits[-1])
-            else:
-                self._store_bones(row, sample)
-            self.base[row] = _rows(reading.pose.rotations)
-            self.translations[row] = _rows(reading.pose.translations)
+            self._poses.set(row, _rows(reading.pose.rotations), _rows(reading.pose.translations))
             self.since.append(row)
-        if self.sliding:
-            self.shifts[row] = sample.reading.shifts[list(self.sliding)]
-        if self.tracks is not None:
-            self.tracks.shifts.append(sample.reading.shifts[self.tracks.legs.carrier])
-        self.aims.append(sample.aims)
-        self.influences[row] = sample.influences
-        if self.place is sample.matrix_world:  # shared too, as long as the armature object stays
-            self.worlds[row] = self.worlds[row - 1]
+        if reading.skeleton is skeleton:
+            self._bones.keep(row)
+            self.limits.append(self.limits[-1])
         else:
-            self.place = sample.matrix_world
-            self.worlds[row] = sample.matrix_world.to_3x3()
+            self._store_bones(row, sample)
+        if last is not None and sample.matrix_world is last.matrix_world:  # shared while the object stays
+            self._places.keep(row)
+        else:
+            self._places.set(row, np.array(sample.matrix_world.to_3x3()))
+        if last is not None and sample.influences == last.influences:
+            self._forces.keep(row)
+        else:
+            self._forces.set(row, sample.influences)
+        self.last = sample
+        self.aims.append(sample.aims)
+        if self.sliding:
+            self.shifts[row] = reading.shifts[list(self.sliding)]
         if self.tracks is not None:
+            self.tracks.shifts.append(reading.shifts[self.tracks.legs.carrier])
             self.tracks.worlds.append(np.array(sample.matrix_world, dtype=np.float64))
 
     def _store_bones(self, row: int, sample: FrameSample) -> None:
         joints = sample.reading.skeleton.joints
         if [joint.name for joint in joints] != [joint.name for joint in self.skeleton.joints]:
             raise RigError(f"frame {sample.frame:g}: the chains have other bones than at the first frame")
-        self.offsets[row] = _rows(joint.offset for joint in joints)
-        self.rests[row] = _rows(joint.rest_rotation for joint in joints)
-        self.lengths[row] = [joint.length for joint in joints]
+        offsets, rests = (
+            _rows(joint.offset for joint in joints),
+            _rows(joint.rest_rotation for joint in joints),
+        )
+        self._bones.set(row, offsets, rests, [joint.length for joint in joints])
         limits = tuple(joint.limit for joint in joints)
         self.limits.append(self.limits[-1] if self.limits and limits == self.limits[-1] else limits)
 

@@ -42,6 +42,7 @@ BLENDER = (
         "rotation_modes",
         "report",
         "slides",
+        "steady",
     },
     {"channels", "armature", "joints", "constraint_group"},
     {"obstacles", "strips"},
