@@ -85,7 +85,7 @@ class RigPlan:
     joint_settings: Mapping[str, Mapping[str, Any]]
     bones: tuple[BoneRest, ...]
     names: tuple[str, ...]
-    slots: tuple[int, ...]  # index of each bone in pose.bones
+    slots: NDArray[np.intp]  # index of each bone in pose.bones
     modes: tuple[str, ...]
     locked: tuple[tuple[int, ...], ...]  # of each bone the Euler axes that must stay, if not all must
     mode_codes: NDArray[np.int32] = field(repr=False)  # of all pose bones
@@ -129,12 +129,12 @@ class RigPlan:
             return again.read(armature_object)
         rotations = read_rotations(pose_bones, self.slots, self.modes)
         state = _update(armature_object, self.bones, self.slots, self.locked, self.state)
-        locations = foreach(pose_bones, "location", 3)[list(self.slots)].astype(np.float64)
+        locations = foreach(pose_bones, "location", 3)[self.slots].astype(np.float64)
         locations[[bone.connected for bone in self.bones]] = 0.0  # Blender ignores them
         require_finite(pose_bones, self.slots, locations, "location")
         shifts = np.einsum("nij,nj->ni", state.shifts, locations).tolist()
         # Finite and unit by now, so the pose need not check each number again.
-        pose = Pose.trusted(tuple(rotations), tuple(Vector(shift).freeze() for shift in shifts))
+        pose = Pose.trusted(tuple(rotations), tuple([Vector(shift).freeze() for shift in shifts]))
         return RigReading(state.skeleton, pose, self.names, state.shifts)
 
 
@@ -204,7 +204,7 @@ def plan(
         keywords, axes = _locks(pose_bone, settings)
         bones.append(_rest(pose_bone, all_slots, indices, keywords))
         locked.append(axes)
-    slots = tuple(bone.slot for bone in bones)
+    slots = np.array([bone.slot for bone in bones], np.intp)
     return RigPlan(
         chains=tuple((tip, length) for tip, length in chains),
         joint_settings=joint_settings,
@@ -344,21 +344,25 @@ def _locks(pose_bone: Any, settings: Mapping[str, Any]) -> tuple[Mapping[str, An
 def _update(
     armature_object: Any,
     bones: Sequence[BoneRest],
-    slots: Sequence[int],
+    slots: NDArray[np.intp],
     locked: Sequence[tuple[int, ...]],
     old: _State | None,
 ) -> _State:
     """The joints under the present scales, parents and locked angles; what did not change is that of
     `old`."""
     pose_bones = armature_object.pose.bones
-    scale_values = foreach(pose_bones, "scale", 3)[list(slots)]
+    scale_values = foreach(pose_bones, "scale", 3)[slots]
     require_finite(pose_bones, slots, scale_values, "scale")
-    scales = tuple((x, y, z) for x, y, z in scale_values.tolist())
+    scales = tuple(map(tuple, scale_values.tolist()))
     parents = tuple(
-        pose_bones[bone.parent_slot].matrix.copy() if bone.parent < 0 <= bone.parent_slot else None
-        for bone in bones
+        [
+            pose_bones[bone.parent_slot].matrix.copy() if bone.parent < 0 <= bone.parent_slot else None
+            for bone in bones
+        ]
     )
-    held = tuple(_held(pose_bones, slot, axes) for slot, axes in zip(slots, locked, strict=True))
+    held = tuple(
+        [_held(pose_bones, bone.slot, axes) if axes else () for bone, axes in zip(bones, locked, strict=True)]
+    )
     if old is not None and (old.scales, old.parents, old.held) == (scales, parents, held):
         return old
     placed: list[PlacedBone] = []
@@ -385,14 +389,13 @@ def _update(
         ):
             now = replace(now, stretch=before.stretch)  # then the children need not be placed anew
         placed.append(now)
-    shifts = np.array([item.shift for item in placed], dtype=np.float64).reshape(-1, 3, 3)
+    # Sliced: NumPy takes an age over a matrix of mathutils.
+    shifts = np.array([[row[:] for row in item.shift] for item in placed]).reshape(-1, 3, 3)
     return _State(scales, parents, held, tuple(placed), Skeleton(item.joint for item in placed), shifts)
 
 
 def _held(pose_bones: Any, slot: int, axes: tuple[int, ...]) -> tuple[float, ...]:
     """Present angles of a bone's locked Euler axes."""
-    if not axes:
-        return ()
     euler = pose_bones[slot].rotation_euler
     require_finite(pose_bones, (slot,), np.array((tuple(euler),)), "rotation")
     return tuple(euler[axis] for axis in axes)

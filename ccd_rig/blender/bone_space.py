@@ -116,7 +116,7 @@ def place(bone: BoneRest, blender_bone: Any, scale: Sequence[float], parent: Any
     name = bone.name
     if min(map(abs, scale)) < ZERO:
         raise RigError(f"bone '{name}' has zero scale: give it a scale other than 0")
-    if not all(math.isfinite(value) for row in bone.rest for value in (*row, bone.length)):
+    if not math.isfinite(sum(map(sum, bone.rest)) + bone.length):  # one that is not makes the sum so
         raise RigError(
             f"bone '{name}' has a rest pose that is not a number: give it a head and a tail in Edit Mode"
         )
@@ -229,7 +229,7 @@ def _is_rigid(
     if not (seen.to_translation() - head).length <= EXACT * size:
         return False
     axes = rotation.to_matrix()
-    return all(
-        (seen.col[axis].to_3d() - axes.col[axis] * stretch[axis]).length <= RIGID * abs(stretch[axis])
-        for axis in range(3)
-    )
+    for axis, factor in enumerate(stretch):
+        if not (seen.col[axis].to_3d() - axes.col[axis] * factor).length <= RIGID * abs(factor):
+            return False
+    return True

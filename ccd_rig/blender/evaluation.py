@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import bpy
@@ -64,19 +63,25 @@ class FrameSample(NamedTuple):
         return tuple(aim.point for aim in self.aims)
 
 
-@dataclass(frozen=True)
-class _Sight:
+class _Mark(NamedTuple):
+    """An object that is looked at, or one of its bones."""
+
+    thing: bpy.types.Object
+    bone: str  # its name, or none
+    own: bool  # whether the object is the armature itself
+
+
+class _Sight(NamedTuple):
     """What is looked at for one constraint: its target and, if it has one, its pole."""
 
     row: Constraint
     offset: Vector  # that of the row
-    target: bpy.types.Object | None
-    pole: bpy.types.Object | None
+    target: _Mark | None
+    pole: _Mark | None
 
     def things(self) -> tuple[tuple[bpy.types.Object, str], ...]:
         """Objects, each with the name of the bone that is meant, or none."""
-        pairs = ((self.target, self.row.target_bone), (self.pole, self.row.pole_bone))
-        return tuple((thing, bone) for thing, bone in pairs if thing is not None)
+        return tuple((mark.thing, mark.bone) for mark in (self.target, self.pole) if mark is not None)
 
 
 @contextmanager
@@ -99,10 +104,10 @@ def frames(
     """
     require_evaluable(scene, armature_object, constraints)
     indices = _row_indices(armature_object, constraints)
-    sights = _sights(constraints)
+    sights = _sights(armature_object, constraints)
     things = [*_own_bones(armature_object, constraints), *_things(sights)]
     read: Callable[[Any, float], RigReading] | None = None
-    place = _places()
+    place, forces = _places(), _forces(armature_object, constraints, indices)
     with isolated_scene(scene, armature_object, things, indices) as isolated:
 
         def evaluate(frame: float) -> FrameSample:
@@ -114,7 +119,7 @@ def frames(
             matrix_world, to_armature = place(evaluated, frame)
             graphs = (depsgraph, depsgraph)
             aims = tuple([_aim(evaluated, to_armature, sight, graphs, frame) for sight in sights])
-            influences = in_force(armature_object, constraints, _influences(evaluated, indices, frame))
+            influences = forces(evaluated, frame)
             return FrameSample(frame, read(evaluated, frame), aims, influences, matrix_world)
 
         def sample(frame: float) -> FrameSample:
@@ -152,9 +157,9 @@ def playback(
     """Like `frames`; the function it gives shows a frame as it plays, with targets and influences if its
     second argument says so."""
     indices = _row_indices(armature_object, constraints)
-    sights = _sights(constraints)
+    sights = _sights(armature_object, constraints)
     things = [*_own_bones(armature_object, constraints), *_things(sights)]
-    bones = len(armature_object.pose.bones)
+    bones, forces = len(armature_object.pose.bones), _forces(armature_object, constraints, indices)
     with isolated_scene(scene, armature_object, things, indices) as isolated:
 
         def play(frame: float, with_aims: bool) -> PlayedFrame:
@@ -169,7 +174,7 @@ def playback(
                 inverse = world.inverted()
                 graphs = (depsgraph, depsgraph)
                 aims = tuple([_aim(evaluated, inverse, sight, graphs, frame) for sight in sights])
-                influences = in_force(armature_object, constraints, _influences(evaluated, indices, frame))
+                influences = forces(evaluated, frame)
             placed = np.array([row[:] for row in world])
             return PlayedFrame(matrices.transpose(0, 2, 1), placed, aims, influences)
 
@@ -200,16 +205,17 @@ def current(
     to_armature = matrix_world.inverted()
     reading = _plan(armature_object, evaluated, constraints).read(evaluated)
     indices = _row_indices(armature_object, constraints)
-    sights = _sights(constraints)
+    sights = _sights(armature_object, constraints)
     hidden = [(thing, bone) for thing, bone in _things(sights) if not _is_evaluated(thing, depsgraph)]
+    there = {thing for thing, _ in hidden}
     with ExitStack() as stack:
         elsewhere = depsgraph
         if hidden:
             isolated = stack.enter_context(isolated_scene(scene, armature_object, hidden, ()))
             elsewhere = set_frame(isolated, frame)
 
-        def graph_of(thing: bpy.types.Object | None) -> bpy.types.Depsgraph:
-            return elsewhere if any(thing == other for other, _ in hidden) else depsgraph
+        def graph_of(mark: _Mark | None) -> bpy.types.Depsgraph:
+            return elsewhere if mark is not None and mark.thing in there else depsgraph
 
         aims = tuple(
             _aim(evaluated, to_armature, sight, (graph_of(sight.target), graph_of(sight.pole)), frame)
@@ -217,7 +223,7 @@ def current(
         )
     # Blender writes keyed and driven values back to the original, but does not evaluate the object anew when
     # a script sets a property of ours.
-    influences = in_force(armature_object, constraints, _influences(armature_object, indices, frame))
+    influences = _forces(armature_object, constraints, indices)(armature_object, frame)
     return FrameSample(frame, reading, aims, influences, matrix_world)
 
 
@@ -244,8 +250,19 @@ def _plan(
     return armature.plan(evaluated, chains, settings, masses(armature_object) if balances else None)
 
 
-def _sights(constraints: Sequence[Constraint]) -> list[_Sight]:
-    return [_Sight(row, Vector(row.offset), target_object(row), pole_object(row)) for row in constraints]
+def _sights(armature_object: bpy.types.Object, constraints: Sequence[Constraint]) -> list[_Sight]:
+    def mark(thing: bpy.types.Object | None, bone: str) -> _Mark | None:
+        return None if thing is None else _Mark(thing, bone, thing == armature_object)
+
+    return [
+        _Sight(
+            row,
+            Vector(row.offset),
+            mark(target_object(row), row.target_bone),
+            mark(pole_object(row), row.pole_bone),
+        )
+        for row in constraints
+    ]
 
 
 def _things(sights: Sequence[_Sight]) -> list[tuple[bpy.types.Object, str]]:
@@ -306,20 +323,20 @@ def _aim(
         sight: the constraint with its objects, original.
         graphs: those that evaluate the target and the pole.
     """
-    row = sight.row
-    if sight.target is None:  # a bone that is planted where it is
+    row, offset, target, pole = sight
+    if target is None:  # a bone that is planted where it is
         return Aim(Vector())
-    frame_of = _frame(evaluated, to_armature, sight.target, row.target_bone, graphs[0])
-    point = frame_of @ sight.offset
+    frame_of = _frame(evaluated, to_armature, target, graphs[0])
+    point = frame_of @ offset
     x, y, z = point
     if not (abs(x) < FAR and abs(y) < FAR and abs(z) < FAR):  # what is not a number in the frame is so here
         what = "too far away to compute with" if all(map(math.isfinite, point)) else "not a number"
         bone = f"bone '{row.target_bone}' of " if row.target_bone else ""
         raise RigError(
-            f"Constraint '{row.name}': target {bone}'{sight.target.name}' has a place that is {what} at "
+            f"Constraint '{row.name}': target {bone}'{target.thing.name}' has a place that is {what} at "
             f"frame {frame:g}: look at its transform and keys, and at the constraint's offset"
         )
-    rotation = direction = pole = None
+    rotation = direction = bend = None
     if row.kind != "BALANCE" and row.rotation != "NONE":
         axes: Any = frame_of.to_3x3()
         if row.rotation == "ORIENTATION":
@@ -330,45 +347,52 @@ def _aim(
             direction = direction.normalized() if direction.length > 0.0 else None
         if rotation is None and direction is None:
             raise RigError(
-                f"Constraint '{row.name}': target '{sight.target.name}' has a scale of 0 at frame {frame:g}, "
+                f"Constraint '{row.name}': target '{target.thing.name}' has a scale of 0 at frame {frame:g}, "
                 "so it has no rotation: give it another scale"
             )
-    if sight.pole is not None:
-        pole = _frame(evaluated, to_armature, sight.pole, row.pole_bone, graphs[1]).to_translation()
-        if not all(map(math.isfinite, pole)):
+    if pole is not None:
+        bend = _frame(evaluated, to_armature, pole, graphs[1]).to_translation()
+        if not all(map(math.isfinite, bend)):
             raise RigError(
-                f"Constraint '{row.name}': pole target '{sight.pole.name}' has a place that is not a number "
+                f"Constraint '{row.name}': pole target '{pole.thing.name}' has a place that is not a number "
                 f"at frame {frame:g}: look at its transform and keys"
             )
-    return Aim(point, rotation, direction, pole)
+    return Aim(point, rotation, direction, bend)
 
 
 def _frame(
-    evaluated: bpy.types.Object,
-    to_armature: Matrix,
-    thing: bpy.types.Object,
-    bone: str,
-    depsgraph: bpy.types.Depsgraph,
+    evaluated: bpy.types.Object, to_armature: Matrix, mark: _Mark, depsgraph: bpy.types.Depsgraph
 ) -> Any:
     """Of an object or one of its bones, in armature space."""
-    within = thing == evaluated.original
-    seen = evaluated if within else thing.evaluated_get(depsgraph)
     # The armature's own bones are where they should be already, which saves the way through the world.
-    matrix: Any = Matrix.Identity(4) if within else to_armature @ seen.matrix_world
-    return matrix @ seen.pose.bones[bone].matrix if bone else matrix
+    seen = evaluated if mark.own else mark.thing.evaluated_get(depsgraph)
+    matrix: Any = Matrix.Identity(4) if mark.own else to_armature @ seen.matrix_world
+    return matrix @ seen.pose.bones[mark.bone].matrix if mark.bone else matrix
 
 
-def _influences(armature_object: bpy.types.Object, indices: Sequence[int], frame: float) -> tuple[float, ...]:
-    """Of the rows with these indices."""
-    listed = armature_object.ccd_rig.constraints
-    found = tuple([listed[index].influence for index in indices])
-    if not all(map(math.isfinite, found)):  # the property's range does not keep NaN out
-        wrong = next(index for index, value in zip(indices, found, strict=True) if not math.isfinite(value))
-        raise RigError(
-            f"Constraint '{listed[wrong].name}': influence is not a number at frame {frame:g}: set it to "
-            "0 to 1, and look at its keys"
-        )
-    return found
+def _forces(
+    armature_object: bpy.types.Object, constraints: Sequence[Constraint], indices: Sequence[int]
+) -> Callable[[bpy.types.Object, float], tuple[float, ...]]:
+    """A function that reads the influences of constraints, the rows with these indices, as they count.
+
+    It takes the armature object, original or evaluated, and the frame.
+    """
+    plants = any(row.kind == "PLANT" for row in constraints)
+
+    def read(seen: bpy.types.Object, frame: float) -> tuple[float, ...]:
+        listed = seen.ccd_rig.constraints
+        found = tuple([listed[index].influence for index in indices])
+        if not all(map(math.isfinite, found)):  # the property's range does not keep NaN out
+            wrong = next(
+                index for index, value in zip(indices, found, strict=True) if not math.isfinite(value)
+            )
+            raise RigError(
+                f"Constraint '{listed[wrong].name}': influence is not a number at frame {frame:g}: set it to "
+                "0 to 1, and look at its keys"
+            )
+        return in_force(armature_object, constraints, found) if plants else found
+
+    return read
 
 
 def _reader(plan: RigPlan) -> Callable[[bpy.types.Object, float], RigReading]:

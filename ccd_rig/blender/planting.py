@@ -36,8 +36,6 @@ def in_force(
 
     The end of the bone that it is connected to is a part of it.
     """
-    if not any(row.kind == "PLANT" for row in constraints):
-        return tuple(influences)
     pairs = list(zip(constraints, influences, strict=True))
     planted = {row.tip for row, influence in pairs if row.kind == "PLANT" and influence > PLANTED}
     if not planted:

@@ -18,6 +18,7 @@ from .. import sampling
 from ..errors import InvalidInput, RigError
 
 Array = NDArray[np.float64]
+Slots = Sequence[int] | NDArray[np.intp]  # indices in pose.bones
 
 EULER_MODES = ("XYZ", "XZY", "YXZ", "YZX", "ZXY", "ZYX")
 CHANNELS = {
@@ -43,15 +44,15 @@ def foreach(pose_bones: Any, name: str, width: int, kind: Any = np.float32) -> N
     return values.reshape(-1, width)
 
 
-def require_finite(pose_bones: Any, slots: Sequence[int], values: NDArray[Any], what: str) -> None:
+def require_finite(pose_bones: Any, slots: Slots, values: NDArray[Any], what: str) -> None:
     """Raises RigError naming the first bone whose row of `values` is not finite; `slots`: each row's bone."""
-    good = np.isfinite(values).all(axis=1)
+    good = np.isfinite(values)
     if not good.all():
-        name = pose_bones[slots[int(np.argmin(good))]].name
+        name = pose_bones[int(slots[int(np.argmin(good.all(axis=1)))])].name
         raise RigError(f"bone '{name}' has a {what} that is not a number: clear its {what}")
 
 
-def read_rotations(pose_bones: Any, slots: Sequence[int], modes: Sequence[str]) -> list[Quaternion]:
+def read_rotations(pose_bones: Any, slots: Slots, modes: Sequence[str]) -> list[Quaternion]:
     """What rotation channels hold, as Blender understands it: frozen unit quaternions relative to rest.
 
     Args:
@@ -62,10 +63,10 @@ def read_rotations(pose_bones: Any, slots: Sequence[int], modes: Sequence[str]) 
     Raises:
         RigError: names the bone whose channel holds something that is not a finite number.
     """
-    found = [Quaternion()] * len(slots)
+    found, places = [Quaternion()] * len(slots), np.asarray(slots, np.intp)
     for channel, width in dict.fromkeys(CHANNELS[mode] for mode in modes):
         members = [i for i, mode in enumerate(modes) if CHANNELS[mode][0] == channel]
-        own = [slots[i] for i in members]
+        own = places[members]
         values = foreach(pose_bones, channel, width)[own].astype(np.float64)
         require_finite(pose_bones, own, values, "rotation")
         for i, value in zip(members, values.tolist(), strict=True):
@@ -77,9 +78,11 @@ def rotation_of(mode: str, values: Sequence[float]) -> Quaternion:
     """What finite values of a rotation channel mean to Blender: a frozen unit quaternion."""
     channel, _ = CHANNELS[mode]
     if channel == "rotation_quaternion":
-        norm = math.hypot(*values)
+        w, x, y, z = values
+        norm = math.hypot(w, x, y, z)
         # Blender turns a zero quaternion into half a turn about X.
-        rotation = Quaternion([v / norm for v in values]) if norm > 0.0 else Quaternion((0.0, 1.0, 0.0, 0.0))
+        unit = (w / norm, x / norm, y / norm, z / norm) if norm > 0.0 else (0.0, 1.0, 0.0, 0.0)
+        rotation = Quaternion(unit)
     elif channel == "rotation_euler":
         rotation = Euler(values, mode).to_quaternion()
     else:
