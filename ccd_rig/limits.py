@@ -13,7 +13,7 @@ from math import asin, cos, hypot, pi, sin, sqrt
 from random import Random
 from typing import TypeAlias
 
-from mathutils import Euler, Quaternion
+from mathutils import Euler, Quaternion, Vector
 
 from .errors import InvalidInput
 from .nearest import (
@@ -303,6 +303,27 @@ def violation(limit: Limit, rotation: Quaternion) -> float:
 def contains(limit: Limit, rotation: Quaternion, tolerance: float = 0.0) -> bool:
     """Whether `rotation` is outside by no more than `tolerance` radians; up to `ROUNDING` is inside."""
     return violation(limit, rotation) <= tolerance
+
+
+def locked_axis(limit: Limit | None, rotation: Quaternion) -> Vector | None:
+    """The axis about which a joint of one single twist cannot turn on from `rotation`; None with a twist
+    range.
+
+    A unit vector in the joint's own frame, `rotation` being inside the limit. It leaves the bone as the joint
+    swings: with the vector part v of a rotation and its real part w, a turn d changes the component along
+    the bone n by d.(w n + n x v) / 2 and w by -d.v / 2, and the twist stays when both keep their ratio.
+    """
+    if not isinstance(limit, SwingTwist) or limit._round[6] > 0.5 * ROUNDING:
+        return None
+    nx, ny, nz, cosine, sine = limit._round[:5]
+    w, x, y, z = rotation
+    return Vector(
+        (
+            cosine * (w * nx + ny * z - nz * y) + sine * x,
+            cosine * (w * ny + nz * x - nx * z) + sine * y,
+            cosine * (w * nz + nx * y - ny * x) + sine * z,
+        )
+    )
 
 
 def swing_axes(axis: Sequence[float]) -> tuple[Triple, Triple]:

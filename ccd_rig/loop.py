@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from mathutils import Quaternion
 
-from . import passes
+from . import passes, pushes
 from .goals import GoalError
 from .kinematics import Kinematics
 from .leaf import close_leaf, leaves_of
@@ -19,9 +19,10 @@ from .steps import Body
 from .sweeps import Sweep, visits
 from .views import PositionView
 
-LOOK, LEFT, HANDOVER = 2, 3.0, 12
+LOOK, LEFT, LEFT_SHARED, HANDOVER = 2, 3.0, 8.0, 12
 """From `LOOK` passes on sweeps count as creeping, and least squares take over, when at the present rate more
-than `LEFT` passes are left; after `HANDOVER` passes in any case."""
+than `LEFT` passes are left (`LEFT_SHARED` where steps are shared: those do not creep at the end); after
+`HANDOVER` passes in any case."""
 FIRST = 100.0
 """What goals that are served first weigh beside later ones where there is no room for all."""
 CLOSING = 60
@@ -185,7 +186,8 @@ def _stage(
             return SolveStatus.STALLED
         count += 1
         stuck = longest <= trivial or found.slow()
-        creeping = not closed and count >= LOOK and _passes_left(found.error, before, tolerance) > LEFT
+        left = _passes_left(found.error, before, tolerance)
+        creeping = not closed and count >= LOOK and left > (LEFT_SHARED if settings.step_share else LEFT)
         creeping = creeping or count == HANDOVER
         before = found.error
         if (stuck or creeping) and may_close(body, settings):
@@ -224,6 +226,8 @@ def _iteration(body: Body, settings: SolverSettings, iteration: int, fraction: f
     if settings.sweep is Sweep.ROOT_TO_TIP and fraction <= 1.0:
         if body.plan is None:
             body.plan = passes.plan(body) if not leaves_of(body) else []
+        if body.plan and settings.step_share > 0.0 and pushes.suits(body.plan):
+            return pushes.take(body, body.plan, settings.step_share)
         if body.plan:
             return passes.take(body, body.plan, fraction, enough)
     only = body.views[0] if len(body.views) == 1 and isinstance(body.views[0], PositionView) else None

@@ -17,7 +17,7 @@ from .reach import bound, enter_windows, stretched
 from .refine import HURRIED_GAIN, refined
 from .restarts import starts
 from .settings import SolveResult, SolverSettings, SolveStatus
-from .skeleton import Joint, Pose, Skeleton, forward_kinematics
+from .skeleton import Joint, Pose, Skeleton, check_pose, forward_kinematics
 from .steps import Body
 
 EASE = 1e-3
@@ -30,6 +30,7 @@ def solve(
     goals: Sequence[Goal],
     settings: SolverSettings | None = None,
     poses: Sequence[PoseEntry] = (),
+    home: Pose | None = None,
 ) -> SolveResult:
     """The pose nearest to the goals that CCD finds from `pose`, inside all limits.
 
@@ -46,11 +47,13 @@ def solve(
         goals: what to achieve, at least one.
         settings: how; None for `SolverSettings()`.
         poses: a pose library; its nearest entries are the first of `settings.restarts`.
+        home: where joints go back to as far as a goal leaves them room, with `settings.step_share` and one
+            position goal (see `pushes`); None: they stay where they are.
 
     Raises:
         InvalidInput: names what is wrong with the input.
     """
-    body = _body(skeleton, pose, goals, settings, poses)
+    body = _body(skeleton, pose, goals, settings, poses, home)
     found = Progress(body)
     (status,) = deque(_statuses(body, found, settings or SolverSettings(), poses), maxlen=1)
     return _result(body, found, status)
@@ -62,12 +65,13 @@ def iterate(
     goals: Sequence[Goal],
     settings: SolverSettings | None = None,
     poses: Sequence[PoseEntry] = (),
+    home: Pose | None = None,
 ) -> Iterator[SolveResult]:
     """Like `solve`, one item per iteration: to show it, to cancel it, or to spread it over frames.
 
     Every item holds the best pose so far; the last one equals what `solve` returns.
     """
-    body = _body(skeleton, pose, goals, settings, poses)
+    body = _body(skeleton, pose, goals, settings, poses, home)
     found = Progress(body)
     for status in _statuses(body, found, settings or SolverSettings(), poses):
         yield _result(body, found, status)
@@ -79,13 +83,18 @@ def _body(
     goals: Sequence[Goal],
     settings: SolverSettings | None,
     poses: Sequence[PoseEntry],
+    home: Pose | None,
 ) -> Body:
     """The working copy; what is wrong with the input is said at once, whether it will be needed or not."""
     if not isinstance(settings, SolverSettings | None):
         raise InvalidInput(f"settings must be SolverSettings or None, not {settings!r}")
     for entry in poses:
         check_entry(entry, skeleton)
-    return Body(skeleton, pose, goals)
+    if home is not None:
+        check_pose(skeleton, home)
+    body = Body(skeleton, pose, goals)
+    body.home = None if home is None else home.rotations
+    return body
 
 
 def _statuses(

@@ -83,6 +83,10 @@ class Body:
         # Of hinges: the axis in the joint's frame, and the turn about it, unwrapped into the hinge's range.
         self.axes: list[Vector] = [Vector()] * count
         self.turns = [0.0] * count
+        # See `pushes`: of joints held at a limit the outward normal; the inverse of where a joint is at home.
+        self.borders: dict[int, Vector] = {}
+        self.home: Sequence[Quaternion] | None = None
+        self.homes: dict[int, Quaternion] = {}
         self.offsets = [
             joint.offset + rest @ shift
             for joint, rest, shift in zip(joints, self.rests, self.translations, strict=True)
@@ -149,6 +153,7 @@ class Body:
         """Sets what each joint may do, and brings the joints that may move inside it."""
         self.limits = list(limits)
         self.plan = None
+        self.homes.clear()
         self.tolerances = list(tolerances)
         rotations, slides = self.rotations, list(self.slides)
         for i in self.movable:
@@ -170,6 +175,7 @@ class Body:
         if self.fresh and all(map(is_, rotations, self.rotations)) and slides == self.slides:
             return
         self.rotations = list(rotations)
+        self.borders.clear()
         for i in self.movable:
             limit = self.limits[i]
             if isinstance(limit, Hinge):
@@ -374,6 +380,7 @@ class Body:
         dead ends.
         """
         side = 1.0
+        self.borders.clear()
         for i in joints:
             if self.tolerances[i] > 0.0:
                 continue  # it stays at the border of its tolerance region on purpose

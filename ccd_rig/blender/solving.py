@@ -53,12 +53,14 @@ class How:
 
     Attributes:
         follows: whether the start is the solved pose of the frame before.
+        home: the base pose, to which joints go back where they can.
     """
 
     settings: SolverSettings
     share: float | None
     follows: bool
     poses: tuple[PoseEntry, ...]
+    home: Pose
 
 
 def solve_frame(
@@ -109,7 +111,7 @@ def how_of(
 ) -> How:
     """How a frame is solved, with the tolerance in its own armature space; see `solve_frame`."""
     here = replace(solver, position_tolerance=solver.position_tolerance / scale(sample))
-    return How(here, share, follows, tuple(poses))
+    return How(here, share, follows, tuple(poses), sample.reading.pose)
 
 
 def solve_active(
@@ -254,7 +256,7 @@ def _solve_patiently(skeleton: Skeleton, start: Pose, wanted: Sequence[Goal], ho
     settings = how.settings
     if how.share is None and not how.follows:  # the solver's own steps: it does the same by itself
         return solve(skeleton, start, wanted, settings, how.poses)
-    first = _solve_gently(skeleton, start, wanted, replace(settings, restarts=0), how.share)
+    first = _solve_gently(skeleton, start, wanted, replace(how, settings=replace(settings, restarts=0)))
     if first.status is SolveStatus.CONVERGED or settings.restarts == 0:
         return first
     # It stalls at once where the first one ended, and goes on with the other starts.
@@ -265,22 +267,17 @@ def _solve_patiently(skeleton: Skeleton, start: Pose, wanted: Sequence[Goal], ho
     return first if how.follows else _nearer(first, again, wanted, settings)
 
 
-def _solve_gently(
-    skeleton: Skeleton,
-    start: Pose,
-    wanted: Sequence[Goal],
-    settings: SolverSettings,
-    share: float | None,
-) -> SolveResult:
+def _solve_gently(skeleton: Skeleton, start: Pose, wanted: Sequence[Goal], how: How) -> SolveResult:
     """Solve with steps shared out over the joints; where they do not arrive, go on with the solver's own.
 
     The second solve counts only if it wins more than the tolerance: a target out of reach would otherwise
     make the chain jump for nothing. With no share there is just the solver's own step.
     """
-    if share is None:
+    settings = how.settings
+    if how.share is None:
         return solve(skeleton, start, wanted, settings)
-    gentle = replace(settings, step_share=share)
-    first = solve(skeleton, start, wanted, gentle)
+    gentle = replace(settings, step_share=how.share)
+    first = solve(skeleton, start, wanted, gentle, home=how.home)
     if first.status is SolveStatus.CONVERGED or gentle == settings:
         return first
     second = solve(skeleton, first.pose, wanted, settings)

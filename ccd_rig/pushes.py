@@ -1,0 +1,228 @@
+"""A pass of shared steps for one position goal: all joints take their parts of the least turns at once.
+
+A push v at the effector turns joint i, seen from which the effector is at r_i, by the rotation vector
+m_i r_i x v (m_i: its mobility; of a hinge the part along its axis). To first order this moves the effector by
+A v with A = sum m_i (|r_i|^2 - r_i r_i^T), and of all turns that move it so these have the least sum of squares
+over mobility. v follows from A v = way, damped by the square error (Sugihara 2011), so that a target out of
+reach does no harm. What a joint that is held at its limit would turn outwards is left to the others.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from mathutils import Quaternion, Vector
+
+from .best_moves import nearest_turn
+from .limits import Hinge, Limit, clamp, locked_axis
+from .passes import Kind, Visit
+from .quaternions import power
+from .reach import reach
+from .steps import Body
+from .views import PositionView
+
+DAMPING, LEAST_DAMPING = 0.1, 1e-9
+"""Parts of the square error and of A's trace that are added to A: far away steps are small, and a straight
+chain has a push too."""
+LONGEST = 1.0
+"""Longest turn of a joint in one pass, radians: farther away the linear picture means little."""
+NEAR = 0.3
+"""A pass over a way of this part of the chain's length, or more, lets joints go home; a shorter one lets
+them go a part of the way."""
+SMALL = 1e-12
+"""Radians: a shorter turn is none."""
+BEYOND = 1e-6
+"""Half of the radians by which a joint must have wanted to leave its limit to be held there."""
+
+
+class Lever(NamedTuple):
+    """What a joint can do for the effector; all in model space.
+
+    Attributes:
+        visit: the joint.
+        arm: from its head to the effector.
+        axis: of a hinge.
+        locked: of a ball joint of one single twist, see `limits.locked_axis`.
+        border: unit normal, outwards, of the limit that holds the joint; None while it is free.
+    """
+
+    visit: Visit
+    arm: Vector
+    axis: Vector | None
+    locked: Vector | None
+    border: Vector | None
+
+
+def suits(visits: Iterable[Visit]) -> bool:
+    """Whether all joints of a pass do nothing but turn."""
+    return all(visit.kind != Kind.OTHER for visit in visits)
+
+
+def take(body: Body, visits: Sequence[Visit], share: float) -> float:
+    """One pass that takes `share` of the way.
+
+    Returns:
+        How far the effector was moved, in the model's unit.
+    """
+    view = body.views[0]
+    assert isinstance(view, PositionView)
+    before = view.effector
+    way = share * (view.target - before)
+    part = min(1.0, way.length / (NEAR * (reach(body, 0) or 1.0)))
+    levers = _levers(body, visits, before)
+    eased = [_eased(body, lever, part) for lever in levers]
+    push = _push(levers, eased, way)
+    released = [arm.visit.joint for arm in levers if arm.border is not None and _inwards(arm, push)]
+    if released:
+        for i in released:
+            del body.borders[i]
+        levers = _levers(body, visits, before)
+        push = _push(levers, eased, way)
+    turns = {
+        lever.visit.joint: back + _turn(lever, push) for lever, back in zip(levers, eased, strict=True)
+    }
+    _move(body, visits, turns)
+    after = body.heads[view.tip] + body.frames[view.tip] @ view.point
+    view.points[0] = after
+    return (after - before).length
+
+
+def _levers(body: Body, visits: Iterable[Visit], effector: Vector) -> list[Lever]:
+    heads, frames, borders = body.heads, body.frames, body.borders
+    found = []
+    for visit in visits:
+        i = visit.joint
+        if visit.kind == Kind.STILL:
+            continue
+        frame = frames[i]
+        axis = frame @ body.axes[i] if visit.kind == Kind.HINGE else None
+        locked = locked_axis(visit.limit, body.rotations[i])
+        border = frame @ borders[i] if i in borders else None
+        found.append(Lever(visit, effector - heads[i], axis, locked and frame @ locked, border))
+    return found
+
+
+def _eased(body: Body, lever: Lever, part: float) -> Vector:
+    """The rotation vector (model space) by which a joint goes home while others take over what it did.
+
+    Chains that only turn least from pose to pose end up with joints at their limits and in corners from which
+    the next target is out of reach, and where they end depends on the way there. So they go home as the
+    target moves, as far as it leaves them room, and rest when it rests.
+    """
+    i, mobility = lever.visit.joint, lever.visit.mobility
+    if body.home is None:
+        return Vector()
+    if i not in body.homes:
+        limit, home = lever.visit.limit, body.home[i]
+        body.homes[i] = (home if limit is None else clamp(limit, home)).conjugated()
+    axis, angle = (body.homes[i] @ body.rotations[i]).to_axis_angle()
+    if angle > math.pi:
+        angle -= 2.0 * math.pi
+    back = body.frames[i] @ (-part * mobility * angle * axis)
+    return back - lever.locked.dot(back) * lever.locked if lever.locked is not None else back
+
+
+def _push(levers: Sequence[Lever], eased: Sequence[Vector], way: Vector) -> Vector:
+    """The push whose turns move the effector by `way`, with those of joints that go home."""
+    xx = yy = zz = xy = xz = yz = 0.0
+    for (visit, arm, axis, locked, border), back in zip(levers, eased, strict=True):
+        way = way - back.cross(arm)
+        m = visit.mobility
+        if axis is None:
+            x, y, z = arm
+            xx += m * (y * y + z * z)
+            yy += m * (x * x + z * z)
+            zz += m * (x * x + y * y)
+            xy -= m * x * y
+            xz -= m * x * z
+            yz -= m * y * z
+        # Turns about one axis: those that a hinge makes, and those that a ball joint does not make.
+        turns = ((axis, m),) if border is None else ()
+        if axis is None:
+            turns = ((locked, -m), (border, -m))
+        for about, part in turns:
+            if about is not None:
+                x, y, z = about.cross(arm)
+                xx += part * x * x
+                yy += part * y * y
+                zz += part * z * z
+                xy += part * x * y
+                xz += part * x * z
+                yz += part * y * z
+    damping = DAMPING * way.length_squared + LEAST_DAMPING * (xx + yy + zz)
+    if damping == 0.0:
+        return Vector()
+    a, b, c = xx + damping, yy + damping, zz + damping
+    # The inverse by cofactors, in double precision: of a straight chain A is next to singular.
+    aa, bb, cc = b * c - yz * yz, a * c - xz * xz, a * b - xy * xy
+    ab, ac, bc = xz * yz - xy * c, xy * yz - xz * b, xy * xz - yz * a
+    scale = 1.0 / (a * aa + xy * ab + xz * ac)
+    x, y, z = way
+    push = (aa * x + ab * y + ac * z, ab * x + bb * y + bc * z, ac * x + bc * y + cc * z)
+    return scale * Vector(push)
+
+
+def _inwards(lever: Lever, push: Vector) -> bool:
+    """Whether a joint that is held at its limit would turn away from it."""
+    assert lever.border is not None
+    return lever.border.dot(lever.arm.cross(push)) < 0.0
+
+
+def _turn(lever: Lever, push: Vector) -> Vector:
+    """The rotation vector of a joint's part, model space."""
+    turn = lever.visit.mobility * lever.arm.cross(push)
+    if lever.axis is not None:
+        return lever.axis.dot(turn) * lever.axis if lever.border is None else Vector()
+    for axis in (lever.locked, lever.border):
+        if axis is not None:
+            turn = turn - axis.dot(turn) * axis
+    return turn
+
+
+def _move(body: Body, visits: Iterable[Visit], turns: dict[int, Vector]) -> None:
+    """Turns joints by rotation vectors (model space), inside their limits; forward kinematics runs along."""
+    heads, frames, bases, rotations = body.heads, body.frames, body.bases, body.rotations
+    part = LONGEST / max(LONGEST, *(turn.length for turn in turns.values()))
+    for i, kind, parent, offset, rest, limit, _ in visits:
+        if i in turns:
+            own = frames[i].conjugated() @ turns[i]
+            if kind == Kind.HINGE:
+                rotations[i] = _turned_hinge(body, i, limit, part * own.dot(body.axes[i]))
+            elif own.length > SMALL:
+                free = (rotations[i] @ Quaternion(own, part * own.length)).normalized()
+                rotations[i] = free if limit is None else _confined(body, i, limit, free)
+        if parent == -1:
+            heads[i], base = body.offsets[i], body.rests[i]
+        else:
+            frame = frames[parent]
+            heads[i] = heads[parent] + frame @ offset
+            base = frame if rest is None else frame @ rest
+        bases[i] = base
+        frames[i] = (base @ rotations[i]).normalized()
+    body.valid = len(body.order) - 1
+    body.fresh = True
+
+
+def _turned_hinge(body: Body, i: int, limit: Limit | None, turn: float) -> Quaternion:
+    assert isinstance(limit, Hinge)
+    wanted, axis = body.turns[i] + turn, body.axes[i]
+    body.turns[i] = inside = nearest_turn(wanted, limit.lower, limit.upper)
+    if abs(wanted - inside) > BEYOND and limit.lower < limit.upper:  # or it went round
+        body.borders[i] = axis if wanted > inside else -axis
+    return Quaternion(axis, inside)
+
+
+def _confined(body: Body, i: int, limit: Limit, free: Quaternion) -> Quaternion:
+    """A ball joint's rotation inside its limit; where that holds it back, its border is kept."""
+    inside = clamp(limit, free)
+    if inside is not free:
+        out = inside.conjugated() @ free
+        border = Vector(out[1:]) * math.copysign(1.0, out.w)
+        locked = locked_axis(limit, inside)
+        if locked is not None:
+            border -= locked.dot(border) * locked
+        if border.length > BEYOND:
+            body.borders[i] = border.normalized()
+    return inside
