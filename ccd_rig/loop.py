@@ -174,7 +174,7 @@ def _stage(
     nudged, closed, count, before = False, False, 0, found.error
     while found.iterations < most:
         longest = _iteration(
-            body, settings, found.iterations, _fraction(settings, math.sqrt(found.error), start)
+            body, settings, found.iterations, _fraction(settings, math.sqrt(found.error), start), found.calm
         )
         if found.caps:
             _last_word(body, found, settings)
@@ -219,14 +219,20 @@ def _passes_left(error: float, before: float, tolerance: float) -> float:
     return math.log(error / (tolerance * tolerance)) / -math.log(rate) if 0.0 < rate < 1.0 else math.inf
 
 
-def _iteration(body: Body, settings: SolverSettings, iteration: int, fraction: float) -> float:
-    """One pass over the joints; returns the longest way that an effector was moved by one step."""
+def _iteration(
+    body: Body, settings: SolverSettings, iteration: int, fraction: float, calm: bool = False
+) -> float:
+    """One pass over the joints; returns the longest way that an effector was moved by one step.
+
+    `calm`: joint by joint, to the dead end that is nearest, which moves with the target.
+    """
     # Carrying rounds a little: stop a little inside the tolerance, so that the rebuilt pose is inside it too.
     enough = (0.9 * settings.position_tolerance) ** 2
     if settings.sweep is Sweep.ROOT_TO_TIP and fraction <= 1.0:
         if body.plan is None:
             body.plan = passes.plan(body) if not leaves_of(body) else []
-        if body.plan and settings.step_share > 0.0 and pushes.suits(body.plan):
+        shared = settings.step_share > 0.0 and not calm
+        if body.plan and shared and pushes.suits(body.plan):
             return pushes.take(body, body.plan, settings.step_share)
         if body.plan:
             return passes.take(body, body.plan, fraction, enough)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -38,6 +38,9 @@ LEAP = 1.0
 """Radians by which a joint may turn from one such frame to the next, unless they are neighbours."""
 STILL = 1e-6
 """What moves less does not move: components of quaternions, and parts of a chain's length."""
+ROUGH = 0.01
+"""Part of a chain's length within which such a frame need be solved: it is brought to its target with the
+others."""
 RUN = 512
 """Frames that are settled in one go: few calls, and arrays that stay near the processor."""
 
@@ -113,7 +116,7 @@ class March:
     def _anchor(self, row: int) -> None:
         """A frame that waits is solved by the loop; where it leaps, first one half-way there."""
         before = self._before
-        found = self._solve(row, self._samples[row], before)
+        found = self._solve(row, self._samples[row], before, ROUGH)
         waiting = list(self._samples)
         start = waiting.index(self._anchors[-1]) if self._anchors else len(waiting)
         between = waiting[start + 1 : waiting.index(row)]
@@ -134,8 +137,15 @@ class March:
             for j in chain.moved
         )
 
-    def _solve(self, row: int, sample: FrameSample, before: Solution | None) -> Solution:
-        solution = solve_frame(sample, self.take.constraints, self.solver, self.share, before, self.poses)
+    def _solve(
+        self, row: int, sample: FrameSample, before: Solution | None, rough: float = 0.0
+    ) -> Solution:
+        """Solve a row by the loop, within the tolerance or a part of the shortest chain's length."""
+        solver = self.solver
+        if rough > 0.0:
+            near = rough * min(chain.length for chain in self._chains) * scale(sample)
+            solver = replace(solver, position_tolerance=max(near, solver.position_tolerance))
+        solution = solve_frame(sample, self.take.constraints, solver, self.share, before, self.poses)
         states = dict(zip(solution.active, solution.states, strict=True))
         self.take.store_solution(row, solution.pose, states, solution.stance)
         return solution
@@ -161,11 +171,9 @@ class March:
         rotations = turned.transpose(2, 1, 0)
         self.take.store_rotations(rows[arrived], rotations[arrived], states)
         for k in np.flatnonzero(~arrived):
-            row = int(rows[k])
-            if row not in self._anchors:
-                sample = self._samples[row]
-                self._solve(row, sample, guessed(sample, rotations[k]))
-                yield
+            sample = self._samples[int(rows[k])]
+            self._solve(int(rows[k]), sample, guessed(sample, rotations[k]))
+            yield
 
     def _guesses(self, chain: Chain, rows: Rows, turned: Array) -> Array:
         """(4, moved, F): a smooth curve through the frames that the loop has solved.
