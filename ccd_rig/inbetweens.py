@@ -14,15 +14,15 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .limits import Ellipse, Hinge, Limit, SwingTwist
-from .nearest import ROUNDING
+from .clamping import Array, Limits, Places
+from .limits import Limit
+from .pushes import DAMPING, LEAST_DAMPING, solved
 from .sampling import same_side
-
-Array = NDArray[np.float64]
 
 ENOUGH = 0.25
 """Part of the tolerance at which a frame is left alone."""
@@ -30,8 +30,6 @@ STEPS = 8
 """Most steps. From a good guess two are usual; a frame that needs more is better solved by the loop."""
 LONGEST = 0.3
 """Longest turn of a joint in one step, radians: farther away the linear picture means little."""
-DAMPING = 1e-9
-"""Part of the sum of square levers that is added to a system beside the square error (Sugihara 2011)."""
 
 
 @dataclass(frozen=True)
@@ -106,11 +104,11 @@ def settle(path: Path, guess: Array, targets: Array, tolerances: Array) -> tuple
     Returns:
         (4, n, F) rotations inside the limits, and (F,) distances between effectors and targets that are left.
     """
-    limits = _Limits(path)
+    limits = Limits(path.limits, path.mobility)
     rotations, _ = limits.clamped(guess)
     best, distances = rotations.copy(), np.full(targets.shape[1], math.inf)
     left: NDArray[np.intp] = np.arange(targets.shape[1])
-    part, normals, wanted = path, np.zeros((3, *guess.shape[1:])), targets
+    part, normals, wanted = path, None, targets
     for step in range(STEPS + 1):
         heads, frames = forward(part, rotations)
         effector = heads[:, -1] + np.einsum("ijf,jf->if", frames[:, :, -1], part.effectors)
@@ -124,26 +122,35 @@ def settle(path: Path, guess: Array, targets: Array, tolerances: Array) -> tuple
             break
         if len(far) < len(left):
             left, part, wanted, way = left[far], part.at(far), wanted[:, far], way[:, far]
-            rotations, normals = rotations[..., far], normals[..., far]
+            rotations, normals = rotations[..., far], None if normals is None else normals[..., far]
             heads, frames, effector = heads[..., far], frames[..., far], effector[:, far]
-        turns = _turns(limits, frames, effector[:, None] - heads, way, normals)
-        rotations, pushed = limits.clamped(_product(rotations, turns))
-        moved = np.any(pushed != 0.0, axis=0)
-        normals = np.where(moved, pushed, normals)
+        axes = _axes(limits, rotations, frames, normals)
+        turns = _turns(path.mobility, limits, effector[:, None] - heads, axes, way)
+        rotations, pushed = limits.clamped(_turned(rotations, np.einsum("jinf,jnf->inf", frames, turns)))
+        if normals is None or pushed is None:
+            normals = pushed if normals is None else normals
+        else:
+            normals = np.where(np.any(pushed != 0.0, axis=0), pushed, normals)
     return best, distances
 
 
 def forward(path: Path, rotations: Array) -> tuple[Array, Array]:
     """Forward kinematics: (3, n, F) heads and (3, 3, n, F) frames, in model space."""
-    local = np.einsum("ijnf,jknf->iknf", path.rests, matrices(rotations))
     count, size = rotations.shape[1:]
-    heads, frames = np.empty((3, count, size)), np.empty((3, 3, count, size))
-    heads[:, 0], frames[:, :, 0] = path.shifts[:, 0], local[:, :, 0]
+    local, model = np.empty((2, count, 3, 4, size))
+    turned = matrices(rotations)
+    if path.rests.shape[-1] == 1:  # the same in all frames: whole products instead of single ones
+        wide = turned.transpose(2, 0, 1, 3).reshape(count, 3, 3 * size)
+        rests = np.ascontiguousarray(path.rests[..., 0].transpose(2, 0, 1))
+        local[:, :, :3] = (rests @ wide).reshape(count, 3, 3, size)
+    else:
+        np.einsum("ijnf,jknf->nikf", path.rests, turned, out=local[:, :, :3])
+    local[:, :, 3] = path.shifts.transpose(1, 0, 2)
+    model[0] = local[0]
     for i in range(1, count):
-        before = frames[:, :, i - 1]
-        heads[:, i] = heads[:, i - 1] + np.einsum("ijf,jf->if", before, path.shifts[:, i])
-        np.einsum("ijf,jkf->ikf", before, local[:, :, i], out=frames[:, :, i])
-    return heads, frames
+        np.einsum("ijf,jkf->ikf", model[i - 1, :, :3], local[i], out=model[i])
+        model[i, :, 3] += model[i - 1, :, 3]
+    return model[:, :, 3].transpose(1, 0, 2), model[:, :, :3].transpose(1, 2, 0, 3)
 
 
 def matrices(rotations: Array) -> Array:
@@ -161,163 +168,85 @@ def matrices(rotations: Array) -> Array:
     return found
 
 
-class _Limits:
-    """What the joints of a path may do: as arrays where that is quick, by their own `_nearest` otherwise."""
+class _Axes(NamedTuple):
+    """Single axes about which some joints turn alone, or do not turn.
 
-    def __init__(self, path: Path) -> None:
-        count, limits = len(path.limits), path.limits
-        hinges = [isinstance(limit, Hinge) for limit in limits]
-        self.balls = np.where(hinges, 0.0, path.mobility)[:, None]
-        self.hinges = np.where(hinges, path.mobility, 0.0)[:, None]
-        self.axes = np.zeros((3, count, 1))
-        for i, limit in enumerate(limits):
-            if isinstance(limit, Hinge):
-                self.axes[:, i, 0] = limit.axis
-        limited = [i for i, limit in enumerate(limits) if limit is not None and path.mobility[i] > 0.0]
-        self.round = np.array([i for i in limited if _is_round(limits[i])], dtype=np.intp)
-        self.others = [(i, limits[i]) for i in limited if not _is_round(limits[i])]
-        self.constants = np.array([limits[i]._round for i in self.round]).reshape(-1, 11).T
+    Attributes:
+        joints: (k,) their places. along: (3, k, F) in model space. signs: (k, F) 1 where a joint turns about
+            this axis alone, -1 where it turns about all others, 0 where it does as it likes.
+    """
 
-    def clamped(self, rotations: Array) -> tuple[Array, Array]:
-        """The nearest allowed rotations, and (3, n, F) unit rotation vectors, in the joint's frame, along
-        which joints were pushed back; 0 where they were inside."""
-        normals = np.zeros((3, *rotations.shape[1:]))
-        found = rotations.copy() if len(self.round) or self.others else rotations
-        if len(self.round):
-            ball, frame = np.nonzero(_outside(self.constants[..., None], rotations[:, self.round]))
-            joint = self.round[ball]
-            pushed = rotations[:, joint, frame]
-            found[:, joint, frame] = nearest = _nearest_rounds(self.constants[:, ball], pushed)
-            normals[:, joint, frame] = _directions(nearest, pushed)
-        for i, limit in self.others:
-            assert limit is not None
-            room = _room(limit)
-            own = rotations[:, i]
-            frames = range(own.shape[1]) if room is None else np.flatnonzero(_outside(room, own)).tolist()
-            for f in frames:
-                w, x, y, z = own[:, f].tolist()
-                there = limit._nearest(w, x, y, z)
-                if there is not None:
-                    found[:, i, f] = there
-                    normals[:, i, [f]] = _directions(found[:, i, [f]], own[:, [f]])
-        return found, normals
+    joints: Places
+    along: Array
+    signs: Array
 
 
-def _is_round(limit: Limit | None) -> bool:
-    """Whether a limit is what `nearest.nearest_round` knows: a twist range and a cone."""
-    return isinstance(limit, Hinge) or (
-        isinstance(limit, SwingTwist) and not isinstance(limit.swing, Ellipse)
-    )
-
-
-def _room(limit: Limit) -> Array | None:
-    """The constants of a round limit inside an ellipse: what is in there need not be looked at closely."""
-    if not (isinstance(limit, SwingTwist) and isinstance(limit.swing, Ellipse)):
-        return None
-    sides = limit.swing
-    least = 0.5 * min(-sides.x_lower, sides.x_upper, -sides.z_lower, sides.z_upper)
-    return np.array((*limit._round[:7], math.cos(least), math.sin(least), 1.0, 0.0))[:, None]
-
-
-def _outside(constants: Array, rotations: Array) -> NDArray[np.bool_]:
-    """Which unit rotations (4, ...) are outside round limits, as in `nearest.nearest_round`."""
-    nx, ny, nz, cm, sm, ch, sh, cr, sr = constants[:9]
-    w, x, y, z = rotations
-    p = x * nx + y * ny + z * nz
-    gx, gy, gz = x - p * nx, y - p * ny, z - p * nz
-    swing, twist = np.sqrt(gx * gx + gy * gy + gz * gz), np.sqrt(w * w + p * p)
-    slack = 0.5 * ROUNDING
-    swung = swing * cr - twist * sr >= slack
-    found: NDArray[np.bool_] = swung | (np.abs(p * cm - w * sm) * ch - np.abs(w * cm + p * sm) * sh >= slack)
+def _axes(limits: Limits, rotations: Array, frames: Array, normals: Array | None) -> list[_Axes]:
+    """Of hinges, of single twists, and last of joints that are held at a limit: the normal, outwards."""
+    found, size = [], rotations.shape[-1]
+    for joints, axes, sign in (
+        (limits.hinges, limits.axes, 1.0),
+        (limits.locked, limits.locked_axes(rotations), -1.0),
+    ):
+        if len(joints):
+            along = np.einsum("ijnf,jnf->inf", frames[:, :, joints], axes)
+            found.append(_Axes(joints, along, np.full((len(joints), size), sign)))
+    if normals is not None:
+        joints = np.flatnonzero(normals.any(axis=(0, 2)))
+        own = normals[:, joints]
+        along = np.einsum("ijnf,jnf->inf", frames[:, :, joints], own)
+        found.append(_Axes(joints, along, -1.0 * own.any(axis=0)))
+    else:
+        found.append(_Axes(np.empty(0, np.intp), np.empty((3, 0, size)), np.empty((0, size))))
     return found
 
 
-def _nearest_rounds(constants: Array, rotations: Array) -> Array:
-    """`nearest.nearest_round` of many rotations (4, K) that are outside, each with its constants (11, K)."""
-    nx, ny, nz, cm, sm, ch, sh, cr, sr, rest_e, rest_f = constants
-    w, x, y, z = rotations
-    p = x * nx + y * ny + z * nz
-    gx, gy, gz = x - p * nx, y - p * ny, z - p * nz
-    u, s = np.sqrt(gx * gx + gy * gy + gz * gz), np.sqrt(w * w + p * p)
-    c, d = w * cm + p * sm, p * cm - w * sm
-    side = np.where((c < 0.0) | ((c == 0.0) & (d < 0.0)), -1.0, 1.0)
-    c, d = c * side, d * side
-    inside, border = np.abs(d) * ch <= c * sh, np.copysign(sh, d)
-    length = np.maximum(s, 1e-300)
-    e = np.where(inside, w / length, side * (ch * cm - border * sm))
-    f = np.where(inside, p / length, side * (ch * sm + border * cm))
-    reach = np.where(inside, s, c * ch + d * border)
-    # A half-turn swing: every twist is equally near, and so are both directions of the swing's axis.
-    turned = s <= 0.5 * ROUNDING
-    if turned.any():
-        side = np.where((gx > 0.0) | ((gx == 0.0) & ((gy > 0.0) | ((gy == 0.0) & (gz > 0.0)))), 1.0, -1.0)
-        e, f = np.where(turned, side * rest_e, e), np.where(turned, side * rest_f, f)
-        reach = np.where(turned, 0.0, reach)
-    swung = u * cr > reach * sr
-    length = np.maximum(np.sqrt(reach * reach + u * u), 1e-300)
-    s = np.where(swung, cr, reach / length)
-    u = np.where(swung, sr / np.maximum(u, 1e-300), 1.0 / length)
-    p = s * f
-    return np.array((s * e, gx * u + p * nx, gy * u + p * ny, gz * u + p * nz))
+def _turns(mobility: Array, limits: Limits, levers: Array, axes: Sequence[_Axes], way: Array) -> Array:
+    """The least turns of the joints that move the effector by `way`: (3, n, F) rotation vectors, model space.
 
-
-def _directions(inside: Array, outside: Array) -> Array:
-    """(3, K) unit rotation vectors, in the frames of `inside` (4, K), that lead to `outside`."""
-    aw, ax, ay, az = inside
-    bw, bx, by, bz = outside
-    turns = np.array(
-        (
-            aw * bx - bw * ax - (ay * bz - az * by),
-            aw * by - bw * ay - (az * bx - ax * bz),
-            aw * bz - bw * az - (ax * by - ay * bx),
-        )
-    )
-    lengths = np.copysign(np.sqrt((turns * turns).sum(0)), (inside * outside).sum(0))
-    return np.where(np.abs(lengths) > 1e-300, turns / np.where(lengths == 0.0, 1.0, lengths), 0.0)
-
-
-def _turns(limits: _Limits, frames: Array, levers: Array, way: Array, normals: Array) -> Array:
-    """The least turns of the joints, each in its own frame, that move the effector by `way`: (4, n, F).
-
-    With x = r x v for a lever r, a free joint turns by x, a hinge by its part along the axis, and one that is
-    held at a limit by what is left of it without the part along the limit's normal, as long as it would go
-    on outwards. v is what makes the sum of all the effector's moves the way.
+    As in `pushes.py`: with x = m r x v for a lever r, a free joint turns by x, others by its part along their
+    axis or by what is left without it. A joint that is held at its limit is let go where it would turn back.
     """
-    axes = limits.axes + normals  # a hinge is pushed back along its axis
-    held = np.any(normals != 0.0, axis=0)
-    outward = np.where(limits.hinges > 0.0, (limits.axes * normals).sum(0), 1.0)
-    axes = np.where(limits.hinges > 0.0, np.broadcast_to(limits.axes, normals.shape), axes)
-    along = np.einsum("ijnf,jnf->inf", frames, axes)
-    across = _cross(along, levers)
-    weighted = levers * limits.balls
+    balls = mobility.copy()
+    balls[limits.hinges] = 0.0
+    weighted = levers * balls[:, None]
     plain = -np.einsum("inf,jnf->ijf", weighted, levers)
     square = -(plain[0, 0] + plain[1, 1] + plain[2, 2])
+    across = [_cross(each.along, levers[:, each.joints]) for each in axes]
+    parts = [mobility[each.joints][:, None] * each.signs for each in axes]
     for _ in range(2):
-        signs = np.where(held, -limits.balls, limits.hinges)
-        system = plain + np.einsum("inf,jnf->ijf", across * signs, across)
+        system = plain.copy()
+        for arms, part in zip(across, parts, strict=True):
+            system += np.einsum("inf,jnf->ijf", arms * part, arms)
         trace = square + system[0, 0] + system[1, 1] + system[2, 2]
-        damping = square + DAMPING * trace + (way * way).sum(0)
-        for k in range(3):
-            system[k, k] += damping
-        push = np.linalg.solve(system.transpose(2, 0, 1), way.T[..., None])[..., 0].T
-        free = _cross(levers, push[:, None])
-        parts = (along * free).sum(0)
-        released = held & (parts * outward < 0.0)
+        damping = square + DAMPING * (way * way).sum(0) + LEAST_DAMPING * trace
+        diagonal = [system[k, k] + damping for k in range(3)]
+        push = np.array(solved((*diagonal, system[0, 1], system[0, 2], system[1, 2]), way))
+        wanted = [(arms * push[:, None]).sum(0) for arms in across]
+        released = (parts[-1] != 0.0) & (wanted[-1] < 0.0)
         if not released.any():
             break
-        held = held & ~released
-    vectors = limits.balls * free + signs * parts * along
-    angles = np.sqrt((vectors * vectors).sum(0))
-    vectors = vectors * np.minimum(1.0, LONGEST / np.maximum(angles.max(0), 1e-300))
-    return _exp(np.einsum("jinf,jnf->inf", frames, vectors))
+        parts[-1] = np.where(released, 0.0, parts[-1])
+    turns = _cross(weighted, push[:, None])
+    for each, part, turn in zip(axes, parts, wanted, strict=True):
+        turns[:, each.joints] += part * turn * each.along
+    angles = np.sqrt((turns * turns).sum(0).max(0))
+    return turns * np.minimum(1.0, LONGEST / np.maximum(angles, 1e-300))
 
 
-def _exp(vectors: Array) -> Array:
-    """Rotation vectors (3, ...) in radians as unit quaternions (4, ...)."""
-    half = 0.5 * np.sqrt((vectors * vectors).sum(0))
-    found = np.empty((4, *vectors.shape[1:]))
-    found[0] = np.cos(half)
-    found[1:] = vectors * (0.5 * np.sinc(half / math.pi))
+def _turned(rotations: Array, vectors: Array) -> Array:
+    """Rotations (4, n, F) turned by small rotation vectors (3, n, F) in their own frames.
+
+    By 2 atan(a / 2) for a radians, which needs no sines.
+    """
+    w, x, y, z = rotations
+    a, b, c = 0.5 * vectors
+    found = np.empty(rotations.shape)
+    found[0] = w - x * a - y * b - z * c
+    found[1] = x + w * a + y * c - z * b
+    found[2] = y + w * b + z * a - x * c
+    found[3] = z + w * c + x * b - y * a
+    found /= np.sqrt((found * found).sum(0))
     return found
 
 
@@ -326,16 +255,3 @@ def _cross(a: Array, b: Array) -> Array:
     ax, ay, az = a
     bx, by, bz = b
     return np.stack((ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx))
-
-
-def _product(a: Array, b: Array) -> Array:
-    """Hamilton product of (4, ...) quaternions, normalised: b first, then a."""
-    aw, ax, ay, az = a
-    bw, bx, by, bz = b
-    found = np.empty(a.shape)
-    found[0] = aw * bw - ax * bx - ay * by - az * bz
-    found[1] = aw * bx + ax * bw + ay * bz - az * by
-    found[2] = aw * by - ax * bz + ay * bw + az * bx
-    found[3] = aw * bz + ax * by - ay * bx + az * bw
-    found /= np.sqrt((found * found).sum(0))
-    return found

@@ -1,9 +1,9 @@
 """A pass of shared steps for one position goal: all joints take their parts of the least turns at once.
 
 A push v at the effector turns joint i, seen from which the effector is at r_i, by the rotation vector
-m_i r_i x v (m_i: its mobility; of a hinge the part along its axis). To first order this moves the effector by
-A v with A = sum m_i (|r_i|^2 - r_i r_i^T), and of all turns that move it so these have the least sum of squares
-over mobility. v follows from A v = way, damped by the square error (Sugihara 2011), so that a target out of
+m_i r_i x v (m_i: its mobility; of a hinge the part along its axis). To first order this moves the effector
+by A v with A = sum m_i (|r_i|^2 - r_i r_i^T), and of all turns that move it so these have the least sum of
+squares over mobility. v follows from A v = way, damped by the square error (Sugihara 2011), so that a target out of
 reach does no harm. What a joint that is held at its limit would turn outwards is left to the others.
 """
 
@@ -11,14 +11,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from mathutils import Quaternion, Vector
 
 from .best_moves import nearest_turn
 from .limits import Hinge, Limit, clamp, locked_axis
 from .passes import Kind, Visit
-from .quaternions import power
 from .reach import reach
 from .steps import Body
 from .views import PositionView
@@ -80,9 +79,7 @@ def take(body: Body, visits: Sequence[Visit], share: float) -> float:
             del body.borders[i]
         levers = _levers(body, visits, before)
         push = _push(levers, eased, way)
-    turns = {
-        lever.visit.joint: back + _turn(lever, push) for lever, back in zip(levers, eased, strict=True)
-    }
+    turns = {lever.visit.joint: back + _turn(lever, push) for lever, back in zip(levers, eased, strict=True)}
     _move(body, visits, turns)
     after = body.heads[view.tip] + body.frames[view.tip] @ view.point
     view.points[0] = after
@@ -154,14 +151,24 @@ def _push(levers: Sequence[Lever], eased: Sequence[Vector], way: Vector) -> Vect
     damping = DAMPING * way.length_squared + LEAST_DAMPING * (xx + yy + zz)
     if damping == 0.0:
         return Vector()
-    a, b, c = xx + damping, yy + damping, zz + damping
-    # The inverse by cofactors, in double precision: of a straight chain A is next to singular.
+    return Vector(solved((xx + damping, yy + damping, zz + damping, xy, xz, yz), way))
+
+
+def solved(system: Sequence[Any], way: Iterable[Any]) -> tuple[Any, Any, Any]:
+    """The vector that a symmetric system (xx, yy, zz, xy, xz, yz) makes `way`; of numbers or of arrays.
+
+    By cofactors, and so exact to double precision also where a chain is nearly straight.
+    """
+    a, b, c, xy, xz, yz = system
     aa, bb, cc = b * c - yz * yz, a * c - xz * xz, a * b - xy * xy
     ab, ac, bc = xz * yz - xy * c, xy * yz - xz * b, xy * xz - yz * a
     scale = 1.0 / (a * aa + xy * ab + xz * ac)
     x, y, z = way
-    push = (aa * x + ab * y + ac * z, ab * x + bb * y + bc * z, ac * x + bc * y + cc * z)
-    return scale * Vector(push)
+    return (
+        scale * (aa * x + ab * y + ac * z),
+        scale * (ab * x + bb * y + bc * z),
+        scale * (ac * x + bc * y + cc * z),
+    )
 
 
 def _inwards(lever: Lever, push: Vector) -> bool:

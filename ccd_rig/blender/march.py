@@ -137,9 +137,7 @@ class March:
             for j in chain.moved
         )
 
-    def _solve(
-        self, row: int, sample: FrameSample, before: Solution | None, rough: float = 0.0
-    ) -> Solution:
+    def _solve(self, row: int, sample: FrameSample, before: Solution | None, rough: float = 0.0) -> Solution:
         """Solve a row by the loop, within the tolerance or a part of the shortest chain's length."""
         solver = self.solver
         if rough > 0.0:
