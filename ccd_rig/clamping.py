@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from typing import TypeGuard
 
 import numpy as np
 from mathutils import Quaternion
@@ -34,14 +35,14 @@ class Limits:
     """
 
     def __init__(self, limits: Sequence[Limit | None], mobility: Array) -> None:
-        moved = [i for i, part in enumerate(mobility) if part > 0.0 and limits[i] is not None]
-        self.hinges = _places(i for i in moved if isinstance(limits[i], Hinge))
-        self.axes = np.array([limits[i].axis for i in self.hinges]).reshape(-1, 3).T[..., None]
-        self.locked = _places(i for i in moved if _has_one_twist(limits[i]))
-        self._twists = np.array([limits[i]._round[:5] for i in self.locked]).reshape(-1, 5).T[..., None]
-        self._round = _places(i for i in moved if _is_round(limits[i]))
-        self._others = [(i, limits[i]) for i in moved if not _is_round(limits[i])]
-        self._constants = np.array([limits[i]._round for i in self._round]).reshape(-1, 11).T
+        moved = [(i, limit) for i, limit in enumerate(limits) if limit is not None and mobility[i] > 0.0]
+        hinges = {i: limit.axis for i, limit in moved if isinstance(limit, Hinge)}
+        twists = {i: limit._round[:5] for i, limit in moved if _has_one_twist(limit)}
+        rounds = {i: limit._round for i, limit in moved if _is_round(limit)}
+        self.hinges, self.axes = _places(hinges), _columns(hinges.values(), 3)[..., None]
+        self.locked, self._twists = _places(twists), _columns(twists.values(), 5)[..., None]
+        self._round, self._constants = _places(rounds), _columns(rounds.values(), 11)
+        self._others = [(i, limit) for i, limit in moved if i not in rounds]
 
     def locked_axes(self, rotations: Array) -> Array:
         """(3, locked, F) what `limits.locked_axis` gives."""
@@ -92,11 +93,16 @@ def _places(found: Iterable[int]) -> Places:
     return np.array(list(found), dtype=np.intp)
 
 
-def _has_one_twist(limit: Limit | None) -> bool:
+def _columns(constants: Iterable[Sequence[float]], width: int) -> Array:
+    """(width, n) of n limits."""
+    return np.array(list(constants), dtype=np.float64).reshape(-1, width).T
+
+
+def _has_one_twist(limit: Limit) -> TypeGuard[SwingTwist]:
     return locked_axis(limit, Quaternion()) is not None
 
 
-def _is_round(limit: Limit | None) -> bool:
+def _is_round(limit: Limit) -> TypeGuard[Hinge | SwingTwist]:
     """Whether a limit is what `nearest.nearest_round` knows: a twist range and a cone."""
     return isinstance(limit, Hinge) or (
         isinstance(limit, SwingTwist) and not isinstance(limit.swing, Ellipse)
@@ -165,4 +171,5 @@ def _turns_between(inside: Array, outside: Array) -> Array:
             aw * bz - bw * az - (ax * by - ay * bx),
         )
     )
-    return turns * np.copysign(1.0, (inside * outside).sum(0))
+    found: Array = turns * np.copysign(1.0, (inside * outside).sum(0))
+    return found

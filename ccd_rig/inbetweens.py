@@ -195,7 +195,7 @@ def _axes(limits: Limits, rotations: Array, frames: Array, normals: Array | None
         joints = np.flatnonzero(normals.any(axis=(0, 2)))
         own = normals[:, joints]
         along = np.einsum("ijnf,jnf->inf", frames[:, :, joints], own)
-        found.append(_Axes(joints, along, -1.0 * own.any(axis=0)))
+        found.append(_Axes(joints, along, np.where(own.any(axis=0), -1.0, 0.0)))
     else:
         found.append(_Axes(np.empty(0, np.intp), np.empty((3, 0, size)), np.empty((0, size))))
     return found
@@ -231,7 +231,8 @@ def _turns(mobility: Array, limits: Limits, levers: Array, axes: Sequence[_Axes]
     for each, part, turn in zip(axes, parts, wanted, strict=True):
         turns[:, each.joints] += part * turn * each.along
     angles = np.sqrt((turns * turns).sum(0).max(0))
-    return turns * np.minimum(1.0, LONGEST / np.maximum(angles, 1e-300))
+    turns *= np.minimum(1.0, LONGEST / np.maximum(angles, 1e-300))
+    return turns
 
 
 def _turned(rotations: Array, vectors: Array) -> Array:

@@ -316,7 +316,7 @@ def locked_axis(limit: Limit | None, rotation: Quaternion) -> Vector | None:
     if not isinstance(limit, SwingTwist) or limit._round[6] > 0.5 * ROUNDING:
         return None
     nx, ny, nz, cosine, sine = limit._round[:5]
-    w, x, y, z = rotation
+    w, x, y, z = rotation[:]
     return Vector(
         (
             cosine * (w * nx + ny * z - nz * y) + sine * x,

@@ -231,8 +231,9 @@ def _iteration(
     if settings.sweep is Sweep.ROOT_TO_TIP and fraction <= 1.0:
         if body.plan is None:
             body.plan = passes.plan(body) if not leaves_of(body) else []
-        shared = settings.step_share > 0.0 and not calm
-        if body.plan and shared and pushes.suits(body.plan):
+            if settings.step_share > 0.0 and not calm:
+                body.plan = pushes.plan(body, body.plan) or body.plan
+        if isinstance(body.plan, pushes.Plan):
             return pushes.take(body, body.plan, settings.step_share)
         if body.plan:
             return passes.take(body, body.plan, fraction, enough)

@@ -3,8 +3,8 @@
 A push v at the effector turns joint i, seen from which the effector is at r_i, by the rotation vector
 m_i r_i x v (m_i: its mobility; of a hinge the part along its axis). To first order this moves the effector
 by A v with A = sum m_i (|r_i|^2 - r_i r_i^T), and of all turns that move it so these have the least sum of
-squares over mobility. v follows from A v = way, damped by the square error (Sugihara 2011), so that a target out of
-reach does no harm. What a joint that is held at its limit would turn outwards is left to the others.
+squares over mobility. v follows from A v = way, damped by the square error (Sugihara 2011), so that a target
+out of reach does no harm. What a joint that is held at its limit would turn outwards is left to the others.
 """
 
 from __future__ import annotations
@@ -18,22 +18,38 @@ from mathutils import Quaternion, Vector
 from .best_moves import nearest_turn
 from .limits import Hinge, Limit, clamp, locked_axis
 from .passes import Kind, Visit
-from .reach import reach
+from .reach import levers_of
 from .steps import Body
 from .views import PositionView
 
 DAMPING, LEAST_DAMPING = 0.1, 1e-9
 """Parts of the square error and of A's trace that are added to A: far away steps are small, and a straight
 chain has a push too."""
+EVEN = 0.3
+"""Mobility falls with this power of a joint's lever along the chain: with 0 the joints far from the effector
+turn most, with 1 all turn about alike, but farther in sum."""
+TRAVEL = 2.0
+"""Lengths of the chain over which a target moves until joints are home, if it leaves them all room."""
+SHORT = 1e-2
+"""Part of the chain's length below which a lever makes a joint no more mobile."""
 LONGEST = 1.0
 """Longest turn of a joint in one pass, radians: farther away the linear picture means little."""
-NEAR = 0.3
-"""A pass over a way of this part of the chain's length, or more, lets joints go home; a shorter one lets
-them go a part of the way."""
 SMALL = 1e-12
 """Radians: a shorter turn is none."""
 BEYOND = 1e-6
 """Half of the radians by which a joint must have wanted to leave its limit to be held there."""
+
+
+class Plan(NamedTuple):
+    """What does not change from pass to pass.
+
+    Attributes:
+        visits: the joints from the root to the effector; mobility is worked out for shared steps.
+        length: of the links from the first joint that moves to the effector, the model's unit.
+    """
+
+    visits: Sequence[Visit]
+    length: float
 
 
 class Lever(NamedTuple):
@@ -54,12 +70,22 @@ class Lever(NamedTuple):
     border: Vector | None
 
 
-def suits(visits: Iterable[Visit]) -> bool:
-    """Whether all joints of a pass do nothing but turn."""
-    return all(visit.kind != Kind.OTHER for visit in visits)
+def plan(body: Body, visits: Sequence[Visit]) -> Plan | None:
+    """The plan of shared passes over these visits; None if joints do more than turn."""
+    if not visits or any(visit.kind == Kind.OTHER for visit in visits):
+        return None
+    view = body.views[0]
+    assert isinstance(view, PositionView)
+    levers = dict(zip(view.serves, levers_of(body, view), strict=True))
+    length = max(levers.values(), default=0.0) or 1.0
+    shared = []
+    for visit in visits:
+        stiffness, lever = body.joints[visit.joint].stiffness, levers.get(visit.joint, length) / length
+        shared.append(visit._replace(mobility=(1.0 - stiffness) / max(lever, SHORT) ** EVEN))
+    return Plan(shared, length)
 
 
-def take(body: Body, visits: Sequence[Visit], share: float) -> float:
+def take(body: Body, plan: Plan, share: float) -> float:
     """One pass that takes `share` of the way.
 
     Returns:
@@ -67,9 +93,9 @@ def take(body: Body, visits: Sequence[Visit], share: float) -> float:
     """
     view = body.views[0]
     assert isinstance(view, PositionView)
-    before = view.effector
+    before, visits = view.effector, plan.visits
     way = share * (view.target - before)
-    part = min(1.0, way.length / (NEAR * (reach(body, 0) or 1.0)))
+    part = min(1.0, way.length / (TRAVEL * plan.length))
     levers = _levers(body, visits, before)
     eased = [_eased(body, lever, part) for lever in levers]
     push = _push(levers, eased, way)
@@ -97,7 +123,8 @@ def _levers(body: Body, visits: Iterable[Visit], effector: Vector) -> list[Lever
         axis = frame @ body.axes[i] if visit.kind == Kind.HINGE else None
         locked = locked_axis(visit.limit, body.rotations[i])
         border = frame @ borders[i] if i in borders else None
-        found.append(Lever(visit, effector - heads[i], axis, locked and frame @ locked, border))
+        locked = None if locked is None else frame @ locked
+        found.append(Lever(visit, effector - heads[i], axis, locked, border))
     return found
 
 
@@ -108,7 +135,7 @@ def _eased(body: Body, lever: Lever, part: float) -> Vector:
     the next target is out of reach, and where they end depends on the way there. So they go home as the
     target moves, as far as it leaves them room, and rest when it rests.
     """
-    i, mobility = lever.visit.joint, lever.visit.mobility
+    i, stiffness = lever.visit.joint, body.joints[lever.visit.joint].stiffness
     if body.home is None:
         return Vector()
     if i not in body.homes:
@@ -117,7 +144,7 @@ def _eased(body: Body, lever: Lever, part: float) -> Vector:
     axis, angle = (body.homes[i] @ body.rotations[i]).to_axis_angle()
     if angle > math.pi:
         angle -= 2.0 * math.pi
-    back = body.frames[i] @ (-part * mobility * angle * axis)
+    back = body.frames[i] @ (-part * (1.0 - stiffness) * angle * axis)
     return back - lever.locked.dot(back) * lever.locked if lever.locked is not None else back
 
 
@@ -128,7 +155,7 @@ def _push(levers: Sequence[Lever], eased: Sequence[Vector], way: Vector) -> Vect
         way = way - back.cross(arm)
         m = visit.mobility
         if axis is None:
-            x, y, z = arm
+            x, y, z = arm[:]
             xx += m * (y * y + z * z)
             yy += m * (x * x + z * z)
             zz += m * (x * x + y * y)
@@ -136,12 +163,10 @@ def _push(levers: Sequence[Lever], eased: Sequence[Vector], way: Vector) -> Vect
             xz -= m * x * z
             yz -= m * y * z
         # Turns about one axis: those that a hinge makes, and those that a ball joint does not make.
-        turns = ((axis, m),) if border is None else ()
-        if axis is None:
-            turns = ((locked, -m), (border, -m))
-        for about, part in turns:
+        alone = axis if border is None else None
+        for about, part in ((alone, m),) if axis is not None else ((locked, -m), (border, -m)):
             if about is not None:
-                x, y, z = about.cross(arm)
+                x, y, z = about.cross(arm)[:]
                 xx += part * x * x
                 yy += part * y * y
                 zz += part * z * z
@@ -151,7 +176,7 @@ def _push(levers: Sequence[Lever], eased: Sequence[Vector], way: Vector) -> Vect
     damping = DAMPING * way.length_squared + LEAST_DAMPING * (xx + yy + zz)
     if damping == 0.0:
         return Vector()
-    return Vector(solved((xx + damping, yy + damping, zz + damping, xy, xz, yz), way))
+    return Vector(solved((xx + damping, yy + damping, zz + damping, xy, xz, yz), way[:]))
 
 
 def solved(system: Sequence[Any], way: Iterable[Any]) -> tuple[Any, Any, Any]:
@@ -191,7 +216,8 @@ def _turn(lever: Lever, push: Vector) -> Vector:
 def _move(body: Body, visits: Iterable[Visit], turns: dict[int, Vector]) -> None:
     """Turns joints by rotation vectors (model space), inside their limits; forward kinematics runs along."""
     heads, frames, bases, rotations = body.heads, body.frames, body.bases, body.rotations
-    part = LONGEST / max(LONGEST, *(turn.length for turn in turns.values()))
+    longest = max((turn.length for turn in turns.values()), default=0.0)
+    part = LONGEST / max(LONGEST, longest)
     for i, kind, parent, offset, rest, limit, _ in visits:
         if i in turns:
             own = frames[i].conjugated() @ turns[i]

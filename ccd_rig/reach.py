@@ -28,6 +28,12 @@ def _links(body: Body, view: PositionView) -> list[float]:
     return links
 
 
+def levers_of(body: Body, view: PositionView) -> list[float]:
+    """Of each joint that may move for a goal the length of the links from it to the effector."""
+    links = _links(body, view)
+    return [math.fsum(links[place:]) for place in range(len(links))]
+
+
 def reach(body: Body, k: int) -> float:
     """A length to measure goal `k`'s errors against, in the model's unit: that of all bones it can move."""
     view = body.views[k]
@@ -96,8 +102,7 @@ def shares(body: Body, share: float) -> list[float]:
         return parts
     for view in {id(view): view for views in body.serves for view in views}.values():
         if isinstance(view, PositionView):
-            links = _links(body, view)
-            squares = [math.fsum(links[place:]) ** 2 for place in range(len(links))]
+            squares = [lever**2 for lever in levers_of(body, view)]
         else:
             squares = [1.0] * len(view.serves)  # every joint turns a frame alike
         total, left = math.fsum(squares), 1.0

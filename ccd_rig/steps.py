@@ -65,9 +65,7 @@ class Body:
         self.frames: list[Quaternion] = [Quaternion()] * count
         self.last_step = Quaternion()
         self.parts = [1.0] * count  # of each joint's best step, beside the fraction that all share
-        self.plan: list[Any] | None = (
-            None  # of whole passes (see `passes`); made anew when it may have changed
-        )
+        self.plan: Any = None  # of whole passes (see `passes`, `pushes`); made anew when it may have changed
         self.links: dict[int, list[float]] = {}  # per view, see `reach`
         self.fresh = False  # whether transforms and effectors are those of the rotations, nothing carried
         self.views: list[View] = [view_of(goal, skeleton) for goal in goals]
