@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from mathutils import Quaternion, Vector
 
 from .best_moves import nearest_turn
+from .clamping import BEYOND
 from .limits import Hinge, Limit, clamp, locked_axis
 from .passes import Kind, Visit
 from .reach import levers_of
@@ -36,8 +37,6 @@ LONGEST = 1.0
 """Longest turn of a joint in one pass, radians: farther away the linear picture means little."""
 SMALL = 1e-12
 """Radians: a shorter turn is none."""
-BEYOND = 1e-6
-"""Half of the radians by which a joint must have wanted to leave its limit to be held there."""
 
 
 class Plan(NamedTuple):

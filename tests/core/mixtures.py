@@ -56,9 +56,10 @@ class Mixture:
     goals: tuple[Goal, ...]
     settings: SolverSettings
     poses: tuple[PoseEntry, ...]
+    home: Pose | None = None
 
     def solve(self) -> SolveResult:
-        return solve(self.skeleton, self.start, self.goals, self.settings, self.poses)
+        return solve(self.skeleton, self.start, self.goals, self.settings, self.poses, self.home)
 
 
 def mixture(seed: int) -> Mixture:
@@ -88,7 +89,8 @@ def mixture(seed: int) -> Mixture:
     poses: tuple[PoseEntry, ...] = ()
     if settings.restarts and rng.random() < 0.5:
         poses = tuple(entry_from_pose(f"pose{k}", skeleton, legal_pose(skeleton, rng)) for k in range(2))
-    return Mixture(skeleton, start, goals, settings, poses)
+    home = _pose(skeleton, rng) if rng.random() < 0.5 else None
+    return Mixture(skeleton, start, goals, settings, poses, home)
 
 
 def _furnished(joint: Joint, rng: random.Random) -> Joint:
