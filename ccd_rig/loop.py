@@ -234,7 +234,7 @@ def _iteration(
             if settings.step_share > 0.0 and not calm:
                 body.plan = pushes.plan(body, body.plan) or body.plan
         if isinstance(body.plan, pushes.Plan):
-            return pushes.take(body, body.plan, settings.step_share)
+            return pushes.take(body, body.plan)
         if body.plan:
             return passes.take(body, body.plan, fraction, enough)
     only = body.views[0] if len(body.views) == 1 and isinstance(body.views[0], PositionView) else None

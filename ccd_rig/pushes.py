@@ -23,7 +23,7 @@ from .reach import levers_of
 from .steps import Body
 from .views import PositionView
 
-DAMPING, LEAST_DAMPING = 0.1, 1e-9
+DAMPING, LEAST_DAMPING = 0.1, 1e-6
 """Parts of the square error and of A's trace that are added to A: far away steps are small, and a straight
 chain has a push too."""
 EVEN = 0.3
@@ -84,8 +84,8 @@ def plan(body: Body, visits: Sequence[Visit]) -> Plan | None:
     return Plan(shared, length)
 
 
-def take(body: Body, plan: Plan, share: float) -> float:
-    """One pass that takes `share` of the way.
+def take(body: Body, plan: Plan) -> float:
+    """One pass.
 
     Returns:
         How far the effector was moved, in the model's unit.
@@ -93,7 +93,7 @@ def take(body: Body, plan: Plan, share: float) -> float:
     view = body.views[0]
     assert isinstance(view, PositionView)
     before, visits = view.effector, plan.visits
-    way = share * (view.target - before)
+    way = view.target - before
     part = min(1.0, way.length / (TRAVEL * plan.length))
     levers = _levers(body, visits, before)
     eased = [_eased(body, lever, part) for lever in levers]

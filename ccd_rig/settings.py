@@ -48,7 +48,9 @@ class SolverSettings:
             falls: 1 lets the steps become exact near the target (Kenwright 2012, section 8).
         step_share: 0 leaves it at `step_fraction`. Above 0, below 1: instead, one pass takes this part of the
             way, shared out over a chain's joints by the square of their lever (the chain's length from a
-            joint to the effector), which is the step of least squared rotation: long chains bend evenly.
+            joint to the effector), which is the step of least squared rotation: long chains bend evenly. For
+            one position and joints that only turn, all joints move at once and take the whole way, see
+            `pushes`.
         stall_threshold: an iteration that moves no effector along an arc of more than this part of the
             chain's reach counts as no progress (Juckett's trivial arc).
         refine: whether damped least squares take over where sweeps creep or stall (Wang & Chen 1991).

@@ -41,7 +41,7 @@ STILL = 1e-6
 ROUGH = 0.01
 """Part of a chain's length within which such a frame need be solved: it is brought to its target with the
 others."""
-RUN = 512
+RUN = 256
 """Frames that are settled in one go: few calls, and arrays that stay near the processor."""
 
 
@@ -116,7 +116,7 @@ class March:
     def _anchor(self, row: int) -> None:
         """A frame that waits is solved by the loop; where it leaps, first one half-way there."""
         before = self._before
-        found = self._solve(row, self._samples[row], before, ROUGH)
+        found = self._solve(row, self._samples[row], before, ROUGH if self._anchors else 0.0)
         waiting = list(self._samples)
         start = waiting.index(self._anchors[-1]) if self._anchors else len(waiting)
         between = waiting[start + 1 : waiting.index(row)]

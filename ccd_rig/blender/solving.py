@@ -53,14 +53,14 @@ class How:
 
     Attributes:
         follows: whether the start is the solved pose of the frame before.
-        home: the base pose, to which joints go back where they can.
+        home: the base pose, to which joints go back where they can; None: they do not.
     """
 
     settings: SolverSettings
     share: float | None
     follows: bool
     poses: tuple[PoseEntry, ...]
-    home: Pose
+    home: Pose | None
 
 
 def solve_frame(

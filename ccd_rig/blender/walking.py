@@ -34,7 +34,8 @@ from .solving import How, Solution
 Array = NDArray[np.float64]
 
 SHARPER = 0.1
-"""Part of the tolerances to which planted bones beside the base are solved: what is left of it slides."""
+"""Part of the tolerances to which a planted figure is solved: of planted bones beside the base what is left of
+it slides, and where one more is planted all others would make up for it."""
 
 
 def solve_frame(
@@ -55,7 +56,8 @@ def solve_frame(
     planted = tuple(c for c in found.rows if sample.influences[c] > 0.0)
     holds = {c: _hold(c, sample, constraints, stance, world) for c in planted}
     step = _Step(sample, constraints, found, planted, holds, world, stance)
-    how = solving.how_of(sample, solver, share, stance is not None, poses)
+    # A figure that stands keeps its pose: going home would move it where a base is swapped.
+    how = replace(solving.how_of(sample, solver, share, stance is not None, poses), home=None)
     return _on_a_base(step, how, before) if planted else _in_the_air(step, how, before)
 
 
@@ -127,8 +129,7 @@ def _on_a_base(step: _Step, how: How, before: Solution | None) -> Solution:
     reading = replace(step.sample.reading, skeleton=hung, pose=there)
     sample = step.sample._replace(reading=reading, aims=tuple(aims))
     if active:
-        sharper = SHARPER if len(step.planted) > 1 else 1.0
-        result, states = solving.solve_active(sample, rows, active, there, how, sharper)
+        result, states = solving.solve_active(sample, rows, active, there, how, SHARPER)
     else:
         result, states = SolveResult(there, SolveStatus.CONVERGED, 0, ()), ()
     solved = _placed(step, _back(skeleton, hung, start, there, result.pose))

@@ -86,7 +86,7 @@ def test_a_small_way_is_taken_by_the_least_turns(kinds, seed):
     wanted = np.zeros((len(skeleton), 3))
     for (i, axis), turn in zip(owners, step, strict=True):
         wanted[i] += turn * axis
-    pushes.take(body, plan, 1.0)
+    pushes.take(body, plan)
     for i in range(len(skeleton)):
         found = 2.0 * np.array((start.rotations[i].conjugated() @ body.rotations[i])[1:])
         assert np.abs(found - wanted[i]).max() <= 0.02 * np.abs(step).max() + 10 * EXACT
@@ -112,7 +112,7 @@ def test_passes_keep_limits_and_say_where_they_are(seed):
         assert not body.movable
         return
     for _ in range(6):
-        moved = pushes.take(body, plan, 0.95)
+        moved = pushes.take(body, plan)
         assert math.isfinite(moved)
         for joint, before, rotation in zip(skeleton.joints, start.rotations, body.rotations, strict=True):
             assert abs(rotation.magnitude - 1.0) < FLOAT32
@@ -227,7 +227,7 @@ def test_a_straight_chain_and_its_line():
     body = body_of(skeleton, Pose.rest(skeleton), Vector((0.0, 2.0, 0.0)))
     plan = plan_of(body)
     assert plan is not None
-    assert pushes.take(body, plan, 0.95) <= FLOAT32
+    assert pushes.take(body, plan) <= FLOAT32
     transforms = forward_kinematics(skeleton, Pose(tuple(body.rotations), Pose.rest(skeleton).translations))
     assert all(math.isfinite(value) for transform in transforms for value in transform.rotation)
     found = solve(skeleton, Pose.rest(skeleton), [PositionGoal("joint3", (0.0, 2.0, 0.0))], SHARED)
