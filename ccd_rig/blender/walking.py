@@ -34,8 +34,8 @@ from .solving import How, Solution
 Array = NDArray[np.float64]
 
 SHARPER = 0.1
-"""Part of the tolerances to which a planted figure is solved: of planted bones beside the base what is left of
-it slides, and where one more is planted all others would make up for it."""
+"""Part of the tolerances to which a planted figure is solved: of planted bones beside the base what is left
+of it slides, and where one more is planted all others would make up for it."""
 
 
 def solve_frame(
