@@ -14,7 +14,7 @@ from mathutils import Quaternion, Vector
 from ..errors import RigError
 from ..settings import SolveResult, SolverSettings
 from ..skeleton import Pose
-from . import armature, checks, evaluation, library, properties, shot, standing
+from . import armature, checks, evaluation, library, originals, properties, shot, standing, wanted_frames
 from .aims import chain_joints
 from .bake_settings import BakeSettings, Keys, Order
 from .keying import all_locked, keys_of, nothing_to_key, report_of, write_keys
@@ -23,6 +23,7 @@ from .playing import play_steps
 from .properties import Constraint
 from .report import BakeReport, Check
 from .shot import Progress
+from .solving import Recipe
 from .take import Motion, Take
 from .thinning import reduce_steps
 from .walking import solve_frame
@@ -197,7 +198,9 @@ def solve_current(
     poses = library.entries(armature_object) if solver.restarts else ()
     sample = evaluation.current(depsgraph, armature_object, constraints)
     # The share of a bake, so that both pose the bones alike.
-    solution = solve_frame(sample, constraints, solver, BakeSettings.share, None, poses)
+    home = originals.home_from(armature_object, wanted_frames.key_time(depsgraph.scene))
+    recipe = Recipe(solver, BakeSettings.share, poses, home)
+    solution = solve_frame(sample, constraints, recipe, None)
     if solution.result is None:
         raise RigError(f"{armature_object.name}: every constraint has influence 0; raise one to solve")
     take = Take.empty(sample, constraints, [0], [0])

@@ -19,12 +19,11 @@ from numpy.typing import NDArray
 
 from .. import inbetweens
 from ..limits import Limit
-from ..poses import PoseEntry
-from ..settings import SolverSettings, SolveStatus
+from ..settings import SolveStatus
 from ..skeleton import Pose, Skeleton
 from .evaluation import FrameSample
 from .properties import Constraint
-from .solving import Solution, groups, scale
+from .solving import Recipe, Solution, groups, scale
 from .take import Array, Take
 from .walking import solve_frame
 
@@ -62,15 +61,11 @@ class March:
 
     Attributes:
         take: its rows are stored before they come here.
-        solver: position tolerance in world metres.
-        share: see `solve_frame`.
-        poses: the pose library.
+        recipe: how they are solved.
     """
 
     take: Take
-    solver: SolverSettings
-    share: float
-    poses: Sequence[PoseEntry]
+    recipe: Recipe
     _before: Solution | None = None
     _chains: tuple[Chain, ...] = ()
     _known: tuple[tuple[Limit | None, ...], tuple[bool, ...]] | None = None
@@ -139,11 +134,12 @@ class March:
 
     def _solve(self, row: int, sample: FrameSample, before: Solution | None, rough: float = 0.0) -> Solution:
         """Solve a row by the loop, within the tolerance or a part of the shortest chain's length."""
-        solver = self.solver
+        recipe = self.recipe
         if rough > 0.0:
             near = rough * min(chain.length for chain in self._chains) * scale(sample)
-            solver = replace(solver, position_tolerance=max(near, solver.position_tolerance))
-        solution = solve_frame(sample, self.take.constraints, solver, self.share, before, self.poses)
+            tolerance = max(near, recipe.solver.position_tolerance)
+            recipe = recipe._replace(solver=replace(recipe.solver, position_tolerance=tolerance))
+        solution = solve_frame(sample, self.take.constraints, recipe, before)
         states = dict(zip(solution.active, solution.states, strict=True))
         self.take.store_solution(row, solution.pose, states, solution.stance)
         return solution
@@ -152,7 +148,7 @@ class March:
         """Bring the frames that wait to their targets, together."""
         rows = np.array(sorted(self._samples), dtype=np.intp)
         scales = np.array([scale(self._samples[row]) for row in rows.tolist()])
-        tolerances = self.solver.position_tolerance / scales
+        tolerances = self.recipe.solver.position_tolerance / scales
         turned = np.ascontiguousarray(self.take.base[rows].transpose(2, 1, 0))
         arrived = np.ones(len(rows), np.bool_)
         for chain in self._chains:
@@ -222,7 +218,7 @@ class March:
         """The chains of the active constraints, parents before children; none if one of them asks for more
         than a position, or shares joints with another, or has a joint that does not simply turn, or if bones
         are planted."""
-        if not self.solver.refine or self.take.tracks is not None:
+        if not self.recipe.solver.refine or self.take.tracks is not None:
             return ()
         skeleton, constraints = sample.reading.skeleton, self.take.constraints
         active = [c for c, influence in enumerate(sample.influences) if influence > 0.0]
@@ -232,7 +228,7 @@ class March:
             path = skeleton.chain(constraint.tip)
             if len(members) > 1 or not _asks_for_position(constraint):
                 return ()
-            if not _turns_rigidly(skeleton, path, joints, self.solver.comfort):
+            if not _turns_rigidly(skeleton, path, joints, self.recipe.solver.comfort):
                 return ()
             first = min(place for place, j in enumerate(path) if j in joints)
             mobility = [1.0 - skeleton.joints[j].stiffness if j in joints else 0.0 for j in path]

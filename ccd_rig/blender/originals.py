@@ -21,6 +21,7 @@ from . import channels
 from .armature import rotation_channel
 from .evaluation import FrameSample
 from .rotation_modes import rotation_of
+from .solving import base_pose
 
 REMEMBERED = "ccd_rig_original"
 """Custom property of a baked action: the action that it is a copy of, if there was one."""
@@ -117,3 +118,19 @@ def base_from(armature_object: bpy.types.Object, time: float) -> Callable[[Frame
         return sample._replace(reading=replace(reading, pose=there))
 
     return based
+
+
+def home_from(armature_object: bpy.types.Object, time: float) -> Callable[[FrameSample], Pose]:
+    """A function that gives the pose to which a bake's joints go back: the base pose before any bake.
+
+    So a second bake leads to what the first one did. The arguments are those of `base_from`.
+    """
+    animation = armature_object.animation_data
+    action: Any = animation.action if animation is not None else None
+    if action is None or POSE not in action:
+        return base_pose
+    try:
+        based = base_from(armature_object, time)
+    except RigError:  # what it was baked from is not for this object any more
+        return base_pose
+    return lambda sample: base_pose(based(sample))

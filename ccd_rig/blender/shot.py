@@ -18,6 +18,7 @@ from .bake_settings import BakeSettings, Order
 from .evaluation import FrameSample
 from .march import March, guessed
 from .properties import Constraint
+from .solving import Recipe
 from .take import Solutions, Take
 from .walking import solve_frame
 
@@ -82,11 +83,9 @@ def solve(
     forwards, backwards = settings.order is not Order.BACKWARDS, settings.order is not Order.FORWARDS
     total, done, asked = len(due) * (1 + backwards), 0, frozenset(due)
     take = march = None
-    based = (
-        originals.base_from(armature_object, wanted_frames.key_time(scene))
-        if settings.from_original
-        else lambda sample: sample
-    )
+    time = wanted_frames.key_time(scene)
+    based = originals.base_from(armature_object, time) if settings.from_original else lambda sample: sample
+    recipe = Recipe(solver, settings.share, task.poses, originals.home_from(armature_object, time))
     later: list[tuple[int, FrameSample]] = []
     with evaluation.frames(scene, armature_object, task.constraints) as sample_at:
         for row, frame in enumerate(frames):
@@ -96,7 +95,7 @@ def solve(
                 check(take)
                 if backwards and take.tracks is not None:
                     raise RigError("Planted bones are solved forwards only: set Order to Forwards")
-                march = March(take, solver, settings.share, task.poses)
+                march = March(take, recipe)
             take.store(row, sample)
             if frame in asked:
                 if forwards:
@@ -111,7 +110,7 @@ def solve(
         yield Progress(frames[-1], done, total)
     if later:
         there = take.solutions() if forwards else None
-        march = March(take, solver, settings.share, task.poses)
+        march = March(take, recipe)
         for row, sample in reversed(later):
             for _ in march.add(row, sample):
                 yield Progress(frames[row], done, total)
@@ -120,11 +119,11 @@ def solve(
         for _ in march.finish():
             yield Progress(frames[0], done, total)
         if there is not None:
-            _join(take, task, there, later)
+            _join(take, recipe, there, later)
     return take.without_first(len(before))
 
 
-def _join(take: Take, task: Task, there: Solutions, samples: Sequence[tuple[int, FrameSample]]) -> None:
+def _join(take: Take, recipe: Recipe, there: Solutions, samples: Sequence[tuple[int, FrameSample]]) -> None:
     """Of the way forwards (`there`), the way back (in the take) and both joined keep the best: with the
     fewest frames not reached, and then with the smallest largest turn from frame to frame."""
     back = take.solutions()
@@ -141,7 +140,7 @@ def _join(take: Take, task: Task, there: Solutions, samples: Sequence[tuple[int,
         for k in range(first, last + 1):
             row, sample = samples[k]
             start = guessed(sample, blended[k])
-            found = solve_frame(sample, take.constraints, task.solver, task.settings.share, start, task.poses)
+            found = solve_frame(sample, take.constraints, recipe, start)
             take.store_solution(row, found.pose, dict(zip(found.active, found.states, strict=True)))
     ways = (there, back, take.solutions())
     take.restore(min(ways, key=lambda way: (way.missed(), way.largest_turn())))

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 from mathutils import Quaternion, Vector
@@ -47,13 +48,34 @@ class Solution:
         return all(state == SolveStatus.CONVERGED.name for state in self.states)
 
 
+def base_pose(sample: FrameSample) -> Pose:
+    """The evaluated pose of the chains."""
+    return sample.reading.pose
+
+
+class Recipe(NamedTuple):
+    """How the frames of a shot are solved.
+
+    Attributes:
+        solver: position tolerance in world metres.
+        share: `SolverSettings.step_share` of each solve; with None the solver's own step is taken.
+        poses: the pose library; entries for other bones are left out.
+        home: the pose to which joints go back where a frame leaves them room.
+    """
+
+    solver: SolverSettings
+    share: float | None
+    poses: Sequence[PoseEntry] = ()
+    home: Callable[[FrameSample], Pose | None] = base_pose
+
+
 @dataclass(frozen=True)
 class How:
-    """How a frame is solved: settings with the position tolerance in armature space, and see `solve_frame`.
+    """How one frame is solved: settings with the position tolerance in armature space, and see `Recipe`.
 
     Attributes:
         follows: whether the start is the solved pose of the frame before.
-        home: the base pose, to which joints go back where they can; None: they do not.
+        home: where joints go back to; None: they do not.
     """
 
     settings: SolverSettings
@@ -64,26 +86,18 @@ class How:
 
 
 def solve_frame(
-    sample: FrameSample,
-    constraints: Sequence[Constraint],
-    solver: SolverSettings,
-    share: float | None,
-    before: Solution | None,
-    poses: Sequence[PoseEntry] = (),
+    sample: FrameSample, constraints: Sequence[Constraint], recipe: Recipe, before: Solution | None
 ) -> Solution:
     """Solve one frame, from the solution of the frame before where there is one.
 
-    Other starts (`solver.restarts`) are tried only where the frame is not reached from there. Where a frame
+    Other starts (`restarts`) are tried only where the frame is not reached from there. Where a frame
     before is followed, they count only if they reach it: a chain should not jump for less.
 
     Args:
         sample: the frame.
         constraints: one for each of the sample's aims.
-        solver: position tolerance in world metres.
-        share: part of the way that one pass over a chain's joints takes, shared out evenly over them; with
-            None the solver's own step is taken.
+        recipe: how.
         before: of the frame before.
-        poses: the pose library; entries for other bones are left out.
 
     Raises:
         RigError: a scale of 0, or a constraint that asks for what its chain cannot do.
@@ -97,21 +111,15 @@ def solve_frame(
     if before is not None and set(active) <= set(before.active):
         moved = {j for c in active for j in chain_joints(skeleton, constraints[c])}
         start, follows = following(skeleton, base, before.pose, moved), True
-    how = how_of(sample, solver, share, follows, poses)
+    how = how_of(sample, recipe, follows)
     result, states = solve_active(sample, constraints, active, start, how)
     return Solution(result.pose, active, result, states)
 
 
-def how_of(
-    sample: FrameSample,
-    solver: SolverSettings,
-    share: float | None,
-    follows: bool,
-    poses: Sequence[PoseEntry],
-) -> How:
-    """How a frame is solved, with the tolerance in its own armature space; see `solve_frame`."""
-    here = replace(solver, position_tolerance=solver.position_tolerance / scale(sample))
-    return How(here, share, follows, tuple(poses), sample.reading.pose)
+def how_of(sample: FrameSample, recipe: Recipe, follows: bool) -> How:
+    """How a frame is solved, with the tolerance in its own armature space."""
+    here = replace(recipe.solver, position_tolerance=recipe.solver.position_tolerance / scale(sample))
+    return How(here, recipe.share, follows, tuple(recipe.poses), recipe.home(sample))
 
 
 def solve_active(

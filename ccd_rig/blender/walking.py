@@ -19,17 +19,16 @@ from mathutils import Quaternion, Vector
 from numpy.typing import NDArray
 
 from ..goals import GoalError
-from ..poses import PoseEntry
 from ..quaternions import slerp
 from ..rerooting import hung_back, reroot, reversed_name
-from ..settings import SolveResult, SolverSettings, SolveStatus
+from ..settings import SolveResult, SolveStatus
 from ..skeleton import Pose, Skeleton, Transform, forward_kinematics
 from . import solving
 from .aims import chain_joints
 from .evaluation import FrameSample
 from .planting import Hold, Legs, Stance, homogeneous, hung_rows, inverse, legs, moved_bones, upright
 from .properties import Constraint
-from .solving import How, Solution
+from .solving import How, Recipe, Solution
 
 Array = NDArray[np.float64]
 
@@ -39,25 +38,20 @@ of it slides, and where one more is planted all others would make up for it."""
 
 
 def solve_frame(
-    sample: FrameSample,
-    constraints: Sequence[Constraint],
-    solver: SolverSettings,
-    share: float | None,
-    before: Solution | None,
-    poses: Sequence[PoseEntry] = (),
+    sample: FrameSample, constraints: Sequence[Constraint], recipe: Recipe, before: Solution | None
 ) -> Solution:
     """`solving.solve_frame`, with planted bones held; `Solution.stance` says how the figure stands."""
     skeleton = sample.reading.skeleton
     found = legs(skeleton, constraints)
     if found is None:
-        return solving.solve_frame(sample, constraints, solver, share, before, poses)
+        return solving.solve_frame(sample, constraints, recipe, before)
     stance = None if before is None else before.stance
     world = np.array(sample.matrix_world, dtype=np.float64)
     planted = tuple(c for c in found.rows if sample.influences[c] > 0.0)
     holds = {c: _hold(c, sample, constraints, stance, world) for c in planted}
     step = _Step(sample, constraints, found, planted, holds, world, stance)
     # A figure that stands keeps its pose: going home would move it where a base is swapped.
-    how = replace(solving.how_of(sample, solver, share, stance is not None, poses), home=None)
+    how = replace(solving.how_of(sample, recipe, stance is not None), home=None)
     return _on_a_base(step, how, before) if planted else _in_the_air(step, how, before)
 
 
