@@ -151,7 +151,7 @@ def _push(levers: Sequence[Lever], eased: Sequence[Vector], way: Vector) -> Vect
     """The push whose turns move the effector by `way`, with those of joints that go home."""
     xx = yy = zz = xy = xz = yz = 0.0
     for (visit, arm, axis, locked, border), back in zip(levers, eased, strict=True):
-        way = way - back.cross(arm)
+        way = way - _cross(back, arm)
         m = visit.mobility
         if axis is None:
             x, y, z = arm[:]
@@ -165,7 +165,7 @@ def _push(levers: Sequence[Lever], eased: Sequence[Vector], way: Vector) -> Vect
         alone = axis if border is None else None
         for about, part in ((alone, m),) if axis is not None else ((locked, -m), (border, -m)):
             if about is not None:
-                x, y, z = about.cross(arm)[:]
+                x, y, z = _cross(about, arm)[:]
                 xx += part * x * x
                 yy += part * y * y
                 zz += part * z * z
@@ -195,15 +195,20 @@ def solved(system: Sequence[Any], way: Iterable[Any]) -> tuple[Any, Any, Any]:
     )
 
 
+def _cross(a: Vector, b: Vector) -> Vector:
+    found: Any = a.cross(b)  # for two-dimensional vectors, which these are not, a number
+    return found
+
+
 def _inwards(lever: Lever, push: Vector) -> bool:
     """Whether a joint that is held at its limit would turn away from it."""
     assert lever.border is not None
-    return lever.border.dot(lever.arm.cross(push)) < 0.0
+    return lever.border.dot(_cross(lever.arm, push)) < 0.0
 
 
 def _turn(lever: Lever, push: Vector) -> Vector:
     """The rotation vector of a joint's part, model space."""
-    turn = lever.visit.mobility * lever.arm.cross(push)
+    turn = lever.visit.mobility * _cross(lever.arm, push)
     if lever.axis is not None:
         return lever.axis.dot(turn) * lever.axis if lever.border is None else Vector()
     for axis in (lever.locked, lever.border):
