@@ -196,7 +196,8 @@ def solved(system: Sequence[Any], way: Iterable[Any]) -> tuple[Any, Any, Any]:
 
 
 def _cross(a: Vector, b: Vector) -> Vector:
-    found: Any = a.cross(b)  # for two-dimensional vectors, which these are not, a number
+    found = a.cross(b)
+    assert not isinstance(found, float)  # as of two-dimensional vectors
     return found
 
 
