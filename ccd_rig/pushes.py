@@ -196,9 +196,9 @@ def solved(system: Sequence[Any], way: Iterable[Any]) -> tuple[Any, Any, Any]:
 
 
 def _cross(a: Vector, b: Vector) -> Vector:
-    found = a.cross(b)
-    assert not isinstance(found, float)  # as of two-dimensional vectors
-    return found
+    found: Any = a.cross(b)  # for two-dimensional vectors, which these are not, a number
+    product: Vector = found
+    return product
 
 
 def _inwards(lever: Lever, push: Vector) -> bool:
