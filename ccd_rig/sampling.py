@@ -161,7 +161,8 @@ def kinematics(
     Args:
         parents: index of each joint's parent, which stands before it, or -1.
         inherits: whether each joint takes over its parent's rotation.
-        offsets: (F, J, 3) heads in the parent's joint frame (a root's: in model space).
+        offsets: (F, J, 3) heads in the parent's joint frame (a root's: in model space). Of these, of rests
+            and of translations one frame (1, J, ...) is enough where nothing changes.
         rests: (F, J, 4) unit rest rotations, relative to the parent (a root's, or without inheritance: to
             the model).
         rotations: (F, J, 4) unit rotations relative to rest.
@@ -175,13 +176,15 @@ def kinematics(
     rest, rotation, offset, translation = (values.transpose(2, 1, 0).copy() for values in given)
     # t_i = t_p + R_p (offset_i + rest_i translation_i), R_i = R_p rest_i rotation_i
     turned = np.stack(_multiplied(rest, rotation))
-    heads = offset + _rotated(rest, translation)
+    shifts = offset + _rotated(rest, translation)
     below = [i for i, parent in enumerate(parents) if parent >= 0]
     above = [parents[i] for i in below]
     for i, parent in zip(below, above, strict=True):
         if inherits[i]:
             turned[:, i] = _multiplied(turned[:, parent], turned[:, i])
-    heads[:, below] = _rotated(turned[:, above], heads[:, below])
+    heads = np.empty((3, *turned.shape[1:]))
+    heads[:] = shifts
+    heads[:, below] = _rotated(turned[:, above], shifts[:, below])
     for i, parent in zip(below, above, strict=True):
         heads[:, i] += heads[:, parent]
     return heads.transpose(2, 1, 0), turned.transpose(2, 1, 0)

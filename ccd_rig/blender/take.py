@@ -324,10 +324,10 @@ class Take:
         return sampling.kinematics(
             [joint.parent for joint in joints],
             [joint.inherit_rotation for joint in joints],
-            self.offsets,
-            sampling.unit(self.rests),
+            _constant(self.offsets),
+            sampling.unit(_constant(self.rests)),
             sampling.unit(motion.rotations),
-            motion.translations,
+            _constant(motion.translations),
         )
 
     def errors(self, heads: Array, turned: Array) -> tuple[Array, Array]:
@@ -435,6 +435,11 @@ def _along(lengths: Array) -> Array:
     vectors = np.zeros((*lengths.shape, 3))
     vectors[..., 1] = lengths
     return vectors
+
+
+def _constant(values: Array) -> Array:
+    """(1, ...) of what is the same at all frames (F, ...), anything else as it is."""
+    return values[:1] if (values == values[:1]).all() else values
 
 
 def _rows(values: Iterable[Vector | Quaternion]) -> Array:
