@@ -94,7 +94,7 @@ def bake_steps(
         action = write_keys(scene, armature_object, keys, settings, undo)
         report = report_of(armature_object, action, take, motion, full, joints, settings, solver)
         report = replace(report, keys=sum(len(each.frames) for each in keys), keys_before=every)
-        report = replace(report, slides=standing.slides(scene, armature_object, take, motion))
+        report = replace(report, slides=standing.slides(scene, armature_object, take, report.rows))
         report = replace(report, seconds=clock.seconds + time.perf_counter() - started)
         if settings.verify:
             report = replace(

@@ -31,7 +31,8 @@ def require(
     Raises:
         RigError: with the first thing that keeps them from being solved.
     """
-    for problem in problems(armature_object, scene, names):
+    # Warnings are not asked for, so nor are those about the present action.
+    for problem in problems(armature_object, scene, names, Destination.NEW_ACTION):
         if problem.severity == "ERROR":
             raise RigError(problem.message)
     return tuple(

@@ -12,12 +12,12 @@ import numpy as np
 from ..quaternions import angle_between
 from . import evaluation
 from .planting import inverse, upright
-from .report import Slid
-from .take import Motion, Take
+from .report import Row, Slid
+from .take import Take
 
 
 def slides(
-    scene: bpy.types.Scene, armature_object: bpy.types.Object, take: Take, motion: Motion
+    scene: bpy.types.Scene, armature_object: bpy.types.Object, take: Take, stands: Sequence[Row]
 ) -> tuple[Slid, ...]:
     """One per constraint that plants a bone at some frame; the keys are written by now.
 
@@ -25,11 +25,10 @@ def slides(
         scene: in which the armature plays.
         armature_object: plays the keys.
         take: finished, so that the aims of planted bones are where they are held.
-        motion: what is keyed.
+        stands: how each constraint stands at each frame, by the keys.
     """
     if take.tracks is None:
         return ()
-    distances, angles = take.residuals(motion)
     rows = [c for c in take.tracks.legs.rows if (take.influences[:, c] > 0.0).any()]
     frames = take.frames.astype(int).tolist()
     far, turned = {c: [(0.0, frames[0])] for c in rows}, {c: [0.0] for c in rows}
@@ -51,8 +50,8 @@ def slides(
     return tuple(
         Slid(
             take.constraints[c].name,
-            float(distances[take.influences[:, c] > 0.0, c].max()),
-            float(angles[take.influences[:, c] > 0.0, c].max()),
+            max(row.keyed_residual for row in stands if row.constraint == take.constraints[c].name),
+            max(row.keyed_angle for row in stands if row.constraint == take.constraints[c].name),
             max(far[c])[0],
             max(turned[c]),
             max(far[c])[1],

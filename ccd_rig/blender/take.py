@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from mathutils import Quaternion, Vector
@@ -369,9 +369,8 @@ class Take:
         }
         if lengths:  # animated scale
             skeleton = skeleton.replace(lengths)
-        transforms = [
-            Transform(Vector(head), Quaternion(turn)) for head, turn in zip(heads, turned, strict=True)
-        ]
+        chain = skeleton.chain(self.constraints[c].tip, self.constraints[c].chain_length)
+        transforms: Any = {j: Transform(Vector(heads[j]), Quaternion(turned[j])) for j in chain}
         asked = goals(skeleton, self.constraints[c], self.aims[f][c])
         return max(measure(goal, skeleton, transforms).angle for goal in asked)
 
