@@ -9,7 +9,7 @@ import bpy
 import numpy as np
 
 from ..settings import SolverSettings
-from . import armature, channels, originals
+from . import armature, channels, measuring, originals
 from .bake_settings import BakeSettings
 from .obstacles import Destination
 from .report import SLERPED, BakeReport, Row, Turn
@@ -75,9 +75,9 @@ def report_of(
     solver: SolverSettings,
 ) -> BakeReport:
     """How each constraint stands at each frame in `motion`, and at `full` influence; `joints` are keyed."""
-    residuals, angles = take.residuals(full)
+    residuals, angles = measuring.residuals(take, full)
     same = all(np.array_equal(a, b) for a, b in zip(motion, full, strict=True))
-    keyed, keyed_angles = (residuals, angles) if same else take.residuals(motion)
+    keyed, keyed_angles = (residuals, angles) if same else measuring.residuals(take, motion)
     in_force = np.nonzero(take.influences > 0.0)  # by frame, then in the order of the constraints
     figures = (residuals, keyed, take.influences, angles, keyed_angles)
     places, columns = zip(*in_force, strict=True), (each[in_force].tolist() for each in figures)
@@ -86,7 +86,7 @@ def report_of(
         Row(frames[f], names[c], take.states[f][c] if f in take.states else SLERPED, *row)
         for (f, c), *row in zip(places, *columns, strict=True)
     )
-    turn = take.largest_turn(motion, joints)
+    turn = measuring.largest_turn(take, motion, joints)
     return BakeReport(
         armature=armature_object.name,
         action=action.name,

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ..matrices import quaternions
 from ..sampling import Array
-from . import armature, rows
+from . import armature, measuring, rows
 from .aims import Aim, chain_joints
 from .evaluation import PlayedFrame, playback
 from .obstacles import Destination, obstacles
@@ -52,7 +52,7 @@ def play_steps(
             film.store(f, play(frame, frame not in film.keyed))
             yield frame, f + 1, len(frames)
     shown, heads, turned = film.shown, film.heads, film.turned
-    distances, angles = shown.errors(heads, turned)
+    distances, angles = measuring.errors(shown, heads, turned)
     at = np.searchsorted(frames, take.frames)
     apart, bent = _off(take, motion, heads[at], turned[at])
     found = []
@@ -154,7 +154,7 @@ class _Film:
 
 def _off(take: Take, motion: Motion, heads: Array, turned: Array) -> tuple[Array, Array]:
     """(F, J) how far joints are from where their keys put them: world metres, radians."""
-    wanted_heads, wanted = take.transforms(motion)
+    wanted_heads, wanted = measuring.transforms(take, motion)
     shift = np.linalg.norm(np.einsum("fij,fkj->fki", take.worlds, heads - wanted_heads), axis=-1)
     wanted = wanted / np.linalg.norm(wanted, axis=-1, keepdims=True)
     chord = np.minimum(np.linalg.norm(turned - wanted, axis=-1), np.linalg.norm(turned + wanted, axis=-1))

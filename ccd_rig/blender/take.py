@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from mathutils import Quaternion, Vector
@@ -17,12 +17,11 @@ from numpy.typing import NDArray
 
 from .. import sampling
 from ..errors import RigError
-from ..goals import measure
 from ..limits import Limit, Slide, clamp, contains
 from ..sampling import Array
 from ..settings import SolveStatus
-from ..skeleton import Pose, Skeleton, Transform
-from .aims import Aim, chain_joints, goals
+from ..skeleton import Pose, Skeleton
+from .aims import Aim, chain_joints
 from .evaluation import FrameSample
 from .planting import Stance, legs
 from .properties import Constraint
@@ -301,79 +300,6 @@ class Take:
             found[j] = np.asarray(shifted, dtype=np.float64)
         return found
 
-    def largest_turn(self, motion: Motion, joints: Sequence[int]) -> tuple[float, float, str] | None:
-        """Radians per frame, frame and bone of the largest turn from one keyed frame to the next; None for
-        one frame."""
-        if len(self.frames) < 2 or not joints:
-            return None
-        turns = sampling.unit(motion.rotations[:, list(joints)])
-        angles = sampling.angles_between(turns[:-1], turns[1:]) / np.diff(self.frames)[:, None]
-        f, j = np.unravel_index(int(np.argmax(angles)), angles.shape)
-        return float(angles[f, j]), number(self.frames[f + 1]), self.skeleton.joints[joints[j]].name
-
-    def residuals(self, motion: Motion) -> tuple[Array, Array]:
-        """(F, C) distances from the targets in world metres, and angles in radians; 0 where none is asked.
-
-        The core measures angles; distances are brought to world metres whatever the armature object's scale.
-        """
-        return self.errors(*self.transforms(motion))
-
-    def transforms(self, motion: Motion) -> tuple[Array, Array]:
-        """(F, J, 3) heads and (F, J, 4) rotations in armature space."""
-        joints = self.skeleton.joints
-        return sampling.kinematics(
-            [joint.parent for joint in joints],
-            [joint.inherit_rotation for joint in joints],
-            _constant(self.offsets),
-            sampling.unit(_constant(self.rests)),
-            sampling.unit(motion.rotations),
-            _constant(motion.translations),
-        )
-
-    def errors(self, heads: Array, turned: Array) -> tuple[Array, Array]:
-        """As `residuals`, of joints wherever they are: (F, J, 3) heads and (F, J, 4) rotations."""
-        distances, angles = np.zeros_like(self.influences), np.zeros_like(self.influences)
-        for c, constraint in enumerate(self.constraints):
-            if constraint.kind == "BALANCE" or constraint.use_position:
-                points = self.points(constraint, heads, turned)
-                apart = points - np.array([aims[c].point[:] for aims in self.aims])
-                # The difference goes to world axes, not each point: far from the origin nothing is lost.
-                apart = np.einsum("fij,fj->fi", self.worlds, apart)
-                if constraint.kind == "BALANCE":
-                    apart = apart * np.array(constraint.balance_axes)
-                distances[:, c] = np.linalg.norm(apart, axis=-1)
-            if constraint.kind != "BALANCE" and (constraint.rotation != "NONE" or constraint.pole_target):
-                for f in np.flatnonzero(self.influences[:, c] > 0.0):
-                    angles[f, c] = self._angle(int(f), c, heads[f], turned[f])
-        return distances, angles
-
-    def points(self, constraint: Constraint, heads: Array, turned: Array) -> Array:
-        """(F, 3): what the constraint brings to its target, the tip's end or the centre of mass."""
-        if constraint.kind == "BALANCE":
-            masses = np.array([joint.mass for joint in self.skeleton.joints])
-            middles = heads + sampling.rotate(turned, _along(0.5 * self.lengths))
-            centre: Array = np.einsum("j,fji->fi", masses / masses.sum(), middles)
-            return centre
-        tip = self.skeleton.index(constraint.tip)
-        if not constraint.use_tail:
-            return np.asarray(heads[:, tip])
-        return np.asarray(heads[:, tip] + sampling.rotate(turned[:, tip], _along(self.lengths[:, tip])))
-
-    def _angle(self, f: int, c: int, heads: Array, turned: Array) -> float:
-        """The largest angle that the goals of a constraint are off at a frame."""
-        skeleton = self.skeleton
-        lengths = {
-            joint.name: {"length": float(length)}
-            for joint, length in zip(skeleton.joints, self.lengths[f], strict=True)
-            if joint.length != length
-        }
-        if lengths:  # animated scale
-            skeleton = skeleton.replace(lengths)
-        chain = skeleton.chain(self.constraints[c].tip, self.constraints[c].chain_length)
-        transforms: Any = {j: Transform(Vector(heads[j]), Quaternion(turned[j])) for j in chain}
-        asked = goals(skeleton, self.constraints[c], self.aims[f][c])
-        return max(measure(goal, skeleton, transforms).angle for goal in asked)
-
     def _slid(self, influences: Array) -> tuple[Array, Array]:
         """Translations (F, J, 3) and locations (F, K, 3) under (F, J) influences: lerped between solves."""
         translations = self.translations.copy()
@@ -427,18 +353,6 @@ class Take:
 def number(frame: float) -> float:
     """A frame as people write it: whole ones as whole numbers."""
     return int(frame) if frame == int(frame) else float(frame)
-
-
-def _along(lengths: Array) -> Array:
-    """(..., 3) vectors of these lengths (...) along bones."""
-    vectors = np.zeros((*lengths.shape, 3))
-    vectors[..., 1] = lengths
-    return vectors
-
-
-def _constant(values: Array) -> Array:
-    """(1, ...) of what is the same at all frames (F, ...), anything else as it is."""
-    return values[:1] if (values == values[:1]).all() else values
 
 
 def _rows(values: Iterable[Vector | Quaternion]) -> Array:

@@ -19,6 +19,7 @@ from .. import reduction
 from ..limits import contains
 from ..reduction import PLACE, Mask
 from ..sampling import Array
+from . import measuring
 from .aims import chain_joints
 from .bake_settings import BakeSettings
 from .take import Motion, Take
@@ -111,7 +112,7 @@ def _tolerances(
             if track.kind == PLACE:  # nobody said how far: as it was, but for rounding
                 wide[t] = first[t] = 1e-6 * max(float(np.abs(track.keys.values).max()), 1e-3)
         return first, wide
-    heads, turned = take.transforms(motion)
+    heads, turned = measuring.transforms(take, motion)
     reached = _effectors(take)
     for t, track in enumerate(tracks):
         if track.kind == PLACE:
@@ -122,7 +123,7 @@ def _tolerances(
         for c in reached:
             chain = chain_joints(take.skeleton, take.constraints[c])
             if track.joint in chain:
-                arm = take.points(take.constraints[c], heads, turned) - heads[:, track.joint]
+                arm = measuring.points(take, take.constraints[c], heads, turned) - heads[:, track.joint]
                 lever = float(np.linalg.norm(np.einsum("fij,fj->fi", take.worlds, arm), axis=1).max())
                 first[t] = min(first[t], error / max(math.sqrt(len(chain)) * lever, 1e-30))
     return np.maximum(first, FINEST), np.maximum(wide, FINEST)
@@ -172,10 +173,12 @@ def _effectors(take: Take) -> list[int]:
 
 def _off(take: Take, motion: Motion, played: Motion) -> Array:
     """(F, E) world metres that effectors are from where the full motion has them."""
-    before, now = take.transforms(motion), take.transforms(played)
+    before, now = measuring.transforms(take, motion), measuring.transforms(take, played)
     found = []
     for c in _effectors(take):
-        away = take.points(take.constraints[c], *now) - take.points(take.constraints[c], *before)
+        away = measuring.points(take, take.constraints[c], *now) - measuring.points(
+            take, take.constraints[c], *before
+        )
         found.append(np.linalg.norm(np.einsum("fij,fj->fi", take.worlds, away), axis=1))
     return np.array(found).reshape(-1, len(take.frames)).T
 

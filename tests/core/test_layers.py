@@ -57,7 +57,7 @@ BLENDER = (
     {"evaluation", "row_checks", "capture"},
     {"solving", "tracks"},
     {"checks", "take", "walking"},
-    {"march", "standing", "originals"},
+    {"march", "standing", "originals", "measuring"},
     {"shot"},
     {"keying", "playing", "thinning", "arguments"},
     {"bake", "blend_files"},
