@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
@@ -23,7 +23,7 @@ from ..settings import SolveStatus
 from ..skeleton import Pose, Skeleton
 from .evaluation import FrameSample
 from .properties import Constraint
-from .solving import Recipe, Solution, groups, scale
+from .solving import Recipe, Solution, groups, scale, with_tolerance
 from .take import Array, Take
 from .walking import solve_frame
 
@@ -71,6 +71,7 @@ class March:
     _known: tuple[tuple[Limit | None, ...], tuple[bool, ...]] | None = None
     _samples: dict[int, FrameSample] = field(default_factory=dict)  # of rows that are not settled yet
     _anchors: list[int] = field(default_factory=list)  # those of them that the loop has solved
+    _since: list[int] = field(default_factory=list)  # rows that came after the last of these
     _travelled: list[float] = field(default_factory=list)  # by each chain's target since the last of these
 
     def add(self, row: int, sample: FrameSample) -> Iterator[None]:
@@ -84,6 +85,7 @@ class March:
             return
         far = self._moves_far(row)
         self._samples[row] = sample
+        self._since.append(row)
         if not self._anchors or abs(row - self._anchors[-1]) >= STRIDE or far:
             self._anchor(row)
 
@@ -91,9 +93,8 @@ class March:
         """Solves the frames that wait for later ones; an item after each longer piece of work."""
         if not self._samples:
             return
-        last = next(reversed(self._samples))
-        if last != self._anchors[-1]:
-            self._anchor(last)
+        if self._since:
+            self._anchor(self._since[-1])
         yield from self._settle()
         self._samples, self._anchors = {}, []
 
@@ -112,15 +113,15 @@ class March:
         """A frame that waits is solved by the loop; where it leaps, first one half-way there."""
         before = self._before
         found = self._solve(row, self._samples[row], before, ROUGH if self._anchors else 0.0)
-        waiting = list(self._samples)
-        start = waiting.index(self._anchors[-1]) if self._anchors else len(waiting)
-        between = waiting[start + 1 : waiting.index(row)]
+        place = self._since.index(row)
+        between = self._since[:place]
         if before is not None and between and self._leaps(before, found):
             self._anchor(between[len(between) // 2])
             self._anchor(row)
             return
         self._before = found
         self._anchors.append(row)
+        self._since = self._since[place + 1 :]
         self._travelled = [0.0] * len(self._chains)
 
     def _leaps(self, before: Solution, after: Solution) -> bool:
@@ -138,7 +139,7 @@ class March:
         if rough > 0.0:
             near = rough * min(chain.length for chain in self._chains) * scale(sample)
             tolerance = max(near, recipe.solver.position_tolerance)
-            recipe = recipe._replace(solver=replace(recipe.solver, position_tolerance=tolerance))
+            recipe = recipe._replace(solver=with_tolerance(recipe.solver, tolerance))
         solution = solve_frame(sample, self.take.constraints, recipe, before)
         states = dict(zip(solution.active, solution.states, strict=True))
         self.take.store_solution(row, solution.pose, states, solution.stance)

@@ -118,8 +118,21 @@ def solve_frame(
 
 def how_of(sample: FrameSample, recipe: Recipe, follows: bool) -> How:
     """How a frame is solved, with the tolerance in its own armature space."""
-    here = replace(recipe.solver, position_tolerance=recipe.solver.position_tolerance / scale(sample))
+    here = with_tolerance(recipe.solver, recipe.solver.position_tolerance / scale(sample))
     return How(here, recipe.share, follows, tuple(recipe.poses), recipe.home(sample))
+
+
+@lru_cache(maxsize=16)
+def with_tolerance(settings: SolverSettings, tolerance: float) -> SolverSettings:
+    """Settings with another position tolerance; most frames of a shot share them."""
+    return replace(settings, position_tolerance=tolerance)
+
+
+@lru_cache(maxsize=16)
+def _alone(settings: SolverSettings, share: float | None) -> SolverSettings:
+    """Settings of a solve from one start only, with shared steps if a share is given."""
+    alone = replace(settings, restarts=0)
+    return alone if share is None else replace(alone, step_share=share)
 
 
 def solve_active(
@@ -134,12 +147,10 @@ def solve_active(
 
     `sharper` is the part of the tolerances that is solved to; they are judged by the whole of them.
     """
-    settings = replace(
-        how.settings,
-        position_tolerance=sharper * how.settings.position_tolerance,
-        angle_tolerance=sharper * how.settings.angle_tolerance,
-    )
-    sharp = how if sharper == 1.0 else replace(how, settings=settings)
+    sharp = how
+    if sharper != 1.0:
+        near, turn = sharper * how.settings.position_tolerance, sharper * how.settings.angle_tolerance
+        sharp = replace(how, settings=replace(how.settings, position_tolerance=near, angle_tolerance=turn))
     result, statuses = _solve_apart(sample, constraints, active, start, sharp)
     states = tuple(
         SolveStatus.CONVERGED.name if _off(error, how.settings) <= 1.0 else status.name
@@ -264,7 +275,7 @@ def _solve_patiently(skeleton: Skeleton, start: Pose, wanted: Sequence[Goal], ho
     settings = how.settings
     if how.share is None and not how.follows:  # the solver's own steps: it does the same by itself
         return solve(skeleton, start, wanted, settings, how.poses)
-    first = _solve_gently(skeleton, start, wanted, replace(how, settings=replace(settings, restarts=0)))
+    first = _solve_gently(skeleton, start, wanted, how)
     if first.status is SolveStatus.CONVERGED or settings.restarts == 0:
         return first
     # It stalls at once where the first one ended, and goes on with the other starts.
@@ -281,10 +292,10 @@ def _solve_gently(skeleton: Skeleton, start: Pose, wanted: Sequence[Goal], how: 
     The second solve counts only if it wins more than the tolerance: a target out of reach would otherwise
     make the chain jump for nothing. With no share there is just the solver's own step.
     """
-    settings = how.settings
+    settings = _alone(how.settings, None)
     if how.share is None:
         return solve(skeleton, start, wanted, settings)
-    gentle = replace(settings, step_share=how.share)
+    gentle = _alone(how.settings, how.share)
     first = solve(skeleton, start, wanted, gentle, home=how.home)
     if first.status is SolveStatus.CONVERGED or gentle == settings:
         return first
