@@ -80,11 +80,11 @@ def report_of(
     keyed, keyed_angles = (residuals, angles) if same else measuring.residuals(take, motion)
     in_force = np.nonzero(take.influences > 0.0)  # by frame, then in the order of the constraints
     figures = (residuals, keyed, take.influences, angles, keyed_angles)
-    places, columns = zip(*in_force, strict=True), (each[in_force].tolist() for each in figures)
+    columns = [*(at.tolist() for at in in_force), *(each[in_force].tolist() for each in figures)]
     frames, names = [number(frame) for frame in take.frames], [row.name for row in take.constraints]
     rows = tuple(
         Row(frames[f], names[c], take.states[f][c] if f in take.states else SLERPED, *row)
-        for (f, c), *row in zip(places, *columns, strict=True)
+        for f, c, *row in zip(*columns, strict=True)
     )
     turn = measuring.largest_turn(take, motion, joints)
     return BakeReport(
