@@ -8,7 +8,7 @@ armature object's own transform plays no part.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -21,11 +21,11 @@ from ..limits import EulerBox
 from ..skeleton import Pose, Skeleton, check_pose
 from . import slides
 from .bone_space import NOISE, ZERO, BoneRest, PlacedBone, place
+from .pose_values import Seen, Watch, foreach, watch
 from .rotation_modes import (
     CHANNELS,
     EULER_MODES,
     channel_values,
-    foreach,
     read_rotations,
     require_finite,
     rotation_channel,
@@ -92,44 +92,33 @@ class RigPlan:
     state: _State = field(repr=False)
     carried: Mapping[str, float]
 
-    def watch(self) -> Callable[[Any], bytes]:
-        """A function that shows all that `read` looks at in an armature's pose bones, to be compared: where
-        nothing has changed, nothing need be read."""
+    def watch(self) -> Watch:
+        """A function that looks at all that `read` needs: where nothing has changed, nothing need be read."""
         names = {"rotation_mode": 1, **dict(CHANNELS[mode] for mode in self.modes), "location": 3, "scale": 3}
         if any(bone.parent < 0 <= bone.parent_slot for bone in self.bones):
             names["matrix"] = 16
-        count, values, parts = -1, np.empty(0, np.float32), dict[str, NDArray[Any]]()
+        return watch(names)
 
-        def look(pose_bones: Any) -> bytes:
-            nonlocal count, values, parts
-            if len(pose_bones) != count:  # the first time, or bones came or went
-                count = len(pose_bones)
-                values = np.empty(count * sum(names.values()), np.float32)
-                ends = count * np.cumsum(list(names.values()))
-                parts = dict(zip(names, np.split(values, ends[:-1]), strict=True))
-                parts["rotation_mode"] = parts["rotation_mode"].view(np.int32)
-            for name, part in parts.items():
-                pose_bones.foreach_get(name, part)
-            return values.tobytes()
-
-        return look
-
-    def read(self, armature_object: Any) -> RigReading:
+    def read(self, armature_object: Any, seen: Seen | None = None) -> RigReading:
         """The present pose of the armature, original or evaluated.
 
         As long as neither scale nor the chains' parents change, every reading holds the same skeleton object.
+
+        Args:
+            armature_object: the one that is planned for.
+            seen: what the function of `watch` has just seen of it, if anyone has looked.
 
         Raises:
             RigError: as `plan`; also where a channel holds something that is not a finite number.
         """
         pose_bones = armature_object.pose.bones
-        codes = foreach(pose_bones, "rotation_mode", 1, np.int32)[:, 0]
-        if not np.array_equal(codes, self.mode_codes):  # other modes, or bones came or went
+        now = self.watch()(pose_bones)[1] if seen is None else seen
+        if not np.array_equal(now["rotation_mode"][:, 0], self.mode_codes):  # or bones came or went
             again = plan(armature_object, self.chains, self.joint_settings, self.carried)
             return again.read(armature_object)
-        rotations = read_rotations(pose_bones, self.slots, self.modes)
-        state = _update(armature_object, self.bones, self.slots, self.locked, self.state)
-        locations = foreach(pose_bones, "location", 3)[self.slots].astype(np.float64)
+        rotations = read_rotations(pose_bones, self.slots, self.modes, now)
+        state = _update(pose_bones, now["scale"], self.bones, self.slots, self.locked, self.state)
+        locations = now["location"][self.slots].astype(np.float64)
         locations[[bone.connected for bone in self.bones]] = 0.0  # Blender ignores them
         require_finite(pose_bones, self.slots, locations, "location")
         shifts = np.einsum("nij,nj->ni", state.shifts, locations).tolist()
@@ -213,8 +202,8 @@ def plan(
         slots=slots,
         modes=tuple(pose_bone.rotation_mode for pose_bone in found),
         locked=tuple(locked),
-        mode_codes=foreach(pose_bones, "rotation_mode", 1, np.int32)[:, 0],
-        state=_update(armature_object, bones, slots, locked, None),
+        mode_codes=foreach(pose_bones, "rotation_mode", 1)[:, 0],
+        state=_update(pose_bones, foreach(pose_bones, "scale", 3), bones, slots, locked, None),
         carried=masses,
     )
 
@@ -342,7 +331,8 @@ def _locks(pose_bone: Any, settings: Mapping[str, Any]) -> tuple[Mapping[str, An
 
 
 def _update(
-    armature_object: Any,
+    pose_bones: Any,
+    every_scale: NDArray[np.float32],
     bones: Sequence[BoneRest],
     slots: NDArray[np.intp],
     locked: Sequence[tuple[int, ...]],
@@ -350,8 +340,7 @@ def _update(
 ) -> _State:
     """The joints under the present scales, parents and locked angles; what did not change is that of
     `old`."""
-    pose_bones = armature_object.pose.bones
-    scale_values = foreach(pose_bones, "scale", 3)[slots]
+    scale_values = every_scale[slots]
     require_finite(pose_bones, slots, scale_values, "scale")
     scales = tuple(map(tuple, scale_values.tolist()))
     parents = tuple(
@@ -379,7 +368,7 @@ def _update(
         matrix = parents[i] if stretch is None else Matrix.Diagonal(stretch).to_4x4()
         now = place(bone, pose_bones[bone.slot].bone, scales[i], matrix)
         if bone.keywords.get("slide") is not None:
-            slide = slides.model_slide(bone.name, bone.keywords["slide"], np.array(now.shift))
+            slide = slides.model_slide(bone.name, bone.keywords["slide"], now.shift)
             now = replace(now, joint=replace(now.joint, slide=slide))
         if held[i]:
             box = _box(pose_bones[bone.slot].rotation_mode, dict(zip(locked[i], held[i], strict=True)))
@@ -389,8 +378,7 @@ def _update(
         ):
             now = replace(now, stretch=before.stretch)  # then the children need not be placed anew
         placed.append(now)
-    # Sliced: NumPy takes an age over a matrix of mathutils.
-    shifts = np.array([[row[:] for row in item.shift] for item in placed]).reshape(-1, 3, 3)
+    shifts = np.array([item.shift for item in placed]).reshape(-1, 3, 3)
     return _State(scales, parents, held, tuple(placed), Skeleton(item.joint for item in placed), shifts)
 
 

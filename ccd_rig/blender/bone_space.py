@@ -18,7 +18,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from mathutils import Matrix, Quaternion, Vector
+from numpy.typing import NDArray
 
 from ..errors import RigError
 from ..skeleton import Joint
@@ -92,12 +94,12 @@ class PlacedBone:
     Attributes:
         joint: the bone as the core takes it.
         stretch: signed scale along the joint's own axes.
-        shift: 3x3, turns what the location channel holds into a shift of the head in the joint's rest axes.
+        shift: (3, 3), turns what the location channel holds into a shift of the head along the rest axes.
     """
 
     joint: Joint
     stretch: Triple
-    shift: Any
+    shift: NDArray[np.float64]
 
 
 def place(bone: BoneRest, blender_bone: Any, scale: Sequence[float], parent: Any) -> PlacedBone:
@@ -164,7 +166,8 @@ def place(bone: BoneRest, blender_bone: Any, scale: Sequence[float], parent: Any
         inherit_rotation=bone.inherit_rotation,
         **bone.keywords,
     )
-    return PlacedBone(joint, (x, y, z), shift)
+    # Row by row: NumPy takes an age over a matrix of mathutils.
+    return PlacedBone(joint, (x, y, z), np.array([row[:] for row in shift]))
 
 
 def nearest_rotation(matrix: Any) -> Any:

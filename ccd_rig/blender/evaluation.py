@@ -398,15 +398,15 @@ def _forces(
 def _reader(plan: RigPlan) -> Callable[[bpy.types.Object, float], RigReading]:
     """A function that reads the pose of a frame; as long as nothing changes, it gives the same reading."""
     look = plan.watch()
-    seen: bytes | None = None
+    known: bytes | None = None
     reading: RigReading | None = None
 
     def read(evaluated: bpy.types.Object, frame: float) -> RigReading:
-        nonlocal seen, reading
-        now = look(evaluated.pose.bones)
-        if reading is None or now != seen:
+        nonlocal known, reading
+        now, seen = look(evaluated.pose.bones)
+        if reading is None or now != known:
             try:
-                seen, reading = now, plan.read(evaluated)
+                known, reading = now, plan.read(evaluated, seen)
             except RigError as error:  # what is wrong with a bone there is said with the frame
                 raise RigError(f"frame {frame:g}: {error}") from error
         return reading

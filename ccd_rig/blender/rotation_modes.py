@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .. import sampling
 from ..errors import InvalidInput, RigError
+from .pose_values import Seen, foreach
 
 Array = NDArray[np.float64]
 Slots = Sequence[int] | NDArray[np.intp]  # indices in pose.bones
@@ -37,13 +38,6 @@ def rotation_channel(pose_bone: Any) -> tuple[str, int]:
     return CHANNELS[pose_bone.rotation_mode]
 
 
-def foreach(pose_bones: Any, name: str, width: int, kind: Any = np.float32) -> NDArray[Any]:
-    """(bones, width) values of one property of all pose bones, in the order of `pose_bones`."""
-    values = np.empty(len(pose_bones) * width, kind)
-    pose_bones.foreach_get(name, values)
-    return values.reshape(-1, width)
-
-
 def require_finite(pose_bones: Any, slots: Slots, values: NDArray[Any], what: str) -> None:
     """Raises RigError naming the first bone whose row of `values` is not finite; `slots`: each row's bone."""
     good = np.isfinite(values)
@@ -52,13 +46,16 @@ def require_finite(pose_bones: Any, slots: Slots, values: NDArray[Any], what: st
         raise RigError(f"bone '{name}' has a {what} that is not a number: clear its {what}")
 
 
-def read_rotations(pose_bones: Any, slots: Slots, modes: Sequence[str]) -> list[Quaternion]:
+def read_rotations(
+    pose_bones: Any, slots: Slots, modes: Sequence[str], seen: Seen | None = None
+) -> list[Quaternion]:
     """What rotation channels hold, as Blender understands it: frozen unit quaternions relative to rest.
 
     Args:
         pose_bones: of the armature object, original or evaluated.
         slots: indices of the wanted bones.
         modes: rotation mode of each of them.
+        seen: what the channels hold, if anyone has looked.
 
     Raises:
         RigError: names the bone whose channel holds something that is not a finite number.
@@ -67,7 +64,8 @@ def read_rotations(pose_bones: Any, slots: Slots, modes: Sequence[str]) -> list[
     for channel, width in dict.fromkeys(CHANNELS[mode] for mode in modes):
         members = [i for i, mode in enumerate(modes) if CHANNELS[mode][0] == channel]
         own = places[members]
-        values = foreach(pose_bones, channel, width)[own].astype(np.float64)
+        every = foreach(pose_bones, channel, width) if seen is None else seen[channel]
+        values = every[own].astype(np.float64)
         require_finite(pose_bones, own, values, "rotation")
         for i, value in zip(members, values.tolist(), strict=True):
             found[i] = rotation_of(modes[i], value)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from ..errors import InvalidInput, RigError
 from . import channels, keyframes, strips
 from .obstacles import Destination, obstacles
-from .rotation_modes import foreach
+from .pose_values import foreach
 
 
 @dataclass(frozen=True)
