@@ -28,16 +28,19 @@ from ccd_rig import (
     SwingTwist,
     forward_kinematics,
     passes,
+    pushes,
     sample,
     solve,
 )
 from ccd_rig.passes import Kind, Visit
 from ccd_rig.quaternions import angle_of
-from ccd_rig.settings import EVEN_SHARE, STEP_RANGE
+from ccd_rig.settings import PRESETS, STEP_RANGE
 from ccd_rig.steps import Body
 
 FRAMES = 250
-SHARE = EVEN_SHARE  # of the way, in one pass, where one share stands for all
+SHARE = PRESETS["TAIL"].step_share  # where one share stands for all
+
+AT_ONCE = f"share {SHARE}, all at once"
 
 NAMES = {
     "TIP_TO_ROOT": "tip to root",
@@ -47,7 +50,7 @@ NAMES = {
     "BOUNCE_ROOT": "bounce from the root",
     "SMART_BOUNCE": "smart bounce",
     "LARGEST_ERROR": "largest error first",
-    "ROOT_TO_TIP, shared": f"root to tip, share {SHARE}",
+    "SHARED": f"all at once, share {SHARE}",
 }
 
 
@@ -144,7 +147,7 @@ def evenness(angles: Sequence[float]) -> float:
 @contextlib.contextmanager
 def counted_steps() -> Iterator[list[int]]:
     """Counts single steps of joints, the measure that is the same for all orders: those of `Body.step`, and
-    those that whole passes take without it."""
+    those that whole passes take without it. Passes that move all joints at once have none."""
     count, step, plan = [0], Body.step, passes.plan
 
     def counted(self: Body, i: int, fraction: float) -> float:
@@ -164,6 +167,18 @@ def counted_steps() -> Iterator[list[int]]:
         Body.step, passes.plan = step, plan
 
 
+@contextlib.contextmanager
+def joint_by_joint() -> Iterator[None]:
+    """Shared steps taken one joint after the other, as they are for several goals, slides and in other
+    orders, also where all joints could be moved at once."""
+    plan = pushes.plan
+    pushes.plan = lambda body, visits: None
+    try:
+        yield
+    finally:
+        pushes.plan = plan
+
+
 @dataclass(frozen=True)
 class Reach:
     """Means over solves from the rest pose: what `cold` measured. Motion counts only solves that arrived."""
@@ -176,7 +191,9 @@ class Reach:
     even: float
 
 
-def cold(skeleton: Skeleton, settings: SolverSettings, targets: int, seed: int = 1) -> Reach:
+def cold(
+    skeleton: Skeleton, settings: SolverSettings, targets: int, seed: int = 1, home: Pose | None = None
+) -> Reach:
     """Solves for random reachable targets, each from rest."""
     rng = random.Random(seed)
     start = Pose.rest(skeleton)
@@ -184,7 +201,7 @@ def cold(skeleton: Skeleton, settings: SolverSettings, targets: int, seed: int =
     with counted_steps() as steps:
         for _ in range(targets):
             goal = goal_at(skeleton, tip_of(skeleton, legal_pose(skeleton, rng)))
-            result = solve(skeleton, start, [goal], settings)
+            result = solve(skeleton, start, [goal], settings, home=home)
             iterations.append(result.iterations)
             if result.status is SolveStatus.CONVERGED:
                 reached += 1
@@ -256,22 +273,28 @@ class Following:
 
 
 def all_paths(
-    skeleton: Skeleton, settings: SolverSettings, stiff: bool = False, laps: Sequence[str] = tuple(LAPS)
+    skeleton: Skeleton,
+    settings: SolverSettings,
+    stiff: bool = False,
+    laps: Sequence[str] = tuple(LAPS),
+    home: Pose | None = None,
 ) -> list[Following]:
     """Three paths, each slow (one lap in 250 frames) and fast (five), or one of both."""
     return [
-        follow(skeleton, along(path(length_of(skeleton), stiff), LAPS[pace]), settings)
+        follow(skeleton, along(path(length_of(skeleton), stiff), LAPS[pace]), settings, home)
         for path in PATHS.values()
         for pace in laps
     ]
 
 
-def follow(skeleton: Skeleton, targets: Sequence[Vector], settings: SolverSettings) -> Following:
+def follow(
+    skeleton: Skeleton, targets: Sequence[Vector], settings: SolverSettings, home: Pose | None = None
+) -> Following:
     """Solves frame by frame, each from the one before; the first from rest."""
     pose = rest = Pose.rest(skeleton)
     results = []
     for target in targets:
-        results.append(solve(skeleton, pose, [goal_at(skeleton, target)], settings))
+        results.append(solve(skeleton, pose, [goal_at(skeleton, target)], settings, home=home))
         pose = results[-1].pose
     poses = [result.pose for result in results]
     moves = [turns(a, b) for a, b in pairwise(poses)]

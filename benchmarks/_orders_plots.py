@@ -9,7 +9,7 @@ import matplotlib
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
-from _orders_chains import NAMES, SHARE
+from _orders_chains import AT_ONCE, NAMES
 from matplotlib.axes import Axes
 from matplotlib.colors import Normalize
 
@@ -43,6 +43,7 @@ def draw(results: dict, folder: Path) -> None:
         "smart": smart_bounce,
         "settings": fractions,
         "shares": following,
+        "home": rounds,
         "comfort": comfort,
     }
     with plt.rc_context(STYLE):
@@ -169,7 +170,7 @@ def following(found: dict) -> plt.Figure:
     top, bottom = figure.subfigures(2, 1, height_ratios=(1.15, 1.0))
     grid = top.subplots(1, 2, sharey=True)
     labels = list(dict.fromkeys(row["label"] for row in found["rows"]))
-    shared = [label for label in labels if label.startswith("share")]
+    shared = [label for label in labels if label.startswith("share") and label != AT_ONCE]
     palette = matplotlib.colormaps["viridis"]
     for axes, kind in zip(grid, ("free", "limited"), strict=True):
         for label in labels:
@@ -178,7 +179,7 @@ def following(found: dict) -> plt.Figure:
                 colour, line = palette(0.85 * shared.index(label) / (len(shared) - 1)), "-o"
             else:
                 others = [each for each in labels if each not in shared]
-                colour, line = (COLOURS[1], COLOURS[2], COLOURS[4])[others.index(label)], "--s"
+                colour, line = (COLOURS[1], COLOURS[2], INK)[others.index(label)], "--s"
             x, y = [row["count"] for row in rows], [row["typical"] for row in rows]
             axes.plot(x, y, line, color=colour, lw=2.0, ms=4.5, label=label)
         axes.set_xscale("log")
@@ -195,7 +196,7 @@ def following(found: dict) -> plt.Figure:
     titles = {
         "0.9 of each step": "20 free joints, 0.9 of each step",
         "one part for all, 3 % left": "0.16 of each step: 3 % left",
-        f"share {SHARE}": f"shared out by squared levers, {SHARE}",
+        AT_ONCE: AT_ONCE,
     }
     for axes, (label, strobe) in zip(
         bottom.subplots(1, 3, sharex=True, sharey=True), found["strobes"].items(), strict=True
@@ -219,6 +220,38 @@ def following(found: dict) -> plt.Figure:
             fontsize=9,
             color="#5b6770",
         )
+    return figure
+
+
+def rounds(found: dict) -> plt.Figure:
+    figure, grid = plt.subplots(1, 3, figsize=(13.0, 4.2), layout="constrained", width_ratios=(1.3, 1.0, 1.0))
+    chains = list(dict.fromkeys(row["chain"] for row in found["rows"]))
+    for row in found["rows"]:
+        if row["path"] != "circle":
+            continue
+        colour = COLOURS[chains.index(row["chain"])]
+        label = f"{row['chain']}, home {'at rest' if row['home'] else 'none'}"
+        x = range(1, len(row["drifts"]) + 1)
+        grid[0].plot(
+            x, row["drifts"], "-o" if row["home"] else "--s", color=colour, lw=2.0, ms=4.0, label=label
+        )
+    grid[0].set_yscale("log")
+    grid[0].yaxis.set_major_formatter("{x:g}")
+    grid[0].set_xlabel("round on the circle")
+    grid[0].set_ylabel("off the round before, degrees\n(the joint that differs most)")
+    grid[0].legend(fontsize=8, loc="lower left")
+    palette = matplotlib.colormaps["viridis"]
+    for axes, (home, shapes) in zip(grid[1:], found["shapes"].items(), strict=True):
+        bare(axes)
+        many = len(shapes) - 1
+        for k, shape in enumerate(shapes):
+            axes.plot([p[2] for p in shape], [p[1] for p in shape], color=palette(0.92 * k / many), lw=2.0)
+        axes.set_title(f"20 free joints after each round,\nhome {home}", fontweight="bold")
+    low = min(axes.get_xlim()[0] for axes in grid[1:]), min(axes.get_ylim()[0] for axes in grid[1:])
+    high = max(axes.get_xlim()[1] for axes in grid[1:]), max(axes.get_ylim()[1] for axes in grid[1:])
+    for axes in grid[1:]:
+        axes.set_xlim(low[0], high[0])
+        axes.set_ylim(low[1], high[1])
     return figure
 
 

@@ -4,13 +4,14 @@ docs/orders.md and draws its plots.
     python3 dev.py bench orders                     all measurements, then the plots: about 5 minutes
     python3 dev.py bench orders -- shares draw      one part, and the plots again
 
-The parts: orders, smart, settings, presets, shares, comfort, draw. Every part leaves its numbers in
+The parts: orders, smart, settings, presets, shares, home, comfort, draw. Every part leaves its numbers in
 output/orders.json, from which `draw` makes docs/images/orders_*.png. All random numbers are seeded: two runs
-print the same. Chains, paths and measures are in `_orders_chains.py`.
+print the same. Chains, paths and measures are in `_orders_chains.py`, `home` is in `_orders_home.py`.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import statistics
@@ -23,6 +24,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "benchmarks")]
 
 import _orders_chains as c  # noqa: E402
+import _orders_home  # noqa: E402
 from mathutils import Quaternion, Vector  # noqa: E402
 
 from ccd_rig import (  # noqa: E402
@@ -45,7 +47,7 @@ TARGETS = 100
 SLOW_TARGETS = 20  # for smart bounce, whose iteration takes n (n + 1) / 2 steps, on the long chains
 FRACTIONS = (0.2, 0.35, 0.5, 0.8, 0.9, 1.0, 1.3)
 COUNTS = (2, 3, 6, 10, 20, 40, 100)
-SHARES = (0.9, 0.95, 0.97, 0.99)
+SHARES = (0.9, 0.95, 0.97, 0.98, 0.99)
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
@@ -85,7 +87,7 @@ def orders() -> dict:
     skeleton = c.tail()
     goal = c.goal_at(skeleton, Vector((9.0, 9.5, 0.0)))
     chosen = {sweep.name: {"sweep": sweep, "step_fraction": 1.0} for sweep in Sweep}
-    chosen["ROOT_TO_TIP, shared"] = {"step_share": c.SHARE}
+    chosen["SHARED"] = {"step_share": c.SHARE}
     poses = {}
     for label, fields in chosen.items():
         result = solve(skeleton, Pose.rest(skeleton), [goal], c.settings_for(skeleton, **fields))
@@ -224,18 +226,21 @@ def presets() -> dict:
     """Candidates for the defaults with closing phase and restarts, as users have them."""
     found: dict = {}
     rows = []
-    steps: dict[str, dict] = {
-        "tip to root, 1": {"sweep": Sweep.TIP_TO_ROOT, "step_fraction": 1.0},
-        "root to tip, 1": {"step_fraction": 1.0},
-        "root to tip, 0.9 (default)": {},
-        **{f"share {share}": {"step_share": share} for share in SHARES},
+    shared = {"step_share": c.SHARE}
+    steps: dict[str, tuple[dict, bool]] = {
+        "tip to root, 1": ({"sweep": Sweep.TIP_TO_ROOT, "step_fraction": 1.0}, False),
+        "root to tip, 1": ({"step_fraction": 1.0}, False),
+        "root to tip, 0.9 (default)": ({}, False),
+        f"share {c.SHARE}": (shared, False),
+        f"share {c.SHARE}, home at rest": (shared, True),
     }
     for name, make in c.CHAINS.items():
         skeleton = make()
-        for label, fields in steps.items():
+        for label, (fields, at_rest) in steps.items():
             chosen = SolverSettings(position_tolerance=1e-4 * c.length_of(skeleton), **fields)
-            reach = c.cold(skeleton, chosen, TARGETS)
-            runs = worst(c.all_paths(skeleton, chosen, name.startswith("spine")))
+            home = Pose.rest(skeleton) if at_rest else None
+            reach = c.cold(skeleton, chosen, TARGETS, home=home)
+            runs = worst(c.all_paths(skeleton, chosen, name.startswith("spine"), home=home))
             found[f"{name}, {label}"] = runs
             rows.append((name, label, *single(reach), *followed(runs)))
             print(".", end="", file=sys.stderr, flush=True)
@@ -243,14 +248,21 @@ def presets() -> dict:
     return found
 
 
-def candidates(skeleton: Skeleton) -> dict[str, tuple[Skeleton, SolverSettings]]:
+Candidate = tuple[Skeleton, SolverSettings, Callable[[], contextlib.AbstractContextManager[None]]]
+
+
+def candidates(skeleton: Skeleton) -> dict[str, Candidate]:
     """Ways to share a pass out: the default part of each step, one part for all joints with which a pass
-    leaves 3 %, and shares by squared levers."""
-    base = c.settings_for(skeleton)
+    leaves 3 %, shares by squared levers taken joint by joint, and all joints at once."""
+    base, plain = c.settings_for(skeleton), contextlib.nullcontext
     return {
-        "0.9 of each step": (skeleton, base),
-        "one part for all, 3 % left": c.with_fraction(skeleton, base, c.rule(len(skeleton))),
-        **{f"share {share}": (skeleton, replace(base, step_share=share)) for share in SHARES},
+        "0.9 of each step": (skeleton, base, plain),
+        "one part for all, 3 % left": (*c.with_fraction(skeleton, base, c.rule(len(skeleton))), plain),
+        **{
+            f"share {share}, joint by joint": (skeleton, replace(base, step_share=share), c.joint_by_joint)
+            for share in SHARES
+        },
+        c.AT_ONCE: (skeleton, replace(base, step_share=c.SHARE), plain),
     }
 
 
@@ -261,8 +273,9 @@ def shares() -> dict:
     missed: list[tuple[object, ...]] = []
     for kind, make in (("free", c.free), ("limited", c.limited)):
         for count in COUNTS:
-            for label, (chain, chosen) in candidates(make(count)).items():
-                numbers = worst(c.all_paths(chain, chosen, laps=("fast",)))
+            for label, (chain, chosen, how) in candidates(make(count)).items():
+                with how():
+                    numbers = worst(c.all_paths(chain, chosen, laps=("fast",)))
                 found["rows"].append({"kind": kind, "count": count, "label": label, **numbers})
                 shown = f"{numbers['typical']:.2f}° / {numbers['iterations']:.1f}"
                 cells.setdefault((kind, label), []).append(shown)
@@ -278,8 +291,8 @@ def shares() -> dict:
     found["strobes"] = {}
     targets = c.along(c.eight(20.0), 1)
     found["path"] = [list(target) for target in targets]
-    for label, (chain, chosen) in candidates(c.free(20)).items():
-        if label not in ("0.9 of each step", "one part for all, 3 % left", f"share {c.SHARE}"):
+    for label, (chain, chosen, _) in candidates(c.free(20)).items():
+        if label not in ("0.9 of each step", "one part for all, 3 % left", c.AT_ONCE):
             continue
         run = c.follow(chain, targets, chosen)
         found["strobes"][label] = {
@@ -287,6 +300,13 @@ def shares() -> dict:
             "largest": run.largest,
             "bend": run.bend,
         }
+    return found
+
+
+def home() -> dict:
+    """What going home does to chains that follow a closed path for several rounds; see `_orders_home.py`."""
+    found = _orders_home.measured()
+    table(_orders_home.HEADS, [_orders_home.cells(row) for row in found["rows"]])
     return found
 
 
@@ -358,6 +378,7 @@ PARTS: dict[str, Callable[[], dict]] = {
     "settings": settings,
     "presets": presets,
     "shares": shares,
+    "home": home,
     "comfort": comfort,
 }
 

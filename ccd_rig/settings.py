@@ -16,7 +16,8 @@ from .sweeps import Sweep
 MOST_SHARE = 0.999
 """Largest part of the way that one pass may take when it is shared out."""
 EVEN_SHARE = 0.97
-"""Largest such part with which no chain was seen to coil (docs/orders.md): what to offer at most."""
+"""Largest such part with which no chain was seen to coil, joint by joint (docs/orders.md): what to offer at
+most."""
 STEP_RANGE = (0.1, 1.3)
 """Least and largest part of a step."""
 

@@ -56,8 +56,9 @@ class BakeSettings:
         destination: into which action.
         constraints: names of the constraints; empty for all that are enabled.
         share: part of what is left of the way that one pass over a chain's joints takes, shared out evenly
-            over them, 0.1 to 0.97: smaller is smoother from frame to frame and slower. A frame that is not
-            reached this way goes on with the solver's own step.
+            over them, 0.1 to 0.97: smaller is smoother from frame to frame and slower. Where a position is
+            all that is asked for, every share does the same. A frame that is not reached this way goes on
+            with the solver's own step.
         holder: for HOLDER_KEYS, name of the object whose keys say where to key.
         holder_bone: name of a bone of it; empty for all that the object has keys for.
         from_original: whether a bake of a baked action starts from the motion before it was first baked.
