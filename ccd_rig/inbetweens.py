@@ -50,7 +50,7 @@ class Path:
     shifts: Array
     effectors: Array
 
-    def at(self, frames: NDArray[np.intp]) -> Path:
+    def at(self, frames: NDArray[np.bool_]) -> Path:
         """The same path at some of its frames."""
         rests, shifts, effectors = (
             values if values.shape[-1] == 1 else values[..., frames]
@@ -82,6 +82,8 @@ def guesses(frames: ArrayLike, rotations: ArrayLike, wanted: ArrayLike) -> Array
     slopes[0], slopes[-1] = chords[0], chords[-1]
     before, after = spans[:-1, None, None], spans[1:, None, None]
     slopes[1:-1] = (chords[:-1] * after + chords[1:] * before) / (before + after)
+    if len(at) > 2:  # at the ends as bent as in the middle of the span
+        slopes[0], slopes[-1] = 2.0 * chords[0] - slopes[1], 2.0 * chords[-1] - slopes[-2]
     i = np.clip(np.searchsorted(at, when, side="right") - 1, 0, len(spans) - 1)
     span = spans[i][:, None, None]
     t = ((when - at[i]) / spans[i])[:, None, None]
@@ -105,25 +107,41 @@ def settle(path: Path, guess: Array, targets: Array, tolerances: Array) -> tuple
         (4, n, F) rotations inside the limits, and (F,) distances between effectors and targets that are left.
     """
     limits = Limits(path.limits, path.mobility)
-    rotations, _ = limits.clamped(guess)
-    best, distances = rotations.copy(), np.full(targets.shape[1], math.inf)
-    left: NDArray[np.intp] = np.arange(targets.shape[1])
-    part, normals, wanted = path, None, targets
+    rotations, normals = limits.clamped(guess)[0], None
+    best = rotations
+    distances: Array = np.full(targets.shape[1], math.inf)
+    left: NDArray[np.intp] | None = None  # frames that are worked on, if not all
+    part, wanted, within = path, targets, ENOUGH * tolerances
+    where = room(*guess.shape[1:])
     for step in range(STEPS + 1):
-        heads, frames = forward(part, rotations)
+        heads, frames = forward(part, rotations, where)
         effector = heads[:, -1] + np.einsum("ijf,jf->if", frames[:, :, -1], part.effectors)
         way = wanted - effector
         distance = np.sqrt((way * way).sum(0))
-        nearer = distance < distances[left]
-        distances[left[nearer]] = distance[nearer]
-        best[..., left[nearer]] = rotations[..., nearer]
-        far = np.flatnonzero(distance > ENOUGH * tolerances[left])
-        if step == STEPS or not len(far):
+        if left is None:
+            nearer = distance < distances
+            if nearer.all():
+                best, distances = rotations, distance
+            else:
+                best, distances = np.where(nearer, rotations, best), np.where(nearer, distance, distances)
+        else:
+            nearer = distance < distances[left]
+            distances[left[nearer]] = distance[nearer]
+            best[..., left[nearer]] = rotations[..., nearer]
+        far = distance > within
+        if step == STEPS or not far.any():
             break
-        if len(far) < len(left):
-            left, part, wanted, way = left[far], part.at(far), wanted[:, far], way[:, far]
+        if 2 * np.count_nonzero(far) > len(far):  # to pick frames out costs as much as to go on with them
+            way = np.where(far, way, 0.0)
+        else:
+            if left is None:
+                left, best = np.flatnonzero(far), best.copy()
+            else:
+                left = left[far]
+            part, wanted, within, way = part.at(far), wanted[:, far], within[far], way[:, far]
             rotations, normals = rotations[..., far], None if normals is None else normals[..., far]
             heads, frames, effector = heads[..., far], frames[..., far], effector[:, far]
+            where = room(*rotations.shape[1:])
         axes = _axes(limits, rotations, frames, normals)
         turns = _turns(path.mobility, limits, effector[:, None] - heads, axes, way)
         rotations, pushed = limits.clamped(_turned(rotations, np.einsum("jinf,jnf->inf", frames, turns)))
@@ -134,10 +152,16 @@ def settle(path: Path, guess: Array, targets: Array, tolerances: Array) -> tuple
     return best, distances
 
 
-def forward(path: Path, rotations: Array) -> tuple[Array, Array]:
-    """Forward kinematics: (3, n, F) heads and (3, 3, n, F) frames, in model space."""
+def room(count: int, size: int) -> Array:
+    """For the transforms of as many joints over as many frames: memory that is new each time costs more than
+    what is worked out there."""
+    return np.empty((2, count, 3, 4, size))
+
+
+def forward(path: Path, rotations: Array, where: Array) -> tuple[Array, Array]:
+    """Forward kinematics: (3, n, F) heads and (3, 3, n, F) frames, in model space, in a `room`."""
     count, size = rotations.shape[1:]
-    local, model = np.empty((2, count, 3, 4, size))
+    local, model = where
     turned = matrices(rotations)
     if path.rests.shape[-1] == 1:  # the same in all frames: whole products instead of single ones
         wide = turned.transpose(2, 0, 1, 3).reshape(count, 3, 3 * size)

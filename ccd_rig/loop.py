@@ -19,10 +19,9 @@ from .steps import Body
 from .sweeps import Sweep, visits
 from .views import PositionView
 
-LOOK, LEFT, LEFT_SHARED, HANDOVER = 2, 3.0, 8.0, 12
+LOOK, LEFT, HANDOVER = 2, 3.0, 12
 """From `LOOK` passes on sweeps count as creeping, and least squares take over, when at the present rate more
-than `LEFT` passes are left (`LEFT_SHARED` where steps are shared: those do not creep at the end); after
-`HANDOVER` passes in any case."""
+than `LEFT` passes are left; after `HANDOVER` passes in any case. Passes of pushes grow faster to the end."""
 FIRST = 100.0
 """What goals that are served first weigh beside later ones where there is no room for all."""
 CLOSING = 60
@@ -186,9 +185,12 @@ def _stage(
             return SolveStatus.STALLED
         count += 1
         stuck = longest <= trivial or found.slow()
-        left = _passes_left(found.error, before, tolerance)
-        creeping = not closed and count >= LOOK and left > (LEFT_SHARED if settings.step_share else LEFT)
-        creeping = creeping or count == HANDOVER
+        creeping = count == HANDOVER or (
+            not closed
+            and count >= LOOK
+            and not isinstance(body.plan, pushes.Plan)
+            and _passes_left(found.error, before, tolerance) > LEFT
+        )
         before = found.error
         if (stuck or creeping) and may_close(body, settings):
             closed = True

@@ -78,9 +78,10 @@ def plan(body: Body, visits: Sequence[Visit]) -> Plan | None:
     levers = dict(zip(view.serves, levers_of(body, view), strict=True))
     length = max(levers.values(), default=0.0) or 1.0
     shared = []
-    for visit in visits:
-        stiffness, lever = body.joints[visit.joint].stiffness, levers.get(visit.joint, length) / length
-        shared.append(visit._replace(mobility=(1.0 - stiffness) / max(lever, SHORT) ** EVEN))
+    for i, kind, parent, offset, rest, limit, _ in visits:
+        lever = max(levers.get(i, length) / length, SHORT)
+        mobility = (1.0 - body.joints[i].stiffness) / lever**EVEN
+        shared.append(Visit(i, kind, parent, offset, rest, limit, mobility))
     return Plan(shared, length)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import accumulate, pairwise
 
 from mathutils import Vector
 
@@ -30,8 +30,7 @@ def _links(body: Body, view: PositionView) -> list[float]:
 
 def levers_of(body: Body, view: PositionView) -> list[float]:
     """Of each joint that may move for a goal the length of the links from it to the effector."""
-    links = _links(body, view)
-    return [math.fsum(links[place:]) for place in range(len(links))]
+    return list(accumulate(reversed(_links(body, view))))[::-1]
 
 
 def reach(body: Body, k: int) -> float:

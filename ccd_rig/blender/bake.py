@@ -70,10 +70,10 @@ def bake_steps(
     The set-up is checked when the first item is asked for, and everything is written after the last one.
     Close the generator to cancel: until the end all that was written is taken back.
     """
-    constraints = checks.require(armature_object, scene, settings.constraints)
+    constraints, plan = checks.require(armature_object, scene, settings.constraints)
     solver = properties.solver_settings(armature_object)
     poses = library.entries(armature_object) if solver.restarts else ()
-    task = shot.Task(constraints, settings, solver, poses)
+    task = shot.Task(constraints, plan, settings, solver, poses)
     clock = _Clock()
     solving = shot.solve(
         scene, armature_object, task, lambda take: _refuse_obstacles(armature_object, take, settings)
@@ -193,10 +193,10 @@ def solve_current(
     Raises:
         CCDRigError: the set-up cannot be solved. Nothing has changed then.
     """
-    constraints = checks.require(armature_object, depsgraph.scene, names)
+    constraints, plan = checks.require(armature_object, depsgraph.scene, names)
     solver = settings or properties.solver_settings(armature_object)
     poses = library.entries(armature_object) if solver.restarts else ()
-    sample = evaluation.current(depsgraph, armature_object, constraints)
+    sample = evaluation.current(depsgraph, armature_object, constraints, plan)
     # The share of a bake, so that both pose the bones alike.
     home = originals.home_from(armature_object, wanted_frames.key_time(depsgraph.scene))
     recipe = Recipe(solver, BakeSettings.share, poses, home)

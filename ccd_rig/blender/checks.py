@@ -6,14 +6,14 @@ An ERROR keeps the armature from being solved; a WARNING does not, but what play
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations
-from typing import Any
+from typing import Any, NamedTuple
 
 import bpy
 from mathutils import Matrix, Quaternion
 
 from ..errors import CCDRigError, RigError
 from ..limits import contains
-from . import aims, armature, dependence, joints, library, methods, plant_checks, properties, rows
+from . import aims, armature, dependence, evaluation, library, methods, plant_checks, properties, rows
 from .obstacles import Destination, obstacles
 from .row_checks import Problem, constraint_problems, in_scene, is_finite, suggestion
 
@@ -23,23 +23,29 @@ FLAT = 1e-6  # a scale below this leaves no direction to turn in
 ROUNDING = 1e-6  # radians: limits are stored as float32
 
 
+class Ready(NamedTuple):
+    """What can be solved: constraints, and the plan of their bones."""
+
+    constraints: tuple[properties.Constraint, ...]
+    plan: armature.RigPlan
+
+
 def require(
     armature_object: bpy.types.Object | None, scene: bpy.types.Scene, names: Sequence[str] = ()
-) -> tuple[properties.Constraint, ...]:
+) -> Ready:
     """The constraints to solve: those named, or all that are enabled.
 
     Raises:
         RigError: with the first thing that keeps them from being solved.
     """
     # Warnings are not asked for, so nor are those about the present action.
-    for problem in problems(armature_object, scene, names, Destination.NEW_ACTION):
+    found, plan = _look(armature_object, scene, names, Destination.NEW_ACTION)
+    for problem in found:
         if problem.severity == "ERROR":
             raise RigError(problem.message)
-    return tuple(
-        row
-        for row in properties.constraints(armature_object)
-        if (row.name in names if names else row.enabled)
-    )
+    assert plan is not None  # or that is an error
+    every = properties.constraints(armature_object)
+    return Ready(tuple(row for row in every if (row.name in names if names else row.enabled)), plan)
 
 
 def problems(
@@ -56,10 +62,22 @@ def problems(
         names: names of the constraints to look at; empty for all that are enabled.
         destination: where keys would go; None: what only keeps them out of the present action is a warning.
     """
+    return _look(armature_object, scene, names, destination)[0]
+
+
+def _look(
+    armature_object: bpy.types.Object | None,
+    scene: bpy.types.Scene,
+    names: Sequence[str],
+    destination: Destination | None,
+) -> tuple[tuple[Problem, ...], armature.RigPlan | None]:
+    """Problems, and the plan of the bones if one can be made."""
     if armature_object is None or armature_object.type != "ARMATURE":
         what = "nothing is" if armature_object is None else f"'{armature_object.name}' is not an armature and"
         where = "" if armature_object is None else armature_object.name
-        return (Problem("ERROR", where, f"No armature: {what} selected; select an armature object"),)
+        problem = Problem("ERROR", where, f"No armature: {what} selected; select an armature object")
+        return (problem,), None
+    plan: armature.RigPlan | None = None
     found = list(_object_problems(armature_object, scene))
     found += _choice_problems(armature_object, names)
     if not found:
@@ -73,8 +91,16 @@ def problems(
         found += _evaluation_problems(armature_object, scene, sound)
         found += _pair_problems(chosen)
         found += _library_problems(armature_object)
-        found += _chain_problems(armature_object, sound, destination)
-    return tuple(sorted(found, key=lambda problem: problem.severity))
+        try:
+            plan = evaluation.rig_plan(armature_object, armature_object, sound)
+            # As the solver reads it: scale, shear, locks, and bones that no rigid joint can stand for.
+            reading = plan.read(armature_object)
+            properties.solver_settings(armature_object)
+        except CCDRigError as error:
+            found.append(Problem("ERROR", armature_object.name, _sentence(str(error))))
+        else:
+            found += _chain_problems(armature_object, sound, plan, reading, destination)
+    return tuple(sorted(found, key=lambda problem: problem.severity)), plan
 
 
 # The object -------------------------------------------------------------------------------------------------
@@ -173,22 +199,15 @@ def _library_problems(armature_object: bpy.types.Object) -> Iterator[Problem]:
 
 
 def _chain_problems(
-    armature_object: bpy.types.Object, chosen: Sequence[Any], destination: Destination | None
+    armature_object: bpy.types.Object,
+    chosen: Sequence[Any],
+    plan: armature.RigPlan,
+    reading: armature.RigReading,
+    destination: Destination | None,
 ) -> Iterator[Problem]:
     chains = {row.name: rows.chain(armature_object, row.tip, row.chain_length) for row in chosen}
     bones = list(dict.fromkeys(bone for chain in chains.values() for bone in reversed(chain)))
-    moved = {bone.name for bone in bones}
-    try:
-        settings = properties.joint_settings(armature_object, [bone.name for bone in bones])
-        properties.solver_settings(armature_object)
-        # The same reading as the solver's: scale, shear, locks and bones that no rigid joint can stand for.
-        tips = [(row.tip, row.chain_length) for row in chosen]
-        balances = any(row.kind == "BALANCE" for row in chosen)
-        carried = joints.masses(armature_object) if balances else {}
-        reading = armature.read(armature_object, tips, settings, carried)
-    except CCDRigError as error:
-        yield Problem("ERROR", armature_object.name, _sentence(str(error)))
-        return
+    moved, settings, carried = {bone.name for bone in bones}, plan.joint_settings, plan.carried
     locked = {joint.name for joint in reading.skeleton.joints if joint.locked}
     names = [row.name for row in chosen]
     sound = [row for row in properties.constraints(armature_object) if row.name in names]

@@ -33,6 +33,7 @@ __all__ = [
     "frames",
     "is_isolated",
     "playback",
+    "rig_plan",
     "target_depends_on_chain",
 ]
 
@@ -86,7 +87,10 @@ class _Sight(NamedTuple):
 
 @contextmanager
 def frames(
-    scene: bpy.types.Scene, armature_object: bpy.types.Object, constraints: Sequence[Constraint]
+    scene: bpy.types.Scene,
+    armature_object: bpy.types.Object,
+    constraints: Sequence[Constraint],
+    plan: RigPlan | None = None,
 ) -> Iterator[Callable[[float], FrameSample]]:
     """Within the block, the function it gives evaluates any frame, in any order.
 
@@ -97,6 +101,7 @@ def frames(
         scene: gives frame rate, time remapping, camera and custom properties; it is not changed.
         armature_object: the original object.
         constraints: rows of its list.
+        plan: of their bones, if one is made already (`rig_plan`).
 
     Raises:
         RigError: a target, a bone or a row is missing, or something is moved by a simulation; from the
@@ -115,7 +120,7 @@ def frames(
             depsgraph = set_frame(isolated, frame)
             evaluated = armature_object.evaluated_get(depsgraph)
             if read is None:
-                read = _reader(_plan(armature_object, evaluated, constraints))
+                read = _reader(plan or rig_plan(armature_object, evaluated, constraints))
             matrix_world, to_armature = place(evaluated, frame)
             graphs = (depsgraph, depsgraph)
             aims = tuple([_aim(evaluated, to_armature, sight, graphs, frame) for sight in sights])
@@ -182,7 +187,10 @@ def playback(
 
 
 def current(
-    depsgraph: bpy.types.Depsgraph, armature_object: bpy.types.Object, constraints: Sequence[Constraint]
+    depsgraph: bpy.types.Depsgraph,
+    armature_object: bpy.types.Object,
+    constraints: Sequence[Constraint],
+    plan: RigPlan | None = None,
 ) -> FrameSample:
     """The present state, with edits that have no keys yet.
 
@@ -190,6 +198,7 @@ def current(
 
     Args:
         depsgraph: an evaluated one, such as the context's.
+        plan: as for `frames`.
 
     Raises:
         RigError: as `frames`.
@@ -197,13 +206,13 @@ def current(
     scene = depsgraph.scene.original
     frame = scene.frame_float
     if not _is_evaluated(armature_object, depsgraph):
-        with frames(scene, armature_object, constraints) as sample:
+        with frames(scene, armature_object, constraints, plan) as sample:
             return sample(frame)
     require_evaluable(scene, armature_object, constraints)
     evaluated = armature_object.evaluated_get(depsgraph)
     matrix_world = _matrix_world(evaluated, frame)
     to_armature = matrix_world.inverted()
-    reading = _plan(armature_object, evaluated, constraints).read(evaluated)
+    reading = (plan or rig_plan(armature_object, evaluated, constraints)).read(evaluated)
     indices = _row_indices(armature_object, constraints)
     sights = _sights(armature_object, constraints)
     hidden = [(thing, bone) for thing, bone in _things(sights) if not _is_evaluated(thing, depsgraph)]
@@ -240,14 +249,24 @@ def _row_indices(armature_object: bpy.types.Object, constraints: Sequence[Constr
     return tuple(names.index(row.name) for row in constraints)
 
 
-def _plan(
-    armature_object: bpy.types.Object, evaluated: bpy.types.Object, constraints: Sequence[Constraint]
+def rig_plan(
+    armature_object: bpy.types.Object, seen: bpy.types.Object, constraints: Sequence[Any]
 ) -> RigPlan:
+    """The plan of the constraints' bones.
+
+    Args:
+        armature_object: the original object, which carries the settings of joints.
+        seen: itself, or an evaluated copy.
+        constraints: rows of its list, in either form.
+
+    Raises:
+        CCDRigError: as `armature.plan`, and for settings that contradict one another.
+    """
     chains = [(row.tip, row.chain_length) for row in constraints]
     bones = [bone.name for tip, length in chains for bone in rows.chain(armature_object, tip, length)]
     settings = properties.joint_settings(armature_object, list(dict.fromkeys(bones)))
     balances = any(row.kind == "BALANCE" for row in constraints)
-    return armature.plan(evaluated, chains, settings, masses(armature_object) if balances else None)
+    return armature.plan(seen, chains, settings, masses(armature_object) if balances else None)
 
 
 def _sights(armature_object: bpy.types.Object, constraints: Sequence[Constraint]) -> list[_Sight]:

@@ -17,13 +17,13 @@ import numpy as np
 from mathutils import Quaternion
 from numpy.typing import NDArray
 
-from .. import inbetweens
+from .. import inbetweens, smoothing
 from ..limits import Limit
 from ..settings import SolveStatus
 from ..skeleton import Pose, Skeleton
 from .evaluation import FrameSample
 from .properties import Constraint
-from .solving import Recipe, Solution, groups, scale, with_tolerance
+from .solving import Recipe, Solution, groups, scale, scales, with_tolerance
 from .take import Array, Take
 from .walking import solve_frame
 
@@ -37,10 +37,10 @@ LEAP = 1.0
 """Radians by which a joint may turn from one such frame to the next, unless they are neighbours."""
 STILL = 1e-6
 """What moves less does not move: components of quaternions, and parts of a chain's length."""
-ROUGH = 0.01
+ROUGH = 0.05
 """Part of a chain's length within which such a frame need be solved: it is brought to its target with the
 others."""
-RUN = 256
+RUN = 128
 """Frames that are settled in one go: few calls, and arrays that stay near the processor."""
 
 
@@ -68,7 +68,8 @@ class March:
     recipe: Recipe
     _before: Solution | None = None
     _chains: tuple[Chain, ...] = ()
-    _known: tuple[tuple[Limit | None, ...], tuple[bool, ...]] | None = None
+    _limits: tuple[Limit | None, ...] | None = None  # of the frame that was added last
+    _influences: tuple[float, ...] = ()  # there
     _samples: dict[int, FrameSample] = field(default_factory=dict)  # of rows that are not settled yet
     _anchors: list[int] = field(default_factory=list)  # those of them that the loop has solved
     _since: list[int] = field(default_factory=list)  # rows that came after the last of these
@@ -76,17 +77,16 @@ class March:
 
     def add(self, row: int, sample: FrameSample) -> Iterator[None]:
         """The next frame to solve; an item after each longer piece of work."""
-        known = self.take.limits[row], tuple(influence > 0.0 for influence in sample.influences)
-        if known != self._known:
+        if self._goes_otherwise(row, sample):
             yield from self.finish()
-            self._known, self._chains = known, self._plain(sample)
+            self._chains = self._plain(sample)
         if not self._chains:
             self._before = self._solve(row, sample, self._before)
             return
         far = self._moves_far(row)
         self._samples[row] = sample
         self._since.append(row)
-        if not self._anchors or abs(row - self._anchors[-1]) >= STRIDE or far:
+        if far or not self._anchors or len(self._since) >= STRIDE:
             self._anchor(row)
 
     def finish(self) -> Iterator[None]:
@@ -98,16 +98,26 @@ class March:
         yield from self._settle()
         self._samples, self._anchors = {}, []
 
+    def _goes_otherwise(self, row: int, sample: FrameSample) -> bool:
+        """Whether a frame has other limits than the one before, or other constraints in force."""
+        limits, influences = self.take.limits[row], sample.influences
+        if limits is self._limits and influences == self._influences:
+            return False
+        same = limits == self._limits and [i > 0.0 for i in influences] == [i > 0.0 for i in self._influences]
+        self._limits, self._influences = limits, influences
+        return not same
+
     def _moves_far(self, row: int) -> bool:
         """Whether a target has moved far since the last frame that the loop solved."""
         if not self._anchors:
             return True
         now, before = self.take.aims[row], self.take.aims[next(reversed(self._samples))]
+        far = False
         for k, chain in enumerate(self._chains):
-            self._travelled[k] += (now[chain.constraint].point - before[chain.constraint].point).length
-        return any(
-            way > TRAVEL * chain.length for way, chain in zip(self._travelled, self._chains, strict=True)
-        )
+            c = chain.constraint
+            self._travelled[k] += (now[c].point - before[c].point).length
+            far = far or self._travelled[k] > TRAVEL * chain.length
+        return far
 
     def _anchor(self, row: int) -> None:
         """A frame that waits is solved by the loop; where it leaps, first one half-way there."""
@@ -148,8 +158,7 @@ class March:
     def _settle(self) -> Iterator[None]:
         """Bring the frames that wait to their targets, together."""
         rows = np.array(sorted(self._samples), dtype=np.intp)
-        scales = np.array([scale(self._samples[row]) for row in rows.tolist()])
-        tolerances = self.recipe.solver.position_tolerance / scales
+        tolerances = self.recipe.solver.position_tolerance / scales([self._samples[r] for r in rows.tolist()])
         turned = np.ascontiguousarray(self.take.base[rows].transpose(2, 1, 0))
         arrived = np.ones(len(rows), np.bool_)
         for chain in self._chains:
@@ -162,6 +171,7 @@ class March:
                 turned[:, place, part] = found
                 arrived[part] &= left <= tolerances[part]
                 yield
+            self._calm(chain, rows, turned, tolerances, arrived)
         states = {chain.constraint: SolveStatus.CONVERGED.name for chain in self._chains}
         rotations = turned.transpose(2, 1, 0)
         self.take.store_rotations(rows[arrived], rotations[arrived], states)
@@ -169,6 +179,29 @@ class March:
             sample = self._samples[int(rows[k])]
             self._solve(int(rows[k]), sample, guessed(sample, rotations[k]))
             yield
+
+    def _calm(
+        self, chain: Chain, rows: Rows, turned: Array, tolerances: Array, arrived: NDArray[np.bool_]
+    ) -> None:
+        """Take away jolts where joints come to their limits, as far as their target lets them; in place."""
+        limited = any(self.take.limits[int(rows[0])][j] is not None for j in chain.moved)
+        if not limited or len(set(np.diff(self.take.frames[rows]).tolist())) != 1:
+            return
+        targets, moved, place = self._targets(chain, rows), turned[:, chain.moved], list(chain.path)
+        parts = smoothing.weights(moved, targets, chain.length, arrived)
+        some = np.flatnonzero(parts)
+        if not len(some):
+            return
+        guess = turned[:, place][..., some]
+        guess[:, chain.mobility > 0.0] = smoothing.smoothed(moved, parts)[..., some]
+        path = self._path(chain, rows[some], chain.path)
+        found, left = inbetweens.settle(path, guess, targets[:, some], tolerances[some])
+        calmed = moved.copy()
+        calmed[..., some] = found[:, chain.mobility > 0.0]
+        before, after = smoothing.bends(moved), smoothing.bends(calmed)
+        softer = after.max() <= before.max() and (after * after).sum() < (before * before).sum()
+        if softer and (left <= tolerances[some]).all():
+            turned[:, chain.moved] = calmed
 
     def _guesses(self, chain: Chain, rows: Rows, turned: Array) -> Array:
         """(4, moved, F): a smooth curve through the frames that the loop has solved.
@@ -179,7 +212,8 @@ class March:
         local = self._targets(chain, rows)
         if chain.fixed:
             path = self._path(chain, rows, (*chain.fixed, chain.moved[0]))
-            heads, frames = inbetweens.forward(path, turned[:, [*chain.fixed, chain.moved[0]]])
+            fixed = turned[:, [*chain.fixed, chain.moved[0]]]
+            heads, frames = inbetweens.forward(path, fixed, inbetweens.room(*fixed.shape[1:]))
             local = np.einsum("jif,jf->if", frames[:, :, -2], local - heads[:, -1])
         way = np.concatenate(([0.0], np.cumsum(np.linalg.norm(np.diff(local), axis=0))))
         at = np.searchsorted(rows, sorted(self._anchors))

@@ -14,6 +14,7 @@ from ..errors import RigError
 from ..poses import PoseEntry
 from ..settings import SolverSettings
 from . import evaluation, originals, wanted_frames
+from .armature import RigPlan
 from .bake_settings import BakeSettings, Order
 from .evaluation import FrameSample
 from .march import March, guessed
@@ -51,9 +52,10 @@ class Progress(NamedTuple):
 
 
 class Task(NamedTuple):
-    """What is solved, and how."""
+    """What is solved, and how; the plan is of the constraints' bones."""
 
     constraints: Sequence[Constraint]
+    plan: RigPlan
     settings: BakeSettings
     solver: SolverSettings
     poses: Sequence[PoseEntry]
@@ -87,7 +89,7 @@ def solve(
     based = originals.base_from(armature_object, time) if settings.from_original else lambda sample: sample
     recipe = Recipe(solver, settings.share, task.poses, originals.home_from(armature_object, time))
     later: list[tuple[int, FrameSample]] = []
-    with evaluation.frames(scene, armature_object, task.constraints) as sample_at:
+    with evaluation.frames(scene, armature_object, task.constraints, task.plan) as sample_at:
         for row, frame in enumerate(frames):
             sample = based(sample_at(frame))
             if take is None or march is None:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 from mathutils import Quaternion, Vector
+from numpy.typing import NDArray
 
 from ..errors import RigError
 from ..goals import Goal, GoalError
@@ -333,6 +334,15 @@ def scale(sample: FrameSample) -> float:
     if not (np.isfinite(largest) and largest > 0.0):
         raise RigError(f"frame {sample.frame:g}: the armature object has a scale of 0: give it another scale")
     return largest
+
+
+def scales(samples: Sequence[FrameSample]) -> NDArray[np.float64]:
+    """The same for many frames; of those that share a matrix it is worked out once."""
+    found: list[float] = []
+    for k, sample in enumerate(samples):
+        same = k > 0 and sample.matrix_world is samples[k - 1].matrix_world
+        found.append(found[-1] if same else scale(sample))
+    return np.array(found)
 
 
 @lru_cache(maxsize=16)

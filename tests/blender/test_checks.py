@@ -47,7 +47,7 @@ def one(problems, severity, where, *words):
 
 def test_a_sound_set_up_has_no_problem(checks, rig, found):
     assert found() == []
-    assert [row.name for row in checks.require(rig, bpy.context.scene)] == ["Hand"]
+    assert [row.name for row in checks.require(rig, bpy.context.scene).constraints] == ["Hand"]
 
 
 def test_a_chain_may_be_longer_than_there_are_parents(rig, found):
@@ -80,7 +80,7 @@ def test_names(ext, checks, rows, rig, found):
     rig.ccd_rig.constraints["Hand"].enabled = False
     one(found(), "ERROR", "Rig", "are disabled: enable one")
     rig.ccd_rig.constraints["Foot"].enabled = True
-    assert [row.name for row in checks.require(rig, bpy.context.scene)] == ["Foot"]
+    assert [row.name for row in checks.require(rig, bpy.context.scene).constraints] == ["Foot"]
     with pytest.raises(ext.core.RigError, match="'Hand' is disabled"):
         checks.require(rig, bpy.context.scene, ("Hand",))
 

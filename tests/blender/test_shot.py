@@ -82,9 +82,8 @@ def test_most_frames_are_settled_at_once_and_all_are_reached(bake, march, monkey
     assert angles(found[1:], found[:-1]).max() <= math.radians(4.0)
 
 
-@pytest.mark.parametrize("travel", [0.3, 0.8])
-def test_limited_chains_take_no_other_way_than_step_by_step(bake, march, monkeypatch, travel):
-    """Low round the root hinges and cones are at their limits, and a chain that leaps lands elsewhere."""
+def low_round_the_root():
+    """Hinges and cones of a long chain come to their limits, now these, now those."""
     rig = rigs.chain(20, 0.25)
     target = rigs.empty("Target")
     turns = [math.tau * i / 250 for i in range(0, 251, 10)]
@@ -98,6 +97,13 @@ def test_limited_chains_take_no_other_way_than_step_by_step(bake, march, monkeyp
         limit = bone.ccd_rig.limit
         limit.kind, limit.cone_radius = ("CONE" if i % 2 else "HINGE"), math.radians(30.0)
         limit.hinge_lower, limit.hinge_upper = -math.pi / 2, math.pi / 2
+    return rig, target
+
+
+@pytest.mark.parametrize("travel", [0.3, 0.8])
+def test_limited_chains_take_no_other_way_than_step_by_step(bake, march, monkeypatch, travel):
+    """Low round the root joints are at their limits, and a chain that leaps lands elsewhere."""
+    rig, _ = low_round_the_root()
     worst = {}
     for part in (0.0, travel):
         monkeypatch.setattr(march, "TRAVEL", part)
@@ -105,6 +111,38 @@ def test_limited_chains_take_no_other_way_than_step_by_step(bake, march, monkeyp
         assert report.unsolved_count() == 0
         worst[part] = angles(found[1:], found[:-1]).max()
     assert worst[travel] <= 2.0 * worst[0.0]
+
+
+def changes(found):
+    """(F - 2,) radians: the largest change of a joint's turn from frame to frame."""
+    straight = found * np.sign((found * found[:1]).sum(-1, keepdims=True))
+    return 2.0 * np.linalg.norm(np.diff(straight, 2, axis=0), axis=-1).max(axis=1)
+
+
+def test_joints_that_come_to_their_limits_do_not_jolt(ext, bake, monkeypatch):
+    """But where the target jumps they do not move ahead of it."""
+    smoothing = ext.module("ccd_rig.smoothing")
+    plain = smoothing.weights
+    rig, target = low_round_the_root()
+    for bone in rig.pose.bones:
+        bone.ccd_rig.limit.use_twist = True
+        bone.ccd_rig.limit.twist_lower = bone.ccd_rig.limit.twist_upper = 0.0
+    bpy.context.scene.frame_set(60)
+    here = target.location.copy()
+    found = {}
+    for jump in (False, True):
+        if jump:
+            key_location(target, [here, (here.x, here.y, here.z + 0.8)], first=60, gap=1)
+        for soft in (False, True):
+            monkeypatch.setattr(
+                smoothing, "weights", plain if soft else lambda q, t, *_: np.zeros(t.shape[1])
+            )
+            report, found[jump, soft] = baked(bake, rig, 1, 251)
+            assert report.unsolved_count() == 0
+    assert changes(found[False, True]).max() <= 0.75 * changes(found[False, False]).max()
+    about = slice(52, 68)
+    assert (found[True, True][about] == found[True, False][about]).all()
+    assert (found[True, True] != found[True, False]).any()
 
 
 def test_targets_out_of_reach_are_solved_one_by_one(bake):

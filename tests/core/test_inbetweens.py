@@ -10,7 +10,7 @@ import pytest
 from mathutils import Quaternion, Vector
 
 from ccd_rig import inbetweens
-from ccd_rig.inbetweens import Path, forward, guesses, settle
+from ccd_rig.inbetweens import Path, forward, guesses, room, settle
 from ccd_rig.limits import Cone, Ellipse, EulerBox, Hinge, Limit, SwingTwist, sample, violation
 from ccd_rig.skeleton import Joint, Pose, Skeleton, forward_kinematics
 
@@ -167,7 +167,7 @@ def test_joints_that_stay_are_left_alone():
 def test_forward_is_forward_kinematics():
     skeleton = chain(["free"] * 7, 5)
     rotations, _ = moving(skeleton, 3, 5)
-    heads, frames = forward(path_of(skeleton), rotations)
+    heads, frames = forward(path_of(skeleton), rotations, room(7, 3))
     for f in range(3):
         pose = Pose(tuple(map(Quaternion, rotations[..., f].T)), Pose.rest(skeleton).translations)
         for j, transform in enumerate(forward_kinematics(skeleton, pose)):

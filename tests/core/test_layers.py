@@ -29,7 +29,7 @@ CORE = (
     {"solver"},
     {"analytic"},
     {"triangle", "rerooting", "builders", "retarget", "sampling"},
-    {"inbetweens", "reduction"},
+    {"inbetweens", "reduction", "smoothing"},
 )
 BLENDER = (
     {
