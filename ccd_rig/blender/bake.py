@@ -70,7 +70,7 @@ def bake_steps(
     The set-up is checked when the first item is asked for, and everything is written after the last one.
     Close the generator to cancel: until the end all that was written is taken back.
     """
-    constraints, plan = checks.require(armature_object, scene, settings.constraints)
+    constraints, plan = checks.require(armature_object, scene, settings.constraints, settings.destination)
     solver = properties.solver_settings(armature_object)
     poses = library.entries(armature_object) if solver.restarts else ()
     task = shot.Task(constraints, plan, settings, solver, poses)

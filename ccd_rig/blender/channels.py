@@ -186,6 +186,11 @@ def is_group_silent(fcurve: bpy.types.FCurve) -> bool:
     return fcurve.group is not None and fcurve.group.mute and not has_slots()
 
 
+def has_strips(animation: bpy.types.AnimData) -> bool:
+    """Whether strips play below the action; without any Blender plays it as if there were no NLA."""
+    return any(len(track.strips) > 0 and not track.mute for track in animation.nla_tracks)
+
+
 def strip_fcurves(strip: bpy.types.NlaStrip) -> Iterator[bpy.types.FCurve]:
     """The F-curves that an NLA strip plays; of a meta strip those of all strips in it. Read only."""
     for inner in strip.strips:

@@ -31,15 +31,17 @@ class Ready(NamedTuple):
 
 
 def require(
-    armature_object: bpy.types.Object | None, scene: bpy.types.Scene, names: Sequence[str] = ()
+    armature_object: bpy.types.Object | None,
+    scene: bpy.types.Scene,
+    names: Sequence[str] = (),
+    destination: Destination = Destination.NEW_ACTION,
 ) -> Ready:
     """The constraints to solve: those named, or all that are enabled.
 
     Raises:
-        RigError: with the first thing that keeps them from being solved.
+        RigError: with the first thing that keeps them from being solved, or keyed where they should be.
     """
-    # Warnings are not asked for, so nor are those about the present action.
-    found, plan = _look(armature_object, scene, names, Destination.NEW_ACTION)
+    found, plan = _look(armature_object, scene, names, destination)
     for problem in found:
         if problem.severity == "ERROR":
             raise RigError(problem.message)

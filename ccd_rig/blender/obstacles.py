@@ -70,7 +70,7 @@ def _object_obstacles(armature_object: bpy.types.Object, destination: Destinatio
         elif solo:
             yield f"{where}: an NLA track is solo, so another strip would not play: switch solo off"
         return
-    if animation.use_nla and len(animation.nla_tracks) > 0:
+    if animation.use_nla and (solo or channels.has_strips(animation)):
         yield from _nla_obstacles(where, animation, solo)
     action = animation.action
     if action is None or destination is Destination.NEW_ACTION:

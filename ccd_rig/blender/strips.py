@@ -9,6 +9,7 @@ from contextlib import ExitStack
 from typing import Any, Literal
 
 import bpy
+import numpy as np
 
 from . import channels
 
@@ -31,17 +32,19 @@ def push_down(armature_object: bpy.types.Object, span: tuple[float, float], undo
         animation.action = None
         return
     curves = list(channels.fcurves_of(armature_object))
-    is_alone = len(animation.nla_tracks) == 0
+    is_alone = not channels.has_strips(animation)
     keyed = [curve for curve in curves if len(curve.keyframe_points)]
     start, end = channels.span(keyed) if keyed else span
     # A strip holds its ends, which is what such curves do by themselves; others, and strips above others,
     # have to go on.
     has_ends = is_alone and all(c.extrapolation == "CONSTANT" and not len(c.modifiers) for c in curves)
-    if not has_ends:
-        start, end = min(start, span[0]) - MARGIN, max(end, span[1]) + MARGIN
     blend = "REPLACE" if is_alone else animation.action_blend_type
     influence = 1.0 if is_alone else animation.action_influence
     extrapolation: Any = "HOLD" if is_alone else animation.action_extrapolation
+    if extrapolation == "NOTHING":  # above strips an action with this plays from its first key to its last
+        start, end = action.frame_range
+    elif not has_ends:
+        start, end = min(start, span[0]) - MARGIN, max(end, span[1]) + MARGIN
     animation.action = None
     strip = add(armature_object, action, slot, (start, end), extrapolation, undo)
     strip.blend_type = blend
@@ -71,11 +74,22 @@ def add(
     return strip
 
 
-def plays(armature_object: bpy.types.Object, data_path: str) -> bool:
-    """Whether any strip of the object has an F-curve for this channel."""
-    return any(
-        curve.data_path == data_path
+def reaching(span: tuple[float, float]) -> tuple[float, float]:
+    """A span that Blender finds both ends inside: where time is remapped it rounds them to either side."""
+    if all(float(end).is_integer() for end in span):
+        return span
+    rounding = 4.0 * float(np.spacing(np.float32(max(map(abs, span)))))
+    return span[0] - rounding, span[1] + rounding
+
+
+def played(armature_object: bpy.types.Object) -> frozenset[str]:
+    """Data paths of the channels that the object's strips animate."""
+    return frozenset(
+        curve.data_path
         for track in armature_object.animation_data.nla_tracks
+        if not track.mute
         for strip in track.strips
+        if not strip.mute
         for curve in channels.strip_fcurves(strip)
+        if channels.plays(curve)
     )

@@ -226,7 +226,8 @@ def _write_strip(
         armature_object.animation_data_create()
         undo.callback(armature_object.animation_data_clear)
     strips.push_down(armature_object, span, undo)
-    bare = [item for item in wanted if not strips.plays(armature_object, item.data_path)]
+    played = strips.played(armature_object)
+    bare = [item for item in wanted if item.data_path not in played]
     if bare:
         rest = bpy.data.actions.new(f"{name} Rest")
         undo.callback(bpy.data.actions.remove, rest)
@@ -234,7 +235,7 @@ def _write_strip(
         held = [_held(armature_object, item) for item in bare]
         _fill(channels.ensure_bag(rest, rest_slot, ExitStack()), held, span, None)
         strips.add(armature_object, rest, rest_slot, (span[0], span[0]), "HOLD", undo)
-    strips.add(armature_object, action, slot, span, "NOTHING", undo)
+    strips.add(armature_object, action, slot, strips.reaching(span), "NOTHING", undo)
     return action
 
 

@@ -87,7 +87,29 @@ def other_strips_alone(rig, channels):
     rig.animation_data.action = None
 
 
-STARTS = (nothing, keys, cycles, straight_on, other_strips, other_strips_alone)
+def other_strips_and_ends(rig, channels):
+    """The action stops with its keys: before and after them only the strip below plays."""
+    keys(rig, channels)
+    animation = rig.animation_data
+    below = animation.action.copy()
+    for curve in channels.fcurves_of(rig):
+        for key in curve.keyframe_points:
+            key.co.y += 0.3
+    strip = animation.nla_tracks.new().strips.new("Below", 5, below)
+    if channels.has_slots():
+        strip.action_slot = below.slots[0]
+    animation.action_extrapolation = "NOTHING"
+
+
+STARTS = (
+    nothing,
+    keys,
+    cycles,
+    straight_on,
+    other_strips,
+    other_strips_alone,
+    other_strips_and_ends,
+)
 
 
 def shown(rig, frames=FRAMES):
@@ -188,6 +210,62 @@ def test_what_stands_in_the_way(ext, writing, channels, rig):
     rig.animation_data.nla_tracks[0].is_solo = False
     next(iter(channels.fcurves_of(rig))).lock = True  # of the action below: nothing is written there
     write(writing, rig)
+
+
+def layered(curves, animation):
+    """The only strip is muted, so that Blender plays the action as if there were none."""
+    animation.nla_tracks.new().strips.new("Idle", 1, animation.action)
+    animation.nla_tracks[0].mute = True
+    animation.action_blend_type, animation.action_influence = "COMBINE", 0.5
+
+
+def muted(curves, animation):
+    for curve in curves:
+        curve.mute = True
+
+
+def locked(curves, animation):
+    curves[0].lock = True
+
+
+def modified(curves, animation):
+    curves[0].modifiers.new("NOISE")
+
+
+@pytest.mark.parametrize("how", [layered, muted, locked, modified])
+def test_a_bake_above_leaves_what_is_odd_about_the_action_below(bake, channels, rig, how):
+    keys(rig, channels)
+    how([c for c in channels.fcurves_of(rig) if "bone_1" in c.data_path], rig.animation_data)
+    reach(rig)
+    before = shown(rig)
+    report = bake.bake(
+        bpy.context.scene,
+        rig,
+        bake.BakeSettings(START, END, destination=bake.Destination.NLA_STRIP),
+    )
+    assert report.check.faults() == ()
+    after = shown(rig)
+    for frame in (frame for frame in FRAMES if not START <= frame <= END):
+        assert np.abs(after[frame] - before[frame]).max() < 20 * FLOAT32, frame
+
+
+@pytest.mark.parametrize("new", [33, 70, 130, 150])
+@pytest.mark.parametrize("span", [(1, 31), (7, 23), (-9, 4)])
+def test_both_ends_play_where_remapped_time_is_rounded(bake, channels, rig, new, span):
+    bpy.context.scene.render.frame_map_old, bpy.context.scene.render.frame_map_new = 100, new
+    keys(rig, channels)
+    reach(rig)
+    report = bake.bake(
+        bpy.context.scene, rig, bake.BakeSettings(*span, destination=bake.Destination.NLA_STRIP)
+    )
+    assert report.check.faults() == ()
+
+
+def reach(rig):
+    """A constraint that its chain can meet."""
+    row = rig.ccd_rig.constraints.add()
+    row.name, row.tip, row.target = "Hand", "bone_2", rigs.empty("Goal", (0.6, 0.3, 0.8))
+    rigs.activate(rig)
 
 
 def test_weaker_influence_blends_with_what_plays_below(writing, channels, rig):
