@@ -10,7 +10,8 @@ Frames are scene frames and may be fractional. Values are what a channel holds: 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from typing import Any
 
@@ -195,6 +196,53 @@ def strip_fcurves(strip: bpy.types.NlaStrip) -> Iterator[bpy.types.FCurve]:
     """The F-curves that an NLA strip plays; of a meta strip those of all strips in it. Read only."""
     for inner in strip.strips:
         yield from strip_fcurves(inner)
+    yield from _curves_of_strip(strip)
+
+
+def strip_key_times(
+    animation: bpy.types.AnimData, wanted: Callable[[bpy.types.FCurve], bool]
+) -> Iterator[NDArray[np.float64]]:
+    """When the strips that play have keys, in the time in which strips stand.
+
+    A strip whose own time is animated counts by the keys of that.
+
+    Args:
+        wanted: says which F-curves count.
+    """
+    if not animation.use_nla:
+        return
+    solo = any(track.is_solo for track in animation.nla_tracks)
+    for track in animation.nla_tracks:
+        if track.is_solo if solo else not track.mute:
+            for strip in track.strips:
+                yield from _times_in(strip, wanted)
+
+
+def _times_in(
+    strip: bpy.types.NlaStrip, wanted: Callable[[bpy.types.FCurve], bool]
+) -> Iterator[NDArray[np.float64]]:
+    if strip.mute:
+        return
+    if strip.type == "META":
+        for inner in strip.strips:
+            yield from _times_in(inner, wanted)
+        return
+    curves = [curve for curve in _curves_of_strip(strip) if wanted(curve)]
+    if not curves:
+        return
+    if strip.use_animated_time:
+        yield from (keyframes.times(c).astype(np.float64) for c in strip.fcurves if "time" in c.data_path)
+        return
+    first, last, scale = strip.action_frame_start, strip.action_frame_end, strip.scale
+    times = np.unique(np.concatenate([keyframes.times(curve).astype(np.float64) for curve in curves]))
+    times = times[(times >= first) & (times <= last)]
+    into = (last - times if strip.use_reverse else times - first) * scale
+    for turn in range(math.ceil(strip.repeat)):
+        found = strip.frame_start + into + turn * (last - first) * scale
+        yield np.sort(found[found <= strip.frame_end])
+
+
+def _curves_of_strip(strip: bpy.types.NlaStrip) -> Iterator[bpy.types.FCurve]:
     if strip.action is not None:
         bag = _bag_of_slot(strip.action, strip.action_slot) if has_slots() else strip.action
         if bag is not None:

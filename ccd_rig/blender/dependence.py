@@ -12,30 +12,49 @@ from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import bpy
 
 from ..errors import RigError
+from . import surfaces
 from .channels import fcurves_of
 
 _BONE_PATH = re.compile(r'pose\.bones\["((?:[^"\\]|\\.)*)"\]')
 _ON_GEOMETRY = {"VERTEX", "VERTEX_3", "LATTICE"}  # kinds of parenting that follow the parent's surface
+_ON_SURFACE = {"SHRINKWRAP", "FOLLOW_PATH", "CLAMP_TO", "SPLINE_IK", "GEOMETRY_ATTRIBUTE"}  # constraints
 
-# Objects, each with the name of a bone or none, and how it moves what is looked at.
-_Sources: TypeAlias = Iterator[tuple[bpy.types.Object | None, str, str]]
+
+class _Source(NamedTuple):
+    """What moves something directly."""
+
+    thing: bpy.types.ID | None
+    bone: str
+    how: str  # it does, as a verb
+    surface: bool = False
+
+
+_Sources: TypeAlias = Iterator[_Source]
 # `_iks` and `_drivers_by_bone`, which are asked of the same armature for bone after bone.
 _Iks: TypeAlias = Callable[[bpy.types.Object], list[tuple[str, Any, set[str]]]]
-_Drivers: TypeAlias = Callable[[bpy.types.Object], dict[str, list[bpy.types.FCurve]]]
+_Drivers: TypeAlias = Callable[[bpy.types.ID], dict[str, list[bpy.types.FCurve]]]
 
 
 @dataclass(frozen=True)
 class Mover:
-    """Something that moves: an object, or one bone of it, and in words how it was come to."""
+    """Something that moves: an object or one bone of it, or data whose keys move a surface.
 
-    thing: bpy.types.Object
+    Attributes:
+        thing: the object or the data-block.
+        bone: of the object, or none.
+        trail: in words how it was come to.
+        surface: whether what is looked at follows the points of the object, not only its place.
+    """
+
+    thing: Any
     bone: str
     trail: str
+    surface: bool = False
 
     def __str__(self) -> str:
         return f"bone '{self.bone}' of '{self.thing.name}'" if self.bone else f"'{self.thing.name}'"
@@ -147,6 +166,8 @@ def require_evaluable(
             checked.add(mover.thing)
             _refuse_simulated(scene, start, mover.thing)
             _refuse_scene_drivers(scene, start, mover.thing)
+        if mover.surface:
+            _refuse_soft(start, mover.thing)
 
 
 def movers(
@@ -173,35 +194,40 @@ def _followed(starts: Iterable[Mover], apart: bpy.types.Object | None) -> Iterat
     iks_of, drivers_of = cache(_iks), cache(_drivers_by_bone)
     seen = set()
     for start in starts:
-        queue = deque([start] if (start.thing, start.bone) not in seen else ())
-        seen.add((start.thing, start.bone))
+        queue = deque([start] if (start.thing, start.bone, False) not in seen else ())
+        seen.add((start.thing, start.bone, False))
         while queue:
             mover = queue.popleft()
             yield start, mover
-            for source, source_bone, how in _sources(mover, apart, iks_of, drivers_of):
-                if source is not None and (source, source_bone) not in seen:
-                    seen.add((source, source_bone))
-                    found = Mover(source, source_bone, "")
-                    queue.append(replace(found, trail=f"{mover.trail} {how} {found}"))
+            for source in _sources(mover, apart, iks_of, drivers_of):
+                key = (source.thing, source.bone, source.surface)
+                if source.thing is not None and key not in seen:
+                    seen.add(key)
+                    found = Mover(source.thing, source.bone, "", source.surface)
+                    queue.append(replace(found, trail=f"{mover.trail} {source.how} {found}"))
 
 
 def _sources(mover: Mover, apart: bpy.types.Object | None, iks_of: _Iks, drivers_of: _Drivers) -> _Sources:
-    """What moves an object or bone directly: object, bone, and how, as a verb."""
+    """What moves something directly."""
     thing = mover.thing
     if mover.bone:
         yield from _sources_of_bone(thing, mover.bone, iks_of, drivers_of)
         if thing != apart:
-            yield thing, "", "belongs to"
+            yield _Source(thing, "", "belongs to")
+    elif not isinstance(thing, bpy.types.Object):
+        yield from _sources_of_drivers(drivers_of(thing).get("", ()))
     elif thing != apart:
         yield from _sources_of_object(thing, drivers_of)
+    if mover.surface:
+        how = "whose surface is deformed by"
+        for shaper, bone in surfaces.shapers(thing):
+            yield _Source(shaper, bone, how, isinstance(shaper, bpy.types.Object) and not bone)
 
 
 def _sources_of_object(thing: bpy.types.Object, drivers_of: _Drivers) -> _Sources:
     if thing.parent is not None:
         bone = thing.parent_bone if thing.parent_type == "BONE" else ""
-        yield thing.parent, bone, "is parented to"
-        if thing.parent_type in _ON_GEOMETRY:
-            yield from _sources_of_surface(thing.parent)
+        yield _Source(thing.parent, bone, "is parented to", thing.parent_type in _ON_GEOMETRY)
     yield from _sources_of_constraints(thing.constraints)
     yield from _sources_of_drivers(drivers_of(thing).get("", ()))
 
@@ -211,7 +237,7 @@ def _sources_of_bone(thing: bpy.types.Object, name: str, iks_of: _Iks, drivers_o
     if bone is None:
         return
     if bone.parent is not None:
-        yield thing, bone.parent.name, "is a child of"
+        yield _Source(thing, bone.parent.name, "is a child of")
     yield from _sources_of_constraints(bone.constraints)
     yield from _sources_of_drivers(drivers_of(thing).get(bone.path_from_id(), ()))
     for owner, constraint, turned in iks_of(thing):
@@ -244,18 +270,9 @@ def _sources_of_constraints(constraints: Sequence[Any]) -> _Sources:
         for target, subtarget in pairs:
             if target is None:
                 continue
-            is_bone = target.type == "ARMATURE" and bool(subtarget)
-            yield target, subtarget if is_bone else "", how
-            if target.type != "ARMATURE" and (subtarget or constraint.type == "SHRINKWRAP"):
-                yield from _sources_of_surface(target)
-
-
-def _sources_of_surface(thing: bpy.types.Object) -> _Sources:
-    """A surface that an armature deforms moves with any of its bones."""
-    for modifier in thing.modifiers:
-        if modifier.type == "ARMATURE" and modifier.object is not None and modifier.object.pose is not None:
-            for bone in modifier.object.pose.bones:
-                yield modifier.object, bone.name, f"lies on '{thing.name}', which is deformed by"
+            is_armature = target.type == "ARMATURE"
+            on_surface = not is_armature and (bool(subtarget) or constraint.type in _ON_SURFACE)
+            yield _Source(target, subtarget if is_armature else "", how, on_surface)
 
 
 def _sources_of_drivers(curves: Iterable[bpy.types.FCurve]) -> _Sources:
@@ -271,10 +288,10 @@ def _sources_of_drivers(curves: Iterable[bpy.types.FCurve]) -> _Sources:
                     bone = re.sub(r"\\(.)", r"\1", match[1]) if match else ""
                 else:
                     bone = target.bone_target
-                yield target.id, bone, how
+                yield _Source(target.id, bone, how)
 
 
-def _drivers_by_bone(thing: bpy.types.Object) -> dict[str, list[bpy.types.FCurve]]:
+def _drivers_by_bone(thing: bpy.types.ID) -> dict[str, list[bpy.types.FCurve]]:
     """Drivers of an object by the path of the bone that they are on, or by nothing for its own. Custom
     properties of bones move nothing."""
     found: dict[str, list[bpy.types.FCurve]] = {}
@@ -292,8 +309,8 @@ def _drivers(thing: bpy.types.ID) -> list[bpy.types.FCurve]:
     return [] if animation is None else [curve for curve in animation.drivers if not curve.mute]
 
 
-def _refuse_simulated(scene: bpy.types.Scene, start: Mover, thing: bpy.types.Object) -> None:
-    body, world = thing.rigid_body, scene.rigidbody_world
+def _refuse_simulated(scene: bpy.types.Scene, start: Mover, thing: bpy.types.ID) -> None:
+    body, world = getattr(thing, "rigid_body", None), scene.rigidbody_world
     if body is None or world is None or not world.enabled:
         return
     if body.type == "ACTIVE" and body.enabled and not body.kinematic:
@@ -304,7 +321,16 @@ def _refuse_simulated(scene: bpy.types.Scene, start: Mover, thing: bpy.types.Obj
         )
 
 
-def _refuse_scene_drivers(scene: bpy.types.Scene, start: Mover, thing: bpy.types.Object) -> None:
+def _refuse_soft(start: Mover, thing: bpy.types.Object) -> None:
+    what = surfaces.simulation(thing)
+    if what:
+        raise RigError(
+            f"{start.trail} follows points of '{thing.name}', which {what} moves: bake its cache (Physics "
+            "properties > Cache) first"
+        )
+
+
+def _refuse_scene_drivers(scene: bpy.types.Scene, start: Mover, thing: bpy.types.ID) -> None:
     """What a driver reads of a scene must stand still: Blender animates only the scene it evaluates."""
     for curve in _drivers(thing):
         for variable in curve.driver.variables:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ..errors import RigError
 from . import keyframes
 from .bake_settings import BakeSettings, Keys
-from .channels import fcurves_of, plays
+from .channels import fcurves_of, plays, strip_key_times
 from .dependence import movers, pole_object, target_object
 from .properties import Constraint
 
@@ -47,8 +47,8 @@ def frames(
                 f"No target ({names}) has keys in {span}: key one, or choose other keys for the bake"
             )
     elif settings.keys is Keys.HOLDER_KEYS:
-        what, curves = _holder_curves(settings)
-        found = _in_range(_times(curves), scene, settings)
+        what, times_of_keys = _holder_times(settings)
+        found = _in_range(times_of_keys, scene, settings)
         if not len(found):
             raise RigError(f"{what} has no keys in {span}: key it, or choose another Key Holder")
     else:
@@ -72,19 +72,18 @@ def _in_range(times: Array, scene: bpy.types.Scene, settings: BakeSettings) -> A
     return np.asarray(found[(found >= settings.frame_start) & (found <= settings.frame_end)])
 
 
-def _times(curves: Iterator[bpy.types.FCurve]) -> Array:
-    found = [keyframes.times(curve).astype(np.float64) for curve in curves if plays(curve)]
-    return np.concatenate(found) if found else np.zeros(0)
+def _times(found: Iterator[Array]) -> Array:
+    return np.concatenate([np.zeros(0), *found])
 
 
 def _target_times(armature_object: bpy.types.Object, constraints: Sequence[Constraint]) -> Array:
-    return _times(_target_curves(armature_object, constraints))
+    return _times(_times_of_targets(armature_object, constraints))
 
 
-def _target_curves(
+def _times_of_targets(
     armature_object: bpy.types.Object, constraints: Sequence[Constraint]
-) -> Iterator[bpy.types.FCurve]:
-    """The F-curves of all that moves targets and poles: themselves, parents, and what they follow."""
+) -> Iterator[Array]:
+    """When all that moves targets and poles has keys: themselves, parents, and what they follow."""
     seen = set()
     for constraint in constraints:
         things = [] if not constraint.target else [(target_object(constraint), constraint.target_bone)]
@@ -95,16 +94,23 @@ def _target_curves(
             for mover in movers(thing, bone, armature_object):
                 if (mover.thing, mover.bone) not in seen:
                     seen.add((mover.thing, mover.bone))
-                    yield from _curves_of(mover.thing, mover.bone)
+                    yield from _times_of(mover.thing, mover.bone)
 
 
-def _curves_of(thing: bpy.types.Object, bone: str) -> Iterator[bpy.types.FCurve]:
-    """The F-curves of a bone, or of an object without its bones."""
-    if bone:
-        own = thing.pose.bones[bone].path_from_id() + "."
-        yield from (curve for curve in fcurves_of(thing) if curve.data_path.startswith(own))
-    else:
-        yield from (curve for curve in fcurves_of(thing) if not curve.data_path.startswith("pose.bones["))
+def _times_of(thing: bpy.types.ID, bone: str, whole: bool = False) -> Iterator[Array]:
+    """When a bone, or an object without its bones (`whole`: with them), has keys, in strips too."""
+    own: str = thing.pose.bones[bone].path_from_id() + "." if bone else ""  # type: ignore[attr-defined]
+
+    def is_own(curve: bpy.types.FCurve) -> bool:
+        path = curve.data_path
+        return plays(curve) and (
+            whole or (path.startswith(own) if bone else not path.startswith("pose.bones["))
+        )
+
+    yield from (keyframes.times(curve).astype(np.float64) for curve in fcurves_of(thing) if is_own(curve))
+    animation = thing.animation_data
+    if animation is not None:
+        yield from strip_key_times(animation, is_own)
 
 
 def _target_names(constraints: Sequence[Constraint]) -> list[str]:
@@ -112,18 +118,18 @@ def _target_names(constraints: Sequence[Constraint]) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def _holder_curves(settings: BakeSettings) -> tuple[str, Iterator[bpy.types.FCurve]]:
-    """What the key holder is called, and its F-curves."""
+def _holder_times(settings: BakeSettings) -> tuple[str, Array]:
+    """What the key holder is called, and when it has keys."""
     if not settings.holder:
         raise RigError("There is no Key Holder: choose the object whose keys say where to key")
     holder = bpy.data.objects.get(settings.holder)
     if holder is None:
         raise RigError(f"Key Holder: there is no object '{settings.holder}' (renamed or deleted?)")
     if not settings.holder_bone:
-        return f"Key Holder '{holder.name}'", fcurves_of(holder)
+        return f"Key Holder '{holder.name}'", _times(_times_of(holder, "", whole=True))
     if holder.pose is None or settings.holder_bone not in holder.pose.bones:
         raise RigError(
             f"Key Holder '{holder.name}' has no bone '{settings.holder_bone}': choose another bone"
         )
     what = f"Key Holder bone '{settings.holder_bone}' of '{holder.name}'"
-    return what, _curves_of(holder, settings.holder_bone)
+    return what, _times(_times_of(holder, settings.holder_bone))

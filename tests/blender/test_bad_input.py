@@ -604,6 +604,16 @@ def simulated(rig):
     rigs.activate(rig)
 
 
+def on_a_cloth(rig):
+    object_mode()
+    mesh = bpy.data.meshes.new("Flag")
+    mesh.from_pydata([(0, 0, 1), (1, 0, 1), (0, 1, 1)], [], [(0, 1, 2)])
+    flag, goal = rigs.link(mesh, "Flag"), bpy.data.objects["Goal"]
+    flag.modifiers.new("Wind", "CLOTH")
+    goal.parent, goal.parent_type, goal.parent_vertices = flag, "VERTEX", (0, 0, 0)
+    rigs.activate(rig)
+
+
 def nothing(rig):
     pass
 
@@ -742,6 +752,7 @@ CASES = [
     Case(offset_is_nan, ("'Hand'", "offset", "not a number")),
     Case(target_from_a_library, ("'Hand'", "'Goal' comes from a library", "rename that object")),
     Case(simulated, ("'Hand'", "'Goal'", "rigid body simulation", "'Ball'", "Bake To Keyframes")),
+    Case(on_a_cloth, ("'Hand'", "'Goal' follows points of 'Flag'", "cloth 'Wind'", "bake its cache")),
     Case(chain_length_negative, ("'bone_2'", "hain length", "0 (to the root) or more, not -3")),
     Case(weight_zero, ("'Hand'", "weight is 0", "set it above 0")),
     Case(weight_is_nan, ("'Hand'", "weight is nan", "set it above 0")),

@@ -950,9 +950,57 @@ def by_surface(rig):
     return target, ""
 
 
+def by_hook(rig):
+    curve = bpy.data.curves.new("Path", "CURVE")
+    curve.splines.new("POLY").points.add(2)
+    path = rigs.link(curve, "Path")
+    hook = path.modifiers.new("Hook", "HOOK")
+    hook.object, hook.subtarget = rig, "tip"
+    target = rigs.empty("Target")
+    target.constraints.new("FOLLOW_PATH").target = path
+    return target, ""
+
+
+def by_lattice(rig):
+    """The lattice that deforms the surface is deformed by the chain."""
+    target, bone = by_surface(rig)
+    surface, lattice = target.parent, rigs.link(bpy.data.lattices.new("Cage"), "Cage")
+    surface.modifiers.clear()
+    surface.modifiers.new("Lattice", "LATTICE").object = lattice
+    lattice.modifiers.new("Armature", "ARMATURE").object = rig
+    return target, bone
+
+
+def read_bone(curve, rig):
+    variable = curve.driver.variables.new()
+    variable.type = "TRANSFORMS"
+    variable.targets[0].id, variable.targets[0].bone_target = rig, "tip"
+
+
+def by_path_driver(rig):
+    """How far along its path the target is comes from the chain."""
+    target, bone = by_hook(rig)
+    path = target.constraints[0].target
+    path.modifiers.clear()
+    read_bone(path.data.driver_add("eval_time"), rig)
+    return target, bone
+
+
+def by_shape_key(rig):
+    target, bone = by_surface(rig)
+    target.parent.modifiers.clear()
+    target.parent.shape_key_add(name="Basis")
+    read_bone(target.parent.shape_key_add(name="Up").driver_add("value"), rig)
+    return target, bone
+
+
 @pytest.mark.parametrize(
     ("set_up", "words"),
     [
+        (by_hook, ["'Follow Path' 'Path'", "deformed by bone 'tip'"]),
+        (by_lattice, ["'Surface'", "deformed by 'Cage'", "'Rig'"]),
+        (by_path_driver, ["'Path'", "driver on eval_time", "'tip'"]),
+        (by_shape_key, ["'Surface'", "driver on value", "'tip'"]),
         (by_bone_in_chain, ["'lower' of 'Rig'", "part of the chain"]),
         (by_bone_below_chain, ["'finger'", "hangs on bone 'tip'"]),
         (by_bone_parent, ["'Held'", "parented to bone 'tip' of 'Rig'"]),

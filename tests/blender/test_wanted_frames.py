@@ -116,6 +116,96 @@ def test_a_bone_as_target(bake, channels, rig):
     assert key_frames(channels, rig) == [1, 4, 6, 10, 20]  # not those of a bone that hangs on it
 
 
+def test_a_path_and_shape_keys(bake, channels, rig, goal):
+    """The target itself has no key: what moves it are keys of a curve and of a mesh's shape."""
+    goal.animation_data_clear()
+    curve = bpy.data.curves.new("Path", "CURVE")
+    curve.use_path = True
+    for point, x in zip((spline := curve.splines.new("POLY")).points, (0.1,), strict=True):
+        point.co = (x, 0.2, 1.0, 1.0)
+    spline.points.add(1)
+    spline.points[1].co = (0.6, 0.3, 0.9, 1.0)
+    goal.location = (0, 0, 0)
+    goal.constraints.new("FOLLOW_PATH").target = rigs.link(curve, "Path")
+    for frame in (2, 9):
+        curve.eval_time = 5 * frame
+        curve.keyframe_insert("eval_time", frame=frame)
+    run(bake, rig)
+    assert key_frames(channels, rig) == [1, 2, 9, 20]
+    mesh = bpy.data.meshes.new("Ground")
+    mesh.from_pydata([(0.3, 0, 1), (1, 0, 1), (0, 1, 1)], [], [(0, 1, 2)])
+    ground = rigs.link(mesh, "Ground")
+    ground.shape_key_add(name="Basis")
+    ground.shape_key_add(name="Up").keyframe_insert("value", frame=6)
+    goal.parent, goal.parent_type, goal.parent_vertices = ground, "VERTEX", (0, 0, 0)
+    run(bake, rig)
+    assert key_frames(channels, rig) == [1, 2, 6, 9, 20]
+    goal.parent_type = "OBJECT"  # then its shape moves nothing
+    run(bake, rig)
+    assert key_frames(channels, rig) == [1, 2, 9, 20]
+
+
+def strip_of(goal, channels):
+    """The target's action, from frame 3 to 12, in a strip that starts at 2."""
+    animation = goal.animation_data
+    action, slot = animation.action, channels.slot_of(animation)
+    animation.action = None
+    strip = channels.strip_of(animation.nla_tracks.new(), action, slot, 3, 12)
+    strip.frame_start_ui, strip.frame_end_ui = 2, 11
+    return strip
+
+
+def as_it_is(strip):
+    return [2, 6.5, 11]
+
+
+def slower(strip):
+    strip.scale = 1.5
+    return [2, 8.75, 15.5]
+
+
+def twice(strip):
+    strip.repeat = 2
+    return [2, 6.5, 11, 15.5, 20]
+
+
+def turned_round(strip):
+    strip.use_reverse, strip.repeat = True, 1.5
+    return [2, 6.5, 11, 15.5]
+
+
+def trimmed(strip):
+    strip.action_frame_end = 9
+    return [2, 6.5]
+
+
+def silent(strip):
+    strip.mute = True
+    return []
+
+
+@pytest.mark.parametrize("how", [as_it_is, slower, twice, turned_round, trimmed, silent])
+def test_targets_in_strips(bake, channels, rig, goal, errors, how):
+    wanted = how(strip_of(goal, channels))
+    if not wanted:
+        with pytest.raises(errors.RigError, match="has keys in"):
+            run(bake, rig)
+        return
+    run(bake, rig)
+    assert key_frames(channels, rig) == pytest.approx(sorted({1, *wanted, 20}))
+    # That is when the target is where its keys put it.
+    for frame in wanted:
+        bpy.context.scene.frame_set(math.floor(frame), subframe=frame % 1)
+        assert min(abs(goal.location.x - x) for x in (0.2, 0.5, 0.1)) < 1e-4, frame
+
+
+def test_a_key_holder_in_a_strip(bake, channels, rig, goal):
+    strip_of(goal, channels)
+    rig.ccd_rig.constraints[0].target = rigs.empty("Other", (0.4, 0.2, 1.0))
+    run(bake, rig, keys="HOLDER_KEYS", holder="Goal")
+    assert key_frames(channels, rig) == [1, 2, 6.5, 11, 20]
+
+
 def test_a_key_holder(bake, channels, rig):
     holder = rigs.empty("Beats")
     for frame in (-3, 2.25, 9, 400):

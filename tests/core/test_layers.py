@@ -44,6 +44,7 @@ BLENDER = (
         "report",
         "slides",
         "steady",
+        "surfaces",
     },
     {"rotation_modes"},
     {"channels", "armature", "joints", "constraint_group"},
