@@ -158,30 +158,27 @@ class PlayedFrame(NamedTuple):
 @contextmanager
 def playback(
     scene: bpy.types.Scene, armature_object: bpy.types.Object, constraints: Sequence[Constraint]
-) -> Iterator[Callable[[float, bool], PlayedFrame]]:
-    """Like `frames`; the function it gives shows a frame as it plays, with targets and influences if its
-    second argument says so."""
+) -> Iterator[Callable[[float, bool, bool], PlayedFrame]]:
+    """Like `frames`; the function it gives shows a frame as it plays, with targets if its second argument
+    says so, and with influences if its third one does."""
     indices = _row_indices(armature_object, constraints)
     sights = _sights(armature_object, constraints)
     things = [*_own_bones(armature_object, constraints), *_things(sights)]
     bones, forces = len(armature_object.pose.bones), _forces(armature_object, constraints, indices)
+    place = _places()
     with isolated_scene(scene, armature_object, things, indices) as isolated:
 
-        def play(frame: float, with_aims: bool) -> PlayedFrame:
+        def play(frame: float, with_aims: bool, with_influences: bool) -> PlayedFrame:
             depsgraph = set_frame(isolated, frame)
             evaluated = armature_object.evaluated_get(depsgraph)
             matrices = np.empty((bones, 4, 4), np.float32)  # column by column
             evaluated.pose.bones.foreach_get("matrix", matrices.ravel())
-            world = evaluated.matrix_world
-            aims: tuple[Aim, ...] = ()
-            influences: tuple[float, ...] = ()
-            if with_aims:
-                inverse = world.inverted()
-                graphs = (depsgraph, depsgraph)
-                aims = tuple([_aim(evaluated, inverse, sight, graphs, frame) for sight in sights])
-                influences = forces(evaluated, frame)
+            world, inverse = place(evaluated, frame)
+            graphs = (depsgraph, depsgraph)
+            aims = [_aim(evaluated, inverse, sight, graphs, frame) for sight in sights if with_aims]
+            influences = forces(evaluated, frame) if with_influences else ()
             placed = np.array([row[:] for row in world])
-            return PlayedFrame(matrices.transpose(0, 2, 1), placed, aims, influences)
+            return PlayedFrame(matrices.transpose(0, 2, 1), placed, tuple(aims), influences)
 
         yield play
 

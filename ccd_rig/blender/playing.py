@@ -46,10 +46,10 @@ def play_steps(
     """
     whole = np.arange(math.ceil(take.frames[0]), math.floor(take.frames[-1]) + 1, dtype=np.float64)
     frames = np.union1d(take.frames, whole)
-    film = _Film.empty(armature_object, take, frames)
+    film = _Film.empty(armature_object, take, frames, tolerances)
     with playback(scene, armature_object, take.constraints) as play:
         for f, frame in enumerate(frames.tolist()):
-            film.store(f, play(frame, frame not in film.keyed))
+            film.store(f, play(frame, True, frame not in film.keyed))
             yield frame, f + 1, len(frames)
     shown, heads, turned = film.shown, film.heads, film.turned
     distances, angles = measuring.errors(shown, heads, turned)
@@ -69,7 +69,13 @@ def play_steps(
         over[take.influences[:, c] <= 0.0] = 0.0
         f = int(np.argmax(over.max(axis=1))) if chain else 0
         causes: tuple[str, ...] = ()
-        if chain and over[f].max() > 1.0:
+        off, off_angle = float(apart[f, chain].max(initial=0.0)), float(bent[f, chain].max(initial=0.0))
+        strays = np.where(force[:, None] > 0.0, film.strayed[:, c], 0.0)[at]
+        if (strays > tolerances).any():
+            f = int(np.argmax((strays / tolerances).max(axis=1)))
+            off, off_angle = strays[f].tolist()
+            causes = ("its target or pole moves with the bones that were baked: choose one that does not",)
+        elif chain and over[f].max() > 1.0:
             wrong = [
                 take.skeleton.joints[j].name for j, each in zip(chain, over[f], strict=True) if each > 1.0
             ]
@@ -81,8 +87,8 @@ def play_steps(
                 frame=float(frames[far]),
                 angle=float(angles[turn, c]),
                 angle_frame=float(frames[turn]),
-                off=float(apart[f, chain].max(initial=0.0)),
-                off_angle=float(bent[f, chain].max(initial=0.0)),
+                off=off,
+                off_angle=off_angle,
                 off_frame=float(take.frames[f]),
                 causes=causes,
             )
@@ -101,6 +107,8 @@ class _Film:
         turned: (F, J, 4) rotations, armature space.
         slots: (J,) indices in pose.bones.
         lengths: (J,) of the bones, without scale.
+        tolerances: world metres and radians that a target is found where it was.
+        strayed: (F, C, 2) how far targets are from where they were solved for, at the keys; the same units.
         latest: (BLOCK, J, 4, 4) pose matrices of frames that the others do not have yet.
     """
 
@@ -110,36 +118,54 @@ class _Film:
     turned: Array
     slots: list[int]
     lengths: Array
+    tolerances: tuple[float, float]
+    strayed: Array
     latest: NDArray[np.float32]
 
     @classmethod
-    def empty(cls, armature_object: bpy.types.Object, take: Take, frames: Array) -> _Film:
+    def empty(
+        cls, armature_object: bpy.types.Object, take: Take, frames: Array, tolerances: tuple[float, float]
+    ) -> _Film:
         indices = {bone.name: i for i, bone in enumerate(armature_object.pose.bones)}
         slots = [indices[joint.name] for joint in take.skeleton.joints]
         lengths = np.array([armature_object.pose.bones[slot].bone.length for slot in slots])
         sizes = ((len(frames), len(slots)), (len(frames), 3, 3), (len(frames), len(take.constraints)))
         scaled, worlds, influences = (np.zeros(size) for size in sizes)
-        # At the keys targets are where they were solved for: where planted bones are held is known there.
+        # At the keys targets should be where they were solved for; where planted bones are held is known.
         aims: list[tuple[Aim, ...]] = [()] * len(frames)
         for row, f in enumerate(np.searchsorted(frames, take.frames)):
             aims[f], influences[f] = take.aims[row], take.influences[row]
         shown = replace(take, frames=frames, lengths=scaled, worlds=worlds, influences=influences, aims=aims)
         heads, turned = (np.empty((len(frames), len(slots), width)) for width in (3, 4))
         latest = np.empty((BLOCK, len(slots), 4, 4), np.float32)
-        return cls(shown, frozenset(take.frames.tolist()), heads, turned, slots, lengths, latest)
+        strayed = np.zeros((len(frames), len(take.constraints), 2))
+        keyed = frozenset(take.frames.tolist())
+        return cls(shown, keyed, heads, turned, slots, lengths, tolerances, strayed, latest)
 
     def store(self, f: int, now: PlayedFrame) -> None:
         """Keep the next frame."""
         shown = self.shown
         self.latest[f % BLOCK] = now.matrices[self.slots]
         shown.worlds[f] = now.world[:3, :3]
-        if now.aims:  # between the keys
+        if float(shown.frames[f]) in self.keyed:
+            self._compare(f, now.aims)
+        else:
             shown.aims[f], shown.influences[f] = now.aims, now.influences
             for c, constraint in enumerate(shown.constraints):
                 if constraint.kind == "PLANT" and not constraint.target:
                     shown.influences[f, c] = 0.0
         if f % BLOCK == BLOCK - 1 or f == len(shown.frames) - 1:
             self._develop(slice(f - f % BLOCK, f + 1))
+
+    def _compare(self, f: int, now: Sequence[Aim]) -> None:
+        """Targets at a key as they are now, if they are not where they were solved for."""
+        shown, aims = self.shown, list(self.shown.aims[f])
+        for c, (before, after) in enumerate(zip(shown.aims[f], now, strict=True)):
+            if before != after and shown.constraints[c].kind != "PLANT":
+                self.strayed[f, c] = _strayed(before, after, shown.worlds[f])
+                if (self.strayed[f, c] > self.tolerances).any():
+                    aims[c] = after
+        shown.aims[f] = tuple(aims)
 
     def _develop(self, frames: slice) -> None:
         """The latest matrices as places, rotations and lengths."""
@@ -150,6 +176,20 @@ class _Film:
         self.heads[frames] = poses[..., :3, 3]
         self.turned[frames] = rotations.reshape(*poses.shape[:2], 4)
         self.shown.lengths[frames] = self.lengths * sizes[..., 0, 1]
+
+
+def _strayed(before: Aim, after: Aim, world: Array) -> tuple[float, float]:
+    """How far a target or its pole has moved, and how far it has turned: world metres, radians."""
+    moved = [after.point - before.point]
+    if before.pole is not None and after.pole is not None:
+        moved.append(after.pole - before.pole)
+    turn = 0.0
+    if before.rotation is not None and after.rotation is not None:
+        angle = before.rotation.rotation_difference(after.rotation).angle
+        turn = min(angle, 2.0 * math.pi - angle)
+    if before.direction is not None and after.direction is not None:
+        turn = before.direction.angle(after.direction)
+    return max(float(np.linalg.norm(world @ np.array(way))) for way in moved), turn
 
 
 def _off(take: Take, motion: Motion, heads: Array, turned: Array) -> tuple[Array, Array]:

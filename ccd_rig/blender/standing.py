@@ -38,7 +38,7 @@ def slides(
             planted = _planted(take, rows, frames, frame)
             if not planted:
                 continue
-            shown = play(float(frame), False)
+            shown = play(float(frame), False, False)
             for c, f in planted.items():
                 here, aim = shown.world @ shown.matrices[tips[c]], take.aims[f][c]
                 assert aim.rotation is not None

@@ -148,6 +148,37 @@ def test_a_driver_that_comes_late_is_named(ext, bake, arm, monkeypatch):
     assert "driver" in words
 
 
+@pytest.mark.parametrize("kind", ["target", "turn", "pole"])
+def test_a_target_that_goes_after_the_bones_is_named(bake, arm, kind):
+    """By way of a custom property, which nothing that is looked at before the bake leads to."""
+    goal, row = bpy.data.objects["Goal"], arm.ccd_rig.constraints[0]
+    arm["Bend"] = 0.0
+    bend = arm.driver_add('["Bend"]').driver
+    bend.type, variable = "SUM", bend.variables.new()
+    variable.type = "TRANSFORMS"
+    variable.targets[0].id, variable.targets[0].bone_target = arm, "bone_2"
+    variable.targets[0].transform_type, variable.targets[0].transform_space = "ROT_X", "LOCAL_SPACE"
+    moved = goal
+    if kind == "turn":
+        row.rotation = "ORIENTATION"
+    if kind == "pole":
+        moved = row.pole_target = rigs.empty("Pole", (3, 3, 3))
+    channel = "delta_rotation_euler" if kind == "turn" else "delta_location"
+    follow = moved.driver_add(channel, 0).driver
+    follow.type, goes = "SUM", follow.variables.new()
+    goes.targets[0].id, goes.targets[0].data_path = arm, '["Bend"]'
+    rigs.update()
+    report = run(bake, arm)
+    assert len(report.check.faults()) == 1
+    assert "target or pole moves with the bones" in report.check.faults()[0]
+    played = report.check.played[0]
+    if kind == "target":
+        assert played.residual == pytest.approx(max(measured(arm, range(1, 42)).values()), abs=PLAYED)
+        assert played.off > 10 * PLAYED
+    if kind == "turn":
+        assert played.off_angle > 0.01
+
+
 def test_only_the_constraint_that_is_off_is_named(bake, arm):
     other = rigs.armature(
         [rigs.B("a", (5, 0, 0), (5, 0, 1)), rigs.B("b", (5, 0, 1), (5, 0, 2), "a", connect=True)]
