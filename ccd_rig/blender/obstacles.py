@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from enum import Enum
 
 import bpy
@@ -36,12 +36,39 @@ def obstacles(
                 f"Bone '{bones[driver.data_path]}': {_label(driver)} has a driver, so keys would not play: "
                 "delete or mute the driver"
             )
+    found += _mode_obstacles(armature_object, {bone for bone, _ in keyed})
     # A strip's action has F-curves of its own; those of the present one go on below it.
     present = () if destination is Destination.NLA_STRIP else fcurves_of(armature_object)
     for fcurve in present:
         if fcurve.data_path in bones:
             found += [f"Bone '{bones[fcurve.data_path]}': {text}" for text in _curve_obstacles(fcurve)]
     return tuple(found)
+
+
+def _mode_obstacles(armature_object: bpy.types.Object, bones: Collection[str]) -> Iterator[str]:
+    """Keys are for the present rotation mode of a bone: another one would not show them."""
+    animation = armature_object.animation_data
+    if animation is None:
+        return
+    paths = {channels.data_path(armature_object, bone, "rotation_mode"): bone for bone in sorted(bones)}
+    for driver in animation.drivers:
+        if driver.data_path in paths and not driver.mute:
+            bone = paths[driver.data_path]
+            yield f"Bone '{bone}': its rotation mode has a driver, so keys would not play: delete the driver"
+    curves = list(fcurves_of(armature_object))
+    for track in animation.nla_tracks:
+        strips = [strip for strip in track.strips if not (track.mute or strip.mute)]
+        curves += [curve for strip in strips for curve in channels.strip_fcurves(strip)]
+    for curve in curves:
+        if curve.data_path in paths and channels.plays(curve):
+            pose_bone = armature_object.pose.bones[paths[curve.data_path]]
+            known = pose_bone.bl_rna.properties["rotation_mode"].enum_items
+            present = known[pose_bone.rotation_mode].value
+            if any(round(key.co[1]) != present for key in curve.keyframe_points):
+                yield (
+                    f"Bone '{pose_bone.name}': its rotation mode changes by keys, so keys of one mode would "
+                    "not play throughout: delete the keys of Rotation Mode"
+                )
 
 
 def _label(fcurve: bpy.types.FCurve) -> str:

@@ -537,6 +537,18 @@ def rotation_driven(rig):
     rig.pose.bones["bone_2"].driver_add("rotation_quaternion", 1)
 
 
+def rotation_mode_keyed(rig):
+    bone = rig.pose.bones["bone_2"]
+    for frame, mode in ((1, "QUATERNION"), (4, "XYZ"), (5, "QUATERNION")):
+        bone.rotation_mode = mode
+        bone.keyframe_insert("rotation_mode", frame=frame)
+
+
+def rotation_mode_driven(rig):
+    rig.pose.bones["bone_2"].driver_add("rotation_mode").driver.type = "SUM"
+    rigs.update()
+
+
 def strip_tweaked(rig):
     data = rig.animation_data
     track = data.nla_tracks.new()
@@ -791,6 +803,10 @@ CASES = [
     Case(curve_muted, ("'bone_1'", "rotation_quaternion[0] is muted", "unmute it")),
     Case(curve_modified, ("'bone_1'", "modifier NOISE", "mute or remove it")),
     Case(rotation_driven, ("'bone_2'", "rotation_quaternion[1] has a driver", "delete or mute the driver")),
+    Case(
+        rotation_mode_keyed, ("'bone_2'", "rotation mode changes by keys", "delete the keys of Rotation Mode")
+    ),
+    Case(rotation_mode_driven, ("'bone_2'", "rotation mode has a driver", "delete the driver")),
     Case(strip_tweaked, ("'Rig'", "NLA strip is being tweaked", "leave tweak mode")),
     Case(armature_linked, ("'Rig' is linked from", "library override")),
     Case(armature_in_a_locked_override, ("'Rig'", "override", "not editable", "Library Override")),
