@@ -73,7 +73,10 @@ def bake_steps(
     constraints, plan = checks.require(armature_object, scene, settings.constraints, settings.destination)
     solver = properties.solver_settings(armature_object)
     poses = library.entries(armature_object) if solver.restarts else ()
-    task = shot.Task(constraints, plan, settings, solver, poses)
+    how = replace(settings, frame_start=0, frame_end=0, destination=Destination.NEW_ACTION, verify=True)
+    recipe = originals.fingerprint(how, solver, constraints, sorted(plan.joint_settings.items()))
+    again = originals.was_baked_so(armature_object, recipe) and not settings.from_original
+    task = shot.Task(constraints, plan, settings, solver, poses, again)
     clock = _Clock()
     solving = shot.solve(
         scene, armature_object, task, lambda take: _refuse_obstacles(armature_object, take, settings)
@@ -91,7 +94,7 @@ def bake_steps(
         keys, motion = yield from clock.run(_reduce_steps(armature_object, take, motion, keys, settings))
         started = time.perf_counter()
     with contextlib.ExitStack() as undo:
-        action = write_keys(scene, armature_object, keys, settings, undo)
+        action = write_keys(scene, armature_object, keys, settings, recipe, undo)
         report = report_of(armature_object, action, take, motion, full, joints, settings, solver)
         report = replace(report, keys=sum(len(each.frames) for each in keys), keys_before=every)
         report = replace(report, slides=standing.slides(scene, armature_object, take, report.rows))

@@ -49,9 +49,10 @@ def write_keys(
     armature_object: bpy.types.Object,
     keys: Sequence[BoneKeys],
     settings: BakeSettings,
+    recipe: str,
     undo: ExitStack,
 ) -> bpy.types.Action:
-    """Write the keys; `undo` gets what takes that back."""
+    """Write the keys, and note how they were made; `undo` gets what takes that back."""
     time = key_time(scene)
     name = f"{armature_object.name} CCD"
     start, end = settings.frame_start * time, settings.frame_end * time
@@ -61,6 +62,7 @@ def write_keys(
     action = write(armature_object, keys, settings.destination, start, end, name, undo)
     if settings.destination is Destination.NEW_ACTION:  # others are not copies: nothing remains of before
         originals.remember(action, original, pose)
+    originals.note_recipe(action, recipe, undo)
     return action
 
 

@@ -7,7 +7,9 @@ ones.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any
 
@@ -27,6 +29,34 @@ REMEMBERED = "ccd_rig_original"
 """Custom property of a baked action: the action that it is a copy of, if there was one."""
 POSE = "ccd_rig_pose"
 """Another one: what keyed channels held that had no keys there, bone -> channel -> values."""
+RECIPE = "ccd_rig_recipe"
+"""Another one: the `fingerprint` of the last bake into the action."""
+
+
+def fingerprint(*how: Any) -> str:
+    """A short text for how a bake is made, of values with a `repr` that says all."""
+    return hashlib.sha256("\n".join(map(repr, how)).encode()).hexdigest()[:16]
+
+
+def note_recipe(action: bpy.types.Action, recipe: str, undo: ExitStack) -> None:
+    """Note how an action was baked; `undo` gets what takes that back."""
+    properties: Any = action
+    before = properties.get(RECIPE)
+    if before is None:
+        undo.callback(properties.pop, RECIPE, None)
+    else:
+        undo.callback(properties.__setitem__, RECIPE, before)
+    properties[RECIPE] = recipe
+
+
+def was_baked_so(armature_object: bpy.types.Object, recipe: str) -> bool:
+    """Whether what plays last, the present action or else the strip above all others, was baked like this."""
+    animation = armature_object.animation_data
+    action: Any = None if animation is None else animation.action
+    if animation is not None and action is None and animation.use_nla and len(animation.nla_tracks):
+        strips = animation.nla_tracks[-1].strips
+        action = strips[0].action if len(strips) else None
+    return action is not None and action.get(RECIPE) == recipe
 
 
 def remember(

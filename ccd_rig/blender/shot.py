@@ -13,7 +13,7 @@ from .. import sampling
 from ..errors import RigError
 from ..poses import PoseEntry
 from ..settings import SolverSettings
-from . import evaluation, originals, wanted_frames
+from . import again, evaluation, originals, wanted_frames
 from .armature import RigPlan
 from .bake_settings import BakeSettings, Order
 from .evaluation import FrameSample
@@ -52,13 +52,17 @@ class Progress(NamedTuple):
 
 
 class Task(NamedTuple):
-    """What is solved, and how; the plan is of the constraints' bones."""
+    """What is solved, and how; the plan is of the constraints' bones.
+
+    With `again` what plays was baked in just this way, and stays if it is still right.
+    """
 
     constraints: Sequence[Constraint]
     plan: RigPlan
     settings: BakeSettings
     solver: SolverSettings
     poses: Sequence[PoseEntry]
+    again: bool = False
 
 
 def solve(
@@ -122,7 +126,10 @@ def solve(
             yield Progress(frames[0], done, total)
         if there is not None:
             _join(take, recipe, there, later)
-    return take.without_first(len(before))
+    take = take.without_first(len(before))
+    if task.again and take.tracks is None:
+        again.keep(take, solver)
+    return take
 
 
 def _join(take: Take, recipe: Recipe, there: Solutions, samples: Sequence[tuple[int, FrameSample]]) -> None:

@@ -97,3 +97,97 @@ def test_after_saving_and_loading(bake, rig, tmp_path):
     rig = bpy.data.objects["Rig"]
     run(bake, rig, from_original=True)
     assert np.abs(poses(rig) - first).max() < PLAYED * 10
+
+
+# --- made twice ---------------------------------------------------------------------------------------------
+
+
+def limited(rig):
+    for bone in rig.pose.bones:
+        bone.ccd_rig.limit.kind, bone.ccd_rig.limit.cone_radius = "CONE", 0.5
+
+
+def far_away(rig):
+    """From the middle on out of reach."""
+    bpy.data.objects["Goal"].scale = (1, 1, 1)
+    bpy.data.objects["Goal"].location = (3, 0.2, 1)
+    bpy.data.objects["Goal"].keyframe_insert("location", frame=10)
+
+
+def by_eulers(rig):
+    for bone in rig.pose.bones:
+        bone.rotation_mode = "ZXY"
+
+
+def sliding(rig):
+    own = rig.pose.bones["bone_0"].ccd_rig
+    own.use_slide, own.slide_lower, own.slide_upper = True, -0.2, 0.2
+
+
+def plain(rig):
+    pass
+
+
+DESTINATIONS = ("NEW_ACTION", "CURRENT_ACTION", "NLA_STRIP")
+
+
+@pytest.mark.parametrize(
+    ("destination", "odd", "fields"),
+    [
+        *(
+            (where, odd, {})
+            for where in DESTINATIONS
+            for odd in (plain, limited, far_away, by_eulers, sliding)
+        ),
+        ("CURRENT_ACTION", plain, {"step": 3}),
+        ("CURRENT_ACTION", limited, {"preroll": 5}),
+        ("NLA_STRIP", limited, {"order": "BOTH"}),
+        ("CURRENT_ACTION", far_away, {"keys": "SOLVED_FRAMES", "step": 4}),
+        ("NLA_STRIP", plain, {"keys": "TARGET_KEYS"}),
+    ],
+)
+def test_a_bake_made_twice_is_the_same(bake, rig, destination, odd, fields):
+    key(rig)
+    odd(rig)
+    rig.ccd_rig.constraints[0].influence = 1.0
+    names = {"order": bake.Order, "keys": bake.Keys}
+    how = {name: names[name][value] if name in names else value for name, value in fields.items()}
+    first_report = run(bake, rig, destination=bake.Destination[destination], **how)
+    first = poses(rig)
+    again = run(bake, rig, destination=bake.Destination[destination], **how)
+    assert np.abs(poses(rig) - first).max() < PLAYED
+    assert again.check.faults() == ()
+    assert again.unsolved_count() == first_report.unsolved_count()
+
+
+@pytest.mark.parametrize("destination", DESTINATIONS)
+def test_with_other_settings_it_is_made_anew(bake, rig, destination):
+    key(rig)
+    rig.ccd_rig.constraints[0].influence = 1.0
+    where = bake.Destination[destination]
+    run(bake, rig, destination=where)
+    first = poses(rig)
+    run(bake, rig, destination=where, order=bake.Order.BACKWARDS)
+    assert np.abs(poses(rig) - first).max() > 100 * PLAYED
+    bpy.data.objects["Goal"].delta_location.y = 0.2
+    report = run(bake, rig, destination=where, order=bake.Order.BACKWARDS)
+    assert report.unsolved_count() == 0
+
+
+def test_cancelled_it_is_still_known_how_it_was_baked(bake, rig):
+    key(rig)
+    where = bake.Destination.CURRENT_ACTION
+    for share in (0.5, 0.6):
+        settings = bake.BakeSettings(1, 10, share=share, destination=where)
+        steps = bake.bake_steps(bpy.context.scene, rig, settings)
+        while next(steps).verb != "checked":
+            pass
+        steps.close()
+        assert "ccd_rig_recipe" not in rig.animation_data.action
+    run(bake, rig, destination=where)
+    known = rig.animation_data.action["ccd_rig_recipe"]
+    steps = bake.bake_steps(bpy.context.scene, rig, settings)
+    while next(steps).verb != "checked":
+        pass
+    steps.close()
+    assert rig.animation_data.action["ccd_rig_recipe"] == known

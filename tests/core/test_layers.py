@@ -60,6 +60,7 @@ BLENDER = (
     {"solving", "tracks"},
     {"checks", "take", "walking"},
     {"march", "standing", "originals", "measuring"},
+    {"again"},
     {"shot"},
     {"keying", "playing", "thinning", "arguments"},
     {"bake", "blend_files"},

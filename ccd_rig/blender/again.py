@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A bake made twice: a motion that was baked in just this way, and is still as near to its targets, stays."""
+
+from __future__ import annotations
+
+import numpy as np
+from mathutils import Quaternion
+
+from .. import sampling
+from ..limits import contains
+from ..settings import SolverSettings, SolveStatus
+from . import measuring
+from .take import Motion, Solutions, Take
+
+NEAR = 0.1
+"""Part of the tolerances by which a motion that stays may be farther off: keys are rounded."""
+INSIDE = 1e-5
+"""Radians outside a limit that are rounding of keys."""
+
+
+def keep(take: Take, solver: SolverSettings) -> None:
+    """Put the base poses of a take in place of what was solved, if they are as near everywhere.
+
+    From a baked motion a solve starts elsewhere than from the one before it, so it would lead to another
+    motion that is no better.
+
+    Args:
+        take: all of it is solved; nothing is planted.
+        solver: position tolerance in world metres.
+    """
+    if _leaves_limits(take):
+        return
+    base = Motion(take.base, take.translations, np.empty((len(take.frames), 0, 3)))
+    before, now = measuring.residuals(take, base), measuring.residuals(take, take.finish()[1])
+    rows = np.searchsorted(take.frames, take.solved_frames)
+    forced = take.influences[rows] > 0.0
+    good = np.ones_like(forced)
+    for old, new, tolerance in zip(
+        before, now, (solver.position_tolerance, solver.angle_tolerance), strict=True
+    ):
+        missed = new[rows] > tolerance  # there a tolerance more or less is no matter
+        allowed = np.where(missed, new[rows] + tolerance, (1.0 + NEAR) * tolerance)
+        if np.any(forced & (old[rows] > allowed)):
+            return
+        good &= old[rows] <= (1.0 + NEAR) * tolerance
+    reached = SolveStatus.CONVERGED.name
+    states = {
+        row: {c: reached if good[k, c] else state for c, state in take.states[row].items()}
+        for k, row in enumerate(rows.tolist())
+    }
+    take.restore(Solutions(sampling.unit(take.base[rows]), _slides(take)[rows], states))
+
+
+def _leaves_limits(take: Take) -> bool:
+    """Whether a base pose breaks a limit."""
+    return any(
+        limit is not None and not contains(limit, Quaternion(rotation), INSIDE)
+        for limits, rotations in zip(take.limits, take.base, strict=True)
+        for limit, rotation in zip(limits, rotations, strict=True)
+    ) or any(
+        np.any((along < slide.lower - INSIDE) | (along > slide.upper + INSIDE))
+        for slide, along in zip(take.slides, _slides(take).T, strict=True)
+    )
+
+
+def _slides(take: Take) -> sampling.Array:
+    """(F, K) how far bones have slid in the base poses."""
+    found = np.empty((len(take.frames), len(take.sliding)))
+    for k, (j, slide) in enumerate(zip(take.sliding, take.slides, strict=True)):
+        locations = np.linalg.solve(take.shifts[:, k], take.translations[:, j, :, None])[..., 0]
+        found[:, k] = locations @ np.array(slide.axis)
+    return found
