@@ -34,7 +34,8 @@ TRAVEL = 2.0
 SHORT = 1e-2
 """Part of the chain's length below which a lever makes a joint no more mobile."""
 LONGEST = 1.0
-"""Longest turn of a joint in one pass, radians: farther away the linear picture means little."""
+"""Longest turn in one pass, radians, of a joint and of all of them together: farther away the linear picture
+means little, and a long chain whose joints turn by a little each is rolled up."""
 SMALL = 1e-12
 """Radians: a shorter turn is none."""
 
@@ -223,7 +224,8 @@ def _move(body: Body, visits: Iterable[Visit], turns: dict[int, Vector]) -> None
     """Turns joints by rotation vectors (model space), inside their limits; forward kinematics runs along."""
     heads, frames, bases, rotations = body.heads, body.frames, body.bases, body.rotations
     longest = max((turn.length for turn in turns.values()), default=0.0)
-    part = LONGEST / max(LONGEST, longest)
+    together = sum(turns.values(), Vector()).length
+    part = LONGEST / max(LONGEST, longest, together)
     for i, kind, parent, offset, rest, limit, _ in visits:
         if i in turns:
             own = frames[i].conjugated() @ turns[i]

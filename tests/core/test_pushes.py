@@ -232,3 +232,15 @@ def test_a_straight_chain_and_its_line():
     assert all(math.isfinite(value) for transform in transforms for value in transform.rotation)
     found = solve(skeleton, Pose.rest(skeleton), [PositionGoal("joint3", (0.0, 2.0, 0.0))], SHARED)
     assert found.status is SolveStatus.CONVERGED
+
+
+@pytest.mark.parametrize("count", [20, 40, 100])
+def test_long_chains_are_not_rolled_up(count):
+    """As much as takes the end back to 0.4 of the length, in a bow: each joint a little, together no turn."""
+    skeleton = straight(count)
+    for direction in ((0.5, 0.8, 0.2), (0.1, 1.0, 0.0), (-0.4, 0.9, 0.3)):
+        target = 0.4 * count * Vector(direction).normalized()
+        found = solve(skeleton, Pose.rest(skeleton), [PositionGoal(tip(skeleton), target)], SHARED)
+        assert found.status is SolveStatus.CONVERGED
+        turns = [2.0 * math.acos(min(1.0, abs(rotation.w))) for rotation in found.pose.rotations]
+        assert math.fsum(turns) < math.radians(400.0)
