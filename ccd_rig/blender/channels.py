@@ -90,17 +90,33 @@ def values_before(
     Args:
         keyed: pairs of bone name and channel name.
     """
+    return _values_at(armature_object, keyed, lambda at: at[at < np.float32(frame)][-1:])
+
+
+def values_after(
+    armature_object: bpy.types.Object, keyed: Iterable[tuple[str, str]], frame: float
+) -> dict[tuple[str, str], NDArray[np.float32]]:
+    """The same at their first key after a frame."""
+    return _values_at(armature_object, keyed, lambda at: at[at > np.float32(frame)][:1])
+
+
+def _values_at(
+    armature_object: bpy.types.Object,
+    keyed: Iterable[tuple[str, str]],
+    nearest: Callable[[NDArray[np.float32]], NDArray[np.float32]],
+) -> dict[tuple[str, str], NDArray[np.float32]]:
+    """Values of channels at one key of theirs; of the times of keys `nearest` gives its, if there is one."""
     curves: dict[str, dict[int, bpy.types.FCurve]] = {}
     for fcurve in fcurves_of(armature_object):
         curves.setdefault(fcurve.data_path, {})[fcurve.array_index] = fcurve
     found = {}
     for bone, channel in keyed if curves else ():
         parts = curves.get(data_path(armature_object, bone, channel), {})
-        earlier = [at[at < np.float32(frame)] for at in map(keyframes.times, parts.values())]
+        times = [nearest(keyframes.times(part)) for part in parts.values()]
         width = width_of(armature_object, bone, channel)
-        if len(parts) == width and all(len(at) for at in earlier):
-            last = max(float(at[-1]) for at in earlier)
-            found[bone, channel] = np.array([parts[i].evaluate(last) for i in range(width)], np.float32)
+        if len(parts) == width and all(map(len, times)):
+            there = max(float(at[0]) for at in times)
+            found[bone, channel] = np.array([parts[i].evaluate(there) for i in range(width)], np.float32)
     return found
 
 

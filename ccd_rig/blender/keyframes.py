@@ -137,6 +137,15 @@ def _joined(
     return {field: values[order] for field, values in joined.items()}, is_old[order]
 
 
+def negate_after(fcurve: bpy.types.FCurve, frame: float) -> None:
+    """Turn round the sign of all keys after a frame, and of their handles."""
+    keys = read(fcurve)
+    later = keys["co"][:, 0] > np.float32(frame)
+    for field in ("co", *_HANDLES):
+        keys[field][later, 1] *= -1.0
+    store(fcurve, keys, np.ones(len(later), np.bool_))
+
+
 def store(fcurve: bpy.types.FCurve, keys: Keys, exact: NDArray[np.bool_]) -> None:
     """Replace all keys of an F-curve by keys in order.
 

@@ -32,13 +32,20 @@ def keys_of(
     times = take.frames * time
     pose_bones = [armature_object.pose.bones[take.skeleton.joints[j].name] for j in joints]
     turned = [(bone.name, armature.rotation_channel(bone)[0]) for bone in pose_bones]
-    # Keys before the range stay: the new ones go on from there, without a turn the long way round.
+    # Keys outside the range stay: the new ones go on from there, or else lead there, without a turn the long
+    # way round.
     before = channels.values_before(armature_object, turned, settings.frame_start * time)
+    after = channels.values_after(armature_object, turned, settings.frame_end * time)
     keys, locations = [], take.locations(motion)
     for j, pose_bone, (bone, channel) in zip(joints, pose_bones, turned, strict=True):
-        rotations, previous = motion.rotations[:, j], before.get((bone, channel))
-        values = armature.channel_values(pose_bone.rotation_mode, rotations, previous)
-        keys.append(BoneKeys(bone, channel, times, values, interpolation))
+        rotations, mode = motion.rotations[:, j], pose_bone.rotation_mode
+        previous, later = before.get((bone, channel)), after.get((bone, channel))
+        if previous is None and later is not None:
+            values = armature.channel_values(mode, rotations[::-1], later)[::-1]
+        else:
+            values = armature.channel_values(mode, rotations, previous)
+        opposed = mode == "QUATERNION" and later is not None and float(values[-1] @ later) < 0.0
+        keys.append(BoneKeys(bone, channel, times, values, interpolation, opposed))
         if j in locations:
             keys.append(BoneKeys(bone, "location", times, locations[j], interpolation))
     return keys

@@ -31,6 +31,8 @@ class BoneKeys:
         frames: (F,) scene frames, increasing, more than `keyframes.MERGE_DISTANCE` apart.
         values: (F, C) values in the channel's own units, one column per component.
         interpolation: "LINEAR" or "BEZIER" (with auto-clamped handles).
+        opposed: whether keys that stay after these are of a quaternion on the other side of the sphere, so
+            that the way there would lead through zero. They are brought to this side.
     """
 
     bone: str
@@ -38,6 +40,7 @@ class BoneKeys:
     frames: NDArray[Any]
     values: NDArray[Any]
     interpolation: str = "LINEAR"
+    opposed: bool = False
 
 
 @dataclass(frozen=True)
@@ -48,6 +51,7 @@ class _Channel:
     bone: str
     curves: NDArray[np.float32]
     interpolation: str
+    opposed: bool
 
 
 def write(
@@ -61,8 +65,9 @@ def write(
 ) -> bpy.types.Action:
     """Write keys in place of those in [frame_start, frame_end]: all of them, or none if anything goes wrong.
 
-    Keys outside the range keep every bit, handles included. Other F-curves and the slots of other objects are
-    not touched.
+    Keys outside the range keep every bit, handles included, but for those after `opposed` ones: they
+    get the other sign, which is the same rotation. Other F-curves and the slots of other objects are not
+    touched.
 
     Args:
         destination: NEW_ACTION copies the present action with this object's slot only, writes there, and
@@ -143,7 +148,7 @@ def _channels(
             stored = frames_of[id(item.frames)] = _frames(item.frames, where, frame_start, frame_end)
         curves = np.empty((width, len(stored), 2), np.float32)
         curves[..., 0], curves[..., 1] = stored, values.T
-        found[path] = _Channel(path, item.bone, curves, item.interpolation)
+        found[path] = _Channel(path, item.bone, curves, item.interpolation, item.opposed)
     return list(found.values())
 
 
@@ -247,13 +252,14 @@ def _held(armature_object: bpy.types.Object, bare: _Channel) -> _Channel:
     curves = np.zeros((len(bare.curves), 1, 2), np.float32)
     values: Any = armature_object.path_resolve(bare.data_path)
     curves[:, 0, 1] = values
-    return replace(bare, curves=curves, interpolation="LINEAR")
+    return replace(bare, curves=curves, interpolation="LINEAR", opposed=False)
 
 
 def _fill(bag: Any, wanted: Sequence[_Channel], span: tuple[float, float], undo: ExitStack | None) -> None:
     """Write all channels into a bag; without `undo` it is the bag as a whole that can be taken back."""
     present = {(fcurve.data_path, fcurve.array_index): fcurve for fcurve in bag.fcurves}
     for item in wanted:
+        curves = []
         for index, co in enumerate(item.curves):
             fcurve, before = present.get((item.data_path, index)), None
             if fcurve is None:
@@ -262,6 +268,11 @@ def _fill(bag: Any, wanted: Sequence[_Channel], span: tuple[float, float], undo:
                 before = keyframes.read(fcurve)
                 undo.callback(keyframes.store, fcurve, before, np.ones(len(before["co"]), np.bool_))
             keyframes.write(fcurve, co, item.interpolation, *span, before)
+            curves.append(fcurve)
+        # What repeats what lies before it would repeat the other side.
+        if item.opposed and not any(len(fcurve.modifiers) for fcurve in curves):
+            for fcurve in curves:
+                keyframes.negate_after(fcurve, span[1])
 
 
 def _new_fcurve(bag: Any, item: _Channel, index: int, undo: ExitStack | None) -> bpy.types.FCurve:

@@ -314,6 +314,46 @@ def test_keys_that_continue_older_ones_keep_their_sign(bake, channels):
         assert (np.sum(values[1:] * values[:-1], axis=1) > 0.0).all()
 
 
+@pytest.mark.parametrize("destination", ["NEW_ACTION", "CURRENT_ACTION"])
+@pytest.mark.parametrize("before", [False, True])
+def test_no_turn_the_long_way_round_to_later_keys(bake, channels, destination, before):
+    """Later keys stand on the other side of the sphere, or a turn further on; they stay what they are."""
+    rig, _ = arm(8, 0.5)
+    for i, mode in enumerate(rigs.MODES):
+        bone = rig.pose.bones[f"bone_{i}"]
+        bone.rotation_mode = mode
+        path = {"QUATERNION": "rotation_quaternion", "AXIS_ANGLE": "rotation_axis_angle"}.get(
+            mode, "rotation_euler"
+        )
+        if before and mode == "QUATERNION":
+            bone.rotation_quaternion = Quaternion((1, 0, 0), 0.1)
+            bone.keyframe_insert(path, frame=0)
+        for frame in (25, 31):
+            bone.rotation_quaternion = -Quaternion((1, 0, 0), 0.01 * frame)
+            bone.rotation_axis_angle = (math.tau + 0.01 * frame, 1, 0, 0)
+            bone.rotation_euler = (math.tau + 0.01 * frame, 0, 0)
+            bone.keyframe_insert(path, frame=frame)
+    bpy.context.scene.frame_set(28)
+    later = [bone.matrix_basis.copy() for bone in rig.pose.bones]
+    bpy.context.scene.frame_set(0)
+    state = dump()
+    settings = bake.BakeSettings(1, 20, destination=bake.Destination[destination])
+    steps = bake.bake_steps(bpy.context.scene, rig, settings)
+    while next(steps).verb != "checked":
+        pass
+    steps.close()
+    assert differences(state, dump()) == []
+    bake.bake(bpy.context.scene, rig, settings)
+    for (path, index), keys in keys_of(channels, rig).items():
+        if not path.endswith("rotation_quaternion") and (index == 0 or path.endswith("euler")):
+            assert np.abs(np.diff(keys[:, 1])).max() < math.pi, (path, index)
+    _, values = keyed_quaternions(channels, rig, "bone_0")
+    assert (np.sum(values[1:] * values[:-1], axis=1) > 0.0).all()
+    bpy.context.scene.frame_set(28)
+    for bone, matrix in zip(rig.pose.bones, later, strict=True):
+        assert np.abs(np.array(bone.matrix_basis) - np.array(matrix)).max() < 5 * FLOAT32, bone.name
+
+
 @pytest.mark.parametrize("step", [1, 4])
 def test_every_rotation_mode(bake, channels, step):
     rig, _ = arm(8, 0.5)
