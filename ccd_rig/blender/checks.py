@@ -13,7 +13,18 @@ from mathutils import Matrix, Quaternion
 
 from ..errors import CCDRigError, RigError
 from ..limits import contains
-from . import aims, armature, dependence, evaluation, library, methods, plant_checks, properties, rows
+from . import (
+    aims,
+    armature,
+    channels,
+    dependence,
+    evaluation,
+    library,
+    methods,
+    plant_checks,
+    properties,
+    rows,
+)
 from .obstacles import Destination, obstacles
 from .row_checks import Problem, constraint_problems, in_scene, is_finite, suggestion
 
@@ -305,6 +316,11 @@ def _key_problems(
     """What keeps keys from being written, or from playing."""
     pairs = [(bone.name, armature.rotation_channel(bone)[0]) for bone in bones]
     pairs += [(bone.name, "location") for bone in sliding]
+    shared = channels.shared_users(armature_object) if destination is Destination.CURRENT_ACTION else ()
+    if shared:
+        others = ", ".join(f"'{name}'" for name in shared)
+        message = f"Armature '{armature_object.name}': its action moves {others} too, which will move alike"
+        yield Problem("WARNING", armature_object.name, f"{message}: choose New Action to keep them apart")
     always = obstacles(armature_object, pairs, destination or Destination.NEW_ACTION)
     for message in always:
         yield Problem("ERROR", armature_object.name, message)

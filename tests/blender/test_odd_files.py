@@ -58,6 +58,23 @@ def test_another_object_with_the_same_action_keeps_its_motion(bake, rig, destina
     assert np.array_equal(turns(other), before)
 
 
+def test_who_else_is_moved_in_place_is_said_before(ext, rig):
+    checks = ext.module("ccd_rig.blender.checks")
+    places = ext.module("ccd_rig.blender.obstacles").Destination
+
+    def said(where):
+        return [p.message for p in checks.problems(rig, bpy.context.scene, (), where)]
+
+    assert said(places.CURRENT_ACTION) == []
+    other = rig.copy()
+    other.name = "Twin"
+    bpy.context.scene.collection.objects.link(other)
+    [message] = said(places.CURRENT_ACTION)
+    assert "'Rig': its action moves 'Twin' too" in message
+    assert "choose New Action" in message
+    assert said(places.NEW_ACTION) == said(places.NLA_STRIP) == said(None) == []
+
+
 def test_an_armature_in_two_scenes(bake, rig):
     second = bpy.data.scenes.new("Second")
     for thing in (rig, bpy.data.objects["Goal"]):
