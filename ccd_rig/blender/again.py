@@ -14,6 +14,8 @@ from .take import Motion, Solutions, Take
 
 NEAR = 0.1
 """Part of the tolerances by which a motion that stays may be farther off: keys are rounded."""
+FAR = 0.01
+"""Part of its distance by which one that misses its target may be farther off, and a tolerance more."""
 INSIDE = 1e-5
 """Radians outside a limit that are rounding of keys."""
 
@@ -38,8 +40,8 @@ def keep(take: Take, solver: SolverSettings) -> None:
     for old, new, tolerance in zip(
         before, now, (solver.position_tolerance, solver.angle_tolerance), strict=True
     ):
-        missed = new[rows] > tolerance  # there a tolerance more or less is no matter
-        allowed = np.where(missed, new[rows] + tolerance, (1.0 + NEAR) * tolerance)
+        missed = new[rows] > tolerance
+        allowed = np.where(missed, (1.0 + FAR) * new[rows] + tolerance, (1.0 + NEAR) * tolerance)
         if np.any(forced & (old[rows] > allowed)):
             return
         good &= old[rows] <= (1.0 + NEAR) * tolerance

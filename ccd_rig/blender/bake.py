@@ -74,7 +74,8 @@ def bake_steps(
     solver = properties.solver_settings(armature_object)
     poses = library.entries(armature_object) if solver.restarts else ()
     how = replace(settings, frame_start=0, frame_end=0, destination=Destination.NEW_ACTION, verify=True)
-    recipe = originals.fingerprint(how, solver, constraints, sorted(plan.joint_settings.items()))
+    rows = [replace(row, influence=1.0) for row in constraints]  # it may be animated
+    recipe = originals.fingerprint(how, solver, rows, sorted(plan.joint_settings.items()))
     again = originals.was_baked_so(armature_object, recipe) and not settings.from_original
     task = shot.Task(constraints, plan, settings, solver, poses, again)
     clock = _Clock()
