@@ -33,24 +33,26 @@ def keep(take: Take, solver: SolverSettings) -> None:
     if _leaves_limits(take):
         return
     base = Motion(take.base, take.translations, np.empty((len(take.frames), 0, 3)))
-    before, now = measuring.residuals(take, base), measuring.residuals(take, take.finish()[1])
     rows = np.searchsorted(take.frames, take.solved_frames)
-    forced = take.influences[rows] > 0.0
-    good = np.ones_like(forced)
-    for old, new, tolerance in zip(
-        before, now, (solver.position_tolerance, solver.angle_tolerance), strict=True
-    ):
-        missed = new[rows] > tolerance
-        allowed = np.where(missed, (1.0 + FAR) * new[rows] + tolerance, (1.0 + NEAR) * tolerance)
-        if np.any(forced & (old[rows] > allowed)):
-            return
-        good &= old[rows] <= (1.0 + NEAR) * tolerance
+    tolerances = (solver.position_tolerance, solver.angle_tolerance)
+    old, new = (_off(take, motion, tolerances)[rows] for motion in (base, take.finish()[1]))
+    good = old <= 1.0 + NEAR
+    # Where nothing is reached, what counts is the farthest: constraints that pull against each other trade.
+    if np.any(~good & (new <= 1.0)) or np.any(old.max(axis=1) > (1.0 + FAR) * new.max(axis=1) + 1.0):
+        return
     reached = SolveStatus.CONVERGED.name
     states = {
         row: {c: reached if good[k, c] else state for c, state in take.states[row].items()}
         for k, row in enumerate(rows.tolist())
     }
     take.restore(Solutions(sampling.unit(take.base[rows]), _slides(take)[rows], states))
+
+
+def _off(take: Take, motion: Motion, tolerances: tuple[float, float]) -> sampling.Array:
+    """(F, C) how far off constraints are, in tolerances; 0 where they are not in force."""
+    distances, angles = measuring.residuals(take, motion)
+    off = np.maximum(distances / tolerances[0], angles / tolerances[1])
+    return np.asarray(np.where(take.influences > 0.0, off, 0.0))
 
 
 def _leaves_limits(take: Take) -> bool:
