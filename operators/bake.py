@@ -280,6 +280,8 @@ class CCD_RIG_OT_bake(bpy.types.Operator):
             self.report({"WARNING"}, message)
         for fault in report.check.faults() if report.check is not None else ():
             self.report({"WARNING"}, fault)
+        if advice := report.advice(both_ways=self.order == "BOTH"):
+            self.report({"WARNING"}, advice)
         level = "WARNING" if report.unsolved() else "INFO"
         self.report({level}, f"{report.summary()} (action '{report.action}')")
         return {"FINISHED"}

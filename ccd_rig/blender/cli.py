@@ -16,7 +16,7 @@ import bpy
 from ..errors import CCDRigError, RigError
 from . import arguments, blend_files, checks, report
 from .arguments import COMMAND, Exit, UsageError
-from .bake import Progress, bake
+from .bake import Order, Progress, bake
 
 SLOW = 1.0  # [s] a bake that takes longer shows its progress
 REDRAW = 0.1  # [s] from one progress line to the next on a terminal
@@ -104,6 +104,8 @@ def _bake(options: argparse.Namespace) -> Exit:
         report.save(result, options.report)
     for fault in result.check.faults() if result.check is not None else ():
         _warn(f"{armature_object.name}: {fault}")
+    if advice := result.advice(both_ways=settings.order is Order.BOTH):
+        _warn(f"{armature_object.name}: {advice}")
     missed = result.unsolved_count()
     if missed:
         _warn(f"{armature_object.name}: {result.summary()}")

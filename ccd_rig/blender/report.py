@@ -241,6 +241,16 @@ class BakeReport:
             return ""
         return f"; planted bones slide {_metres(max(slid.played_distance for slid in self.slides))}"
 
+    def advice(self, both_ways: bool) -> str:
+        """What to try where a bone jumps, and was not solved both ways; or nothing."""
+        turn = self.largest_turn
+        if both_ways or turn is None or turn.angle <= POP:
+            return ""
+        return (
+            f"Bone '{turn.bone}' turns {math.degrees(turn.angle):.0f} degrees at frame {turn.frame:g}: its "
+            "target leaps, or limits leave no nearer way from there. Try Order: Both Ways, or a Preroll"
+        )
+
     def _pop(self) -> str:
         turn = self.largest_turn
         if turn is None or turn.angle <= POP:

@@ -762,5 +762,9 @@ def test_a_jump_is_named(bake):
     assert report.largest_turn.angle == pytest.approx(math.pi - 2.0 * math.atan(0.05), abs=1e-3)
     assert report.summary().endswith("; 'bone_0' turns 174 degrees at frame 7")
     assert json.loads(report.to_json())["largest_turn"]["bone"] == "bone_0"
+    assert "'bone_0' turns 174 degrees at frame 7" in report.advice(both_ways=False)
+    assert "Order: Both Ways" in report.advice(both_ways=False)
+    assert report.advice(both_ways=True) == ""
     still = bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, 5))
     assert "turns" not in still.summary()
+    assert still.advice(both_ways=False) == ""
