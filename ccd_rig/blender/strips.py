@@ -5,6 +5,7 @@ Frames are what keys have (see `wanted_frames.key_time`).
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from contextlib import ExitStack
 from typing import Any, Literal
 
@@ -72,6 +73,23 @@ def add(
     strip.blend_type, strip.extrapolation = "REPLACE", extrapolation
     strip.use_auto_blend = False
     return strip
+
+
+def go_on_below(armature_object: bpy.types.Object, paths: Collection[str], span: tuple[float, float]) -> bool:
+    """Whether strips should go on before and after an action with keys in this span alone, which would hold
+    its ends otherwise.
+
+    Not where one of its channels is in no strip: outside Blender would show its default. And not where the
+    span has ends that Blender rounds.
+    """
+    animation = armature_object.animation_data
+    return (
+        animation is not None
+        and bool(animation.use_nla)
+        and channels.has_strips(animation)
+        and played(armature_object).issuperset(paths)
+        and all(float(end).is_integer() for end in span)
+    )
 
 
 def reaching(span: tuple[float, float]) -> tuple[float, float]:

@@ -195,6 +195,10 @@ def _write_new(
     if old is not None:
         undo.callback(setattr, old, "use_fake_user", old.use_fake_user)
         old.use_fake_user = True
+    paths = [item.data_path for item in wanted]
+    if animation is not None and not is_copy and strips.go_on_below(armature_object, paths, span):
+        undo.callback(setattr, animation, "action_extrapolation", animation.action_extrapolation)
+        animation.action_extrapolation = "NOTHING"
     channels.assign(armature_object, action, slot)
     return action
 

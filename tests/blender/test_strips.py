@@ -212,6 +212,32 @@ def test_what_stands_in_the_way(ext, writing, channels, rig):
     write(writing, rig)
 
 
+@pytest.mark.parametrize("destination", ["NEW_ACTION", "CURRENT_ACTION"])
+@pytest.mark.parametrize("span", [(START, END), (15, 15)])
+def test_a_new_action_over_strips_leaves_them_outside_its_range(bake, channels, rig, destination, span):
+    """It would hold its first and last key for ever."""
+    for frame, angle in ((1, 0.1), (30, 0.3)):
+        for bone in rig.pose.bones:
+            turn(rig, bone.name, frame, angle)
+    other_strips_alone(rig, channels)
+    rig.animation_data.action_blend_type, rig.animation_data.action_influence = "REPLACE", 1.0
+    reach(rig)
+    frames = [frame for frame in FRAMES if not span[0] <= frame < span[1] + 1]
+    before = shown(rig, frames)
+    settings = bake.BakeSettings(*span, destination=bake.Destination[destination])
+    state = dump()
+    steps = bake.bake_steps(bpy.context.scene, rig, settings)
+    while next(steps).verb != "checked":
+        pass
+    steps.close()
+    assert differences(state, dump()) == []
+    report = bake.bake(bpy.context.scene, rig, settings)
+    assert report.check.faults() == ()
+    after = shown(rig, frames)
+    for frame in frames:
+        assert np.abs(after[frame] - before[frame]).max() < 20 * FLOAT32, frame
+
+
 def layered(curves, animation):
     """The only strip is muted, so that Blender plays the action as if there were none."""
     animation.nla_tracks.new().strips.new("Idle", 1, animation.action)
