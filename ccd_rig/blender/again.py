@@ -14,7 +14,7 @@ from .take import Motion, Solutions, Take
 
 NEAR = 0.1
 """Part of the tolerances by which a motion that stays may be farther off: keys are rounded."""
-FAR = 0.01
+FAR = 0.05
 """Part of its distance by which one that misses its target may be farther off, and a tolerance more."""
 INSIDE = 1e-5
 """Radians outside a limit that are rounding of keys."""
@@ -56,11 +56,12 @@ def _off(take: Take, motion: Motion, tolerances: tuple[float, float]) -> samplin
 
 
 def _leaves_limits(take: Take) -> bool:
-    """Whether a base pose breaks a limit."""
+    """Whether a base pose of the joints that are keyed breaks a limit."""
+    keyed = take.keyed_joints()
     return any(
-        limit is not None and not contains(limit, Quaternion(rotation), INSIDE)
+        limits[j] is not None and not contains(limits[j], Quaternion(rotations[j]), INSIDE)
         for limits, rotations in zip(take.limits, take.base, strict=True)
-        for limit, rotation in zip(limits, rotations, strict=True)
+        for j in keyed
     ) or any(
         np.any((along < slide.lower - INSIDE) | (along > slide.upper + INSIDE))
         for slide, along in zip(take.slides, _slides(take).T, strict=True)

@@ -124,6 +124,17 @@ def sliding(rig):
     own.use_slide, own.slide_lower, own.slide_upper = True, -0.2, 0.2
 
 
+def beside_one_at_rest(rig):
+    """A constraint without influence, whose own bone stands outside its limit."""
+    bone = rig.pose.bones["bone_2"]
+    bone.ccd_rig.limit.kind, bone.ccd_rig.limit.cone_radius = "CONE", 0.1
+    bone.rotation_quaternion = Quaternion((1, 0, 0), 1.0)
+    rig.ccd_rig.constraints[0].tip = "bone_1"
+    row = rig.ccd_rig.constraints.add()
+    row.name, row.tip, row.target, row.influence = "Idle", "bone_2", rigs.empty("Other", (1, 1, 1)), 0.0
+    row.chain_length = 1
+
+
 def plain(rig):
     pass
 
@@ -139,6 +150,7 @@ DESTINATIONS = ("NEW_ACTION", "CURRENT_ACTION", "NLA_STRIP")
             for where in DESTINATIONS
             for odd in (plain, limited, far_away, by_eulers, sliding)
         ),
+        ("CURRENT_ACTION", beside_one_at_rest, {}),
         ("CURRENT_ACTION", plain, {"step": 3}),
         ("CURRENT_ACTION", limited, {"preroll": 5}),
         ("NLA_STRIP", limited, {"order": "BOTH"}),
