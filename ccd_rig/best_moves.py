@@ -15,12 +15,16 @@ from .quaternions import between
 from .views import Pair
 
 FULL_TURN = 2.0 * math.pi
+NOISE = 1e-6
+"""Relative noise of vectors in single precision: what it asks for is nothing."""
 
 
-def best_rotation(pairs: Sequence[Pair]) -> Quaternion:
+def best_rotation(pairs: Sequence[Pair], inertia: float = NOISE) -> Quaternion:
     """The rotation that minimises `sum w |R a - b|^2`: Davenport's q-method (Horn 1987, eq. 8 ff.).
 
-    For one pair this is the shortest arc from a to b; a pair without length has no say.
+    For one pair this is the shortest arc from a to b; a pair without length has no say. Vectors that are
+    nearly on one line leave the turn about it nearly open, and what little they say of it may ask for half a
+    turn: `inertia` is what a turn must win, in parts of all there is to win, to be made.
     """
     if len(pairs) == 1:
         return between(pairs[0][0], pairs[0][1])
@@ -39,14 +43,8 @@ def best_rotation(pairs: Sequence[Pair]) -> Quaternion:
     davenport[0, 0] = trace
     davenport[0, 1:] = davenport[1:, 0] = cross
     davenport[1:, 1:] = profile + profile.T - trace * np.eye(3)
-    values, vectors = np.linalg.eigh(davenport)
-    # Of equally good rotations (all pairs on one line) the one that turns least: the part of the identity in
-    # the space of the largest eigenvalue.
-    best = vectors[:, values >= values[-1] - 1e-7 * max(1.0, abs(float(values[-1])))]
-    least = best @ best[0]
-    if np.linalg.norm(least) < 1e-6:
-        least = best[:, -1]
-    w, x, y, z = (float(part) for part in least / np.linalg.norm(least))
+    davenport[0, 0] += inertia  # as much for the rotation that turns nothing
+    w, x, y, z = np.linalg.eigh(davenport)[1][:, -1].tolist()
     return Quaternion((w, x, y, z) if w >= 0.0 else (-w, -x, -y, -z))
 
 

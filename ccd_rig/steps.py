@@ -19,7 +19,7 @@ from typing import Any
 
 from mathutils import Quaternion, Vector
 
-from .best_moves import FULL_TURN, best_hinge_turn, best_rotation, best_slide, hinge_turn, nearest_turn
+from .best_moves import FULL_TURN, NOISE, best_hinge_turn, best_rotation, best_slide, hinge_turn, nearest_turn
 from .errors import InvalidInput
 from .goals import Goal
 from .limits import Hinge, Limit, clamp
@@ -28,6 +28,8 @@ from .skeleton import Pose, Skeleton, check_pose
 from .views import Pair, PositionView, View, view_of
 from .windows import Window, shortened, shortened_shift, windows_of
 
+INERTIA = 1e-2
+"""What a turn of one of several joints must win, see `best_rotation`: others may do it with less."""
 NUDGE = 0.1
 """By how much a joint is bent to leave a dead end, radians."""
 
@@ -288,7 +290,7 @@ class Body:
             self.turns[i] = nearest_turn(turn, limit.lower, limit.upper)
             rotation = Quaternion(self.axes[i], self.turns[i])
         else:
-            best = best_rotation(pairs)
+            best = best_rotation(pairs, INERTIA if len(self.movable) > 1 else NOISE)
             if self.tolerances[i] != 0.0 or joint.max_step < math.pi:
                 angle = angle_of(best)
                 if angle > 0.0:

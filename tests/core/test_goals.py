@@ -98,6 +98,26 @@ def test_direction_alone():
     assert (frame_of(skeleton, result.pose, "joint2") @ Vector((0.0, 1.0, 0.0)) + UP).length < 2e-3
 
 
+@pytest.mark.parametrize("share", [0.0, 0.95])
+def test_a_bone_that_points_somewhere_does_not_spin(share):
+    """What the way to the target and the direction say of the turn about them is next to nothing."""
+    skeleton, settings = straight(20), {"step_share": share, "position_tolerance": SOLVE}
+    pose, worst = Pose.rest(skeleton), 0.0
+    for frame in range(60):
+        a = math.tau * frame / 250
+        target = Vector((9.0 * math.cos(a), 11.0 + 2.0 * math.sin(3.0 * a), 9.0 * math.sin(a)))
+        end = tip(skeleton)
+        goals = [PositionGoal(end, target), DirectionGoal(end, (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))]
+        result = meet(skeleton, goals, pose, **settings)
+        assert result.status is CONVERGED
+        pairs = zip(pose.rotations, result.pose.rotations, strict=True)
+        turns = (a.rotation_difference(b).angle for a, b in pairs)
+        if frame > 0:
+            worst = max(worst, max(min(turn, math.tau - turn) for turn in turns))
+        pose = result.pose
+    assert worst <= math.radians(4.0)
+
+
 @pytest.mark.parametrize("pole", [(5.0, 0.0, 0.0), (-5.0, 1.0, 0.0), (0.0, 0.0, 5.0), (1.0, 3.0, -4.0)])
 def test_pole_turns_the_bend_without_losing_the_target(pole):
     skeleton = straight(2)
