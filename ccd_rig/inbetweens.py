@@ -13,23 +13,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import NamedTuple
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .clamping import Array, Limits, Places
+from .clamping import Array, Limits
+from .least_turns import Facing, axes_of, cross, turns_of
 from .limits import Limit
-from .pushes import DAMPING, LEAST_DAMPING, solved
 from .sampling import same_side
 
 ENOUGH = 0.25
 """Part of the tolerance at which a frame is left alone."""
+TINY = 1e-12
+"""Sine of an angle that is none, or half a turn."""
 STEPS = 8
 """Most steps. From a good guess two are usual; a frame that needs more is better solved by the loop."""
-LONGEST = 0.3
-"""Longest turn of a joint in one step, radians: farther away the linear picture means little."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +49,11 @@ class Path:
     shifts: Array
     effectors: Array
 
+    def length(self) -> float:
+        """Of the links from the first joint to the effector, the model's unit, at the first frame."""
+        links = [*self.shifts[:, 1:, 0].T, self.effectors[:, 0]]
+        return math.fsum(float(np.linalg.norm(link)) for link in links) or 1.0
+
     def at(self, frames: NDArray[np.bool_]) -> Path:
         """The same path at some of its frames."""
         rests, shifts, effectors = (
@@ -57,6 +61,78 @@ class Path:
             for values in (self.rests, self.shifts, self.effectors)
         )
         return Path(self.limits, self.mobility, rests, shifts, effectors)
+
+
+@dataclass(frozen=True)
+class Aims:
+    """Where effectors, and with them the last joints, are brought.
+
+    Attributes:
+        points: (3, F) of the effectors, model space.
+        tolerances: (F,) distances at which they are reached, the model's unit.
+        frames: (3, 3, F) rotations of the last joint, model space; None if it is not asked for.
+        directions: (3, F) unit, where `axis` of the last joint points; None if it is not asked for.
+        axis: (3,) unit, in the last joint's frame.
+        angle_tolerance: radians at which rotations and directions are reached.
+    """
+
+    points: Array
+    tolerances: Array
+    frames: Array | None = None
+    directions: Array | None = None
+    axis: Array | None = None
+    angle_tolerance: float = math.inf
+
+    def at(self, some: NDArray[np.bool_] | NDArray[np.intp] | slice) -> Aims:
+        """The same at some of the frames."""
+        frames = None if self.frames is None else self.frames[..., some]
+        directions = None if self.directions is None else self.directions[:, some]
+        return replace(
+            self,
+            points=self.points[:, some],
+            tolerances=self.tolerances[some],
+            frames=frames,
+            directions=directions,
+        )
+
+    def seen_from(self, heads: Array, frames: Array) -> Aims:
+        """The same in other frames: (3, F) their origins, (3, 3, F) their axes."""
+        points = np.einsum("jif,jf->if", frames, self.points - heads)
+        turned, directions = self.frames, self.directions
+        if turned is not None:
+            turned = np.einsum("jif,jkf->ikf", frames, turned)
+        if directions is not None:
+            directions = np.einsum("jif,jf->if", frames, directions)
+        return replace(self, points=points, frames=turned, directions=directions)
+
+    def steps(self) -> Array:
+        """(F - 1,) radians by which rotation or direction turn to the next frame."""
+        if self.frames is not None:
+            trace = (self.frames[..., 1:] * self.frames[..., :-1]).sum((0, 1))
+            return np.asarray(np.arccos(np.clip(0.5 * (trace - 1.0), -1.0, 1.0)))
+        if self.directions is not None:
+            cosine = (self.directions[:, 1:] * self.directions[:, :-1]).sum(0)
+            return np.asarray(np.arccos(np.clip(cosine, -1.0, 1.0)))
+        return np.zeros(self.points.shape[1] - 1)
+
+    def turn(self, last: Array) -> Array | None:
+        """(3, F) rotation vectors (model space) that are left for last joints with these frames (3, 3, F)."""
+        if self.frames is not None:
+            apart = np.einsum("ikf,jkf->ijf", self.frames, last)
+            sine = 0.5 * np.stack(
+                (apart[2, 1] - apart[1, 2], apart[0, 2] - apart[2, 0], apart[1, 0] - apart[0, 1])
+            )
+            cosine = 0.5 * (apart[0, 0] + apart[1, 1] + apart[2, 2] - 1.0)
+        elif self.directions is not None and self.axis is not None:
+            points = np.einsum("ijf,j->if", last, self.axis)
+            sine, cosine = cross(points, self.directions), (points * self.directions).sum(0)
+        else:
+            return None
+        length = np.sqrt((sine * sine).sum(0))
+        # Where nothing tells the way round, at half a turn, the sine is 0 and nothing is turned.
+        angle = np.arctan2(length, cosine)
+        found: Array = sine * np.where(length > 0.0, angle / np.maximum(length, 1e-300), 1.0)
+        return np.where((length <= TINY) & (cosine < 0.0), math.pi, found)
 
 
 def guesses(frames: ArrayLike, rotations: ArrayLike, wanted: ArrayLike) -> Array:
@@ -94,62 +170,64 @@ def guesses(frames: ArrayLike, rotations: ArrayLike, wanted: ArrayLike) -> Array
     return unit
 
 
-def settle(path: Path, guess: Array, targets: Array, tolerances: Array) -> tuple[Array, Array]:
+def settle(path: Path, guess: Array, aims: Aims) -> tuple[Array, Array]:
     """Bring effectors to their targets with the least turns, from poses that are near.
 
     Args:
         path: the joints.
         guess: (4, n, F) unit rotations to start from; those of joints that move are clamped first.
-        targets: (3, F) in model space.
-        tolerances: (F,) distances at which they are reached, in the model's unit.
+        aims: where to.
 
     Returns:
-        (4, n, F) rotations inside the limits, and (F,) distances between effectors and targets that are left.
+        (4, n, F) rotations inside the limits, and (F,) how far off they are, in tolerances.
     """
     limits = Limits(path.limits, path.mobility)
     rotations, normals = limits.clamped(guess)[0], None
     best = rotations
-    distances: Array = np.full(targets.shape[1], math.inf)
+    off: Array = np.full(guess.shape[2], math.inf)
     left: NDArray[np.intp] | None = None  # frames that are worked on, if not all
-    part, wanted, within = path, targets, ENOUGH * tolerances
-    where = room(*guess.shape[1:])
+    where, length = room(*guess.shape[1:]), 0.5 * path.length()
     for step in range(STEPS + 1):
-        heads, frames = forward(part, rotations, where)
-        effector = heads[:, -1] + np.einsum("ijf,jf->if", frames[:, :, -1], part.effectors)
-        way = wanted - effector
-        distance = np.sqrt((way * way).sum(0))
+        heads, frames = forward(path, rotations, where)
+        effector = heads[:, -1] + np.einsum("ijf,jf->if", frames[:, :, -1], path.effectors)
+        way, turn = aims.points - effector, aims.turn(frames[:, :, -1])
+        now = np.sqrt((way * way).sum(0)) / np.maximum(aims.tolerances, 1e-300)
+        if turn is not None:
+            angle = np.sqrt((turn * turn).sum(0))
+            now = np.maximum(now, angle / max(aims.angle_tolerance, 1e-300))
         if left is None:
-            nearer = distance < distances
+            nearer = now < off
             if nearer.all():
-                best, distances = rotations, distance
+                best, off = rotations, now
             else:
-                best, distances = np.where(nearer, rotations, best), np.where(nearer, distance, distances)
+                best, off = np.where(nearer, rotations, best), np.where(nearer, now, off)
         else:
-            nearer = distance < distances[left]
-            distances[left[nearer]] = distance[nearer]
+            nearer = now < off[left]
+            off[left[nearer]] = now[nearer]
             best[..., left[nearer]] = rotations[..., nearer]
-        far = distance > within
+        far = now > ENOUGH
         if step == STEPS or not far.any():
             break
         if 2 * np.count_nonzero(far) > len(far):  # to pick frames out costs as much as to go on with them
-            way = np.where(far, way, 0.0)
+            way, turn = np.where(far, way, 0.0), None if turn is None else np.where(far, turn, 0.0)
         else:
             if left is None:
                 left, best = np.flatnonzero(far), best.copy()
             else:
                 left = left[far]
-            part, wanted, within, way = part.at(far), wanted[:, far], within[far], way[:, far]
+            path, aims, way = path.at(far), aims.at(far), way[:, far]
             rotations, normals = rotations[..., far], None if normals is None else normals[..., far]
             heads, frames, effector = heads[..., far], frames[..., far], effector[:, far]
-            where = room(*rotations.shape[1:])
-        axes = _axes(limits, rotations, frames, normals)
-        turns = _turns(path.mobility, limits, effector[:, None] - heads, axes, way)
+            where, turn = room(*rotations.shape[1:]), None if turn is None else turn[:, far]
+        facing = None if turn is None else Facing(turn, aims.directions, length)
+        axes = axes_of(limits, rotations, frames, normals)
+        turns = turns_of(path.mobility, limits, effector[:, None] - heads, axes, way, facing)
         rotations, pushed = limits.clamped(_turned(rotations, np.einsum("jinf,jnf->inf", frames, turns)))
         if normals is None or pushed is None:
             normals = pushed if normals is None else normals
         else:
             normals = np.where(np.any(pushed != 0.0, axis=0), pushed, normals)
-    return best, distances
+    return best, off
 
 
 def room(count: int, size: int) -> Array:
@@ -192,73 +270,6 @@ def matrices(rotations: Array) -> Array:
     return found
 
 
-class _Axes(NamedTuple):
-    """Single axes about which some joints turn alone, or do not turn.
-
-    Attributes:
-        joints: (k,) their places. along: (3, k, F) in model space. signs: (k, F) 1 where a joint turns about
-            this axis alone, -1 where it turns about all others, 0 where it does as it likes.
-    """
-
-    joints: Places
-    along: Array
-    signs: Array
-
-
-def _axes(limits: Limits, rotations: Array, frames: Array, normals: Array | None) -> list[_Axes]:
-    """Of hinges, of single twists, and last of joints that are held at a limit: the normal, outwards."""
-    found, size = [], rotations.shape[-1]
-    for joints, axes, sign in (
-        (limits.hinges, limits.axes, 1.0),
-        (limits.locked, limits.locked_axes(rotations), -1.0),
-    ):
-        if len(joints):
-            along = np.einsum("ijnf,jnf->inf", frames[:, :, joints], axes)
-            found.append(_Axes(joints, along, np.full((len(joints), size), sign)))
-    if normals is not None:
-        joints = np.flatnonzero(normals.any(axis=(0, 2)))
-        own = normals[:, joints]
-        along = np.einsum("ijnf,jnf->inf", frames[:, :, joints], own)
-        found.append(_Axes(joints, along, np.where(own.any(axis=0), -1.0, 0.0)))
-    else:
-        found.append(_Axes(np.empty(0, np.intp), np.empty((3, 0, size)), np.empty((0, size))))
-    return found
-
-
-def _turns(mobility: Array, limits: Limits, levers: Array, axes: Sequence[_Axes], way: Array) -> Array:
-    """The least turns of the joints that move the effector by `way`: (3, n, F) rotation vectors, model space.
-
-    As in `pushes.py`: with x = m r x v for a lever r, a free joint turns by x, others by its part along their
-    axis or by what is left without it. A joint that is held at its limit is let go where it would turn back.
-    """
-    balls = mobility.copy()
-    balls[limits.hinges] = 0.0
-    weighted = levers * balls[:, None]
-    plain = -np.einsum("inf,jnf->ijf", weighted, levers)
-    square = -(plain[0, 0] + plain[1, 1] + plain[2, 2])
-    across = [_cross(each.along, levers[:, each.joints]) for each in axes]
-    parts = [mobility[each.joints][:, None] * each.signs for each in axes]
-    for _ in range(2):
-        system = plain.copy()
-        for arms, part in zip(across, parts, strict=True):
-            system += np.einsum("inf,jnf->ijf", arms * part, arms)
-        trace = square + system[0, 0] + system[1, 1] + system[2, 2]
-        damping = square + DAMPING * (way * way).sum(0) + LEAST_DAMPING * trace
-        diagonal = [system[k, k] + damping for k in range(3)]
-        push = np.array(solved((*diagonal, system[0, 1], system[0, 2], system[1, 2]), way))
-        wanted = [(arms * push[:, None]).sum(0) for arms in across]
-        released = (parts[-1] != 0.0) & (wanted[-1] < 0.0)
-        if not released.any():
-            break
-        parts[-1] = np.where(released, 0.0, parts[-1])
-    turns = _cross(weighted, push[:, None])
-    for each, part, turn in zip(axes, parts, wanted, strict=True):
-        turns[:, each.joints] += part * turn * each.along
-    angles = np.sqrt((turns * turns).sum(0).max(0))
-    turns *= np.minimum(1.0, LONGEST / np.maximum(angles, 1e-300))
-    return turns
-
-
 def _turned(rotations: Array, vectors: Array) -> Array:
     """Rotations (4, n, F) turned by small rotation vectors (3, n, F) in their own frames.
 
@@ -273,10 +284,3 @@ def _turned(rotations: Array, vectors: Array) -> Array:
     found[3] = z + w * c + x * b - y * a
     found /= np.sqrt((found * found).sum(0))
     return found
-
-
-def _cross(a: Array, b: Array) -> Array:
-    """Of (3, ...) vectors."""
-    ax, ay, az = a
-    bx, by, bz = b
-    return np.stack((ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx))

@@ -1,16 +1,17 @@
 """Frames solved one after the other: some by the loop, and those between them all at once.
 
-Where each constraint asks for a position of a chain that turns rigidly, only some frames are solved by the
-loop, each from the one before: every `STRIDE`-th, or sooner where targets move far. The frames between start
-from a smooth curve through those and are brought to their targets together (`inbetweens.py`); what does not
-arrive so is solved by the loop from there. Everything else is solved frame by frame.
+Where each constraint asks for a position of a chain that turns rigidly, with or without a rotation or a
+direction of its last joint, only some frames are solved by the loop, each from the one before: every
+`STRIDE`-th, or sooner where targets move far. All start from a smooth curve through those and are brought to
+their targets together (`inbetweens.py`); what does not arrive so is solved by the loop from there. Everything
+else is solved frame by frame.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -21,9 +22,10 @@ from .. import inbetweens, smoothing
 from ..limits import Limit
 from ..settings import SolveStatus
 from ..skeleton import Pose, Skeleton
+from .aims import AXES, Aim
 from .evaluation import FrameSample
 from .properties import Constraint
-from .solving import Recipe, Solution, groups, scale, scales, with_tolerance
+from .solving import Recipe, Solution, groups, scale, scales, with_tolerances
 from .take import Array, Take
 from .walking import solve_frame
 
@@ -33,13 +35,15 @@ STRIDE = 32
 """Most frames from one that the loop solves to the next."""
 TRAVEL = 0.3
 """Part of the length of its chain that a target moves from one such frame to the next, at most."""
+TURN = 0.25
+"""Lengths of its chain that a radian counts for by which a target turns, where the chain turns with it."""
 LEAP = 1.0
 """Radians by which a joint may turn from one such frame to the next, unless they are neighbours."""
 STILL = 1e-6
 """What moves less does not move: components of quaternions, and parts of a chain's length."""
 ROUGH = 0.05
-"""Part of a chain's length within which such a frame need be solved: it is brought to its target with the
-others."""
+"""Part of a chain's length, and radians, within which such a frame need be solved: it is brought to its
+target with the others."""
 RUN = 128
 """Frames that are settled in one go: few calls, and arrays that stay near the processor."""
 
@@ -116,13 +120,15 @@ class March:
         for k, chain in enumerate(self._chains):
             c = chain.constraint
             self._travelled[k] += (now[c].point - before[c].point).length
+            self._travelled[k] += TURN * chain.length * turn_between(before[c], now[c])
             far = far or self._travelled[k] > TRAVEL * chain.length
         return far
 
     def _anchor(self, row: int) -> None:
         """A frame that waits is solved by the loop; where it leaps, first one half-way there."""
         before = self._before
-        found = self._solve(row, self._samples[row], before, ROUGH if self._anchors else 0.0)
+        start = None if before is None else self._led(row, before)
+        found = self._solve(row, self._samples[row], start, ROUGH if self._anchors else 0.0)
         place = self._since.index(row)
         between = self._since[:place]
         if before is not None and between and self._leaps(before, found):
@@ -133,6 +139,28 @@ class March:
         self._anchors.append(row)
         self._since = self._since[place + 1 :]
         self._travelled = [0.0] * len(self._chains)
+
+    def _led(self, row: int, before: Solution) -> Solution:
+        """As if the frame before had been solved to where the least turns lead from it to this row, if they
+        arrive: chains whose last joint is to be turned as well the loop, joint by joint, would turn about
+        themselves.
+        """
+        facing = [c for c in self._chains if self.take.constraints[c.constraint].rotation != "NONE"]
+        if not facing:
+            return before
+        rows, rotations = np.array([row]), list(before.pose.rotations)
+        here = self.take.base[row].copy()
+        for chain in self._chains:
+            here[chain.moved] = [rotations[j][:] for j in chain.moved]
+        for chain in facing:
+            guess = here[list(chain.path)].T[..., None]
+            path, aims = self._path(chain, rows, chain.path), self._aims(chain, rows)
+            found, off = inbetweens.settle(path, guess, aims)
+            if off[0] <= 1.0:
+                here[list(chain.path)] = found[..., 0].T
+                for j in chain.moved:
+                    rotations[j] = Quaternion(here[j])
+        return replace(before, pose=Pose(tuple(rotations), before.pose.translations))
 
     def _leaps(self, before: Solution, after: Solution) -> bool:
         """Whether a joint turns so far that a chain may have gone another way than step by step."""
@@ -149,7 +177,8 @@ class March:
         if rough > 0.0:
             near = rough * min(chain.length for chain in self._chains) * scale(sample)
             tolerance = max(near, recipe.solver.position_tolerance)
-            recipe = recipe._replace(solver=with_tolerance(recipe.solver, tolerance))
+            angle = max(rough, recipe.solver.angle_tolerance)
+            recipe = recipe._replace(solver=with_tolerances(recipe.solver, tolerance, angle))
         solution = solve_frame(sample, self.take.constraints, recipe, before)
         states = dict(zip(solution.active, solution.states, strict=True))
         self.take.store_solution(row, solution.pose, states, solution.stance)
@@ -158,7 +187,6 @@ class March:
     def _settle(self) -> Iterator[None]:
         """Bring the frames that wait to their targets, together."""
         rows = np.array(sorted(self._samples), dtype=np.intp)
-        tolerances = self.recipe.solver.position_tolerance / scales([self._samples[r] for r in rows.tolist()])
         turned = np.ascontiguousarray(self.take.base[rows].transpose(2, 1, 0))
         arrived = np.ones(len(rows), np.bool_)
         for chain in self._chains:
@@ -166,12 +194,12 @@ class March:
             turned[:, chain.moved] = self._guesses(chain, rows, turned)
             for start in range(0, len(rows), RUN):
                 part = slice(start, start + RUN)
-                path, targets = self._path(chain, rows[part], chain.path), self._targets(chain, rows[part])
-                found, left = inbetweens.settle(path, turned[:, place, part], targets, tolerances[part])
+                path, aims = self._path(chain, rows[part], chain.path), self._aims(chain, rows[part])
+                found, off = inbetweens.settle(path, turned[:, place, part], aims)
                 turned[:, place, part] = found
-                arrived[part] &= left <= tolerances[part]
+                arrived[part] &= off <= 1.0
                 yield
-            self._calm(chain, rows, turned, tolerances, arrived)
+            self._calm(chain, rows, turned, arrived)
         states = {chain.constraint: SolveStatus.CONVERGED.name for chain in self._chains}
         rotations = turned.transpose(2, 1, 0)
         self.take.store_rotations(rows[arrived], rotations[arrived], states)
@@ -180,27 +208,25 @@ class March:
             self._solve(int(rows[k]), sample, guessed(sample, rotations[k]))
             yield
 
-    def _calm(
-        self, chain: Chain, rows: Rows, turned: Array, tolerances: Array, arrived: NDArray[np.bool_]
-    ) -> None:
+    def _calm(self, chain: Chain, rows: Rows, turned: Array, arrived: NDArray[np.bool_]) -> None:
         """Take away jolts where joints come to their limits, as far as their target lets them; in place."""
         limited = any(self.take.limits[int(rows[0])][j] is not None for j in chain.moved)
         if not limited or len(set(np.diff(self.take.frames[rows]).tolist())) != 1:
             return
-        targets, moved, place = self._targets(chain, rows), turned[:, chain.moved], list(chain.path)
-        parts = smoothing.weights(moved, targets, chain.length, arrived)
+        aims, moved, place = self._aims(chain, rows), turned[:, chain.moved], list(chain.path)
+        parts = smoothing.weights(moved, aims.points, chain.length, arrived)
         some = np.flatnonzero(parts)
         if not len(some):
             return
         guess = turned[:, place][..., some]
         guess[:, chain.mobility > 0.0] = smoothing.smoothed(moved, parts)[..., some]
         path = self._path(chain, rows[some], chain.path)
-        found, left = inbetweens.settle(path, guess, targets[:, some], tolerances[some])
+        found, off = inbetweens.settle(path, guess, aims.at(some))
         calmed = moved.copy()
         calmed[..., some] = found[:, chain.mobility > 0.0]
         before, after = smoothing.bends(moved), smoothing.bends(calmed)
         softer = after.max() <= before.max() and (after * after).sum() < (before * before).sum()
-        if softer and (left <= tolerances[some]).all():
+        if softer and (off <= 1.0).all():
             turned[:, chain.moved] = calmed
 
     def _guesses(self, chain: Chain, rows: Rows, turned: Array) -> Array:
@@ -209,13 +235,14 @@ class March:
         It is run along as the target moves, seen from where the chain is fixed, not as time goes by: while
         nothing moves the chain rests.
         """
-        local = self._targets(chain, rows)
+        aims = self._aims(chain, rows)
         if chain.fixed:
             path = self._path(chain, rows, (*chain.fixed, chain.moved[0]))
             fixed = turned[:, [*chain.fixed, chain.moved[0]]]
             heads, frames = inbetweens.forward(path, fixed, inbetweens.room(*fixed.shape[1:]))
-            local = np.einsum("jif,jf->if", frames[:, :, -2], local - heads[:, -1])
-        way = np.concatenate(([0.0], np.cumsum(np.linalg.norm(np.diff(local), axis=0))))
+            aims = aims.seen_from(heads[:, -1], frames[:, :, -2])
+        steps = np.linalg.norm(np.diff(aims.points), axis=0) + TURN * chain.length * aims.steps()
+        way = np.concatenate(([0.0], np.cumsum(steps)))
         at = np.searchsorted(rows, sorted(self._anchors))
         poses = self.take.solved_rotations(rows[at])[:, chain.moved]
         # Where a chain goes on while its target stands still, as one may that does not reach it, it is time
@@ -228,10 +255,23 @@ class March:
         guesses = inbetweens.guesses(way[at][apart], poses[apart], np.minimum(way, way[at][apart][-1]))
         return guesses.transpose(2, 1, 0)
 
-    def _targets(self, chain: Chain, rows: Rows) -> Array:
-        """(3, F) in armature space."""
-        aims = self.take.aims
-        return np.array([aims[row][chain.constraint].point[:] for row in rows.tolist()]).T
+    def _aims(self, chain: Chain, rows: Rows) -> inbetweens.Aims:
+        """What a constraint asks for at some rows, armature space."""
+        constraint, solver = self.take.constraints[chain.constraint], self.recipe.solver
+        aims = [self.take.aims[row][chain.constraint] for row in rows.tolist()]
+        found = inbetweens.Aims(
+            np.array([aim.point[:] for aim in aims]).T,
+            solver.position_tolerance / scales([self._samples[row] for row in rows.tolist()]),
+            angle_tolerance=solver.angle_tolerance,
+        )
+        if constraint.rotation == "ORIENTATION":
+            rotations = np.array([aim.rotation[:] for aim in aims if aim.rotation is not None]).T
+            return replace(found, frames=inbetweens.matrices(rotations / np.linalg.norm(rotations, axis=0)))
+        if constraint.rotation == "DIRECTION":
+            directions = np.array([aim.direction[:] for aim in aims if aim.direction is not None]).T
+            unit = directions / np.linalg.norm(directions, axis=0)
+            return replace(found, directions=unit, axis=np.array(AXES[constraint.bone_axis]))
+        return found
 
     def _path(self, chain: Chain, rows: Rows, joints: Sequence[int]) -> inbetweens.Path:
         """Joints of a constraint's path, from the root on, at some rows of the take."""
@@ -261,7 +301,7 @@ class March:
         for joints, members in groups(skeleton, constraints, active):
             constraint = constraints[members[0]]
             path = skeleton.chain(constraint.tip)
-            if len(members) > 1 or not _asks_for_position(constraint):
+            if len(members) > 1 or not _asks_for_one_place(constraint):
                 return ()
             if not _turns_rigidly(skeleton, path, joints, self.recipe.solver.comfort):
                 return ()
@@ -283,12 +323,21 @@ def guessed(sample: FrameSample, rotations: Array) -> Solution:
     return Solution(pose, active, None, ())
 
 
-def _asks_for_position(constraint: Constraint) -> bool:
-    """Whether a constraint asks for a position and nothing else, to be reached by the loop."""
+def turn_between(before: Aim, now: Aim) -> float:
+    """Radians by which a target turns as far as it matters."""
+    if before.rotation is not None and now.rotation is not None:
+        return 2.0 * math.acos(min(1.0, abs(before.rotation.dot(now.rotation))))
+    if before.direction is not None and now.direction is not None:
+        return before.direction.angle(now.direction)
+    return 0.0
+
+
+def _asks_for_one_place(constraint: Constraint) -> bool:
+    """Whether a constraint asks for a position, and for nothing else but how the last joint is turned, to be
+    reached by the loop."""
     return (
         constraint.kind == "REACH"
         and constraint.use_position
-        and constraint.rotation == "NONE"
         and not constraint.pole_target
         and constraint.reach >= 1.0
         and constraint.method == "CCD"

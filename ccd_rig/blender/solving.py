@@ -119,14 +119,15 @@ def solve_frame(
 
 def how_of(sample: FrameSample, recipe: Recipe, follows: bool) -> How:
     """How a frame is solved, with the tolerance in its own armature space."""
-    here = with_tolerance(recipe.solver, recipe.solver.position_tolerance / scale(sample))
+    solver = recipe.solver
+    here = with_tolerances(solver, solver.position_tolerance / scale(sample), solver.angle_tolerance)
     return How(here, recipe.share, follows, tuple(recipe.poses), recipe.home(sample))
 
 
 @lru_cache(maxsize=16)
-def with_tolerance(settings: SolverSettings, tolerance: float) -> SolverSettings:
-    """Settings with another position tolerance; most frames of a shot share them."""
-    return replace(settings, position_tolerance=tolerance)
+def with_tolerances(settings: SolverSettings, position: float, angle: float) -> SolverSettings:
+    """Settings with other tolerances; most frames of a shot share them."""
+    return replace(settings, position_tolerance=position, angle_tolerance=angle)
 
 
 @lru_cache(maxsize=16)

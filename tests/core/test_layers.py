@@ -29,6 +29,7 @@ CORE = (
     {"solver"},
     {"analytic"},
     {"triangle", "rerooting", "builders", "retarget", "sampling"},
+    {"least_turns"},
     {"inbetweens", "reduction", "smoothing"},
 )
 BLENDER = (
