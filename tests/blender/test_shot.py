@@ -82,6 +82,50 @@ def test_most_frames_are_settled_at_once_and_all_are_reached(bake, march, monkey
     assert angles(found[1:], found[:-1]).max() <= math.radians(4.0)
 
 
+@pytest.mark.parametrize("rotation", ["ORIENTATION", "DIRECTION"])
+@pytest.mark.parametrize("limit", [False, True])
+def test_last_bones_that_turn_with_their_targets_are_settled_at_once_too(
+    bake, march, monkeypatch, rotation, limit
+):
+    """And nothing spins about what is left open."""
+    rig, target = arm(20)
+    for frame, angles_at in (
+        (1, (0.0, 0.0, 0.0)),
+        (20, (0.4, -0.3, 0.5)),
+        (40, (-0.2, 0.5, 1.1)),
+        (61, (0, 0, 0)),
+    ):
+        target.rotation_euler = angles_at
+        target.keyframe_insert("rotation_euler", frame=frame)
+    rig.ccd_rig.constraints[0].rotation = rotation
+    for bone in rig.pose.bones if limit else ():
+        bone.ccd_rig.limit.kind, bone.ccd_rig.limit.cone_radius = "CONE", 0.5
+    solved = []
+    plain = march.solve_frame
+    monkeypatch.setattr(march, "solve_frame", lambda sample, *rest: solved.append(1) or plain(sample, *rest))
+    report, found = baked(bake, rig, 1, 61)
+    assert report.unsolved_count() == 0
+    assert max(row.residual for row in report.rows) <= SOLVE
+    assert max(row.angle for row in report.rows) <= 1e-3
+    assert len(solved) <= 61 // 4
+    assert angles(found[1:], found[:-1]).max() <= math.radians(8.0)
+
+
+def test_a_resting_target_that_turns_turns_the_last_bone(bake):
+    rig, target = arm(8)
+    target.animation_data_clear()
+    target.location = (0.3, 0.3, 1.2)
+    for frame, angle in ((1, 0.0), (21, 0.0), (31, 1.0), (41, 1.0)):
+        target.rotation_euler.z = angle
+        target.keyframe_insert("rotation_euler", frame=frame)
+    rig.ccd_rig.constraints[0].rotation = "ORIENTATION"
+    report, found = baked(bake, rig, 1, 41)
+    assert report.unsolved_count() == 0
+    assert (found[:20] == found[0]).all()  # while it rests the chain rests
+    assert (found[30:] == found[40]).all()
+    assert 0.03 < angles(found[20:31], found[21:32]).max() < 0.4
+
+
 def low_round_the_root():
     """Hinges and cones of a long chain come to their limits, now these, now those."""
     rig = rigs.chain(20, 0.25)
