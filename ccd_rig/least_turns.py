@@ -159,8 +159,7 @@ def _push(system: Array, wanted: Array, about: Array | None) -> Array:
         keep[:, 3:, 3:] -= np.einsum("if,jf->fij", about, about)
         whole = keep @ whole @ keep + (trace + damping + 1e-300)[:, None, None] * (np.eye(size) - keep)
         asked = np.einsum("fij,fj->fi", keep, asked)
-    found: Array = np.linalg.solve(whole, asked[..., None])[..., 0].T
-    return found
+    return np.asarray(np.linalg.solve(whole, asked[..., None])[..., 0].T, dtype=np.float64)
 
 
 def cross(a: Array, b: Array) -> Array:

@@ -20,6 +20,8 @@ from numpy.typing import NDArray
 
 from .. import inbetweens, smoothing
 from ..limits import Limit
+from ..pushes import TRAVEL as HOME
+from ..sampling import slerp
 from ..settings import SolveStatus
 from ..skeleton import Pose, Skeleton
 from .aims import AXES, Aim
@@ -118,11 +120,14 @@ class March:
         now, before = self.take.aims[row], self.take.aims[next(reversed(self._samples))]
         far = False
         for k, chain in enumerate(self._chains):
-            c = chain.constraint
-            self._travelled[k] += (now[c].point - before[c].point).length
-            self._travelled[k] += TURN * chain.length * turn_between(before[c], now[c])
+            self._travelled[k] += self._way(chain, before, now)
             far = far or self._travelled[k] > TRAVEL * chain.length
         return far
+
+    def _way(self, chain: Chain, before: Sequence[Aim], now: Sequence[Aim]) -> float:
+        """How far a chain's target went, armature space; its turn counts as well."""
+        one, other = before[chain.constraint], now[chain.constraint]
+        return (other.point - one.point).length + TURN * chain.length * turn_between(one, other)
 
     def _anchor(self, row: int) -> None:
         """A frame that waits is solved by the loop; where it leaps, first one half-way there."""
@@ -142,8 +147,8 @@ class March:
 
     def _led(self, row: int, before: Solution) -> Solution:
         """As if the frame before had been solved to where the least turns lead from it to this row, if they
-        arrive: chains whose last joint is to be turned as well the loop, joint by joint, would turn about
-        themselves.
+        arrive, joints going home a little as in `pushes`: chains whose last joint is to be turned as well the
+        loop, joint by joint, would turn about themselves.
         """
         facing = [c for c in self._chains if self.take.constraints[c.constraint].rotation != "NONE"]
         if not facing:
@@ -152,8 +157,15 @@ class March:
         here = self.take.base[row].copy()
         for chain in self._chains:
             here[chain.moved] = [rotations[j][:] for j in chain.moved]
+        home, last = self.recipe.home(self._samples[row]), self._anchors[-1] if self._anchors else row
         for chain in facing:
-            guess = here[list(chain.path)].T[..., None]
+            guess = here.copy()
+            if home is not None:
+                way = self._way(chain, self.take.aims[last], self.take.aims[row])
+                part = chain.mobility[chain.mobility > 0.0] * min(1.0, way / (HOME * chain.length))
+                there = np.array([home.rotations[j][:] for j in chain.moved])
+                guess[chain.moved] = slerp(here[chain.moved], there, part)
+            guess = guess[list(chain.path)].T[..., None]
             path, aims = self._path(chain, rows, chain.path), self._aims(chain, rows)
             found, off = inbetweens.settle(path, guess, aims)
             if off[0] <= 1.0:
@@ -203,9 +215,12 @@ class March:
         states = {chain.constraint: SolveStatus.CONVERGED.name for chain in self._chains}
         rotations = turned.transpose(2, 1, 0)
         self.take.store_rotations(rows[arrived], rotations[arrived], states)
-        for k in np.flatnonzero(~arrived):
+        before: Solution | None = None
+        for k in np.flatnonzero(~arrived).tolist():
             sample = self._samples[int(rows[k])]
-            self._solve(int(rows[k]), sample, guessed(sample, rotations[k]))
+            if k == 0 or arrived[k - 1] or before is None:
+                before = guessed(sample, rotations[k])
+            before = self._solve(int(rows[k]), sample, before)
             yield
 
     def _calm(self, chain: Chain, rows: Rows, turned: Array, arrived: NDArray[np.bool_]) -> None:

@@ -8,7 +8,7 @@ import bpy
 import numpy as np
 import pytest
 import rigs
-from test_bake import SOLVE, arm, assert_report_is_what_plays, constrain, key_location
+from test_bake import SOLVE, arm, assert_report_is_what_plays, circle, constrain, key_location
 from whole_file import differences, dump
 
 SAME = 1e-6  # of values stored as float32
@@ -109,6 +109,19 @@ def test_last_bones_that_turn_with_their_targets_are_settled_at_once_too(
     assert max(row.angle for row in report.rows) <= 1e-3
     assert len(solved) <= 61 // 4
     assert angles(found[1:], found[:-1]).max() <= math.radians(8.0)
+
+
+@pytest.mark.parametrize("rotation", ["NONE", "ORIENTATION", "DIRECTION"])
+def test_round_after_round_chains_do_not_wind_up(bake, rotation):
+    rig, target = arm(20)
+    key_location(target, 6 * circle((0.4, 0.3, 2.5), 1.5)[:-1], gap=5)
+    rig.ccd_rig.constraints[0].rotation = rotation
+    report, found = baked(bake, rig, 1, 361)
+    assert report.unsolved_count() == 0
+    bends = angles(found, np.array((1.0, 0.0, 0.0, 0.0))).sum(axis=1)
+    assert bends[-60:].max() <= 1.15 * bends[60:120].max()
+    drift = angles(found[60:], found[:-60]).max(axis=1)  # from round to round
+    assert drift[-60:].max() <= max(0.5 * drift[:60].max(), math.radians(6.0))
 
 
 def test_a_resting_target_that_turns_turns_the_last_bone(bake):
