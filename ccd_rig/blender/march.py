@@ -200,8 +200,8 @@ class March:
         """Bring the frames that wait to their targets, together."""
         rows = np.array(sorted(self._samples), dtype=np.intp)
         turned = np.ascontiguousarray(self.take.base[rows].transpose(2, 1, 0))
-        arrived = np.ones(len(rows), np.bool_)
-        for chain in self._chains:
+        reached = np.ones((len(self._chains), len(rows)), np.bool_)
+        for chain, here in zip(self._chains, reached, strict=True):
             place = list(chain.path)
             turned[:, chain.moved] = self._guesses(chain, rows, turned)
             for start in range(0, len(rows), RUN):
@@ -209,19 +209,30 @@ class March:
                 path, aims = self._path(chain, rows[part], chain.path), self._aims(chain, rows[part])
                 found, off = inbetweens.settle(path, turned[:, place, part], aims)
                 turned[:, place, part] = found
-                arrived[part] &= off <= 1.0
+                here[part] = off <= 1.0
                 yield
-            self._calm(chain, rows, turned, arrived)
+            self._calm(chain, rows, turned, here)
         states = {chain.constraint: SolveStatus.CONVERGED.name for chain in self._chains}
-        rotations = turned.transpose(2, 1, 0)
+        rotations, arrived = turned.transpose(2, 1, 0), reached.all(axis=0)
         self.take.store_rotations(rows[arrived], rotations[arrived], states)
-        before: Solution | None = None
+        before = None
         for k in np.flatnonzero(~arrived).tolist():
             sample = self._samples[int(rows[k])]
-            if k == 0 or arrived[k - 1] or before is None:
-                before = guessed(sample, rotations[k])
-            before = self._solve(int(rows[k]), sample, before)
+            if before is not None:
+                self._go_on(before, rotations, reached, k)
+            before = self._solve(int(rows[k]), sample, guessed(sample, rotations[k]))
             yield
+
+    def _go_on(self, before: Solution, rotations: Array, reached: NDArray[np.bool_], k: int) -> None:
+        """Let chains that miss their targets in a row of frames go on from the frame before, and by degrees
+        over to where the curve leads when they reach them again; in place."""
+        for chain, here in zip(self._chains, reached, strict=True):
+            if k == 0 or here[k - 1] or here[k]:
+                continue
+            again = np.flatnonzero(here[k:])
+            part = np.full(len(chain.moved), 1.0 / (1.0 + again[0]) if len(again) else 0.0)
+            was = np.array([before.pose.rotations[j][:] for j in chain.moved])
+            rotations[k, chain.moved] = slerp(was, rotations[k, chain.moved], part)
 
     def _calm(self, chain: Chain, rows: Rows, turned: Array, arrived: NDArray[np.bool_]) -> None:
         """Take away jolts where joints come to their limits, as far as their target lets them; in place."""

@@ -214,6 +214,18 @@ def test_targets_out_of_reach_are_solved_one_by_one(bake):
     assert np.isfinite(found).all()
 
 
+def test_frames_out_of_reach_follow_one_another(bake):
+    """Stiff joints do not let it reach all of the circle, and where they do not they do not jitter."""
+    rig, _ = arm(4, 1.25)
+    for bone in rig.pose.bones:
+        limit = bone.ccd_rig.limit
+        limit.kind, limit.cone_radius, limit.use_twist = "CONE", math.radians(8.0), True
+        limit.twist_lower = limit.twist_upper = 0.0
+    report, found = baked(bake, rig, 1, 61)
+    assert report.unsolved_count() >= 50
+    assert angles(found[1:], found[:-1]).max() <= math.radians(2.7)
+
+
 def test_a_range_with_a_preroll_is_part_of_a_longer_one(bake):
     rig, _ = arm(20)
     _, whole = baked(bake, rig, 1, 61)
