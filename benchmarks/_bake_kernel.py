@@ -72,9 +72,9 @@ def _our_steps(shot: Shot, frames: int) -> dict[str, tuple[int, float]]:
         return run
 
     def counted(plain: Callable[..., Any]) -> Callable[..., Any]:
-        def run(limits: Any, frames_of: Any, *args: Any) -> Any:
-            counts["at once"][0] += frames_of.shape[2] * frames_of.shape[3]
-            return plain(limits, frames_of, *args)
+        def run(mobility: Any, limits: Any, levers: Any, *args: Any) -> Any:
+            counts["at once"][0] += levers.shape[1] * levers.shape[2]
+            return plain(mobility, limits, levers, *args)
 
         return run
 
@@ -82,7 +82,7 @@ def _our_steps(shot: Shot, frames: int) -> dict[str, tuple[int, float]]:
         for owner, attribute, change in (
             (solving, "solve", lambda f: timed(f, "loop", lambda r, s, *_: r.iterations * len(s.joints))),
             (inbetweens, "settle", lambda f: timed(f, "at once", None)),
-            (inbetweens, "_turns", counted),
+            (inbetweens, "turns_of", counted),
         ):
             plain = getattr(owner, attribute)
             setattr(owner, attribute, change(plain))
