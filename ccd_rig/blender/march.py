@@ -46,6 +46,8 @@ STILL = 1e-6
 ROUGH = 0.05
 """Part of a chain's length, and radians, within which such a frame need be solved: it is brought to its
 target with the others."""
+AGAIN = 8
+"""Of a row of frames that miss their targets every such one, from the first on, is solved patiently."""
 RUN = 128
 """Frames that are settled in one go: few calls, and arrays that stay near the processor."""
 
@@ -183,9 +185,16 @@ class March:
             for j in chain.moved
         )
 
-    def _solve(self, row: int, sample: FrameSample, before: Solution | None, rough: float = 0.0) -> Solution:
+    def _solve(
+        self,
+        row: int,
+        sample: FrameSample,
+        before: Solution | None,
+        rough: float = 0.0,
+        patient: bool = True,
+    ) -> Solution:
         """Solve a row by the loop, within the tolerance or a part of the shortest chain's length."""
-        recipe = self.recipe
+        recipe = self.recipe._replace(patient=patient)
         if rough > 0.0:
             near = rough * min(chain.length for chain in self._chains) * scale(sample)
             tolerance = max(near, recipe.solver.position_tolerance)
@@ -215,12 +224,14 @@ class March:
         states = {chain.constraint: SolveStatus.CONVERGED.name for chain in self._chains}
         rotations, arrived = turned.transpose(2, 1, 0), reached.all(axis=0)
         self.take.store_rotations(rows[arrived], rotations[arrived], states)
-        before = None
+        before, missed = None, 0
         for k in np.flatnonzero(~arrived).tolist():
             sample = self._samples[int(rows[k])]
+            missed = missed + 1 if k > 0 and not arrived[k - 1] else 0
             if before is not None:
                 self._go_on(before, rotations, reached, k)
-            before = self._solve(int(rows[k]), sample, guessed(sample, rotations[k]))
+            patient = missed % AGAIN == 0
+            before = self._solve(int(rows[k]), sample, guessed(sample, rotations[k]), patient=patient)
             yield
 
     def _go_on(self, before: Solution, rotations: Array, reached: NDArray[np.bool_], k: int) -> None:

@@ -62,12 +62,15 @@ class Recipe(NamedTuple):
         share: `SolverSettings.step_share` of each solve; with None the solver's own step is taken.
         poses: the pose library; entries for other bones are left out.
         home: the pose to which joints go back where a frame leaves them room.
+        patient: whether a frame that is not reached is solved on with the solver's own steps and from other
+            starts.
     """
 
     solver: SolverSettings
     share: float | None
     poses: Sequence[PoseEntry] = ()
     home: Callable[[FrameSample], Pose | None] = base_pose
+    patient: bool = True
 
 
 @dataclass(frozen=True)
@@ -77,6 +80,7 @@ class How:
     Attributes:
         follows: whether the start is the solved pose of the frame before.
         home: where joints go back to; None: they do not.
+        patient: see `Recipe`.
     """
 
     settings: SolverSettings
@@ -84,6 +88,7 @@ class How:
     follows: bool
     poses: tuple[PoseEntry, ...]
     home: Pose | None
+    patient: bool
 
 
 def solve_frame(
@@ -121,7 +126,7 @@ def how_of(sample: FrameSample, recipe: Recipe, follows: bool) -> How:
     """How a frame is solved, with the tolerance in its own armature space."""
     solver = recipe.solver
     here = with_tolerances(solver, solver.position_tolerance / scale(sample), solver.angle_tolerance)
-    return How(here, recipe.share, follows, tuple(recipe.poses), recipe.home(sample))
+    return How(here, recipe.share, follows, tuple(recipe.poses), recipe.home(sample), recipe.patient)
 
 
 @lru_cache(maxsize=16)
@@ -278,7 +283,7 @@ def _solve_patiently(skeleton: Skeleton, start: Pose, wanted: Sequence[Goal], ho
     if how.share is None and not how.follows:  # the solver's own steps: it does the same by itself
         return solve(skeleton, start, wanted, settings, how.poses)
     first = _solve_gently(skeleton, start, wanted, how)
-    if first.status is SolveStatus.CONVERGED or settings.restarts == 0:
+    if first.status is SolveStatus.CONVERGED or settings.restarts == 0 or not how.patient:
         return first
     # It stalls at once where the first one ended, and goes on with the other starts.
     again = solve(skeleton, first.pose, wanted, settings, how.poses)
@@ -299,7 +304,7 @@ def _solve_gently(skeleton: Skeleton, start: Pose, wanted: Sequence[Goal], how: 
         return solve(skeleton, start, wanted, settings)
     gentle = _alone(how.settings, how.share)
     first = solve(skeleton, start, wanted, gentle, home=how.home)
-    if first.status is SolveStatus.CONVERGED or gentle == settings:
+    if first.status is SolveStatus.CONVERGED or gentle == settings or not how.patient:
         return first
     second = solve(skeleton, first.pose, wanted, settings)
     if second.status is SolveStatus.CONVERGED:
