@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .sampling import Array
+from .sampling import Array, same_side
 
 KERNEL = (1.0 / 16.0, 4.0 / 16.0, 6.0 / 16.0, 4.0 / 16.0, 1.0 / 16.0)
 """Weights of the frames about one, itself in the middle: binomial, so nothing swings over."""
@@ -31,10 +31,11 @@ def bends(rotations: Array) -> Array:
     """(n, F - 2): radians by which the turn to the next frame differs from the one before.
 
     Args:
-        rotations: unit quaternions on one side of the sphere, less than a quarter turn from frame to frame.
+        rotations: unit quaternions, less than a quarter turn from frame to frame.
     """
-    middle = rotations[..., 1:-1]
-    change = rotations[..., 2:] - 2.0 * middle + rotations[..., :-2]
+    along = _one_side(rotations)
+    middle = along[..., 1:-1]
+    change = along[..., 2:] - 2.0 * middle + along[..., :-2]
     change = change - (change * middle).sum(0) * middle
     found: Array = 2.0 * np.sqrt((change * change).sum(0))
     return found
@@ -70,11 +71,17 @@ def weights(rotations: Array, targets: Array, length: float, usable: NDArray[np.
 def smoothed(rotations: Array, parts: Array) -> Array:
     """(4, n, F) rotations, each gone by its part (F,) from where it is to the mean of those about it."""
     ends = ((0, 0), (0, 0), (BEFORE, BEFORE))
-    wide = np.pad(rotations, ends, "edge")
+    along = _one_side(rotations)
+    wide = np.pad(along, ends, "edge")
     mean = sum(k * wide[..., i : i + len(parts)] for i, k in enumerate(KERNEL))
-    found = rotations + parts * (mean - rotations)
+    found = along + parts * (mean - along)
     unit: Array = found / np.sqrt((found * found).sum(0))
     return unit
+
+
+def _one_side(rotations: Array) -> Array:
+    """The same rotations without changes of sign from frame to frame."""
+    return np.ascontiguousarray(same_side(rotations.transpose(2, 1, 0)).transpose(2, 1, 0))
 
 
 def _near(marked: NDArray[np.bool_], reach: int) -> NDArray[np.bool_]:

@@ -51,6 +51,17 @@ def test_smoothing_softens_a_stop_and_leaves_the_rest():
     assert np.abs(after - before)[..., parts == 0.0].max() <= 1e-12
 
 
+def test_signs_do_not_matter():
+    """A quaternion and its negative are the same rotation."""
+    plain, flipped = stopped(), stopped()
+    flipped[..., 10:25] *= -1.0
+    assert np.abs(bends(flipped) - bends(plain)).max() <= 1e-12
+    parts = weights(plain, even(), 1.0, EVERY)
+    assert (weights(flipped, even(), 1.0, EVERY) == parts).all()
+    same = np.abs((smoothed(flipped, parts) * smoothed(plain, parts)).sum(0))
+    assert np.abs(same - 1.0).max() <= 1e-12
+
+
 def test_even_turns_are_no_jolt():
     assert (weights(turning(0.02 * np.arange(F)), even(), 1.0, EVERY) == 0.0).all()
 
