@@ -39,7 +39,8 @@ def test(version: str, pytest_arguments: list[str]) -> int:
     for folder in ("user", "home", "tmp"):
         (run / folder).mkdir(parents=True)
     shutil.copytree(ROOT / "tests", run / "project/tests", ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.copy2(ROOT / "pyproject.toml", run / "project")
+    for name in ("pyproject.toml", "README.md"):  # tests run the README's examples
+        shutil.copy2(ROOT / name, run / "project")
     shutil.copy2(package, run / "ccd_rig.zip")
 
     failed = []
