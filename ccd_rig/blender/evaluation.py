@@ -18,13 +18,14 @@ from numpy.typing import NDArray
 
 from ..errors import RigError
 from . import armature, properties, rows
-from .aims import AXES, Aim, orthonormal
+from .aims import Aim
 from .armature import RigPlan, RigReading
-from .dependence import pole_object, require_evaluable, target_depends_on_chain, target_object
+from .dependence import require_evaluable, target_depends_on_chain
 from .isolation import is_isolated, isolated_scene, set_frame
 from .joints import masses
 from .planting import in_force
 from .properties import Constraint
+from .sights import Mark, aim_at, sights_of, things_of
 
 __all__ = [
     "FrameSample",
@@ -38,7 +39,6 @@ __all__ = [
 ]
 
 FLAT = 1e-8  # a length of an axis of the armature object below this cannot be inverted in float32
-FAR = 1e18  # armature space: the squares of lengths above this overflow float32
 
 
 class FrameSample(NamedTuple):
@@ -62,27 +62,6 @@ class FrameSample(NamedTuple):
     def targets(self) -> tuple[Vector, ...]:
         """The points to reach, armature space, one per constraint."""
         return tuple(aim.point for aim in self.aims)
-
-
-class _Mark(NamedTuple):
-    """An object that is looked at, or one of its bones."""
-
-    thing: bpy.types.Object
-    bone: str  # its name, or none
-    own: bool  # whether the object is the armature itself
-
-
-class _Sight(NamedTuple):
-    """What is looked at for one constraint: its target and, if it has one, its pole."""
-
-    row: Constraint
-    offset: Vector  # that of the row
-    target: _Mark | None
-    pole: _Mark | None
-
-    def things(self) -> tuple[tuple[bpy.types.Object, str], ...]:
-        """Objects, each with the name of the bone that is meant, or none."""
-        return tuple((mark.thing, mark.bone) for mark in (self.target, self.pole) if mark is not None)
 
 
 @contextmanager
@@ -109,8 +88,8 @@ def frames(
     """
     require_evaluable(scene, armature_object, constraints)
     indices = _row_indices(armature_object, constraints)
-    sights = _sights(armature_object, constraints)
-    things = [*_own_bones(armature_object, constraints), *_things(sights)]
+    sights = sights_of(armature_object, constraints)
+    things = [*_own_bones(armature_object, constraints), *things_of(sights)]
     read: Callable[[Any, float], RigReading] | None = None
     place, forces = _places(), _forces(armature_object, constraints, indices)
     with isolated_scene(scene, armature_object, things, indices) as isolated:
@@ -123,7 +102,7 @@ def frames(
                 read = _reader(plan or rig_plan(armature_object, evaluated, constraints))
             matrix_world, to_armature = place(evaluated, frame)
             graphs = (depsgraph, depsgraph)
-            aims = tuple([_aim(evaluated, to_armature, sight, graphs, frame) for sight in sights])
+            aims = tuple([aim_at(evaluated, to_armature, sight, graphs, frame) for sight in sights])
             influences = forces(evaluated, frame)
             return FrameSample(frame, read(evaluated, frame), aims, influences, matrix_world)
 
@@ -162,8 +141,8 @@ def playback(
     """Like `frames`; the function it gives shows a frame as it plays, with targets if its second argument
     says so, and with influences if its third one does."""
     indices = _row_indices(armature_object, constraints)
-    sights = _sights(armature_object, constraints)
-    things = [*_own_bones(armature_object, constraints), *_things(sights)]
+    sights = sights_of(armature_object, constraints)
+    things = [*_own_bones(armature_object, constraints), *things_of(sights)]
     bones, forces = len(armature_object.pose.bones), _forces(armature_object, constraints, indices)
     place = _places()
     with isolated_scene(scene, armature_object, things, indices) as isolated:
@@ -175,7 +154,7 @@ def playback(
             evaluated.pose.bones.foreach_get("matrix", matrices.ravel())
             world, inverse = place(evaluated, frame)
             graphs = (depsgraph, depsgraph)
-            aims = [_aim(evaluated, inverse, sight, graphs, frame) for sight in sights if with_aims]
+            aims = [aim_at(evaluated, inverse, sight, graphs, frame) for sight in sights if with_aims]
             influences = forces(evaluated, frame) if with_influences else ()
             placed = np.array([row[:] for row in world])
             return PlayedFrame(matrices.transpose(0, 2, 1), placed, tuple(aims), influences)
@@ -211,8 +190,8 @@ def current(
     to_armature = matrix_world.inverted()
     reading = (plan or rig_plan(armature_object, evaluated, constraints)).read(evaluated)
     indices = _row_indices(armature_object, constraints)
-    sights = _sights(armature_object, constraints)
-    hidden = [(thing, bone) for thing, bone in _things(sights) if not _is_evaluated(thing, depsgraph)]
+    sights = sights_of(armature_object, constraints)
+    hidden = [(thing, bone) for thing, bone in things_of(sights) if not _is_evaluated(thing, depsgraph)]
     there = {thing for thing, _ in hidden}
     with ExitStack() as stack:
         elsewhere = depsgraph
@@ -220,11 +199,11 @@ def current(
             isolated = stack.enter_context(isolated_scene(scene, armature_object, hidden, ()))
             elsewhere = set_frame(isolated, frame)
 
-        def graph_of(mark: _Mark | None) -> bpy.types.Depsgraph:
+        def graph_of(mark: Mark | None) -> bpy.types.Depsgraph:
             return elsewhere if mark is not None and mark.thing in there else depsgraph
 
         aims = tuple(
-            _aim(evaluated, to_armature, sight, (graph_of(sight.target), graph_of(sight.pole)), frame)
+            aim_at(evaluated, to_armature, sight, (graph_of(sight.target), graph_of(sight.pole)), frame)
             for sight in sights
         )
     # Blender writes keyed and driven values back to the original, but does not evaluate the object anew when
@@ -266,25 +245,6 @@ def rig_plan(
     return armature.plan(seen, chains, settings, masses(armature_object) if balances else None)
 
 
-def _sights(armature_object: bpy.types.Object, constraints: Sequence[Constraint]) -> list[_Sight]:
-    def mark(thing: bpy.types.Object | None, bone: str) -> _Mark | None:
-        return None if thing is None else _Mark(thing, bone, thing == armature_object)
-
-    return [
-        _Sight(
-            row,
-            Vector(row.offset),
-            mark(target_object(row), row.target_bone),
-            mark(pole_object(row), row.pole_bone),
-        )
-        for row in constraints
-    ]
-
-
-def _things(sights: Sequence[_Sight]) -> list[tuple[bpy.types.Object, str]]:
-    return [thing for sight in sights for thing in sight.things()]
-
-
 def _own_bones(
     armature_object: bpy.types.Object, constraints: Sequence[Constraint]
 ) -> list[tuple[bpy.types.Object, str]]:
@@ -322,68 +282,6 @@ def _matrix_world(evaluated: bpy.types.Object, frame: float) -> Matrix:
     if min(column.to_3d().length for column in matrix.col[:3]) < FLAT or matrix.determinant() == 0.0:
         raise RigError(f"{where} has a scale of 0 at frame {frame:g}: give it another scale")
     return matrix
-
-
-def _aim(
-    evaluated: bpy.types.Object,
-    to_armature: Matrix,
-    sight: _Sight,
-    graphs: tuple[bpy.types.Depsgraph, bpy.types.Depsgraph],
-    frame: float,
-) -> Aim:
-    """Where a constraint's targets are, in armature space.
-
-    Args:
-        evaluated: the armature object.
-        to_armature: from world space to armature space.
-        sight: the constraint with its objects, original.
-        graphs: those that evaluate the target and the pole.
-    """
-    row, offset, target, pole = sight
-    if target is None:  # a bone that is planted where it is
-        return Aim(Vector())
-    frame_of = _frame(evaluated, to_armature, target, graphs[0])
-    point = frame_of @ offset
-    x, y, z = point
-    if not (abs(x) < FAR and abs(y) < FAR and abs(z) < FAR):  # what is not a number in the frame is so here
-        what = "too far away to compute with" if all(map(math.isfinite, point)) else "not a number"
-        bone = f"bone '{row.target_bone}' of " if row.target_bone else ""
-        raise RigError(
-            f"Constraint '{row.name}': target {bone}'{target.thing.name}' has a place that is {what} at "
-            f"frame {frame:g}: look at its transform and keys, and at the constraint's offset"
-        )
-    rotation = direction = bend = None
-    if row.kind != "BALANCE" and row.rotation != "NONE":
-        axes: Any = frame_of.to_3x3()
-        if row.rotation == "ORIENTATION":
-            rotation = orthonormal(axes)
-        else:
-            # A direction goes through shear and mirroring as it is: in the world it is the target's own.
-            direction = axes @ AXES[row.target_axis]
-            direction = direction.normalized() if direction.length > 0.0 else None
-        if rotation is None and direction is None:
-            raise RigError(
-                f"Constraint '{row.name}': target '{target.thing.name}' has a scale of 0 at frame {frame:g}, "
-                "so it has no rotation: give it another scale"
-            )
-    if pole is not None:
-        bend = _frame(evaluated, to_armature, pole, graphs[1]).to_translation()
-        if not all(map(math.isfinite, bend)):
-            raise RigError(
-                f"Constraint '{row.name}': pole target '{pole.thing.name}' has a place that is not a number "
-                f"at frame {frame:g}: look at its transform and keys"
-            )
-    return Aim(point, rotation, direction, bend)
-
-
-def _frame(
-    evaluated: bpy.types.Object, to_armature: Matrix, mark: _Mark, depsgraph: bpy.types.Depsgraph
-) -> Any:
-    """Of an object or one of its bones, in armature space."""
-    # The armature's own bones are where they should be already, which saves the way through the world.
-    seen = evaluated if mark.own else mark.thing.evaluated_get(depsgraph)
-    matrix: Any = Matrix.Identity(4) if mark.own else to_armature @ seen.matrix_world
-    return matrix @ seen.pose.bones[mark.bone].matrix if mark.bone else matrix
 
 
 def _forces(

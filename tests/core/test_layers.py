@@ -57,6 +57,7 @@ BLENDER = (
     {"aims", "wanted_frames"},
     {"planting", "methods"},
     {"plant_checks"},
+    {"sights"},
     {"evaluation", "row_checks", "capture"},
     {"solving", "tracks"},
     {"checks", "take", "walking"},
