@@ -28,6 +28,15 @@ def march(ext):
     return ext.module("ccd_rig.blender.march")
 
 
+@pytest.fixture
+def solved(march, monkeypatch):
+    """Grows by one with each frame that the loop solves."""
+    found = []
+    plain = march.solve_frame
+    monkeypatch.setattr(march, "solve_frame", lambda sample, *rest: found.append(1) or plain(sample, *rest))
+    return found
+
+
 def rotations(rig, frames):
     """(F, J, 4) as Blender plays them."""
     found = []
@@ -69,12 +78,9 @@ def test_while_the_target_rests_the_chain_rests(bake, limit):
     assert angles(found[5], found[6]).max() > 0.005  # while it moves before and after
 
 
-def test_most_frames_are_settled_at_once_and_all_are_reached(bake, march, monkeypatch):
+def test_most_frames_are_settled_at_once_and_all_are_reached(bake, solved):
     """What the loop solves is counted: a bake whose frames all went through it would be as good, but slow."""
     rig, _ = arm(20)
-    solved = []
-    plain = march.solve_frame
-    monkeypatch.setattr(march, "solve_frame", lambda sample, *rest: solved.append(1) or plain(sample, *rest))
     report, found = baked(bake, rig, 1, 61)
     assert report.unsolved_count() == 0
     assert max(row.residual for row in report.rows) <= SOLVE
@@ -84,9 +90,7 @@ def test_most_frames_are_settled_at_once_and_all_are_reached(bake, march, monkey
 
 @pytest.mark.parametrize("rotation", ["ORIENTATION", "DIRECTION"])
 @pytest.mark.parametrize("limit", [False, True])
-def test_last_bones_that_turn_with_their_targets_are_settled_at_once_too(
-    bake, march, monkeypatch, rotation, limit
-):
+def test_last_bones_that_turn_with_their_targets_are_settled_at_once_too(bake, solved, rotation, limit):
     """And nothing spins about what is left open."""
     rig, target = arm(20)
     for frame, angles_at in (
@@ -100,9 +104,6 @@ def test_last_bones_that_turn_with_their_targets_are_settled_at_once_too(
     rig.ccd_rig.constraints[0].rotation = rotation
     for bone in rig.pose.bones if limit else ():
         bone.ccd_rig.limit.kind, bone.ccd_rig.limit.cone_radius = "CONE", 0.5
-    solved = []
-    plain = march.solve_frame
-    monkeypatch.setattr(march, "solve_frame", lambda sample, *rest: solved.append(1) or plain(sample, *rest))
     report, found = baked(bake, rig, 1, 61)
     assert report.unsolved_count() == 0
     assert max(row.residual for row in report.rows) <= SOLVE
