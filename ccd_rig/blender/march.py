@@ -211,16 +211,16 @@ class March:
         turned = np.ascontiguousarray(self.take.base[rows].transpose(2, 1, 0))
         reached = np.ones((len(self._chains), len(rows)), np.bool_)
         for chain, here in zip(self._chains, reached, strict=True):
-            place = list(chain.path)
-            turned[:, chain.moved] = self._guesses(chain, rows, turned)
+            place, aims = list(chain.path), self._aims(chain, rows)
+            turned[:, chain.moved] = self._guesses(chain, rows, turned, aims)
             for start in range(0, len(rows), RUN):
                 part = slice(start, start + RUN)
-                path, aims = self._path(chain, rows[part], chain.path), self._aims(chain, rows[part])
-                found, off = inbetweens.settle(path, turned[:, place, part], aims)
+                path = self._path(chain, rows[part], chain.path)
+                found, off = inbetweens.settle(path, turned[:, place, part], aims.at(part))
                 turned[:, place, part] = found
                 here[part] = off <= 1.0
                 yield
-            self._calm(chain, rows, turned, here)
+            self._calm(chain, rows, turned, aims, here)
         states = {chain.constraint: SolveStatus.CONVERGED.name for chain in self._chains}
         rotations, arrived = turned.transpose(2, 1, 0), reached.all(axis=0)
         self.take.store_rotations(rows[arrived], rotations[arrived], states)
@@ -245,12 +245,19 @@ class March:
             was = np.array([before.pose.rotations[j][:] for j in chain.moved])
             rotations[k, chain.moved] = slerp(was, rotations[k, chain.moved], part)
 
-    def _calm(self, chain: Chain, rows: Rows, turned: Array, arrived: NDArray[np.bool_]) -> None:
+    def _calm(
+        self,
+        chain: Chain,
+        rows: Rows,
+        turned: Array,
+        aims: inbetweens.Aims,
+        arrived: NDArray[np.bool_],
+    ) -> None:
         """Take away jolts where joints come to their limits, as far as their target lets them; in place."""
         limited = any(self.take.limits[int(rows[0])][j] is not None for j in chain.moved)
         if not limited or len(set(np.diff(self.take.frames[rows]).tolist())) != 1:
             return
-        aims, moved, place = self._aims(chain, rows), turned[:, chain.moved], list(chain.path)
+        moved, place = turned[:, chain.moved], list(chain.path)
         parts = smoothing.weights(moved, aims.points, chain.length, arrived)
         some = np.flatnonzero(parts)
         if not len(some):
@@ -266,13 +273,12 @@ class March:
         if softer and (off <= 1.0).all():
             turned[:, chain.moved] = calmed
 
-    def _guesses(self, chain: Chain, rows: Rows, turned: Array) -> Array:
+    def _guesses(self, chain: Chain, rows: Rows, turned: Array, aims: inbetweens.Aims) -> Array:
         """(4, moved, F): a smooth curve through the frames that the loop has solved.
 
         It is run along as the target moves, seen from where the chain is fixed, not as time goes by: while
         nothing moves the chain rests.
         """
-        aims = self._aims(chain, rows)
         if chain.fixed:
             path = self._path(chain, rows, (*chain.fixed, chain.moved[0]))
             fixed = turned[:, [*chain.fixed, chain.moved[0]]]
