@@ -48,12 +48,12 @@ from ccd_rig.limits import (  # noqa: E402
     Limit,
     SwingTwist,
     clamp,
-    sample,
     violation,
 )
 from ccd_rig.refine import HURRIED_GAIN, refined  # noqa: E402
 from ccd_rig.residuals import reach_of  # noqa: E402
 from ccd_rig.restarts import starts  # noqa: E402
+from ccd_rig.samples import sample  # noqa: E402
 from ccd_rig.skeleton import Joint, Pose, Skeleton, forward_kinematics  # noqa: E402
 
 BROKEN = 1e-5

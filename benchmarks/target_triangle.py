@@ -30,8 +30,9 @@ sys.path[:0] = [str(ROOT)]
 from mathutils import Quaternion, Vector  # noqa: E402
 
 from ccd_rig.goals import PositionGoal  # noqa: E402
-from ccd_rig.limits import Cone, SwingTwist, sample  # noqa: E402
+from ccd_rig.limits import Cone, SwingTwist  # noqa: E402
 from ccd_rig.quaternions import angle_between  # noqa: E402
+from ccd_rig.samples import sample  # noqa: E402
 from ccd_rig.settings import SolveResult, SolverSettings, SolveStatus  # noqa: E402
 from ccd_rig.skeleton import Joint, Pose, Skeleton, forward_kinematics  # noqa: E402
 from ccd_rig.solver import solve  # noqa: E402

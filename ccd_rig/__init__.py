@@ -24,9 +24,10 @@ from .goals import (
     PositionGoal,
     measure,
 )
-from .limits import Comfort, Cone, Ellipse, EulerBox, Hinge, Limit, Slide, SwingTwist, clamp, contains, sample
+from .limits import Comfort, Cone, Ellipse, EulerBox, Hinge, Limit, Slide, SwingTwist, clamp, contains
 from .poses import PoseEntry
 from .rerooting import hung_back, reroot
+from .samples import sample
 from .settings import PRESETS, SolveResult, SolverSettings, SolveStatus
 from .skeleton import Joint, Pose, Skeleton, Transform, forward_kinematics
 from .solver import iterate, solve

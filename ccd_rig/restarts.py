@@ -22,9 +22,10 @@ from mathutils import Quaternion, Vector
 from .goals import Goal
 from .hinges import as_hinge
 from .kinematics import Kinematics
-from .limits import EulerBox, Limit, SwingTwist, sample
+from .limits import EulerBox, Limit, SwingTwist
 from .poses import PoseEntry, apply_entry
 from .quaternions import exp
+from .samples import sample
 from .skeleton import Pose, Skeleton, check_pose
 
 LIBRARY = 3

@@ -7,7 +7,8 @@ import random
 
 from mathutils import Quaternion, Vector
 
-from ccd_rig.limits import Cone, Ellipse, EulerBox, Hinge, Limit, SwingTwist, sample
+from ccd_rig.limits import Cone, Ellipse, EulerBox, Hinge, Limit, SwingTwist
+from ccd_rig.samples import sample
 from ccd_rig.skeleton import Joint, Pose, Skeleton, forward_kinematics
 
 EXACT = 1e-6

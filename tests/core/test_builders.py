@@ -13,8 +13,9 @@ from mathutils import Euler, Quaternion, Vector
 from ccd_rig.builders import hinge_names, planar_chain, split_ball
 from ccd_rig.errors import InvalidInput
 from ccd_rig.goals import PositionGoal
-from ccd_rig.limits import Comfort, Cone, EulerBox, Hinge, Slide, SwingTwist, contains, sample, violation
+from ccd_rig.limits import Comfort, Cone, EulerBox, Hinge, Slide, SwingTwist, contains, violation
 from ccd_rig.quaternions import angle_between
+from ccd_rig.samples import sample
 from ccd_rig.settings import SolverSettings, SolveStatus
 from ccd_rig.skeleton import Joint, Pose, Skeleton, forward_kinematics
 from ccd_rig.solver import iterate, solve

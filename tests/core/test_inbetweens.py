@@ -13,7 +13,8 @@ from ccd_rig import inbetweens
 from ccd_rig.clamping import Limits
 from ccd_rig.inbetweens import Aims, Path, forward, guesses, room, settle
 from ccd_rig.least_turns import Facing, axes_of, turns_of
-from ccd_rig.limits import Cone, Ellipse, EulerBox, Hinge, Limit, SwingTwist, sample, violation
+from ccd_rig.limits import Cone, Ellipse, EulerBox, Hinge, Limit, SwingTwist, violation
+from ccd_rig.samples import sample
 from ccd_rig.skeleton import Joint, Pose, Skeleton, forward_kinematics
 
 EXACT, SOLVE = 1e-12, 1e-4

@@ -16,7 +16,7 @@ CORE = (
     {"quaternions", "nearest", "matrices", "states"},
     {"ranges"},
     {"limits"},
-    {"nesting", "hinges", "clamping"},
+    {"nesting", "hinges", "clamping", "samples"},
     {"skeleton"},
     {"goals"},
     {"views", "sweeps", "residuals", "poses"},

@@ -27,12 +27,12 @@ from ccd_rig.limits import (
     SwingTwist,
     clamp,
     contains,
-    sample,
     swing_axes,
     violation,
 )
 from ccd_rig.nearest import nearest_on_ellipse
 from ccd_rig.quaternions import angle_between, angle_of, exp, swing_twist
+from ccd_rig.samples import sample
 
 PI = math.pi
 X, Y, Z = Vector((1.0, 0.0, 0.0)), Vector((0.0, 1.0, 0.0)), Vector((0.0, 0.0, 1.0))

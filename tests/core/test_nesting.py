@@ -8,8 +8,9 @@ import pytest
 from chains import FLOAT32, random_limit
 
 from ccd_rig.errors import InvalidInput
-from ccd_rig.limits import Comfort, Cone, Ellipse, EulerBox, Hinge, Reversed, SwingTwist, contains, sample
+from ccd_rig.limits import Comfort, Cone, Ellipse, EulerBox, Hinge, Reversed, SwingTwist, contains
 from ccd_rig.nesting import outside
+from ccd_rig.samples import sample
 from ccd_rig.skeleton import Joint
 
 X, Z = (1.0, 0.0, 0.0), (0.0, 0.0, 1.0)

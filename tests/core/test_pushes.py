@@ -13,8 +13,9 @@ from mathutils import Quaternion, Vector
 from ccd_rig import passes, pushes
 from ccd_rig.errors import InvalidInput
 from ccd_rig.goals import PositionGoal
-from ccd_rig.limits import Cone, Hinge, SwingTwist, clamp, locked_axis, sample, violation
+from ccd_rig.limits import Cone, Hinge, SwingTwist, clamp, locked_axis, violation
 from ccd_rig.quaternions import angle_between
+from ccd_rig.samples import sample
 from ccd_rig.settings import SolverSettings, SolveStatus
 from ccd_rig.skeleton import Joint, Pose, Skeleton, forward_kinematics
 from ccd_rig.solver import iterate, solve

@@ -32,11 +32,11 @@ from ccd_rig.limits import (
     SwingTwist,
     clamp,
     contains,
-    sample,
     violation,
 )
 from ccd_rig.quaternions import angle_between
 from ccd_rig.rerooting import hung_back, reroot, reversed_limit, reversed_name
+from ccd_rig.samples import sample
 from ccd_rig.settings import SolverSettings, SolveStatus
 from ccd_rig.skeleton import Joint, Pose, Skeleton, forward_kinematics
 from ccd_rig.solver import solve
