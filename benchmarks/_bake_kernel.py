@@ -21,8 +21,8 @@ import numpy as np
 from _bake_pairs import add_rows, time_ours
 from _bake_scenes import BONE, Shot
 
-from ccd_rig import inbetweens
-from ccd_rig.blender import solving
+from ccd_rig.blender.solve import solving
+from ccd_rig.solvers.least_squares import inbetweens
 
 PART = 0.15  # of each step: over 20 joints a pass leaves some 4 % of the way, as our bake's share does
 PASSES = 10_000

@@ -16,10 +16,11 @@ import numpy as np
 from _bake_scenes import Shot
 from mathutils import Quaternion
 
-from ccd_rig.blender.bake import BakeSettings, bake
-from ccd_rig.blender.channels import fcurves_of, select_bone
-from ccd_rig.blender.joints import joint_settings
-from ccd_rig.limits import violation
+from ccd_rig.blender.bake.bake import bake
+from ccd_rig.blender.bake.settings import BakeSettings
+from ccd_rig.blender.keys.channels import fcurves_of, select_bone
+from ccd_rig.blender.properties.joints import joint_settings
+from ccd_rig.limits.shapes import violation
 
 
 @dataclass(frozen=True)

@@ -19,11 +19,15 @@ import numpy as np
 from _bake_pairs import HAS_CHECK, add_rows, time_ours
 from _bake_scenes import Shot
 
-from ccd_rig import inbetweens
-from ccd_rig.blender import armature, bake, checks, evaluation, march, properties, take
+from ccd_rig.blender.bake import bake, march, take
+from ccd_rig.blender.checks import setup
+from ccd_rig.blender.properties import armature_data
+from ccd_rig.blender.rig import armature
+from ccd_rig.blender.scene import evaluation
+from ccd_rig.solvers.least_squares import inbetweens
 
 PARTS: tuple[tuple[str, Any, str], ...] = (
-    ("checks", checks, "require"),
+    ("checks", setup, "require"),
     ("a scene aside", evaluation, "isolated_scene"),
     ("evaluation", evaluation, "set_frame"),
     ("reading", evaluation, "frames"),
@@ -37,7 +41,7 @@ PARTS: tuple[tuple[str, Any, str], ...] = (
     ("solving: what goes how", march.March, "finish"),
     ("slerp and limits", take.Take, "finish"),
     ("report", bake, "report_of"),
-    ("report", properties, "store_report"),
+    ("report", armature_data, "store_report"),
     ("writing: values", armature, "channel_values"),
     ("writing: obstacles", bake, "_refuse_obstacles"),
     ("writing: keys", bake, "write_keys"),

@@ -27,15 +27,14 @@ from ccd_rig import (
     SolveStatus,
     SwingTwist,
     forward_kinematics,
-    passes,
-    pushes,
     sample,
     solve,
 )
-from ccd_rig.passes import Kind, Visit
-from ccd_rig.quaternions import angle_of
+from ccd_rig.maths.rotations import angle_of
 from ccd_rig.settings import PRESETS, STEP_RANGE
-from ccd_rig.steps import Body
+from ccd_rig.solvers.ccd import passes, shared_passes
+from ccd_rig.solvers.ccd.passes import Kind, Visit
+from ccd_rig.solvers.ccd.working_pose import Body
 
 FRAMES = 250
 SHARE = PRESETS["TAIL"].step_share  # where one share stands for all
@@ -171,12 +170,12 @@ def counted_steps() -> Iterator[list[int]]:
 def joint_by_joint() -> Iterator[None]:
     """Shared steps taken one joint after the other, as they are for several goals, slides and in other
     orders, also where all joints could be moved at once."""
-    plan = pushes.plan
-    pushes.plan = lambda body, visits: None
+    plan = shared_passes.plan
+    shared_passes.plan = lambda body, visits: None
     try:
         yield
     finally:
-        pushes.plan = plan
+        shared_passes.plan = plan
 
 
 @dataclass(frozen=True)

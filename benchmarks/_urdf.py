@@ -15,8 +15,8 @@ from pathlib import Path
 
 from mathutils import Euler, Quaternion, Vector
 
-from ccd_rig.limits import Cone, Hinge, Limit, Slide, SwingTwist
-from ccd_rig.skeleton import Joint, Skeleton
+from ccd_rig.limits.shapes import Cone, Hinge, Limit, Slide, SwingTwist
+from ccd_rig.skeleton.joints import Joint, Skeleton
 
 TURNING = ("revolute", "continuous")
 MOVING = (*TURNING, "prismatic")

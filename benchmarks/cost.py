@@ -46,8 +46,8 @@ from ccd_rig import (  # noqa: E402
     SwingTwist,
     solve,
 )
-from ccd_rig.loop import _iteration  # noqa: E402
-from ccd_rig.steps import Body  # noqa: E402
+from ccd_rig.solvers.ccd.loop import _iteration  # noqa: E402
+from ccd_rig.solvers.ccd.working_pose import Body  # noqa: E402
 
 SIZES = (10, 50, 200)
 SWEEPS = 4

@@ -52,7 +52,7 @@ from ccd_rig import (  # noqa: E402
     forward_kinematics,
     solve,
 )
-from ccd_rig.limits import violation  # noqa: E402
+from ccd_rig.limits.shapes import violation  # noqa: E402
 
 HEIGHT = 1.7
 TOLERANCE, ANGLE = 1e-4, 1e-3

@@ -39,8 +39,8 @@ from chains import straight  # noqa: E402
 
 from ccd_rig import SolverSettings, solve  # noqa: E402
 from ccd_rig.goals import Goal, OrientationGoal, PositionGoal, measure  # noqa: E402
-from ccd_rig.kinematics import Kinematics  # noqa: E402
-from ccd_rig.limits import (  # noqa: E402
+from ccd_rig.limits.random_rotations import sample  # noqa: E402
+from ccd_rig.limits.shapes import (  # noqa: E402
     Cone,
     Ellipse,
     EulerBox,
@@ -50,11 +50,13 @@ from ccd_rig.limits import (  # noqa: E402
     clamp,
     violation,
 )
-from ccd_rig.refine import HURRIED_GAIN, refined  # noqa: E402
-from ccd_rig.residuals import reach_of  # noqa: E402
-from ccd_rig.restarts import starts  # noqa: E402
-from ccd_rig.samples import sample  # noqa: E402
-from ccd_rig.skeleton import Joint, Pose, Skeleton, forward_kinematics  # noqa: E402
+from ccd_rig.skeleton.joints import Joint, Skeleton  # noqa: E402
+from ccd_rig.skeleton.kinematics import forward_kinematics  # noqa: E402
+from ccd_rig.skeleton.pose import Pose  # noqa: E402
+from ccd_rig.solvers.least_squares.problem import Kinematics  # noqa: E402
+from ccd_rig.solvers.least_squares.refine import HURRIED_GAIN, refined  # noqa: E402
+from ccd_rig.solvers.least_squares.residuals import reach_of  # noqa: E402
+from ccd_rig.solvers.restarts import starts  # noqa: E402
 
 BROKEN = 1e-5
 ITERATIONS = 100

@@ -41,7 +41,7 @@ from ccd_rig import (  # noqa: E402
     SwingTwist,
     solve,
 )
-from ccd_rig.limits import violation  # noqa: E402
+from ccd_rig.limits.shapes import violation  # noqa: E402
 
 TOLERANCE = 1e-3
 BROKEN = 1e-5

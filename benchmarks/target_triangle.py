@@ -30,14 +30,20 @@ sys.path[:0] = [str(ROOT)]
 from mathutils import Quaternion, Vector  # noqa: E402
 
 from ccd_rig.goals import PositionGoal  # noqa: E402
-from ccd_rig.limits import Cone, SwingTwist  # noqa: E402
-from ccd_rig.quaternions import angle_between  # noqa: E402
-from ccd_rig.samples import sample  # noqa: E402
-from ccd_rig.settings import SolveResult, SolverSettings, SolveStatus  # noqa: E402
-from ccd_rig.skeleton import Joint, Pose, Skeleton, forward_kinematics  # noqa: E402
-from ccd_rig.solver import solve  # noqa: E402
-from ccd_rig.sweeps import Sweep  # noqa: E402
-from ccd_rig.triangle import target_triangle  # noqa: E402
+from ccd_rig.limits.random_rotations import sample  # noqa: E402
+from ccd_rig.limits.shapes import Cone, SwingTwist  # noqa: E402
+from ccd_rig.maths.rotations import angle_between  # noqa: E402
+from ccd_rig.settings import (  # noqa: E402
+    SolveResult,
+    SolverSettings,
+    SolveStatus,
+    Sweep,
+)
+from ccd_rig.skeleton.joints import Joint, Skeleton  # noqa: E402
+from ccd_rig.skeleton.kinematics import forward_kinematics  # noqa: E402
+from ccd_rig.skeleton.pose import Pose  # noqa: E402
+from ccd_rig.solvers.analytic.target_triangle import target_triangle  # noqa: E402
+from ccd_rig.solvers.solve import solve  # noqa: E402
 
 LENGTHS = (9.0, 9.0, 9.0, 9.0, 4.0)
 CONES = {1: math.radians(120.0), 2: math.radians(90.0)}

@@ -39,7 +39,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "core")]
 from chains import legal_pose, straight, tail  # noqa: E402
 
 from ccd_rig import EulerBox, Hinge, Pose, PositionGoal, SolverSettings, SolveStatus, solve  # noqa: E402
-from ccd_rig.limits import violation  # noqa: E402
+from ccd_rig.limits.shapes import violation  # noqa: E402
 
 VERSION = "0.187.0"
 CACHE = ROOT / ".cache" / "threejs"

@@ -11,8 +11,6 @@ except ModuleNotFoundError:
     except ModuleNotFoundError:
         raise ModuleNotFoundError("ccd_rig needs mathutils, part of Blender: pip install bpy") from None
 
-from .analytic import two_bone
-from .builders import planar_chain, split_ball
 from .errors import CCDRigError, InvalidInput, RigError
 from .goals import (
     BalanceGoal,
@@ -24,15 +22,18 @@ from .goals import (
     PositionGoal,
     measure,
 )
-from .limits import Comfort, Cone, Ellipse, EulerBox, Hinge, Limit, Slide, SwingTwist, clamp, contains
-from .poses import PoseEntry
-from .rerooting import hung_back, reroot
-from .samples import sample
-from .settings import PRESETS, SolveResult, SolverSettings, SolveStatus
-from .skeleton import Joint, Pose, Skeleton, Transform, forward_kinematics
-from .solver import iterate, solve
-from .sweeps import Sweep
-from .triangle import target_triangle
+from .limits.random_rotations import sample
+from .limits.shapes import Comfort, Cone, Ellipse, EulerBox, Hinge, Limit, Slide, SwingTwist, clamp, contains
+from .settings import PRESETS, SolveResult, SolverSettings, SolveStatus, Sweep
+from .skeleton.builders import planar_chain, split_ball
+from .skeleton.joints import Joint, Skeleton
+from .skeleton.kinematics import Transform, forward_kinematics
+from .skeleton.pose import Pose
+from .skeleton.pose_library import PoseEntry
+from .skeleton.rerooting import hung_back, reroot
+from .solvers.analytic.target_triangle import target_triangle
+from .solvers.analytic.two_bone import two_bone
+from .solvers.solve import iterate, solve
 
 __all__ = [
     "PRESETS",

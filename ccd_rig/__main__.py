@@ -16,11 +16,11 @@ def main() -> int:
         )
         return 2
     from . import blender
-    from .blender import cli
+    from .blender.cli import command_line
 
     blender.register()
     try:
-        return cli.main(sys.argv[1:])
+        return command_line.main(sys.argv[1:])
     finally:
         blender.unregister()
 

@@ -14,8 +14,10 @@ from typing import Any, NamedTuple
 from mathutils import Quaternion, Vector
 
 from .errors import InvalidInput
-from .quaternions import angle_between
-from .skeleton import Skeleton, Transform, frozen_rotation, frozen_vector, is_number
+from .maths.rotations import angle_between
+from .maths.validation import frozen_rotation, frozen_vector, is_number
+from .skeleton.joints import Skeleton
+from .skeleton.kinematics import Transform
 
 
 class GoalError(NamedTuple):

@@ -10,8 +10,33 @@ from types import MappingProxyType
 
 from .errors import InvalidInput
 from .goals import GoalError
-from .skeleton import Pose, is_number
-from .sweeps import Sweep
+from .maths.validation import is_number
+from .skeleton.pose import Pose
+
+
+class Sweep(enum.Enum):
+    """The order of one pass over the joints that may move.
+
+    Kenwright's listings leave out the first joint (`i > 0`); every joint is visited here.
+    """
+
+    TIP_TO_ROOT = "TIP_TO_ROOT"
+    """Children before parents: joints near the effector move most (Kenwright 2012, listing 1)."""
+    ROOT_TO_TIP = "ROOT_TO_TIP"
+    """Parents before children: the motion spreads over the whole chain (Kenwright 2012, listing 2)."""
+    ALTERNATING = "ALTERNATING"
+    """Tip to root and root to tip by turns."""
+    BOUNCE_TIP = "BOUNCE_TIP"
+    """From the tip one joint further each time, and back to the tip (Kenwright 2012, listing 3)."""
+    BOUNCE_ROOT = "BOUNCE_ROOT"
+    """The same from the root."""
+    SMART_BOUNCE = "SMART_BOUNCE"
+    """From the tip, and back to it after each correction that is not tiny: far joints stay still where near
+    ones suffice (Kenwright 2012, listing 4). One iteration ends at the root, or after as many single steps
+    as a bounce takes."""
+    LARGEST_ERROR = "LARGEST_ERROR"
+    """Joints that would turn furthest come first."""
+
 
 MOST_SHARE = 0.999
 """Largest part of the way that one pass may take when it is shared out."""

@@ -11,10 +11,10 @@ import numpy as np
 from mathutils import Quaternion, Vector
 from walk import Array, Motion
 
-from ccd_rig.blender import properties
-from ccd_rig.blender.bake import BakeReport
-from ccd_rig.limits import violation
-from ccd_rig.quaternions import angle_of
+from ccd_rig.blender.bake.report import BakeReport
+from ccd_rig.blender.properties import constraint_values, joints
+from ccd_rig.limits.shapes import violation
+from ccd_rig.maths.rotations import angle_of
 
 PLAYED = 1e-4  # radians: keys and evaluated matrices are float32
 
@@ -42,8 +42,8 @@ def inspect(rig: bpy.types.Object, motion: Motion, report: BakeReport) -> Findin
     """Play all frames and look."""
     scene = bpy.context.scene
     limited = [bone for bone in rig.pose.bones if bone.ccd_rig.limit.kind != "NONE"]
-    settings = properties.joint_settings(rig, [bone.name for bone in limited])
-    constraints = {row.name: row for row in properties.constraints(rig)}
+    settings = joints.joint_settings(rig, [bone.name for bone in limited])
+    constraints = {row.name: row for row in constraint_values.constraints(rig)}
     reported = {(row.frame, row.constraint): row.keyed_residual for row in report.rows}
     feet: dict[str, list[Vector]] = {side: [] for side in motion.feet}
     before: dict[str, Quaternion] = {}

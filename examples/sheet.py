@@ -15,8 +15,8 @@ import walk
 from mathutils import Matrix, Vector
 from picture import INK, Drawing, Picture
 
-from ccd_rig.blender.report import BakeReport, Row
-from ccd_rig.quaternions import exp
+from ccd_rig.blender.bake.report import BakeReport, Row
+from ccd_rig.maths.rotations import exp
 
 WIDTH, HEIGHT = 1920, 1360
 EDGE = 24  # px around everything

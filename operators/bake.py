@@ -7,13 +7,17 @@ import time
 import bpy
 from bpy.props import BoolProperty, EnumProperty, FloatProperty, IntProperty, StringProperty
 
-from ..ccd_rig.blender import bake, channels, checks, rows
-from ..ccd_rig.blender.settings import WIDEST_SHARE, field_help
+from ..ccd_rig.blender.bake import bake
+from ..ccd_rig.blender.bake.settings import BakeSettings, Keys, Order
+from ..ccd_rig.blender.checks import setup
+from ..ccd_rig.blender.keys import channels, obstacles
+from ..ccd_rig.blender.properties import constraint_list
+from ..ccd_rig.blender.properties.solver_settings import WIDEST_SHARE, field_help
 from ..ccd_rig.errors import CCDRigError, RigError
 from . import grey
 
 SLICE = 0.2  # [s] of solving between two looks at the keyboard; each costs a redraw
-DEFAULTS = {field.name: field.default for field in dataclasses.fields(bake.BakeSettings)}
+DEFAULTS = {field.name: field.default for field in dataclasses.fields(BakeSettings)}
 KEYS = (
     (
         "EVERY_FRAME",
@@ -116,7 +120,7 @@ class CCD_RIG_OT_bake(bpy.types.Operator):
     )
     preroll: IntProperty(
         name="Preroll",
-        description=field_help(bake.BakeSettings, "preroll"),
+        description=field_help(BakeSettings, "preroll"),
         default=DEFAULTS["preroll"],
         min=0,
         soft_max=250,
@@ -128,7 +132,7 @@ class CCD_RIG_OT_bake(bpy.types.Operator):
     )
     share: FloatProperty(
         name="Share per Pass",
-        description=field_help(bake.BakeSettings, "share"),
+        description=field_help(BakeSettings, "share"),
         default=DEFAULTS["share"],
         min=0.1,
         max=WIDEST_SHARE,
@@ -229,15 +233,15 @@ class CCD_RIG_OT_bake(bpy.types.Operator):
             self.frame_start = scene.frame_preview_start if scene.use_preview_range else scene.frame_start
         if not self.properties.is_property_set("frame_end"):
             self.frame_end = scene.frame_preview_end if scene.use_preview_range else scene.frame_end
-        settings = bake.BakeSettings(
+        settings = BakeSettings(
             frame_start=self.frame_start,
             frame_end=self.frame_end,
             step=self.step,
-            keys=bake.Keys[self.keys],
-            destination=bake.Destination[self.destination],
+            keys=Keys[self.keys],
+            destination=obstacles.Destination[self.destination],
             constraints=_selected(context.object) if self.only_selected else (),
             share=self.share,
-            order=bake.Order[self.order],
+            order=Order[self.order],
             preroll=self.preroll,
             verify=self.verify,
             from_original=self.from_original,
@@ -247,7 +251,7 @@ class CCD_RIG_OT_bake(bpy.types.Operator):
             holder=self.holder,
             holder_bone=self.holder_bone,
         )
-        found = checks.problems(context.object, scene, settings.constraints, settings.destination)
+        found = setup.problems(context.object, scene, settings.constraints, settings.destination)
         self._warnings = [problem.message for problem in found if problem.severity == "WARNING"]
         self._progress = None
         self._steps = bake.bake_steps(scene, context.object, settings)
@@ -293,7 +297,9 @@ def _selected(armature_object):
         row.name
         for row in armature_object.ccd_rig.constraints
         if row.enabled
-        and any(map(channels.is_bone_selected, rows.chain(armature_object, row.tip, row.chain_length)))
+        and any(
+            map(channels.is_bone_selected, constraint_list.chain(armature_object, row.tip, row.chain_length))
+        )
     )
     if not names:
         raise RigError(

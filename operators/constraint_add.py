@@ -7,8 +7,8 @@ import bpy
 from bpy.props import BoolProperty, EnumProperty, IntProperty
 from mathutils import Vector
 
-from ..ccd_rig.blender import joints, rows
-from ..ccd_rig.blender.constraint_group import KINDS
+from ..ccd_rig.blender.properties import constraint_list, joints
+from ..ccd_rig.blender.properties.constraint_group import KINDS
 from ..ccd_rig.errors import CCDRigError, RigError
 from . import grey
 
@@ -62,7 +62,7 @@ class CCD_RIG_OT_constraint_add(bpy.types.Operator):
             return {"CANCELLED"}
         if target is None and self.target_empty and self.kind != "PLANT":
             target = _new_empty(context, tip, self.kind == "BALANCE")
-        row = rows.add(context.object, tip.name, tip.name)
+        row = constraint_list.add(context.object, tip.name, tip.name)
         row.kind = self.kind
         row.chain_length = self.chain_length
         row.target = target
@@ -73,7 +73,9 @@ class CCD_RIG_OT_constraint_add(bpy.types.Operator):
 def _chain_length(armature_object: bpy.types.Object, tip: str, kind: str) -> int:
     if kind == "BALANCE":
         return 0
-    return (rows.carrier_length if kind == "PLANT" else rows.limb_length)(armature_object, tip)
+    return (constraint_list.carrier_length if kind == "PLANT" else constraint_list.limb_length)(
+        armature_object, tip
+    )
 
 
 def _selected_target(
@@ -93,7 +95,7 @@ def _selected_target(
         return objects[0], ""
     if not bones:
         return None, ""
-    chain = {bone.name for bone in rows.chain(owner, tip.name, chain_length)}
+    chain = {bone.name for bone in constraint_list.chain(owner, tip.name, chain_length)}
     below = {bone.name for bone in (bones[0], *bones[0].parent_recursive)}
     if bones[0].id_data == owner and chain & below:
         raise RigError(

@@ -4,7 +4,7 @@
 import bpy
 from bpy.props import EnumProperty
 
-from ..ccd_rig.blender import rows
+from ..ccd_rig.blender.properties import constraint_list
 from ..ccd_rig.errors import CCDRigError
 from . import grey
 
@@ -27,7 +27,7 @@ class CCD_RIG_OT_constraint_move(bpy.types.Operator):
         reason = grey.no_constraint(context)
         if not reason and len(context.object.ccd_rig.constraints) < 2:
             reason = "There is only one constraint"
-        if not reason and rows.active(context.object) is None:
+        if not reason and constraint_list.active(context.object) is None:
             reason = "Choose a constraint in the list"
         return grey.poll(cls, reason)
 
@@ -37,7 +37,7 @@ class CCD_RIG_OT_constraint_move(bpy.types.Operator):
         if not 0 <= new_index < len(context.object.ccd_rig.constraints):
             return {"CANCELLED"}  # it is at the end already, as a list in Blender takes it
         try:
-            rows.move(context.object, index, new_index)
+            constraint_list.move(context.object, index, new_index)
         except CCDRigError as error:
             self.report({"ERROR"}, str(error))
             return {"CANCELLED"}

@@ -3,7 +3,7 @@
 
 import bpy
 
-from ..ccd_rig.blender import rows
+from ..ccd_rig.blender.properties import constraint_list
 from ..ccd_rig.errors import CCDRigError
 from . import grey
 
@@ -17,15 +17,15 @@ class CCD_RIG_OT_constraint_remove(bpy.types.Operator):
     @classmethod
     def poll(cls, context):
         reason = grey.no_constraint(context)
-        if not reason and rows.active(context.object) is None:
+        if not reason and constraint_list.active(context.object) is None:
             reason = "Choose a constraint in the list"
-        if not reason and rows.is_library_row(context.object, context.object.ccd_rig.active_index):
+        if not reason and constraint_list.is_library_row(context.object, context.object.ccd_rig.active_index):
             reason = "This constraint comes from the library's file: disable it here, or remove it there"
         return grey.poll(cls, reason)
 
     def execute(self, context):
         try:
-            rows.remove(context.object, context.object.ccd_rig.active_index)
+            constraint_list.remove(context.object, context.object.ccd_rig.active_index)
         except CCDRigError as error:
             self.report({"ERROR"}, str(error))
             return {"CANCELLED"}

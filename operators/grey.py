@@ -3,7 +3,7 @@
 
 import bpy
 
-from ..ccd_rig.blender import library
+from ..ccd_rig.blender.properties import pose_library
 
 
 def no_armature(context: bpy.types.Context) -> str:
@@ -49,7 +49,7 @@ def no_pose(context: bpy.types.Context) -> str:
     """No pose of the library is chosen."""
     if reason := no_poses(context):
         return reason
-    return "" if library.active(context.object) is not None else "Choose a pose in the list"
+    return "" if pose_library.active(context.object) is not None else "Choose a pose in the list"
 
 
 def poll(operator: type[bpy.types.Operator], reason: str) -> bool:

@@ -3,7 +3,7 @@
 
 import bpy
 
-from ..ccd_rig.blender import library
+from ..ccd_rig.blender.properties import pose_library
 from ..ccd_rig.errors import CCDRigError
 from . import grey
 
@@ -21,11 +21,11 @@ class CCD_RIG_OT_pose_apply(bpy.types.Operator):
     def execute(self, context):
         owner = context.object
         try:
-            entry = library.entries(owner)[owner.ccd_rig.active_pose]
-            library.apply(owner, entry)
+            entry = pose_library.entries(owner)[owner.ccd_rig.active_pose]
+            pose_library.apply(owner, entry)
         except CCDRigError as error:
             self.report({"ERROR"}, str(error))
             return {"CANCELLED"}
-        if strangers := library.strangers(owner, entry):
+        if strangers := pose_library.strangers(owner, entry):
             self.report({"WARNING"}, strangers)
         return {"FINISHED"}

@@ -4,7 +4,7 @@
 import bpy
 from bpy.props import EnumProperty, IntProperty, StringProperty
 
-from ..ccd_rig.blender import capture, library
+from ..ccd_rig.blender.properties import pose_capture, pose_library
 from ..ccd_rig.errors import CCDRigError
 from . import grey
 
@@ -34,7 +34,7 @@ class CCD_RIG_OT_pose_capture(bpy.types.Operator):
     name: StringProperty(
         name="Name",
         description="What the library calls the pose",
-        default=library.DEFAULT_NAME,
+        default=pose_library.DEFAULT_NAME,
         options={"SKIP_SAVE"},
     )
     step: IntProperty(
@@ -72,17 +72,19 @@ class CCD_RIG_OT_pose_capture(bpy.types.Operator):
     def execute(self, context):
         owner = context.object
         try:
-            bones = (capture.chain_bones if self.bones == "CHAINS" else capture.selected_bones)(owner)
+            bones = (pose_capture.chain_bones if self.bones == "CHAINS" else pose_capture.selected_bones)(
+                owner
+            )
             if self.source == "ACTION":
-                found = capture.from_action(owner, bones, self.step)
+                found = pose_capture.from_action(owner, bones, self.step)
             elif self.source == "ASSET":
-                found = (capture.from_asset(owner, bones, self.asset),)
+                found = (pose_capture.from_asset(owner, bones, self.asset),)
             else:
-                found = (capture.from_pose(owner, bones, self.name or library.DEFAULT_NAME),)
+                found = (pose_capture.from_pose(owner, bones, self.name or pose_library.DEFAULT_NAME),)
         except CCDRigError as error:
             self.report({"ERROR"}, str(error))
             return {"CANCELLED"}
-        library.add(owner, found)
+        pose_library.add(owner, found)
         poses, turned = len(found), len(found[0].rotations)
         words = f"{poses} pose{'' if poses == 1 else 's'} of {turned} bone{'' if turned == 1 else 's'}"
         self.report({"INFO"}, f"Captured {words}")

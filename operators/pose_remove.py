@@ -4,7 +4,7 @@
 import bpy
 from bpy.props import BoolProperty
 
-from ..ccd_rig.blender import library
+from ..ccd_rig.blender.properties import pose_library
 from ..ccd_rig.errors import CCDRigError
 from . import grey
 
@@ -28,9 +28,9 @@ class CCD_RIG_OT_pose_remove(bpy.types.Operator):
     def execute(self, context):
         owner = context.object
         group = owner.ccd_rig
-        own = [i for i in range(len(group.poses)) if not library.is_library_row(owner, i)]
+        own = [i for i in range(len(group.poses)) if not pose_library.is_library_row(owner, i)]
         try:
-            library.remove(owner, own if self.all else [group.active_pose])
+            pose_library.remove(owner, own if self.all else [group.active_pose])
         except CCDRigError as error:
             self.report({"ERROR"}, str(error))
             return {"CANCELLED"}

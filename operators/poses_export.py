@@ -5,7 +5,7 @@ import bpy
 from bpy.props import StringProperty
 from bpy_extras.io_utils import ExportHelper
 
-from ..ccd_rig.blender import library
+from ..ccd_rig.blender.properties import pose_library
 from ..ccd_rig.errors import CCDRigError
 from . import grey
 
@@ -28,8 +28,8 @@ class CCD_RIG_OT_poses_export(bpy.types.Operator, ExportHelper):
     def execute(self, context):
         path = bpy.path.abspath(self.filepath)
         try:
-            entries = library.entries(context.object)
-            library.save(path, entries)
+            entries = pose_library.entries(context.object)
+            pose_library.save(path, entries)
         except CCDRigError as error:
             self.report({"ERROR"}, str(error))
             return {"CANCELLED"}

@@ -5,7 +5,7 @@ import bpy
 from bpy.props import StringProperty
 from bpy_extras.io_utils import ImportHelper
 
-from ..ccd_rig.blender import library
+from ..ccd_rig.blender.properties import pose_library
 from ..ccd_rig.errors import CCDRigError, RigError
 from . import grey
 
@@ -28,15 +28,15 @@ class CCD_RIG_OT_poses_import(bpy.types.Operator, ImportHelper):
     def execute(self, context):
         owner, path = context.object, bpy.path.abspath(self.filepath)
         try:
-            entries = library.load(path)
+            entries = pose_library.load(path)
             for entry in entries:
-                if len(library.missing(owner, entry)) == len(entry.rotations):
-                    raise RigError(f"{path}: {library.strangers(owner, entry)}")
+                if len(pose_library.missing(owner, entry)) == len(entry.rotations):
+                    raise RigError(f"{path}: {pose_library.strangers(owner, entry)}")
         except CCDRigError as error:
             self.report({"ERROR"}, str(error))
             return {"CANCELLED"}
-        library.add(owner, entries)
-        strangers = [words for entry in entries if (words := library.strangers(owner, entry))]
+        pose_library.add(owner, entries)
+        strangers = [words for entry in entries if (words := pose_library.strangers(owner, entry))]
         if strangers:
             more = f" (and {len(strangers) - 1} more poses with such bones)" if len(strangers) > 1 else ""
             self.report({"WARNING"}, strangers[0] + more)

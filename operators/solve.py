@@ -7,8 +7,9 @@ import math
 import bpy
 from bpy.props import BoolProperty, FloatProperty, IntProperty
 
-from ..ccd_rig.blender import bake, rows
-from ..ccd_rig.blender.settings import field_help, solver_settings
+from ..ccd_rig.blender.bake import bake
+from ..ccd_rig.blender.properties import constraint_list
+from ..ccd_rig.blender.properties.solver_settings import field_help, solver_settings
 from ..ccd_rig.errors import CCDRigError
 from ..ccd_rig.settings import SolverSettings, SolveStatus
 from . import grey
@@ -60,7 +61,7 @@ class CCD_RIG_OT_solve(bpy.types.Operator):
         return grey.poll(cls, grey.none_enabled(context))
 
     def execute(self, context):
-        active = rows.active(context.object)
+        active = constraint_list.active(context.object)
         if self.only_active and active is None:
             self.report({"ERROR"}, "No constraint is active: choose one in the list")
             return {"CANCELLED"}

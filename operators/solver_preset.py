@@ -4,7 +4,7 @@
 import bpy
 from bpy.props import EnumProperty
 
-from ..ccd_rig.blender.settings import apply_preset
+from ..ccd_rig.blender.properties.solver_settings import apply_preset
 from ..ccd_rig.settings import PRESETS
 from . import grey
 

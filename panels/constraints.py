@@ -3,7 +3,8 @@
 
 import bpy
 
-from ..ccd_rig.blender import checks, joints, rows
+from ..ccd_rig.blender.checks import constraint_checks
+from ..ccd_rig.blender.properties import constraint_list, joints
 from .sidebar import Sidebar, active_armature, draw_words
 
 ICONS = {"ERROR": "CANCEL", "WARNING": "ERROR"}  # as Blender names its icons
@@ -18,7 +19,10 @@ class CCD_RIG_UL_constraints(bpy.types.UIList):
         line.active = item.enabled
         line.prop(item, "name", text="", emboss=False, icon=KIND_ICONS[item.kind])
         worst = min(
-            (each.severity for each in checks.constraint_problems(item.id_data, item, context.scene)),
+            (
+                each.severity
+                for each in constraint_checks.constraint_problems(item.id_data, item, context.scene)
+            ),
             default="",
         )
         if worst and item.enabled:
@@ -37,7 +41,7 @@ class CCD_RIG_PT_constraints(Sidebar, bpy.types.Panel):
             _draw_first_steps(self.layout, context)
             return
         _draw_list(self.layout, armature_object)
-        row = rows.active(armature_object)
+        row = constraint_list.active(armature_object)
         if row is not None:
             if row.enabled:
                 _draw_problems(self.layout, context, row)
@@ -53,13 +57,13 @@ class _OfRow(Sidebar):
     @classmethod
     def poll(cls, context):
         armature_object = active_armature(context)
-        return armature_object is not None and rows.active(armature_object) is not None
+        return armature_object is not None and constraint_list.active(armature_object) is not None
 
     def draw(self, context):
         layout = self.layout
         layout.use_property_split = True
         layout.use_property_decorate = False
-        row = rows.active(active_armature(context))
+        row = constraint_list.active(active_armature(context))
         self.draw_part(_column(layout, row), row)
 
 
@@ -68,7 +72,7 @@ class _OfReach(_OfRow):
 
     @classmethod
     def poll(cls, context):
-        return super().poll(context) and rows.active(active_armature(context)).kind == "REACH"
+        return super().poll(context) and constraint_list.active(active_armature(context)).kind == "REACH"
 
 
 class CCD_RIG_PT_rotation(_OfReach, bpy.types.Panel):
@@ -107,7 +111,7 @@ class CCD_RIG_PT_importance(_OfRow, bpy.types.Panel):
     @classmethod
     def poll(cls, context):
         # A planted bone is held before anything else.
-        return super().poll(context) and rows.active(active_armature(context)).kind != "PLANT"
+        return super().poll(context) and constraint_list.active(active_armature(context)).kind != "PLANT"
 
     def draw_part(self, lines, row):
         lines.prop(row, "priority")
@@ -166,7 +170,8 @@ def _draw_list(layout, armature_object):
 
 def _draw_problems(layout, context, row):
     found = sorted(
-        checks.constraint_problems(row.id_data, row, context.scene), key=lambda problem: problem.severity
+        constraint_checks.constraint_problems(row.id_data, row, context.scene),
+        key=lambda problem: problem.severity,
     )
     if not found:
         return
@@ -218,7 +223,7 @@ def _draw_bone(lines, row, thing, field):
 
 def _draw_chain(lines, armature_object, row):
     """Where the chain ends, and what of it stays as it is."""
-    chain = rows.chain(armature_object, row.tip, row.chain_length)
+    chain = constraint_list.chain(armature_object, row.tip, row.chain_length)
     if not chain:
         return
     if row.kind == "PLANT":
@@ -228,7 +233,10 @@ def _draw_chain(lines, armature_object, row):
     count = f"{len(chain)} bone{'' if len(chain) == 1 else 's'}"
     lines.label(text=f"{count} up to '{chain[-1].name}'{f', {locked} locked' if locked else ''}", icon="INFO")
     plants = [each for each in armature_object.ccd_rig.constraints if each.kind == "PLANT" and each.enabled]
-    if any(rows.chain(armature_object, each.tip, each.chain_length)[-1:] == chain[-1:] for each in plants):
+    if any(
+        constraint_list.chain(armature_object, each.tip, each.chain_length)[-1:] == chain[-1:]
+        for each in plants
+    ):
         lines.label(text="and on to planted bones", icon="BLANK1")
 
 

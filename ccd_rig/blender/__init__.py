@@ -4,17 +4,19 @@
 
 def register() -> None:
     """Put the properties on Blender's objects and pose bones, and the command on Blender's command line."""
-    from . import cli, overrides, properties
+    from .cli import command_line
+    from .properties import armature_data, overrides
 
-    properties.register()
+    armature_data.register()
     overrides.register()
-    cli.register()
+    command_line.register()
 
 
 def unregister() -> None:
     """Take everything away again."""
-    from . import cli, overrides, properties
+    from .cli import command_line
+    from .properties import armature_data, overrides
 
-    cli.unregister()
+    command_line.unregister()
     overrides.unregister()
-    properties.unregister()
+    armature_data.unregister()

@@ -34,7 +34,7 @@ class Extension:
 
     @property
     def blender(self) -> ModuleType:
-        """The package `ccd_rig.blender`; its modules are ext.module("ccd_rig.blender.bake") and so on."""
+        """The package `ccd_rig.blender`; a module of it: ext.module("ccd_rig.blender.bake.bake")."""
         return self.module("ccd_rig.blender")
 
     @property

@@ -1,6 +1,6 @@
 """Bad input: Solve, Bake and the command line say what is wrong, by name, and what to do; nothing changes.
 
-Each row of CASES spoils a sound set-up in one way. A full disk and Ctrl-C are in test_cli.py, and Esc is in
+Each row of CASES spoils a sound set-up in one way. A full disk and Ctrl-C are in cli/, and Esc is in
 tests/window, where there is a keyboard.
 """
 
@@ -68,7 +68,7 @@ def rig(ext):
     made.pose.bones["bone_2"].rotation_quaternion = Quaternion((0, 0, 1), 0.3)
     rigs.activate(made)
     bpy.ops.object.mode_set(mode="POSE")
-    ext.module("ccd_rig.blender.channels").select_bone(made.pose.bones["bone_1"], True)
+    ext.module("ccd_rig.blender.keys.channels").select_bone(made.pose.bones["bone_1"], True)
     rigs.update()
     return made
 
@@ -895,7 +895,7 @@ def by_command_line(ext, _rig, case, _way, folder, capfd):
     names = {each.name for each in folder.iterdir()}
     outputs = ("--output", str(folder / "out.blend"), "--report", str(folder / "out.json"))
     capfd.readouterr()
-    code = ext.module("ccd_rig.blender.cli").main(["bake", str(path), *outputs, *case.arguments])
+    code = ext.module("ccd_rig.blender.cli.command_line").main(["bake", str(path), *outputs, *case.arguments])
     said = [line for line in capfd.readouterr().err.splitlines() if line.startswith("ccd_rig")]
     complaints = [line for line in said if line.startswith("ccd_rig: error: ")]
     assert code == case.code, said
@@ -989,7 +989,7 @@ def test_it_is_no_mistake(ext, rig, tmp_path, capfd, odd, way):
         path = tmp_path / "shot.blend"
         bpy.ops.wm.save_as_mainfile(filepath=str(path))
         words = ["bake", str(path), "--report", str(tmp_path / "out.json"), "--strict"]
-        assert ext.module("ccd_rig.blender.cli").main(words) == 0, capfd.readouterr().err
+        assert ext.module("ccd_rig.blender.cli.command_line").main(words) == 0, capfd.readouterr().err
         assert "6 of 6 frames reached" in capfd.readouterr().out
     else:
         assert getattr(bpy.ops.ccd_rig, way)() == {"FINISHED"}

@@ -121,8 +121,8 @@ def test_the_figure_walks_within_its_limits(ext, tmp_path: Path):
 
     bpy.ops.wm.open_mainfile(filepath=str(folder / "demo.blend"))
     rig = bpy.data.objects["Walker"]
-    properties = ext.module("ccd_rig.blender.properties")
-    limits = ext.module("ccd_rig.limits")
+    properties = ext.module("ccd_rig.blender.properties.joints")
+    limits = ext.module("ccd_rig.limits.shapes")
     bones = [bone.name for bone in rig.pose.bones if bone.ccd_rig.limit.kind != "NONE"]
     assert len(bones) == 20
     settings = properties.joint_settings(rig, bones)

@@ -11,7 +11,7 @@ from mathutils import Quaternion
 
 @pytest.fixture
 def bake(ext):
-    return ext.module("ccd_rig.blender.bake")
+    return ext.module("ccd_rig.blender.bake.bake")
 
 
 @pytest.fixture
@@ -59,8 +59,8 @@ def test_another_object_with_the_same_action_keeps_its_motion(bake, rig, destina
 
 
 def test_who_else_is_moved_in_place_is_said_before(ext, rig):
-    checks = ext.module("ccd_rig.blender.checks")
-    places = ext.module("ccd_rig.blender.obstacles").Destination
+    checks = ext.module("ccd_rig.blender.checks.setup")
+    places = ext.module("ccd_rig.blender.keys.obstacles").Destination
 
     def said(where):
         return [p.message for p in checks.problems(rig, bpy.context.scene, (), where)]

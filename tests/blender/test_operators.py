@@ -24,7 +24,7 @@ def select(ext, rig, *bones):
     if bpy.context.mode != "POSE":
         rigs.activate(rig)
         bpy.ops.object.mode_set(mode="POSE")
-    channels = ext.module("ccd_rig.blender.channels")
+    channels = ext.module("ccd_rig.blender.keys.channels")
     for bone in rig.pose.bones:
         channels.select_bone(bone, bone.name in bones)
     rig.data.bones.active = rig.data.bones[bones[-1]] if bones else None
@@ -121,7 +121,7 @@ def test_add_takes_a_bone_of_another_armature(ext):
     other, rig = rigs.chain(2, name="Other"), rigs.chain(3)
     other.select_set(True)
     bpy.ops.object.mode_set(mode="POSE")
-    channels = ext.module("ccd_rig.blender.channels")
+    channels = ext.module("ccd_rig.blender.keys.channels")
     for each, bones in ((other, {"bone_1"}), (rig, {"bone_2"})):
         for bone in each.pose.bones:
             channels.select_bone(bone, bone.name in bones)
@@ -262,7 +262,7 @@ def animate(row):
 
 
 def frames_with_keys(ext, rig):
-    return ext.module("ccd_rig.blender.channels").present_keys(rig).tolist()
+    return ext.module("ccd_rig.blender.keys.channels").present_keys(rig).tolist()
 
 
 @pytest.fixture

@@ -106,7 +106,7 @@ def test_the_bake_panels_options_are_what_the_button_takes(ext, rig):
 
 def test_a_problem_is_found_for_the_list(ext, rig):
     """What the list's icon and the box below it show."""
-    checks = ext.module("ccd_rig.blender.checks")
+    checks = ext.module("ccd_rig.blender.checks.setup")
     bpy.ops.ccd_rig.constraint_add()
     row, scene = rig.ccd_rig.constraints[0], bpy.context.scene
     assert list(checks.constraint_problems(rig, row, scene)) == []

@@ -45,7 +45,7 @@ def test_the_scripted_bake(ext, capsys):
     assert isclose(limit.hinge_upper, 2.6, rel_tol=1e-6)
     keyed = [
         c.data_path
-        for c in ext.module("ccd_rig.blender.channels").fcurves_for(rig.animation_data.action, rig)
+        for c in ext.module("ccd_rig.blender.keys.channels").fcurves_for(rig.animation_data.action, rig)
     ]
     assert any("hand.L" in path for path in keyed)
 

@@ -7,9 +7,11 @@ import random
 
 from mathutils import Quaternion, Vector
 
-from ccd_rig.limits import Cone, Ellipse, EulerBox, Hinge, Limit, SwingTwist
-from ccd_rig.samples import sample
-from ccd_rig.skeleton import Joint, Pose, Skeleton, forward_kinematics
+from ccd_rig.limits.random_rotations import sample
+from ccd_rig.limits.shapes import Cone, Ellipse, EulerBox, Hinge, Limit, SwingTwist
+from ccd_rig.skeleton.joints import Joint, Skeleton
+from ccd_rig.skeleton.kinematics import forward_kinematics
+from ccd_rig.skeleton.pose import Pose
 
 EXACT = 1e-6
 """What float32 arithmetic on numbers near 1 must give."""

@@ -15,16 +15,8 @@ from dataclasses import dataclass, replace
 from chains import FLOAT32, legal_pose, random_limit, random_rotation, random_skeleton
 from mathutils import Vector
 
-from ccd_rig.goals import (
-    BalanceGoal,
-    DirectionGoal,
-    Goal,
-    OrientationGoal,
-    PoleGoal,
-    PositionGoal,
-    measure,
-)
-from ccd_rig.limits import (
+from ccd_rig.goals import BalanceGoal, DirectionGoal, Goal, OrientationGoal, PoleGoal, PositionGoal, measure
+from ccd_rig.limits.shapes import (
     Comfort,
     Cone,
     Ellipse,
@@ -36,12 +28,13 @@ from ccd_rig.limits import (
     SwingTwist,
     violation,
 )
-from ccd_rig.poses import PoseEntry, entry_from_pose
-from ccd_rig.settings import SolveResult, SolverSettings, SolveStatus
-from ccd_rig.skeleton import Joint, Pose, Skeleton, Transform, forward_kinematics
-from ccd_rig.solver import solve
-from ccd_rig.steps import Body
-from ccd_rig.sweeps import Sweep
+from ccd_rig.settings import SolveResult, SolverSettings, SolveStatus, Sweep
+from ccd_rig.skeleton.joints import Joint, Skeleton
+from ccd_rig.skeleton.kinematics import Transform, forward_kinematics
+from ccd_rig.skeleton.pose import Pose
+from ccd_rig.skeleton.pose_library import PoseEntry, entry_from_pose
+from ccd_rig.solvers.ccd.working_pose import Body
+from ccd_rig.solvers.solve import solve
 
 POSITION, ANGLE = 1e-3, 1e-3
 """Tolerances of the solves: model units and radians."""

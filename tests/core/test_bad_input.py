@@ -10,11 +10,13 @@ from mathutils import Quaternion, Vector
 
 from ccd_rig.errors import CCDRigError
 from ccd_rig.goals import BalanceGoal, DirectionGoal, OrientationGoal, PoleGoal, PositionGoal, measure
-from ccd_rig.limits import Comfort, Cone, EulerBox, Hinge, Slide, SwingTwist
-from ccd_rig.poses import PoseEntry
+from ccd_rig.limits.shapes import Comfort, Cone, EulerBox, Hinge, Slide, SwingTwist
 from ccd_rig.settings import SolverSettings, SolveStatus
-from ccd_rig.skeleton import Joint, Pose, Skeleton, forward_kinematics
-from ccd_rig.solver import iterate, solve
+from ccd_rig.skeleton.joints import Joint, Skeleton
+from ccd_rig.skeleton.kinematics import forward_kinematics
+from ccd_rig.skeleton.pose import Pose
+from ccd_rig.skeleton.pose_library import PoseEntry
+from ccd_rig.solvers.solve import iterate, solve
 
 CONVERGED, STALLED = SolveStatus.CONVERGED, SolveStatus.STALLED
 CHAIN = straight(3)

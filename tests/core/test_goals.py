@@ -21,11 +21,12 @@ from ccd_rig.goals import (
     centre_of_mass,
     measure,
 )
-from ccd_rig.limits import Cone, Hinge, Slide, SwingTwist, violation
-from ccd_rig.settings import SolverSettings, SolveStatus
-from ccd_rig.skeleton import Joint, Pose, Skeleton, forward_kinematics
-from ccd_rig.solver import solve
-from ccd_rig.sweeps import Sweep
+from ccd_rig.limits.shapes import Cone, Hinge, Slide, SwingTwist, violation
+from ccd_rig.settings import SolverSettings, SolveStatus, Sweep
+from ccd_rig.skeleton.joints import Joint, Skeleton
+from ccd_rig.skeleton.kinematics import forward_kinematics
+from ccd_rig.skeleton.pose import Pose
+from ccd_rig.solvers.solve import solve
 
 CONVERGED, STALLED = SolveStatus.CONVERGED, SolveStatus.STALLED
 UP = Vector((0.0, 0.0, 1.0))
@@ -221,7 +222,7 @@ def test_balance_by_some_joints_leaves_the_others_as_they_are():
 
 def test_balance_carried_along_equals_the_rebuilt_one():
     """What a view carries is what forward kinematics gives, also past joints that do not inherit rotation."""
-    from ccd_rig.steps import Body
+    from ccd_rig.solvers.ccd.working_pose import Body
 
     rng = random.Random(8)
     for _ in range(30):
@@ -246,7 +247,7 @@ def test_balance_carried_along_equals_the_rebuilt_one():
 @given(st.integers(0, 10**9))
 def test_every_unlimited_step_lowers_the_error_of_any_mixture(seed):
     """The exact best move: no step of a free joint may raise the sum over its goals."""
-    from ccd_rig.steps import Body
+    from ccd_rig.solvers.ccd.working_pose import Body
 
     rng = random.Random(seed)
     skeleton = straight(5, mass=1.0)

@@ -13,8 +13,9 @@ import pytest
 from chains import FLOAT32
 from mathutils import Quaternion, Vector
 
-from ccd_rig.limits import Hinge, Slide
-from ccd_rig.skeleton import Pose, forward_kinematics
+from ccd_rig.limits.shapes import Hinge, Slide
+from ccd_rig.skeleton.kinematics import forward_kinematics
+from ccd_rig.skeleton.pose import Pose
 
 ROBOT = """<robot name="r">
 <link name="base"/><link name="a"/><link name="b"/><link name="c"/><link name="d"/><link name="tool"/>

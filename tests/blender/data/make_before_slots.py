@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent))
+sys.path[:0] = [str(HERE.parent), str(HERE.parent / "keys")]
 
 import bpy  # noqa: E402  (first of all: importing it makes mathutils importable)
 import test_channels  # noqa: E402

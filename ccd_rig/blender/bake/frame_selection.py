@@ -1,0 +1,135 @@
+"""Which frames get keys, and which are solved: every n-th, or those at which something else has keys.
+
+Frames are scene frames and may be fractional. What keys have is another time where a scene remaps it (Time
+Stretching in the Output properties): at a frame Blender shows what lies at `key_time` of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import bpy
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import RigError
+from ..keys import keyframes
+from ..keys.channels import fcurves_of, plays, strip_key_times
+from ..properties.constraint_values import Constraint
+from ..scene.dependence import movers, pole_object, target_object
+from .settings import BakeSettings, Keys
+
+Array = NDArray[np.float64]
+
+
+def key_time(scene: bpy.types.Scene) -> float:
+    """What a scene frame has to be multiplied by to give the time of keys."""
+    return scene.render.frame_map_old / scene.render.frame_map_new
+
+
+def frames(
+    scene: bpy.types.Scene,
+    armature_object: bpy.types.Object,
+    constraints: Sequence[Constraint],
+    settings: BakeSettings,
+) -> tuple[list[float], list[float]]:
+    """The frames to solve, and those to key, both increasing.
+
+    Raises:
+        RigError: nothing has keys in the range where frames are taken from keys; names what was looked at.
+    """
+    span = f"frames {settings.frame_start} to {settings.frame_end}"
+    if settings.keys is Keys.TARGET_KEYS:
+        found = _in_range(_target_times(armature_object, constraints), scene, settings)
+        if not len(found):
+            names = ", ".join(f"'{name}'" for name in _target_names(constraints))
+            raise RigError(
+                f"No target ({names}) has keys in {span}: key one, or choose other keys for the bake"
+            )
+    elif settings.keys is Keys.HOLDER_KEYS:
+        what, times_of_keys = _holder_times(settings)
+        found = _in_range(times_of_keys, scene, settings)
+        if not len(found):
+            raise RigError(f"{what} has no keys in {span}: key it, or choose another Key Holder")
+    else:
+        return list(settings.solved_frames()), list(settings.keyed_frames())
+    wanted = [float(settings.frame_start)]
+    # Keys as near to each other as Blender would merge them are one; the ends of the range always stay.
+    for frame in found.tolist():
+        if frame - wanted[-1] >= 2 * keyframes.MERGE_DISTANCE:
+            wanted.append(frame)
+    end = float(settings.frame_end)
+    while len(wanted) > 1 and end - wanted[-1] < 2 * keyframes.MERGE_DISTANCE:
+        wanted.pop()
+    if end > wanted[-1]:
+        wanted.append(end)
+    return wanted, list(wanted)
+
+
+def _in_range(times: Array, scene: bpy.types.Scene, settings: BakeSettings) -> Array:
+    """Scene frames inside the range of the times of keys, increasing."""
+    found = np.unique(np.round(times / key_time(scene), 4))  # a float32 key at frame 1000 is right to 1e-4
+    return np.asarray(found[(found >= settings.frame_start) & (found <= settings.frame_end)])
+
+
+def _times(found: Iterator[Array]) -> Array:
+    return np.concatenate([np.zeros(0), *found])
+
+
+def _target_times(armature_object: bpy.types.Object, constraints: Sequence[Constraint]) -> Array:
+    return _times(_times_of_targets(armature_object, constraints))
+
+
+def _times_of_targets(
+    armature_object: bpy.types.Object, constraints: Sequence[Constraint]
+) -> Iterator[Array]:
+    """When all that moves targets and poles has keys: themselves, parents, and what they follow."""
+    seen = set()
+    for constraint in constraints:
+        things = [] if not constraint.target else [(target_object(constraint), constraint.target_bone)]
+        pole = pole_object(constraint)
+        if pole is not None:
+            things.append((pole, constraint.pole_bone))
+        for thing, bone in things:
+            for mover in movers(thing, bone, armature_object):
+                if (mover.thing, mover.bone) not in seen:
+                    seen.add((mover.thing, mover.bone))
+                    yield from _times_of(mover.thing, mover.bone)
+
+
+def _times_of(thing: bpy.types.ID, bone: str, whole: bool = False) -> Iterator[Array]:
+    """When a bone, or an object without its bones (`whole`: with them), has keys, in strips too."""
+    own: str = thing.pose.bones[bone].path_from_id() + "." if bone else ""  # type: ignore[attr-defined]
+
+    def is_own(curve: bpy.types.FCurve) -> bool:
+        path = curve.data_path
+        return plays(curve) and (
+            whole or (path.startswith(own) if bone else not path.startswith("pose.bones["))
+        )
+
+    yield from (keyframes.times(curve).astype(np.float64) for curve in fcurves_of(thing) if is_own(curve))
+    animation = thing.animation_data
+    if animation is not None:
+        yield from strip_key_times(animation, is_own)
+
+
+def _target_names(constraints: Sequence[Constraint]) -> list[str]:
+    names = [name for row in constraints for name in (row.target, row.pole_target) if name]
+    return list(dict.fromkeys(names))
+
+
+def _holder_times(settings: BakeSettings) -> tuple[str, Array]:
+    """What the key holder is called, and when it has keys."""
+    if not settings.holder:
+        raise RigError("There is no Key Holder: choose the object whose keys say where to key")
+    holder = bpy.data.objects.get(settings.holder)
+    if holder is None:
+        raise RigError(f"Key Holder: there is no object '{settings.holder}' (renamed or deleted?)")
+    if not settings.holder_bone:
+        return f"Key Holder '{holder.name}'", _times(_times_of(holder, "", whole=True))
+    if holder.pose is None or settings.holder_bone not in holder.pose.bones:
+        raise RigError(
+            f"Key Holder '{holder.name}' has no bone '{settings.holder_bone}': choose another bone"
+        )
+    what = f"Key Holder bone '{settings.holder_bone}' of '{holder.name}'"
+    return what, _times(_times_of(holder, settings.holder_bone))

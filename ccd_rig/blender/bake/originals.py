@@ -1,0 +1,165 @@
+"""The motion that a baked action was made from: a bake can start from it again, not from what it has baked.
+
+A new action of a bake remembers the action that it is a copy of. What influence below 1 blends with, and
+where solves start, is then what that one has for bones that were baked; all other channels are the present
+ones.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from typing import Any
+
+import bpy
+import numpy as np
+from mathutils import Vector
+
+from ...errors import RigError
+from ...skeleton.pose import Pose
+from ..keys import channels
+from ..rig.rotation_modes import rotation_channel, rotation_of
+from ..scene.evaluation import FrameSample
+from ..solve.solving import base_pose
+
+REMEMBERED = "ccd_rig_original"
+"""Custom property of a baked action: the action that it is a copy of, if there was one."""
+POSE = "ccd_rig_pose"
+"""Another one: what keyed channels held that had no keys there, bone -> channel -> values."""
+RECIPE = "ccd_rig_recipe"
+"""Another one: the `fingerprint` of the last bake into the action."""
+
+
+def fingerprint(*how: Any) -> str:
+    """A short text for how a bake is made, of values with a `repr` that says all."""
+    return hashlib.sha256("\n".join(map(repr, how)).encode()).hexdigest()[:16]
+
+
+def note_recipe(action: bpy.types.Action, recipe: str, undo: ExitStack) -> None:
+    """Note how an action was baked; `undo` gets what takes that back."""
+    properties: Any = action
+    before = properties.get(RECIPE)
+    if before is None:
+        undo.callback(properties.pop, RECIPE, None)
+    else:
+        undo.callback(properties.__setitem__, RECIPE, before)
+    properties[RECIPE] = recipe
+
+
+def was_baked_so(armature_object: bpy.types.Object, recipe: str) -> bool:
+    """Whether what plays last, the present action or else the strip above all others, was baked like this."""
+    animation = armature_object.animation_data
+    action: Any = None if animation is None else animation.action
+    if animation is not None and action is None and animation.use_nla and len(animation.nla_tracks):
+        strips = animation.nla_tracks[-1].strips
+        action = strips[0].action if len(strips) else None
+    return action is not None and action.get(RECIPE) == recipe
+
+
+def remember(
+    action: bpy.types.Action, original: bpy.types.Action | None, pose: dict[str, dict[str, list[float]]]
+) -> None:
+    """Note what a new action was made from. A copy of a baked action has that noted already.
+
+    Args:
+        pose: what channels of keyed bones hold; only bones that are not noted yet are taken over.
+    """
+    properties: Any = action  # the stubs do not know that data-blocks hold custom properties
+    if POSE not in properties and original is not None and original != action:
+        properties[REMEMBERED] = original
+    noted = properties[POSE].to_dict() if POSE in properties else {}
+    properties[POSE] = {**pose, **noted}
+
+
+def present_pose(
+    armature_object: bpy.types.Object, bones: Sequence[str]
+) -> dict[str, dict[str, list[float]]]:
+    """What the channels of bones hold now."""
+    found = {}
+    for bone in bones:
+        pose_bone = armature_object.pose.bones[bone]
+        names = (rotation_channel(pose_bone)[0], "location")
+        found[bone] = {name: [float(value) for value in getattr(pose_bone, name)] for name in names}
+    return found
+
+
+def baked_action(armature_object: bpy.types.Object) -> Any:
+    """The present action, which knows what it was baked from.
+
+    Raises:
+        RigError: it does not.
+    """
+    animation = armature_object.animation_data
+    action: Any = animation.action if animation is not None else None
+    if action is None or POSE not in action:
+        raise RigError(
+            f"Armature '{armature_object.name}': its action does not know what it was baked from: switch off "
+            "Start From Original, or assign the original action by hand"
+        )
+    return action
+
+
+def base_from(armature_object: bpy.types.Object, time: float) -> Callable[[FrameSample], FrameSample]:
+    """A function that puts the base pose of baked bones in a sample back to that before the first bake.
+
+    Args:
+        armature_object: its present action is a baked one.
+        time: what a frame is multiplied by to give the time of keys.
+
+    Raises:
+        RigError: the action was not baked, or what it was baked from is not for this object.
+    """
+    action = baked_action(armature_object)
+    original, pose = action.get(REMEMBERED), action[POSE].to_dict()
+    curves: dict[tuple[str, int], Any] = {}
+    if isinstance(original, bpy.types.Action):
+        curves = {
+            (curve.data_path, curve.array_index): curve
+            for curve in channels.fcurves_for(original, armature_object)
+            if channels.plays(curve)
+        }
+
+    def values(bone: str, channel: str, at: float) -> list[float] | None:
+        noted = pose.get(bone, {}).get(channel)
+        if noted is None:  # never baked, or in another rotation mode
+            return None
+        path = channels.data_path(armature_object, bone, channel)
+        found = (curves.get((path, i)) for i in range(len(noted)))
+        return [
+            value if curve is None else float(curve.evaluate(at))
+            for curve, value in zip(found, noted, strict=True)
+        ]
+
+    def based(sample: FrameSample) -> FrameSample:
+        reading, at = sample.reading, sample.frame * time
+        rotations, translations = list(reading.pose.rotations), list(reading.pose.translations)
+        for j, bone in enumerate(reading.bones):
+            pose_bone = armature_object.pose.bones[bone]
+            turned = values(bone, rotation_channel(pose_bone)[0], at)
+            if turned is not None:
+                rotations[j] = rotation_of(pose_bone.rotation_mode, turned)
+            shifted = values(bone, "location", at)
+            if shifted is not None and not pose_bone.bone.use_connect:  # Blender ignores it there
+                translations[j] = Vector(reading.shifts[j] @ np.array(shifted)).freeze()
+        there = Pose.trusted(tuple(rotations), tuple(translations))
+        return sample._replace(reading=replace(reading, pose=there))
+
+    return based
+
+
+def home_from(armature_object: bpy.types.Object, time: float) -> Callable[[FrameSample], Pose]:
+    """A function that gives the pose to which a bake's joints go back: the base pose before any bake.
+
+    So a second bake leads to what the first one did. The arguments are those of `base_from`.
+    """
+    animation = armature_object.animation_data
+    action: Any = animation.action if animation is not None else None
+    if action is None or POSE not in action:
+        return base_pose
+    try:
+        based = base_from(armature_object, time)
+    except RigError:  # what it was baked from is not for this object any more
+        return base_pose
+    return lambda sample: base_pose(based(sample))

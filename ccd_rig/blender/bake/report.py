@@ -1,0 +1,328 @@
+"""What a bake reached: one row per frame and constraint, in words and as JSON. Knows nothing of Blender."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+from ...settings import SolverSettings, SolveStatus
+from ..whole_files import WriteError, replacing
+
+SLERPED = "SLERPED"
+"""Status of a frame that was not solved: it stands between two frames that were."""
+
+_NOT_MISSED = (SolveStatus.CONVERGED.name, SLERPED)
+
+POP = math.radians(30.0)
+"""A turn from one frame to the next that an eye takes for a jump."""
+
+
+class Row(NamedTuple):
+    """How one constraint stands at one frame.
+
+    Attributes:
+        frame: the frame.
+        constraint: name of the constraint.
+        status: CONVERGED, STALLED or ITERATION_LIMIT at solved frames (CONVERGED: all that this constraint
+            asks for is within the tolerances), SLERPED between them.
+        residual: distance of the tip (or of the centre of mass) from the target in world metres, in the
+            solved (or slerped) pose; 0 for a constraint that asks for no place.
+        keyed_residual: the same in the pose that is keyed; it differs where the influence is below 1.
+        influence: of the constraint at this frame, above 0 to 1.
+        angle: in radians, how far the bone is from the rotation that is asked for, or the chain's bend from
+            its pole, whichever is more; in the solved (or slerped) pose. 0 where neither is asked for.
+        keyed_angle: the same in the pose that is keyed.
+    """
+
+    frame: float
+    constraint: str
+    status: str
+    residual: float
+    keyed_residual: float
+    influence: float
+    angle: float = 0.0
+    keyed_angle: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """The bone that turns most from one frame to the next.
+
+    Attributes:
+        angle: radians per frame.
+        frame: at which it arrives.
+        bone: its name.
+    """
+
+    angle: float
+    frame: float
+    bone: str
+
+
+@dataclass(frozen=True, slots=True)
+class Slid:
+    """How far a planted bone strays from where it is held, over all frames in which it is planted.
+
+    Attributes:
+        constraint: name of the constraint.
+        distance: the largest of its head, world metres, by the keys.
+        angle: the largest of its rotation, radians, by the keys.
+        played_distance: as `distance`, of the bone as Blender evaluates the action.
+        played_angle: as `angle`, of the bone as Blender evaluates the action.
+        frame: of the largest `played_distance`.
+    """
+
+    constraint: str
+    distance: float
+    angle: float
+    played_distance: float
+    played_angle: float
+    frame: int
+
+
+@dataclass(frozen=True, slots=True)
+class Played:
+    """How one constraint plays in Blender after the bake.
+
+    Attributes:
+        constraint: its name.
+        residual: the largest distance from the target, world metres, at the frames with influence 1 (or,
+            where there is none, above 0); 0 for a constraint that asks for no place.
+        frame: where that is.
+        angle: the largest angle, radians, as `Row.angle`.
+        angle_frame: where that is.
+        off: how far a bone of its chain is from where its keys put it, world metres, at `off_frame`.
+        off_angle: the same in radians.
+        off_frame: the keyed frame at which the chain is farthest off.
+        causes: what keeps the keys from playing; empty where they play as baked.
+    """
+
+    constraint: str
+    residual: float
+    frame: float
+    angle: float
+    angle_frame: float
+    off: float
+    off_angle: float
+    off_frame: float
+    causes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """What Blender shows after a bake, measured by evaluating it once more.
+
+    Attributes:
+        frames: how many were evaluated.
+        played: one per constraint that is in force at some frame.
+        seconds: how long that took.
+    """
+
+    frames: int
+    played: tuple[Played, ...]
+    seconds: float = field(default=0.0, compare=False)
+
+    def faults(self) -> tuple[str, ...]:
+        """A sentence for each constraint whose keys do not play as baked."""
+        return tuple(
+            f"Constraint '{row.constraint}' does not play as baked ({_off(row.off, row.off_angle)} off at "
+            f"frame {row.off_frame:g}): {'; '.join(row.causes)}"
+            for row in self.played
+            if row.causes
+        )
+
+    def words(self) -> str:
+        """One sentence, such as "Plays as baked: at most 0.0040 m off target, at frame 57 (Hand)"."""
+        wrong = [row.constraint for row in self.played if row.causes]
+        if wrong:
+            return f"Does not play as baked: {', '.join(wrong)}"
+        far = max(self.played, key=lambda row: row.residual, default=None)
+        turned = max(self.played, key=lambda row: row.angle, default=None)
+        if far is None or turned is None:
+            return "Nothing to check"
+        parts = [f"{_metres(far.residual)} at frame {far.frame:g} ({far.constraint})"]
+        if turned.angle > 0.0:
+            parts.append(f"{_degrees(turned.angle)} at frame {turned.angle_frame:g} ({turned.constraint})")
+            if far.residual == 0.0:
+                del parts[0]
+        return f"Plays as baked: at most {' and '.join(parts)}"
+
+
+@dataclass(frozen=True)
+class BakeReport:
+    """The outcome of one bake.
+
+    Attributes:
+        armature: name of the armature object.
+        action: name of the action that holds the keys.
+        frame_start: first frame.
+        frame_end: last frame.
+        step: frames from one solve to the next.
+        tolerance: position tolerance, world metres.
+        rows: by frame, then in the order of the constraints; none where a constraint's influence is 0.
+        angle_tolerance: radians.
+        largest_turn: of the keyed bones; None if only one frame is keyed.
+        slides: one for each constraint that plants a bone in these frames.
+        check: what plays after the bake; None if nobody looked.
+        seconds: how long the bake took, without the check.
+        keys: how many were written, all components of a channel counted as one.
+        keys_before: how many there were before any were left out.
+    """
+
+    armature: str
+    action: str
+    frame_start: int
+    frame_end: int
+    step: int
+    tolerance: float
+    rows: tuple[Row, ...]
+    angle_tolerance: float = SolverSettings().angle_tolerance
+    largest_turn: Turn | None = None
+    slides: tuple[Slid, ...] = ()
+    check: Check | None = None
+    seconds: float = field(default=0.0, compare=False)
+    keys: int = 0
+    keys_before: int = 0
+
+    def worst(self) -> Row:
+        """The row that is farthest off, in tolerances; the earliest of equals."""
+        return max(
+            self.rows,
+            key=lambda row: max(row.residual / self.tolerance, row.angle / self.angle_tolerance),
+        )
+
+    def unsolved(self) -> tuple[Row, ...]:
+        """Rows of solved frames where the constraint was not reached within the tolerance."""
+        return tuple(row for row in self.rows if row.status not in _NOT_MISSED)
+
+    def unsolved_count(self) -> int:
+        """How many solved frames miss at least one constraint."""
+        return len({row.frame for row in self.unsolved()})
+
+    def solved_count(self) -> int:
+        """How many frames were solved, with at least one constraint in force."""
+        return len({row.frame for row in self.rows if row.status != SLERPED})
+
+    def summary(self) -> str:
+        """One sentence for people, such as "118 of 120 frames reached; worst 0.0040 m at frame 57 (Hand)".
+
+        How far planted bones slide, and a turn of more than `POP` from one frame to the next, are named too.
+        """
+        solved = self.solved_count()
+        reached = solved - self.unsolved_count()
+        worst = self.worst()
+        # With a step there are frames that nobody asked about, whether they have keys or not.
+        frames = ("solved " if self.step > 1 else "") + ("frames" if solved != 1 else "frame")
+        who = worst.constraint + (", between solved frames" if worst.status == SLERPED else "")
+        return (
+            (
+                f"{reached} of {solved} {frames} reached; "
+                f"worst {_off(worst.residual, worst.angle)} at frame {worst.frame:g} ({who})"
+            )
+            + self._slide()
+            + self._pop()
+            + self._left_out()
+        )
+
+    def _left_out(self) -> str:
+        if self.keys == self.keys_before:
+            return ""
+        return f"; {self.keys} of {self.keys_before} keys kept"
+
+    def _slide(self) -> str:
+        if not self.slides:
+            return ""
+        return f"; planted bones slide {_metres(max(slid.played_distance for slid in self.slides))}"
+
+    def advice(self, both_ways: bool) -> str:
+        """What to try where a bone jumps, and was not solved both ways; or nothing."""
+        turn = self.largest_turn
+        if both_ways or turn is None or turn.angle <= POP:
+            return ""
+        return (
+            f"Bone '{turn.bone}' turns {math.degrees(turn.angle):.0f} degrees at frame {turn.frame:g}: its "
+            "target leaps, or limits leave no nearer way from there. Try Order: Both Ways, or a Preroll"
+        )
+
+    def _pop(self) -> str:
+        turn = self.largest_turn
+        if turn is None or turn.angle <= POP:
+            return ""
+        return f"; '{turn.bone}' turns {math.degrees(turn.angle):.0f} degrees at frame {turn.frame:g}"
+
+    def to_json(self) -> str:
+        """The report as JSON text.
+
+        An object with `format` ("ccd_rig.bake_report"), `version` (1), `armature`, `action`, `frame_start`,
+        `frame_end`, `step`, `tolerance` (world metres), `angle_tolerance` (radians), `summary` (words),
+        `frames_solved`, `frames_reached` (numbers of frames), `largest_turn` (null, or `angle` in radians per
+        frame, `frame` and `bone`), `slides` (a list of objects with the fields of `Slid`; empty where nothing
+        is planted), `seconds` (of the bake), `keys` and `keys_before` (how many were written, and before any
+        were left out), `check` (null, or `seconds`, `frames`, `words` and `played`, a list of objects with
+        the fields of `Played`), and `rows`, a list of objects with the fields of `Row`: `frame`,
+        `constraint`, `status`, `residual`, `keyed_residual` (world metres), `influence`, `angle` and
+        `keyed_angle` (radians).
+        """
+        solved = self.solved_count()
+        content = {
+            "format": "ccd_rig.bake_report",
+            "version": 1,
+            "armature": self.armature,
+            "action": self.action,
+            "frame_start": self.frame_start,
+            "frame_end": self.frame_end,
+            "step": self.step,
+            "tolerance": self.tolerance,
+            "angle_tolerance": self.angle_tolerance,
+            "summary": self.summary(),
+            "frames_solved": solved,
+            "frames_reached": solved - self.unsolved_count(),
+            "slides": [asdict(slid) for slid in self.slides],
+            "largest_turn": None if self.largest_turn is None else asdict(self.largest_turn),
+            "seconds": round(self.seconds, 3),
+            "keys": self.keys,
+            "keys_before": self.keys_before,
+            "check": None if self.check is None else {**asdict(self.check), "words": self.check.words()},
+        }
+        # One row per line: the text stays readable and can be compared line by line.
+        rows = ",\n".join("    " + json.dumps(row._asdict(), allow_nan=False) for row in self.rows)
+        head = json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False)[: -len("\n}")]
+        return f'{head},\n  "rows": [\n{rows}\n  ]\n}}\n'
+
+
+def save(report: BakeReport, path: str | os.PathLike[str]) -> None:
+    """Write the report as JSON: a file as a whole or not at all; a device or pipe (/dev/stdout) as it comes.
+
+    Raises:
+        WriteError: the folder cannot be written, or the disk is full.
+    """
+    stream = Path(path)
+    if stream.exists() and not stream.is_file() and not stream.is_dir():
+        try:
+            stream.write_text(report.to_json(), encoding="utf-8")
+        except OSError as error:
+            raise WriteError(f"cannot write {stream}: {error.strerror}") from error
+        return
+    with replacing(path) as temporary:
+        temporary.write_text(report.to_json(), encoding="utf-8")
+
+
+def _off(distance: float, angle: float) -> str:
+    """How far off something is: "0.0040 m", "2.1 degrees", or both."""
+    parts = [] if distance == 0.0 and angle > 0.0 else [_metres(distance)]
+    if angle > 0.0:
+        parts.append(_degrees(angle))
+    return " / ".join(parts)
+
+
+def _degrees(angle: float) -> str:
+    degrees = math.degrees(angle)
+    return f"{degrees:.1f} degrees" if degrees >= 0.05 else "below 0.1 degrees"
+
+
+def _metres(length: float) -> str:
+    return f"{length:.4f} m" if length >= 5e-5 else "below 0.0001 m"

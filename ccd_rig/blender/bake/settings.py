@@ -1,0 +1,134 @@
+"""What to bake, and into what."""
+
+from __future__ import annotations
+
+import enum
+import math
+from dataclasses import dataclass
+
+import bpy
+
+from ...errors import InvalidInput
+from ...motion import interpolation
+from ...settings import EVEN_SHARE, PRESETS
+from ..keys.obstacles import Destination
+
+
+class Keys(enum.Enum):
+    """Which frames get keys."""
+
+    EVERY_FRAME = "EVERY_FRAME"
+    """Solved ones, and slerps between them; linear between keys."""
+    SOLVED_FRAMES = "SOLVED_FRAMES"
+    """Only solved ones; Blender interpolates between them (Bezier), and limits hold at the keys."""
+    TARGET_KEYS = "TARGET_KEYS"
+    """Only where targets, poles and what moves them have keys; solved there, and Bezier between."""
+    HOLDER_KEYS = "HOLDER_KEYS"
+    """Only where another object, or a bone of it, has keys; solved there, and Bezier between."""
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether Blender interpolates between solved frames."""
+        return self is not Keys.EVERY_FRAME
+
+
+class Order(enum.Enum):
+    """In which order frames are solved, each from the one solved before."""
+
+    FORWARDS = "FORWARDS"
+    BACKWARDS = "BACKWARDS"
+    """From the last frame to the first, which may start from a better pose."""
+    BOTH = "BOTH"
+    """Both ways, joined where they are nearest to each other; of the three the one that jumps least is
+    kept."""
+
+
+@dataclass(frozen=True)
+class BakeSettings:
+    """What to bake.
+
+    Attributes:
+        frame_start: first frame.
+        frame_end: last frame, not before the first.
+        step: frames from one solve to the next; the last frame is always solved. Where frames are those of
+            other keys it does not count.
+        keys: which frames get keys.
+        destination: into which action.
+        constraints: names of the constraints; empty for all that are enabled.
+        share: part of what is left of the way that one pass over a chain's joints takes, shared out evenly
+            over them, 0.1 to 0.97: smaller is smoother from frame to frame and slower. Where a position is
+            all that is asked for, every share does the same. A frame that is not reached this way goes on
+            with the solver's own step.
+        holder: for HOLDER_KEYS, name of the object whose keys say where to key.
+        holder_bone: name of a bone of it; empty for all that the object has keys for.
+        from_original: whether a bake of a baked action starts from the motion before it was first baked.
+        reduce_angle: radians that each bone may be off the full motion where keys are left out; 0 for no such
+            bound, and if `reduce_error` is 0 too, for all keys.
+        reduce_error: world metres that the end of each chain may be off for the same reason; 0 as above.
+        verify: whether what plays afterwards is evaluated once more, and held against the keys.
+        preroll: frames before the first that are solved too, but get no keys, so that the first frame is
+            reached on the way that it would be reached in a longer bake.
+        order: in which order frames are solved.
+
+    Raises:
+        InvalidInput: the range is empty, the preroll is negative, the step is below 1, or the fraction is not
+            one that the solver takes.
+    """
+
+    frame_start: int
+    frame_end: int
+    step: int = 1
+    keys: Keys = Keys.EVERY_FRAME
+    destination: Destination = Destination.NEW_ACTION
+    constraints: tuple[str, ...] = ()
+    share: float = PRESETS["TAIL"].step_share
+    preroll: int = 0
+    order: Order = Order.FORWARDS
+    verify: bool = True
+    from_original: bool = False
+    reduce_angle: float = 0.0
+    reduce_error: float = 0.0
+    holder: str = ""
+    holder_bone: str = ""
+
+    def __post_init__(self) -> None:
+        known = bpy.types.Scene.bl_rna.properties["frame_current"]
+        first, last = known.hard_min, known.hard_max
+        if self.preroll < 0:
+            raise InvalidInput(f"preroll must be 0 or more frames, not {self.preroll}")
+        earliest = self.frame_start - self.preroll
+        if earliest < first or self.frame_end > last:  # it would evaluate its last frame instead
+            raise InvalidInput(
+                f"frames {earliest} to {self.frame_end}: Blender has frames {first} to {last} only"
+            )
+        interpolation.solve_frames(self.frame_start, self.frame_end, self.step)
+        if not 0.1 <= self.share <= EVEN_SHARE + 1e-6:  # properties are single precision
+            raise InvalidInput(f"share must be 0.1 to {EVEN_SHARE:g}, not {self.share:g}")
+        for name in ("reduce_angle", "reduce_error"):
+            if not 0.0 <= getattr(self, name) < math.inf:
+                raise InvalidInput(f"{name} must be 0 or more, not {getattr(self, name):g}")
+        if self.reduces and self.keys.is_sparse:
+            raise InvalidInput(
+                "Keys are left out only of a bake that keys every frame: set Keys to Every Frame"
+            )
+
+    @property
+    def reduces(self) -> bool:
+        """Whether keys are left out."""
+        return self.reduce_angle > 0.0 or self.reduce_error > 0.0
+
+    def solved_frames(self) -> list[int]:
+        """Frames that are solved, where they are not those of other keys."""
+        return interpolation.solve_frames(self.frame_start, self.frame_end, self.step)
+
+    def preroll_frames(self) -> list[int]:
+        """Frames before the range that are solved, a step apart as those in it."""
+        return list(range(self.frame_start - self.step, self.frame_start - self.preroll - 1, -self.step))[
+            ::-1
+        ]
+
+    def keyed_frames(self) -> list[int]:
+        """Frames that get keys, where they are not those of other keys."""
+        if self.keys is Keys.SOLVED_FRAMES:
+            return self.solved_frames()
+        return list(range(self.frame_start, self.frame_end + 1))

@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What is wrong with one constraint by itself, and the words for it."""
+
+import difflib
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import bpy
+from mathutils import Matrix
+
+from ..properties import constraint_list
+from ..properties.joints import masses
+from ..solve import methods
+from . import plant_checks
+
+_VERBS = {"target": "reach", "pole": "bend towards"}
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One thing that is wrong.
+
+    Attributes:
+        severity: "ERROR" or "WARNING".
+        where: name of the constraint, bone or object.
+        message: what is wrong and what to do, with the name.
+    """
+
+    severity: str
+    where: str
+    message: str
+
+
+def constraint_problems(
+    armature_object: bpy.types.Object, row: Any, scene: bpy.types.Scene
+) -> Iterator[Problem]:
+    """What is wrong with one row by itself. Cheap enough to be asked whenever the panel is drawn."""
+    where = f"Constraint '{row.name}'"
+    bones = armature_object.pose.bones
+    if not row.tip:
+        yield Problem("ERROR", row.name, f"{where} has no bone: choose the bone to move")
+    elif row.tip not in bones:
+        message = (
+            f"{where}: bone '{row.tip}' is not in armature '{armature_object.name}' (renamed or deleted?)"
+        )
+        yield Problem("ERROR", row.name, message + suggestion(row.tip, bones.keys()))
+    if row.target is None and row.kind == "PLANT":
+        pass  # then it is held where it is
+    elif row.target is None:
+        yield Problem("ERROR", row.name, f"{where} has no target: choose the object to reach")
+    else:
+        yield from _thing_problems(armature_object, row, scene, "target", row.target, row.target_bone)
+    if not (math.isfinite(row.weight) and row.weight > 0.0):
+        yield Problem("ERROR", row.name, f"{where}: weight is {row.weight:g}: set it above 0")
+    if not math.isfinite(row.influence):
+        yield Problem("ERROR", row.name, f"{where}: influence is not a number: set it to 0 to 1")
+    if row.influence == 0.0 and not constraint_list.is_animated(armature_object, row, "influence"):
+        yield Problem("WARNING", row.name, f"{where}: influence is 0, so nothing moves: raise it")
+    if row.kind == "PLANT":
+        for severity, message in plant_checks.row_problems(armature_object, row):
+            yield Problem(severity, row.name, message)
+    else:
+        about = _balance_problems if row.kind == "BALANCE" else _reach_problems
+        yield from about(armature_object, row, scene)
+
+
+def _balance_problems(
+    armature_object: bpy.types.Object, row: Any, _scene: bpy.types.Scene
+) -> Iterator[Problem]:
+    where = f"Constraint '{row.name}'"
+    if not masses(armature_object):
+        message = f"{where} balances, but no bone of armature '{armature_object.name}' has a mass"
+        yield Problem("ERROR", row.name, f"{message}: set Mass of the heavy bones in the panel Bone")
+    if not any(row.balance_axes):
+        yield Problem("ERROR", row.name, f"{where} balances along no axis: choose at least one")
+
+
+def _reach_problems(armature_object: bpy.types.Object, row: Any, scene: bpy.types.Scene) -> Iterator[Problem]:
+    where = f"Constraint '{row.name}'"
+    if not row.use_position and row.rotation == "NONE":
+        message = f"{where} asks for nothing: switch on Position, or choose a Rotation"
+        yield Problem("ERROR", row.name, message)
+    if row.rotation != "NONE" and not (math.isfinite(row.rotation_weight) and row.rotation_weight > 0.0):
+        message = f"{where}: rotation weight is {row.rotation_weight:g}: set it above 0"
+        yield Problem("ERROR", row.name, message)
+    if not 0.0 < row.reach <= 1.0:  # a script can store NaN
+        yield Problem("ERROR", row.name, f"{where}: reach is {row.reach:g}: set it above 0 and at most to 1")
+    for message in methods.row_problems(row):
+        yield Problem("ERROR", row.name, message)
+    if not 0.0 <= row.soft <= 1.0:  # a script can store NaN
+        yield Problem("ERROR", row.name, f"{where}: soft is {row.soft:g}: set it to 0 to 1")
+    bones = len(constraint_list.chain(armature_object, row.tip, row.chain_length))
+    if row.use_position and row.reach < 1.0 and 1 in (row.reach_joints, bones):
+        message = f"{where}: Reach is about one bone, which cannot be stretched, so it does nothing"
+        yield Problem("WARNING", row.name, f"{message}: raise Reach Bones or the chain's length")
+    if row.pole_target is not None:
+        yield from _thing_problems(armature_object, row, scene, "pole", row.pole_target, row.pole_bone)
+    elif row.pole_bone:
+        message = (
+            f"{where} has a pole bone '{row.pole_bone}' but no pole target (deleted?), so it has no pole"
+        )
+        yield Problem("WARNING", row.name, f"{message}: choose the pole target, or clear the bone")
+
+
+def _thing_problems(
+    armature_object: bpy.types.Object,
+    row: Any,
+    scene: bpy.types.Scene,
+    word: str,
+    thing: bpy.types.Object,
+    bone: str,
+) -> Iterator[Problem]:
+    """What is wrong with a target or a pole; `word` says which."""
+    where = f"Constraint '{row.name}'"
+    if not in_scene(thing, scene):
+        message = f"{where}: {word} '{thing.name}' is not in scene '{scene.name}' (deleted?)"
+        yield Problem("ERROR", row.name, f"{message}: link it to a collection there, or choose another")
+    elif bpy.data.objects.get(thing.name) != thing:
+        message = (
+            f"{where}: {word} '{thing.name}' comes from a library and shares its name with another object"
+        )
+        yield Problem("ERROR", row.name, f"{message}: rename that object")
+    elif not is_finite(thing.matrix_world):
+        message = f"{where}: {word} '{thing.name}' has a place that is not a number: clear its transform"
+        yield Problem("ERROR", row.name, message)
+    if thing == armature_object and not bone:
+        yield Problem(
+            "ERROR", row.name, f"{where}: the {word} is the armature itself: choose a {word} bone in it"
+        )
+    if not bone:
+        return
+    if thing.type != "ARMATURE":
+        message = f"{where}: {word} '{thing.name}' is not an armature: clear {word} bone '{bone}'"
+        yield Problem("ERROR", row.name, message)
+    elif thing == armature_object and _hangs_on_chain(armature_object, row, bone):
+        message = f"{where}: {word} bone '{bone}' moves with the chain that should {_VERBS[word]} it"
+        yield Problem("ERROR", row.name, f"{message}: choose another bone, or shorten the chain")
+    elif bone not in thing.pose.bones:
+        message = f"{where}: {word} bone '{bone}' is not in armature '{thing.name}'"
+        near = suggestion(bone, thing.pose.bones.keys())
+        yield Problem("ERROR", row.name, f"{message} (renamed or deleted?){near}")
+
+
+def _hangs_on_chain(armature_object: bpy.types.Object, row: Any, bone: str) -> bool:
+    """Whether a bone is one of the chain's own, or below one that can move."""
+    own = constraint_list.chain(armature_object, row.tip, row.chain_length)
+    moving = (
+        {own[-1].name}
+        if own and row.kind == "PLANT"
+        else {
+            each.name
+            for each in own
+            if each.ccd_rig.stiffness < 1.0
+            and each.ccd_rig.max_step > 0.0
+            and (not all(each.lock_rotation) or each.ccd_rig.use_slide)
+        }
+    )
+    line = constraint_list.chain(armature_object, bone)
+    return any(each.name in moving for each in line)
+
+
+def suggestion(name: str, known: Iterable[str]) -> str:
+    """The end of a message about a name that is not there: names that may have been meant, or what to do."""
+    names = list(known)
+    same = [each for each in names if _plain(each) == _plain(name)]
+    longer = [each for each in names if _plain(name) and _plain(name) in _plain(each)]
+    near = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
+    found = list(dict.fromkeys([*same, *longer, *near]))[:3]
+    return f". Did you mean {' or '.join(repr(each) for each in found)}?" if found else ": choose another one"
+
+
+def _plain(name: str) -> str:
+    """A name without what is easily changed in it: case, spaces, dots and lines."""
+    return "".join(letter for letter in name.casefold() if letter.isalnum())
+
+
+def in_scene(thing: bpy.types.Object, scene: bpy.types.Scene) -> bool:
+    """Whether an object is in a scene; a deleted one lives on in the file while a target points at it."""
+    return scene in thing.users_scene
+
+
+def is_finite(matrix: Matrix) -> bool:
+    """Whether all of a matrix is numbers."""
+    return all(math.isfinite(value) for line in matrix for value in line)

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What keeps a planted bone from carrying the figure, and the words for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import bpy
+
+from ...errors import CCDRigError
+from ...skeleton.joints import Skeleton
+from ...skeleton.pose import Pose
+from ...skeleton.rerooting import reroot
+from ..properties import constraint_list
+from ..properties.constraint_values import Constraint
+from ..scene.influences import PLANTED
+from ..solve.planting import legs
+
+
+def row_problems(armature_object: bpy.types.Object, row: Any) -> Iterator[tuple[str, str]]:
+    """What is wrong with one row of kind PLANT by itself: (severity, message)."""
+    where = f"Constraint '{row.name}'"
+    chain = constraint_list.chain(armature_object, row.tip, row.chain_length)
+    if 0.0 < row.influence <= PLANTED and not constraint_list.is_animated(armature_object, row, "influence"):
+        yield "WARNING", f"{where}: a bone is planted while influence is above {PLANTED}: raise it"
+    if not chain:
+        return
+    carrier = chain[-1]
+    does = f"{where}: bone '{carrier.name}' carries the figure over the planted bone, but"
+    if carrier.parent is not None and carrier.bone.use_connect:
+        yield (
+            "ERROR",
+            f"{does} it is connected to its parent: switch off Connected in Edit Mode, or set Chain Length "
+            "to end at another bone",
+        )
+    if any(carrier.lock_location):
+        yield "ERROR", f"{does} its location is locked: unlock it, or set Chain Length to end at another bone"
+    if any(carrier.lock_rotation) or (carrier.lock_rotations_4d and carrier.lock_rotation_w):
+        yield "ERROR", f"{does} its rotation is locked: unlock it, or set Chain Length to end at another bone"
+    if carrier.ccd_rig.limit.kind != "NONE":
+        yield "WARNING", f"{does} its limit cannot hold there: set the limit's kind to None"
+    for bone in chain:
+        if bone.ccd_rig.use_slide:
+            yield (
+                "ERROR",
+                f"{where}: bone '{bone.name}' slides, which a bone between a planted one and the one that "
+                "carries the figure cannot: switch off Slide",
+            )
+    between = chain[:-1]
+    if between and all(all(bone.lock_rotation) or bone.ccd_rig.stiffness >= 1.0 for bone in between):
+        yield (
+            "WARNING",
+            f"{where}: every bone from '{row.tip}' up to '{carrier.name}' is locked, so the figure stands "
+            "stiffly on it: unlock a rotation, or lower a stiffness",
+        )
+
+
+def skeleton_problems(skeleton: Skeleton, constraints: Sequence[Constraint]) -> Iterator[tuple[str, str]]:
+    """What is wrong with planted bones beside each other: (name of the constraint, message). All errors."""
+    planted = [row for row in constraints if row.kind == "PLANT"]
+    if not planted:
+        return
+    try:
+        legs(skeleton, constraints)
+    except CCDRigError as error:
+        yield planted[0].name, str(error)
+        return
+    for row in planted:
+        try:
+            reroot(skeleton, Pose.rest(skeleton), row.tip)
+        except CCDRigError as error:
+            yield row.name, f"Constraint '{row.name}': {error}"
+
+
+def carriers(armature_object: bpy.types.Object, chosen: Sequence[Any]) -> list[bpy.types.PoseBone]:
+    """The bones that carry the figure for these rows, each once."""
+    found = [
+        constraint_list.chain(armature_object, row.tip, row.chain_length)[-1]
+        for row in chosen
+        if row.kind == "PLANT"
+    ]
+    return list(dict.fromkeys(found))

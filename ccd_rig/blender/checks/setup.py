@@ -1,0 +1,335 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What is wrong with a set-up, by name, and what to do about it.
+
+An ERROR keeps the armature from being solved; a WARNING does not, but what plays afterwards may surprise.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import combinations
+from typing import Any, NamedTuple
+
+import bpy
+from mathutils import Matrix, Quaternion
+
+from ...errors import CCDRigError, RigError
+from ...limits.shapes import contains
+from ..keys import channels
+from ..keys.obstacles import Destination, obstacles
+from ..properties import constraint_list, constraint_values, pose_library, solver_settings
+from ..rig import armature, rotation_modes
+from ..scene import dependence, evaluation
+from ..solve import constraint_goals, methods
+from . import plant_checks
+from .constraint_checks import Problem, constraint_problems, in_scene, is_finite, suggestion
+
+FLAT = 1e-6  # a scale below this leaves no direction to turn in
+ROUNDING = 1e-6  # radians: limits are stored as float32
+
+
+class Ready(NamedTuple):
+    """What can be solved: constraints, and the plan of their bones."""
+
+    constraints: tuple[constraint_values.Constraint, ...]
+    plan: armature.RigPlan
+
+
+def require(
+    armature_object: bpy.types.Object | None,
+    scene: bpy.types.Scene,
+    names: Sequence[str] = (),
+    destination: Destination = Destination.NEW_ACTION,
+) -> Ready:
+    """The constraints to solve: those named, or all that are enabled.
+
+    Raises:
+        RigError: with the first thing that keeps them from being solved, or keyed where they should be.
+    """
+    found, plan = _look(armature_object, scene, names, destination)
+    for problem in found:
+        if problem.severity == "ERROR":
+            raise RigError(problem.message)
+    assert plan is not None  # or that is an error
+    every = constraint_values.constraints(armature_object)
+    return Ready(tuple(row for row in every if (row.name in names if names else row.enabled)), plan)
+
+
+def problems(
+    armature_object: bpy.types.Object | None,
+    scene: bpy.types.Scene,
+    names: Sequence[str] = (),
+    destination: Destination | None = None,
+) -> tuple[Problem, ...]:
+    """All that is wrong, errors first.
+
+    Args:
+        armature_object: the armature, as the file holds it (not evaluated).
+        scene: the scene in which it is solved.
+        names: names of the constraints to look at; empty for all that are enabled.
+        destination: where keys would go; None: what only keeps them out of the present action is a warning.
+    """
+    return _look(armature_object, scene, names, destination)[0]
+
+
+def _look(
+    armature_object: bpy.types.Object | None,
+    scene: bpy.types.Scene,
+    names: Sequence[str],
+    destination: Destination | None,
+) -> tuple[tuple[Problem, ...], armature.RigPlan | None]:
+    """Problems, and the plan of the bones if one can be made."""
+    if armature_object is None or armature_object.type != "ARMATURE":
+        what = "nothing is" if armature_object is None else f"'{armature_object.name}' is not an armature and"
+        where = "" if armature_object is None else armature_object.name
+        problem = Problem("ERROR", where, f"No armature: {what} selected; select an armature object")
+        return (problem,), None
+    plan: armature.RigPlan | None = None
+    found = list(_object_problems(armature_object, scene))
+    found += _choice_problems(armature_object, names)
+    if not found:
+        chosen = [r for r in armature_object.ccd_rig.constraints if (r.name in names if names else r.enabled)]
+        sound = []
+        for row in chosen:
+            own = list(constraint_problems(armature_object, row, scene))
+            found += own
+            if not any(problem.severity == "ERROR" for problem in own):
+                sound.append(row)
+        found += _evaluation_problems(armature_object, scene, sound)
+        found += _pair_problems(chosen)
+        found += _library_problems(armature_object)
+        try:
+            plan = evaluation.rig_plan(armature_object, armature_object, sound)
+            # As the solver reads it: scale, shear, locks, and bones that no rigid joint can stand for.
+            reading = plan.read(armature_object)
+            solver_settings.solver_settings(armature_object)
+        except CCDRigError as error:
+            found.append(Problem("ERROR", armature_object.name, _sentence(str(error))))
+        else:
+            found += _chain_problems(armature_object, sound, plan, reading, destination)
+    return tuple(sorted(found, key=lambda problem: problem.severity)), plan
+
+
+# The object -------------------------------------------------------------------------------------------------
+
+
+def _object_problems(armature_object: bpy.types.Object, scene: bpy.types.Scene) -> Iterator[Problem]:
+    name = armature_object.name
+    if armature_object.mode == "EDIT":
+        yield Problem("ERROR", name, f"Armature '{name}' is in Edit Mode: go to Pose Mode")
+    if not in_scene(armature_object, scene):
+        yield Problem(
+            "ERROR", name, f"Armature '{name}' is not in scene '{scene.name}': link it to a collection there"
+        )
+    if not is_finite(armature_object.matrix_world):
+        yield Problem(
+            "ERROR", name, f"Armature '{name}' has a place that is not a number: clear its transform"
+        )
+    elif _is_flat(armature_object.matrix_world):
+        yield Problem("ERROR", name, f"Armature '{name}' has a scale of 0: give it another scale")
+
+
+def _choice_problems(armature_object: bpy.types.Object, names: Sequence[str]) -> Iterator[Problem]:
+    constraints = constraint_values.constraints(armature_object)
+    known = [row.name for row in constraints]
+    if not constraints:
+        message = (
+            f"Armature '{armature_object.name}' has no CCD constraint: select the bone to move and add one"
+        )
+        yield Problem("ERROR", armature_object.name, message)
+    elif not names and not any(row.enabled for row in constraints):
+        message = f"All constraints of armature '{armature_object.name}' are disabled: enable one"
+        yield Problem("ERROR", armature_object.name, message)
+    for name in names:
+        if name not in known:
+            message = f"Armature '{armature_object.name}' has no constraint '{name}'{suggestion(name, known)}"
+            yield Problem("ERROR", name, message)
+        elif not constraints[known.index(name)].enabled:
+            yield Problem("ERROR", name, f"Constraint '{name}' is disabled: enable it, or leave it out")
+    for name in sorted({name for name in known if known.count(name) > 1}):
+        # Blender runs no update function where a file is written by a script that goes past the properties.
+        yield Problem("ERROR", name, f"Two constraints are called '{name}': rename one of them")
+
+
+def _evaluation_problems(
+    armature_object: bpy.types.Object, scene: bpy.types.Scene, chosen: Sequence[Any]
+) -> Iterator[Problem]:
+    """What cannot be evaluated at other frames than the present one."""
+    try:
+        dependence.require_evaluable(scene, armature_object, chosen)
+    except RigError as error:
+        yield Problem("ERROR", armature_object.name, str(error))
+
+
+def _pair_problems(chosen: Iterable[Any]) -> Iterator[Problem]:
+    for one, other in combinations(chosen, 2):
+        pair = f"Constraints '{one.name}' and '{other.name}'"
+        if one.priority != other.priority:
+            continue  # it is said which of them gives way
+        if one.kind == other.kind == "BALANCE":
+            message = f"{pair} both balance the armature, which ends between their targets"
+            yield Problem("WARNING", other.name, f"{message}: disable one of them")
+        if one.tip == other.tip and one.kind == other.kind == "PLANT":
+            message = f"{pair} both plant bone '{one.tip}', which is held where the first of them holds it"
+            yield Problem("WARNING", other.name, f"{message}: disable one of them")
+        if one.tip != other.tip or not one.kind == other.kind == "REACH":
+            continue
+        if one.use_tail == other.use_tail and one.use_position and other.use_position:
+            end = "tail" if one.use_tail else "head"
+            message = f"{pair} both pull at the {end} of bone '{one.tip}', which ends between their targets"
+            yield Problem("WARNING", other.name, f"{message}: disable one of them")
+        if one.rotation != "NONE" and other.rotation != "NONE":
+            message = f"{pair} both turn bone '{one.tip}', which ends between their rotations"
+            yield Problem("WARNING", other.name, f"{message}: set Rotation of one of them to Free")
+        if one.pole_target is not None and other.pole_target is not None:
+            message = f"{pair} both bend the chain of bone '{one.tip}', which ends between their poles"
+            yield Problem("WARNING", other.name, f"{message}: clear one of the poles")
+
+
+def _library_problems(armature_object: bpy.types.Object) -> Iterator[Problem]:
+    """Poses that are for other bones. Unless solves start from them they are in nobody's way."""
+    severity = "ERROR" if armature_object.ccd_rig.solver.restarts > 0 else "WARNING"
+    try:
+        entries = pose_library.entries(armature_object)
+    except RigError as error:
+        yield Problem(severity, armature_object.name, _sentence(str(error)))
+        return
+    for entry in entries:
+        message = pose_library.strangers(armature_object, entry)
+        if message:
+            is_lost = len(pose_library.missing(armature_object, entry)) == len(entry.rotations)
+            message = f"{message} (renamed or deleted?): remove the pose, or capture it again"
+            yield Problem(severity if is_lost else "WARNING", entry.name, message)
+
+
+# The bones of the chains ------------------------------------------------------------------------------------
+
+
+def _chain_problems(
+    armature_object: bpy.types.Object,
+    chosen: Sequence[Any],
+    plan: armature.RigPlan,
+    reading: armature.RigReading,
+    destination: Destination | None,
+) -> Iterator[Problem]:
+    chains = {row.name: constraint_list.chain(armature_object, row.tip, row.chain_length) for row in chosen}
+    bones = list(dict.fromkeys(bone for chain in chains.values() for bone in reversed(chain)))
+    moved, settings, carried = {bone.name for bone in bones}, plan.joint_settings, plan.carried
+    locked = {joint.name for joint in reading.skeleton.joints if joint.locked}
+    names = [row.name for row in chosen]
+    sound = [row for row in constraint_values.constraints(armature_object) if row.name in names]
+    for name, message in plant_checks.skeleton_problems(reading.skeleton, sound):
+        yield Problem("ERROR", name, message)
+    for severity, name, message in methods.skeleton_problems(reading.skeleton, reading.pose, sound):
+        yield Problem(severity, name, message)
+    carriers = plant_checks.carriers(armature_object, chosen)
+    locked -= {bone.name for bone in carriers}
+    for row in chosen:
+        trail = dependence.target_depends_on_chain(armature_object, row, moved - locked)
+        if trail is not None:
+            message = (
+                f"Constraint '{row.name}': its target moves with the chain that should reach it ({trail})"
+            )
+            yield Problem("ERROR", row.name, f"{message}: choose another target, or unparent it")
+        trail = dependence.pole_depends_on_chain(armature_object, row, moved - locked)
+        if trail is not None:
+            message = (
+                f"Constraint '{row.name}': its pole moves with the chain that should bend to it ({trail})"
+            )
+            yield Problem("ERROR", row.name, f"{message}: choose another pole target, or unparent it")
+        if all(bone.name in locked for bone in chains[row.name]):
+            message = f"Constraint '{row.name}': no bone of its chain can turn"
+            yield Problem("WARNING", row.name, f"{message}: lower a stiffness, or unlock a rotation")
+    yield from _pole_problems(reading, sound)
+    for bone in bones:
+        # What Blender's constraints do to bones that the solve leaves alone is their business.
+        if bone.name not in locked:
+            yield from _bone_problems(bone, settings[bone.name])
+    for name in sorted(carried.keys() - moved):
+        yield from _carried_problems(armature_object.pose.bones[name])
+    yield from _ik_problems(armature_object, moved - locked)
+    sliding = [bone for bone in bones if settings[bone.name]["slide"] is not None or bone in carriers]
+    yield from _key_problems(armature_object, bones, sliding, destination)
+
+
+def _pole_problems(
+    reading: armature.RigReading, sound: Sequence[constraint_values.Constraint]
+) -> Iterator[Problem]:
+    for constraint in sound:
+        if constraint.kind == "REACH" and constraint.pole_target:
+            try:
+                constraint_goals.pole_chain(reading.skeleton, constraint)
+            except RigError as error:
+                yield Problem("ERROR", constraint.name, str(error))
+
+
+def _carried_problems(bone: bpy.types.PoseBone) -> Iterator[Problem]:
+    """A bone that only carries mass: it is read from its channels."""
+    for constraint in bone.constraints:
+        if not constraint.mute and constraint.influence > 0.0:
+            message = (
+                f"Bone '{bone.name}': balance does not see where Blender's constraint '{constraint.name}'"
+            )
+            yield Problem("WARNING", bone.name, f"{message} puts its mass: bake the constraint to keys first")
+
+
+def _bone_problems(bone: bpy.types.PoseBone, settings: dict[str, Any]) -> Iterator[Problem]:
+    limit = settings["limit"]
+    if limit is not None and not contains(limit, Quaternion(), ROUNDING):
+        message = (
+            f"Bone '{bone.name}': its rest pose is outside its limit, so it turns as soon as it is solved"
+        )
+        yield Problem("WARNING", bone.name, f"{message}: let the limit include 0, or keep it on purpose")
+    for constraint in bone.constraints:
+        if not constraint.mute and constraint.influence > 0.0 and constraint.type not in ("IK", "SPLINE_IK"):
+            message = (
+                f"Bone '{bone.name}': Blender's constraint '{constraint.name}' acts on top of the solved pose"
+            )
+            yield Problem("WARNING", bone.name, f"{message}: mute it")
+
+
+def _ik_problems(armature_object: bpy.types.Object, moved: set[str]) -> Iterator[Problem]:
+    """Blender's own IK, which may stand on a bone beyond the chain and turn the chain's bones."""
+    for bone in armature_object.pose.bones:
+        for constraint in bone.constraints:
+            if constraint.type not in ("IK", "SPLINE_IK") or constraint.mute or constraint.influence == 0.0:
+                continue
+            turned = constraint_list.chain(armature_object, bone.name, constraint.chain_count)
+            names = [other.name for other in turned if other.name in moved]
+            if names:
+                message = (
+                    f"Bone '{bone.name}': Blender's constraint '{constraint.name}' turns bone '{names[0]}'"
+                )
+                yield Problem("WARNING", bone.name, f"{message} on top of the solved pose: mute it")
+
+
+def _key_problems(
+    armature_object: bpy.types.Object,
+    bones: Iterable[bpy.types.PoseBone],
+    sliding: Iterable[bpy.types.PoseBone],
+    destination: Destination | None,
+) -> Iterator[Problem]:
+    """What keeps keys from being written, or from playing."""
+    pairs = [(bone.name, rotation_modes.rotation_channel(bone)[0]) for bone in bones]
+    pairs += [(bone.name, "location") for bone in sliding]
+    shared = channels.shared_users(armature_object) if destination is Destination.CURRENT_ACTION else ()
+    if shared:
+        others = ", ".join(f"'{name}'" for name in shared)
+        message = f"Armature '{armature_object.name}': its action moves {others} too, which will move alike"
+        yield Problem("WARNING", armature_object.name, f"{message}: choose New Action to keep them apart")
+    always = obstacles(armature_object, pairs, destination or Destination.NEW_ACTION)
+    for message in always:
+        yield Problem("ERROR", armature_object.name, message)
+    if destination is None:
+        for message in obstacles(armature_object, pairs, Destination.CURRENT_ACTION):
+            if message not in always:
+                yield Problem("WARNING", armature_object.name, message)
+
+
+# Words and small questions ----------------------------------------------------------------------------------
+
+
+def _sentence(words: str) -> str:
+    return words[:1].upper() + words[1:]
+
+
+def _is_flat(matrix: Matrix) -> bool:
+    return min(abs(scale) for scale in matrix.to_scale()) < FLAT

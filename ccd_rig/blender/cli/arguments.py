@@ -1,0 +1,273 @@
+"""The words of `ccd_rig bake` and `ccd_rig check`, and the settings they come to."""
+
+from __future__ import annotations
+
+import argparse
+import enum
+import math
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NoReturn
+
+import bpy
+
+from ...errors import InvalidInput
+from ..bake.settings import BakeSettings, Keys, Order
+from ..keys.obstacles import Destination
+
+COMMAND = "ccd_rig"
+
+
+class Exit(enum.IntEnum):
+    """Exit codes; `--help` lists them."""
+
+    DONE = 0
+    PROBLEMS = 1
+    USAGE = 2
+    NOT_REACHED = 3
+    NOT_WRITTEN = 4
+    INTERRUPTED = 130
+
+
+KEYS = {
+    "every": Keys.EVERY_FRAME,
+    "solved": Keys.SOLVED_FRAMES,
+    "targets": Keys.TARGET_KEYS,
+    "holder": Keys.HOLDER_KEYS,
+}
+
+EPILOG = """\
+exit codes:
+  0    done (bake: also when frames are not reached, with a warning; see --strict)
+  1    check: found errors; bake: the set-up in the file cannot be baked, nothing is written
+  2    wrong arguments, or FILE cannot be opened
+  3    bake --strict: written, but some frames are not reached
+  4    the output or the report could not be written
+  130  interrupted, nothing is written
+"""
+
+EXAMPLES = {
+    "bake": """\
+examples:
+  blender -b shot.blend --command ccd_rig bake --output baked.blend
+  python -m ccd_rig bake shot.blend --frames 1-250 --step 2 --output baked.blend --report baked.json
+  python -m ccd_rig bake shot.blend --armature Rig --constraint "Hand L" --constraint "Hand R" \\
+      --frames -10-250 --keys solved --current-action --output shot.blend --strict
+
+FILE is changed only if --output names it.
+
+""",
+    "check": """\
+examples:
+  blender -b shot.blend --command ccd_rig check
+  python -m ccd_rig check shot.blend --armature Rig
+
+""",
+}
+
+
+class UsageError(Exception):
+    """What was asked for makes no sense, whatever the set-up in the file is."""
+
+
+def parse(argv: Sequence[str]) -> argparse.Namespace:
+    """What the words after `ccd_rig` say; `command` is "bake" or "check".
+
+    Raises:
+        SystemExit: they are wrong, or ask for help; what there is to say has been said.
+    """
+    return _parser().parse_args(_joined(argv))
+
+
+def bake_settings(options: argparse.Namespace, scene: bpy.types.Scene) -> BakeSettings:
+    """What to bake; the scene's frame range, if none was named.
+
+    Raises:
+        UsageError: the words do not go together.
+    """
+    first, last = options.frames or (scene.frame_start, scene.frame_end)
+    try:
+        return BakeSettings(
+            frame_start=first,
+            frame_end=last,
+            step=options.step,
+            keys=KEYS[options.keys],
+            **_holder(options),
+            destination=_destination(options),
+            constraints=tuple(options.constraint),
+            preroll=options.preroll,
+            order=Order[options.order.upper()],
+            verify=not options.no_verify,
+            from_original=options.from_original,
+            reduce_angle=math.radians(options.reduce_angle),
+            reduce_error=options.reduce_error,
+        )
+    except InvalidInput as error:
+        raise UsageError(str(error)) from error
+
+
+def _holder(options: argparse.Namespace) -> dict[str, str]:
+    """The key holder, and its bone after a stroke; an object's own name may hold strokes."""
+    if (options.key_holder is None) == (options.keys == "holder"):
+        raise UsageError("--keys holder needs --key-holder OBJECT, and the other way round")
+    name = options.key_holder or ""
+    if name in bpy.data.objects or "/" not in name:
+        return {"holder": name}
+    holder, _, bone = name.rpartition("/")
+    return {"holder": holder, "holder_bone": bone}
+
+
+def _destination(options: argparse.Namespace) -> Destination:
+    if options.nla_strip:
+        return Destination.NLA_STRIP
+    return Destination.CURRENT_ACTION if options.current_action else Destination.NEW_ACTION
+
+
+# --- the parser ---------------------------------------------------------------------------------------------
+
+
+class _Parser(argparse.ArgumentParser):
+    """Says what is wrong in one line."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(Exit.USAGE, f"{self.prog}: error: {message} (see {self.prog} --help)\n")
+
+
+def _parser() -> argparse.ArgumentParser:
+    look = {"formatter_class": argparse.RawDescriptionHelpFormatter, "allow_abbrev": False}
+    parser = _Parser(
+        prog=COMMAND, description="Pose armatures by CCD and bake them to keys.", epilog=EPILOG, **look
+    )
+    commands = parser.add_subparsers(title="commands", dest="command", required=True, metavar="bake | check")
+    for name, words in (
+        ("bake", "bake the CCD constraints of an armature to keys"),
+        ("check", "list what is wrong with the CCD constraints"),
+    ):
+        command = commands.add_parser(
+            name,
+            help=words,
+            description=f"{words[0].upper()}{words[1:]}.",
+            epilog=EXAMPLES[name] + EPILOG,
+            **look,
+        )
+        command.add_argument(
+            "file", nargs="?", metavar="FILE", help="the .blend file (default: the one that is open)"
+        )
+        command.add_argument(
+            "--armature", metavar="NAME", help="armature object (needed if several have constraints)"
+        )
+        command.add_argument(
+            "--constraint",
+            action="append",
+            default=[],
+            metavar="NAME",
+            help="only this constraint; may be given several times (default: all that are enabled)",
+        )
+        if name == "bake":
+            _add_bake_arguments(command)
+        command.add_argument(
+            "--enable-autoexec",
+            action="store_true",
+            help="run scripted drivers in FILE; only for files you trust",
+        )
+        command.add_argument("--quiet", action="store_true", help="only errors and warnings")
+    return parser
+
+
+def _add_bake_arguments(command: argparse.ArgumentParser) -> None:
+    add = command.add_argument
+    add(
+        "--frames",
+        type=_frame_range,
+        metavar="FIRST-LAST",
+        help="frames to bake, as 1-250, -10-250 or 1:250 (default: the scene's frame range)",
+    )
+    add(
+        "--step",
+        type=int,
+        default=1,
+        metavar="N",
+        help="solve every N-th frame, slerp between (default: %(default)s)",
+    )
+    add(
+        "--keys",
+        choices=tuple(KEYS),
+        default="every",
+        help="keys on every frame, on solved frames only, where targets have keys, or where --key-holder has "
+        "some (default: %(default)s)",
+    )
+    add(
+        "--key-holder",
+        metavar="OBJECT[/BONE]",
+        help="with --keys holder: the object, or bone of it, whose keys say where to key",
+    )
+    add(
+        "--preroll",
+        type=int,
+        default=0,
+        metavar="N",
+        help="solve N frames before the first too, without keys (default: %(default)s)",
+    )
+    add(
+        "--order",
+        choices=[order.name.lower() for order in Order],
+        default=BakeSettings.order.name.lower(),
+        help="in which order frames are solved (default: %(default)s)",
+    )
+    where = command.add_mutually_exclusive_group()
+    where.add_argument(
+        "--current-action",
+        action="store_true",
+        help="write into the present action (default: a new one; the old one stays in the file)",
+    )
+    where.add_argument(
+        "--nla-strip",
+        action="store_true",
+        help="write a new action into an NLA strip above all others; what is there plays on below it",
+    )
+    add(
+        "--reduce-angle",
+        type=float,
+        default=0.0,
+        metavar="DEGREES",
+        help="leave out keys where each bone stays this near to the full motion (default: 0, keep all)",
+    )
+    add(
+        "--reduce-error",
+        type=float,
+        default=0.0,
+        metavar="METRES",
+        help="leave out keys where the end of each chain stays this near to it (default: 0, keep all)",
+    )
+    add(
+        "--from-original",
+        action="store_true",
+        help="of a baked action, start from the motion before it was first baked",
+    )
+    add(
+        "--no-verify",
+        action="store_true",
+        help="do not evaluate the frames once more after the bake to see what really plays",
+    )
+    add("--output", type=Path, metavar="FILE", help="where to save the .blend file with the baked keys")
+    add("--report", type=Path, metavar="FILE", help="where to save the report as JSON")
+    add("--strict", action="store_true", help="exit code 3 if some frames are not reached")
+
+
+def _joined(argv: Sequence[str]) -> list[str]:
+    """`--frames -10-250` as one word: argparse would take a word with a leading minus for an option."""
+    words: list[str] = []
+    for word in argv:
+        if words and words[-1] == "--frames" and re.match(r"-\d", word):
+            words[-1] = f"--frames={word}"
+        else:
+            words.append(word)
+    return words
+
+
+def _frame_range(words: str) -> tuple[int, int]:
+    found = re.fullmatch(r"\s*([+-]?\d+)\s*[-:]\s*([+-]?\d+)\s*", words)
+    if found is None:
+        raise argparse.ArgumentTypeError(f"'{words}' is not a frame range such as 1-250, -10-250 or 1:250")
+    return int(found[1]), int(found[2])

@@ -1,0 +1,82 @@
+"""Opening and saving .blend files, with the reason in one line where that fails."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import bpy
+
+from .. import whole_files
+from .arguments import UsageError
+
+
+def open_file(path: Path, trust: bool) -> str | None:
+    """Open a file; `trust` lets its scripts run.
+
+    Returns:
+        What of it was not run; None if there is nothing of that kind.
+
+    Raises:
+        UsageError: it is not there, or no file that this Blender reads.
+    """
+    if not path.is_file():
+        raise UsageError(f"there is no file {path}")
+    scripts = {"use_scripts": True} if trust else {}
+    try:
+        bpy.ops.wm.open_mainfile(filepath=str(path.resolve()), load_ui=False, **scripts)
+    except RuntimeError as error:  # how Blender's operators report; the first line says why
+        raise UsageError(f"cannot open {path}: {_first_line(error)}{_newer(error)}") from error
+    return bpy.app.autoexec_fail_message if bpy.app.autoexec_fail else None
+
+
+def save_as(path: Path) -> None:
+    """Save the open file under another name, as a whole or not at all.
+
+    Raises:
+        WriteError: the folder cannot be written, or the disk is full.
+    """
+    with whole_files.replacing(path) as temporary:
+        temporary.unlink()  # Blender would keep the empty file as a backup
+        leftover = temporary.with_name(f"{temporary.name}@")  # where Blender writes before it renames
+        try:
+            bpy.ops.wm.save_as_mainfile(
+                filepath=str(temporary.resolve()), copy=True, compress=_is_compressed(bpy.data.filepath)
+            )
+        except RuntimeError as error:
+            # Blender's own reason may be that of a later step ("No such file"): likely ones are said first.
+            reason = f"is the disk full, or the folder read-only? Blender says: {_first_line(error)}"
+            raise whole_files.WriteError(f"cannot write {path}: {reason}") from error
+        finally:
+            leftover.unlink(missing_ok=True)
+        if not _is_whole(temporary):
+            raise whole_files.WriteError(
+                f"cannot write {path}: is the disk full? Only a part of it was saved"
+            )
+
+
+def _is_whole(path: Path) -> bool:
+    """Whether a .blend file was saved to its end; of compressed files Blender does not notice it if not.
+
+    They end with the magic number of a Zstandard seek table, others with the block ENDB, of at most 32 bytes.
+    """
+    with open(path, "rb") as file:
+        file.seek(max(0, path.stat().st_size - 32))
+        end = file.read()
+    return end.endswith(b"\xb1\xea\x92\x8f") or b"ENDB" in end
+
+
+def _is_compressed(path: str) -> bool:
+    """Whether a .blend file is compressed, with Zstandard or, before Blender 3.0, with gzip."""
+    with open(path, "rb") as file:
+        return file.read(4).startswith((b"\x28\xb5\x2f\xfd", b"\x1f\x8b"))
+
+
+def _first_line(error: Exception) -> str:
+    """Blender's operators raise "Error: reason" with more lines below."""
+    words = str(error).strip().splitlines() or ["unknown reason"]
+    return words[0].removeprefix("Error: ")
+
+
+def _newer(error: Exception) -> str:
+    # Blender before 5.0 does not know the header that later ones write.
+    return " (or one of a newer Blender than this)" if "not a blend file" in str(error) else ""

@@ -1,0 +1,213 @@
+"""`ccd_rig bake` and `ccd_rig check`: the same words after `blender -b FILE --command` and `python -m`."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import bpy
+
+from ...errors import CCDRigError, RigError
+from .. import whole_files
+from ..bake import report
+from ..bake.bake import bake
+from ..bake.settings import Order
+from ..bake.shot import Progress
+from ..checks import setup
+from . import arguments, blend_files
+from .arguments import COMMAND, Exit, UsageError
+
+SLOW = 1.0  # [s] a bake that takes longer shows its progress
+REDRAW = 0.1  # [s] from one progress line to the next on a terminal
+RELOG = 10.0  # [s] the same where standard error goes to a file
+
+_handles: list[Any] = []  # what Blender gave for the registered command; it is needed to take it away again
+
+
+def register() -> None:
+    """Make `blender --command ccd_rig` known."""
+    _handles.append(bpy.utils.register_cli_command(COMMAND, main))
+
+
+def unregister() -> None:
+    """Take the command away again."""
+    while _handles:
+        bpy.utils.unregister_cli_command(_handles.pop())
+
+
+def main(argv: Sequence[str]) -> int:
+    """Run one command.
+
+    Args:
+        argv: the words after `ccd_rig`.
+
+    Returns:
+        The exit code, see `Exit`.
+    """
+    try:
+        options = arguments.parse(argv)
+    except SystemExit as end:  # argparse has already said why, or has shown the help
+        return int(end.code or 0)
+    # A Blender program in the background answers Ctrl-C by ending at once, with exit code 0.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        _open(options)
+        return int(_bake(options) if options.command == "bake" else _check(options))
+    except KeyboardInterrupt:
+        return _fail("interrupted, nothing is written", Exit.INTERRUPTED)
+    except UsageError as error:
+        return _fail(str(error), Exit.USAGE)
+    except whole_files.WriteError as error:
+        return _fail(str(error), Exit.NOT_WRITTEN)
+    except CCDRigError as error:
+        return _fail(str(error), Exit.PROBLEMS)
+    finally:
+        if (
+            before is not None
+        ):  # None: Blender's own, which Python cannot put back; the command ends the program
+            signal.signal(signal.SIGINT, before)
+
+
+# --- commands -----------------------------------------------------------------------------------------------
+
+
+def _open(options: argparse.Namespace) -> None:
+    """Open FILE, if one was named."""
+    if options.file is None:
+        if not bpy.data.filepath:
+            raise UsageError("no file is open: name the .blend file to work on")
+        return
+    path = Path(options.file)
+    skipped = blend_files.open_file(path, options.enable_autoexec)
+    if skipped is not None:
+        _warn(f"{path}: {skipped} was not run; use --enable-autoexec if you trust the file")
+
+
+def _bake(options: argparse.Namespace) -> Exit:
+    if options.output is None and options.report is None:
+        raise UsageError("nothing would be kept: name --output, --report or both")
+    for path in (options.output, options.report):
+        if path is not None and not path.resolve().parent.is_dir():  # better said now than after a long bake
+            raise whole_files.WriteError(f"cannot write {path}: there is no folder {path.resolve().parent}")
+    scene = bpy.context.scene
+    settings = arguments.bake_settings(options, scene)
+    armature_object = _armature(scene, options.armature)
+    for problem in setup.problems(armature_object, scene, settings.constraints, settings.destination):
+        if problem.severity == "WARNING":
+            _warn(problem.message)
+    with _progress_line(options.quiet) as progress:
+        result = bake(scene, armature_object, settings, progress)
+    if options.output is not None:
+        blend_files.save_as(options.output)
+    if options.report is not None:
+        report.save(result, options.report)
+    for fault in result.check.faults() if result.check is not None else ():
+        _warn(f"{armature_object.name}: {fault}")
+    if advice := result.advice(both_ways=settings.order is Order.BOTH):
+        _warn(f"{armature_object.name}: {advice}")
+    missed = result.unsolved_count()
+    if missed:
+        _warn(f"{armature_object.name}: {result.summary()}")
+    elif not options.quiet:
+        print(f"{armature_object.name}: {result.summary()}", flush=True)
+    if not options.quiet:
+        print(f"{armature_object.name}: {_times(result)}", flush=True)
+    return Exit.NOT_REACHED if missed and options.strict else Exit.DONE
+
+
+def _check(options: argparse.Namespace) -> Exit:
+    scene = bpy.context.scene
+    armatures = [_armature(scene, options.armature)] if options.armature else _rigged(scene)
+    if not armatures:
+        raise RigError(_none_rigged())
+    errors = 0
+    for armature_object in armatures:
+        problems = setup.problems(armature_object, scene, tuple(options.constraint))
+        for problem in problems:
+            print(f"{problem.severity}: {armature_object.name}: {problem.message}", flush=True)
+        if not problems and not options.quiet:
+            print(f"{armature_object.name}: no problems", flush=True)
+        errors += sum(problem.severity == "ERROR" for problem in problems)
+    return Exit.PROBLEMS if errors else Exit.DONE
+
+
+def _times(result: report.BakeReport) -> str:
+    """What the check came to, and how long everything took."""
+    baked = f"baked in {result.seconds:.1f} s"
+    if result.check is None:
+        return baked
+    return f"{result.check.words()}; {baked}, checked in {result.check.seconds:.1f} s"
+
+
+def _rigged(scene: bpy.types.Scene) -> list[bpy.types.Object]:
+    """Armature objects of the scene that carry constraints."""
+    return [o for o in scene.objects if o.type == "ARMATURE" and len(o.ccd_rig.constraints)]
+
+
+def _none_rigged() -> str:
+    return "no armature in the file's active scene has CCD constraints: add one in the CCD Rig panel"
+
+
+def _armature(scene: bpy.types.Scene, name: str | None) -> bpy.types.Object:
+    """The armature object called `name`, or the only one with constraints."""
+    rigged = _rigged(scene)
+    names = ", ".join(o.name for o in rigged)
+    if name is None:
+        if not rigged:
+            raise RigError(_none_rigged())
+        if len(rigged) > 1:
+            raise UsageError(f"several armatures have CCD constraints ({names}): name one with --armature")
+        return rigged[0]
+    found = scene.objects.get(name)
+    if found is None or found.type != "ARMATURE":
+        raise RigError(
+            f"there is no armature object '{name}' in the scene; with CCD constraints: {names or 'none'}"
+        )
+    return found
+
+
+# --- words --------------------------------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def _progress_line(quiet: bool) -> Iterator[Callable[[Progress], None]]:
+    """Gives a function for `bake`'s progress: it shows how far a slow bake is, on standard error."""
+    terminal = sys.stderr.isatty()
+    pause = REDRAW if terminal else RELOG
+    started = time.monotonic()
+    shown = started + SLOW - pause
+    drawn, verb = False, "solved"
+
+    def show(progress: Progress) -> None:
+        nonlocal shown, drawn, started, verb
+        now = time.monotonic()
+        if progress.verb != verb:  # each part of a bake has its own pace
+            started, verb = now, progress.verb
+        if quiet or now - shown < pause:
+            return
+        line = progress.words(now - started)
+        print(
+            f"\r\x1b[K{line}" if terminal else line, end="" if terminal else "\n", file=sys.stderr, flush=True
+        )
+        shown, drawn = now, terminal
+
+    try:
+        yield show
+    finally:
+        if drawn:
+            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+
+
+def _warn(words: str) -> None:
+    print(f"{COMMAND}: warning: {words}", file=sys.stderr, flush=True)
+
+
+def _fail(words: str, code: Exit) -> Exit:
+    print(f"{COMMAND}: error: {words}", file=sys.stderr, flush=True)
+    return code

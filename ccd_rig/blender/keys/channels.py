@@ -1,0 +1,337 @@
+"""Actions, slots, F-curves and NLA strips: where the keys of an object are, on every supported Blender.
+
+This is the only module that knows how Blender's versions differ. Up to 4.3 an action holds F-curves itself.
+Since 4.4 it holds slots, and the F-curves of one object are in the channel bag of its slot; since 5.0
+`Action.fcurves` is gone. All of these are containers with `fcurves` and `groups`: here they are called bags.
+
+Frames are scene frames and may be fractional. Values are what a channel holds: radians, quaternions
+(w, x, y, z), metres.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack
+from typing import Any
+
+import bpy
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import RigError
+from . import keyframes
+
+LEGACY_SLOT = "Legacy Slot"  # Blender's name for the slot of an action that was saved before there were slots
+
+
+def fcurves_of(datablock: bpy.types.ID) -> Iterator[bpy.types.FCurve]:
+    """The F-curves that animate a data-block now: those of its action, in its slot. Read only."""
+    bag = _bag(datablock)
+    if bag is not None:
+        yield from bag.fcurves
+
+
+def fcurves_for(action: bpy.types.Action, datablock: bpy.types.ID) -> Iterator[bpy.types.FCurve]:
+    """The F-curves that would animate a data-block if it got this action. Read only.
+
+    Raises:
+        RigError: the action is not for this kind of data-block, or it is not clear which of its slots is.
+    """
+    if not has_slots():
+        if action.id_root not in ("", datablock.id_type):
+            raise RigError(f"action '{action.name}' is not for objects: choose another action")
+        yield from action.fcurves
+        return
+    slots = [slot for slot in action.slots if slot.target_id_type in ("UNSPECIFIED", datablock.id_type)]
+    if not slots:
+        raise RigError(f"action '{action.name}' is not for objects: choose another action")
+    own = [slot for slot in slots if slot.name_display == datablock.name]
+    if len(slots) > 1 and len(own) != 1:
+        names = ", ".join(slot.name_display for slot in slots)
+        raise RigError(
+            f"action '{action.name}' has several slots ({names}): give one of them the name of "
+            f"'{datablock.name}'"
+        )
+    bag = _bag_of_slot(action, own[0] if len(own) == 1 else slots[0])
+    if bag is not None:
+        yield from bag.fcurves
+
+
+def plays(fcurve: bpy.types.FCurve) -> bool:
+    """Whether an F-curve has an effect; since 4.4 muted groups play nevertheless."""
+    return not (fcurve.mute or is_group_silent(fcurve))
+
+
+def span(fcurves: Sequence[bpy.types.FCurve]) -> tuple[float, float]:
+    """First and last frame of the keys of F-curves, of which at least one has a key."""
+    ranges = [fcurve.range() for fcurve in fcurves if len(fcurve.keyframe_points)]
+    return min(ends[0] for ends in ranges), max(ends[1] for ends in ranges)
+
+
+def present_keys(armature_object: bpy.types.Object, bones: Sequence[str] = ()) -> NDArray[np.float32]:
+    """Frames at which the object's action has keys, increasing, each once; with `bones`, only their keys."""
+    prefixes = tuple(armature_object.pose.bones[bone].path_from_id() + "." for bone in bones)
+    frames = [
+        keyframes.times(fcurve)
+        for fcurve in fcurves_of(armature_object)
+        if not prefixes or fcurve.data_path.startswith(prefixes)
+    ]
+    return np.unique(np.concatenate(frames)) if frames else np.zeros(0, np.float32)
+
+
+def values_before(
+    armature_object: bpy.types.Object, keyed: Iterable[tuple[str, str]], frame: float
+) -> dict[tuple[str, str], NDArray[np.float32]]:
+    """Values (C,) of channels at their last key before a frame, but for those with a component without one.
+
+    A quaternion that continues kept keys takes its sign from here, or the F-curves between would cross zero.
+
+    Args:
+        keyed: pairs of bone name and channel name.
+    """
+    return _values_at(armature_object, keyed, lambda at: at[at < np.float32(frame)][-1:])
+
+
+def values_after(
+    armature_object: bpy.types.Object, keyed: Iterable[tuple[str, str]], frame: float
+) -> dict[tuple[str, str], NDArray[np.float32]]:
+    """The same at their first key after a frame."""
+    return _values_at(armature_object, keyed, lambda at: at[at > np.float32(frame)][:1])
+
+
+def _values_at(
+    armature_object: bpy.types.Object,
+    keyed: Iterable[tuple[str, str]],
+    nearest: Callable[[NDArray[np.float32]], NDArray[np.float32]],
+) -> dict[tuple[str, str], NDArray[np.float32]]:
+    """Values of channels at one key of theirs; of the times of keys `nearest` gives its, if there is one."""
+    curves: dict[str, dict[int, bpy.types.FCurve]] = {}
+    for fcurve in fcurves_of(armature_object):
+        curves.setdefault(fcurve.data_path, {})[fcurve.array_index] = fcurve
+    found = {}
+    for bone, channel in keyed if curves else ():
+        parts = curves.get(data_path(armature_object, bone, channel), {})
+        times = [nearest(keyframes.times(part)) for part in parts.values()]
+        width = width_of(armature_object, bone, channel)
+        if len(parts) == width and all(map(len, times)):
+            there = max(float(at[0]) for at in times)
+            found[bone, channel] = np.array([parts[i].evaluate(there) for i in range(width)], np.float32)
+    return found
+
+
+def shared_users(datablock: bpy.types.ID) -> tuple[str, ...]:
+    """Names of the other data-blocks that move when the keys of this one are edited in place, sorted."""
+    animation = datablock.animation_data
+    if animation is None or animation.action is None:
+        return ()
+    if has_slots():  # only what uses the same slot moves with it
+        users = animation.action_slot.users() if animation.action_slot is not None else ()
+    else:
+        data: Any = bpy.data
+        users = data.user_map(subset=[animation.action])[animation.action]
+    return tuple(sorted(user.name_full for user in users if user != datablock))
+
+
+def is_bone_selected(pose_bone: bpy.types.PoseBone) -> bool:
+    """Whether a bone is selected in Pose Mode."""
+    return bool((pose_bone if _selects_pose_bones() else pose_bone.bone).select)
+
+
+def select_bone(pose_bone: bpy.types.PoseBone, state: bool) -> None:
+    """Select or deselect a bone in Pose Mode."""
+    (pose_bone if _selects_pose_bones() else pose_bone.bone).select = state
+
+
+def _selects_pose_bones() -> bool:
+    """Since 5.0 the selection of Pose Mode belongs to the pose bone, before that to the armature's bone."""
+    return "select" in bpy.types.PoseBone.bl_rna.properties
+
+
+def data_path(armature_object: bpy.types.Object, bone: str, channel: str) -> str:
+    """Of a channel of a bone, as F-curves have it.
+
+    Raises:
+        RigError: there is no such bone.
+    """
+    pose_bone = armature_object.pose.bones.get(bone) if armature_object.pose is not None else None
+    if pose_bone is None:
+        raise RigError(f"Armature '{armature_object.name}' has no bone '{bone}': it was removed or renamed")
+    return str(pose_bone.path_from_id(channel))
+
+
+def width_of(armature_object: bpy.types.Object, bone: str, channel: str) -> int:
+    """Number of components of a channel."""
+    return max(1, armature_object.pose.bones[bone].bl_rna.properties[channel].array_length)
+
+
+# Bags: where actions of all versions are opened ---------------------------------------------------
+
+
+def has_slots() -> bool:
+    """Since 4.4 (4.5 among the supported releases) an action holds slots."""
+    return "slots" in bpy.types.Action.bl_rna.properties
+
+
+def _bag(datablock: bpy.types.ID) -> Any | None:
+    """The container of the F-curves that animate a data-block now, or None."""
+    animation = datablock.animation_data
+    if animation is None or animation.action is None:
+        return None
+    return _bag_of_slot(animation.action, animation.action_slot) if has_slots() else animation.action
+
+
+def _bag_of_slot(action: bpy.types.Action, slot: Any | None) -> Any | None:
+    if slot is None:
+        return None
+    bags = (strip.channelbag(slot) for layer in action.layers for strip in layer.strips)
+    return next((bag for bag in bags if bag is not None), None)
+
+
+def is_animated(datablock: bpy.types.ID) -> bool:
+    """Whether a data-block has an action, and takes part in it."""
+    animation = datablock.animation_data
+    return (
+        animation is not None
+        and animation.action is not None
+        and (not has_slots() or animation.action_slot is not None)
+    )
+
+
+def is_group_silent(fcurve: bpy.types.FCurve) -> bool:
+    """Whether an F-curve does not play because its group is muted; since 4.4 muted groups play."""
+    return fcurve.group is not None and fcurve.group.mute and not has_slots()
+
+
+def has_strips(animation: bpy.types.AnimData) -> bool:
+    """Whether strips play below the action; without any Blender plays it as if there were no NLA."""
+    return any(len(track.strips) > 0 and not track.mute for track in animation.nla_tracks)
+
+
+def strip_fcurves(strip: bpy.types.NlaStrip) -> Iterator[bpy.types.FCurve]:
+    """The F-curves that an NLA strip plays; of a meta strip those of all strips in it. Read only."""
+    for inner in strip.strips:
+        yield from strip_fcurves(inner)
+    yield from _curves_of_strip(strip)
+
+
+def strip_key_times(
+    animation: bpy.types.AnimData, wanted: Callable[[bpy.types.FCurve], bool]
+) -> Iterator[NDArray[np.float64]]:
+    """When the strips that play have keys, in the time in which strips stand.
+
+    A strip whose own time is animated counts by the keys of that.
+
+    Args:
+        wanted: says which F-curves count.
+    """
+    if not animation.use_nla:
+        return
+    solo = any(track.is_solo for track in animation.nla_tracks)
+    for track in animation.nla_tracks:
+        if track.is_solo if solo else not track.mute:
+            for strip in track.strips:
+                yield from _times_in(strip, wanted)
+
+
+def _times_in(
+    strip: bpy.types.NlaStrip, wanted: Callable[[bpy.types.FCurve], bool]
+) -> Iterator[NDArray[np.float64]]:
+    if strip.mute:
+        return
+    if strip.type == "META":
+        for inner in strip.strips:
+            yield from _times_in(inner, wanted)
+        return
+    curves = [curve for curve in _curves_of_strip(strip) if wanted(curve)]
+    if not curves:
+        return
+    if strip.use_animated_time:
+        yield from (keyframes.times(c).astype(np.float64) for c in strip.fcurves if "time" in c.data_path)
+        return
+    first, last, scale = strip.action_frame_start, strip.action_frame_end, strip.scale
+    times = np.unique(np.concatenate([keyframes.times(curve).astype(np.float64) for curve in curves]))
+    times = times[(times >= first) & (times <= last)]
+    into = (last - times if strip.use_reverse else times - first) * scale
+    for turn in range(math.ceil(strip.repeat)):
+        found = strip.frame_start + into + turn * (last - first) * scale
+        yield np.sort(found[found <= strip.frame_end])
+
+
+def _curves_of_strip(strip: bpy.types.NlaStrip) -> Iterator[bpy.types.FCurve]:
+    if strip.action is not None:
+        bag = _bag_of_slot(strip.action, strip.action_slot) if has_slots() else strip.action
+        if bag is not None:
+            yield from bag.fcurves
+
+
+def strip_of(
+    track: bpy.types.NlaTrack, action: bpy.types.Action, slot: Any | None, start: float, end: float
+) -> bpy.types.NlaStrip:
+    """A new NLA strip that plays an action at its own frames from `start` to `end`, in an empty track."""
+    strip = track.strips.new(action.name, 0, action)
+    if slot is not None:
+        strip.action_slot = slot
+    # Each of these moves others along: from here on nothing is scaled.
+    strip.action_frame_start, strip.action_frame_end = start, end
+    strip.frame_start, strip.frame_end = start, end
+    return strip
+
+
+def slot_of(animation: bpy.types.AnimData | None) -> Any | None:
+    """The slot in use; None also where there are no slots."""
+    return animation.action_slot if animation is not None and has_slots() else None
+
+
+def ensure_bag(action: bpy.types.Action, slot: Any | None, undo: ExitStack) -> Any:
+    """The bag of a slot, made if it is not there; `undo` takes it away again."""
+    if not has_slots():
+        return action
+    bag = _bag_of_slot(action, slot)
+    if bag is not None:
+        return bag
+    if not action.layers:
+        undo.callback(action.layers.remove, action.layers.new("Layer"))
+    layer = action.layers[0]  # Blender allows one layer with one strip
+    if not layer.strips:
+        undo.callback(layer.strips.remove, layer.strips.new(type="KEYFRAME"))
+    strip = layer.strips[0]
+    bag = strip.channelbag(slot, ensure=True)
+    undo.callback(strip.channelbags.remove, bag)
+    return bag
+
+
+def ensure_slot(armature_object: bpy.types.Object, action: bpy.types.Action, undo: ExitStack) -> Any | None:
+    """The object's slot in its action: that in use, else one that was its own or nobody's, else a new one."""
+    if not has_slots():
+        return None
+    animation = armature_object.animation_data
+    if animation.action_slot is not None:
+        return animation.action_slot
+    for slot in animation.action_suitable_slots:
+        was_own = slot.identifier in (animation.last_slot_identifier, f"OB{armature_object.name}")
+        if (was_own or slot.name_display == LEGACY_SLOT) and not slot.users():
+            return slot
+    slot = action.slots.new(armature_object.id_type, armature_object.name)
+    undo.callback(action.slots.remove, slot)
+    return slot
+
+
+def assign(armature_object: bpy.types.Object, action: bpy.types.Action | None, slot: Any | None) -> None:
+    """Give an object its action and its slot; Blender by itself assigns only a slot of the same name."""
+    animation = armature_object.animation_data
+    animation.action = action
+    if action is not None and has_slots():
+        animation.action_slot = slot
+
+
+def only_slot(armature_object: bpy.types.Object, action: bpy.types.Action, wanted: Any | None) -> Any | None:
+    """Remove all slots of a copied action but one, and with them their F-curves; without one, make it."""
+    if not has_slots():
+        return None
+    for slot in list(action.slots):
+        if wanted is None or slot.handle != wanted.handle:  # a copy keeps the handles
+            action.slots.remove(slot)
+    if not action.slots:
+        action.slots.new(armature_object.id_type, armature_object.name)
+    return action.slots[0]

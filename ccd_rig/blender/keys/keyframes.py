@@ -1,0 +1,170 @@
+"""The keys of one F-curve as arrays: new ones written, alone or among those that stay.
+
+Frames are scene frames and may be fractional; values are in the channel's own units.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import bpy
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import RigError
+
+MERGE_DISTANCE = 0.01  # [frames] keys this near or nearer are one key to Blender (BEZT_BINARYSEARCH_THRESH)
+
+# All that a key holds, in the types Blender stores: others are converted one by one, which is slow.
+_FIELDS: dict[str, tuple[type, int]] = {
+    "co": (np.float32, 2),
+    "handle_left": (np.float32, 2),
+    "handle_right": (np.float32, 2),
+    "handle_left_type": (np.uint8, 1),
+    "handle_right_type": (np.uint8, 1),
+    "interpolation": (np.uint8, 1),
+    "easing": (np.uint8, 1),
+    "type": (np.uint8, 1),
+    "back": (np.float32, 1),
+    "amplitude": (np.float32, 1),
+    "period": (np.float32, 1),
+    "select_control_point": (np.bool_, 1),
+    "select_left_handle": (np.bool_, 1),
+    "select_right_handle": (np.bool_, 1),
+}
+_HANDLES = ("handle_left", "handle_right")
+# What Blender itself gives to a key it inserts; `keyframe_points.add` leaves zeros.
+_EASING = {"back": 1.70158, "amplitude": 0.8, "period": 4.1}
+
+Keys = dict[str, NDArray[Any]]  # field -> (K, width)
+
+
+def read(fcurve: bpy.types.FCurve) -> Keys:
+    """All keys of an F-curve, every field."""
+    points = fcurve.keyframe_points
+    keys: Keys = {}
+    for field, (dtype, width) in _FIELDS.items():
+        flat: NDArray[Any] = np.zeros(len(points) * width, dtype)
+        points.foreach_get(field, flat)
+        keys[field] = flat.reshape(len(points), width)
+    return keys
+
+
+def times(fcurve: bpy.types.FCurve) -> NDArray[np.float32]:
+    """Frames (K,) of the keys of an F-curve, in order."""
+    flat = np.zeros(len(fcurve.keyframe_points) * 2, np.float32)
+    fcurve.keyframe_points.foreach_get("co", flat)
+    return flat[::2].copy()
+
+
+def write(
+    fcurve: bpy.types.FCurve,
+    co: NDArray[np.float32],
+    interpolation: str,
+    start: float,
+    end: float,
+    old: Keys | None = None,
+) -> None:
+    """Put keys in place of those in [start, end]. The others keep every bit, their handles included.
+
+    The new keys are as Blender itself inserts them: selected, with auto-clamped handles.
+
+    Args:
+        co: (K, 2) frames, increasing by more than `MERGE_DISTANCE`, and values; at least one.
+        interpolation: name, such as "LINEAR".
+        old: the keys that the F-curve has, if they have been read already.
+
+    Raises:
+        RigError: keys that stay are too near to each other.
+    """
+    points = fcurve.keyframe_points
+    if len(points) > 0:
+        kept = _kept(times(fcurve) if old is None else old["co"][:, 0], co[:, 0], start, end)
+        if kept.any():
+            store(fcurve, *_joined(old or read(fcurve), kept, co, interpolation))
+            return
+        points.clear()
+    points.add(len(co))
+    points.foreach_set("co", co.ravel())
+    for field, values in _given(len(co), interpolation).items():
+        points.foreach_set(field, values)
+    # What `FCurve.update` does, but for merging, which would copy all keys: these are far enough apart.
+    points.sort()
+    points.handles_recalc()
+
+
+@lru_cache(maxsize=4)
+def _given(count: int, interpolation: str) -> Keys:
+    """What new keys have in common that `keyframe_points.add` does not give them; not to be written to."""
+    number = bpy.types.Keyframe.bl_rna.properties["interpolation"].enum_items[interpolation].value
+    keys: Keys = {"interpolation": np.full(count, number, np.uint8)}
+    for field, value in _EASING.items():
+        keys[field] = np.full(count, value, np.float32)
+    for values in keys.values():
+        values.flags.writeable = False
+    return keys
+
+
+def _kept(
+    old: NDArray[np.float32], fresh: NDArray[np.float32], start: float, end: float
+) -> NDArray[np.bool_]:
+    """Which of the old keys stay, by their frames: those outside [start, end]."""
+    outside = (old < np.float32(start)) | (old > np.float32(end))
+    # A key that Blender would merge with a fresh one on its next update gives way here, on purpose.
+    after = np.searchsorted(fresh, old)
+    for neighbour in (np.maximum(after - 1, 0), np.minimum(after, len(fresh) - 1)):
+        outside &= np.abs(fresh[neighbour] - old) > MERGE_DISTANCE
+    return outside
+
+
+def _joined(
+    old: Keys, kept: NDArray[np.bool_], co: NDArray[np.float32], interpolation: str
+) -> tuple[Keys, NDArray[np.bool_]]:
+    """Old keys that stay together with fresh ones, in order, and for each whether it is an old one."""
+    fresh: Keys = {field: np.zeros((len(co), width), dtype) for field, (dtype, width) in _FIELDS.items()}
+    fresh["co"][:] = co
+    for field in ("handle_left_type", "handle_right_type"):
+        items = bpy.types.Keyframe.bl_rna.properties[field].enum_items
+        fresh[field][:] = items["AUTO_CLAMPED"].value
+    for field in ("select_control_point", "select_left_handle", "select_right_handle"):
+        fresh[field][:] = True
+    for field, values in _given(len(co), interpolation).items():
+        fresh[field][:, 0] = values
+    is_old = np.repeat([True, False], [int(kept.sum()), len(co)])
+    joined = {field: np.concatenate([old[field][kept], fresh[field]]) for field in _FIELDS}
+    order = np.argsort(joined["co"][:, 0], kind="stable")
+    return {field: values[order] for field, values in joined.items()}, is_old[order]
+
+
+def negate_after(fcurve: bpy.types.FCurve, frame: float) -> None:
+    """Turn round the sign of all keys after a frame, and of their handles."""
+    keys = read(fcurve)
+    later = keys["co"][:, 0] > np.float32(frame)
+    for field in ("co", *_HANDLES):
+        keys[field][later, 1] *= -1.0
+    store(fcurve, keys, np.ones(len(later), np.bool_))
+
+
+def store(fcurve: bpy.types.FCurve, keys: Keys, exact: NDArray[np.bool_]) -> None:
+    """Replace all keys of an F-curve by keys in order.
+
+    Args:
+        exact: (K,) where it is set, the handles stay as given; elsewhere Blender makes them.
+
+    Raises:
+        RigError: Blender merged keys because they are too near to each other.
+    """
+    points = fcurve.keyframe_points
+    points.clear()
+    points.add(len(exact))
+    for field, values in keys.items():
+        points.foreach_set(field, values.ravel())
+    fcurve.update()
+    if len(points) != len(exact):
+        raise RigError(f"F-curve {fcurve.data_path}[{fcurve.array_index}]: keys are too near to each other")
+    for field in _HANDLES:
+        made = np.zeros((len(exact), 2), np.float32)
+        points.foreach_get(field, made.ravel())  # a view: C order
+        made[exact] = keys[field][exact]
+        points.foreach_set(field, made.ravel())

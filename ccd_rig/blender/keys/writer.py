@@ -1,0 +1,300 @@
+"""Keys into actions: in place of those in the range, all of them or none.
+
+Frames are those of keys (see `wanted_frames.key_time`) and may be fractional. Values are what a channel
+holds: radians, quaternions (w, x, y, z), metres.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from typing import Any
+
+import bpy
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import InvalidInput, RigError
+from ..rig.pose_values import foreach
+from . import channels, keyframes, strips
+from .obstacles import Destination, obstacles
+
+
+@dataclass(frozen=True)
+class BoneKeys:
+    """The keys of one channel of one bone.
+
+    Attributes:
+        bone: name of the pose bone; its F-curves are grouped under this name.
+        channel: property of the pose bone, for example "rotation_quaternion".
+        frames: (F,) scene frames, increasing, more than `keyframes.MERGE_DISTANCE` apart.
+        values: (F, C) values in the channel's own units, one column per component.
+        interpolation: "LINEAR" or "BEZIER" (with auto-clamped handles).
+        opposed: whether keys that stay after these are of a quaternion on the other side of the sphere, so
+            that the way there would lead through zero. They are brought to this side.
+    """
+
+    bone: str
+    channel: str
+    frames: NDArray[Any]
+    values: NDArray[Any]
+    interpolation: str = "LINEAR"
+    opposed: bool = False
+
+
+@dataclass(frozen=True)
+class _Channel:
+    """What the F-curves of one channel get: `curves` (C, F, 2), frames and values of each component."""
+
+    data_path: str
+    bone: str
+    curves: NDArray[np.float32]
+    interpolation: str
+    opposed: bool
+
+
+def write(
+    armature_object: bpy.types.Object,
+    keys: Sequence[BoneKeys],
+    destination: Destination,
+    frame_start: float,
+    frame_end: float,
+    name: str,
+    undo: ExitStack | None = None,
+) -> bpy.types.Action:
+    """Write keys in place of those in [frame_start, frame_end]: all of them, or none if anything goes wrong.
+
+    Keys outside the range keep every bit, handles included, but for those after `opposed` ones: they
+    get the other sign, which is the same rotation. Other F-curves and the slots of other objects are not
+    touched.
+
+    Args:
+        destination: NEW_ACTION copies the present action with this object's slot only, writes there, and
+            assigns the copy; the old action stays in the file with a fake user. CURRENT_ACTION writes into
+            the present action; if there is none, one is made. NLA_STRIP puts a new action that holds nothing
+            but these keys into a strip above all others (see `strips`).
+        name: name of the action, if one is made.
+        undo: gets what takes everything back; close it to do so.
+
+    Returns:
+        The action that holds the keys; it is assigned to the object, with its slot, or to the new strip.
+
+    Raises:
+        InvalidInput: the keys themselves are not usable; the message names the bone and the channel.
+        RigError: the object or the action cannot take them (see `obstacles`).
+    """
+    wanted = _channels(armature_object, keys, frame_start, frame_end)
+    found = obstacles(armature_object, [(item.bone, item.channel) for item in keys], destination)
+    if found:
+        raise RigError(found[0])
+    span = (frame_start, frame_end)
+    animation = armature_object.animation_data
+    widths = {"location": 3, "rotation_quaternion": 4, "rotation_euler": 3, "rotation_axis_angle": 4}
+    pose = {channel: foreach(armature_object.pose.bones, channel, width) for channel, width in widths.items()}
+    with ExitStack() as steps:
+        if destination is Destination.NLA_STRIP:
+            action = _write_strip(armature_object, wanted, span, name, steps)
+        elif destination is Destination.NEW_ACTION or animation is None or animation.action is None:
+            action = _write_new(armature_object, wanted, span, name, steps)
+        else:
+            action = _write_in_place(armature_object, wanted, span, steps)
+        done = steps.pop_all()
+        if undo is not None:
+            undo.callback(_restore, armature_object, pose)
+            undo.callback(done.close)
+    return action
+
+
+def _restore(armature_object: bpy.types.Object, pose: dict[str, NDArray[np.float32]]) -> None:
+    """Give back to bones what they had: where Blender has shown the keys, it leaves their values."""
+    context: Any = bpy.context
+    context.view_layer.update()  # what waits for evaluation would come after us
+    for name, values in pose.items():
+        armature_object.pose.bones.foreach_set(name, values.ravel())
+    armature_object.update_tag(refresh={"DATA"})
+    context.view_layer.update()
+
+
+# Which F-curves are meant -------------------------------------------------------------------------
+
+
+def _channels(
+    armature_object: bpy.types.Object, keys: Sequence[BoneKeys], frame_start: float, frame_end: float
+) -> list[_Channel]:
+    """What each channel gets, after every value has been looked at."""
+    if not (np.isfinite(frame_start) and np.isfinite(frame_end) and frame_start <= frame_end):
+        raise InvalidInput(f"frames {frame_start} to {frame_end}: the start must not lie after the end")
+    if not keys:
+        raise InvalidInput("there are no keys to write")
+    found: dict[str, _Channel] = {}
+    frames_of: dict[int, NDArray[np.float32]] = {}  # the channels of a bake share their frames
+    for item in keys:
+        path = channels.data_path(armature_object, item.bone, item.channel)
+        where = f"keys of bone '{item.bone}', {item.channel}"
+        width = channels.width_of(armature_object, item.bone, item.channel)
+        values = np.asarray(item.values, np.float64)
+        if path in found:
+            raise InvalidInput(f"{where}: given twice")
+        if np.ndim(item.frames) != 1 or len(item.frames) == 0 or values.shape != (len(item.frames), width):
+            shapes = f"{np.shape(item.frames)} and {values.shape}"
+            raise InvalidInput(f"{where}: needs (F,) frames and (F, {width}) values, not {shapes}")
+        if not np.isfinite(values).all():
+            raise InvalidInput(f"{where}: a frame or a value is not a finite number")
+        if item.interpolation not in ("LINEAR", "BEZIER"):
+            raise InvalidInput(f"{where}: interpolation '{item.interpolation}' is neither LINEAR nor BEZIER")
+        stored = frames_of.get(id(item.frames))
+        if stored is None:
+            stored = frames_of[id(item.frames)] = _frames(item.frames, where, frame_start, frame_end)
+        curves = np.empty((width, len(stored), 2), np.float32)
+        curves[..., 0], curves[..., 1] = stored, values.T
+        found[path] = _Channel(path, item.bone, curves, item.interpolation, item.opposed)
+    return list(found.values())
+
+
+def _frames(frames: NDArray[Any], where: str, frame_start: float, frame_end: float) -> NDArray[np.float32]:
+    """Frames of keys as Blender stores them; `where` says whose they are."""
+    exact = np.asarray(frames, np.float64)
+    if not np.isfinite(exact).all():
+        raise InvalidInput(f"{where}: a frame or a value is not a finite number")
+    if exact[0] < frame_start or exact[-1] > frame_end:
+        raise InvalidInput(f"{where}: frames outside {frame_start} to {frame_end}")
+    stored = exact.astype(np.float32)
+    if np.any(np.diff(stored) <= np.float32(keyframes.MERGE_DISTANCE)):
+        raise InvalidInput(f"{where}: frames must increase by more than {keyframes.MERGE_DISTANCE}")
+    return stored
+
+
+# Writing ------------------------------------------------------------------------------------------
+
+
+def _write_new(
+    armature_object: bpy.types.Object,
+    wanted: Sequence[_Channel],
+    span: tuple[float, float],
+    name: str,
+    undo: ExitStack,
+) -> bpy.types.Action:
+    """Everything is built in an action that nothing uses; the object gets it when it is complete."""
+    animation = armature_object.animation_data
+    old, old_slot = (animation.action, channels.slot_of(animation)) if animation is not None else (None, None)
+    is_copy = old is not None and channels.is_animated(armature_object)
+    action = old.copy() if old is not None and is_copy else bpy.data.actions.new(name)
+    undo.callback(bpy.data.actions.remove, action)
+    if action.override_library is not None:  # as its original, it would refuse new keys
+        action = action.make_local(clear_liboverride=True)
+    action.name = name
+    action.use_fake_user = False
+    slot = channels.only_slot(armature_object, action, old_slot)
+    _fill(channels.ensure_bag(action, slot, ExitStack()), wanted, span, None)
+    if animation is None:
+        armature_object.animation_data_create()
+        undo.callback(armature_object.animation_data_clear)
+    else:
+        undo.callback(channels.assign, armature_object, old, old_slot)
+    if old is not None:
+        undo.callback(setattr, old, "use_fake_user", old.use_fake_user)
+        old.use_fake_user = True
+    paths = [item.data_path for item in wanted]
+    if animation is not None and not is_copy and strips.go_on_below(armature_object, paths, span):
+        undo.callback(setattr, animation, "action_extrapolation", animation.action_extrapolation)
+        animation.action_extrapolation = "NOTHING"
+    channels.assign(armature_object, action, slot)
+    return action
+
+
+def _write_in_place(
+    armature_object: bpy.types.Object, wanted: Sequence[_Channel], span: tuple[float, float], undo: ExitStack
+) -> bpy.types.Action:
+    """The present action is edited; each step says how it is taken back."""
+    animation: Any = armature_object.animation_data
+    action, old_slot = animation.action, channels.slot_of(animation)
+    undo.callback(action.update_tag)
+    slot = channels.ensure_slot(armature_object, action, undo)
+    _fill(channels.ensure_bag(action, slot, undo), wanted, span, undo)
+    if old_slot != slot:
+        undo.callback(channels.assign, armature_object, action, old_slot)
+        channels.assign(armature_object, action, slot)
+    action.update_tag()
+    return action
+
+
+def _write_strip(
+    armature_object: bpy.types.Object,
+    wanted: Sequence[_Channel],
+    span: tuple[float, float],
+    name: str,
+    undo: ExitStack,
+) -> bpy.types.Action:
+    """A new action in a strip above all others, and what played before below it."""
+    action = bpy.data.actions.new(name)
+    undo.callback(bpy.data.actions.remove, action)
+    slot = channels.only_slot(armature_object, action, None)
+    _fill(channels.ensure_bag(action, slot, ExitStack()), wanted, span, None)
+    if armature_object.animation_data is None:
+        armature_object.animation_data_create()
+        undo.callback(armature_object.animation_data_clear)
+    strips.push_down(armature_object, span, undo)
+    played = strips.played(armature_object)
+    bare = [item for item in wanted if item.data_path not in played]
+    if bare:
+        rest = bpy.data.actions.new(f"{name} Rest")
+        undo.callback(bpy.data.actions.remove, rest)
+        rest_slot = channels.only_slot(armature_object, rest, None)
+        held = [_held(armature_object, item) for item in bare]
+        _fill(channels.ensure_bag(rest, rest_slot, ExitStack()), held, span, None)
+        strips.add(armature_object, rest, rest_slot, (span[0], span[0]), "HOLD", undo)
+    strips.add(armature_object, action, slot, strips.reaching(span), "NOTHING", undo)
+    return action
+
+
+def _held(armature_object: bpy.types.Object, bare: _Channel) -> _Channel:
+    """One key, at frame 0, with the present values of a channel that nothing animates.
+
+    Outside the new strip Blender would show such a channel's default, not the value that stands in it.
+    """
+    curves = np.zeros((len(bare.curves), 1, 2), np.float32)
+    values: Any = armature_object.path_resolve(bare.data_path)
+    curves[:, 0, 1] = values
+    return replace(bare, curves=curves, interpolation="LINEAR", opposed=False)
+
+
+def _fill(bag: Any, wanted: Sequence[_Channel], span: tuple[float, float], undo: ExitStack | None) -> None:
+    """Write all channels into a bag; without `undo` it is the bag as a whole that can be taken back."""
+    present = {(fcurve.data_path, fcurve.array_index): fcurve for fcurve in bag.fcurves}
+    for item in wanted:
+        curves = []
+        for index, co in enumerate(item.curves):
+            fcurve, before = present.get((item.data_path, index)), None
+            if fcurve is None:
+                fcurve = _new_fcurve(bag, item, index, undo)
+            elif undo is not None:
+                before = keyframes.read(fcurve)
+                undo.callback(keyframes.store, fcurve, before, np.ones(len(before["co"]), np.bool_))
+            keyframes.write(fcurve, co, item.interpolation, *span, before)
+            curves.append(fcurve)
+        # What repeats what lies before it would repeat the other side.
+        if item.opposed and not any(len(fcurve.modifiers) for fcurve in curves):
+            for fcurve in curves:
+                keyframes.negate_after(fcurve, span[1])
+
+
+def _new_fcurve(bag: Any, item: _Channel, index: int, undo: ExitStack | None) -> bpy.types.FCurve:
+    """An empty F-curve in its bone's group, with the colours that Blender gives to such a channel."""
+    group = bag.groups.get(item.bone)
+    if group is None:
+        group = bag.groups.new(item.bone)
+        if undo is not None:
+            undo.callback(_remove_group, bag, item.bone)
+    fcurve = bag.fcurves.new(item.data_path, index=index)
+    if undo is not None:
+        undo.callback(bag.fcurves.remove, fcurve)
+    fcurve.group = group
+    fcurve.color_mode = "AUTO_YRGB" if item.data_path.endswith(".rotation_quaternion") else "AUTO_RGB"
+    return fcurve
+
+
+def _remove_group(bag: Any, name: str) -> None:
+    group = bag.groups.get(name)
+    if group is not None:  # since 4.4 a group goes with its last F-curve
+        bag.groups.remove(group)

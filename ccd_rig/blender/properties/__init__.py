@@ -1,0 +1,1 @@
+"""What a .blend file stores."""

@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What an armature object stores in the .blend file.
+
+`Object.ccd_rig` on an armature object holds the constraints, the solver's settings and the last report;
+`PoseBone.ccd_rig` holds what each joint may do. Defaults that the core has are read from its dataclasses.
+"""
+
+import bpy
+from bpy.props import CollectionProperty, FloatProperty, IntProperty, PointerProperty, StringProperty
+
+from . import constraint_group, pose_library
+from .joints import CCD_RIG_PG_comfort, CCD_RIG_PG_joint, CCD_RIG_PG_limit
+from .solver_settings import OVERRIDE, CCD_RIG_PG_solver
+
+
+class CCD_RIG_PG_report(bpy.types.PropertyGroup):
+    """What the last bake came to, in words."""
+
+    words: StringProperty(name="Report", description="What the last bake came to", override=OVERRIDE)
+    worst_frame: FloatProperty(
+        name="Worst Frame", description="The frame that is farthest off", override=OVERRIDE
+    )
+    worst_constraint: StringProperty(
+        name="Worst Constraint", description="The constraint that is farthest off", override=OVERRIDE
+    )
+    unsolved: IntProperty(
+        name="Frames Not Reached",
+        description="How many frames the last bake left off the target",
+        min=0,
+        override=OVERRIDE,
+    )
+
+    check: StringProperty(
+        name="Check", description="What plays after the last bake, evaluated by Blender", override=OVERRIDE
+    )
+    faults: IntProperty(
+        name="Constraints That Do Not Play as Baked",
+        description="How many constraints do not play as the last bake has keyed them",
+        min=0,
+        override=OVERRIDE,
+    )
+
+
+class CCD_RIG_PG_armature(bpy.types.PropertyGroup):
+    """All that an armature object stores."""
+
+    constraints: CollectionProperty(
+        name="CCD Constraints",
+        description="The bones that should reach a target",
+        type=constraint_group.CCD_RIG_PG_constraint,
+        override=OVERRIDE | {"USE_INSERTION"},
+    )
+    active_index: IntProperty(
+        name="Active Constraint", description="The constraint that is shown below the list", override=OVERRIDE
+    )
+    solver: PointerProperty(
+        name="Solver", description="How the armature is solved", type=CCD_RIG_PG_solver, override=OVERRIDE
+    )
+    poses: CollectionProperty(
+        name="Pose Library",
+        description="Poses to start again from where the targets are not reached",
+        type=pose_library.CCD_RIG_PG_pose,
+        override=OVERRIDE | {"USE_INSERTION"},
+    )
+    active_pose: IntProperty(
+        name="Active Pose", description="The pose that is chosen in the pose library", override=OVERRIDE
+    )
+    report: PointerProperty(
+        name="Report", description="What the last bake came to", type=CCD_RIG_PG_report, override=OVERRIDE
+    )
+
+
+CLASSES = (
+    constraint_group.CCD_RIG_PG_constraint,
+    CCD_RIG_PG_limit,
+    CCD_RIG_PG_comfort,
+    CCD_RIG_PG_joint,
+    CCD_RIG_PG_solver,
+    CCD_RIG_PG_report,
+    pose_library.CCD_RIG_PG_pose_bone,
+    pose_library.CCD_RIG_PG_pose,
+    CCD_RIG_PG_armature,
+)
+
+
+def register() -> None:
+    """Register the groups and put them on objects and pose bones."""
+    constraint_group.register_name()
+    pose_library.register_names()
+    for group in CLASSES:
+        bpy.utils.register_class(group)
+    bpy.types.Object.ccd_rig = PointerProperty(
+        name="CCD Rig",
+        description="Constraints and settings of CCD Rig",
+        type=CCD_RIG_PG_armature,
+        override=OVERRIDE,
+    )
+    bpy.types.PoseBone.ccd_rig = PointerProperty(
+        name="CCD Rig",
+        description="What CCD Rig may do with this bone",
+        type=CCD_RIG_PG_joint,
+        override=OVERRIDE,
+    )
+
+
+def unregister() -> None:
+    """Take the properties away again; what a file has stored stays in it."""
+    del bpy.types.PoseBone.ccd_rig
+    del bpy.types.Object.ccd_rig
+    for group in reversed(CLASSES):
+        bpy.utils.unregister_class(group)
+    pose_library.unregister_names()
+    constraint_group.unregister_name()

@@ -1,0 +1,260 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""One row of the list of constraints as it is stored in the .blend file, with all there is to choose."""
+
+import inspect
+
+import bpy
+from bpy.props import (
+    BoolProperty,
+    BoolVectorProperty,
+    EnumProperty,
+    FloatProperty,
+    FloatVectorProperty,
+    IntProperty,
+    PointerProperty,
+    StringProperty,
+)
+
+from ...goals import BalanceGoal, PositionGoal
+from ...solvers.analytic.two_bone import two_bone
+from .solver_settings import OVERRIDE, from_core
+from .unique_names import unique_name
+
+DEFAULT_NAME = "CCD"
+_SOFT = inspect.signature(two_bone).parameters["soft"].default
+
+# Files store the numbers: they stay with their words for good.
+KINDS = (
+    ("REACH", "Reach", "The bone reaches for a target: with its end, its rotation, or both", 0),
+    ("BALANCE", "Balance", "The centre of mass of all bones that have a mass stays over a target", 1),
+    (
+        "PLANT",
+        "Plant",
+        "The bone stays put in the world while Influence is above 0.5, and the figure moves over it",
+        2,
+    ),
+)
+ROTATIONS = (
+    ("NONE", "Free", "The bone may be turned in any way", 0),
+    ("ORIENTATION", "Copy", "The bone is turned as the target is", 1),
+    ("DIRECTION", "Point Along", "One axis of the bone points along an axis of the target", 2),
+)
+METHODS = (
+    ("CCD", "Loop", "All bones of the chain by turns, until the target is reached", 0),
+    (
+        "LEAF",
+        "Two-Bone Leaf",
+        "In the loop, but the last two bones are solved at once: bones further down stay still where the two "
+        "reach the target alone",
+        1,
+    ),
+    (
+        "TWO_BONE",
+        "Two Bones",
+        "Only the last two bones that can turn, exactly and at once, as an arm or a leg; limits hold",
+        2,
+    ),
+    (
+        "TRIANGLE",
+        "Target Triangle",
+        "Each bone is turned just once, from the root on, so that it closes a triangle with the rest of the "
+        "chain and the target; limits hold, and may keep it from the target",
+        3,
+    ),
+)
+AXES = tuple(
+    (f"{sign}_{axis}", f"{'-' if sign == 'NEG' else ''}{axis}", f"The {axis} axis{words}", number)
+    for number, (sign, axis, words) in enumerate(
+        (sign, axis, words) for sign, words in (("POS", ""), ("NEG", ", backwards")) for axis in "XYZ"
+    )
+)
+
+
+def _keep_name_unique(self: bpy.types.PropertyGroup, _context: bpy.types.Context) -> None:
+    taken = {row.name for row in self.id_data.ccd_rig.constraints if row != self}
+    free = unique_name(self.name or DEFAULT_NAME, taken)
+    if free != self.name:
+        self.name = free  # runs this function once more, which then finds nothing to do
+
+
+class CCD_RIG_PG_constraint(bpy.types.PropertyGroup):
+    """A bone, and where and how it should be. Its property `name` is added by `register_name`."""
+
+    tip: StringProperty(
+        name="Bone", description="The bone to move: the last one of the chain", override=OVERRIDE
+    )
+    chain_length: IntProperty(
+        **from_core(
+            PositionGoal,
+            "chain_length",
+            name="Chain Length",
+            description="How many bones may turn, counted from this one, locked ones too; 0 goes up to the "
+            "root. A planted bone's chain ends at the bone that carries the figure",
+        ),
+        min=0,
+        soft_max=255,
+    )
+    target: PointerProperty(
+        name="Target",
+        description="The object that the bone should reach",
+        type=bpy.types.Object,
+        override=OVERRIDE,
+    )
+    target_bone: StringProperty(
+        name="Target Bone",
+        description="The bone of the target armature whose head is the target; empty: the object's origin",
+        override=OVERRIDE,
+    )
+    offset: FloatVectorProperty(
+        name="Offset",
+        description="Shift of the point to reach, along the target's own axes",
+        size=3,
+        subtype="XYZ_LENGTH",
+        override=OVERRIDE,
+    )
+    influence: FloatProperty(
+        name="Influence",
+        description="How much of the solved rotations is used: 0 keeps the pose, 1 reaches for the target",
+        default=1.0,
+        min=0.0,
+        max=1.0,
+        subtype="FACTOR",
+        override=OVERRIDE,
+    )
+    weight: FloatProperty(
+        **from_core(
+            PositionGoal,
+            "weight",
+            name="Weight",
+            description="How much this constraint counts where several pull at the same bones",
+        ),
+        min=0.001,
+        soft_max=10.0,
+    )
+    enabled: BoolProperty(
+        name="Enabled", description="Solve and bake this constraint", default=True, override=OVERRIDE
+    )
+    use_tail: BoolProperty(
+        name="Use Tail",
+        description="Bring the bone's tail to the target; when off, its head",
+        default=True,
+        override=OVERRIDE,
+    )
+    kind: EnumProperty(
+        name="Kind", description="What the constraint is about", items=KINDS, override=OVERRIDE
+    )
+    use_position: BoolProperty(
+        name="Position", description="Bring the bone's end to the target", default=True, override=OVERRIDE
+    )
+    rotation: EnumProperty(
+        name="Rotation",
+        description="What the target's rotation is to the bone. Under mirroring or shear the bone's Y axis "
+        "points exactly as the target's, and Z as near as it can",
+        items=ROTATIONS,
+        override=OVERRIDE,
+    )
+    rotation_weight: FloatProperty(
+        name="Rotation Weight",
+        description="How much the rotation counts beside the position where the bone cannot have both",
+        default=1.0,
+        min=0.001,
+        soft_max=10.0,
+        override=OVERRIDE,
+    )
+    bone_axis: EnumProperty(
+        name="Bone Axis",
+        description="The axis of the bone that points along the target's; Y is its length",
+        items=AXES,
+        default="POS_Y",
+        override=OVERRIDE,
+    )
+    target_axis: EnumProperty(
+        name="Target Axis",
+        description="The axis of the target that the bone's axis points along",
+        items=AXES,
+        default="POS_Y",
+        override=OVERRIDE,
+    )
+    pole_target: PointerProperty(
+        name="Pole Target",
+        description="The object that the chain bends towards. It comes after the position: the target is "
+        "reached first, and limits hold",
+        type=bpy.types.Object,
+        override=OVERRIDE,
+    )
+    pole_bone: StringProperty(
+        name="Pole Bone",
+        description="The bone of the pole armature whose head is the pole; empty: the object's origin",
+        override=OVERRIDE,
+    )
+    priority: IntProperty(
+        **from_core(
+            PositionGoal,
+            "priority",
+            name="Priority",
+            description="Constraints with priority 0 are served first; those with larger numbers never "
+            "worsen them",
+        ),
+        min=0,
+        soft_max=9,
+    )
+    reach: FloatProperty(
+        **from_core(
+            PositionGoal,
+            "reach",
+            name="Reach",
+            description="Part of its length past which the chain is never stretched; 1 is off",
+        ),
+        min=0.01,
+        max=1.0,
+        subtype="FACTOR",
+    )
+    reach_joints: IntProperty(
+        **from_core(
+            PositionGoal,
+            "reach_joints",
+            name="Reach Bones",
+            description="How many bones, counted from this one, Reach is about; 0 is the whole chain, and "
+            "bones further up do the rest",
+        ),
+        min=0,
+        soft_max=255,
+    )
+    method: EnumProperty(
+        name="Method", description="How the chain is brought to the target", items=METHODS, override=OVERRIDE
+    )
+    soft: FloatProperty(
+        name="Soft",
+        description="Part of the two bones' length over which they ease into straight, so that the knee does "
+        "not snap; the bone then stays behind a target that is far away",
+        default=_SOFT,
+        min=0.0,
+        max=1.0,
+        soft_max=0.2,
+        subtype="FACTOR",
+        override=OVERRIDE,
+    )
+    balance_axes: BoolVectorProperty(
+        **from_core(
+            BalanceGoal,
+            "axes",
+            name="Balance Axes",
+            description="Which of the world's axes count: X and Y keep the centre of mass over a point of "
+            "the ground, one axis alone over a line",
+        ),
+        size=3,
+        subtype="XYZ",
+    )
+
+
+def register_name() -> None:
+    """Give rows their name."""
+    # The bpy module 4.2 crashes at exit if a class then still holds a property that calls a function.
+    CCD_RIG_PG_constraint.__annotations__["name"] = StringProperty(
+        name="Name", description="Name of the constraint", update=_keep_name_unique, override=OVERRIDE
+    )
+
+
+def unregister_name() -> None:
+    """Take the name away again."""
+    del CCD_RIG_PG_constraint.__annotations__["name"]

@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The list of constraints on an armature: which one is shown, and adding, removing and moving rows.
+
+Blender stores animation and drivers by a row's number. So what moves a row takes along its drivers and its
+keys in the present action.
+"""
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import bpy
+
+from ...errors import RigError
+from ..keys.channels import fcurves_of
+from . import overrides
+
+JOINED = 1e-3
+"""Part of a bone's length that its head may be away from its parent's tail where the two are joined."""
+_PATH = re.compile(r"ccd_rig\.constraints\[(\d+)\]\.(.*)", re.DOTALL)
+
+
+def active(armature_object: bpy.types.Object) -> Any:
+    """The row that is shown below the list, or None."""
+    rows, index = armature_object.ccd_rig.constraints, armature_object.ccd_rig.active_index
+    return rows[index] if 0 <= index < len(rows) else None
+
+
+def chain(armature_object: bpy.types.Object, tip: str, length: int = 0) -> tuple[bpy.types.PoseBone, ...]:
+    """The bones that may turn for `tip`, tip first; none if there is no such bone.
+
+    Args:
+        armature_object: the armature.
+        tip: name of the last bone.
+        length: how many bones, counted from the tip; 0, or more than there are, goes to the root.
+    """
+    bone = armature_object.pose.bones.get(tip)
+    return () if bone is None else (bone, *bone.parent_recursive)[: length or None]
+
+
+def limb_length(armature_object: bpy.types.Object, tip: str) -> int:
+    """A chain length that suits a new row: how many bones up to the one that also carries other parts.
+
+    The chain ends below a bone that has another child with bones of its own (hips, chest), and below a root
+    that it is not joined to, as game rigs have it. 0 where it goes up to the root.
+    """
+    whole = chain(armature_object, tip)
+    for count, bone in enumerate(whole[1:], 1):
+        below = whole[count - 1]
+        carries = any(child != below and child.children for child in bone.children)
+        stands_apart = bone.parent is None and not _is_joined(below)
+        if carries or stands_apart:
+            return count
+    return 0
+
+
+def carrier_length(armature_object: bpy.types.Object, tip: str) -> int:
+    """The same for a planted bone, whose chain ends at the bone that carries the figure and can move.
+
+    0 where that is the root, or where there is none.
+    """
+    whole = chain(armature_object, tip)
+    least = limb_length(armature_object, tip) or len(whole)
+    for count, bone in enumerate(whole, 1):
+        movable = bone.parent is None or not bone.bone.use_connect
+        if count > least and movable and not any((*bone.lock_location, *bone.lock_rotation)):
+            return count if count < len(whole) else 0
+    return 0
+
+
+def _is_joined(bone: bpy.types.PoseBone) -> bool:
+    """Whether a bone starts where its parent ends."""
+    gap = (bone.bone.head_local - bone.parent.bone.tail_local).length
+    return bool(bone.bone.use_connect) or gap <= JOINED * bone.bone.length
+
+
+def add(armature_object: bpy.types.Object, name: str, tip: str) -> Any:
+    """Append a row, show it, and return it. Its name becomes `name`, with a number where that is taken."""
+    group = armature_object.ccd_rig
+    row = group.constraints.add()
+    row.name = name
+    row.tip = tip
+    group.active_index = len(group.constraints) - 1
+    overrides.keep(armature_object)
+    return row
+
+
+def remove(armature_object: bpy.types.Object, index: int) -> None:
+    """Take a row away, with its drivers and its keys in the present action.
+
+    Raises:
+        RigError: the row comes from the library of an override, and Blender keeps those.
+    """
+    group = armature_object.ccd_rig
+    _refuse_library_row(armature_object, index)
+    for curve in _curves(armature_object):
+        row, field = _row_and_field(curve)
+        if row != index:
+            continue
+        if curve.driver is not None:
+            armature_object.driver_remove(curve.data_path)
+        else:
+            _delete_keys(group.constraints[index], field, curve)
+    group.constraints.remove(index)
+    _renumber(armature_object, lambda i: i - (i > index))
+    group.active_index = max(0, min(index, len(group.constraints) - 1))
+
+
+def move(armature_object: bpy.types.Object, index: int, new_index: int) -> None:
+    """Let two neighbouring rows change places, with their drivers and their keys in the present action.
+
+    Raises:
+        RigError: one of the two comes from the library of an override, and Blender keeps their order.
+    """
+    group = armature_object.ccd_rig
+    for i in (index, new_index):
+        _refuse_library_row(armature_object, i)
+    group.constraints.move(index, new_index)
+    _renumber(armature_object, lambda i: {index: new_index, new_index: index}.get(i, i))
+    group.active_index = new_index
+
+
+def is_library_row(armature_object: bpy.types.Object, index: int) -> bool:
+    """Whether a row comes from the library of an override: Blender keeps those rows, and their order."""
+    override = armature_object.override_library
+    if override is None or override.reference is None:
+        return False
+    # Blender puts rows that are added to an override after those of the library.
+    return index < len(override.reference.ccd_rig.constraints)
+
+
+def is_animated(armature_object: bpy.types.Object, row: Any, field: str) -> bool:
+    """Whether the object's own action or a driver sets a row's field; the NLA is not looked through."""
+    path = f"{row.path_from_id()}.{field}"
+    return any(curve.data_path == path for curve in _curves(armature_object))
+
+
+def _refuse_library_row(armature_object: bpy.types.Object, index: int) -> None:
+    if is_library_row(armature_object, index):
+        name = armature_object.ccd_rig.constraints[index].name
+        raise RigError(
+            f"constraint '{name}' comes from the library that '{armature_object.name}' overrides: "
+            "it can be disabled here, but removed or moved only in the library's file"
+        )
+
+
+def _curves(armature_object: bpy.types.Object) -> list[bpy.types.FCurve]:
+    animation = armature_object.animation_data
+    return [] if animation is None else [*animation.drivers, *fcurves_of(armature_object)]
+
+
+def _row_and_field(curve: bpy.types.FCurve) -> tuple[int, str]:
+    """The row that a curve drives or animates, -1 if it is something else; and the row's field."""
+    match = _PATH.fullmatch(curve.data_path)
+    return (int(match[1]), match[2]) if match else (-1, "")
+
+
+def _delete_keys(row: Any, field: str, curve: bpy.types.FCurve) -> None:
+    # Blender removes an F-curve together with its last key.
+    component = curve.array_index if row.bl_rna.properties[field].is_array else -1
+    for frame in [point.co[0] for point in curve.keyframe_points]:
+        row.keyframe_delete(field, index=component, frame=frame)
+
+
+def _renumber(armature_object: bpy.types.Object, number: Callable[[int], int]) -> None:
+    for curve in _curves(armature_object):
+        row, field = _row_and_field(curve)
+        if row >= 0 and number(row) != row:
+            curve.data_path = f"ccd_rig.constraints[{number(row)}].{field}"

@@ -1,0 +1,309 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What each joint may do: stored on the pose bone, and the way from there to the core's values.
+
+Angles are stored in radians and shown in degrees.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import bpy
+from bpy.props import BoolProperty, EnumProperty, FloatProperty, FloatVectorProperty, PointerProperty
+
+from ...errors import InvalidInput, RigError
+from ...limits.shapes import Comfort, Cone, Ellipse, EulerBox, Hinge, Limit, Slide, SwingTwist
+from ...skeleton.joints import Joint
+from .solver_settings import OVERRIDE, from_core
+
+TURN = 2.0 * math.pi  # the widest bound of a hinge or Euler angle that the panel offers, radians
+
+
+def _angle(label: str, description: str, default: float, lower: float, upper: float) -> Any:
+    return FloatProperty(
+        name=label,
+        description=description,
+        default=default,
+        min=lower,
+        max=upper,
+        subtype="ANGLE",
+        override=OVERRIDE,
+    )
+
+
+# Files store the number: it stays with its kind for good.
+LIMIT_KINDS = (
+    ("NONE", "None", "The bone turns freely", 0),
+    ("HINGE", "Hinge", "The bone turns about one axis, as a knee or an elbow does", 1),
+    ("CONE", "Cone", "The bone swings by the same angle to all sides", 2),
+    (
+        "ELLIPSE",
+        "Ellipse",
+        "The bone swings by another angle to each of four sides, as a shoulder or a hip does",
+        3,
+    ),
+    ("TWIST", "Twist", "The bone swings freely and rolls about its own length within a range", 5),
+    ("EULER", "Euler Angles", "Each Euler angle has a range of its own", 4),
+)
+EULER_ORDERS = tuple(
+    (order, order, f"Euler order {order}") for order in ("XYZ", "XZY", "YXZ", "YZX", "ZXY", "ZYX")
+)
+
+
+class CCD_RIG_PG_limit(bpy.types.PropertyGroup):
+    """Rotations relative to the bone's rest, in its own axes: what is allowed, or what is preferred."""
+
+    kind: EnumProperty(
+        name="Limit",
+        description="Which shape the range of rotations has",
+        items=LIMIT_KINDS,
+        override=OVERRIDE,
+    )
+    axis: FloatVectorProperty(
+        name="Axis",
+        description="The hinge's axis in the bone's own axes at rest; Y points along the bone",
+        size=3,
+        default=(1.0, 0.0, 0.0),
+        subtype="XYZ",
+        override=OVERRIDE,
+    )
+    hinge_lower: _angle(
+        "Min",
+        "Smallest angle about the axis; above zero, the joint never straightens",
+        -math.pi / 2,
+        -TURN,
+        TURN,
+    )
+    hinge_upper: _angle("Max", "Largest angle about the axis", math.pi / 2, -TURN, TURN)
+    cone_radius: _angle("Radius", "Largest swing away from the rest direction", math.pi / 4, 0.0, math.pi)
+    x_lower: _angle("X Min", "Largest swing about the bone's X axis, backwards", -math.pi / 4, -math.pi, 0.0)
+    x_upper: _angle("X Max", "Largest swing about the bone's X axis, forwards", math.pi / 4, 0.0, math.pi)
+    z_lower: _angle("Z Min", "Largest swing about the bone's Z axis, backwards", -math.pi / 4, -math.pi, 0.0)
+    z_upper: _angle("Z Max", "Largest swing about the bone's Z axis, forwards", math.pi / 4, 0.0, math.pi)
+    use_twist: BoolProperty(
+        name="Limit Twist", description="Limit how far the bone rolls about its own length", override=OVERRIDE
+    )
+    twist_lower: _angle("Min", "Smallest roll about the bone's length", -math.pi / 4, -math.pi, math.pi)
+    twist_upper: _angle("Max", "Largest roll about the bone's length", math.pi / 4, -math.pi, math.pi)
+    euler_order: EnumProperty(
+        name="Order",
+        description="Order in which the three angles are applied",
+        items=EULER_ORDERS,
+        override=OVERRIDE,
+    )
+    euler_lower: FloatVectorProperty(
+        name="Min",
+        description="Smallest Euler angles",
+        size=3,
+        default=(-math.pi / 4,) * 3,
+        min=-TURN,
+        max=TURN,
+        subtype="EULER",
+        override=OVERRIDE,
+    )
+    euler_upper: FloatVectorProperty(
+        name="Max",
+        description="Largest Euler angles",
+        size=3,
+        default=(math.pi / 4,) * 3,
+        min=-TURN,
+        max=TURN,
+        subtype="EULER",
+        override=OVERRIDE,
+    )
+
+
+class CCD_RIG_PG_comfort(bpy.types.PropertyGroup):
+    """What part of the allowed motion looks natural."""
+
+    tolerance: FloatProperty(
+        **from_core(
+            Comfort,
+            "tolerance",
+            name="Tolerance",
+            description="How far off the target, seen from the bone's head, is near enough to keep still",
+        ),
+        min=0.0,
+        max=math.pi / 2,
+        subtype="ANGLE",
+    )
+    region: PointerProperty(
+        name="Preferred Region",
+        description="The part of the limit that is used as long as the target allows it",
+        type=CCD_RIG_PG_limit,
+        override=OVERRIDE,
+    )
+
+
+class CCD_RIG_PG_joint(bpy.types.PropertyGroup):
+    """What one bone may do."""
+
+    limit: PointerProperty(
+        name="Limit",
+        description="Rotations that are allowed; they are never left",
+        type=CCD_RIG_PG_limit,
+        override=OVERRIDE,
+    )
+    comfort: PointerProperty(
+        name="Comfort", description="Rotations that are preferred", type=CCD_RIG_PG_comfort, override=OVERRIDE
+    )
+    stiffness: FloatProperty(
+        **from_core(
+            Joint,
+            "stiffness",
+            name="Stiffness",
+            description="How much the bone resists turning: 0 turns freely, 1 is locked",
+        ),
+        min=0.0,
+        max=1.0,
+        subtype="FACTOR",
+    )
+    max_step: FloatProperty(
+        **from_core(
+            Joint,
+            "max_step",
+            name="Max Step",
+            description="Largest turn in one step of the solver; small values spread the bend over bones",
+        ),
+        min=0.0,
+        max=math.pi,
+        subtype="ANGLE",
+    )
+    mass: FloatProperty(
+        **from_core(
+            Joint,
+            "mass",
+            name="Mass",
+            description="Mass of the bone for balance, in any unit; it sits halfway along the bone",
+        ),
+        min=0.0,
+        soft_max=100.0,
+    )
+    use_slide: BoolProperty(
+        name="Slide", description="The bone may also shift along an axis, as a piston does", override=OVERRIDE
+    )
+    slide_axis: FloatVectorProperty(
+        name="Axis",
+        description="The direction of the slide, along the axes of the bone's location",
+        size=3,
+        default=(0.0, 1.0, 0.0),
+        subtype="XYZ",
+        override=OVERRIDE,
+    )
+    slide_lower: FloatProperty(
+        name="Min",
+        description="Smallest shift along the axis, as the bone's location shows it",
+        default=-0.1,
+        soft_min=-10.0,
+        soft_max=10.0,
+        unit="LENGTH",
+        override=OVERRIDE,
+    )
+    slide_upper: FloatProperty(
+        name="Max",
+        description="Largest shift along the axis, as the bone's location shows it",
+        default=0.1,
+        soft_min=-10.0,
+        soft_max=10.0,
+        unit="LENGTH",
+        override=OVERRIDE,
+    )
+
+
+def limit_value(group: Any) -> Limit | None:
+    """A limit's group as the core's value, None for a free bone; raises InvalidInput on a contradiction."""
+    twist = (_radians(group.twist_lower), _radians(group.twist_upper))
+    if group.kind == "HINGE":
+        return Hinge(tuple(group.axis), group.hinge_lower, group.hinge_upper)
+    if group.kind == "CONE":
+        return SwingTwist(Cone(_radians(group.cone_radius)), twist if group.use_twist else None)
+    if group.kind == "ELLIPSE":
+        bounds = (group.x_lower, group.x_upper, group.z_lower, group.z_upper)
+        return SwingTwist(Ellipse(*map(_radians, bounds)), twist if group.use_twist else None)
+    if group.kind == "TWIST":
+        return SwingTwist(None, twist)
+    if group.kind == "EULER":
+        return EulerBox(group.euler_order, tuple(group.euler_lower), tuple(group.euler_upper))
+    return None
+
+
+def _radians(angle: float) -> float:
+    # Blender stores float32, whose nearest number to pi is larger than pi. In this order NaN stays NaN, for
+    # the core to refuse.
+    return max(min(angle, math.pi), -math.pi)
+
+
+def joint_settings(armature_object: bpy.types.Object, bones: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """What each bone may do: {bone: keywords of the core's Joint}.
+
+    Raises:
+        RigError: names the bone that is missing, or whose limit contradicts itself.
+    """
+    return {bone: _joint_keywords(armature_object, bone) for bone in bones}
+
+
+def masses(armature_object: bpy.types.Object) -> dict[str, float]:
+    """The mass of each bone that has one, also what is no mass: the core refuses it by name."""
+    found = {bone.name: bone.ccd_rig.mass for bone in armature_object.pose.bones}
+    return {bone: mass for bone, mass in found.items() if mass != 0.0}
+
+
+def _joint_keywords(armature_object: bpy.types.Object, bone: str) -> dict[str, Any]:
+    pose_bone = armature_object.pose.bones.get(bone)
+    if pose_bone is None:
+        raise RigError(f"armature '{armature_object.name}' has no bone '{bone}'")
+    group = pose_bone.ccd_rig
+    limit = _limit_of(bone, "limit", group.limit)
+    region = _limit_of(bone, "comfort region", group.comfort.region)
+    tolerance = group.comfort.tolerance
+    comfort = _named(bone, "comfort", lambda: Comfort(tolerance, region)) if tolerance or region else None
+    return {
+        "limit": limit,
+        "comfort": comfort,
+        "stiffness": group.stiffness,
+        "max_step": _radians(group.max_step),
+        "mass": group.mass,
+        "slide": _slide_of(bone, group) if group.use_slide else None,
+    }
+
+
+def _slide_of(bone: str, group: Any) -> Slide:
+    """The slide of a bone in the axes and the unit of its location channel."""
+    lower, upper = group.slide_lower, group.slide_upper
+    if lower > upper:
+        raise RigError(f"bone '{bone}', slide: Min ({lower:.4g}) is above Max ({upper:.4g}): swap them")
+    return _named(bone, "slide", lambda: Slide(tuple(group.slide_axis), lower, upper))
+
+
+def _limit_of(bone: str, part: str, group: Any) -> Limit | None:
+    """The limit of a bone; raises RigError, in the panel's words and degrees, if it contradicts itself."""
+    if not group.kind:  # the file holds a number that is not in the list
+        raise RigError(
+            f"bone '{bone}', {part}: its kind is not known to this version: choose one, or update CCD Rig"
+        )
+    for what, lower, upper in _ranges(group):
+        if lower > upper:
+            raise RigError(
+                f"bone '{bone}', {part}: {what}Min ({math.degrees(lower):.4g}°) is above "
+                f"{what}Max ({math.degrees(upper):.4g}°): swap them"
+            )
+    return _named(bone, part, lambda: limit_value(group))
+
+
+def _ranges(group: Any) -> list[tuple[str, float, float]]:
+    """The ranges in force whose ends can be the wrong way round: (label, lower, upper), radians."""
+    if group.kind == "HINGE":
+        return [("", group.hinge_lower, group.hinge_upper)]
+    if group.kind == "EULER":
+        ends = zip("XYZ", group.euler_lower, group.euler_upper, strict=True)
+        return [(f"{axis} ", lower, upper) for axis, lower, upper in ends]
+    if group.kind == "TWIST" or (group.kind in ("CONE", "ELLIPSE") and group.use_twist):
+        return [("twist ", group.twist_lower, group.twist_upper)]
+    return []
+
+
+def _named(bone: str, part: str, make: Callable[[], Any]) -> Any:
+    try:
+        return make()
+    except InvalidInput as error:
+        raise RigError(f"bone '{bone}', {part}: {error}") from error

@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The core's solver settings as properties. Defaults and tooltips are read from the core's dataclasses."""
+
+import dataclasses
+import enum
+import re
+from typing import Any
+
+import bpy
+from bpy.props import BoolProperty, EnumProperty, FloatProperty, IntProperty
+
+from ...errors import InvalidInput, RigError
+from ...settings import EVEN_SHARE, PRESET_FIELDS, PRESETS, SolverSettings, Sweep
+
+OVERRIDE = {"LIBRARY_OVERRIDABLE"}
+WIDEST_SHARE = EVEN_SHARE  # beyond it long free chains coil: docs/orders.md
+
+# What the core does not say: the panel's label, the ends of the slider, and words for people who see bones.
+_SHOWN: dict[str, dict[str, Any]] = {
+    "max_iterations": {"name": "Iterations", "min": 1, "soft_max": 500},
+    "position_tolerance": {
+        "name": "Tolerance",
+        "description": "A bone has reached its target when it is this near, in the world's unit",
+        "min": 1e-6,
+        "soft_max": 0.1,
+        "precision": 5,
+        "step": 0.01,
+        "unit": "LENGTH",
+    },
+    "angle_tolerance": {
+        "name": "Angle Tolerance",
+        "min": 1e-6,
+        "soft_max": 0.1,
+        "subtype": "ANGLE",
+        "precision": 3,
+    },
+    "sweep": {"name": "Order"},
+    "step_fraction": {"name": "Step Fraction", "min": 0.1, "max": 1.3, "subtype": "FACTOR"},
+    "step_feedback": {
+        "name": "Step Feedback",
+        "description": "How far steps become exact again as the error falls: at 1, those near the target are",
+        "min": 0.0,
+        "max": 1.0,
+        "subtype": "FACTOR",
+    },
+    "step_share": {
+        "name": "Share per Pass",
+        "description": "Part of the way that one pass takes, shared out so that long chains bend evenly; 0 "
+        "leaves it at the step fraction",
+        "min": 0.0,
+        "max": WIDEST_SHARE,
+        "subtype": "FACTOR",
+    },
+    "stall_threshold": {"name": "Stall Threshold", "min": 0.0, "max": 1.0, "soft_max": 1e-3, "precision": 6},
+    "refine": {
+        "description": "Let damped least squares finish where the passes creep or stall; off leaves CCD alone"
+    },
+    "restarts": {"min": 0, "soft_max": 30},
+    "seed": {"description": "Another number draws other random poses to start again from"},
+}
+# Files store the number: it stays with its order for good.
+_ORDERS = (
+    (Sweep.TIP_TO_ROOT, "Tip to Root", "Children before parents: bones near the tip move most", 0),
+    (Sweep.ROOT_TO_TIP, "Root to Tip", "Parents before children: the motion spreads over the whole chain", 1),
+    (Sweep.ALTERNATING, "Alternating", "Tip to root and root to tip by turns", 2),
+    (Sweep.BOUNCE_TIP, "Bounce from Tip", "From the tip one bone further each time, and back to the tip", 3),
+    (
+        Sweep.BOUNCE_ROOT,
+        "Bounce from Root",
+        "From the root one bone further each time, and back to the root",
+        4,
+    ),
+    (
+        Sweep.SMART_BOUNCE,
+        "Smart Bounce",
+        "From the tip, and back to it after each turn that is not tiny: far bones wait for near ones",
+        5,
+    ),
+    (Sweep.LARGEST_ERROR, "Largest Error", "Bones that would turn furthest come first", 6),
+)
+
+
+def from_core(value_class: type, field_name: str, **shown: Any) -> dict[str, Any]:
+    """Keywords of the property of a core dataclass's field: its default and tooltip there, and `shown`."""
+    field = next(field for field in dataclasses.fields(value_class) if field.name == field_name)
+    default = field.default.name if isinstance(field.default, enum.Enum) else field.default
+    words = {} if "description" in shown else {"description": field_help(value_class, field_name)}
+    label = field_name.replace("_", " ").title()
+    return {"name": label, "default": default, "override": OVERRIDE} | words | shown
+
+
+def field_help(value_class: type, name: str) -> str:
+    """What the `Attributes` of a dataclass's docstring say of a field, as a tooltip: without a full stop."""
+    attributes = (value_class.__doc__ or "").partition("Attributes:")[2]
+    found = re.search(rf"^ +{name}: (.*?)(?=^ +\w+: |^ *$|\Z)", attributes, re.MULTILINE | re.DOTALL)
+    if found is None:
+        raise InvalidInput(f"{value_class.__name__}'s docstring does not say what '{name}' is")
+    words = re.sub(r" \([A-Z][^()]*\)", "", " ".join(found[1].split())).rstrip(".")  # without the source
+    return words[:1].upper() + words[1:]
+
+
+def _property(field: dataclasses.Field[Any]) -> Any:
+    """The property of one field of the solver's settings."""
+    keywords = from_core(SolverSettings, field.name, **_SHOWN.get(field.name, {}))
+    if isinstance(field.default, Sweep):
+        items = tuple((sweep.name, label, words, number) for sweep, label, words, number in _ORDERS)
+        return EnumProperty(items=items, **keywords)
+    if isinstance(field.default, bool):  # before int: a bool is one
+        return BoolProperty(**keywords)
+    return (IntProperty if isinstance(field.default, int) else FloatProperty)(**keywords)
+
+
+class CCD_RIG_PG_solver(bpy.types.PropertyGroup):
+    """The core's SolverSettings, field by field."""
+
+    __annotations__ = {field.name: _property(field) for field in dataclasses.fields(SolverSettings)}
+
+
+def apply_preset(armature_object: bpy.types.Object, name: str) -> None:
+    """Set what a preset of the core is about, and nothing else."""
+    group, preset = armature_object.ccd_rig.solver, PRESETS[name]
+    for field in PRESET_FIELDS:
+        value = getattr(preset, field)
+        setattr(group, field, value.name if isinstance(value, Sweep) else value)
+
+
+def solver_settings(armature_object: bpy.types.Object) -> SolverSettings:
+    """The armature's solver settings as the core's value; raises RigError naming the armature and field."""
+    group = armature_object.ccd_rig.solver
+    if not group.sweep:  # the file holds a number that is not in the list
+        raise RigError(
+            f"armature '{armature_object.name}', solver settings: Order is not known to this version: "
+            "choose one, or update CCD Rig"
+        )
+    values = {field.name: getattr(group, field.name) for field in dataclasses.fields(SolverSettings)}
+    try:
+        return SolverSettings(**(values | {"sweep": Sweep[group.sweep]}))
+    except InvalidInput as error:
+        raise RigError(f"armature '{armature_object.name}', solver settings: {error}") from error

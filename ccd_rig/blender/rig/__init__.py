@@ -1,0 +1,1 @@
+"""Bones as joints, and the channels of a bone."""

@@ -1,0 +1,389 @@
+"""Bones as joints, and joints back into bones.
+
+`plan` finds what stays the same while an armature is animated, `RigPlan.read` what changes from frame to
+frame, and `apply` writes rotations and slides into the bones' own channels. All is in armature space; the
+armature object's own transform plays no part.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from mathutils import Matrix, Vector
+from numpy.typing import NDArray
+
+from ...errors import InvalidInput, RigError
+from ...limits.shapes import EulerBox
+from ...skeleton.joints import Skeleton
+from ...skeleton.pose import Pose, check_pose
+from . import slides
+from .bone_space import NOISE, ZERO, BoneRest, PlacedBone, place
+from .pose_values import Seen, Watch, foreach, watch
+from .rotation_modes import (
+    CHANNELS,
+    EULER_MODES,
+    channel_values,
+    read_rotations,
+    require_finite,
+    rotation_channel,
+)
+
+
+@dataclass(frozen=True)
+class RigReading:
+    """The chains of an armature as the solver takes them.
+
+    Attributes:
+        skeleton: the joints of all chains, and the bones between them and those that only carry mass (both
+            with stiffness 1).
+        pose: of each joint the rotation that its channels hold, and the shift of its head in its own rest
+            axes: what the location channel does, with scale and Local Location resolved.
+        bones: bone name of each joint.
+        shifts: (joints, 3, 3), turn what a location channel holds into the translation of the pose.
+    """
+
+    skeleton: Skeleton
+    pose: Pose
+    bones: tuple[str, ...]
+    shifts: NDArray[np.float64] = field(repr=False, compare=False)
+
+
+@dataclass(frozen=True)
+class _State:
+    """What decides the joints, and the joints."""
+
+    scales: tuple[tuple[float, float, float], ...]
+    parents: tuple[Matrix | None, ...]  # pose matrix of the first bones' parents
+    held: tuple[tuple[float, ...], ...]  # present angles of locked Euler axes, radians
+    placed: tuple[PlacedBone, ...]
+    skeleton: Skeleton
+    shifts: NDArray[np.float64]  # (joints, 3, 3)
+
+
+@dataclass(frozen=True)
+class RigPlan:
+    """What stays the same from frame to frame, so that reading a frame costs little.
+
+    Make it anew after edits to the armature (bones, rest pose, flags, locks, settings). Changes of scale, of
+    the rotation mode and of what moves the chains' parents are seen by `read` itself.
+    """
+
+    chains: tuple[tuple[str, int], ...]
+    joint_settings: Mapping[str, Mapping[str, Any]]
+    bones: tuple[BoneRest, ...]
+    names: tuple[str, ...]
+    slots: NDArray[np.intp]  # index of each bone in pose.bones
+    modes: tuple[str, ...]
+    locked: tuple[tuple[int, ...], ...]  # of each bone the Euler axes that must stay, if not all must
+    mode_codes: NDArray[np.int32] = field(repr=False)  # of all pose bones
+    state: _State = field(repr=False)
+    carried: Mapping[str, float]
+
+    def watch(self) -> Watch:
+        """A function that looks at all that `read` needs: where nothing has changed, nothing need be read."""
+        names = {"rotation_mode": 1, **dict(CHANNELS[mode] for mode in self.modes), "location": 3, "scale": 3}
+        if any(bone.parent < 0 <= bone.parent_slot for bone in self.bones):
+            names["matrix"] = 16
+        return watch(names)
+
+    def read(self, armature_object: Any, seen: Seen | None = None) -> RigReading:
+        """The present pose of the armature, original or evaluated.
+
+        As long as neither scale nor the chains' parents change, every reading holds the same skeleton object.
+
+        Args:
+            armature_object: the one that is planned for.
+            seen: what the function of `watch` has just seen of it, if anyone has looked.
+
+        Raises:
+            RigError: as `plan`; also where a channel holds something that is not a finite number.
+        """
+        pose_bones = armature_object.pose.bones
+        now = self.watch()(pose_bones)[1] if seen is None else seen
+        if not np.array_equal(now["rotation_mode"][:, 0], self.mode_codes):  # or bones came or went
+            again = plan(armature_object, self.chains, self.joint_settings, self.carried)
+            return again.read(armature_object)
+        rotations = read_rotations(pose_bones, self.slots, self.modes, now)
+        state = _update(pose_bones, now["scale"], self.bones, self.slots, self.locked, self.state)
+        locations = now["location"][self.slots].astype(np.float64)
+        locations[[bone.connected for bone in self.bones]] = 0.0  # Blender ignores them
+        require_finite(pose_bones, self.slots, locations, "location")
+        shifts = np.einsum("nij,nj->ni", state.shifts, locations).tolist()
+        # Finite and unit by now, so the pose need not check each number again.
+        pose = Pose.trusted(tuple(rotations), tuple([Vector(shift).freeze() for shift in shifts]))
+        return RigReading(state.skeleton, pose, self.names, state.shifts)
+
+
+def read(
+    armature_object: Any,
+    chains: Sequence[tuple[str, int]],
+    joint_settings: Mapping[str, Mapping[str, Any]],
+    carried: Mapping[str, float] | None = None,
+) -> RigReading:
+    """The chains of an armature and their present pose: `plan` and `RigPlan.read` in one."""
+    return plan(armature_object, chains, joint_settings, carried).read(armature_object)
+
+
+def plan(
+    armature_object: Any,
+    chains: Sequence[tuple[str, int]],
+    joint_settings: Mapping[str, Mapping[str, Any]],
+    carried: Mapping[str, float] | None = None,
+) -> RigPlan:
+    """Find the chains' bones and their constants.
+
+    The joints are the bones of all chains and the bones that lie between them; the latter are locked
+    (stiffness 1). The first bone of a chain stands on the pose matrix of its parent as Blender evaluated it,
+    so animation and constraints outside the chains are honoured. Bones of a chain are read from their
+    channels; constraints on them are not seen.
+
+    A bone whose rotation is locked on all axes gets stiffness 1 and no limit: it stays as it is. One that is
+    locked on some axes in an Euler mode and has no limit gets an EulerBox that holds these axes at their
+    present angles.
+
+    Args:
+        armature_object: original or evaluated.
+        chains: (tip bone, number of bones; 0 or more than there are: to the root) of each chain.
+        joint_settings: {bone: keywords of Joint}, such as limit, comfort, stiffness and max_step; a slide is
+            in the axes and the unit of the bone's location channel.
+        carried: {bone: mass} of bones that count for balance; those outside the chains are locked joints,
+            read from their channels too.
+
+    Raises:
+        RigError: not an armature, or one in rest position; a missing bone; a bone with zero length or scale;
+            one that scale would shear or mirror; partly locked rotation that cannot be kept; a slide that the
+            bone's location cannot make.
+        InvalidInput: a negative chain length, or joint settings that Joint refuses.
+    """
+    if armature_object is None or armature_object.type != "ARMATURE":
+        raise RigError(f"{_label(armature_object)} is not an armature: choose an armature object")
+    if armature_object.data.pose_position == "REST":
+        raise RigError(
+            f"armature '{armature_object.name}' is shown in Rest Position: switch it to Pose Position"
+        )
+    pose_bones = armature_object.pose.bones
+    masses = dict(carried or {})
+    in_chains, between = _collect(armature_object, chains, masses)
+    wanted = in_chains | between
+    all_slots = {pose_bone.name: slot for slot, pose_bone in enumerate(pose_bones)}
+    found = sorted(
+        (pose_bones[name] for name in wanted), key=lambda b: (len(b.parent_recursive), all_slots[b.name])
+    )
+    names = tuple(pose_bone.name for pose_bone in found)
+    indices = {name: i for i, name in enumerate(names)}
+    bones, locked = [], []
+    for pose_bone in found:
+        # Bones between chains are never posed, so no limit may ask for that.
+        held = {"stiffness": 1.0, "mass": masses.get(pose_bone.name, 0.0)}
+        settings = held if pose_bone.name in between else joint_settings.get(pose_bone.name, {})
+        slides.refuse(pose_bone, settings.get("slide"))
+        keywords, axes = _locks(pose_bone, settings)
+        bones.append(_rest(pose_bone, all_slots, indices, keywords))
+        locked.append(axes)
+    slots = np.array([bone.slot for bone in bones], np.intp)
+    return RigPlan(
+        chains=tuple((tip, length) for tip, length in chains),
+        joint_settings=joint_settings,
+        bones=tuple(bones),
+        names=names,
+        slots=slots,
+        modes=tuple(pose_bone.rotation_mode for pose_bone in found),
+        locked=tuple(locked),
+        mode_codes=foreach(pose_bones, "rotation_mode", 1)[:, 0],
+        state=_update(pose_bones, foreach(pose_bones, "scale", 3), bones, slots, locked, None),
+        carried=masses,
+    )
+
+
+def apply(
+    armature_object: Any,
+    reading: RigReading,
+    pose: Pose,
+    joints: Sequence[int] | None = None,
+    located: Sequence[int] = (),
+) -> None:
+    """Write rotations into the bones' own channels, next to the values that stand there, and slides.
+
+    Args:
+        armature_object: the original object.
+        reading: tells which bone each joint is.
+        pose: of `reading.skeleton`.
+        joints: indices of the joints to write; None: all. Other bones are not touched, nor are scales, nor
+            the locations of bones that do not slide.
+        located: those of them whose location is written too, whether they slide or not.
+
+    Raises:
+        RigError: a bone is missing; nothing is written then.
+    """
+    check_pose(reading.skeleton, pose)
+    wanted = range(len(reading.bones)) if joints is None else joints
+    pose_bones = [_pose_bone(armature_object, reading.bones[joint]) for joint in wanted]
+    for joint, pose_bone in zip(wanted, pose_bones, strict=True):
+        channel, _ = rotation_channel(pose_bone)
+        present = tuple(getattr(pose_bone, channel))
+        rotation: Any = pose.rotations[joint]
+        values = channel_values(pose_bone.rotation_mode, [tuple(rotation)], present)
+        setattr(pose_bone, channel, values[0].tolist())
+        if joint in located or reading.skeleton.joints[joint].slide is not None:
+            translation = np.array(pose.translations[joint][:])
+            pose_bone.location = np.linalg.solve(reading.shifts[joint], translation).tolist()
+
+
+# --- Which bones --------------------------------------------------------------------------------------------
+
+
+def _label(armature_object: Any) -> str:
+    return "nothing" if armature_object is None else f"object '{armature_object.name}'"
+
+
+def _pose_bone(armature_object: Any, name: str) -> Any:
+    pose_bone = armature_object.pose.bones.get(name)
+    if pose_bone is None:
+        raise RigError(
+            f"there is no bone '{name}' in armature '{armature_object.name}': choose one of its bones"
+        )
+    return pose_bone
+
+
+def _collect(
+    armature_object: Any, chains: Sequence[tuple[str, int]], carried: Iterable[str]
+) -> tuple[set[str], set[str]]:
+    """Names of the chains' bones, and of those that are carried and the bones between them all."""
+    in_chains: set[str] = set()
+    for tip, length in chains:
+        if length < 0:
+            raise InvalidInput(f"chain length of '{tip}' must be 0 (to the root) or more, not {length}")
+        pose_bone = _pose_bone(armature_object, tip)
+        upwards = (pose_bone, *pose_bone.parent_recursive)
+        in_chains.update(b.name for b in upwards[: length or None])
+    between = set(carried) - in_chains
+    ends = in_chains | between
+    for name in ends:
+        line = [b.name for b in _pose_bone(armature_object, name).parent_recursive]
+        highest = max((i for i, ancestor in enumerate(line) if ancestor in ends), default=-1)
+        between.update(ancestor for ancestor in line[: highest + 1] if ancestor not in in_chains)
+    return in_chains, between
+
+
+def _rest(
+    pose_bone: Any, slots: Mapping[str, int], indices: Mapping[str, int], keywords: Mapping[str, Any]
+) -> BoneRest:
+    bone, parent = pose_bone.bone, pose_bone.parent
+    if bone.length < ZERO:
+        raise RigError(f"bone '{bone.name}' has zero length: give it a length in Edit Mode")
+    return BoneRest(
+        name=bone.name,
+        slot=slots[bone.name],
+        parent=-1 if parent is None else indices.get(parent.name, -1),
+        parent_name="" if parent is None else parent.name,
+        parent_slot=-1 if parent is None else slots[parent.name],
+        length=bone.length,
+        rest=bone.matrix_local.copy(),
+        parent_rest=Matrix.Identity(4) if parent is None else parent.bone.matrix_local.copy(),
+        connected=parent is not None and bone.use_connect,
+        local_location=bone.use_local_location,
+        inherit_rotation=bone.use_inherit_rotation or parent is None or parent.name not in indices,
+        keywords=keywords,
+    )
+
+
+def _locks(pose_bone: Any, settings: Mapping[str, Any]) -> tuple[Mapping[str, Any], tuple[int, ...]]:
+    """Joint keywords with the bone's locks honoured, and the Euler axes that an EulerBox must hold."""
+    euler = pose_bone.rotation_mode in EULER_MODES
+    locks = list(pose_bone.lock_rotation)
+    # W counts only among locks by component, as in Blender.
+    w_locked = not euler and pose_bone.lock_rotations_4d and pose_bone.lock_rotation_w
+    if not (any(locks) or w_locked) or settings.get("stiffness", 0.0) >= 1.0:
+        return settings, ()
+    # A joint that is locked as a whole would not slide either.
+    if (
+        all(locks) and settings.get("slide") is None
+    ):  # W or the angle alone leaves a unit quaternion no other rotation that is near
+        return {**settings, "stiffness": 1.0, "limit": None, "comfort": None}, ()
+    where = " and ".join(axis for axis, lock in zip("XYZW", (*locks, w_locked), strict=True) if lock)
+    name = pose_bone.name
+    if not euler:
+        raise RigError(
+            f"bone '{name}' has rotation locked on {where} in a mode without Euler angles: unlock it, or "
+            "give it an Euler rotation mode"
+        )
+    if settings.get("limit") is not None:
+        raise RigError(
+            f"bone '{name}' has rotation locked on {where} and a limit too: unlock it, or remove the limit"
+        )
+    return settings, tuple(axis for axis in range(3) if locks[axis])
+
+
+# --- Joints under the present scales ------------------------------------------------------------------------
+
+
+def _update(
+    pose_bones: Any,
+    every_scale: NDArray[np.float32],
+    bones: Sequence[BoneRest],
+    slots: NDArray[np.intp],
+    locked: Sequence[tuple[int, ...]],
+    old: _State | None,
+) -> _State:
+    """The joints under the present scales, parents and locked angles; what did not change is that of
+    `old`."""
+    scale_values = every_scale[slots]
+    require_finite(pose_bones, slots, scale_values, "scale")
+    scales = tuple(map(tuple, scale_values.tolist()))
+    parents = tuple(
+        [
+            pose_bones[bone.parent_slot].matrix.copy() if bone.parent < 0 <= bone.parent_slot else None
+            for bone in bones
+        ]
+    )
+    held = tuple(
+        [_held(pose_bones, bone.slot, axes) if axes else () for bone, axes in zip(bones, locked, strict=True)]
+    )
+    if old is not None and (old.scales, old.parents, old.held) == (scales, parents, held):
+        return old
+    placed: list[PlacedBone] = []
+    for i, bone in enumerate(bones):
+        before = None if old is None else old.placed[i]
+        stretch = placed[bone.parent].stretch if bone.parent >= 0 else None
+        if (
+            old is not None
+            and (old.scales[i], old.parents[i], old.held[i]) == (scales[i], parents[i], held[i])
+            and (stretch is None or stretch == old.placed[bone.parent].stretch)
+        ):
+            placed.append(old.placed[i])
+            continue
+        matrix = parents[i] if stretch is None else Matrix.Diagonal(stretch).to_4x4()
+        now = place(bone, pose_bones[bone.slot].bone, scales[i], matrix)
+        if bone.keywords.get("slide") is not None:
+            slide = slides.model_slide(bone.name, bone.keywords["slide"], now.shift)
+            now = replace(now, joint=replace(now.joint, slide=slide))
+        if held[i]:
+            box = _box(pose_bones[bone.slot].rotation_mode, dict(zip(locked[i], held[i], strict=True)))
+            now = replace(now, joint=replace(now.joint, limit=box))
+        if before is not None and all(
+            abs(a - b) <= NOISE * abs(b) for a, b in zip(now.stretch, before.stretch, strict=True)
+        ):
+            now = replace(now, stretch=before.stretch)  # then the children need not be placed anew
+        placed.append(now)
+    shifts = np.array([item.shift for item in placed]).reshape(-1, 3, 3)
+    return _State(scales, parents, held, tuple(placed), Skeleton(item.joint for item in placed), shifts)
+
+
+def _held(pose_bones: Any, slot: int, axes: tuple[int, ...]) -> tuple[float, ...]:
+    """Present angles of a bone's locked Euler axes."""
+    euler = pose_bones[slot].rotation_euler
+    require_finite(pose_bones, (slot,), np.array((tuple(euler),)), "rotation")
+    return tuple(euler[axis] for axis in axes)
+
+
+def _box(order: str, held: Mapping[int, float]) -> EulerBox:
+    """Holds some Euler axes at their angles and leaves the others free."""
+    x, y, z = (
+        (math.remainder(held[axis], 2 * math.pi),) * 2 if axis in held else (-math.pi, math.pi)
+        for axis in range(3)
+    )
+    return EulerBox(order, (x[0], y[0], z[0]), (x[1], y[1], z[1]))

@@ -1,0 +1,68 @@
+"""Bones that shift along an axis: between what their location channel holds and the core's slides.
+
+The axis, the range and the keys of a slide are those of the bone's location channel, whose axes and unit
+depend on the bone's flags and its parents' scale. The core's `Slide` is along the joint's rest axes, in the
+model's unit. `shift`, a 3x3 matrix of the reading, turns one into the other.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import RigError
+from ...limits.shapes import Slide
+
+OBLIQUE = 5e-4
+"""How oblique the axes of a location may be: Blender's rest matrices are up to 8e-5 off a rotation."""
+
+
+def refuse(pose_bone: Any, slide: Slide | None) -> None:
+    """A slide that the bone's location cannot make: connected bones have none, locked axes stay."""
+    if slide is None:
+        return
+    name = pose_bone.name
+    if pose_bone.parent is not None and pose_bone.bone.use_connect:
+        raise RigError(
+            f"bone '{name}' slides but is connected to its parent: switch off Connected in Edit Mode, or "
+            "switch off Slide"
+        )
+    locked = [axis for i, axis in enumerate("XYZ") if pose_bone.lock_location[i] and slide.axis[i]]
+    if locked:
+        raise RigError(
+            f"bone '{name}' slides but its location is locked on {' and '.join(locked)}: unlock it, or "
+            "choose another axis for the slide"
+        )
+
+
+def model_slide(name: str, slide: Slide, shift: NDArray[np.float64]) -> Slide:
+    """A slide along location axes as one along the joint's rest axes, in the model's unit.
+
+    Raises:
+        RigError: scale makes the location's axes oblique, so that the slide is not one of a rigid joint.
+    """
+    along = shift @ np.array(slide.axis)
+    unit = float(np.linalg.norm(along))
+    # The location's other two directions must stay at right angles to it, or they would move it along.
+    if float(np.linalg.norm(shift.T @ along / unit - np.array(slide.axis) * unit)) > OBLIQUE * unit:
+        raise RigError(
+            f"bone '{name}' slides and inherits non-uniform scale, which puts its slide askew: make the "
+            "parent's scale uniform, or let it slide along another axis"
+        )
+    x, y, z = along / unit
+    return Slide((x, y, z), slide.lower * unit, slide.upper * unit)
+
+
+def location_slide(slide: Slide, shift: NDArray[np.float64]) -> Slide:
+    """A joint's slide in the axes and the unit of its bone's location channel.
+
+    Args:
+        slide: of the joint, as a reading holds it.
+        shift: (3, 3) of the same reading.
+    """
+    axis = np.linalg.solve(shift, np.array(slide.axis))
+    unit = float(np.linalg.norm(axis))  # of location for one of the model
+    x, y, z = axis / unit
+    return Slide((x, y, z), slide.lower * unit, slide.upper * unit)

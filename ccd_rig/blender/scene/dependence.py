@@ -1,0 +1,361 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What moves a target: parents, constraints and drivers, followed back to where the motion comes from.
+
+A target that moves with the chain it should lead runs away from it; one that is moved by a simulation cannot
+be evaluated apart from its scene. Both are found before anything is solved.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any, NamedTuple, TypeAlias
+
+import bpy
+
+from ...errors import RigError
+from ..keys.channels import fcurves_of
+from . import surfaces
+
+_BONE_PATH = re.compile(r'pose\.bones\["((?:[^"\\]|\\.)*)"\]')
+_ON_GEOMETRY = {"VERTEX", "VERTEX_3", "LATTICE"}  # kinds of parenting that follow the parent's surface
+_ON_SURFACE = {"SHRINKWRAP", "FOLLOW_PATH", "CLAMP_TO", "SPLINE_IK", "GEOMETRY_ATTRIBUTE"}  # constraints
+
+
+class _Source(NamedTuple):
+    """What moves something directly."""
+
+    thing: bpy.types.ID | None
+    bone: str
+    how: str  # it does, as a verb
+    surface: bool = False
+
+
+_Sources: TypeAlias = Iterator[_Source]
+# `_iks` and `_drivers_by_bone`, which are asked of the same armature for bone after bone.
+_Iks: TypeAlias = Callable[[bpy.types.Object], list[tuple[str, Any, set[str]]]]
+_Drivers: TypeAlias = Callable[[bpy.types.ID], dict[str, list[bpy.types.FCurve]]]
+
+
+@dataclass(frozen=True)
+class Mover:
+    """Something that moves: an object or one bone of it, or data whose keys move a surface.
+
+    Attributes:
+        thing: the object or the data-block.
+        bone: of the object, or none.
+        trail: in words how it was come to.
+        surface: whether what is looked at follows the points of the object, not only its place.
+    """
+
+    thing: Any
+    bone: str
+    trail: str
+    surface: bool = False
+
+    def __str__(self) -> str:
+        return f"bone '{self.bone}' of '{self.thing.name}'" if self.bone else f"'{self.thing.name}'"
+
+
+def target_object(constraint: Any) -> bpy.types.Object | None:
+    """The target of a constraint, a row of the list or its values; None where a bone is planted without one.
+
+    Raises:
+        RigError: there is none, and the constraint needs one.
+    """
+    target = constraint.target
+    if constraint.kind == "PLANT" and not target:
+        return None
+    found = bpy.data.objects.get(target) if isinstance(target, str) else target
+    if found is None:
+        what = f"there is no object '{target}'" if target else "it has no target"
+        raise RigError(f"Constraint '{constraint.name}': {what}: choose the object to reach")
+    return found
+
+
+def pole_object(constraint: Any) -> bpy.types.Object | None:
+    """The pole target of a constraint, a row of the list or its values; None if it has none.
+
+    Raises:
+        RigError: the object is not there.
+    """
+    pole = constraint.pole_target
+    if not pole or constraint.kind != "REACH":
+        return None
+    found = bpy.data.objects.get(pole) if isinstance(pole, str) else pole
+    if found is None:
+        where = f"Constraint '{constraint.name}': there is no object '{pole}' for its pole"
+        raise RigError(f"{where}: choose another one, or clear it")
+    return found
+
+
+def target_depends_on_chain(
+    armature_object: bpy.types.Object, constraint: Any, bones: Collection[str]
+) -> str | None:
+    """Why the target of a constraint moves with the chain that should reach it, by name; None if it does not.
+
+    A parent that is the whole armature object is fine: the chain does not move that.
+
+    Args:
+        constraint: a row of the list, or its values.
+        bones: names of the bones that the solver turns.
+    """
+    target = target_object(constraint)
+    if target is None:
+        return None
+    return _way_to_chain(armature_object, Mover(target, constraint.target_bone, "target"), set(bones))
+
+
+def pole_depends_on_chain(
+    armature_object: bpy.types.Object, constraint: Any, bones: Collection[str]
+) -> str | None:
+    """The same for the pole target of a constraint; None also if it has none."""
+    pole = pole_object(constraint)
+    if pole is None:
+        return None
+    return _way_to_chain(armature_object, Mover(pole, constraint.pole_bone, "pole"), set(bones))
+
+
+def _way_to_chain(armature_object: bpy.types.Object, start: Mover, moved: set[str]) -> str | None:
+    """How what starts at `start`, whose trail is a word for it, comes to bones that are moved."""
+    for mover in movers(start.thing, start.bone, armature_object, start.trail):
+        if mover.thing != armature_object or not mover.bone:
+            continue
+        pose_bone = armature_object.pose.bones.get(mover.bone)
+        if pose_bone is None:
+            continue
+        if mover.bone in moved:
+            return f"{mover.trail}, which is part of the chain"
+        above = next((parent.name for parent in pose_bone.parent_recursive if parent.name in moved), None)
+        if above is not None:
+            return f"{mover.trail}, which hangs on bone '{above}' of the chain"
+    return None
+
+
+def require_evaluable(
+    scene: bpy.types.Scene, armature_object: bpy.types.Object, constraints: Sequence[Any]
+) -> None:
+    """Refuse what a scene of its own would show in another place than the user's scene.
+
+    Raises:
+        RigError: a target or its bone is missing; it or the armature is moved by rigid body physics, or by a
+            driver that reads what changes in the user's scene.
+    """
+    starts = [Mover(armature_object, "", f"Armature '{armature_object.name}'")]
+    for row in constraints:
+        starts.append(Mover(armature_object, row.tip, f"Constraint '{row.name}': bone '{row.tip}'"))
+        thing = target_object(row)
+        if thing is None:
+            continue
+        if row.target_bone and (thing.pose is None or row.target_bone not in thing.pose.bones):
+            where = f"Constraint '{row.name}': target '{thing.name}'"
+            raise RigError(f"{where} has no bone '{row.target_bone}': choose another bone")
+        starts.append(Mover(thing, row.target_bone, f"Constraint '{row.name}': target '{thing.name}'"))
+        pole = pole_object(row)
+        if pole is not None:
+            where = f"Constraint '{row.name}': pole target '{pole.name}'"
+            if row.pole_bone and (pole.pose is None or row.pole_bone not in pole.pose.bones):
+                raise RigError(f"{where} has no bone '{row.pole_bone}': choose another bone")
+            starts.append(Mover(pole, row.pole_bone, where))
+    checked = set()
+    for start, mover in _followed(starts, None):
+        if mover.thing not in checked:
+            checked.add(mover.thing)
+            _refuse_simulated(scene, start, mover.thing)
+            _refuse_scene_drivers(scene, start, mover.thing)
+        if mover.surface:
+            _refuse_soft(start, mover.thing)
+
+
+def movers(
+    thing: bpy.types.Object, bone: str, apart: bpy.types.Object | None, word: str = "target"
+) -> Iterator[Mover]:
+    """The object or bone itself, and all that move it, nearest first.
+
+    Args:
+        thing: the object.
+        bone: one of its bones, or empty.
+        apart: an object whose own place is not followed, only its bones.
+        word: what the trail calls the first one.
+    """
+    start = Mover(thing, bone, "")
+    for _, mover in _followed([replace(start, trail=f"{word} {start}")], apart):
+        yield mover
+
+
+def _followed(starts: Iterable[Mover], apart: bpy.types.Object | None) -> Iterator[tuple[Mover, Mover]]:
+    """Of one start after the other itself and all that move it, nearest first, with the start.
+
+    What has come once does not come again, nor does what moves it.
+    """
+    iks_of, drivers_of = cache(_iks), cache(_drivers_by_bone)
+    seen = set()
+    for start in starts:
+        queue = deque([start] if (start.thing, start.bone, False) not in seen else ())
+        seen.add((start.thing, start.bone, False))
+        while queue:
+            mover = queue.popleft()
+            yield start, mover
+            for source in _sources(mover, apart, iks_of, drivers_of):
+                key = (source.thing, source.bone, source.surface)
+                if source.thing is not None and key not in seen:
+                    seen.add(key)
+                    found = Mover(source.thing, source.bone, "", source.surface)
+                    queue.append(replace(found, trail=f"{mover.trail} {source.how} {found}"))
+
+
+def _sources(mover: Mover, apart: bpy.types.Object | None, iks_of: _Iks, drivers_of: _Drivers) -> _Sources:
+    """What moves something directly."""
+    thing = mover.thing
+    if mover.bone:
+        yield from _sources_of_bone(thing, mover.bone, iks_of, drivers_of)
+        if thing != apart:
+            yield _Source(thing, "", "belongs to")
+    elif not isinstance(thing, bpy.types.Object):
+        yield from _sources_of_drivers(drivers_of(thing).get("", ()))
+    elif thing != apart:
+        yield from _sources_of_object(thing, drivers_of)
+    if mover.surface:
+        how = "whose surface is deformed by"
+        for shaper, bone in surfaces.shapers(thing):
+            yield _Source(shaper, bone, how, isinstance(shaper, bpy.types.Object) and not bone)
+
+
+def _sources_of_object(thing: bpy.types.Object, drivers_of: _Drivers) -> _Sources:
+    if thing.parent is not None:
+        bone = thing.parent_bone if thing.parent_type == "BONE" else ""
+        yield _Source(thing.parent, bone, "is parented to", thing.parent_type in _ON_GEOMETRY)
+    yield from _sources_of_constraints(thing.constraints)
+    yield from _sources_of_drivers(drivers_of(thing).get("", ()))
+
+
+def _sources_of_bone(thing: bpy.types.Object, name: str, iks_of: _Iks, drivers_of: _Drivers) -> _Sources:
+    bone = thing.pose.bones.get(name) if thing.pose is not None else None
+    if bone is None:
+        return
+    if bone.parent is not None:
+        yield _Source(thing, bone.parent.name, "is a child of")
+    yield from _sources_of_constraints(bone.constraints)
+    yield from _sources_of_drivers(drivers_of(thing).get(bone.path_from_id(), ()))
+    for owner, constraint, turned in iks_of(thing):
+        if owner != name and name in turned:
+            yield from _sources_of_constraints([constraint])
+
+
+def _iks(thing: bpy.types.Object) -> list[tuple[str, Any, set[str]]]:
+    """Blender's IK constraints in an armature object, each with names: of its bone, and of all it turns."""
+    found = []
+    for bone in thing.pose.bones:
+        for constraint in bone.constraints:
+            if constraint.type in ("IK", "SPLINE_IK"):
+                turned = (bone, *bone.parent_recursive)[: constraint.chain_count or None]
+                found.append((bone.name, constraint, {each.name for each in turned}))
+    return found
+
+
+def _sources_of_constraints(constraints: Sequence[Any]) -> _Sources:
+    for constraint in constraints:
+        if constraint.mute:
+            continue
+        how = f"follows by its constraint '{constraint.name}'"
+        # The Armature constraint has a list of targets; IK has a pole as well.
+        pairs = [(target.target, target.subtarget) for target in getattr(constraint, "targets", ())]
+        for prefix in ("", "pole_"):
+            pairs.append(
+                (getattr(constraint, f"{prefix}target", None), getattr(constraint, f"{prefix}subtarget", ""))
+            )
+        for target, subtarget in pairs:
+            if target is None:
+                continue
+            is_armature = target.type == "ARMATURE"
+            on_surface = not is_armature and (bool(subtarget) or constraint.type in _ON_SURFACE)
+            yield _Source(target, subtarget if is_armature else "", how, on_surface)
+
+
+def _sources_of_drivers(curves: Iterable[bpy.types.FCurve]) -> _Sources:
+    """Objects and bones that these drivers read."""
+    for curve in curves:
+        how = f"has a driver on {curve.data_path.rpartition('.')[2]} that reads"
+        for variable in curve.driver.variables:
+            for target in variable.targets:
+                if not isinstance(target.id, bpy.types.Object):
+                    continue
+                if variable.type == "SINGLE_PROP":
+                    match = _BONE_PATH.match(target.data_path)
+                    bone = re.sub(r"\\(.)", r"\1", match[1]) if match else ""
+                else:
+                    bone = target.bone_target
+                yield _Source(target.id, bone, how)
+
+
+def _drivers_by_bone(thing: bpy.types.ID) -> dict[str, list[bpy.types.FCurve]]:
+    """Drivers of an object by the path of the bone that they are on, or by nothing for its own. Custom
+    properties of bones move nothing."""
+    found: dict[str, list[bpy.types.FCurve]] = {}
+    for curve in _drivers(thing):
+        match = _BONE_PATH.match(curve.data_path)
+        if match is None:
+            found.setdefault("", []).append(curve)
+        elif curve.data_path.startswith(".", match.end()):
+            found.setdefault(match[0], []).append(curve)
+    return found
+
+
+def _drivers(thing: bpy.types.ID) -> list[bpy.types.FCurve]:
+    animation = thing.animation_data
+    return [] if animation is None else [curve for curve in animation.drivers if not curve.mute]
+
+
+def _refuse_simulated(scene: bpy.types.Scene, start: Mover, thing: bpy.types.ID) -> None:
+    body, world = getattr(thing, "rigid_body", None), scene.rigidbody_world
+    if body is None or world is None or not world.enabled:
+        return
+    if body.type == "ACTIVE" and body.enabled and not body.kinematic:
+        by = "" if thing == start.thing else f" by way of '{thing.name}'"
+        raise RigError(
+            f"{start.trail} is moved by a rigid body simulation{by}: turn it into keys with Object > "
+            "Rigid Body > Bake To Keyframes"
+        )
+
+
+def _refuse_soft(start: Mover, thing: bpy.types.Object) -> None:
+    what = surfaces.simulation(thing)
+    if what:
+        raise RigError(
+            f"{start.trail} follows points of '{thing.name}', which {what} moves: bake its cache (Physics "
+            "properties > Cache) first"
+        )
+
+
+def _refuse_scene_drivers(scene: bpy.types.Scene, start: Mover, thing: bpy.types.ID) -> None:
+    """What a driver reads of a scene must stand still: Blender animates only the scene it evaluates."""
+    for curve in _drivers(thing):
+        for variable in curve.driver.variables:
+            source = variable.targets[0]
+            if not _changes(scene, variable):
+                continue
+            what = f"the driver on {curve.data_path} of '{thing.name}' reads {source.data_path} of a scene"
+            raise RigError(
+                f"{start.trail}: {what}, which is not seen apart from that scene: let it read a property of "
+                "an object, or for the frame write the word frame in its expression"
+            )
+
+
+def _changes(scene: bpy.types.Scene, variable: Any) -> bool:
+    """Whether a driver's variable reads something of a scene that another scene would show differently."""
+    source = variable.targets[0]
+    if variable.type == "CONTEXT_PROP":
+        # The scene of its own has the frame, and copies of the custom properties, of the user's.
+        if source.context_property != "ACTIVE_SCENE" or not source.data_path.startswith(("frame_", "[")):
+            return True
+        return source.data_path in _animated_paths(scene)
+    if variable.type != "SINGLE_PROP" or not isinstance(source.id, bpy.types.Scene):
+        return False
+    return source.data_path.startswith("frame_") or source.data_path in _animated_paths(source.id)
+
+
+def _animated_paths(scene: bpy.types.Scene) -> set[str]:
+    return {curve.data_path for curve in (*fcurves_of(scene), *_drivers(scene))}

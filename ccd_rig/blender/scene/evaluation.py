@@ -1,0 +1,323 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the solver needs of a frame: base pose, targets and influences, as Blender evaluates them.
+
+Frames are evaluated in a scene of their own (`isolation.py`) that is made for it and removed again.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import Any, NamedTuple
+
+import bpy
+import numpy as np
+from mathutils import Matrix, Vector
+from numpy.typing import NDArray
+
+from ...errors import RigError
+from ..properties import constraint_list, joints
+from ..properties.constraint_values import Constraint
+from ..properties.joints import masses
+from ..rig import armature
+from ..rig.armature import RigPlan, RigReading
+from .dependence import require_evaluable
+from .influences import in_force
+from .isolation import isolated_scene, set_frame
+from .targets import Aim, Mark, aim_at, sights_of, things_of
+
+FLAT = 1e-8  # a length of an axis of the armature object below this cannot be inverted in float32
+
+
+class FrameSample(NamedTuple):
+    """The evaluated state of one frame.
+
+    Attributes:
+        frame: scene frame, may be fractional.
+        reading: the chains and their base pose.
+        aims: where the targets are, armature space, one per constraint.
+        influences: 0 to 1, one per constraint, as they count (`influences.in_force`).
+        matrix_world: from armature space to world space.
+    """
+
+    frame: float
+    reading: RigReading
+    aims: tuple[Aim, ...]
+    influences: tuple[float, ...]
+    matrix_world: Matrix
+
+    @property
+    def targets(self) -> tuple[Vector, ...]:
+        """The points to reach, armature space, one per constraint."""
+        return tuple(aim.point for aim in self.aims)
+
+
+@contextmanager
+def frames(
+    scene: bpy.types.Scene,
+    armature_object: bpy.types.Object,
+    constraints: Sequence[Constraint],
+    plan: RigPlan | None = None,
+) -> Iterator[Callable[[float], FrameSample]]:
+    """Within the block, the function it gives evaluates any frame, in any order.
+
+    Channels without keys have their present values, as they would when the scene is played; keyed and driven
+    ones those of the frame.
+
+    Args:
+        scene: gives frame rate, time remapping, camera and custom properties; it is not changed.
+        armature_object: the original object.
+        constraints: rows of its list.
+        plan: of their bones, if one is made already (`rig_plan`).
+
+    Raises:
+        RigError: a target, a bone or a row is missing, or something is moved by a simulation; from the
+            function: a target or the armature is nowhere at that frame, or the file is not the same any more.
+    """
+    require_evaluable(scene, armature_object, constraints)
+    indices = _row_indices(armature_object, constraints)
+    sights = sights_of(armature_object, constraints)
+    things = [*_own_bones(armature_object, constraints), *things_of(sights)]
+    read: Callable[[Any, float], RigReading] | None = None
+    place, forces = _places(), _forces(armature_object, constraints, indices)
+    with isolated_scene(scene, armature_object, things, indices) as isolated:
+
+        def evaluate(frame: float) -> FrameSample:
+            nonlocal read
+            depsgraph = set_frame(isolated, frame)
+            evaluated = armature_object.evaluated_get(depsgraph)
+            if read is None:
+                read = _reader(plan or rig_plan(armature_object, evaluated, constraints))
+            matrix_world, to_armature = place(evaluated, frame)
+            graphs = (depsgraph, depsgraph)
+            aims = tuple([aim_at(evaluated, to_armature, sight, graphs, frame) for sight in sights])
+            influences = forces(evaluated, frame)
+            return FrameSample(frame, read(evaluated, frame), aims, influences, matrix_world)
+
+        def sample(frame: float) -> FrameSample:
+            try:
+                return evaluate(frame)
+            except ReferenceError:  # something that we hold is not there any more
+                raise RigError(
+                    "The file was changed by undo, or another one was opened: start again"
+                ) from None
+
+        yield sample
+
+
+class PlayedFrame(NamedTuple):
+    """What Blender shows at a frame, whatever brings it about.
+
+    Attributes:
+        matrices: (B, 4, 4) of all pose bones, in armature space. Those of the constraints' chains, and of
+            bones that carry mass for them, are of this frame.
+        world: (4, 4) from armature space to world space.
+        aims: where the targets are, armature space, one per constraint; none if nobody asked.
+        influences: 0 to 1, one per constraint; none if nobody asked.
+    """
+
+    matrices: NDArray[np.float32]
+    world: NDArray[np.float64]
+    aims: tuple[Aim, ...]
+    influences: tuple[float, ...]
+
+
+@contextmanager
+def playback(
+    scene: bpy.types.Scene, armature_object: bpy.types.Object, constraints: Sequence[Constraint]
+) -> Iterator[Callable[[float, bool, bool], PlayedFrame]]:
+    """Like `frames`; the function it gives shows a frame as it plays, with targets if its second argument
+    says so, and with influences if its third one does."""
+    indices = _row_indices(armature_object, constraints)
+    sights = sights_of(armature_object, constraints)
+    things = [*_own_bones(armature_object, constraints), *things_of(sights)]
+    bones, forces = len(armature_object.pose.bones), _forces(armature_object, constraints, indices)
+    place = _places()
+    with isolated_scene(scene, armature_object, things, indices) as isolated:
+
+        def play(frame: float, with_aims: bool, with_influences: bool) -> PlayedFrame:
+            depsgraph = set_frame(isolated, frame)
+            evaluated = armature_object.evaluated_get(depsgraph)
+            matrices = np.empty((bones, 4, 4), np.float32)  # column by column
+            evaluated.pose.bones.foreach_get("matrix", matrices.ravel())
+            world, inverse = place(evaluated, frame)
+            graphs = (depsgraph, depsgraph)
+            aims = [aim_at(evaluated, inverse, sight, graphs, frame) for sight in sights if with_aims]
+            influences = forces(evaluated, frame) if with_influences else ()
+            placed = np.array([row[:] for row in world])
+            return PlayedFrame(matrices.transpose(0, 2, 1), placed, tuple(aims), influences)
+
+        yield play
+
+
+def current(
+    depsgraph: bpy.types.Depsgraph,
+    armature_object: bpy.types.Object,
+    constraints: Sequence[Constraint],
+    plan: RigPlan | None = None,
+) -> FrameSample:
+    """The present state, with edits that have no keys yet.
+
+    What is hidden has no present state, as Blender does not evaluate it: it is taken at the present frame.
+
+    Args:
+        depsgraph: an evaluated one, such as the context's.
+        plan: as for `frames`.
+
+    Raises:
+        RigError: as `frames`.
+    """
+    scene = depsgraph.scene.original
+    frame = scene.frame_float
+    if not _is_evaluated(armature_object, depsgraph):
+        with frames(scene, armature_object, constraints, plan) as sample:
+            return sample(frame)
+    require_evaluable(scene, armature_object, constraints)
+    evaluated = armature_object.evaluated_get(depsgraph)
+    matrix_world = _matrix_world(evaluated, frame)
+    to_armature = matrix_world.inverted()
+    reading = (plan or rig_plan(armature_object, evaluated, constraints)).read(evaluated)
+    indices = _row_indices(armature_object, constraints)
+    sights = sights_of(armature_object, constraints)
+    hidden = [(thing, bone) for thing, bone in things_of(sights) if not _is_evaluated(thing, depsgraph)]
+    there = {thing for thing, _ in hidden}
+    with ExitStack() as stack:
+        elsewhere = depsgraph
+        if hidden:
+            isolated = stack.enter_context(isolated_scene(scene, armature_object, hidden, ()))
+            elsewhere = set_frame(isolated, frame)
+
+        def graph_of(mark: Mark | None) -> bpy.types.Depsgraph:
+            return elsewhere if mark is not None and mark.thing in there else depsgraph
+
+        aims = tuple(
+            aim_at(evaluated, to_armature, sight, (graph_of(sight.target), graph_of(sight.pole)), frame)
+            for sight in sights
+        )
+    # Blender writes keyed and driven values back to the original, but does not evaluate the object anew when
+    # a script sets a property of ours.
+    influences = _forces(armature_object, constraints, indices)(armature_object, frame)
+    return FrameSample(frame, reading, aims, influences, matrix_world)
+
+
+# Reading evaluated objects --------------------------------------------------------------------------
+
+
+def _row_indices(armature_object: bpy.types.Object, constraints: Sequence[Constraint]) -> tuple[int, ...]:
+    """Where the constraints are in the armature's list."""
+    names = [row.name for row in armature_object.ccd_rig.constraints]
+    for row in constraints:
+        if row.name not in names:
+            where = f"Armature '{armature_object.name}'"
+            raise RigError(f"{where} has no constraint '{row.name}': choose another one")
+    return tuple(names.index(row.name) for row in constraints)
+
+
+def rig_plan(
+    armature_object: bpy.types.Object, seen: bpy.types.Object, constraints: Sequence[Any]
+) -> RigPlan:
+    """The plan of the constraints' bones.
+
+    Args:
+        armature_object: the original object, which carries the settings of joints.
+        seen: itself, or an evaluated copy.
+        constraints: rows of its list, in either form.
+
+    Raises:
+        CCDRigError: as `armature.plan`, and for settings that contradict one another.
+    """
+    chains = [(row.tip, row.chain_length) for row in constraints]
+    bones = [
+        bone.name for tip, length in chains for bone in constraint_list.chain(armature_object, tip, length)
+    ]
+    settings = joints.joint_settings(armature_object, list(dict.fromkeys(bones)))
+    balances = any(row.kind == "BALANCE" for row in constraints)
+    return armature.plan(seen, chains, settings, masses(armature_object) if balances else None)
+
+
+def _own_bones(
+    armature_object: bpy.types.Object, constraints: Sequence[Constraint]
+) -> list[tuple[bpy.types.Object, str]]:
+    """The ends of all that is read of the armature: what is above them is evaluated with them."""
+    bones = [row.tip for row in constraints]
+    if any(row.kind == "BALANCE" for row in constraints):
+        bones += masses(armature_object)
+    return [(armature_object, bone) for bone in bones]
+
+
+def _is_evaluated(thing: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> bool:
+    """Whether a depsgraph keeps an object up to date: hidden objects it leaves as they were."""
+    return thing.evaluated_get(depsgraph).is_evaluated and thing.visible_get(view_layer=depsgraph.view_layer)
+
+
+def _places() -> Callable[[bpy.types.Object, float], tuple[Matrix, Matrix]]:
+    """A function that gives an armature object's matrix and its inverse; while it stays, the same ones."""
+    known: list[Matrix] = []
+
+    def read(evaluated: bpy.types.Object, frame: float) -> tuple[Matrix, Matrix]:
+        if not known or evaluated.matrix_world != known[0]:
+            matrix = _matrix_world(evaluated, frame)
+            known[:] = matrix, matrix.inverted()
+        return known[0], known[1]
+
+    return read
+
+
+def _matrix_world(evaluated: bpy.types.Object, frame: float) -> Matrix:
+    """Of the armature object; it must lead back as well."""
+    matrix = evaluated.matrix_world.copy()
+    where = f"Armature '{evaluated.name}'"
+    if not _is_finite(matrix):
+        raise RigError(f"{where} has a place that is not a number at frame {frame:g}: look at its transform")
+    if min(column.to_3d().length for column in matrix.col[:3]) < FLAT or matrix.determinant() == 0.0:
+        raise RigError(f"{where} has a scale of 0 at frame {frame:g}: give it another scale")
+    return matrix
+
+
+def _forces(
+    armature_object: bpy.types.Object, constraints: Sequence[Constraint], indices: Sequence[int]
+) -> Callable[[bpy.types.Object, float], tuple[float, ...]]:
+    """A function that reads the influences of constraints, the rows with these indices, as they count.
+
+    It takes the armature object, original or evaluated, and the frame.
+    """
+    plants = any(row.kind == "PLANT" for row in constraints)
+
+    def read(seen: bpy.types.Object, frame: float) -> tuple[float, ...]:
+        listed = seen.ccd_rig.constraints
+        found = tuple([listed[index].influence for index in indices])
+        if not all(map(math.isfinite, found)):  # the property's range does not keep NaN out
+            wrong = next(
+                index for index, value in zip(indices, found, strict=True) if not math.isfinite(value)
+            )
+            raise RigError(
+                f"Constraint '{listed[wrong].name}': influence is not a number at frame {frame:g}: set it to "
+                "0 to 1, and look at its keys"
+            )
+        return in_force(armature_object, constraints, found) if plants else found
+
+    return read
+
+
+def _reader(plan: RigPlan) -> Callable[[bpy.types.Object, float], RigReading]:
+    """A function that reads the pose of a frame; as long as nothing changes, it gives the same reading."""
+    look = plan.watch()
+    known: bytes | None = None
+    reading: RigReading | None = None
+
+    def read(evaluated: bpy.types.Object, frame: float) -> RigReading:
+        nonlocal known, reading
+        now, seen = look(evaluated.pose.bones)
+        if reading is None or now != known:
+            try:
+                known, reading = now, plan.read(evaluated, seen)
+            except RigError as error:  # what is wrong with a bone there is said with the frame
+                raise RigError(f"frame {frame:g}: {error}") from error
+        return reading
+
+    return read
+
+
+def _is_finite(matrix: Matrix) -> bool:
+    return all(math.isfinite(value) for row in matrix for value in row)

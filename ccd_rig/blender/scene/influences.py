@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Influences of constraints as they count at a frame."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..properties.constraint_values import Constraint
+
+PLANTED = 0.5
+"""Influence above which a bone is planted; there is no half of it."""
+
+
+def in_force(
+    armature_object: Any, constraints: Sequence[Constraint], influences: Sequence[float]
+) -> tuple[float, ...]:
+    """Influences as they count at a frame: a planted bone is held fully, and nothing else reaches with it.
+
+    The end of the bone that it is connected to is a part of it.
+    """
+    pairs = list(zip(constraints, influences, strict=True))
+    planted = {row.tip for row, influence in pairs if row.kind == "PLANT" and influence > PLANTED}
+    if not planted:
+        return tuple(0.0 if row.kind == "PLANT" else influence for row, influence in pairs)
+    bones = [armature_object.pose.bones[name].bone for name in planted]
+    above = {bone.parent.name for bone in bones if bone.use_connect and bone.parent is not None}
+    found = []
+    for row, influence in pairs:
+        if row.kind == "PLANT":
+            found.append(1.0 if influence > PLANTED else 0.0)
+        else:
+            waits = row.tip in planted or (row.use_tail and row.tip in above)
+            found.append(0.0 if row.kind == "REACH" and waits else influence)
+    return tuple(found)

@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What is looked at for a constraint, its target and its pole, and where they are at a frame.
+
+All is in armature space unless it says otherwise.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import bpy
+from mathutils import Matrix, Quaternion, Vector
+
+from ...errors import RigError
+from ..properties.constraint_values import Constraint
+from .dependence import pole_object, target_object
+
+AXES = {
+    f"{name}_{axis}": Vector([sign * (i == k) for i in range(3)]).freeze()
+    for name, sign in (("POS", 1.0), ("NEG", -1.0))
+    for k, axis in enumerate("XYZ")
+}
+"""The values of `Constraint.bone_axis` and `target_axis` as unit vectors."""
+
+
+FLAT = 1e-6
+"""Part of its length that an axis must have beside another one to tell a rotation."""
+
+
+class Aim(NamedTuple):
+    """Where the targets of one constraint are at a frame, in armature space.
+
+    Attributes:
+        point: where the tip's end should be; for BALANCE the centre of mass.
+        rotation: that of the target, where ORIENTATION asks for it (see `orthonormal`).
+        direction: unit, where the target's axis points, where DIRECTION asks for it.
+        pole: where the pole target is, if there is one.
+    """
+
+    point: Vector
+    rotation: Quaternion | None = None
+    direction: Vector | None = None
+    pole: Vector | None = None
+
+    def turned(self, turn: Quaternion) -> Aim:
+        """The same aim in a model that is turned about its origin."""
+        return Aim(
+            turn @ self.point,
+            None if self.rotation is None else (turn @ self.rotation).normalized(),
+            None if self.direction is None else turn @ self.direction,
+            None if self.pole is None else turn @ self.pole,
+        )
+
+
+def orthonormal(axes: Any) -> Quaternion | None:
+    """The rotation of a frame whose axes are the columns of a 3x3 matrix, of any length, sheared or mirrored.
+
+    Y points along the second column exactly, Z as near to the third as a right angle allows, and X completes
+    them; where the matrix mirrors, X so is the one that points the other way. None for a flat matrix.
+    """
+    y, z = axes.col[1].copy(), axes.col[2].copy()
+    if min(y.length, z.length) == 0.0:
+        return None
+    y.normalize()
+    z.normalize()
+    z -= y * z.dot(y)
+    if z.length <= FLAT:
+        return None
+    z.normalize()
+    columns: Any = Matrix((y.cross(z), y, z))
+    return columns.transposed().to_quaternion().normalized()
+
+
+FAR = 1e18  # armature space: the squares of lengths above this overflow float32
+
+
+class Mark(NamedTuple):
+    """An object that is looked at, or one of its bones."""
+
+    thing: bpy.types.Object
+    bone: str  # its name, or none
+    own: bool  # whether the object is the armature itself
+
+
+class Sight(NamedTuple):
+    """What is looked at for one constraint: its target and, if it has one, its pole."""
+
+    row: Constraint
+    offset: Vector  # that of the row
+    target: Mark | None
+    pole: Mark | None
+
+    def things(self) -> tuple[tuple[bpy.types.Object, str], ...]:
+        """Objects, each with the name of the bone that is meant, or none."""
+        return tuple((mark.thing, mark.bone) for mark in (self.target, self.pole) if mark is not None)
+
+
+def sights_of(armature_object: bpy.types.Object, constraints: Sequence[Constraint]) -> list[Sight]:
+    def mark(thing: bpy.types.Object | None, bone: str) -> Mark | None:
+        return None if thing is None else Mark(thing, bone, thing == armature_object)
+
+    return [
+        Sight(
+            row,
+            Vector(row.offset),
+            mark(target_object(row), row.target_bone),
+            mark(pole_object(row), row.pole_bone),
+        )
+        for row in constraints
+    ]
+
+
+def things_of(sights: Sequence[Sight]) -> list[tuple[bpy.types.Object, str]]:
+    return [thing for sight in sights for thing in sight.things()]
+
+
+def aim_at(
+    evaluated: bpy.types.Object,
+    to_armature: Matrix,
+    sight: Sight,
+    graphs: tuple[bpy.types.Depsgraph, bpy.types.Depsgraph],
+    frame: float,
+) -> Aim:
+    """Where a constraint's targets are, in armature space.
+
+    Args:
+        evaluated: the armature object.
+        to_armature: from world space to armature space.
+        sight: the constraint with its objects, original.
+        graphs: those that evaluate the target and the pole.
+    """
+    row, offset, target, pole = sight
+    if target is None:  # a bone that is planted where it is
+        return Aim(Vector())
+    frame_of = _frame(evaluated, to_armature, target, graphs[0])
+    point = frame_of @ offset
+    x, y, z = point
+    if not (abs(x) < FAR and abs(y) < FAR and abs(z) < FAR):  # what is not a number in the frame is so here
+        what = "too far away to compute with" if all(map(math.isfinite, point)) else "not a number"
+        bone = f"bone '{row.target_bone}' of " if row.target_bone else ""
+        raise RigError(
+            f"Constraint '{row.name}': target {bone}'{target.thing.name}' has a place that is {what} at "
+            f"frame {frame:g}: look at its transform and keys, and at the constraint's offset"
+        )
+    rotation = direction = bend = None
+    if row.kind != "BALANCE" and row.rotation != "NONE":
+        axes: Any = frame_of.to_3x3()
+        if row.rotation == "ORIENTATION":
+            rotation = orthonormal(axes)
+        else:
+            # A direction goes through shear and mirroring as it is: in the world it is the target's own.
+            direction = axes @ AXES[row.target_axis]
+            direction = direction.normalized() if direction.length > 0.0 else None
+        if rotation is None and direction is None:
+            raise RigError(
+                f"Constraint '{row.name}': target '{target.thing.name}' has a scale of 0 at frame {frame:g}, "
+                "so it has no rotation: give it another scale"
+            )
+    if pole is not None:
+        bend = _frame(evaluated, to_armature, pole, graphs[1]).to_translation()
+        if not all(map(math.isfinite, bend)):
+            raise RigError(
+                f"Constraint '{row.name}': pole target '{pole.thing.name}' has a place that is not a number "
+                f"at frame {frame:g}: look at its transform and keys"
+            )
+    return Aim(point, rotation, direction, bend)
+
+
+def _frame(
+    evaluated: bpy.types.Object, to_armature: Matrix, mark: Mark, depsgraph: bpy.types.Depsgraph
+) -> Any:
+    """Of an object or one of its bones, in armature space."""
+    # The armature's own bones are where they should be already, which saves the way through the world.
+    seen = evaluated if mark.own else mark.thing.evaluated_get(depsgraph)
+    matrix: Any = Matrix.Identity(4) if mark.own else to_armature @ seen.matrix_world
+    return matrix @ seen.pose.bones[mark.bone].matrix if mark.bone else matrix

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A model turned so that balance, which counts along the world's axes, counts along its own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from mathutils import Quaternion, Vector
+
+from ...limits.shapes import Slide
+from ...maths.rotations import between
+from ...skeleton.joints import Joint, Skeleton
+from ...skeleton.pose import Pose
+from ..scene.targets import AXES
+
+STRAIGHT = 1e-7
+"""Radians: model and world agree, but for float32."""
+
+
+def level(matrix_world: Any, axes: Sequence[bool]) -> Quaternion:
+    """The turn of the model after which the world's `axes` of a centre of mass are right if the model's are.
+
+    With one axis that counts, the points that are right make a plane, with two a line; `matrix_world` (from
+    armature space to the world; it may scale, shear and mirror) takes it from there to here. A plane or a
+    line is turned to where `BalanceGoal` has it. With all three there is one point, and nothing to turn.
+    """
+    if all(axes):
+        return Quaternion()
+    linear = matrix_world.to_3x3()
+    if sum(axes) == 1:
+        k = axes.index(True)
+        there = linear.transposed() @ AXES[f"POS_{'XYZ'[k]}"]  # the plane's normal
+    else:
+        k = axes.index(False)
+        there = linear.inverted() @ AXES[f"POS_{'XYZ'[k]}"]  # along the line
+    here = AXES[f"POS_{'XYZ'[k]}"]
+    there = (there if there.dot(here) >= 0.0 else -there).normalized()
+    turn = between(there, here)
+    return turn if Vector(turn[1:]).length > STRAIGHT else Quaternion()
+
+
+def turned_model(skeleton: Skeleton, pose: Pose, turn: Quaternion) -> tuple[Skeleton, Pose]:
+    """The same skeleton and pose in a model that is turned about its origin; rotations stay as they are."""
+    if turn == Quaternion():
+        return skeleton, pose
+    joints = []
+    for joint in skeleton.joints:
+        if joint.parent == -1:
+            rest = (turn @ joint.rest_rotation).normalized()
+            joint = replace(joint, offset=turn @ joint.offset, rest_rotation=rest)
+        elif not joint.inherit_rotation:
+            slide = joint.slide
+            if slide is not None:
+                slide = Slide(tuple(_own_turn(joint, turn) @ Vector(slide.axis)), slide.lower, slide.upper)
+            rest = (turn @ joint.rest_rotation).normalized()
+            joint = replace(joint, rest_rotation=rest, slide=slide)
+        joints.append(joint)
+    return Skeleton(joints), _turned_shifts(skeleton, pose, turn)
+
+
+def turned_back(skeleton: Skeleton, pose: Pose, turn: Quaternion) -> Pose:
+    """A pose of the turned model as one of `skeleton`, the model before it was turned."""
+    return pose if turn == Quaternion() else _turned_shifts(skeleton, pose, turn.inverted())
+
+
+def _own_turn(joint: Joint, turn: Quaternion) -> Quaternion:
+    """What undoes the turn in the rest axes of a joint whose rest, but not whose shift, is the model's.
+
+    With R_p' = T R_p and rest' = T rest, T R_p rest t = R_p' rest' t' for t' = rest^-1 T^-1 rest t.
+    """
+    rest = joint.rest_rotation
+    return rest.inverted() @ turn.inverted() @ rest
+
+
+def _turned_shifts(skeleton: Skeleton, pose: Pose, turn: Quaternion) -> Pose:
+    shifts = tuple(
+        shift if joint.inherit_rotation or joint.parent == -1 else (_own_turn(joint, turn) @ shift).freeze()
+        for joint, shift in zip(skeleton.joints, pose.translations, strict=True)
+    )
+    return Pose.trusted(pose.rotations, shifts)

@@ -1,0 +1,234 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Planted bones: where in the world they are held, and what the other constraints become meanwhile.
+
+The bones between planted ones and the bone at the other end of their chains are the legs; that bone, the
+carrier, is the one that takes the whole armature along: it alone gets a location. While something is planted
+the skeleton hangs on the first planted bone (`rerooting`), and whatever a chain goes up to is that bone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from mathutils import Matrix, Quaternion, Vector
+from numpy.typing import NDArray
+
+from ...errors import RigError
+from ...maths.arrays import matrix
+from ...skeleton.joints import Skeleton
+from ...skeleton.kinematics import Transform
+from ...skeleton.pose import Pose
+from ...skeleton.rerooting import reversed_name
+from ..properties.constraint_values import Constraint
+from ..scene.targets import Aim, orthonormal
+from .constraint_goals import chain_joints
+
+Array = NDArray[np.float64]
+
+
+# Who carries whom -------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Legs:
+    """What planted bones make of a skeleton.
+
+    Attributes:
+        rows: indices of the constraints of kind PLANT.
+        carrier: the joint that carries all the others.
+        joints: between the carrier and the planted bones, these included.
+    """
+
+    rows: tuple[int, ...]
+    carrier: int
+    joints: tuple[int, ...]
+
+
+def legs(skeleton: Skeleton, constraints: Sequence[Constraint]) -> Legs | None:
+    """The legs of a set-up; None if nothing is ever planted.
+
+    Raises:
+        RigError: the planted bones have no carrier in common, or something else carries it.
+    """
+    rows = [c for c, row in enumerate(constraints) if row.kind == "PLANT"]
+    if not rows:
+        return None
+    chains = [skeleton.chain(constraints[c].tip, constraints[c].chain_length) for c in rows]
+    carrier = chains[0][0]
+    for c, chain in zip(rows, chains, strict=True):
+        if chain[0] != carrier:
+            one, other = constraints[rows[0]].name, constraints[c].name
+            ends = f"'{skeleton.joints[carrier].name}' and '{skeleton.joints[chain[0]].name}'"
+            raise RigError(
+                f"Constraints '{one}' and '{other}' plant bones whose chains end at different bones, {ends}: "
+                "set Chain Length so that both end at the bone that carries the whole figure"
+            )
+    parent = skeleton.joints[carrier].parent
+    if parent != -1:
+        name, above = skeleton.joints[carrier].name, skeleton.joints[parent].name
+        above_it = next((r for r in constraints if parent in skeleton.chain(r.tip, r.chain_length)), None)
+        because = "" if above_it is None else f", which constraint '{above_it.name}' goes up to"
+        raise RigError(
+            f"Constraint '{constraints[rows[0]].name}' moves the figure by bone '{name}', but that hangs "
+            f"on bone '{above}'{because}: let all chains end at '{name}' (Chain Length), "
+            f"or plant up to '{above}'"
+        )
+    joints = sorted({j for chain in chains for j in chain[1:]})
+    return Legs(tuple(rows), carrier, tuple(joints))
+
+
+def hung_rows(
+    skeleton: Skeleton, hung: Skeleton, constraints: Sequence[Constraint], planted: Sequence[int]
+) -> tuple[Constraint, ...]:
+    """The constraints as they are on the skeleton hung up on the first planted bone.
+
+    A chain that goes up to the carrier goes on to that bone; a shorter one has as many bones as before.
+    Other planted bones are held before anything else is served.
+
+    Args:
+        skeleton: the armature's, in which the carrier is the root of its tree.
+        hung: the same, hung up (`reroot`).
+        constraints: all rows.
+        planted: indices of the planted ones.
+    """
+    later = 1 if len(planted) > 1 else 0
+    found = []
+    for row in constraints:
+        if row.kind == "PLANT":
+            found.append(replace(row, chain_length=0, priority=0))
+            continue
+        entries = _entries(hung, row)
+        whole = skeleton.joints[skeleton.chain(row.tip, row.chain_length)[0]].parent == -1
+        count = 0 if whole else row.chain_length
+        if row.pole_target:
+            # The bend towards a pole is about the chain's own bones, none of which hangs upside down.
+            own = next((n for n, plain in enumerate(entries) if not plain), len(entries))
+            if own == 0:
+                raise RigError(
+                    f"Constraint '{row.name}' has a pole, but bone '{row.tip}' stands on a planted one: "
+                    "clear the pole target"
+                )
+            count = own if count == 0 else min(count, own)
+        found.append(
+            replace(
+                row,
+                chain_length=_joints(entries, count),
+                reach_joints=_joints(entries, row.reach_joints),
+                priority=row.priority + later,
+            )
+        )
+    return tuple(found)
+
+
+def _entries(skeleton: Skeleton, row: Constraint) -> list[bool]:
+    """Per bone from the tip to the base, whether it hangs on its own joint and not on a reversed one."""
+    found, i = [], skeleton.index(row.tip)
+    while i != -1:
+        parent = skeleton.joints[i].parent
+        turned = skeleton.joints[parent] if parent != -1 else None
+        above = -1 if turned is None else turned.parent
+        reverse = (
+            turned is not None and above != -1 and turned.name == reversed_name(skeleton.joints[above].name)
+        )
+        found.append(not reverse)
+        i = above if reverse else parent
+    return found
+
+
+def _joints(entries: Sequence[bool], bones: int) -> int:
+    """Joints of the first `bones` bones, where a bone on a reversed joint counts twice; 0 is all, as ever."""
+    return sum(1 if plain else 2 for plain in entries[:bones])
+
+
+def moved_bones(skeleton: Skeleton, row: Constraint) -> set[str]:
+    """Names of the original joints that a constraint of `hung_rows` turns."""
+    ends = {reversed_name(joint.name): joint.name for joint in skeleton.joints}
+    names = (skeleton.joints[j].name for j in chain_joints(skeleton, row))
+    return {ends.get(name, name) for name in names}
+
+
+# Where a bone is held ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Hold:
+    """Where a planted bone stays, in the world, in double precision.
+
+    Attributes:
+        head: (3,).
+        axes: (3, 3), the bone's axes as columns, as the armature object's matrix has them.
+    """
+
+    head: Array
+    axes: Array
+
+    @classmethod
+    def of(cls, transform: Transform, world: Array) -> Hold:
+        """Where a bone is now.
+
+        Args:
+            transform: of the bone, armature space.
+            world: (4, 4) from armature space to the world.
+        """
+        head = world[:3, :3] @ np.array(transform.translation[:]) + world[:3, 3]
+        return cls(head, world[:3, :3] @ matrix(transform.rotation))
+
+    def seen(self, world: Array) -> Aim:
+        """The same in armature space, wherever the armature object is by now."""
+        back = inverse(world)
+        head = back[:3, :3] @ self.head + back[:3, 3]
+        return Aim(Vector(head.tolist()), upright(back[:3, :3] @ self.axes))
+
+
+@dataclass(frozen=True)
+class Stance:
+    """How the figure stands in a solved frame, and what the next one goes on from.
+
+    Attributes:
+        legs: what is planted at some time.
+        base: index of the row on whose bone the figure hangs, or -1.
+        holds: of each planted row, where its bone is held.
+        pose: what is keyed of the legs and the carrier, influence below 1 blended.
+        animated: the pose without constraints.
+        world: (4, 4) from armature space to the world.
+        moved: joints of the legs, and the carrier, that something moves.
+        turns: of a leg that was let go, what it is turned by beside its animation.
+        drift: (4, 4) in the world, what the carrier is moved by beside its animation.
+    """
+
+    legs: Legs
+    base: int
+    holds: Mapping[int, Hold]
+    pose: Pose
+    animated: Pose
+    world: Array
+    moved: frozenset[int]
+    turns: Mapping[int, Quaternion]
+    drift: Array
+
+
+def upright(axes: Array) -> Quaternion:
+    """The rotation of axes that stay unsheared, as near as there is one; see `targets.orthonormal`."""
+    rotation = orthonormal(Matrix(axes.tolist()))
+    if rotation is None:
+        raise RigError("the armature object has a scale of 0: give it another scale")
+    return rotation
+
+
+def inverse(matrix: Array) -> Array:
+    """(4, 4) of an affine matrix. NumPy's own may wake threads for it, which costs more than the rest."""
+    (a, b, c), found = matrix[:3, :3].T, np.eye(4)
+    across = np.cross(b, c)
+    found[:3, :3] = np.stack((across, np.cross(c, a), np.cross(a, b))) / (a @ across)
+    found[:3, 3] = -(found[:3, :3] @ matrix[:3, 3])
+    return found
+
+
+def homogeneous(transform: Transform) -> Array:
+    """(4, 4) of a rigid transform."""
+    found = np.eye(4)
+    found[:3, :3] = matrix(transform.rotation)
+    found[:3, 3] = transform.translation[:]
+    return found

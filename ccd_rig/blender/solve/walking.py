@@ -1,0 +1,268 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Frames with planted bones: Kenwright 2012, section 13, the base swapped from foot to foot.
+
+While something is planted, the first planted row's bone is the base: the skeleton is hung up on it, the
+others that are planted are held as goals before all else, every other constraint is solved on top, and the
+pose is brought back to the armature, whose carrier gets what is left.
+
+What is let go goes on from where it stands, moved as it is animated: the carrier once nothing is planted, and
+a leg once nothing moves it. So neither a swap nor a lift makes the figure jump.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from mathutils import Quaternion, Vector
+from numpy.typing import NDArray
+
+from ...goals import GoalError
+from ...maths.rotations import slerp
+from ...settings import SolveResult, SolveStatus
+from ...skeleton.joints import Skeleton
+from ...skeleton.kinematics import Transform, forward_kinematics
+from ...skeleton.pose import Pose
+from ...skeleton.rerooting import hung_back, reroot, reversed_name
+from ..properties.constraint_values import Constraint
+from ..scene.evaluation import FrameSample
+from . import solving
+from .constraint_goals import chain_joints
+from .planting import Hold, Legs, Stance, homogeneous, hung_rows, inverse, legs, moved_bones, upright
+from .solving import How, Recipe, Solution
+
+Array = NDArray[np.float64]
+
+SHARPER = 0.1
+"""Part of the tolerances to which a planted figure is solved: of planted bones beside the base what is left
+of it slides, and where one more is planted all others would make up for it."""
+
+
+def solve_frame(
+    sample: FrameSample, constraints: Sequence[Constraint], recipe: Recipe, before: Solution | None
+) -> Solution:
+    """`solving.solve_frame`, with planted bones held; `Solution.stance` says how the figure stands."""
+    skeleton = sample.reading.skeleton
+    found = legs(skeleton, constraints)
+    if found is None:
+        return solving.solve_frame(sample, constraints, recipe, before)
+    stance = None if before is None else before.stance
+    world = np.array(sample.matrix_world, dtype=np.float64)
+    planted = tuple(c for c in found.rows if sample.influences[c] > 0.0)
+    holds = {c: _hold(c, sample, constraints, stance, world) for c in planted}
+    step = _Step(sample, constraints, found, planted, holds, world, stance)
+    # A figure that stands keeps its pose: going home would move it where a base is swapped.
+    how = replace(solving.how_of(sample, recipe, stance is not None), home=None)
+    return _on_a_base(step, how, before) if planted else _in_the_air(step, how, before)
+
+
+@dataclass(frozen=True)
+class _Step:
+    """What is known of a frame before it is solved."""
+
+    sample: FrameSample
+    constraints: Sequence[Constraint]
+    legs: Legs
+    planted: tuple[int, ...]
+    holds: Mapping[int, Hold]
+    world: Array
+    before: Stance | None
+
+    @property
+    def skeleton(self) -> Skeleton:
+        return self.sample.reading.skeleton
+
+    @property
+    def active(self) -> tuple[int, ...]:
+        """Rows in force."""
+        return tuple(c for c, influence in enumerate(self.sample.influences) if influence > 0.0)
+
+    def influences_of(self, moves: Mapping[int, set[int]]) -> dict[int, float]:
+        """Of each joint that some row moves the largest influence, given the joints that each row moves."""
+        found: dict[int, float] = {}
+        for c, joints in moves.items():
+            for j in joints:
+                found[j] = max(found.get(j, 0.0), self.sample.influences[c])
+        return found
+
+
+def _hold(
+    c: int, sample: FrameSample, constraints: Sequence[Constraint], before: Stance | None, world: Array
+) -> Hold:
+    """Where a planted bone is held: at its target, where it was held, or where it was before."""
+    row, aim, skeleton = constraints[c], sample.aims[c], sample.reading.skeleton
+    if aim.rotation is not None:
+        return Hold.of(Transform(aim.point, aim.rotation), world)
+    if before is not None and c in before.holds:
+        return before.holds[c]
+    # Where it was in the frame before: what was solved for that one stands, so nothing jumps.
+    pose = sample.reading.pose if before is None else before.pose
+    transform = forward_kinematics(skeleton, pose)[skeleton.index(row.tip)]
+    return Hold.of(transform, world if before is None else before.world)
+
+
+# On a planted bone ------------------------------------------------------------------------------------------
+
+
+def _on_a_base(step: _Step, how: How, before: Solution | None) -> Solution:
+    skeleton, base = step.skeleton, step.planted[0]
+    tip = step.constraints[base].tip
+    # What the skeleton becomes does not depend on the pose, so chains are known before there is one.
+    hung, _ = reroot(skeleton, Pose.rest(skeleton), tip)
+    rows = hung_rows(skeleton, hung, step.constraints, step.planted)
+    active = tuple(c for c in step.active if c != base)
+    ends = {name: skeleton.index(name) for name in (joint.name for joint in skeleton.joints)}
+    moves = {c: {ends[name] for name in moved_bones(hung, rows[c])} for c in active}
+    influences = step.influences_of(moves)
+    moved = frozenset(influences) & frozenset(step.legs.joints) | {step.legs.carrier}
+    going = _go_on(step, moved)
+    start = _placed(step, _start(step, going, before, moves))
+    hung, there = reroot(skeleton, start, tip)
+    aims = list(step.sample.aims)
+    for c in step.planted:
+        aims[c] = step.holds[c].seen(step.world)
+    reading = replace(step.sample.reading, skeleton=hung, pose=there)
+    sample = step.sample._replace(reading=reading, aims=tuple(aims))
+    if active:
+        result, states = solving.solve_active(sample, rows, active, there, how, SHARPER)
+    else:
+        result, states = SolveResult(there, SolveStatus.CONVERGED, 0, ()), ()
+    solved = _placed(step, _back(skeleton, hung, start, there, result.pose))
+    keyed = _placed(step, _blended(step, going, solved, influences))
+    held = [(GoalError(0.0, 0.0), SolveStatus.CONVERGED.name)]
+    found = dict(zip(active, zip(result.errors, states, strict=True), strict=True)) | {base: held[0]}
+    order = step.active
+    result = replace(result, pose=solved, errors=tuple(found[c][0] for c in order))
+    stance = _stance(step, base, keyed, going, moved)
+    return Solution(solved, order, result, tuple(found[c][1] for c in order), stance)
+
+
+def _placed(step: _Step, pose: Pose) -> Pose:
+    """The pose with the carrier where the base is held."""
+    base, carrier = step.planted[0], step.legs.carrier
+    transforms = forward_kinematics(step.skeleton, pose)
+    aim = step.holds[base].seen(step.world)
+    assert aim.rotation is not None
+    tip = transforms[step.skeleton.index(step.constraints[base].tip)]
+    to = homogeneous(Transform(aim.point, aim.rotation))
+    return _with_carrier(
+        step.skeleton, pose, carrier, to @ inverse(homogeneous(tip)) @ homogeneous(transforms[carrier])
+    )
+
+
+def _back(skeleton: Skeleton, hung: Skeleton, start: Pose, there: Pose, solved: Pose) -> Pose:
+    """A pose of the hung skeleton as one of the original; joints that nothing turned stay to the bit."""
+    back = hung_back(skeleton, hung, solved)
+    turned = {
+        joint.name
+        for joint, before, after in zip(hung.joints, there.rotations, solved.rotations, strict=True)
+        if before != after
+    }
+    rotations = []
+    for j, joint in enumerate(skeleton.joints):
+        same = turned.isdisjoint((joint.name, reversed_name(joint.name)))
+        rotations.append(start.rotations[j] if same else joint.allowed(back.rotations[j]).freeze())
+    return Pose(tuple(rotations), back.translations)
+
+
+# With nothing planted ---------------------------------------------------------------------------------------
+
+
+def _in_the_air(step: _Step, how: How, before: Solution | None) -> Solution:
+    skeleton, active = step.skeleton, step.active
+    moves = {c: set(chain_joints(skeleton, step.constraints[c])) for c in active}
+    influences = step.influences_of(moves)
+    moved = frozenset(influences) & {*step.legs.joints, step.legs.carrier}
+    going = _go_on(step, moved)
+    if not active:
+        return Solution(going.pose, (), None, (), _stance(step, -1, going.pose, going, moved))
+    start = _start(step, going, before, moves)
+    result, states = solving.solve_active(step.sample, step.constraints, active, start, how)
+    keyed = _blended(step, going, result.pose, influences)
+    stance = _stance(step, -1, keyed, going, moved)
+    return Solution(result.pose, active, result, states, stance)
+
+
+# From frame to frame ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Going:
+    """The animated pose with what was let go moved on from where it stood."""
+
+    pose: Pose
+    turns: Mapping[int, Quaternion]
+    drift: Array
+
+
+def _go_on(step: _Step, moved: frozenset[int]) -> _Going:
+    """Where legs and carrier are if nothing moves them in this frame."""
+    animated, before, carrier = step.sample.reading.pose, step.before, step.legs.carrier
+    if before is None:
+        return _Going(animated, {}, np.eye(4))
+    turns, drift = dict(before.turns), before.drift
+    for j in before.moved - moved - {carrier}:
+        turns[j] = (before.pose.rotations[j] @ before.animated.rotations[j].conjugated()).normalized()
+    transforms = forward_kinematics(step.skeleton, before.pose)
+    if before.base >= 0 and not step.planted:
+        animated_before = forward_kinematics(step.skeleton, before.animated)[carrier]
+        there = before.world @ homogeneous(transforms[carrier])
+        drift = there @ inverse(before.world @ homogeneous(animated_before))
+    pose = animated.with_rotations(
+        {
+            j: step.skeleton.joints[j].allowed((turn @ animated.rotations[j]).normalized())
+            for j, turn in turns.items()
+        }
+    )
+    now = homogeneous(forward_kinematics(step.skeleton, animated)[carrier])
+    moved_to = inverse(step.world) @ drift @ step.world @ now
+    if not np.array_equal(drift, np.eye(4)):
+        pose = _with_carrier(step.skeleton, pose, carrier, moved_to)
+    return _Going(pose, turns, drift)
+
+
+def _start(step: _Step, going: _Going, before: Solution | None, moves: Mapping[int, set[int]]) -> Pose:
+    """What the solve starts from: joints that were moved already where they were, others as they go on."""
+    if before is None or step.before is None:
+        return going.pose
+    own = {*step.legs.joints, step.legs.carrier}
+    known = step.before.moved | {j for c, js in moves.items() if c in before.active for j in js - own}
+    joints = {j for js in moves.values() for j in js} & known
+    return solving.following(step.skeleton, going.pose, before.pose, joints)
+
+
+def _blended(step: _Step, going: _Going, solved: Pose, influences: Mapping[int, float]) -> Pose:
+    """The solved pose as far as influence goes, and what goes on where nothing moves it."""
+    rotations = list(going.pose.rotations)
+    for j, influence in influences.items():
+        if influence >= 1.0:
+            rotations[j] = solved.rotations[j]
+        else:
+            part = slerp(going.pose.rotations[j], solved.rotations[j], influence)
+            rotations[j] = step.skeleton.joints[j].allowed(part).freeze()
+    return Pose(tuple(rotations), going.pose.translations)
+
+
+def _stance(step: _Step, base: int, keyed: Pose, going: _Going, moved: frozenset[int]) -> Stance:
+    return Stance(
+        step.legs,
+        base,
+        step.holds,
+        keyed,
+        step.sample.reading.pose,
+        step.world,
+        moved,
+        going.turns,
+        going.drift,
+    )
+
+
+def _with_carrier(skeleton: Skeleton, pose: Pose, carrier: int, to: Array) -> Pose:
+    """The pose with the carrier, a root, at (4, 4) in armature space."""
+    joint = skeleton.joints[carrier]
+    back = joint.rest_rotation.conjugated()
+    rotations, translations = list(pose.rotations), list(pose.translations)
+    rotations[carrier] = (back @ upright(to[:3, :3])).normalized().freeze()
+    translations[carrier] = (back @ (Vector(to[:3, 3].tolist()) - joint.offset)).freeze()
+    return Pose(tuple(rotations), tuple(translations))

@@ -1,0 +1,57 @@
+"""Files that are written as a whole or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from ..errors import CCDRigError
+
+
+class WriteError(CCDRigError):
+    """A file could not be written; the message names it. Nothing half-written is left behind."""
+
+
+@contextlib.contextmanager
+def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """Write a file as a whole or not at all.
+
+    Gives the path of a temporary file in the same folder; when the block ends well it takes the place of
+    `path`.
+
+    Raises:
+        WriteError: the folder cannot be written, or the disk is full.
+    """
+    wanted = Path(path).resolve()  # a link stays a link
+    if wanted.exists() and not wanted.is_file():
+        raise WriteError(f"cannot write {wanted}: it is {'a folder' if wanted.is_dir() else 'not a file'}")
+    try:
+        descriptor, name = tempfile.mkstemp(
+            dir=wanted.parent, prefix=f".{wanted.name}.", suffix=wanted.suffix
+        )
+        os.close(descriptor)
+    except OSError as error:
+        raise WriteError(f"cannot write {wanted}: {error.strerror}") from error
+    temporary = Path(name)
+    try:
+        yield temporary
+        with temporary.open("rb") as written:
+            os.fsync(written.fileno())  # a disk that fills up late says so here, not after the rename
+        temporary.chmod(_mode(wanted))
+        temporary.replace(wanted)
+    except OSError as error:
+        raise WriteError(f"cannot write {wanted}: {error.strerror}") from error
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _mode(path: Path) -> int:
+    """Permissions of the file that is replaced, or of a new one; those of a temporary file are narrower."""
+    if path.exists():
+        return path.stat().st_mode & 0o777
+    mask = os.umask(0)
+    os.umask(mask)
+    return 0o666 & ~mask

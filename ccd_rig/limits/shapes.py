@@ -1,0 +1,348 @@
+"""Joint limits: what they are, the nearest allowed rotation, and how far outside a rotation is.
+
+A limit speaks about a joint's rotation relative to rest, in the joint's own frame (the bone along +Y): what a
+pose bone holds in its rotation channels. All angles are radians. Limits are values: made once, checked when
+made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from math import pi, sqrt
+from typing import TypeAlias
+
+from mathutils import Quaternion, Vector
+
+from ..errors import InvalidInput
+from ..maths.rotations import angle_between
+from ..maths.tolerances import NOISE, ROUNDING
+from ..maths.validation import Triple, finite, numbers, require_order, store, unit, within
+from .projection import (
+    Box,
+    Components,
+    Oval,
+    Round,
+    nearest_box,
+    nearest_oval,
+    nearest_round,
+    round_constants,
+    turned_back,
+)
+
+
+@dataclass(frozen=True)
+class Slide:
+    """A range of shifts along one direction: what a prismatic joint may do besides turning.
+
+    Attributes:
+        axis: the direction in the joint's frame at rest; stored with length 1.
+        lower: smallest shift from rest along `axis`, in the model's unit.
+        upper: largest shift.
+
+    Raises:
+        InvalidInput: a zero axis, a bound that is not finite, lower above upper.
+    """
+
+    axis: Triple
+    lower: float
+    upper: float
+
+    def __post_init__(self) -> None:
+        store(self, "axis", unit("Slide.axis", self.axis))
+        store(self, "lower", finite("Slide.lower", self.lower))
+        store(self, "upper", finite("Slide.upper", self.upper))
+        require_order("Slide", self.lower, self.upper, "the model's unit")
+
+
+# The axes in the order in which they turn, and whether that order is even (1) or odd (-1).
+ORDERS = {
+    "XYZ": (0, 1, 2, 1.0),
+    "YZX": (1, 2, 0, 1.0),
+    "ZXY": (2, 0, 1, 1.0),
+    "XZY": (0, 2, 1, -1.0),
+    "YXZ": (1, 0, 2, -1.0),
+    "ZYX": (2, 1, 0, -1.0),
+}
+
+
+@dataclass(frozen=True)
+class Hinge:
+    """Rotation about one axis only, by lower..upper radians from rest.
+
+    The bounds may pass a half turn (2.6 to 3.7), exclude rest (a knee that never straightens: 0.1 to 2.5), or
+    span a full turn or more, which leaves the angle free.
+
+    Attributes:
+        axis: the direction of the axis in the joint's frame; stored with length 1.
+        lower: smallest angle, radians.
+        upper: largest angle, radians.
+
+    Raises:
+        InvalidInput: a zero axis, a bound that is not finite, lower above upper.
+    """
+
+    axis: Triple
+    lower: float
+    upper: float
+    _round: Round = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        store(self, "axis", unit("Hinge.axis", self.axis))
+        store(self, "lower", finite("Hinge.lower", self.lower))
+        store(self, "upper", finite("Hinge.upper", self.upper))
+        require_order("Hinge", self.lower, self.upper)
+        store(self, "_round", round_constants(self.axis, self.lower, self.upper, 0.0))
+
+    def _nearest(self, w: float, x: float, y: float, z: float) -> Components | None:
+        return nearest_round(self._round, w, x, y, z)
+
+
+@dataclass(frozen=True)
+class Cone:
+    """Swing by up to `radius` radians in every direction; 0 allows none, pi all.
+
+    Raises:
+        InvalidInput: a radius outside 0..pi.
+    """
+
+    radius: float
+
+    def __post_init__(self) -> None:
+        store(self, "radius", within("Cone.radius", self.radius, 0.0, pi))
+
+
+@dataclass(frozen=True)
+class Ellipse:
+    """Swing limited by four quarter ellipses in the plane of the swing's rotation vector.
+
+    x and z are the components, in radians, of that vector on the two swing axes: the frame's X and Z axes
+    when the limit's axis is +Y; for any other axis see `swing_axes`. Rest is always inside; a side may be 0.
+
+    Raises:
+        InvalidInput: a lower side outside -pi..0 or an upper side outside 0..pi.
+    """
+
+    x_lower: float
+    x_upper: float
+    z_lower: float
+    z_upper: float
+
+    def __post_init__(self) -> None:
+        for name in ("x_lower", "z_lower"):
+            store(self, name, within(f"Ellipse.{name}", getattr(self, name), -pi, 0.0))
+        for name in ("x_upper", "z_upper"):
+            store(self, name, within(f"Ellipse.{name}", getattr(self, name), 0.0, pi))
+
+
+@dataclass(frozen=True)
+class SwingTwist:
+    """A limit on where `axis` may point (swing), and independent of it one on the rotation about it (twist).
+
+    The rotation is swing @ twist: first the twist about the axis, then the swing, about an axis at right
+    angles to it.
+
+    Attributes:
+        swing: Cone or Ellipse; None leaves the swing free. twist: (lower, upper) in radians, with the meaning
+        that a Hinge gives them; None leaves the twist free. axis: the direction in the joint's frame; the
+        bone, +Y, unless said otherwise; stored with length 1.
+
+    Raises:
+        InvalidInput: a zero axis, a twist that is not two finite numbers in order, a swing of another kind.
+    """
+
+    swing: Cone | Ellipse | None = None
+    twist: tuple[float, float] | None = None
+    axis: Triple = (0.0, 1.0, 0.0)
+    _round: Round = field(init=False, repr=False, compare=False)
+    _oval: Oval | None = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if not (self.swing is None or isinstance(self.swing, (Cone, Ellipse))):
+            raise InvalidInput(f"SwingTwist.swing is {self.swing!r}; give a Cone, an Ellipse or None")
+        store(self, "axis", unit("SwingTwist.axis", self.axis))
+        lower, upper = -pi, pi
+        if self.twist is not None:
+            lower, upper = numbers("SwingTwist.twist", self.twist, 2)
+            require_order("SwingTwist.twist", lower, upper)
+            store(self, "twist", (lower, upper))
+        radius = self.swing.radius if isinstance(self.swing, Cone) else pi
+        store(self, "_round", round_constants(self.axis, lower, upper, radius))
+        oval: Oval | None = None
+        if isinstance(self.swing, Ellipse):
+            sides = (-self.swing.x_lower, self.swing.x_upper, -self.swing.z_lower, self.swing.z_upper)
+            # Sides thinner than rounding are zero: their curvature would overflow.
+            x_lower, x_upper, z_lower, z_upper = (side if side > ROUNDING else 0.0 for side in sides)
+            a, b = swing_axes(self.axis)
+            oval = self._round, (*a, *b), (x_lower, x_upper, z_lower, z_upper)
+        store(self, "_oval", oval)
+
+    def _nearest(self, w: float, x: float, y: float, z: float) -> Components | None:
+        if self._oval is None:
+            return nearest_round(self._round, w, x, y, z)
+        return nearest_oval(self._oval, w, x, y, z)
+
+
+@dataclass(frozen=True)
+class EulerBox:
+    """A range for each of three Euler angles, with Blender's meaning of the order ("XYZ": first X, last Z).
+
+    A rotation is inside when one of its Euler representations is: either of the two, plus any whole turns,
+    and at gimbal lock any of the endless many. The bounds have the meaning that a Hinge gives them.
+
+    Attributes:
+        order: one of XYZ, XZY, YXZ, YZX, ZXY, ZYX.
+        lower: smallest angles about X, Y and Z (whatever the order), radians.
+        upper: largest angles about X, Y and Z, radians.
+
+    Raises:
+        InvalidInput: an unknown order, bounds that are not three finite numbers, a lower bound above the
+        upper.
+    """
+
+    order: str
+    lower: Triple
+    upper: Triple
+    _box: Box = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if self.order not in ORDERS:
+            raise InvalidInput(f"EulerBox.order is {self.order!r}; give one of {', '.join(sorted(ORDERS))}")
+        store(self, "lower", numbers("EulerBox.lower", self.lower, 3))
+        store(self, "upper", numbers("EulerBox.upper", self.upper, 3))
+        for name, lower, upper in zip("XYZ", self.lower, self.upper, strict=True):
+            require_order(f"EulerBox {name}", lower, upper)
+        i, j, k, sign = ORDERS[self.order]
+        first, second = (self.lower[i], self.upper[i]), (self.lower[j], self.upper[j])
+        third = (self.lower[k], self.upper[k]) if sign > 0.0 else (-self.upper[k], -self.lower[k])
+        store(self, "_box", ((i, j, k, sign), first, second, third))
+
+    def _nearest(self, w: float, x: float, y: float, z: float) -> Components | None:
+        return nearest_box(self._box, w, x, y, z)
+
+
+@dataclass(frozen=True)
+class Reversed:
+    """The rotations that a joint may have when it is seen from its child: what re-rooting makes of `limit`.
+
+    A joint that turns by p in a frame `frame` away from its parent's turns the parent, seen from the child,
+    by frame @ p^-1 @ frame^-1. So q is allowed when (frame^-1 @ q @ frame)^-1 is inside `limit`. Inversion
+    and conjugation keep the angle between rotations: what is nearest, inside and how far outside is as exact
+    as in `limit`.
+
+    Attributes:
+        limit: of the joint as it was. frame: its rest rotation, (w, x, y, z); stored with length 1.
+
+    Raises:
+        InvalidInput: a limit of another kind, a frame that is not four finite numbers or is zero.
+    """
+
+    limit: Limit
+    frame: Components
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.limit, LIMITS):
+            raise InvalidInput(f"Reversed.limit is {self.limit!r}; give a Hinge, SwingTwist or EulerBox")
+        w, x, y, z = numbers("Reversed.frame", self.frame, 4)
+        length = sqrt(w * w + x * x + y * y + z * z)
+        if length < 1e-30:
+            raise InvalidInput("Reversed.frame is zero; give a rotation, such as (1, 0, 0, 0)")
+        store(self, "frame", (w / length, x / length, y / length, z / length))
+
+    def _nearest(self, w: float, x: float, y: float, z: float) -> Components | None:
+        nearest = self.limit._nearest(w, *turned_back(self.frame, -x, -y, -z))
+        if nearest is None:
+            return None
+        fw, fx, fy, fz = self.frame
+        return nearest[0], *turned_back((fw, -fx, -fy, -fz), -nearest[1], -nearest[2], -nearest[3])
+
+
+Limit: TypeAlias = Hinge | SwingTwist | EulerBox | Reversed
+LIMITS = (Hinge, SwingTwist, EulerBox, Reversed)
+"""The classes of `Limit`, for isinstance."""
+
+
+@dataclass(frozen=True)
+class Comfort:
+    """The part of a joint's allowed rotations in which it likes to stay.
+
+    Attributes:
+        tolerance: radians, seen from the joint, by which a goal may be missed for the sake of comfort.
+        region: a limit that lies inside the joint's own; None: no preference among the allowed rotations.
+
+    Raises:
+        InvalidInput: a tolerance outside 0..pi, a region that is not a limit.
+    """
+
+    tolerance: float = 0.0
+    region: Limit | None = None
+
+    def __post_init__(self) -> None:
+        store(self, "tolerance", within("Comfort.tolerance", self.tolerance, 0.0, pi))
+        if not (self.region is None or isinstance(self.region, LIMITS)):
+            raise InvalidInput(f"Comfort.region is {self.region!r}; give a limit or None")
+
+
+def clamp(limit: Limit, rotation: Quaternion) -> Quaternion:
+    """The allowed rotation nearest to `rotation`; inside the limit (within `ROUNDING`) that very object.
+
+    Nearest in the angle between the two, exactly so for a Hinge, an EulerBox and a SwingTwist without an
+    Ellipse. With an Ellipse the nearest twist is taken first, then the nearest point in the plane of the
+    swing's rotation vector (for swings up to 60 degrees at most about 2 degrees farther than the nearest).
+    Alike for q and -q, and on the side of `rotation` (dot product >= 0). Clamping again changes no bit.
+
+    Where several rotations are equally near: of two borders of a twist or hinge range the upper one; when the
+    swing is a half turn and so says nothing about the twist, the allowed twist nearest to 0. A zero
+    quaternion counts as identity. NaN is not checked for.
+    """
+    nearest = limit._nearest(rotation.w, rotation.x, rotation.y, rotation.z)
+    return rotation if nearest is None else Quaternion(nearest)
+
+
+def violation(limit: Limit, rotation: Quaternion) -> float:
+    """The angle in radians between `rotation` and its `clamp`: how far outside it is, 0 inside."""
+    clamped = clamp(limit, rotation)
+    return 0.0 if clamped is rotation else angle_between(rotation, clamped)
+
+
+def contains(limit: Limit, rotation: Quaternion, tolerance: float = 0.0) -> bool:
+    """Whether `rotation` is outside by no more than `tolerance` radians; up to `ROUNDING` is inside."""
+    return violation(limit, rotation) <= tolerance
+
+
+def locked_axis(limit: Limit | None, rotation: Quaternion) -> Vector | None:
+    """The axis about which a joint of one single twist cannot turn on from `rotation`; None with a twist
+    range.
+
+    A unit vector in the joint's own frame, `rotation` being inside the limit. It leaves the bone as the joint
+    swings: with the vector part v of a rotation and its real part w, a turn d changes the component along
+    the bone n by d.(w n + n x v) / 2 and w by -d.v / 2, and the twist stays when both keep their ratio.
+    """
+    if not isinstance(limit, SwingTwist) or limit._round[6] > 0.5 * ROUNDING:
+        return None
+    nx, ny, nz, cosine, sine = limit._round[:5]
+    w, x, y, z = rotation[:]
+    return Vector(
+        (
+            cosine * (w * nx + ny * z - nz * y) + sine * x,
+            cosine * (w * ny + nz * x - nx * z) + sine * y,
+            cosine * (w * nz + nx * y - ny * x) + sine * z,
+        )
+    )
+
+
+def swing_axes(axis: Sequence[float]) -> tuple[Triple, Triple]:
+    """The directions in the joint's frame that an Ellipse's x and z turn about, for a twist about `axis`.
+
+    X and Z carried along by the shortest turn that takes +Y to `axis`: X and Z themselves for +Y. For -Y,
+    where every half turn is equally short, the one about X: X and -Z. Both have length 1.
+
+    Raises:
+        InvalidInput: a zero axis.
+    """
+    x, y, z = unit("swing_axes: axis", axis)
+    square = x * x + z * z
+    if y < 0.0 and square < NOISE * NOISE:
+        return (1.0, -x * y, 0.0), (0.0, z * y, -1.0)
+    share = 1.0 / (1.0 + y) if y >= 0.0 else (1.0 - y) / square  # the same, without cancellation
+    return (1.0 - share * x * x, -x, -share * x * z), (-share * x * z, -z, 1.0 - share * z * z)

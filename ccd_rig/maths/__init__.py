@@ -1,0 +1,1 @@
+"""Mathematics that knows nothing of skeletons: rotations, best fits, checks of numbers."""

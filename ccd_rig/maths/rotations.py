@@ -1,0 +1,228 @@
+"""Rotations as unit quaternions: the shortest arc, swing and twist, rotation vectors, parts of a rotation.
+
+All quaternions are `mathutils.Quaternion` (w, x, y, z), all angles radians. A rotation is the same as its
+negative (the two sides of the double cover); where that matters, a function says which side it returns.
+mathutils keeps single precision, so the components are taken out and worked on in double precision: results
+are right to the last bit or two of a float32, also for tiny angles, where arccos of a float32 would lose half
+of the digits.
+
+Nothing here checks for NaN: these functions run some hundred thousand times per second, and skeletons, poses
+and goals refuse NaN before it gets here.
+"""
+
+from math import atan2, cos, sin, sqrt
+
+from mathutils import Quaternion, Vector
+
+from ..errors import InvalidInput
+from .tolerances import NOISE
+
+
+def perpendicular(vector: Vector) -> Vector:
+    """A unit vector at right angles to `vector`, always the same one for the same input.
+
+    It is the frame axis least aligned with `vector` (the first of X, Y, Z among equals), less its part along
+    `vector`: for +Y it is +X. A zero vector gives +X.
+    """
+    x, y, z = vector.x, vector.y, vector.z
+    square = x * x + y * y + z * z
+    if square == 0.0:
+        return Vector((1.0, 0.0, 0.0))
+    along_x, along_y, along_z = abs(x), abs(y), abs(z)
+    if along_x <= along_y and along_x <= along_z:
+        part = x / square
+        px, py, pz = 1.0 - part * x, -part * y, -part * z
+    elif along_y <= along_z:
+        part = y / square
+        px, py, pz = -part * x, 1.0 - part * y, -part * z
+    else:
+        part = z / square
+        px, py, pz = -part * x, -part * y, 1.0 - part * z
+    scale = 1.0 / sqrt(px * px + py * py + pz * pz)
+    return Vector((px * scale, py * scale, pz * scale))
+
+
+def between(a: Vector, b: Vector) -> Quaternion:
+    """The smallest rotation that takes the direction of `a` to that of `b` (any lengths, same space).
+
+    The half-way form (|a||b| + a.b, a x b), normalised: no arccos, exact for tiny angles. Opposite directions
+    (within `NOISE` radians, where a x b is rounding noise): the half turn about `perpendicular(a)`. A zero
+    vector has no direction: identity. The result has w >= 0.
+    """
+    ax, ay, az = a.x, a.y, a.z
+    bx, by, bz = b.x, b.y, b.z
+    x = ay * bz - az * by
+    y = az * bx - ax * bz
+    z = ax * by - ay * bx
+    lengths = sqrt((ax * ax + ay * ay + az * az) * (bx * bx + by * by + bz * bz))
+    dot = ax * bx + ay * by + az * bz
+    w = lengths + dot
+    if dot >= 0.0:
+        if lengths == 0.0:
+            return Quaternion((1.0, 0.0, 0.0, 0.0))
+        # (|a||b| + a.b)^2 + |a x b|^2 = 2 |a||b| (|a||b| + a.b), by Lagrange's identity.
+        scale = 1.0 / sqrt(2.0 * lengths * w)
+    else:
+        square = x * x + y * y + z * z
+        if square <= NOISE * NOISE * lengths * lengths:
+            axis = perpendicular(a)
+            return Quaternion((0.0, axis.x, axis.y, axis.z))
+        scale = 1.0 / sqrt(w * w + square)
+    return Quaternion((w * scale, x * scale, y * scale, z * scale))
+
+
+def swing_twist(rotation: Quaternion, axis: Vector) -> tuple[Quaternion, Quaternion]:
+    """Split `rotation` into (swing, twist) with `rotation == swing @ twist`, component by component.
+
+    The twist turns about `axis`, the swing about an axis at right angles to it, by at most a half turn:
+    swing.w >= 0, and the twist carries the sign of `rotation`. With n the unit axis and p = v.n: twist = (w,
+    p n) / sqrt(w^2 + p^2), swing = rotation twist* (Kenwright 2012, section 14, for any axis and with the
+    signs of equation 4 set right). When the swing is a half turn both w and p vanish and every twist is
+    possible: the twist is then identity.
+
+    Raises:
+        InvalidInput: `axis` is zero.
+    """
+    nx, ny, nz = axis.x, axis.y, axis.z
+    length = sqrt(nx * nx + ny * ny + nz * nz)
+    if length == 0.0:
+        raise InvalidInput("swing_twist: axis is zero; give the direction of the twist, such as (0, 1, 0)")
+    nx, ny, nz = nx / length, ny / length, nz / length
+    w, x, y, z = rotation.w, rotation.x, rotation.y, rotation.z
+    p = x * nx + y * ny + z * nz
+    s = sqrt(w * w + p * p)
+    if s <= NOISE * sqrt(w * w + x * x + y * y + z * z):
+        return rotation.copy(), Quaternion((1.0, 0.0, 0.0, 0.0))
+    c, p = w / s, p / s
+    tx, ty, tz = p * nx, p * ny, p * nz
+    twist = Quaternion((c, tx, ty, tz))
+    # The vector part of rotation @ twist.conjugated(): c v - w t - v x t, its w is s.
+    swing = Quaternion(
+        (
+            s,
+            c * x - w * tx - (y * tz - z * ty),
+            c * y - w * ty - (z * tx - x * tz),
+            c * z - w * tz - (x * ty - y * tx),
+        )
+    )
+    return swing, twist
+
+
+def exp(vector: Vector) -> Quaternion:
+    """The rotation about `vector` by its length in radians (any length); the inverse of `log`."""
+    x, y, z = vector.x, vector.y, vector.z
+    square = x * x + y * y + z * z
+    angle = sqrt(square)
+    # sin(angle / 2) / angle; below 1e-4 two terms of its series are exact in double precision.
+    scale = sin(0.5 * angle) / angle if angle > 1e-4 else 0.5 - square / 48.0
+    return Quaternion((cos(0.5 * angle), scale * x, scale * y, scale * z))
+
+
+def log(rotation: Quaternion) -> Vector:
+    """The rotation vector of `rotation`: its axis times its angle in radians, of length 0 to pi.
+
+    The same for q and -q. A half turn has two such vectors: the one whose first non-zero component is
+    positive is returned. The zero quaternion gives the zero vector.
+    """
+    w, x, y, z = _near_side(rotation)
+    sine = sqrt(x * x + y * y + z * z)
+    if sine == 0.0:
+        return Vector((0.0, 0.0, 0.0))
+    scale = 2.0 * atan2(sine, w) / sine
+    return Vector((scale * x, scale * y, scale * z))
+
+
+def power(rotation: Quaternion, fraction: float) -> Quaternion:
+    """`fraction` of a rotation about its own axis: 0 gives identity, 1 the rotation.
+
+    Above 1 turns further, below 0 backwards. The way taken is the short one: from identity to the side with
+    w >= 0, alike for q and -q. A half turn goes the way that `log` says.
+    """
+    w, x, y, z = rotation.w, rotation.x, rotation.y, rotation.z
+    if w <= 0.0:
+        w, x, y, z = _near_side(rotation)
+    sine = sqrt(x * x + y * y + z * z)
+    if sine == 0.0:
+        return Quaternion((1.0, 0.0, 0.0, 0.0))
+    half = fraction * atan2(sine, w)
+    scale = sin(half) / sine
+    return Quaternion((cos(half), scale * x, scale * y, scale * z))
+
+
+def slerp(a: Quaternion, b: Quaternion, fraction: float) -> Quaternion:
+    """The rotation `fraction` of the way from `a` (0) to `b` (1), at even speed along the short way.
+
+    The result is on the side of `a`, so slerp(a, b, 1) may be -b. Fractions outside 0..1 go on beyond the
+    ends. When the two are a half turn apart both ways are equally long: the way towards `b` as it is stored
+    is taken.
+    """
+    aw, ax, ay, az = a.w, a.x, a.y, a.z
+    bw, bx, by, bz = b.w, b.x, b.y, b.z
+    if aw * bw + ax * bx + ay * by + az * bz < 0.0:
+        bw, bx, by, bz = -bw, -bx, -by, -bz
+    dw, dx, dy, dz = bw - aw, bx - ax, by - ay, bz - az
+    sw, sx, sy, sz = bw + aw, bx + ax, by + ay, bz + az
+    # The angle between unit 4-vectors from chord and sum (Kahan): exact at both ends, unlike arccos of the
+    # dot product.
+    angle = 2.0 * atan2(
+        sqrt(dw * dw + dx * dx + dy * dy + dz * dz), sqrt(sw * sw + sx * sx + sy * sy + sz * sz)
+    )
+    sine = sin(angle)
+    if sine < 1e-9:
+        of_a, of_b = 1.0 - fraction, fraction
+    else:
+        of_a, of_b = sin((1.0 - fraction) * angle) / sine, sin(fraction * angle) / sine
+    w, x, y, z = of_a * aw + of_b * bw, of_a * ax + of_b * bx, of_a * ay + of_b * by, of_a * az + of_b * bz
+    length = sqrt(w * w + x * x + y * y + z * z)
+    if length == 0.0:
+        return Quaternion((1.0, 0.0, 0.0, 0.0))
+    return Quaternion((w / length, x / length, y / length, z / length))
+
+
+def same_side(rotation: Quaternion, reference: Quaternion) -> Quaternion:
+    """`rotation` or its negative (the same rotation), whichever is nearer to `reference`.
+
+    When it is `rotation`, that very object is returned, not a copy. At equal distance the sign is kept.
+    """
+    w, x, y, z = rotation.w, rotation.x, rotation.y, rotation.z
+    if w * reference.w + x * reference.x + y * reference.y + z * reference.z < 0.0:
+        return Quaternion((-w, -x, -y, -z))
+    return rotation
+
+
+def angle_of(rotation: Quaternion) -> float:
+    """The angle of a rotation in radians, 0 to pi: alike for q and -q, exact for tiny angles, any length."""
+    w, x, y, z = rotation.w, rotation.x, rotation.y, rotation.z
+    return 2.0 * atan2(sqrt(x * x + y * y + z * z), abs(w))
+
+
+def angle_between(a: Quaternion, b: Quaternion) -> float:
+    """The angle in radians, 0 to pi, of the rotation from `a` to `b`: the same for either sign of both."""
+    aw, ax, ay, az = a.w, a.x, a.y, a.z
+    bw, bx, by, bz = b.w, b.x, b.y, b.z
+    # a* b in double precision; angle_of says why atan2.
+    w = aw * bw + ax * bx + ay * by + az * bz
+    x = aw * bx - bw * ax - (ay * bz - az * by)
+    y = aw * by - bw * ay - (az * bx - ax * bz)
+    z = aw * bz - bw * az - (ax * by - ay * bx)
+    return 2.0 * atan2(sqrt(x * x + y * y + z * z), abs(w))
+
+
+def renormalised(rotation: Quaternion) -> Quaternion:
+    """`rotation` with length 1 again, after products have let it drift; zero becomes identity."""
+    w, x, y, z = rotation.w, rotation.x, rotation.y, rotation.z
+    square = w * w + x * x + y * y + z * z
+    if square == 0.0:
+        return Quaternion((1.0, 0.0, 0.0, 0.0))
+    scale = 1.0 / sqrt(square)
+    return Quaternion((w * scale, x * scale, y * scale, z * scale))
+
+
+def _near_side(rotation: Quaternion) -> tuple[float, float, float, float]:
+    """The components with w > 0; of a half turn, with the first non-zero of x, y, z positive."""
+    w, x, y, z = rotation.w, rotation.x, rotation.y, rotation.z
+    if w > 0.0:
+        return w, x, y, z
+    if w < 0.0 or x < 0.0 or (x == 0.0 and (y < 0.0 or (y == 0.0 and z < 0.0))):
+        return abs(w), -x, -y, -z
+    return 0.0, x, y, z

@@ -1,0 +1,116 @@
+"""Numbers, vectors and rotations that come from outside, checked; the message names the field."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from math import hypot, isfinite, nan
+
+from mathutils import Quaternion, Vector
+
+from ..errors import InvalidInput
+from .tolerances import ROUNDING
+
+Triple = tuple[float, float, float]
+
+
+def store(value: object, name: str, content: object) -> None:
+    """Sets a field of a frozen value: for its `__post_init__` alone."""
+    object.__setattr__(value, name, content)
+
+
+def finite(name: str, value: object) -> float:
+    """`value` as a finite float; InvalidInput names the field."""
+    try:
+        number = float(value) if not isinstance(value, str) else nan  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        number = nan
+    if not isfinite(number):
+        raise InvalidInput(f"{name} is {value!r}; give a finite number")
+    return number
+
+
+def within(name: str, value: object, lowest: float, highest: float) -> float:
+    """`value` as radians from `lowest` to `highest`; InvalidInput names the field."""
+    number = finite(name, value)
+    # Blender's properties are single precision, where pi is rounded up: a bound may be missed by that much.
+    if not lowest - ROUNDING <= number <= highest + ROUNDING:
+        raise InvalidInput(f"{name} is {number:g}; give radians from {lowest:.4g} to {highest:.4g}")
+    return min(max(number, lowest), highest)
+
+
+def numbers(name: str, values: object, count: int) -> tuple[float, ...]:
+    """`values` as so many finite floats; InvalidInput names the field."""
+    try:
+        listed = list(values)  # type: ignore[call-overload]  # a mathutils.Vector is no Iterable by type
+    except TypeError:
+        raise InvalidInput(f"{name} is {values!r}; give {count} finite numbers") from None
+    found = tuple(finite(name, value) for value in listed)
+    if len(found) != count:
+        raise InvalidInput(f"{name} has {len(found)} numbers; give {count}")
+    return found
+
+
+def require_order(name: str, lower: float, upper: float, unit: str = "radians") -> None:
+    """Raises InvalidInput, which names the field, unless `lower` is at most `upper`."""
+    if lower > upper:
+        raise InvalidInput(f"{name}: lower ({lower:g}) is above upper ({upper:g}); swap them ({unit})")
+
+
+def unit(name: str, axis: object) -> Triple:
+    """`axis` with length 1; InvalidInput names the field."""
+    x, y, z = numbers(name, axis, 3)
+    length = hypot(x, y, z)
+    if length < 1e-30:
+        raise InvalidInput(f"{name} is zero; give the direction to turn about, such as (0, 1, 0)")
+    return x / length, y / length, z / length
+
+
+UNIT_TOLERANCE = 1e-3
+"""How far from length 1 a quaternion may be and still be taken (and normalised)."""
+
+
+FARTHEST = 1e15
+"""Largest coordinate: the squares of larger ones leave single precision."""
+
+
+def frozen_vector(value: Vector | Sequence[float], what: str) -> Vector:
+    """`value` as a frozen 3-vector; raises InvalidInput naming `what` if it is not three finite numbers."""
+    numbers = _numbers(value, f"{what} must be three finite numbers")
+    if len(numbers) != 3 or not all(math.isfinite(number) for number in numbers):
+        raise InvalidInput(f"{what} must be three finite numbers, not {_shown(numbers)}")
+    if max(map(abs, numbers)) > FARTHEST:
+        raise InvalidInput(f"{what} must not be farther away than {FARTHEST:g}, but is {_shown(numbers)}")
+    return Vector(numbers).freeze()
+
+
+def frozen_rotation(value: Quaternion | Sequence[float], what: str) -> Quaternion:
+    """`value` as a frozen unit quaternion (w, x, y, z); raises InvalidInput naming `what` if it is not
+    one."""
+    numbers = _numbers(value, f"{what} must be four finite numbers (w, x, y, z)")
+    if len(numbers) != 4 or not all(math.isfinite(number) for number in numbers):
+        raise InvalidInput(f"{what} must be four finite numbers (w, x, y, z), not {_shown(numbers)}")
+    length = math.sqrt(sum(number * number for number in numbers))
+    if abs(length - 1.0) > UNIT_TOLERANCE:
+        raise InvalidInput(f"{what} must be a unit quaternion, but its length is {length:.6g}")
+    rotation = Quaternion(numbers)
+    # A quaternion that is unit to float32 is kept bit for bit: normalising it again could move its last bit.
+    if abs(length - 1.0) > 1e-6:
+        rotation.normalize()
+    return rotation.freeze()
+
+
+def _numbers(value: object, must: str) -> tuple[float, ...]:
+    try:
+        return tuple(float(number) for number in value[:])  # type: ignore[index]
+    except (TypeError, ValueError):
+        raise InvalidInput(f"{must}, not {value!r}") from None
+
+
+def is_number(value: object) -> bool:
+    """Whether `value` is a finite int or float."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _shown(numbers: Sequence[float]) -> str:
+    return "(" + ", ".join(f"{number:.6g}" for number in numbers) + ")"

@@ -1,0 +1,1 @@
+"""Motions as arrays over frames: interpolation, smoothing, key reduction."""

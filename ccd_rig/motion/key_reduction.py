@@ -1,0 +1,157 @@
+"""Fewer keys: of a motion that has one on every frame, those between which straight lines stay near to it.
+
+Values are what channels hold: quaternions (w, x, y, z), which are normalised after they are interpolated,
+Euler angles, angle and axis, or a place. Every component of a channel keeps keys at the same frames, and is
+linear between them, as Blender plays it. Angles in radians; double precision throughout.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import InvalidInput
+from .interpolation import Array, multiply
+
+PLACE = "LOCATION"
+"""The kind of channels that hold a place."""
+KINDS = ("QUATERNION", "AXIS_ANGLE", "XYZ", "XZY", "YXZ", "YZX", "ZXY", "ZYX", PLACE)
+PAUSE = 64
+"""Looks from one item to the next."""
+
+Mask = NDArray[np.bool_]
+
+
+def rotations_of(kind: str, values: Array) -> Array:
+    """Unit quaternions (..., 4) of values (..., C) of a rotation channel, as Blender understands them."""
+    if kind == "QUATERNION":
+        sizes = np.linalg.norm(values, axis=-1, keepdims=True)
+        none = np.array((0.0, 1.0, 0.0, 0.0))  # Blender turns a zero quaternion into half a turn about X
+        return np.asarray(np.where(sizes > 0.0, values / np.where(sizes > 0.0, sizes, 1.0), none))
+    if kind == "AXIS_ANGLE":
+        axis = values[..., 1:]
+        sizes = np.linalg.norm(axis, axis=-1, keepdims=True)
+        axis = np.where(sizes > 0.0, axis / np.where(sizes > 0.0, sizes, 1.0), 0.0)
+        half = 0.5 * np.where(sizes > 0.0, values[..., :1], 0.0)  # no axis is no rotation
+        return np.concatenate((np.cos(half), np.sin(half) * axis), axis=-1)
+    found = None
+    for axis_name in kind:  # the axes in the order in which they are applied
+        i = "XYZ".index(axis_name)
+        one = np.zeros((*values.shape[:-1], 4))
+        one[..., 0], one[..., 1 + i] = np.cos(0.5 * values[..., i]), np.sin(0.5 * values[..., i])
+        found = one if found is None else multiply(one, found)
+    assert found is not None
+    return found
+
+
+def interpolated(frames: Array, values: Array, kept: Mask) -> Array:
+    """Values (F, C) with straight lines between the kept frames, of which the first and last are two."""
+    at = frames[kept]
+    columns = [np.interp(frames, at, values[kept, c]) for c in range(values.shape[1])]
+    found = np.stack(columns, axis=1)
+    found[kept] = values[kept]
+    return found
+
+
+def choose(
+    kind: str, frames: Array, values: Array, tolerances: Array, must: Mask
+) -> Generator[float, None, Mask]:
+    """Which keys to keep so that each channel stays within its tolerance; gives the part that is done.
+
+    From each key on the farthest next one is looked for, by doubling and halving, for all channels at once.
+    That is the fewest there can be as long as a part of a segment that will do will do too.
+
+    Args:
+        kind: one of KINDS.
+        frames: (F,) increasing.
+        values: (B, F, C) of B channels of one kind.
+        tolerances: (B,) radians, or for places their own unit; above 0.
+        must: (B, F) keys to keep in any case; the first and last always are.
+
+    Returns:
+        (B, F) which keys are kept.
+
+    Raises:
+        InvalidInput: an unknown kind, or shapes that do not match.
+    """
+    if kind not in KINDS:
+        raise InvalidInput(f"kind must be one of {', '.join(KINDS)}, not {kind!r}")
+    count, length = values.shape[:2]
+    if frames.shape != (length,) or tolerances.shape != (count,) or must.shape != (count, length):
+        raise InvalidInput("frames, values, tolerances and must do not have matching shapes")
+    kept = must.copy()
+    kept[:, 0] = kept[:, -1] = True
+    wanted = values if kind == PLACE else rotations_of(kind, values)
+    # The next key after each frame that has to stay: no segment goes past it.
+    where = np.where(kept, np.arange(length), length)
+    stops = np.minimum.accumulate(where[:, ::-1], axis=1)[:, ::-1]
+    start = np.zeros(count, np.intp)
+    good = start + 1
+    bad = np.full(count, -1)  # nothing too far known yet
+    stride = np.ones(count, np.intp)
+    active = np.flatnonzero(start < length - 1)
+    looks = 0
+    while len(active):
+        stop = stops[active, np.minimum(start[active] + 1, length - 1)]
+        reached = bad[active] < 0
+        ahead = np.minimum(start[active] + stride[active], stop)
+        end = np.where(reached, np.maximum(ahead, good[active]), (good[active] + bad[active]) // 2)
+        fits = _fits(kind, frames, values, wanted, tolerances, (active, start[active], end))
+        good[active] = np.where(fits, end, good[active])
+        bad[active] = np.where(fits, bad[active], end)
+        stride[active] *= np.where(reached & fits, 2, 1)
+        done = (good[active] >= stop) | ((bad[active] >= 0) & (bad[active] - good[active] <= 1))
+        rows = active[done]
+        kept[rows, good[rows]] = True
+        stride[rows] = np.maximum(good[rows] - start[rows], 1)  # motions change slowly
+        start[rows], good[rows], bad[rows] = good[rows], good[rows] + 1, -1
+        active = active[start[active] < length - 1]
+        looks += 1
+        if looks % PAUSE == 0:
+            yield float(start.mean()) / (length - 1)
+    return kept
+
+
+def _fits(
+    kind: str,
+    frames: Array,
+    values: Array,
+    wanted: Array,
+    tolerances: Array,
+    segments: tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp]],
+) -> Mask:
+    """Whether the frames between the ends of (channels, starts, ends) are all within tolerance."""
+    rows, starts, ends = segments
+    inner = ends - starts - 1
+    fits = np.ones(len(rows), np.bool_)
+    long = np.flatnonzero(inner > 0)
+    if not len(long):
+        return fits
+    sizes = inner[long]
+    which = np.repeat(long, sizes)
+    firsts = np.concatenate(([0], np.cumsum(sizes)[:-1]))
+    at = np.arange(len(which)) - np.repeat(firsts, sizes) + starts[which] + 1
+    row, low, high = rows[which], starts[which], ends[which]
+    part = ((frames[at] - frames[low]) / (frames[high] - frames[low]))[:, None]
+    between = values[row, low] * (1.0 - part) + values[row, high] * part
+    off = apart(kind, between, wanted[row, at])
+    fits[long] = np.maximum.reduceat(off, firsts) <= tolerances[rows[long]]
+    return fits
+
+
+def apart(kind: str, values: Array, wanted: Array) -> Array:
+    """How far values (N, C) are from wanted (N, 4) rotations or (N, 3) places: radians, or length."""
+    if kind == PLACE:
+        return np.asarray(np.linalg.norm(values - wanted, axis=1))
+    found = rotations_of(kind, values)
+    chord = np.minimum(np.linalg.norm(found - wanted, axis=1), np.linalg.norm(found + wanted, axis=1))
+    return np.asarray(4.0 * np.arcsin(np.minimum(1.0, 0.5 * chord)))
+
+
+def middles_of_runs(over: Mask) -> NDArray[np.intp]:
+    """The middle index of each run of set entries of (F,)."""
+    edges = np.diff(np.concatenate(([False], over, [False])).astype(np.int8))
+    first, last = np.flatnonzero(edges == 1), np.flatnonzero(edges == -1) - 1
+    return np.asarray((first + last) // 2, np.intp)

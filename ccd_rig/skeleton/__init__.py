@@ -1,0 +1,1 @@
+"""Joints, poses, forward kinematics, and ways to make skeletons."""

@@ -1,0 +1,249 @@
+"""Skeletons of hinges: planar chains, and ball joints taken apart into three hinges."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+from mathutils import Quaternion, Vector
+
+from ..errors import InvalidInput
+from ..limits.projection import nearest_in
+from ..limits.shapes import Comfort, EulerBox, Hinge, Limit
+from ..maths.rotations import between
+from ..maths.tolerances import NOISE
+from ..maths.validation import frozen_vector
+from .joints import Joint, Skeleton
+from .pose import Pose, check_pose
+
+Range = tuple[float, float]
+_AXES = {"X": (1.0, 0.0, 0.0), "Y": (0.0, 1.0, 0.0), "Z": (0.0, 0.0, 1.0)}
+FREE: Range = (-math.pi, math.pi)
+
+
+def planar_chain(
+    lengths: Sequence[float],
+    angles: Sequence[float] | None = None,
+    limits: Sequence[Range | None] | None = None,
+    axis: Sequence[float] | Vector = (0.0, 0.0, 1.0),
+) -> tuple[Skeleton, Pose]:
+    """A chain of hinges in a plane through the origin, as in two-dimensional CCD (Juckett 2009, Lander 1998).
+
+    At angle 0 all bones lie along +X of the plane: of the model with `axis` +Z, else where the shortest arc
+    from +Z to `axis` takes +X. Joints are called joint0, joint1, ... and turn about +Z of their own frames.
+
+    Juckett's results of a pass are these statuses of `solve`: Success is CONVERGED; Failure (no joint moved
+    the effector along more than a trivial arc) is STALLED; Processing is an item of `iterate` that is not
+    the last, or ITERATION_LIMIT when the passes ran out. His arrival distance is `position_tolerance`, his
+    trivial arc length is `stall_threshold` times the chain's length. `solve` also nudges a stalled chain
+    once, and so leaves his folded dead end.
+
+    Args:
+        lengths: of the bones, root first, model units, 0 or more.
+        angles: of each joint from the bone before (the first from +X), radians, positive about `axis`; None:
+            all 0.
+        limits: (lower, upper) of each joint's angle, radians, or None for a free one; None: all free.
+        axis: normal of the plane in model space, any length but 0.
+
+    Returns:
+        The skeleton, and the pose with these angles (outside its limit where the caller put it there).
+
+    Raises:
+        InvalidInput: no lengths, not as many angles or limits as lengths, a number that is not finite, a
+            zero axis, a lower limit above the upper.
+    """
+    count = len(lengths)
+    if count == 0:
+        raise InvalidInput("planar_chain: give the length of at least one bone")
+    turns = [0.0] * count if angles is None else list(angles)
+    ranges = [None] * count if limits is None else list(limits)
+    for what, given in (("angles", turns), ("limits", ranges)):
+        if len(given) != count:
+            raise InvalidInput(f"planar_chain: {count} lengths need {count} {what}, not {len(given)}")
+    for i, turn in enumerate(turns):
+        if not math.isfinite(turn):
+            raise InvalidInput(f"planar_chain: angles[{i}] must be finite (radians), not {turn:g}")
+    normal = frozen_vector(axis, "planar_chain: axis")
+    if normal.length == 0.0:
+        raise InvalidInput("planar_chain: axis is zero; give the normal of the plane, such as (0, 0, 1)")
+    up = Vector(_AXES["Z"])
+    # A bone points along +Y of its frame: a quarter turn back brings it to +X of the plane.
+    first = between(up, normal) @ Quaternion(up, -0.5 * math.pi)
+    joints = [
+        Joint(
+            f"joint{i}",
+            i - 1,
+            (0.0, lengths[i - 1] if i else 0.0, 0.0),
+            (1.0, 0.0, 0.0, 0.0) if i else (first.w, first.x, first.y, first.z),
+            length,
+            _hinge("Z", ranges[i]),
+        )
+        for i, length in enumerate(lengths)
+    ]
+    skeleton = Skeleton(joints)
+    return skeleton, Pose.rest(skeleton).with_rotations(
+        {i: Quaternion(up, turn) for i, turn in enumerate(turns)}
+    )
+
+
+def hinge_names(joint: str, order: str = "XYZ") -> tuple[str, str, str]:
+    """Names of the hinges that `split_ball` makes of `joint`, from the parent on; the last is the bone's
+    own."""
+    return f"{joint}.{order[2]}", f"{joint}.{order[1]}", joint
+
+
+def split_ball(
+    skeleton: Skeleton,
+    pose: Pose,
+    joint: str,
+    order: str = "XYZ",
+    limits: Sequence[Range | None] | EulerBox | None = None,
+) -> tuple[Skeleton, Pose]:
+    """The same skeleton with a ball joint taken apart into three hinges without length between them.
+
+    Kenwright 2012, section 13, figures 20 and 21. `order` is Blender's: "XYZ" turns about X first and about
+    Z last, so that from the parent on the hinges are Z, Y, X. The last one is the bone itself and keeps its
+    name, length, mass and children; the two before it are called as `hinge_names` says. All bones stay where
+    they are; a chain_length that counts joints across the ball must grow by 2.
+
+    Args:
+        skeleton: the joints.
+        pose: of `skeleton`.
+        joint: name of the ball joint.
+        order: one of XYZ, XZY, YXZ, YZX, ZXY, ZYX.
+        limits: (lower, upper) about X, Y and Z (whatever the order), radians, None for a free one; or an
+            EulerBox of this order; None takes over the joint's own EulerBox of this order, and a free joint
+            gives free hinges.
+
+    Returns:
+        The new skeleton, and its pose: of the two sets of Euler angles the one inside the limits (at gimbal
+        lock, where there are endless many, one of them). A rotation outside the limits keeps its angles, and
+        is as much outside.
+
+    Raises:
+        InvalidInput: no such joint, an unknown order, the pose is for another skeleton, limits that are not
+            three; the joint has a limit that three angles do not say, so that `limits` must.
+    """
+    check_pose(skeleton, pose)
+    split = skeleton.index(joint)
+    old = skeleton.joints[split]
+    if order not in ("XYZ", "XZY", "YXZ", "YZX", "ZXY", "ZYX"):
+        raise InvalidInput(f"split_ball: order must be one of XYZ, XZY, YXZ, YZX, ZXY, ZYX, not {order!r}")
+    ranges = _ranges(old, order, limits)
+    regions = _regions(old, order)
+    angles = _angles(pose.rotations[split], order, [ranges[name] or FREE for name in order])
+    joints: list[Joint] = []
+    rotations: list[Quaternion] = []
+    translations: list[Vector] = []
+    places: dict[int, int] = {}
+    for i, each in enumerate(skeleton.joints):
+        parent = places.get(each.parent, -1)
+        if i != split:
+            joints.append(replace(each, parent=parent))
+            rotations.append(pose.rotations[i])
+            translations.append(pose.translations[i])
+            places[i] = len(joints) - 1
+            continue
+        for place, name in enumerate(hinge_names(joint, order)):
+            about = order[2 - place]
+            comfort = old.comfort and Comfort(old.comfort.tolerance, _hinge_or_none(about, regions[about]))
+            hinge = replace(
+                each,
+                name=name,
+                parent=parent,
+                limit=_hinge(about, ranges[about]),
+                comfort=comfort,
+                slide=None,
+            )
+            if place == 0:
+                hinge = replace(hinge, slide=old.slide)
+            else:
+                hinge = replace(
+                    hinge,
+                    offset=(0.0, 0.0, 0.0),
+                    rest_rotation=(1.0, 0.0, 0.0, 0.0),
+                    inherit_rotation=True,
+                )
+            if place < 2:
+                hinge = replace(hinge, length=0.0, mass=0.0)
+            parent = len(joints)
+            joints.append(hinge)
+            rotations.append(Quaternion(_AXES[about], angles[2 - place]))
+            translations.append(pose.translations[i] if place == 0 else Vector())
+        places[i] = parent
+    return Skeleton(joints), Pose(tuple(rotations), tuple(translations))
+
+
+def _hinge(about: str, limits: Range | None) -> Hinge:
+    lower, upper = limits or FREE
+    return Hinge(_AXES[about], lower, upper)
+
+
+def _hinge_or_none(about: str, limits: Range | None) -> Limit | None:
+    return None if limits is None else _hinge(about, limits)
+
+
+def _ranges(
+    joint: Joint, order: str, limits: Sequence[Range | None] | EulerBox | None
+) -> dict[str, Range | None]:
+    """The range about each axis, by its letter."""
+    if limits is None:
+        if joint.limit is None:
+            return dict.fromkeys("XYZ")
+        if not isinstance(joint.limit, EulerBox) or joint.limit.order != order:
+            raise InvalidInput(
+                f"split_ball: the limit of joint '{joint.name}' is not an EulerBox of order {order}; "
+                f"give limits: a range about X, Y and Z each"
+            )
+        limits = joint.limit
+    if isinstance(limits, EulerBox):
+        if limits.order != order:
+            raise InvalidInput(f"split_ball: the limits' order is {limits.order}, but the hinges' is {order}")
+        return dict(zip("XYZ", zip(limits.lower, limits.upper, strict=True), strict=True))
+    if len(limits) != 3:
+        raise InvalidInput(f"split_ball: give three limits, about X, Y and Z, not {len(limits)}")
+    return dict(zip("XYZ", limits, strict=True))
+
+
+def _regions(joint: Joint, order: str) -> dict[str, Range | None]:
+    """The preferred range about each axis, where the joint's comfort region says one."""
+    region = joint.comfort.region if joint.comfort is not None else None
+    if region is None:
+        return dict.fromkeys("XYZ")
+    if not isinstance(region, EulerBox) or region.order != order:
+        raise InvalidInput(
+            f"split_ball: the comfort region of joint '{joint.name}' is not an EulerBox of order {order}; "
+            f"leave it out, or give one"
+        )
+    return dict(zip("XYZ", zip(region.lower, region.upper, strict=True), strict=True))
+
+
+def _angles(rotation: Quaternion, order: str, ranges: Sequence[Range]) -> tuple[float, float, float]:
+    """Euler angles of `rotation`, in the order in which they turn, inside `ranges` if any are."""
+    # As pairs of complex numbers, which keep what gimbal lock leaves (Bernardes & Viollet 2022; see
+    # `nearest_box`).
+    i, j, k = ("XYZ".index(name) for name in order)
+    sign = 1.0 if order in ("XYZ", "YZX", "ZXY") else -1.0
+    w, v = rotation.w, (rotation.x, rotation.y, rotation.z)
+    a, b, c, d = w - v[j], v[i] + sign * v[k], w + v[j], sign * v[k] - v[i]
+    half_sum, half_difference = math.atan2(b, a), math.atan2(d, c)
+    first, last = half_sum - half_difference, sign * (half_sum + half_difference)
+    middle = 2.0 * math.atan2(math.hypot(c, d), math.hypot(a, b)) - 0.5 * math.pi
+    found = [(first, middle, last), (first + math.pi, math.pi - middle, last + math.pi)]
+    if min(math.hypot(a, b), math.hypot(c, d)) <= NOISE:
+        # Gimbal lock: first and last may move together, or against each other. If they fit at all, they fit
+        # with one of them at a border.
+        together = sign if math.hypot(a, b) <= NOISE else -sign
+        found.extend((border, middle, last + together * (border - first)) for border in ranges[0])
+        found.extend((first + together * (border - last), middle, border) for border in ranges[2])
+    best, least = found[0], math.inf
+    for angles in found:
+        inside = tuple(nearest_in(angle, *limits) for angle, limits in zip(angles, ranges, strict=True))
+        off = sum(
+            abs(math.remainder(angle - near, 2.0 * math.pi))
+            for angle, near in zip(angles, inside, strict=True)
+        )
+        if off < least - 1e-6:
+            best, least = angles, off
+    return best

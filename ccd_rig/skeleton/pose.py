@@ -1,0 +1,69 @@
+"""A pose: what every joint of a skeleton is turned and shifted by."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from mathutils import Quaternion, Vector
+
+from ..errors import InvalidInput
+from ..maths.validation import frozen_rotation, frozen_vector
+from .joints import Skeleton
+
+
+@dataclass(frozen=True)
+class Pose:
+    """Rotations and translations relative to rest, one per joint, as Blender's pose bone channels.
+
+    Attributes:
+        rotations: unit quaternions (w, x, y, z) in each joint's own rest frame.
+        translations: shifts of the head in the joint's own rest frame.
+    """
+
+    rotations: tuple[Quaternion, ...]
+    translations: tuple[Vector, ...]
+
+    def __post_init__(self) -> None:
+        if len(self.rotations) != len(self.translations):
+            raise InvalidInput(
+                f"a pose needs as many translations as rotations, not {len(self.translations)} "
+                f"for {len(self.rotations)}"
+            )
+        rotations = tuple(
+            frozen_rotation(q, f"rotation {i} of the pose") for i, q in enumerate(self.rotations)
+        )
+        object.__setattr__(self, "rotations", rotations)
+        translations = tuple(
+            frozen_vector(v, f"translation {i} of the pose") for i, v in enumerate(self.translations)
+        )
+        object.__setattr__(self, "translations", translations)
+
+    @classmethod
+    def rest(cls, skeleton: Skeleton) -> Pose:
+        """No joint turned or moved."""
+        count = len(skeleton.joints)
+        return cls((Quaternion((1.0, 0.0, 0.0, 0.0)),) * count, (Vector((0.0, 0.0, 0.0)),) * count)
+
+    @classmethod
+    def trusted(cls, rotations: tuple[Quaternion, ...], translations: tuple[Vector, ...]) -> Pose:
+        """A pose from values that are known to be frozen, finite and unit: the solver's own, without the
+        checks."""
+        pose = object.__new__(cls)
+        object.__setattr__(pose, "rotations", rotations)
+        object.__setattr__(pose, "translations", translations)
+        return pose
+
+    def with_rotations(self, rotations: Mapping[int, Quaternion]) -> Pose:
+        """The same pose with some joints' rotations replaced: {joint index: rotation relative to rest}."""
+        return Pose(
+            tuple(rotations.get(i, rotation) for i, rotation in enumerate(self.rotations)), self.translations
+        )
+
+
+def check_pose(skeleton: Skeleton, pose: Pose) -> None:
+    """Raises InvalidInput unless `pose` has one entry per joint of `skeleton`."""
+    if len(pose.rotations) != len(skeleton.joints):
+        raise InvalidInput(
+            f"the pose is for {len(pose.rotations)} joints, but the skeleton has {len(skeleton.joints)}"
+        )

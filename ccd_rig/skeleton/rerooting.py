@@ -1,0 +1,308 @@
+"""The same skeleton hung up on another bone, as a walker is whose planted foot is the base.
+
+Kenwright 2012, section 13 (articulated characters): the base is swapped from foot to foot, and the hierarchy
+is made anew from the new base while the pose stays where it is.
+
+How a joint is reversed. Let joint k hang on bone p: `R_k = R_p rest_k q_k`, its head at `offset_k + rest_k
+t_k` in p's frame. Seen from k the same joint turns p: `R_p = R_k q_k^-1 rest_k^-1 = R_k rest_k^-1 (rest_k
+q_k^-1 rest_k^-1)`. So a reversed joint with the rest rotation `rest_k^-1` and the rotation `rest_k q_k^-1
+rest_k^-1` sits at the head of k, where p and k have always met. Bone p is fixed on it, with the offset that
+brings its frame back to p's own head. Two entries of the skeleton thus stand for one joint: the reversed
+joint, which turns, and the bone, which is locked. That way every bone keeps its name, its frame (head, +Y
+towards the tail), its length and its mass, and a goal on it means what it meant.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from mathutils import Quaternion, Vector
+
+from ..errors import InvalidInput
+from ..limits.shapes import Comfort, Ellipse, Hinge, Limit, Reversed, Slide, SwingTwist
+from ..maths.rotations import angle_of
+from .joints import Joint, Skeleton
+from .kinematics import forward_kinematics
+from .pose import Pose, check_pose
+
+SUFFIX = " (reversed)"
+_IDENTITY = Quaternion((1.0, 0.0, 0.0, 0.0))
+_NO_TURN = Hinge((0.0, 1.0, 0.0), 0.0, 0.0)
+"""The limit of a bone that only slides on its reversed joint."""
+
+
+def reversed_name(name: str) -> str:
+    """What the joint called `name` is called after it was reversed (its bone keeps the name)."""
+    return name + SUFFIX
+
+
+def reversed_limit(limit: Limit | None, frame: Quaternion) -> Limit | None:
+    """The limit of a reversed joint, {q : (frame^-1 q frame)^-1 inside `limit`}, as the simplest kind.
+
+    A hinge and a swing of the same size in all directions stay of their kind, about the axis turned by
+    `frame` and pointing the other way; reversing a `Reversed` back gives the limit inside. All else is a
+    `Reversed`.
+
+    Args:
+        limit: of the joint before, or None.
+        frame: the joint's rest rotation before.
+    """
+    if limit is None:
+        return None
+    if isinstance(limit, Hinge):
+        return Hinge(_opposite(frame, limit.axis), limit.lower, limit.upper)
+    if isinstance(limit, SwingTwist) and not isinstance(limit.swing, Ellipse):
+        # (swing twist)^-1 = (twist^-1 swing^-1 twist) twist^-1: as far a swing, the opposite twist.
+        return SwingTwist(limit.swing, limit.twist, _opposite(frame, limit.axis))
+    if isinstance(limit, Reversed) and angle_of(frame @ Quaternion(limit.frame)) <= 1e-6:
+        return limit.limit
+    return Reversed(limit, _four(frame))
+
+
+def reroot(
+    skeleton: Skeleton, pose: Pose, joint: str, *, base_stiffness: float = 1.0
+) -> tuple[Skeleton, Pose]:
+    """The same bones in the same model-space pose, with the bone of `joint` as the base.
+
+    What is kept (to float32 rounding): every bone's name, head, tail and orientation in model space, at rest
+    as in the pose; how each joint may move (limit, comfort, stiffness, max_step, slide); which joints lie
+    off the path from `joint` to its old root, and all other trees. The new skeleton does not depend on the
+    pose's rotations and translations.
+
+    What is different: each joint on the path is reversed. It is a joint of its own, named
+    `reversed_name(...)`, of length and mass 0, which sits at the head of the bone it belonged to and turns
+    the bone that used to be its parent; that bone follows it as a locked joint of the old name. So
+    `chain_length` and `reach_joints` of a goal count both. Path joints come first in the new order, then all
+    others in their old order; find them by name.
+
+    The new base replaces the joint between the old root and the world: the old root's own limit, comfort,
+    stiffness, max_step and slide are gone, and the base is locked (unless `base_stiffness` says otherwise).
+    Re-rooting back to the old root gives the old skeleton and pose but for these five, and for the order of
+    the joints.
+
+    Source: Kenwright 2012, section 13; the formulas stand at the head of this module.
+
+    Args:
+        skeleton: the joints.
+        pose: of `skeleton`.
+        joint: name of the joint whose bone becomes the base. Naming the present root only locks it.
+        base_stiffness: of the base: 1 holds it, 0 lets it turn about its own head.
+
+    Returns:
+        The new skeleton, and the pose of it.
+
+    Raises:
+        InvalidInput: no such joint; the pose is for another skeleton; a joint on the path does not inherit
+            rotation, so that nothing ties its bone to its parent's orientation; a name that a reversed joint
+            needs is taken.
+    """
+    check_pose(skeleton, pose)
+    path = list(reversed(skeleton.chain(joint)))
+    here = forward_kinematics(skeleton, pose)[path[0]]
+    rest = forward_kinematics(skeleton, Pose.rest(skeleton))[path[0]]
+    base = replace(
+        _unhinged(skeleton.joints[path[0]]),
+        parent=-1,
+        offset=_triple(rest.translation),
+        rest_rotation=_four(rest.rotation),
+        stiffness=base_stiffness,
+        inherit_rotation=True,
+    )
+    to_rest = rest.rotation.conjugated()
+    entries = [_Entry(base, None, to_rest @ here.rotation, to_rest @ (here.translation - rest.translation))]
+    below = 0
+    while below < len(path) - 1:
+        child = path[below]
+        if _is_carried(skeleton, child):
+            # A bone fixed on a reversed joint: reversing that joint again gives back the plain one.
+            entries.append(_restored(skeleton, pose, child, path[below + 1], path[below + 2]))
+            below += 2
+        else:
+            _check_reversible(skeleton, child)
+            entries.extend(_reversal(skeleton, pose, child, path[below + 1]))
+            below += 1
+    on_path = {entry.joint.name for entry in entries} | {skeleton.joints[i].name for i in path}
+    for i, other in enumerate(skeleton.joints):
+        if other.name not in on_path:
+            parent = skeleton.joints[other.parent].name if other.parent != -1 else None
+            entries.append(_Entry(other, parent, pose.rotations[i], pose.translations[i]))
+    return _assembled(entries)
+
+
+def hung_back(skeleton: Skeleton, hung: Skeleton, pose: Pose) -> Pose:
+    """A pose of a re-rooted skeleton as one of the skeleton it was made from: all bones stay where they are.
+
+    Args:
+        skeleton: the original, none of whose joints is a reversed one.
+        hung: `reroot(skeleton, ...)[0]`.
+        pose: of `hung`.
+
+    Returns:
+        The pose of `skeleton`: the old root's rotation and translation hold what the base and the path make
+        of it; joints off the path have the rotations of `pose`, to the bit.
+
+    Raises:
+        InvalidInput: the pose is for another skeleton; `hung` is not one that `reroot` makes of `skeleton`.
+    """
+    check_pose(hung, pose)
+    rotations, translations = [], []
+    transforms = forward_kinematics(hung, pose)
+    for joint in skeleton.joints:
+        here = hung.index(joint.name)
+        rotation, translation = pose.rotations[here], pose.translations[here]
+        frame = joint.rest_rotation
+        if joint.parent == -1:
+            same = hung.joints[here]
+            if (same.parent, same.offset, same.rest_rotation) != (-1, joint.offset, frame):
+                rotation = (frame.conjugated() @ transforms[here].rotation).normalized()
+                translation = frame.conjugated() @ (transforms[here].translation - joint.offset)
+        else:
+            carried, name = hung.index(skeleton.joints[joint.parent].name), reversed_name(joint.name)
+            turning = hung.joints[carried].parent
+            if turning != -1 and hung.joints[turning].name == name:
+                turned = frame.conjugated() @ pose.rotations[turning].conjugated() @ frame
+                rotation = turned.normalized()
+                translation = -(frame.conjugated() @ pose.translations[carried])
+        rotations.append(rotation)
+        translations.append(translation)
+    return Pose(tuple(rotations), tuple(translations))
+
+
+@dataclass(frozen=True)
+class _Entry:
+    """A joint of the new skeleton, its parent by name, and its part of the pose."""
+
+    joint: Joint
+    parent: str | None
+    rotation: Quaternion
+    translation: Vector
+
+
+def _reversal(skeleton: Skeleton, pose: Pose, k: int, p: int) -> tuple[_Entry, _Entry]:
+    """Joint `k` reversed, and its old parent's bone `p` fixed on it."""
+    joint, bone = skeleton.joints[k], skeleton.joints[p]
+    frame = joint.rest_rotation
+    limit, comfort = _seen_from_child(joint, frame)
+    turning = replace(
+        _unhinged(bone),
+        name=reversed_name(joint.name),
+        offset=(0.0, 0.0, 0.0),
+        rest_rotation=_four(frame.conjugated()),
+        length=0.0,
+        limit=limit,
+        comfort=comfort,
+        stiffness=joint.stiffness,
+        max_step=joint.max_step,
+        mass=0.0,
+        inherit_rotation=True,
+    )
+    fixed = replace(
+        _unhinged(bone),
+        offset=_triple(-joint.offset),
+        rest_rotation=(1.0, 0.0, 0.0, 0.0),
+        stiffness=1.0,
+        inherit_rotation=True,
+    )
+    if joint.slide is not None:
+        # The slide is fixed in p's frame, so above the turn: p slides, and its limit keeps it from turning.
+        slide = _reversed_slide(joint.slide, frame)
+        fixed = replace(
+            fixed, slide=slide, limit=_NO_TURN, stiffness=joint.stiffness, max_step=joint.max_step
+        )
+    rotation = (frame @ pose.rotations[k].conjugated() @ frame.conjugated()).normalized()
+    return (
+        _Entry(turning, joint.name, rotation, Vector()),
+        _Entry(fixed, turning.name, _IDENTITY, -(frame @ pose.translations[k])),
+    )
+
+
+def _restored(skeleton: Skeleton, pose: Pose, p: int, turning: int, k: int) -> _Entry:
+    """Bone `k` on bone `p` again, where `p` was fixed on the reversed joint `turning` of `k`."""
+    joint, bone, carried = skeleton.joints[turning], skeleton.joints[k], skeleton.joints[p]
+    frame = joint.rest_rotation
+    limit, comfort = _seen_from_child(joint, frame)
+    plain = replace(
+        bone,
+        offset=_triple(-carried.offset),
+        rest_rotation=_four(frame.conjugated()),
+        limit=limit,
+        comfort=comfort,
+        stiffness=joint.stiffness,
+        max_step=joint.max_step,
+        slide=None if carried.slide is None else _reversed_slide(carried.slide, frame),
+        inherit_rotation=True,
+    )
+    rotation = (frame @ pose.rotations[turning].conjugated() @ frame.conjugated()).normalized()
+    return _Entry(plain, carried.name, rotation, -(frame @ pose.translations[p]))
+
+
+def _is_carried(skeleton: Skeleton, i: int) -> bool:
+    """Whether joint `i` is a bone fixed on a reversed joint, as `_reversal` makes it."""
+    joints = skeleton.joints
+    turning = joints[i].parent
+    if turning == -1 or joints[turning].parent == -1:
+        return False
+    return (
+        joints[turning].name == reversed_name(joints[joints[turning].parent].name)
+        and joints[turning].offset.length == 0.0
+        and (joints[i].stiffness >= 1.0 or joints[i].limit == _NO_TURN)
+        and joints[i].rest_rotation == _IDENTITY
+        and sum(joint.parent == turning for joint in joints) == 1
+    )
+
+
+def _unhinged(joint: Joint) -> Joint:
+    """`joint` without what it may do: a bone that goes with another joint."""
+    return replace(joint, limit=None, comfort=None, max_step=Joint.max_step, slide=None)
+
+
+def _seen_from_child(joint: Joint, frame: Quaternion) -> tuple[Limit | None, Comfort | None]:
+    """Limit and comfort of `joint` reversed, both of one kind, as a joint wants them."""
+    limit, comfort = reversed_limit(joint.limit, frame), joint.comfort
+    if comfort is None or comfort.region is None:
+        return limit, comfort
+    region = reversed_limit(comfort.region, frame)
+    if joint.limit is not None and type(limit) is not type(region):
+        numbers = _four(frame)
+        limit, region = Reversed(joint.limit, numbers), Reversed(comfort.region, numbers)
+    return limit, replace(comfort, region=region)
+
+
+def _reversed_slide(slide: Slide, frame: Quaternion) -> Slide:
+    return Slide(_opposite(frame, slide.axis), slide.lower, slide.upper)
+
+
+def _triple(vector: Vector) -> tuple[float, float, float]:
+    return vector.x, vector.y, vector.z
+
+
+def _four(rotation: Quaternion) -> tuple[float, float, float, float]:
+    return rotation.w, rotation.x, rotation.y, rotation.z
+
+
+def _opposite(frame: Quaternion, axis: tuple[float, float, float]) -> tuple[float, float, float]:
+    return _triple(-(frame @ Vector(axis)))
+
+
+def _check_reversible(skeleton: Skeleton, k: int) -> None:
+    """Raises InvalidInput if joint `k` cannot be reversed."""
+    joint = skeleton.joints[k]
+    if not joint.inherit_rotation:
+        raise InvalidInput(
+            f"joint '{joint.name}' does not inherit rotation, so its parent cannot be hung on it: "
+            f"let it inherit rotation, or choose another base"
+        )
+    wanted = reversed_name(joint.name)
+    if any(other.name == wanted for other in skeleton.joints):
+        raise InvalidInput(
+            f"joint '{wanted}' has the name that re-rooting needs for '{joint.name}'; rename it"
+        )
+
+
+def _assembled(entries: list[_Entry]) -> tuple[Skeleton, Pose]:
+    indices = {entry.joint.name: i for i, entry in enumerate(entries)}
+    skeleton = Skeleton(
+        replace(entry.joint, parent=-1 if entry.parent is None else indices[entry.parent])
+        for entry in entries
+    )
+    return skeleton, Pose(tuple(e.rotation for e in entries), tuple(e.translation for e in entries))

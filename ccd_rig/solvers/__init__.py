@@ -1,0 +1,1 @@
+"""From a pose and goals to a pose that meets them."""

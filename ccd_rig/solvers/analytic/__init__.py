@@ -1,0 +1,1 @@
+"""Closed forms for one chain and one point."""

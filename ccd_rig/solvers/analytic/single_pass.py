@@ -1,0 +1,99 @@
+"""What two bones and the target triangle have in common: joints seen in model space, checks, results."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from mathutils import Quaternion, Vector
+
+from ...errors import InvalidInput
+from ...goals import PositionGoal, measure
+from ...maths.rotations import between
+from ...maths.tolerances import NOISE
+from ...settings import SolveResult, SolveStatus
+from ...skeleton.joints import Joint, Skeleton
+from ...skeleton.kinematics import Transform, forward_kinematics
+from ...skeleton.pose import Pose, check_pose
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A joint of the chain in model space: `base` is its frame at rest, `frame` its frame in the pose."""
+
+    index: int
+    joint: Joint
+    rotation: Quaternion
+    head: Vector
+    base: Quaternion
+    frame: Quaternion
+
+    def local(self, frame: Quaternion) -> Quaternion:
+        """The rotation relative to rest that gives the joint this frame in model space."""
+        return (self.base.conjugated() @ frame).normalized()
+
+
+def shortest_arc(a: Vector, b: Vector, normal: Vector) -> Quaternion:
+    """The shortest arc from `a` to `b`; between opposite directions the half turn about `normal`, made
+    square to `a`."""
+    if a.dot(b) < 0.0 and cross(a, b).length <= NOISE * a.length * b.length:
+        axis = normal - a * (normal.dot(a) / a.length_squared)
+        if axis.length > NOISE:
+            return Quaternion(axis.normalized(), math.pi)
+    return between(a, b)
+
+
+def cross(a: Vector, b: Vector) -> Vector:
+    """a x b. (`Vector.cross` is typed as a number, too, which it is in two dimensions.)"""
+    return Vector((a.y * b.z - a.z * b.y, a.z * b.x - a.x * b.z, a.x * b.y - a.y * b.x))
+
+
+def turning_joints(skeleton: Skeleton, pose: Pose, goal: PositionGoal, what: str, least: int) -> list[int]:
+    """Indices of the joints of the goal's chain that can turn, root first; InvalidInput if they do not
+    fit."""
+    check_pose(skeleton, pose)
+    if not isinstance(goal, PositionGoal):
+        raise InvalidInput(
+            f"{what} takes a PositionGoal, not {type(goal).__name__}: use solve for other goals"
+        )
+    joints = skeleton.joints
+    chain = skeleton.chain(goal.joint, goal.chain_length)
+    found = [i for i in chain if not joints[i].locked]
+    if len(found) < least:
+        raise InvalidInput(
+            f"{what}: the chain of joint '{goal.joint}' has {len(found)} joints that can turn, but {least} "
+            f"are needed; unlock a joint (stiffness below 1, max_step above 0) or make chain_length larger"
+        )
+    first = found[-2] if least == 2 else found[0]
+    for i in chain[chain.index(first) + 1 :]:
+        if not joints[i].inherit_rotation:
+            raise InvalidInput(
+                f"{what}: joint '{joints[i].name}' does not inherit rotation, so the bones below do "
+                f"not carry it rigidly: use solve"
+            )
+    return found
+
+
+def inside_limits(skeleton: Skeleton, pose: Pose, chain: Sequence[int]) -> Pose:
+    """`pose` with the joints of `chain` brought inside their limits; the very same pose if they are."""
+    changed = {}
+    for i in chain:
+        rotation = skeleton.joints[i].allowed(pose.rotations[i])
+        if rotation is not pose.rotations[i]:
+            changed[i] = rotation
+    return pose.with_rotations(changed) if changed else pose
+
+
+def seen_joint(skeleton: Skeleton, pose: Pose, transforms: Sequence[Transform], i: int) -> Seen:
+    rotation, place = pose.rotations[i], transforms[i]
+    base = (place.rotation @ rotation.conjugated()).normalized()
+    return Seen(i, skeleton.joints[i], rotation, place.translation, base, place.rotation)
+
+
+def single_pass_result(
+    skeleton: Skeleton, pose: Pose, goal: PositionGoal, position_tolerance: float
+) -> SolveResult:
+    error = measure(goal, skeleton, forward_kinematics(skeleton, pose))
+    met = error.distance <= position_tolerance
+    return SolveResult(pose, SolveStatus.CONVERGED if met else SolveStatus.STALLED, 1, (error,))

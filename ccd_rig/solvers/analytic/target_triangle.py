@@ -1,0 +1,232 @@
+"""Song & Hu's target triangle: a chain of any length, each joint turned once from root to tip.
+
+It takes the skeleton, pose and goal that `solve` takes and gives back a `SolveResult`. Joints that are
+locked are rigid parts of the bone below them. Limits are kept; comfort, stiffness below 1, `max_step` and
+slides are not used."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from mathutils import Quaternion, Vector
+
+from ...errors import InvalidInput
+from ...goals import PositionGoal
+from ...limits.hinges import hinge_turn
+from ...limits.shapes import Hinge, contains
+from ...maths.alignment import best_hinge_turn, nearest_turn
+from ...maths.rotations import perpendicular
+from ...maths.tolerances import NOISE
+from ...settings import SolveResult, SolverSettings
+from ...skeleton.joints import Skeleton
+from ...skeleton.kinematics import forward_kinematics
+from ...skeleton.pose import Pose
+from .single_pass import (
+    Seen,
+    cross,
+    inside_limits,
+    seen_joint,
+    shortest_arc,
+    single_pass_result,
+    turning_joints,
+)
+
+TEN_DEGREES = math.radians(10.0)
+
+
+def target_triangle(
+    skeleton: Skeleton,
+    pose: Pose,
+    goal: PositionGoal,
+    *,
+    omega: Mapping[str, float] | None = None,
+    position_tolerance: float = SolverSettings.position_tolerance,
+) -> SolveResult:
+    """Turns each joint once, root first, so that its link, the rest and the target form a triangle.
+
+    Song & Hu 2011, section 3. For each joint: a is the length of its link (to the next joint that turns, of
+    the last one to the effector), b that of the links above, c the distance of the target; V_e the link, V_t
+    the vector to the target, theta the angle between them (eq. 1). The link turns by theta - phi_b about V_r
+    = V_e x V_t (eq. 2, 5), which leaves it at phi_b = acos((a^2 + c^2 - b^2) / (2 a c)) from the target (eq.
+    3), on the side it was on. Taking the link itself for V_e makes the triangle close from any start; for
+    the straight chain of the paper's figures it is the same.
+
+    No triangle: too far (c > a + b), the link points at the target; too near with a long link (a > b + c),
+    too, since that is nearest; too near with a long rest (b > a + c), it points away from it, and the rest
+    comes back from the other side. V_r vanishes when the link is on the line to the target: then the joint
+    turns about the axis of the joint before, a hinge's own, or a fixed perpendicular.
+
+    A joint's own limit always holds. Where the next joint could not make its turn inside its limit and
+    omega, phi_b is changed in steps of 10 degrees, towards the target and away from it in turn, until it
+    can, within 0..180 degrees: the paper's two cases, iterated and bounded. If no step helps, the exact
+    triangle is taken and the next joint is clamped.
+
+    Args:
+        skeleton: the joints.
+        pose: where to start; rotations outside a limit are brought inside it first.
+        goal: its chain's joints that are not locked are turned; any effector.
+        omega: largest angle between a joint's link and the link before, radians, by joint name (omega_i of
+            the paper).
+        position_tolerance: within which the status is CONVERGED, in the model's unit.
+
+    Returns:
+        CONVERGED or STALLED, 1 iteration, and the error. Each joint is turned at most once, so a target in
+        reach can be missed where limits bite.
+
+    Raises:
+        InvalidInput: the chain has no joint that can turn, or one that does not inherit rotation; omega
+            names an unknown joint or is outside 0..pi; the goal has a reach window.
+    """
+    bends = dict(omega or {})
+    for name, angle in bends.items():
+        skeleton.index(name)
+        if not 0.0 <= angle <= math.pi:
+            raise InvalidInput(f"target_triangle: omega of '{name}' must be 0 to pi radians, not {angle:g}")
+    chain = turning_joints(skeleton, pose, goal, "target_triangle", 1)
+    if goal.reach < 1.0:
+        raise InvalidInput("target_triangle takes no reach window: give the goal reach=1, or use solve")
+    start = inside_limits(skeleton, pose, chain)
+    transforms = forward_kinematics(skeleton, start)
+    seen = [seen_joint(skeleton, start, transforms, i) for i in chain]
+    points = [each.head for each in seen[1:]]
+    points.append(transforms[skeleton.index(goal.joint)].point(goal.effector(skeleton)))
+    links = [
+        _Link(
+            each,
+            each.frame.conjugated() @ (end - each.head),
+            each.frame.conjugated() @ above.base,
+            bends.get(each.joint.name, math.pi),
+        )
+        for each, above, end in zip(seen, [*seen[1:], seen[-1]], points, strict=True)
+    ]
+    rests = [math.fsum(link.vector.length for link in links[place + 1 :]) for place in range(len(links))]
+    stand = _Stand(seen[0].head, seen[0].base, None, None)
+    turned: dict[int, Quaternion] = {}
+    for place, link in enumerate(links):
+        angles = [_triangle(stand, link, rests[place], goal.target)]
+        following = links[place + 1] if place + 1 < len(links) else None
+        if following is not None:
+            angles.extend(_ten_degree_steps(angles[0]))
+        chosen = None
+        for angle in angles:
+            rotation, fits = _placed(stand, link, angle, goal.target)
+            after = _above(stand, link, rotation, goal.target)
+            chosen = chosen or (rotation, after)
+            if not fits or following is None:
+                continue
+            if (goal.target - after.head).length > rests[place] * (1.0 + NOISE) and angle != angles[0]:
+                continue  # from there the rest would be too short
+            if _placed(
+                after, following, _triangle(after, following, rests[place + 1], goal.target), goal.target
+            )[1]:
+                chosen = rotation, after
+                break
+        assert chosen is not None
+        turned[link.seen.index], stand = chosen
+    return single_pass_result(skeleton, start.with_rotations(turned), goal, position_tolerance)
+
+
+@dataclass(frozen=True)
+class _Link:
+    """A joint that turns, and the rigid piece up to the next: `vector` and the next joint's rest, in its own
+    frame."""
+
+    seen: Seen
+    vector: Vector
+    next_rest: Quaternion
+    omega: float
+
+
+@dataclass(frozen=True)
+class _Stand:
+    """What the joints below have left: where the next joint is, its frame at rest, the link and the axis
+    before it."""
+
+    head: Vector
+    base: Quaternion
+    direction: Vector | None
+    axis: Vector | None
+
+
+def _triangle(stand: _Stand, link: _Link, b: float, target: Vector) -> float:
+    """phi_b, the angle between link and target, radians (Song & Hu 2011, eq. 3, and the cases without a
+    triangle)."""
+    a, c = link.vector.length, (target - stand.head).length
+    # What is straight but for rounding is straight: acos would make an angle of sqrt(NOISE) of it.
+    if c >= (a + b) * (1.0 - NOISE) or a >= b + c:
+        return 0.0
+    if b >= a + c:
+        return math.pi
+    return math.acos(min(max((a * a + c * c - b * b) / (2.0 * a * c), -1.0), 1.0))
+
+
+def _ten_degree_steps(angle: float) -> Iterator[float]:
+    """`angle` changed by 10, 20, ... degrees, nearer to the target and further away in turn, inside 0..180
+    degrees."""
+    for step in range(1, 19):
+        for other in (angle - step * TEN_DEGREES, angle + step * TEN_DEGREES):
+            if -TEN_DEGREES < other < math.pi + TEN_DEGREES:
+                yield min(max(other, 0.0), math.pi)
+
+
+def _axis(stand: _Stand, link: _Link, along: Vector, towards: Vector) -> Vector:
+    """V_r, the unit axis from the link to the target (Song & Hu 2011, eq. 2), also where the two are on one
+    line."""
+    normal = cross(along, towards)
+    if normal.length > NOISE * along.length * towards.length:
+        return normal.normalized()
+    limit = link.seen.joint.limit
+    known = [stand.axis] if stand.axis is not None else []
+    if isinstance(limit, Hinge):
+        known.insert(0, stand.base @ Vector(limit.axis))
+    for axis in known:
+        square = axis - along * (axis.dot(along) / along.length_squared)
+        if square.length > 0.5:
+            return square.normalized()
+    return perpendicular(along)
+
+
+def _placed(stand: _Stand, link: _Link, angle: float, target: Vector) -> tuple[Quaternion, bool]:
+    """The rotation relative to rest that leaves the link at `angle` from the target, and whether limits
+    allow it.
+
+    Where they do not, the rotation is the one inside the limit that comes near it.
+    """
+    joint = link.seen.joint
+    frame = stand.base @ link.seen.rotation
+    along, towards = frame @ link.vector, target - stand.head
+    if along.length == 0.0 or towards.length == 0.0:
+        return link.seen.rotation, True  # no link to turn, or no direction to turn it to
+    axis = _axis(stand, link, along, towards)
+    theta = math.atan2(axis.dot(cross(along, towards)), along.dot(towards))
+    wanted = Quaternion(axis, theta - angle) @ along
+    fits = True
+    if stand.direction is not None and stand.direction.angle(wanted) > link.omega + NOISE:
+        back = cross(stand.direction, wanted)
+        back = back.normalized() if back.length > NOISE * wanted.length else axis
+        wanted = Quaternion(back, link.omega) @ stand.direction * (along.length / stand.direction.length)
+        fits = False
+    limit = joint.limit
+    if isinstance(limit, Hinge):
+        turn = best_hinge_turn(stand.base @ Vector(limit.axis), [(along, wanted, 1.0)])
+        turn = nearest_turn(hinge_turn(limit, link.seen.rotation) + turn, limit.lower, limit.upper)
+        rotation = Quaternion(limit.axis, turn)
+        reached = stand.base @ rotation @ link.vector
+        return rotation, fits and (reached - wanted).length <= 1e-4 * wanted.length
+    turned = stand.base.conjugated() @ shortest_arc(along, wanted, axis) @ frame
+    rotation = joint.allowed(turned.normalized())
+    return rotation, fits and (limit is None or contains(limit, turned.normalized(), 1e-5))
+
+
+def _above(stand: _Stand, link: _Link, rotation: Quaternion, target: Vector) -> _Stand:
+    """What the joint above finds when this one has `rotation`."""
+    frame = (stand.base @ rotation).normalized()
+    along = stand.base @ link.seen.rotation @ link.vector
+    direction = frame @ link.vector
+    if direction.length == 0.0:
+        return _Stand(stand.head, (frame @ link.next_rest).normalized(), stand.direction, stand.axis)
+    towards = target - stand.head
+    axis = _axis(stand, link, along, towards) if towards.length > 0.0 else stand.axis
+    return _Stand(stand.head + direction, (frame @ link.next_rest).normalized(), direction, axis)

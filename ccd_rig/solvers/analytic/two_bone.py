@@ -1,0 +1,342 @@
+"""Single-pass solvers: two bones by the law of cosines, and Song & Hu's target triangle for longer chains.
+
+Both take the skeleton, pose and goal that `solve` takes, turn each joint once, and give back a
+`SolveResult`. Joints that are locked are rigid parts of the bone below them. Limits are kept; comfort,
+stiffness below 1, `max_step` and slides are not used. A target out of reach is a status, never an exception.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from mathutils import Quaternion, Vector
+
+from ...errors import InvalidInput
+from ...goals import PositionGoal
+from ...limits.hinges import hinge_turn
+from ...limits.shapes import Hinge, clamp, contains, violation
+from ...maths.alignment import best_hinge_turn, nearest_turn
+from ...maths.rotations import perpendicular, slerp
+from ...maths.tolerances import NOISE
+from ...maths.validation import frozen_vector
+from ...settings import SolveResult, SolverSettings
+from ...skeleton.joints import Skeleton
+from ...skeleton.kinematics import forward_kinematics
+from ...skeleton.pose import Pose
+from .single_pass import Seen, cross, inside_limits, seen_joint, shortest_arc, single_pass_result
+from .single_pass import turning_joints as turning_joints
+
+SWIVEL = math.radians(10.0)
+SWIVEL_STEPS = 18
+"""Turns about the line to the target, to either side, that are tried when a limit forbids the wanted one."""
+HALVINGS = 20
+"""How finely the border of what is allowed is found between two of them: to a millionth of a step."""
+
+
+# -- two bones
+
+
+def two_bone(
+    skeleton: Skeleton,
+    pose: Pose,
+    goal: PositionGoal,
+    *,
+    pole: Sequence[float] | Vector | None = None,
+    soft: float = 0.0,
+    weight: float = 1.0,
+    accept_limited: bool = True,
+    position_tolerance: float = SolverSettings.position_tolerance,
+) -> SolveResult:
+    """Bends the middle joint until the effector is as far away as the target, then aims the root joint.
+
+    With u from the root joint to the middle one, v from there to the effector and d the distance of the
+    target, the middle joint turns about its axis n until u.v = (d^2 - |u|^2 - |v|^2) / 2 (law of cosines;
+    the parts of u and v along n do not change). n is a hinge's axis, else the normal of the bend; the bend
+    keeps its side. Then the root joint turns by the shortest arc, and about the line to the target until the
+    bend points to the pole.
+
+    Degenerate cases: a straight chain bends towards the pole, else about the middle joint's own X axis; a
+    bone without length cannot bend, the root joint aims; a target at the root joint's head gives no
+    direction, the chain folds where it points; a target straight behind is reached by a half turn in the
+    plane of the bend; a pole on the line to the target gives no side. A target too far or too near is aimed
+    at with the chain stretched or folded.
+
+    Limits always hold. The bend is tried to its own side, to the other, and for a ball joint about other
+    axes; for each, the root joint turns about the line to the target as far from the pole's side (or from
+    the shortest arc) as its limit makes it. The first that meets the target is taken, else the nearest.
+
+    Args:
+        skeleton: the joints.
+        pose: where to start; rotations outside a limit are brought inside it first.
+        goal: its chain's last two joints that are not locked are turned; any effector. Its `reach` caps the
+            stretch.
+        pole: a point in model space that the bend points to, or None to keep the bend's plane.
+        soft: part of the chain's length over which it eases into straight, 0 to 1. From d_a = (1 - soft)
+            length on the distance is d_a + s (1 - exp(-(d - d_a) / s)), s = soft length (A. Nicholas,
+            xsi-blog.com/archives/108): no snap at full reach, but the effector stays behind a target that
+            is further than d_a.
+        weight: part of each joint's turn that is taken (slerp); clamped to 0..1, where 0 leaves the pose as
+            it is.
+        accept_limited: whether a pose that misses the target because of a limit is given back; if not, the
+            start is.
+        position_tolerance: within which the status is CONVERGED, in the model's unit.
+
+    Returns:
+        CONVERGED or STALLED, 1 iteration, and the error of the pose given back.
+
+    Raises:
+        InvalidInput: the chain has no two joints that can turn, or one that does not inherit rotation; a
+            number is not finite; soft is outside 0..1.
+    """
+    if not (math.isfinite(soft) and 0.0 <= soft <= 1.0):
+        raise InvalidInput(f"two_bone: soft must be 0 to 1 (a part of the chain's length), not {soft:g}")
+    if not math.isfinite(weight):
+        raise InvalidInput(f"two_bone: weight must be a finite number, not {weight:g}")
+    point = None if pole is None else frozen_vector(pole, "two_bone: pole")
+    chain = turning_joints(skeleton, pose, goal, "two_bone", 2)[-2:]
+    start = inside_limits(skeleton, pose, chain)
+    transforms = forward_kinematics(skeleton, start)
+    root, middle = (seen_joint(skeleton, start, transforms, i) for i in chain)
+    arm = _Arm(
+        root,
+        middle,
+        transforms[skeleton.index(goal.joint)].point(goal.effector(skeleton)),
+        goal.target,
+        point,
+    )
+    wanted = (goal.target - root.head).length
+    distance = arm.within(min(_softened(wanted, soft * arm.length, arm.length), goal.reach * arm.length))
+    # What soft and reach leave, and bones that are too short or too unequal, is missed whatever the limits.
+    bent, aimed, limited = _best(arm, distance, abs(wanted - distance) + 10.0 * NOISE * arm.length)
+    share = min(max(weight, 0.0), 1.0)
+    turned = {}
+    for seen, rotation in ((root, aimed), (middle, bent)):
+        part = rotation if share == 1.0 else slerp(seen.rotation, rotation, share)
+        turned[seen.index] = seen.joint.allowed(part)
+    if limited and not accept_limited:
+        turned = {}
+    return single_pass_result(skeleton, start.with_rotations(turned), goal, position_tolerance)
+
+
+@dataclass(frozen=True)
+class _Arm:
+    """Two bones in model space."""
+
+    root: Seen
+    middle: Seen
+    effector: Vector
+    target: Vector
+    pole: Vector | None
+
+    @property
+    def upper(self) -> Vector:
+        """From the root joint to the middle one."""
+        return self.middle.head - self.root.head
+
+    @property
+    def lower(self) -> Vector:
+        """From the middle joint to the effector."""
+        return self.effector - self.middle.head
+
+    @property
+    def length(self) -> float:
+        return float(self.upper.length + self.lower.length)
+
+    def swung(self, rotation: Quaternion) -> Vector:
+        """From the root joint to the effector when the middle joint has this rotation relative to rest."""
+        turn = self.middle.base @ rotation @ self.middle.frame.conjugated()
+        return self.upper + turn @ self.lower
+
+    def within(self, distance: float) -> float:
+        """The distance nearest to `distance` that the bones have between folded and stretched."""
+        folded = abs(self.upper.length - self.lower.length)
+        return float(min(max(distance, folded), self.length))
+
+    def miss(self, bent: Quaternion, aimed: Quaternion) -> float:
+        """How far from the target the effector is when middle and root joint have these rotations."""
+        turn = self.root.base @ aimed @ self.root.frame.conjugated()
+        return float((turn @ self.swung(bent) - (self.target - self.root.head)).length)
+
+
+def _softened(distance: float, soft: float, length: float) -> float:
+    """Nicholas' easing of a target's distance over the last `soft` of the chain's length."""
+    eased_from = length - soft
+    if soft <= 0.0 or distance <= eased_from:
+        return distance
+    return eased_from + soft * (1.0 - math.exp(-(distance - eased_from) / soft))
+
+
+def _best(arm: _Arm, distance: float, good: float) -> tuple[Quaternion, Quaternion, bool]:
+    """Rotations relative to rest of the middle and the root joint, and whether limits keep them off target.
+
+    The first bend that misses the target by no more than `good`, else the one that misses it least: their
+    order says which is preferred.
+    """
+    best, least = (arm.middle.rotation, arm.root.rotation), math.inf
+    for bent in _bends(arm, distance):
+        aimed = _aimed(arm, bent)
+        miss = arm.miss(bent, aimed)
+        if miss <= good:
+            return bent, aimed, False
+        if miss < least:
+            best, least = (bent, aimed), miss
+    return *best, True
+
+
+def _bends(arm: _Arm, distance: float) -> Iterator[Quaternion]:
+    """Rotations of the middle joint, inside its limit, that should give the distance; the preferred ones
+    first."""
+    limit = arm.middle.joint.limit
+    u, v = arm.upper, arm.lower
+    if min(u.length, v.length) <= NOISE * arm.length:
+        yield arm.middle.rotation  # a bone without length: no bend changes the distance
+        return
+    product = 0.5 * (distance * distance - u.length_squared - v.length_squared)
+    for axis in _bend_axes(arm):
+        along = u.dot(axis) * v.dot(axis)
+        across = (u - axis * u.dot(axis)).length * (v - axis * v.dot(axis)).length
+        if across <= NOISE * u.length * v.length:
+            yield arm.middle.rotation  # a bone along the axis: turning does not bend
+            continue
+        present = math.atan2(axis.dot(cross(u, v)), u.dot(v) - along)
+        wanted = math.acos(min(max((product - along) / across, -1.0), 1.0))
+        for bend in (math.copysign(wanted, present), -math.copysign(wanted, present)):
+            if isinstance(limit, Hinge):
+                now = hinge_turn(limit, arm.middle.rotation)
+                turn = nearest_turn(now + bend - present, limit.lower, limit.upper)
+                yield Quaternion(limit.axis, turn)
+            else:
+                yield arm.middle.joint.allowed(
+                    arm.middle.local(Quaternion(axis, bend - present) @ arm.middle.frame)
+                )
+
+
+def _bend_axes(arm: _Arm) -> Iterator[Vector]:
+    """Unit axes in model space about which the middle joint may bend, the preferred one first."""
+    limit = arm.middle.joint.limit
+    if isinstance(limit, Hinge):
+        yield arm.middle.base @ Vector(limit.axis)
+        return
+    u, v = arm.upper, arm.lower
+    normal = cross(u, v)
+    if normal.length > NOISE * u.length * v.length:
+        yield normal.normalized()
+        if limit is None:
+            return
+    elif arm.pole is not None:
+        # Straight or folded: M goes to the pole's side of the line when the bend's normal is pole x line.
+        side = cross(arm.pole - arm.root.head, u)
+        if side.length > NOISE * (arm.pole - arm.root.head).length * u.length:
+            yield side.normalized()
+    for own in (Vector((1.0, 0.0, 0.0)), Vector((0.0, 0.0, 1.0))):
+        axis = arm.middle.frame @ own
+        across = axis - u * (axis.dot(u) / u.length_squared)
+        if across.length > 0.5:
+            yield across.normalized()
+    yield perpendicular(u)
+
+
+def _aimed(arm: _Arm, bent: Quaternion) -> Quaternion:
+    """The root joint's rotation relative to rest that brings the effector nearest to the target, the bend to
+    the pole."""
+    root, limit = arm.root, arm.root.joint.limit
+    a, b = arm.swung(bent), arm.target - arm.root.head
+    if min(a.length, b.length) <= NOISE * arm.length:
+        return root.rotation  # the target, or the effector, is at the root joint's head: nothing to aim
+    if isinstance(limit, Hinge):
+        turn = best_hinge_turn(root.base @ Vector(limit.axis), [(a, b, 1.0)])
+        return Quaternion(
+            limit.axis, nearest_turn(hinge_turn(limit, root.rotation) + turn, limit.lower, limit.upper)
+        )
+    normal = _normal(arm, bent)
+    arc = shortest_arc(a, b, normal)
+    line = b.normalized()
+    twist = 0.0 if arm.pole is None else _twist_to_pole(arm, line, arc @ arm.upper, arc @ normal)
+
+    def turned(angle: float) -> Quaternion:
+        return root.local(Quaternion(line, angle) @ arc @ root.frame)
+
+    if limit is None or contains(limit, turned(twist)):
+        return turned(twist)
+    found = _swivel(lambda angle: violation(limit, turned(twist + angle)))
+    if found is not None:
+        return turned(twist + found)
+    # No turn about the line is inside the limit: the nearest rotations that are miss the target.
+    candidates = (clamp(limit, turned(twist)), clamp(limit, turned(0.0)))
+    return min(candidates, key=lambda rotation: arm.miss(bent, rotation))
+
+
+def _swivel(off: Callable[[float], float]) -> float | None:
+    """The smallest turn, radians, to either side, at which `off` is 0; None if it is above 0 all around.
+
+    Looks in steps of SWIVEL; where none is 0, a narrower gap is looked for beside the step that is least off.
+    """
+    turns = [side * step * SWIVEL for step in range(1, SWIVEL_STEPS + 1) for side in (-1.0, 1.0)]
+    least, nearest = math.inf, 0.0
+    for turn in turns:
+        amount = off(turn)
+        if amount == 0.0:
+            return _border(off, turn, turn - math.copysign(SWIVEL, turn))
+        if amount < least:
+            least, nearest = amount, turn
+    lower, upper = nearest - SWIVEL, nearest + SWIVEL
+    for _ in range(HALVINGS):
+        third = (upper - lower) / 3.0
+        first, second = off(lower + third), off(upper - third)
+        if min(first, second) == 0.0:
+            return lower + third if first == 0.0 else upper - third
+        if first < second:
+            upper -= third
+        else:
+            lower += third
+    return None
+
+
+def _border(off: Callable[[float], float], inside: float, outside: float) -> float:
+    """Where between the two, on the inside, `off` begins to be 0."""
+    for _ in range(HALVINGS):
+        half = 0.5 * (inside + outside)
+        if off(half) == 0.0:
+            inside = half
+        else:
+            outside = half
+    return inside
+
+
+def _normal(arm: _Arm, bent: Quaternion) -> Vector:
+    """The unit normal of the bend after the middle joint has turned; of a straight chain, of the bend it
+    would take."""
+    u, there = arm.upper, arm.swung(bent)
+    normal = cross(u, there)
+    if normal.length > NOISE * arm.length * arm.length:
+        return normal.normalized()
+    if u.length > NOISE * arm.length:
+        # A chain that was bent and is straight now still has its old plane and side.
+        limit = arm.middle.joint.limit
+        side = 1.0
+        if isinstance(limit, Hinge):
+            axis = arm.middle.base @ Vector(limit.axis)
+            bend = axis.dot(cross(u, arm.lower))
+            room = 0.5 * (limit.lower + limit.upper) - hinge_turn(limit, bent)
+            side = bend if abs(bend) > NOISE * arm.length * arm.length else room
+        for axis in _bend_axes(arm):
+            across = axis - u * (axis.dot(u) / u.length_squared)
+            if across.length > NOISE:
+                return across.normalized() * math.copysign(1.0, side)
+    return perpendicular(there)
+
+
+def _twist_to_pole(arm: _Arm, line: Vector, upper: Vector, normal: Vector) -> float:
+    """The turn about the unit `line` to the target that brings the bend to the pole, radians; 0 if there is
+    no side."""
+    assert arm.pole is not None
+    towards = arm.pole - arm.root.head
+    side = towards - line * towards.dot(line)
+    if side.length <= 10.0 * NOISE * towards.length:
+        return 0.0  # the pole is on the line to the target (or at the root joint's head)
+    bend = upper - line * upper.dot(line)
+    if bend.length <= 10.0 * NOISE * upper.length:
+        bend = cross(line, normal)  # straight: the side to which it would bend
+    return math.atan2(line.dot(cross(bend, side)), bend.dot(side))

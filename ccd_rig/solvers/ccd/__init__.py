@@ -1,0 +1,1 @@
+"""Cyclic Coordinate Descent: joint by joint, each by its exact best move."""

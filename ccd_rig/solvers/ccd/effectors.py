@@ -1,0 +1,382 @@
+"""What each goal looks like from a joint: the pairs of vectors that one step has to bring together.
+
+A view carries its goal's effector along while joints turn, so that a step needs no forward kinematics. With
+R the turn about a joint's head, the goals above the joint ask for the smallest `sum w |R a - b|^2` over
+their pairs (a, b, w):
+
+- position: a = effector - head, b = target - head;
+- orientation: a, b = the three axes of the two frames; direction: the one axis and its target; both times a
+  lever, a length that makes radians and the model's unit comparable;
+- pole: the chain's bend, and the same length towards the pole's side;
+- balance: a = (m_above / m_total) (centre_above - head), b = target - what of the centre of mass does not
+  move.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Protocol
+
+from mathutils import Quaternion, Vector
+
+from ...errors import InvalidInput
+from ...goals import (
+    GOALS,
+    BalanceGoal,
+    DirectionGoal,
+    Goal,
+    GoalError,
+    OrientationGoal,
+    PoleGoal,
+    PositionGoal,
+    angle_apart,
+    bend_and_side,
+    centre_of_mass,
+    masked,
+)
+from ...maths.alignment import Pair
+from ...maths.rotations import angle_between
+from ...skeleton.joints import Skeleton
+from ...skeleton.kinematics import Transform
+
+Shift = tuple[Vector, float, float]
+"""The shift that a goal wants (model axes), the part of a joint's slide that reaches it, and a weight."""
+
+LEVER = 0.3
+"""Part of the chain's length that stands for one radian of orientation error."""
+
+
+class Joints(Protocol):
+    """What a view reads of the pose that is being solved: model transforms, valid up to the joint that is
+    visited."""
+
+    heads: list[Vector]
+    frames: list[Quaternion]
+
+    def walk_to(self, last: int) -> None:
+        """Makes the transforms of the joints up to index `last` valid."""
+
+
+class View(ABC):
+    """A goal as the joints see it.
+
+    Attributes:
+        goal: the goal.
+        weight: what it weighs in a step: its own weight, or more while it is served before others.
+        serves: joints that turn for it.
+        carriers: joints whose turns move it, whether they turn for it or not.
+        reads: the last joints of the chains whose transforms it looks at.
+    """
+
+    goal: Goal
+    weight: float
+    serves: Sequence[int]
+    carriers: Sequence[int]
+    reads: Sequence[int]
+
+    @abstractmethod
+    def rebuild(self, joints: Joints) -> None:
+        """Takes the effector from valid transforms."""
+
+    @abstractmethod
+    def pairs(self, joints: Joints, i: int, found: list[Pair]) -> None:
+        """Adds what a turn about joint `i` has to bring together."""
+
+    @abstractmethod
+    def shifts(self, joints: Joints, i: int, found: list[Shift]) -> None:
+        """Adds what a slide of joint `i` should bring about."""
+
+    @abstractmethod
+    def turned(self, joints: Joints, i: int, step: Quaternion) -> float:
+        """Joint `i` was turned by `step` (model axes): carries the effector; returns the length of its
+        way."""
+
+    @abstractmethod
+    def slid(self, joints: Joints, i: int, shift: Vector) -> None:
+        """The head of joint `i` and all above it was shifted (model axes): carries the effector."""
+
+    @abstractmethod
+    def error(self) -> GoalError:
+        """How far off the goal is."""
+
+    @abstractmethod
+    def square(self) -> float:
+        """The goal's part of the sum that is minimised, in squared model units."""
+
+
+def view_of(goal: Goal, skeleton: Skeleton) -> View:
+    """The view of `goal`; InvalidInput if it is about joints that `skeleton` does not have."""
+    if isinstance(goal, PositionGoal):
+        return PositionView(goal, skeleton)
+    if isinstance(goal, OrientationGoal | DirectionGoal):
+        return FrameView(goal, skeleton)
+    if isinstance(goal, PoleGoal):
+        return PoleView(goal, skeleton)
+    if isinstance(goal, BalanceGoal):
+        return BalanceView(goal, skeleton)
+    raise InvalidInput(f"a goal must be one of {', '.join(kind.__name__ for kind in GOALS)}, not {goal!r}")
+
+
+def _movable(skeleton: Skeleton, chain: Sequence[int]) -> list[int]:
+    locked = skeleton.locked
+    return [i for i in chain if i not in locked]
+
+
+class PositionView(View):
+    """The point that a position goal brings to its target."""
+
+    def __init__(self, goal: PositionGoal, skeleton: Skeleton) -> None:
+        self.goal = goal
+        self.tip = skeleton.index(goal.joint)
+        self.reads = (self.tip,)
+        self.point = goal.effector(skeleton)
+        self.target = goal.target
+        self.weight = goal.weight
+        self.leaf = goal.leaf
+        self.reach = goal.reach
+        self.chain = skeleton.chain(self.tip, goal.chain_length)
+        self.serves = _movable(skeleton, self.chain)
+        self.carriers = skeleton.chain(self.tip)
+        # A joint that does not inherit rotation keeps its orientation when joints below it turn: what such a
+        # turn carries is the joint's head, and all above it is shifted along. Pivots, from the tip to the
+        # root.
+        self.pivots = [i for i in reversed(self.carriers) if i in skeleton.pivots] if skeleton.pivots else []
+        self.points: list[Vector] = []
+
+    @property
+    def effector(self) -> Vector:
+        """Where the point is, model space."""
+        return self.points[0]
+
+    def rebuild(self, joints: Joints) -> None:
+        effector = joints.heads[self.tip] + joints.frames[self.tip] @ self.point
+        self.points = [effector, *(joints.heads[i] for i in self.pivots)]
+
+    def pairs(self, joints: Joints, i: int, found: list[Pair]) -> None:
+        head = joints.heads[i]
+        points = self.points
+        if len(points) == 1:
+            found.append((points[0] - head, self.target - head, self.weight))
+        else:
+            end = points[self._level(i)]
+            found.append((end - head, self.target - (points[0] - end) - head, self.weight))
+
+    def shifts(self, joints: Joints, i: int, found: list[Shift]) -> None:
+        found.append((self.target - self.points[0], 1.0, self.weight))
+
+    def turned(self, joints: Joints, i: int, step: Quaternion) -> float:
+        head = joints.heads[i]
+        points = self.points
+        if len(points) == 1:
+            old = points[0]
+            points[0] = new = head + step @ (old - head)
+            return (new - old).length
+        level = self._level(i)
+        old = points[level]
+        new = head + step @ (old - head)
+        shift = new - old
+        points[level] = new
+        for other in range(level):
+            points[other] = points[other] + shift
+        return shift.length
+
+    def slid(self, joints: Joints, i: int, shift: Vector) -> None:
+        for level in range(self._level(i - 1) + 1):
+            self.points[level] = self.points[level] + shift
+
+    def error(self) -> GoalError:
+        return GoalError(distance=(self.points[0] - self.target).length)
+
+    def square(self) -> float:
+        return self.goal.weight * (self.points[0] - self.target).length_squared
+
+    def hangs_on(self, i: int) -> Vector:
+        """What a turn of joint `i` swings: the effector, or the head of the first joint on the way to it that
+        does not inherit rotation (model space)."""
+        return self.points[self._level(i)]
+
+    def _level(self, i: int) -> int:
+        """How many joints that do not inherit rotation lie above joint `i` on the way to the effector."""
+        return sum(1 for pivot in self.pivots if pivot > i)
+
+
+class FrameView(View):
+    """The frame of an orientation goal, or the one axis of it that a direction goal is about."""
+
+    def __init__(self, goal: OrientationGoal | DirectionGoal, skeleton: Skeleton) -> None:
+        self.goal = goal
+        self.tip = skeleton.index(goal.joint)
+        self.reads = (self.tip,)
+        self.weight = goal.weight
+        chain = skeleton.chain(self.tip, goal.chain_length)
+        carriers = skeleton.chain(self.tip)
+        # Turns below a joint that does not inherit rotation do not turn the frame.
+        first = max((place for place, i in enumerate(carriers) if i in skeleton.pivots), default=0)
+        self.carriers = carriers[first:]
+        self.serves = [i for i in _movable(skeleton, chain) if i in self.carriers]
+        joints = skeleton.joints
+        links = [joints[i].offset.length for i in chain[1:]] + [joints[self.tip].length]
+        self.lever = LEVER * sum(links) or 1.0
+        if isinstance(goal, OrientationGoal):
+            self.axes = [Vector((1.0, 0.0, 0.0)), Vector((0.0, 1.0, 0.0)), Vector((0.0, 0.0, 1.0))]
+            wanted = [goal.target @ axis for axis in self.axes]
+        else:
+            self.axes = [goal.axis]
+            wanted = [goal.target]
+        self.wanted = [self.lever * axis for axis in wanted]
+        self.now = wanted
+
+    def rebuild(self, joints: Joints) -> None:
+        frame = joints.frames[self.tip]
+        self.frame = frame
+        self.now = [self.lever * (frame @ axis) for axis in self.axes]
+
+    def pairs(self, joints: Joints, i: int, found: list[Pair]) -> None:
+        found.extend((now, wanted, self.weight) for now, wanted in zip(self.now, self.wanted, strict=True))
+
+    def shifts(self, joints: Joints, i: int, found: list[Shift]) -> None:
+        """No slide turns a frame."""
+
+    def turned(self, joints: Joints, i: int, step: Quaternion) -> float:
+        self.frame = step @ self.frame
+        before = self.now
+        self.now = [step @ axis for axis in before]
+        return max((new - old).length for new, old in zip(self.now, before, strict=True))
+
+    def slid(self, joints: Joints, i: int, shift: Vector) -> None:
+        """A shift leaves a frame as it is."""
+
+    def error(self) -> GoalError:
+        if isinstance(self.goal, OrientationGoal):
+            return GoalError(angle=angle_between(self.frame, self.goal.target))
+        return GoalError(angle=angle_apart(self.now[0], self.wanted[0]))
+
+    def square(self) -> float:
+        return self.goal.weight * sum(
+            (a - b).length_squared for a, b in zip(self.now, self.wanted, strict=True)
+        )
+
+
+class PoleView(View):
+    """The bend of a chain, and the side it should be on. Only the chain's root turns for it."""
+
+    def __init__(self, goal: PoleGoal, skeleton: Skeleton) -> None:
+        self.goal = goal
+        self.target = goal.target
+        self.chain = goal.chain(skeleton)
+        self.reads = self.chain[-1:]
+        self.serves = _movable(skeleton, self.chain[:1])
+        self.carriers: tuple[int, ...] = ()
+        self.end = Vector((0.0, skeleton.joints[self.chain[-1]].length, 0.0))
+        self.weight = goal.weight
+        self.bend: Vector | None = None
+        self.side: Vector | None = None
+
+    def rebuild(self, joints: Joints) -> None:
+        heads = [joints.heads[i] for i in self.chain]
+        tip = self.chain[-1]
+        end = joints.heads[tip] + joints.frames[tip] @ self.end
+        self.bend, self.side = bend_and_side(heads, end, self.target)
+
+    def pairs(self, joints: Joints, i: int, found: list[Pair]) -> None:
+        joints.walk_to(self.chain[-1])
+        self.rebuild(joints)
+        if self.bend is not None and self.side is not None:
+            found.append((self.bend, self.side * self.bend.length, self.weight))
+
+    def shifts(self, joints: Joints, i: int, found: list[Shift]) -> None:
+        """The root's slide does not change the side of the bend; others do not serve."""
+
+    def turned(self, joints: Joints, i: int, step: Quaternion) -> float:
+        return 0.0
+
+    def slid(self, joints: Joints, i: int, shift: Vector) -> None:
+        """Worked out anew when it is asked for."""
+
+    def error(self) -> GoalError:
+        if self.bend is None or self.side is None:
+            return GoalError()
+        return GoalError(angle=angle_apart(self.bend, self.side))
+
+    def square(self) -> float:
+        if self.bend is None or self.side is None:
+            return 0.0
+        return self.goal.weight * (self.bend - self.side * self.bend.length).length_squared
+
+
+class BalanceView(View):
+    """The centre of mass, and what of it each joint moves."""
+
+    def __init__(self, goal: BalanceGoal, skeleton: Skeleton) -> None:
+        self.goal = goal
+        self.target = goal.target
+        self.axes = goal.axes
+        self.weight = goal.weight
+        joints = skeleton.joints
+        self.total = sum(joint.mass for joint in joints)
+        self.middles = [Vector((0.0, 0.5 * joint.length, 0.0)) for joint in joints]
+        # Bones with mass that a turn of joint i moves, each with the joint whose head it hangs on rigidly:
+        # itself, or the first joint on the way from i that does not inherit rotation (what lies beyond is
+        # only shifted).
+        self.moved: dict[int, list[tuple[int, int]]] = {}
+        pivots = skeleton.pivots
+        for bone, joint in enumerate(joints):
+            if joint.mass == 0.0:
+                continue
+            hold = -1
+            for i in reversed(skeleton.chain(bone)):
+                self.moved.setdefault(i, []).append((bone, hold))
+                if i in pivots:
+                    hold = i
+        self.masses = [joint.mass for joint in joints]
+        self.carriers = sorted(self.moved)
+        self.reads = range(len(joints))
+        self.serves = _movable(skeleton, goal.turning(skeleton))
+        self.skeleton = skeleton
+        self.centre = Vector()
+
+    def rebuild(self, joints: Joints) -> None:
+        transforms = [Transform(head, frame) for head, frame in zip(joints.heads, joints.frames, strict=True)]
+        self.centre = centre_of_mass(self.skeleton, transforms)
+
+    def pairs(self, joints: Joints, i: int, found: list[Pair]) -> None:
+        lever = self._lever(joints, i)
+        wanted = lever + masked(self.target - self.centre, self.axes)
+        # What an axis that does not count is, stays: the step then minimises a bound of the masked error
+        # that touches it here, so it can only lower it.
+        found.append((lever, wanted, self.weight))
+
+    def shifts(self, joints: Joints, i: int, found: list[Shift]) -> None:
+        share = sum(self.masses[bone] for bone, _ in self.moved[i]) / self.total
+        found.append((masked(self.target - self.centre, self.axes), share, self.weight))
+
+    def turned(self, joints: Joints, i: int, step: Quaternion) -> float:
+        # The lever before the step, turned: frames above i are still those of before.
+        before = step.conjugated() @ self._lever(joints, i)
+        shift = self._lever(joints, i) - before
+        self.centre = self.centre + shift
+        return shift.length
+
+    def slid(self, joints: Joints, i: int, shift: Vector) -> None:
+        share = sum(self.masses[bone] for bone, _ in self.moved.get(i, ())) / self.total
+        self.centre = self.centre + share * shift
+
+    def error(self) -> GoalError:
+        return GoalError(distance=masked(self.centre - self.target, self.axes).length)
+
+    def square(self) -> float:
+        return self.goal.weight * masked(self.centre - self.target, self.axes).length_squared
+
+    def _lever(self, joints: Joints, i: int) -> Vector:
+        """(m_above / m_total)(centre_above - head) of joint `i`, over what a turn of it moves."""
+        joints.walk_to(len(self.masses) - 1)
+        head = joints.heads[i]
+        sums = Vector()
+        for bone, hold in self.moved[i]:
+            if hold == -1:
+                point = joints.heads[bone] + joints.frames[bone] @ self.middles[bone]
+            else:
+                point = joints.heads[hold]
+            sums += self.masses[bone] * (point - head)
+        return sums / self.total

@@ -1,0 +1,329 @@
+"""The loop: visit joints in an order, take each one's best step, stop when nothing more is to be won."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Generator, Sequence
+from dataclasses import replace
+
+from mathutils import Quaternion
+
+from ...goals import GoalError
+from ...settings import STEP_RANGE, SolverSettings, SolveStatus, Sweep
+from ..least_squares.problem import Kinematics
+from ..least_squares.refine import GAIN, HURRIED_GAIN, refined
+from . import passes, shared_passes
+from .chain_length import bound, reach, shares, stretch
+from .effectors import PositionView
+from .sweeps import visits
+from .two_bone_tip import close_leaf, leaves_of
+from .working_pose import Body
+
+LOOK, LEFT, HANDOVER = 2, 3.0, 12
+"""From `LOOK` passes on sweeps count as creeping, and least squares take over, when at the present rate more
+than `LEFT` passes are left; after `HANDOVER` passes in any case. Passes of pushes grow faster to the end."""
+FIRST = 100.0
+"""What goals that are served first weigh beside later ones where there is no room for all."""
+CLOSING = 60
+"""Most steps of least squares in a row."""
+LAST_WORD = 12
+"""Most iterations in which goals that are served first recover what later ones took from them."""
+SLOW_WINDOW = 40
+"""Iterations over which the error must fall by at least SLOW_GAIN, else the solve counts as stalled."""
+SLOW_GAIN = 0.02
+
+
+class Progress:
+    """The best pose of one solve so far, and how long it took."""
+
+    def __init__(self, body: Body) -> None:
+        self.rotations: list[Quaternion] = list(body.rotations)
+        self.slides: list[float] = list(body.slides)
+        self.error = math.inf
+        self.iterations = 0
+        self.history: list[float] = []
+        self.caps: dict[int, GoalError] = {}
+        self.hurried = False  # a dead end is left at once, because other starts are waiting
+        self.calm = False  # a dead end is not left by a nudge: comfort gives way to limits instead
+
+    def begin(self, gain: float = 0.0) -> None:
+        """A new stage: what was best under other limits or for other goals does not count any more.
+
+        With a `gain` the stage goes on from here, but only a pose that is nearer by as much counts.
+        """
+        self.error = max(0.0, math.sqrt(self.error) - gain) ** 2 if gain else math.inf
+        self.history = []
+
+    def note(self, body: Body, goals: Sequence[int]) -> list[GoalError]:
+        """Keeps the body's pose if it is the best so far for these goals; returns how far off each of them
+        is."""
+        errors = [body.views[k].error() for k in goals]
+        error = math.fsum(body.views[k].square() for k in goals)
+        if error < self.error and self.holds_caps(body):
+            self.error = error
+            self.rotations = list(body.rotations)
+            self.slides = list(body.slides)
+        self.history.append(self.error)
+        return errors
+
+    def holds_caps(self, body: Body) -> bool:
+        """Whether goals that are served first are as near as they were."""
+        for k, cap in self.caps.items():
+            error = body.views[k].error()
+            if error.distance > cap.distance or error.angle > cap.angle:
+                return False
+        return True
+
+    def slow(self) -> bool:
+        """Whether the last SLOW_WINDOW iterations won next to nothing. Errors are squared distances."""
+        if len(self.history) <= SLOW_WINDOW:
+            return False
+        return self.error >= self.history[-1 - SLOW_WINDOW] * (1.0 - SLOW_GAIN) ** 2
+
+
+def by_priority(body: Body, found: Progress, settings: SolverSettings) -> Generator[None, None, SolveStatus]:
+    """Solves the goals in the order of their priority: those served later do not worsen those served before.
+
+    Kenwright 2012, section 9.1: the goal that is updated last wins. Here each later group is solved together
+    with those before it, which then get the last word; poses in which they are not as near as before do not
+    count.
+    """
+    numbers = sorted({view.goal.priority for view in body.views})
+    found.caps = {}
+    status = SolveStatus.CONVERGED
+    for number in numbers:
+        group = [k for k, view in enumerate(body.views) if view.goal.priority <= number]
+        body.activate(group)
+        if number != numbers[0]:
+            if found.iterations >= settings.max_iterations:
+                return SolveStatus.ITERATION_LIMIT
+            body.restore(found.rotations, found.slides)
+        if found.caps:
+            status = yield from _stage_behind(body, found, settings, group)
+        else:
+            status = yield from _stage(body, found, settings, group, settings.max_iterations)
+        if number != numbers[-1]:
+            body.restore(found.rotations, found.slides)
+            for k in group:
+                error = body.views[k].error()
+                found.caps[k] = GoalError(
+                    _cap(error.distance, settings.position_tolerance),
+                    _cap(error.angle, settings.angle_tolerance),
+                )
+    body.restore(found.rotations, found.slides)
+    if all(met(view.error(), settings) for view in body.views):
+        return SolveStatus.CONVERGED
+    return SolveStatus.STALLED if status is SolveStatus.CONVERGED else status
+
+
+def _cap(error: float, tolerance: float) -> float:
+    """How far off a goal may be while later ones are served: within its tolerance if it is, else no
+    farther."""
+    return tolerance if error <= tolerance else error + 0.1 * tolerance
+
+
+def _stage_behind(
+    body: Body, found: Progress, settings: SolverSettings, goals: Sequence[int]
+) -> Generator[None, None, SolveStatus]:
+    """A stage whose last goals are served after others: first as if there were room for all of them.
+
+    Where there is none, once more from the same start with weights that leave the last word little to do.
+    """
+    start = list(found.rotations), list(found.slides)
+    half = (found.iterations + settings.max_iterations) // 2
+    status = yield from _stage(body, found, settings, goals, half)
+    if status is SolveStatus.CONVERGED:
+        return status
+    plain = found.rotations, found.slides, found.error
+    body.restore(*start)
+    for k in found.caps:
+        body.views[k].weight = FIRST * body.views[k].goal.weight
+    status = yield from _stage(body, found, settings, goals, settings.max_iterations)
+    for k in found.caps:
+        body.views[k].weight = body.views[k].goal.weight
+    if plain[2] < found.error:
+        found.rotations, found.slides, found.error = plain
+    return status
+
+
+def _stage(
+    body: Body, found: Progress, settings: SolverSettings, goals: Sequence[int], most: int
+) -> Generator[None, None, SolveStatus]:
+    """Iterations for some of the goals inside one set of limits."""
+    tolerance = settings.position_tolerance
+    found.begin()
+    errors = found.note(body, goals)
+    if all(met(error, settings) for error in errors):
+        return SolveStatus.CONVERGED
+    if not body.movable:
+        return SolveStatus.STALLED
+    body.parts, body.plan = shares(body, settings.step_share), None
+    bounds = [bound(body, k) for k in goals]
+    scale = max(reach(body, k) for k in goals)
+    if max(bounds) > tolerance:
+        stretch(body)
+        found.iterations += 1
+        errors = found.note(body, goals)
+        if _at_bounds(errors, bounds, settings):
+            return SolveStatus.STALLED
+        body.restore(found.rotations, found.slides)
+    # Near the end steps are parts of the tolerance: they must not pass for trivial.
+    trivial = min(settings.stall_threshold * scale, 0.02 * tolerance)
+    start = math.sqrt(found.error)
+    nudged, closed, count, before = False, False, 0, found.error
+    while found.iterations < most:
+        longest = _iteration(
+            body, settings, found.iterations, _fraction(settings, math.sqrt(found.error), start), found.calm
+        )
+        if found.caps:
+            _last_word(body, found, settings)
+        found.iterations += 1
+        errors = found.note(body, goals)
+        if all(met(error, settings) for error in errors) and found.holds_caps(body):
+            return SolveStatus.CONVERGED
+        if _at_bounds(errors, bounds, settings):
+            return SolveStatus.STALLED
+        count += 1
+        stuck = longest <= trivial or found.slow()
+        creeping = count == HANDOVER or (
+            not closed
+            and count >= LOOK
+            and not isinstance(body.plan, shared_passes.Plan)
+            and _passes_left(found.error, before, tolerance) > LEFT
+        )
+        before = found.error
+        if (stuck or creeping) and may_close(body, settings):
+            closed = True
+            errors = _close(body, found, settings, goals)
+            if all(met(error, settings) for error in errors) and found.holds_caps(body):
+                return SolveStatus.CONVERGED
+            if found.hurried or found.calm:
+                return SolveStatus.STALLED
+            # Behind goals that are served first, sweeps and their last words would only creep on from there.
+            stuck = stuck or bool(found.caps)
+        if stuck:
+            if nudged or found.calm:
+                return SolveStatus.STALLED
+            found.begin(gain=tolerance)
+            body.restore(found.rotations, found.slides)
+            body.nudge(body.movable)
+            nudged, closed, count = True, False, 0
+        yield
+    return SolveStatus.ITERATION_LIMIT
+
+
+def _passes_left(error: float, before: float, tolerance: float) -> float:
+    """How many more passes it takes to the tolerance at the rate of the last one; errors are squared
+    distances."""
+    if before <= 0.0 or error <= tolerance * tolerance:
+        return 0.0
+    rate = error / before
+    return math.log(error / (tolerance * tolerance)) / -math.log(rate) if 0.0 < rate < 1.0 else math.inf
+
+
+def _iteration(
+    body: Body, settings: SolverSettings, iteration: int, fraction: float, calm: bool = False
+) -> float:
+    """One pass over the joints; returns the longest way that an effector was moved by one step.
+
+    `calm`: joint by joint, to the dead end that is nearest, which moves with the target.
+    """
+    # Carrying rounds a little: stop a little inside the tolerance, so that the rebuilt pose is inside it too.
+    enough = (0.9 * settings.position_tolerance) ** 2
+    if settings.sweep is Sweep.ROOT_TO_TIP and fraction <= 1.0:
+        if body.plan is None:
+            body.plan = passes.plan(body) if not leaves_of(body) else []
+            if settings.step_share > 0.0 and not calm:
+                body.plan = shared_passes.plan(body, body.plan) or body.plan
+        if isinstance(body.plan, shared_passes.Plan):
+            return shared_passes.take(body, body.plan)
+        if body.plan:
+            return passes.take(body, body.plan, fraction, enough)
+    only = body.views[0] if len(body.views) == 1 and isinstance(body.views[0], PositionView) else None
+    longest = 0.0
+    joints = body.movable
+    leaves = leaves_of(body)
+    if leaves:
+        for view in leaves:
+            close_leaf(body, view)
+        if only is not None and (only.effector - only.target).length_squared <= enough:
+            body.rebuild()
+            return longest
+        ends = {i for view in leaves for i in view.serves[-2:]}
+        joints = [i for i in joints if i not in ends]
+    for i in visits(settings.sweep, joints, iteration, body):
+        longest = max(longest, body.step(i, fraction))
+        # Kenwright 2012, listings 1 to 4: done as soon as the target is reached, later joints stay as they
+        # are.
+        if only is not None and (only.effector - only.target).length_squared <= enough:
+            break
+    for view in leaves:
+        close_leaf(body, view)
+    body.rebuild()
+    return longest
+
+
+def may_close(body: Body, settings: SolverSettings) -> bool:
+    """Whether least squares may take over: they know neither reach windows nor comfort tolerances.
+
+    A lone joint needs them not: its step is the best move there is.
+    """
+    known = not body.windows and not any(body.tolerances[i] for i in body.movable)
+    return settings.refine and known and len(body.movable) > 1
+
+
+def _close(body: Body, found: Progress, settings: SolverSettings, goals: Sequence[int]) -> list[GoalError]:
+    """Lets damped least squares go on from the best pose so far (Wang & Chen 1991); how far off the goals
+    are then."""
+    # Goals of one rank while there may be room for all, then of two: the stage sees to it that those served
+    # first are kept.
+    kept = _kept(body, found)
+    ranked = [replace(body.views[k].goal, priority=int(kept and k not in found.caps)) for k in goals]
+    kinematics = Kinematics(body.skeleton, ranked, body.limits, body.movable)
+    best = body.pose(found.rotations, found.slides)
+    left = min(CLOSING, settings.max_iterations - found.iterations)
+    gain = HURRIED_GAIN if found.hurried else GAIN
+    tolerances = (settings.position_tolerance, settings.angle_tolerance)
+    closed = refined(kinematics, best, *tolerances, left, gain, found.calm)
+    found.iterations += closed.iterations
+    body.take(closed.pose)
+    return found.note(body, goals)
+
+
+def _kept(body: Body, found: Progress) -> bool:
+    """Whether goals that are served first weigh more than they ask for, because there is no room for all."""
+    return any(body.views[k].weight != body.views[k].goal.weight for k in found.caps)
+
+
+def _fraction(settings: SolverSettings, error: float, start: float) -> float:
+    """Kenwright 2012, section 8: the part of a step beside 1 is fed back from the error, and clamped."""
+    if settings.step_share > 0.0:
+        return 1.0
+    beside = settings.step_fraction - 1.0
+    if settings.step_feedback > 0.0 and start > 0.0:
+        beside *= 1.0 - settings.step_feedback * (1.0 - min(1.0, error / start))
+    return min(max(1.0 + beside, STEP_RANGE[0]), STEP_RANGE[1])
+
+
+def _last_word(body: Body, found: Progress, settings: SolverSettings) -> None:
+    """Iterations for the goals that are served first, until they are as near as before."""
+    every = body.active
+    body.activate(list(found.caps))
+    for iteration in range(LAST_WORD):
+        if found.holds_caps(body):
+            break
+        _iteration(body, settings, iteration, 1.0)
+    body.activate(every)
+
+
+def met(error: GoalError, settings: SolverSettings) -> bool:
+    """Whether a goal is within its tolerance."""
+    return error.distance <= settings.position_tolerance and error.angle <= settings.angle_tolerance
+
+
+def _at_bounds(errors: Sequence[GoalError], bounds: Sequence[float], settings: SolverSettings) -> bool:
+    """Whether no goal can come any nearer."""
+    return all(
+        error.distance <= bound + settings.position_tolerance and error.angle <= settings.angle_tolerance
+        for error, bound in zip(errors, bounds, strict=True)
+    )

@@ -1,0 +1,404 @@
+"""The exact best move of one joint for all goals above it.
+
+CCD minimises `E = sum_k w_k |R a_k - b_k|^2` joint by joint, over the pairs of vectors that the goals above
+a joint give (see `views`). The best rotation of a ball joint is Davenport's (for one pair the shortest arc);
+the best hinge angle and the best slide have closed forms. Limits are applied right after the step, in the
+joint's own rest frame.
+
+`Body` is the working copy of a pose that one solve moves about: model transforms are rebuilt lazily while a
+sweep walks along, and effectors are carried along with each step, so that an iteration costs O(joints) in
+any monotone order.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from operator import is_
+from typing import Any
+
+from mathutils import Quaternion, Vector
+
+from ...errors import InvalidInput
+from ...goals import Goal
+from ...limits.hinges import hinge_turn
+from ...limits.shapes import Hinge, Limit, clamp
+from ...maths.alignment import FULL_TURN, Pair, best_hinge_turn, best_rotation, best_slide, nearest_turn
+from ...maths.rotations import angle_of, perpendicular, power
+from ...maths.tolerances import NOISE
+from ...skeleton.joints import Skeleton
+from ...skeleton.pose import Pose, check_pose
+from .effectors import PositionView, View, view_of
+from .reach_windows import Window, shortened, shortened_shift, windows_of
+
+INERTIA = 1e-2
+"""What a turn of one of several joints must win, see `best_rotation`: others may do it with less."""
+NUDGE = 0.1
+"""By how much a joint is bent to leave a dead end, radians."""
+
+
+class Body:
+    """The working copy of a pose that one solve moves about.
+
+    Attributes:
+        skeleton: what is posed.
+        views: the goals as the joints see them, in the caller's order.
+        movable: indices of the joints that the active goals may turn, parents before children.
+        rotations: of every joint, relative to rest.
+        slides: shift of every joint along its slide's axis, the model's unit; 0 without a slide.
+        heads, frames: model transforms of the joints that matter, valid up to the joint visited last.
+        last_step: the turn that the last step took, model axes.
+    """
+
+    def __init__(self, skeleton: Skeleton, pose: Pose, goals: Sequence[Goal]) -> None:
+        check_pose(skeleton, pose)
+        if not goals:
+            raise InvalidInput("there is nothing to solve: give at least one goal")
+        self.skeleton = skeleton
+        joints = skeleton.joints
+        self.joints = joints
+        count = len(joints)
+        self.parents = [joint.parent for joint in joints]
+        self.inherits = [joint.inherit_rotation and joint.parent != -1 for joint in joints]
+        self.rests = [joint.rest_rotation for joint in joints]
+        self.start = pose
+        self.translations = list(pose.translations)
+        self.slides = [0.0] * count
+        self.rotations: list[Quaternion] = list(pose.rotations)
+        self.heads: list[Vector] = [Vector()] * count
+        self.bases: list[Quaternion] = [Quaternion()] * count
+        self.frames: list[Quaternion] = [Quaternion()] * count
+        self.last_step = Quaternion()
+        self.parts = [1.0] * count  # of each joint's best step, beside the fraction that all share
+        self.plan: Any = None  # of whole passes (see `passes`, `pushes`); made anew when it may have changed
+        self.links: dict[int, list[float]] = {}  # per view, see `reach`
+        self.fresh = False  # whether transforms and effectors are those of the rotations, nothing carried
+        self.views: list[View] = [view_of(goal, skeleton) for goal in goals]
+        # Only the joints that a view reads are ever rebuilt; parents come before children in this list too.
+        self.order = sorted({i for view in self.views for read in view.reads for i in skeleton.chain(read)})
+        self.place = {i: place for place, i in enumerate(self.order)}
+        self.carries: list[list[View]] = [[] for _ in joints]
+        for view in self.views:
+            for i in view.carriers:
+                self.carries[i].append(view)
+        self.limits: list[Limit | None] = [joint.limit for joint in joints]
+        self.tolerances = [0.0] * count
+        # Of hinges: the axis in the joint's frame, and the turn about it, unwrapped into the hinge's range.
+        self.axes: list[Vector] = [Vector()] * count
+        self.turns = [0.0] * count
+        # See `pushes`: of joints held at a limit the outward normal; the inverse of where a joint is at home.
+        self.borders: dict[int, Vector] = {}
+        self.home: Sequence[Quaternion] | None = None
+        self.homes: dict[int, Quaternion] = {}
+        self.offsets = [
+            joint.offset + rest @ shift
+            for joint, rest, shift in zip(joints, self.rests, self.translations, strict=True)
+        ]
+        self.sliding = [i for i, joint in enumerate(joints) if joint.slide is not None]
+        for i in self.sliding:
+            slide = joints[i].slide
+            assert slide is not None
+            axis = Vector(slide.axis)
+            along = axis.dot(pose.translations[i])
+            self.translations[i] = pose.translations[i] - along * axis
+            self._set_slide(i, along)
+        self.start_slides = list(self.slides)
+        self.serves: list[list[View]] = []
+        self.movable: list[int] = []
+        self.activate(range(len(goals)))
+        self.rebuild()
+        self.windows = windows_of(self.views, self.heads)
+        self.stretches: dict[int, list[Window]] = {}
+        for window in self.windows:
+            for i in (*window.below, *window.inner):
+                self.stretches.setdefault(i, []).append(window)
+
+    # -- state ---------------------------------------------------------------------------
+
+    def activate(self, goals: Sequence[int]) -> None:
+        """Lets joints turn for these goals only; all goals' effectors are still carried along."""
+        self.active = list(goals)
+        self.serves = [[] for _ in self.joints]
+        for k in goals:
+            for i in self.views[k].serves:
+                self.serves[i].append(self.views[k])
+        self.movable = [i for i, served in enumerate(self.serves) if served]
+        self.plan = None
+
+    def rebuild(self) -> None:
+        """Forward kinematics from the rotations: transforms and effectors without the drift of carrying."""
+        self.valid = -1
+        self.walk_to(self.order[-1])
+        for view in self.views:
+            view.rebuild(self)
+        self.fresh = True
+
+    def walk_to(self, last: int) -> None:
+        """Makes the transforms of the joints up to index `last` valid."""
+        place = self.place[last]
+        if place <= self.valid:
+            return
+        heads, frames, bases = self.heads, self.frames, self.bases
+        for i in self.order[self.valid + 1 : place + 1]:
+            parent = self.parents[i]
+            if parent == -1:
+                heads[i] = self.offsets[i]
+                base = self.rests[i]
+            else:
+                frame = frames[parent]
+                heads[i] = heads[parent] + frame @ self.offsets[i]
+                base = frame @ self.rests[i] if self.inherits[i] else self.rests[i]
+            bases[i] = base
+            frames[i] = (base @ self.rotations[i]).normalized()
+        self.valid = place
+
+    def confine(self, limits: Sequence[Limit | None], tolerances: Sequence[float]) -> None:
+        """Sets what each joint may do, and brings the joints that may move inside it."""
+        self.limits = list(limits)
+        self.plan = None
+        self.homes.clear()
+        self.tolerances = list(tolerances)
+        rotations, slides = self.rotations, list(self.slides)
+        for i in self.movable:
+            limit, slide = self.limits[i], self.joints[i].slide
+            if limit is not None:
+                rotation = clamp(limit, rotations[i])
+                if rotation is not rotations[i]:
+                    if rotations is self.rotations:
+                        rotations = list(rotations)
+                    rotations[i] = rotation
+                elif isinstance(limit, Hinge):
+                    self._set_hinge(i, limit)
+            if slide is not None:
+                slides[i] = min(max(slides[i], slide.lower), slide.upper)
+        self.restore(rotations, slides)
+
+    def restore(self, rotations: Sequence[Quaternion], slides: Sequence[float]) -> None:
+        """Takes over rotations and slides of all joints, inside the limits."""
+        if self.fresh and all(map(is_, rotations, self.rotations)) and slides == self.slides:
+            return
+        self.rotations = list(rotations)
+        self.borders.clear()
+        for i in self.movable:
+            limit = self.limits[i]
+            if isinstance(limit, Hinge):
+                self._set_hinge(i, limit)
+            if self.joints[i].slide is not None:
+                self._set_slide(i, slides[i])
+        self.rebuild()
+
+    def _set_hinge(self, i: int, limit: Hinge) -> None:
+        self.axes[i] = Vector(limit.axis)
+        self.turns[i] = hinge_turn(limit, self.rotations[i])
+
+    def take(self, pose: Pose) -> None:
+        """Takes over a pose that is inside the limits."""
+        slides = [
+            Vector(joint.slide.axis).dot(translation) if joint.slide is not None else 0.0
+            for joint, translation in zip(self.joints, pose.translations, strict=True)
+        ]
+        self.restore(pose.rotations, slides)
+
+    def square(self) -> float:
+        """The sum that is minimised, over the goals that are active, in squared model units."""
+        return math.fsum(view.square() for view in self.views)
+
+    def pose(self, rotations: Sequence[Quaternion], slides: Sequence[float]) -> Pose:
+        """A pose of these rotations and slides."""
+        translations = list(self.translations)
+        for i in self.sliding:
+            # What has not moved keeps its very bits.
+            if slides[i] == self.start_slides[i]:
+                translations[i] = self.start.translations[i]
+            else:
+                slide = self.joints[i].slide
+                assert slide is not None
+                translations[i] = (translations[i] + slides[i] * Vector(slide.axis)).freeze()
+        return Pose.trusted(tuple(rotation.freeze() for rotation in rotations), tuple(translations))
+
+    def _set_slide(self, i: int, along: float) -> None:
+        self.slides[i] = along
+        joint = self.joints[i]
+        assert joint.slide is not None
+        translation = self.translations[i] + along * Vector(joint.slide.axis)
+        self.offsets[i] = joint.offset + joint.rest_rotation @ translation
+
+    # -- steps ---------------------------------------------------------------------------
+
+    def step(self, i: int, fraction: float) -> float:
+        """Takes the best move of joint `i` for all active goals above it, or `fraction` of it.
+
+        Returns:
+            The longest way that an effector was moved, in the model's unit.
+        """
+        self.walk_to(i)
+        slid = self._slide(i, fraction) if self.joints[i].slide is not None else 0.0
+        pairs: list[Pair] = []
+        for view in self.serves[i]:
+            view.pairs(self, i, pairs)
+        return max(slid, self._move(i, pairs, fraction)) if pairs else slid
+
+    def turn(self, i: int, axis: Vector, angle: float) -> None:
+        """Turns joint `i` by `angle` radians, inside its limit: a hinge about its own axis, else about
+        `axis` (model)."""
+        self.walk_to(i)
+        limit = self.limits[i]
+        if type(limit) is Hinge:
+            self.turns[i] = nearest_turn(self.turns[i] + angle, limit.lower, limit.upper)
+            rotation = Quaternion(self.axes[i], self.turns[i])
+        else:
+            rotation = (self.bases[i].conjugated() @ Quaternion(axis, angle) @ self.frames[i]).normalized()
+            if limit is not None:
+                rotation = clamp(limit, rotation)
+        if i in self.stretches:
+            rotation = self._inside_windows(i, rotation)
+        self._turn_to(i, rotation)
+
+    def pull(self, i: int, point: Vector, wanted: Vector) -> None:
+        """Turns joint `i` so that a point which hangs on it comes nearest to another (model space)."""
+        self.walk_to(i)
+        head = self.heads[i]
+        self._move(i, [(point - head, wanted - head, 1.0)], 1.0 / (self.parts[i] or 1.0))
+
+    def stretch(self, i: int, child: int, view: PositionView) -> None:
+        """Turns joint `i` so that its link (to the joint `child`, or with -1 to the effector) points at the
+        target."""
+        self.walk_to(max(i, child))
+        self.pull(i, self.heads[child] if child != -1 else view.effector, view.target)
+
+    def sight(self, i: int) -> float:
+        """The angle (radians) by which joint `i` would turn for its goals if nothing held it."""
+        self.walk_to(i)
+        pairs: list[Pair] = []
+        for view in self.serves[i]:
+            view.pairs(self, i, pairs)
+        if not pairs:
+            return 0.0
+        limit = self.limits[i]
+        if type(limit) is Hinge:
+            return abs(best_hinge_turn(self.bases[i] @ self.axes[i], pairs))
+        return angle_of(best_rotation(pairs))
+
+    def _move(self, i: int, pairs: list[Pair], fraction: float) -> float:
+        limit = self.limits[i]
+        joint = self.joints[i]
+        part = fraction * self.parts[i] * (1.0 - joint.stiffness)
+        if type(limit) is Hinge:
+            axis = self.bases[i] @ self.axes[i]
+            turn = best_hinge_turn(axis, pairs)
+            if limit.upper - limit.lower < FULL_TURN:
+                turn = nearest_turn(self.turns[i] + turn, limit.lower, limit.upper) - self.turns[i]
+            turn = self._eased(i, turn) * part
+            turn = self.turns[i] + min(max(turn, -joint.max_step), joint.max_step)
+            self.turns[i] = nearest_turn(turn, limit.lower, limit.upper)
+            rotation = Quaternion(self.axes[i], self.turns[i])
+        else:
+            best = best_rotation(pairs, INERTIA if len(self.movable) > 1 else NOISE)
+            if self.tolerances[i] != 0.0 or joint.max_step < math.pi:
+                angle = angle_of(best)
+                if angle > 0.0:
+                    part = min(self._eased(i, angle) * part, joint.max_step) / angle
+            if part != 1.0:
+                best = power(best, part)
+            rotation = (self.bases[i].conjugated() @ best @ self.frames[i]).normalized()
+            if limit is not None:
+                rotation = clamp(limit, rotation)
+        if i in self.stretches:
+            rotation = self._inside_windows(i, rotation)
+        return self._turn_to(i, rotation)
+
+    def _eased(self, i: int, angle: float) -> float:
+        """Kenwright 2012, section 11: no further than to the border of the joint's tolerance region."""
+        tolerance = self.tolerances[i]
+        if tolerance == 0.0:
+            return angle
+        return math.copysign(max(0.0, abs(angle) - tolerance), angle)
+
+    def _turn_to(self, i: int, rotation: Quaternion) -> float:
+        """Gives joint `i` a new rotation relative to rest and carries the effectors above it along."""
+        self.rotations[i] = rotation
+        self.fresh = False
+        before = self.frames[i]
+        self.frames[i] = after = (self.bases[i] @ rotation).normalized()
+        self.valid = self.place[i]
+        self.last_step = step = after @ before.conjugated()
+        longest = 0.0
+        for view in self.carries[i]:
+            longest = max(longest, view.turned(self, i, step))
+        return longest
+
+    def _slide(self, i: int, fraction: float) -> float:
+        """Takes the best shift of joint `i` along its slide; returns its length."""
+        joint = self.joints[i]
+        assert joint.slide is not None
+        parent = self.parents[i]
+        # The slide's axis stands in the joint's frame at rest.
+        at_rest = self.rests[i] if parent == -1 else self.frames[parent] @ self.rests[i]
+        axis = at_rest @ Vector(joint.slide.axis)
+        shifts: list[tuple[Vector, float, float]] = []
+        for view in self.serves[i]:
+            view.shifts(self, i, shifts)
+        wanted = self.slides[i] + best_slide(axis, shifts) * fraction * self.parts[i] * (
+            1.0 - joint.stiffness
+        )
+        before = self.heads[i]
+        wanted = min(max(wanted, joint.slide.lower), joint.slide.upper)
+        if i in self.stretches:
+            now = self.slides[i]
+            wanted = now + shortened_shift(self.stretches[i], self.heads, i, axis, wanted - now)
+        self._set_slide(i, wanted)
+        self.fresh = False
+        self.valid = self.place[i] - 1
+        self.walk_to(i)
+        shift = self.heads[i] - before
+        for view in self.carries[i]:
+            view.slid(self, i, shift)
+        return shift.length
+
+    def _inside_windows(self, i: int, wanted: Quaternion) -> Quaternion:
+        """As much of the way to the rotation `wanted` as joint `i`'s reach windows allow."""
+        windows = self.stretches[i]
+        self.walk_to(max(i, *(window.top for window in windows)))
+        base, back, limit = self.bases[i], self.frames[i].conjugated(), self.limits[i]
+        rotation = shortened(
+            windows,
+            self.heads,
+            i,
+            self.rotations[i],
+            wanted,
+            turn=lambda tried: base @ tried @ back,
+            allowed=lambda tried: tried if limit is None else clamp(limit, tried),
+        )
+        if isinstance(limit, Hinge):
+            self.turns[i] = hinge_turn(limit, rotation)
+        return rotation
+
+    # -- dead ends -----------------------------------------------------------------------
+
+    def nudge(self, joints: Sequence[int]) -> None:
+        """Bends the joints a little, to alternate sides and inside their limits, so that the next steps see
+        a way.
+
+        A straight chain with the target on its line and Juckett's folded pose are left so, and most other
+        dead ends.
+        """
+        side = 1.0
+        self.borders.clear()
+        for i in joints:
+            if self.tolerances[i] > 0.0:
+                continue  # it stays at the border of its tolerance region on purpose
+            self.walk_to(i)
+            side = -side
+            for turn in (side * NUDGE, -side * NUDGE):
+                if self._bend(i, turn):
+                    break
+        self.rebuild()
+
+    def _bend(self, i: int, turn: float) -> bool:
+        """Turns joint `i` by `turn` radians across its line of sight; whether its limit let it."""
+        before = self.rotations[i]
+        pairs: list[Pair] = []
+        for view in self.serves[i]:
+            view.pairs(self, i, pairs)
+        self.turn(i, perpendicular(pairs[0][0] if pairs else self.frames[i] @ Vector((0.0, 1.0, 0.0))), turn)
+        return angle_of(before.conjugated() @ self.rotations[i]) > 0.5 * abs(turn)

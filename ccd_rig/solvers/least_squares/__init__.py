@@ -1,0 +1,1 @@
+"""Damped least squares over all joints at once, inside the limits."""

@@ -1,0 +1,266 @@
+"""Solve: comfort before limits, and other starts where the first one leads nowhere."""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Generator, Iterator, Sequence
+from dataclasses import replace
+
+from ..errors import InvalidInput
+from ..goals import Goal, measure
+from ..limits.shapes import Limit
+from ..settings import SolveResult, SolverSettings, SolveStatus
+from ..skeleton.joints import Joint, Skeleton
+from ..skeleton.kinematics import forward_kinematics
+from ..skeleton.pose import Pose, check_pose
+from ..skeleton.pose_library import PoseEntry, check_entry
+from .ccd.chain_length import bound, enter_windows, stretched
+from .ccd.loop import CLOSING, Progress, by_priority, may_close, met
+from .ccd.working_pose import Body
+from .least_squares.problem import Kinematics
+from .least_squares.refine import HURRIED_GAIN, refined
+from .restarts import starts
+
+EASE = 1e-3
+"""Radians by which a joint may see its goals outside its comfort tolerance and still be at ease."""
+
+
+def solve(
+    skeleton: Skeleton,
+    pose: Pose,
+    goals: Sequence[Goal],
+    settings: SolverSettings | None = None,
+    poses: Sequence[PoseEntry] = (),
+    home: Pose | None = None,
+) -> SolveResult:
+    """The pose nearest to the goals that CCD finds from `pose`, inside all limits.
+
+    Only joints of the goals' chains are turned; those that start outside their limit are brought inside it
+    first. The result is never worse than the start inside its limits: of the goals' weighted square errors,
+    summed per priority, the first sum that changes by more than the tolerance becomes smaller (goals within
+    their tolerance count 0). Only comfort regions together with comfort tolerances may give some of that up.
+    The same input gives the same result to the bit. A target out of reach is a
+    status, never an exception.
+
+    Args:
+        skeleton: the joints.
+        pose: where to start.
+        goals: what to achieve, at least one.
+        settings: how; None for `SolverSettings()`.
+        poses: a pose library; its nearest entries are the first of `settings.restarts`.
+        home: where joints go back to as far as a goal leaves them room, with `settings.step_share` and one
+            position goal (see `pushes`); None: they stay where they are.
+
+    Raises:
+        InvalidInput: names what is wrong with the input.
+    """
+    body = _body(skeleton, pose, goals, settings, poses, home)
+    found = Progress(body)
+    (status,) = deque(_statuses(body, found, settings or SolverSettings(), poses), maxlen=1)
+    return _result(body, found, status)
+
+
+def iterate(
+    skeleton: Skeleton,
+    pose: Pose,
+    goals: Sequence[Goal],
+    settings: SolverSettings | None = None,
+    poses: Sequence[PoseEntry] = (),
+    home: Pose | None = None,
+) -> Iterator[SolveResult]:
+    """Like `solve`, one item per iteration: to show it, to cancel it, or to spread it over frames.
+
+    Every item holds the best pose so far; the last one equals what `solve` returns.
+    """
+    body = _body(skeleton, pose, goals, settings, poses, home)
+    found = Progress(body)
+    for status in _statuses(body, found, settings or SolverSettings(), poses):
+        yield _result(body, found, status)
+
+
+def _body(
+    skeleton: Skeleton,
+    pose: Pose,
+    goals: Sequence[Goal],
+    settings: SolverSettings | None,
+    poses: Sequence[PoseEntry],
+    home: Pose | None,
+) -> Body:
+    """The working copy; what is wrong with the input is said at once, whether it will be needed or not."""
+    if not isinstance(settings, SolverSettings | None):
+        raise InvalidInput(f"settings must be SolverSettings or None, not {settings!r}")
+    for entry in poses:
+        check_entry(entry, skeleton)
+    if home is not None:
+        check_pose(skeleton, home)
+    body = Body(skeleton, pose, goals)
+    body.home = None if home is None else home.rotations
+    return body
+
+
+def _statuses(
+    body: Body, found: Progress, settings: SolverSettings, poses: Sequence[PoseEntry]
+) -> Iterator[SolveStatus | None]:
+    """None after each iteration but the last, then how the solve ended."""
+    yield (yield from _run(body, found, settings, poses))
+
+
+def _result(body: Body, found: Progress, status: SolveStatus | None) -> SolveResult:
+    pose = body.pose(found.rotations, found.slides)
+    transforms = forward_kinematics(body.skeleton, pose)
+    errors = tuple(measure(view.goal, body.skeleton, transforms) for view in body.views)
+    return SolveResult(pose, status or SolveStatus.ITERATION_LIMIT, found.iterations, errors)
+
+
+def _run(
+    body: Body, found: Progress, settings: SolverSettings, poses: Sequence[PoseEntry]
+) -> Generator[None, None, SolveStatus]:
+    """Runs the solve; pauses between iterations and returns how it ended."""
+    tolerances = [_tolerance(joint) if settings.comfort else 0.0 for joint in body.joints]
+    body.confine([joint.limit for joint in body.joints], tolerances)
+    enter_windows(body)
+    comfortable = settings.comfort and any(_region(body.joints[i]) is not None for i in body.movable)
+    # A comfort tolerance lets goals be missed for the region's sake, frame after frame alike.
+    eased = comfortable and any(tolerances[i] for i in body.movable)
+    # One stage keeps the best pose it has seen; several may trade one goal for another.
+    several = comfortable or len({view.goal.priority for view in body.views}) > 1
+    start = list(body.rotations), list(body.slides)
+    before = _score(body, settings) if several else []
+    status = yield from _search(body, found, settings, poses, tolerances, comfortable)
+    if several:
+        body.activate(range(len(body.views)))
+        body.restore(found.rotations, found.slides)
+        after = _score(body, settings)
+        if not eased and _gains(before, after, settings.position_tolerance):
+            found.rotations, found.slides = start
+        elif not any(after):
+            return SolveStatus.CONVERGED
+    return status
+
+
+def _search(
+    body: Body,
+    found: Progress,
+    settings: SolverSettings,
+    poses: Sequence[PoseEntry],
+    tolerances: Sequence[float],
+    comfortable: bool,
+) -> Generator[None, None, SolveStatus]:
+    """Comfort before limits, then other starts; what it found is not yet held against the start."""
+    if comfortable:
+        # The preferred region is left only if the goals cannot be met within it: first it is taken for the
+        # limit.
+        start, allowed = (list(body.rotations), list(body.slides)), stretched(body)
+        body.confine([_region(joint) or joint.limit for joint in body.joints], tolerances)
+        enter_windows(body)
+        if _stretched_more(body, allowed):
+            body.restore(*start)
+        else:
+            half = replace(settings, max_iterations=(settings.max_iterations + 1) // 2)
+            found.calm = True
+            status = yield from by_priority(body, found, half)
+            found.calm = False
+            if status is SolveStatus.CONVERGED:
+                return status
+            body.activate(range(len(body.views)))
+            body.restore(found.rotations, found.slides)
+            if status is SolveStatus.STALLED and _at_ease(body):
+                return status
+            yield
+        body.confine([joint.limit for joint in body.joints], tolerances)
+        enter_windows(body)
+    alone = len(body.movable) < 2  # a lone joint has just made the best move there is
+    again = settings.restarts > 0 and not alone and not any(tolerances) and _within_reach(body, settings)
+    found.hurried = again and may_close(body, settings)
+    status = yield from by_priority(body, found, settings)
+    if status is not SolveStatus.STALLED or not again:
+        return status
+    yield
+    status = yield from _start_again(body, found, settings, poses, status)
+    if status is SolveStatus.CONVERGED or not found.hurried:
+        return status
+    # No start led to the goals: from the best of them as near as it gets.
+    found.hurried = False
+    body.restore(found.rotations, found.slides)
+    yield
+    return (yield from by_priority(body, found, settings))
+
+
+def _at_ease(body: Body) -> bool:
+    """Whether every joint sees its goals within its comfort tolerance, so that none wants to turn on."""
+    return any(body.tolerances[i] for i in body.movable) and all(
+        body.sight(i) <= body.tolerances[i] + EASE for i in body.movable
+    )
+
+
+def _stretched_more(body: Body, allowed: Sequence[float]) -> bool:
+    """Whether a reach window is stretched further past its length than `allowed`."""
+    return any(now > most for now, most in zip(stretched(body), allowed, strict=True))
+
+
+def _within_reach(body: Body, settings: SolverSettings) -> bool:
+    return all(bound(body, k) <= settings.position_tolerance for k in range(len(body.views)))
+
+
+def _start_again(
+    body: Body, found: Progress, settings: SolverSettings, poses: Sequence[PoseEntry], status: SolveStatus
+) -> Generator[None, None, SolveStatus]:
+    """Solves from other starts until the goals are met; the best pose of all counts.
+
+    Where the closing phase may work it goes straight from each start: passes before it win nothing there.
+    """
+    body.activate(range(len(body.views)))
+    goals, limits, movable = [view.goal for view in body.views], body.limits, body.movable
+    body.restore(found.rotations, found.slides)
+    score, allowed = _score(body, settings), stretched(body)
+    straight = Kinematics(body.skeleton, goals, limits, movable) if found.hurried else None
+    best = body.pose(found.rotations, found.slides)
+    tolerances = (settings.position_tolerance, settings.angle_tolerance)
+    for start in starts(body.skeleton, best, goals, limits, movable, poses, settings.seed, settings.restarts):
+        if straight is not None:
+            closed = refined(straight, start, *tolerances, CLOSING, HURRIED_GAIN)
+            found.iterations += closed.iterations
+            body.take(closed.pose)
+        else:
+            body.take(start)
+            enter_windows(body)
+            if _stretched_more(body, allowed):
+                continue  # it cannot be bent into its reach window
+            once = Progress(body)
+            yield from by_priority(body, once, settings)
+            found.iterations += once.iterations
+            body.activate(range(len(body.views)))
+            body.restore(once.rotations, once.slides)
+        here = _score(body, settings)
+        if _gains(here, score, settings.position_tolerance):
+            score = here
+            found.rotations, found.slides = list(body.rotations), list(body.slides)
+        if not any(score):
+            return SolveStatus.CONVERGED
+        yield
+    return status
+
+
+def _gains(here: Sequence[float], score: Sequence[float], tolerance: float) -> bool:
+    """Whether another start led nearer by more than the tolerance: a different pose as far off is no gain."""
+    for new, old in zip(here, score, strict=True):
+        won = math.sqrt(old) - math.sqrt(new)
+        if abs(won) > tolerance or (new == 0.0) != (old == 0.0):
+            return won > 0.0
+    return False
+
+
+def _score(body: Body, settings: SolverSettings) -> list[float]:
+    """The squared error of the goals that are not met, those served first before the others."""
+    numbers = sorted({view.goal.priority for view in body.views})
+    missed = [view for view in body.views if not met(view.error(), settings)]
+    return [sum(view.square() for view in missed if view.goal.priority == number) for number in numbers]
+
+
+def _tolerance(joint: Joint) -> float:
+    return joint.comfort.tolerance if joint.comfort is not None else 0.0
+
+
+def _region(joint: Joint) -> Limit | None:
+    return joint.comfort.region if joint.comfort is not None else None

@@ -1,0 +1,205 @@
+"""Baking a baked action again: from the motion as it was before, if that is asked for."""
+
+from __future__ import annotations
+
+import bpy
+import numpy as np
+import pytest
+import rigs
+from mathutils import Quaternion
+
+PLAYED = 2e-6
+
+
+@pytest.fixture
+def bake(ext):
+    return ext.module("ccd_rig.blender.bake.bake")
+
+
+@pytest.fixture
+def rig(ext):
+    """Half influence; bone_1 has keys, bone_0 a pose that no key holds."""
+    made = rigs.chain(3, 0.5)
+    goal = rigs.empty("Goal")
+    for frame, x in ((1, 0.2), (10, 0.8)):
+        goal.location = (x, 0.2, 1.0)
+        goal.keyframe_insert("location", frame=frame)
+    row = made.ccd_rig.constraints.add()
+    row.name, row.tip, row.target, row.influence = "Hand", "bone_2", goal, 0.5
+    made.pose.bones["bone_0"].rotation_quaternion = Quaternion((1, 0, 0), 0.2)
+    return made
+
+
+def key(rig):
+    for frame, angle in ((1, 0.1), (10, 0.9)):
+        rig.pose.bones["bone_1"].rotation_quaternion = Quaternion((1, 0, 0), angle)
+        rig.pose.bones["bone_1"].keyframe_insert("rotation_quaternion", frame=frame)
+    bpy.context.scene.frame_set(1)
+
+
+def run(bake, rig, **fields):
+    return bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, 10, **fields))
+
+
+def poses(rig):
+    found = []
+    for frame in range(1, 11):
+        bpy.context.scene.frame_set(frame)
+        found.append([tuple(bone.matrix_basis.to_quaternion()) for bone in rig.pose.bones])
+    return np.array(found)
+
+
+@pytest.mark.parametrize("keyed", [False, True])
+@pytest.mark.parametrize("mode", ["QUATERNION", "XYZ"])
+def test_a_second_bake_is_the_first_one(bake, rig, keyed, mode):
+    for bone in rig.pose.bones:
+        bone.rotation_mode = mode
+    if keyed and mode == "QUATERNION":
+        key(rig)
+    elif keyed:
+        for frame, angle in ((1, 0.1), (10, 0.9)):
+            rig.pose.bones["bone_1"].rotation_euler = (angle, 0, 0)
+            rig.pose.bones["bone_1"].keyframe_insert("rotation_euler", frame=frame)
+    run(bake, rig)
+    first = poses(rig)
+    run(bake, rig, from_original=True)
+    assert np.abs(poses(rig) - first).max() < PLAYED * 10
+    run(bake, rig, from_original=True)  # and so on
+    assert np.abs(poses(rig) - first).max() < PLAYED * 10
+    run(bake, rig)  # without it, half of the way is added
+    assert np.abs(poses(rig) - first).max() > 0.01
+
+
+def test_an_action_that_knows_nothing_is_refused(ext, bake, rig):
+    errors = ext.module("ccd_rig.errors")
+    with pytest.raises(errors.RigError, match="does not know what it was baked from"):
+        run(bake, rig, from_original=True)
+    key(rig)
+    with pytest.raises(errors.RigError, match="switch off Start From Original"):
+        run(bake, rig, from_original=True)
+
+
+def test_the_original_may_be_gone(bake, rig):
+    key(rig)
+    original = rig.animation_data.action
+    run(bake, rig)
+    bpy.data.actions.remove(original)
+    assert run(bake, rig, from_original=True).check.faults() == ()
+
+
+def test_after_saving_and_loading(bake, rig, tmp_path):
+    key(rig)
+    run(bake, rig)
+    first = poses(rig)
+    path = str(tmp_path / "shot.blend")
+    bpy.ops.wm.save_as_mainfile(filepath=path)
+    bpy.ops.wm.open_mainfile(filepath=path)
+    rig = bpy.data.objects["Rig"]
+    run(bake, rig, from_original=True)
+    assert np.abs(poses(rig) - first).max() < PLAYED * 10
+
+
+# --- made twice ---------------------------------------------------------------------------------------------
+
+
+def limited(rig):
+    for bone in rig.pose.bones:
+        bone.ccd_rig.limit.kind, bone.ccd_rig.limit.cone_radius = "CONE", 0.5
+
+
+def far_away(rig):
+    """From the middle on out of reach."""
+    bpy.data.objects["Goal"].scale = (1, 1, 1)
+    bpy.data.objects["Goal"].location = (3, 0.2, 1)
+    bpy.data.objects["Goal"].keyframe_insert("location", frame=10)
+
+
+def by_eulers(rig):
+    for bone in rig.pose.bones:
+        bone.rotation_mode = "ZXY"
+
+
+def sliding(rig):
+    own = rig.pose.bones["bone_0"].ccd_rig
+    own.use_slide, own.slide_lower, own.slide_upper = True, -0.2, 0.2
+
+
+def beside_one_at_rest(rig):
+    """A constraint without influence, whose own bone stands outside its limit."""
+    bone = rig.pose.bones["bone_2"]
+    bone.ccd_rig.limit.kind, bone.ccd_rig.limit.cone_radius = "CONE", 0.1
+    bone.rotation_quaternion = Quaternion((1, 0, 0), 1.0)
+    rig.ccd_rig.constraints[0].tip = "bone_1"
+    row = rig.ccd_rig.constraints.add()
+    row.name, row.tip, row.target, row.influence = "Idle", "bone_2", rigs.empty("Other", (1, 1, 1)), 0.0
+    row.chain_length = 1
+
+
+def plain(rig):
+    pass
+
+
+DESTINATIONS = ("NEW_ACTION", "CURRENT_ACTION", "NLA_STRIP")
+
+
+@pytest.mark.parametrize(
+    ("destination", "odd", "fields"),
+    [
+        *(
+            (where, odd, {})
+            for where in DESTINATIONS
+            for odd in (plain, limited, far_away, by_eulers, sliding)
+        ),
+        ("CURRENT_ACTION", beside_one_at_rest, {}),
+        ("CURRENT_ACTION", plain, {"step": 3}),
+        ("CURRENT_ACTION", limited, {"preroll": 5}),
+        ("NLA_STRIP", limited, {"order": "BOTH"}),
+        ("CURRENT_ACTION", far_away, {"keys": "SOLVED_FRAMES", "step": 4}),
+        ("NLA_STRIP", plain, {"keys": "TARGET_KEYS"}),
+    ],
+)
+def test_a_bake_made_twice_is_the_same(bake, rig, destination, odd, fields):
+    key(rig)
+    odd(rig)
+    rig.ccd_rig.constraints[0].influence = 1.0
+    names = {"order": bake.Order, "keys": bake.Keys}
+    how = {name: names[name][value] if name in names else value for name, value in fields.items()}
+    first_report = run(bake, rig, destination=bake.Destination[destination], **how)
+    first = poses(rig)
+    again = run(bake, rig, destination=bake.Destination[destination], **how)
+    assert np.abs(poses(rig) - first).max() < PLAYED
+    assert again.check.faults() == ()
+    assert again.unsolved_count() == first_report.unsolved_count()
+
+
+@pytest.mark.parametrize("destination", DESTINATIONS)
+def test_with_other_settings_it_is_made_anew(bake, rig, destination):
+    key(rig)
+    rig.ccd_rig.constraints[0].influence = 1.0
+    where = bake.Destination[destination]
+    run(bake, rig, destination=where)
+    first = poses(rig)
+    run(bake, rig, destination=where, order=bake.Order.BACKWARDS)
+    assert np.abs(poses(rig) - first).max() > 100 * PLAYED
+    bpy.data.objects["Goal"].delta_location.y = 0.2
+    report = run(bake, rig, destination=where, order=bake.Order.BACKWARDS)
+    assert report.unsolved_count() == 0
+
+
+def test_cancelled_it_is_still_known_how_it_was_baked(bake, rig):
+    key(rig)
+    where = bake.Destination.CURRENT_ACTION
+    for share in (0.5, 0.6):
+        settings = bake.BakeSettings(1, 10, share=share, destination=where)
+        steps = bake.bake_steps(bpy.context.scene, rig, settings)
+        while next(steps).verb != "checked":
+            pass
+        steps.close()
+        assert "ccd_rig_recipe" not in rig.animation_data.action
+    run(bake, rig, destination=where)
+    known = rig.animation_data.action["ccd_rig_recipe"]
+    steps = bake.bake_steps(bpy.context.scene, rig, settings)
+    while next(steps).verb != "checked":
+        pass
+    steps.close()
+    assert rig.animation_data.action["ccd_rig_recipe"] == known

@@ -1,0 +1,287 @@
+"""After the bake: what Blender shows is measured, and what keeps keys from playing is named."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import bpy
+import numpy as np
+import pytest
+import rigs
+from mathutils import Quaternion, Vector
+from whole_file import differences, dump
+
+PLAYED = 1e-4  # metres: float32 bones end to end, evaluated by Blender
+
+
+@pytest.fixture
+def bake(ext):
+    return ext.module("ccd_rig.blender.bake.bake")
+
+
+@pytest.fixture
+def arm(ext):
+    """Five bones, a target on an arc of 40 frames; the limbs stand in a turned and scaled object."""
+    rig = rigs.chain(5, 0.4)
+    rig.rotation_euler, rig.scale, rig.location = (0.3, 0.2, 0.1), (2, 2, 2), (1, 2, 3)
+    goal = rigs.empty("Goal")
+    for i in range(9):
+        goal.location = rig.matrix_basis @ Vector((math.sin(i), 0.5 * math.cos(i), 1.2))
+        goal.keyframe_insert("location", frame=1 + 5 * i)
+    row = rig.ccd_rig.constraints.add()
+    row.name, row.tip, row.target = "Hand", "bone_4", goal
+    rigs.update()
+    bpy.context.scene.frame_set(1)
+    return rig
+
+
+def measured(rig, frames):
+    """{frame: world metres between tip and target}, in the user's own scene."""
+    row, found = rig.ccd_rig.constraints[0], {}
+    for frame in frames:
+        bpy.context.scene.frame_set(math.floor(frame), subframe=frame % 1)
+        graph = bpy.context.evaluated_depsgraph_get()
+        seen = rig.evaluated_get(graph)
+        tip = seen.matrix_world @ seen.pose.bones[row.tip].tail
+        found[frame] = (tip - row.target.evaluated_get(graph).matrix_world.translation).length
+    return found
+
+
+def run(bake, rig, first=1, last=41, **fields):
+    return bake.bake(bpy.context.scene, rig, bake.BakeSettings(first, last, **fields))
+
+
+def rest(steps):
+    """Run a generator to its end; its value."""
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            return end.value
+
+
+def only(report):
+    [row] = report.check.played
+    return row
+
+
+@pytest.mark.parametrize("step", [1, 6])
+def test_what_plays_is_what_is_reported(bake, arm, step):
+    report = run(bake, arm, step=step)
+    seen, row = measured(arm, range(1, 42)), only(report)
+    worst = max(seen, key=seen.get)
+    assert row.residual == pytest.approx(seen[worst], abs=PLAYED)
+    assert seen[row.frame] == pytest.approx(seen[worst], abs=PLAYED)
+    assert row.causes == ()
+    assert report.check.frames == 41
+    assert max(r.keyed_residual for r in report.rows) == pytest.approx(row.residual, abs=PLAYED)
+    assert report.seconds > 0.0 and report.check.seconds > 0.0
+
+
+def test_between_keys_too(bake, arm):
+    """With keys on solved frames alone, the error between them is seen, though nobody solved there."""
+    report = run(bake, arm, step=10, keys=bake.Keys.SOLVED_FRAMES)
+    seen, row = measured(arm, range(1, 42)), only(report)
+    assert max(seen.values()) > 0.01
+    assert row.residual == pytest.approx(max(seen.values()), abs=PLAYED)
+    assert row.frame == max(seen, key=seen.get)
+    assert row.causes == ()  # at their frames the keys play as baked
+
+
+def test_it_can_be_left_out(bake, arm):
+    assert run(bake, arm, verify=False).check is None
+    assert arm.ccd_rig.report.check == ""
+
+
+def test_report_in_json_and_on_the_armature(bake, arm):
+    report = run(bake, arm)
+    content = json.loads(report.to_json())
+    assert content["seconds"] >= 0.0
+    assert content["check"]["frames"] == 41
+    [row] = content["check"]["played"]
+    assert (row["constraint"], row["causes"]) == ("Hand", [])
+    assert content["check"]["words"] == report.check.words() == arm.ccd_rig.report.check
+    assert report.check.words().startswith("Plays as baked: at most ")
+
+
+# --- what overrides keys ------------------------------------------------------------------------------------
+
+
+def copy_rotation(rig):
+    constraint = rig.pose.bones["bone_2"].constraints.new("COPY_ROTATION")
+    constraint.target = rigs.empty("Other")
+    return "bone_2", "Copy Rotation"
+
+
+def other_ik(rig):
+    constraint = rig.pose.bones["bone_3"].constraints.new("IK")
+    constraint.target, constraint.chain_count = rigs.empty("Other", (3, 3, 3)), 3
+    return "IK", "bone_3"
+
+
+@pytest.mark.parametrize("override", [copy_rotation, other_ik], ids=lambda each: each.__name__)
+def test_constraints_that_act_on_top_are_named(bake, arm, override):
+    words = override(arm)
+    report = run(bake, arm)
+    row = only(report)
+    assert row.causes
+    assert all(word in " ".join(row.causes) for word in words)
+    seen = measured(arm, range(1, 42))
+    assert row.residual == pytest.approx(max(seen.values()), abs=PLAYED)
+    assert row.off > 0.01
+    assert "Constraint 'Hand' does not play as baked" in report.check.faults()[0]
+    assert arm.ccd_rig.report.faults == 1
+    assert report.check.words() == arm.ccd_rig.report.check == "Does not play as baked: Hand"
+
+
+def test_a_driver_that_comes_late_is_named(ext, bake, arm, monkeypatch):
+    """Nothing stands in the way when the bake begins; a driver is there when it is looked at."""
+    steps = bake.bake_steps(bpy.context.scene, arm, bake.BakeSettings(1, 41))
+    for progress in steps:
+        if progress.verb == "checked":
+            break
+    arm.pose.bones["bone_1"].driver_add("rotation_quaternion", 1).driver.expression = "0.5"
+    report = rest(steps)
+    words = " ".join(only(report).causes)
+    assert "'bone_1'" in words
+    assert "driver" in words
+
+
+@pytest.mark.parametrize("kind", ["target", "turn", "pole"])
+def test_a_target_that_goes_after_the_bones_is_named(bake, arm, kind):
+    """By way of a custom property, which nothing that is looked at before the bake leads to."""
+    goal, row = bpy.data.objects["Goal"], arm.ccd_rig.constraints[0]
+    arm["Bend"] = 0.0
+    bend = arm.driver_add('["Bend"]').driver
+    bend.type, variable = "SUM", bend.variables.new()
+    variable.type = "TRANSFORMS"
+    variable.targets[0].id, variable.targets[0].bone_target = arm, "bone_2"
+    variable.targets[0].transform_type, variable.targets[0].transform_space = "ROT_X", "LOCAL_SPACE"
+    moved = goal
+    if kind == "turn":
+        row.rotation = "ORIENTATION"
+    if kind == "pole":
+        moved = row.pole_target = rigs.empty("Pole", (3, 3, 3))
+    channel = "delta_rotation_euler" if kind == "turn" else "delta_location"
+    follow = moved.driver_add(channel, 0).driver
+    follow.type, goes = "SUM", follow.variables.new()
+    goes.targets[0].id, goes.targets[0].data_path = arm, '["Bend"]'
+    rigs.update()
+    report = run(bake, arm)
+    assert len(report.check.faults()) == 1
+    assert "target or pole moves with the bones" in report.check.faults()[0]
+    played = report.check.played[0]
+    if kind == "target":
+        assert played.residual == pytest.approx(max(measured(arm, range(1, 42)).values()), abs=PLAYED)
+        assert played.off > 10 * PLAYED
+    if kind == "turn":
+        assert played.off_angle > 0.01
+
+
+def test_only_the_constraint_that_is_off_is_named(bake, arm):
+    other = rigs.armature(
+        [rigs.B("a", (5, 0, 0), (5, 0, 1)), rigs.B("b", (5, 0, 1), (5, 0, 2), "a", connect=True)]
+    )
+    assert other.name != arm.name
+    row = arm.ccd_rig.constraints.add()
+    row.name, row.tip, row.chain_length, row.target = "Mid", "bone_1", 2, rigs.empty("Near", (1, 2.5, 4))
+    constraint = arm.pose.bones["bone_4"].constraints.new("COPY_ROTATION")
+    constraint.target = rigs.empty("Other")
+    rigs.update()
+    report = run(bake, arm)
+    causes = {row.constraint: row.causes for row in report.check.played}
+    assert causes["Hand"] and not causes["Mid"]
+
+
+def test_what_nobody_can_name_is_said_too(ext, bake, arm):
+    steps = bake.bake_steps(bpy.context.scene, arm, bake.BakeSettings(1, 41))
+    for progress in steps:
+        if progress.verb == "checked":
+            break
+    for curve in ext.module("ccd_rig.blender.keys.channels").fcurves_of(arm):
+        if "bone_1" in curve.data_path:
+            for key in curve.keyframe_points:
+                key.co.y += 0.5
+            curve.update()
+    row = only(rest(steps))
+    assert row.causes == ("something else moves bone 'bone_1'",)
+
+
+# --- where, and when ----------------------------------------------------------------------------------------
+
+
+def test_frame_and_scene_of_the_user_stay(bake, arm):
+    bpy.context.scene.frame_set(17, subframe=0.5)
+    run(bake, arm)
+    assert (bpy.context.scene.frame_current, bpy.context.scene.frame_subframe) == (17, 0.5)
+    assert [scene.name for scene in bpy.data.scenes] == ["Scene"]
+
+
+def test_hidden_armature(bake, arm):
+    arm.hide_viewport = True
+    report = run(bake, arm)
+    arm.hide_viewport = False
+    assert only(report).residual == pytest.approx(max(measured(arm, range(1, 42)).values()), abs=PLAYED)
+
+
+def test_orientation_and_balance(bake, arm):
+    row = arm.ccd_rig.constraints[0]
+    row.rotation, row.use_position = "ORIENTATION", False
+    for bone in arm.pose.bones:
+        bone.ccd_rig.mass = 1.0
+    balance = arm.ccd_rig.constraints.add()
+    balance.name, balance.kind, balance.tip, balance.target = (
+        "Balance",
+        "BALANCE",
+        "bone_2",
+        rigs.empty("Foot", (1, 2, 3)),
+    )
+    balance.priority = 1
+    rigs.update()
+    report = run(bake, arm, 1, 11)
+    played = {row.constraint: row for row in report.check.played}
+    rows = [row for row in report.rows if row.constraint == "Balance"]
+    assert played["Balance"].residual == pytest.approx(max(row.keyed_residual for row in rows), abs=PLAYED)
+    rows = [row for row in report.rows if row.constraint == "Hand"]
+    assert played["Hand"].angle == pytest.approx(max(row.keyed_angle for row in rows), abs=1e-3)
+    assert not played["Hand"].causes and not played["Balance"].causes
+
+
+@pytest.mark.parametrize("destination", ["NEW_ACTION", "CURRENT_ACTION", "NLA_STRIP"])
+@pytest.mark.parametrize("keyed", [False, True])
+def test_cancelled_while_checking_all_is_as_it_was(bake, arm, destination, keyed):
+    if keyed:
+        for frame, angle in ((1, 0.0), (20, 0.5)):
+            arm.pose.bones["bone_1"].rotation_quaternion = Quaternion((1, 0, 0), angle)
+            arm.pose.bones["bone_1"].keyframe_insert("rotation_quaternion", frame=frame)
+        bpy.context.scene.frame_set(5)
+    arm.pose.bones["bone_1"].rotation_quaternion = Quaternion((0, 1, 0), 0.4)  # no key holds this
+    before = dump()
+    into = bake.Destination[destination]
+    steps = bake.bake_steps(bpy.context.scene, arm, bake.BakeSettings(1, 41, destination=into))
+    for progress in steps:
+        if progress.verb == "checked" and progress.done == 20:
+            break
+    rigs.update()
+    steps.close()
+    assert differences(before, dump()) == []
+
+
+def test_quaternions_of_matrices(ext):
+    matrices = ext.module("ccd_rig.maths.arrays")
+    random = np.random.default_rng(3)
+    turns = random.normal(size=(1000, 4))
+    turns[:7] = [
+        [1, 0, 0, 0],
+        [0, 1, 0, 0],
+        [0, 0, 1, 0],
+        [0, 0, 0, 1],
+        [0, 1, 1, 0],
+        [1e-9, 1, 0, 0],
+        [0, 1, -1, 1],
+    ]
+    turns /= np.linalg.norm(turns, axis=1, keepdims=True)
+    again = matrices.quaternions(matrices.matrices(turns))
+    assert np.abs(np.abs((again * turns).sum(1)) - 1.0).max() < 1e-14
+    assert (again[:, 0] >= 0.0).all()

@@ -1,0 +1,258 @@
+"""What is said about a set-up: each problem by name, with what to do, and nothing where nothing is wrong."""
+
+from __future__ import annotations
+
+import bpy
+import pytest
+import rigs
+
+
+@pytest.fixture
+def checks(ext):
+    return ext.module("ccd_rig.blender.checks.setup")
+
+
+@pytest.fixture
+def rows(ext):
+    return ext.module("ccd_rig.blender.properties.constraint_list")
+
+
+@pytest.fixture
+def rig(rows):
+    """A chain of four bones; "Hand" lets the last but one reach for "Goal"."""
+    made = rigs.chain(4)
+    rows.add(made, "Hand", "bone_2").target = rigs.empty("Goal", (1.0, 0.5, 2.0))
+    rigs.update()
+    return made
+
+
+@pytest.fixture
+def found(checks, rig):
+    """Call it for (severity, where, message) of each problem."""
+
+    def problems(*names):
+        rigs.update()
+        return [(p.severity, p.where, p.message) for p in checks.problems(rig, bpy.context.scene, names)]
+
+    return problems
+
+
+def one(problems, severity, where, *words):
+    """There is exactly one problem, and it says these words."""
+    assert len(problems) == 1, problems
+    assert problems[0][:2] == (severity, where)
+    for word in words:
+        assert word in problems[0][2]
+
+
+def test_a_sound_set_up_has_no_problem(checks, rig, found):
+    assert found() == []
+    assert [row.name for row in checks.require(rig, bpy.context.scene).constraints] == ["Hand"]
+
+
+def test_a_chain_may_be_longer_than_there_are_parents(rig, found):
+    rig.ccd_rig.constraints[0].chain_length = 99
+    assert found() == []
+
+
+def test_no_armature(ext, checks):
+    scene = bpy.context.scene
+    assert "No armature" in checks.problems(None, scene)[0].message
+    thing = rigs.empty("Thing")
+    assert "'Thing' is not an armature" in checks.problems(thing, scene)[0].message
+    with pytest.raises(ext.core.RigError, match="No armature"):
+        checks.require(thing, scene)
+
+
+def test_no_constraint(checks):
+    bare = rigs.chain(2)
+    (problem,) = checks.problems(bare, bpy.context.scene)
+    assert (problem.severity, problem.where) == ("ERROR", "Rig")
+    assert "has no CCD constraint" in problem.message
+
+
+def test_names(ext, checks, rows, rig, found):
+    rows.add(rig, "Foot", "bone_3").target = rigs.empty("Floor")
+    one(found("Hant"), "ERROR", "Hant", "no constraint 'Hant'", "Did you mean 'Hand'?")
+    rig.ccd_rig.constraints["Foot"].enabled = False
+    assert found() == found("Hand") == []
+    one(found("Foot"), "ERROR", "Foot", "is disabled: enable it")
+    rig.ccd_rig.constraints["Hand"].enabled = False
+    one(found(), "ERROR", "Rig", "are disabled: enable one")
+    rig.ccd_rig.constraints["Foot"].enabled = True
+    assert [row.name for row in checks.require(rig, bpy.context.scene).constraints] == ["Foot"]
+    with pytest.raises(ext.core.RigError, match="'Hand' is disabled"):
+        checks.require(rig, bpy.context.scene, ("Hand",))
+
+
+def test_edit_mode(rig, found):
+    with rigs.edit_bones(rig):
+        one(found(), "ERROR", "Rig", "Edit Mode")
+
+
+def test_an_armature_outside_the_scene(rig, found):
+    bpy.context.scene.collection.objects.unlink(rig)
+    one(found(), "ERROR", "Rig", "not in scene 'Scene'")
+
+
+def test_a_scale_of_zero_on_one_axis(rig, found):
+    rig.scale.y = 0.0
+    one(found(), "ERROR", "Rig", "scale of 0")
+
+
+@pytest.mark.parametrize("name", ["bone_2_renamed", "Bone_2", "bone2"])
+def test_a_renamed_bone_is_suggested(rig, found, name):
+    rig.data.bones["bone_2"].name = name
+    one(found(), "ERROR", "Hand", "bone 'bone_2' is not in armature 'Rig'", f"'{name}'")
+
+
+def test_a_deleted_bone(rig, found):
+    with rigs.edit_bones(rig) as bones:
+        for bone in list(bones):
+            bone.name = f"x{bone.name[-1]}"
+    one(found(), "ERROR", "Hand", "renamed or deleted?", "choose another one")
+
+
+def test_a_target_that_was_deleted_in_the_viewport(rig, found):
+    rigs.activate(bpy.data.objects["Goal"])
+    bpy.ops.object.delete()
+    (problem,) = found()
+    assert problem[:2] == ("ERROR", "Hand")
+    assert "'Goal' is not in scene" in problem[2]
+
+
+def test_a_target_bone_on_something_without_bones(rig, found):
+    rig.ccd_rig.constraints[0].target_bone = "bone_1"
+    one(found(), "ERROR", "Hand", "'Goal' is not an armature", "'bone_1'")
+
+
+def test_the_armature_itself_as_target(rig, found):
+    rig.ccd_rig.constraints[0].target = rig
+    one(found(), "ERROR", "Hand", "choose a target bone")
+
+
+def test_a_bone_below_the_chain_as_target(rig, found):
+    rig.ccd_rig.constraints[0].target = rig
+    rig.ccd_rig.constraints[0].target_bone = "bone_3"
+    one(found(), "ERROR", "Hand", "'bone_3' moves with the chain")
+
+
+def test_a_bone_above_the_chain_as_target_is_fine(rig, found):
+    row = rig.ccd_rig.constraints[0]
+    row.target, row.target_bone, row.chain_length = rig, "bone_0", 2
+    assert found() == []
+
+
+def test_a_target_that_follows_the_chain_through_a_constraint(rig, found):
+    follow = bpy.data.objects["Goal"].constraints.new("COPY_LOCATION")
+    follow.target, follow.subtarget = rig, "bone_1"
+    one(found(), "ERROR", "Hand", "moves with the chain", "bone 'bone_1'")
+
+
+def test_influence_zero_is_a_warning(checks, rig, found):
+    rig.ccd_rig.constraints[0].influence = 0.0
+    one(found(), "WARNING", "Hand", "influence is 0")
+    assert checks.require(rig, bpy.context.scene)
+
+
+def test_influence_zero_at_this_frame_is_fine_where_it_is_animated(rig, found):
+    row = rig.ccd_rig.constraints[0]
+    for frame, value in ((1, 0.0), (10, 1.0)):
+        row.influence = value
+        row.keyframe_insert("influence", frame=frame)
+    row.influence = 0.0
+    assert found() == []
+    row.keyframe_delete("influence", frame=1)
+    row.keyframe_delete("influence", frame=10)
+    one(found(), "WARNING", "Hand", "influence is 0")
+    row.driver_add("influence").driver.expression = "0"
+    assert found() == []
+
+
+def test_two_constraints_on_one_end(rows, rig, found):
+    other = rows.add(rig, "Also", "bone_2")
+    other.target = rigs.empty("Other", (0.0, 1.0, 1.0))
+    one(found(), "WARNING", "Also", "'Hand' and 'Also' both pull at the tail of bone 'bone_2'")
+    other.use_tail = False
+    assert found() == []
+
+
+def test_blenders_own_constraint_on_the_chain(rig, found):
+    own = rig.pose.bones["bone_1"].constraints.new("LIMIT_ROTATION")
+    own.name = "Knee"
+    one(found(), "WARNING", "bone_1", "'bone_1'", "'Knee'", "mute it")
+    own.mute = True
+    assert found() == []
+    rig.pose.bones["bone_3"].constraints.new("LIMIT_ROTATION")  # beyond the chain
+    assert found() == []
+
+
+def test_blenders_ik_beyond_the_chain_turns_it(rig, found):
+    own = rig.pose.bones["bone_3"].constraints.new("IK")
+    own.target = bpy.data.objects["Goal"]
+    one(found(), "WARNING", "bone_3", "constraint 'IK' turns bone 'bone_2'")
+    own.chain_count = 1  # bone_3 alone
+    assert found() == []
+
+
+def test_a_driver_on_a_rotation(rig, found):
+    rig.pose.bones["bone_1"].driver_add("rotation_quaternion", 1)
+    (problem,) = found()
+    assert "'bone_1'" in problem[2]
+    assert "driver" in problem[2]
+
+
+def test_rest_outside_its_own_limit(rig, found):
+    limit = rig.pose.bones["bone_1"].ccd_rig.limit
+    limit.kind, limit.hinge_lower, limit.hinge_upper = "HINGE", 0.1, 2.0
+    one(found(), "WARNING", "bone_1", "rest pose is outside its limit")
+    limit.hinge_lower = 0.0
+    assert found() == []
+
+
+def test_a_contradiction_is_an_error_and_the_only_one(rig, found):
+    limit = rig.pose.bones["bone_1"].ccd_rig.limit
+    limit.kind, limit.hinge_lower, limit.hinge_upper = "HINGE", 2.0, 1.0
+    one(found(), "ERROR", "Rig", "'bone_1'", "swap them")
+    rig.ccd_rig.constraints[0].chain_length = 1  # bone_1 is no longer in the chain
+    assert found() == []
+
+
+def test_a_chain_that_cannot_turn(rig, found):
+    for bone in rig.pose.bones:
+        bone.ccd_rig.stiffness = 1.0
+    one(found(), "WARNING", "Hand", "no bone of its chain can turn")
+    rig.pose.bones["bone_0"].ccd_rig.stiffness = 0.5
+    assert found() == []
+
+
+def test_a_linked_action_is_a_warning(ext, checks, rig, found, tmp_path):
+    rig.pose.bones["bone_1"].keyframe_insert("location")
+    action = rig.animation_data.action
+    bpy.data.libraries.write(str(tmp_path / "action.blend"), {action})
+    with bpy.data.libraries.load(str(tmp_path / "action.blend"), link=True) as (_, wanted):
+        wanted.actions = [action.name]
+    rig.animation_data.action = wanted.actions[0]
+    one(found(), "WARNING", "Rig", "is linked from", "New Action")
+    destination = ext.module("ccd_rig.blender.keys.obstacles").Destination
+    assert checks.problems(rig, bpy.context.scene, (), destination.NEW_ACTION) == ()
+    (problem,) = checks.problems(rig, bpy.context.scene, (), destination.CURRENT_ACTION)
+    assert problem.severity == "ERROR"
+
+
+def test_names_that_went_past_the_properties(rows, rig, found):
+    """A script may write a file in which two rows have one name: here one is set without its update."""
+    rows.add(rig, "Other", "bone_3").target = bpy.data.objects["Goal"]
+    rig.ccd_rig.constraints[1]["name"] = "Hand"
+    if (
+        rig.ccd_rig.constraints[1].name == "Other"
+    ):  # since 5.0 the brackets no longer reach registered properties
+        rig.ccd_rig.constraints[1].bl_system_properties_get()["name"] = "Hand"
+    one(found(), "ERROR", "Hand", "Two constraints are called 'Hand'")
+
+
+def test_every_message_says_what_to_do(rig, found, rows):
+    rows.add(rig, "No target", "bone_9")
+    for _, where, message in found():
+        assert ":" in message or "Did you mean" in message
+        assert where in message

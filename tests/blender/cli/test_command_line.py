@@ -1,0 +1,414 @@
+"""`ccd_rig bake` and `ccd_rig check`, in this process and as a process of their own."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+
+import bpy
+import pytest
+import rigs
+from installed import AS_MODULE, ROOT
+
+TIMEOUT = 120  # [s] a Blender that hangs at its exit
+
+
+@pytest.fixture
+def cli(ext):
+    return ext.module("ccd_rig.blender.cli.command_line")
+
+
+@pytest.fixture
+def shot(ext, tmp_path):
+    """A saved file with a rig, a moving target keyed from frame -3, and the frame range 0 to 8."""
+    rig = rigs.chain(4, 0.5)
+    target = rigs.empty("Target")
+    for frame, x in ((-3, 0.2), (8, 0.9)):
+        target.location = (x, 0.1, 1.3)
+        target.keyframe_insert("location", frame=frame)
+    row = rig.ccd_rig.constraints.add()
+    row.name, row.tip, row.target = "Hand", "bone_3", target
+    bpy.context.scene.frame_start, bpy.context.scene.frame_end = 0, 8
+    path = tmp_path / "shot.blend"
+    bpy.ops.wm.save_as_mainfile(filepath=str(path))
+    return path
+
+
+@pytest.fixture
+def edit(shot):
+    """Change the file: a function that opens it, calls another with the rig, and saves it."""
+
+    def change(function):
+        bpy.ops.wm.open_mainfile(filepath=str(shot))
+        function(bpy.data.objects["Rig"])
+        bpy.ops.wm.save_as_mainfile(filepath=str(shot))
+
+    return change
+
+
+def command_line(*arguments):
+    words = [str(each) for each in arguments]
+    if AS_MODULE:
+        return [sys.executable, "-m", "ccd_rig", *words]
+    return [bpy.app.binary_path, "--background", "--command", "ccd_rig", *words]
+
+
+def process(*arguments, environment=(), **options):
+    """Run the command as users do, in a process of its own."""
+    return subprocess.run(
+        command_line(*arguments),
+        cwd=ROOT,
+        env={**os.environ, **dict(environment)},
+        capture_output=True,
+        text=True,
+        timeout=TIMEOUT,
+        check=False,
+        **options,
+    )
+
+
+def keys_in(path, channels):
+    """{(data path, index): [frames]} of the rig's action in a file."""
+    bpy.ops.wm.open_mainfile(filepath=str(path))
+    curves = channels.fcurves_of(bpy.data.objects["Rig"])
+    return {(c.data_path, c.array_index): [point.co[0] for point in c.keyframe_points] for c in curves}
+
+
+# --- as a process -------------------------------------------------------------------------------------------
+
+
+def test_bake_in_a_process_of_its_own(ext, shot, tmp_path):
+    before = shot.read_bytes()
+    output, report = tmp_path / "baked.blend", tmp_path / "baked.json"
+    done = process("bake", shot, "--output", output, "--report", report)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "Rig: 9 of 9 frames reached; worst " in done.stdout
+    assert done.stderr == ""
+    assert shot.read_bytes() == before
+    content = json.loads(report.read_text())
+    assert [row["frame"] for row in content["rows"]] == list(range(9))
+    assert content["armature"] == "Rig"
+    keys = keys_in(output, ext.module("ccd_rig.blender.keys.channels"))
+    assert len(keys) == 4 * 4
+    assert all(frames == list(range(9)) for frames in keys.values())
+    assert bpy.data.objects["Rig"].ccd_rig.report.words == content["summary"]
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["baked.blend", "baked.json", "shot.blend"]
+
+
+def test_check_in_a_process_of_its_own(shot, edit):
+    done = process("check", shot)
+    assert (done.returncode, done.stderr) == (0, ""), done.stdout + done.stderr
+    assert "Rig: no problems" in done.stdout
+    edit(lambda rig: setattr(rig.ccd_rig.constraints[0], "tip", "gone"))
+    done = process("check", shot)
+    assert done.returncode == 1
+    assert "ERROR: Rig: " in done.stdout
+    assert "gone" in done.stdout
+
+
+def test_help_shows_examples_and_exit_codes():
+    done = process("bake", "--help")
+    assert done.returncode == 0
+    for words in (
+        "--frames FIRST-LAST",
+        "blender -b shot.blend --command ccd_rig bake",
+        "exit codes:",
+        "\n  4 ",
+    ):
+        assert words in done.stdout
+
+
+def test_usage_errors_are_one_line(tmp_path):
+    done = process("bake", tmp_path / "nothing.blend", "--output", tmp_path / "out.blend")
+    assert done.returncode == 2
+    assert done.stderr == f"ccd_rig: error: there is no file {tmp_path / 'nothing.blend'}\n"
+
+
+@pytest.mark.parametrize(
+    ("option", "compress", "size"),
+    [
+        ("--report", False, 1000),
+        ("--output", False, 1000),
+        ("--output", False, 70000),
+        ("--output", True, 1000),
+        ("--output", True, 70000),  # the last flush fails, which Blender does not look at
+    ],
+)
+def test_a_full_disk_leaves_nothing_behind(shot, tmp_path, option, compress, size):
+    import resource
+
+    bpy.ops.wm.save_as_mainfile(filepath=str(shot), compress=compress)
+    folder = tmp_path / "full"
+    folder.mkdir()
+    name = {"--output": "out.blend", "--report": "out.json"}[option]
+    (folder / name).write_text("old")
+
+    def small_files():  # no file may grow beyond this, as on a full disk
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)  # a full disk sends no signal
+
+    done = process("bake", shot, option, folder / name, preexec_fn=small_files)
+    assert done.returncode == 4, done.stdout + done.stderr
+    (complaint,) = [line for line in done.stderr.splitlines() if line.startswith("ccd_rig: ")]
+    assert f"cannot write {folder / name}: " in complaint
+    assert [(each.name, each.read_text()) for each in folder.iterdir()] == [(name, "old")]
+
+
+# --- in this process ----------------------------------------------------------------------------------------
+
+
+def test_the_command_is_known_to_blender(ext, cli):
+    assert cli._handles, "register() of the extension has to call cli.register()"
+
+
+@pytest.mark.parametrize(
+    ("words", "range_"),
+    [
+        (["--frames", "1-5"], (1, 5)),
+        (["--frames", "1:5"], (1, 5)),
+        (["--frames", "-2-5"], (-2, 5)),
+        (["--frames", "-3--1"], (-3, -1)),
+        (["--frames=-3:-1"], (-3, -1)),
+        (["--frames", "4-4"], (4, 4)),
+        ([], (0, 8)),
+    ],
+)
+def test_frame_ranges(cli, shot, tmp_path, words, range_):
+    report = tmp_path / "r.json"
+    assert cli.main(["bake", str(shot), "--report", str(report), *words]) == 0
+    content = json.loads(report.read_text())
+    assert (content["frame_start"], content["frame_end"]) == range_
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        ([], "nothing would be kept"),
+        (["--report", "r.json", "--frames", "5"], "'5' is not a frame range"),
+        (["--report", "r.json", "--frames", "5-x"], "'5-x' is not a frame range"),
+        (["--report", "r.json", "--frames", "5-1"], "empty"),
+        (["--report", "r.json", "--step", "0"], "step must be 1 or more"),
+        (["--report", "r.json", "--step", "two"], "--step"),
+        (["--report", "r.json", "--keys", "none"], "--keys"),
+        (["--report", "r.json", "--rep", "r.json"], "--rep"),
+    ],
+)
+def test_wrong_words(cli, shot, tmp_path, monkeypatch, capfd, words, complaint):
+    monkeypatch.chdir(tmp_path)
+    before = shot.read_bytes()
+    assert cli.main(["bake", str(shot), *words]) == 2
+    complaints = capfd.readouterr().err.splitlines()
+    assert len(complaints) == 1
+    assert complaint in complaints[0]
+    assert shot.read_bytes() == before
+    assert [p.name for p in tmp_path.iterdir()] == ["shot.blend"]
+
+
+def test_no_command_and_no_file(cli, capfd):
+    assert cli.main([]) == 2
+    bpy.ops.wm.read_homefile(use_empty=True)
+    assert cli.main(["check"]) == 2
+    assert "no file is open" in capfd.readouterr().err
+
+
+def test_not_a_blend_file(cli, tmp_path, capfd):
+    path = tmp_path / "text.blend"
+    path.write_text("hello")
+    assert cli.main(["check", str(path)]) == 2
+    assert f"cannot open {path}" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("start", [b"BLENDER17-01v9902", b"BLENDER99-99v9999"])
+def test_a_file_that_a_newer_blender_saved(cli, tmp_path, capfd, start):
+    path = tmp_path / "later.blend"
+    path.write_bytes(start + bytes(200))
+    assert cli.main(["check", str(path)]) == 2
+    said = capfd.readouterr().err.splitlines()[-1]
+    assert f"cannot open {path}" in said
+    assert "newer" in said
+
+
+def test_the_open_file_is_used_when_none_is_named(cli, shot, tmp_path):
+    assert cli.main(["bake", "--report", str(tmp_path / "r.json"), "--frames", "1-2"]) == 0
+
+
+def test_step_keys_and_current_action(ext, cli, shot, edit, tmp_path):
+    edit(lambda rig: rig.pose.bones["bone_0"].keyframe_insert("location", frame=1))
+    output = tmp_path / "out.blend"
+    words = [
+        "--step",
+        "4",
+        "--keys",
+        "solved",
+        "--current-action",
+        "--constraint",
+        "Hand",
+        "--armature",
+        "Rig",
+    ]
+    assert cli.main(["bake", str(shot), "--output", str(output), *words]) == 0
+    keys = keys_in(output, ext.module("ccd_rig.blender.keys.channels"))
+    assert keys['pose.bones["bone_3"].rotation_quaternion', 0] == [0, 4, 8]
+    assert keys['pose.bones["bone_0"].location', 0] == [1]
+    assert len(bpy.data.actions) == 2
+
+
+def test_the_file_itself_is_replaced_only_when_named(ext, cli, shot):
+    assert cli.main(["bake", str(shot), "--output", str(shot)]) == 0
+    assert keys_in(shot, ext.module("ccd_rig.blender.keys.channels"))
+    assert [p.name for p in shot.parent.iterdir()] == ["shot.blend"]
+
+
+def test_relative_paths_in_the_file_still_lead_there(ext, cli, shot, edit, tmp_path):
+    library = tmp_path / "library.blend"
+    bpy.data.libraries.write(str(library), {bpy.data.objects["Target"]})
+
+    def link(_rig):
+        with bpy.data.libraries.load(str(library), link=True, relative=True) as (_, wanted):
+            wanted.objects = ["Target"]
+        bpy.context.scene.collection.objects.link(wanted.objects[0])
+
+    edit(link)
+    (tmp_path / "deep").mkdir()
+    output = tmp_path / "deep" / "out.blend"
+    assert cli.main(["bake", str(shot), "--output", str(output), "--frames", "1-3"]) == 0
+    bpy.ops.wm.open_mainfile(filepath=str(output))
+    assert [bpy.path.native_pathsep(each.filepath) for each in bpy.data.libraries] == ["//../library.blend"]
+
+
+def test_a_compressed_file_stays_compressed(cli, shot, tmp_path):
+    bpy.ops.wm.save_as_mainfile(filepath=str(shot), compress=True)
+    output = tmp_path / "out.blend"
+    assert cli.main(["bake", str(shot), "--output", str(output), "--frames", "1-3"]) == 0
+    assert output.read_bytes()[:4] == shot.read_bytes()[:4] == b"\x28\xb5\x2f\xfd"
+
+
+def test_frames_that_are_not_reached(cli, shot, edit, tmp_path, capfd):
+    edit(lambda rig: setattr(rig, "location", (5.0, 0.0, 0.0)))
+    output = tmp_path / "out.blend"
+    capfd.readouterr()
+    assert cli.main(["bake", str(shot), "--output", str(output)]) == 0
+    assert "ccd_rig: warning: Rig: 0 of 9 frames reached" in capfd.readouterr().err
+    assert output.exists()
+    assert cli.main(["bake", str(shot), "--output", str(output), "--strict"]) == 3
+
+
+def test_what_cannot_be_baked(cli, shot, edit, tmp_path, capfd):
+    output = tmp_path / "out.blend"
+    words = ["bake", str(shot), "--output", str(output)]
+    assert cli.main([*words, "--constraint", "Foot"]) == 1
+    assert cli.main([*words, "--armature", "Nobody"]) == 1
+    edit(lambda rig: setattr(rig.ccd_rig.constraints[0], "target", None))
+    assert cli.main(words) == 1
+    complaints = [line for line in capfd.readouterr().err.splitlines() if line.startswith("ccd_rig: error: ")]
+    assert len(complaints) == 3
+    for complaint, name in zip(complaints, ("Foot", "Nobody", "Hand"), strict=True):
+        assert name in complaint
+    assert not output.exists()
+
+
+def test_which_armature(cli, shot, edit, tmp_path, capfd):
+    def second(rig):
+        other = rigs.chain(2, name="Other")
+        row = other.ccd_rig.constraints.add()
+        row.name, row.tip, row.target = "Foot", "bone_1", bpy.data.objects["Target"]
+
+    edit(second)
+    words = ["bake", str(shot), "--report", str(tmp_path / "r.json"), "--frames", "1-2"]
+    assert cli.main(words) == 2
+    assert "(Rig, Other)" in capfd.readouterr().err.replace("(Other, Rig)", "(Rig, Other)")
+    assert cli.main([*words, "--armature", "Other"]) == 0
+    assert json.loads((tmp_path / "r.json").read_text())["armature"] == "Other"
+
+
+def test_no_armature_with_constraints(cli, shot, edit, capfd):
+    edit(lambda rig: rig.ccd_rig.constraints.clear())
+    assert cli.main(["check", str(shot)]) == 1
+    assert "no armature" in capfd.readouterr().err
+
+
+def test_quiet(cli, shot, tmp_path, capfd):
+    assert cli.main(["bake", str(shot), "--report", str(tmp_path / "r.json"), "--quiet"]) == 0
+    assert "reached" not in capfd.readouterr().out
+
+
+def test_a_folder_that_is_not_there(cli, shot, tmp_path, capfd):
+    for option in ("--output", "--report"):
+        path = tmp_path / "no" / "out"
+        assert cli.main(["bake", str(shot), option, str(path)]) == 4
+        assert f"cannot write {path}: there is no folder" in capfd.readouterr().err
+
+
+def test_a_folder_in_place_of_the_file(cli, shot, tmp_path, capfd):
+    (tmp_path / "out").mkdir()
+    for option in ("--output", "--report"):
+        assert cli.main(["bake", str(shot), option, str(tmp_path / "out"), "--frames", "1-2"]) == 4
+        assert "it is a folder" in capfd.readouterr().err
+    assert list((tmp_path / "out").iterdir()) == []
+
+
+@pytest.mark.parametrize("option", ["--output", "--report"])
+def test_a_file_in_the_way_stays_when_writing_fails(cli, shot, tmp_path, capfd, option):
+    """On a device that is always full; and it stays a device."""
+    assert cli.main(["bake", str(shot), option, "/dev/full", "--frames", "1-2"]) == 4
+    assert "cannot write /dev/full: " in capfd.readouterr().err
+    assert os.path.exists("/dev/full")
+    assert not os.path.isfile("/dev/full")
+
+
+def test_a_link_stays_a_link(cli, shot, tmp_path):
+    (tmp_path / "real.json").write_text("old")
+    (tmp_path / "link.json").symlink_to("real.json")
+    assert cli.main(["bake", str(shot), "--report", str(tmp_path / "link.json"), "--frames", "1-2"]) == 0
+    assert (tmp_path / "link.json").is_symlink()
+    assert json.loads((tmp_path / "real.json").read_text())["frames_solved"] == 2
+
+
+def test_scripted_drivers_need_trust(cli, shot, edit, tmp_path, capfd):
+    def drive(rig):
+        curve = rig.ccd_rig.constraints[0].driver_add("influence")
+        curve.driver.expression = "len('half') / 8 + 0 * bpy.context.scene.frame_current"
+
+    edit(drive)
+    words = ["bake", str(shot), "--report", str(tmp_path / "r.json"), "--frames", "1-2"]
+    bpy.context.preferences.filepaths.use_scripts_auto_execute = False
+    capfd.readouterr()
+    cli.main(words)
+    assert "--enable-autoexec" in capfd.readouterr().err
+    assert cli.main([*words, "--enable-autoexec"]) == 0
+    assert json.loads((tmp_path / "r.json").read_text())["rows"][0]["influence"] == pytest.approx(
+        0.5, abs=1e-6
+    )
+
+
+def test_a_slow_bake_shows_how_far_it_is(cli, shot, tmp_path, capfd, monkeypatch):
+    monkeypatch.setattr(cli, "SLOW", 0.0)
+    monkeypatch.setattr(cli, "RELOG", 0.0)
+    words = ["bake", str(shot), "--report", str(tmp_path / "r.json")]
+    assert cli.main(words) == 0
+    lines = [line for line in capfd.readouterr().err.splitlines() if "solved, about" in line]
+    assert lines[0].startswith("frame 0: 1 of 9 solved")
+    assert len(dict.fromkeys(lines)) == 9
+    assert cli.main([*words, "--quiet"]) == 0
+    assert "solved, about" not in capfd.readouterr().err
+
+
+def test_interrupted(shot, tmp_path):
+    """Ctrl-C in mid-bake, once the progress line shows that it is under way."""
+    output = tmp_path / "out.blend"
+    command = command_line("bake", shot, "--frames", "0-100000", "--output", output)
+    started = subprocess.Popen(
+        command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+    )
+    try:
+        assert "of 100001 solved" in started.stderr.readline()
+        started.send_signal(signal.SIGINT)
+        _, complaints = started.communicate(timeout=TIMEOUT)
+    finally:
+        started.kill()
+    assert started.returncode == 130
+    assert "ccd_rig: error: interrupted, nothing is written" in complaints.splitlines()
+    assert [each.name for each in tmp_path.iterdir()] == ["shot.blend"]

@@ -1,0 +1,309 @@
+"""A bake in an NLA strip: above everything in its range, and outside it all plays as it did before."""
+
+from __future__ import annotations
+
+import math
+from contextlib import ExitStack
+
+import bpy
+import numpy as np
+import pytest
+import rigs
+from mathutils import Matrix, Quaternion
+from whole_file import differences, dump
+
+FLOAT32 = 2e-6
+START, END = 10, 20
+FRAMES = (-30, 0, 9, 9.75, 10, 13, 14.5, 20, 20.25, 21, 40, 400)
+
+
+@pytest.fixture
+def writing(ext):
+    return ext.module("ccd_rig.blender.keys.writer")
+
+
+@pytest.fixture
+def channels(ext):
+    return ext.module("ccd_rig.blender.keys.channels")
+
+
+@pytest.fixture
+def bake(ext):
+    return ext.module("ccd_rig.blender.bake.bake")
+
+
+@pytest.fixture
+def rig(ext):
+    return rigs.chain(3, 0.5)
+
+
+def turn(rig, bone, frame, angle):
+    rig.pose.bones[bone].rotation_quaternion = Quaternion((1, 0, 0), angle)
+    rig.pose.bones[bone].keyframe_insert("rotation_quaternion", frame=frame, group=bone)
+
+
+# --- what played before -------------------------------------------------------------------------------------
+
+
+def nothing(rig, channels):
+    """No animation at all; a pose that no key holds."""
+    rig.pose.bones["bone_1"].rotation_quaternion = Quaternion((0, 1, 0), 0.7)
+
+
+def keys(rig, channels):
+    for frame, angle in ((1, 0.1), (15, 0.9), (30, 0.3)):
+        turn(rig, "bone_1", frame, angle)
+        rig.location.x = angle
+        rig.keyframe_insert("location", frame=frame)
+    rig.pose.bones["bone_2"].rotation_quaternion = Quaternion((0, 1, 0), 0.7)
+
+
+def cycles(rig, channels):
+    keys(rig, channels)
+    for curve in channels.fcurves_of(rig):
+        curve.modifiers.new("CYCLES")
+
+
+def straight_on(rig, channels):
+    keys(rig, channels)
+    for curve in channels.fcurves_of(rig):
+        curve.extrapolation = "LINEAR"
+
+
+def other_strips(rig, channels):
+    """A strip below, and an action that adds to it at half influence."""
+    cycles(rig, channels)
+    animation = rig.animation_data
+    action = animation.action
+    below = action.copy()
+    strip = animation.nla_tracks.new().strips.new("Below", 5, below)
+    if channels.has_slots():
+        strip.action_slot = below.slots[0]
+    animation.action_blend_type, animation.action_influence = "ADD", 0.5
+
+
+def other_strips_alone(rig, channels):
+    other_strips(rig, channels)
+    rig.animation_data.action = None
+
+
+def other_strips_and_ends(rig, channels):
+    """The action stops with its keys: before and after them only the strip below plays."""
+    keys(rig, channels)
+    animation = rig.animation_data
+    below = animation.action.copy()
+    for curve in channels.fcurves_of(rig):
+        for key in curve.keyframe_points:
+            key.co.y += 0.3
+    strip = animation.nla_tracks.new().strips.new("Below", 5, below)
+    if channels.has_slots():
+        strip.action_slot = below.slots[0]
+    animation.action_extrapolation = "NOTHING"
+
+
+STARTS = (
+    nothing,
+    keys,
+    cycles,
+    straight_on,
+    other_strips,
+    other_strips_alone,
+    other_strips_and_ends,
+)
+
+
+def shown(rig, frames=FRAMES):
+    """Every bone's matrix and the object's, as Blender plays them."""
+    found = {}
+    for frame in frames:
+        bpy.context.scene.frame_set(math.floor(frame), subframe=frame % 1)
+        evaluated = rig.evaluated_get(bpy.context.evaluated_depsgraph_get())
+        found[frame] = np.array([evaluated.matrix_world, *(b.matrix_basis for b in evaluated.pose.bones)])
+    return found
+
+
+def write(writing, rig, frames=(START, 15, END), undo=None):
+    turns = np.array([tuple(Quaternion((0, 0, 1), 0.05 * frame)) for frame in frames])
+    made = [writing.BoneKeys(b, "rotation_quaternion", np.array(frames, float), turns) for b in BONES]
+    strip = writing.Destination.NLA_STRIP
+    action = writing.write(rig, made, strip, frames[0], frames[-1], "Baked", undo)
+    return action, dict(zip(frames, turns, strict=True))
+
+
+BONES = ("bone_1", "bone_2")
+
+
+@pytest.mark.parametrize("start", STARTS)
+def test_it_replaces_in_its_range_and_nowhere_else(writing, channels, rig, start):
+    start(rig, channels)
+    before = shown(rig)
+    action, turns = write(writing, rig)
+    assert rig.animation_data.action is None
+    assert rig.animation_data.nla_tracks[-1].strips[0].action == action
+    after = shown(rig)
+    for frame in FRAMES:
+        if not START <= frame <= END:
+            assert np.abs(after[frame] - before[frame]).max() < 20 * FLOAT32, frame
+        else:  # what has no keys in the strip goes on there too
+            assert np.abs(after[frame][:2] - before[frame][:2]).max() < 20 * FLOAT32, frame
+    for frame in (START, END):
+        expected = np.array(Quaternion(turns[frame]).to_matrix())
+        for matrix in after[frame][2:]:
+            assert np.abs(matrix[:3, :3] - expected).max() < 20 * FLOAT32, frame
+
+
+@pytest.mark.parametrize("start", STARTS)
+def test_it_can_be_taken_back(writing, channels, rig, start):
+    start(rig, channels)
+    bpy.context.scene.frame_set(13)
+    before = dump()
+    with ExitStack() as undo:
+        write(writing, rig, undo=undo)
+        assert differences(before, dump()) != []
+    assert differences(before, dump()) == []
+
+
+@pytest.mark.parametrize("start", STARTS)
+def test_a_failure_leaves_nothing_behind(ext, writing, channels, rig, monkeypatch, start):
+    start(rig, channels)
+    bpy.context.scene.frame_set(13)
+    before = dump()
+
+    def fail(*arguments):
+        monkeypatch.undo()
+        raise KeyError("on purpose")
+
+    strips = ext.module("ccd_rig.blender.keys.strips")
+    real = strips.add
+
+    def fail_at_last(*arguments):
+        if arguments[4] == "NOTHING":
+            fail()
+        return real(*arguments)
+
+    monkeypatch.setattr(strips, "add", fail_at_last)
+    with pytest.raises(KeyError):
+        write(writing, rig)
+    assert differences(before, dump()) == []
+
+
+def test_one_frame(writing, channels, rig):
+    keys(rig, channels)
+    before = shown(rig)
+    write(writing, rig, frames=(15,))
+    after = shown(rig, (*FRAMES, 15))
+    assert all(np.abs(after[frame] - before[frame]).max() < 20 * FLOAT32 for frame in FRAMES)
+    bpy.context.scene.frame_set(15)
+    assert rig.pose.bones["bone_1"].rotation_quaternion.z == pytest.approx(math.sin(0.375), abs=FLOAT32)
+
+
+def test_what_stands_in_the_way(ext, writing, channels, rig):
+    keys(rig, channels)
+    errors = ext.module("ccd_rig.errors")
+    rig.animation_data.use_nla = False
+    with pytest.raises(errors.RigError, match="NLA is off"):
+        write(writing, rig)
+    rig.animation_data.use_nla = True
+    rig.animation_data.nla_tracks.new().is_solo = True
+    with pytest.raises(errors.RigError, match="solo"):
+        write(writing, rig)
+    rig.animation_data.nla_tracks[0].is_solo = False
+    next(iter(channels.fcurves_of(rig))).lock = True  # of the action below: nothing is written there
+    write(writing, rig)
+
+
+@pytest.mark.parametrize("destination", ["NEW_ACTION", "CURRENT_ACTION"])
+@pytest.mark.parametrize("span", [(START, END), (15, 15)])
+def test_a_new_action_over_strips_leaves_them_outside_its_range(bake, channels, rig, destination, span):
+    """It would hold its first and last key for ever."""
+    for frame, angle in ((1, 0.1), (30, 0.3)):
+        for bone in rig.pose.bones:
+            turn(rig, bone.name, frame, angle)
+    other_strips_alone(rig, channels)
+    rig.animation_data.action_blend_type, rig.animation_data.action_influence = "REPLACE", 1.0
+    reach(rig)
+    frames = [frame for frame in FRAMES if not span[0] <= frame < span[1] + 1]
+    before = shown(rig, frames)
+    settings = bake.BakeSettings(*span, destination=bake.Destination[destination])
+    state = dump()
+    steps = bake.bake_steps(bpy.context.scene, rig, settings)
+    while next(steps).verb != "checked":
+        pass
+    steps.close()
+    assert differences(state, dump()) == []
+    report = bake.bake(bpy.context.scene, rig, settings)
+    assert report.check.faults() == ()
+    after = shown(rig, frames)
+    for frame in frames:
+        assert np.abs(after[frame] - before[frame]).max() < 20 * FLOAT32, frame
+
+
+def layered(curves, animation):
+    """The only strip is muted, so that Blender plays the action as if there were none."""
+    animation.nla_tracks.new().strips.new("Idle", 1, animation.action)
+    animation.nla_tracks[0].mute = True
+    animation.action_blend_type, animation.action_influence = "COMBINE", 0.5
+
+
+def muted(curves, animation):
+    for curve in curves:
+        curve.mute = True
+
+
+def locked(curves, animation):
+    curves[0].lock = True
+
+
+def modified(curves, animation):
+    curves[0].modifiers.new("NOISE")
+
+
+@pytest.mark.parametrize("how", [layered, muted, locked, modified])
+def test_a_bake_above_leaves_what_is_odd_about_the_action_below(bake, channels, rig, how):
+    keys(rig, channels)
+    how([c for c in channels.fcurves_of(rig) if "bone_1" in c.data_path], rig.animation_data)
+    reach(rig)
+    before = shown(rig)
+    report = bake.bake(
+        bpy.context.scene,
+        rig,
+        bake.BakeSettings(START, END, destination=bake.Destination.NLA_STRIP),
+    )
+    assert report.check.faults() == ()
+    after = shown(rig)
+    for frame in (frame for frame in FRAMES if not START <= frame <= END):
+        assert np.abs(after[frame] - before[frame]).max() < 20 * FLOAT32, frame
+
+
+@pytest.mark.parametrize("new", [33, 70, 130, 150])
+@pytest.mark.parametrize("span", [(1, 31), (7, 23), (-9, 4)])
+def test_both_ends_play_where_remapped_time_is_rounded(bake, channels, rig, new, span):
+    bpy.context.scene.render.frame_map_old, bpy.context.scene.render.frame_map_new = 100, new
+    keys(rig, channels)
+    reach(rig)
+    report = bake.bake(
+        bpy.context.scene, rig, bake.BakeSettings(*span, destination=bake.Destination.NLA_STRIP)
+    )
+    assert report.check.faults() == ()
+
+
+def reach(rig):
+    """A constraint that its chain can meet."""
+    row = rig.ccd_rig.constraints.add()
+    row.name, row.tip, row.target = "Hand", "bone_2", rigs.empty("Goal", (0.6, 0.3, 0.8))
+    rigs.activate(rig)
+
+
+def test_weaker_influence_blends_with_what_plays_below(writing, channels, rig):
+    keys(rig, channels)
+    below = shown(rig, (15,))[15][2]
+    write(writing, rig)
+    above = shown(rig, (15,))[15][2]
+    strip = rig.animation_data.nla_tracks[-1].strips[0]
+    strip.use_animated_influence = True
+    strip.fcurves.find("influence").keyframe_points.insert(START, 0.5)
+    half = shown(rig, (15,))[15][2]
+    a, b, c = (Matrix(matrix.tolist()).to_quaternion() for matrix in (below, half, above))
+    whole = a.rotation_difference(c).angle
+    assert a.rotation_difference(b).angle == pytest.approx(whole / 2, abs=1e-4)
+    assert c.rotation_difference(b).angle == pytest.approx(whole / 2, abs=1e-4)

@@ -1,0 +1,445 @@
+"""What the file stores: defaults, names, angles, saving, overriding, and the way to the core's values."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import types
+
+import bpy
+import pytest
+import rigs
+from installed import PACKAGE, leftovers
+
+FLOAT32 = 1e-6  # Blender stores float32
+GROUPS = ("constraint", "limit", "comfort", "joint", "solver", "report", "pose_bone", "pose", "armature")
+
+
+@pytest.fixture
+def properties(ext):
+    """The modules that the tests below ask, as one."""
+    names = ("joints", "solver_settings", "constraint_values", "armature_data")
+    modules = [ext.module(f"ccd_rig.blender.properties.{name}") for name in names]
+    return types.SimpleNamespace(**{key: value for module in modules for key, value in vars(module).items()})
+
+
+@pytest.fixture
+def rows(ext):
+    return ext.module("ccd_rig.blender.properties.constraint_list")
+
+
+@pytest.fixture
+def rig():
+    return rigs.chain(3)
+
+
+def group_class(properties, name):
+    return next(kind for kind in properties.CLASSES if kind.__name__ == f"CCD_RIG_PG_{name}")
+
+
+def fields(kind):
+    """The properties of a group; all have Blender's own `name` as well, which only a constraint uses."""
+    ours = {"rna_type"} if "name" in kind.__annotations__ else {"rna_type", "name"}
+    return {name: prop for name, prop in kind.bl_rna.properties.items() if name not in ours}
+
+
+def curves(ext, rig):
+    return {(c.data_path, c.array_index) for c in ext.module("ccd_rig.blender.keys.channels").fcurves_of(rig)}
+
+
+@pytest.mark.parametrize("name", GROUPS)
+def test_every_property_has_a_tooltip_and_can_be_overridden(properties, name):
+    assert fields(group_class(properties, name))
+    for identifier, prop in fields(group_class(properties, name)).items():
+        assert len(prop.description) > 5, identifier
+        assert not prop.description.endswith("."), identifier
+        assert prop.description[0].isupper(), identifier
+        assert prop.name, identifier
+        assert prop.is_overridable, identifier
+
+
+def test_every_operator_option_has_a_tooltip(ext):
+    for name in dir(bpy.ops.ccd_rig):
+        kind = getattr(bpy.ops.ccd_rig, name).get_rna_type()
+        assert len(kind.description) > 20, name
+        for identifier, prop in fields_of(kind):
+            assert len(prop.description) > 5, f"{name}.{identifier}"
+            assert not prop.description.endswith("."), f"{name}.{identifier}"
+
+
+def fields_of(kind):
+    return [(name, prop) for name, prop in kind.properties.items() if name != "rna_type"]
+
+
+def test_solver_group_is_the_core_settings(ext, properties, rig):
+    settings = ext.module("ccd_rig.settings").SolverSettings
+    assert set(fields(properties.CCD_RIG_PG_solver)) == {f.name for f in dataclasses.fields(settings)}
+    read, default = properties.solver_settings(rig), settings()
+    for field in dataclasses.fields(settings):
+        stored, wanted = getattr(read, field.name), getattr(default, field.name)
+        same = stored == pytest.approx(wanted, rel=FLOAT32) if isinstance(wanted, float) else stored is wanted
+        assert same or stored == wanted, field.name
+
+
+def test_the_core_takes_the_ends_of_every_solver_slider(properties, rig):
+    for name, prop in fields(properties.CCD_RIG_PG_solver).items():
+        if prop.type not in {"INT", "FLOAT"}:
+            continue
+        for end in (prop.hard_min, prop.hard_max):
+            setattr(rig.ccd_rig.solver, name, end)
+            properties.solver_settings(rig)
+        rig.ccd_rig.solver.property_unset(name)
+
+
+def test_every_sweep_can_be_chosen(ext, properties, rig):
+    for sweep in ext.module("ccd_rig.settings").Sweep:
+        rig.ccd_rig.solver.sweep = sweep.name
+        assert properties.solver_settings(rig).sweep is sweep
+
+
+def test_a_new_joint_is_the_core_joint(ext, properties, rig):
+    joint = ext.module("ccd_rig.skeleton.joints").Joint("any")
+    keywords = properties.joint_settings(rig, ["bone_1"])["bone_1"]
+    for name, value in keywords.items():
+        assert value == pytest.approx(getattr(joint, name)), name
+
+
+def test_constraint_values(properties, rows, rig):
+    target = rigs.empty("Goal")
+    row = rows.add(rig, "Arm", "bone_2")
+    row.chain_length, row.target, row.offset = 2, target, (0.5, -1.0, 2.0)
+    row.influence, row.weight, row.enabled, row.use_tail = 0.25, 2.0, False, False
+    assert properties.constraints(rig) == (
+        properties.Constraint("Arm", "bone_2", 2, "Goal", "", (0.5, -1.0, 2.0), 0.25, 2.0, False, False),
+    )
+
+
+def test_values_are_kept_in_range(rows, rig):
+    row = rows.add(rig, "Arm", "bone_2")
+    row.influence, row.weight, row.chain_length = 7.0, -3.0, -2
+    assert row.influence == 1.0
+    assert row.weight > 0.0
+    assert row.chain_length == 0
+
+
+def test_names_are_unique(rows, rig):
+    names = [rows.add(rig, name, "bone_2").name for name in ("Arm", "Arm", "Arm.001", "", "Arm", "")]
+    assert names == ["Arm", "Arm.001", "Arm.002", "CCD", "Arm.003", "CCD.001"]
+    rig.ccd_rig.constraints[0].name = "CCD"
+    assert rig.ccd_rig.constraints[0].name == "CCD.002"
+    rig.ccd_rig.constraints[0].name = "CCD.002"
+    assert rig.ccd_rig.constraints[0].name == "CCD.002"
+    other = rigs.chain(1, name="Other")
+    assert rows.add(other, "Arm", "bone_0").name == "Arm"  # unique on its own armature only
+
+
+@pytest.mark.parametrize("kind", ["HINGE", "CONE", "ELLIPSE", "TWIST", "EULER"])
+def test_limits_reach_the_core(ext, properties, rig, kind):
+    limits = ext.module("ccd_rig.limits.shapes")
+    group = rig.pose.bones["bone_1"].ccd_rig.limit
+    group.kind, group.axis = kind, (0.0, 0.0, 1.0)
+    group.hinge_lower, group.hinge_upper = math.radians(10), math.radians(200)
+    group.cone_radius, group.use_twist = math.radians(30), True
+    group.x_lower, group.x_upper, group.z_lower, group.z_upper = -0.1, 0.2, -0.3, 0.4
+    group.twist_lower, group.twist_upper = -0.5, 0.6
+    group.euler_order, group.euler_lower, group.euler_upper = "ZXY", (-0.1, -0.2, -0.3), (0.1, 0.2, 0.3)
+    twist = (pytest.approx(-0.5), pytest.approx(0.6))
+    limit = properties.joint_settings(rig, ["bone_1"])["bone_1"]["limit"]
+    if kind == "HINGE":
+        assert isinstance(limit, limits.Hinge)
+        assert limit.axis == (0.0, 0.0, 1.0)
+        assert (limit.lower, limit.upper) == pytest.approx((math.radians(10), math.radians(200)))
+    elif kind == "EULER":
+        assert (limit.order, limit.lower, limit.upper) == (
+            "ZXY",
+            pytest.approx((-0.1, -0.2, -0.3)),
+            pytest.approx((0.1, 0.2, 0.3)),
+        )
+    else:
+        assert limit.twist == twist
+        swing = {"CONE": limits.Cone, "ELLIPSE": limits.Ellipse, "TWIST": type(None)}[kind]
+        assert isinstance(limit.swing, swing)
+    if kind == "CONE":
+        assert limit.swing.radius == pytest.approx(math.radians(30))
+    if kind == "ELLIPSE":
+        assert dataclasses.astuple(limit.swing) == pytest.approx((-0.1, 0.2, -0.3, 0.4))
+
+
+def test_the_core_takes_the_ends_of_every_limit_slider(properties, rig):
+    group = rig.pose.bones["bone_1"].ccd_rig.limit
+    group.use_twist = True
+    for name, prop in fields(properties.CCD_RIG_PG_limit).items():
+        if prop.type == "FLOAT":
+            end = prop.hard_min if name.endswith("_lower") else prop.hard_max
+            setattr(group, name, [1.0 if name == "axis" else end] * 3 if prop.is_array else end)
+    for kind in ("HINGE", "CONE", "ELLIPSE", "TWIST", "EULER"):
+        group.kind = kind
+        assert properties.joint_settings(rig, ["bone_1"])["bone_1"]["limit"] is not None
+
+
+def test_twist_is_free_until_it_is_switched_on(properties, rig):
+    group = rig.pose.bones["bone_1"].ccd_rig.limit
+    for kind in ("CONE", "ELLIPSE"):
+        group.kind = kind
+        assert properties.joint_settings(rig, ["bone_1"])["bone_1"]["limit"].twist is None
+
+
+def test_comfort_uses_the_same_limits(ext, properties, rig):
+    group = rig.pose.bones["bone_1"].ccd_rig.comfort
+    assert properties.joint_settings(rig, ["bone_1"])["bone_1"]["comfort"] is None
+    group.tolerance = math.radians(10)
+    group.region.kind = "CONE"
+    comfort = properties.joint_settings(rig, ["bone_1"])["bone_1"]["comfort"]
+    assert comfort.tolerance == pytest.approx(math.radians(10))
+    assert isinstance(comfort.region.swing, ext.module("ccd_rig.limits.shapes").Cone)
+
+
+@pytest.mark.parametrize(
+    ("kind", "changes", "words"),
+    [
+        (
+            "HINGE",
+            {"hinge_lower": math.radians(40), "hinge_upper": math.radians(30)},
+            "Min (40°) is above Max (30°)",
+        ),
+        ("HINGE", {"axis": (0.0, 0.0, 0.0)}, "axis is zero"),
+        (
+            "EULER",
+            {"euler_lower": (0, 1, 0), "euler_upper": (1, 0.5, 1)},
+            "Y Min (57.3°) is above Y Max (28.65°)",
+        ),
+        ("CONE", {"use_twist": True, "twist_lower": 1.0, "twist_upper": 0.5}, "twist Min"),
+        ("TWIST", {"twist_lower": 1.0, "twist_upper": 0.5}, "twist Min"),
+    ],
+)
+@pytest.mark.parametrize("place", ["limit", "comfort region"])
+def test_contradictions_name_bone_and_field(ext, properties, rig, kind, changes, words, place):
+    joint = rig.pose.bones["bone_1"].ccd_rig
+    group = joint.limit if place == "limit" else joint.comfort.region
+    group.kind = kind
+    for name, value in changes.items():
+        setattr(group, name, value)
+    with pytest.raises(ext.core.RigError) as caught:
+        properties.joint_settings(rig, ["bone_0", "bone_1"])
+    assert "'bone_1'" in str(caught.value)
+    assert place in str(caught.value)
+    assert words in str(caught.value)
+
+
+def test_a_missing_bone_is_named(ext, properties, rig):
+    with pytest.raises(ext.core.RigError, match="'nowhere'"):
+        properties.joint_settings(rig, ["nowhere"])
+
+
+def test_moving_and_removing_rows_takes_their_animation_along(ext, rows, rig):
+    for name in ("A", "B", "C"):
+        rows.add(rig, name, "bone_2")
+    listed = rig.ccd_rig.constraints
+    listed[1].keyframe_insert("influence", frame=1)
+    listed[1].keyframe_insert("influence", frame=9)
+    listed[2].keyframe_insert("offset", frame=1)
+    listed[2].driver_add("weight")
+
+    rows.move(rig, 1, 2)
+    assert [row.name for row in listed] == ["A", "C", "B"]
+    offset = {("ccd_rig.constraints[1].offset", i) for i in range(3)}
+    assert curves(ext, rig) == {("ccd_rig.constraints[2].influence", 0)} | offset
+    assert [d.data_path for d in rig.animation_data.drivers] == ["ccd_rig.constraints[1].weight"]
+
+    rows.remove(rig, 1)
+    assert [row.name for row in listed] == ["A", "B"]
+    assert curves(ext, rig) == {("ccd_rig.constraints[1].influence", 0)}
+    assert len(rig.animation_data.drivers) == 0
+
+    rows.remove(rig, 0)
+    assert curves(ext, rig) == {("ccd_rig.constraints[0].influence", 0)}
+    rows.remove(rig, 0)
+    assert rig.animation_data.action is None or curves(ext, rig) == set()
+    assert rig.ccd_rig.active_index == 0
+
+
+def test_influence_is_animated(rows, rig):
+    rows.add(rig, "A", "bone_2")
+    rig.ccd_rig.constraints[0].influence = 0.0
+    rig.ccd_rig.constraints[0].keyframe_insert("influence", frame=1)
+    rig.ccd_rig.constraints[0].influence = 1.0
+    rig.ccd_rig.constraints[0].keyframe_insert("influence", frame=11)
+    bpy.context.scene.frame_set(1)
+    assert rig.ccd_rig.constraints[0].influence == 0.0
+    bpy.context.scene.frame_set(11)
+    assert rig.ccd_rig.constraints[0].influence == 1.0
+
+
+def stored(rig):
+    """All that the extension has stored on an armature, as plain values."""
+
+    def plain(group):
+        found = {}
+        for name, prop in group.bl_rna.properties.items():
+            if name == "rna_type":
+                continue
+            value = getattr(group, name)
+            if prop.type == "COLLECTION":
+                value = [plain(each) for each in value]
+            elif prop.type == "POINTER":
+                value = (
+                    value.name if isinstance(value, bpy.types.ID | None) and value else value and plain(value)
+                )
+            elif getattr(prop, "is_array", False):
+                value = tuple(value)
+            found[name] = value
+        return found
+
+    return plain(rig.ccd_rig), [plain(bone.ccd_rig) for bone in rig.pose.bones]
+
+
+def fill(rig, rows):
+    """Something else than the default in every property."""
+    target = rigs.empty("Goal")
+
+    def change(group):
+        for name, prop in group.bl_rna.properties.items():
+            if name == "rna_type" or prop.type == "COLLECTION":
+                continue
+            if prop.type == "POINTER":
+                if prop.fixed_type == bpy.types.Object.bl_rna:
+                    setattr(group, name, target)
+                else:
+                    change(getattr(group, name))
+            elif prop.type == "BOOLEAN":
+                flipped = [not each for each in prop.default_array] if prop.is_array else not prop.default
+                setattr(group, name, flipped)
+            elif prop.type == "ENUM":
+                setattr(group, name, prop.enum_items[-1].identifier)
+            elif prop.type == "STRING":
+                setattr(group, name, f"some {name}")
+            elif prop.type == "INT":
+                setattr(group, name, 7)
+            else:
+                value = prop.hard_min + (min(prop.hard_max, prop.hard_min + 10.0) - prop.hard_min) * 0.3
+                setattr(group, name, (value,) * prop.array_length if prop.is_array else value)
+
+    for name in ("One", "Two"):
+        change(rows.add(rig, name, "bone_2"))
+    for bone in rig.pose.bones:
+        change(bone.ccd_rig)
+    change(rig.ccd_rig)
+
+
+def test_everything_is_saved_with_the_file(rows, rig, tmp_path):
+    before = stored(rig)
+    fill(rig, rows)
+    filled = stored(rig)
+    assert filled != before
+    bpy.ops.wm.save_as_mainfile(filepath=str(tmp_path / "rig.blend"))
+    bpy.ops.wm.read_homefile(use_empty=True)
+    bpy.ops.wm.open_mainfile(filepath=str(tmp_path / "rig.blend"))
+    assert stored(bpy.data.objects["Rig"]) == filled
+
+
+def test_everything_survives_disabling_and_enabling(ext, rows, rig):
+    fill(rig, rows)
+    filled = stored(rig)
+    bpy.ops.preferences.addon_disable(module=PACKAGE)
+    assert leftovers() == []
+    assert not hasattr(rig, "ccd_rig")
+    bpy.ops.preferences.addon_enable(module=PACKAGE)
+    assert stored(bpy.data.objects["Rig"]) == filled
+
+
+def test_register_and_unregister_twenty_times(ext):
+    bpy.ops.preferences.addon_disable(module=PACKAGE)
+    try:
+        root = ext.module("operators").__package__.rpartition(".")[0]
+        assert root == PACKAGE
+        shell = __import__(PACKAGE, fromlist=["register"])
+        for _ in range(20):
+            shell.register()
+            assert leftovers() != []
+            shell.unregister()
+            assert leftovers() == []
+    finally:
+        bpy.ops.preferences.addon_enable(module=PACKAGE)
+
+
+@pytest.fixture
+def override(rows, rig, tmp_path):
+    """A library override of an armature with two constraints, linked from another file."""
+    goal = rigs.empty("Goal")
+    for name in ("One", "Two"):
+        rows.add(rig, name, "bone_2").target = goal
+    return overridden(rig, tmp_path)
+
+
+def overridden(rig, tmp_path):
+    """Save an armature as a library; in a new file, an override of it."""
+    bpy.data.libraries.write(str(tmp_path / "library.blend"), {rig})
+    bpy.ops.wm.read_homefile(use_empty=True)
+    with bpy.data.libraries.load(str(tmp_path / "library.blend"), link=True) as (_, wanted):
+        wanted.objects = ["Rig"]
+    bpy.context.scene.collection.objects.link(wanted.objects[0])
+    made = wanted.objects[0].override_create(remap_local_usages=True)
+    made.override_library.is_system_override = False
+    return made
+
+
+def test_an_override_keeps_changes_and_added_rows(rows, override, tmp_path):
+    assert [row.name for row in override.ccd_rig.constraints] == ["One", "Two"]
+    override.ccd_rig.constraints["One"].influence = 0.5
+    override.ccd_rig.constraints["Two"].enabled = False
+    override.ccd_rig.solver.max_iterations = 33
+    override.pose.bones["bone_1"].ccd_rig.limit.kind = "CONE"
+    override.pose.bones["bone_1"].ccd_rig.limit.cone_radius = 0.25
+    override.ccd_rig.constraints["One"].rotation = "DIRECTION"
+    override.ccd_rig.constraints["One"].pole_target = rigs.empty("Pole")
+    override.ccd_rig.constraints["Two"].kind = "BALANCE"
+    override.ccd_rig.constraints["Two"].balance_axes = (False, True, False)
+    override.pose.bones["bone_0"].ccd_rig.use_slide = True
+    override.pose.bones["bone_0"].ccd_rig.slide_axis = (1.0, 0.0, 0.0)
+    override.pose.bones["bone_2"].ccd_rig.mass = 4.0
+    for name in ("Mine", "Mine too"):
+        rows.add(override, name, "bone_1").target = bpy.data.objects["Goal"]
+    bpy.ops.wm.save_as_mainfile(filepath=str(tmp_path / "shot.blend"))
+    bpy.ops.wm.open_mainfile(filepath=str(tmp_path / "shot.blend"))
+    (again,) = [each for each in bpy.data.objects if each.override_library and each.type == "ARMATURE"]
+    listed = again.ccd_rig.constraints
+    assert [row.name for row in listed] == ["One", "Two", "Mine", "Mine too"]
+    assert (listed[0].influence, listed[1].enabled, listed[2].tip) == (0.5, False, "bone_1")
+    assert listed[2].target.name == "Goal"
+    assert again.ccd_rig.solver.max_iterations == 33
+    assert again.pose.bones["bone_1"].ccd_rig.limit.kind == "CONE"
+    assert again.pose.bones["bone_1"].ccd_rig.limit.cone_radius == 0.25
+    assert (listed[0].rotation, listed[0].pole_target.name) == ("DIRECTION", "Pole")
+    assert (listed[1].kind, tuple(listed[1].balance_axes)) == ("BALANCE", (False, True, False))
+    assert again.pose.bones["bone_0"].ccd_rig.use_slide
+    assert tuple(again.pose.bones["bone_0"].ccd_rig.slide_axis) == (1.0, 0.0, 0.0)
+    assert again.pose.bones["bone_2"].ccd_rig.mass == 4.0
+
+
+def test_an_override_of_a_rig_that_never_knew_the_extension(rows, rig, tmp_path):
+    """Its library holds no group at all to compare with."""
+    made = overridden(rig, tmp_path)
+    goal = rigs.empty("Goal")
+    rows.add(made, "Mine", "bone_2").target = goal
+    made.ccd_rig.solver.max_iterations = 33
+    made.pose.bones["bone_1"].ccd_rig.comfort.region.kind = "HINGE"
+    bpy.ops.ed.undo_push(message="a comparison before the file is saved")
+    for _ in range(2):
+        bpy.ops.wm.save_as_mainfile(filepath=str(tmp_path / "shot.blend"))
+        bpy.ops.wm.open_mainfile(filepath=str(tmp_path / "shot.blend"))
+    (again,) = [each for each in bpy.data.objects if each.override_library]
+    assert [(row.name, row.target.name) for row in again.ccd_rig.constraints] == [("Mine", "Goal")]
+    assert again.ccd_rig.solver.max_iterations == 33
+    assert again.pose.bones["bone_1"].ccd_rig.comfort.region.kind == "HINGE"
+
+
+def test_rows_of_an_override_are_moved_only_among_the_added_ones(ext, rows, override):
+    for name in ("Mine", "Mine too"):
+        rows.add(override, name, "bone_1")
+    rows.move(override, 2, 3)
+    assert [row.name for row in override.ccd_rig.constraints] == ["One", "Two", "Mine too", "Mine"]
+    for change in (lambda: rows.move(override, 1, 2), lambda: rows.remove(override, 0)):
+        with pytest.raises(ext.core.RigError, match="comes from the library"):
+            change()
+    rows.remove(override, 2)
+    assert [row.name for row in override.ccd_rig.constraints] == ["One", "Two", "Mine"]

@@ -1,0 +1,418 @@
+"""The closing phase: its derivatives, and that it ends nearer, inside the limits and with little motion."""
+
+from __future__ import annotations
+
+import math
+import random
+
+import numpy as np
+import pytest
+from chains import FLOAT32, legal_pose, random_rotation, random_skeleton, straight, tail, tip
+from mathutils import Quaternion, Vector
+
+from ccd_rig.errors import InvalidInput
+from ccd_rig.goals import (
+    BalanceGoal,
+    DirectionGoal,
+    Goal,
+    OrientationGoal,
+    PoleGoal,
+    PositionGoal,
+    centre_of_mass,
+    measure,
+)
+from ccd_rig.limits.shapes import Cone, EulerBox, Hinge, Reversed, Slide, SwingTwist, violation
+from ccd_rig.maths.arrays import rotation_vector
+from ccd_rig.maths.rotations import angle_between
+from ccd_rig.skeleton.joints import Joint, Skeleton
+from ccd_rig.skeleton.kinematics import forward_kinematics
+from ccd_rig.skeleton.pose import Pose
+from ccd_rig.solvers.least_squares.problem import LEVER, Kinematics
+from ccd_rig.solvers.least_squares.refine import refine, refined
+
+KINDS = ("position", "orientation", "direction", "pole", "balance")
+
+
+def limits_of(skeleton: Skeleton) -> list[object]:
+    return [joint.limit for joint in skeleton.joints]
+
+
+def goal_of(kind: str, skeleton: Skeleton, rng: random.Random, pose: Pose | None = None) -> Goal:
+    """A goal of a kind on a random joint; with a `pose` one that it meets."""
+    joint = rng.choice(skeleton.joints)
+    transforms = forward_kinematics(skeleton, pose or legal_pose(skeleton, rng))
+    here = transforms[skeleton.index(joint.name)]
+    weight = rng.uniform(0.5, 2.0)
+    if kind == "position":
+        offset = Vector([rng.uniform(-1.0, 1.0) for _ in range(3)])
+        return PositionGoal(joint.name, here.point(offset), offset, weight)
+    if kind == "orientation":
+        return OrientationGoal(joint.name, here.rotation, weight)
+    if kind == "direction":
+        axis = Vector([rng.gauss(0.0, 1.0) for _ in range(3)])
+        return DirectionGoal(joint.name, axis, here.rotation @ axis, weight)
+    if kind == "pole":
+        chain = skeleton.chain(len(skeleton) - 1)
+        first = rng.randrange(len(chain) - 1)
+        target = Vector([rng.uniform(-5.0, 5.0) for _ in range(3)])
+        return PoleGoal(skeleton.joints[chain[first]].name, skeleton.joints[chain[-1]].name, target, weight)
+    axes = rng.choice(((True, True, False), (True, False, False), (True, True, True)))
+    return BalanceGoal(centre_of_mass(skeleton, transforms), axes, weight)
+
+
+def varied(rng: random.Random, count: int) -> Skeleton:
+    """A random tree, some joints of which slide or do not inherit rotation; all have mass."""
+    skeleton = random_skeleton(rng, count, tree=rng.random() < 0.5)
+    changes = {}
+    for joint in skeleton.joints:
+        fields: dict[str, object] = {"mass": rng.uniform(0.1, 2.0), "inherit_rotation": rng.random() > 0.2}
+        if rng.random() < 0.3:
+            fields["slide"] = Slide([rng.gauss(0.0, 1.0) for _ in range(3)], -0.5, 0.5)
+        changes[joint.name] = fields
+    return skeleton.replace(changes)
+
+
+def shifted(skeleton: Skeleton, pose: Pose, rng: random.Random) -> Pose:
+    """Slides anywhere inside their ranges."""
+    found = []
+    for joint in skeleton.joints:
+        slide = joint.slide
+        found.append(rng.uniform(slide.lower, slide.upper) * Vector(slide.axis) if slide else Vector())
+    return Pose(pose.rotations, tuple(found))
+
+
+def weighted(skeleton: Skeleton, pose: Pose, goals: list[Goal], reach: float) -> float:
+    """The weighted square error, worked out from forward kinematics alone."""
+    transforms = forward_kinematics(skeleton, pose)
+    total = 0.0
+    for goal in goals:
+        error = measure(goal, skeleton, transforms)
+        total += goal.weight * ((error.distance / reach) ** 2 + (LEVER * error.angle) ** 2)
+    return total
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("seed", range(12))
+def test_slope_is_the_finite_difference(kind: str, seed: int) -> None:
+    """Central differences of the residual agree with the slope, whatever the tree."""
+    rng = random.Random(f"{kind} {seed}")
+    skeleton = varied(rng, rng.randrange(3, 9))
+    while kind == "pole" and len(skeleton.chain(len(skeleton) - 1)) < 2:
+        skeleton = varied(rng, 6)
+    goals = [goal_of(kind, skeleton, rng), goal_of("position", skeleton, rng)]
+    kinematics = Kinematics(skeleton, goals, limits_of(skeleton))
+    state = kinematics.take(shifted(skeleton, legal_pose(skeleton, rng), rng))
+    slope = kinematics.jacobian(kinematics.residual(state))
+    assert slope.shape[1] == kinematics.columns
+    small = 1e-6
+    for column in range(kinematics.columns):
+        step = np.zeros(kinematics.columns)
+        step[column] = small
+        after = kinematics.residual(kinematics.moved_by(state, step)).values
+        before = kinematics.residual(kinematics.moved_by(state, -step)).values
+        np.testing.assert_allclose((after - before) / (2.0 * small), slope[:, column], rtol=2e-6, atol=2e-7)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_misses_are_what_the_goals_measure(kind: str) -> None:
+    for seed in range(40):
+        rng = random.Random(f"{kind} {seed}")
+        skeleton = varied(rng, 6)
+        pose = shifted(skeleton, legal_pose(skeleton, rng), rng)
+        goal = goal_of(kind, skeleton, rng)
+        kinematics = Kinematics(skeleton, [goal], limits_of(skeleton))
+        distance, angle = kinematics.residual(kinematics.take(pose)).misses[0]
+        error = measure(goal, skeleton, forward_kinematics(skeleton, pose))
+        assert distance == pytest.approx(error.distance, abs=FLOAT32 * 10.0)
+        assert angle == pytest.approx(
+            error.angle, abs=1e-4
+        )  # float32 cannot tell small angles of a pole's bend
+
+
+def test_random_skeletons_never_worse_and_inside_limits() -> None:
+    """Reachable and unreachable goals of every kind: nearer or the same, no limit broken, every number
+    finite."""
+    met = 0
+    for seed in range(250):
+        rng = random.Random(seed)
+        skeleton = varied(rng, rng.randrange(2, 9))
+        wanted = shifted(skeleton, legal_pose(skeleton, rng), rng)
+        kinds = [k for k in KINDS if k != "pole" or len(skeleton.chain(len(skeleton) - 1)) > 1]
+        goals = [goal_of(rng.choice(kinds), skeleton, rng, wanted) for _ in range(rng.randrange(1, 4))]
+        if rng.random() < 0.3:
+            goals.append(PositionGoal(skeleton.joints[-1].name, Vector((30.0, 20.0, 10.0))))
+        limits = limits_of(skeleton)
+        kinematics = Kinematics(skeleton, goals, limits)
+        start = kinematics.clamped(shifted(skeleton, legal_pose(skeleton, rng), rng))
+        before = weighted(skeleton, start, goals, kinematics.reach)
+        found = refined(kinematics, start, 1e-4, 1e-3, 60)
+        after = weighted(skeleton, found.pose, goals, kinematics.reach)
+        assert after <= before + FLOAT32 * max(1.0, before), seed
+        met += found.met
+        for i, joint in enumerate(skeleton.joints):
+            rotation = found.pose.rotations[i]
+            assert all(math.isfinite(part) for part in (*rotation, *found.pose.translations[i]))
+            if i not in kinematics.moved:
+                assert rotation == start.rotations[i]
+                continue
+            if joint.limit is not None:
+                assert violation(joint.limit, rotation) <= FLOAT32
+            if joint.slide is not None:
+                along = Vector(joint.slide.axis).dot(found.pose.translations[i])
+                assert joint.slide.lower - FLOAT32 <= along <= joint.slide.upper + FLOAT32
+    assert met > 60
+
+
+def test_pole_and_priority_together() -> None:
+    """A pole turns the chain while its end stays on the target; a goal served later does not pull it away."""
+    skeleton = straight(4)
+    target = Vector((1.0, 1.5, 0.5))
+    pole = PoleGoal("joint0", "joint3", Vector((3.0, 1.0, -6.0)))
+    reach = PositionGoal("joint3", target)
+    start = Pose.rest(skeleton).with_rotations({i: Quaternion((1.0, 0.0, 0.0), 0.4) for i in range(4)})
+    found = refine(skeleton, start, [reach, pole], [None] * 4, 1e-4, 1e-3, 100)
+    transforms = forward_kinematics(skeleton, found)
+    assert measure(reach, skeleton, transforms).distance <= 1e-4
+    assert measure(pole, skeleton, transforms).angle <= 1e-3
+    away = PositionGoal("joint3", Vector((-2.0, 0.0, 1.0)), priority=1)
+    found = refine(skeleton, start, [away, reach], [None] * 4, 1e-4, 1e-3, 100)
+    assert (tail(skeleton, found) - target).length <= 1e-3
+
+
+def test_met_goal_leaves_the_pose_alone() -> None:
+    rng = random.Random(1)
+    skeleton = random_skeleton(rng, 6)
+    pose = Kinematics(skeleton, [goal_of("position", skeleton, rng)], limits_of(skeleton)).clamped(
+        legal_pose(skeleton, rng)
+    )
+    goal = PositionGoal(tip(skeleton), tail(skeleton, pose))
+    assert refine(skeleton, pose, [goal], limits_of(skeleton), 1e-4, 1e-3, 50) is pose
+
+
+@pytest.mark.parametrize("twist", [None, (-0.3, 0.3)])
+def test_fifty_joints_inside_cones(twist: tuple[float, float] | None) -> None:
+    """Where sweeps creep: every random legal target is met to 1e-5 of the reach, after rounding to single
+    precision."""
+    cone = SwingTwist(Cone(math.radians(15.0)), twist)
+    skeleton = straight(50, cone)
+    rng = random.Random(5)
+    for _ in range(12):
+        goal = PositionGoal("joint49", tail(skeleton, legal_pose(skeleton, rng)))
+        found = refine(skeleton, Pose.rest(skeleton), [goal], [cone] * 50, 50e-5, 1e-3, 60)
+        assert (tail(skeleton, found) - goal.target).length <= 50e-5
+        assert max(violation(cone, rotation) for rotation in found.rotations) <= FLOAT32
+
+
+@pytest.mark.parametrize("count", [3, 10, 100])
+def test_tolerance_survives_rounding(count: int) -> None:
+    """1e-5 of the reach, held against forward kinematics in single precision."""
+    skeleton = straight(count)
+    rng = random.Random(count)
+    for _ in range(10):
+        wanted = legal_pose(skeleton, rng)
+        goal = PositionGoal(tip(skeleton), tail(skeleton, wanted))
+        frame = OrientationGoal(tip(skeleton), forward_kinematics(skeleton, wanted)[-1].rotation)
+        found = refine(skeleton, Pose.rest(skeleton), [goal, frame], [None] * count, 1e-5 * count, 1e-5, 100)
+        transforms = forward_kinematics(skeleton, found)
+        assert measure(goal, skeleton, transforms).distance <= 1e-5 * count
+        assert measure(frame, skeleton, transforms).angle <= 1e-5
+
+
+def test_small_motion_of_the_target_moves_joints_little() -> None:
+    """A target moved by 1e-3 turns no joint by more than a few times that, along a path inside and at the
+    limits."""
+    cone = SwingTwist(Cone(math.radians(20.0)), (-0.2, 0.2))
+    skeleton = straight(10, cone)
+    pose = Pose.rest(skeleton).with_rotations({i: Quaternion((1.0, 0.0, 0.0), 0.1) for i in range(10)})
+    largest = 0.0
+    for frame in range(400):
+        angle = 2.5e-3 * frame
+        target = Vector((7.5 * math.sin(angle), 7.5 * math.cos(angle), 0.4 * math.sin(3.0 * angle)))
+        goal = PositionGoal("joint9", target)
+        found = refine(skeleton, pose, [goal], [cone] * 10, 1e-4, 1e-3, 60)
+        assert (tail(skeleton, found) - target).length <= 1e-4
+        if frame:
+            turns = [angle_between(a, b) for a, b in zip(pose.rotations, found.rotations, strict=True)]
+            largest = max(largest, *turns)
+        pose = found
+    # The target moves by 0.02 a frame: at least 0.0025 radians over the whole reach.
+    assert largest < 0.02
+
+
+def test_straight_chain_and_target_on_its_line() -> None:
+    """Singular: every joint moves the end across, none along. No motion is lost and nothing is not finite."""
+    skeleton = straight(5)
+    bent = Pose.rest(skeleton).with_rotations({2: Quaternion((1.0, 0.0, 0.0), 1e-4)})
+    for target in ((0.0, 3.0, 0.0), (0.0, 5.0, 0.0), (0.0, 50.0, 0.0), (0.0, 0.0, 0.0), (0.0, -50.0, 0.0)):
+        goal = PositionGoal("joint4", Vector(target))
+        for start in (Pose.rest(skeleton), bent):
+            before = (tail(skeleton, start) - goal.target).length
+            found = refine(skeleton, start, [goal], [None] * 5, 1e-4, 1e-3, 100)
+            assert all(math.isfinite(part) for rotation in found.rotations for part in rotation)
+            assert (tail(skeleton, found) - goal.target).length <= before + FLOAT32
+
+
+def test_target_out_of_reach_is_pointed_at() -> None:
+    skeleton = straight(5)
+    bent = Pose.rest(skeleton).with_rotations({i: Quaternion((1.0, 0.2, 0.1), 0.3) for i in range(5)})
+    target = Vector((20.0, 10.0, -5.0))
+    found = refine(skeleton, bent, [PositionGoal("joint4", target)], [None] * 5, 1e-4, 1e-3, 200)
+    assert (tail(skeleton, found) - target).length == pytest.approx(target.length - 5.0, rel=1e-3)
+
+
+@pytest.mark.parametrize("kind", ["orientation", "direction"])
+def test_opposite_target(kind: str) -> None:
+    """A half turn away every way is equally long: one is taken, and the goal is met."""
+    skeleton = straight(3)
+    goal: Goal = OrientationGoal("joint2", Quaternion((0.0, 1.0, 0.0, 0.0)))
+    if kind == "direction":
+        goal = DirectionGoal("joint2", Vector((0.0, 1.0, 0.0)), Vector((0.0, -1.0, 0.0)))
+    found = refine(skeleton, Pose.rest(skeleton), [goal], [None] * 3, 1e-4, 1e-3, 60)
+    assert measure(goal, skeleton, forward_kinematics(skeleton, found)).angle <= 1e-3
+
+
+def test_chain_length_stiffness_and_movable_are_kept() -> None:
+    skeleton = straight(6).replace({"joint4": {"stiffness": 1.0}, "joint5": {"max_step": 0.0}})
+    goal = PositionGoal("joint5", Vector((3.0, 3.0, 0.0)), chain_length=4)
+    bent = Pose.rest(skeleton).with_rotations({2: Quaternion((1.0, 0.0, 0.0), 0.3)})
+    found = refine(skeleton, bent, [goal], [None] * 6, 1e-4, 1e-3, 60)
+    moved = [i for i in range(6) if found.rotations[i] != bent.rotations[i]]
+    assert moved == [2, 3]
+    found = refine(skeleton, bent, [goal], [None] * 6, 1e-4, 1e-3, 60, movable=(0, 2, 4))
+    assert [i for i in range(6) if found.rotations[i] != bent.rotations[i]] == [2]
+
+
+def test_stiff_joints_turn_less() -> None:
+    free, stiff = straight(4), straight(4).replace({"joint0": {"stiffness": 0.9}})
+    bent = Pose.rest(free).with_rotations({i: Quaternion((1.0, 0.0, 0.0), 0.5) for i in range(4)})
+    goal = PositionGoal("joint3", tail(free, bent) + Vector((0.01, 0.0, 0.01)))
+    turns = []
+    for skeleton in (free, stiff):
+        found = refine(skeleton, bent, [goal], [None] * 4, 1e-5, 1e-3, 60)
+        assert (tail(skeleton, found) - goal.target).length <= 1e-5
+        turns.append(angle_between(bent.rotations[0], found.rotations[0]))
+    assert turns[1] < 0.5 * turns[0]
+
+
+def test_slide_reaches_and_stops_at_its_end() -> None:
+    slide = Slide((0.0, 0.0, 1.0), -0.5, 1.0)
+    skeleton = Skeleton([Joint("lift", slide=slide, limit=SwingTwist(Cone(0.0), (0.0, 0.0)))])
+    for height, wanted in ((0.7, 0.7), (3.0, 1.0), (-2.0, -0.5)):
+        goal = PositionGoal("lift", Vector((0.0, 1.0, height)))
+        found = refine(skeleton, Pose.rest(skeleton), [goal], limits_of(skeleton), 1e-5, 1e-3, 60)
+        assert found.translations[0].z == pytest.approx(wanted, abs=FLOAT32)
+        assert found.rotations[0] == Quaternion()
+
+
+def test_hinges_at_their_bounds_leave_the_rest_to_the_others() -> None:
+    """Two of three hinges pressed against a bound: the third does all of it, exactly."""
+    limits = [
+        Hinge((1.0, 0.0, 0.0), -2.0, 2.0),
+        Hinge((1.0, 0.0, 0.0), 0.5, 0.5),
+        Hinge((1.0, 0.0, 0.0), 0.3, 1.0),
+    ]
+    skeleton = Skeleton(
+        Joint(f"j{i}", i - 1, (0.0, float(i > 0), 0.0), limit=limit) for i, limit in enumerate(limits)
+    )
+    rest = Pose.rest(skeleton).with_rotations(
+        {1: Quaternion((1.0, 0.0, 0.0), 0.5), 2: Quaternion((1.0, 0.0, 0.0), 0.3)}
+    )
+    wanted = rest.with_rotations({0: Quaternion((1.0, 0.0, 0.0), 1.2)})
+    goal = PositionGoal("j2", tail(skeleton, wanted))
+    found = refined(Kinematics(skeleton, [goal], limits), rest, 1e-5, 1e-3, 12)
+    assert found.met
+
+
+def test_euler_boxes_at_gimbal_lock() -> None:
+    """A box around its lock: the pose is taken as it is, and left."""
+    for order in ("XYZ", "XZY", "YXZ", "YZX", "ZXY", "ZYX"):
+        middle = "XYZ".index(order[1])
+        lower, upper = [-0.5] * 3, [0.5] * 3
+        lower[middle], upper[middle] = 0.2, math.pi / 2
+        box = EulerBox(order, lower, upper)
+        skeleton = straight(3, box)
+        rng = random.Random(order)
+        axis = Vector([float(a == middle) for a in range(3)])
+        locked = Pose((Quaternion(axis, math.pi / 2),) * 3, Pose.rest(skeleton).translations)
+        for _ in range(5):
+            wanted = legal_pose(skeleton, rng)
+            goal = PositionGoal("joint2", tail(skeleton, wanted))
+            kinematics = Kinematics(skeleton, [goal], [box] * 3)
+            assert kinematics.residual(kinematics.take(locked)).misses[0][0] == pytest.approx(
+                (tail(skeleton, locked) - goal.target).length, abs=FLOAT32
+            )
+            found = refined(kinematics, locked, 1e-4, 1e-3, 100)
+            assert max(violation(box, rotation) for rotation in found.pose.rotations) <= FLOAT32
+
+
+def test_reversed_limits() -> None:
+    """Joints of a re-rooted skeleton: hinges turn the other way about their axis, cones are cones."""
+    rng = random.Random(9)
+    for inner in (
+        Hinge((1.0, 0.0, 0.0), 0.1, 1.5),
+        SwingTwist(Cone(0.6), (-0.3, 0.4)),
+        EulerBox("XYZ", (-0.5,) * 3, (0.2,) * 3),
+    ):
+        limits = [Reversed(inner, tuple(random_rotation(rng))) for _ in range(5)]
+        skeleton = Skeleton(
+            Joint(f"j{i}", i - 1, (0.0, float(i > 0), 0.0), limit=limit) for i, limit in enumerate(limits)
+        )
+        met = 0
+        for _ in range(10):
+            goal = PositionGoal("j4", tail(skeleton, legal_pose(skeleton, rng)))
+            found = refined(Kinematics(skeleton, [goal], limits), legal_pose(skeleton, rng), 5e-5, 1e-3, 80)
+            met += found.met
+            for limit, rotation in zip(limits, found.pose.rotations, strict=True):
+                assert violation(limit, rotation) <= FLOAT32
+        assert met >= 8
+
+
+def test_same_input_same_bits() -> None:
+    rng = random.Random(11)
+    skeleton = varied(rng, 8)
+    goals = [goal_of("position", skeleton, rng), goal_of("orientation", skeleton, rng)]
+    start = legal_pose(skeleton, rng)
+    first, second = (refine(skeleton, start, goals, limits_of(skeleton), 1e-5, 1e-4, 50) for _ in range(2))
+    assert first == second
+
+
+def test_rotation_vector_of_any_turn() -> None:
+    rng = random.Random(3)
+    for angle in (0.0, 1e-9, 1e-5, 0.5, 2.0, 3.1, math.pi - 1e-4, math.pi - 1e-8, math.pi):
+        axis = np.array([rng.gauss(0.0, 1.0) for _ in range(3)])
+        axis /= np.linalg.norm(axis)
+        cross = np.array(((0.0, -axis[2], axis[1]), (axis[2], 0.0, -axis[0]), (-axis[1], axis[0], 0.0)))
+        matrix = np.eye(3) + math.sin(angle) * cross + (1.0 - math.cos(angle)) * (cross @ cross)
+        found = np.array(rotation_vector(matrix))
+        if angle == math.pi and found @ axis < 0.0:
+            found = -found
+        np.testing.assert_allclose(found, angle * axis, atol=1e-7)
+
+
+def test_bad_input_is_refused() -> None:
+    skeleton = straight(2)
+    goal = PositionGoal("joint1", Vector((1.0, 0.0, 0.0)))
+    with pytest.raises(InvalidInput, match="at least one goal"):
+        refine(skeleton, Pose.rest(skeleton), [], [None] * 2, 1e-4, 1e-3, 10)
+    with pytest.raises(InvalidInput, match="2 joints, not 1"):
+        refine(skeleton, Pose.rest(skeleton), [goal], [None], 1e-4, 1e-3, 10)
+    with pytest.raises(InvalidInput, match="3 joints"):
+        refine(skeleton, Pose.rest(straight(3)), [goal], [None] * 2, 1e-4, 1e-3, 10)
+    with pytest.raises(InvalidInput, match="mass"):
+        refine(skeleton, Pose.rest(skeleton), [BalanceGoal(Vector())], [None] * 2, 1e-4, 1e-3, 10)
+    with pytest.raises(InvalidInput, match="'other'"):
+        refine(skeleton, Pose.rest(skeleton), [PositionGoal("other", Vector())], [None] * 2, 1e-4, 1e-3, 10)
+
+
+def test_path_along_the_limits_is_followed() -> None:
+    """A closed path that bends 20 joints to their 15-degree cones: every frame is met from the one before."""
+    cone = SwingTwist(Cone(math.radians(15.0)))
+    skeleton = straight(20, cone)
+    pose = Pose.rest(skeleton).with_rotations({i: Quaternion((1.0, 0.0, 0.0), 0.06) for i in range(20)})
+    for frame in range(250):
+        angle = 2.0 * math.pi * frame / 250
+        target = Vector((9.0 * math.sin(angle), 11.0 + 3.0 * math.cos(2.0 * angle), 6.0 * math.cos(angle)))
+        found = refine(skeleton, pose, [PositionGoal("joint19", target)], [cone] * 20, 2e-3, 1e-3, 60)
+        assert (tail(skeleton, found) - target).length <= 2e-3, frame
+        assert max(violation(cone, rotation) for rotation in found.rotations) <= FLOAT32
+        pose = found

@@ -1,0 +1,91 @@
+"""Very many random solves of every kind: limits, finite numbers, true reports, never worse than the start."""
+
+from __future__ import annotations
+
+import math
+import random
+from dataclasses import replace
+
+import pytest
+from chains import random_rotation
+from mathutils import Quaternion
+from mixtures import faults, mixture
+
+from ccd_rig.goals import BalanceGoal, DirectionGoal, GoalError, OrientationGoal, PoleGoal, PositionGoal
+from ccd_rig.limits.shapes import EulerBox, Hinge, Reversed, SwingTwist
+from ccd_rig.settings import SolveStatus, Sweep
+from ccd_rig.skeleton.pose import Pose
+from ccd_rig.solvers.solve import iterate
+
+COUNT, PARTS = 20_000, 20
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_no_solve_breaks_a_promise(part):
+    """See `mixtures.faults` for the promises; every tenth solve is made twice, some step by step."""
+    share = COUNT // PARTS
+    wrong = []
+    for seed in range(part * share, (part + 1) * share):
+        case = mixture(seed)
+        result = case.solve()
+        wrong += [f"solve {seed}: {fault}" for fault in faults(case, result)]
+        if seed % 10 == 0 and case.solve() != result:
+            wrong.append(f"solve {seed}: differs when it is made again")
+        if seed % 50 == 0:
+            *_, last = iterate(case.skeleton, case.start, case.goals, case.settings, case.poses)
+            if last != result:
+                wrong.append(f"solve {seed}: `iterate` ends elsewhere")
+    assert not wrong, "\n".join(wrong)
+
+
+def test_the_mixtures_hold_everything():
+    """Guards the test above against a generator that leaves things out."""
+    cases = [mixture(seed) for seed in range(2000)]
+    joints = [joint for case in cases for joint in case.skeleton.joints]
+    goals = [goal for case in cases for goal in case.goals]
+    assert {type(joint.limit) for joint in joints} == {type(None), Hinge, SwingTwist, EulerBox, Reversed}
+    assert {type(goal) for goal in goals} == {
+        PositionGoal,
+        OrientationGoal,
+        DirectionGoal,
+        PoleGoal,
+        BalanceGoal,
+    }
+    assert {case.settings.sweep for case in cases} == set(Sweep)
+    assert {goal.priority for goal in goals} == {0, 1, 2}
+    positions = [goal for goal in goals if isinstance(goal, PositionGoal)]
+    for some in (
+        [joint.slide for joint in joints],
+        [joint.comfort and joint.comfort.region for joint in joints],
+        [joint.comfort and joint.comfort.tolerance for joint in joints],
+        [joint.length == 0.0 for joint in joints],
+        [not joint.inherit_rotation for joint in joints],
+        [goal.reach < 1.0 for goal in positions],
+        [goal.chain_length for goal in positions],
+        [goal.leaf for goal in positions],
+        [case.poses for case in cases],
+    ):
+        assert any(some)
+    ends = {case.solve().status for case in cases[:300]}
+    assert ends == set(SolveStatus)
+
+
+def test_faults_are_found():
+    """Guards the check itself: results that were tampered with have faults."""
+    rng = random.Random(1)
+    turned = trusted = worse = 0
+    for seed in range(100):
+        case = mixture(seed)
+        result = case.solve()
+        rotations, shifts = result.pose.rotations, result.pose.translations
+        anyhow = Pose(tuple(random_rotation(rng) for _ in rotations), shifts)
+        turned += any("limit" in fault for fault in faults(case, replace(result, pose=anyhow)))
+        worse += any("worse" in fault for fault in faults(case, replace(result, pose=anyhow)))
+        nothing = Quaternion((math.nan, 0.0, 0.0, 0.0)).freeze()
+        empty = Pose.trusted((nothing, *rotations[1:]), shifts)
+        assert faults(case, replace(result, pose=empty)) == ["not finite"]
+        errors = tuple(GoalError(error.distance + 1e-3, error.angle) for error in result.errors)
+        assert any("forward kinematics" in fault for fault in faults(case, replace(result, errors=errors)))
+        ended = SolveStatus.STALLED if result.status is SolveStatus.CONVERGED else SolveStatus.CONVERGED
+        trusted += any("met" in fault for fault in faults(case, replace(result, status=ended)))
+    assert turned > 60 and worse > 30 and trusted == 100, (turned, worse, trusted)

@@ -1,0 +1,513 @@
+"""The loop: what it reaches, how it ends, and that it never breaks a limit."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import math
+import random
+
+import pytest
+from chains import FLOAT32, SOLVE, Z, legal_pose, random_skeleton, straight, tail, tip
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from mathutils import Quaternion, Vector
+
+from ccd_rig.errors import InvalidInput
+from ccd_rig.goals import DirectionGoal, PositionGoal, measure
+from ccd_rig.limits.shapes import Comfort, Cone, Hinge, SwingTwist, contains, violation
+from ccd_rig.maths.rotations import angle_between, angle_of
+from ccd_rig.settings import PRESET_FIELDS, PRESETS, SolverSettings, SolveStatus, Sweep
+from ccd_rig.skeleton.joints import Joint, Skeleton
+from ccd_rig.skeleton.kinematics import forward_kinematics
+from ccd_rig.skeleton.pose import Pose
+from ccd_rig.skeleton.pose_library import entry_from_pose
+from ccd_rig.solvers.solve import iterate, solve
+
+CONVERGED, STALLED, ITERATION_LIMIT = SolveStatus.CONVERGED, SolveStatus.STALLED, SolveStatus.ITERATION_LIMIT
+
+
+def reach_for(skeleton, target, start=None, goal=None, **fields):
+    """Solves for the last bone's tail and holds what is reported against forward kinematics."""
+    start = start or Pose.rest(skeleton)
+    goals = [PositionGoal(tip(skeleton), target)] if goal is None else goal
+    fields.setdefault("position_tolerance", SOLVE)
+    chosen = SolverSettings(**fields)
+    result = solve(skeleton, start, goals, chosen)
+    transforms = forward_kinematics(skeleton, result.pose)
+    for each, error in zip(goals, result.errors, strict=True):
+        assert measure(each, skeleton, transforms).distance == error.distance
+    met = all(error.distance <= chosen.position_tolerance for error in result.errors)
+    assert met == (result.status is CONVERGED)
+    return result
+
+
+def hinged(*angles, offsets=None, lower=-10.0, upper=10.0):
+    """A planar chain of free hinges about Z along +X (rest), and the pose with these angles in radians."""
+    offsets = offsets or [1.0] * len(angles)
+    turned = Quaternion(Z, -math.pi / 2)
+    joints = [
+        Joint(
+            f"joint{i}",
+            i - 1,
+            (0.0, offsets[i - 1], 0.0) if i else (0.0, 0.0, 0.0),
+            Quaternion() if i else turned,
+            offsets[i],
+            Hinge(Z, lower, upper),
+        )
+        for i in range(len(angles))
+    ]
+    skeleton = Skeleton(joints)
+    return skeleton, Pose(tuple(Quaternion(Z, a) for a in angles), Pose.rest(skeleton).translations)
+
+
+@pytest.mark.parametrize("sweep", [sweep for sweep in Sweep if sweep is not Sweep.SMART_BOUNCE])
+def test_free_chain_reaches_what_it_can_reach(sweep):
+    """Smart bounces curl the tip and creep where the whole chain has to turn: see the test of its own."""
+    rng = random.Random(11)
+    skeleton = straight(10)
+    for _ in range(200):
+        target = tail(skeleton, legal_pose(skeleton, rng))
+        assert reach_for(skeleton, target, sweep=sweep, max_iterations=2000).status is CONVERGED
+
+
+def test_cones_of_30_degrees_reach_nearly_everything():
+    rng = random.Random(12)
+    skeleton = straight(10, SwingTwist(Cone(math.radians(30.0))))
+    missed = 0
+    for _ in range(300):
+        target = tail(skeleton, legal_pose(skeleton, rng))
+        result = reach_for(skeleton, target)
+        assert all(
+            violation(j.limit, q) <= FLOAT32
+            for j, q in zip(skeleton.joints, result.pose.rotations, strict=True)
+        )
+        missed += result.status is not CONVERGED
+    assert missed <= 1
+
+
+def test_unity_chain_reached_and_solving_again_does_nothing():
+    skeleton, start = hinged(0.0, 0.0, 0.0, 0.0, offsets=[1.0, 2.0, 3.0, 4.0])
+    first = reach_for(skeleton, (9.0, 1.0, 0.0), start, position_tolerance=0.01, max_iterations=500)
+    assert first.status is CONVERGED
+    again = reach_for(skeleton, (9.0, 1.0, 0.0), first.pose, position_tolerance=0.01, max_iterations=500)
+    assert again.iterations == 0 and again.pose == first.pose
+
+
+def test_unity_chain_out_of_reach_leaves_exactly_the_missing_length():
+    skeleton, start = hinged(0.0, 0.0, 0.0, 0.0, offsets=[1.0, 2.0, 3.0, 4.0])
+    result = reach_for(skeleton, (0.0, 12.0, 0.0), start, position_tolerance=0.01, max_iterations=500)
+    assert result.status is STALLED
+    assert result.errors[0].distance == pytest.approx(2.0, abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("angles", "target"),
+    [((0.0, 0.0), (1.5, 0.5)), ((math.pi / 2, 0.0), (-0.5, -1.0)), ((0.1, -0.1), (1.9, 0.0))],
+)
+def test_two_links_in_the_plane(angles, target):
+    skeleton, start = hinged(*angles)
+    assert reach_for(skeleton, (*target, 0.0), start).status is CONVERGED
+
+
+def test_two_links_cannot_reach_three():
+    skeleton, start = hinged(0.1, -0.1)
+    result = reach_for(skeleton, (3.0, 0.0, 0.0), start, max_iterations=50)
+    assert result.status is STALLED and result.iterations <= 2
+    assert result.errors[0].distance == pytest.approx(1.0, abs=1e-5)
+
+
+def test_one_narrow_hinge_stalls_at_its_limit():
+    skeleton, start = hinged(0.0, lower=-0.05, upper=0.05)
+    result = reach_for(skeleton, (0.0, 1.0, 0.0), start)
+    assert result.status is STALLED
+    along = result.pose.rotations[0]
+    assert 2.0 * math.atan2(along.z, along.w) == pytest.approx(0.05, abs=1e-6)
+
+
+def test_no_freedom_stalls_where_it_is():
+    skeleton = straight(3, stiffness=1.0)
+    result = reach_for(skeleton, (1.0, 1.0, 0.0))
+    assert result.status is STALLED and result.pose == Pose.rest(skeleton)
+
+
+def test_error_never_grows_over_changing_targets():
+    """closed-chain-ik's case: 20 joints of alternating axes that turn by 0.1 rad."""
+    axes = (Vector((1.0, 0.0, 0.0)), Z)
+    skeleton = Skeleton(
+        Joint(f"joint{i}", i - 1, (0.0, 1.0 if i else 0.0, 0.0), limit=Hinge(axes[i % 2], -0.1, 0.1))
+        for i in range(20)
+    )
+    targets = [(1, 19, 0), (-1, 19, 0), (0, 19, 1), (0, 19, -1), (0.5, 19.5, 0.5)]
+    pose = Pose.rest(skeleton)
+    for change in range(50):
+        goal = PositionGoal("joint19", targets[change % 5])
+        before = measure(goal, skeleton, forward_kinematics(skeleton, pose)).distance
+        result = solve(skeleton, pose, [goal])
+        assert result.errors[0].distance <= before + 1e-6
+        pose = result.pose
+
+
+def test_best_stretch_towards_a_far_target_takes_two_iterations():
+    rng = random.Random(5)
+    skeleton = straight(20)
+    for _ in range(50):
+        direction = Vector([rng.gauss(0.0, 1.0) for _ in range(3)]).normalized()
+        result = reach_for(skeleton, direction * 25.0, legal_pose(skeleton, rng))
+        assert result.status is STALLED and result.iterations <= 2
+        assert result.errors[0].distance == pytest.approx(5.0, abs=1e-3)
+
+
+def test_a_target_inside_the_hole_of_a_long_bone_is_recognised():
+    skeleton = Skeleton([Joint("long", length=3.0), Joint("short", 0, (0.0, 3.0, 0.0), length=1.0)])
+    result = reach_for(skeleton, (0.5, 0.5, 0.0))
+    assert result.status is STALLED
+    assert result.errors[0].distance == pytest.approx(2.0 - math.sqrt(0.5), abs=2e-3)
+
+
+def test_straight_chain_with_the_target_on_its_line_is_left():
+    """The first joint turns both ways; the others may, like knees, bend to one side only."""
+    for limit in (None, SwingTwist(Cone(2.0)), Hinge(Z, 0.0, 2.5), Hinge(Z, -2.5, 0.0)):
+        skeleton = straight(4, limit).replace({"joint0": {"limit": Hinge(Z, -2.5, 2.5)}})
+        assert reach_for(skeleton, (0.0, 2.5, 0.0)).status is CONVERGED, limit
+
+
+def test_juckett_folded_pose_is_left():
+    """Two links, both unturned, the target on the first one: both joints look along the line and see no
+    way."""
+    skeleton, start = hinged(0.0, 0.0)
+    assert reach_for(skeleton, (0.7, 0.0, 0.0), start).status is CONVERGED
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 10**9))
+def test_any_solve_keeps_limits_reports_truly_and_repeats_itself(seed):
+    rng = random.Random(seed)
+    skeleton = random_skeleton(rng, rng.randrange(1, 9), tree=rng.random() < 0.5)
+    start = legal_pose(skeleton, rng)
+    reachable = legal_pose(skeleton, rng)
+    names = rng.sample([joint.name for joint in skeleton.joints], k=min(len(skeleton), rng.randrange(1, 4)))
+    goals = [
+        PositionGoal(
+            name,
+            tail(skeleton, reachable, name)
+            if rng.random() < 0.7
+            else [rng.uniform(-9.0, 9.0) for _ in range(3)],
+            None if rng.random() < 0.7 else (0.1, 0.2, 0.3),
+            rng.uniform(0.1, 5.0),
+            rng.choice((0, 0, 1)),
+            rng.choice((0, 0, 2)),
+        )
+        for name in names
+    ]
+    chosen = SolverSettings(
+        max_iterations=rng.randrange(1, 60),
+        position_tolerance=SOLVE,
+        sweep=rng.choice(list(Sweep)),
+        step_fraction=rng.uniform(0.1, 1.3),
+        step_share=rng.choice((0.0, 0.9)),
+        step_feedback=rng.choice((0.0, 1.0)),
+        refine=rng.random() < 0.5,
+        restarts=rng.choice((0, 0, 2)),
+    )
+    before = [measure(goal, skeleton, forward_kinematics(skeleton, start)).distance for goal in goals]
+    result = solve(skeleton, start, goals, chosen)
+    transforms = forward_kinematics(skeleton, result.pose)
+    for goal, error in zip(goals, result.errors, strict=True):
+        assert measure(goal, skeleton, transforms) == error
+    moved = {i for goal in goals for i in skeleton.chain(goal.joint, goal.chain_length)}
+    for i, (joint, rotation) in enumerate(zip(skeleton.joints, result.pose.rotations, strict=True)):
+        assert all(math.isfinite(part) for part in rotation)
+        assert abs(rotation.magnitude - 1.0) < 1e-5
+        if i not in moved or joint.locked:
+            assert rotation == start.rotations[i]
+        elif joint.limit is not None:
+            assert violation(joint.limit, rotation) <= FLOAT32
+    # Goals that are served first never end worse than they were; those behind them may have to give way.
+    first = min(goal.priority for goal in goals)
+    won = sum(
+        goal.weight * (was * was - error.distance**2)
+        for goal, was, error in zip(goals, before, result.errors, strict=True)
+        if goal.priority == first
+    )
+    assert won >= -1e-3
+    again = solve(skeleton, start, goals, chosen)
+    assert again == result
+    items = list(iterate(skeleton, start, goals, chosen))
+    assert items[-1] == result
+
+
+def test_iterate_gives_one_item_per_iteration():
+    skeleton = straight(5, SwingTwist(Cone(0.5)))
+    goal = PositionGoal("joint4", (3.0, 2.0, 1.0))
+    items = list(iterate(skeleton, Pose.rest(skeleton), [goal], SolverSettings(refine=False, restarts=0)))
+    counts = [item.iterations for item in items]
+    assert counts == list(range(1, len(counts) + 1))
+    assert all(item.status is ITERATION_LIMIT for item in items[:-1])
+    errors = [item.errors[0].distance for item in items]
+    assert all(later <= earlier + 1e-6 for earlier, later in itertools.pairwise(errors))
+
+
+def test_the_closing_phase_ends_what_sweeps_only_creep_towards():
+    skeleton = straight(50, SwingTwist(Cone(math.radians(15.0))))
+    rng = random.Random(21)
+    crept = 0
+    for _ in range(12):
+        target = tail(skeleton, legal_pose(skeleton, rng))
+        closed = reach_for(skeleton, target)
+        assert closed.status is CONVERGED
+        swept = reach_for(skeleton, target, refine=False, max_iterations=closed.iterations)
+        crept += swept.status is not CONVERGED
+    assert crept >= 3
+
+
+def test_restarts_leave_dead_ends_and_repeat_themselves():
+    """Hinges that fold the wrong way round: the way to the target leads through poses that are farther
+    off."""
+    skeleton, start = hinged(1.4, -1.4, 1.4, lower=-1.5, upper=1.5)
+    rng = random.Random(31)
+    missed = again = 0
+    for _ in range(60):
+        target = tail(skeleton, legal_pose(skeleton, rng))
+        once = reach_for(skeleton, target, start, restarts=0)
+        more = reach_for(skeleton, target, start, restarts=20, seed=7)
+        missed += once.status is not CONVERGED
+        again += more.status is not CONVERGED
+        assert more.errors[0].distance <= max(once.errors[0].distance, SOLVE)
+        assert more == reach_for(skeleton, target, start, restarts=20, seed=7)
+    assert missed > 0 and again == 0
+
+
+def test_a_pose_library_is_tried_first():
+    skeleton = straight(3, Hinge(Z, -2.0, 2.0))
+    wanted = Pose.rest(skeleton).with_rotations(
+        {0: Quaternion(Z, 1.5), 1: Quaternion(Z, -1.8), 2: Quaternion(Z, -1.7)}
+    )
+    target = tail(skeleton, wanted)
+    stuck = Pose.rest(skeleton).with_rotations(
+        {0: Quaternion(Z, -2.0), 1: Quaternion(Z, -2.0), 2: Quaternion(Z, -2.0)}
+    )
+    goals = [
+        PositionGoal("joint2", target),
+        DirectionGoal("joint2", (0, 1, 0), wanted_direction(skeleton, wanted)),
+    ]
+    entry = entry_from_pose("reach", skeleton, wanted)
+    settings = SolverSettings(position_tolerance=SOLVE, angle_tolerance=SOLVE, restarts=1)
+    result = solve(skeleton, stuck, goals, settings, poses=(entry,))
+    assert result.status is CONVERGED
+    for a, b in zip(result.pose.rotations, wanted.rotations, strict=True):
+        assert angle_of(a.conjugated() @ b) < 0.01
+
+
+def wanted_direction(skeleton, pose):
+    return forward_kinematics(skeleton, pose)[-1].rotation @ Vector((0.0, 1.0, 0.0))
+
+
+def test_iteration_limit_is_a_status():
+    skeleton = straight(10, SwingTwist(Cone(0.2)))
+    result = reach_for(skeleton, (5.0, 4.0, 0.0), max_iterations=1)
+    assert result.status is ITERATION_LIMIT and result.iterations == 1
+
+
+def test_joints_outside_the_chain_length_stay():
+    skeleton = straight(6)
+    goal = PositionGoal("joint5", (1.0, 4.5, 0.0), chain_length=2)
+    result = reach_for(skeleton, None, goal=[goal])
+    assert all(rotation == Quaternion() for rotation in result.pose.rotations[:4])
+    assert result.status is CONVERGED
+
+
+def test_stiff_and_pinned_joints():
+    free = reach_for(straight(3), (1.5, 1.0, 0.5), max_iterations=1)
+    stiff = straight(3).replace({"joint1": {"stiffness": 0.9}})
+    result = reach_for(stiff, (1.5, 1.0, 0.5), max_iterations=1)
+    assert angle_of(result.pose.rotations[1]) < 0.5 * angle_of(free.pose.rotations[1])
+    pinned = straight(3).replace({"joint1": {"stiffness": 1.0}})
+    result = reach_for(pinned, (1.5, 1.0, 0.5))
+    assert result.pose.rotations[1] == Quaternion() and result.status is CONVERGED
+
+
+def test_largest_step_holds_for_every_step():
+    skeleton = straight(4, max_step=0.05)
+    items = [
+        Pose.rest(skeleton),
+        *(
+            item.pose
+            for item in iterate(
+                skeleton,
+                Pose.rest(skeleton),
+                [PositionGoal("joint3", (2.0, 2.0, 0.0))],
+                SolverSettings(sweep=Sweep.TIP_TO_ROOT, refine=False),
+            )
+        ),
+    ]
+    assert len(items) > 5
+    for before, after in itertools.pairwise(items):
+        for a, b in zip(before.rotations, after.rotations, strict=True):
+            assert angle_of(a.conjugated() @ b) <= 0.05 + 1e-5
+
+
+def test_part_of_a_step_turns_less():
+    skeleton = straight(1)
+    result = reach_for(skeleton, (1.0, 0.0, 0.0), step_fraction=0.5, max_iterations=1)
+    assert angle_of(result.pose.rotations[0]) == pytest.approx(math.pi / 4, abs=1e-5)
+
+
+def test_comfort_tolerance_hands_on_to_the_next_joint():
+    """Seen from the first joint the effector may stay up to 0.5 rad beside the target; the others finish."""
+    relaxed = straight(4).replace({"joint0": {"comfort": Comfort(tolerance=0.5)}})
+    target = (1.0, 2.0, 0.0)
+    plain = reach_for(straight(4), target, max_iterations=1)
+    result = reach_for(relaxed, target)
+    assert result.status is CONVERGED
+    seen = math.atan2(1.0, 2.0)
+    assert seen < 0.5 and result.pose.rotations[0] == Quaternion()
+    assert angle_of(plain.pose.rotations[0]) > 0.3
+    off = reach_for(relaxed, target, comfort=False, max_iterations=1)
+    assert off.pose.rotations[0] == plain.pose.rotations[0]
+
+
+def test_comfort_tolerance_turns_only_to_its_border():
+    skeleton = straight(1, comfort=Comfort(tolerance=0.2))
+    result = reach_for(skeleton, (1.0, 0.0, 0.0))
+    assert result.status is STALLED
+    assert angle_of(result.pose.rotations[0]) == pytest.approx(math.pi / 2 - 0.2, abs=1e-5)
+
+
+def test_comfort_region_is_kept_where_it_can_be_and_left_where_not():
+    region = SwingTwist(Cone(0.4))
+    skeleton = straight(5, SwingTwist(Cone(1.2))).replace(
+        {f"joint{i}": {"comfort": Comfort(region=region)} for i in range(5)}
+    )
+    inside = reach_for(skeleton, (1.0, 4.5, 0.0))
+    assert inside.status is CONVERGED
+    assert all(contains(region, rotation, FLOAT32) for rotation in inside.pose.rotations)
+    outside = reach_for(skeleton, (3.0, 0.0, 0.5))
+    assert outside.status is CONVERGED
+    assert any(violation(region, rotation) > 0.05 for rotation in outside.pose.rotations)
+    assert all(contains(SwingTwist(Cone(1.2)), rotation, FLOAT32) for rotation in outside.pose.rotations)
+
+
+def largest_turn(comfort, frames, **fields):
+    """A target goes out of what a region of 15 degrees can reach, and back: the largest turn of a joint per
+    frame, degrees, and how many frames missed."""
+    skeleton = straight(6, SwingTwist(Cone(math.radians(60.0))), comfort=comfort)
+    near, far = Vector((1.5, 5.58, 0.0)), Vector((4.5, 1.5, 0.6))
+    pose, largest, missed = Pose.rest(skeleton), 0.0, 0
+    for frame in range(frames):
+        target = near.lerp(far, 0.5 - 0.5 * math.cos(2.0 * math.pi * frame / frames))
+        settings = SolverSettings(position_tolerance=SOLVE, step_share=0.95, restarts=0, **fields)
+        result = solve(skeleton, pose, [PositionGoal("joint5", target)], settings)
+        missed += result.status is not CONVERGED
+        if frame:
+            pairs = zip(pose.rotations, result.pose.rotations, strict=True)
+            largest = max(largest, *(math.degrees(angle_between(a, b)) for a, b in pairs))
+        pose = result.pose
+    return largest, missed
+
+
+def test_a_target_that_leaves_the_comfort_region_makes_no_joint_jump():
+    region = SwingTwist(Cone(math.radians(15.0)))
+    for refine in (True, False):
+        fast, missed = largest_turn(Comfort(region=region), 125, refine=refine)
+        slow, more = largest_turn(Comfort(region=region), 500, refine=refine)
+        assert missed == more == 0 and slow < 0.5 * fast
+
+
+def test_a_comfort_tolerance_beside_a_region_makes_no_joint_jump():
+    comfort = Comfort(math.radians(5.0), SwingTwist(Cone(math.radians(15.0))))
+    fast, _ = largest_turn(comfort, 125)
+    slow, _ = largest_turn(comfort, 500)
+    assert slow < 0.5 * fast
+
+
+def test_two_goals_share_their_joints_by_weight():
+    """Two arms on one turning base pull to opposite sides: the heavier one wins the most."""
+    skeleton = Skeleton(
+        [
+            Joint("base", length=1.0),
+            Joint("left", 0, (0, 1, 0), stiffness=1.0),
+            Joint("right", 0, (0, 1, 0), stiffness=1.0),
+        ]
+    )
+    goals = [
+        PositionGoal("left", (2.0, 0.0, 0.0), weight=4.0),
+        PositionGoal("right", (-2.0, 0.0, 0.0), weight=1.0),
+    ]
+    result = reach_for(skeleton, None, goal=goals)
+    assert result.errors[0].distance < 1e-3 + 0.01
+    assert result.errors[1].distance > 3.9
+
+
+def test_a_tree_meets_goals_that_do_not_conflict():
+    rng = random.Random(3)
+    joints = [Joint("spine0"), Joint("spine1", 0, (0, 1, 0)), Joint("spine2", 1, (0, 1, 0))]
+    for side in ("left", "right"):
+        parent = 2
+        for i in range(4):
+            joints.append(Joint(f"{side}{i}", parent, (0, 1, 0)))
+            parent = len(joints) - 1
+    skeleton = Skeleton(joints)
+    for _ in range(40):
+        pose = legal_pose(skeleton, rng)
+        goals = [PositionGoal(f"{side}3", tail(skeleton, pose, f"{side}3")) for side in ("left", "right")]
+        assert reach_for(skeleton, None, goal=goals).status is CONVERGED
+
+
+def test_a_joint_that_does_not_inherit_rotation_is_carried_along():
+    joints = [
+        Joint("a"),
+        Joint("b", 0, (0, 1, 0)),
+        Joint("c", 1, (0, 1, 0), Quaternion(Z, 0.3), inherit_rotation=False),
+        Joint("d", 2, (0, 1, 0)),
+    ]
+    skeleton = Skeleton(joints)
+    rng = random.Random(9)
+    for sweep in Sweep:
+        for _ in range(20):
+            target = tail(skeleton, legal_pose(skeleton, rng))
+            assert reach_for(skeleton, target, sweep=sweep, max_iterations=2000).status is CONVERGED
+
+
+@pytest.mark.parametrize(
+    ("fields", "named"),
+    [
+        ({"max_iterations": 0}, "max_iterations"),
+        ({"position_tolerance": 0.0}, "position_tolerance"),
+        ({"position_tolerance": math.nan}, "position_tolerance"),
+        ({"step_fraction": 2.0}, "step_fraction"),
+        ({"stall_threshold": -1.0}, "stall_threshold"),
+        ({"restarts": -1}, "restarts"),
+        ({"step_feedback": 1.5}, "step_feedback"),
+        ({"angle_tolerance": math.inf}, "angle_tolerance"),
+        ({"sweep": "ROOT_TO_TIP"}, "sweep"),
+    ],
+)
+def test_settings_refuse_what_makes_no_sense(fields, named):
+    with pytest.raises(InvalidInput, match=named):
+        SolverSettings(**fields)
+
+
+def test_input_is_refused_by_name():
+    skeleton = straight(2)
+    rest = Pose.rest(skeleton)
+    with pytest.raises(InvalidInput, match="at least one goal"):
+        solve(skeleton, rest, [])
+    with pytest.raises(InvalidInput, match="hand"):
+        solve(skeleton, rest, [PositionGoal("hand", (0, 0, 0))])
+    with pytest.raises(InvalidInput, match=r"joint1.*target"):
+        PositionGoal("joint1", (0.0, math.nan, 0.0))
+    with pytest.raises(InvalidInput, match="weight"):
+        PositionGoal("joint1", (0.0, 0.0, 0.0), weight=0.0)
+    with pytest.raises(InvalidInput, match="2 joints"):
+        solve(straight(3), rest, [PositionGoal("joint1", (0, 0, 0))])
+
+
+def test_presets_are_settings_that_differ_in_their_steps_alone():
+    default = SolverSettings()
+    assert PRESETS["DEFAULT"] == default
+    assert PRESETS["LIMB"].step_fraction == 1.0
+    assert 0.0 < PRESETS["TAIL"].step_share == PRESETS["SPINE"].step_share < 1.0
+    for preset in PRESETS.values():
+        steps = {name: getattr(default, name) for name in PRESET_FIELDS}
+        assert dataclasses.replace(preset, **steps) == default
