@@ -20,7 +20,8 @@ from ..scene.evaluation import FrameSample
 from ..solve.solving import Recipe
 from ..solve.walking import solve_frame
 from . import again, frame_selection, originals
-from .march import March, guessed
+from .frame_solver import FrameSolver
+from .march import guessed
 from .settings import BakeSettings, Order
 from .take import Solutions, Take
 
@@ -102,7 +103,7 @@ def solve(
                 check(take)
                 if backwards and take.tracks is not None:
                     raise RigError("Planted bones are solved forwards only: set Order to Forwards")
-                march = March(take, recipe)
+                march = FrameSolver(take, recipe)
             take.store(row, sample)
             if frame in asked:
                 if forwards:
@@ -117,7 +118,7 @@ def solve(
         yield Progress(frames[-1], done, total)
     if later:
         there = take.solutions() if forwards else None
-        march = March(take, recipe)
+        march = FrameSolver(take, recipe)
         for row, sample in reversed(later):
             for _ in march.add(row, sample):
                 yield Progress(frames[row], done, total)

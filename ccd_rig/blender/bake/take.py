@@ -207,6 +207,21 @@ class Take:
         for row in rows.tolist():
             self.states[row] = states
 
+    def store_batch(
+        self,
+        rows: NDArray[np.intp],
+        rotations: Array,
+        translations: Array,
+        states: Sequence[Mapping[int, str]],
+    ) -> None:
+        """Keep the solutions of many rows at once: (R, J, 4), (R, J, 3), and how each constraint ended."""
+        places = np.searchsorted(self.solved_frames, self.frames[rows])
+        self.solved[places] = rotations
+        for k, (j, slide) in enumerate(zip(self.sliding, self.slides, strict=True)):
+            locations = np.linalg.solve(self.shifts[rows, k], translations[:, j, :, None])[..., 0]
+            self.solved_slides[places, k] = locations @ np.array(slide.axis)
+        self.states.update(zip(rows.tolist(), states, strict=True))
+
     def solutions(self) -> Solutions:
         """What is solved now."""
         return Solutions(self.solved.copy(), self.solved_slides.copy(), dict(self.states))

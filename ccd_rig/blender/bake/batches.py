@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The frames of a bake solved all at once, group of constraints by group.
+
+Constraints that share joints make a group. A frame's pose is, of those that meet its goals inside the limits,
+the one nearest to its base pose (`solvers/batch/sequence.py`): it does not depend on the frames before it.
+What least squares do not know (reach windows, comfort tolerances, methods of a single pass) is left to CCD,
+frame by frame.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from mathutils import Quaternion
+from numpy.typing import NDArray
+
+from ...goals import Goal, OrientationGoal
+from ...limits.shapes import Limit
+from ...skeleton.joints import Skeleton
+from ...solvers.batch.problem import LeastSquaresProblem
+from ...solvers.batch.sequence import Sequence as SolvedFrames
+from ...solvers.batch.sequence import solve_sequence
+from ...solvers.batch.solve import Limits
+from ...solvers.batch.state import Bones, Poses, start_state
+from ..properties.constraint_values import Constraint
+from ..scene.evaluation import FrameSample
+from ..scene.targets import Aim
+from ..solve.balance import level
+from ..solve.constraint_goals import goals
+from ..solve.solving import Recipe, groups, scales
+from .take import Array, Take
+
+Rows = NDArray[np.intp]
+
+STEPS = 60
+"""Most steps of a frame."""
+
+
+@dataclass(frozen=True)
+class Group:
+    """Constraints that are solved together, and the joints that they move."""
+
+    joints: frozenset[int]
+    members: tuple[int, ...]
+
+
+@dataclass
+class Batch:
+    """Frames with the same constraints in force and the same limits.
+
+    Attributes:
+        take: where frames and solutions are.
+        rows: of the take, in order of time.
+        samples: of these rows.
+        recipe: how they are solved.
+        rotations: (J, 4) of each row, solved as far as groups are; translations likewise (J, 3).
+    """
+
+    take: Take
+    rows: Rows
+    samples: Sequence[FrameSample]
+    recipe: Recipe
+    rotations: Array
+    translations: Array
+
+    @classmethod
+    def of(cls, take: Take, rows: Rows, samples: Sequence[FrameSample], recipe: Recipe) -> Batch:
+        """A batch that stands at its base poses."""
+        return cls(take, rows, samples, recipe, take.base[rows].copy(), take.translations[rows].copy())
+
+    @property
+    def skeleton(self) -> Skeleton:
+        return self.samples[0].reading.skeleton
+
+    def groups(self) -> list[Group]:
+        """The groups of the constraints in force, parents before children."""
+        active = [c for c, influence in enumerate(self.samples[0].influences) if influence > 0.0]
+        found = groups(self.skeleton, self.take.constraints, active)
+        return [Group(frozenset(joints), tuple(members)) for joints, members in found]
+
+    def takes(self, group: Group) -> bool:
+        """Whether least squares know all that a group asks for."""
+        solver, joints = self.recipe.solver, self.skeleton.joints
+        if not solver.refine:
+            return False
+        for c in group.members:
+            constraint = self.take.constraints[c]
+            if constraint.kind == "BALANCE":
+                axes = constraint.balance_axes
+                if any(level(sample.matrix_world, axes) != Quaternion() for sample in self.samples):
+                    return False
+            elif constraint.kind != "REACH" or constraint.method != "CCD" or constraint.reach < 1.0:
+                return False
+        return not (solver.comfort and any((c := joints[j].comfort) and c.tolerance > 0.0 for j in group.joints))
+
+    def solve(self, group: Group) -> NDArray[np.bool_]:
+        """Solve a group at all rows; (R, members) which constraints are met.
+
+        Comfort regions are the limits first; what is not there then goes on inside the limits themselves.
+        """
+        everything = np.arange(len(self.rows))
+        limits = list(self.take.limits[int(self.rows[0])])
+        regions = self._regions(group, limits) if self.recipe.solver.comfort else limits
+        met = np.zeros((len(self.rows), len(group.members)), np.bool_)
+        if regions == limits:
+            self._solve(group, limits, everything, met, None)
+            return met
+        base = self.rotations.copy(), self.translations.copy()
+        self._solve(group, regions, everything, met, None)
+        missed = np.flatnonzero(~met.all(1))
+        if len(missed):
+            self._solve(group, limits, missed, met, base)
+        return met
+
+    def _regions(self, group: Group, limits: Sequence[Limit | None]) -> list[Limit | None]:
+        """The comfort regions of a group's joints, where they have one, in place of their limits."""
+        found = list(limits)
+        for j in group.joints:
+            comfort = self.skeleton.joints[j].comfort
+            if comfort is not None and comfort.region is not None:
+                found[j] = comfort.region
+        return found
+
+    def _solve(
+        self,
+        group: Group,
+        limits: Sequence[Limit | None],
+        some: Rows,
+        met: NDArray[np.bool_],
+        base: tuple[Array, Array] | None,
+    ) -> None:
+        """Solve a group at some of the rows inside limits; from a `base` other than where it stands now."""
+        samples = [self.samples[k] for k in some.tolist()]
+        constraints, rows = self.take.constraints, self.rows[some]
+        asked = [
+            (place, goal)
+            for place, c in enumerate(group.members)
+            for goal in goals(self.skeleton, constraints[c], samples[0].aims[c])
+        ]
+        targets = [
+            _targets(goal, [self.take.aims[row][group.members[place]] for row in rows.tolist()])
+            for place, goal in asked
+        ]
+        problem = LeastSquaresProblem(self.skeleton, [goal for _, goal in asked], limits, sorted(group.joints))
+        now = _poses(self.rotations[some], self.translations[some])
+        before = now if base is None else _poses(base[0][some], base[1][some])
+        given = problem.given(self._bones(rows), now, targets, self._reference(samples, before))
+        solver = self.recipe.solver
+        stop = Limits(solver.position_tolerance / scales(samples), solver.angle_tolerance, STEPS)
+        start = start_state(problem.layout, given, now)
+        found = solve_sequence(problem, given, start, stop, self.take.frames[rows])
+        self._store(problem, found, some)
+        met[some] = True
+        for (place, _), miss in zip(asked, problem.evaluate(given, found.state).misses, strict=True):
+            met[some, place] &= (miss.distance <= stop.position) & (miss.angle <= stop.angle)
+
+    def _bones(self, rows: Rows) -> Bones:
+        take = self.take
+        if take.same_bones(int(rows[0]), int(rows[-1])):
+            rows = rows[:1]
+        rests = take.rests[rows].transpose(2, 1, 0)
+        rests = rests / np.sqrt((rests * rests).sum(0))
+        return Bones(take.offsets[rows].transpose(2, 1, 0), rests, take.lengths[rows].T)
+
+    def _reference(self, samples: Sequence[FrameSample], base: Poses) -> Poses:
+        """The poses that joints are held near to."""
+        homes = [self.recipe.home(sample) or sample.reading.pose for sample in samples]
+        if all(home is sample.reading.pose for home, sample in zip(homes, samples, strict=True)):
+            return base
+        return _poses(np.array([[q[:] for q in home.rotations] for home in homes]), base.translations.transpose(2, 1, 0))
+
+    def _store(self, problem: LeastSquaresProblem, found: SolvedFrames, some: Rows) -> None:
+        """Take over what was solved; base poses that stay keep their very bits."""
+        layout, changed = problem.layout, np.flatnonzero(~found.kept)
+        rows = np.unique(np.concatenate((layout.hinge_rows, layout.ball_rows)))
+        joints = np.array(layout.rows)[rows]
+        solved = found.state.rotations[:, rows][..., changed]
+        self.rotations[np.ix_(some[changed], joints)] = solved.transpose(2, 1, 0)
+        for k, (j, slide) in enumerate(layout.slides):
+            axis = np.array(slide.axis)
+            shift = found.state.slides[k, changed] - self.translations[some[changed], j] @ axis
+            self.translations[some[changed], j] += shift[:, None] * axis
+
+
+def _poses(rotations: Array, translations: Array) -> Poses:
+    """Poses from (R, J, 4) and (R, J, 3)."""
+    turned = rotations.transpose(2, 1, 0)
+    return Poses(turned / np.sqrt((turned * turned).sum(0)), np.ascontiguousarray(translations.transpose(2, 1, 0)))
+
+
+def _targets(goal: Goal, aims: Sequence[Aim]) -> Array:
+    """(3, R), or (4, R) of an orientation: what a goal asks for at each row."""
+    name = {"PositionGoal": "point", "BalanceGoal": "point", "PoleGoal": "pole", "DirectionGoal": "direction"}
+    found = np.array([getattr(aim, name.get(type(goal).__name__, "rotation"))[:] for aim in aims]).T
+    if isinstance(goal, OrientationGoal) or type(goal).__name__ == "DirectionGoal":
+        found = found / np.sqrt((found * found).sum(0))
+    return np.ascontiguousarray(found, dtype=np.float64)

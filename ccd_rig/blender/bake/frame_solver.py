@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The frames of a bake solved: as batches where least squares know what is asked for, else by CCD in turn."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from mathutils import Quaternion, Vector
+
+from ...limits.shapes import Limit
+from ...settings import SolveStatus
+from ...skeleton.pose import Pose
+from ..scene.evaluation import FrameSample
+from ..solve.solving import Recipe, Solution, following, how_of, solve_active
+from ..solve.walking import solve_frame
+from .batches import Batch, Group
+from .take import Take
+
+MOST = 1024
+"""Frames that wait at once: what is read of a frame takes memory."""
+AGAIN = 8
+"""In a run of frames that CCD does not reach, restarts are tried at the first and at every eighth."""
+
+
+@dataclass
+class FrameSolver:
+    """Solves the frames of a take, and keeps the solutions there.
+
+    Attributes:
+        take: its rows are stored before they come here.
+        recipe: how they are solved.
+    """
+
+    take: Take
+    recipe: Recipe
+    _waiting: list[tuple[int, FrameSample]] = field(default_factory=list)
+    _before: Solution | None = None  # of the frame solved last
+    _missed: int = 0  # frames in a row that CCD did not reach
+
+    def add(self, row: int, sample: FrameSample) -> Iterator[None]:
+        """The next frame to solve; an item after each longer piece of work."""
+        if self.take.tracks is not None:
+            self._before = solve_frame(sample, self.take.constraints, self.recipe, self._before)
+            states = dict(zip(self._before.active, self._before.states, strict=True))
+            self.take.store_solution(row, self._before.pose, states, self._before.stance)
+            return
+        self._waiting.append((row, sample))
+        if len(self._waiting) >= MOST:
+            yield from self.finish()
+
+    def finish(self) -> Iterator[None]:
+        """Solves the frames that wait; an item after each longer piece of work."""
+        waiting, self._waiting = self._waiting, []
+        for run in _runs(self.take, waiting):
+            yield from self._solve_run(run)
+
+    def _solve_run(self, run: Sequence[tuple[int, FrameSample]]) -> Iterator[None]:
+        """Solve frames in a row that have the same constraints in force and the same limits."""
+        ordered = sorted(run, key=lambda each: each[0])
+        rows = np.array([row for row, _ in ordered], dtype=np.intp)
+        batch = Batch.of(self.take, rows, [sample for _, sample in ordered], self.recipe)
+        states: list[dict[int, str]] = [{} for _ in rows]
+        descending = len(run) > 1 and run[0][0] > run[-1][0]
+        order = range(len(rows))[::-1] if descending else range(len(rows))
+        for group in batch.groups():
+            if batch.takes(group):
+                met = batch.solve(group)
+                for k, reached in enumerate(met.tolist()):
+                    states[k] |= {
+                        c: (SolveStatus.CONVERGED if good else SolveStatus.STALLED).name
+                        for c, good in zip(group.members, reached, strict=True)
+                    }
+                yield
+            else:
+                for k in order:
+                    states[k] |= self._solve_by_ccd(batch, group, k)
+                    yield
+        self.take.store_batch(rows, batch.rotations, batch.translations, states)
+        last = order[-1]
+        self._before = Solution(_pose(batch, last), tuple(states[last]), None, ())
+
+    def _solve_by_ccd(self, batch: Batch, group: Group, k: int) -> dict[int, str]:
+        """Solve a group at one row from the row solved before it, and keep the pose; how each ended."""
+        sample, start = batch.samples[k], _pose(batch, k)
+        follows = self._before is not None and set(group.members) <= set(self._before.active)
+        if self._before is not None and follows:
+            start = following(batch.skeleton, start, self._before.pose, group.joints)
+        recipe = self.recipe._replace(patient=self._missed % AGAIN == 0)
+        how = how_of(sample, recipe, follows)
+        result, states = solve_active(sample, self.take.constraints, group.members, start, how)
+        reached = all(state == SolveStatus.CONVERGED.name for state in states)
+        self._missed = 0 if reached else self._missed + 1
+        for j in group.joints:
+            batch.rotations[k, j] = result.pose.rotations[j][:]
+            batch.translations[k, j] = result.pose.translations[j][:]
+        active = tuple(c for c, influence in enumerate(sample.influences) if influence > 0.0)
+        self._before = Solution(result.pose, active, None, ())
+        return dict(zip(group.members, states, strict=True))
+
+
+def _pose(batch: Batch, k: int) -> Pose:
+    """A row of a batch as it stands now."""
+    return Pose(tuple(map(Quaternion, batch.rotations[k])), tuple(map(Vector, batch.translations[k])))
+
+
+def _runs(
+    take: Take, waiting: Sequence[tuple[int, FrameSample]]
+) -> Iterator[list[tuple[int, FrameSample]]]:
+    """Frames in a row with the same constraints in force, the same limits and the same slides."""
+    run: list[tuple[int, FrameSample]] = []
+    known: tuple[tuple[bool, ...], tuple[Limit | None, ...], object] | None = None
+    for row, sample in waiting:
+        slides = tuple(joint.slide for joint in sample.reading.skeleton.joints)
+        here = tuple(i > 0.0 for i in sample.influences), take.limits[row], slides
+        if run and here != known:
+            yield run
+            run = []
+        run.append((row, sample))
+        known = here
+    if run:
+        yield run

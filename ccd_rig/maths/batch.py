@@ -1,0 +1,138 @@
+"""Many rotations at once as arrays in double precision, components first and poses last.
+
+Quaternions are (4, ...) with components (w, x, y, z), vectors (3, ...), matrices (3, 3, ...). All angles are
+radians. Nothing here checks for NaN.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+Indices = NDArray[np.intp]
+
+TINY = 1e-300
+
+
+def multiply(a: Array, b: Array) -> Array:
+    """Products of quaternions (4, ...)."""
+    aw, ax, ay, az = a
+    bw, bx, by, bz = b
+    return np.stack(
+        (
+            aw * bw - ax * bx - ay * by - az * bz,
+            aw * bx + ax * bw + ay * bz - az * by,
+            aw * by - ax * bz + ay * bw + az * bx,
+            aw * bz + ax * by - ay * bx + az * bw,
+        )
+    )
+
+
+def conjugate(rotations: Array) -> Array:
+    """Inverses of unit quaternions (4, ...)."""
+    found: Array = -rotations
+    found[0] = rotations[0]
+    return found
+
+
+def unit(rotations: Array) -> Array:
+    """Quaternions (4, ...) with length 1."""
+    lengths: Array = np.sqrt((rotations * rotations).sum(0))
+    return rotations / lengths
+
+
+def exponential(vectors: Array) -> Array:
+    """Unit quaternions (4, ...) of rotation vectors (3, ...)."""
+    square = (vectors * vectors).sum(0)
+    half = 0.5 * np.sqrt(square)
+    found = np.empty((4, *vectors.shape[1:]))
+    found[0] = np.cos(half)
+    # sin(angle / 2) / angle; numpy's sinc is sin(pi x) / (pi x).
+    found[1:] = (0.5 * np.sinc(half / math.pi)) * vectors
+    return found
+
+
+def logarithm(rotations: Array) -> Array:
+    """Rotation vectors (3, ...), up to half a turn long, of unit quaternions (4, ...)."""
+    w, v = rotations[0], rotations[1:]
+    sine = np.sqrt((v * v).sum(0))
+    angle = 2.0 * np.arctan2(sine, np.abs(w))
+    scale = np.where(sine > 1e-12, angle / np.maximum(sine, 1e-12), 2.0)
+    found: Array = np.copysign(scale, w) * v
+    return found
+
+
+def cross(a: Array, b: Array) -> Array:
+    """Cross products of vectors (3, ...)."""
+    ax, ay, az = a
+    bx, by, bz = b
+    return np.stack((ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx))
+
+
+def dot(a: Array, b: Array) -> Array:
+    """Dot products of vectors (3, ...)."""
+    found: Array = a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
+    return found
+
+
+def length(vectors: Array) -> Array:
+    """Lengths of vectors (3, ...)."""
+    found: Array = np.sqrt(dot(vectors, vectors))
+    return found
+
+
+def fill_matrices(rotations: Array, into: Array) -> None:
+    """Write the rotation matrices of unit quaternions (4, n, B) into the first three columns of (n, 3, k, B)."""
+    w, x, y, z = rotations
+    x2, y2, z2 = x + x, y + y, z + z
+    xx, yy, zz = x2 * x, y2 * y, z2 * z
+    xy, xz, yz = x2 * y, x2 * z, y2 * z
+    wx, wy, wz = x2 * w, y2 * w, z2 * w
+    np.subtract(1.0 - yy, zz, out=into[:, 0, 0])
+    np.subtract(1.0 - xx, zz, out=into[:, 1, 1])
+    np.subtract(1.0 - xx, yy, out=into[:, 2, 2])
+    np.subtract(xy, wz, out=into[:, 0, 1])
+    np.add(xy, wz, out=into[:, 1, 0])
+    np.add(xz, wy, out=into[:, 0, 2])
+    np.subtract(xz, wy, out=into[:, 2, 0])
+    np.subtract(yz, wx, out=into[:, 1, 2])
+    np.add(yz, wx, out=into[:, 2, 1])
+
+
+def matrices(rotations: Array) -> Array:
+    """Rotation matrices (3, 3, ...) of unit quaternions (4, ...)."""
+    flat = rotations.reshape(4, 1, -1)
+    found = np.empty((1, 3, 3, flat.shape[-1]))
+    fill_matrices(flat, found)
+    return found[0].reshape(3, 3, *rotations.shape[1:])
+
+
+def matrix_logarithm(matrices: Array) -> Array:
+    """Rotation vectors (3, ...), up to half a turn long, of rotation matrices (3, 3, ...)."""
+    m = matrices
+    sine = 0.5 * np.stack((m[2, 1] - m[1, 2], m[0, 2] - m[2, 0], m[1, 0] - m[0, 1]))
+    cosine = 0.5 * (m[0, 0] + m[1, 1] + m[2, 2] - 1.0)
+    size = length(sine)
+    angle = np.arctan2(size, cosine)
+    found: Array = sine * np.where(size > 1e-9, angle / np.maximum(size, 1e-9), 1.0)
+    near = (cosine < 0.0) & (size < 1e-3)
+    if near.any():
+        found[:, near] = _near_half_turn(m[..., near], sine[:, near], cosine[near], angle[near])
+    return found
+
+
+def _near_half_turn(m: Array, sine: Array, cosine: Array, angle: Array) -> Array:
+    """Near a half turn the axis stands in the symmetric part, (1 - cos) n n^T + cos; its sign in `sine`."""
+    outer = 0.5 * (m + m.transpose(1, 0, 2)) - cosine * np.eye(3)[..., None]
+    k = np.argmax(np.einsum("iib->ib", outer), axis=0)
+    axis = outer[:, k, np.arange(len(k))]
+    axis = axis / np.maximum(length(axis), TINY)
+    side = dot(axis, sine)
+    first = np.where(axis[0] != 0.0, axis[0], np.where(axis[1] != 0.0, axis[1], axis[2]))
+    sign = np.where(np.abs(side) > 1e-12, np.sign(side), np.where(first < 0.0, -1.0, 1.0))
+    found: Array = angle * sign * axis
+    return found

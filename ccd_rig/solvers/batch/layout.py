@@ -1,0 +1,177 @@
+"""The unknowns of a least squares problem: which joints move, by which columns, inside which bounds.
+
+The columns are the angles of the hinges, then three angles of each Euler box, then three rotations of each
+ball joint about the axes of model space, then the shifts of the slides in parts of the reach. A joint inside
+an Euler box is three hinges, one on the other, so that its limits are plain bounds.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from ...limits.hinges import FULL_TURN, as_hinges
+from ...limits.shapes import EulerBox, Limit
+from ...maths.batch import Array, Indices
+from ...skeleton.joints import Skeleton
+
+
+class Layout:
+    """What is the same for every pose. Rows are the joints that matter, parents before children.
+
+    Attributes:
+        skeleton: the joints.
+        rows: joint index of each row.
+        row: row of each joint index that matters.
+        parents: row of each row's parent, -1 for a root.
+        inherits: whether each row inherits its parent's rotation.
+        live: rows whose transforms the columns change.
+        hinge_rows: (h,) row of each hinge column, those of Euler boxes included.
+        hinge_axes: (h, 3) axis of each hinge column; of an Euler box's hinge that of its own coordinate.
+        boxes: (rows, axes (b, 3)) of Euler boxes, the columns that turn last first; their first column is
+            `singles`.
+        ball_rows: (n,) rows of ball joints.
+        ball_limits: of each ball joint.
+        slide_rows: (s,) rows of joints that slide.
+        slide_axes: (s, 3) in the joint's rest frame.
+        columns: how many unknowns there are.
+        mobility: (columns,) 1 minus the stiffness.
+        longest: (columns,) the longest step, radians; infinite for slides.
+        lower, upper: (columns,) bounds: radians, and model units of slides; infinite for ball joints.
+    """
+
+    def __init__(
+        self, skeleton: Skeleton, tips: Sequence[int], limits: Sequence[Limit | None], movable: set[int]
+    ) -> None:
+        joints = skeleton.joints
+        self.skeleton = skeleton
+        self.rows = sorted({i for tip in tips for i in skeleton.chain(tip)})
+        self.row = {i: place for place, i in enumerate(self.rows)}
+        self.moved = [i for i in self.rows if i in movable and not joints[i].locked]
+        self.limits = {i: limits[i] for i in self.moved}
+        self.parents = [self.row.get(joints[i].parent, -1) for i in self.rows]
+        self.inherits = [joints[i].inherit_rotation for i in self.rows]
+        live: set[int] = set()
+        for place, i in enumerate(self.rows):
+            if i in self.limits or self.parents[place] in live:
+                live.add(place)
+        self.live = sorted(live)
+        self._hinges()
+        self._balls_and_slides()
+        self._bounds()
+
+    def _hinges(self) -> None:
+        turning = {i: as_hinges(limit) for i, limit in self.limits.items()}
+        single = [(i, hinges[0]) for i, hinges in turning.items() if len(hinges) == 1]
+        boxes = [(i, hinges) for i, hinges in turning.items() if len(hinges) == 3]
+        self.singles = len(single)
+        self.hinges = [hinge for _, hinge in single] + [hinge for _, each in boxes for hinge in each]
+        self.hinge_joints = [i for i, _ in single] + [i for i, each in boxes for _ in each]
+        self.hinge_rows = _indices(self.row[i] for i in self.hinge_joints)
+        self.hinge_axes = np.array([hinge.axis for hinge in self.hinges], dtype=float).reshape(-1, 3)
+        self.box_joints = [i for i, _ in boxes]
+        self.box_rows = _indices(self.row[i] for i in self.box_joints)
+        axes = [[hinge.axis.index(1.0) for hinge in each] for _, each in boxes]
+        self.box_axes = np.array(axes, dtype=np.intp).reshape(-1, 3)
+        self.balls = [i for i, hinges in turning.items() if not hinges]
+
+    def _balls_and_slides(self) -> None:
+        joints = self.skeleton.joints
+        self.ball_rows = _indices(self.row[i] for i in self.balls)
+        self.ball_limits = [
+            None if isinstance(limit := self.limits[i], EulerBox) else limit for i in self.balls
+        ]
+        self.slides = [(i, slide) for i in self.moved if (slide := joints[i].slide) is not None]
+        self.slide_rows = _indices(self.row[i] for i, _ in self.slides)
+        self.slide_axes = np.array([slide.axis for _, slide in self.slides], dtype=float).reshape(-1, 3)
+        self.first_ball = len(self.hinges)
+        self.first_slide = self.first_ball + 3 * len(self.balls)
+        self.columns = self.first_slide + len(self.slides)
+        self.owners = [*self.hinge_joints, *(i for i in self.balls for _ in range(3))]
+        self.owners += [i for i, _ in self.slides]
+
+    def _bounds(self) -> None:
+        joints = self.skeleton.joints
+        self.mobility = np.array([1.0 - joints[i].stiffness for i in self.owners])
+        self.longest = np.array([joints[i].max_step for i in self.owners])
+        self.longest[self.first_slide :] = math.inf
+        self.lower, self.upper = np.full(self.columns, -math.inf), np.full(self.columns, math.inf)
+        for column, hinge in enumerate(self.hinges):
+            if hinge.upper - hinge.lower < FULL_TURN:
+                self.lower[column], self.upper[column] = hinge.lower, hinge.upper
+        for column, (_, slide) in enumerate(self.slides, start=self.first_slide):
+            self.lower[column], self.upper[column] = slide.lower, slide.upper
+
+    def path(self, tip: int) -> dict[int, int]:
+        """Joints that carry joint `tip`, each with what a turn of it swings.
+
+        That is -1 for all of the tip, or the joint nearest to the root beyond it that does not inherit
+        rotation: only its head is swung, and what hangs on it is shifted along.
+        """
+        joints = self.skeleton.joints
+        found: dict[int, int] = {}
+        pivot, i = -1, tip
+        while i != -1:
+            found[i] = pivot
+            if not joints[i].inherit_rotation and joints[i].parent != -1:
+                pivot = i
+            i = joints[i].parent
+        return found
+
+
+def _indices(values: object) -> Indices:
+    return np.array(list(values), dtype=np.intp)  # type: ignore[call-overload]
+
+
+def angles_from_rotations(layout: Layout, rotations: Array) -> Array:
+    """(h, B) angles of the hinges, as near to their ranges as can be, from rotations (4, rows, B)."""
+    found = np.empty((len(layout.hinges), rotations.shape[-1]))
+    singles = layout.singles
+    if singles:
+        rows, axes = layout.hinge_rows[:singles], layout.hinge_axes[:singles]
+        q = rotations[:, rows]
+        sine = axes[:, :1] * q[1] + axes[:, 1:2] * q[2] + axes[:, 2:] * q[3]
+        found[:singles] = _into(layout, slice(0, singles), 2.0 * np.arctan2(sine, q[0]))
+    for k, row in enumerate(layout.box_rows.tolist()):
+        first = singles + 3 * k
+        found[first : first + 3] = _box_angles(layout, slice(first, first + 3), k, rotations[:, row])
+    return found
+
+
+def _box_angles(layout: Layout, columns: slice, box: int, rotation: Array) -> Array:
+    """The three angles of a joint inside an Euler box (Bernardes & Viollet 2022), outermost first."""
+    k, j, i = layout.box_axes[box].tolist()
+    sign = 1.0 if (i, j, k) in ((0, 1, 2), (1, 2, 0), (2, 0, 1)) else -1.0
+    w, v = rotation[0], rotation[1:]
+    a, b = w - v[j], v[i] + sign * v[k]
+    c, d = w + v[j], sign * v[k] - v[i]
+    p, m = np.hypot(a, b), np.hypot(c, d)
+    half_sum, half_difference = np.arctan2(b, a), np.arctan2(d, c)
+    inner = slice(columns.stop - 1, columns.stop)
+    # At gimbal lock only the sum, or only the difference, is known: the innermost angle is then 0, or as near
+    # as it may be.
+    locked = np.minimum(p, m) < 1e-5 * np.maximum(p, m)
+    alpha = _into(layout, inner, np.zeros((1, len(w))))[0]
+    half_difference = np.where(locked & (m < p), half_sum - alpha, half_difference)
+    half_sum = np.where(locked & (m >= p), half_difference + alpha, half_sum)
+    alpha, gamma = half_sum - half_difference, sign * (half_sum + half_difference)
+    beta = 2.0 * np.arctan2(m, p) - 0.5 * math.pi
+    ways = np.stack(((gamma, beta, alpha), (gamma + math.pi, math.pi - beta, alpha + math.pi)))
+    inside = np.stack([_into(layout, columns, way) for way in ways])
+    off = np.abs(np.remainder(ways - inside + math.pi, FULL_TURN) - math.pi).max(1)
+    size = np.abs(inside).sum(1)
+    outside = off > 1e-5
+    # Inside both ways the smaller angles; outside the nearer one.
+    second = np.where(outside[0] == outside[1], np.where(outside[0], off[1] < off[0], size[1] < size[0]), outside[0])
+    found: Array = np.where(second, inside[1], inside[0])
+    return found
+
+
+def _into(layout: Layout, columns: slice, angles: Array) -> Array:
+    """Angles (c, B) plus whole turns, inside the bounds of their columns."""
+    lower, upper = layout.lower[columns, None], layout.upper[columns, None]
+    middle = np.where(np.isfinite(lower), 0.5 * (lower + upper), 0.0)
+    near = angles - FULL_TURN * np.round((angles - middle) / FULL_TURN)
+    return np.clip(near, lower, upper)

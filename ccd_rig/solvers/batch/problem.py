@@ -1,0 +1,261 @@
+"""A least squares problem: goals, limits and what may move, the same for every pose of a batch.
+
+Residuals have no unit: lengths are in parts of the reach of the longest chain, angles in radians times
+`LEVER`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+from mathutils import Vector
+
+from ...errors import InvalidInput
+from ...goals import BalanceGoal, DirectionGoal, Goal, OrientationGoal, PoleGoal, PositionGoal
+from ...limits.shapes import Limit
+from ...maths.batch import Array, conjugate, logarithm, matrices, multiply, unit
+from ..least_squares.residuals import reach_of, served
+from ...skeleton.joints import Skeleton
+from .layout import Layout
+from .residuals import (
+    Balance,
+    Block,
+    Direction,
+    FrameTurns,
+    Misses,
+    Now,
+    Orientation,
+    PointSum,
+    Pole,
+    Position,
+)
+from .state import Bones, Given, Poses, State, geometry, start_state, to_model
+
+LEVER = 0.3
+"""Part of the reach that stands for one radian: what an orientation counts beside a position."""
+PRIORITY_STEP = 1e-6
+"""What the square error of a goal counts beside one that is served before it."""
+
+
+class Residual(NamedTuple):
+    """How far off the goals are in each pose.
+
+    Attributes:
+        now: where.
+        values: (m, B) what is to become 0.
+        square: (B,) their sum of squares.
+        misses: per goal.
+    """
+
+    now: Now
+    values: Array
+    square: Array
+    misses: tuple[Misses, ...]
+
+    def excess(self, position_tolerance: Array, angle_tolerance: float) -> Array:
+        """(B,) the largest miss in parts of its tolerance: up to 1 all goals are met."""
+        found = np.zeros(len(self.square))
+        for miss in self.misses:
+            np.maximum(found, miss.distance / position_tolerance, out=found)
+            np.maximum(found, miss.angle / angle_tolerance, out=found)
+        return found
+
+
+class LeastSquaresProblem:
+    """What does not change from pose to pose.
+
+    Attributes:
+        layout: the unknowns.
+        blocks: the residual of each goal.
+        places: where each block stands among the residuals.
+        rows: how many residuals there are.
+        reach: length of the longest chain, model units: what lengths are divided by.
+        serves: (rows, columns) 1 where a column may move for a residual; None where all may.
+    """
+
+    def __init__(
+        self,
+        skeleton: Skeleton,
+        goals: Sequence[Goal],
+        limits: Sequence[Limit | None],
+        movable: Sequence[int] | None = None,
+    ) -> None:
+        if not goals:
+            raise InvalidInput("there is nothing to solve: give at least one goal")
+        if len(limits) != len(skeleton):
+            raise InvalidInput(
+                f"give a limit or None for each of {len(skeleton)} joints, not {len(limits)} limits"
+            )
+        self.skeleton, self.goals = skeleton, tuple(goals)
+        serving = [served(goal, skeleton) for goal in goals]
+        wanted = set(movable) if movable is not None else set().union(*serving)
+        self._points: list[tuple[int, Vector | None]] = []
+        self.layout = Layout(skeleton, [i for goal in goals for i in _tips(goal, skeleton)], limits, wanted)
+        self.reach = max((reach_of(skeleton, goal) for goal in goals), default=0.0) or 1.0
+        ranks = sorted({goal.priority for goal in goals})
+        self.blocks = [
+            self._block(goal, math.sqrt(goal.weight * max(PRIORITY_STEP ** ranks.index(goal.priority), 1e-12)))
+            for goal in goals
+        ]
+        self.point_rows = np.array([self.layout.row[i] for i, _ in self._points], dtype=np.intp)
+        sizes = np.cumsum([0, *(block.size for block in self.blocks)]).tolist()
+        self.places = [slice(a, b) for a, b in zip(sizes[:-1], sizes[1:], strict=True)]
+        self.rows = sizes[-1]
+        serves = np.zeros((self.rows, self.layout.columns))
+        for place, joints in zip(self.places, serving, strict=True):
+            inside = set(joints)
+            serves[place] = [float(owner in inside) for owner in self.layout.owners]
+        self.serves = None if serves.all() else serves
+
+    def _block(self, goal: Goal, factor: float) -> Block:
+        skeleton, layout = self.skeleton, self.layout
+        per_length, per_angle = factor / self.reach, factor * LEVER
+        if isinstance(goal, PositionGoal):
+            number = self._point(skeleton.index(goal.joint), goal.offset)
+            return Position(PointSum(layout, [(number, skeleton.index(goal.joint))], [1.0]), per_length)
+        if isinstance(goal, OrientationGoal):
+            return Orientation(FrameTurns(layout, skeleton.index(goal.joint)), per_angle)
+        if isinstance(goal, DirectionGoal):
+            return Direction(FrameTurns(layout, skeleton.index(goal.joint)), goal.axis[:], per_angle)
+        if isinstance(goal, PoleGoal):
+            return self._pole(goal, per_angle)
+        massive = [(i, joint) for i, joint in enumerate(skeleton.joints) if joint.mass > 0.0]
+        if not massive:
+            raise InvalidInput("balance goal: no joint has a mass; give at least one joint a mass above 0")
+        total = math.fsum(joint.mass for _, joint in massive)
+        points = [(self._point(i, Vector((0.0, 0.5 * joint.length, 0.0))), i) for i, joint in massive]
+        centre = PointSum(layout, points, [joint.mass / total for _, joint in massive])
+        return Balance(centre, goal.axes, per_length)
+
+    def _pole(self, goal: PoleGoal, factor: float) -> Pole:
+        layout, chain = self.layout, goal.chain(self.skeleton)
+        end = self._point(chain[-1], None)
+        heads = [(-1, i) for i in chain]
+        root = PointSum(layout, heads[:1], [1.0])
+        line = PointSum(layout, [(end, chain[-1]), heads[0]], [1.0, -1.0])
+        bend = PointSum(layout, heads, [-(len(chain) - 1.0), *[1.0] * (len(chain) - 1)])
+        links = np.array([layout.row[i] for i in chain], dtype=np.intp)
+        return Pole(root, line, bend, links, factor)
+
+    def _point(self, joint: int, at: Vector | None) -> int:
+        """The number of a new point of a joint's bone; None: its tail."""
+        self._points.append((joint, at))
+        return len(self._points) - 1
+
+    def given(
+        self, bones: Bones, poses: Poses, targets: Sequence[Array], reference: Poses | None = None
+    ) -> Given:
+        """What each pose brings.
+
+        Args:
+            bones: of all joints.
+            poses: where translations are taken from.
+            targets: per goal (3, B or 1) a point or direction, or (4, B or 1) a rotation.
+            reference: the poses to stay near to; None: the least rotations from where each pose starts.
+        """
+        layout = self.layout
+        rests, shifts, slide_axes = geometry(layout, bones, poses)
+        size = bones.lengths.shape[-1] if any(at is None for _, at in self._points) else 1
+        points = np.zeros((3, len(self._points), size))
+        for number, (joint, at) in enumerate(self._points):
+            if at is None:
+                points[1, number] = bones.lengths[joint]
+            else:
+                points[:, number] = np.array(at[:])[:, None]
+        framed = [
+            matrices(unit(target)) if isinstance(goal, OrientationGoal) else target
+            for goal, target in zip(self.goals, targets, strict=True)
+        ]
+        given = Given(rests, shifts, points, tuple(framed), slide_axes, None)
+        if reference is None:
+            return given
+        there = start_state(layout, given, reference)
+        held = (there.rotations[:, layout.ball_rows], there.angles, there.slides)
+        return replace(given, reference=held)
+
+    def evaluate(self, given: Given, state: State) -> Residual:
+        """How far off the goals are."""
+        points, transforms = given.points, state.transforms[self.point_rows]
+        ends = transforms[:, :, 3].copy()
+        for k in range(3):
+            if points[k].any():
+                ends += transforms[:, :, k] * points[k][:, None]
+        now = Now(state, ends)
+        values = np.empty((self.rows, state.size))
+        misses = []
+        for block, place, target in zip(self.blocks, self.places, given.targets, strict=True):
+            values[place], miss = block.measure(now, target)
+            misses.append(miss)
+        return Residual(now, values, np.einsum("mb,mb->b", values, values), tuple(misses))
+
+    def jacobian(self, given: Given, residual: Residual) -> tuple[Now, Array]:
+        """(m, k, B) how the residuals change with each column, after the state with the columns' axes."""
+        layout, state = self.layout, residual.now.state
+        slide_axes = self.reach * _slide_axes(layout, given, state) if layout.slides else None
+        hinge_axes = _hinge_axes(layout, state) if layout.first_ball else None
+        now = Now(state, residual.now.ends, hinge_axes, slide_axes)
+        found = np.zeros((self.rows, layout.columns, state.size))
+        for block, place, target in zip(self.blocks, self.places, given.targets, strict=True):
+            block.slope(now, target, found[place])
+        return now, found
+
+    def departure(self, given: Given, state: State) -> Array | None:
+        """(k, B) how far each column is from the reference; None without one."""
+        if given.reference is None:
+            return None
+        layout = self.layout
+        balls, angles, slides = given.reference
+        found = np.empty((layout.columns, state.size))
+        if layout.first_ball:
+            off = state.angles - angles
+            endless = ~np.isfinite(layout.upper[: layout.first_ball])
+            off[endless] -= 2.0 * math.pi * np.round(off[endless] / (2.0 * math.pi))
+            found[: layout.first_ball] = off
+        own = logarithm(multiply(conjugate(balls), state.rotations[:, layout.ball_rows]))
+        found[layout.first_ball : layout.first_slide] = to_model(layout, state, own).reshape(-1, state.size)
+        if layout.slides:
+            found[layout.first_slide :] = (state.slides - slides) / self.reach
+        return found
+
+
+def _tips(goal: Goal, skeleton: Skeleton) -> list[int]:
+    """The last joints of the chains whose transforms a goal is about."""
+    if isinstance(goal, BalanceGoal):
+        return [i for i, joint in enumerate(skeleton.joints) if joint.mass > 0.0]
+    return [skeleton.index(goal.joint)]
+
+
+def _hinge_axes(layout: Layout, state: State) -> Array:
+    """(h, 3, B) in model space. Hinges of an Euler box stand on each other, the last on the joint's frame."""
+    frames = state.frames[layout.hinge_rows]
+    own = np.broadcast_to(layout.hinge_axes[..., None], (*layout.hinge_axes.shape, state.size))
+    if len(layout.box_rows):
+        own = own.copy()
+        first = layout.singles
+        for box, (i, j, k) in enumerate(layout.box_axes.tolist()):
+            at = first + 3 * box
+            s, c = np.sin(state.angles[at + 1 : at + 3]), np.cos(state.angles[at + 1 : at + 3])
+            sign = 1.0 if (i, j, k) in ((0, 1, 2), (1, 2, 0), (2, 0, 1)) else -1.0
+            # The middle axis seen through the last turn, and the first one through both.
+            own[at + 1] = own[at] = 0.0
+            own[at + 1, j], own[at + 1, i] = c[1], sign * s[1]
+            own[at, i], own[at, j], own[at, k] = c[0] * c[1], -sign * c[0] * s[1], sign * s[0]
+    found = frames[:, :, 0] * own[:, None, 0]
+    found += frames[:, :, 1] * own[:, None, 1]
+    found += frames[:, :, 2] * own[:, None, 2]
+    return np.asarray(found)
+
+
+def _slide_axes(layout: Layout, given: Given, state: State) -> Array:
+    """(s, 3, B) in model space."""
+    found = np.empty((len(layout.slides), 3, state.size))
+    for k, row in enumerate(layout.slide_rows.tolist()):
+        parent = layout.parents[row]
+        axis = np.broadcast_to(given.slide_axes[k], (3, state.size))
+        found[k] = axis if parent == -1 else np.einsum("ijb,jb->ib", state.transforms[parent, :, :3], axis)
+    return found
+
