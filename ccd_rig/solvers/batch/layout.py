@@ -18,6 +18,12 @@ from ...maths.batch import Array, Indices
 from ...skeleton.joints import Skeleton
 
 
+LIMB = 4
+"""Most joints of a limb."""
+STRAIGHT = 0.01
+"""Radians of bend at rest below which a joint is straight."""
+
+
 class Layout:
     """What is the same for every pose. Rows are the joints that matter, parents before children.
 
@@ -36,6 +42,7 @@ class Layout:
         ball_limits: of each ball joint.
         slide_rows: (s,) rows of joints that slide.
         slide_axes: (s, 3) in the joint's rest frame.
+        bent, bends: numbers of ball joints inside limbs, and their (b, 3) rest bend axes, joint frames.
         columns: how many unknowns there are.
         mobility: (columns,) 1 minus the stiffness.
         longest: (columns,) the longest step, radians; infinite for slides.
@@ -61,6 +68,7 @@ class Layout:
         self._hinges()
         self._balls_and_slides()
         self._bounds()
+        self._limb_bends()
 
     def _hinges(self) -> None:
         turning = {i: as_hinges(limit) for i, limit in self.limits.items()}
@@ -103,6 +111,39 @@ class Layout:
                 self.lower[column], self.upper[column] = hinge.lower, hinge.upper
         for column, (_, slide) in enumerate(self.slides, start=self.first_slide):
             self.lower[column], self.upper[column] = slide.lower, slide.upper
+
+    def _limb_bends(self) -> None:
+        """The axes about which joints between others of a limb are bent at rest.
+
+        Such a joint, a knee or an elbow, rotates about that axis more readily than across it.
+        """
+        joints, axes, found = self.skeleton.joints, [], []
+        moved = set(self.moved)
+        for n, i in enumerate(self.balls):
+            children = [k for k in self.moved if joints[k].parent == i]
+            if joints[i].parent not in moved or not children or self._limb_length(i) > LIMB:
+                continue
+            before = joints[i].rest_rotation.conjugated() @ joints[i].offset
+            after = joints[children[0]].offset
+            axis = np.cross(np.array(before[:]), np.array(after[:]))
+            size = float(np.linalg.norm(axis))
+            if size > STRAIGHT * before.length * after.length:
+                found.append(n)
+                axes.append(axis / size)
+        self.bent = _indices(found)
+        self.bends = np.array(axes, dtype=float).reshape(-1, 3)
+
+    def _limb_length(self, joint: int) -> int:
+        """How many joints that move are in a row with one."""
+        joints, moved = self.skeleton.joints, set(self.moved)
+        first, count = joint, 1
+        while joints[first].parent in moved:
+            first, count = joints[first].parent, count + 1
+        rows = [joint]
+        while rows:
+            rows = [k for k in self.moved if joints[k].parent in rows]
+            count += bool(rows)
+        return count
 
     def path(self, tip: int) -> dict[int, int]:
         """Joints that carry joint `tip`, each with what a turn of it swings.

@@ -17,7 +17,7 @@ from mathutils import Vector
 from ...errors import InvalidInput
 from ...goals import BalanceGoal, DirectionGoal, Goal, OrientationGoal, PoleGoal, PositionGoal
 from ...limits.shapes import Limit
-from ...maths.batch import Array, conjugate, logarithm, matrices, multiply, unit
+from ...maths.batch import Array, conjugate, cross, logarithm, matrices, multiply, unit
 from ..least_squares.residuals import reach_of, served
 from ...skeleton.joints import Skeleton
 from .layout import Layout
@@ -39,6 +39,10 @@ LEVER = 0.3
 """Part of the reach that stands for one radian: what an orientation counts beside a position."""
 PRIORITY_STEP = 1e-6
 """What the square error of a goal counts beside one that is served before it."""
+
+
+ACROSS = 0.1
+"""Mobility of a limb's inner joint across its rest bend, beside 1 about the bend's axis."""
 
 
 class Residual(NamedTuple):
@@ -219,6 +223,63 @@ class LeastSquaresProblem:
         found[layout.first_ball : layout.first_slide] = to_model(layout, state, own).reshape(-1, state.size)
         if layout.slides:
             found[layout.first_slide :] = (state.slides - slides) / self.reach
+        return found
+
+
+class Metric:
+    """What rotations and shifts cost: the square of each over its mobility.
+
+    Across the rest bend of a limb's inner joint they cost 1 / `ACROSS` times as much as about its axis.
+    """
+
+    def __init__(self, layout: Layout, state: State) -> None:
+        self.layout = layout
+        self.mobility = layout.mobility[:, None]
+        frames = state.frames[layout.ball_rows[layout.bent]]
+        self.axes = np.einsum("nijb,nj->nib", frames, layout.bends)
+
+    def apply(self, vectors: Array) -> Array:
+        """Steps (..., k, B) of forces."""
+        return self._scaled(self.mobility * vectors, ACROSS)
+
+    def invert(self, vectors: Array) -> Array:
+        """Forces (..., k, B) of steps."""
+        return self._scaled(vectors / self.mobility, 1.0 / ACROSS)
+
+    def _scaled(self, vectors: Array, across: float) -> Array:
+        layout = self.layout
+        if len(layout.bent):
+            shape = (*vectors.shape[:-2], -1, 3, vectors.shape[-1])
+            balls = vectors[..., layout.first_ball : layout.first_slide, :].reshape(shape)
+            own = balls[..., layout.bent, :, :]
+            along = (own * self.axes).sum(-2)[..., None, :] * self.axes
+            balls[..., layout.bent, :, :] = across * own + (1.0 - across) * along
+        return vectors
+
+    def gradient(self, departure: Array) -> Array:
+        """(k, B) the steepest way, as a step, of half of what a departure costs.
+
+        The rotation vector e of a joint changes by J^-1 d with a rotation d after it, J^-1 = 1 + [e]/2 + k
+        [e]^2 in the joint's frame. For equal mobilities about all axes the way is e itself.
+        """
+        layout = self.layout
+        if not len(layout.bent):
+            return departure
+        forces = self.invert(departure.copy())
+        balls = (-1, 3, departure.shape[1])
+        e = departure[layout.first_ball : layout.first_slide].reshape(balls)[layout.bent].transpose(1, 0, 2)
+        f = forces[layout.first_ball : layout.first_slide].reshape(balls)
+        own = f[layout.bent].transpose(1, 0, 2)
+        square = (e * e).sum(0)
+        half = np.maximum(0.5 * np.sqrt(square), 1e-3)
+        k = (1.0 - half / np.tan(half)) / (4.0 * half * half)
+        turned = cross(e, own)
+        f[layout.bent] = (own - 0.5 * turned + k * cross(e, turned)).transpose(1, 0, 2)
+        return self.apply(forces)
+
+    def square(self, vectors: Array) -> Array:
+        """(B,) what steps (k, B) cost."""
+        found: Array = (vectors * self.invert(vectors)).sum(0)
         return found
 
 

@@ -22,7 +22,7 @@ STRIDE = 16
 """Frames from one key pose to the next."""
 RUN = 128
 """Frames that are solved in one go: few calls, and arrays that stay near the processor."""
-KEY_AT_REST = 5e-6
+KEY_AT_REST = 1e-3
 """Radians by which the joints of a key pose may still want back to the base: see `solve.AT_REST`."""
 LEAP = 0.35
 """Radians by which a joint may go between neighbouring key poses beside its base: more is another way."""

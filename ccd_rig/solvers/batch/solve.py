@@ -15,7 +15,7 @@ import numpy as np
 
 from ...maths.batch import Array, Indices, Mask
 from .ball_limits import BallLimits
-from .problem import LeastSquaresProblem, Residual
+from .problem import LeastSquaresProblem, Metric, Residual
 from .state import Given, State, moved_state, rebuilt, stepped_balls
 from .step import Active, Step, bounds, limited_step, linearise
 
@@ -38,14 +38,16 @@ GAIN = 1e-3
 """Next to nothing: this part of the square error."""
 FIRST_PULL, LEAST_PULL, MOST_PULL = 1.0, 0.1, 1.5
 """Part of the departure that the first step takes back, and the range of later ones."""
-AT_REST = 2e-5
+AT_REST = 2e-3
 """Radians (and parts of the reach): poses whose joints want back by less are as near as can be."""
 FIRST_RATE, LEAST_RATE = 0.4, 0.1
 """What a step is taken to leave of the way back to the reference, before there are two to compare; the least
 that is believed."""
 PULLED = 12
 """Steps after which a pose that does not meet its goals goes on without its reference."""
-DRIFT = 1.0
+PENALTY = 10.0
+CLOSE = 1e-2
+RAMP = 2.0
 LOOSE = 100.0
 """Tolerances by which a pose may miss its goals for a while on its way back to the reference."""
 
@@ -131,8 +133,10 @@ class _Search:
         self.damping, self.growth = np.full(size, DAMPING), np.full(size, DAMPING_UP)
         self.pull = np.full(size, FIRST_PULL if given.reference is not None else 0.0)
         self.before: Array | None = None
+        self.way_back: Array | None = None
         self.rate = np.full(size, FIRST_RATE)
         self.penalty = np.zeros(size)
+        self.first_square = self.now.square.copy()
         self.loose = LOOSE if given.reference is not None else 1.0
         self.history: list[Array] = []
         self.count = 0
@@ -148,7 +152,8 @@ class _Search:
         problem, now = self.problem, self.now
         self.count += 1
         axes, slope = problem.jacobian(self.given, now)
-        pull = np.where(self.off <= LOOSE, self.pull, 0.0)
+        done = 1.0 - RAMP * np.sqrt(now.square / np.maximum(self.first_square, 1e-300))
+        pull = np.where(self.off <= self.loose, self.pull, np.clip(done, 0.0, 1.0) * (self.pull > 0.0))
         linear = linearise(problem, now, axes, slope, self.departure, self.damping, pull)
         holding = self.active.at(slice(None))  # type: ignore[arg-type]
         holding = Active(*(values.copy() for values in vars(holding).values()))
@@ -182,6 +187,7 @@ class _Search:
             ratio = np.sqrt(square / np.maximum((self.before * self.before).sum(0), 1e-300))
             self.rate = np.where(self.off <= 1.0, ratio, FIRST_RATE)
         self.before = step.restoring
+        self.way_back = step.way_back
 
     def _corrected(self, tried: Residual, step: Step) -> Residual:
         """Steps on the way back to the reference, brought to the goals again: a long one leaves them with
@@ -244,17 +250,17 @@ class _Search:
 
     def _accept(self, tried: Residual, off: Array, step: Step) -> Mask:
         """Which steps count: those that come nearer to the goals; and on the way back to the reference those
-        that lower half of the square departure and the goals' error, weighted above the multipliers (Han
-        1977, "A globally convergent method for nonlinear programming")."""
+        that lower half of the square departure, the multipliers times the residuals and a penalty (the
+        augmented Lagrangian of Hestenes and Powell, 1969)."""
         nearer = tried.square < self.now.square
         if step.multipliers is None:
             return nearer
         _, departed = self._departed(tried.now.state)
-        size = np.sqrt((step.multipliers * step.multipliers).sum(0))
-        self.penalty = np.maximum(self.penalty, 2.0 * size)
-        before = 0.5 * self.departed + self.penalty * np.sqrt(self.now.square)
-        after = 0.5 * departed + self.penalty * np.sqrt(tried.square)
-        back = (after < before) | (off <= DRIFT)
+        multipliers = step.multipliers
+        weight = PENALTY * (1.0 + np.sqrt((multipliers * multipliers).sum(0)))
+        before = 0.5 * self.departed + (multipliers * self.now.values).sum(0) + weight * self.now.square
+        after = 0.5 * departed + (multipliers * tried.values).sum(0) + weight * tried.square
+        back = (after < before) | ((off <= 1.0) & (step.way_back <= CLOSE))
         return np.asarray(np.where(self.off <= self.loose, back, nearer))
 
     def _take(self, accepted: Mask, tried: Residual, off: Array) -> None:
@@ -295,7 +301,7 @@ class _Search:
     def _departed(self, state: State) -> tuple[Array | None, Array]:
         """The departure (k, B) from the reference, None without one, and its square (B,)."""
         found = self.problem.departure(self.given, state)
-        return found, np.zeros(state.size) if found is None else (found * found).sum(0)
+        return found, np.zeros(state.size) if found is None else Metric(self.problem.layout, state).square(found)
 
     def _done(self, accepted: Mask) -> Mask:
         """Which poses are done."""
@@ -303,9 +309,8 @@ class _Search:
         done = self.off <= enough
         if self.given.reference is not None and self.count == 0:
             done &= self.departed == 0.0
-        elif self.given.reference is not None and self.before is not None:
-            rest = np.clip(self.rate, LEAST_RATE, 1.0) * np.abs(self.before).max(0) <= self.limits.rest
-            done &= rest | (self.pull == 0.0)
+        elif self.given.reference is not None and self.way_back is not None:
+            done &= (accepted & (self.way_back <= self.limits.rest)) | (self.pull < 1e-3)
         stalled = self.damping * self.now.square > HOPELESS
         if len(self.history) > PATIENCE:
             slow = self.now.square > (1.0 - self.limits.gain) * self.history[-1 - PATIENCE]
@@ -326,6 +331,8 @@ class _Search:
         self.damping, self.growth, self.pull = self.damping[some], self.growth[some], self.pull[some]
         self.before = None if self.before is None else self.before[:, some]
         self.rate, self.penalty = self.rate[some], self.penalty[some]
+        self.first_square = self.first_square[some]
+        self.way_back = None if self.way_back is None else self.way_back[some]
         self.departure = None if self.departure is None else self.departure[:, some]
         self.history = [square[some] for square in self.history[-PATIENCE - 1 :]]
         self.limits = self.limits.at(some)

@@ -19,7 +19,7 @@ import numpy as np
 
 from ...maths.batch import TINY, Array, Indices, Mask, conjugate, dot, length, logarithm, multiply
 from .ball_limits import BallLimits
-from .problem import LeastSquaresProblem, Residual
+from .problem import LeastSquaresProblem, Metric, Residual
 from .residuals import Now
 from .state import State, ball_vectors, stepped_balls, to_model
 
@@ -97,6 +97,7 @@ class Step:
     restoring: Array | None
     shortened: Mask
     multipliers: Array | None = None
+    way_back: Array | None = None
     weighted: Array | None = None
     inverse: Array | None = None
 
@@ -113,6 +114,7 @@ class Step:
         if self.restoring is not None and other.restoring is not None:
             self.restoring[:, some] = other.restoring
             self.multipliers[:, some] = other.multipliers
+            self.way_back[some] = other.way_back
             self.weighted[..., some], self.inverse[..., some] = other.weighted, other.inverse
 
 
@@ -216,36 +218,47 @@ def _step(
 ) -> tuple[Step, Array]:
     """The step while just these limits hold, and what each column would like to do beside the others."""
     layout = problem.layout
-    weights = layout.mobility[:, None]
+    metric = Metric(layout, linear.state)
     fixed = active.fixed.copy()
     slope, serving = _freed(problem, limits, linear, active, fixed)
-    weighted = serving * weights
+    weighted = metric.apply(serving)
+    if len(layout.bent):
+        weighted = _kept_inside(problem, limits, linear, active, weighted)
     system = products(slope, weighted, linear.serving is linear.slope)
     missing = linear.values + np.einsum("mkb,kb->mb", linear.slope, fixed) if fixed.any() else linear.values
     goal = solved(system, linear.damping, missing)
     step = fixed - np.einsum("mkb,mb->kb", weighted, goal)
-    wanted = -weights * np.einsum("mkb,mb->kb", linear.serving, goal)
-    restoring = multipliers = None
+    wanted = -metric.apply(np.einsum("mkb,mb->kb", linear.serving, goal))
+    restoring = multipliers = longest = None
     if linear.departure is not None:
         projection = Projection(
             linear, slope, weighted, system, lambda vector: _free_part(problem, limits, linear, active, vector)
         )
-        back, restoring = _way_back(problem, linear, projection)
+        gradient = metric.gradient(linear.departure)
+        back, restoring = _way_back(problem, linear, gradient, projection, metric)
         longest = np.abs(back).max(0)
         back *= linear.pull * np.minimum(1.0, LONGEST_BACK / np.maximum(longest, TINY))
         step += back
-        dual = projection.dual(linear.departure)
-        multipliers = -projection.dual(projection.free(linear.departure))
-        wanted -= linear.pull * (linear.departure - weights * np.einsum("mkb,mb->kb", linear.serving, dual))
+        dual = projection.dual(gradient)
+        multipliers = -projection.dual(projection.free(gradient))
+        wanted -= np.minimum(linear.pull, 1.0) * (
+            gradient - metric.apply(np.einsum("mkb,mb->kb", linear.serving, dual))
+        )
     inverse = None if restoring is None else projection.inverse
     part = _part(problem, step)
     step *= part
     wanted *= part
     balls = stepped_balls(layout, linear.state, step)
-    return Step(step, balls, restoring, part < 1.0, multipliers, weighted, inverse), wanted
+    return Step(step, balls, restoring, part < 1.0, multipliers, longest, weighted, inverse), wanted
 
 
-def _way_back(problem: LeastSquaresProblem, linear: Linear, projection: Projection) -> tuple[Array, Array]:
+def _way_back(
+    problem: LeastSquaresProblem,
+    linear: Linear,
+    gradient: Array,
+    projection: Projection,
+    metric: Metric,
+) -> tuple[Array, Array]:
     """The step to the nearest pose to the reference that the goals leave room for, and the gradient there.
 
     Newton's step of the Lagrangian |e|^2 / 2 + y.r in the null space of the slope, by projected conjugate
@@ -253,12 +266,12 @@ def _way_back(problem: LeastSquaresProblem, linear: Linear, projection: Projecti
     problems arising in optimization"), as far as the curvature is positive (Steihaug 1983).
     """
     assert linear.departure is not None
-    weights = problem.layout.mobility[:, None]
-    own = projection.free(linear.departure)
+    own = projection.free(gradient)
     multipliers = -projection.dual(own)
     restoring = projection.apply(own)
-    bend = Curvature(problem, linear.now, linear.departure, multipliers)
-    residual, rest = own / weights, restoring
+    bend = Curvature(problem, linear.now, linear.departure, multipliers, metric)
+    # Residuals are kept in the null space: what the multipliers hold is far larger, and its rounding too.
+    residual, rest = metric.invert(restoring), restoring
     found, direction = np.zeros_like(rest), -rest
     size = (residual * rest).sum(0)
     enough = NEAR * size
@@ -266,7 +279,7 @@ def _way_back(problem: LeastSquaresProblem, linear: Linear, projection: Projecti
     for count in range(INNER):
         turned = bend(direction)
         curve = (direction * turned).sum(0)
-        own_size = (direction * direction / weights).sum(0)
+        own_size = metric.square(direction)
         down = going & (curve > LEAST_CURVATURE * own_size)
         if count == 0:
             found = np.where(going & ~down, direction, found)
@@ -276,7 +289,8 @@ def _way_back(problem: LeastSquaresProblem, linear: Linear, projection: Projecti
         if not going.any() or count == INNER - 1:
             break
         residual = residual + length * turned
-        rest = projection.apply(weights * residual)
+        rest = projection.apply(metric.apply(residual))
+        residual = metric.invert(rest)
         after = (residual * rest).sum(0)
         going &= after > enough
         direction = -rest + np.where(going, after / np.maximum(size, TINY), 0.0) * direction
@@ -316,8 +330,14 @@ class Curvature:
     """The second derivative of |departure|^2 / 2 + multipliers.residuals, applied to steps (k, B)."""
 
     def __init__(
-        self, problem: LeastSquaresProblem, now: Now, departure: Array, multipliers: Array
+        self,
+        problem: LeastSquaresProblem,
+        now: Now,
+        departure: Array,
+        multipliers: Array,
+        metric: Metric,
     ) -> None:
+        self.metric = metric
         self.problem, self.now, self.multipliers = problem, now, multipliers
         layout = problem.layout
         self.balls = slice(layout.first_ball, layout.first_slide)
@@ -334,7 +354,7 @@ class Curvature:
         balls = step[self.balls].reshape(-1, 3, step.shape[1])
         along = (balls * self.axis).sum(1)[:, None] * self.axis
         found[self.balls] = (self.across * balls + (1.0 - self.across) * along).reshape(-1, step.shape[1])
-        found /= layout.mobility[:, None]
+        found = self.metric.invert(found)
         for block, place in zip(problem.blocks, problem.places, strict=True):
             block.bend(self.now, self.multipliers[place], step, found)
         return found
@@ -364,6 +384,21 @@ def _freed(
         return slope, slope
     assert problem.serves is not None
     return slope, slope * problem.serves[..., None]
+
+
+def _kept_inside(
+    problem: LeastSquaresProblem, limits: BallLimits, linear: Linear, active: Active, steps: Array
+) -> Array:
+    """Steps (m, k, B) without what would leave the limits that hold."""
+    faces = _model_faces(limits, linear.state, active)
+    if not faces:
+        return steps
+    layout = problem.layout
+    balls = steps[:, layout.first_ball : layout.first_slide].reshape(len(steps), -1, 3, linear.state.size)
+    for some, normals, _ in faces:
+        part = balls[:, some]
+        balls[:, some] = part - (part * normals).sum(2)[:, :, None] * normals
+    return steps
 
 
 def _free_part(
