@@ -19,7 +19,7 @@ from .problem import LeastSquaresProblem, Metric, Residual
 from .state import Given, State, moved_state, rebuilt, stepped_balls
 from .step import Active, Step, bounds, limited_step, linearise
 
-ENOUGH = 0.5
+ENOUGH = 0.1
 """Part of the tolerances at which to stop: single precision, in which poses are kept, fits into the rest."""
 DAMPING = 0.1
 """Damping of the first step, in parts of the square error."""
@@ -187,7 +187,7 @@ class _Search:
             ratio = np.sqrt(square / np.maximum((self.before * self.before).sum(0), 1e-300))
             self.rate = np.where(self.off <= 1.0, ratio, FIRST_RATE)
         self.before = step.restoring
-        self.way_back = step.way_back
+        self.way_back = np.abs(step.columns).max(0)
 
     def _corrected(self, tried: Residual, step: Step) -> Residual:
         """Steps on the way back to the reference, brought to the goals again: a long one leaves them with

@@ -29,7 +29,7 @@ LONGEST = 1.2
 """Longest rotation of a joint in one step, radians: farther away the linear picture means little."""
 INNER = 8
 """Most conjugate gradients of one step."""
-NEAR = 1e-2
+NEAR = 1e-3
 """Part of the squared gradient at which they stop."""
 LEAST_CURVATURE = 1e-2
 """Least curvature of the departure, beside 1 of joints without goals, at which Newton's step is taken."""
@@ -235,7 +235,7 @@ def _step(
             linear, slope, weighted, system, lambda vector: _free_part(problem, limits, linear, active, vector)
         )
         gradient = metric.gradient(linear.departure)
-        back, restoring = _way_back(problem, linear, gradient, projection, metric)
+        back, restoring = _way_back(problem, linear, step, gradient, projection, metric)
         longest = np.abs(back).max(0)
         back *= linear.pull * np.minimum(1.0, LONGEST_BACK / np.maximum(longest, TINY))
         step += back
@@ -255,6 +255,7 @@ def _step(
 def _way_back(
     problem: LeastSquaresProblem,
     linear: Linear,
+    towards: Array,
     gradient: Array,
     projection: Projection,
     metric: Metric,
@@ -270,8 +271,11 @@ def _way_back(
     multipliers = -projection.dual(own)
     restoring = projection.apply(own)
     bend = Curvature(problem, linear.now, linear.departure, multipliers, metric)
+    # The gradient is wanted where the step towards the goals leads, not where it starts.
+    small = np.abs(towards).max(0) <= LONGEST_BACK
+    ahead = projection.apply(own + metric.apply(bend(np.where(small, towards, 0.0))))
     # Residuals are kept in the null space: what the multipliers hold is far larger, and its rounding too.
-    residual, rest = metric.invert(restoring), restoring
+    residual, rest = metric.invert(ahead), ahead
     found, direction = np.zeros_like(rest), -rest
     size = (residual * rest).sum(0)
     enough = NEAR * size
