@@ -34,7 +34,7 @@ from ccd_rig.maths.rotations import angle_of
 from ccd_rig.settings import PRESETS, STEP_RANGE
 from ccd_rig.solvers.ccd import passes, shared_passes
 from ccd_rig.solvers.ccd.passes import Kind, Visit
-from ccd_rig.solvers.ccd.working_pose import Body
+from ccd_rig.solvers.ccd.working_pose import WorkingPose
 
 FRAMES = 250
 SHARE = PRESETS["TAIL"].step_share  # where one share stands for all
@@ -145,11 +145,12 @@ def evenness(angles: Sequence[float]) -> float:
 
 @contextlib.contextmanager
 def counted_steps() -> Iterator[list[int]]:
-    """Counts single steps of joints, the measure that is the same for all orders: those of `Body.step`, and
-    those that whole passes take without it. Passes that move all joints at once have none."""
-    count, step, plan = [0], Body.step, passes.plan
+    """Counts single steps of joints, the measure that is the same for all orders: those of
+    `WorkingPose.step`, and those that whole passes take without it. Passes that move all joints at once have
+    none."""
+    count, step, plan = [0], WorkingPose.step, passes.plan_pass
 
-    def counted(self: Body, i: int, fraction: float) -> float:
+    def counted(self: WorkingPose, i: int, fraction: float) -> float:
         count[0] += 1
         return step(self, i, fraction)
 
@@ -159,23 +160,23 @@ def counted_steps() -> Iterator[list[int]]:
                 count[0] += visit.kind in (Kind.BALL, Kind.HINGE)
                 yield visit
 
-    Body.step, passes.plan = counted, lambda body: Visits(plan(body))
+    WorkingPose.step, passes.plan_pass = counted, lambda working: Visits(plan(working))
     try:
         yield count
     finally:
-        Body.step, passes.plan = step, plan
+        WorkingPose.step, passes.plan_pass = step, plan
 
 
 @contextlib.contextmanager
 def joint_by_joint() -> Iterator[None]:
     """Shared steps taken one joint after the other, as they are for several goals, slides and in other
     orders, also where all joints could be moved at once."""
-    plan = shared_passes.plan
-    shared_passes.plan = lambda body, visits: None
+    plan = shared_passes.plan_pass
+    shared_passes.plan_pass = lambda working, visits: None
     try:
         yield
     finally:
-        shared_passes.plan = plan
+        shared_passes.plan_pass = plan
 
 
 @dataclass(frozen=True)

@@ -222,7 +222,7 @@ def test_balance_by_some_joints_leaves_the_others_as_they_are():
 
 def test_balance_carried_along_equals_the_rebuilt_one():
     """What a view carries is what forward kinematics gives, also past joints that do not inherit rotation."""
-    from ccd_rig.solvers.ccd.working_pose import Body
+    from ccd_rig.solvers.ccd.working_pose import WorkingPose
 
     rng = random.Random(8)
     for _ in range(30):
@@ -232,13 +232,13 @@ def test_balance_carried_along_equals_the_rebuilt_one():
         )
         goals = [BalanceGoal((0.0, 0.0, 0.0)), PositionGoal(tip(skeleton), (1.0, 2.0, 3.0))]
         goals.append(OrientationGoal(tip(skeleton), Quaternion(Z, 1.0)))
-        body = Body(skeleton, legal_pose(skeleton, rng), goals)
-        body.confine([joint.limit for joint in skeleton.joints], [0.0] * 8)
-        for i in rng.choices(body.movable, k=12):
-            body.step(i, 1.0)
-        carried = [view.error() for view in body.views]
-        body.rebuild()
-        for before, after in zip(carried, (view.error() for view in body.views), strict=True):
+        working = WorkingPose(skeleton, legal_pose(skeleton, rng), goals)
+        working.set_limits([joint.limit for joint in skeleton.joints], [0.0] * 8)
+        for i in rng.choices(working.movable, k=12):
+            working.step(i, 1.0)
+        carried = [effector.error() for effector in working.effectors]
+        working.recompute()
+        for before, after in zip(carried, (effector.error() for effector in working.effectors), strict=True):
             assert before.distance == pytest.approx(after.distance, abs=1e-4)
             assert before.angle == pytest.approx(after.angle, abs=1e-4)
 
@@ -247,7 +247,7 @@ def test_balance_carried_along_equals_the_rebuilt_one():
 @given(st.integers(0, 10**9))
 def test_every_unlimited_step_lowers_the_error_of_any_mixture(seed):
     """The exact best move: no step of a free joint may raise the sum over its goals."""
-    from ccd_rig.solvers.ccd.working_pose import Body
+    from ccd_rig.solvers.ccd.working_pose import WorkingPose
 
     rng = random.Random(seed)
     skeleton = straight(5, mass=1.0)
@@ -263,13 +263,13 @@ def test_every_unlimited_step_lowers_the_error_of_any_mixture(seed):
         goals.append(
             BalanceGoal((0.5, 0.5, 0.0), axes=rng.choice(((True, True, False), (True, False, False))))
         )
-    body = Body(skeleton, start, goals)
-    body.confine([None] * 5, [0.0] * 5)
+    working = WorkingPose(skeleton, start, goals)
+    working.set_limits([None] * 5, [0.0] * 5)
     for _ in range(3):
         for i in range(5):
-            before = body.square()
-            body.step(i, 1.0)
-            assert body.square() <= before + 1e-4 * (1.0 + before)
+            before = working.square()
+            working.step(i, 1.0)
+            assert working.square() <= before + 1e-4 * (1.0 + before)
 
 
 def test_priorities_keep_what_is_served_first():
