@@ -37,7 +37,7 @@ from ccd_rig.solvers.ccd.passes import Kind, Visit
 from ccd_rig.solvers.ccd.working_pose import WorkingPose
 
 FRAMES = 250
-SHARE = PRESETS["TAIL"].step_share  # where one share stands for all
+SHARE = PRESETS["TAIL"].error_reduction  # where one share stands for all
 
 AT_ONCE = f"share {SHARE}, all at once"
 
@@ -192,7 +192,7 @@ class Reach:
 
 
 def cold(
-    skeleton: Skeleton, settings: SolverSettings, targets: int, seed: int = 1, home: Pose | None = None
+    skeleton: Skeleton, settings: SolverSettings, targets: int, seed: int = 1, reference: Pose | None = None
 ) -> Reach:
     """Solves for random reachable targets, each from rest."""
     rng = random.Random(seed)
@@ -201,7 +201,7 @@ def cold(
     with counted_steps() as steps:
         for _ in range(targets):
             goal = goal_at(skeleton, tip_of(skeleton, legal_pose(skeleton, rng)))
-            result = solve(skeleton, start, [goal], settings, home=home)
+            result = solve(skeleton, start, [goal], settings, reference=reference)
             iterations.append(result.iterations)
             if result.status is SolveStatus.CONVERGED:
                 reached += 1
@@ -277,24 +277,24 @@ def all_paths(
     settings: SolverSettings,
     stiff: bool = False,
     laps: Sequence[str] = tuple(LAPS),
-    home: Pose | None = None,
+    reference: Pose | None = None,
 ) -> list[Following]:
     """Three paths, each slow (one lap in 250 frames) and fast (five), or one of both."""
     return [
-        follow(skeleton, along(path(length_of(skeleton), stiff), LAPS[pace]), settings, home)
+        follow(skeleton, along(path(length_of(skeleton), stiff), LAPS[pace]), settings, reference)
         for path in PATHS.values()
         for pace in laps
     ]
 
 
 def follow(
-    skeleton: Skeleton, targets: Sequence[Vector], settings: SolverSettings, home: Pose | None = None
+    skeleton: Skeleton, targets: Sequence[Vector], settings: SolverSettings, reference: Pose | None = None
 ) -> Following:
     """Solves frame by frame, each from the one before; the first from rest."""
     pose = rest = Pose.rest(skeleton)
     results = []
     for target in targets:
-        results.append(solve(skeleton, pose, [goal_at(skeleton, target)], settings, home=home))
+        results.append(solve(skeleton, pose, [goal_at(skeleton, target)], settings, reference=reference))
         pose = results[-1].pose
     poses = [result.pose for result in results]
     moves = [turns(a, b) for a, b in pairwise(poses)]

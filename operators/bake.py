@@ -12,8 +12,9 @@ from ..ccd_rig.blender.bake.settings import BakeSettings, Keys, Order
 from ..ccd_rig.blender.checks import setup
 from ..ccd_rig.blender.keys import channels, obstacles
 from ..ccd_rig.blender.properties import constraint_list
-from ..ccd_rig.blender.properties.solver_settings import WIDEST_SHARE, field_help
+from ..ccd_rig.blender.properties.solver_settings import field_help
 from ..ccd_rig.errors import CCDRigError, RigError
+from ..ccd_rig.settings import EVEN_REDUCTION
 from . import grey
 
 SLICE = 0.2  # [s] of solving between two looks at the keyboard; each costs a redraw
@@ -130,12 +131,12 @@ class CCD_RIG_OT_bake(bpy.types.Operator):
         name="Key Holder Bone",
         description="The bone of the key holder whose keys count; empty: all that the object has keys for",
     )
-    share: FloatProperty(
-        name="Share per Pass",
-        description=field_help(BakeSettings, "share"),
-        default=DEFAULTS["share"],
+    error_reduction: FloatProperty(
+        name="Error Reduction",
+        description=field_help(BakeSettings, "error_reduction"),
+        default=DEFAULTS["error_reduction"],
         min=0.1,
-        max=WIDEST_SHARE,
+        max=EVEN_REDUCTION,
         subtype="FACTOR",
     )
 
@@ -240,7 +241,7 @@ class CCD_RIG_OT_bake(bpy.types.Operator):
             keys=Keys[self.keys],
             destination=obstacles.Destination[self.destination],
             constraints=_selected(context.object) if self.only_selected else (),
-            share=self.share,
+            error_reduction=self.error_reduction,
             order=Order[self.order],
             preroll=self.preroll,
             verify=self.verify,

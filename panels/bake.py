@@ -44,7 +44,7 @@ class CCD_RIG_PT_bake_more(Sidebar, bpy.types.Panel):
         fewer.prop(options, "reduce_error")
         layout.prop(options, "order")
         layout.prop(options, "preroll")
-        layout.prop(options, "share")
+        layout.prop(options, "error_reduction")
         layout.prop(options, "from_original")
         layout.prop(options, "verify")
 

@@ -72,8 +72,8 @@ def reroot(
     What is different: each joint on the path is reversed. It is a joint of its own, named
     `reversed_name(...)`, of length and mass 0, which sits at the head of the bone it belonged to and turns
     the bone that used to be its parent; that bone follows it as a locked joint of the old name. So
-    `chain_length` and `reach_joints` of a goal count both. Path joints come first in the new order, then all
-    others in their old order; find them by name.
+    `chain_length` and `extension_joints` of a goal count both. Path joints come first in the new order, then
+    all others in their old order; find them by name.
 
     The new base replaces the joint between the old root and the world: the old root's own limit, comfort,
     stiffness, max_step and slide are gone, and the base is locked (unless `base_stiffness` says otherwise).
@@ -129,7 +129,7 @@ def reroot(
     return _assembled(entries)
 
 
-def hung_back(skeleton: Skeleton, hung: Skeleton, pose: Pose) -> Pose:
+def restore_root(skeleton: Skeleton, hung: Skeleton, pose: Pose) -> Pose:
     """A pose of a re-rooted skeleton as one of the skeleton it was made from: all bones stay where they are.
 
     Args:

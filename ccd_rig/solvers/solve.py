@@ -32,7 +32,7 @@ def solve(
     goals: Sequence[Goal],
     settings: SolverSettings | None = None,
     poses: Sequence[PoseEntry] = (),
-    home: Pose | None = None,
+    reference: Pose | None = None,
 ) -> SolveResult:
     """The pose nearest to the goals that CCD finds from `pose`, inside all limits.
 
@@ -49,13 +49,13 @@ def solve(
         goals: what to achieve, at least one.
         settings: how; None for `SolverSettings()`.
         poses: a pose library; its nearest entries are the first of `settings.restarts`.
-        home: where joints go back to as far as a goal leaves them room, with `settings.step_share` and one
-            position goal (see `pushes`); None: they stay where they are.
+        reference: where joints go back to as far as a goal leaves them room, with one position goal and
+            `settings.error_reduction` above 0; None: they stay where they are.
 
     Raises:
         InvalidInput: names what is wrong with the input.
     """
-    working = _working_pose(skeleton, pose, goals, settings, poses, home)
+    working = _working_pose(skeleton, pose, goals, settings, poses, reference)
     found = Progress(working)
     (status,) = deque(_statuses(working, found, settings or SolverSettings(), poses), maxlen=1)
     return _result(working, found, status)
@@ -67,13 +67,13 @@ def iterate(
     goals: Sequence[Goal],
     settings: SolverSettings | None = None,
     poses: Sequence[PoseEntry] = (),
-    home: Pose | None = None,
+    reference: Pose | None = None,
 ) -> Iterator[SolveResult]:
     """Like `solve`, one item per iteration: to show it, to cancel it, or to spread it over frames.
 
     Every item holds the best pose so far; the last one equals what `solve` returns.
     """
-    working = _working_pose(skeleton, pose, goals, settings, poses, home)
+    working = _working_pose(skeleton, pose, goals, settings, poses, reference)
     found = Progress(working)
     for status in _statuses(working, found, settings or SolverSettings(), poses):
         yield _result(working, found, status)
@@ -85,17 +85,17 @@ def _working_pose(
     goals: Sequence[Goal],
     settings: SolverSettings | None,
     poses: Sequence[PoseEntry],
-    home: Pose | None,
+    reference: Pose | None,
 ) -> WorkingPose:
     """The working copy; what is wrong with the input is said at once, whether it will be needed or not."""
     if not isinstance(settings, SolverSettings | None):
         raise InvalidInput(f"settings must be SolverSettings or None, not {settings!r}")
     for entry in poses:
         check_entry(entry, skeleton)
-    if home is not None:
-        check_pose(skeleton, home)
+    if reference is not None:
+        check_pose(skeleton, reference)
     working = WorkingPose(skeleton, pose, goals)
-    working.reference = None if home is None else home.rotations
+    working.reference = None if reference is None else reference.rotations
     return working
 
 

@@ -49,10 +49,10 @@ class Mixture:
     goals: tuple[Goal, ...]
     settings: SolverSettings
     poses: tuple[PoseEntry, ...]
-    home: Pose | None = None
+    reference: Pose | None = None
 
     def solve(self) -> SolveResult:
-        return solve(self.skeleton, self.start, self.goals, self.settings, self.poses, self.home)
+        return solve(self.skeleton, self.start, self.goals, self.settings, self.poses, self.reference)
 
 
 def mixture(seed: int) -> Mixture:
@@ -72,7 +72,7 @@ def mixture(seed: int) -> Mixture:
         sweep=rng.choice(list(Sweep)),
         step_fraction=rng.choice((0.9, 1.0, rng.uniform(0.1, 1.3))),
         step_feedback=rng.choice((0.0, 0.0, 1.0)),
-        step_share=rng.choice((0.0, 0.0, 0.9)),
+        error_reduction=rng.choice((0.0, 0.0, 0.9)),
         stall_threshold=rng.choice((1e-6, 1e-6, 0.0, 1e-3)),
         refine=rng.random() < 0.5,
         restarts=rng.choice((0, 0, 0, 0, 2)),
@@ -82,8 +82,8 @@ def mixture(seed: int) -> Mixture:
     poses: tuple[PoseEntry, ...] = ()
     if settings.restarts and rng.random() < 0.5:
         poses = tuple(entry_from_pose(f"pose{k}", skeleton, legal_pose(skeleton, rng)) for k in range(2))
-    home = _pose(skeleton, rng) if rng.random() < 0.5 else None
-    return Mixture(skeleton, start, goals, settings, poses, home)
+    reference = _pose(skeleton, rng) if rng.random() < 0.5 else None
+    return Mixture(skeleton, start, goals, settings, poses, reference)
 
 
 def _furnished(joint: Joint, rng: random.Random) -> Joint:
@@ -169,9 +169,9 @@ def _goal(skeleton: Skeleton, transforms: tuple[Transform, ...], rng: random.Ran
         anywhere,
         offset,
         chain_length=length,
-        reach=rng.choice((1.0, 1.0, rng.uniform(0.3, 1.0))),
-        reach_joints=rng.choice((0, 2, 3)),
-        leaf=rng.random() < 0.2,
+        max_extension=rng.choice((1.0, 1.0, rng.uniform(0.3, 1.0))),
+        extension_joints=rng.choice((0, 2, 3)),
+        two_bone_tip=rng.random() < 0.2,
         **common,
     )
     return replace(goal, target=transforms[i].point(goal.effector(skeleton))) if met else goal

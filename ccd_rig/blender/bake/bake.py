@@ -206,8 +206,8 @@ def solve_current(
     poses = pose_library.entries(armature_object) if solver.restarts else ()
     sample = evaluation.current(depsgraph, armature_object, constraints, plan)
     # The share of a bake, so that both pose the bones alike.
-    home = originals.home_from(armature_object, frame_selection.key_time(depsgraph.scene))
-    recipe = Recipe(solver, BakeSettings.share, poses, home)
+    reference = originals.reference_from(armature_object, frame_selection.key_time(depsgraph.scene))
+    recipe = Recipe(solver, BakeSettings.error_reduction, poses, reference)
     solution = solve_frame(sample, constraints, recipe, None)
     if solution.result is None:
         raise RigError(f"{armature_object.name}: every constraint has influence 0; raise one to solve")

@@ -161,13 +161,16 @@ class March:
         here = self.take.base[row].copy()
         for chain in self._chains:
             here[chain.moved] = [rotations[j][:] for j in chain.moved]
-        home, last = self.recipe.home(self._samples[row]), self._anchors[-1] if self._anchors else row
+        reference, last = (
+            self.recipe.reference(self._samples[row]),
+            self._anchors[-1] if self._anchors else row,
+        )
         for chain in facing:
             guess = here.copy()
-            if home is not None:
+            if reference is not None:
                 way = self._way(chain, self.take.aims[last], self.take.aims[row])
                 part = chain.mobility[chain.mobility > 0.0] * min(1.0, way / (HOME * chain.length))
-                there = np.array([home.rotations[j][:] for j in chain.moved])
+                there = np.array([reference.rotations[j][:] for j in chain.moved])
                 guess[chain.moved] = slerp(here[chain.moved], there, part)
             guess = guess[list(chain.path)].T[..., None]
             path, aims = self._path(chain, rows, chain.path), self._aims(chain, rows)
@@ -384,7 +387,7 @@ def _asks_for_one_place(constraint: Constraint) -> bool:
         constraint.kind == "REACH"
         and constraint.use_position
         and not constraint.pole_target
-        and constraint.reach >= 1.0
+        and constraint.max_extension >= 1.0
         and constraint.method == "CCD"
     )
 

@@ -149,7 +149,7 @@ def base_from(armature_object: bpy.types.Object, time: float) -> Callable[[Frame
     return based
 
 
-def home_from(armature_object: bpy.types.Object, time: float) -> Callable[[FrameSample], Pose]:
+def reference_from(armature_object: bpy.types.Object, time: float) -> Callable[[FrameSample], Pose]:
     """A function that gives the pose to which a bake's joints go back: the base pose before any bake.
 
     So a second bake leads to what the first one did. The arguments are those of `base_from`.

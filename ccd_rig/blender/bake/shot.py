@@ -92,7 +92,9 @@ def solve(
     take = march = None
     time = frame_selection.key_time(scene)
     based = originals.base_from(armature_object, time) if settings.from_original else lambda sample: sample
-    recipe = Recipe(solver, settings.share, task.poses, originals.home_from(armature_object, time))
+    recipe = Recipe(
+        solver, settings.error_reduction, task.poses, originals.reference_from(armature_object, time)
+    )
     later: list[tuple[int, FrameSample]] = []
     with evaluation.frames(scene, armature_object, task.constraints, task.plan) as sample_at:
         for row, frame in enumerate(frames):

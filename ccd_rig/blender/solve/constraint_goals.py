@@ -33,7 +33,7 @@ def goals(skeleton: Skeleton, constraint: Constraint, aim: Aim) -> list[Goal]:
     found: list[Goal] = []
     if constraint.use_position:
         end = None if constraint.use_tail else Vector((0.0, 0.0, 0.0))
-        window = (constraint.reach, constraint.reach_joints, constraint.method == "LEAF")
+        window = (constraint.max_extension, constraint.extension_joints, constraint.method == "TWO_BONE_TIP")
         found.append(PositionGoal(joint, aim.point, end, weight, priority, length, *window))
     weight *= constraint.rotation_weight
     if aim.rotation is not None:

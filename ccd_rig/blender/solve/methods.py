@@ -45,8 +45,8 @@ def row_problems(row: Any) -> Iterator[str]:
         yield f"{does} does not turn the bone as its target is: set Rotation to Free, or choose Loop"
     if row.method == "TRIANGLE" and row.pole_target is not None:
         yield f"{does} has no pole: clear the pole target, or choose Loop or Two Bones"
-    if row.method == "TRIANGLE" and row.reach < 1.0:
-        yield f"{does} has no reach window: set Reach to 1, or choose Loop or Two Bones"
+    if row.method == "TRIANGLE" and row.max_extension < 1.0:
+        yield f"{does} has no reach window: set Max Extension to 1, or choose Loop or Two Bones"
 
 
 def skeleton_problems(

@@ -115,7 +115,7 @@ def hung_rows(
             replace(
                 row,
                 chain_length=_joints(entries, count),
-                reach_joints=_joints(entries, row.reach_joints),
+                extension_joints=_joints(entries, row.extension_joints),
                 priority=row.priority + later,
             )
         )

@@ -61,17 +61,17 @@ class Recipe(NamedTuple):
 
     Attributes:
         solver: position tolerance in world metres.
-        share: `SolverSettings.step_share` of each solve; with None the solver's own step is taken.
+        error_reduction: `SolverSettings.error_reduction` of each solve; None: the solver's own step.
         poses: the pose library; entries for other bones are left out.
-        home: the pose to which joints go back where a frame leaves them room.
+        reference: the pose to which joints go back where a frame leaves them room.
         patient: whether a frame that is not reached is solved on with the solver's own steps and from other
             starts.
     """
 
     solver: SolverSettings
-    share: float | None
+    error_reduction: float | None
     poses: Sequence[PoseEntry] = ()
-    home: Callable[[FrameSample], Pose | None] = base_pose
+    reference: Callable[[FrameSample], Pose | None] = base_pose
     patient: bool = True
 
 
@@ -81,15 +81,15 @@ class How:
 
     Attributes:
         follows: whether the start is the solved pose of the frame before.
-        home: where joints go back to; None: they do not.
+        reference: where joints go back to; None: they do not.
         patient: see `Recipe`.
     """
 
     settings: SolverSettings
-    share: float | None
+    error_reduction: float | None
     follows: bool
     poses: tuple[PoseEntry, ...]
-    home: Pose | None
+    reference: Pose | None
     patient: bool
 
 
@@ -128,7 +128,9 @@ def how_of(sample: FrameSample, recipe: Recipe, follows: bool) -> How:
     """How a frame is solved, with the tolerance in its own armature space."""
     solver = recipe.solver
     here = with_tolerances(solver, solver.position_tolerance / scale(sample), solver.angle_tolerance)
-    return How(here, recipe.share, follows, tuple(recipe.poses), recipe.home(sample), recipe.patient)
+    return How(
+        here, recipe.error_reduction, follows, tuple(recipe.poses), recipe.reference(sample), recipe.patient
+    )
 
 
 @lru_cache(maxsize=16)
@@ -138,10 +140,10 @@ def with_tolerances(settings: SolverSettings, position: float, angle: float) -> 
 
 
 @lru_cache(maxsize=16)
-def _alone(settings: SolverSettings, share: float | None) -> SolverSettings:
-    """Settings of a solve from one start only, with shared steps if a share is given."""
+def _alone(settings: SolverSettings, error_reduction: float | None) -> SolverSettings:
+    """Settings of a solve from one start only, with shared steps if `error_reduction` is given."""
     alone = replace(settings, restarts=0)
-    return alone if share is None else replace(alone, step_share=share)
+    return alone if error_reduction is None else replace(alone, error_reduction=error_reduction)
 
 
 def solve_active(
@@ -282,7 +284,7 @@ def _solve_group(
 def _solve_patiently(skeleton: Skeleton, start: Pose, wanted: Sequence[Goal], how: How) -> SolveResult:
     """Solve from where the chain is, and only then from other starts."""
     settings = how.settings
-    if how.share is None and not how.follows:  # the solver's own steps: it does the same by itself
+    if how.error_reduction is None and not how.follows:  # the solver's own steps: it does the same by itself
         return solve(skeleton, start, wanted, settings, how.poses)
     first = _solve_gently(skeleton, start, wanted, how)
     if first.status is SolveStatus.CONVERGED or settings.restarts == 0 or not how.patient:
@@ -299,13 +301,13 @@ def _solve_gently(skeleton: Skeleton, start: Pose, wanted: Sequence[Goal], how: 
     """Solve with steps shared out over the joints; where they do not arrive, go on with the solver's own.
 
     The second solve counts only if it wins more than the tolerance: a target out of reach would otherwise
-    make the chain jump for nothing. With no share there is just the solver's own step.
+    make the chain jump for nothing. With None there is just the solver's own step.
     """
     settings = _alone(how.settings, None)
-    if how.share is None:
+    if how.error_reduction is None:
         return solve(skeleton, start, wanted, settings)
-    gentle = _alone(how.settings, how.share)
-    first = solve(skeleton, start, wanted, gentle, home=how.home)
+    gentle = _alone(how.settings, how.error_reduction)
+    first = solve(skeleton, start, wanted, gentle, reference=how.reference)
     if first.status is SolveStatus.CONVERGED or gentle == settings or not how.patient:
         return first
     second = solve(skeleton, first.pose, wanted, settings)

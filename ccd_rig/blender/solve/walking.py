@@ -24,7 +24,7 @@ from ...settings import SolveResult, SolveStatus
 from ...skeleton.joints import Skeleton
 from ...skeleton.kinematics import Transform, forward_kinematics
 from ...skeleton.pose import Pose
-from ...skeleton.rerooting import hung_back, reroot, reversed_name
+from ...skeleton.rerooting import reroot, restore_root, reversed_name
 from ..properties.constraint_values import Constraint
 from ..scene.evaluation import FrameSample
 from . import solving
@@ -53,7 +53,7 @@ def solve_frame(
     holds = {c: _hold(c, sample, constraints, stance, world) for c in planted}
     step = _Step(sample, constraints, found, planted, holds, world, stance)
     # A figure that stands keeps its pose: going home would move it where a base is swapped.
-    how = replace(solving.how_of(sample, recipe, stance is not None), home=None)
+    how = replace(solving.how_of(sample, recipe, stance is not None), reference=None)
     return _on_a_base(step, how, before) if planted else _in_the_air(step, how, before)
 
 
@@ -153,7 +153,7 @@ def _placed(step: _Step, pose: Pose) -> Pose:
 
 def _back(skeleton: Skeleton, hung: Skeleton, start: Pose, there: Pose, solved: Pose) -> Pose:
     """A pose of the hung skeleton as one of the original; joints that nothing turned stay to the bit."""
-    back = hung_back(skeleton, hung, solved)
+    back = restore_root(skeleton, hung, solved)
     turned = {
         joint.name
         for joint, before, after in zip(hung.joints, there.rotations, solved.rotations, strict=True)

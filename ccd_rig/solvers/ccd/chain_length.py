@@ -33,7 +33,7 @@ def levers_of(working: WorkingPose, effector: PositionEffector) -> list[float]:
     return list(accumulate(reversed(_links(working, effector))))[::-1]
 
 
-def reach(working: WorkingPose, k: int) -> float:
+def length_scale(working: WorkingPose, k: int) -> float:
     """A length to measure goal `k`'s errors against, in the model's unit: that of all bones it can move."""
     effector = working.effectors[k]
     if isinstance(effector, PositionEffector) and effector.moving_joints:
@@ -67,7 +67,7 @@ def bound(working: WorkingPose, k: int) -> float:
     links = _links(working, effector)
     # A reach window takes away what its part of the chain could be stretched further.
     closed = [
-        window.longest * (1.0 / effector.reach - 1.0)
+        window.longest * (1.0 / effector.max_extension - 1.0)
         for window in working.windows
         if window.effector is effector
     ]
@@ -91,17 +91,17 @@ def stretch(working: WorkingPose) -> None:
     working.recompute()
 
 
-def step_parts(working: WorkingPose, share: float) -> list[float]:
-    """The part of its best step that each joint takes when one pass takes `share` (0 to 1) of the way.
+def step_parts(working: WorkingPose, error_reduction: float) -> list[float]:
+    """The part of its best step that each joint takes when one pass removes `error_reduction` (0 to 1) of it.
 
-    Joint i takes away w_i of the way, `share` times its squared lever in parts of the sum over its chain: it
-    turns by its lever times a common factor, which is the step of least squared rotation. Visited from root
-    to tip it finds 1 - w_0 - ... - w_(i-1) of the way left, so its part is w_i over that; visited in any
-    order 1 - `share` is left in the end. A joint of several goals takes the largest part. With 0 each takes
-    the whole step.
+    Joint i removes w_i of the error: `error_reduction` times its squared lever, in parts of the sum over its
+    chain. It turns by its lever times a common factor, which is the step of least squared rotation. Visited
+    from root to tip it finds 1 - w_0 - ... - w_(i-1) of the error left, so its part is w_i over that; visited
+    in any order 1 - `error_reduction` is left in the end. A joint of several goals takes the largest part.
+    With 0 each takes the whole step.
     """
-    parts = [1.0 if share == 0.0 else 0.0] * len(working.joints)
-    if share == 0.0:
+    parts = [1.0 if error_reduction == 0.0 else 0.0] * len(working.joints)
+    if error_reduction == 0.0:
         return parts
     for effector in {
         id(effector): effector for effectors in working.active_effectors for effector in effectors
@@ -112,7 +112,7 @@ def step_parts(working: WorkingPose, share: float) -> list[float]:
             squares = [1.0] * len(effector.moving_joints)  # every joint turns a frame alike
         total, left = math.fsum(squares), 1.0
         for i, square in zip(effector.moving_joints, squares, strict=True):
-            way = share * (square / total if total > 0.0 else 1.0 / len(squares))
+            way = error_reduction * (square / total if total > 0.0 else 1.0 / len(squares))
             parts[i] = max(parts[i], way / left)
             left -= way
     return parts

@@ -132,8 +132,8 @@ class PositionEffector(Effector):
         self.point = goal.effector(skeleton)
         self.target = goal.target
         self.weight = goal.weight
-        self.leaf = goal.leaf
-        self.reach = goal.reach
+        self.two_bone_tip = goal.two_bone_tip
+        self.max_extension = goal.max_extension
         self.chain = skeleton.chain(self.tip, goal.chain_length)
         self.moving_joints = _movable(skeleton, self.chain)
         self.ancestors = skeleton.chain(self.tip)

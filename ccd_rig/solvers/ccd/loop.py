@@ -13,7 +13,7 @@ from ...settings import STEP_RANGE, SolverSettings, SolveStatus, Sweep
 from ..least_squares.problem import Kinematics
 from ..least_squares.refine import GAIN, HURRIED_GAIN, refined
 from . import passes, shared_passes
-from .chain_length import bound, reach, step_parts, stretch
+from .chain_length import bound, length_scale, step_parts, stretch
 from .effectors import PositionEffector
 from .sweeps import visits
 from .two_bone_tip import solve_two_bone_tip, two_bone_tips_of
@@ -159,9 +159,9 @@ def _stage(
         return SolveStatus.CONVERGED
     if not working.movable:
         return SolveStatus.STALLED
-    working.parts, working.pass_plan = step_parts(working, settings.step_share), None
+    working.parts, working.pass_plan = step_parts(working, settings.error_reduction), None
     bounds = [bound(working, k) for k in goals]
-    scale = max(reach(working, k) for k in goals)
+    scale = max(length_scale(working, k) for k in goals)
     if max(bounds) > tolerance:
         stretch(working)
         found.iterations += 1
@@ -239,7 +239,7 @@ def _iteration(
     if settings.sweep is Sweep.ROOT_TO_TIP and fraction <= 1.0:
         if working.pass_plan is None:
             working.pass_plan = passes.plan_pass(working) if not two_bone_tips_of(working) else []
-            if settings.step_share > 0.0 and not calm:
+            if settings.error_reduction > 0.0 and not calm:
                 working.pass_plan = shared_passes.plan_pass(working, working.pass_plan) or working.pass_plan
         if isinstance(working.pass_plan, shared_passes.PassPlan):
             return shared_passes.run_pass(working, working.pass_plan)
@@ -252,14 +252,14 @@ def _iteration(
     )
     longest = 0.0
     joints = working.movable
-    leaves = two_bone_tips_of(working)
-    if leaves:
-        for effector in leaves:
+    tips = two_bone_tips_of(working)
+    if tips:
+        for effector in tips:
             solve_two_bone_tip(working, effector)
         if only is not None and (only.position - only.target).length_squared <= enough:
             working.recompute()
             return longest
-        ends = {i for effector in leaves for i in effector.moving_joints[-2:]}
+        ends = {i for effector in tips for i in effector.moving_joints[-2:]}
         joints = [i for i in joints if i not in ends]
     for i in visits(settings.sweep, joints, iteration, working):
         longest = max(longest, working.step(i, fraction))
@@ -267,7 +267,7 @@ def _iteration(
         # are.
         if only is not None and (only.position - only.target).length_squared <= enough:
             break
-    for effector in leaves:
+    for effector in tips:
         solve_two_bone_tip(working, effector)
     working.recompute()
     return longest
@@ -309,7 +309,7 @@ def _kept(working: WorkingPose, found: Progress) -> bool:
 
 def _fraction(settings: SolverSettings, error: float, start: float) -> float:
     """Kenwright 2012, section 8: the part of a step beside 1 is fed back from the error, and clamped."""
-    if settings.step_share > 0.0:
+    if settings.error_reduction > 0.0:
         return 1.0
     beside = settings.step_fraction - 1.0
     if settings.step_feedback > 0.0 and start > 0.0:

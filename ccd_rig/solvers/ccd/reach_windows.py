@@ -48,13 +48,17 @@ def reach_windows_of(effectors: Sequence[Effector], heads: Sequence[Vector]) -> 
     found = []
     for effector in effectors:
         goal = effector.goal
-        if isinstance(effector, PositionEffector) and isinstance(goal, PositionGoal) and goal.reach < 1.0:
-            part = effector.chain[-goal.reach_joints :]
+        if (
+            isinstance(effector, PositionEffector)
+            and isinstance(goal, PositionGoal)
+            and goal.max_extension < 1.0
+        ):
+            part = effector.chain[-goal.extension_joints :]
             ends = [heads[i] for i in part] + [effector.position]
             length = math.fsum((after - before).length for before, after in pairwise(ends))
             found.append(
                 ReachWindow(
-                    effector, part[0], tuple(part[1:]), _below(effector, part[0]), goal.reach * length
+                    effector, part[0], tuple(part[1:]), _below(effector, part[0]), goal.max_extension * length
                 )
             )
     return found

@@ -138,8 +138,8 @@ def _eased(working: WorkingPose, lever: Lever, part: float) -> Vector:
     if working.reference is None:
         return Vector()
     if i not in working.inverse_references:
-        limit, home = lever.visit.limit, working.reference[i]
-        working.inverse_references[i] = (home if limit is None else clamp(limit, home)).conjugated()
+        limit, reference = lever.visit.limit, working.reference[i]
+        working.inverse_references[i] = (reference if limit is None else clamp(limit, reference)).conjugated()
     axis, angle = (working.inverse_references[i] @ working.rotations[i]).to_axis_angle()
     if angle > math.pi:
         angle -= 2.0 * math.pi

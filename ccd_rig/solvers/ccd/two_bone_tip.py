@@ -20,7 +20,7 @@ from .working_pose import WorkingPose
 
 
 def two_bone_tips_of(working: WorkingPose) -> list[PositionEffector]:
-    """The goals whose last two joints are solved as a leaf: those that ask for it and whose joints may turn
+    """The goals whose last two joints are solved at once: those that ask for it and whose joints may turn
     freely.
 
     A joint that is stiff, slow or comfortable beside the target is left to the sweeps, as is one that others
@@ -29,7 +29,7 @@ def two_bone_tips_of(working: WorkingPose) -> list[PositionEffector]:
     for effector in working.effectors:
         if (
             not isinstance(effector, PositionEffector)
-            or not effector.leaf
+            or not effector.two_bone_tip
             or len(effector.moving_joints) < 2
             or effector.pivots
         ):

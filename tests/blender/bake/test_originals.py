@@ -189,8 +189,8 @@ def test_with_other_settings_it_is_made_anew(bake, rig, destination):
 def test_cancelled_it_is_still_known_how_it_was_baked(bake, rig):
     key(rig)
     where = bake.Destination.CURRENT_ACTION
-    for share in (0.5, 0.6):
-        settings = bake.BakeSettings(1, 10, share=share, destination=where)
+    for error_reduction in (0.5, 0.6):
+        settings = bake.BakeSettings(1, 10, error_reduction=error_reduction, destination=where)
         steps = bake.bake_steps(bpy.context.scene, rig, settings)
         while next(steps).verb != "checked":
             pass

@@ -215,7 +215,7 @@ def everything():
     key(hand, "location", [(0.9, 0.2, 1.3), (0.7, 0.4, 1.5), (0.9, -0.2, 1.4)])
     elbow.location = (0.5, -2.0, 1.0)
     fields = {"rotation": "DIRECTION", "target_axis": "POS_X", "rotation_weight": 0.5, "priority": 1}
-    constrain(rig, "hand.L", hand, "Hand", chain_length=5, pole_target=elbow, reach=0.95, **fields)
+    constrain(rig, "hand.L", hand, "Hand", chain_length=5, pole_target=elbow, max_extension=0.95, **fields)
     joint = rig.pose.bones["spine_0"].ccd_rig
     joint.use_slide, joint.slide_lower, joint.slide_upper = True, -0.1, 0.1
     return rig

@@ -346,7 +346,7 @@ def test_the_hand_that_is_served_first_keeps_its_target(bake, first):
 
 @pytest.mark.parametrize("bones", [0, 3])
 def test_an_arm_is_never_stretched_past_its_reach(bake, bones):
-    rig, target, row = arm(reach=0.8, reach_joints=bones)
+    rig, target, row = arm(max_extension=0.8, extension_joints=bones)
     target.animation_data_clear()
     for frame, where in ((1, (0.3, 0.2, 1.5)), (13, (1.25, 0.95, 2.05)), (25, (0.3, 0.2, 1.5))):
         target.location = where
@@ -364,7 +364,7 @@ def test_an_arm_is_never_stretched_past_its_reach(bake, bones):
     if bones:
         assert report.unsolved() == ()  # the bones further up do the rest
     rig.animation_data_clear()
-    row.reach = 1.0
+    row.max_extension = 1.0
     target.location = (1.4, 1.1, 2.25)  # nearly as far as the whole chain is long
     target.keyframe_insert("location", frame=13)
     bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, FRAMES))
@@ -450,9 +450,9 @@ def test_warnings(ext):
 
     rig, row = leg()
     assert warned() == []
-    row.reach, row.reach_joints = 0.8, 1
-    assert "Reach is about one bone" in warned()[0]
-    row.reach = 1.0
+    row.max_extension, row.extension_joints = 0.8, 1
+    assert "Max Extension is about one bone" in warned()[0]
+    row.max_extension = 1.0
     row.rotation = "ORIENTATION"
     twin = constrain(
         rig, "shin", row.target, "Twin", chain_length=2, pole_target=row.pole_target, rotation="DIRECTION"
@@ -475,7 +475,7 @@ def test_a_row_of_before_is_as_it_was(ext):
         "NONE",
         "",
     )
-    assert (values.priority, values.reach, values.reach_joints) == (0, 1.0, 0)
-    assert not any(row.is_property_set(name) for name in ("kind", "rotation", "reach"))
+    assert (values.priority, values.max_extension, values.extension_joints) == (0, 1.0, 0)
+    assert not any(row.is_property_set(name) for name in ("kind", "rotation", "max_extension"))
     sample = np.array(values.balance_axes)
     assert sample.tolist() == [True, True, False]

@@ -40,7 +40,7 @@ from ccd_rig.settings import SolverSettings, SolveStatus
 from ccd_rig.skeleton.joints import Joint, Skeleton
 from ccd_rig.skeleton.kinematics import forward_kinematics
 from ccd_rig.skeleton.pose import Pose
-from ccd_rig.skeleton.rerooting import hung_back, reroot, reverse_limit, reversed_name
+from ccd_rig.skeleton.rerooting import reroot, restore_root, reverse_limit, reversed_name
 from ccd_rig.solvers.solve import solve
 
 
@@ -187,7 +187,7 @@ def test_a_pose_hangs_back_on_the_original(seed):
     skeleton, pose = random_tree(rng, rng.randrange(2, 12))
     base = rng.choice(skeleton.joints).name
     hung, there = reroot(skeleton, pose, base)
-    same = hung_back(skeleton, hung, there)
+    same = restore_root(skeleton, hung, there)
     for i in range(len(skeleton)):
         assert angle_between(same.rotations[i], pose.rotations[i]) <= FLOAT32
         assert (same.translations[i] - pose.translations[i]).length <= 10 * FLOAT32
@@ -195,7 +195,7 @@ def test_a_pose_hangs_back_on_the_original(seed):
         i: joint.allowed(random_rotation(rng)) for i, joint in enumerate(hung.joints) if not joint.locked
     }
     moved = there.with_rotations(turned)
-    back = hung_back(skeleton, hung, moved)
+    back = restore_root(skeleton, hung, moved)
     assert_same_bones(bones(skeleton, back), bones(hung, moved), 20 * FLOAT32)
 
 

@@ -60,9 +60,9 @@ def test_the_mixtures_hold_everything():
         [joint.comfort and joint.comfort.tolerance for joint in joints],
         [joint.length == 0.0 for joint in joints],
         [not joint.inherit_rotation for joint in joints],
-        [goal.reach < 1.0 for goal in positions],
+        [goal.max_extension < 1.0 for goal in positions],
         [goal.chain_length for goal in positions],
-        [goal.leaf for goal in positions],
+        [goal.two_bone_tip for goal in positions],
         [case.poses for case in cases],
     ):
         assert any(some)

@@ -20,7 +20,9 @@ def test_a_pass_is_a_step_of_every_joint(fraction):
         skeleton = random_skeleton(rng, rng.randrange(1, 9), tree=True)
         start = legal_pose(skeleton, rng)
         name = skeleton.joints[-1].name
-        goal = PositionGoal(name, tail(skeleton, legal_pose(skeleton, rng)), reach=rng.choice((1.0, 0.9)))
+        goal = PositionGoal(
+            name, tail(skeleton, legal_pose(skeleton, rng)), max_extension=rng.choice((1.0, 0.9))
+        )
         bodies = [WorkingPose(skeleton, start, [goal]) for _ in range(2)]
         for working in bodies:
             working.set_limits([joint.limit for joint in skeleton.joints], [0.0] * len(skeleton))
