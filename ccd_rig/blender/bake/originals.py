@@ -28,7 +28,7 @@ REMEMBERED = "ccd_rig_original"
 """Custom property of a baked action: the action that it is a copy of, if there was one."""
 POSE = "ccd_rig_pose"
 """Another one: what keyed channels held that had no keys there, bone -> channel -> values."""
-RECIPE = "ccd_rig_recipe"
+RECIPE = "ccd_rig_bake_settings"
 """Another one: the `fingerprint` of the last bake into the action."""
 
 

@@ -23,7 +23,7 @@ class Keys(enum.Enum):
     """Only solved ones; Blender interpolates between them (Bezier), and limits hold at the keys."""
     TARGET_KEYS = "TARGET_KEYS"
     """Only where targets, poles and what moves them have keys; solved there, and Bezier between."""
-    HOLDER_KEYS = "HOLDER_KEYS"
+    REFERENCE_KEYS = "REFERENCE_KEYS"
     """Only where another object, or a bone of it, has keys; solved there, and Bezier between."""
 
     @property
@@ -59,8 +59,8 @@ class BakeSettings:
             them, 0.1 to 0.97. Smaller is smoother from frame to frame and slower. Where a position is all
             that is asked for, every value does the same. A frame that is not reached this way goes on with
             the solver's own step.
-        holder: for HOLDER_KEYS, name of the object whose keys say where to key.
-        holder_bone: name of a bone of it; empty for all that the object has keys for.
+        reference_object: for REFERENCE_KEYS, name of the object whose keys say where to key.
+        reference_bone: name of a bone of it; empty for all that the object has keys for.
         from_original: whether a bake of a baked action starts from the motion before it was first baked.
         reduce_angle: radians that each bone may be off the full motion where keys are left out; 0 for no such
             bound, and if `reduce_error` is 0 too, for all keys.
@@ -88,8 +88,8 @@ class BakeSettings:
     from_original: bool = False
     reduce_angle: float = 0.0
     reduce_error: float = 0.0
-    holder: str = ""
-    holder_bone: str = ""
+    reference_object: str = ""
+    reference_bone: str = ""
 
     def __post_init__(self) -> None:
         known = bpy.types.Scene.bl_rna.properties["frame_current"]

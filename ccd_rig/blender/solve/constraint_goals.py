@@ -9,7 +9,7 @@ from ...errors import RigError
 from ...goals import BalanceGoal, DirectionGoal, Goal, OrientationGoal, PoleGoal, PositionGoal
 from ...skeleton.joints import Skeleton
 from ..properties.constraint_values import Constraint
-from ..scene.targets import AXES, Aim
+from ..scene.targets import AXES, TargetSample
 
 
 def chain_joints(skeleton: Skeleton, constraint: Constraint) -> tuple[int, ...]:
@@ -18,7 +18,7 @@ def chain_joints(skeleton: Skeleton, constraint: Constraint) -> tuple[int, ...]:
     return tuple(j for j in chain if not skeleton.joints[j].locked)
 
 
-def goals(skeleton: Skeleton, constraint: Constraint, aim: Aim) -> list[Goal]:
+def goals(skeleton: Skeleton, constraint: Constraint, aim: TargetSample) -> list[Goal]:
     """The goals of a constraint, at least one.
 
     Priorities are doubled, so that a pole stands between its own position and what is served after that.

@@ -20,7 +20,7 @@ from ...solvers.analytic.target_triangle import target_triangle
 from ...solvers.analytic.two_bone import two_bone
 from ..properties.constraint_group import METHODS
 from ..properties.constraint_values import Constraint
-from ..scene.targets import Aim
+from ..scene.targets import TargetSample
 from .constraint_goals import chain_joints
 
 LABELS = {name: label for name, label, _, _ in METHODS}
@@ -101,7 +101,7 @@ def solve_once(
     skeleton: Skeleton,
     pose: Pose,
     row: Constraint,
-    aim: Aim,
+    aim: TargetSample,
     wanted: Sequence[Goal],
     settings: SolverSettings,
 ) -> SolveResult:

@@ -23,7 +23,7 @@ from ..scene.evaluation import FrameSample
 from .balance import level, turned_back, turned_model
 from .constraint_goals import chain_joints, goals
 from .methods import SINGLE_PASS, solve_once
-from .planting import Stance
+from .planting import ContactState
 
 
 @dataclass(frozen=True)
@@ -36,14 +36,14 @@ class Solution:
         result: the solve, with one error per active constraint: the largest distance and the largest angle
             that its goals are off; None where no constraint is active, and the pose is the base pose.
         states: how each active constraint ended: CONVERGED if all its goals are met.
-        stance: how the figure stands, where bones are planted.
+        contact_state: how the figure stands, where bones are planted.
     """
 
     pose: Pose
     active: tuple[int, ...]
     result: SolveResult | None
     states: tuple[str, ...]
-    stance: Stance | None = None
+    contact_state: ContactState | None = None
 
     @property
     def reached(self) -> bool:
@@ -56,7 +56,7 @@ def base_pose(sample: FrameSample) -> Pose:
     return sample.reading.pose
 
 
-class Recipe(NamedTuple):
+class ShotSolveSettings(NamedTuple):
     """How the frames of a shot are solved.
 
     Attributes:
@@ -76,13 +76,14 @@ class Recipe(NamedTuple):
 
 
 @dataclass(frozen=True)
-class How:
-    """How one frame is solved: settings with the position tolerance in armature space, and see `Recipe`.
+class FrameSolveSettings:
+    """How one frame is solved: settings with the position tolerance in armature space, and see
+    `ShotSolveSettings`.
 
     Attributes:
         follows: whether the start is the solved pose of the frame before.
         reference: where joints go back to; None: they do not.
-        patient: see `Recipe`.
+        patient: see `ShotSolveSettings`.
     """
 
     settings: SolverSettings
@@ -94,7 +95,7 @@ class How:
 
 
 def solve_frame(
-    sample: FrameSample, constraints: Sequence[Constraint], recipe: Recipe, before: Solution | None
+    sample: FrameSample, constraints: Sequence[Constraint], recipe: ShotSolveSettings, before: Solution | None
 ) -> Solution:
     """Solve one frame, from the solution of the frame before where there is one.
 
@@ -119,16 +120,16 @@ def solve_frame(
     if before is not None and set(active) <= set(before.active):
         moved = {j for c in active for j in chain_joints(skeleton, constraints[c])}
         start, follows = following(skeleton, base, before.pose, moved), True
-    how = how_of(sample, recipe, follows)
+    how = frame_settings(sample, recipe, follows)
     result, states = solve_active(sample, constraints, active, start, how)
     return Solution(result.pose, active, result, states)
 
 
-def how_of(sample: FrameSample, recipe: Recipe, follows: bool) -> How:
+def frame_settings(sample: FrameSample, recipe: ShotSolveSettings, follows: bool) -> FrameSolveSettings:
     """How a frame is solved, with the tolerance in its own armature space."""
     solver = recipe.solver
     here = with_tolerances(solver, solver.position_tolerance / scale(sample), solver.angle_tolerance)
-    return How(
+    return FrameSolveSettings(
         here, recipe.error_reduction, follows, tuple(recipe.poses), recipe.reference(sample), recipe.patient
     )
 
@@ -151,7 +152,7 @@ def solve_active(
     constraints: Sequence[Constraint],
     active: Sequence[int],
     start: Pose,
-    how: How,
+    how: FrameSolveSettings,
     sharper: float = 1.0,
 ) -> tuple[SolveResult, tuple[str, ...]]:
     """Solve the active constraints from a start; the result, and how each of them ended.
@@ -188,7 +189,7 @@ def _solve_apart(
     constraints: Sequence[Constraint],
     active: Sequence[int],
     start: Pose,
-    how: How,
+    how: FrameSolveSettings,
 ) -> tuple[SolveResult, list[SolveStatus]]:
     """Solve groups of constraints one after the other, and say how each one's solve ended.
 
@@ -242,7 +243,7 @@ def _solve_group(
     rows: dict[int, Constraint],
     joints: set[int],
     start: Pose,
-    how: How,
+    how: FrameSolveSettings,
 ) -> tuple[SolveResult, dict[int, GoalError]]:
     """Solve constraints together; also how far off each of them is."""
     skeleton, turn = sample.reading.skeleton, Quaternion()
@@ -259,7 +260,9 @@ def _solve_group(
         idle = {joint.name: {"stiffness": 1.0} for j, joint in enumerate(skeleton.joints) if j not in joints}
         skeleton = skeleton.replace(idle)
     model, pose = turned_model(skeleton, start, turn)
-    asked = [(c, goal) for c, row in rows.items() for goal in goals(model, row, sample.aims[c].turned(turn))]
+    asked = [
+        (c, goal) for c, row in rows.items() for goal in goals(model, row, sample.targets[c].rotated(turn))
+    ]
     bones = {skeleton.joints[j].name for j in joints}
     how = replace(how, poses=tuple(entry for entry in how.poses if bones & entry.rotations.keys()))
     wanted = [goal for _, goal in asked]
@@ -273,7 +276,7 @@ def _solve_group(
                 f"Constraint '{rows[alone].name}' poses its bones alone, but '{also}' moves them too: "
                 "shorten a chain, or set Method to Loop"
             )
-        result = solve_once(model, pose, rows[alone], sample.aims[alone], wanted, how.settings)
+        result = solve_once(model, pose, rows[alone], sample.targets[alone], wanted, how.settings)
     errors = {}
     for c in rows:
         own = [error for (k, _), error in zip(asked, result.errors, strict=True) if k == c]
@@ -281,7 +284,9 @@ def _solve_group(
     return replace(result, pose=turned_back(skeleton, result.pose, turn)), errors
 
 
-def _solve_patiently(skeleton: Skeleton, start: Pose, wanted: Sequence[Goal], how: How) -> SolveResult:
+def _solve_patiently(
+    skeleton: Skeleton, start: Pose, wanted: Sequence[Goal], how: FrameSolveSettings
+) -> SolveResult:
     """Solve from where the chain is, and only then from other starts."""
     settings = how.settings
     if how.error_reduction is None and not how.follows:  # the solver's own steps: it does the same by itself
@@ -297,7 +302,9 @@ def _solve_patiently(skeleton: Skeleton, start: Pose, wanted: Sequence[Goal], ho
     return first if how.follows else _nearer(first, again, wanted, settings)
 
 
-def _solve_gently(skeleton: Skeleton, start: Pose, wanted: Sequence[Goal], how: How) -> SolveResult:
+def _solve_gently(
+    skeleton: Skeleton, start: Pose, wanted: Sequence[Goal], how: FrameSolveSettings
+) -> SolveResult:
     """Solve with steps shared out over the joints; where they do not arrive, go on with the solver's own.
 
     The second solve counts only if it wins more than the tolerance: a target out of reach would otherwise

@@ -84,7 +84,7 @@ def test_the_original_may_be_gone(bake, rig):
     original = rig.animation_data.action
     run(bake, rig)
     bpy.data.actions.remove(original)
-    assert run(bake, rig, from_original=True).check.faults() == ()
+    assert run(bake, rig, from_original=True).check.mismatches() == ()
 
 
 def test_after_saving_and_loading(bake, rig, tmp_path):
@@ -168,7 +168,7 @@ def test_a_bake_made_twice_is_the_same(bake, rig, destination, odd, fields):
     first = poses(rig)
     again = run(bake, rig, destination=bake.Destination[destination], **how)
     assert np.abs(poses(rig) - first).max() < PLAYED
-    assert again.check.faults() == ()
+    assert again.check.mismatches() == ()
     assert again.unsolved_count() == first_report.unsolved_count()
 
 
@@ -195,11 +195,11 @@ def test_cancelled_it_is_still_known_how_it_was_baked(bake, rig):
         while next(steps).verb != "checked":
             pass
         steps.close()
-        assert "ccd_rig_recipe" not in rig.animation_data.action
+        assert "ccd_rig_bake_settings" not in rig.animation_data.action
     run(bake, rig, destination=where)
-    known = rig.animation_data.action["ccd_rig_recipe"]
+    known = rig.animation_data.action["ccd_rig_bake_settings"]
     steps = bake.bake_steps(bpy.context.scene, rig, settings)
     while next(steps).verb != "checked":
         pass
     steps.close()
-    assert rig.animation_data.action["ccd_rig_recipe"] == known
+    assert rig.animation_data.action["ccd_rig_bake_settings"] == known

@@ -170,7 +170,7 @@ def test_rotation_alone_leaves_the_place_free(bake):
     target.keyframe_insert("location", frame=1)
     report = bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, FRAMES))
     assert report.unsolved() == ()
-    assert {row.residual for row in report.rows} == {0.0}
+    assert {row.residual for row in report.entries} == {0.0}
     assert "m / " not in report.summary()
     assert "degrees" in report.summary()
 
@@ -193,7 +193,7 @@ def test_the_report_has_the_angle_that_plays(bake):
     assert report.worst().angle > 0.1
     assert " m / " in report.summary()
     assert f"{math.degrees(report.worst().angle):.1f} degrees" in report.summary()
-    for line, (_, evaluated, depsgraph) in zip(report.rows, played(rig, (1, 2)), strict=True):
+    for line, (_, evaluated, depsgraph) in zip(report.entries, played(rig, (1, 2)), strict=True):
         wanted = target.evaluated_get(depsgraph).matrix_world.to_quaternion()
         seen = evaluated.pose.bones[row.tip].matrix.to_quaternion()
         angle = seen.rotation_difference(wanted).angle
@@ -266,14 +266,14 @@ def test_a_pole_never_breaks_a_limit_nor_keeps_the_foot_from_its_target(ext, bak
     other.pole_target = None
     free = bake.bake(bpy.context.scene, alone, bake.BakeSettings(1, FRAMES))
     assert report.unsolved_count() > 0  # the pole goes behind, where the leg's limits do not let it bend
-    for with_pole, without in zip(report.rows, free.rows, strict=True):
+    for with_pole, without in zip(report.entries, free.entries, strict=True):
         assert with_pole.residual <= max(without.residual, 0.0) + 1.2 * SOLVE, with_pole
     for frame, evaluated, depsgraph in played(rig):
         for bone in ("thigh", "shin"):
             limit = joints.limit_value(rig.pose.bones[bone].ccd_rig.limit)
             turned = evaluated.pose.bones[bone].rotation_quaternion.normalized()
             assert limits.violation(limit, turned) < 2e-5, (frame, bone)
-        line = next(each for each in report.rows if each.frame == frame)
+        line = next(each for each in report.entries if each.frame == frame)
         assert bend_angle(evaluated, row, depsgraph) == pytest.approx(line.keyed_angle, abs=2e-3)
 
 
@@ -332,16 +332,16 @@ def test_the_hand_that_is_served_first_keeps_its_target(bake, first):
     for row in rig.ccd_rig.constraints:
         row.priority = 0 if row.name == first else 3
     report = bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, 5))
-    states = {(row.constraint == first): row.status for row in report.rows}
+    states = {(row.constraint == first): row.status for row in report.entries}
     assert states[True] == "CONVERGED"
     assert states[False] != "CONVERGED"
-    for row in report.rows:
+    for row in report.entries:
         assert (row.residual < 1.2 * SOLVE) == (row.constraint == first), row
     rig.animation_data_clear()
     for row in rig.ccd_rig.constraints:
         row.priority = 0
     shared = bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, 5))
-    assert all(row.residual > 0.02 for row in shared.rows)  # they meet halfway
+    assert all(row.residual > 0.02 for row in shared.entries)  # they meet halfway
 
 
 @pytest.mark.parametrize("bones", [0, 3])
