@@ -19,7 +19,7 @@ import numpy as np
 from _bake_pairs import HAS_CHECK, add_rows, time_ours
 from _bake_scenes import Shot
 
-from ccd_rig.blender.bake import bake, march, take
+from ccd_rig.blender.bake import bake, bake_frames, march
 from ccd_rig.blender.checks import setup
 from ccd_rig.blender.properties import armature_data
 from ccd_rig.blender.rig import armature
@@ -31,15 +31,15 @@ PARTS: tuple[tuple[str, Any, str], ...] = (
     ("a scene aside", evaluation, "isolated_scene"),
     ("evaluation", evaluation, "set_frame"),
     ("reading", evaluation, "frames"),
-    ("taking down", take.Take, "store"),
-    ("taking down", take.Take, "store_solution"),
-    ("taking down", take.Take, "store_rotations"),
+    ("taking down", bake_frames.BakeFrames, "store"),
+    ("taking down", bake_frames.BakeFrames, "store_solution"),
+    ("taking down", bake_frames.BakeFrames, "store_rotations"),
     ("solving: the loop", march, "solve_frame"),
     ("solving: all at once", march.March, "_guesses"),
     ("solving: all at once", inbetweens, "settle"),
     ("solving: what goes how", march.March, "add"),
     ("solving: what goes how", march.March, "finish"),
-    ("slerp and limits", take.Take, "finish"),
+    ("slerp and limits", bake_frames.BakeFrames, "finish"),
     ("report", bake, "report_of"),
     ("report", armature_data, "store_report"),
     ("writing: values", armature, "channel_values"),

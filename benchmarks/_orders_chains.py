@@ -34,10 +34,10 @@ from ccd_rig.maths.rotations import angle_of
 from ccd_rig.settings import PRESETS, STEP_RANGE
 from ccd_rig.solvers.ccd import passes, shared_passes
 from ccd_rig.solvers.ccd.passes import Kind, Visit
-from ccd_rig.solvers.ccd.working_pose import Body
+from ccd_rig.solvers.ccd.working_pose import WorkingPose
 
 FRAMES = 250
-SHARE = PRESETS["TAIL"].step_share  # where one share stands for all
+SHARE = PRESETS["TAIL"].error_reduction  # where one share stands for all
 
 AT_ONCE = f"share {SHARE}, all at once"
 
@@ -145,11 +145,12 @@ def evenness(angles: Sequence[float]) -> float:
 
 @contextlib.contextmanager
 def counted_steps() -> Iterator[list[int]]:
-    """Counts single steps of joints, the measure that is the same for all orders: those of `Body.step`, and
-    those that whole passes take without it. Passes that move all joints at once have none."""
-    count, step, plan = [0], Body.step, passes.plan
+    """Counts single steps of joints, the measure that is the same for all orders: those of
+    `WorkingPose.step`, and those that whole passes take without it. Passes that move all joints at once have
+    none."""
+    count, step, plan = [0], WorkingPose.step, passes.plan_pass
 
-    def counted(self: Body, i: int, fraction: float) -> float:
+    def counted(self: WorkingPose, i: int, fraction: float) -> float:
         count[0] += 1
         return step(self, i, fraction)
 
@@ -159,23 +160,23 @@ def counted_steps() -> Iterator[list[int]]:
                 count[0] += visit.kind in (Kind.BALL, Kind.HINGE)
                 yield visit
 
-    Body.step, passes.plan = counted, lambda body: Visits(plan(body))
+    WorkingPose.step, passes.plan_pass = counted, lambda working: Visits(plan(working))
     try:
         yield count
     finally:
-        Body.step, passes.plan = step, plan
+        WorkingPose.step, passes.plan_pass = step, plan
 
 
 @contextlib.contextmanager
 def joint_by_joint() -> Iterator[None]:
     """Shared steps taken one joint after the other, as they are for several goals, slides and in other
     orders, also where all joints could be moved at once."""
-    plan = shared_passes.plan
-    shared_passes.plan = lambda body, visits: None
+    plan = shared_passes.plan_pass
+    shared_passes.plan_pass = lambda working, visits: None
     try:
         yield
     finally:
-        shared_passes.plan = plan
+        shared_passes.plan_pass = plan
 
 
 @dataclass(frozen=True)
@@ -191,7 +192,7 @@ class Reach:
 
 
 def cold(
-    skeleton: Skeleton, settings: SolverSettings, targets: int, seed: int = 1, home: Pose | None = None
+    skeleton: Skeleton, settings: SolverSettings, targets: int, seed: int = 1, reference: Pose | None = None
 ) -> Reach:
     """Solves for random reachable targets, each from rest."""
     rng = random.Random(seed)
@@ -200,7 +201,7 @@ def cold(
     with counted_steps() as steps:
         for _ in range(targets):
             goal = goal_at(skeleton, tip_of(skeleton, legal_pose(skeleton, rng)))
-            result = solve(skeleton, start, [goal], settings, home=home)
+            result = solve(skeleton, start, [goal], settings, reference=reference)
             iterations.append(result.iterations)
             if result.status is SolveStatus.CONVERGED:
                 reached += 1
@@ -276,24 +277,24 @@ def all_paths(
     settings: SolverSettings,
     stiff: bool = False,
     laps: Sequence[str] = tuple(LAPS),
-    home: Pose | None = None,
+    reference: Pose | None = None,
 ) -> list[Following]:
     """Three paths, each slow (one lap in 250 frames) and fast (five), or one of both."""
     return [
-        follow(skeleton, along(path(length_of(skeleton), stiff), LAPS[pace]), settings, home)
+        follow(skeleton, along(path(length_of(skeleton), stiff), LAPS[pace]), settings, reference)
         for path in PATHS.values()
         for pace in laps
     ]
 
 
 def follow(
-    skeleton: Skeleton, targets: Sequence[Vector], settings: SolverSettings, home: Pose | None = None
+    skeleton: Skeleton, targets: Sequence[Vector], settings: SolverSettings, reference: Pose | None = None
 ) -> Following:
     """Solves frame by frame, each from the one before; the first from rest."""
     pose = rest = Pose.rest(skeleton)
     results = []
     for target in targets:
-        results.append(solve(skeleton, pose, [goal_at(skeleton, target)], settings, home=home))
+        results.append(solve(skeleton, pose, [goal_at(skeleton, target)], settings, reference=reference))
         pose = results[-1].pose
     poses = [result.pose for result in results]
     moves = [turns(a, b) for a, b in pairwise(poses)]

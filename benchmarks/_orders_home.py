@@ -39,16 +39,16 @@ def measured() -> dict:
     for name, make in CHAINS.items():
         skeleton = make()
         for path in PATHS:
-            for home in (None, Pose.rest(skeleton)):
-                row, rounds = _rounds(skeleton, path, name.startswith("spine"), home)
-                rows.append({"chain": name, "path": path, "home": home is not None, **row})
+            for reference in (None, Pose.rest(skeleton)):
+                row, rounds = _rounds(skeleton, path, name.startswith("spine"), reference)
+                rows.append({"chain": name, "path": path, "home": reference is not None, **row})
                 if skeleton.joints[0].limit is None and path == PATHS[0]:
-                    shapes["at rest" if home else "none"] = [_shape(skeleton, pose) for pose in rounds]
+                    shapes["at rest" if reference else "none"] = [_shape(skeleton, pose) for pose in rounds]
     return {"rows": rows, "shapes": shapes}
 
 
 def _rounds(
-    skeleton: Skeleton, path: str, stiff: bool, home: Pose | None
+    skeleton: Skeleton, path: str, stiff: bool, reference: Pose | None
 ) -> tuple[dict[str, object], list[Pose]]:
     """Numbers of one run, degrees, and the poses in which its rounds end.
 
@@ -57,9 +57,9 @@ def _rounds(
     """
     around = c.along(c.PATHS[path](c.length_of(skeleton), stiff), 1, PER_ROUND)
     onwards = [*around * ROUNDS, around[0]]
-    chosen = SolverSettings(step_share=c.SHARE, position_tolerance=1e-4 * c.length_of(skeleton))
-    run = c.follow(skeleton, onwards, chosen, home)
-    back = c.follow(skeleton, onwards[::-1], chosen, home)
+    chosen = SolverSettings(error_reduction=c.SHARE, position_tolerance=1e-4 * c.length_of(skeleton))
+    run = c.follow(skeleton, onwards, chosen, reference)
+    back = c.follow(skeleton, onwards[::-1], chosen, reference)
     ends = list(run.poses[::PER_ROUND])
     drifts = [math.degrees(max(c.turns(a, b))) for a, b in pairwise(ends)]
     rest = Pose.rest(skeleton)

@@ -47,7 +47,7 @@ from ccd_rig import (  # noqa: E402
     solve,
 )
 from ccd_rig.solvers.ccd.loop import _iteration  # noqa: E402
-from ccd_rig.solvers.ccd.working_pose import Body  # noqa: E402
+from ccd_rig.solvers.ccd.working_pose import WorkingPose  # noqa: E402
 
 SIZES = (10, 50, 200)
 SWEEPS = 4
@@ -69,7 +69,9 @@ LIMITS = {
 }
 
 
-def body_of(skeleton: Skeleton, rng: random.Random, near: bool = False) -> tuple[Body, Pose, PositionGoal]:
+def body_of(
+    skeleton: Skeleton, rng: random.Random, near: bool = False
+) -> tuple[WorkingPose, Pose, PositionGoal]:
     start = legal_pose(skeleton, rng)
     if near:
         aside = Vector([rng.gauss(0.0, 1.0) for _ in range(3)]).normalized()
@@ -77,13 +79,13 @@ def body_of(skeleton: Skeleton, rng: random.Random, near: bool = False) -> tuple
     else:
         target = tail(skeleton, legal_pose(skeleton, rng))
     goal = PositionGoal(skeleton.joints[-1].name, target)
-    body = Body(skeleton, start, [goal])
-    body.confine([joint.limit for joint in skeleton.joints], [0.0] * len(skeleton))
-    return body, start, goal
+    working = WorkingPose(skeleton, start, [goal])
+    working.set_limits([joint.limit for joint in skeleton.joints], [0.0] * len(skeleton))
+    return working, start, goal
 
 
-def sweep(body: Body) -> None:
-    _iteration(body, WHOLE, 0, FRACTION)
+def sweep(working: WorkingPose) -> None:
+    _iteration(working, WHOLE, 0, FRACTION)
 
 
 def measured(limit: object, rounds: int) -> tuple[dict[int, float], dict[int, float], dict[int, float]]:
@@ -98,14 +100,14 @@ def measured(limit: object, rounds: int) -> tuple[dict[int, float], dict[int, fl
             # As many joint steps of each size in a round.
             cases = [body_of(skeleton, rngs[size]) for _ in range(SIZES[-1] // size)]
             began = time.process_time()
-            for body, _, _ in cases:
+            for working, _, _ in cases:
                 for _ in range(SWEEPS):
-                    sweep(body)
+                    sweep(working)
             alone[size].append((time.process_time() - began) / (len(cases) * SWEEPS * size))
             close = [body_of(skeleton, rngs[size], near=True)[0] for _ in range(4 * len(cases))]
             began = time.process_time()
-            for body in close:
-                sweep(body)
+            for working in close:
+                sweep(working)
             alike[size].append((time.process_time() - began) / (len(close) * size))
             began = time.process_time()
             steps = 0
@@ -124,9 +126,9 @@ def profile(rounds: int) -> None:
         cases = [body_of(straight(50, LIMITS[name]), rng) for _ in range(rounds)]
         recorder = cProfile.Profile()
         recorder.enable()
-        for body, _, _ in cases:
+        for working, _, _ in cases:
             for _ in range(SWEEPS):
-                sweep(body)
+                sweep(working)
         recorder.disable()
         print(f"\n{name}: 50 joints, {rounds * SWEEPS * 50} joint steps (mostly the profiler's own time)")
         pstats.Stats(recorder).sort_stats("tottime").print_stats(14)

@@ -87,7 +87,7 @@ def orders() -> dict:
     skeleton = c.tail()
     goal = c.goal_at(skeleton, Vector((9.0, 9.5, 0.0)))
     chosen = {sweep.name: {"sweep": sweep, "step_fraction": 1.0} for sweep in Sweep}
-    chosen["SHARED"] = {"step_share": c.SHARE}
+    chosen["SHARED"] = {"error_reduction": c.SHARE}
     poses = {}
     for label, fields in chosen.items():
         result = solve(skeleton, Pose.rest(skeleton), [goal], c.settings_for(skeleton, **fields))
@@ -188,7 +188,7 @@ def settings() -> dict:
     rows = []
     for name, make, base, fields, small in (
         ("limb of 3", c.limb, "part 0.9", {"step_fraction": 0.9}, 0.5),
-        ("tail of 20", c.tail, f"share {c.SHARE}", {"step_share": c.SHARE}, c.rule(20)),
+        ("tail of 20", c.tail, f"share {c.SHARE}", {"error_reduction": c.SHARE}, c.rule(20)),
     ):
         for label, skeleton, chosen in changes(make, base, fields, small):
             use = c.settings_for(skeleton, **chosen)
@@ -226,7 +226,7 @@ def presets() -> dict:
     """Candidates for the defaults with closing phase and restarts, as users have them."""
     found: dict = {}
     rows = []
-    shared = {"step_share": c.SHARE}
+    shared = {"error_reduction": c.SHARE}
     steps: dict[str, tuple[dict, bool]] = {
         "tip to root, 1": ({"sweep": Sweep.TIP_TO_ROOT, "step_fraction": 1.0}, False),
         "root to tip, 1": ({"step_fraction": 1.0}, False),
@@ -239,8 +239,8 @@ def presets() -> dict:
         for label, (fields, at_rest) in steps.items():
             chosen = SolverSettings(position_tolerance=1e-4 * c.length_of(skeleton), **fields)
             home = Pose.rest(skeleton) if at_rest else None
-            reach = c.cold(skeleton, chosen, TARGETS, home=home)
-            runs = worst(c.all_paths(skeleton, chosen, name.startswith("spine"), home=home))
+            reach = c.cold(skeleton, chosen, TARGETS, reference=home)
+            runs = worst(c.all_paths(skeleton, chosen, name.startswith("spine"), reference=home))
             found[f"{name}, {label}"] = runs
             rows.append((name, label, *single(reach), *followed(runs)))
             print(".", end="", file=sys.stderr, flush=True)
@@ -259,10 +259,14 @@ def candidates(skeleton: Skeleton) -> dict[str, Candidate]:
         "0.9 of each step": (skeleton, base, plain),
         "one part for all, 3 % left": (*c.with_fraction(skeleton, base, c.rule(len(skeleton))), plain),
         **{
-            f"share {share}, joint by joint": (skeleton, replace(base, step_share=share), c.joint_by_joint)
+            f"share {share}, joint by joint": (
+                skeleton,
+                replace(base, error_reduction=share),
+                c.joint_by_joint,
+            )
             for share in SHARES
         },
-        c.AT_ONCE: (skeleton, replace(base, step_share=c.SHARE), plain),
+        c.AT_ONCE: (skeleton, replace(base, error_reduction=c.SHARE), plain),
     }
 
 
@@ -340,7 +344,7 @@ def comfort() -> dict:
         ("region 15°, tolerance 5°", 15.0, 5.0, 300, True),
     ):
         skeleton = arm_of_six(region, tolerance)
-        chosen = c.settings_for(skeleton, step_share=c.SHARE, max_iterations=most, refine=refine)
+        chosen = c.settings_for(skeleton, error_reduction=c.SHARE, max_iterations=most, refine=refine)
         cells: list[str] = []
         for frames in (125, 250, 500):
             run = c.follow(skeleton, there_and_back(frames), chosen)
@@ -358,7 +362,7 @@ def comfort() -> dict:
     table(("comfort", *heads, "iterations per frame", "error, most", "missed", "crossed at"), rows)
 
     skeleton, spent = arm_of_six(15.0), []
-    chosen = c.settings_for(skeleton, step_share=c.SHARE)
+    chosen = c.settings_for(skeleton, error_reduction=c.SHARE)
     pose = Pose.rest(skeleton)
     for frame, target in enumerate(there_and_back(250)):
         result = solve(skeleton, pose, [c.goal_at(skeleton, target)], chosen)

@@ -30,7 +30,7 @@ from .skeleton.joints import Joint, Skeleton
 from .skeleton.kinematics import Transform, forward_kinematics
 from .skeleton.pose import Pose
 from .skeleton.pose_library import PoseEntry
-from .skeleton.rerooting import hung_back, reroot
+from .skeleton.rerooting import reroot, restore_root
 from .solvers.analytic.target_triangle import target_triangle
 from .solvers.analytic.two_bone import two_bone
 from .solvers.solve import iterate, solve
@@ -67,11 +67,11 @@ __all__ = [
     "clamp",
     "contains",
     "forward_kinematics",
-    "hung_back",
     "iterate",
     "measure",
     "planar_chain",
     "reroot",
+    "restore_root",
     "sample",
     "solve",
     "split_ball",

@@ -39,12 +39,13 @@ class PositionGoal:
         priority: 0 is served first; a goal never worsens one with a smaller number.
         chain_length: how many joints, counted from `joint`, may move for it; 0 means all up to the root
             (Kenwright 2012, section 6).
-        reach: the chain is never stretched past this part of its length; joints further up do the rest
-            (Kenwright 2012, section 10, reach windows). 1 sets no window.
-        reach_joints: how many joints, counted from `joint`, the reach window is about; 0 means the whole
+        max_extension: the chain is never stretched past this part of its length; joints further up do the
+            rest (Kenwright 2012, section 10, reach windows). 1 sets no window.
+        extension_joints: how many joints, counted from `joint`, the reach window is about; 0 means the whole
             chain.
-        leaf: the last two joints are solved at once by the law of cosines, before and after the others are
-            visited: joints further down stay where the two reach the target alone (Kenwright 2012, 5.2).
+        two_bone_tip: the last two joints are solved at once by the law of cosines, before and after the
+            others are visited: joints further down stay where the two reach the target alone (Kenwright 2012,
+                5.2).
 
     Raises:
         InvalidInput: on numbers that are not finite or out of range.
@@ -56,9 +57,9 @@ class PositionGoal:
     weight: float = 1.0
     priority: int = 0
     chain_length: int = 0
-    reach: float = 1.0
-    reach_joints: int = 0
-    leaf: bool = False
+    max_extension: float = 1.0
+    extension_joints: int = 0
+    two_bone_tip: bool = False
 
     def __post_init__(self) -> None:
         what = f"position goal on joint '{self.joint}'"
@@ -67,9 +68,11 @@ class PositionGoal:
             object.__setattr__(self, "offset", frozen_vector(self.offset, f"{what}: offset"))
         _check_importance(what, self.weight, self.priority)
         _check_count(what, "chain_length", self.chain_length)
-        _check_count(what, "reach_joints", self.reach_joints)
-        if not (is_number(self.reach) and 0.0 < self.reach <= 1.0):
-            raise InvalidInput(f"{what}: reach must be above 0 and at most 1, not {self.reach!r}")
+        _check_count(what, "extension_joints", self.extension_joints)
+        if not (is_number(self.max_extension) and 0.0 < self.max_extension <= 1.0):
+            raise InvalidInput(
+                f"{what}: max_extension must be above 0 and at most 1, not {self.max_extension!r}"
+            )
 
     def effector(self, skeleton: Skeleton) -> Vector:
         """The point that should reach the target, in the joint's frame."""
@@ -254,8 +257,8 @@ def bend_and_side(
         the line.
     """
     line = end - heads[0]
-    reach = sum((after - before).length for before, after in zip(heads, [*heads[1:], end], strict=True))
-    if line.length <= POLE_NOISE * reach:
+    length = sum((after - before).length for before, after in zip(heads, [*heads[1:], end], strict=True))
+    if line.length <= POLE_NOISE * length:
         return None, None
     line = line.normalized()
     bend = Vector()
@@ -265,7 +268,7 @@ def bend_and_side(
     side = target - heads[0]
     away = side - line * side.dot(line)
     return (
-        bend if bend.length > POLE_NOISE * reach else None,
+        bend if bend.length > POLE_NOISE * length else None,
         away.normalized() if away.length > POLE_NOISE * side.length else None,
     )
 

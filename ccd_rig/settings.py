@@ -38,11 +38,10 @@ class Sweep(enum.Enum):
     """Joints that would turn furthest come first."""
 
 
-MOST_SHARE = 0.999
-"""Largest part of the way that one pass may take when it is shared out."""
-EVEN_SHARE = 0.97
-"""Largest such part with which no chain was seen to coil, joint by joint (docs/orders.md): what to offer at
-most."""
+LARGEST_REDUCTION = 0.999
+"""Largest part of the error that one pass may remove."""
+EVEN_REDUCTION = 0.97
+"""Largest part of the error with which no chain was seen to coil, joint by joint (docs/orders.md)."""
 STEP_RANGE = (0.1, 1.3)
 """Least and largest part of a step."""
 
@@ -72,11 +71,11 @@ class SolverSettings:
             over more joints, above 1 it overshoots (Kenwright 2012, section 8).
         step_feedback: 0 to 1, how much of what `step_fraction` differs from 1 is taken back as the error
             falls: 1 lets the steps become exact near the target (Kenwright 2012, section 8).
-        step_share: 0 leaves it at `step_fraction`. Above 0, below 1: instead, one pass takes this part of the
-            way, shared out over a chain's joints by the square of their lever (the chain's length from a
-            joint to the effector), which is the step of least squared rotation: long chains bend evenly. For
-            one position and joints that only turn, all joints move at once and take the whole way, see
-            `pushes`.
+        error_reduction: 0 leaves it at `step_fraction`. Above 0, below 1: instead, one pass removes this part
+            of the error. It is shared out over a chain's joints by the square of their lever (the chain's
+            length from a joint to the effector), which is the step of least squared rotation: long chains
+            bend evenly. For one position and joints that only turn, all joints move at once and take the
+            whole way.
         stall_threshold: an iteration that moves no effector along an arc of more than this part of the
             chain's reach counts as no progress (Juckett's trivial arc).
         refine: whether damped least squares take over where sweeps creep or stall (Wang & Chen 1991).
@@ -95,7 +94,7 @@ class SolverSettings:
     sweep: Sweep = Sweep.ROOT_TO_TIP
     step_fraction: float = 0.9
     step_feedback: float = 0.0
-    step_share: float = 0.0
+    error_reduction: float = 0.0
     stall_threshold: float = 1e-6
     refine: bool = True
     restarts: int = 8
@@ -117,7 +116,7 @@ class SolverSettings:
             ("angle_tolerance", 0.0, math.inf),
             ("step_fraction", *STEP_RANGE),
             ("step_feedback", 0.0, 1.0),
-            ("step_share", 0.0, MOST_SHARE),
+            ("error_reduction", 0.0, LARGEST_REDUCTION),
             ("stall_threshold", 0.0, 1.0),
         ):
             value = getattr(self, name)
@@ -132,12 +131,12 @@ PRESETS: Mapping[str, SolverSettings] = MappingProxyType(
     {
         "DEFAULT": SolverSettings(),
         "LIMB": SolverSettings(step_fraction=1.0),
-        "TAIL": SolverSettings(step_share=0.95),
-        "SPINE": SolverSettings(step_share=0.95),
+        "TAIL": SolverSettings(error_reduction=0.95),
+        "SPINE": SolverSettings(error_reduction=0.95),
     }
 )
 """What suits a kind of chain, as measured in docs/orders.md. Limbs have up to 4 joints."""
-PRESET_FIELDS = ("sweep", "step_fraction", "step_feedback", "step_share", "refine")
+PRESET_FIELDS = ("sweep", "step_fraction", "step_feedback", "error_reduction", "refine")
 """What a preset is about: how steps are taken. Tolerances, patience and comfort are the user's."""
 
 

@@ -44,7 +44,7 @@ from ccd_rig.errors import CCDRigError, InvalidInput, RigError
 DONE, NOT_BAKED, USAGE, NOT_WRITTEN = 0, 1, 2, 4  # exit codes, the same as those of `ccd_rig bake`
 
 # Two goals on a leg settle in fewer iterations with larger steps than the bake's own.
-SHARE = 0.97
+ERROR_REDUCTION = 0.97
 
 EPILOG = """\
 exit codes:
@@ -129,7 +129,7 @@ def _demo(folder: Path) -> None:
         f"{len(rig.ccd_rig.constraints)} constraints",
         flush=True,
     )
-    settings = BakeSettings(walk.FRAME_START, walk.FRAME_END, share=SHARE)
+    settings = BakeSettings(walk.FRAME_START, walk.FRAME_END, error_reduction=ERROR_REDUCTION)
     baking = time.perf_counter()
     result = bake(bpy.context.scene, rig, settings)
     seconds = time.perf_counter() - baking

@@ -44,7 +44,7 @@ def inspect(rig: bpy.types.Object, motion: Motion, report: BakeReport) -> Findin
     limited = [bone for bone in rig.pose.bones if bone.ccd_rig.limit.kind != "NONE"]
     settings = joints.joint_settings(rig, [bone.name for bone in limited])
     constraints = {row.name: row for row in constraint_values.constraints(rig)}
-    reported = {(row.frame, row.constraint): row.keyed_residual for row in report.rows}
+    reported = {(row.frame, row.constraint): row.keyed_residual for row in report.entries}
     feet: dict[str, list[Vector]] = {side: [] for side in motion.feet}
     before: dict[str, Quaternion] = {}
     turn, turn_where, broken, disagreement = 0.0, "", 0, 0.0

@@ -15,7 +15,7 @@ import walk
 from mathutils import Matrix, Vector
 from picture import INK, Drawing, Picture
 
-from ccd_rig.blender.bake.report import BakeReport, Row
+from ccd_rig.blender.bake.report import BakeReport, Entry
 from ccd_rig.maths.rotations import exp
 
 WIDTH, HEIGHT = 1920, 1360
@@ -52,8 +52,8 @@ def contact_sheet(rig: bpy.types.Object, report: BakeReport, words: str) -> Pict
         report: of the bake.
         words: a line below the title.
     """
-    rows: dict[int, list[Row]] = {}
-    for row in report.rows:
+    rows: dict[int, list[Entry]] = {}
+    for row in report.entries:
         rows.setdefault(row.frame, []).append(row)
     top = 106
     sheet = picture.blank(WIDTH, HEIGHT)
@@ -224,7 +224,7 @@ def _swing_region(limit, length: float) -> tuple[bpy.types.Object, list[Vector]]
 # --- words and curves ---------------------------------------------------------------------------------------
 
 
-def _label_tile(drawing: Drawing, rows: Iterable[Row], frame: int, left: float, bottom: float) -> None:
+def _label_tile(drawing: Drawing, rows: Iterable[Entry], frame: int, left: float, bottom: float) -> None:
     missed = [row for row in rows if row.status != "CONVERGED"]
     colour = MISSED if missed else OK
     drawing.frame(left, bottom, *TILE, 4, colour)
@@ -265,7 +265,7 @@ def _plot(drawing: Drawing, report: BakeReport, left: float, bottom: float) -> N
         drawing.line([(start, level), (min(start + 8, x0 + width), level)], 1.5, INK)
     drawing.text(f"tolerance {1000 * report.tolerance:g} mm", x0 + 8, level + 6, 16)
     for i, name in enumerate(reversed(COLOURS)):  # the hand last: on top
-        curve = [(x(row.frame), y(row.residual)) for row in report.rows if row.constraint == name]
+        curve = [(x(row.frame), y(row.residual)) for row in report.entries if row.constraint == name]
         drawing.line(curve, 2, COLOURS[name])
         level = bottom + PLOT_HEIGHT - 14 - 29 * (len(COLOURS) - 1 - i)
         drawing.line([(x0 + width + 16, level + 5), (x0 + width + 42, level + 5)], 4, COLOURS[name])

@@ -12,9 +12,10 @@ from ..ccd_rig.blender.bake.settings import BakeSettings, Keys, Order
 from ..ccd_rig.blender.checks import setup
 from ..ccd_rig.blender.keys import channels, obstacles
 from ..ccd_rig.blender.properties import constraint_list
-from ..ccd_rig.blender.properties.solver_settings import WIDEST_SHARE, field_help
+from ..ccd_rig.blender.properties.solver_settings import field_help
 from ..ccd_rig.errors import CCDRigError, RigError
-from . import grey
+from ..ccd_rig.settings import EVEN_REDUCTION
+from . import poll_reasons
 
 SLICE = 0.2  # [s] of solving between two looks at the keyboard; each costs a redraw
 DEFAULTS = {field.name: field.default for field in dataclasses.fields(BakeSettings)}
@@ -37,7 +38,7 @@ KEYS = (
         "of the range; between them Blender interpolates",
     ),
     (
-        "HOLDER_KEYS",
+        "REFERENCE_KEYS",
         "Where Another Has Keys",
         "Solve and key only the frames at which another object or bone has keys, and the ends of the range; "
         "between them Blender interpolates",
@@ -125,17 +126,19 @@ class CCD_RIG_OT_bake(bpy.types.Operator):
         min=0,
         soft_max=250,
     )
-    holder: StringProperty(name="Key Holder", description="The object whose keys say where to key")
-    holder_bone: StringProperty(
-        name="Key Holder Bone",
-        description="The bone of the key holder whose keys count; empty: all that the object has keys for",
+    reference_object: StringProperty(
+        name="Reference Object", description="The object whose keys say where to key"
     )
-    share: FloatProperty(
-        name="Share per Pass",
-        description=field_help(BakeSettings, "share"),
-        default=DEFAULTS["share"],
+    reference_bone: StringProperty(
+        name="Reference Bone",
+        description="Bone of the reference object whose keys count; empty: all that the object has keys for",
+    )
+    error_reduction: FloatProperty(
+        name="Error Reduction",
+        description=field_help(BakeSettings, "error_reduction"),
+        default=DEFAULTS["error_reduction"],
         min=0.1,
-        max=WIDEST_SHARE,
+        max=EVEN_REDUCTION,
         subtype="FACTOR",
     )
 
@@ -174,7 +177,7 @@ class CCD_RIG_OT_bake(bpy.types.Operator):
 
     @classmethod
     def poll(cls, context):
-        return grey.poll(cls, grey.none_enabled(context))
+        return poll_reasons.poll(cls, poll_reasons.none_enabled(context))
 
     def invoke(self, context, _event):
         if bpy.app.background:
@@ -240,7 +243,7 @@ class CCD_RIG_OT_bake(bpy.types.Operator):
             keys=Keys[self.keys],
             destination=obstacles.Destination[self.destination],
             constraints=_selected(context.object) if self.only_selected else (),
-            share=self.share,
+            error_reduction=self.error_reduction,
             order=Order[self.order],
             preroll=self.preroll,
             verify=self.verify,
@@ -248,8 +251,8 @@ class CCD_RIG_OT_bake(bpy.types.Operator):
             # Of a bake on a few frames nothing is left out, whatever was chosen for the last one.
             reduce_angle=self.reduce_angle if self.keys == "EVERY_FRAME" else 0.0,
             reduce_error=self.reduce_error if self.keys == "EVERY_FRAME" else 0.0,
-            holder=self.holder,
-            holder_bone=self.holder_bone,
+            reference_object=self.reference_object,
+            reference_bone=self.reference_bone,
         )
         found = setup.problems(context.object, scene, settings.constraints, settings.destination)
         self._warnings = [problem.message for problem in found if problem.severity == "WARNING"]
@@ -282,7 +285,7 @@ class CCD_RIG_OT_bake(bpy.types.Operator):
     def _finish(self, report):
         for message in self._warnings:
             self.report({"WARNING"}, message)
-        for fault in report.check.faults() if report.check is not None else ():
+        for fault in report.check.mismatches() if report.check is not None else ():
             self.report({"WARNING"}, fault)
         if advice := report.advice(both_ways=self.order == "BOTH"):
             self.report({"WARNING"}, advice)

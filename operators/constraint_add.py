@@ -10,7 +10,7 @@ from mathutils import Vector
 from ..ccd_rig.blender.properties import constraint_list, joints
 from ..ccd_rig.blender.properties.constraint_group import KINDS
 from ..ccd_rig.errors import CCDRigError, RigError
-from . import grey
+from . import poll_reasons
 
 EMPTY_SIZE = 0.3  # part of the bone's length
 
@@ -44,12 +44,12 @@ class CCD_RIG_OT_constraint_add(bpy.types.Operator):
 
     @classmethod
     def poll(cls, context):
-        reason = grey.no_armature(context)
+        reason = poll_reasons.no_armature(context)
         if not reason and context.mode != "POSE":
             reason = "Go to Pose Mode and select the bone to move"
         if not reason and context.active_pose_bone is None:
             reason = "Select the bone to move"
-        return grey.poll(cls, reason)
+        return poll_reasons.poll(cls, reason)
 
     def execute(self, context):
         tip = context.active_pose_bone

@@ -6,7 +6,7 @@ from bpy.props import EnumProperty
 
 from ..ccd_rig.blender.properties import constraint_list
 from ..ccd_rig.errors import CCDRigError
-from . import grey
+from . import poll_reasons
 
 
 class CCD_RIG_OT_constraint_move(bpy.types.Operator):
@@ -24,12 +24,12 @@ class CCD_RIG_OT_constraint_move(bpy.types.Operator):
 
     @classmethod
     def poll(cls, context):
-        reason = grey.no_constraint(context)
+        reason = poll_reasons.no_constraint(context)
         if not reason and len(context.object.ccd_rig.constraints) < 2:
             reason = "There is only one constraint"
         if not reason and constraint_list.active(context.object) is None:
             reason = "Choose a constraint in the list"
-        return grey.poll(cls, reason)
+        return poll_reasons.poll(cls, reason)
 
     def execute(self, context):
         index = context.object.ccd_rig.active_index

@@ -5,7 +5,7 @@ import bpy
 
 from ..ccd_rig.blender.properties import constraint_list
 from ..ccd_rig.errors import CCDRigError
-from . import grey
+from . import poll_reasons
 
 
 class CCD_RIG_OT_constraint_remove(bpy.types.Operator):
@@ -16,12 +16,12 @@ class CCD_RIG_OT_constraint_remove(bpy.types.Operator):
 
     @classmethod
     def poll(cls, context):
-        reason = grey.no_constraint(context)
+        reason = poll_reasons.no_constraint(context)
         if not reason and constraint_list.active(context.object) is None:
             reason = "Choose a constraint in the list"
         if not reason and constraint_list.is_library_row(context.object, context.object.ccd_rig.active_index):
             reason = "This constraint comes from the library's file: disable it here, or remove it there"
-        return grey.poll(cls, reason)
+        return poll_reasons.poll(cls, reason)
 
     def execute(self, context):
         try:

@@ -5,7 +5,7 @@ import math
 
 import bpy
 
-from . import grey
+from . import poll_reasons
 
 
 class CCD_RIG_OT_go_to_frame(bpy.types.Operator):
@@ -22,7 +22,7 @@ class CCD_RIG_OT_go_to_frame(bpy.types.Operator):
         reason = "" if active is not None and active.type == "ARMATURE" else "Select an armature"
         if not reason and not active.ccd_rig.report.words:
             reason = f"'{active.name}' has not been baked yet"
-        return grey.poll(cls, reason)
+        return poll_reasons.poll(cls, reason)
 
     def execute(self, context):
         group = context.object.ccd_rig

@@ -5,7 +5,7 @@ import bpy
 
 from ..ccd_rig.blender.properties import pose_library
 from ..ccd_rig.errors import CCDRigError
-from . import grey
+from . import poll_reasons
 
 
 class CCD_RIG_OT_pose_apply(bpy.types.Operator):
@@ -16,7 +16,7 @@ class CCD_RIG_OT_pose_apply(bpy.types.Operator):
 
     @classmethod
     def poll(cls, context):
-        return grey.poll(cls, grey.no_pose(context))
+        return poll_reasons.poll(cls, poll_reasons.no_pose(context))
 
     def execute(self, context):
         owner = context.object

@@ -6,7 +6,7 @@ from bpy.props import EnumProperty, IntProperty, StringProperty
 
 from ..ccd_rig.blender.properties import pose_capture, pose_library
 from ..ccd_rig.errors import CCDRigError
-from . import grey
+from . import poll_reasons
 
 SOURCES = (
     ("POSE", "Current Pose", "The pose as it stands now"),
@@ -50,7 +50,7 @@ class CCD_RIG_OT_pose_capture(bpy.types.Operator):
 
     @classmethod
     def poll(cls, context):
-        return grey.poll(cls, grey.no_armature(context))
+        return poll_reasons.poll(cls, poll_reasons.no_armature(context))
 
     def invoke(self, context, _event):
         if self.source == "POSE" or bpy.app.background:

@@ -6,7 +6,7 @@ from bpy.props import BoolProperty
 
 from ..ccd_rig.blender.properties import pose_library
 from ..ccd_rig.errors import CCDRigError
-from . import grey
+from . import poll_reasons
 
 
 class CCD_RIG_OT_pose_remove(bpy.types.Operator):
@@ -23,7 +23,7 @@ class CCD_RIG_OT_pose_remove(bpy.types.Operator):
 
     @classmethod
     def poll(cls, context):
-        return grey.poll(cls, grey.no_pose(context))
+        return poll_reasons.poll(cls, poll_reasons.no_pose(context))
 
     def execute(self, context):
         owner = context.object

@@ -7,7 +7,7 @@ from bpy_extras.io_utils import ExportHelper
 
 from ..ccd_rig.blender.properties import pose_library
 from ..ccd_rig.errors import CCDRigError
-from . import grey
+from . import poll_reasons
 
 
 class CCD_RIG_OT_poses_export(bpy.types.Operator, ExportHelper):
@@ -23,7 +23,7 @@ class CCD_RIG_OT_poses_export(bpy.types.Operator, ExportHelper):
 
     @classmethod
     def poll(cls, context):
-        return grey.poll(cls, grey.no_poses(context))
+        return poll_reasons.poll(cls, poll_reasons.no_poses(context))
 
     def execute(self, context):
         path = bpy.path.abspath(self.filepath)

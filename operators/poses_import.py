@@ -7,7 +7,7 @@ from bpy_extras.io_utils import ImportHelper
 
 from ..ccd_rig.blender.properties import pose_library
 from ..ccd_rig.errors import CCDRigError, RigError
-from . import grey
+from . import poll_reasons
 
 
 class CCD_RIG_OT_poses_import(bpy.types.Operator, ImportHelper):
@@ -23,7 +23,7 @@ class CCD_RIG_OT_poses_import(bpy.types.Operator, ImportHelper):
 
     @classmethod
     def poll(cls, context):
-        return grey.poll(cls, grey.no_armature(context))
+        return poll_reasons.poll(cls, poll_reasons.no_armature(context))
 
     def execute(self, context):
         owner, path = context.object, bpy.path.abspath(self.filepath)

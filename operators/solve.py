@@ -12,7 +12,7 @@ from ..ccd_rig.blender.properties import constraint_list
 from ..ccd_rig.blender.properties.solver_settings import field_help, solver_settings
 from ..ccd_rig.errors import CCDRigError
 from ..ccd_rig.settings import SolverSettings, SolveStatus
-from . import grey
+from . import poll_reasons
 
 OVERRIDES = ("max_iterations", "step_fraction", "comfort")
 WORDS = {
@@ -58,7 +58,7 @@ class CCD_RIG_OT_solve(bpy.types.Operator):
 
     @classmethod
     def poll(cls, context):
-        return grey.poll(cls, grey.none_enabled(context))
+        return poll_reasons.poll(cls, poll_reasons.none_enabled(context))
 
     def execute(self, context):
         active = constraint_list.active(context.object)

@@ -6,7 +6,7 @@ from bpy.props import EnumProperty
 
 from ..ccd_rig.blender.properties.solver_settings import apply_preset
 from ..ccd_rig.settings import PRESETS
-from . import grey
+from . import poll_reasons
 
 WORDS = {
     "DEFAULT": ("Default", "What a new armature has"),
@@ -27,7 +27,7 @@ class CCD_RIG_OT_solver_preset(bpy.types.Operator):
 
     @classmethod
     def poll(cls, context):
-        return grey.poll(cls, grey.no_armature(context))
+        return poll_reasons.poll(cls, poll_reasons.no_armature(context))
 
     def execute(self, context):
         apply_preset(context.object, self.preset)

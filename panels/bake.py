@@ -44,7 +44,7 @@ class CCD_RIG_PT_bake_more(Sidebar, bpy.types.Panel):
         fewer.prop(options, "reduce_error")
         layout.prop(options, "order")
         layout.prop(options, "preroll")
-        layout.prop(options, "share")
+        layout.prop(options, "error_reduction")
         layout.prop(options, "from_original")
         layout.prop(options, "verify")
 
@@ -57,11 +57,11 @@ def _draw_options(layout, options):
     layout.prop(options, "keys")
     if options.keys in ("EVERY_FRAME", "SOLVED_FRAMES"):
         layout.prop(options, "step")
-    if options.keys == "HOLDER_KEYS":
-        layout.prop_search(options, "holder", bpy.data, "objects")
-        holder = bpy.data.objects.get(options.holder)
-        if holder is not None and holder.pose is not None:
-            layout.prop_search(options, "holder_bone", holder.pose, "bones", text="Bone")
+    if options.keys == "REFERENCE_KEYS":
+        layout.prop_search(options, "reference_object", bpy.data, "objects")
+        reference = bpy.data.objects.get(options.reference_object)
+        if reference is not None and reference.pose is not None:
+            layout.prop_search(options, "reference_bone", reference.pose, "bones", text="Bone")
     layout.prop(options, "only_selected")
 
 
@@ -80,6 +80,6 @@ def _draw_report(layout, report):
         lines.label(text=words[:1].upper() + words[1:], icon=icon)
     if report.check:
         plays, _, how_far = report.check.partition(": ")
-        lines.label(text=plays, icon="ERROR" if report.faults else "CHECKMARK")
+        lines.label(text=plays, icon="ERROR" if report.mismatches else "CHECKMARK")
         if how_far:
             lines.label(text=how_far[:1].upper() + how_far[1:], icon="BLANK1")

@@ -106,7 +106,7 @@ class CCD_RIG_PT_method(_OfReach, bpy.types.Panel):
 
 
 class CCD_RIG_PT_importance(_OfRow, bpy.types.Panel):
-    bl_label = "Priority and Reach"
+    bl_label = "Priority and Extension"
 
     @classmethod
     def poll(cls, context):
@@ -117,10 +117,10 @@ class CCD_RIG_PT_importance(_OfRow, bpy.types.Panel):
         lines.prop(row, "priority")
         lines.prop(row, "weight")
         if row.kind == "REACH":
-            lines.prop(row, "reach")
+            lines.prop(row, "max_extension")
             bones = lines.column()
-            bones.active = row.reach < 1.0
-            bones.prop(row, "reach_joints")
+            bones.active = row.max_extension < 1.0
+            bones.prop(row, "extension_joints")
 
 
 def first_steps(context):

@@ -37,11 +37,11 @@ class Limits:
     def __init__(self, limits: Sequence[Limit | None], mobility: Array) -> None:
         moved = [(i, limit) for i, limit in enumerate(limits) if limit is not None and mobility[i] > 0.0]
         hinges = {i: limit.axis for i, limit in moved if isinstance(limit, Hinge)}
-        twists = {i: limit._round[:5] for i, limit in moved if _has_one_twist(limit)}
-        rounds = {i: limit._round for i, limit in moved if _is_round(limit)}
+        twists = {i: limit.cone_twist[:5] for i, limit in moved if _has_one_twist(limit)}
+        rounds = {i: limit.cone_twist for i, limit in moved if _is_cone_twist(limit)}
         self.hinges, self.axes = _places(hinges), _columns(hinges.values(), 3)[..., None]
         self.locked, self._twists = _places(twists), _columns(twists.values(), 5)[..., None]
-        self._round, self._constants = _places(rounds), _columns(rounds.values(), 11)
+        self._cone_twists, self._constants = _places(rounds), _columns(rounds.values(), 11)
         self._others = [(i, limit) for i, limit in moved if i not in rounds]
 
     def locked_axes(self, rotations: Array) -> Array:
@@ -62,13 +62,13 @@ class Limits:
 
         What a single twist holds back is left out.
         """
-        found = rotations.copy() if len(self._round) or self._others else rotations
+        found = rotations.copy() if len(self._cone_twists) or self._others else rotations
         normals = np.zeros((3, *rotations.shape[1:]))
-        if len(self._round):
-            ball, frame = np.nonzero(_outside(self._constants[..., None], rotations[:, self._round]))
-            joint = self._round[ball]
+        if len(self._cone_twists):
+            ball, frame = np.nonzero(_outside(self._constants[..., None], rotations[:, self._cone_twists]))
+            joint = self._cone_twists[ball]
             pushed = rotations[:, joint, frame]
-            found[:, joint, frame] = nearest = _nearest_rounds(self._constants[:, ball], pushed)
+            found[:, joint, frame] = nearest = _nearest_in_cone_twists(self._constants[:, ball], pushed)
             normals[:, joint, frame] = _turns_between(nearest, pushed)
         for i, limit in self._others:
             room = _room(limit)
@@ -76,7 +76,7 @@ class Limits:
             frames = range(own.shape[1]) if room is None else np.flatnonzero(_outside(room, own)).tolist()
             for f in frames:
                 w, x, y, z = own[:, f].tolist()
-                there = limit._nearest(w, x, y, z)
+                there = limit.project(w, x, y, z)
                 if there is not None:
                     found[:, i, f] = there
                     normals[:, i, [f]] = _turns_between(found[:, i, [f]], own[:, [f]])
@@ -102,8 +102,8 @@ def _has_one_twist(limit: Limit) -> TypeGuard[SwingTwist]:
     return locked_axis(limit, Quaternion()) is not None
 
 
-def _is_round(limit: Limit) -> TypeGuard[Hinge | SwingTwist]:
-    """Whether a limit is what `projection.nearest_round` knows: a twist range and a cone."""
+def _is_cone_twist(limit: Limit) -> TypeGuard[Hinge | SwingTwist]:
+    """Whether a limit is what `projection.nearest_in_cone_twist` knows: a twist range and a cone."""
     return isinstance(limit, Hinge) or (
         isinstance(limit, SwingTwist) and not isinstance(limit.swing, Ellipse)
     )
@@ -115,11 +115,11 @@ def _room(limit: Limit) -> Array | None:
         return None
     sides = limit.swing
     least = 0.5 * min(-sides.x_lower, sides.x_upper, -sides.z_lower, sides.z_upper)
-    return np.array((*limit._round[:7], math.cos(least), math.sin(least), 1.0, 0.0))[:, None]
+    return np.array((*limit.cone_twist[:7], math.cos(least), math.sin(least), 1.0, 0.0))[:, None]
 
 
 def _outside(constants: Array, rotations: Array) -> NDArray[np.bool_]:
-    """Which unit rotations (4, ...) are outside round limits, as in `projection.nearest_round`."""
+    """Which unit rotations (4, ...) are outside round limits, as in `projection.nearest_in_cone_twist`."""
     nx, ny, nz, cm, sm, ch, sh, cr, sr = constants[:9]
     w, x, y, z = rotations
     p = x * nx + y * ny + z * nz
@@ -131,8 +131,8 @@ def _outside(constants: Array, rotations: Array) -> NDArray[np.bool_]:
     return found
 
 
-def _nearest_rounds(constants: Array, rotations: Array) -> Array:
-    """`projection.nearest_round` of many rotations (4, K) outside, each with its constants (11, K)."""
+def _nearest_in_cone_twists(constants: Array, rotations: Array) -> Array:
+    """The same for many rotations (4, K) that are outside, each with its constants (11, K)."""
     nx, ny, nz, cm, sm, ch, sh, cr, sr, rest_e, rest_f = constants
     w, x, y, z = rotations
     p = x * nx + y * ny + z * nz

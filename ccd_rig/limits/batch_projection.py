@@ -6,10 +6,10 @@ relative to rest, in the joints' own frames. All angles are radians.
 `BatchLimits` sorts the limits of a skeleton into three kinds: a twist range with a cone (Hinge, SwingTwist),
 a twist range with an ellipse, and an Euler box. Each kind has two steps. An inside test on every rotation may
 suspect a rotation that is inside, but never passes one that is outside. The suspects are then gathered into
-arrays (4, K), each with its own column of constants, and projected. A Reversed limit is the limit in it, with
+arrays (4, K), each with its own column of constants, and projected. A ReversedLimit is the limit in it, with
 rotations mapped into that limit's frame and back.
 
-The mathematics and the choice among equally near rotations are those of `nearest`, which takes one rotation.
+The mathematics and the choice among equally near rotations are those of `projection`, which takes one rotation.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from .shapes import Ellipse, EulerBox, Hinge, Limit, Reversed, SwingTwist
-from .projection import ROUNDING, interval, turned_back
+from .projection import ROUNDING, interval, rotate_inverse
+from .shapes import Ellipse, EulerBox, Hinge, Limit, ReversedLimit, SwingTwist
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -171,7 +171,7 @@ def cone_twist_constants(limit: Hinge | SwingTwist) -> Array:
     The axis (3). Cosine and sine of half the range's middle, and of half its half-width (4). Cosine and sine
     of half the radius (2), and of half the twist taken where every twist is equally near (2).
     """
-    return np.array(limit._round)
+    return np.array(limit.cone_twist)
 
 
 def ellipse_twist_constants(limit: SwingTwist) -> Array:
@@ -180,8 +180,8 @@ def ellipse_twist_constants(limit: SwingTwist) -> Array:
     Those of a cone (11), the two swing axes (6), the sides -a, +a, -b, +b in radians (4), and for the inside
     test 1 / side^2 (4).
     """
-    assert limit._oval is not None
-    cone, axes, sides = limit._oval
+    assert limit.ellipse_twist is not None
+    cone, axes, sides = limit.ellipse_twist
     return np.array([*cone, *axes, *sides, *(1.0 / max(side, _SLACK) ** 2 for side in sides)])
 
 
@@ -196,7 +196,7 @@ def euler_box_constants(limit: EulerBox) -> Array:
     rows 25, 31: cosine of half the lower and half the upper bound (2 per range), and the sines.
     row 37: 1 if free.
     """
-    order, alpha, (lower, upper), gamma = limit._box
+    order, alpha, (lower, upper), gamma = limit.box
     ranges = (alpha, gamma, (lower + 0.5 * math.pi, upper + 0.5 * math.pi))
     middles = [0.5 * (lower + upper) for lower, upper in ranges]
     widths = [0.5 * (upper - lower) for lower, upper in ranges]
@@ -234,8 +234,8 @@ def _without_reversed(limit: Limit) -> tuple[Hinge | SwingTwist | EulerBox, Arra
     The matrix is orthogonal. None where `limit` is not Reversed.
     """
     frame: Array | None = None
-    while isinstance(limit, Reversed):
-        columns = [turned_back(limit.frame, -x, -y, -z) for x, y, z in np.eye(3).tolist()]
+    while isinstance(limit, ReversedLimit):
+        columns = [rotate_inverse(limit.frame, -x, -y, -z) for x, y, z in np.eye(3).tolist()]
         step = np.array(columns).T
         frame = step if frame is None else step @ frame
         limit = limit.limit
@@ -669,7 +669,7 @@ def _half_direction(x: Array, y: Array) -> tuple[Array, Array]:
 
 
 def _nearest_euler_box(constants: Array, rotations: Array) -> tuple[Array, Mask]:
-    """As `nearest.nearest_box`, with half angles as pairs of cosine and sine throughout."""
+    """As `projection.nearest_in_box`, with half angles as pairs of cosine and sine throughout."""
     w, x, y, z = rotations
     sign = _sign_of_first(w, x, y, z)  # q and -q are made the same, so that ties are decided alike
     i, j, k = _in_turning_order(constants, rotations)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .shapes import Cone, Ellipse, EulerBox, Hinge, Limit, Reversed, SwingTwist
+from .shapes import Cone, Ellipse, EulerBox, Hinge, Limit, ReversedLimit, SwingTwist
 
 SLACK = 1e-6
 """Radians by which a region may stand out: what is left of numbers that were stored in single precision."""
@@ -17,7 +17,7 @@ def outside(region: Limit, limit: Limit) -> str | None:
         return (
             f"it is a {type(region).__name__} while the limit is a {type(limit).__name__}: use the same kind"
         )
-    if isinstance(limit, Reversed) and isinstance(region, Reversed):
+    if isinstance(limit, ReversedLimit) and isinstance(region, ReversedLimit):
         if not _near(region.frame, limit.frame):
             return "its frame differs from the limit's"
         return outside(region.limit, limit.limit)

@@ -10,7 +10,7 @@ from mathutils import Quaternion, Vector
 
 from ..maths.alignment import nearest_turn
 from .projection import nearest_in
-from .shapes import Cone, EulerBox, Hinge, Limit, Reversed, SwingTwist
+from .shapes import Cone, EulerBox, Hinge, Limit, ReversedLimit, SwingTwist
 
 FULL_TURN = 2.0 * math.pi
 _UNIT = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
@@ -20,7 +20,7 @@ def as_hinge(limit: Limit | None) -> Hinge | None:
     """`limit` as a hinge, where it leaves one angle about a fixed axis and nothing else; None otherwise."""
     if isinstance(limit, Hinge):
         return limit
-    if isinstance(limit, Reversed):
+    if isinstance(limit, ReversedLimit):
         inner = as_hinge(limit.limit)
         if inner is None:
             return None
@@ -63,7 +63,7 @@ def hinge_turns(hinges: Sequence[Hinge], rotation: Quaternion) -> list[float]:
 
 
 def _euler_turns(hinges: Sequence[Hinge], rotation: Quaternion) -> list[float]:
-    # The half angles of Bernardes & Viollet 2022 (`projection.nearest_box`): alpha is turned first, gamma
+    # The half angles of Bernardes & Viollet 2022 (`projection.nearest_in_box`): alpha is turned first, gamma
     # last.
     i, j, k = (hinge.axis.index(1.0) for hinge in reversed(hinges))
     sign = 1.0 if (i, j, k) in ((0, 1, 2), (1, 2, 0), (2, 0, 1)) else -1.0

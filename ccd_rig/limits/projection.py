@@ -44,10 +44,12 @@ def nearest_in(angle: float, lower: float, upper: float) -> float:
 
 # The constants of a twist range with a round swing limit: the axis (3), `interval` (4), cosine and sine of
 # half the radius (2), cosine and sine of half the twist that is taken when every twist is equally near (2).
-Round = tuple[float, float, float, float, float, float, float, float, float, float, float]
+ConeTwist = tuple[float, float, float, float, float, float, float, float, float, float, float]
 
 
-def round_constants(axis: tuple[float, float, float], lower: float, upper: float, radius: float) -> Round:
+def cone_twist_constants(
+    axis: tuple[float, float, float], lower: float, upper: float, radius: float
+) -> ConeTwist:
     """The constants of a twist of lower..upper about `axis` with a swing of up to `radius`."""
     rest = 0.5 * nearest_in(0.0, lower, upper)
     half = (cos(0.5 * radius), sin(0.5 * radius)) if radius < pi else (0.0, 1.0)
@@ -73,7 +75,7 @@ def _nearest_twist(
     return side * (ch * cm - border * sm), side * (ch * sm + border * cm), c * ch + d * border
 
 
-def nearest_round(constants: Round, w: float, x: float, y: float, z: float) -> Components | None:
+def nearest_in_cone_twist(constants: ConeTwist, w: float, x: float, y: float, z: float) -> Components | None:
     """The exactly nearest rotation with a twist inside a range and a swing up to a radius (zero: a hinge).
 
     For an allowed q' = (s' e, u' f), e and f unit vectors in the (w, n) plane and at right angles to n, the
@@ -94,7 +96,7 @@ def nearest_round(constants: Round, w: float, x: float, y: float, z: float) -> C
     if u * cr - s * sr < slack and abs(p * cm - w * sm) * ch - abs(w * cm + p * sm) * sh < slack:
         return None
     if square == 0.0:
-        return nearest_round(constants, 1.0, 0.0, 0.0, 0.0) or (1.0, 0.0, 0.0, 0.0)
+        return nearest_in_cone_twist(constants, 1.0, 0.0, 0.0, 0.0) or (1.0, 0.0, 0.0, 0.0)
     if s <= slack:
         # A half-turn swing: every twist is equally near, and so are both directions of the swing's axis.
         side = 1.0 if (gx, gy, gz) > (0.0, 0.0, 0.0) else -1.0
@@ -112,13 +114,17 @@ def nearest_round(constants: Round, w: float, x: float, y: float, z: float) -> C
 
 
 # The constants of an ellipse: the round ones, the two swing axes (6), the four sides (4, none negative).
-Oval = tuple[Round, tuple[float, float, float, float, float, float], tuple[float, float, float, float]]
+EllipseTwist = tuple[
+    ConeTwist, tuple[float, float, float, float, float, float], tuple[float, float, float, float]
+]
 
 
-def nearest_oval(constants: Oval, w: float, x: float, y: float, z: float) -> Components | None:
+def nearest_in_ellipse_twist(
+    constants: EllipseTwist, w: float, x: float, y: float, z: float
+) -> Components | None:
     """The rotation with the nearest twist, and then the nearest swing in the plane of its rotation vector.
 
-    The twist is clamped as in `nearest_round` (so equal sides are a cone), then the swing's rotation vector
+    The twist is clamped as in `nearest_in_cone_twist` (equal sides: a cone), then the swing's rotation vector
     goes to the nearest point of the four-sided ellipse, going round the other way past a half turn where that
     is nearer. That is nearest in the plane, not along the sphere: the result is at most about 2 degrees
     farther away than the nearest for swings up to 60 degrees, and 10 degrees for swings up to 100.
@@ -129,7 +135,7 @@ def nearest_oval(constants: Oval, w: float, x: float, y: float, z: float) -> Com
     u, s = hypot(g, k), hypot(w, p)
     slack = _SLACK * hypot(u, s)
     if slack == 0.0:
-        return nearest_oval(constants, 1.0, 0.0, 0.0, 0.0) or (1.0, 0.0, 0.0, 0.0)
+        return nearest_in_ellipse_twist(constants, 1.0, 0.0, 0.0, 0.0) or (1.0, 0.0, 0.0, 0.0)
     twist_inside = abs(p * cm - w * sm) * ch - abs(w * cm + p * sm) * sh < slack
     if s > slack:
         e, f, reach = _nearest_twist(w, p, cm, sm, ch, sh)
@@ -242,7 +248,7 @@ def _best_in(x: float, y: float, limits: Range) -> tuple[float, float]:
     return angle, abs(x * cos(0.5 * angle) + y * sin(0.5 * angle))
 
 
-def nearest_box(constants: Box, w: float, x: float, y: float, z: float) -> Components | None:
+def nearest_in_box(constants: Box, w: float, x: float, y: float, z: float) -> Components | None:
     """The exactly nearest rotation whose three Euler angles are in their ranges.
 
     With axes i, j, k turned in this order, alpha about i, beta about j, and gamma about k times the sign of
@@ -258,7 +264,7 @@ def nearest_box(constants: Box, w: float, x: float, y: float, z: float) -> Compo
     (i, j, k, sign), alphas, betas, gammas = constants
     norm = sqrt(w * w + x * x + y * y + z * z)
     if norm == 0.0:
-        return nearest_box(constants, 1.0, 0.0, 0.0, 0.0) or (1.0, 0.0, 0.0, 0.0)
+        return nearest_in_box(constants, 1.0, 0.0, 0.0, 0.0) or (1.0, 0.0, 0.0, 0.0)
     v = (x, y, z)
     # q and -q are made the same, so that ties are decided alike for both.
     scale = sqrt(0.5) / (norm if (w, x, y, z) > (0.0, 0.0, 0.0, 0.0) else -norm)
@@ -329,7 +335,7 @@ def nearest_box(constants: Box, w: float, x: float, y: float, z: float) -> Compo
     return scale * (to_a + to_c), scale * found[0], scale * found[1], scale * found[2]
 
 
-def turned_back(frame: Components, x: float, y: float, z: float) -> tuple[float, float, float]:
+def rotate_inverse(frame: Components, x: float, y: float, z: float) -> tuple[float, float, float]:
     """The vector v = (x, y, z) turned by the inverse of `frame` = (w, f): v + 2 (w c + c x f), c = v x f."""
     w, fx, fy, fz = frame
     cx, cy, cz = y * fz - z * fy, z * fx - x * fz, x * fy - y * fx

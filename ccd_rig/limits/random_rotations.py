@@ -7,8 +7,8 @@ from random import Random
 
 from mathutils import Euler, Quaternion
 
-from .projection import swing_twist_components, turned_back
-from .shapes import ORDERS, Cone, Ellipse, EulerBox, Hinge, Limit, Reversed, swing_axes
+from .projection import rotate_inverse, swing_twist_components
+from .shapes import ORDERS, Cone, Ellipse, EulerBox, Hinge, Limit, ReversedLimit, swing_axes
 
 
 def sample(limit: Limit | None, random: Random) -> Quaternion:
@@ -19,10 +19,10 @@ def sample(limit: Limit | None, random: Random) -> Quaternion:
     """
     if limit is None:
         return _any_rotation(random)
-    if isinstance(limit, Reversed):
+    if isinstance(limit, ReversedLimit):
         inner = sample(limit.limit, random)
         w, x, y, z = limit.frame
-        return Quaternion((inner.w, *turned_back((w, -x, -y, -z), -inner.x, -inner.y, -inner.z)))
+        return Quaternion((inner.w, *rotate_inverse((w, -x, -y, -z), -inner.x, -inner.y, -inner.z)))
     if isinstance(limit, EulerBox):
         return _sample_box(limit, random)
     x = z = 0.0

@@ -21,13 +21,13 @@ from ..maths.validation import Triple, finite, numbers, require_order, store, un
 from .projection import (
     Box,
     Components,
-    Oval,
-    Round,
-    nearest_box,
-    nearest_oval,
-    nearest_round,
-    round_constants,
-    turned_back,
+    ConeTwist,
+    EllipseTwist,
+    cone_twist_constants,
+    nearest_in_box,
+    nearest_in_cone_twist,
+    nearest_in_ellipse_twist,
+    rotate_inverse,
 )
 
 
@@ -85,17 +85,17 @@ class Hinge:
     axis: Triple
     lower: float
     upper: float
-    _round: Round = field(init=False, repr=False, compare=False)
+    cone_twist: ConeTwist = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         store(self, "axis", unit("Hinge.axis", self.axis))
         store(self, "lower", finite("Hinge.lower", self.lower))
         store(self, "upper", finite("Hinge.upper", self.upper))
         require_order("Hinge", self.lower, self.upper)
-        store(self, "_round", round_constants(self.axis, self.lower, self.upper, 0.0))
+        store(self, "cone_twist", cone_twist_constants(self.axis, self.lower, self.upper, 0.0))
 
-    def _nearest(self, w: float, x: float, y: float, z: float) -> Components | None:
-        return nearest_round(self._round, w, x, y, z)
+    def project(self, w: float, x: float, y: float, z: float) -> Components | None:
+        return nearest_in_cone_twist(self.cone_twist, w, x, y, z)
 
 
 @dataclass(frozen=True)
@@ -154,8 +154,8 @@ class SwingTwist:
     swing: Cone | Ellipse | None = None
     twist: tuple[float, float] | None = None
     axis: Triple = (0.0, 1.0, 0.0)
-    _round: Round = field(init=False, repr=False, compare=False)
-    _oval: Oval | None = field(init=False, repr=False, compare=False)
+    cone_twist: ConeTwist = field(init=False, repr=False, compare=False)
+    ellipse_twist: EllipseTwist | None = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if not (self.swing is None or isinstance(self.swing, (Cone, Ellipse))):
@@ -167,20 +167,20 @@ class SwingTwist:
             require_order("SwingTwist.twist", lower, upper)
             store(self, "twist", (lower, upper))
         radius = self.swing.radius if isinstance(self.swing, Cone) else pi
-        store(self, "_round", round_constants(self.axis, lower, upper, radius))
-        oval: Oval | None = None
+        store(self, "cone_twist", cone_twist_constants(self.axis, lower, upper, radius))
+        oval: EllipseTwist | None = None
         if isinstance(self.swing, Ellipse):
             sides = (-self.swing.x_lower, self.swing.x_upper, -self.swing.z_lower, self.swing.z_upper)
             # Sides thinner than rounding are zero: their curvature would overflow.
             x_lower, x_upper, z_lower, z_upper = (side if side > ROUNDING else 0.0 for side in sides)
             a, b = swing_axes(self.axis)
-            oval = self._round, (*a, *b), (x_lower, x_upper, z_lower, z_upper)
-        store(self, "_oval", oval)
+            oval = self.cone_twist, (*a, *b), (x_lower, x_upper, z_lower, z_upper)
+        store(self, "ellipse_twist", oval)
 
-    def _nearest(self, w: float, x: float, y: float, z: float) -> Components | None:
-        if self._oval is None:
-            return nearest_round(self._round, w, x, y, z)
-        return nearest_oval(self._oval, w, x, y, z)
+    def project(self, w: float, x: float, y: float, z: float) -> Components | None:
+        if self.ellipse_twist is None:
+            return nearest_in_cone_twist(self.cone_twist, w, x, y, z)
+        return nearest_in_ellipse_twist(self.ellipse_twist, w, x, y, z)
 
 
 @dataclass(frozen=True)
@@ -217,12 +217,12 @@ class EulerBox:
         third = (self.lower[k], self.upper[k]) if sign > 0.0 else (-self.upper[k], -self.lower[k])
         store(self, "_box", ((i, j, k, sign), first, second, third))
 
-    def _nearest(self, w: float, x: float, y: float, z: float) -> Components | None:
-        return nearest_box(self._box, w, x, y, z)
+    def project(self, w: float, x: float, y: float, z: float) -> Components | None:
+        return nearest_in_box(self._box, w, x, y, z)
 
 
 @dataclass(frozen=True)
-class Reversed:
+class ReversedLimit:
     """The rotations that a joint may have when it is seen from its child: what re-rooting makes of `limit`.
 
     A joint that turns by p in a frame `frame` away from its parent's turns the parent, seen from the child,
@@ -249,16 +249,16 @@ class Reversed:
             raise InvalidInput("Reversed.frame is zero; give a rotation, such as (1, 0, 0, 0)")
         store(self, "frame", (w / length, x / length, y / length, z / length))
 
-    def _nearest(self, w: float, x: float, y: float, z: float) -> Components | None:
-        nearest = self.limit._nearest(w, *turned_back(self.frame, -x, -y, -z))
+    def project(self, w: float, x: float, y: float, z: float) -> Components | None:
+        nearest = self.limit.project(w, *rotate_inverse(self.frame, -x, -y, -z))
         if nearest is None:
             return None
         fw, fx, fy, fz = self.frame
-        return nearest[0], *turned_back((fw, -fx, -fy, -fz), -nearest[1], -nearest[2], -nearest[3])
+        return nearest[0], *rotate_inverse((fw, -fx, -fy, -fz), -nearest[1], -nearest[2], -nearest[3])
 
 
-Limit: TypeAlias = Hinge | SwingTwist | EulerBox | Reversed
-LIMITS = (Hinge, SwingTwist, EulerBox, Reversed)
+Limit: TypeAlias = Hinge | SwingTwist | EulerBox | ReversedLimit
+LIMITS = (Hinge, SwingTwist, EulerBox, ReversedLimit)
 """The classes of `Limit`, for isinstance."""
 
 
@@ -295,7 +295,7 @@ def clamp(limit: Limit, rotation: Quaternion) -> Quaternion:
     swing is a half turn and so says nothing about the twist, the allowed twist nearest to 0. A zero
     quaternion counts as identity. NaN is not checked for.
     """
-    nearest = limit._nearest(rotation.w, rotation.x, rotation.y, rotation.z)
+    nearest = limit.project(rotation.w, rotation.x, rotation.y, rotation.z)
     return rotation if nearest is None else Quaternion(nearest)
 
 
@@ -318,9 +318,9 @@ def locked_axis(limit: Limit | None, rotation: Quaternion) -> Vector | None:
     swings: with the vector part v of a rotation and its real part w, a turn d changes the component along
     the bone n by d.(w n + n x v) / 2 and w by -d.v / 2, and the twist stays when both keep their ratio.
     """
-    if not isinstance(limit, SwingTwist) or limit._round[6] > 0.5 * ROUNDING:
+    if not isinstance(limit, SwingTwist) or limit.cone_twist[6] > 0.5 * ROUNDING:
         return None
-    nx, ny, nz, cosine, sine = limit._round[:5]
+    nx, ny, nz, cosine, sine = limit.cone_twist[:5]
     w, x, y, z = rotation[:]
     return Vector(
         (

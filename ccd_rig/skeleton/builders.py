@@ -222,7 +222,7 @@ def _regions(joint: Joint, order: str) -> dict[str, Range | None]:
 def _angles(rotation: Quaternion, order: str, ranges: Sequence[Range]) -> tuple[float, float, float]:
     """Euler angles of `rotation`, in the order in which they turn, inside `ranges` if any are."""
     # As pairs of complex numbers, which keep what gimbal lock leaves (Bernardes & Viollet 2022; see
-    # `nearest_box`).
+    # `nearest_in_box`).
     i, j, k = ("XYZ".index(name) for name in order)
     sign = 1.0 if order in ("XYZ", "YZX", "ZXY") else -1.0
     w, v = rotation.w, (rotation.x, rotation.y, rotation.z)

@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from mathutils import Quaternion, Vector
 
 from ..errors import InvalidInput
-from ..limits.shapes import Comfort, Ellipse, Hinge, Limit, Reversed, Slide, SwingTwist
+from ..limits.shapes import Comfort, Ellipse, Hinge, Limit, ReversedLimit, Slide, SwingTwist
 from ..maths.rotations import angle_of
 from .joints import Joint, Skeleton
 from .kinematics import forward_kinematics
@@ -36,12 +36,12 @@ def reversed_name(name: str) -> str:
     return name + SUFFIX
 
 
-def reversed_limit(limit: Limit | None, frame: Quaternion) -> Limit | None:
+def reverse_limit(limit: Limit | None, frame: Quaternion) -> Limit | None:
     """The limit of a reversed joint, {q : (frame^-1 q frame)^-1 inside `limit`}, as the simplest kind.
 
     A hinge and a swing of the same size in all directions stay of their kind, about the axis turned by
-    `frame` and pointing the other way; reversing a `Reversed` back gives the limit inside. All else is a
-    `Reversed`.
+    `frame` and pointing the other way; reversing a `ReversedLimit` back gives the limit inside. All else is a
+    `ReversedLimit`.
 
     Args:
         limit: of the joint before, or None.
@@ -54,9 +54,9 @@ def reversed_limit(limit: Limit | None, frame: Quaternion) -> Limit | None:
     if isinstance(limit, SwingTwist) and not isinstance(limit.swing, Ellipse):
         # (swing twist)^-1 = (twist^-1 swing^-1 twist) twist^-1: as far a swing, the opposite twist.
         return SwingTwist(limit.swing, limit.twist, _opposite(frame, limit.axis))
-    if isinstance(limit, Reversed) and angle_of(frame @ Quaternion(limit.frame)) <= 1e-6:
+    if isinstance(limit, ReversedLimit) and angle_of(frame @ Quaternion(limit.frame)) <= 1e-6:
         return limit.limit
-    return Reversed(limit, _four(frame))
+    return ReversedLimit(limit, _four(frame))
 
 
 def reroot(
@@ -72,8 +72,8 @@ def reroot(
     What is different: each joint on the path is reversed. It is a joint of its own, named
     `reversed_name(...)`, of length and mass 0, which sits at the head of the bone it belonged to and turns
     the bone that used to be its parent; that bone follows it as a locked joint of the old name. So
-    `chain_length` and `reach_joints` of a goal count both. Path joints come first in the new order, then all
-    others in their old order; find them by name.
+    `chain_length` and `extension_joints` of a goal count both. Path joints come first in the new order, then
+    all others in their old order; find them by name.
 
     The new base replaces the joint between the old root and the world: the old root's own limit, comfort,
     stiffness, max_step and slide are gone, and the base is locked (unless `base_stiffness` says otherwise).
@@ -129,7 +129,7 @@ def reroot(
     return _assembled(entries)
 
 
-def hung_back(skeleton: Skeleton, hung: Skeleton, pose: Pose) -> Pose:
+def restore_root(skeleton: Skeleton, hung: Skeleton, pose: Pose) -> Pose:
     """A pose of a re-rooted skeleton as one of the skeleton it was made from: all bones stay where they are.
 
     Args:
@@ -258,13 +258,13 @@ def _unhinged(joint: Joint) -> Joint:
 
 def _seen_from_child(joint: Joint, frame: Quaternion) -> tuple[Limit | None, Comfort | None]:
     """Limit and comfort of `joint` reversed, both of one kind, as a joint wants them."""
-    limit, comfort = reversed_limit(joint.limit, frame), joint.comfort
+    limit, comfort = reverse_limit(joint.limit, frame), joint.comfort
     if comfort is None or comfort.region is None:
         return limit, comfort
-    region = reversed_limit(comfort.region, frame)
+    region = reverse_limit(comfort.region, frame)
     if joint.limit is not None and type(limit) is not type(region):
         numbers = _four(frame)
-        limit, region = Reversed(joint.limit, numbers), Reversed(comfort.region, numbers)
+        limit, region = ReversedLimit(joint.limit, numbers), ReversedLimit(comfort.region, numbers)
     return limit, replace(comfort, region=region)
 
 

@@ -17,7 +17,7 @@ from ..skeleton.pose import Pose, check_pose
 from ..skeleton.pose_library import PoseEntry, check_entry
 from .ccd.chain_length import bound, enter_windows, stretched
 from .ccd.loop import CLOSING, Progress, by_priority, may_close, met
-from .ccd.working_pose import Body
+from .ccd.working_pose import WorkingPose
 from .least_squares.problem import Kinematics
 from .least_squares.refine import HURRIED_GAIN, refined
 from .restarts import starts
@@ -32,7 +32,7 @@ def solve(
     goals: Sequence[Goal],
     settings: SolverSettings | None = None,
     poses: Sequence[PoseEntry] = (),
-    home: Pose | None = None,
+    reference: Pose | None = None,
 ) -> SolveResult:
     """The pose nearest to the goals that CCD finds from `pose`, inside all limits.
 
@@ -49,16 +49,16 @@ def solve(
         goals: what to achieve, at least one.
         settings: how; None for `SolverSettings()`.
         poses: a pose library; its nearest entries are the first of `settings.restarts`.
-        home: where joints go back to as far as a goal leaves them room, with `settings.step_share` and one
-            position goal (see `pushes`); None: they stay where they are.
+        reference: where joints go back to as far as a goal leaves them room, with one position goal and
+            `settings.error_reduction` above 0; None: they stay where they are.
 
     Raises:
         InvalidInput: names what is wrong with the input.
     """
-    body = _body(skeleton, pose, goals, settings, poses, home)
-    found = Progress(body)
-    (status,) = deque(_statuses(body, found, settings or SolverSettings(), poses), maxlen=1)
-    return _result(body, found, status)
+    working = _working_pose(skeleton, pose, goals, settings, poses, reference)
+    found = Progress(working)
+    (status,) = deque(_statuses(working, found, settings or SolverSettings(), poses), maxlen=1)
+    return _result(working, found, status)
 
 
 def iterate(
@@ -67,71 +67,71 @@ def iterate(
     goals: Sequence[Goal],
     settings: SolverSettings | None = None,
     poses: Sequence[PoseEntry] = (),
-    home: Pose | None = None,
+    reference: Pose | None = None,
 ) -> Iterator[SolveResult]:
     """Like `solve`, one item per iteration: to show it, to cancel it, or to spread it over frames.
 
     Every item holds the best pose so far; the last one equals what `solve` returns.
     """
-    body = _body(skeleton, pose, goals, settings, poses, home)
-    found = Progress(body)
-    for status in _statuses(body, found, settings or SolverSettings(), poses):
-        yield _result(body, found, status)
+    working = _working_pose(skeleton, pose, goals, settings, poses, reference)
+    found = Progress(working)
+    for status in _statuses(working, found, settings or SolverSettings(), poses):
+        yield _result(working, found, status)
 
 
-def _body(
+def _working_pose(
     skeleton: Skeleton,
     pose: Pose,
     goals: Sequence[Goal],
     settings: SolverSettings | None,
     poses: Sequence[PoseEntry],
-    home: Pose | None,
-) -> Body:
+    reference: Pose | None,
+) -> WorkingPose:
     """The working copy; what is wrong with the input is said at once, whether it will be needed or not."""
     if not isinstance(settings, SolverSettings | None):
         raise InvalidInput(f"settings must be SolverSettings or None, not {settings!r}")
     for entry in poses:
         check_entry(entry, skeleton)
-    if home is not None:
-        check_pose(skeleton, home)
-    body = Body(skeleton, pose, goals)
-    body.home = None if home is None else home.rotations
-    return body
+    if reference is not None:
+        check_pose(skeleton, reference)
+    working = WorkingPose(skeleton, pose, goals)
+    working.reference = None if reference is None else reference.rotations
+    return working
 
 
 def _statuses(
-    body: Body, found: Progress, settings: SolverSettings, poses: Sequence[PoseEntry]
+    working: WorkingPose, found: Progress, settings: SolverSettings, poses: Sequence[PoseEntry]
 ) -> Iterator[SolveStatus | None]:
     """None after each iteration but the last, then how the solve ended."""
-    yield (yield from _run(body, found, settings, poses))
+    yield (yield from _run(working, found, settings, poses))
 
 
-def _result(body: Body, found: Progress, status: SolveStatus | None) -> SolveResult:
-    pose = body.pose(found.rotations, found.slides)
-    transforms = forward_kinematics(body.skeleton, pose)
-    errors = tuple(measure(view.goal, body.skeleton, transforms) for view in body.views)
+def _result(working: WorkingPose, found: Progress, status: SolveStatus | None) -> SolveResult:
+    pose = working.pose(found.rotations, found.slides)
+    transforms = forward_kinematics(working.skeleton, pose)
+    errors = tuple(measure(effector.goal, working.skeleton, transforms) for effector in working.effectors)
     return SolveResult(pose, status or SolveStatus.ITERATION_LIMIT, found.iterations, errors)
 
 
 def _run(
-    body: Body, found: Progress, settings: SolverSettings, poses: Sequence[PoseEntry]
+    working: WorkingPose, found: Progress, settings: SolverSettings, poses: Sequence[PoseEntry]
 ) -> Generator[None, None, SolveStatus]:
     """Runs the solve; pauses between iterations and returns how it ended."""
-    tolerances = [_tolerance(joint) if settings.comfort else 0.0 for joint in body.joints]
-    body.confine([joint.limit for joint in body.joints], tolerances)
-    enter_windows(body)
-    comfortable = settings.comfort and any(_region(body.joints[i]) is not None for i in body.movable)
+    tolerances = [_tolerance(joint) if settings.comfort else 0.0 for joint in working.joints]
+    working.set_limits([joint.limit for joint in working.joints], tolerances)
+    enter_windows(working)
+    comfortable = settings.comfort and any(_region(working.joints[i]) is not None for i in working.movable)
     # A comfort tolerance lets goals be missed for the region's sake, frame after frame alike.
-    eased = comfortable and any(tolerances[i] for i in body.movable)
+    eased = comfortable and any(tolerances[i] for i in working.movable)
     # One stage keeps the best pose it has seen; several may trade one goal for another.
-    several = comfortable or len({view.goal.priority for view in body.views}) > 1
-    start = list(body.rotations), list(body.slides)
-    before = _score(body, settings) if several else []
-    status = yield from _search(body, found, settings, poses, tolerances, comfortable)
+    several = comfortable or len({effector.goal.priority for effector in working.effectors}) > 1
+    start = list(working.rotations), list(working.slides)
+    before = _score(working, settings) if several else []
+    status = yield from _search(working, found, settings, poses, tolerances, comfortable)
     if several:
-        body.activate(range(len(body.views)))
-        body.restore(found.rotations, found.slides)
-        after = _score(body, settings)
+        working.activate(range(len(working.effectors)))
+        working.restore(found.rotations, found.slides)
+        after = _score(working, settings)
         if not eased and _gains(before, after, settings.position_tolerance):
             found.rotations, found.slides = start
         elif not any(after):
@@ -140,7 +140,7 @@ def _run(
 
 
 def _search(
-    body: Body,
+    working: WorkingPose,
     found: Progress,
     settings: SolverSettings,
     poses: Sequence[PoseEntry],
@@ -151,91 +151,101 @@ def _search(
     if comfortable:
         # The preferred region is left only if the goals cannot be met within it: first it is taken for the
         # limit.
-        start, allowed = (list(body.rotations), list(body.slides)), stretched(body)
-        body.confine([_region(joint) or joint.limit for joint in body.joints], tolerances)
-        enter_windows(body)
-        if _stretched_more(body, allowed):
-            body.restore(*start)
+        start, allowed = (list(working.rotations), list(working.slides)), stretched(working)
+        working.set_limits([_region(joint) or joint.limit for joint in working.joints], tolerances)
+        enter_windows(working)
+        if _stretched_more(working, allowed):
+            working.restore(*start)
         else:
             half = replace(settings, max_iterations=(settings.max_iterations + 1) // 2)
             found.calm = True
-            status = yield from by_priority(body, found, half)
+            status = yield from by_priority(working, found, half)
             found.calm = False
             if status is SolveStatus.CONVERGED:
                 return status
-            body.activate(range(len(body.views)))
-            body.restore(found.rotations, found.slides)
-            if status is SolveStatus.STALLED and _at_ease(body):
+            working.activate(range(len(working.effectors)))
+            working.restore(found.rotations, found.slides)
+            if status is SolveStatus.STALLED and _at_ease(working):
                 return status
             yield
-        body.confine([joint.limit for joint in body.joints], tolerances)
-        enter_windows(body)
-    alone = len(body.movable) < 2  # a lone joint has just made the best move there is
-    again = settings.restarts > 0 and not alone and not any(tolerances) and _within_reach(body, settings)
-    found.hurried = again and may_close(body, settings)
-    status = yield from by_priority(body, found, settings)
+        working.set_limits([joint.limit for joint in working.joints], tolerances)
+        enter_windows(working)
+    alone = len(working.movable) < 2  # a lone joint has just made the best move there is
+    again = settings.restarts > 0 and not alone and not any(tolerances) and _within_reach(working, settings)
+    found.hurried = again and may_close(working, settings)
+    status = yield from by_priority(working, found, settings)
     if status is not SolveStatus.STALLED or not again:
         return status
     yield
-    status = yield from _start_again(body, found, settings, poses, status)
+    status = yield from _start_again(working, found, settings, poses, status)
     if status is SolveStatus.CONVERGED or not found.hurried:
         return status
     # No start led to the goals: from the best of them as near as it gets.
     found.hurried = False
-    body.restore(found.rotations, found.slides)
+    working.restore(found.rotations, found.slides)
     yield
-    return (yield from by_priority(body, found, settings))
+    return (yield from by_priority(working, found, settings))
 
 
-def _at_ease(body: Body) -> bool:
+def _at_ease(working: WorkingPose) -> bool:
     """Whether every joint sees its goals within its comfort tolerance, so that none wants to turn on."""
-    return any(body.tolerances[i] for i in body.movable) and all(
-        body.sight(i) <= body.tolerances[i] + EASE for i in body.movable
+    return any(working.tolerances[i] for i in working.movable) and all(
+        working.desired_angle(i) <= working.tolerances[i] + EASE for i in working.movable
     )
 
 
-def _stretched_more(body: Body, allowed: Sequence[float]) -> bool:
+def _stretched_more(working: WorkingPose, allowed: Sequence[float]) -> bool:
     """Whether a reach window is stretched further past its length than `allowed`."""
-    return any(now > most for now, most in zip(stretched(body), allowed, strict=True))
+    return any(now > most for now, most in zip(stretched(working), allowed, strict=True))
 
 
-def _within_reach(body: Body, settings: SolverSettings) -> bool:
-    return all(bound(body, k) <= settings.position_tolerance for k in range(len(body.views)))
+def _within_reach(working: WorkingPose, settings: SolverSettings) -> bool:
+    return all(bound(working, k) <= settings.position_tolerance for k in range(len(working.effectors)))
 
 
 def _start_again(
-    body: Body, found: Progress, settings: SolverSettings, poses: Sequence[PoseEntry], status: SolveStatus
+    working: WorkingPose,
+    found: Progress,
+    settings: SolverSettings,
+    poses: Sequence[PoseEntry],
+    status: SolveStatus,
 ) -> Generator[None, None, SolveStatus]:
     """Solves from other starts until the goals are met; the best pose of all counts.
 
     Where the closing phase may work it goes straight from each start: passes before it win nothing there.
     """
-    body.activate(range(len(body.views)))
-    goals, limits, movable = [view.goal for view in body.views], body.limits, body.movable
-    body.restore(found.rotations, found.slides)
-    score, allowed = _score(body, settings), stretched(body)
-    straight = Kinematics(body.skeleton, goals, limits, movable) if found.hurried else None
-    best = body.pose(found.rotations, found.slides)
+    working.activate(range(len(working.effectors)))
+    goals, limits, movable = (
+        [effector.goal for effector in working.effectors],
+        working.limits,
+        working.movable,
+    )
+    working.restore(found.rotations, found.slides)
+    score, allowed = _score(working, settings), stretched(working)
+    straight = Kinematics(working.skeleton, goals, limits, movable) if found.hurried else None
+    best = working.pose(found.rotations, found.slides)
     tolerances = (settings.position_tolerance, settings.angle_tolerance)
-    for start in starts(body.skeleton, best, goals, limits, movable, poses, settings.seed, settings.restarts):
+    for start in starts(
+        working.skeleton, best, goals, limits, movable, poses, settings.seed, settings.restarts
+    ):
         if straight is not None:
             closed = refined(straight, start, *tolerances, CLOSING, HURRIED_GAIN)
             found.iterations += closed.iterations
-            body.take(closed.pose)
+            working.set_pose(closed.pose)
         else:
-            body.take(start)
-            enter_windows(body)
-            if _stretched_more(body, allowed):
+            working.set_pose(start)
+            enter_windows(working)
+            if _stretched_more(working, allowed):
                 continue  # it cannot be bent into its reach window
-            once = Progress(body)
-            yield from by_priority(body, once, settings)
+            once = Progress(working)
+            yield from by_priority(working, once, settings)
             found.iterations += once.iterations
-            body.activate(range(len(body.views)))
-            body.restore(once.rotations, once.slides)
-        here = _score(body, settings)
+            working.activate(range(len(working.effectors)))
+            working.restore(once.rotations, once.slides)
+        here = _score(working, settings)
         if _gains(here, score, settings.position_tolerance):
             score = here
-            found.rotations, found.slides = list(body.rotations), list(body.slides)
+            found.rotations, found.slides = list(working.rotations), list(working.slides)
         if not any(score):
             return SolveStatus.CONVERGED
         yield
@@ -251,11 +261,14 @@ def _gains(here: Sequence[float], score: Sequence[float], tolerance: float) -> b
     return False
 
 
-def _score(body: Body, settings: SolverSettings) -> list[float]:
+def _score(working: WorkingPose, settings: SolverSettings) -> list[float]:
     """The squared error of the goals that are not met, those served first before the others."""
-    numbers = sorted({view.goal.priority for view in body.views})
-    missed = [view for view in body.views if not met(view.error(), settings)]
-    return [sum(view.square() for view in missed if view.goal.priority == number) for number in numbers]
+    numbers = sorted({effector.goal.priority for effector in working.effectors})
+    missed = [effector for effector in working.effectors if not met(effector.error(), settings)]
+    return [
+        sum(effector.square() for effector in missed if effector.goal.priority == number)
+        for number in numbers
+    ]
 
 
 def _tolerance(joint: Joint) -> float:

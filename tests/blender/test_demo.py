@@ -72,7 +72,7 @@ def test_a_users_file_is_baked_beside_itself(ext, users_file: Path):
     far = json.loads((users_file.parent / "mine_baked_Far.json").read_text(encoding="utf-8"))
     assert near["frames_reached"] == 10
     assert far["frames_reached"] == 0
-    assert all(abs(row["residual"] - 7.5) < 1e-3 for row in far["rows"])
+    assert all(abs(row["residual"] - 7.5) < 1e-3 for row in far["entries"])
     bpy.ops.wm.open_mainfile(filepath=str(users_file.parent / "mine_baked.blend"))
     for frame in (1, 10):
         bpy.context.scene.frame_set(frame)
@@ -112,7 +112,7 @@ def test_the_figure_walks_within_its_limits(ext, tmp_path: Path):
     names = sorted(path.name for path in folder.iterdir())
     assert names == ["contact_sheet.png", "demo.blend", "demo.json"]
     report = json.loads((folder / "demo.json").read_text(encoding="utf-8"))
-    missed = {(row["constraint"], row["frame"]) for row in report["rows"] if row["status"] != "CONVERGED"}
+    missed = {(row["constraint"], row["frame"]) for row in report["entries"] if row["status"] != "CONVERGED"}
     # The ball is out of the right hand's reach for a while, and nothing else ever is.
     assert {constraint for constraint, _ in missed} == {"Hand R"}
     assert {frame for _, frame in missed} >= set(range(196, 211))
@@ -126,7 +126,7 @@ def test_the_figure_walks_within_its_limits(ext, tmp_path: Path):
     bones = [bone.name for bone in rig.pose.bones if bone.ccd_rig.limit.kind != "NONE"]
     assert len(bones) == 20
     settings = properties.joint_settings(rig, bones)
-    reported = {(row["frame"], row["constraint"]): row["keyed_residual"] for row in report["rows"]}
+    reported = {(row["frame"], row["constraint"]): row["keyed_residual"] for row in report["entries"]}
     for frame in range(1, 241, 7):
         bpy.context.scene.frame_set(frame)
         for name in bones:

@@ -34,8 +34,8 @@ def sound(bake, rig, scene=None, **fields):
     report = bake.bake(scene or bpy.context.scene, rig, bake.BakeSettings(-8, 8, **fields))
     assert report.unsolved_count() == 0
     assert report.solved_count() == 17
-    assert report.check.faults() == ()
-    [played] = report.check.played
+    assert report.check.mismatches() == ()
+    [played] = report.check.results
     assert played.residual < 1e-4 + 1e-5
     return report
 
@@ -101,5 +101,5 @@ def test_hidden_collections(bake, rig, how):
 
 def test_a_range_that_starts_and_ends_below_zero(bake, rig):
     report = bake.bake(bpy.context.scene, rig, bake.BakeSettings(-8, -2))
-    assert [row.frame for row in report.rows] == list(range(-8, -1))
-    assert report.check.faults() == ()
+    assert [row.frame for row in report.entries] == list(range(-8, -1))
+    assert report.check.mismatches() == ()

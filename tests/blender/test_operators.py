@@ -431,7 +431,7 @@ ALL = ("constraint_add", "constraint_remove", "constraint_move", "solve", "bake"
 
 
 def reasons(*names):
-    """What each operator says when it is called although it is grey."""
+    """What each operator says when it is called although it is poll_reasons."""
     found = {}
     for name in names:
         operator = getattr(bpy.ops.ccd_rig, name)

@@ -101,7 +101,7 @@ def test_the_bake_panels_options_are_what_the_button_takes(ext, rig):
     """The panel shows the operator's last options; a call from a script does not read them."""
     options = bpy.context.window_manager.operator_properties_last("ccd_rig.bake")
     fields = {name for name, _ in options.bl_rna.properties.items() if name != "rna_type"}
-    assert {"step", "keys", "share", "only_selected", "destination"} <= fields
+    assert {"step", "keys", "error_reduction", "only_selected", "destination"} <= fields
 
 
 def test_a_problem_is_found_for_the_list(ext, rig):

@@ -23,7 +23,7 @@ from ccd_rig.limits.shapes import (
     EulerBox,
     Hinge,
     Limit,
-    Reversed,
+    ReversedLimit,
     Slide,
     SwingTwist,
     violation,
@@ -33,7 +33,7 @@ from ccd_rig.skeleton.joints import Joint, Skeleton
 from ccd_rig.skeleton.kinematics import Transform, forward_kinematics
 from ccd_rig.skeleton.pose import Pose
 from ccd_rig.skeleton.pose_library import PoseEntry, entry_from_pose
-from ccd_rig.solvers.ccd.working_pose import Body
+from ccd_rig.solvers.ccd.working_pose import WorkingPose
 from ccd_rig.solvers.solve import solve
 
 POSITION, ANGLE = 1e-3, 1e-3
@@ -49,10 +49,10 @@ class Mixture:
     goals: tuple[Goal, ...]
     settings: SolverSettings
     poses: tuple[PoseEntry, ...]
-    home: Pose | None = None
+    reference: Pose | None = None
 
     def solve(self) -> SolveResult:
-        return solve(self.skeleton, self.start, self.goals, self.settings, self.poses, self.home)
+        return solve(self.skeleton, self.start, self.goals, self.settings, self.poses, self.reference)
 
 
 def mixture(seed: int) -> Mixture:
@@ -72,7 +72,7 @@ def mixture(seed: int) -> Mixture:
         sweep=rng.choice(list(Sweep)),
         step_fraction=rng.choice((0.9, 1.0, rng.uniform(0.1, 1.3))),
         step_feedback=rng.choice((0.0, 0.0, 1.0)),
-        step_share=rng.choice((0.0, 0.0, 0.9)),
+        error_reduction=rng.choice((0.0, 0.0, 0.9)),
         stall_threshold=rng.choice((1e-6, 1e-6, 0.0, 1e-3)),
         refine=rng.random() < 0.5,
         restarts=rng.choice((0, 0, 0, 0, 2)),
@@ -82,15 +82,15 @@ def mixture(seed: int) -> Mixture:
     poses: tuple[PoseEntry, ...] = ()
     if settings.restarts and rng.random() < 0.5:
         poses = tuple(entry_from_pose(f"pose{k}", skeleton, legal_pose(skeleton, rng)) for k in range(2))
-    home = _pose(skeleton, rng) if rng.random() < 0.5 else None
-    return Mixture(skeleton, start, goals, settings, poses, home)
+    reference = _pose(skeleton, rng) if rng.random() < 0.5 else None
+    return Mixture(skeleton, start, goals, settings, poses, reference)
 
 
 def _furnished(joint: Joint, rng: random.Random) -> Joint:
     """`joint` with some of what `random_skeleton` leaves out."""
     limit = joint.limit
     if limit is not None and rng.random() < 0.1:
-        limit = Reversed(limit, random_rotation(rng)[:])
+        limit = ReversedLimit(limit, random_rotation(rng)[:])
     fields: dict[str, object] = {"limit": limit, "mass": rng.choice((0.0, 0.0, rng.uniform(0.1, 3.0)))}
     if rng.random() < 0.15:
         lower = rng.uniform(-0.6, 0.3)
@@ -112,8 +112,8 @@ def _inside(limit: Limit, rng: random.Random) -> Limit:
         a, b = sorted((rng.uniform(lower, upper), rng.uniform(lower, upper)))
         return a, b
 
-    if isinstance(limit, Reversed):
-        return Reversed(_inside(limit.limit, rng), limit.frame)
+    if isinstance(limit, ReversedLimit):
+        return ReversedLimit(_inside(limit.limit, rng), limit.frame)
     if isinstance(limit, Hinge):
         return Hinge(limit.axis, *part(limit.lower, limit.upper))
     if isinstance(limit, EulerBox):
@@ -169,9 +169,9 @@ def _goal(skeleton: Skeleton, transforms: tuple[Transform, ...], rng: random.Ran
         anywhere,
         offset,
         chain_length=length,
-        reach=rng.choice((1.0, 1.0, rng.uniform(0.3, 1.0))),
-        reach_joints=rng.choice((0, 2, 3)),
-        leaf=rng.random() < 0.2,
+        max_extension=rng.choice((1.0, 1.0, rng.uniform(0.3, 1.0))),
+        extension_joints=rng.choice((0, 2, 3)),
+        two_bone_tip=rng.random() < 0.2,
         **common,
     )
     return replace(goal, target=transforms[i].point(goal.effector(skeleton))) if met else goal
@@ -191,7 +191,7 @@ def faults(case: Mixture, result: SolveResult) -> list[str]:
     numbers = [number for each in (*pose.rotations, *pose.translations) for number in each]
     if not all(math.isfinite(number) for number in (*numbers, *(n for e in result.errors for n in e))):
         return ["not finite"]
-    moving = set(Body(skeleton, case.start, case.goals).movable)
+    moving = set(WorkingPose(skeleton, case.start, case.goals).movable)
     for i, (joint, rotation, shift) in enumerate(
         zip(skeleton.joints, pose.rotations, pose.translations, strict=True)
     ):
@@ -235,36 +235,36 @@ def _eased(joints: list[Joint]) -> bool:
 
 def confined(case: Mixture) -> Pose | None:
     """The start inside the limits; None if it stretches a reach window, which has to be mended first."""
-    body = Body(case.skeleton, case.start, case.goals)
-    body.confine([joint.limit for joint in case.skeleton.joints], [0.0] * len(case.skeleton))
-    for window in body.windows:
-        if (window.view.effector - body.heads[window.top]).length > window.longest:
+    working = WorkingPose(case.skeleton, case.start, case.goals)
+    working.set_limits([joint.limit for joint in case.skeleton.joints], [0.0] * len(case.skeleton))
+    for window in working.windows:
+        if (window.effector.position - working.heads[window.top]).length > window.longest:
             return None
-    return body.pose(body.rotations, body.slides)
+    return working.pose(working.rotations, working.slides)
 
 
 def scores(case: Mixture, pose: Pose | None) -> list[float]:
     """Per priority the weighted squares of the goals that are not met; infinite without a pose."""
-    body = Body(case.skeleton, pose or case.start, case.goals)
+    working = WorkingPose(case.skeleton, pose or case.start, case.goals)
     sums = dict.fromkeys(sorted({goal.priority for goal in case.goals}), 0.0)
-    for view in body.views:
-        error = view.error()
+    for effector in working.effectors:
+        error = effector.error()
         if pose is None:
-            sums[view.goal.priority] = math.inf
+            sums[effector.goal.priority] = math.inf
         elif error.distance > POSITION or error.angle > ANGLE:
-            sums[view.goal.priority] += view.square()
+            sums[effector.goal.priority] += effector.square()
     return list(sums.values())
 
 
 def _stretched(case: Mixture, pose: Pose) -> list[str]:
     """Reach windows that are stretched further than at the start and than allowed."""
     found = []
-    start = Body(case.skeleton, case.start, case.goals)
-    start.confine([joint.limit for joint in case.skeleton.joints], [0.0] * len(case.skeleton))
-    body = Body(case.skeleton, pose, case.goals)
-    for window, was in zip(body.windows, start.windows, strict=True):
-        now = (window.view.effector - body.heads[window.top]).length
-        before = (was.view.effector - start.heads[was.top]).length
+    start = WorkingPose(case.skeleton, case.start, case.goals)
+    start.set_limits([joint.limit for joint in case.skeleton.joints], [0.0] * len(case.skeleton))
+    working = WorkingPose(case.skeleton, pose, case.goals)
+    for window, was in zip(working.windows, start.windows, strict=True):
+        now = (window.effector.position - working.heads[window.top]).length
+        before = (was.effector.position - start.heads[was.top]).length
         # A chain that starts stretched too far may be unable to come back.
         if now > max(was.longest, before) + 1e-4:
             found.append(f"a reach window is stretched to {now:g} instead of {was.longest:g}")

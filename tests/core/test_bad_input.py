@@ -57,8 +57,8 @@ HERE = PositionGoal("joint2", (1.0, 1.0, 0.5))
         (lambda: PositionGoal("hand", (0, 0, 0), priority=1.5), "'hand': priority must be a whole number"),
         (lambda: PositionGoal("hand", (0, 0, 0), priority=-1), "'hand': priority"),
         (lambda: PositionGoal("hand", (0, 0, 0), chain_length=1.5), "'hand': chain_length must be a whole"),
-        (lambda: PositionGoal("hand", (0, 0, 0), reach_joints=-1), "'hand': reach_joints"),
-        (lambda: PositionGoal("hand", (0, 0, 0), reach=math.nan), "'hand': reach"),
+        (lambda: PositionGoal("hand", (0, 0, 0), extension_joints=-1), "'hand': extension_joints"),
+        (lambda: PositionGoal("hand", (0, 0, 0), max_extension=math.nan), "'hand': max_extension"),
         (lambda: OrientationGoal("hand", (0, 0, 0, 0)), "'hand': target must be a unit quaternion"),
         (lambda: OrientationGoal("hand", (math.nan, 0, 0, 0)), "'hand': target must be four finite"),
         (lambda: DirectionGoal("hand", (0, 1, 0), (0, 0, 0)), "'hand': target must not be zero"),
@@ -137,8 +137,8 @@ def test_bones_without_length_turn_frames_and_reach_nothing():
     errors = ends([PositionGoal("joint2", (0, 1, 0)), OrientationGoal("joint2", turned)], points)
     assert errors[0].distance == 1.0 and errors[1].angle < 1e-5
     for goal in (
-        PositionGoal("joint2", (0, 1, 0), reach=0.5),
-        PositionGoal("joint2", (0, 1, 0), leaf=True),
+        PositionGoal("joint2", (0, 1, 0), max_extension=0.5),
+        PositionGoal("joint2", (0, 1, 0), two_bone_tip=True),
     ):
         assert ends([goal], points)[0].distance == 1.0
     assert ends([PoleGoal("joint0", "joint2", (1, 0, 0))], points, CONVERGED)[0].angle == 0.0

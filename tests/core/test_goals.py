@@ -99,10 +99,10 @@ def test_direction_alone():
     assert (frame_of(skeleton, result.pose, "joint2") @ Vector((0.0, 1.0, 0.0)) + UP).length < 2e-3
 
 
-@pytest.mark.parametrize("share", [0.0, 0.95])
-def test_a_bone_that_points_somewhere_does_not_spin(share):
+@pytest.mark.parametrize("error_reduction", [0.0, 0.95])
+def test_a_bone_that_points_somewhere_does_not_spin(error_reduction):
     """What the way to the target and the direction say of the turn about them is next to nothing."""
-    skeleton, settings = straight(20), {"step_share": share, "position_tolerance": SOLVE}
+    skeleton, settings = straight(20), {"error_reduction": error_reduction, "position_tolerance": SOLVE}
     pose, worst = Pose.rest(skeleton), 0.0
     for frame in range(60):
         a = math.tau * frame / 250
@@ -222,7 +222,7 @@ def test_balance_by_some_joints_leaves_the_others_as_they_are():
 
 def test_balance_carried_along_equals_the_rebuilt_one():
     """What a view carries is what forward kinematics gives, also past joints that do not inherit rotation."""
-    from ccd_rig.solvers.ccd.working_pose import Body
+    from ccd_rig.solvers.ccd.working_pose import WorkingPose
 
     rng = random.Random(8)
     for _ in range(30):
@@ -232,13 +232,13 @@ def test_balance_carried_along_equals_the_rebuilt_one():
         )
         goals = [BalanceGoal((0.0, 0.0, 0.0)), PositionGoal(tip(skeleton), (1.0, 2.0, 3.0))]
         goals.append(OrientationGoal(tip(skeleton), Quaternion(Z, 1.0)))
-        body = Body(skeleton, legal_pose(skeleton, rng), goals)
-        body.confine([joint.limit for joint in skeleton.joints], [0.0] * 8)
-        for i in rng.choices(body.movable, k=12):
-            body.step(i, 1.0)
-        carried = [view.error() for view in body.views]
-        body.rebuild()
-        for before, after in zip(carried, (view.error() for view in body.views), strict=True):
+        working = WorkingPose(skeleton, legal_pose(skeleton, rng), goals)
+        working.set_limits([joint.limit for joint in skeleton.joints], [0.0] * 8)
+        for i in rng.choices(working.movable, k=12):
+            working.step(i, 1.0)
+        carried = [effector.error() for effector in working.effectors]
+        working.recompute()
+        for before, after in zip(carried, (effector.error() for effector in working.effectors), strict=True):
             assert before.distance == pytest.approx(after.distance, abs=1e-4)
             assert before.angle == pytest.approx(after.angle, abs=1e-4)
 
@@ -247,7 +247,7 @@ def test_balance_carried_along_equals_the_rebuilt_one():
 @given(st.integers(0, 10**9))
 def test_every_unlimited_step_lowers_the_error_of_any_mixture(seed):
     """The exact best move: no step of a free joint may raise the sum over its goals."""
-    from ccd_rig.solvers.ccd.working_pose import Body
+    from ccd_rig.solvers.ccd.working_pose import WorkingPose
 
     rng = random.Random(seed)
     skeleton = straight(5, mass=1.0)
@@ -263,13 +263,13 @@ def test_every_unlimited_step_lowers_the_error_of_any_mixture(seed):
         goals.append(
             BalanceGoal((0.5, 0.5, 0.0), axes=rng.choice(((True, True, False), (True, False, False))))
         )
-    body = Body(skeleton, start, goals)
-    body.confine([None] * 5, [0.0] * 5)
+    working = WorkingPose(skeleton, start, goals)
+    working.set_limits([None] * 5, [0.0] * 5)
     for _ in range(3):
         for i in range(5):
-            before = body.square()
-            body.step(i, 1.0)
-            assert body.square() <= before + 1e-4 * (1.0 + before)
+            before = working.square()
+            working.step(i, 1.0)
+            assert working.square() <= before + 1e-4 * (1.0 + before)
 
 
 def test_priorities_keep_what_is_served_first():
@@ -318,7 +318,7 @@ def test_reach_window_passes_the_rest_on_to_the_next_joint_up():
     skeleton = straight(4)
     bent = Pose.rest(skeleton).with_rotations({2: Quaternion(Z, 0.7), 3: Quaternion(Z, 1.2)})
     target = (0.5, 3.2, 0.3)
-    goal = PositionGoal("joint3", target, reach=0.9, reach_joints=2)
+    goal = PositionGoal("joint3", target, max_extension=0.9, extension_joints=2)
     for start in (bent, Pose.rest(skeleton)):
         result = meet(skeleton, [goal], start)
         transforms = forward_kinematics(skeleton, result.pose)
@@ -327,7 +327,9 @@ def test_reach_window_passes_the_rest_on_to_the_next_joint_up():
         assert result.status is CONVERGED
     free = meet(skeleton, [PositionGoal("joint3", (0.0, 3.95, 0.0))], bent)
     assert free.status is CONVERGED
-    windowed = meet(skeleton, [PositionGoal("joint3", (0.0, 3.95, 0.0), reach=0.9, reach_joints=2)], bent)
+    windowed = meet(
+        skeleton, [PositionGoal("joint3", (0.0, 3.95, 0.0), max_extension=0.9, extension_joints=2)], bent
+    )
     assert windowed.status is STALLED
 
 
@@ -339,9 +341,9 @@ def test_no_solve_stretches_past_a_reach_window():
         bones = rng.choice((0, 2, 3))
         bent = Pose.rest(skeleton).with_rotations({i: Quaternion(Z, 0.9 * (-1) ** i) for i in range(6)})
         target = [rng.uniform(-6.0, 6.0) for _ in range(3)]
-        goal = PositionGoal("joint5", target, reach=0.8, reach_joints=bones)
+        goal = PositionGoal("joint5", target, max_extension=0.8, extension_joints=bones)
         fields = {
-            "step_share": rng.choice((0.0, 0.95)),
+            "error_reduction": rng.choice((0.0, 0.95)),
             "sweep": rng.choice(list(Sweep)),
             "max_iterations": 60,
         }
@@ -403,7 +405,7 @@ def test_smart_bounce_leaves_far_joints_still_where_near_ones_suffice():
         (lambda: DirectionGoal("hand", (0.0, 1.0, 0.0), (math.nan, 1.0, 0.0)), "hand.*target"),
         (lambda: PoleGoal("hip", "foot", (math.inf, 0.0, 0.0)), "hip.*foot.*target"),
         (lambda: BalanceGoal((0, 0, 0), axes=(False, False, False)), "axes"),
-        (lambda: PositionGoal("hand", (0, 0, 0), reach=0.0), "hand.*reach"),
+        (lambda: PositionGoal("hand", (0, 0, 0), max_extension=0.0), "hand.*max_extension"),
         (lambda: PositionGoal("hand", (0, 0, 0), chain_length=-1), "hand.*chain_length"),
     ],
 )

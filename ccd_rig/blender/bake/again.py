@@ -10,7 +10,7 @@ from ...limits.shapes import contains
 from ...motion import interpolation
 from ...settings import SolverSettings, SolveStatus
 from . import measuring
-from .take import Motion, Solutions, Take
+from .bake_frames import BakeFrames, Motion, Solutions
 
 NEAR = 0.1
 """Part of the tolerances by which a motion that stays may be farther off: keys are rounded."""
@@ -20,7 +20,7 @@ INSIDE = 1e-5
 """Radians outside a limit that are rounding of keys."""
 
 
-def keep(take: Take, solver: SolverSettings) -> None:
+def keep(take: BakeFrames, solver: SolverSettings) -> None:
     """Put the base poses of a take in place of what was solved, if they are as near everywhere.
 
     From a baked motion a solve starts elsewhere than from the one before it, so it would lead to another
@@ -48,14 +48,14 @@ def keep(take: Take, solver: SolverSettings) -> None:
     take.restore(Solutions(interpolation.unit(take.base[rows]), _slides(take)[rows], states))
 
 
-def _off(take: Take, motion: Motion, tolerances: tuple[float, float]) -> interpolation.Array:
+def _off(take: BakeFrames, motion: Motion, tolerances: tuple[float, float]) -> interpolation.Array:
     """(F, C) how far off constraints are, in tolerances; 0 where they are not in force."""
     distances, angles = measuring.residuals(take, motion)
     off = np.maximum(distances / tolerances[0], angles / tolerances[1])
     return np.asarray(np.where(take.influences > 0.0, off, 0.0))
 
 
-def _leaves_limits(take: Take) -> bool:
+def _leaves_limits(take: BakeFrames) -> bool:
     """Whether a base pose of the joints that are keyed breaks a limit."""
     keyed = take.keyed_joints()
     return any(
@@ -68,7 +68,7 @@ def _leaves_limits(take: Take) -> bool:
     )
 
 
-def _slides(take: Take) -> interpolation.Array:
+def _slides(take: BakeFrames) -> interpolation.Array:
     """(F, K) how far bones have slid in the base poses."""
     found = np.empty((len(take.frames), len(take.sliding)))
     for k, (j, slide) in enumerate(zip(take.sliding, take.slides, strict=True)):

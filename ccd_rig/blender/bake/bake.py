@@ -22,15 +22,15 @@ from ..properties.constraint_values import Constraint
 from ..rig import armature, rotation_modes
 from ..scene import evaluation
 from ..solve.constraint_goals import chain_joints
-from ..solve.solving import Recipe
+from ..solve.solving import ShotSolveSettings
 from ..solve.walking import solve_frame
 from . import foot_slip, frame_selection, originals, shot
+from .bake_frames import BakeFrames, Motion
 from .keying import all_locked, keys_of, nothing_to_key, report_of, write_keys
 from .playback import play_steps
 from .report import BakeReport, Check
 from .settings import BakeSettings, Keys, Order
 from .shot import Progress
-from .take import Motion, Take
 from .thinning import reduce_steps
 
 T = TypeVar("T")
@@ -74,14 +74,14 @@ def bake_steps(
     The set-up is checked when the first item is asked for, and everything is written after the last one.
     Close the generator to cancel: until the end all that was written is taken back.
     """
-    constraints, plan = setup.require(armature_object, scene, settings.constraints, settings.destination)
+    constraints, layout = setup.require(armature_object, scene, settings.constraints, settings.destination)
     solver = solver_settings.solver_settings(armature_object)
     poses = pose_library.entries(armature_object) if solver.restarts else ()
     how = replace(settings, frame_start=0, frame_end=0, destination=Destination.NEW_ACTION, verify=True)
     rows = [replace(row, influence=1.0) for row in constraints]  # it may be animated
-    recipe = originals.fingerprint(how, solver, rows, sorted(plan.joint_settings.items()))
+    recipe = originals.fingerprint(how, solver, rows, sorted(layout.joint_settings.items()))
     again = originals.was_baked_so(armature_object, recipe) and not settings.from_original
-    task = shot.Task(constraints, plan, settings, solver, poses, again)
+    task = shot.Task(constraints, layout, settings, solver, poses, again)
     clock = _Clock()
     solving = shot.solve(
         scene, armature_object, task, lambda take: _refuse_obstacles(armature_object, take, settings)
@@ -102,7 +102,9 @@ def bake_steps(
         action = write_keys(scene, armature_object, keys, settings, recipe, undo)
         report = report_of(armature_object, action, take, motion, full, joints, settings, solver)
         report = replace(report, keys=sum(len(each.frames) for each in keys), keys_before=every)
-        report = replace(report, slides=foot_slip.slides(scene, armature_object, take, report.rows))
+        report = replace(
+            report, foot_slips=foot_slip.foot_slips(scene, armature_object, take, report.entries)
+        )
         report = replace(report, seconds=clock.seconds + time.perf_counter() - started)
         if settings.verify:
             report = replace(
@@ -115,7 +117,7 @@ def bake_steps(
 
 def _reduce_steps(
     armature_object: bpy.types.Object,
-    take: Take,
+    take: BakeFrames,
     motion: Motion,
     keys: list[BoneKeys],
     settings: BakeSettings,
@@ -136,7 +138,7 @@ def _reduce_steps(
 def _check_steps(
     scene: bpy.types.Scene,
     armature_object: bpy.types.Object,
-    take: Take,
+    take: BakeFrames,
     motion: Motion,
     solver: SolverSettings,
 ) -> Generator[Progress, None, Check]:
@@ -201,19 +203,19 @@ def solve_current(
     Raises:
         CCDRigError: the set-up cannot be solved. Nothing has changed then.
     """
-    constraints, plan = setup.require(armature_object, depsgraph.scene, names)
+    constraints, layout = setup.require(armature_object, depsgraph.scene, names)
     solver = settings or solver_settings.solver_settings(armature_object)
     poses = pose_library.entries(armature_object) if solver.restarts else ()
-    sample = evaluation.current(depsgraph, armature_object, constraints, plan)
+    sample = evaluation.current(depsgraph, armature_object, constraints, layout)
     # The share of a bake, so that both pose the bones alike.
-    home = originals.home_from(armature_object, frame_selection.key_time(depsgraph.scene))
-    recipe = Recipe(solver, BakeSettings.share, poses, home)
+    reference = originals.reference_from(armature_object, frame_selection.key_time(depsgraph.scene))
+    recipe = ShotSolveSettings(solver, BakeSettings.error_reduction, poses, reference)
     solution = solve_frame(sample, constraints, recipe, None)
     if solution.result is None:
         raise RigError(f"{armature_object.name}: every constraint has influence 0; raise one to solve")
-    take = Take.empty(sample, constraints, [0], [0])
+    take = BakeFrames.empty(sample, constraints, [0], [0])
     take.store(0, sample)
-    take.store_solution(0, solution.pose, {}, solution.stance)
+    take.store_solution(0, solution.pose, {}, solution.contact_state)
     motion, _ = take.finish()
     joints = take.keyed_joints()
     if not joints:
@@ -227,17 +229,17 @@ def solve_current(
 # --- the end ------------------------------------------------------------------------------------------------
 
 
-def _refuse_obstacles(armature_object: bpy.types.Object, take: Take, settings: BakeSettings) -> None:
+def _refuse_obstacles(armature_object: bpy.types.Object, take: BakeFrames, settings: BakeSettings) -> None:
     """Say at the start, not after a long solve, that the keys could not be written or would not play."""
     moved = sorted({j for constraint in take.constraints for j in chain_joints(take.skeleton, constraint)})
     bones = [take.skeleton.joints[j].name for j in moved]
     wanted = [(bone, rotation_modes.rotation_channel(armature_object.pose.bones[bone])[0]) for bone in bones]
     located = list(take.sliding)
     if take.tracks is not None:
-        carrier = take.tracks.legs.carrier
-        pose_bone = armature_object.pose.bones[take.skeleton.joints[carrier].name]
+        root_bone = take.tracks.support_chains.root_bone
+        pose_bone = armature_object.pose.bones[take.skeleton.joints[root_bone].name]
         wanted.append((pose_bone.name, rotation_modes.rotation_channel(pose_bone)[0]))
-        located.append(carrier)
+        located.append(root_bone)
     wanted += [(take.skeleton.joints[j].name, "location") for j in located]
     found = obstacles(armature_object, wanted, settings.destination)
     if found:
@@ -252,4 +254,4 @@ def store_report(armature_object: bpy.types.Object, report: BakeReport) -> None:
     group.worst_constraint = worst.constraint
     group.unsolved = report.unsolved_count()
     group.check = "" if report.check is None else report.check.words()
-    group.faults = 0 if report.check is None else len(report.check.faults())
+    group.mismatches = 0 if report.check is None else len(report.check.mismatches())

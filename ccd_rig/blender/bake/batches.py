@@ -26,11 +26,11 @@ from ...solvers.batch.solve import Limits
 from ...solvers.batch.state import Bones, Poses, start_state
 from ..properties.constraint_values import Constraint
 from ..scene.evaluation import FrameSample
-from ..scene.targets import Aim
+from ..scene.targets import TargetSample
 from ..solve.balance import level
 from ..solve.constraint_goals import goals
-from ..solve.solving import Recipe, groups, scales
-from .take import Array, Take
+from ..solve.solving import ShotSolveSettings, groups, scales
+from .bake_frames import Array, BakeFrames
 
 Rows = NDArray[np.intp]
 
@@ -58,15 +58,15 @@ class Batch:
         rotations: (J, 4) of each row, solved as far as groups are; translations likewise (J, 3).
     """
 
-    take: Take
+    take: BakeFrames
     rows: Rows
     samples: Sequence[FrameSample]
-    recipe: Recipe
+    recipe: ShotSolveSettings
     rotations: Array
     translations: Array
 
     @classmethod
-    def of(cls, take: Take, rows: Rows, samples: Sequence[FrameSample], recipe: Recipe) -> Batch:
+    def of(cls, take: BakeFrames, rows: Rows, samples: Sequence[FrameSample], recipe: ShotSolveSettings) -> Batch:
         """A batch that stands at its base poses."""
         return cls(take, rows, samples, recipe, take.base[rows].copy(), take.translations[rows].copy())
 
@@ -91,7 +91,7 @@ class Batch:
                 axes = constraint.balance_axes
                 if any(level(sample.matrix_world, axes) != Quaternion() for sample in self.samples):
                     return False
-            elif constraint.kind != "REACH" or constraint.method != "CCD" or constraint.reach < 1.0:
+            elif constraint.kind != "REACH" or constraint.method != "CCD" or constraint.max_extension < 1.0:
                 return False
         return not (solver.comfort and any((c := joints[j].comfort) and c.tolerance > 0.0 for j in group.joints))
 
@@ -137,10 +137,10 @@ class Batch:
         asked = [
             (place, goal)
             for place, c in enumerate(group.members)
-            for goal in goals(self.skeleton, constraints[c], samples[0].aims[c])
+            for goal in goals(self.skeleton, constraints[c], samples[0].targets[c])
         ]
         targets = [
-            _targets(goal, [self.take.aims[row][group.members[place]] for row in rows.tolist()])
+            _targets(goal, [self.take.targets[row][group.members[place]] for row in rows.tolist()])
             for place, goal in asked
         ]
         problem = LeastSquaresProblem(self.skeleton, [goal for _, goal in asked], limits, sorted(group.joints))
@@ -166,13 +166,13 @@ class Batch:
 
     def _reference(self, samples: Sequence[FrameSample], base: Poses) -> Poses:
         """The poses that joints are held near to."""
-        homes = [self.recipe.home(sample) or sample.reading.pose for sample in samples]
+        homes = [self.recipe.reference(sample) or sample.reading.pose for sample in samples]
         if all(home is sample.reading.pose for home, sample in zip(homes, samples, strict=True)):
             return base
         return _poses(np.array([[q[:] for q in home.rotations] for home in homes]), base.translations.transpose(2, 1, 0))
 
     def _store(self, problem: LeastSquaresProblem, found: SolvedFrames, some: Rows) -> None:
-        """Take over what was solved; base poses that stay keep their very bits."""
+        """BakeFrames over what was solved; base poses that stay keep their very bits."""
         layout, changed = problem.layout, np.flatnonzero(~found.kept)
         rows = np.unique(np.concatenate((layout.hinge_rows, layout.ball_rows)))
         joints = np.array(layout.rows)[rows]
@@ -190,7 +190,7 @@ def _poses(rotations: Array, translations: Array) -> Poses:
     return Poses(turned / np.sqrt((turned * turned).sum(0)), np.ascontiguousarray(translations.transpose(2, 1, 0)))
 
 
-def _targets(goal: Goal, aims: Sequence[Aim]) -> Array:
+def _targets(goal: Goal, aims: Sequence[TargetSample]) -> Array:
     """(3, R), or (4, R) of an orientation: what a goal asks for at each row."""
     name = {"PositionGoal": "point", "BalanceGoal": "point", "PoleGoal": "pole", "DirectionGoal": "direction"}
     found = np.array([getattr(aim, name.get(type(goal).__name__, "rotation"))[:] for aim in aims]).T

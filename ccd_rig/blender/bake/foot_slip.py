@@ -12,13 +12,13 @@ import numpy as np
 from ...maths.rotations import angle_between
 from ..scene import evaluation
 from ..solve.planting import inverse, upright
-from .report import Row, Slid
-from .take import Take
+from .bake_frames import BakeFrames
+from .report import Entry, FootSlip
 
 
-def slides(
-    scene: bpy.types.Scene, armature_object: bpy.types.Object, take: Take, stands: Sequence[Row]
-) -> tuple[Slid, ...]:
+def foot_slips(
+    scene: bpy.types.Scene, armature_object: bpy.types.Object, take: BakeFrames, stands: Sequence[Entry]
+) -> tuple[FootSlip, ...]:
     """One per constraint that plants a bone at some frame; the keys are written by now.
 
     Args:
@@ -29,7 +29,7 @@ def slides(
     """
     if take.tracks is None:
         return ()
-    rows = [c for c in take.tracks.legs.rows if (take.influences[:, c] > 0.0).any()]
+    rows = [c for c in take.tracks.support_chains.constraints if (take.influences[:, c] > 0.0).any()]
     frames = take.frames.astype(int).tolist()
     far, turned = {c: [(0.0, frames[0])] for c in rows}, {c: [0.0] for c in rows}
     tips = {c: armature_object.pose.bones.find(take.constraints[c].tip) for c in rows}
@@ -40,7 +40,7 @@ def slides(
                 continue
             shown = play(float(frame), False, False)
             for c, f in planted.items():
-                here, aim = shown.world @ shown.matrices[tips[c]], take.aims[f][c]
+                here, aim = shown.world @ shown.matrices[tips[c]], take.targets[f][c]
                 assert aim.rotation is not None
                 held = take.tracks.worlds[f]
                 head = held[:3, :3] @ np.array(aim.point[:]) + held[:3, 3]
@@ -48,7 +48,7 @@ def slides(
                 rotation = upright(inverse(held)[:3, :3] @ here[:3, :3])
                 turned[c].append(angle_between(rotation, aim.rotation))
     return tuple(
-        Slid(
+        FootSlip(
             take.constraints[c].name,
             max(row.keyed_residual for row in stands if row.constraint == take.constraints[c].name),
             max(row.keyed_angle for row in stands if row.constraint == take.constraints[c].name),
@@ -60,7 +60,7 @@ def slides(
     )
 
 
-def _planted(take: Take, rows: Sequence[int], frames: Sequence[int], frame: int) -> dict[int, int]:
+def _planted(take: BakeFrames, rows: Sequence[int], frames: Sequence[int], frame: int) -> dict[int, int]:
     """Rows whose bone is planted at a frame, each with the row of the take that says where.
 
     Between two keys that is where both hold it, if it is held without a target.

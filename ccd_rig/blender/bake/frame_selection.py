@@ -46,11 +46,11 @@ def frames(
             raise RigError(
                 f"No target ({names}) has keys in {span}: key one, or choose other keys for the bake"
             )
-    elif settings.keys is Keys.HOLDER_KEYS:
-        what, times_of_keys = _holder_times(settings)
+    elif settings.keys is Keys.REFERENCE_KEYS:
+        what, times_of_keys = _reference_times(settings)
         found = _in_range(times_of_keys, scene, settings)
         if not len(found):
-            raise RigError(f"{what} has no keys in {span}: key it, or choose another Key Holder")
+            raise RigError(f"{what} has no keys in {span}: key it, or choose another Reference Object")
     else:
         return list(settings.solved_frames()), list(settings.keyed_frames())
     wanted = [float(settings.frame_start)]
@@ -118,18 +118,19 @@ def _target_names(constraints: Sequence[Constraint]) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def _holder_times(settings: BakeSettings) -> tuple[str, Array]:
-    """What the key holder is called, and when it has keys."""
-    if not settings.holder:
-        raise RigError("There is no Key Holder: choose the object whose keys say where to key")
-    holder = bpy.data.objects.get(settings.holder)
-    if holder is None:
-        raise RigError(f"Key Holder: there is no object '{settings.holder}' (renamed or deleted?)")
-    if not settings.holder_bone:
-        return f"Key Holder '{holder.name}'", _times(_times_of(holder, "", whole=True))
-    if holder.pose is None or settings.holder_bone not in holder.pose.bones:
+def _reference_times(settings: BakeSettings) -> tuple[str, Array]:
+    """What the reference object is called, and when it has keys."""
+    if not settings.reference_object:
+        raise RigError("There is no Reference Object: choose the object whose keys say where to key")
+    reference = bpy.data.objects.get(settings.reference_object)
+    if reference is None:
         raise RigError(
-            f"Key Holder '{holder.name}' has no bone '{settings.holder_bone}': choose another bone"
+            f"Reference Object: there is no object '{settings.reference_object}' (renamed or deleted?)"
         )
-    what = f"Key Holder bone '{settings.holder_bone}' of '{holder.name}'"
-    return what, _times(_times_of(holder, settings.holder_bone))
+    if not settings.reference_bone:
+        return f"Reference Object '{reference.name}'", _times(_times_of(reference, "", whole=True))
+    if reference.pose is None or settings.reference_bone not in reference.pose.bones:
+        bone = f"bone '{settings.reference_bone}'"
+        raise RigError(f"Reference Object '{reference.name}' has no {bone}: choose another bone")
+    what = f"Reference Object bone '{settings.reference_bone}' of '{reference.name}'"
+    return what, _times(_times_of(reference, settings.reference_bone))

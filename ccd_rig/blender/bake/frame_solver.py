@@ -13,10 +13,10 @@ from ...limits.shapes import Limit
 from ...settings import SolveStatus
 from ...skeleton.pose import Pose
 from ..scene.evaluation import FrameSample
-from ..solve.solving import Recipe, Solution, following, how_of, solve_active
+from ..solve.solving import ShotSolveSettings, Solution, following, how_of, solve_active
 from ..solve.walking import solve_frame
 from .batches import Batch, Group
-from .take import Take
+from .bake_frames import BakeFrames
 
 MOST = 1024
 """Frames that wait at once: what is read of a frame takes memory."""
@@ -33,8 +33,8 @@ class FrameSolver:
         recipe: how they are solved.
     """
 
-    take: Take
-    recipe: Recipe
+    take: BakeFrames
+    recipe: ShotSolveSettings
     _waiting: list[tuple[int, FrameSample]] = field(default_factory=list)
     _before: Solution | None = None  # of the frame solved last
     _missed: int = 0  # frames in a row that CCD did not reach
@@ -106,7 +106,7 @@ def _pose(batch: Batch, k: int) -> Pose:
 
 
 def _runs(
-    take: Take, waiting: Sequence[tuple[int, FrameSample]]
+    take: BakeFrames, waiting: Sequence[tuple[int, FrameSample]]
 ) -> Iterator[list[tuple[int, FrameSample]]]:
     """Frames in a row with the same constraints in force, the same limits and the same slides."""
     run: list[tuple[int, FrameSample]] = []

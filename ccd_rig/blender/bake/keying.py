@@ -14,16 +14,16 @@ from ..keys.obstacles import Destination
 from ..keys.writer import BoneKeys, write
 from ..rig import rotation_modes
 from . import measuring, originals
+from .bake_frames import BakeFrames, Motion, number
 from .frame_selection import key_time
-from .report import SLERPED, BakeReport, Row, Turn
+from .report import SLERPED, BakeReport, Entry, LargestRotation
 from .settings import BakeSettings
-from .take import Motion, Take, number
 
 
 def keys_of(
     scene: bpy.types.Scene,
     armature_object: bpy.types.Object,
-    take: Take,
+    take: BakeFrames,
     motion: Motion,
     joints: Sequence[int],
     settings: BakeSettings,
@@ -78,7 +78,7 @@ def write_keys(
 def report_of(
     armature_object: bpy.types.Object,
     action: bpy.types.Action,
-    take: Take,
+    take: BakeFrames,
     motion: Motion,
     full: Motion,
     joints: Sequence[int],
@@ -94,10 +94,10 @@ def report_of(
     columns = [*(at.tolist() for at in in_force), *(each[in_force].tolist() for each in figures)]
     frames, names = [number(frame) for frame in take.frames], [row.name for row in take.constraints]
     rows = tuple(
-        Row(frames[f], names[c], take.states[f][c] if f in take.states else SLERPED, *row)
+        Entry(frames[f], names[c], take.states[f][c] if f in take.states else SLERPED, *row)
         for f, c, *row in zip(*columns, strict=True)
     )
-    turn = measuring.largest_turn(take, motion, joints)
+    turn = measuring.largest_rotation(take, motion, joints)
     return BakeReport(
         armature=armature_object.name,
         action=action.name,
@@ -105,13 +105,13 @@ def report_of(
         frame_end=settings.frame_end,
         step=settings.step,
         tolerance=solver.position_tolerance,
-        rows=rows,
+        entries=rows,
         angle_tolerance=solver.angle_tolerance,
-        largest_turn=None if turn is None else Turn(*turn),
+        largest_rotation=None if turn is None else LargestRotation(*turn),
     )
 
 
-def nothing_to_key(take: Take, settings: BakeSettings) -> str:
+def nothing_to_key(take: BakeFrames, settings: BakeSettings) -> str:
     span = f"frames {settings.frame_start} to {settings.frame_end}"
     names = ", ".join(constraint.name for constraint in take.constraints)
     if not (take.influences > 0.0).any():
@@ -119,7 +119,7 @@ def nothing_to_key(take: Take, settings: BakeSettings) -> str:
     return all_locked(take)
 
 
-def all_locked(take: Take) -> str:
+def all_locked(take: BakeFrames) -> str:
     names = ", ".join(constraint.name for constraint in take.constraints)
     return (
         f"every bone in the chains of {names} is locked: lower Stiffness, raise Max Step or unlock the "

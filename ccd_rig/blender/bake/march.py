@@ -28,10 +28,10 @@ from ...solvers.ccd.shared_passes import TRAVEL as HOME
 from ...solvers.least_squares import inbetweens
 from ..properties.constraint_values import Constraint
 from ..scene.evaluation import FrameSample
-from ..scene.targets import AXES, Aim
-from ..solve.solving import Recipe, Solution, groups, scale, scales, with_tolerances
+from ..scene.targets import AXES, TargetSample
+from ..solve.solving import ShotSolveSettings, Solution, groups, scale, scales, with_tolerances
 from ..solve.walking import solve_frame
-from .take import Take
+from .bake_frames import BakeFrames
 
 Rows = NDArray[np.intp]
 
@@ -74,8 +74,8 @@ class March:
         recipe: how they are solved.
     """
 
-    take: Take
-    recipe: Recipe
+    take: BakeFrames
+    recipe: ShotSolveSettings
     _before: Solution | None = None
     _chains: tuple[Chain, ...] = ()
     _limits: tuple[Limit | None, ...] | None = None  # of the frame that was added last
@@ -121,14 +121,14 @@ class March:
         """Whether a target has moved far since the last frame that the loop solved."""
         if not self._anchors:
             return True
-        now, before = self.take.aims[row], self.take.aims[next(reversed(self._samples))]
+        now, before = self.take.targets[row], self.take.targets[next(reversed(self._samples))]
         far = False
         for k, chain in enumerate(self._chains):
             self._travelled[k] += self._way(chain, before, now)
             far = far or self._travelled[k] > TRAVEL * chain.length
         return far
 
-    def _way(self, chain: Chain, before: Sequence[Aim], now: Sequence[Aim]) -> float:
+    def _way(self, chain: Chain, before: Sequence[TargetSample], now: Sequence[TargetSample]) -> float:
         """How far a chain's target went, armature space; its turn counts as well."""
         one, other = before[chain.constraint], now[chain.constraint]
         return (other.point - one.point).length + TURN * chain.length * turn_between(one, other)
@@ -161,13 +161,16 @@ class March:
         here = self.take.base[row].copy()
         for chain in self._chains:
             here[chain.moved] = [rotations[j][:] for j in chain.moved]
-        home, last = self.recipe.home(self._samples[row]), self._anchors[-1] if self._anchors else row
+        reference, last = (
+            self.recipe.reference(self._samples[row]),
+            self._anchors[-1] if self._anchors else row,
+        )
         for chain in facing:
             guess = here.copy()
-            if home is not None:
-                way = self._way(chain, self.take.aims[last], self.take.aims[row])
+            if reference is not None:
+                way = self._way(chain, self.take.targets[last], self.take.targets[row])
                 part = chain.mobility[chain.mobility > 0.0] * min(1.0, way / (HOME * chain.length))
-                there = np.array([home.rotations[j][:] for j in chain.moved])
+                there = np.array([reference.rotations[j][:] for j in chain.moved])
                 guess[chain.moved] = slerp(here[chain.moved], there, part)
             guess = guess[list(chain.path)].T[..., None]
             path, aims = self._path(chain, rows, chain.path), self._aims(chain, rows)
@@ -204,7 +207,7 @@ class March:
             recipe = recipe._replace(solver=with_tolerances(recipe.solver, tolerance, angle))
         solution = solve_frame(sample, self.take.constraints, recipe, before)
         states = dict(zip(solution.active, solution.states, strict=True))
-        self.take.store_solution(row, solution.pose, states, solution.stance)
+        self.take.store_solution(row, solution.pose, states, solution.contact_state)
         return solution
 
     def _settle(self) -> Iterator[None]:
@@ -303,7 +306,7 @@ class March:
     def _aims(self, chain: Chain, rows: Rows) -> inbetweens.Aims:
         """What a constraint asks for at some rows, armature space."""
         constraint, solver = self.take.constraints[chain.constraint], self.recipe.solver
-        aims = [self.take.aims[row][chain.constraint] for row in rows.tolist()]
+        aims = [self.take.targets[row][chain.constraint] for row in rows.tolist()]
         found = inbetweens.Aims(
             np.array([aim.point[:] for aim in aims]).T,
             solver.position_tolerance / scales([self._samples[row] for row in rows.tolist()]),
@@ -368,7 +371,7 @@ def guessed(sample: FrameSample, rotations: Array) -> Solution:
     return Solution(pose, active, None, ())
 
 
-def turn_between(before: Aim, now: Aim) -> float:
+def turn_between(before: TargetSample, now: TargetSample) -> float:
     """Radians by which a target turns as far as it matters."""
     if before.rotation is not None and now.rotation is not None:
         return 2.0 * math.acos(min(1.0, abs(before.rotation.dot(now.rotation))))
@@ -384,7 +387,7 @@ def _asks_for_one_place(constraint: Constraint) -> bool:
         constraint.kind == "REACH"
         and constraint.use_position
         and not constraint.pole_target
-        and constraint.reach >= 1.0
+        and constraint.max_extension >= 1.0
         and constraint.method == "CCD"
     )
 

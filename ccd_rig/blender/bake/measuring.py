@@ -17,10 +17,10 @@ from ...motion.interpolation import Array
 from ...skeleton.kinematics import Transform
 from ..properties.constraint_values import Constraint
 from ..solve.constraint_goals import goals
-from .take import Motion, Take, number
+from .bake_frames import BakeFrames, Motion, number
 
 
-def residuals(take: Take, motion: Motion) -> tuple[Array, Array]:
+def residuals(take: BakeFrames, motion: Motion) -> tuple[Array, Array]:
     """(F, C) distances from the targets in world metres, and angles in radians; 0 where none is asked.
 
     The core measures angles; distances are brought to world metres whatever the armature object's scale.
@@ -28,7 +28,7 @@ def residuals(take: Take, motion: Motion) -> tuple[Array, Array]:
     return errors(take, *transforms(take, motion))
 
 
-def transforms(take: Take, motion: Motion) -> tuple[Array, Array]:
+def transforms(take: BakeFrames, motion: Motion) -> tuple[Array, Array]:
     """(F, J, 3) heads and (F, J, 4) rotations in armature space."""
     joints = take.skeleton.joints
     return interpolation.kinematics(
@@ -41,13 +41,13 @@ def transforms(take: Take, motion: Motion) -> tuple[Array, Array]:
     )
 
 
-def errors(take: Take, heads: Array, turned: Array) -> tuple[Array, Array]:
+def errors(take: BakeFrames, heads: Array, turned: Array) -> tuple[Array, Array]:
     """As `residuals`, of joints wherever they are: (F, J, 3) heads and (F, J, 4) rotations."""
     distances, angles = np.zeros_like(take.influences), np.zeros_like(take.influences)
     for c, constraint in enumerate(take.constraints):
         if constraint.kind == "BALANCE" or constraint.use_position:
             places = points(take, constraint, heads, turned)
-            apart = places - np.array([aims[c].point[:] for aims in take.aims])
+            apart = places - np.array([aims[c].point[:] for aims in take.targets])
             # The difference goes to world axes, not each point: far from the origin nothing is lost.
             apart = np.einsum("fij,fj->fi", take.worlds, apart)
             if constraint.kind == "BALANCE":
@@ -59,7 +59,7 @@ def errors(take: Take, heads: Array, turned: Array) -> tuple[Array, Array]:
     return distances, angles
 
 
-def points(take: Take, constraint: Constraint, heads: Array, turned: Array) -> Array:
+def points(take: BakeFrames, constraint: Constraint, heads: Array, turned: Array) -> Array:
     """(F, 3): what the constraint brings to its target, the tip's end or the centre of mass."""
     if constraint.kind == "BALANCE":
         masses = np.array([joint.mass for joint in take.skeleton.joints])
@@ -72,7 +72,9 @@ def points(take: Take, constraint: Constraint, heads: Array, turned: Array) -> A
     return np.asarray(heads[:, tip] + interpolation.rotate(turned[:, tip], _along(take.lengths[:, tip])))
 
 
-def largest_turn(take: Take, motion: Motion, joints: Sequence[int]) -> tuple[float, float, str] | None:
+def largest_rotation(
+    take: BakeFrames, motion: Motion, joints: Sequence[int]
+) -> tuple[float, float, str] | None:
     """Radians per frame, frame and bone of the largest turn from one keyed frame to the next; None for
     one frame."""
     if len(take.frames) < 2 or not joints:
@@ -83,7 +85,7 @@ def largest_turn(take: Take, motion: Motion, joints: Sequence[int]) -> tuple[flo
     return float(angles[f, j]), number(take.frames[f + 1]), take.skeleton.joints[joints[j]].name
 
 
-def _angle(take: Take, f: int, c: int, heads: Array, turned: Array) -> float:
+def _angle(take: BakeFrames, f: int, c: int, heads: Array, turned: Array) -> float:
     """The largest angle that the goals of a constraint are off at a frame."""
     skeleton = take.skeleton
     lengths = {
@@ -95,7 +97,7 @@ def _angle(take: Take, f: int, c: int, heads: Array, turned: Array) -> float:
         skeleton = skeleton.replace(lengths)
     chain = skeleton.chain(take.constraints[c].tip, take.constraints[c].chain_length)
     here: Any = {j: Transform(Vector(heads[j]), Quaternion(turned[j])) for j in chain}
-    asked = goals(skeleton, take.constraints[c], take.aims[f][c])
+    asked = goals(skeleton, take.constraints[c], take.targets[f][c])
     return max(measure(goal, skeleton, here).angle for goal in asked)
 
 

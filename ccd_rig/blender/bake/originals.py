@@ -28,7 +28,7 @@ REMEMBERED = "ccd_rig_original"
 """Custom property of a baked action: the action that it is a copy of, if there was one."""
 POSE = "ccd_rig_pose"
 """Another one: what keyed channels held that had no keys there, bone -> channel -> values."""
-RECIPE = "ccd_rig_recipe"
+RECIPE = "ccd_rig_bake_settings"
 """Another one: the `fingerprint` of the last bake into the action."""
 
 
@@ -149,7 +149,7 @@ def base_from(armature_object: bpy.types.Object, time: float) -> Callable[[Frame
     return based
 
 
-def home_from(armature_object: bpy.types.Object, time: float) -> Callable[[FrameSample], Pose]:
+def reference_from(armature_object: bpy.types.Object, time: float) -> Callable[[FrameSample], Pose]:
     """A function that gives the pose to which a bake's joints go back: the base pose before any bake.
 
     So a second bake leads to what the first one did. The arguments are those of `base_from`.

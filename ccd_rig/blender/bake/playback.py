@@ -20,11 +20,11 @@ from ..keys.obstacles import Destination, obstacles
 from ..properties import constraint_list
 from ..rig import rotation_modes
 from ..scene.evaluation import PlayedFrame, playback
-from ..scene.targets import Aim
+from ..scene.targets import TargetSample
 from ..solve.constraint_goals import chain_joints
 from . import measuring
-from .report import Check, Played
-from .take import Motion, Take
+from .bake_frames import BakeFrames, Motion
+from .report import Check, PlaybackResult
 
 BLOCK = 256
 """Frames whose matrices are kept until they are worked on, all at once."""
@@ -35,7 +35,7 @@ ROUNDING = 1e-5
 def play_steps(
     scene: bpy.types.Scene,
     armature_object: bpy.types.Object,
-    take: Take,
+    take: BakeFrames,
     motion: Motion,
     tolerances: tuple[float, float],
 ) -> Generator[tuple[float, int, int], None, Check]:
@@ -72,11 +72,11 @@ def play_steps(
         over[take.influences[:, c] <= 0.0] = 0.0
         f = int(np.argmax(over.max(axis=1))) if chain else 0
         causes: tuple[str, ...] = ()
-        off, off_angle = float(apart[f, chain].max(initial=0.0)), float(bent[f, chain].max(initial=0.0))
+        off, deviation_angle = float(apart[f, chain].max(initial=0.0)), float(bent[f, chain].max(initial=0.0))
         strays = np.where(force[:, None] > 0.0, film.strayed[:, c], 0.0)[at]
         if (strays > tolerances).any():
             f = int(np.argmax((strays / tolerances).max(axis=1)))
-            off, off_angle = strays[f].tolist()
+            off, deviation_angle = strays[f].tolist()
             causes = ("its target or pole moves with the bones that were baked: choose one that does not",)
         elif chain and over[f].max() > 1.0:
             wrong = [
@@ -84,15 +84,15 @@ def play_steps(
             ]
             causes = tuple(_causes(armature_object, wrong)) or (f"something else moves bone '{wrong[0]}'",)
         found.append(
-            Played(
+            PlaybackResult(
                 constraint=constraint.name,
                 residual=float(distances[far, c]),
                 frame=float(frames[far]),
                 angle=float(angles[turn, c]),
                 angle_frame=float(frames[turn]),
-                off=off,
-                off_angle=off_angle,
-                off_frame=float(take.frames[f]),
+                deviation=off,
+                deviation_angle=deviation_angle,
+                deviation_frame=float(take.frames[f]),
                 causes=causes,
             )
         )
@@ -115,7 +115,7 @@ class _Film:
         latest: (BLOCK, J, 4, 4) pose matrices of frames that the others do not have yet.
     """
 
-    shown: Take
+    shown: BakeFrames
     keyed: frozenset[float]
     heads: Array
     turned: Array
@@ -127,7 +127,11 @@ class _Film:
 
     @classmethod
     def empty(
-        cls, armature_object: bpy.types.Object, take: Take, frames: Array, tolerances: tuple[float, float]
+        cls,
+        armature_object: bpy.types.Object,
+        take: BakeFrames,
+        frames: Array,
+        tolerances: tuple[float, float],
     ) -> _Film:
         indices = {bone.name: i for i, bone in enumerate(armature_object.pose.bones)}
         slots = [indices[joint.name] for joint in take.skeleton.joints]
@@ -135,10 +139,12 @@ class _Film:
         sizes = ((len(frames), len(slots)), (len(frames), 3, 3), (len(frames), len(take.constraints)))
         scaled, worlds, influences = (np.zeros(size) for size in sizes)
         # At the keys targets should be where they were solved for; where planted bones are held is known.
-        aims: list[tuple[Aim, ...]] = [()] * len(frames)
+        aims: list[tuple[TargetSample, ...]] = [()] * len(frames)
         for row, f in enumerate(np.searchsorted(frames, take.frames)):
-            aims[f], influences[f] = take.aims[row], take.influences[row]
-        shown = replace(take, frames=frames, lengths=scaled, worlds=worlds, influences=influences, aims=aims)
+            aims[f], influences[f] = take.targets[row], take.influences[row]
+        shown = replace(
+            take, frames=frames, lengths=scaled, worlds=worlds, influences=influences, targets=aims
+        )
         heads, turned = (np.empty((len(frames), len(slots), width)) for width in (3, 4))
         latest = np.empty((BLOCK, len(slots), 4, 4), np.float32)
         strayed = np.zeros((len(frames), len(take.constraints), 2))
@@ -151,24 +157,24 @@ class _Film:
         self.latest[f % BLOCK] = now.matrices[self.slots]
         shown.worlds[f] = now.world[:3, :3]
         if float(shown.frames[f]) in self.keyed:
-            self._compare(f, now.aims)
+            self._compare(f, now.targets)
         else:
-            shown.aims[f], shown.influences[f] = now.aims, now.influences
+            shown.targets[f], shown.influences[f] = now.targets, now.influences
             for c, constraint in enumerate(shown.constraints):
                 if constraint.kind == "PLANT" and not constraint.target:
                     shown.influences[f, c] = 0.0
         if f % BLOCK == BLOCK - 1 or f == len(shown.frames) - 1:
             self._develop(slice(f - f % BLOCK, f + 1))
 
-    def _compare(self, f: int, now: Sequence[Aim]) -> None:
+    def _compare(self, f: int, now: Sequence[TargetSample]) -> None:
         """Targets at a key as they are now, if they are not where they were solved for."""
-        shown, aims = self.shown, list(self.shown.aims[f])
-        for c, (before, after) in enumerate(zip(shown.aims[f], now, strict=True)):
+        shown, aims = self.shown, list(self.shown.targets[f])
+        for c, (before, after) in enumerate(zip(shown.targets[f], now, strict=True)):
             if before != after and shown.constraints[c].kind != "PLANT":
                 self.strayed[f, c] = _strayed(before, after, shown.worlds[f])
                 if (self.strayed[f, c] > self.tolerances).any():
                     aims[c] = after
-        shown.aims[f] = tuple(aims)
+        shown.targets[f] = tuple(aims)
 
     def _develop(self, frames: slice) -> None:
         """The latest matrices as places, rotations and lengths."""
@@ -181,7 +187,7 @@ class _Film:
         self.shown.lengths[frames] = self.lengths * sizes[..., 0, 1]
 
 
-def _strayed(before: Aim, after: Aim, world: Array) -> tuple[float, float]:
+def _strayed(before: TargetSample, after: TargetSample, world: Array) -> tuple[float, float]:
     """How far a target or its pole has moved, and how far it has turned: world metres, radians."""
     moved = [after.point - before.point]
     if before.pole is not None and after.pole is not None:
@@ -195,7 +201,7 @@ def _strayed(before: Aim, after: Aim, world: Array) -> tuple[float, float]:
     return max(float(np.linalg.norm(world @ np.array(way))) for way in moved), turn
 
 
-def _off(take: Take, motion: Motion, heads: Array, turned: Array) -> tuple[Array, Array]:
+def _off(take: BakeFrames, motion: Motion, heads: Array, turned: Array) -> tuple[Array, Array]:
     """(F, J) how far joints are from where their keys put them: world metres, radians."""
     wanted_heads, wanted = measuring.transforms(take, motion)
     shift = np.linalg.norm(np.einsum("fij,fkj->fki", take.worlds, heads - wanted_heads), axis=-1)

@@ -21,7 +21,7 @@ POP = math.radians(30.0)
 """A turn from one frame to the next that an eye takes for a jump."""
 
 
-class Row(NamedTuple):
+class Entry(NamedTuple):
     """How one constraint stands at one frame.
 
     Attributes:
@@ -49,7 +49,7 @@ class Row(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class LargestRotation:
     """The bone that turns most from one frame to the next.
 
     Attributes:
@@ -64,7 +64,7 @@ class Turn:
 
 
 @dataclass(frozen=True, slots=True)
-class Slid:
+class FootSlip:
     """How far a planted bone strays from where it is held, over all frames in which it is planted.
 
     Attributes:
@@ -85,7 +85,7 @@ class Slid:
 
 
 @dataclass(frozen=True, slots=True)
-class Played:
+class PlaybackResult:
     """How one constraint plays in Blender after the bake.
 
     Attributes:
@@ -93,11 +93,12 @@ class Played:
         residual: the largest distance from the target, world metres, at the frames with influence 1 (or,
             where there is none, above 0); 0 for a constraint that asks for no place.
         frame: where that is.
-        angle: the largest angle, radians, as `Row.angle`.
+        angle: the largest angle, radians, as `Entry.angle`.
         angle_frame: where that is.
-        off: how far a bone of its chain is from where its keys put it, world metres, at `off_frame`.
-        off_angle: the same in radians.
-        off_frame: the keyed frame at which the chain is farthest off.
+        deviation: how far a bone of its chain is from where its keys put it, world metres, at
+            `deviation_frame`.
+        deviation_angle: the same in radians.
+        deviation_frame: the keyed frame at which the chain is farthest off.
         causes: what keeps the keys from playing; empty where they play as baked.
     """
 
@@ -106,9 +107,9 @@ class Played:
     frame: float
     angle: float
     angle_frame: float
-    off: float
-    off_angle: float
-    off_frame: float
+    deviation: float
+    deviation_angle: float
+    deviation_frame: float
     causes: tuple[str, ...] = ()
 
 
@@ -118,30 +119,31 @@ class Check:
 
     Attributes:
         frames: how many were evaluated.
-        played: one per constraint that is in force at some frame.
+        results: one per constraint that is in force at some frame.
         seconds: how long that took.
     """
 
     frames: int
-    played: tuple[Played, ...]
+    results: tuple[PlaybackResult, ...]
     seconds: float = field(default=0.0, compare=False)
 
-    def faults(self) -> tuple[str, ...]:
+    def mismatches(self) -> tuple[str, ...]:
         """A sentence for each constraint whose keys do not play as baked."""
         return tuple(
-            f"Constraint '{row.constraint}' does not play as baked ({_off(row.off, row.off_angle)} off at "
-            f"frame {row.off_frame:g}): {'; '.join(row.causes)}"
-            for row in self.played
+            f"Constraint '{row.constraint}' does not play as baked "
+            f"({_off(row.deviation, row.deviation_angle)} off at frame {row.deviation_frame:g}): "
+            f"{'; '.join(row.causes)}"
+            for row in self.results
             if row.causes
         )
 
     def words(self) -> str:
         """One sentence, such as "Plays as baked: at most 0.0040 m off target, at frame 57 (Hand)"."""
-        wrong = [row.constraint for row in self.played if row.causes]
+        wrong = [row.constraint for row in self.results if row.causes]
         if wrong:
             return f"Does not play as baked: {', '.join(wrong)}"
-        far = max(self.played, key=lambda row: row.residual, default=None)
-        turned = max(self.played, key=lambda row: row.angle, default=None)
+        far = max(self.results, key=lambda row: row.residual, default=None)
+        turned = max(self.results, key=lambda row: row.angle, default=None)
         if far is None or turned is None:
             return "Nothing to check"
         parts = [f"{_metres(far.residual)} at frame {far.frame:g} ({far.constraint})"]
@@ -163,10 +165,10 @@ class BakeReport:
         frame_end: last frame.
         step: frames from one solve to the next.
         tolerance: position tolerance, world metres.
-        rows: by frame, then in the order of the constraints; none where a constraint's influence is 0.
+        entries: by frame, then in the order of the constraints; none where a constraint's influence is 0.
         angle_tolerance: radians.
-        largest_turn: of the keyed bones; None if only one frame is keyed.
-        slides: one for each constraint that plants a bone in these frames.
+        largest_rotation: of the keyed bones; None if only one frame is keyed.
+        foot_slips: one for each constraint that plants a bone in these frames.
         check: what plays after the bake; None if nobody looked.
         seconds: how long the bake took, without the check.
         keys: how many were written, all components of a channel counted as one.
@@ -179,25 +181,25 @@ class BakeReport:
     frame_end: int
     step: int
     tolerance: float
-    rows: tuple[Row, ...]
+    entries: tuple[Entry, ...]
     angle_tolerance: float = SolverSettings().angle_tolerance
-    largest_turn: Turn | None = None
-    slides: tuple[Slid, ...] = ()
+    largest_rotation: LargestRotation | None = None
+    foot_slips: tuple[FootSlip, ...] = ()
     check: Check | None = None
     seconds: float = field(default=0.0, compare=False)
     keys: int = 0
     keys_before: int = 0
 
-    def worst(self) -> Row:
+    def worst(self) -> Entry:
         """The row that is farthest off, in tolerances; the earliest of equals."""
         return max(
-            self.rows,
+            self.entries,
             key=lambda row: max(row.residual / self.tolerance, row.angle / self.angle_tolerance),
         )
 
-    def unsolved(self) -> tuple[Row, ...]:
+    def unsolved(self) -> tuple[Entry, ...]:
         """Rows of solved frames where the constraint was not reached within the tolerance."""
-        return tuple(row for row in self.rows if row.status not in _NOT_MISSED)
+        return tuple(row for row in self.entries if row.status not in _NOT_MISSED)
 
     def unsolved_count(self) -> int:
         """How many solved frames miss at least one constraint."""
@@ -205,7 +207,7 @@ class BakeReport:
 
     def solved_count(self) -> int:
         """How many frames were solved, with at least one constraint in force."""
-        return len({row.frame for row in self.rows if row.status != SLERPED})
+        return len({row.frame for row in self.entries if row.status != SLERPED})
 
     def summary(self) -> str:
         """One sentence for people, such as "118 of 120 frames reached; worst 0.0040 m at frame 57 (Hand)".
@@ -234,13 +236,13 @@ class BakeReport:
         return f"; {self.keys} of {self.keys_before} keys kept"
 
     def _slide(self) -> str:
-        if not self.slides:
+        if not self.foot_slips:
             return ""
-        return f"; planted bones slide {_metres(max(slid.played_distance for slid in self.slides))}"
+        return f"; planted bones slide {_metres(max(slip.played_distance for slip in self.foot_slips))}"
 
     def advice(self, both_ways: bool) -> str:
         """What to try where a bone jumps, and was not solved both ways; or nothing."""
-        turn = self.largest_turn
+        turn = self.largest_rotation
         if both_ways or turn is None or turn.angle <= POP:
             return ""
         return (
@@ -249,7 +251,7 @@ class BakeReport:
         )
 
     def _pop(self) -> str:
-        turn = self.largest_turn
+        turn = self.largest_rotation
         if turn is None or turn.angle <= POP:
             return ""
         return f"; '{turn.bone}' turns {math.degrees(turn.angle):.0f} degrees at frame {turn.frame:g}"
@@ -259,13 +261,13 @@ class BakeReport:
 
         An object with `format` ("ccd_rig.bake_report"), `version` (1), `armature`, `action`, `frame_start`,
         `frame_end`, `step`, `tolerance` (world metres), `angle_tolerance` (radians), `summary` (words),
-        `frames_solved`, `frames_reached` (numbers of frames), `largest_turn` (null, or `angle` in radians per
-        frame, `frame` and `bone`), `slides` (a list of objects with the fields of `Slid`; empty where nothing
-        is planted), `seconds` (of the bake), `keys` and `keys_before` (how many were written, and before any
-        were left out), `check` (null, or `seconds`, `frames`, `words` and `played`, a list of objects with
-        the fields of `Played`), and `rows`, a list of objects with the fields of `Row`: `frame`,
-        `constraint`, `status`, `residual`, `keyed_residual` (world metres), `influence`, `angle` and
-        `keyed_angle` (radians).
+        `frames_solved`, `frames_reached` (numbers of frames), `largest_rotation` (null, or `angle` in radians
+        per frame, `frame` and `bone`), `foot_slips` (a list of objects with the fields of `FootSlip`; empty
+        where nothing is planted), `seconds` (of the bake), `keys` and `keys_before` (how many were written,
+        and before any were left out), `check` (null, or `seconds`, `frames`, `words` and `results`, a list of
+        objects with the fields of `PlaybackResult`), and `entries`, a list of objects with the fields of
+        `Entry`: `frame`, `constraint`, `status`, `residual`, `keyed_residual` (world metres), `influence`,
+        `angle` and `keyed_angle` (radians).
         """
         solved = self.solved_count()
         content = {
@@ -281,17 +283,17 @@ class BakeReport:
             "summary": self.summary(),
             "frames_solved": solved,
             "frames_reached": solved - self.unsolved_count(),
-            "slides": [asdict(slid) for slid in self.slides],
-            "largest_turn": None if self.largest_turn is None else asdict(self.largest_turn),
+            "foot_slips": [asdict(slip) for slip in self.foot_slips],
+            "largest_rotation": None if self.largest_rotation is None else asdict(self.largest_rotation),
             "seconds": round(self.seconds, 3),
             "keys": self.keys,
             "keys_before": self.keys_before,
             "check": None if self.check is None else {**asdict(self.check), "words": self.check.words()},
         }
         # One row per line: the text stays readable and can be compared line by line.
-        rows = ",\n".join("    " + json.dumps(row._asdict(), allow_nan=False) for row in self.rows)
+        entries = ",\n".join("    " + json.dumps(row._asdict(), allow_nan=False) for row in self.entries)
         head = json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False)[: -len("\n}")]
-        return f'{head},\n  "rows": [\n{rows}\n  ]\n}}\n'
+        return f'{head},\n  "entries": [\n{entries}\n  ]\n}}\n'
 
 
 def save(report: BakeReport, path: str | os.PathLike[str]) -> None:

@@ -10,7 +10,7 @@ import bpy
 
 from ...errors import InvalidInput
 from ...motion import interpolation
-from ...settings import EVEN_SHARE, PRESETS
+from ...settings import EVEN_REDUCTION, PRESETS
 from ..keys.obstacles import Destination
 
 
@@ -23,7 +23,7 @@ class Keys(enum.Enum):
     """Only solved ones; Blender interpolates between them (Bezier), and limits hold at the keys."""
     TARGET_KEYS = "TARGET_KEYS"
     """Only where targets, poles and what moves them have keys; solved there, and Bezier between."""
-    HOLDER_KEYS = "HOLDER_KEYS"
+    REFERENCE_KEYS = "REFERENCE_KEYS"
     """Only where another object, or a bone of it, has keys; solved there, and Bezier between."""
 
     @property
@@ -55,12 +55,12 @@ class BakeSettings:
         keys: which frames get keys.
         destination: into which action.
         constraints: names of the constraints; empty for all that are enabled.
-        share: part of what is left of the way that one pass over a chain's joints takes, shared out evenly
-            over them, 0.1 to 0.97: smaller is smoother from frame to frame and slower. Where a position is
-            all that is asked for, every share does the same. A frame that is not reached this way goes on
-            with the solver's own step.
-        holder: for HOLDER_KEYS, name of the object whose keys say where to key.
-        holder_bone: name of a bone of it; empty for all that the object has keys for.
+        error_reduction: part of the error that one pass over a chain's joints removes, shared out evenly over
+            them, 0.1 to 0.97. Smaller is smoother from frame to frame and slower. Where a position is all
+            that is asked for, every value does the same. A frame that is not reached this way goes on with
+            the solver's own step.
+        reference_object: for REFERENCE_KEYS, name of the object whose keys say where to key.
+        reference_bone: name of a bone of it; empty for all that the object has keys for.
         from_original: whether a bake of a baked action starts from the motion before it was first baked.
         reduce_angle: radians that each bone may be off the full motion where keys are left out; 0 for no such
             bound, and if `reduce_error` is 0 too, for all keys.
@@ -81,15 +81,15 @@ class BakeSettings:
     keys: Keys = Keys.EVERY_FRAME
     destination: Destination = Destination.NEW_ACTION
     constraints: tuple[str, ...] = ()
-    share: float = PRESETS["TAIL"].step_share
+    error_reduction: float = PRESETS["TAIL"].error_reduction
     preroll: int = 0
     order: Order = Order.FORWARDS
     verify: bool = True
     from_original: bool = False
     reduce_angle: float = 0.0
     reduce_error: float = 0.0
-    holder: str = ""
-    holder_bone: str = ""
+    reference_object: str = ""
+    reference_bone: str = ""
 
     def __post_init__(self) -> None:
         known = bpy.types.Scene.bl_rna.properties["frame_current"]
@@ -102,8 +102,10 @@ class BakeSettings:
                 f"frames {earliest} to {self.frame_end}: Blender has frames {first} to {last} only"
             )
         interpolation.solve_frames(self.frame_start, self.frame_end, self.step)
-        if not 0.1 <= self.share <= EVEN_SHARE + 1e-6:  # properties are single precision
-            raise InvalidInput(f"share must be 0.1 to {EVEN_SHARE:g}, not {self.share:g}")
+        if not 0.1 <= self.error_reduction <= EVEN_REDUCTION + 1e-6:  # properties are single precision
+            raise InvalidInput(
+                f"error_reduction must be 0.1 to {EVEN_REDUCTION:g}, not {self.error_reduction:g}"
+            )
         for name in ("reduce_angle", "reduce_error"):
             if not 0.0 <= getattr(self, name) < math.inf:
                 raise InvalidInput(f"{name} must be 0 or more, not {getattr(self, name):g}")

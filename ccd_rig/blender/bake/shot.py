@@ -14,16 +14,16 @@ from ...motion import interpolation
 from ...settings import SolverSettings
 from ...skeleton.pose_library import PoseEntry
 from ..properties.constraint_values import Constraint
-from ..rig.armature import RigPlan
+from ..rig.armature import RigLayout
 from ..scene import evaluation
 from ..scene.evaluation import FrameSample
-from ..solve.solving import Recipe
+from ..solve.solving import ShotSolveSettings
 from ..solve.walking import solve_frame
 from . import again, frame_selection, originals
+from .bake_frames import BakeFrames, Solutions
 from .frame_solver import FrameSolver
 from .march import guessed
 from .settings import BakeSettings, Order
-from .take import Solutions, Take
 
 BLEND = 8
 """Frames on either side of where both ways meet that go over from one to the other."""
@@ -54,13 +54,13 @@ class Progress(NamedTuple):
 
 
 class Task(NamedTuple):
-    """What is solved, and how; the plan is of the constraints' bones.
+    """What is solved, and how; the layout is of the constraints' bones.
 
     With `again` what plays was baked in just this way, and stays if it is still right.
     """
 
     constraints: Sequence[Constraint]
-    plan: RigPlan
+    layout: RigLayout
     settings: BakeSettings
     solver: SolverSettings
     poses: Sequence[PoseEntry]
@@ -71,8 +71,8 @@ def solve(
     scene: bpy.types.Scene,
     armature_object: bpy.types.Object,
     task: Task,
-    check: Callable[[Take], None],
-) -> Generator[Progress, None, Take]:
+    check: Callable[[BakeFrames], None],
+) -> Generator[Progress, None, BakeFrames]:
     """Evaluate and solve all frames; an item after each frame to solve, and after longer work on many.
 
     Args:
@@ -93,13 +93,15 @@ def solve(
     take = march = None
     time = frame_selection.key_time(scene)
     based = originals.base_from(armature_object, time) if settings.from_original else lambda sample: sample
-    recipe = Recipe(solver, settings.share, task.poses, originals.home_from(armature_object, time))
+    recipe = ShotSolveSettings(
+        solver, settings.error_reduction, task.poses, originals.reference_from(armature_object, time)
+    )
     later: list[tuple[int, FrameSample]] = []
-    with evaluation.frames(scene, armature_object, task.constraints, task.plan) as sample_at:
+    with evaluation.frames(scene, armature_object, task.constraints, task.layout) as sample_at:
         for row, frame in enumerate(frames):
             sample = based(sample_at(frame))
             if take is None or march is None:
-                take = Take.empty(sample, task.constraints, frames, due)
+                take = BakeFrames.empty(sample, task.constraints, frames, due)
                 check(take)
                 if backwards and take.tracks is not None:
                     raise RigError("Planted bones are solved forwards only: set Order to Forwards")
@@ -134,7 +136,9 @@ def solve(
     return take
 
 
-def _join(take: Take, recipe: Recipe, there: Solutions, samples: Sequence[tuple[int, FrameSample]]) -> None:
+def _join(
+    take: BakeFrames, recipe: ShotSolveSettings, there: Solutions, samples: Sequence[tuple[int, FrameSample]]
+) -> None:
     """Of the way forwards (`there`), the way back (in the take) and both joined keep the best: with the
     fewest frames not reached, and then with the smallest largest turn from frame to frame."""
     back = take.solutions()
@@ -156,4 +160,4 @@ def _join(take: Take, recipe: Recipe, there: Solutions, samples: Sequence[tuple[
             found = solve_frame(sample, take.constraints, recipe, start)
             take.store_solution(row, found.pose, dict(zip(found.active, found.states, strict=True)))
     ways = (there, back, take.solutions())
-    take.restore(min(ways, key=lambda way: (way.missed(), way.largest_turn())))
+    take.restore(min(ways, key=lambda way: (way.missed(), way.largest_rotation())))

@@ -22,8 +22,8 @@ from ...motion.key_reduction import PLACE, Mask
 from ..keys.writer import BoneKeys
 from ..solve.constraint_goals import chain_joints
 from . import measuring
+from .bake_frames import BakeFrames, Motion
 from .settings import BakeSettings
-from .take import Motion, Take
 
 WIDEST = 0.1  # [rad] a bone with next to no lever turns no farther away than this
 FINEST = 1e-7  # [rad] and length: a tolerance below this keeps all keys
@@ -50,7 +50,7 @@ class _Channel:
 
 def reduce_steps(
     armature_object: bpy.types.Object,
-    take: Take,
+    take: BakeFrames,
     motion: Motion,
     keys: Sequence[BoneKeys],
     settings: BakeSettings,
@@ -90,7 +90,7 @@ def reduce_steps(
     return thin, _played(take, motion, tracks, kept)
 
 
-def _channel(armature_object: bpy.types.Object, take: Take, keys: BoneKeys) -> _Channel:
+def _channel(armature_object: bpy.types.Object, take: BakeFrames, keys: BoneKeys) -> _Channel:
     joint = take.skeleton.index(keys.bone)
     if keys.channel != "location":
         return _Channel(joint, armature_object.pose.bones[keys.bone].rotation_mode, keys, None)
@@ -101,7 +101,7 @@ def _channel(armature_object: bpy.types.Object, take: Take, keys: BoneKeys) -> _
 
 
 def _tolerances(
-    take: Take, motion: Motion, tracks: Sequence[_Channel], settings: BakeSettings
+    take: BakeFrames, motion: Motion, tracks: Sequence[_Channel], settings: BakeSettings
 ) -> tuple[Array, Array]:
     """What each channel may be off to begin with, and at most: radians, or the unit of its location."""
     error, angle = settings.reduce_error, settings.reduce_angle
@@ -150,7 +150,7 @@ def _chosen(
     return kept
 
 
-def _played(take: Take, motion: Motion, tracks: Sequence[_Channel], kept: Sequence[Mask]) -> Motion:
+def _played(take: BakeFrames, motion: Motion, tracks: Sequence[_Channel], kept: Sequence[Mask]) -> Motion:
     """What the kept keys play, at all frames."""
     rotations, translations = motion.rotations.copy(), motion.translations.copy()
     locations = motion.locations.copy()
@@ -166,12 +166,12 @@ def _played(take: Take, motion: Motion, tracks: Sequence[_Channel], kept: Sequen
     return Motion(rotations, translations, locations)
 
 
-def _effectors(take: Take) -> list[int]:
+def _effectors(take: BakeFrames) -> list[int]:
     """Constraints that are about a place."""
     return [c for c, row in enumerate(take.constraints) if row.kind != "REACH" or row.use_position]
 
 
-def _off(take: Take, motion: Motion, played: Motion) -> Array:
+def _off(take: BakeFrames, motion: Motion, played: Motion) -> Array:
     """(F, E) world metres that effectors are from where the full motion has them."""
     before, now = measuring.transforms(take, motion), measuring.transforms(take, played)
     found = []
@@ -184,7 +184,7 @@ def _off(take: Take, motion: Motion, played: Motion) -> Array:
 
 
 def _near(
-    take: Take, motion: Motion, tracks: Sequence[_Channel], kept: Sequence[Mask], error: float
+    take: BakeFrames, motion: Motion, tracks: Sequence[_Channel], kept: Sequence[Mask], error: float
 ) -> Generator[float, None, list[Mask]]:
     """Bring keys back where an effector is too far off, until none is: with all of them it is 0 off."""
     masks = [mask.copy() for mask in kept]
@@ -214,7 +214,7 @@ def _worst_of_runs(over: Mask, off: Array) -> list[int]:
     return [int(first + np.argmax(off[first:end])) for first, end in runs]
 
 
-def _inside(take: Take, motion: Motion, tracks: Sequence[_Channel], kept: list[Mask]) -> None:
+def _inside(take: BakeFrames, motion: Motion, tracks: Sequence[_Channel], kept: list[Mask]) -> None:
     """Bring keys back where a straight line leaves a joint's limit that the full motion keeps; in place."""
     for track, mask in zip(tracks, kept, strict=True):
         j = track.joint

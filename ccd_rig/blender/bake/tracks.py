@@ -17,8 +17,8 @@ from ...motion import interpolation
 from ...motion.interpolation import Array
 from ...skeleton.joints import Skeleton
 from ..properties.constraint_values import Constraint
-from ..scene.targets import Aim
-from ..solve.planting import Legs, Stance
+from ..scene.targets import TargetSample
+from ..solve.planting import ContactState, SupportChains
 
 
 @dataclass
@@ -27,23 +27,23 @@ class Tracks:
 
     constraints: tuple[Constraint, ...]
     skeleton: Skeleton
-    legs: Legs
+    support_chains: SupportChains
     worlds: list[Array] = field(default_factory=list)  # (F, 4, 4) armature space to world
     shifts: list[Array] = field(default_factory=list)  # (F, 3, 3) the carrier's locations to translations
-    stances: list[Stance] = field(default_factory=list)  # (S,)
+    stances: list[ContactState] = field(default_factory=list)  # (S,)
 
     def own(self) -> list[int]:
         """The joints whose keys come from here: the legs and the carrier."""
-        return [self.legs.carrier, *self.legs.joints]
+        return [self.support_chains.root_bone, *self.support_chains.joints]
 
     def keyed(self) -> list[int]:
         """Those of them that something moves at some time."""
-        found = frozenset[int]().union(*(stance.moved for stance in self.stances))
+        found = frozenset[int]().union(*(contact_state.moved for contact_state in self.stances))
         return sorted(found.intersection(self.own()))
 
     def held(
-        self, frames: Array, solved_frames: Array, aims: Sequence[tuple[Aim, ...]]
-    ) -> list[dict[int, Aim]]:
+        self, frames: Array, solved_frames: Array, aims: Sequence[tuple[TargetSample, ...]]
+    ) -> list[dict[int, TargetSample]]:
         """(F) of each row that is planted at a frame, where its bone should be, armature space.
 
         Args:
@@ -56,17 +56,17 @@ class Tracks:
             after = int(np.searchsorted(solved_frames, frame))
             last, following = self.stances[max(after - 1, 0)], self.stances[after]
             here = {}
-            for c, hold in following.holds.items():
+            for c, hold in following.anchors.items():
                 if solved_frames[after] == frame or not self.constraints[c].target:
                     here[c] = hold.seen(self.worlds[f])
-                elif c in last.holds:  # it is at its target by now
+                elif c in last.anchors:  # it is at its target by now
                     here[c] = aims[f][c]
             found.append(here)
         return found
 
     def carried(
         self,
-        held: Sequence[dict[int, Aim]],
+        held: Sequence[dict[int, TargetSample]],
         solved_frames: Array,
         frames: Array,
         rotations: Array,
@@ -84,7 +84,7 @@ class Tracks:
             constants: (F, J, 3) offsets and (F, J, 4) rest rotations.
         """
         offsets, rests = constants
-        joints, carrier = self.skeleton.joints, self.legs.carrier
+        joints, root_bone = self.skeleton.joints, self.support_chains.root_bone
         parents = [joint.parent for joint in joints]
         inherits = [joint.inherit_rotation for joint in joints]
         unit = rotations / np.linalg.norm(rotations, axis=-1, keepdims=True)
@@ -99,11 +99,11 @@ class Tracks:
             to = _unit(np.array(aim.rotation[:]))
             # In quaternions and double precision: the base moves by no more than the rounding of the keys.
             turn = interpolation.multiply(to, _conjugate(turned[f, tip]))
-            head = np.array(aim.point[:]) + interpolation.rotate(turn, heads[f, carrier] - heads[f, tip])
-            back = _conjugate(rests[f, carrier])
-            local = interpolation.multiply(back, interpolation.multiply(turn, turned[f, carrier]))
-            rotations[f, carrier] = _unit(local)
-            translations[f, carrier] = interpolation.rotate(back, head - offsets[f, carrier])
+            head = np.array(aim.point[:]) + interpolation.rotate(turn, heads[f, root_bone] - heads[f, tip])
+            back = _conjugate(rests[f, root_bone])
+            local = interpolation.multiply(back, interpolation.multiply(turn, turned[f, root_bone]))
+            rotations[f, root_bone] = _unit(local)
+            translations[f, root_bone] = interpolation.rotate(back, head - offsets[f, root_bone])
 
 
 def _conjugate(rotation: Array) -> Array:

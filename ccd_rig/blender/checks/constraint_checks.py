@@ -85,16 +85,20 @@ def _reach_problems(armature_object: bpy.types.Object, row: Any, scene: bpy.type
     if row.rotation != "NONE" and not (math.isfinite(row.rotation_weight) and row.rotation_weight > 0.0):
         message = f"{where}: rotation weight is {row.rotation_weight:g}: set it above 0"
         yield Problem("ERROR", row.name, message)
-    if not 0.0 < row.reach <= 1.0:  # a script can store NaN
-        yield Problem("ERROR", row.name, f"{where}: reach is {row.reach:g}: set it above 0 and at most to 1")
+    if not 0.0 < row.max_extension <= 1.0:  # a script can store NaN
+        yield Problem(
+            "ERROR",
+            row.name,
+            f"{where}: Max Extension is {row.max_extension:g}: set it above 0 and at most to 1",
+        )
     for message in methods.row_problems(row):
         yield Problem("ERROR", row.name, message)
     if not 0.0 <= row.soft <= 1.0:  # a script can store NaN
         yield Problem("ERROR", row.name, f"{where}: soft is {row.soft:g}: set it to 0 to 1")
     bones = len(constraint_list.chain(armature_object, row.tip, row.chain_length))
-    if row.use_position and row.reach < 1.0 and 1 in (row.reach_joints, bones):
-        message = f"{where}: Reach is about one bone, which cannot be stretched, so it does nothing"
-        yield Problem("WARNING", row.name, f"{message}: raise Reach Bones or the chain's length")
+    if row.use_position and row.max_extension < 1.0 and 1 in (row.extension_joints, bones):
+        message = f"{where}: Max Extension is about one bone, which cannot be stretched, so it does nothing"
+        yield Problem("WARNING", row.name, f"{message}: raise Extension Bones or the chain's length")
     if row.pole_target is not None:
         yield from _thing_problems(armature_object, row, scene, "pole", row.pole_target, row.pole_bone)
     elif row.pole_bone:

@@ -15,7 +15,7 @@ from ...skeleton.rerooting import reroot
 from ..properties import constraint_list
 from ..properties.constraint_values import Constraint
 from ..scene.influences import PLANTED
-from ..solve.planting import legs
+from ..solve.planting import support_chains
 
 
 def row_problems(armature_object: bpy.types.Object, row: Any) -> Iterator[tuple[str, str]]:
@@ -62,7 +62,7 @@ def skeleton_problems(skeleton: Skeleton, constraints: Sequence[Constraint]) -> 
     if not planted:
         return
     try:
-        legs(skeleton, constraints)
+        support_chains(skeleton, constraints)
     except CCDRigError as error:
         yield planted[0].name, str(error)
         return

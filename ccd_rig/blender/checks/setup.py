@@ -27,10 +27,10 @@ ROUNDING = 1e-6  # radians: limits are stored as float32
 
 
 class Ready(NamedTuple):
-    """What can be solved: constraints, and the plan of their bones."""
+    """What can be solved: constraints, and the layout of their bones."""
 
     constraints: tuple[constraint_values.Constraint, ...]
-    plan: armature.RigPlan
+    layout: armature.RigLayout
 
 
 def require(
@@ -44,13 +44,13 @@ def require(
     Raises:
         RigError: with the first thing that keeps them from being solved, or keyed where they should be.
     """
-    found, plan = _look(armature_object, scene, names, destination)
+    found, layout = _look(armature_object, scene, names, destination)
     for problem in found:
         if problem.severity == "ERROR":
             raise RigError(problem.message)
-    assert plan is not None  # or that is an error
+    assert layout is not None  # or that is an error
     every = constraint_values.constraints(armature_object)
-    return Ready(tuple(row for row in every if (row.name in names if names else row.enabled)), plan)
+    return Ready(tuple(row for row in every if (row.name in names if names else row.enabled)), layout)
 
 
 def problems(
@@ -75,14 +75,14 @@ def _look(
     scene: bpy.types.Scene,
     names: Sequence[str],
     destination: Destination | None,
-) -> tuple[tuple[Problem, ...], armature.RigPlan | None]:
-    """Problems, and the plan of the bones if one can be made."""
+) -> tuple[tuple[Problem, ...], armature.RigLayout | None]:
+    """Problems, and the layout of the bones if one can be made."""
     if armature_object is None or armature_object.type != "ARMATURE":
         what = "nothing is" if armature_object is None else f"'{armature_object.name}' is not an armature and"
         where = "" if armature_object is None else armature_object.name
         problem = Problem("ERROR", where, f"No armature: {what} selected; select an armature object")
         return (problem,), None
-    plan: armature.RigPlan | None = None
+    layout: armature.RigLayout | None = None
     found = list(_object_problems(armature_object, scene))
     found += _choice_problems(armature_object, names)
     if not found:
@@ -97,15 +97,15 @@ def _look(
         found += _pair_problems(chosen)
         found += _library_problems(armature_object)
         try:
-            plan = evaluation.rig_plan(armature_object, armature_object, sound)
+            layout = evaluation.rig_layout(armature_object, armature_object, sound)
             # As the solver reads it: scale, shear, locks, and bones that no rigid joint can stand for.
-            reading = plan.read(armature_object)
+            reading = layout.read(armature_object)
             solver_settings.solver_settings(armature_object)
         except CCDRigError as error:
             found.append(Problem("ERROR", armature_object.name, _sentence(str(error))))
         else:
-            found += _chain_problems(armature_object, sound, plan, reading, destination)
-    return tuple(sorted(found, key=lambda problem: problem.severity)), plan
+            found += _chain_problems(armature_object, sound, layout, reading, destination)
+    return tuple(sorted(found, key=lambda problem: problem.severity)), layout
 
 
 # The object -------------------------------------------------------------------------------------------------
@@ -206,13 +206,13 @@ def _library_problems(armature_object: bpy.types.Object) -> Iterator[Problem]:
 def _chain_problems(
     armature_object: bpy.types.Object,
     chosen: Sequence[Any],
-    plan: armature.RigPlan,
+    layout: armature.RigLayout,
     reading: armature.RigReading,
     destination: Destination | None,
 ) -> Iterator[Problem]:
     chains = {row.name: constraint_list.chain(armature_object, row.tip, row.chain_length) for row in chosen}
     bones = list(dict.fromkeys(bone for chain in chains.values() for bone in reversed(chain)))
-    moved, settings, carried = {bone.name for bone in bones}, plan.joint_settings, plan.carried
+    moved, settings, carried = {bone.name for bone in bones}, layout.joint_settings, layout.carried
     locked = {joint.name for joint in reading.skeleton.joints if joint.locked}
     names = [row.name for row in chosen]
     sound = [row for row in constraint_values.constraints(armature_object) if row.name in names]

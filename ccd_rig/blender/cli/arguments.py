@@ -34,7 +34,7 @@ KEYS = {
     "every": Keys.EVERY_FRAME,
     "solved": Keys.SOLVED_FRAMES,
     "targets": Keys.TARGET_KEYS,
-    "holder": Keys.HOLDER_KEYS,
+    "reference": Keys.REFERENCE_KEYS,
 }
 
 EPILOG = """\
@@ -93,7 +93,7 @@ def bake_settings(options: argparse.Namespace, scene: bpy.types.Scene) -> BakeSe
             frame_end=last,
             step=options.step,
             keys=KEYS[options.keys],
-            **_holder(options),
+            **_reference(options),
             destination=_destination(options),
             constraints=tuple(options.constraint),
             preroll=options.preroll,
@@ -107,15 +107,15 @@ def bake_settings(options: argparse.Namespace, scene: bpy.types.Scene) -> BakeSe
         raise UsageError(str(error)) from error
 
 
-def _holder(options: argparse.Namespace) -> dict[str, str]:
-    """The key holder, and its bone after a stroke; an object's own name may hold strokes."""
-    if (options.key_holder is None) == (options.keys == "holder"):
-        raise UsageError("--keys holder needs --key-holder OBJECT, and the other way round")
-    name = options.key_holder or ""
+def _reference(options: argparse.Namespace) -> dict[str, str]:
+    """The reference object, and its bone after a stroke; an object's own name may hold strokes."""
+    if (options.reference_keys is None) == (options.keys == "reference"):
+        raise UsageError("--keys reference needs --reference-keys OBJECT, and the other way round")
+    name = options.reference_keys or ""
     if name in bpy.data.objects or "/" not in name:
-        return {"holder": name}
-    holder, _, bone = name.rpartition("/")
-    return {"holder": holder, "holder_bone": bone}
+        return {"reference_object": name}
+    reference, _, bone = name.rpartition("/")
+    return {"reference_object": reference, "reference_bone": bone}
 
 
 def _destination(options: argparse.Namespace) -> Destination:
@@ -194,13 +194,13 @@ def _add_bake_arguments(command: argparse.ArgumentParser) -> None:
         "--keys",
         choices=tuple(KEYS),
         default="every",
-        help="keys on every frame, on solved frames only, where targets have keys, or where --key-holder has "
-        "some (default: %(default)s)",
+        help="keys on every frame, on solved frames only, where targets have keys, or where "
+        "--reference-keys has some (default: %(default)s)",
     )
     add(
-        "--key-holder",
+        "--reference-keys",
         metavar="OBJECT[/BONE]",
-        help="with --keys holder: the object, or bone of it, whose keys say where to key",
+        help="with --keys reference: the object, or bone of it, whose keys say where to key",
     )
     add(
         "--preroll",

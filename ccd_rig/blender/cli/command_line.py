@@ -107,7 +107,7 @@ def _bake(options: argparse.Namespace) -> Exit:
         blend_files.save_as(options.output)
     if options.report is not None:
         report.save(result, options.report)
-    for fault in result.check.faults() if result.check is not None else ():
+    for fault in result.check.mismatches() if result.check is not None else ():
         _warn(f"{armature_object.name}: {fault}")
     if advice := result.advice(both_ways=settings.order is Order.BOTH):
         _warn(f"{armature_object.name}: {advice}")

@@ -33,7 +33,7 @@ class CCD_RIG_PG_report(bpy.types.PropertyGroup):
     check: StringProperty(
         name="Check", description="What plays after the last bake, evaluated by Blender", override=OVERRIDE
     )
-    faults: IntProperty(
+    mismatches: IntProperty(
         name="Constraints That Do Not Play as Baked",
         description="How many constraints do not play as the last bake has keyed them",
         min=0,

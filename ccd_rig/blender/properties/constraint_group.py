@@ -42,8 +42,8 @@ ROTATIONS = (
 METHODS = (
     ("CCD", "Loop", "All bones of the chain by turns, until the target is reached", 0),
     (
-        "LEAF",
-        "Two-Bone Leaf",
+        "TWO_BONE_TIP",
+        "Two-Bone Tip",
         "In the loop, but the last two bones are solved at once: bones further down stay still where the two "
         "reach the target alone",
         1,
@@ -198,24 +198,23 @@ class CCD_RIG_PG_constraint(bpy.types.PropertyGroup):
         min=0,
         soft_max=9,
     )
-    reach: FloatProperty(
+    max_extension: FloatProperty(
         **from_core(
             PositionGoal,
-            "reach",
-            name="Reach",
+            "max_extension",
             description="Part of its length past which the chain is never stretched; 1 is off",
         ),
         min=0.01,
         max=1.0,
         subtype="FACTOR",
     )
-    reach_joints: IntProperty(
+    extension_joints: IntProperty(
         **from_core(
             PositionGoal,
-            "reach_joints",
-            name="Reach Bones",
-            description="How many bones, counted from this one, Reach is about; 0 is the whole chain, and "
-            "bones further up do the rest",
+            "extension_joints",
+            name="Extension Bones",
+            description="How many bones, counted from this one, Max Extension is about; 0 is the whole "
+            "chain, and bones further up do the rest",
         ),
         min=0,
         soft_max=255,

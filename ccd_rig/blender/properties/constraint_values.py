@@ -33,11 +33,12 @@ class Constraint:
         pole_target: name of the object that the chain bends towards, empty for none.
         pole_bone: name of its bone, empty for the object itself.
         priority: 0 is served first.
-        reach: part of its length past which the chain is never stretched; 1 is off.
-        reach_joints: how many bones, counted from the tip, `reach` is about; 0 is the whole chain.
+        max_extension: part of its length past which the chain is never stretched; 1 is off.
+        extension_joints: how many bones, counted from the tip, `max_extension` is about; 0 is the whole
+            chain.
         balance_axes: for BALANCE, which of the world's axes count.
-        method: for REACH, "CCD"; "LEAF", with the last two bones solved at once; "TWO_BONE" or "TRIANGLE":
-            see `METHODS`.
+        method: for REACH, "CCD"; "TWO_BONE_TIP", with the last two bones solved at once; "TWO_BONE" or
+            "TRIANGLE": see `METHODS`.
         soft: for TWO_BONE, part of the chain's length over which it eases into straight.
     """
 
@@ -60,8 +61,8 @@ class Constraint:
     pole_target: str = ""
     pole_bone: str = ""
     priority: int = 0
-    reach: float = 1.0
-    reach_joints: int = 0
+    max_extension: float = 1.0
+    extension_joints: int = 0
     balance_axes: tuple[bool, bool, bool] = (True, True, False)
     method: str = "CCD"
     soft: float = 0.0
@@ -90,8 +91,8 @@ def constraints(armature_object: bpy.types.Object) -> tuple[Constraint, ...]:
             pole_target=row.pole_target.name if row.pole_target else "",
             pole_bone=row.pole_bone,
             priority=row.priority,
-            reach=row.reach,
-            reach_joints=row.reach_joints,
+            max_extension=row.max_extension,
+            extension_joints=row.extension_joints,
             balance_axes=tuple(row.balance_axes),
             method=row.method,
             soft=row.soft,
@@ -110,8 +111,8 @@ _HELD: dict[str, Any] = {
     "pole_bone": "",
     "priority": 0,
     "weight": 1.0,
-    "reach": 1.0,
-    "reach_joints": 0,
+    "max_extension": 1.0,
+    "extension_joints": 0,
     "method": "CCD",
 }
 """What a planted bone asks for, whatever is left over in the row from another kind."""

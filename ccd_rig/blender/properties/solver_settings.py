@@ -10,10 +10,9 @@ import bpy
 from bpy.props import BoolProperty, EnumProperty, FloatProperty, IntProperty
 
 from ...errors import InvalidInput, RigError
-from ...settings import EVEN_SHARE, PRESET_FIELDS, PRESETS, SolverSettings, Sweep
+from ...settings import EVEN_REDUCTION, PRESET_FIELDS, PRESETS, SolverSettings, Sweep
 
 OVERRIDE = {"LIBRARY_OVERRIDABLE"}
-WIDEST_SHARE = EVEN_SHARE  # beyond it long free chains coil: docs/orders.md
 
 # What the core does not say: the panel's label, the ends of the slider, and words for people who see bones.
 _SHOWN: dict[str, dict[str, Any]] = {
@@ -43,12 +42,12 @@ _SHOWN: dict[str, dict[str, Any]] = {
         "max": 1.0,
         "subtype": "FACTOR",
     },
-    "step_share": {
-        "name": "Share per Pass",
-        "description": "Part of the way that one pass takes, shared out so that long chains bend evenly; 0 "
-        "leaves it at the step fraction",
+    "error_reduction": {
+        "name": "Error Reduction",
+        "description": "Part of the error that one pass removes, shared out so that long chains bend evenly; "
+        "0 leaves it at the step fraction",
         "min": 0.0,
-        "max": WIDEST_SHARE,
+        "max": EVEN_REDUCTION,
         "subtype": "FACTOR",
     },
     "stall_threshold": {"name": "Stall Threshold", "min": 0.0, "max": 1.0, "soft_max": 1e-3, "precision": 6},

@@ -1,6 +1,6 @@
 """Bones as joints, and joints back into bones.
 
-`plan` finds what stays the same while an armature is animated, `RigPlan.read` what changes from frame to
+`layout` finds what stays the same while an armature is animated, `RigLayout.read` what changes from frame to
 frame, and `apply` writes rotations and slides into the bones' own channels. All is in armature space; the
 armature object's own transform plays no part.
 """
@@ -65,7 +65,7 @@ class _State:
 
 
 @dataclass(frozen=True)
-class RigPlan:
+class RigLayout:
     """What stays the same from frame to frame, so that reading a frame costs little.
 
     Make it anew after edits to the armature (bones, rest pose, flags, locks, settings). Changes of scale, of
@@ -100,12 +100,12 @@ class RigPlan:
             seen: what the function of `watch` has just seen of it, if anyone has looked.
 
         Raises:
-            RigError: as `plan`; also where a channel holds something that is not a finite number.
+            RigError: as `layout`; also where a channel holds something that is not a finite number.
         """
         pose_bones = armature_object.pose.bones
         now = self.watch()(pose_bones)[1] if seen is None else seen
         if not np.array_equal(now["rotation_mode"][:, 0], self.mode_codes):  # or bones came or went
-            again = plan(armature_object, self.chains, self.joint_settings, self.carried)
+            again = layout(armature_object, self.chains, self.joint_settings, self.carried)
             return again.read(armature_object)
         rotations = read_rotations(pose_bones, self.slots, self.modes, now)
         state = _update(pose_bones, now["scale"], self.bones, self.slots, self.locked, self.state)
@@ -124,16 +124,16 @@ def read(
     joint_settings: Mapping[str, Mapping[str, Any]],
     carried: Mapping[str, float] | None = None,
 ) -> RigReading:
-    """The chains of an armature and their present pose: `plan` and `RigPlan.read` in one."""
-    return plan(armature_object, chains, joint_settings, carried).read(armature_object)
+    """The chains of an armature and their present pose: `layout` and `RigLayout.read` in one."""
+    return layout(armature_object, chains, joint_settings, carried).read(armature_object)
 
 
-def plan(
+def layout(
     armature_object: Any,
     chains: Sequence[tuple[str, int]],
     joint_settings: Mapping[str, Mapping[str, Any]],
     carried: Mapping[str, float] | None = None,
-) -> RigPlan:
+) -> RigLayout:
     """Find the chains' bones and their constants.
 
     The joints are the bones of all chains and the bones that lie between them; the latter are locked
@@ -185,7 +185,7 @@ def plan(
         bones.append(_rest(pose_bone, all_slots, indices, keywords))
         locked.append(axes)
     slots = np.array([bone.slot for bone in bones], np.intp)
-    return RigPlan(
+    return RigLayout(
         chains=tuple((tip, length) for tip, length in chains),
         joint_settings=joint_settings,
         bones=tuple(bones),

@@ -21,11 +21,11 @@ from ..properties import constraint_list, joints
 from ..properties.constraint_values import Constraint
 from ..properties.joints import masses
 from ..rig import armature
-from ..rig.armature import RigPlan, RigReading
+from ..rig.armature import RigLayout, RigReading
 from .dependence import require_evaluable
 from .influences import in_force
 from .isolation import isolated_scene, set_frame
-from .targets import Aim, Mark, aim_at, sights_of, things_of
+from .targets import ObjectRef, TargetSample, objects_of, sample_target, target_sources
 
 FLAT = 1e-8  # a length of an axis of the armature object below this cannot be inverted in float32
 
@@ -36,21 +36,21 @@ class FrameSample(NamedTuple):
     Attributes:
         frame: scene frame, may be fractional.
         reading: the chains and their base pose.
-        aims: where the targets are, armature space, one per constraint.
+        targets: where the targets are, armature space, one per constraint.
         influences: 0 to 1, one per constraint, as they count (`influences.in_force`).
         matrix_world: from armature space to world space.
     """
 
     frame: float
     reading: RigReading
-    aims: tuple[Aim, ...]
+    targets: tuple[TargetSample, ...]
     influences: tuple[float, ...]
     matrix_world: Matrix
 
     @property
-    def targets(self) -> tuple[Vector, ...]:
+    def target_points(self) -> tuple[Vector, ...]:
         """The points to reach, armature space, one per constraint."""
-        return tuple(aim.point for aim in self.aims)
+        return tuple(target.point for target in self.targets)
 
 
 @contextmanager
@@ -58,7 +58,7 @@ def frames(
     scene: bpy.types.Scene,
     armature_object: bpy.types.Object,
     constraints: Sequence[Constraint],
-    plan: RigPlan | None = None,
+    layout: RigLayout | None = None,
 ) -> Iterator[Callable[[float], FrameSample]]:
     """Within the block, the function it gives evaluates any frame, in any order.
 
@@ -69,7 +69,7 @@ def frames(
         scene: gives frame rate, time remapping, camera and custom properties; it is not changed.
         armature_object: the original object.
         constraints: rows of its list.
-        plan: of their bones, if one is made already (`rig_plan`).
+        layout: of their bones, if one is made already (`rig_layout`).
 
     Raises:
         RigError: a target, a bone or a row is missing, or something is moved by a simulation; from the
@@ -77,8 +77,8 @@ def frames(
     """
     require_evaluable(scene, armature_object, constraints)
     indices = _row_indices(armature_object, constraints)
-    sights = sights_of(armature_object, constraints)
-    things = [*_own_bones(armature_object, constraints), *things_of(sights)]
+    sources = target_sources(armature_object, constraints)
+    things = [*_own_bones(armature_object, constraints), *objects_of(sources)]
     read: Callable[[Any, float], RigReading] | None = None
     place, forces = _places(), _forces(armature_object, constraints, indices)
     with isolated_scene(scene, armature_object, things, indices) as isolated:
@@ -88,10 +88,10 @@ def frames(
             depsgraph = set_frame(isolated, frame)
             evaluated = armature_object.evaluated_get(depsgraph)
             if read is None:
-                read = _reader(plan or rig_plan(armature_object, evaluated, constraints))
+                read = _reader(layout or rig_layout(armature_object, evaluated, constraints))
             matrix_world, to_armature = place(evaluated, frame)
             graphs = (depsgraph, depsgraph)
-            aims = tuple([aim_at(evaluated, to_armature, sight, graphs, frame) for sight in sights])
+            aims = tuple([sample_target(evaluated, to_armature, source, graphs, frame) for source in sources])
             influences = forces(evaluated, frame)
             return FrameSample(frame, read(evaluated, frame), aims, influences, matrix_world)
 
@@ -113,13 +113,13 @@ class PlayedFrame(NamedTuple):
         matrices: (B, 4, 4) of all pose bones, in armature space. Those of the constraints' chains, and of
             bones that carry mass for them, are of this frame.
         world: (4, 4) from armature space to world space.
-        aims: where the targets are, armature space, one per constraint; none if nobody asked.
+        targets: where the targets are, armature space, one per constraint; none if nobody asked.
         influences: 0 to 1, one per constraint; none if nobody asked.
     """
 
     matrices: NDArray[np.float32]
     world: NDArray[np.float64]
-    aims: tuple[Aim, ...]
+    targets: tuple[TargetSample, ...]
     influences: tuple[float, ...]
 
 
@@ -130,8 +130,8 @@ def playback(
     """Like `frames`; the function it gives shows a frame as it plays, with targets if its second argument
     says so, and with influences if its third one does."""
     indices = _row_indices(armature_object, constraints)
-    sights = sights_of(armature_object, constraints)
-    things = [*_own_bones(armature_object, constraints), *things_of(sights)]
+    sources = target_sources(armature_object, constraints)
+    things = [*_own_bones(armature_object, constraints), *objects_of(sources)]
     bones, forces = len(armature_object.pose.bones), _forces(armature_object, constraints, indices)
     place = _places()
     with isolated_scene(scene, armature_object, things, indices) as isolated:
@@ -143,7 +143,9 @@ def playback(
             evaluated.pose.bones.foreach_get("matrix", matrices.ravel())
             world, inverse = place(evaluated, frame)
             graphs = (depsgraph, depsgraph)
-            aims = [aim_at(evaluated, inverse, sight, graphs, frame) for sight in sights if with_aims]
+            aims = [
+                sample_target(evaluated, inverse, source, graphs, frame) for source in sources if with_aims
+            ]
             influences = forces(evaluated, frame) if with_influences else ()
             placed = np.array([row[:] for row in world])
             return PlayedFrame(matrices.transpose(0, 2, 1), placed, tuple(aims), influences)
@@ -155,7 +157,7 @@ def current(
     depsgraph: bpy.types.Depsgraph,
     armature_object: bpy.types.Object,
     constraints: Sequence[Constraint],
-    plan: RigPlan | None = None,
+    layout: RigLayout | None = None,
 ) -> FrameSample:
     """The present state, with edits that have no keys yet.
 
@@ -163,7 +165,7 @@ def current(
 
     Args:
         depsgraph: an evaluated one, such as the context's.
-        plan: as for `frames`.
+        layout: as for `frames`.
 
     Raises:
         RigError: as `frames`.
@@ -171,16 +173,16 @@ def current(
     scene = depsgraph.scene.original
     frame = scene.frame_float
     if not _is_evaluated(armature_object, depsgraph):
-        with frames(scene, armature_object, constraints, plan) as sample:
+        with frames(scene, armature_object, constraints, layout) as sample:
             return sample(frame)
     require_evaluable(scene, armature_object, constraints)
     evaluated = armature_object.evaluated_get(depsgraph)
     matrix_world = _matrix_world(evaluated, frame)
     to_armature = matrix_world.inverted()
-    reading = (plan or rig_plan(armature_object, evaluated, constraints)).read(evaluated)
+    reading = (layout or rig_layout(armature_object, evaluated, constraints)).read(evaluated)
     indices = _row_indices(armature_object, constraints)
-    sights = sights_of(armature_object, constraints)
-    hidden = [(thing, bone) for thing, bone in things_of(sights) if not _is_evaluated(thing, depsgraph)]
+    sources = target_sources(armature_object, constraints)
+    hidden = [(thing, bone) for thing, bone in objects_of(sources) if not _is_evaluated(thing, depsgraph)]
     there = {thing for thing, _ in hidden}
     with ExitStack() as stack:
         elsewhere = depsgraph
@@ -188,12 +190,14 @@ def current(
             isolated = stack.enter_context(isolated_scene(scene, armature_object, hidden, ()))
             elsewhere = set_frame(isolated, frame)
 
-        def graph_of(mark: Mark | None) -> bpy.types.Depsgraph:
+        def graph_of(mark: ObjectRef | None) -> bpy.types.Depsgraph:
             return elsewhere if mark is not None and mark.thing in there else depsgraph
 
         aims = tuple(
-            aim_at(evaluated, to_armature, sight, (graph_of(sight.target), graph_of(sight.pole)), frame)
-            for sight in sights
+            sample_target(
+                evaluated, to_armature, source, (graph_of(source.target), graph_of(source.pole)), frame
+            )
+            for source in sources
         )
     # Blender writes keyed and driven values back to the original, but does not evaluate the object anew when
     # a script sets a property of ours.
@@ -214,10 +218,10 @@ def _row_indices(armature_object: bpy.types.Object, constraints: Sequence[Constr
     return tuple(names.index(row.name) for row in constraints)
 
 
-def rig_plan(
+def rig_layout(
     armature_object: bpy.types.Object, seen: bpy.types.Object, constraints: Sequence[Any]
-) -> RigPlan:
-    """The plan of the constraints' bones.
+) -> RigLayout:
+    """The layout of the constraints' bones.
 
     Args:
         armature_object: the original object, which carries the settings of joints.
@@ -225,7 +229,7 @@ def rig_plan(
         constraints: rows of its list, in either form.
 
     Raises:
-        CCDRigError: as `armature.plan`, and for settings that contradict one another.
+        CCDRigError: as `armature.layout`, and for settings that contradict one another.
     """
     chains = [(row.tip, row.chain_length) for row in constraints]
     bones = [
@@ -233,7 +237,7 @@ def rig_plan(
     ]
     settings = joints.joint_settings(armature_object, list(dict.fromkeys(bones)))
     balances = any(row.kind == "BALANCE" for row in constraints)
-    return armature.plan(seen, chains, settings, masses(armature_object) if balances else None)
+    return armature.layout(seen, chains, settings, masses(armature_object) if balances else None)
 
 
 def _own_bones(
@@ -300,9 +304,9 @@ def _forces(
     return read
 
 
-def _reader(plan: RigPlan) -> Callable[[bpy.types.Object, float], RigReading]:
+def _reader(layout: RigLayout) -> Callable[[bpy.types.Object, float], RigReading]:
     """A function that reads the pose of a frame; as long as nothing changes, it gives the same reading."""
-    look = plan.watch()
+    look = layout.watch()
     known: bytes | None = None
     reading: RigReading | None = None
 
@@ -311,7 +315,7 @@ def _reader(plan: RigPlan) -> Callable[[bpy.types.Object, float], RigReading]:
         now, seen = look(evaluated.pose.bones)
         if reading is None or now != known:
             try:
-                known, reading = now, plan.read(evaluated, seen)
+                known, reading = now, layout.read(evaluated, seen)
             except RigError as error:  # what is wrong with a bone there is said with the frame
                 raise RigError(f"frame {frame:g}: {error}") from error
         return reading

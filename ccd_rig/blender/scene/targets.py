@@ -29,7 +29,7 @@ FLAT = 1e-6
 """Part of its length that an axis must have beside another one to tell a rotation."""
 
 
-class Aim(NamedTuple):
+class TargetSample(NamedTuple):
     """Where the targets of one constraint are at a frame, in armature space.
 
     Attributes:
@@ -44,9 +44,9 @@ class Aim(NamedTuple):
     direction: Vector | None = None
     pole: Vector | None = None
 
-    def turned(self, turn: Quaternion) -> Aim:
+    def rotated(self, turn: Quaternion) -> TargetSample:
         """The same aim in a model that is turned about its origin."""
-        return Aim(
+        return TargetSample(
             turn @ self.point,
             None if self.rotation is None else (turn @ self.rotation).normalized(),
             None if self.direction is None else turn @ self.direction,
@@ -76,7 +76,7 @@ def orthonormal(axes: Any) -> Quaternion | None:
 FAR = 1e18  # armature space: the squares of lengths above this overflow float32
 
 
-class Mark(NamedTuple):
+class ObjectRef(NamedTuple):
     """An object that is looked at, or one of its bones."""
 
     thing: bpy.types.Object
@@ -84,56 +84,58 @@ class Mark(NamedTuple):
     own: bool  # whether the object is the armature itself
 
 
-class Sight(NamedTuple):
+class TargetSource(NamedTuple):
     """What is looked at for one constraint: its target and, if it has one, its pole."""
 
     row: Constraint
     offset: Vector  # that of the row
-    target: Mark | None
-    pole: Mark | None
+    target: ObjectRef | None
+    pole: ObjectRef | None
 
     def things(self) -> tuple[tuple[bpy.types.Object, str], ...]:
         """Objects, each with the name of the bone that is meant, or none."""
-        return tuple((mark.thing, mark.bone) for mark in (self.target, self.pole) if mark is not None)
+        return tuple((ref.thing, ref.bone) for ref in (self.target, self.pole) if ref is not None)
 
 
-def sights_of(armature_object: bpy.types.Object, constraints: Sequence[Constraint]) -> list[Sight]:
-    def mark(thing: bpy.types.Object | None, bone: str) -> Mark | None:
-        return None if thing is None else Mark(thing, bone, thing == armature_object)
+def target_sources(
+    armature_object: bpy.types.Object, constraints: Sequence[Constraint]
+) -> list[TargetSource]:
+    def ref(thing: bpy.types.Object | None, bone: str) -> ObjectRef | None:
+        return None if thing is None else ObjectRef(thing, bone, thing == armature_object)
 
     return [
-        Sight(
+        TargetSource(
             row,
             Vector(row.offset),
-            mark(target_object(row), row.target_bone),
-            mark(pole_object(row), row.pole_bone),
+            ref(target_object(row), row.target_bone),
+            ref(pole_object(row), row.pole_bone),
         )
         for row in constraints
     ]
 
 
-def things_of(sights: Sequence[Sight]) -> list[tuple[bpy.types.Object, str]]:
-    return [thing for sight in sights for thing in sight.things()]
+def objects_of(sources: Sequence[TargetSource]) -> list[tuple[bpy.types.Object, str]]:
+    return [thing for source in sources for thing in source.things()]
 
 
-def aim_at(
+def sample_target(
     evaluated: bpy.types.Object,
     to_armature: Matrix,
-    sight: Sight,
+    source: TargetSource,
     graphs: tuple[bpy.types.Depsgraph, bpy.types.Depsgraph],
     frame: float,
-) -> Aim:
+) -> TargetSample:
     """Where a constraint's targets are, in armature space.
 
     Args:
         evaluated: the armature object.
         to_armature: from world space to armature space.
-        sight: the constraint with its objects, original.
+        source: the constraint with its objects, original.
         graphs: those that evaluate the target and the pole.
     """
-    row, offset, target, pole = sight
+    row, offset, target, pole = source
     if target is None:  # a bone that is planted where it is
-        return Aim(Vector())
+        return TargetSample(Vector())
     frame_of = _frame(evaluated, to_armature, target, graphs[0])
     point = frame_of @ offset
     x, y, z = point
@@ -165,14 +167,14 @@ def aim_at(
                 f"Constraint '{row.name}': pole target '{pole.thing.name}' has a place that is not a number "
                 f"at frame {frame:g}: look at its transform and keys"
             )
-    return Aim(point, rotation, direction, bend)
+    return TargetSample(point, rotation, direction, bend)
 
 
 def _frame(
-    evaluated: bpy.types.Object, to_armature: Matrix, mark: Mark, depsgraph: bpy.types.Depsgraph
+    evaluated: bpy.types.Object, to_armature: Matrix, ref: ObjectRef, depsgraph: bpy.types.Depsgraph
 ) -> Any:
     """Of an object or one of its bones, in armature space."""
     # The armature's own bones are where they should be already, which saves the way through the world.
-    seen = evaluated if mark.own else mark.thing.evaluated_get(depsgraph)
-    matrix: Any = Matrix.Identity(4) if mark.own else to_armature @ seen.matrix_world
-    return matrix @ seen.pose.bones[mark.bone].matrix if mark.bone else matrix
+    seen = evaluated if ref.own else ref.thing.evaluated_get(depsgraph)
+    matrix: Any = Matrix.Identity(4) if ref.own else to_armature @ seen.matrix_world
+    return matrix @ seen.pose.bones[ref.bone].matrix if ref.bone else matrix

@@ -9,7 +9,7 @@ from ...errors import RigError
 from ...goals import BalanceGoal, DirectionGoal, Goal, OrientationGoal, PoleGoal, PositionGoal
 from ...skeleton.joints import Skeleton
 from ..properties.constraint_values import Constraint
-from ..scene.targets import AXES, Aim
+from ..scene.targets import AXES, TargetSample
 
 
 def chain_joints(skeleton: Skeleton, constraint: Constraint) -> tuple[int, ...]:
@@ -18,7 +18,7 @@ def chain_joints(skeleton: Skeleton, constraint: Constraint) -> tuple[int, ...]:
     return tuple(j for j in chain if not skeleton.joints[j].locked)
 
 
-def goals(skeleton: Skeleton, constraint: Constraint, aim: Aim) -> list[Goal]:
+def goals(skeleton: Skeleton, constraint: Constraint, aim: TargetSample) -> list[Goal]:
     """The goals of a constraint, at least one.
 
     Priorities are doubled, so that a pole stands between its own position and what is served after that.
@@ -33,7 +33,7 @@ def goals(skeleton: Skeleton, constraint: Constraint, aim: Aim) -> list[Goal]:
     found: list[Goal] = []
     if constraint.use_position:
         end = None if constraint.use_tail else Vector((0.0, 0.0, 0.0))
-        window = (constraint.reach, constraint.reach_joints, constraint.method == "LEAF")
+        window = (constraint.max_extension, constraint.extension_joints, constraint.method == "TWO_BONE_TIP")
         found.append(PositionGoal(joint, aim.point, end, weight, priority, length, *window))
     weight *= constraint.rotation_weight
     if aim.rotation is not None:

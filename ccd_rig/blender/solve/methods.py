@@ -20,7 +20,7 @@ from ...solvers.analytic.target_triangle import target_triangle
 from ...solvers.analytic.two_bone import two_bone
 from ..properties.constraint_group import METHODS
 from ..properties.constraint_values import Constraint
-from ..scene.targets import Aim
+from ..scene.targets import TargetSample
 from .constraint_goals import chain_joints
 
 LABELS = {name: label for name, label, _, _ in METHODS}
@@ -45,8 +45,8 @@ def row_problems(row: Any) -> Iterator[str]:
         yield f"{does} does not turn the bone as its target is: set Rotation to Free, or choose Loop"
     if row.method == "TRIANGLE" and row.pole_target is not None:
         yield f"{does} has no pole: clear the pole target, or choose Loop or Two Bones"
-    if row.method == "TRIANGLE" and row.reach < 1.0:
-        yield f"{does} has no reach window: set Reach to 1, or choose Loop or Two Bones"
+    if row.method == "TRIANGLE" and row.max_extension < 1.0:
+        yield f"{does} has no reach window: set Max Extension to 1, or choose Loop or Two Bones"
 
 
 def skeleton_problems(
@@ -101,7 +101,7 @@ def solve_once(
     skeleton: Skeleton,
     pose: Pose,
     row: Constraint,
-    aim: Aim,
+    aim: TargetSample,
     wanted: Sequence[Goal],
     settings: SolverSettings,
 ) -> SolveResult:

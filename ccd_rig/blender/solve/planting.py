@@ -22,7 +22,7 @@ from ...skeleton.kinematics import Transform
 from ...skeleton.pose import Pose
 from ...skeleton.rerooting import reversed_name
 from ..properties.constraint_values import Constraint
-from ..scene.targets import Aim, orthonormal
+from ..scene.targets import TargetSample, orthonormal
 from .constraint_goals import chain_joints
 
 Array = NDArray[np.float64]
@@ -32,21 +32,21 @@ Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Legs:
+class SupportChains:
     """What planted bones make of a skeleton.
 
     Attributes:
-        rows: indices of the constraints of kind PLANT.
-        carrier: the joint that carries all the others.
+        constraints: indices of the constraints of kind PLANT.
+        root_bone: the joint that carries all the others.
         joints: between the carrier and the planted bones, these included.
     """
 
-    rows: tuple[int, ...]
-    carrier: int
+    constraints: tuple[int, ...]
+    root_bone: int
     joints: tuple[int, ...]
 
 
-def legs(skeleton: Skeleton, constraints: Sequence[Constraint]) -> Legs | None:
+def support_chains(skeleton: Skeleton, constraints: Sequence[Constraint]) -> SupportChains | None:
     """The legs of a set-up; None if nothing is ever planted.
 
     Raises:
@@ -56,18 +56,18 @@ def legs(skeleton: Skeleton, constraints: Sequence[Constraint]) -> Legs | None:
     if not rows:
         return None
     chains = [skeleton.chain(constraints[c].tip, constraints[c].chain_length) for c in rows]
-    carrier = chains[0][0]
+    root_bone = chains[0][0]
     for c, chain in zip(rows, chains, strict=True):
-        if chain[0] != carrier:
+        if chain[0] != root_bone:
             one, other = constraints[rows[0]].name, constraints[c].name
-            ends = f"'{skeleton.joints[carrier].name}' and '{skeleton.joints[chain[0]].name}'"
+            ends = f"'{skeleton.joints[root_bone].name}' and '{skeleton.joints[chain[0]].name}'"
             raise RigError(
                 f"Constraints '{one}' and '{other}' plant bones whose chains end at different bones, {ends}: "
                 "set Chain Length so that both end at the bone that carries the whole figure"
             )
-    parent = skeleton.joints[carrier].parent
+    parent = skeleton.joints[root_bone].parent
     if parent != -1:
-        name, above = skeleton.joints[carrier].name, skeleton.joints[parent].name
+        name, above = skeleton.joints[root_bone].name, skeleton.joints[parent].name
         above_it = next((r for r in constraints if parent in skeleton.chain(r.tip, r.chain_length)), None)
         because = "" if above_it is None else f", which constraint '{above_it.name}' goes up to"
         raise RigError(
@@ -76,11 +76,11 @@ def legs(skeleton: Skeleton, constraints: Sequence[Constraint]) -> Legs | None:
             f"or plant up to '{above}'"
         )
     joints = sorted({j for chain in chains for j in chain[1:]})
-    return Legs(tuple(rows), carrier, tuple(joints))
+    return SupportChains(tuple(rows), root_bone, tuple(joints))
 
 
-def hung_rows(
-    skeleton: Skeleton, hung: Skeleton, constraints: Sequence[Constraint], planted: Sequence[int]
+def rerooted_constraints(
+    skeleton: Skeleton, rerooted: Skeleton, constraints: Sequence[Constraint], planted: Sequence[int]
 ) -> tuple[Constraint, ...]:
     """The constraints as they are on the skeleton hung up on the first planted bone.
 
@@ -89,7 +89,7 @@ def hung_rows(
 
     Args:
         skeleton: the armature's, in which the carrier is the root of its tree.
-        hung: the same, hung up (`reroot`).
+        rerooted: the same, hung up (`reroot`).
         constraints: all rows.
         planted: indices of the planted ones.
     """
@@ -99,7 +99,7 @@ def hung_rows(
         if row.kind == "PLANT":
             found.append(replace(row, chain_length=0, priority=0))
             continue
-        entries = _entries(hung, row)
+        entries = _entries(rerooted, row)
         whole = skeleton.joints[skeleton.chain(row.tip, row.chain_length)[0]].parent == -1
         count = 0 if whole else row.chain_length
         if row.pole_target:
@@ -115,7 +115,7 @@ def hung_rows(
             replace(
                 row,
                 chain_length=_joints(entries, count),
-                reach_joints=_joints(entries, row.reach_joints),
+                extension_joints=_joints(entries, row.extension_joints),
                 priority=row.priority + later,
             )
         )
@@ -143,7 +143,7 @@ def _joints(entries: Sequence[bool], bones: int) -> int:
 
 
 def moved_bones(skeleton: Skeleton, row: Constraint) -> set[str]:
-    """Names of the original joints that a constraint of `hung_rows` turns."""
+    """Names of the original joints that a constraint of `rerooted_constraints` turns."""
     ends = {reversed_name(joint.name): joint.name for joint in skeleton.joints}
     names = (skeleton.joints[j].name for j in chain_joints(skeleton, row))
     return {ends.get(name, name) for name in names}
@@ -153,7 +153,7 @@ def moved_bones(skeleton: Skeleton, row: Constraint) -> set[str]:
 
 
 @dataclass(frozen=True)
-class Hold:
+class PlantAnchor:
     """Where a planted bone stays, in the world, in double precision.
 
     Attributes:
@@ -165,7 +165,7 @@ class Hold:
     axes: Array
 
     @classmethod
-    def of(cls, transform: Transform, world: Array) -> Hold:
+    def of(cls, transform: Transform, world: Array) -> PlantAnchor:
         """Where a bone is now.
 
         Args:
@@ -175,21 +175,21 @@ class Hold:
         head = world[:3, :3] @ np.array(transform.translation[:]) + world[:3, 3]
         return cls(head, world[:3, :3] @ matrix(transform.rotation))
 
-    def seen(self, world: Array) -> Aim:
+    def seen(self, world: Array) -> TargetSample:
         """The same in armature space, wherever the armature object is by now."""
         back = inverse(world)
         head = back[:3, :3] @ self.head + back[:3, 3]
-        return Aim(Vector(head.tolist()), upright(back[:3, :3] @ self.axes))
+        return TargetSample(Vector(head.tolist()), upright(back[:3, :3] @ self.axes))
 
 
 @dataclass(frozen=True)
-class Stance:
+class ContactState:
     """How the figure stands in a solved frame, and what the next one goes on from.
 
     Attributes:
-        legs: what is planted at some time.
+        support_chains: what is planted at some time.
         base: index of the row on whose bone the figure hangs, or -1.
-        holds: of each planted row, where its bone is held.
+        anchors: of each planted row, where its bone is held.
         pose: what is keyed of the legs and the carrier, influence below 1 blended.
         animated: the pose without constraints.
         world: (4, 4) from armature space to the world.
@@ -198,9 +198,9 @@ class Stance:
         drift: (4, 4) in the world, what the carrier is moved by beside its animation.
     """
 
-    legs: Legs
+    support_chains: SupportChains
     base: int
-    holds: Mapping[int, Hold]
+    anchors: Mapping[int, PlantAnchor]
     pose: Pose
     animated: Pose
     world: Array

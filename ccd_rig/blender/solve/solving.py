@@ -23,7 +23,7 @@ from ..scene.evaluation import FrameSample
 from .balance import level, turned_back, turned_model
 from .constraint_goals import chain_joints, goals
 from .methods import SINGLE_PASS, solve_once
-from .planting import Stance
+from .planting import ContactState
 
 
 @dataclass(frozen=True)
@@ -36,14 +36,14 @@ class Solution:
         result: the solve, with one error per active constraint: the largest distance and the largest angle
             that its goals are off; None where no constraint is active, and the pose is the base pose.
         states: how each active constraint ended: CONVERGED if all its goals are met.
-        stance: how the figure stands, where bones are planted.
+        contact_state: how the figure stands, where bones are planted.
     """
 
     pose: Pose
     active: tuple[int, ...]
     result: SolveResult | None
     states: tuple[str, ...]
-    stance: Stance | None = None
+    contact_state: ContactState | None = None
 
     @property
     def reached(self) -> bool:
@@ -56,45 +56,46 @@ def base_pose(sample: FrameSample) -> Pose:
     return sample.reading.pose
 
 
-class Recipe(NamedTuple):
+class ShotSolveSettings(NamedTuple):
     """How the frames of a shot are solved.
 
     Attributes:
         solver: position tolerance in world metres.
-        share: `SolverSettings.step_share` of each solve; with None the solver's own step is taken.
+        error_reduction: `SolverSettings.error_reduction` of each solve; None: the solver's own step.
         poses: the pose library; entries for other bones are left out.
-        home: the pose to which joints go back where a frame leaves them room.
+        reference: the pose to which joints go back where a frame leaves them room.
         patient: whether a frame that is not reached is solved on with the solver's own steps and from other
             starts.
     """
 
     solver: SolverSettings
-    share: float | None
+    error_reduction: float | None
     poses: Sequence[PoseEntry] = ()
-    home: Callable[[FrameSample], Pose | None] = base_pose
+    reference: Callable[[FrameSample], Pose | None] = base_pose
     patient: bool = True
 
 
 @dataclass(frozen=True)
-class How:
-    """How one frame is solved: settings with the position tolerance in armature space, and see `Recipe`.
+class FrameSolveSettings:
+    """How one frame is solved: settings with the position tolerance in armature space, and see
+    `ShotSolveSettings`.
 
     Attributes:
         follows: whether the start is the solved pose of the frame before.
-        home: where joints go back to; None: they do not.
-        patient: see `Recipe`.
+        reference: where joints go back to; None: they do not.
+        patient: see `ShotSolveSettings`.
     """
 
     settings: SolverSettings
-    share: float | None
+    error_reduction: float | None
     follows: bool
     poses: tuple[PoseEntry, ...]
-    home: Pose | None
+    reference: Pose | None
     patient: bool
 
 
 def solve_frame(
-    sample: FrameSample, constraints: Sequence[Constraint], recipe: Recipe, before: Solution | None
+    sample: FrameSample, constraints: Sequence[Constraint], recipe: ShotSolveSettings, before: Solution | None
 ) -> Solution:
     """Solve one frame, from the solution of the frame before where there is one.
 
@@ -119,16 +120,18 @@ def solve_frame(
     if before is not None and set(active) <= set(before.active):
         moved = {j for c in active for j in chain_joints(skeleton, constraints[c])}
         start, follows = following(skeleton, base, before.pose, moved), True
-    how = how_of(sample, recipe, follows)
+    how = frame_settings(sample, recipe, follows)
     result, states = solve_active(sample, constraints, active, start, how)
     return Solution(result.pose, active, result, states)
 
 
-def how_of(sample: FrameSample, recipe: Recipe, follows: bool) -> How:
+def frame_settings(sample: FrameSample, recipe: ShotSolveSettings, follows: bool) -> FrameSolveSettings:
     """How a frame is solved, with the tolerance in its own armature space."""
     solver = recipe.solver
     here = with_tolerances(solver, solver.position_tolerance / scale(sample), solver.angle_tolerance)
-    return How(here, recipe.share, follows, tuple(recipe.poses), recipe.home(sample), recipe.patient)
+    return FrameSolveSettings(
+        here, recipe.error_reduction, follows, tuple(recipe.poses), recipe.reference(sample), recipe.patient
+    )
 
 
 @lru_cache(maxsize=16)
@@ -138,10 +141,10 @@ def with_tolerances(settings: SolverSettings, position: float, angle: float) -> 
 
 
 @lru_cache(maxsize=16)
-def _alone(settings: SolverSettings, share: float | None) -> SolverSettings:
-    """Settings of a solve from one start only, with shared steps if a share is given."""
+def _alone(settings: SolverSettings, error_reduction: float | None) -> SolverSettings:
+    """Settings of a solve from one start only, with shared steps if `error_reduction` is given."""
     alone = replace(settings, restarts=0)
-    return alone if share is None else replace(alone, step_share=share)
+    return alone if error_reduction is None else replace(alone, error_reduction=error_reduction)
 
 
 def solve_active(
@@ -149,7 +152,7 @@ def solve_active(
     constraints: Sequence[Constraint],
     active: Sequence[int],
     start: Pose,
-    how: How,
+    how: FrameSolveSettings,
     sharper: float = 1.0,
 ) -> tuple[SolveResult, tuple[str, ...]]:
     """Solve the active constraints from a start; the result, and how each of them ended.
@@ -186,7 +189,7 @@ def _solve_apart(
     constraints: Sequence[Constraint],
     active: Sequence[int],
     start: Pose,
-    how: How,
+    how: FrameSolveSettings,
 ) -> tuple[SolveResult, list[SolveStatus]]:
     """Solve groups of constraints one after the other, and say how each one's solve ended.
 
@@ -240,7 +243,7 @@ def _solve_group(
     rows: dict[int, Constraint],
     joints: set[int],
     start: Pose,
-    how: How,
+    how: FrameSolveSettings,
 ) -> tuple[SolveResult, dict[int, GoalError]]:
     """Solve constraints together; also how far off each of them is."""
     skeleton, turn = sample.reading.skeleton, Quaternion()
@@ -257,7 +260,9 @@ def _solve_group(
         idle = {joint.name: {"stiffness": 1.0} for j, joint in enumerate(skeleton.joints) if j not in joints}
         skeleton = skeleton.replace(idle)
     model, pose = turned_model(skeleton, start, turn)
-    asked = [(c, goal) for c, row in rows.items() for goal in goals(model, row, sample.aims[c].turned(turn))]
+    asked = [
+        (c, goal) for c, row in rows.items() for goal in goals(model, row, sample.targets[c].rotated(turn))
+    ]
     bones = {skeleton.joints[j].name for j in joints}
     how = replace(how, poses=tuple(entry for entry in how.poses if bones & entry.rotations.keys()))
     wanted = [goal for _, goal in asked]
@@ -271,7 +276,7 @@ def _solve_group(
                 f"Constraint '{rows[alone].name}' poses its bones alone, but '{also}' moves them too: "
                 "shorten a chain, or set Method to Loop"
             )
-        result = solve_once(model, pose, rows[alone], sample.aims[alone], wanted, how.settings)
+        result = solve_once(model, pose, rows[alone], sample.targets[alone], wanted, how.settings)
     errors = {}
     for c in rows:
         own = [error for (k, _), error in zip(asked, result.errors, strict=True) if k == c]
@@ -279,10 +284,12 @@ def _solve_group(
     return replace(result, pose=turned_back(skeleton, result.pose, turn)), errors
 
 
-def _solve_patiently(skeleton: Skeleton, start: Pose, wanted: Sequence[Goal], how: How) -> SolveResult:
+def _solve_patiently(
+    skeleton: Skeleton, start: Pose, wanted: Sequence[Goal], how: FrameSolveSettings
+) -> SolveResult:
     """Solve from where the chain is, and only then from other starts."""
     settings = how.settings
-    if how.share is None and not how.follows:  # the solver's own steps: it does the same by itself
+    if how.error_reduction is None and not how.follows:  # the solver's own steps: it does the same by itself
         return solve(skeleton, start, wanted, settings, how.poses)
     first = _solve_gently(skeleton, start, wanted, how)
     if first.status is SolveStatus.CONVERGED or settings.restarts == 0 or not how.patient:
@@ -295,17 +302,19 @@ def _solve_patiently(skeleton: Skeleton, start: Pose, wanted: Sequence[Goal], ho
     return first if how.follows else _nearer(first, again, wanted, settings)
 
 
-def _solve_gently(skeleton: Skeleton, start: Pose, wanted: Sequence[Goal], how: How) -> SolveResult:
+def _solve_gently(
+    skeleton: Skeleton, start: Pose, wanted: Sequence[Goal], how: FrameSolveSettings
+) -> SolveResult:
     """Solve with steps shared out over the joints; where they do not arrive, go on with the solver's own.
 
     The second solve counts only if it wins more than the tolerance: a target out of reach would otherwise
-    make the chain jump for nothing. With no share there is just the solver's own step.
+    make the chain jump for nothing. With None there is just the solver's own step.
     """
     settings = _alone(how.settings, None)
-    if how.share is None:
+    if how.error_reduction is None:
         return solve(skeleton, start, wanted, settings)
-    gentle = _alone(how.settings, how.share)
-    first = solve(skeleton, start, wanted, gentle, home=how.home)
+    gentle = _alone(how.settings, how.error_reduction)
+    first = solve(skeleton, start, wanted, gentle, reference=how.reference)
     if first.status is SolveStatus.CONVERGED or gentle == settings or not how.patient:
         return first
     second = solve(skeleton, first.pose, wanted, settings)

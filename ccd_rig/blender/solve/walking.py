@@ -24,13 +24,23 @@ from ...settings import SolveResult, SolveStatus
 from ...skeleton.joints import Skeleton
 from ...skeleton.kinematics import Transform, forward_kinematics
 from ...skeleton.pose import Pose
-from ...skeleton.rerooting import hung_back, reroot, reversed_name
+from ...skeleton.rerooting import reroot, restore_root, reversed_name
 from ..properties.constraint_values import Constraint
 from ..scene.evaluation import FrameSample
 from . import solving
 from .constraint_goals import chain_joints
-from .planting import Hold, Legs, Stance, homogeneous, hung_rows, inverse, legs, moved_bones, upright
-from .solving import How, Recipe, Solution
+from .planting import (
+    ContactState,
+    PlantAnchor,
+    SupportChains,
+    homogeneous,
+    inverse,
+    moved_bones,
+    rerooted_constraints,
+    support_chains,
+    upright,
+)
+from .solving import FrameSolveSettings, ShotSolveSettings, Solution
 
 Array = NDArray[np.float64]
 
@@ -40,20 +50,20 @@ of it slides, and where one more is planted all others would make up for it."""
 
 
 def solve_frame(
-    sample: FrameSample, constraints: Sequence[Constraint], recipe: Recipe, before: Solution | None
+    sample: FrameSample, constraints: Sequence[Constraint], recipe: ShotSolveSettings, before: Solution | None
 ) -> Solution:
-    """`solving.solve_frame`, with planted bones held; `Solution.stance` says how the figure stands."""
+    """`solving.solve_frame`, with planted bones held; `Solution.contact_state` says how the figure stands."""
     skeleton = sample.reading.skeleton
-    found = legs(skeleton, constraints)
+    found = support_chains(skeleton, constraints)
     if found is None:
         return solving.solve_frame(sample, constraints, recipe, before)
-    stance = None if before is None else before.stance
+    contact_state = None if before is None else before.contact_state
     world = np.array(sample.matrix_world, dtype=np.float64)
-    planted = tuple(c for c in found.rows if sample.influences[c] > 0.0)
-    holds = {c: _hold(c, sample, constraints, stance, world) for c in planted}
-    step = _Step(sample, constraints, found, planted, holds, world, stance)
+    planted = tuple(c for c in found.constraints if sample.influences[c] > 0.0)
+    anchors = {c: _anchor_of(c, sample, constraints, contact_state, world) for c in planted}
+    step = _Step(sample, constraints, found, planted, anchors, world, contact_state)
     # A figure that stands keeps its pose: going home would move it where a base is swapped.
-    how = replace(solving.how_of(sample, recipe, stance is not None), home=None)
+    how = replace(solving.frame_settings(sample, recipe, contact_state is not None), reference=None)
     return _on_a_base(step, how, before) if planted else _in_the_air(step, how, before)
 
 
@@ -63,11 +73,11 @@ class _Step:
 
     sample: FrameSample
     constraints: Sequence[Constraint]
-    legs: Legs
+    support_chains: SupportChains
     planted: tuple[int, ...]
-    holds: Mapping[int, Hold]
+    anchors: Mapping[int, PlantAnchor]
     world: Array
-    before: Stance | None
+    before: ContactState | None
 
     @property
     def skeleton(self) -> Skeleton:
@@ -87,76 +97,76 @@ class _Step:
         return found
 
 
-def _hold(
-    c: int, sample: FrameSample, constraints: Sequence[Constraint], before: Stance | None, world: Array
-) -> Hold:
+def _anchor_of(
+    c: int, sample: FrameSample, constraints: Sequence[Constraint], before: ContactState | None, world: Array
+) -> PlantAnchor:
     """Where a planted bone is held: at its target, where it was held, or where it was before."""
-    row, aim, skeleton = constraints[c], sample.aims[c], sample.reading.skeleton
+    row, aim, skeleton = constraints[c], sample.targets[c], sample.reading.skeleton
     if aim.rotation is not None:
-        return Hold.of(Transform(aim.point, aim.rotation), world)
-    if before is not None and c in before.holds:
-        return before.holds[c]
+        return PlantAnchor.of(Transform(aim.point, aim.rotation), world)
+    if before is not None and c in before.anchors:
+        return before.anchors[c]
     # Where it was in the frame before: what was solved for that one stands, so nothing jumps.
     pose = sample.reading.pose if before is None else before.pose
     transform = forward_kinematics(skeleton, pose)[skeleton.index(row.tip)]
-    return Hold.of(transform, world if before is None else before.world)
+    return PlantAnchor.of(transform, world if before is None else before.world)
 
 
 # On a planted bone ------------------------------------------------------------------------------------------
 
 
-def _on_a_base(step: _Step, how: How, before: Solution | None) -> Solution:
+def _on_a_base(step: _Step, how: FrameSolveSettings, before: Solution | None) -> Solution:
     skeleton, base = step.skeleton, step.planted[0]
     tip = step.constraints[base].tip
     # What the skeleton becomes does not depend on the pose, so chains are known before there is one.
-    hung, _ = reroot(skeleton, Pose.rest(skeleton), tip)
-    rows = hung_rows(skeleton, hung, step.constraints, step.planted)
+    rerooted, _ = reroot(skeleton, Pose.rest(skeleton), tip)
+    rows = rerooted_constraints(skeleton, rerooted, step.constraints, step.planted)
     active = tuple(c for c in step.active if c != base)
     ends = {name: skeleton.index(name) for name in (joint.name for joint in skeleton.joints)}
-    moves = {c: {ends[name] for name in moved_bones(hung, rows[c])} for c in active}
+    moves = {c: {ends[name] for name in moved_bones(rerooted, rows[c])} for c in active}
     influences = step.influences_of(moves)
-    moved = frozenset(influences) & frozenset(step.legs.joints) | {step.legs.carrier}
+    moved = frozenset(influences) & frozenset(step.support_chains.joints) | {step.support_chains.root_bone}
     going = _go_on(step, moved)
     start = _placed(step, _start(step, going, before, moves))
-    hung, there = reroot(skeleton, start, tip)
-    aims = list(step.sample.aims)
+    rerooted, there = reroot(skeleton, start, tip)
+    aims = list(step.sample.targets)
     for c in step.planted:
-        aims[c] = step.holds[c].seen(step.world)
-    reading = replace(step.sample.reading, skeleton=hung, pose=there)
-    sample = step.sample._replace(reading=reading, aims=tuple(aims))
+        aims[c] = step.anchors[c].seen(step.world)
+    reading = replace(step.sample.reading, skeleton=rerooted, pose=there)
+    sample = step.sample._replace(reading=reading, targets=tuple(aims))
     if active:
         result, states = solving.solve_active(sample, rows, active, there, how, SHARPER)
     else:
         result, states = SolveResult(there, SolveStatus.CONVERGED, 0, ()), ()
-    solved = _placed(step, _back(skeleton, hung, start, there, result.pose))
+    solved = _placed(step, _back(skeleton, rerooted, start, there, result.pose))
     keyed = _placed(step, _blended(step, going, solved, influences))
     held = [(GoalError(0.0, 0.0), SolveStatus.CONVERGED.name)]
     found = dict(zip(active, zip(result.errors, states, strict=True), strict=True)) | {base: held[0]}
     order = step.active
     result = replace(result, pose=solved, errors=tuple(found[c][0] for c in order))
-    stance = _stance(step, base, keyed, going, moved)
-    return Solution(solved, order, result, tuple(found[c][1] for c in order), stance)
+    contact_state = _stance(step, base, keyed, going, moved)
+    return Solution(solved, order, result, tuple(found[c][1] for c in order), contact_state)
 
 
 def _placed(step: _Step, pose: Pose) -> Pose:
     """The pose with the carrier where the base is held."""
-    base, carrier = step.planted[0], step.legs.carrier
+    base, root_bone = step.planted[0], step.support_chains.root_bone
     transforms = forward_kinematics(step.skeleton, pose)
-    aim = step.holds[base].seen(step.world)
+    aim = step.anchors[base].seen(step.world)
     assert aim.rotation is not None
     tip = transforms[step.skeleton.index(step.constraints[base].tip)]
     to = homogeneous(Transform(aim.point, aim.rotation))
     return _with_carrier(
-        step.skeleton, pose, carrier, to @ inverse(homogeneous(tip)) @ homogeneous(transforms[carrier])
+        step.skeleton, pose, root_bone, to @ inverse(homogeneous(tip)) @ homogeneous(transforms[root_bone])
     )
 
 
-def _back(skeleton: Skeleton, hung: Skeleton, start: Pose, there: Pose, solved: Pose) -> Pose:
+def _back(skeleton: Skeleton, rerooted: Skeleton, start: Pose, there: Pose, solved: Pose) -> Pose:
     """A pose of the hung skeleton as one of the original; joints that nothing turned stay to the bit."""
-    back = hung_back(skeleton, hung, solved)
+    back = restore_root(skeleton, rerooted, solved)
     turned = {
         joint.name
-        for joint, before, after in zip(hung.joints, there.rotations, solved.rotations, strict=True)
+        for joint, before, after in zip(rerooted.joints, there.rotations, solved.rotations, strict=True)
         if before != after
     }
     rotations = []
@@ -169,19 +179,19 @@ def _back(skeleton: Skeleton, hung: Skeleton, start: Pose, there: Pose, solved: 
 # With nothing planted ---------------------------------------------------------------------------------------
 
 
-def _in_the_air(step: _Step, how: How, before: Solution | None) -> Solution:
+def _in_the_air(step: _Step, how: FrameSolveSettings, before: Solution | None) -> Solution:
     skeleton, active = step.skeleton, step.active
     moves = {c: set(chain_joints(skeleton, step.constraints[c])) for c in active}
     influences = step.influences_of(moves)
-    moved = frozenset(influences) & {*step.legs.joints, step.legs.carrier}
+    moved = frozenset(influences) & {*step.support_chains.joints, step.support_chains.root_bone}
     going = _go_on(step, moved)
     if not active:
         return Solution(going.pose, (), None, (), _stance(step, -1, going.pose, going, moved))
     start = _start(step, going, before, moves)
     result, states = solving.solve_active(step.sample, step.constraints, active, start, how)
     keyed = _blended(step, going, result.pose, influences)
-    stance = _stance(step, -1, keyed, going, moved)
-    return Solution(result.pose, active, result, states, stance)
+    contact_state = _stance(step, -1, keyed, going, moved)
+    return Solution(result.pose, active, result, states, contact_state)
 
 
 # From frame to frame ----------------------------------------------------------------------------------------
@@ -198,16 +208,16 @@ class _Going:
 
 def _go_on(step: _Step, moved: frozenset[int]) -> _Going:
     """Where legs and carrier are if nothing moves them in this frame."""
-    animated, before, carrier = step.sample.reading.pose, step.before, step.legs.carrier
+    animated, before, root_bone = step.sample.reading.pose, step.before, step.support_chains.root_bone
     if before is None:
         return _Going(animated, {}, np.eye(4))
     turns, drift = dict(before.turns), before.drift
-    for j in before.moved - moved - {carrier}:
+    for j in before.moved - moved - {root_bone}:
         turns[j] = (before.pose.rotations[j] @ before.animated.rotations[j].conjugated()).normalized()
     transforms = forward_kinematics(step.skeleton, before.pose)
     if before.base >= 0 and not step.planted:
-        animated_before = forward_kinematics(step.skeleton, before.animated)[carrier]
-        there = before.world @ homogeneous(transforms[carrier])
+        animated_before = forward_kinematics(step.skeleton, before.animated)[root_bone]
+        there = before.world @ homogeneous(transforms[root_bone])
         drift = there @ inverse(before.world @ homogeneous(animated_before))
     pose = animated.with_rotations(
         {
@@ -215,10 +225,10 @@ def _go_on(step: _Step, moved: frozenset[int]) -> _Going:
             for j, turn in turns.items()
         }
     )
-    now = homogeneous(forward_kinematics(step.skeleton, animated)[carrier])
+    now = homogeneous(forward_kinematics(step.skeleton, animated)[root_bone])
     moved_to = inverse(step.world) @ drift @ step.world @ now
     if not np.array_equal(drift, np.eye(4)):
-        pose = _with_carrier(step.skeleton, pose, carrier, moved_to)
+        pose = _with_carrier(step.skeleton, pose, root_bone, moved_to)
     return _Going(pose, turns, drift)
 
 
@@ -226,7 +236,7 @@ def _start(step: _Step, going: _Going, before: Solution | None, moves: Mapping[i
     """What the solve starts from: joints that were moved already where they were, others as they go on."""
     if before is None or step.before is None:
         return going.pose
-    own = {*step.legs.joints, step.legs.carrier}
+    own = {*step.support_chains.joints, step.support_chains.root_bone}
     known = step.before.moved | {j for c, js in moves.items() if c in before.active for j in js - own}
     joints = {j for js in moves.values() for j in js} & known
     return solving.following(step.skeleton, going.pose, before.pose, joints)
@@ -244,11 +254,11 @@ def _blended(step: _Step, going: _Going, solved: Pose, influences: Mapping[int, 
     return Pose(tuple(rotations), going.pose.translations)
 
 
-def _stance(step: _Step, base: int, keyed: Pose, going: _Going, moved: frozenset[int]) -> Stance:
-    return Stance(
-        step.legs,
+def _stance(step: _Step, base: int, keyed: Pose, going: _Going, moved: frozenset[int]) -> ContactState:
+    return ContactState(
+        step.support_chains,
         base,
-        step.holds,
+        step.anchors,
         keyed,
         step.sample.reading.pose,
         step.world,
@@ -258,11 +268,11 @@ def _stance(step: _Step, base: int, keyed: Pose, going: _Going, moved: frozenset
     )
 
 
-def _with_carrier(skeleton: Skeleton, pose: Pose, carrier: int, to: Array) -> Pose:
+def _with_carrier(skeleton: Skeleton, pose: Pose, root_bone: int, to: Array) -> Pose:
     """The pose with the carrier, a root, at (4, 4) in armature space."""
-    joint = skeleton.joints[carrier]
+    joint = skeleton.joints[root_bone]
     back = joint.rest_rotation.conjugated()
     rotations, translations = list(pose.rotations), list(pose.translations)
-    rotations[carrier] = (back @ upright(to[:3, :3])).normalized().freeze()
-    translations[carrier] = (back @ (Vector(to[:3, 3].tolist()) - joint.offset)).freeze()
+    rotations[root_bone] = (back @ upright(to[:3, :3])).normalized().freeze()
+    translations[root_bone] = (back @ (Vector(to[:3, 3].tolist()) - joint.offset)).freeze()
     return Pose(tuple(rotations), tuple(translations))

@@ -85,8 +85,10 @@ def target_triangle(
         if not 0.0 <= angle <= math.pi:
             raise InvalidInput(f"target_triangle: omega of '{name}' must be 0 to pi radians, not {angle:g}")
     chain = turning_joints(skeleton, pose, goal, "target_triangle", 1)
-    if goal.reach < 1.0:
-        raise InvalidInput("target_triangle takes no reach window: give the goal reach=1, or use solve")
+    if goal.max_extension < 1.0:
+        raise InvalidInput(
+            "target_triangle takes no reach window: give the goal max_extension=1, or use solve"
+        )
     start = inside_limits(skeleton, pose, chain)
     transforms = forward_kinematics(skeleton, start)
     seen = [seen_joint(skeleton, start, transforms, i) for i in chain]

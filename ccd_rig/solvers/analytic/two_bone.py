@@ -70,8 +70,8 @@ def two_bone(
     Args:
         skeleton: the joints.
         pose: where to start; rotations outside a limit are brought inside it first.
-        goal: its chain's last two joints that are not locked are turned; any effector. Its `reach` caps the
-            stretch.
+        goal: its chain's last two joints that are not locked are turned; any effector. Its `max_extension`
+            caps the stretch.
         pole: a point in model space that the bend points to, or None to keep the bend's plane.
         soft: part of the chain's length over which it eases into straight, 0 to 1. From d_a = (1 - soft)
             length on the distance is d_a + s (1 - exp(-(d - d_a) / s)), s = soft length (A. Nicholas,
@@ -107,8 +107,11 @@ def two_bone(
         point,
     )
     wanted = (goal.target - root.head).length
-    distance = arm.within(min(_softened(wanted, soft * arm.length, arm.length), goal.reach * arm.length))
-    # What soft and reach leave, and bones that are too short or too unequal, is missed whatever the limits.
+    distance = arm.within(
+        min(_softened(wanted, soft * arm.length, arm.length), goal.max_extension * arm.length)
+    )
+    # What `soft` and `max_extension` leave, and bones that are too short or too unequal, is missed whatever
+    # the limits.
     bent, aimed, limited = _best(arm, distance, abs(wanted - distance) + 10.0 * NOISE * arm.length)
     share = min(max(weight, 0.0), 1.0)
     turned = {}

@@ -27,9 +27,9 @@ class BallLimits:
         found = [layout.ball_limits[n] for n in limited]
         self._limits = BatchLimits(found)
         locked = [
-            (place, limit._round[:5])
+            (place, limit.cone_twist[:5])
             for place, limit in enumerate(found)
-            if isinstance(limit, SwingTwist) and limit._round[6] <= 0.5 * ROUNDING
+            if isinstance(limit, SwingTwist) and limit.cone_twist[6] <= 0.5 * ROUNDING
         ]
         self._locked = np.array([place for place, _ in locked], dtype=np.intp)
         self.locked = self.limited[self._locked]

@@ -1,8 +1,7 @@
 """What each goal looks like from a joint: the pairs of vectors that one step has to bring together.
 
-A view carries its goal's effector along while joints turn, so that a step needs no forward kinematics. With
-R the turn about a joint's head, the goals above the joint ask for the smallest `sum w |R a - b|^2` over
-their pairs (a, b, w):
+An effector follows while joints turn, so that a step needs no forward kinematics. With R the rotation about
+a joint's head, the goals above the joint ask for the smallest `sum w |R a - b|^2` over their pairs (a, b, w):
 
 - position: a = effector - head, b = target - head;
 - orientation: a, b = the three axes of the two frames; direction: the one axis and its target; both times a
@@ -40,7 +39,7 @@ from ...maths.rotations import angle_between
 from ...skeleton.joints import Skeleton
 from ...skeleton.kinematics import Transform
 
-Shift = tuple[Vector, float, float]
+SlideTarget = tuple[Vector, float, float]
 """The shift that a goal wants (model axes), the part of a joint's slide that reaches it, and a weight."""
 
 LEVER = 0.3
@@ -48,52 +47,52 @@ LEVER = 0.3
 
 
 class Joints(Protocol):
-    """What a view reads of the pose that is being solved: model transforms, valid up to the joint that is
-    visited."""
+    """What an effector reads of the pose that is being solved: model transforms, valid up to the joint that
+    is visited."""
 
     heads: list[Vector]
     frames: list[Quaternion]
 
-    def walk_to(self, last: int) -> None:
+    def update_to(self, last: int) -> None:
         """Makes the transforms of the joints up to index `last` valid."""
 
 
-class View(ABC):
-    """A goal as the joints see it.
+class Effector(ABC):
+    """CCD's side of a goal: what joints bring to its target.
 
     Attributes:
         goal: the goal.
         weight: what it weighs in a step: its own weight, or more while it is served before others.
-        serves: joints that turn for it.
-        carriers: joints whose turns move it, whether they turn for it or not.
+        moving_joints: joints that turn for it.
+        ancestors: joints whose turns move it, whether they turn for it or not.
         reads: the last joints of the chains whose transforms it looks at.
     """
 
     goal: Goal
     weight: float
-    serves: Sequence[int]
-    carriers: Sequence[int]
+    moving_joints: Sequence[int]
+    ancestors: Sequence[int]
     reads: Sequence[int]
 
     @abstractmethod
-    def rebuild(self, joints: Joints) -> None:
+    def recompute(self, joints: Joints) -> None:
         """Takes the effector from valid transforms."""
 
     @abstractmethod
-    def pairs(self, joints: Joints, i: int, found: list[Pair]) -> None:
+    def vector_pairs(self, joints: Joints, i: int, found: list[Pair]) -> None:
         """Adds what a turn about joint `i` has to bring together."""
 
     @abstractmethod
-    def shifts(self, joints: Joints, i: int, found: list[Shift]) -> None:
+    def slide_targets(self, joints: Joints, i: int, found: list[SlideTarget]) -> None:
         """Adds what a slide of joint `i` should bring about."""
 
     @abstractmethod
-    def turned(self, joints: Joints, i: int, step: Quaternion) -> float:
+    def follow_rotation(self, joints: Joints, i: int, step: Quaternion) -> float:
         """Joint `i` was turned by `step` (model axes): carries the effector; returns the length of its
         way."""
 
     @abstractmethod
-    def slid(self, joints: Joints, i: int, shift: Vector) -> None:
+    def follow_slide(self, joints: Joints, i: int, shift: Vector) -> None:
         """The head of joint `i` and all above it was shifted (model axes): carries the effector."""
 
     @abstractmethod
@@ -105,16 +104,16 @@ class View(ABC):
         """The goal's part of the sum that is minimised, in squared model units."""
 
 
-def view_of(goal: Goal, skeleton: Skeleton) -> View:
-    """The view of `goal`; InvalidInput if it is about joints that `skeleton` does not have."""
+def effector_of(goal: Goal, skeleton: Skeleton) -> Effector:
+    """The effector of `goal`; InvalidInput if it is about joints that `skeleton` does not have."""
     if isinstance(goal, PositionGoal):
-        return PositionView(goal, skeleton)
+        return PositionEffector(goal, skeleton)
     if isinstance(goal, OrientationGoal | DirectionGoal):
-        return FrameView(goal, skeleton)
+        return AxesEffector(goal, skeleton)
     if isinstance(goal, PoleGoal):
-        return PoleView(goal, skeleton)
+        return PoleEffector(goal, skeleton)
     if isinstance(goal, BalanceGoal):
-        return BalanceView(goal, skeleton)
+        return BalanceEffector(goal, skeleton)
     raise InvalidInput(f"a goal must be one of {', '.join(kind.__name__ for kind in GOALS)}, not {goal!r}")
 
 
@@ -123,7 +122,7 @@ def _movable(skeleton: Skeleton, chain: Sequence[int]) -> list[int]:
     return [i for i in chain if i not in locked]
 
 
-class PositionView(View):
+class PositionEffector(Effector):
     """The point that a position goal brings to its target."""
 
     def __init__(self, goal: PositionGoal, skeleton: Skeleton) -> None:
@@ -133,27 +132,27 @@ class PositionView(View):
         self.point = goal.effector(skeleton)
         self.target = goal.target
         self.weight = goal.weight
-        self.leaf = goal.leaf
-        self.reach = goal.reach
+        self.two_bone_tip = goal.two_bone_tip
+        self.max_extension = goal.max_extension
         self.chain = skeleton.chain(self.tip, goal.chain_length)
-        self.serves = _movable(skeleton, self.chain)
-        self.carriers = skeleton.chain(self.tip)
+        self.moving_joints = _movable(skeleton, self.chain)
+        self.ancestors = skeleton.chain(self.tip)
         # A joint that does not inherit rotation keeps its orientation when joints below it turn: what such a
         # turn carries is the joint's head, and all above it is shifted along. Pivots, from the tip to the
         # root.
-        self.pivots = [i for i in reversed(self.carriers) if i in skeleton.pivots] if skeleton.pivots else []
+        self.pivots = [i for i in reversed(self.ancestors) if i in skeleton.pivots] if skeleton.pivots else []
         self.points: list[Vector] = []
 
     @property
-    def effector(self) -> Vector:
+    def position(self) -> Vector:
         """Where the point is, model space."""
         return self.points[0]
 
-    def rebuild(self, joints: Joints) -> None:
-        effector = joints.heads[self.tip] + joints.frames[self.tip] @ self.point
-        self.points = [effector, *(joints.heads[i] for i in self.pivots)]
+    def recompute(self, joints: Joints) -> None:
+        position = joints.heads[self.tip] + joints.frames[self.tip] @ self.point
+        self.points = [position, *(joints.heads[i] for i in self.pivots)]
 
-    def pairs(self, joints: Joints, i: int, found: list[Pair]) -> None:
+    def vector_pairs(self, joints: Joints, i: int, found: list[Pair]) -> None:
         head = joints.heads[i]
         points = self.points
         if len(points) == 1:
@@ -162,10 +161,10 @@ class PositionView(View):
             end = points[self._level(i)]
             found.append((end - head, self.target - (points[0] - end) - head, self.weight))
 
-    def shifts(self, joints: Joints, i: int, found: list[Shift]) -> None:
+    def slide_targets(self, joints: Joints, i: int, found: list[SlideTarget]) -> None:
         found.append((self.target - self.points[0], 1.0, self.weight))
 
-    def turned(self, joints: Joints, i: int, step: Quaternion) -> float:
+    def follow_rotation(self, joints: Joints, i: int, step: Quaternion) -> float:
         head = joints.heads[i]
         points = self.points
         if len(points) == 1:
@@ -181,7 +180,7 @@ class PositionView(View):
             points[other] = points[other] + shift
         return shift.length
 
-    def slid(self, joints: Joints, i: int, shift: Vector) -> None:
+    def follow_slide(self, joints: Joints, i: int, shift: Vector) -> None:
         for level in range(self._level(i - 1) + 1):
             self.points[level] = self.points[level] + shift
 
@@ -201,7 +200,7 @@ class PositionView(View):
         return sum(1 for pivot in self.pivots if pivot > i)
 
 
-class FrameView(View):
+class AxesEffector(Effector):
     """The frame of an orientation goal, or the one axis of it that a direction goal is about."""
 
     def __init__(self, goal: OrientationGoal | DirectionGoal, skeleton: Skeleton) -> None:
@@ -210,11 +209,11 @@ class FrameView(View):
         self.reads = (self.tip,)
         self.weight = goal.weight
         chain = skeleton.chain(self.tip, goal.chain_length)
-        carriers = skeleton.chain(self.tip)
+        ancestors = skeleton.chain(self.tip)
         # Turns below a joint that does not inherit rotation do not turn the frame.
-        first = max((place for place, i in enumerate(carriers) if i in skeleton.pivots), default=0)
-        self.carriers = carriers[first:]
-        self.serves = [i for i in _movable(skeleton, chain) if i in self.carriers]
+        first = max((place for place, i in enumerate(ancestors) if i in skeleton.pivots), default=0)
+        self.ancestors = ancestors[first:]
+        self.moving_joints = [i for i in _movable(skeleton, chain) if i in self.ancestors]
         joints = skeleton.joints
         links = [joints[i].offset.length for i in chain[1:]] + [joints[self.tip].length]
         self.lever = LEVER * sum(links) or 1.0
@@ -227,24 +226,24 @@ class FrameView(View):
         self.wanted = [self.lever * axis for axis in wanted]
         self.now = wanted
 
-    def rebuild(self, joints: Joints) -> None:
+    def recompute(self, joints: Joints) -> None:
         frame = joints.frames[self.tip]
         self.frame = frame
         self.now = [self.lever * (frame @ axis) for axis in self.axes]
 
-    def pairs(self, joints: Joints, i: int, found: list[Pair]) -> None:
+    def vector_pairs(self, joints: Joints, i: int, found: list[Pair]) -> None:
         found.extend((now, wanted, self.weight) for now, wanted in zip(self.now, self.wanted, strict=True))
 
-    def shifts(self, joints: Joints, i: int, found: list[Shift]) -> None:
+    def slide_targets(self, joints: Joints, i: int, found: list[SlideTarget]) -> None:
         """No slide turns a frame."""
 
-    def turned(self, joints: Joints, i: int, step: Quaternion) -> float:
+    def follow_rotation(self, joints: Joints, i: int, step: Quaternion) -> float:
         self.frame = step @ self.frame
         before = self.now
         self.now = [step @ axis for axis in before]
         return max((new - old).length for new, old in zip(self.now, before, strict=True))
 
-    def slid(self, joints: Joints, i: int, shift: Vector) -> None:
+    def follow_slide(self, joints: Joints, i: int, shift: Vector) -> None:
         """A shift leaves a frame as it is."""
 
     def error(self) -> GoalError:
@@ -258,7 +257,7 @@ class FrameView(View):
         )
 
 
-class PoleView(View):
+class PoleEffector(Effector):
     """The bend of a chain, and the side it should be on. Only the chain's root turns for it."""
 
     def __init__(self, goal: PoleGoal, skeleton: Skeleton) -> None:
@@ -266,32 +265,32 @@ class PoleView(View):
         self.target = goal.target
         self.chain = goal.chain(skeleton)
         self.reads = self.chain[-1:]
-        self.serves = _movable(skeleton, self.chain[:1])
-        self.carriers: tuple[int, ...] = ()
+        self.moving_joints = _movable(skeleton, self.chain[:1])
+        self.ancestors: tuple[int, ...] = ()
         self.end = Vector((0.0, skeleton.joints[self.chain[-1]].length, 0.0))
         self.weight = goal.weight
         self.bend: Vector | None = None
         self.side: Vector | None = None
 
-    def rebuild(self, joints: Joints) -> None:
+    def recompute(self, joints: Joints) -> None:
         heads = [joints.heads[i] for i in self.chain]
         tip = self.chain[-1]
         end = joints.heads[tip] + joints.frames[tip] @ self.end
         self.bend, self.side = bend_and_side(heads, end, self.target)
 
-    def pairs(self, joints: Joints, i: int, found: list[Pair]) -> None:
-        joints.walk_to(self.chain[-1])
-        self.rebuild(joints)
+    def vector_pairs(self, joints: Joints, i: int, found: list[Pair]) -> None:
+        joints.update_to(self.chain[-1])
+        self.recompute(joints)
         if self.bend is not None and self.side is not None:
             found.append((self.bend, self.side * self.bend.length, self.weight))
 
-    def shifts(self, joints: Joints, i: int, found: list[Shift]) -> None:
+    def slide_targets(self, joints: Joints, i: int, found: list[SlideTarget]) -> None:
         """The root's slide does not change the side of the bend; others do not serve."""
 
-    def turned(self, joints: Joints, i: int, step: Quaternion) -> float:
+    def follow_rotation(self, joints: Joints, i: int, step: Quaternion) -> float:
         return 0.0
 
-    def slid(self, joints: Joints, i: int, shift: Vector) -> None:
+    def follow_slide(self, joints: Joints, i: int, shift: Vector) -> None:
         """Worked out anew when it is asked for."""
 
     def error(self) -> GoalError:
@@ -305,7 +304,7 @@ class PoleView(View):
         return self.goal.weight * (self.bend - self.side * self.bend.length).length_squared
 
 
-class BalanceView(View):
+class BalanceEffector(Effector):
     """The centre of mass, and what of it each joint moves."""
 
     def __init__(self, goal: BalanceGoal, skeleton: Skeleton) -> None:
@@ -330,35 +329,35 @@ class BalanceView(View):
                 if i in pivots:
                     hold = i
         self.masses = [joint.mass for joint in joints]
-        self.carriers = sorted(self.moved)
+        self.ancestors = sorted(self.moved)
         self.reads = range(len(joints))
-        self.serves = _movable(skeleton, goal.turning(skeleton))
+        self.moving_joints = _movable(skeleton, goal.turning(skeleton))
         self.skeleton = skeleton
         self.centre = Vector()
 
-    def rebuild(self, joints: Joints) -> None:
+    def recompute(self, joints: Joints) -> None:
         transforms = [Transform(head, frame) for head, frame in zip(joints.heads, joints.frames, strict=True)]
         self.centre = centre_of_mass(self.skeleton, transforms)
 
-    def pairs(self, joints: Joints, i: int, found: list[Pair]) -> None:
+    def vector_pairs(self, joints: Joints, i: int, found: list[Pair]) -> None:
         lever = self._lever(joints, i)
         wanted = lever + masked(self.target - self.centre, self.axes)
         # What an axis that does not count is, stays: the step then minimises a bound of the masked error
         # that touches it here, so it can only lower it.
         found.append((lever, wanted, self.weight))
 
-    def shifts(self, joints: Joints, i: int, found: list[Shift]) -> None:
+    def slide_targets(self, joints: Joints, i: int, found: list[SlideTarget]) -> None:
         share = sum(self.masses[bone] for bone, _ in self.moved[i]) / self.total
         found.append((masked(self.target - self.centre, self.axes), share, self.weight))
 
-    def turned(self, joints: Joints, i: int, step: Quaternion) -> float:
+    def follow_rotation(self, joints: Joints, i: int, step: Quaternion) -> float:
         # The lever before the step, turned: frames above i are still those of before.
         before = step.conjugated() @ self._lever(joints, i)
         shift = self._lever(joints, i) - before
         self.centre = self.centre + shift
         return shift.length
 
-    def slid(self, joints: Joints, i: int, shift: Vector) -> None:
+    def follow_slide(self, joints: Joints, i: int, shift: Vector) -> None:
         share = sum(self.masses[bone] for bone, _ in self.moved.get(i, ())) / self.total
         self.centre = self.centre + share * shift
 
@@ -370,7 +369,7 @@ class BalanceView(View):
 
     def _lever(self, joints: Joints, i: int) -> Vector:
         """(m_above / m_total)(centre_above - head) of joint `i`, over what a turn of it moves."""
-        joints.walk_to(len(self.masses) - 1)
+        joints.update_to(len(self.masses) - 1)
         head = joints.heads[i]
         sums = Vector()
         for bone, hold in self.moved[i]:

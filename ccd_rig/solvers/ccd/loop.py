@@ -13,11 +13,11 @@ from ...settings import STEP_RANGE, SolverSettings, SolveStatus, Sweep
 from ..least_squares.problem import Kinematics
 from ..least_squares.refine import GAIN, HURRIED_GAIN, refined
 from . import passes, shared_passes
-from .chain_length import bound, reach, shares, stretch
-from .effectors import PositionView
+from .chain_length import bound, length_scale, step_parts, stretch
+from .effectors import PositionEffector
 from .sweeps import visits
-from .two_bone_tip import close_leaf, leaves_of
-from .working_pose import Body
+from .two_bone_tip import solve_two_bone_tip, two_bone_tips_of
+from .working_pose import WorkingPose
 
 LOOK, LEFT, HANDOVER = 2, 3.0, 12
 """From `LOOK` passes on sweeps count as creeping, and least squares take over, when at the present rate more
@@ -36,9 +36,9 @@ SLOW_GAIN = 0.02
 class Progress:
     """The best pose of one solve so far, and how long it took."""
 
-    def __init__(self, body: Body) -> None:
-        self.rotations: list[Quaternion] = list(body.rotations)
-        self.slides: list[float] = list(body.slides)
+    def __init__(self, working: WorkingPose) -> None:
+        self.rotations: list[Quaternion] = list(working.rotations)
+        self.slides: list[float] = list(working.slides)
         self.error = math.inf
         self.iterations = 0
         self.history: list[float] = []
@@ -54,22 +54,22 @@ class Progress:
         self.error = max(0.0, math.sqrt(self.error) - gain) ** 2 if gain else math.inf
         self.history = []
 
-    def note(self, body: Body, goals: Sequence[int]) -> list[GoalError]:
-        """Keeps the body's pose if it is the best so far for these goals; returns how far off each of them
+    def note(self, working: WorkingPose, goals: Sequence[int]) -> list[GoalError]:
+        """Keeps the working pose if it is the best so far for these goals; returns how far off each of them
         is."""
-        errors = [body.views[k].error() for k in goals]
-        error = math.fsum(body.views[k].square() for k in goals)
-        if error < self.error and self.holds_caps(body):
+        errors = [working.effectors[k].error() for k in goals]
+        error = math.fsum(working.effectors[k].square() for k in goals)
+        if error < self.error and self.holds_caps(working):
             self.error = error
-            self.rotations = list(body.rotations)
-            self.slides = list(body.slides)
+            self.rotations = list(working.rotations)
+            self.slides = list(working.slides)
         self.history.append(self.error)
         return errors
 
-    def holds_caps(self, body: Body) -> bool:
+    def holds_caps(self, working: WorkingPose) -> bool:
         """Whether goals that are served first are as near as they were."""
         for k, cap in self.caps.items():
-            error = body.views[k].error()
+            error = working.effectors[k].error()
             if error.distance > cap.distance or error.angle > cap.angle:
                 return False
         return True
@@ -81,37 +81,39 @@ class Progress:
         return self.error >= self.history[-1 - SLOW_WINDOW] * (1.0 - SLOW_GAIN) ** 2
 
 
-def by_priority(body: Body, found: Progress, settings: SolverSettings) -> Generator[None, None, SolveStatus]:
+def by_priority(
+    working: WorkingPose, found: Progress, settings: SolverSettings
+) -> Generator[None, None, SolveStatus]:
     """Solves the goals in the order of their priority: those served later do not worsen those served before.
 
     Kenwright 2012, section 9.1: the goal that is updated last wins. Here each later group is solved together
     with those before it, which then get the last word; poses in which they are not as near as before do not
     count.
     """
-    numbers = sorted({view.goal.priority for view in body.views})
+    numbers = sorted({effector.goal.priority for effector in working.effectors})
     found.caps = {}
     status = SolveStatus.CONVERGED
     for number in numbers:
-        group = [k for k, view in enumerate(body.views) if view.goal.priority <= number]
-        body.activate(group)
+        group = [k for k, effector in enumerate(working.effectors) if effector.goal.priority <= number]
+        working.activate(group)
         if number != numbers[0]:
             if found.iterations >= settings.max_iterations:
                 return SolveStatus.ITERATION_LIMIT
-            body.restore(found.rotations, found.slides)
+            working.restore(found.rotations, found.slides)
         if found.caps:
-            status = yield from _stage_behind(body, found, settings, group)
+            status = yield from _stage_behind(working, found, settings, group)
         else:
-            status = yield from _stage(body, found, settings, group, settings.max_iterations)
+            status = yield from _stage(working, found, settings, group, settings.max_iterations)
         if number != numbers[-1]:
-            body.restore(found.rotations, found.slides)
+            working.restore(found.rotations, found.slides)
             for k in group:
-                error = body.views[k].error()
+                error = working.effectors[k].error()
                 found.caps[k] = GoalError(
                     _cap(error.distance, settings.position_tolerance),
                     _cap(error.angle, settings.angle_tolerance),
                 )
-    body.restore(found.rotations, found.slides)
-    if all(met(view.error(), settings) for view in body.views):
+    working.restore(found.rotations, found.slides)
+    if all(met(effector.error(), settings) for effector in working.effectors):
         return SolveStatus.CONVERGED
     return SolveStatus.STALLED if status is SolveStatus.CONVERGED else status
 
@@ -123,7 +125,7 @@ def _cap(error: float, tolerance: float) -> float:
 
 
 def _stage_behind(
-    body: Body, found: Progress, settings: SolverSettings, goals: Sequence[int]
+    working: WorkingPose, found: Progress, settings: SolverSettings, goals: Sequence[int]
 ) -> Generator[None, None, SolveStatus]:
     """A stage whose last goals are served after others: first as if there were room for all of them.
 
@@ -131,55 +133,59 @@ def _stage_behind(
     """
     start = list(found.rotations), list(found.slides)
     half = (found.iterations + settings.max_iterations) // 2
-    status = yield from _stage(body, found, settings, goals, half)
+    status = yield from _stage(working, found, settings, goals, half)
     if status is SolveStatus.CONVERGED:
         return status
     plain = found.rotations, found.slides, found.error
-    body.restore(*start)
+    working.restore(*start)
     for k in found.caps:
-        body.views[k].weight = FIRST * body.views[k].goal.weight
-    status = yield from _stage(body, found, settings, goals, settings.max_iterations)
+        working.effectors[k].weight = FIRST * working.effectors[k].goal.weight
+    status = yield from _stage(working, found, settings, goals, settings.max_iterations)
     for k in found.caps:
-        body.views[k].weight = body.views[k].goal.weight
+        working.effectors[k].weight = working.effectors[k].goal.weight
     if plain[2] < found.error:
         found.rotations, found.slides, found.error = plain
     return status
 
 
 def _stage(
-    body: Body, found: Progress, settings: SolverSettings, goals: Sequence[int], most: int
+    working: WorkingPose, found: Progress, settings: SolverSettings, goals: Sequence[int], most: int
 ) -> Generator[None, None, SolveStatus]:
     """Iterations for some of the goals inside one set of limits."""
     tolerance = settings.position_tolerance
     found.begin()
-    errors = found.note(body, goals)
+    errors = found.note(working, goals)
     if all(met(error, settings) for error in errors):
         return SolveStatus.CONVERGED
-    if not body.movable:
+    if not working.movable:
         return SolveStatus.STALLED
-    body.parts, body.plan = shares(body, settings.step_share), None
-    bounds = [bound(body, k) for k in goals]
-    scale = max(reach(body, k) for k in goals)
+    working.parts, working.pass_plan = step_parts(working, settings.error_reduction), None
+    bounds = [bound(working, k) for k in goals]
+    scale = max(length_scale(working, k) for k in goals)
     if max(bounds) > tolerance:
-        stretch(body)
+        stretch(working)
         found.iterations += 1
-        errors = found.note(body, goals)
+        errors = found.note(working, goals)
         if _at_bounds(errors, bounds, settings):
             return SolveStatus.STALLED
-        body.restore(found.rotations, found.slides)
+        working.restore(found.rotations, found.slides)
     # Near the end steps are parts of the tolerance: they must not pass for trivial.
     trivial = min(settings.stall_threshold * scale, 0.02 * tolerance)
     start = math.sqrt(found.error)
     nudged, closed, count, before = False, False, 0, found.error
     while found.iterations < most:
         longest = _iteration(
-            body, settings, found.iterations, _fraction(settings, math.sqrt(found.error), start), found.calm
+            working,
+            settings,
+            found.iterations,
+            _fraction(settings, math.sqrt(found.error), start),
+            found.calm,
         )
         if found.caps:
-            _last_word(body, found, settings)
+            _last_word(working, found, settings)
         found.iterations += 1
-        errors = found.note(body, goals)
-        if all(met(error, settings) for error in errors) and found.holds_caps(body):
+        errors = found.note(working, goals)
+        if all(met(error, settings) for error in errors) and found.holds_caps(working):
             return SolveStatus.CONVERGED
         if _at_bounds(errors, bounds, settings):
             return SolveStatus.STALLED
@@ -188,14 +194,14 @@ def _stage(
         creeping = count == HANDOVER or (
             not closed
             and count >= LOOK
-            and not isinstance(body.plan, shared_passes.Plan)
+            and not isinstance(working.pass_plan, shared_passes.PassPlan)
             and _passes_left(found.error, before, tolerance) > LEFT
         )
         before = found.error
-        if (stuck or creeping) and may_close(body, settings):
+        if (stuck or creeping) and may_close(working, settings):
             closed = True
-            errors = _close(body, found, settings, goals)
-            if all(met(error, settings) for error in errors) and found.holds_caps(body):
+            errors = _close(working, found, settings, goals)
+            if all(met(error, settings) for error in errors) and found.holds_caps(working):
                 return SolveStatus.CONVERGED
             if found.hurried or found.calm:
                 return SolveStatus.STALLED
@@ -205,8 +211,8 @@ def _stage(
             if nudged or found.calm:
                 return SolveStatus.STALLED
             found.begin(gain=tolerance)
-            body.restore(found.rotations, found.slides)
-            body.nudge(body.movable)
+            working.restore(found.rotations, found.slides)
+            working.nudge(working.movable)
             nudged, closed, count = True, False, 0
         yield
     return SolveStatus.ITERATION_LIMIT
@@ -222,7 +228,7 @@ def _passes_left(error: float, before: float, tolerance: float) -> float:
 
 
 def _iteration(
-    body: Body, settings: SolverSettings, iteration: int, fraction: float, calm: bool = False
+    working: WorkingPose, settings: SolverSettings, iteration: int, fraction: float, calm: bool = False
 ) -> float:
     """One pass over the joints; returns the longest way that an effector was moved by one step.
 
@@ -231,73 +237,79 @@ def _iteration(
     # Carrying rounds a little: stop a little inside the tolerance, so that the rebuilt pose is inside it too.
     enough = (0.9 * settings.position_tolerance) ** 2
     if settings.sweep is Sweep.ROOT_TO_TIP and fraction <= 1.0:
-        if body.plan is None:
-            body.plan = passes.plan(body) if not leaves_of(body) else []
-            if settings.step_share > 0.0 and not calm:
-                body.plan = shared_passes.plan(body, body.plan) or body.plan
-        if isinstance(body.plan, shared_passes.Plan):
-            return shared_passes.take(body, body.plan)
-        if body.plan:
-            return passes.take(body, body.plan, fraction, enough)
-    only = body.views[0] if len(body.views) == 1 and isinstance(body.views[0], PositionView) else None
+        if working.pass_plan is None:
+            working.pass_plan = passes.plan_pass(working) if not two_bone_tips_of(working) else []
+            if settings.error_reduction > 0.0 and not calm:
+                working.pass_plan = shared_passes.plan_pass(working, working.pass_plan) or working.pass_plan
+        if isinstance(working.pass_plan, shared_passes.PassPlan):
+            return shared_passes.run_pass(working, working.pass_plan)
+        if working.pass_plan:
+            return passes.run_pass(working, working.pass_plan, fraction, enough)
+    only = (
+        working.effectors[0]
+        if len(working.effectors) == 1 and isinstance(working.effectors[0], PositionEffector)
+        else None
+    )
     longest = 0.0
-    joints = body.movable
-    leaves = leaves_of(body)
-    if leaves:
-        for view in leaves:
-            close_leaf(body, view)
-        if only is not None and (only.effector - only.target).length_squared <= enough:
-            body.rebuild()
+    joints = working.movable
+    tips = two_bone_tips_of(working)
+    if tips:
+        for effector in tips:
+            solve_two_bone_tip(working, effector)
+        if only is not None and (only.position - only.target).length_squared <= enough:
+            working.recompute()
             return longest
-        ends = {i for view in leaves for i in view.serves[-2:]}
+        ends = {i for effector in tips for i in effector.moving_joints[-2:]}
         joints = [i for i in joints if i not in ends]
-    for i in visits(settings.sweep, joints, iteration, body):
-        longest = max(longest, body.step(i, fraction))
+    for i in visits(settings.sweep, joints, iteration, working):
+        longest = max(longest, working.step(i, fraction))
         # Kenwright 2012, listings 1 to 4: done as soon as the target is reached, later joints stay as they
         # are.
-        if only is not None and (only.effector - only.target).length_squared <= enough:
+        if only is not None and (only.position - only.target).length_squared <= enough:
             break
-    for view in leaves:
-        close_leaf(body, view)
-    body.rebuild()
+    for effector in tips:
+        solve_two_bone_tip(working, effector)
+    working.recompute()
     return longest
 
 
-def may_close(body: Body, settings: SolverSettings) -> bool:
+def may_close(working: WorkingPose, settings: SolverSettings) -> bool:
     """Whether least squares may take over: they know neither reach windows nor comfort tolerances.
 
     A lone joint needs them not: its step is the best move there is.
     """
-    known = not body.windows and not any(body.tolerances[i] for i in body.movable)
-    return settings.refine and known and len(body.movable) > 1
+    known = not working.windows and not any(working.tolerances[i] for i in working.movable)
+    return settings.refine and known and len(working.movable) > 1
 
 
-def _close(body: Body, found: Progress, settings: SolverSettings, goals: Sequence[int]) -> list[GoalError]:
+def _close(
+    working: WorkingPose, found: Progress, settings: SolverSettings, goals: Sequence[int]
+) -> list[GoalError]:
     """Lets damped least squares go on from the best pose so far (Wang & Chen 1991); how far off the goals
     are then."""
     # Goals of one rank while there may be room for all, then of two: the stage sees to it that those served
     # first are kept.
-    kept = _kept(body, found)
-    ranked = [replace(body.views[k].goal, priority=int(kept and k not in found.caps)) for k in goals]
-    kinematics = Kinematics(body.skeleton, ranked, body.limits, body.movable)
-    best = body.pose(found.rotations, found.slides)
+    kept = _kept(working, found)
+    ranked = [replace(working.effectors[k].goal, priority=int(kept and k not in found.caps)) for k in goals]
+    kinematics = Kinematics(working.skeleton, ranked, working.limits, working.movable)
+    best = working.pose(found.rotations, found.slides)
     left = min(CLOSING, settings.max_iterations - found.iterations)
     gain = HURRIED_GAIN if found.hurried else GAIN
     tolerances = (settings.position_tolerance, settings.angle_tolerance)
     closed = refined(kinematics, best, *tolerances, left, gain, found.calm)
     found.iterations += closed.iterations
-    body.take(closed.pose)
-    return found.note(body, goals)
+    working.set_pose(closed.pose)
+    return found.note(working, goals)
 
 
-def _kept(body: Body, found: Progress) -> bool:
+def _kept(working: WorkingPose, found: Progress) -> bool:
     """Whether goals that are served first weigh more than they ask for, because there is no room for all."""
-    return any(body.views[k].weight != body.views[k].goal.weight for k in found.caps)
+    return any(working.effectors[k].weight != working.effectors[k].goal.weight for k in found.caps)
 
 
 def _fraction(settings: SolverSettings, error: float, start: float) -> float:
     """Kenwright 2012, section 8: the part of a step beside 1 is fed back from the error, and clamped."""
-    if settings.step_share > 0.0:
+    if settings.error_reduction > 0.0:
         return 1.0
     beside = settings.step_fraction - 1.0
     if settings.step_feedback > 0.0 and start > 0.0:
@@ -305,15 +317,15 @@ def _fraction(settings: SolverSettings, error: float, start: float) -> float:
     return min(max(1.0 + beside, STEP_RANGE[0]), STEP_RANGE[1])
 
 
-def _last_word(body: Body, found: Progress, settings: SolverSettings) -> None:
+def _last_word(working: WorkingPose, found: Progress, settings: SolverSettings) -> None:
     """Iterations for the goals that are served first, until they are as near as before."""
-    every = body.active
-    body.activate(list(found.caps))
+    every = working.active
+    working.activate(list(found.caps))
     for iteration in range(LAST_WORD):
-        if found.holds_caps(body):
+        if found.holds_caps(working):
             break
-        _iteration(body, settings, iteration, 1.0)
-    body.activate(every)
+        _iteration(working, settings, iteration, 1.0)
+    working.activate(every)
 
 
 def met(error: GoalError, settings: SolverSettings) -> bool:

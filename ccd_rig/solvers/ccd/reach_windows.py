@@ -14,17 +14,17 @@ from mathutils import Quaternion, Vector
 
 from ...goals import PositionGoal
 from ...maths.rotations import slerp
-from .effectors import PositionView, View
+from .effectors import Effector, PositionEffector
 
 HALVINGS = 12
 """How finely a step is cut that would stretch a window: to 1/4096 of it."""
 
 
-class Window(NamedTuple):
-    """One window: from the head of joint `top` to the effector of `view` it is at most `longest`.
+class ReachWindow(NamedTuple):
+    """One window: from the head of joint `top` to the effector of `effector` it is at most `longest`.
 
     Attributes:
-        view: whose chain it is about.
+        effector: whose chain it is about.
         top: index of the first joint of the part; its own turns do not stretch it.
         inner: the joints after it, whose turns do.
         below: the first joint of the part and joints below it whose turns stretch it too: those between which
@@ -32,7 +32,7 @@ class Window(NamedTuple):
         longest: in the model's unit.
     """
 
-    view: PositionView
+    effector: PositionEffector
     top: int
     inner: tuple[int, ...]
     below: tuple[int, ...]
@@ -40,33 +40,43 @@ class Window(NamedTuple):
 
     def extent(self, heads: Sequence[Vector]) -> float:
         """How far the part is stretched now, in the model's unit."""
-        return (self.view.effector - heads[self.top]).length
+        return (self.effector.position - heads[self.top]).length
 
 
-def windows_of(views: Sequence[View], heads: Sequence[Vector]) -> list[Window]:
+def reach_windows_of(effectors: Sequence[Effector], heads: Sequence[Vector]) -> list[ReachWindow]:
     """The windows that goals ask for; `heads` and effectors are those of any pose."""
     found = []
-    for view in views:
-        goal = view.goal
-        if isinstance(view, PositionView) and isinstance(goal, PositionGoal) and goal.reach < 1.0:
-            part = view.chain[-goal.reach_joints :]
-            ends = [heads[i] for i in part] + [view.effector]
+    for effector in effectors:
+        goal = effector.goal
+        if (
+            isinstance(effector, PositionEffector)
+            and isinstance(goal, PositionGoal)
+            and goal.max_extension < 1.0
+        ):
+            part = effector.chain[-goal.extension_joints :]
+            ends = [heads[i] for i in part] + [effector.position]
             length = math.fsum((after - before).length for before, after in pairwise(ends))
-            found.append(Window(view, part[0], tuple(part[1:]), _below(view, part[0]), goal.reach * length))
+            found.append(
+                ReachWindow(
+                    effector, part[0], tuple(part[1:]), _below(effector, part[0]), goal.max_extension * length
+                )
+            )
     return found
 
 
-def _below(view: PositionView, top: int) -> tuple[int, ...]:
+def _below(effector: PositionEffector, top: int) -> tuple[int, ...]:
     """Joints from the root to `top` whose turns move the effector otherwise than the head of `top`."""
-    if not any(pivot > top for pivot in view.pivots):
+    if not any(pivot > top for pivot in effector.pivots):
         return ()
     # A joint that does not inherit rotation, on the way to `top` or `top` itself, is shifted by turns below
     # it, and all above it alike.
-    return tuple(i for i in view.carriers if i <= top and not any(i < pivot <= top for pivot in view.pivots))
+    return tuple(
+        i for i in effector.ancestors if i <= top and not any(i < pivot <= top for pivot in effector.pivots)
+    )
 
 
 def shortened(
-    windows: Sequence[Window],
+    windows: Sequence[ReachWindow],
     heads: Sequence[Vector],
     i: int,
     now: Quaternion,
@@ -97,11 +107,11 @@ def shortened(
     return fitting
 
 
-def _fits(windows: Sequence[Window], heads: Sequence[Vector], i: int, turn: Quaternion) -> bool:
+def _fits(windows: Sequence[ReachWindow], heads: Sequence[Vector], i: int, turn: Quaternion) -> bool:
     head = heads[i]
     for window in windows:
-        end, origin = window.view.effector, heads[window.top]
-        held = window.view.hangs_on(i)
+        end, origin = window.effector.position, heads[window.top]
+        held = window.effector.hangs_on(i)
         after = end + (head + turn @ (held - head) - held)
         started = head + turn @ (origin - head) if i < window.top else origin
         # A part that starts stretched past its window may only come back.
@@ -110,8 +120,8 @@ def _fits(windows: Sequence[Window], heads: Sequence[Vector], i: int, turn: Quat
     return True
 
 
-def shortened_shift(
-    windows: Sequence[Window], heads: Sequence[Vector], i: int, axis: Vector, wanted: float
+def shortened_slide(
+    windows: Sequence[ReachWindow], heads: Sequence[Vector], i: int, axis: Vector, wanted: float
 ) -> float:
     """As much of joint `i`'s shift `wanted` (model's unit, along the unit `axis`) as stretches no window
     further."""
@@ -119,7 +129,7 @@ def shortened_shift(
     def fits(shift: float) -> bool:
         for window in windows:
             if i > window.top:
-                way = window.view.effector - heads[window.top]
+                way = window.effector.position - heads[window.top]
                 if (way + shift * axis).length > max(window.longest, way.length):
                     return False
         return True

@@ -20,9 +20,9 @@ from ...limits.shapes import Hinge, Limit, clamp, locked_axis
 from ...maths.alignment import nearest_turn
 from ..least_squares.least_turns import DAMPING, LEAST_DAMPING, solved
 from .chain_length import levers_of
-from .effectors import PositionView
+from .effectors import PositionEffector
 from .passes import Kind, Visit
-from .working_pose import Body
+from .working_pose import WorkingPose
 
 EVEN = 0.3
 """Mobility falls with this power of a joint's lever along the chain: with 0 the joints far from the effector
@@ -38,7 +38,7 @@ SMALL = 1e-12
 """Radians: a shorter turn is none."""
 
 
-class Plan(NamedTuple):
+class PassPlan(NamedTuple):
     """What does not change from pass to pass.
 
     Attributes:
@@ -68,82 +68,82 @@ class Lever(NamedTuple):
     border: Vector | None
 
 
-def plan(body: Body, visits: Sequence[Visit]) -> Plan | None:
+def plan_pass(working: WorkingPose, visits: Sequence[Visit]) -> PassPlan | None:
     """The plan of shared passes over these visits; None if joints do more than turn."""
     if not visits or any(visit.kind == Kind.OTHER for visit in visits):
         return None
-    view = body.views[0]
-    assert isinstance(view, PositionView)
-    levers = dict(zip(view.serves, levers_of(body, view), strict=True))
+    effector = working.effectors[0]
+    assert isinstance(effector, PositionEffector)
+    levers = dict(zip(effector.moving_joints, levers_of(working, effector), strict=True))
     length = max(levers.values(), default=0.0) or 1.0
     shared = []
     for i, kind, parent, offset, rest, limit, _ in visits:
         lever = max(levers.get(i, length) / length, SHORT)
-        mobility = (1.0 - body.joints[i].stiffness) / lever**EVEN
+        mobility = (1.0 - working.joints[i].stiffness) / lever**EVEN
         shared.append(Visit(i, kind, parent, offset, rest, limit, mobility))
-    return Plan(shared, length)
+    return PassPlan(shared, length)
 
 
-def take(body: Body, plan: Plan) -> float:
+def run_pass(working: WorkingPose, plan: PassPlan) -> float:
     """One pass.
 
     Returns:
         How far the effector was moved, in the model's unit.
     """
-    view = body.views[0]
-    assert isinstance(view, PositionView)
-    before, visits = view.effector, plan.visits
-    way = view.target - before
+    effector = working.effectors[0]
+    assert isinstance(effector, PositionEffector)
+    before, visits = effector.position, plan.visits
+    way = effector.target - before
     part = min(1.0, way.length / (TRAVEL * plan.length))
-    levers = _levers(body, visits, before)
-    eased = [_eased(body, lever, part) for lever in levers]
+    levers = _levers(working, visits, before)
+    eased = [_eased(working, lever, part) for lever in levers]
     push = _push(levers, eased, way)
     released = [arm.visit.joint for arm in levers if arm.border is not None and _inwards(arm, push)]
     if released:
         for i in released:
-            del body.borders[i]
-        levers = _levers(body, visits, before)
+            del working.active_limits[i]
+        levers = _levers(working, visits, before)
         push = _push(levers, eased, way)
     turns = {lever.visit.joint: back + _turn(lever, push) for lever, back in zip(levers, eased, strict=True)}
-    _move(body, visits, turns)
-    after = body.heads[view.tip] + body.frames[view.tip] @ view.point
-    view.points[0] = after
+    _move(working, visits, turns)
+    after = working.heads[effector.tip] + working.frames[effector.tip] @ effector.point
+    effector.points[0] = after
     return (after - before).length
 
 
-def _levers(body: Body, visits: Iterable[Visit], effector: Vector) -> list[Lever]:
-    heads, frames, borders = body.heads, body.frames, body.borders
+def _levers(working: WorkingPose, visits: Iterable[Visit], position: Vector) -> list[Lever]:
+    heads, frames, active_limits = working.heads, working.frames, working.active_limits
     found = []
     for visit in visits:
         i = visit.joint
         if visit.kind == Kind.STILL:
             continue
         frame = frames[i]
-        axis = frame @ body.axes[i] if visit.kind == Kind.HINGE else None
-        locked = locked_axis(visit.limit, body.rotations[i])
-        border = frame @ borders[i] if i in borders else None
+        axis = frame @ working.axes[i] if visit.kind == Kind.HINGE else None
+        locked = locked_axis(visit.limit, working.rotations[i])
+        border = frame @ active_limits[i] if i in active_limits else None
         locked = None if locked is None else frame @ locked
-        found.append(Lever(visit, effector - heads[i], axis, locked, border))
+        found.append(Lever(visit, position - heads[i], axis, locked, border))
     return found
 
 
-def _eased(body: Body, lever: Lever, part: float) -> Vector:
+def _eased(working: WorkingPose, lever: Lever, part: float) -> Vector:
     """The rotation vector (model space) by which a joint goes home while others take over what it did.
 
     Chains that only turn least from pose to pose end up with joints at their limits and in corners from which
     the next target is out of reach, and where they end depends on the way there. So they go home as the
     target moves, as far as it leaves them room, and rest when it rests.
     """
-    i, stiffness = lever.visit.joint, body.joints[lever.visit.joint].stiffness
-    if body.home is None:
+    i, stiffness = lever.visit.joint, working.joints[lever.visit.joint].stiffness
+    if working.reference is None:
         return Vector()
-    if i not in body.homes:
-        limit, home = lever.visit.limit, body.home[i]
-        body.homes[i] = (home if limit is None else clamp(limit, home)).conjugated()
-    axis, angle = (body.homes[i] @ body.rotations[i]).to_axis_angle()
+    if i not in working.inverse_references:
+        limit, reference = lever.visit.limit, working.reference[i]
+        working.inverse_references[i] = (reference if limit is None else clamp(limit, reference)).conjugated()
+    axis, angle = (working.inverse_references[i] @ working.rotations[i]).to_axis_angle()
     if angle > math.pi:
         angle -= 2.0 * math.pi
-    back = body.frames[i] @ (-part * (1.0 - stiffness) * angle * axis)
+    back = working.frames[i] @ (-part * (1.0 - stiffness) * angle * axis)
     return back - lever.locked.dot(back) * lever.locked if lever.locked is not None else back
 
 
@@ -201,9 +201,9 @@ def _turn(lever: Lever, push: Vector) -> Vector:
     return turn
 
 
-def _move(body: Body, visits: Iterable[Visit], turns: dict[int, Vector]) -> None:
+def _move(working: WorkingPose, visits: Iterable[Visit], turns: dict[int, Vector]) -> None:
     """Turns joints by rotation vectors (model space), inside their limits; forward kinematics runs along."""
-    heads, frames, bases, rotations = body.heads, body.frames, body.bases, body.rotations
+    heads, frames, bases, rotations = working.heads, working.frames, working.bases, working.rotations
     longest = max((turn.length for turn in turns.values()), default=0.0)
     together = sum(turns.values(), Vector()).length
     part = LONGEST / max(LONGEST, longest, together)
@@ -211,32 +211,32 @@ def _move(body: Body, visits: Iterable[Visit], turns: dict[int, Vector]) -> None
         if i in turns:
             own = frames[i].conjugated() @ turns[i]
             if kind == Kind.HINGE:
-                rotations[i] = _turned_hinge(body, i, limit, part * own.dot(body.axes[i]))
+                rotations[i] = _turned_hinge(working, i, limit, part * own.dot(working.axes[i]))
             elif own.length > SMALL:
                 free = (rotations[i] @ Quaternion(own, part * own.length)).normalized()
-                rotations[i] = free if limit is None else _confined(body, i, limit, free)
+                rotations[i] = free if limit is None else _confined(working, i, limit, free)
         if parent == -1:
-            heads[i], base = body.offsets[i], body.rests[i]
+            heads[i], base = working.offsets[i], working.rests[i]
         else:
             frame = frames[parent]
             heads[i] = heads[parent] + frame @ offset
             base = frame if rest is None else frame @ rest
         bases[i] = base
         frames[i] = (base @ rotations[i]).normalized()
-    body.valid = len(body.order) - 1
-    body.fresh = True
+    working.valid = len(working.order) - 1
+    working.is_exact = True
 
 
-def _turned_hinge(body: Body, i: int, limit: Limit | None, turn: float) -> Quaternion:
+def _turned_hinge(working: WorkingPose, i: int, limit: Limit | None, turn: float) -> Quaternion:
     assert isinstance(limit, Hinge)
-    wanted, axis = body.turns[i] + turn, body.axes[i]
-    body.turns[i] = inside = nearest_turn(wanted, limit.lower, limit.upper)
+    wanted, axis = working.turns[i] + turn, working.axes[i]
+    working.turns[i] = inside = nearest_turn(wanted, limit.lower, limit.upper)
     if abs(wanted - inside) > BEYOND and limit.lower < limit.upper:  # or it went round
-        body.borders[i] = axis if wanted > inside else -axis
+        working.active_limits[i] = axis if wanted > inside else -axis
     return Quaternion(axis, inside)
 
 
-def _confined(body: Body, i: int, limit: Limit, free: Quaternion) -> Quaternion:
+def _confined(working: WorkingPose, i: int, limit: Limit, free: Quaternion) -> Quaternion:
     """A ball joint's rotation inside its limit; where that holds it back, its border is kept."""
     inside = clamp(limit, free)
     if inside is not free:
@@ -246,5 +246,5 @@ def _confined(body: Body, i: int, limit: Limit, free: Quaternion) -> Quaternion:
         if locked is not None:
             border -= locked.dot(border) * locked
         if border.length > BEYOND:
-            body.borders[i] = border.normalized()
+            working.active_limits[i] = border.normalized()
     return inside

@@ -19,7 +19,7 @@ class Steps(Protocol):
 
     last_step: Quaternion
 
-    def sight(self, i: int) -> float:
+    def desired_angle(self, i: int) -> float:
         """The angle (radians) by which joint `i` would turn for its goals if nothing held it."""
 
 
@@ -44,7 +44,7 @@ def visits(sweep: Sweep, joints: Sequence[int], iteration: int, steps: Steps) ->
         return _bounce(joints)
     if sweep is Sweep.SMART_BOUNCE:
         return _smart_bounce(joints[::-1], steps)
-    return sorted(joints, key=lambda i: (-steps.sight(i), i))
+    return sorted(joints, key=lambda i: (-steps.desired_angle(i), i))
 
 
 def _bounce(joints: Sequence[int]) -> Iterator[int]:

@@ -15,53 +15,58 @@ from mathutils import Vector
 from ...limits.shapes import Hinge
 from ...maths.rotations import perpendicular
 from ...maths.tolerances import NOISE
-from .effectors import PositionView
-from .working_pose import Body
+from .effectors import PositionEffector
+from .working_pose import WorkingPose
 
 
-def leaves_of(body: Body) -> list[PositionView]:
-    """The goals whose last two joints are solved as a leaf: those that ask for it and whose joints may turn
+def two_bone_tips_of(working: WorkingPose) -> list[PositionEffector]:
+    """The goals whose last two joints are solved at once: those that ask for it and whose joints may turn
     freely.
 
     A joint that is stiff, slow or comfortable beside the target is left to the sweeps, as is one that others
     than the goal itself pull at."""
-    found: list[PositionView] = []
-    for view in body.views:
-        if not isinstance(view, PositionView) or not view.leaf or len(view.serves) < 2 or view.pivots:
+    found: list[PositionEffector] = []
+    for effector in working.effectors:
+        if (
+            not isinstance(effector, PositionEffector)
+            or not effector.two_bone_tip
+            or len(effector.moving_joints) < 2
+            or effector.pivots
+        ):
             continue
-        last = view.serves[-2:]
+        last = effector.moving_joints[-2:]
         plain = all(
-            body.joints[i].stiffness == 0.0
-            and body.joints[i].max_step >= math.pi
-            and body.joints[i].slide is None
-            and body.tolerances[i] == 0.0
-            and i not in body.stretches
+            working.joints[i].stiffness == 0.0
+            and working.joints[i].max_step >= math.pi
+            and working.joints[i].slide is None
+            and working.tolerances[i] == 0.0
+            and i not in working.stretches
             for i in last
         )
-        if plain and body.serves[last[1]] == [view]:
-            found.append(view)
+        if plain and working.active_effectors[last[1]] == [effector]:
+            found.append(effector)
     return found
 
 
-def close_leaf(body: Body, view: PositionView) -> None:
-    """Solves the last two joints of `view`, inside their limits."""
-    first, middle = view.serves[-2:]
-    body.walk_to(middle)
-    upper = body.heads[middle] - body.heads[first]
-    lower = view.effector - body.heads[middle]
-    axis = _axis(body, middle, upper, lower)
-    turn = _opening(upper, lower, axis, (view.target - body.heads[first]).length)
+def solve_two_bone_tip(working: WorkingPose, effector: PositionEffector) -> None:
+    """Solves the last two joints of `effector`, inside their limits."""
+    first, middle = effector.moving_joints[-2:]
+    working.update_to(middle)
+    upper = working.heads[middle] - working.heads[first]
+    lower = effector.position - working.heads[middle]
+    axis = _axis(working, middle, upper, lower)
+    turn = _opening(upper, lower, axis, (effector.target - working.heads[first]).length)
     if turn != 0.0:
-        body.turn(middle, axis, turn)
-    body.step(first, 1.0 / (body.parts[first] or 1.0))
+        working.turn(middle, axis, turn)
+    working.step(first, 1.0 / (working.parts[first] or 1.0))
 
 
-def _axis(body: Body, i: int, upper: Vector, lower: Vector) -> Vector:
+def _axis(working: WorkingPose, i: int, upper: Vector, lower: Vector) -> Vector:
     """The unit axis (model axes) about which the middle joint bends: a hinge's own, else across the present
     bend."""
-    limit = body.limits[i]
+    limit = working.limits[i]
     if isinstance(limit, Hinge):
-        return (body.bases[i] @ Vector(limit.axis)).normalized()
+        return (working.bases[i] @ Vector(limit.axis)).normalized()
     across: Any = upper.cross(lower)  # for two-dimensional vectors, which these are not, a number
     if across.length > NOISE * upper.length * lower.length:
         return Vector(across.normalized())

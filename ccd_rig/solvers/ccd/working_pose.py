@@ -1,13 +1,12 @@
 """The exact best move of one joint for all goals above it.
 
 CCD minimises `E = sum_k w_k |R a_k - b_k|^2` joint by joint, over the pairs of vectors that the goals above
-a joint give (see `views`). The best rotation of a ball joint is Davenport's (for one pair the shortest arc);
-the best hinge angle and the best slide have closed forms. Limits are applied right after the step, in the
-joint's own rest frame.
+a joint give (see `effectors`). The best rotation of a ball joint is Davenport's (for one pair the shortest
+arc). The best hinge angle and the best slide have closed forms. Limits are applied right after the step, in
+the joint's own rest axes.
 
-`Body` is the working copy of a pose that one solve moves about: model transforms are rebuilt lazily while a
-sweep walks along, and effectors are carried along with each step, so that an iteration costs O(joints) in
-any monotone order.
+`WorkingPose` is the pose that one solve changes. Model transforms are recomputed only as far as the next
+visit needs them, and effectors follow each step. So an iteration costs O(joints) in any monotone order.
 """
 
 from __future__ import annotations
@@ -28,8 +27,8 @@ from ...maths.rotations import angle_of, perpendicular, power
 from ...maths.tolerances import NOISE
 from ...skeleton.joints import Skeleton
 from ...skeleton.pose import Pose, check_pose
-from .effectors import PositionView, View, view_of
-from .reach_windows import Window, shortened, shortened_shift, windows_of
+from .effectors import Effector, PositionEffector, effector_of
+from .reach_windows import ReachWindow, reach_windows_of, shortened, shortened_slide
 
 INERTIA = 1e-2
 """What a turn of one of several joints must win, see `best_rotation`: others may do it with less."""
@@ -37,12 +36,12 @@ NUDGE = 0.1
 """By how much a joint is bent to leave a dead end, radians."""
 
 
-class Body:
-    """The working copy of a pose that one solve moves about.
+class WorkingPose:
+    """The pose that one solve changes.
 
     Attributes:
         skeleton: what is posed.
-        views: the goals as the joints see them, in the caller's order.
+        effectors: what CCD moves for each goal, in the caller's order.
         movable: indices of the joints that the active goals may turn, parents before children.
         rotations: of every joint, relative to rest.
         slides: shift of every joint along its slide's axis, the model's unit; 0 without a slide.
@@ -70,26 +69,29 @@ class Body:
         self.frames: list[Quaternion] = [Quaternion()] * count
         self.last_step = Quaternion()
         self.parts = [1.0] * count  # of each joint's best step, beside the fraction that all share
-        self.plan: Any = None  # of whole passes (see `passes`, `pushes`); made anew when it may have changed
-        self.links: dict[int, list[float]] = {}  # per view, see `reach`
-        self.fresh = False  # whether transforms and effectors are those of the rotations, nothing carried
-        self.views: list[View] = [view_of(goal, skeleton) for goal in goals]
-        # Only the joints that a view reads are ever rebuilt; parents come before children in this list too.
-        self.order = sorted({i for view in self.views for read in view.reads for i in skeleton.chain(read)})
+        self.pass_plan: Any = None  # of whole passes; made anew when it may have changed
+        self.links: dict[int, list[float]] = {}  # per effector, see `chain_length`
+        self.is_exact = False  # whether transforms and effectors are those of the rotations, nothing carried
+        self.effectors: list[Effector] = [effector_of(goal, skeleton) for goal in goals]
+        # Only the joints that an effector reads are ever recomputed; parents come before children here too.
+        self.order = sorted(
+            {i for effector in self.effectors for read in effector.reads for i in skeleton.chain(read)}
+        )
         self.place = {i: place for place, i in enumerate(self.order)}
-        self.carries: list[list[View]] = [[] for _ in joints]
-        for view in self.views:
-            for i in view.carriers:
-                self.carries[i].append(view)
+        self.attached_effectors: list[list[Effector]] = [[] for _ in joints]
+        for effector in self.effectors:
+            for i in effector.ancestors:
+                self.attached_effectors[i].append(effector)
         self.limits: list[Limit | None] = [joint.limit for joint in joints]
         self.tolerances = [0.0] * count
         # Of hinges: the axis in the joint's frame, and the turn about it, unwrapped into the hinge's range.
         self.axes: list[Vector] = [Vector()] * count
         self.turns = [0.0] * count
-        # See `pushes`: of joints held at a limit the outward normal; the inverse of where a joint is at home.
-        self.borders: dict[int, Vector] = {}
-        self.home: Sequence[Quaternion] | None = None
-        self.homes: dict[int, Quaternion] = {}
+        # See `shared_passes`: of joints held at a limit the outward normal; the reference pose, and of each
+        # joint the inverse of its rotation there.
+        self.active_limits: dict[int, Vector] = {}
+        self.reference: Sequence[Quaternion] | None = None
+        self.inverse_references: dict[int, Quaternion] = {}
         self.offsets = [
             joint.offset + rest @ shift
             for joint, rest, shift in zip(joints, self.rests, self.translations, strict=True)
@@ -103,12 +105,12 @@ class Body:
             self.translations[i] = pose.translations[i] - along * axis
             self._set_slide(i, along)
         self.start_slides = list(self.slides)
-        self.serves: list[list[View]] = []
+        self.active_effectors: list[list[Effector]] = []
         self.movable: list[int] = []
         self.activate(range(len(goals)))
-        self.rebuild()
-        self.windows = windows_of(self.views, self.heads)
-        self.stretches: dict[int, list[Window]] = {}
+        self.recompute()
+        self.windows = reach_windows_of(self.effectors, self.heads)
+        self.stretches: dict[int, list[ReachWindow]] = {}
         for window in self.windows:
             for i in (*window.below, *window.inner):
                 self.stretches.setdefault(i, []).append(window)
@@ -118,22 +120,22 @@ class Body:
     def activate(self, goals: Sequence[int]) -> None:
         """Lets joints turn for these goals only; all goals' effectors are still carried along."""
         self.active = list(goals)
-        self.serves = [[] for _ in self.joints]
+        self.active_effectors = [[] for _ in self.joints]
         for k in goals:
-            for i in self.views[k].serves:
-                self.serves[i].append(self.views[k])
-        self.movable = [i for i, served in enumerate(self.serves) if served]
-        self.plan = None
+            for i in self.effectors[k].moving_joints:
+                self.active_effectors[i].append(self.effectors[k])
+        self.movable = [i for i, served in enumerate(self.active_effectors) if served]
+        self.pass_plan = None
 
-    def rebuild(self) -> None:
+    def recompute(self) -> None:
         """Forward kinematics from the rotations: transforms and effectors without the drift of carrying."""
         self.valid = -1
-        self.walk_to(self.order[-1])
-        for view in self.views:
-            view.rebuild(self)
-        self.fresh = True
+        self.update_to(self.order[-1])
+        for effector in self.effectors:
+            effector.recompute(self)
+        self.is_exact = True
 
-    def walk_to(self, last: int) -> None:
+    def update_to(self, last: int) -> None:
         """Makes the transforms of the joints up to index `last` valid."""
         place = self.place[last]
         if place <= self.valid:
@@ -152,11 +154,11 @@ class Body:
             frames[i] = (base @ self.rotations[i]).normalized()
         self.valid = place
 
-    def confine(self, limits: Sequence[Limit | None], tolerances: Sequence[float]) -> None:
+    def set_limits(self, limits: Sequence[Limit | None], tolerances: Sequence[float]) -> None:
         """Sets what each joint may do, and brings the joints that may move inside it."""
         self.limits = list(limits)
-        self.plan = None
-        self.homes.clear()
+        self.pass_plan = None
+        self.inverse_references.clear()
         self.tolerances = list(tolerances)
         rotations, slides = self.rotations, list(self.slides)
         for i in self.movable:
@@ -175,23 +177,23 @@ class Body:
 
     def restore(self, rotations: Sequence[Quaternion], slides: Sequence[float]) -> None:
         """Takes over rotations and slides of all joints, inside the limits."""
-        if self.fresh and all(map(is_, rotations, self.rotations)) and slides == self.slides:
+        if self.is_exact and all(map(is_, rotations, self.rotations)) and slides == self.slides:
             return
         self.rotations = list(rotations)
-        self.borders.clear()
+        self.active_limits.clear()
         for i in self.movable:
             limit = self.limits[i]
             if isinstance(limit, Hinge):
                 self._set_hinge(i, limit)
             if self.joints[i].slide is not None:
                 self._set_slide(i, slides[i])
-        self.rebuild()
+        self.recompute()
 
     def _set_hinge(self, i: int, limit: Hinge) -> None:
         self.axes[i] = Vector(limit.axis)
         self.turns[i] = hinge_turn(limit, self.rotations[i])
 
-    def take(self, pose: Pose) -> None:
+    def set_pose(self, pose: Pose) -> None:
         """Takes over a pose that is inside the limits."""
         slides = [
             Vector(joint.slide.axis).dot(translation) if joint.slide is not None else 0.0
@@ -201,7 +203,7 @@ class Body:
 
     def square(self) -> float:
         """The sum that is minimised, over the goals that are active, in squared model units."""
-        return math.fsum(view.square() for view in self.views)
+        return math.fsum(effector.square() for effector in self.effectors)
 
     def pose(self, rotations: Sequence[Quaternion], slides: Sequence[float]) -> Pose:
         """A pose of these rotations and slides."""
@@ -231,17 +233,17 @@ class Body:
         Returns:
             The longest way that an effector was moved, in the model's unit.
         """
-        self.walk_to(i)
+        self.update_to(i)
         slid = self._slide(i, fraction) if self.joints[i].slide is not None else 0.0
         pairs: list[Pair] = []
-        for view in self.serves[i]:
-            view.pairs(self, i, pairs)
+        for effector in self.active_effectors[i]:
+            effector.vector_pairs(self, i, pairs)
         return max(slid, self._move(i, pairs, fraction)) if pairs else slid
 
     def turn(self, i: int, axis: Vector, angle: float) -> None:
         """Turns joint `i` by `angle` radians, inside its limit: a hinge about its own axis, else about
         `axis` (model)."""
-        self.walk_to(i)
+        self.update_to(i)
         limit = self.limits[i]
         if type(limit) is Hinge:
             self.turns[i] = nearest_turn(self.turns[i] + angle, limit.lower, limit.upper)
@@ -256,22 +258,22 @@ class Body:
 
     def pull(self, i: int, point: Vector, wanted: Vector) -> None:
         """Turns joint `i` so that a point which hangs on it comes nearest to another (model space)."""
-        self.walk_to(i)
+        self.update_to(i)
         head = self.heads[i]
         self._move(i, [(point - head, wanted - head, 1.0)], 1.0 / (self.parts[i] or 1.0))
 
-    def stretch(self, i: int, child: int, view: PositionView) -> None:
+    def stretch(self, i: int, child: int, effector: PositionEffector) -> None:
         """Turns joint `i` so that its link (to the joint `child`, or with -1 to the effector) points at the
         target."""
-        self.walk_to(max(i, child))
-        self.pull(i, self.heads[child] if child != -1 else view.effector, view.target)
+        self.update_to(max(i, child))
+        self.pull(i, self.heads[child] if child != -1 else effector.position, effector.target)
 
-    def sight(self, i: int) -> float:
+    def desired_angle(self, i: int) -> float:
         """The angle (radians) by which joint `i` would turn for its goals if nothing held it."""
-        self.walk_to(i)
+        self.update_to(i)
         pairs: list[Pair] = []
-        for view in self.serves[i]:
-            view.pairs(self, i, pairs)
+        for effector in self.active_effectors[i]:
+            effector.vector_pairs(self, i, pairs)
         if not pairs:
             return 0.0
         limit = self.limits[i]
@@ -317,14 +319,14 @@ class Body:
     def _turn_to(self, i: int, rotation: Quaternion) -> float:
         """Gives joint `i` a new rotation relative to rest and carries the effectors above it along."""
         self.rotations[i] = rotation
-        self.fresh = False
+        self.is_exact = False
         before = self.frames[i]
         self.frames[i] = after = (self.bases[i] @ rotation).normalized()
         self.valid = self.place[i]
         self.last_step = step = after @ before.conjugated()
         longest = 0.0
-        for view in self.carries[i]:
-            longest = max(longest, view.turned(self, i, step))
+        for effector in self.attached_effectors[i]:
+            longest = max(longest, effector.follow_rotation(self, i, step))
         return longest
 
     def _slide(self, i: int, fraction: float) -> float:
@@ -336,8 +338,8 @@ class Body:
         at_rest = self.rests[i] if parent == -1 else self.frames[parent] @ self.rests[i]
         axis = at_rest @ Vector(joint.slide.axis)
         shifts: list[tuple[Vector, float, float]] = []
-        for view in self.serves[i]:
-            view.shifts(self, i, shifts)
+        for effector in self.active_effectors[i]:
+            effector.slide_targets(self, i, shifts)
         wanted = self.slides[i] + best_slide(axis, shifts) * fraction * self.parts[i] * (
             1.0 - joint.stiffness
         )
@@ -345,20 +347,20 @@ class Body:
         wanted = min(max(wanted, joint.slide.lower), joint.slide.upper)
         if i in self.stretches:
             now = self.slides[i]
-            wanted = now + shortened_shift(self.stretches[i], self.heads, i, axis, wanted - now)
+            wanted = now + shortened_slide(self.stretches[i], self.heads, i, axis, wanted - now)
         self._set_slide(i, wanted)
-        self.fresh = False
+        self.is_exact = False
         self.valid = self.place[i] - 1
-        self.walk_to(i)
+        self.update_to(i)
         shift = self.heads[i] - before
-        for view in self.carries[i]:
-            view.slid(self, i, shift)
+        for effector in self.attached_effectors[i]:
+            effector.follow_slide(self, i, shift)
         return shift.length
 
     def _inside_windows(self, i: int, wanted: Quaternion) -> Quaternion:
         """As much of the way to the rotation `wanted` as joint `i`'s reach windows allow."""
         windows = self.stretches[i]
-        self.walk_to(max(i, *(window.top for window in windows)))
+        self.update_to(max(i, *(window.top for window in windows)))
         base, back, limit = self.bases[i], self.frames[i].conjugated(), self.limits[i]
         rotation = shortened(
             windows,
@@ -383,22 +385,22 @@ class Body:
         dead ends.
         """
         side = 1.0
-        self.borders.clear()
+        self.active_limits.clear()
         for i in joints:
             if self.tolerances[i] > 0.0:
                 continue  # it stays at the border of its tolerance region on purpose
-            self.walk_to(i)
+            self.update_to(i)
             side = -side
             for turn in (side * NUDGE, -side * NUDGE):
                 if self._bend(i, turn):
                     break
-        self.rebuild()
+        self.recompute()
 
     def _bend(self, i: int, turn: float) -> bool:
         """Turns joint `i` by `turn` radians across its line of sight; whether its limit let it."""
         before = self.rotations[i]
         pairs: list[Pair] = []
-        for view in self.serves[i]:
-            view.pairs(self, i, pairs)
+        for effector in self.active_effectors[i]:
+            effector.vector_pairs(self, i, pairs)
         self.turn(i, perpendicular(pairs[0][0] if pairs else self.frames[i] @ Vector((0.0, 1.0, 0.0))), turn)
         return angle_of(before.conjugated() @ self.rotations[i]) > 0.5 * abs(turn)

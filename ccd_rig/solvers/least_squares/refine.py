@@ -270,7 +270,7 @@ def _confined(
     ):
         if limit is None:
             continue
-        nearest = limit._nearest(w, x, y, z)
+        nearest = limit.project(w, x, y, z)
         if nearest is None:
             continue
         w, x, y, z = nearest

@@ -95,7 +95,7 @@ def played_residual(rig, row, evaluated, depsgraph):
 def assert_report_is_what_plays(rig, report, tolerance=PLAYED):
     rows = {row.name: row for row in rig.ccd_rig.constraints}
     by_frame = {}
-    for row in report.rows:
+    for row in report.entries:
         by_frame.setdefault(row.frame, []).append(row)
     for frame, evaluated, depsgraph in play(rig, by_frame):
         for row in by_frame[frame]:
@@ -127,8 +127,8 @@ def keyed_quaternions(channels, rig, bone):
 def test_long_chain_follows_a_moving_target(ext, bake):
     rig, _ = arm(20)
     report = bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, 60))
-    assert {row.status for row in report.rows} == {"CONVERGED"}
-    assert [row.frame for row in report.rows] == list(range(1, 61))
+    assert {row.status for row in report.entries} == {"CONVERGED"}
+    assert [row.frame for row in report.entries] == list(range(1, 61))
     assert report.unsolved() == ()
     for _frame, evaluated, depsgraph in play(rig, range(1, 61)):
         assert played_residual(rig, rig.ccd_rig.constraints[0], evaluated, depsgraph) < SOLVE + PLAYED / 10
@@ -175,8 +175,8 @@ def test_out_of_reach_is_reported_not_raised(bake):
     target.animation_data_clear()
     target.location = (0.0, 4.0, 0.0)
     report = bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, 4))
-    assert {row.status for row in report.rows} == {"STALLED"}
-    assert all(abs(row.residual - 1.5) < 1e-3 for row in report.rows)
+    assert {row.status for row in report.entries} == {"STALLED"}
+    assert all(abs(row.residual - 1.5) < 1e-3 for row in report.entries)
     assert [row.frame for row in report.unsolved()] == [1, 2, 3, 4]
     assert report.summary().startswith("0 of 4 frames reached; worst 1.50")
     assert_report_is_what_plays(rig, report)
@@ -204,7 +204,7 @@ def test_report_in_words_in_json_and_on_the_armature(bake):
         *("frame", "constraint", "status", "residual", "keyed_residual", "influence"),
         *("angle", "keyed_angle"),
     )
-    assert content["rows"] == [{name: getattr(row, name) for name in fields} for row in report.rows]
+    assert content["entries"] == [{name: getattr(row, name) for name in fields} for row in report.entries]
     stored = rig.ccd_rig.report
     assert (stored.words, stored.worst_frame, stored.unsolved) == (report.summary(), 4, 1)
     assert stored.worst_constraint == "Hand"
@@ -223,8 +223,8 @@ def test_between_solves_stand_slerps(bake, channels):
     rig, _ = arm(8, 0.5)
     report = bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, 60, step=7))
     solved = [1, 8, 15, 22, 29, 36, 43, 50, 57, 60]
-    assert [row.frame for row in report.rows if row.status != "SLERPED"] == solved
-    assert {row.status for row in report.rows if row.frame not in solved} == {"SLERPED"}
+    assert [row.frame for row in report.entries if row.status != "SLERPED"] == solved
+    assert {row.status for row in report.entries if row.frame not in solved} == {"SLERPED"}
     for bone in ("bone_0", "bone_4", "bone_7"):
         frames, values = keyed_quaternions(channels, rig, bone)
         assert frames.tolist() == list(range(1, 61))
@@ -240,8 +240,8 @@ def test_between_solves_stand_slerps(bake, channels):
 def test_a_step_beyond_the_range_solves_both_ends(bake):
     rig, _ = arm(4, 0.5)
     report = bake.bake(bpy.context.scene, rig, bake.BakeSettings(-3, 6, step=100))
-    assert [row.frame for row in report.rows if row.status != "SLERPED"] == [-3, 6]
-    assert [row.frame for row in report.rows] == list(range(-3, 7))
+    assert [row.frame for row in report.entries if row.status != "SLERPED"] == [-3, 6]
+    assert [row.frame for row in report.entries] == list(range(-3, 7))
 
 
 def test_keys_on_solved_frames_only(bake, channels):
@@ -254,7 +254,7 @@ def test_keys_on_solved_frames_only(bake, channels):
     for curve in curves:
         assert [point.co[0] for point in curve.keyframe_points] == solved
         assert {point.interpolation for point in curve.keyframe_points} == {"BEZIER"}
-    assert [row.frame for row in report.rows] == solved
+    assert [row.frame for row in report.entries] == solved
     assert_report_is_what_plays(rig, report)
     assert report.summary().startswith("7 of 7 solved frames reached; ")
 
@@ -269,7 +269,7 @@ def test_the_same_input_gives_the_same_bits(bake, channels):
     again = keys_of(channels, rig)
     assert keys.keys() == again.keys()
     assert all(np.array_equal(keys[path], again[path]) for path in keys)
-    assert first.rows == second.rows
+    assert first.entries == second.entries
 
 
 def test_new_action_keeps_the_old_one(bake, channels):
@@ -393,8 +393,8 @@ def test_influence_blends_from_the_pose_to_the_solve(ext, bake, channels):
         f: [b.rotation_quaternion.normalized() for b in e.pose.bones] for f, e, _ in play(rig, range(1, 31))
     }
     assert_report_is_what_plays(rig, report)
-    assert [row.frame for row in report.rows] == list(range(11, 31))  # left out where the influence is 0
-    assert [row.influence for row in report.rows] == pytest.approx(
+    assert [row.frame for row in report.entries] == list(range(11, 31))  # left out where the influence is 0
+    assert [row.influence for row in report.entries] == pytest.approx(
         [weight[f] for f in range(11, 31)], abs=FLOAT32
     )
     assert report.unsolved() == ()
@@ -409,8 +409,8 @@ def test_influence_blends_from_the_pose_to_the_solve(ext, bake, channels):
             curve.mute = True
     rig.ccd_rig.constraints[0].influence = 1.0
     full = bake.bake(bpy.context.scene, rig, bake.BakeSettings(11, 30))
-    assert [row.residual for row in full.rows] == pytest.approx(
-        [row.residual for row in report.rows], abs=1e-6
+    assert [row.residual for row in full.entries] == pytest.approx(
+        [row.residual for row in report.entries], abs=1e-6
     )
     solved = {
         f: [b.rotation_quaternion.normalized() for b in e.pose.bones] for f, e, _ in play(rig, range(11, 31))
@@ -422,7 +422,7 @@ def test_influence_blends_from_the_pose_to_the_solve(ext, bake, channels):
             else:
                 expected = base[frame][j].slerp(solved[frame][j], weight[frame])
             assert blended[frame][j].rotation_difference(expected).angle % math.tau < 1e-3, (frame, j)
-    assert report.rows[0].keyed_residual > 0.1 > report.rows[0].residual
+    assert report.entries[0].keyed_residual > 0.1 > report.entries[0].residual
 
 
 def two_arms():
@@ -451,7 +451,7 @@ def test_several_constraints_share_bones(bake, channels):
     rig.pose.bones["spine"].ccd_rig.stiffness = 1.0
     report = bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, 22))
     assert report.unsolved() == ()
-    assert [(row.frame, row.constraint) for row in report.rows[:3]] == [
+    assert [(row.frame, row.constraint) for row in report.entries[:3]] == [
         (1, "Hand L"),
         (1, "Hand R"),
         (2, "Hand L"),
@@ -460,7 +460,7 @@ def test_several_constraints_share_bones(bake, channels):
     assert not [path for path, _ in keys_of(channels, rig) if '"spine"' in path]  # locked: no keys
     rig.animation_data_clear()
     only = bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, 5, constraints=("Hand R",)))
-    assert {row.constraint for row in only.rows} == {"Hand R"}
+    assert {row.constraint for row in only.entries} == {"Hand R"}
     assert not [path for path, _ in keys_of(channels, rig) if '"L' in path]
 
 
@@ -471,8 +471,8 @@ def test_a_hand_out_of_reach_does_not_keep_the_other_from_its_target(bake):
     bpy.data.objects["TargetL"].animation_data_clear()
     bpy.data.objects["TargetL"].location = (9.0, 0.0, 2.0)
     report = bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, 22))
-    status = {row.constraint: set() for row in report.rows}
-    for row in report.rows:
+    status = {row.constraint: set() for row in report.entries}
+    for row in report.entries:
         status[row.constraint].add(row.status)
     assert status["Hand R"] == {"CONVERGED"}
     assert "CONVERGED" not in status["Hand L"]
@@ -758,10 +758,10 @@ def test_a_jump_is_named(bake):
         target.location = (x, 0.0, 0.05)
         target.keyframe_insert("location", frame=frame)
     report = bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, 12))
-    assert (report.largest_turn.frame, report.largest_turn.bone) == (7, "bone_0")
-    assert report.largest_turn.angle == pytest.approx(math.pi - 2.0 * math.atan(0.05), abs=1e-3)
+    assert (report.largest_rotation.frame, report.largest_rotation.bone) == (7, "bone_0")
+    assert report.largest_rotation.angle == pytest.approx(math.pi - 2.0 * math.atan(0.05), abs=1e-3)
     assert report.summary().endswith("; 'bone_0' turns 174 degrees at frame 7")
-    assert json.loads(report.to_json())["largest_turn"]["bone"] == "bone_0"
+    assert json.loads(report.to_json())["largest_rotation"]["bone"] == "bone_0"
     assert "'bone_0' turns 174 degrees at frame 7" in report.advice(both_ways=False)
     assert "Order: Both Ways" in report.advice(both_ways=False)
     assert report.advice(both_ways=True) == ""

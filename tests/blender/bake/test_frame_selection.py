@@ -72,8 +72,8 @@ def off_at(rig, frame):
 def test_on_the_targets_keys_and_the_ends(bake, channels, rig):
     report = run(bake, rig)
     assert key_frames(channels, rig) == [1, 3, 7.5, 12, 20]
-    assert [row.frame for row in report.rows] == [1, 3, 7.5, 12, 20]
-    assert {row.status for row in report.rows} == {"CONVERGED"}
+    assert [row.frame for row in report.entries] == [1, 3, 7.5, 12, 20]
+    assert {row.status for row in report.entries} == {"CONVERGED"}
     assert all(off_at(rig, frame) < PLAYED for frame in (1, 3, 7.5, 12, 20))
     assert report.check.frames == 21
     curve = next(iter(channels.fcurves_of(rig)))
@@ -202,22 +202,22 @@ def test_targets_in_strips(bake, channels, rig, goal, errors, how):
 def test_a_key_holder_in_a_strip(bake, channels, rig, goal):
     strip_of(goal, channels)
     rig.ccd_rig.constraints[0].target = rigs.empty("Other", (0.4, 0.2, 1.0))
-    run(bake, rig, keys="HOLDER_KEYS", holder="Goal")
+    run(bake, rig, keys="REFERENCE_KEYS", reference_object="Goal")
     assert key_frames(channels, rig) == [1, 2, 6.5, 11, 20]
 
 
 def test_a_key_holder(bake, channels, rig):
-    holder = rigs.empty("Beats")
+    reference = rigs.empty("Beats")
     for frame in (-3, 2.25, 9, 400):
-        holder.keyframe_insert("location", frame=frame)
-    run(bake, rig, keys="HOLDER_KEYS", holder="Beats")
+        reference.keyframe_insert("location", frame=frame)
+    run(bake, rig, keys="REFERENCE_KEYS", reference_object="Beats")
     assert key_frames(channels, rig) == [1, 2.25, 9, 20]
 
 
 def test_a_bone_as_key_holder(bake, channels, rig):
     rig.pose.bones["bone_0"].keyframe_insert("location", frame=4)
     rig.keyframe_insert("location", frame=6)
-    run(bake, rig, keys="HOLDER_KEYS", holder="Rig", holder_bone="bone_0")
+    run(bake, rig, keys="REFERENCE_KEYS", reference_object="Rig", reference_bone="bone_0")
     assert key_frames(channels, rig) == [1, 4, 20]
 
 
@@ -232,13 +232,19 @@ def test_muted_curves_do_not_count(bake, channels, rig, goal, errors):
     ("fields", "words"),
     [
         ({"keys": "TARGET_KEYS", "first": 20, "last": 40}, ["'Goal'", "frames 20 to 40"]),
-        ({"keys": "HOLDER_KEYS"}, ["no Key Holder", "choose"]),
-        ({"keys": "HOLDER_KEYS", "holder": "Beets"}, ["no object 'Beets'"]),
-        ({"keys": "HOLDER_KEYS", "holder": "Beats"}, ["'Beats' has no keys in frames 1 to 20"]),
-        ({"keys": "HOLDER_KEYS", "holder": "Beats", "holder_bone": "x"}, ["'Beats' has no bone 'x'"]),
-        ({"keys": "HOLDER_KEYS", "holder": "Rig", "holder_bone": "x"}, ["'Rig' has no bone 'x'"]),
+        ({"keys": "REFERENCE_KEYS"}, ["no Reference Object", "choose"]),
+        ({"keys": "REFERENCE_KEYS", "reference_object": "Beets"}, ["no object 'Beets'"]),
+        ({"keys": "REFERENCE_KEYS", "reference_object": "Beats"}, ["'Beats' has no keys in frames 1 to 20"]),
         (
-            {"keys": "HOLDER_KEYS", "holder": "Rig", "holder_bone": "bone_1"},
+            {"keys": "REFERENCE_KEYS", "reference_object": "Beats", "reference_bone": "x"},
+            ["'Beats' has no bone 'x'"],
+        ),
+        (
+            {"keys": "REFERENCE_KEYS", "reference_object": "Rig", "reference_bone": "x"},
+            ["'Rig' has no bone 'x'"],
+        ),
+        (
+            {"keys": "REFERENCE_KEYS", "reference_object": "Rig", "reference_bone": "bone_1"},
             ["'bone_1' of 'Rig' has no keys"],
         ),
     ],
@@ -264,12 +270,12 @@ def test_remapped_time_and_other_frame_rates(bake, rig, keys, old, new, destinat
         rig.pose.bones["bone_1"].rotation_quaternion = Quaternion((1, 0, 0), angle)
         rig.pose.bones["bone_1"].keyframe_insert("rotation_quaternion", frame=frame)
     report = run(bake, rig, keys=keys, destination=bake.Destination[destination])
-    assert report.check.faults() == ()
-    for row in report.rows:
+    assert report.check.mismatches() == ()
+    for row in report.entries:
         assert off_at(rig, row.frame) == pytest.approx(row.residual, abs=PLAYED)
         assert row.residual < PLAYED or row.status == "SLERPED"
     if keys == "TARGET_KEYS":
-        found = [row.frame for row in report.rows]
+        found = [row.frame for row in report.entries]
         assert found == [1, *(f for f in np.array([3, 7.5, 12, 90]) * new / old if 1 < f < 20), 20]
 
 
@@ -277,18 +283,18 @@ def test_by_operator_and_command_line(ext, bake, channels, rig, tmp_path, capfd)
     rigs.activate(rig)
     assert bpy.ops.ccd_rig.bake(frame_start=1, frame_end=20, keys="TARGET_KEYS") == {"FINISHED"}
     assert key_frames(channels, rig) == [1, 3, 7.5, 12, 20]
-    holder = rigs.empty("Beats")
-    holder.keyframe_insert("location", frame=8)
+    reference = rigs.empty("Beats")
+    reference.keyframe_insert("location", frame=8)
     rigs.activate(rig)
-    bpy.ops.ccd_rig.bake(frame_start=1, frame_end=20, keys="HOLDER_KEYS", holder="Beats")
+    bpy.ops.ccd_rig.bake(frame_start=1, frame_end=20, keys="REFERENCE_KEYS", reference_object="Beats")
     path = tmp_path / "shot.blend"
     bpy.ops.wm.save_as_mainfile(filepath=str(path))
     main = ext.module("ccd_rig.blender.cli.command_line").main
     words = ["bake", str(path), "--frames", "1-20", "--output", str(tmp_path / "out.blend"), "--keys"]
-    assert main([*words, "holder", "--key-holder", "Beats"]) == 0
+    assert main([*words, "reference", "--reference-keys", "Beats"]) == 0
     assert key_frames(channels, bpy.data.objects["Rig"]) == [1, 8, 20]
-    assert main([*words, "holder", "--key-holder", "Rig/bone_0"]) == 0
+    assert main([*words, "reference", "--reference-keys", "Rig/bone_0"]) == 0
     assert main([*words, "targets"]) == 0
-    assert main([*words, "holder"]) == 2
-    assert main([*words, "every", "--key-holder", "Beats"]) == 2
-    assert "--keys holder needs --key-holder" in capfd.readouterr().err
+    assert main([*words, "reference"]) == 2
+    assert main([*words, "every", "--reference-keys", "Beats"]) == 2
+    assert "--keys reference needs --reference-keys" in capfd.readouterr().err

@@ -84,7 +84,7 @@ def test_the_original_may_be_gone(bake, rig):
     original = rig.animation_data.action
     run(bake, rig)
     bpy.data.actions.remove(original)
-    assert run(bake, rig, from_original=True).check.faults() == ()
+    assert run(bake, rig, from_original=True).check.mismatches() == ()
 
 
 def test_after_saving_and_loading(bake, rig, tmp_path):
@@ -168,7 +168,7 @@ def test_a_bake_made_twice_is_the_same(bake, rig, destination, odd, fields):
     first = poses(rig)
     again = run(bake, rig, destination=bake.Destination[destination], **how)
     assert np.abs(poses(rig) - first).max() < PLAYED
-    assert again.check.faults() == ()
+    assert again.check.mismatches() == ()
     assert again.unsolved_count() == first_report.unsolved_count()
 
 
@@ -189,17 +189,17 @@ def test_with_other_settings_it_is_made_anew(bake, rig, destination):
 def test_cancelled_it_is_still_known_how_it_was_baked(bake, rig):
     key(rig)
     where = bake.Destination.CURRENT_ACTION
-    for share in (0.5, 0.6):
-        settings = bake.BakeSettings(1, 10, share=share, destination=where)
+    for error_reduction in (0.5, 0.6):
+        settings = bake.BakeSettings(1, 10, error_reduction=error_reduction, destination=where)
         steps = bake.bake_steps(bpy.context.scene, rig, settings)
         while next(steps).verb != "checked":
             pass
         steps.close()
-        assert "ccd_rig_recipe" not in rig.animation_data.action
+        assert "ccd_rig_bake_settings" not in rig.animation_data.action
     run(bake, rig, destination=where)
-    known = rig.animation_data.action["ccd_rig_recipe"]
+    known = rig.animation_data.action["ccd_rig_bake_settings"]
     steps = bake.bake_steps(bpy.context.scene, rig, settings)
     while next(steps).verb != "checked":
         pass
     steps.close()
-    assert rig.animation_data.action["ccd_rig_recipe"] == known
+    assert rig.animation_data.action["ccd_rig_bake_settings"] == known

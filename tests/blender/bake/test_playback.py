@@ -62,7 +62,7 @@ def rest(steps):
 
 
 def only(report):
-    [row] = report.check.played
+    [row] = report.check.results
     return row
 
 
@@ -75,7 +75,7 @@ def test_what_plays_is_what_is_reported(bake, arm, step):
     assert seen[row.frame] == pytest.approx(seen[worst], abs=PLAYED)
     assert row.causes == ()
     assert report.check.frames == 41
-    assert max(r.keyed_residual for r in report.rows) == pytest.approx(row.residual, abs=PLAYED)
+    assert max(r.keyed_residual for r in report.entries) == pytest.approx(row.residual, abs=PLAYED)
     assert report.seconds > 0.0 and report.check.seconds > 0.0
 
 
@@ -99,7 +99,7 @@ def test_report_in_json_and_on_the_armature(bake, arm):
     content = json.loads(report.to_json())
     assert content["seconds"] >= 0.0
     assert content["check"]["frames"] == 41
-    [row] = content["check"]["played"]
+    [row] = content["check"]["results"]
     assert (row["constraint"], row["causes"]) == ("Hand", [])
     assert content["check"]["words"] == report.check.words() == arm.ccd_rig.report.check
     assert report.check.words().startswith("Plays as baked: at most ")
@@ -129,9 +129,9 @@ def test_constraints_that_act_on_top_are_named(bake, arm, override):
     assert all(word in " ".join(row.causes) for word in words)
     seen = measured(arm, range(1, 42))
     assert row.residual == pytest.approx(max(seen.values()), abs=PLAYED)
-    assert row.off > 0.01
-    assert "Constraint 'Hand' does not play as baked" in report.check.faults()[0]
-    assert arm.ccd_rig.report.faults == 1
+    assert row.deviation > 0.01
+    assert "Constraint 'Hand' does not play as baked" in report.check.mismatches()[0]
+    assert arm.ccd_rig.report.mismatches == 1
     assert report.check.words() == arm.ccd_rig.report.check == "Does not play as baked: Hand"
 
 
@@ -169,14 +169,14 @@ def test_a_target_that_goes_after_the_bones_is_named(bake, arm, kind):
     goes.targets[0].id, goes.targets[0].data_path = arm, '["Bend"]'
     rigs.update()
     report = run(bake, arm)
-    assert len(report.check.faults()) == 1
-    assert "target or pole moves with the bones" in report.check.faults()[0]
-    played = report.check.played[0]
+    assert len(report.check.mismatches()) == 1
+    assert "target or pole moves with the bones" in report.check.mismatches()[0]
+    played = report.check.results[0]
     if kind == "target":
         assert played.residual == pytest.approx(max(measured(arm, range(1, 42)).values()), abs=PLAYED)
-        assert played.off > 10 * PLAYED
+        assert played.deviation > 10 * PLAYED
     if kind == "turn":
-        assert played.off_angle > 0.01
+        assert played.deviation_angle > 0.01
 
 
 def test_only_the_constraint_that_is_off_is_named(bake, arm):
@@ -190,7 +190,7 @@ def test_only_the_constraint_that_is_off_is_named(bake, arm):
     constraint.target = rigs.empty("Other")
     rigs.update()
     report = run(bake, arm)
-    causes = {row.constraint: row.causes for row in report.check.played}
+    causes = {row.constraint: row.causes for row in report.check.results}
     assert causes["Hand"] and not causes["Mid"]
 
 
@@ -240,10 +240,10 @@ def test_orientation_and_balance(bake, arm):
     balance.priority = 1
     rigs.update()
     report = run(bake, arm, 1, 11)
-    played = {row.constraint: row for row in report.check.played}
-    rows = [row for row in report.rows if row.constraint == "Balance"]
+    played = {row.constraint: row for row in report.check.results}
+    rows = [row for row in report.entries if row.constraint == "Balance"]
     assert played["Balance"].residual == pytest.approx(max(row.keyed_residual for row in rows), abs=PLAYED)
-    rows = [row for row in report.rows if row.constraint == "Hand"]
+    rows = [row for row in report.entries if row.constraint == "Hand"]
     assert played["Hand"].angle == pytest.approx(max(row.keyed_angle for row in rows), abs=1e-3)
     assert not played["Hand"].causes and not played["Balance"].causes
 

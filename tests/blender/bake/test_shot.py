@@ -83,7 +83,7 @@ def test_most_frames_are_settled_at_once_and_all_are_reached(bake, solved):
     rig, _ = arm(20)
     report, found = baked(bake, rig, 1, 61)
     assert report.unsolved_count() == 0
-    assert max(row.residual for row in report.rows) <= SOLVE
+    assert max(row.residual for row in report.entries) <= SOLVE
     assert len(solved) <= 61 // 4
     assert angles(found[1:], found[:-1]).max() <= math.radians(4.0)
 
@@ -106,8 +106,8 @@ def test_last_bones_that_turn_with_their_targets_are_settled_at_once_too(bake, s
         bone.ccd_rig.limit.kind, bone.ccd_rig.limit.cone_radius = "CONE", 0.5
     report, found = baked(bake, rig, 1, 61)
     assert report.unsolved_count() == 0
-    assert max(row.residual for row in report.rows) <= SOLVE
-    assert max(row.angle for row in report.rows) <= 1e-3
+    assert max(row.residual for row in report.entries) <= SOLVE
+    assert max(row.angle for row in report.entries) <= 1e-3
     assert len(solved) <= 61 // 4
     assert angles(found[1:], found[:-1]).max() <= math.radians(8.0)
 
@@ -244,7 +244,7 @@ def test_a_range_that_ends_sooner_agrees(bake):
 def test_a_preroll_keys_nothing_before_the_range(bake, ext):
     rig, _ = arm(5)
     report = bake.bake(bpy.context.scene, rig, bake.BakeSettings(20, 30, step=3, preroll=10))
-    assert {row.frame for row in report.rows} == set(range(20, 31))
+    assert {row.frame for row in report.entries} == set(range(20, 31))
     times = {
         key.co[0]
         for curve in ext.module("ccd_rig.blender.keys.channels").fcurves_of(rig)

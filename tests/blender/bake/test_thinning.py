@@ -64,7 +64,7 @@ def test_within_the_angle(bake, rig, mode):
     assert angles(full, thin) <= math.radians(1.0) + 1e-3 * (mode != "QUATERNION") + FLOAT32
     assert report.keys_before == 6 * 121
     assert report.keys < report.keys_before / 2
-    assert report.check.faults() == ()
+    assert report.check.mismatches() == ()
     assert f"{report.keys} of 726 keys kept" in report.summary()
 
 
@@ -81,9 +81,9 @@ def test_within_the_error(bake, rig, error):
     assert off.max() > 0.3 * error  # what may be off is used
     # The chain swings as far as it reaches within ten frames: a millimetre leaves little to leave out.
     assert report.keys < report.keys_before * {0.001: 0.98, 0.01: 0.7, 0.1: 0.25}[error]
-    assert report.check.faults() == ()
-    [played] = report.check.played
-    assert played.residual == pytest.approx(max(row.keyed_residual for row in report.rows), abs=PLAYED)
+    assert report.check.mismatches() == ()
+    [played] = report.check.results
+    assert played.residual == pytest.approx(max(row.keyed_residual for row in report.entries), abs=PLAYED)
 
 
 def test_a_wider_error_keeps_fewer_keys(bake, rig):

@@ -89,7 +89,7 @@ def test_bake_in_a_process_of_its_own(ext, shot, tmp_path):
     assert done.stderr == ""
     assert shot.read_bytes() == before
     content = json.loads(report.read_text())
-    assert [row["frame"] for row in content["rows"]] == list(range(9))
+    assert [row["frame"] for row in content["entries"]] == list(range(9))
     assert content["armature"] == "Rig"
     keys = keys_in(output, ext.module("ccd_rig.blender.keys.channels"))
     assert len(keys) == 4 * 4
@@ -379,7 +379,7 @@ def test_scripted_drivers_need_trust(cli, shot, edit, tmp_path, capfd):
     cli.main(words)
     assert "--enable-autoexec" in capfd.readouterr().err
     assert cli.main([*words, "--enable-autoexec"]) == 0
-    assert json.loads((tmp_path / "r.json").read_text())["rows"][0]["influence"] == pytest.approx(
+    assert json.loads((tmp_path / "r.json").read_text())["entries"][0]["influence"] == pytest.approx(
         0.5, abs=1e-6
     )
 

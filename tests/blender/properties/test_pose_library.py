@@ -555,7 +555,7 @@ def test_a_bake_that_stalls_starts_again(ext, approaching):
     approaching.ccd_rig.solver.restarts = 1
     report = baked(approaching, ext)
     assert report.unsolved_count() == 0
-    assert {row.status for row in report.rows} == {"CONVERGED"}
+    assert {row.status for row in report.entries} == {"CONVERGED"}
     frames = poses_of(approaching, range(2, 9))
     assert all(frame == frames[0] for frame in frames)  # once there it is followed
 

@@ -395,7 +395,7 @@ def test_plan_reads_like_a_fresh_reading_whatever_is_animated(ext, bones):
     rig = metarig("basic_human")
     chains = [(name, 4) for name in leaves(rig)]
     rng = random.Random(11)
-    plan = bones.plan(rig, chains, {})
+    layout = bones.layout(rig, chains, {})
     for frame in range(12):
         for pose_bone in rig.pose.bones:
             if frame % 3 == 1 and rng.random() < 0.2:
@@ -405,7 +405,7 @@ def test_plan_reads_like_a_fresh_reading_whatever_is_animated(ext, bones):
         if frame % 5:
             pose_randomly(rig, frame, location=0.1)
         update()
-        reading, fresh = plan.read(rig), bones.read(rig, chains, {})
+        reading, fresh = layout.read(rig), bones.read(rig, chains, {})
         assert differences(ext, rig, reading, reading.pose) == []
         assert reading.bones == fresh.bones
         assert reading.pose == fresh.pose
@@ -416,21 +416,21 @@ def test_plan_reads_like_a_fresh_reading_whatever_is_animated(ext, bones):
 def test_plan_keeps_its_skeleton_while_only_rotations_and_locations_change(bones):
     rig = chain(4)
     pose_randomly(rig, 1)
-    plan = bones.plan(rig, [("bone_3", 0)], {})
-    first = plan.read(rig)
+    layout = bones.layout(rig, [("bone_3", 0)], {})
+    first = layout.read(rig)
     pose_randomly(rig, 2, location=0.3)
-    second = plan.read(rig)
+    second = layout.read(rig)
     assert second.skeleton is first.skeleton
     assert second.pose != first.pose
 
 
 def test_plan_notices_a_removed_bone(bones, errors):
     rig = chain(3)
-    plan = bones.plan(rig, [("bone_2", 0)], {})
+    layout = bones.layout(rig, [("bone_2", 0)], {})
     with edit_bones(rig) as made:
         made.remove(made["bone_2"])
     with pytest.raises(errors.RigError, match="no bone 'bone_2' in armature 'Rig'"):
-        plan.read(rig)
+        layout.read(rig)
 
 
 # --- Locks --------------------------------------------------------------------------------------------------
@@ -472,10 +472,10 @@ def test_locked_axis_that_is_animated_is_held_where_it_is(bones):
     rig = chain(2)
     bone = rig.pose.bones["bone_1"]
     bone.rotation_mode, bone.lock_rotation = "XYZ", (True, False, False)
-    plan = bones.plan(rig, [("bone_1", 0)], {})
+    layout = bones.layout(rig, [("bone_1", 0)], {})
     for angle in (0.1, 0.7, 4.0):
         bone.rotation_euler.x = angle
-        limit = plan.read(rig).skeleton.joints[1].limit
+        limit = layout.read(rig).skeleton.joints[1].limit
         wrapped = math.remainder(angle, 2 * math.pi)
         assert (limit.lower[0], limit.upper[0]) == pytest.approx((wrapped, wrapped), abs=FLOAT32)
 
@@ -556,23 +556,23 @@ def test_zero_length_is_refused(bones, errors):
 def test_values_that_are_not_numbers_are_refused(bones, errors, mode, channel, what):
     rig = chain(2, connect=False)
     rig.pose.bones["bone_1"].rotation_mode = mode
-    plan = bones.plan(rig, [("bone_1", 0)], {})
+    layout = bones.layout(rig, [("bone_1", 0)], {})
     values = list(getattr(rig.pose.bones["bone_1"], channel))
     setattr(rig.pose.bones["bone_1"], channel, [math.nan, *values[1:]])
     with pytest.raises(errors.RigError, match=f"bone 'bone_1' has a {what} that is not a number"):
-        plan.read(rig)
+        layout.read(rig)
 
 
 def test_refusal_while_reading_a_plan_names_the_bone(bones, errors):
     rig = chain(3)
-    plan = bones.plan(rig, [("bone_2", 0)], {})
+    layout = bones.layout(rig, [("bone_2", 0)], {})
     rig.pose.bones["bone_0"].scale = (1, 2, 1)
     with pytest.raises(
         errors.RigError, match=r"bone 'bone_1' inherits non-uniform scale \(1, 2, 1\) from 'bone_0'"
     ):
-        plan.read(rig)
+        layout.read(rig)
     rig.pose.bones["bone_0"].scale = (1, 1, 1)
-    assert plan.read(rig).bones == ("bone_0", "bone_1", "bone_2")
+    assert layout.read(rig).bones == ("bone_0", "bone_1", "bone_2")
 
 
 # --- Writing ------------------------------------------------------------------------------------------------

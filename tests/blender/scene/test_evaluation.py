@@ -144,7 +144,7 @@ def in_main_scene(rig, row, frame, scene=None):
 
 def assert_same(sample, expected, skeletons, tolerance=FLOAT32_FAR):
     point, influence, matrix_world, heads = expected
-    assert list(sample.targets[0]) == pytest.approx(list(point), abs=tolerance)
+    assert list(sample.target_points[0]) == pytest.approx(list(point), abs=tolerance)
     assert sample.influences[0] == influence
     assert sample.matrix_world == matrix_world
     placed = skeletons.forward_kinematics(sample.reading.skeleton, sample.reading.pose)
@@ -367,7 +367,7 @@ def test_same_as_main_scene(evaluation, constraints_of, skeletons, set_up):
     assert file_state() == before
     assert again == samples[0]
     assert [item.frame for item in samples] == list(FRAMES)
-    assert len({tuple(item.targets[0]) for item in samples}) == len(FRAMES)  # everything moves
+    assert len({tuple(item.target_points[0]) for item in samples}) == len(FRAMES)  # everything moves
     for item in samples:
         assert_same(item, in_main_scene(rig, row, item.frame), skeletons)
 
@@ -477,7 +477,7 @@ def test_linked_target(evaluation, constraints_of, skeletons, tmp_path):
     row = add_row(rig, target)
     with evaluation.frames(bpy.context.scene, rig, constraints_of(rig)) as sample:
         samples = [sample(frame) for frame in FRAMES]
-    assert len({tuple(item.targets[0]) for item in samples}) == len(FRAMES)
+    assert len({tuple(item.target_points[0]) for item in samples}) == len(FRAMES)
     for item in samples:
         assert_same(item, in_main_scene(rig, row, item.frame), skeletons)
 
@@ -522,7 +522,7 @@ def test_several_constraints_in_the_order_asked_for(evaluation, constraints_of):
     with evaluation.frames(bpy.context.scene, rig, (c, a, b)) as sample:
         item = sample(3)
     assert item.influences == (0.5, 0.0, 0.25)
-    for target, name in zip(item.targets, "CAB", strict=True):
+    for target, name in zip(item.target_points, "CAB", strict=True):
         assert list(item.matrix_world @ target) == pytest.approx(places[name], abs=FLOAT32_FAR)
 
 
@@ -548,7 +548,7 @@ def test_unkeyed_edits_are_seen(evaluation, constraints_of, skeletons):
         rotations = dict(zip(item.reading.bones, item.reading.pose.rotations, strict=True))
         assert tuple(rotations["bone_0"]) == pytest.approx((0.8, 0.6, 0, 0), abs=FLOAT32)
         assert tuple(rotations["bone_2"]) == pytest.approx((0.6, 0, 0, 0.8), abs=FLOAT32)
-        assert tuple(item.targets[0]) == pytest.approx((2, 3, 4), abs=FLOAT32)
+        assert tuple(item.target_points[0]) == pytest.approx((2, 3, 4), abs=FLOAT32)
         assert_same(item, in_main_scene(rig, row, item.frame), skeletons)
 
 
@@ -832,7 +832,7 @@ def test_current_sees_edits_without_keys(evaluation, constraints_of):
     rig.pose.bones["upper"].rotation_quaternion = (0, 1, 0, 0)
     target.location = (7, 8, 9)
     item = evaluation.current(bpy.context.evaluated_depsgraph_get(), rig, constraints_of(rig))
-    assert tuple(item.targets[0]) == pytest.approx((7, 8, 9), abs=FLOAT32_FAR)
+    assert tuple(item.target_points[0]) == pytest.approx((7, 8, 9), abs=FLOAT32_FAR)
     rotations = dict(zip(item.reading.bones, item.reading.pose.rotations, strict=True))
     assert tuple(rotations["upper"]) == (0, 1, 0, 0)
 
@@ -853,7 +853,7 @@ def test_current_with_hidden_objects(evaluation, constraints_of, skeletons, hide
     show()
     expected = in_main_scene(rig, row, 10)
     assert_same(item, expected, skeletons)
-    assert list(item.matrix_world @ item.targets[1]) == pytest.approx((3, 2, 1), abs=FLOAT32_FAR)
+    assert list(item.matrix_world @ item.target_points[1]) == pytest.approx((3, 2, 1), abs=FLOAT32_FAR)
 
 
 def test_current_refuses(evaluation, constraints_of, errors):

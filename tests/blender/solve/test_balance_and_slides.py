@@ -129,7 +129,7 @@ def test_the_centre_of_mass_stays_over_the_target(bake, channels, place, axes):
     assert before > 0.05
     report = bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, FRAMES))
     assert report.unsolved() == (), report.summary()
-    for line, (frame, evaluated, depsgraph) in zip(report.rows, played(rig), strict=True):
+    for line, (frame, evaluated, depsgraph) in zip(report.entries, played(rig), strict=True):
         off = off_axes(rig, row, evaluated, depsgraph)
         assert off < SOLVE + PLAYED, frame
         assert off == pytest.approx(line.keyed_residual, abs=PLAYED)
@@ -215,7 +215,7 @@ def everything():
     key(hand, "location", [(0.9, 0.2, 1.3), (0.7, 0.4, 1.5), (0.9, -0.2, 1.4)])
     elbow.location = (0.5, -2.0, 1.0)
     fields = {"rotation": "DIRECTION", "target_axis": "POS_X", "rotation_weight": 0.5, "priority": 1}
-    constrain(rig, "hand.L", hand, "Hand", chain_length=5, pole_target=elbow, reach=0.95, **fields)
+    constrain(rig, "hand.L", hand, "Hand", chain_length=5, pole_target=elbow, max_extension=0.95, **fields)
     joint = rig.pose.bones["spine_0"].ccd_rig
     joint.use_slide, joint.slide_lower, joint.slide_upper = True, -0.1, 0.1
     return rig
@@ -235,8 +235,8 @@ def test_saved_opened_and_baked_by_the_command_line_alike(ext, bake, channels, t
     cli = ext.module("ccd_rig.blender.cli.command_line")
     assert cli.main(["bake", str(shot), "--output", str(out), "--report", str(told), "--quiet"]) == 0
     again = json.loads(told.read_text())
-    assert [row["angle"] for row in again["rows"]] == [row.angle for row in report.rows]
-    assert max(row["angle"] for row in again["rows"]) > 0.0
+    assert [row["angle"] for row in again["entries"]] == [row.angle for row in report.entries]
+    assert max(row["angle"] for row in again["entries"]) > 0.0
     bpy.ops.wm.open_mainfile(filepath=str(out))
     found = channels.fcurves_of(bpy.data.objects["Rig"])
     assert {(c.data_path, c.array_index): [tuple(p.co) for p in c.keyframe_points] for c in found} == keys
@@ -277,7 +277,7 @@ def test_the_same_input_gives_the_same_bits(bake, channels):
     rig.animation_data.action = before
     if slot is not None:
         rig.animation_data.action_slot = slot
-    assert bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, 9, step=4)).rows == first.rows
+    assert bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, 9, step=4)).entries == first.entries
     assert keys() == found
 
 
@@ -331,7 +331,7 @@ def test_a_slide_is_keyed_and_stays_inside_its_range(bake, channels, local, plac
     across = whole - values[:, None] * np.array(axis)
     assert np.abs(across - across[0]).max() < FLOAT32
     assert across[0] == pytest.approx((0.03, 0.0, 0.02), abs=FLOAT32)
-    for line, (_, evaluated, depsgraph) in zip(report.rows, played(rig), strict=True):
+    for line, (_, evaluated, depsgraph) in zip(report.entries, played(rig), strict=True):
         tip = evaluated.matrix_world @ evaluated.pose.bones["boom"].tail
         off = (tip - target.evaluated_get(depsgraph).matrix_world.translation).length
         assert off < SOLVE + PLAYED

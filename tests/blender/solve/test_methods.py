@@ -1,4 +1,4 @@
-"""Two bones at once, leaves and target triangles, as rows of the list."""
+"""Two bones at once or at the tip, and target triangles, as rows of the list."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def tails(rig, frames):
     return np.array(found)
 
 
-REACHING = [("LEAF", 5), ("TWO_BONE", 2), ("TRIANGLE", 2), ("TRIANGLE", 5)]
+REACHING = [("TWO_BONE_TIP", 5), ("TWO_BONE", 2), ("TRIANGLE", 2), ("TRIANGLE", 5)]
 
 
 @pytest.mark.parametrize(("method", "count"), REACHING)
@@ -74,7 +74,7 @@ def test_every_method_reaches(bake, method, count):
     assert np.linalg.norm(ends[:, 0] - ends[:, 1], axis=-1).max() < PLAYED
 
 
-@pytest.mark.parametrize("method", ["LEAF", "TWO_BONE"])
+@pytest.mark.parametrize("method", ["TWO_BONE_TIP", "TWO_BONE"])
 def test_bones_further_down_stay_still(bake, method):
     """Where the last two reach the target alone, the others do not move at all."""
     rig = limb(5, method, places=((1, (0.0, -0.6, 2.0)), (20, (0.1, -0.7, 1.9))))
@@ -110,7 +110,7 @@ def test_soft_eases_into_straight(bake):
     assert turns[0.1] < 0.7 * turns[0.0]
 
 
-@pytest.mark.parametrize("method", ["LEAF", "TWO_BONE", "TRIANGLE"])
+@pytest.mark.parametrize("method", ["TWO_BONE_TIP", "TWO_BONE", "TRIANGLE"])
 def test_limits_hold(ext, bake, method):
     rig = limb(4, method, places=((1, (0.9, 0.2, 0.3)), (20, (-0.8, 0.3, -0.4))))
     for bone in rig.pose.bones:
@@ -157,9 +157,9 @@ def _other(rig):
 BAD = {
     "no two bones": ("TWO_BONE", _stiff, {}, "has 1 bones that can turn, but 2"),
     "its head": ("TWO_BONE", None, {"use_tail": False}, "switch on Position and Use Tail"),
-    "a leaf's head": ("LEAF", None, {"use_tail": False}, "switch on Position and Use Tail"),
+    "the head of two bones": ("TWO_BONE_TIP", None, {"use_tail": False}, "switch on Position and Use Tail"),
     "turned": ("TRIANGLE", None, {"rotation": "ORIENTATION"}, "set Rotation to Free"),
-    "a window": ("TRIANGLE", None, {"reach": 0.5}, "no reach window"),
+    "a window": ("TRIANGLE", None, {"max_extension": 0.5}, "no reach window"),
     "shared": ("TRIANGLE", _other, {}, "'Other' turns bone 'bone_0' too"),
     "soft": ("TWO_BONE", None, {"soft": math.nan}, "soft is nan"),
 }

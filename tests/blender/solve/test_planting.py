@@ -185,8 +185,8 @@ def test_walk_keeps_planted_feet_still(ext, bake, place):
     assert report.unsolved_count() == 0, report.summary()
     seen = played(rig, ["foot.L", "foot.R", "hips"], WALK)
     assert_still(seen, WALK, stances())
-    assert {slid.constraint for slid in report.slides} == {"Plant L", "Plant R"}
-    for slid in report.slides:
+    assert {slid.constraint for slid in report.foot_slips} == {"Plant L", "Plant R"}
+    for slid in report.foot_slips:
         assert slid.distance < STILL
         assert slid.played_distance < STILL
         assert max(slid.angle, slid.played_angle) < 1e-3
@@ -230,11 +230,11 @@ def test_slides_between_keys_are_seen(bake):
     keys = bake.BakeSettings(1, 72, step=6, keys=bake.Keys.SOLVED_FRAMES)
     report = bake.bake(bpy.context.scene, rig, keys)
     seen = played(rig, ["foot.L", "foot.R"], WALK)
-    slide = max(slid.played_distance for slid in report.slides)
+    slide = max(slid.played_distance for slid in report.foot_slips)
     assert slide > 1e-3
-    assert max(slid.distance for slid in report.slides) < STILL
+    assert max(slid.distance for slid in report.foot_slips) < STILL
     # The left foot stands from 1 to 13 by the keys.
-    own = next(slid for slid in report.slides if slid.constraint == "Plant L")
+    own = next(slid for slid in report.foot_slips if slid.constraint == "Plant L")
     assert (
         own.played_distance > np.linalg.norm(seen[:13, 0, :3, 3] - seen[0, 0, :3, 3], axis=-1).max() - STILL
     )
@@ -398,7 +398,7 @@ def test_an_in_place_cycle_walks(bake):
     names = ["hips", "foot.L", "foot.R", "thigh.L"]
     before = played(rig, names, frames)
     report = bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, 49))
-    assert max(slid.played_distance for slid in report.slides) < STILL
+    assert max(slid.played_distance for slid in report.foot_slips) < STILL
     seen = played(rig, names, frames)
     assert abs(before[-1, 0, 1, 3] - before[0, 0, 1, 3]) < SAME  # it was in place
     steps = np.diff(seen[:, 0, 1, 3])
@@ -451,7 +451,7 @@ def test_saved_and_loaded(bake, tmp_path):
     rig = bpy.data.objects["Walker"]
     assert [row.kind for row in rig.ccd_rig.constraints] == ["PLANT", "PLANT", "REACH"]
     again = bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, 5))
-    assert len(first.slides) == len(again.slides) == 2
+    assert len(first.foot_slips) == len(again.foot_slips) == 2
 
 
 def test_the_command_line_reports_slides(ext, tmp_path):
@@ -463,8 +463,8 @@ def test_the_command_line_reports_slides(ext, tmp_path):
     words = ["bake", path, "--frames", "1-6", "--output", str(out), "--report", str(report), "--strict"]
     assert cli.main(words) == 0
     found = json.loads(report.read_text())
-    assert [slid["constraint"] for slid in found["slides"]] == ["Plant L", "Plant R"]
-    assert all(slid["played_distance"] < STILL for slid in found["slides"])
+    assert [slid["constraint"] for slid in found["foot_slips"]] == ["Plant L", "Plant R"]
+    assert all(slid["played_distance"] < STILL for slid in found["foot_slips"])
     bpy.ops.wm.open_mainfile(filepath=str(out))
     feet = played(bpy.data.objects["Walker"], ["foot.L", "foot.R"], range(1, 7))
     assert_still(feet, range(1, 7), {"L": [(1, 6)], "R": [(1, 6)]})

@@ -170,7 +170,7 @@ def test_rotation_alone_leaves_the_place_free(bake):
     target.keyframe_insert("location", frame=1)
     report = bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, FRAMES))
     assert report.unsolved() == ()
-    assert {row.residual for row in report.rows} == {0.0}
+    assert {row.residual for row in report.entries} == {0.0}
     assert "m / " not in report.summary()
     assert "degrees" in report.summary()
 
@@ -193,7 +193,7 @@ def test_the_report_has_the_angle_that_plays(bake):
     assert report.worst().angle > 0.1
     assert " m / " in report.summary()
     assert f"{math.degrees(report.worst().angle):.1f} degrees" in report.summary()
-    for line, (_, evaluated, depsgraph) in zip(report.rows, played(rig, (1, 2)), strict=True):
+    for line, (_, evaluated, depsgraph) in zip(report.entries, played(rig, (1, 2)), strict=True):
         wanted = target.evaluated_get(depsgraph).matrix_world.to_quaternion()
         seen = evaluated.pose.bones[row.tip].matrix.to_quaternion()
         angle = seen.rotation_difference(wanted).angle
@@ -266,14 +266,14 @@ def test_a_pole_never_breaks_a_limit_nor_keeps_the_foot_from_its_target(ext, bak
     other.pole_target = None
     free = bake.bake(bpy.context.scene, alone, bake.BakeSettings(1, FRAMES))
     assert report.unsolved_count() > 0  # the pole goes behind, where the leg's limits do not let it bend
-    for with_pole, without in zip(report.rows, free.rows, strict=True):
+    for with_pole, without in zip(report.entries, free.entries, strict=True):
         assert with_pole.residual <= max(without.residual, 0.0) + 1.2 * SOLVE, with_pole
     for frame, evaluated, depsgraph in played(rig):
         for bone in ("thigh", "shin"):
             limit = joints.limit_value(rig.pose.bones[bone].ccd_rig.limit)
             turned = evaluated.pose.bones[bone].rotation_quaternion.normalized()
             assert limits.violation(limit, turned) < 2e-5, (frame, bone)
-        line = next(each for each in report.rows if each.frame == frame)
+        line = next(each for each in report.entries if each.frame == frame)
         assert bend_angle(evaluated, row, depsgraph) == pytest.approx(line.keyed_angle, abs=2e-3)
 
 
@@ -332,21 +332,21 @@ def test_the_hand_that_is_served_first_keeps_its_target(bake, first):
     for row in rig.ccd_rig.constraints:
         row.priority = 0 if row.name == first else 3
     report = bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, 5))
-    states = {(row.constraint == first): row.status for row in report.rows}
+    states = {(row.constraint == first): row.status for row in report.entries}
     assert states[True] == "CONVERGED"
     assert states[False] != "CONVERGED"
-    for row in report.rows:
+    for row in report.entries:
         assert (row.residual < 1.2 * SOLVE) == (row.constraint == first), row
     rig.animation_data_clear()
     for row in rig.ccd_rig.constraints:
         row.priority = 0
     shared = bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, 5))
-    assert all(row.residual > 0.02 for row in shared.rows)  # they meet halfway
+    assert all(row.residual > 0.02 for row in shared.entries)  # they meet halfway
 
 
 @pytest.mark.parametrize("bones", [0, 3])
 def test_an_arm_is_never_stretched_past_its_reach(bake, bones):
-    rig, target, row = arm(reach=0.8, reach_joints=bones)
+    rig, target, row = arm(max_extension=0.8, extension_joints=bones)
     target.animation_data_clear()
     for frame, where in ((1, (0.3, 0.2, 1.5)), (13, (1.25, 0.95, 2.05)), (25, (0.3, 0.2, 1.5))):
         target.location = where
@@ -364,7 +364,7 @@ def test_an_arm_is_never_stretched_past_its_reach(bake, bones):
     if bones:
         assert report.unsolved() == ()  # the bones further up do the rest
     rig.animation_data_clear()
-    row.reach = 1.0
+    row.max_extension = 1.0
     target.location = (1.4, 1.1, 2.25)  # nearly as far as the whole chain is long
     target.keyframe_insert("location", frame=13)
     bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, FRAMES))
@@ -450,9 +450,9 @@ def test_warnings(ext):
 
     rig, row = leg()
     assert warned() == []
-    row.reach, row.reach_joints = 0.8, 1
-    assert "Reach is about one bone" in warned()[0]
-    row.reach = 1.0
+    row.max_extension, row.extension_joints = 0.8, 1
+    assert "Max Extension is about one bone" in warned()[0]
+    row.max_extension = 1.0
     row.rotation = "ORIENTATION"
     twin = constrain(
         rig, "shin", row.target, "Twin", chain_length=2, pole_target=row.pole_target, rotation="DIRECTION"
@@ -475,7 +475,7 @@ def test_a_row_of_before_is_as_it_was(ext):
         "NONE",
         "",
     )
-    assert (values.priority, values.reach, values.reach_joints) == (0, 1.0, 0)
-    assert not any(row.is_property_set(name) for name in ("kind", "rotation", "reach"))
+    assert (values.priority, values.max_extension, values.extension_joints) == (0, 1.0, 0)
+    assert not any(row.is_property_set(name) for name in ("kind", "rotation", "max_extension"))
     sample = np.array(values.balance_axes)
     assert sample.tolist() == [True, True, False]

@@ -10,7 +10,7 @@ from chains import FLOAT32, random_limit
 from ccd_rig.errors import InvalidInput
 from ccd_rig.limits.containment import outside
 from ccd_rig.limits.random_rotations import sample
-from ccd_rig.limits.shapes import Comfort, Cone, Ellipse, EulerBox, Hinge, Reversed, SwingTwist, contains
+from ccd_rig.limits.shapes import Comfort, Cone, Ellipse, EulerBox, Hinge, ReversedLimit, SwingTwist, contains
 from ccd_rig.skeleton.joints import Joint
 
 X, Z = (1.0, 0.0, 0.0), (0.0, 0.0, 1.0)
@@ -33,7 +33,11 @@ X, Z = (1.0, 0.0, 0.0), (0.0, 0.0, 1.0)
         (EulerBox("XYZ", (0, 0, 0), (1, 1, 1)), EulerBox("XYZ", (-1, -1, -1), (1, 1, 1)), None),
         (EulerBox("XYZ", (0, -2, 0), (1, 1, 1)), EulerBox("XYZ", (-1, -1, -1), (1, 1, 1)), "Y range"),
         (EulerBox("ZYX", (0, 0, 0), (1, 1, 1)), EulerBox("XYZ", (-1, -1, -1), (1, 1, 1)), "order"),
-        (Reversed(Hinge(X, 0.0, 1.0), (1, 0, 0, 0)), Reversed(Hinge(X, 0.0, 2.0), (1, 0, 0, 0)), None),
+        (
+            ReversedLimit(Hinge(X, 0.0, 1.0), (1, 0, 0, 0)),
+            ReversedLimit(Hinge(X, 0.0, 2.0), (1, 0, 0, 0)),
+            None,
+        ),
     ],
 )
 def test_words_for_what_stands_out(region, limit, named):

@@ -28,7 +28,7 @@ from ccd_rig.limits.shapes import (
     Ellipse,
     EulerBox,
     Hinge,
-    Reversed,
+    ReversedLimit,
     Slide,
     SwingTwist,
     clamp,
@@ -40,7 +40,7 @@ from ccd_rig.settings import SolverSettings, SolveStatus
 from ccd_rig.skeleton.joints import Joint, Skeleton
 from ccd_rig.skeleton.kinematics import forward_kinematics
 from ccd_rig.skeleton.pose import Pose
-from ccd_rig.skeleton.rerooting import hung_back, reroot, reversed_limit, reversed_name
+from ccd_rig.skeleton.rerooting import reroot, restore_root, reverse_limit, reversed_name
 from ccd_rig.solvers.solve import solve
 
 
@@ -187,7 +187,7 @@ def test_a_pose_hangs_back_on_the_original(seed):
     skeleton, pose = random_tree(rng, rng.randrange(2, 12))
     base = rng.choice(skeleton.joints).name
     hung, there = reroot(skeleton, pose, base)
-    same = hung_back(skeleton, hung, there)
+    same = restore_root(skeleton, hung, there)
     for i in range(len(skeleton)):
         assert angle_between(same.rotations[i], pose.rotations[i]) <= FLOAT32
         assert (same.translations[i] - pose.translations[i]).length <= 10 * FLOAT32
@@ -195,7 +195,7 @@ def test_a_pose_hangs_back_on_the_original(seed):
         i: joint.allowed(random_rotation(rng)) for i, joint in enumerate(hung.joints) if not joint.locked
     }
     moved = there.with_rotations(turned)
-    back = hung_back(skeleton, hung, moved)
+    back = restore_root(skeleton, hung, moved)
     assert_same_bones(bones(skeleton, back), bones(hung, moved), 20 * FLOAT32)
 
 
@@ -343,7 +343,7 @@ def test_reversed_is_the_limit_of_the_inverse(seed):
         limit = EulerBox("YXZ", (-1.0, 0.2, -0.4), (0.5, 1.0, 0.1))
     frame, q = random_rotation(rng), random_rotation(rng)
     p = (frame.conjugated() @ q @ frame).conjugated()
-    for other in (Reversed(limit, frame), reversed_limit(limit, frame)):
+    for other in (ReversedLimit(limit, frame), reverse_limit(limit, frame)):
         assert violation(other, q) == pytest.approx(violation(limit, p), abs=FLOAT32)
         assert contains(other, q, FLOAT32) or not contains(limit, p)
         assert violation(other, sample(other, rng)) <= FLOAT32
@@ -354,23 +354,23 @@ def test_reversed_is_the_limit_of_the_inverse(seed):
 
 def test_reversed_kinds():
     frame = random_rotation(random.Random(3))
-    assert isinstance(reversed_limit(Hinge((1.0, 0.0, 0.0), 0.1, 2.0), frame), Hinge)
-    assert isinstance(reversed_limit(SwingTwist(Cone(0.4), (-0.1, 0.6)), frame), SwingTwist)
-    assert isinstance(reversed_limit(SwingTwist(None, (-0.1, 0.6)), frame), SwingTwist)
+    assert isinstance(reverse_limit(Hinge((1.0, 0.0, 0.0), 0.1, 2.0), frame), Hinge)
+    assert isinstance(reverse_limit(SwingTwist(Cone(0.4), (-0.1, 0.6)), frame), SwingTwist)
+    assert isinstance(reverse_limit(SwingTwist(None, (-0.1, 0.6)), frame), SwingTwist)
     ellipse = SwingTwist(Ellipse(-0.1, 0.5, -0.2, 0.9))
-    there = reversed_limit(ellipse, frame)
-    assert isinstance(there, Reversed)
-    assert reversed_limit(there, frame.conjugated()) == ellipse
-    assert isinstance(reversed_limit(there, frame), Reversed)  # another frame: reversed twice
-    assert reversed_limit(None, frame) is None
+    there = reverse_limit(ellipse, frame)
+    assert isinstance(there, ReversedLimit)
+    assert reverse_limit(there, frame.conjugated()) == ellipse
+    assert isinstance(reverse_limit(there, frame), ReversedLimit)  # another frame: reversed twice
+    assert reverse_limit(None, frame) is None
 
 
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: Reversed("hinge", (1.0, 0.0, 0.0, 0.0)), "Reversed.limit"),
-        (lambda: Reversed(Hinge((1, 0, 0), 0, 1), (0.0, 0.0, 0.0, 0.0)), "Reversed.frame is zero"),
-        (lambda: Reversed(Hinge((1, 0, 0), 0, 1), (1.0, 0.0, 0.0)), "Reversed.frame has 3"),
+        (lambda: ReversedLimit("hinge", (1.0, 0.0, 0.0, 0.0)), "Reversed.limit"),
+        (lambda: ReversedLimit(Hinge((1, 0, 0), 0, 1), (0.0, 0.0, 0.0, 0.0)), "Reversed.frame is zero"),
+        (lambda: ReversedLimit(Hinge((1, 0, 0), 0, 1), (1.0, 0.0, 0.0)), "Reversed.frame has 3"),
         (lambda: Slide((0, 0, 0), 0.0, 1.0), "Slide.axis is zero"),
         (lambda: Slide((0, 1, 0), 1.0, 0.0), "lower .* above upper .*model's unit"),
         (lambda: Slide((0, 1, 0), math.nan, 0.0), "Slide.lower"),
@@ -385,7 +385,7 @@ def test_bad_values_are_refused(make, message):
 def test_slide_is_a_value():
     slide = Slide((0.0, 2.0, 0.0), -1, 3)
     assert slide == Slide((0.0, 1.0, 0.0), -1.0, 3.0)
-    assert Comfort(0.0, Reversed(Hinge((1, 0, 0), 0, 1), (1.0, 0.0, 0.0, 0.0))).region is not None
+    assert Comfort(0.0, ReversedLimit(Hinge((1, 0, 0), 0, 1), (1.0, 0.0, 0.0, 0.0))).region is not None
 
 
 # -- a walk

@@ -12,7 +12,7 @@ from mathutils import Quaternion
 from mixtures import faults, mixture
 
 from ccd_rig.goals import BalanceGoal, DirectionGoal, GoalError, OrientationGoal, PoleGoal, PositionGoal
-from ccd_rig.limits.shapes import EulerBox, Hinge, Reversed, SwingTwist
+from ccd_rig.limits.shapes import EulerBox, Hinge, ReversedLimit, SwingTwist
 from ccd_rig.settings import SolveStatus, Sweep
 from ccd_rig.skeleton.pose import Pose
 from ccd_rig.solvers.solve import iterate
@@ -43,7 +43,7 @@ def test_the_mixtures_hold_everything():
     cases = [mixture(seed) for seed in range(2000)]
     joints = [joint for case in cases for joint in case.skeleton.joints]
     goals = [goal for case in cases for goal in case.goals]
-    assert {type(joint.limit) for joint in joints} == {type(None), Hinge, SwingTwist, EulerBox, Reversed}
+    assert {type(joint.limit) for joint in joints} == {type(None), Hinge, SwingTwist, EulerBox, ReversedLimit}
     assert {type(goal) for goal in goals} == {
         PositionGoal,
         OrientationGoal,
@@ -60,9 +60,9 @@ def test_the_mixtures_hold_everything():
         [joint.comfort and joint.comfort.tolerance for joint in joints],
         [joint.length == 0.0 for joint in joints],
         [not joint.inherit_rotation for joint in joints],
-        [goal.reach < 1.0 for goal in positions],
+        [goal.max_extension < 1.0 for goal in positions],
         [goal.chain_length for goal in positions],
-        [goal.leaf for goal in positions],
+        [goal.two_bone_tip for goal in positions],
         [case.poses for case in cases],
     ):
         assert any(some)

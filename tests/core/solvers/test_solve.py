@@ -205,7 +205,7 @@ def test_any_solve_keeps_limits_reports_truly_and_repeats_itself(seed):
         position_tolerance=SOLVE,
         sweep=rng.choice(list(Sweep)),
         step_fraction=rng.uniform(0.1, 1.3),
-        step_share=rng.choice((0.0, 0.9)),
+        error_reduction=rng.choice((0.0, 0.9)),
         step_feedback=rng.choice((0.0, 1.0)),
         refine=rng.random() < 0.5,
         restarts=rng.choice((0, 0, 2)),
@@ -396,7 +396,7 @@ def largest_turn(comfort, frames, **fields):
     pose, largest, missed = Pose.rest(skeleton), 0.0, 0
     for frame in range(frames):
         target = near.lerp(far, 0.5 - 0.5 * math.cos(2.0 * math.pi * frame / frames))
-        settings = SolverSettings(position_tolerance=SOLVE, step_share=0.95, restarts=0, **fields)
+        settings = SolverSettings(position_tolerance=SOLVE, error_reduction=0.95, restarts=0, **fields)
         result = solve(skeleton, pose, [PositionGoal("joint5", target)], settings)
         missed += result.status is not CONVERGED
         if frame:
@@ -507,7 +507,7 @@ def test_presets_are_settings_that_differ_in_their_steps_alone():
     default = SolverSettings()
     assert PRESETS["DEFAULT"] == default
     assert PRESETS["LIMB"].step_fraction == 1.0
-    assert 0.0 < PRESETS["TAIL"].step_share == PRESETS["SPINE"].step_share < 1.0
+    assert 0.0 < PRESETS["TAIL"].error_reduction == PRESETS["SPINE"].error_reduction < 1.0
     for preset in PRESETS.values():
         steps = {name: getattr(default, name) for name in PRESET_FIELDS}
         assert dataclasses.replace(preset, **steps) == default

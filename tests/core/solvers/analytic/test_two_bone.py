@@ -281,7 +281,7 @@ def test_soft_eases_into_straight_and_never_is():
 
 def test_reach_of_the_goal_caps_the_stretch():
     skeleton, pose = arm()
-    goal = PositionGoal("middle", (5.0, 0.0, 0.0), reach=0.9)
+    goal = PositionGoal("middle", (5.0, 0.0, 0.0), max_extension=0.9)
     result = checked(skeleton, pose, goal, two_bone(skeleton, pose, goal))
     assert tail(skeleton, result.pose).length == pytest.approx(1.8, abs=FLOAT32)
 
@@ -352,7 +352,7 @@ def test_a_leg_meets_every_legal_target():
 def test_soft_and_reach_are_not_limits():
     """What they leave is no reason to refuse a result."""
     skeleton, pose = arm()
-    goal = PositionGoal("middle", (1.95, 0.0, 0.0), reach=0.9)
+    goal = PositionGoal("middle", (1.95, 0.0, 0.0), max_extension=0.9)
     for fields in ({"soft": 0.0}, {"soft": 0.5}):
         result = two_bone(skeleton, pose, goal, accept_limited=False, **fields)
         assert result.status is STALLED
@@ -592,7 +592,7 @@ def test_triangle_refuses_bad_input():
     with pytest.raises(InvalidInput, match="omega of 'joint1' must be 0 to pi"):
         target_triangle(skeleton, pose, goal, omega={"joint1": math.nan})
     with pytest.raises(InvalidInput, match="no reach window"):
-        target_triangle(skeleton, pose, PositionGoal("joint2", (1.0, 0.0, 0.0), reach=0.9))
+        target_triangle(skeleton, pose, PositionGoal("joint2", (1.0, 0.0, 0.0), max_extension=0.9))
     locked = straight(3, stiffness=1.0)
     with pytest.raises(InvalidInput, match="0 joints that can turn"):
         target_triangle(locked, pose, goal)

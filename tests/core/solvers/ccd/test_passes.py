@@ -9,7 +9,7 @@ from chains import FLOAT32, legal_pose, random_skeleton, tail
 
 from ccd_rig.goals import PositionGoal
 from ccd_rig.solvers.ccd import passes
-from ccd_rig.solvers.ccd.working_pose import Body
+from ccd_rig.solvers.ccd.working_pose import WorkingPose
 
 
 @pytest.mark.parametrize("fraction", [0.15, 0.8, 1.0])
@@ -20,23 +20,25 @@ def test_a_pass_is_a_step_of_every_joint(fraction):
         skeleton = random_skeleton(rng, rng.randrange(1, 9), tree=True)
         start = legal_pose(skeleton, rng)
         name = skeleton.joints[-1].name
-        goal = PositionGoal(name, tail(skeleton, legal_pose(skeleton, rng)), reach=rng.choice((1.0, 0.9)))
-        bodies = [Body(skeleton, start, [goal]) for _ in range(2)]
-        for body in bodies:
-            body.confine([joint.limit for joint in skeleton.joints], [0.0] * len(skeleton))
-        visits = passes.plan(bodies[0])
+        goal = PositionGoal(
+            name, tail(skeleton, legal_pose(skeleton, rng)), max_extension=rng.choice((1.0, 0.9))
+        )
+        bodies = [WorkingPose(skeleton, start, [goal]) for _ in range(2)]
+        for working in bodies:
+            working.set_limits([joint.limit for joint in skeleton.joints], [0.0] * len(skeleton))
+        visits = passes.plan_pass(bodies[0])
         if not visits:
             continue
         compared += 1
         for _ in range(3):
-            passes.take(bodies[0], visits, fraction, 0.0)
+            passes.run_pass(bodies[0], visits, fraction, 0.0)
             for i in bodies[1].movable:
                 bodies[1].step(i, fraction)
-            bodies[1].rebuild()
-            carried = bodies[0].views[0].error().distance
+            bodies[1].recompute()
+            carried = bodies[0].effectors[0].error().distance
             # From the same pose again: what single precision leaves must not pile up over the passes.
-            assert carried == pytest.approx(bodies[1].views[0].error().distance, abs=20 * FLOAT32)
-            bodies[0].rebuild()
-            assert bodies[0].views[0].error().distance == carried
+            assert carried == pytest.approx(bodies[1].effectors[0].error().distance, abs=20 * FLOAT32)
+            bodies[0].recompute()
+            assert bodies[0].effectors[0].error().distance == carried
             bodies[0].restore(bodies[1].rotations, bodies[1].slides)
     assert compared > 60

@@ -20,21 +20,21 @@ from ccd_rig.skeleton.joints import Joint, Skeleton
 from ccd_rig.skeleton.kinematics import forward_kinematics
 from ccd_rig.skeleton.pose import Pose
 from ccd_rig.solvers.ccd import passes, shared_passes
-from ccd_rig.solvers.ccd.working_pose import Body
+from ccd_rig.solvers.ccd.working_pose import WorkingPose
 from ccd_rig.solvers.solve import iterate, solve
 
 ONE_TWIST = SwingTwist(Cone(1.0), (0.3, 0.3))
-SHARED = SolverSettings(step_share=0.95, restarts=0, position_tolerance=1e-4)
+SHARED = SolverSettings(error_reduction=0.95, restarts=0, position_tolerance=1e-4)
 
 
-def body_of(skeleton: Skeleton, pose: Pose, target: Vector) -> Body:
-    body = Body(skeleton, pose, [PositionGoal(tip(skeleton), target)])
-    body.confine([joint.limit for joint in skeleton.joints], [0.0] * len(skeleton))
-    return body
+def body_of(skeleton: Skeleton, pose: Pose, target: Vector) -> WorkingPose:
+    working = WorkingPose(skeleton, pose, [PositionGoal(tip(skeleton), target)])
+    working.set_limits([joint.limit for joint in skeleton.joints], [0.0] * len(skeleton))
+    return working
 
 
-def plan_of(body: Body) -> shared_passes.Plan | None:
-    return shared_passes.plan(body, passes.plan(body))
+def plan_of(working: WorkingPose) -> shared_passes.PassPlan | None:
+    return shared_passes.plan_pass(working, passes.plan_pass(working))
 
 
 def plain_chain(kinds: str, rng: random.Random) -> Skeleton:
@@ -67,8 +67,8 @@ def test_a_small_way_is_taken_by_the_least_turns(kinds, seed):
     )
     way = 1e-3 * Vector([rng.gauss(0.0, 1.0) for _ in range(3)]).normalized()
     before = tail(skeleton, start)
-    body = body_of(skeleton, start, before + way)
-    plan = plan_of(body)
+    working = body_of(skeleton, start, before + way)
+    plan = plan_of(working)
     assert plan is not None
     columns, weights, owners = [], [], []
     for i, joint in enumerate(skeleton.joints):
@@ -89,11 +89,11 @@ def test_a_small_way_is_taken_by_the_least_turns(kinds, seed):
     wanted = np.zeros((len(skeleton), 3))
     for (i, axis), turn in zip(owners, step, strict=True):
         wanted[i] += turn * axis
-    shared_passes.take(body, plan)
+    shared_passes.run_pass(working, plan)
     for i in range(len(skeleton)):
-        found = 2.0 * np.array((start.rotations[i].conjugated() @ body.rotations[i])[1:])
+        found = 2.0 * np.array((start.rotations[i].conjugated() @ working.rotations[i])[1:])
         assert np.abs(found - wanted[i]).max() <= 0.02 * np.abs(step).max() + 10 * EXACT
-    assert (body.views[0].effector - before - way).length <= 0.05 * way.length
+    assert (working.effectors[0].position - before - way).length <= 0.05 * way.length
 
 
 def turning(rng: random.Random) -> Skeleton:
@@ -108,21 +108,21 @@ def test_passes_keep_limits_and_say_where_they_are(seed):
     rng = random.Random(seed)
     skeleton = turning(rng)
     start, other = legal_pose(skeleton, rng), legal_pose(skeleton, rng)
-    body = body_of(skeleton, start, tail(skeleton, other))
-    body.home = legal_pose(skeleton, rng).rotations if seed % 2 else None
-    plan = plan_of(body)
+    working = body_of(skeleton, start, tail(skeleton, other))
+    working.reference = legal_pose(skeleton, rng).rotations if seed % 2 else None
+    plan = plan_of(working)
     if plan is None:
-        assert not body.movable
+        assert not working.movable
         return
     for _ in range(6):
-        moved = shared_passes.take(body, plan)
+        moved = shared_passes.run_pass(working, plan)
         assert math.isfinite(moved)
-        for joint, before, rotation in zip(skeleton.joints, start.rotations, body.rotations, strict=True):
+        for joint, before, rotation in zip(skeleton.joints, start.rotations, working.rotations, strict=True):
             assert abs(rotation.magnitude - 1.0) < FLOAT32
             assert joint.limit is None or violation(joint.limit, rotation) <= FLOAT32
             assert not joint.locked or rotation == before
-        pose = Pose(tuple(body.rotations), start.translations)
-        assert (tail(skeleton, pose) - body.views[0].effector).length <= FLOAT32 * plan.length
+        pose = Pose(tuple(working.rotations), start.translations)
+        assert (tail(skeleton, pose) - working.effectors[0].position).length <= FLOAT32 * plan.length
 
 
 def test_joints_that_do_more_than_turn_have_no_shared_passes():
@@ -150,7 +150,7 @@ def test_other_limits_lock_none():
         assert locked_axis(limit, Quaternion()) is None
 
 
-def laps(skeleton: Skeleton, count: int, home: Pose | None) -> list[Pose]:
+def laps(skeleton: Skeleton, count: int, reference: Pose | None) -> list[Pose]:
     """The pose at the end of each lap of a target that goes round the root."""
     pose, ends = Pose.rest(skeleton), []
     for _ in range(count):
@@ -158,7 +158,7 @@ def laps(skeleton: Skeleton, count: int, home: Pose | None) -> list[Pose]:
             angle = 2.0 * math.pi * step / 24
             target = Vector((3.0 * math.cos(angle), 1.5 + 0.5 * math.sin(2.0 * angle), 3.0 * math.sin(angle)))
             goal = PositionGoal(tip(skeleton), target)
-            result = solve(skeleton, pose, [goal], SHARED, home=home)
+            result = solve(skeleton, pose, [goal], SHARED, reference=reference)
             assert result.status is SolveStatus.CONVERGED
             pose = result.pose
         ends.append(pose)
@@ -177,25 +177,25 @@ def bent(count: int) -> Pose:
 
 def test_with_a_home_the_pose_depends_on_the_target_and_not_on_the_laps_before():
     skeleton = straight(6)
-    with_home = laps(skeleton, 8, bent(6))
+    with_reference = laps(skeleton, 8, bent(6))
     without = laps(skeleton, 8, None)
-    assert apart(with_home[-2], with_home[-1]) < 0.01
+    assert apart(with_reference[-2], with_reference[-1]) < 0.01
     assert apart(without[-2], without[-1]) > 0.1
 
 
 def test_joints_go_home_while_the_target_moves_and_rest_when_it_rests():
-    skeleton, home = straight(5), bent(5)
-    at = tail(skeleton, home)
+    skeleton, reference = straight(5), bent(5)
+    at = tail(skeleton, reference)
     start = solve(skeleton, Pose.rest(skeleton), [PositionGoal("joint4", at)], SHARED).pose
-    again = solve(skeleton, start, [PositionGoal("joint4", at)], SHARED, home=home)
+    again = solve(skeleton, start, [PositionGoal("joint4", at)], SHARED, reference=reference)
     assert again.pose.rotations == start.rotations
     ends = []
-    for place in (home, None):
+    for place in (reference, None):
         pose = start
         for step in range(401):
             swing = math.sin(math.pi * step / 50.0) * Vector((1.0, 0.0, 0.0))
-            pose = solve(skeleton, pose, [PositionGoal("joint4", at + swing)], SHARED, home=place).pose
-        ends.append(apart(pose, home))
+            pose = solve(skeleton, pose, [PositionGoal("joint4", at + swing)], SHARED, reference=place).pose
+        ends.append(apart(pose, reference))
     assert ends[0] < 0.05 and ends[1] > 0.1, ends
 
 
@@ -203,11 +203,11 @@ def test_a_home_outside_the_limits_pulls_no_joint_out_of_them():
     limit = SwingTwist(Cone(0.6), (-0.2, 0.2))
     skeleton = straight(6, limit)
     rng = random.Random(9)
-    home = Pose(tuple(random_rotation(rng) for _ in range(6)), Pose.rest(skeleton).translations)
+    reference = Pose(tuple(random_rotation(rng) for _ in range(6)), Pose.rest(skeleton).translations)
     pose = Pose.rest(skeleton)
     for step in range(60):
         target = Vector((2.0 * math.sin(step / 9.0), 4.5, 2.0 * math.cos(step / 7.0)))
-        result = solve(skeleton, pose, [PositionGoal("joint5", target)], SHARED, home=home)
+        result = solve(skeleton, pose, [PositionGoal("joint5", target)], SHARED, reference=reference)
         pose = result.pose
         assert result.status is SolveStatus.CONVERGED
         assert all(violation(limit, rotation) <= FLOAT32 for rotation in pose.rotations)
@@ -215,23 +215,25 @@ def test_a_home_outside_the_limits_pulls_no_joint_out_of_them():
 
 def test_iterate_goes_home_too_and_another_skeletons_home_is_refused():
     skeleton = straight(6)
-    home = legal_pose(skeleton, random.Random(1))
+    reference = legal_pose(skeleton, random.Random(1))
     goals = [PositionGoal("joint5", (3.0, 2.0, 1.0))]
-    result = solve(skeleton, Pose.rest(skeleton), goals, SHARED, home=home)
-    assert list(iterate(skeleton, Pose.rest(skeleton), goals, SHARED, home=home))[-1] == result
+    result = solve(skeleton, Pose.rest(skeleton), goals, SHARED, reference=reference)
+    assert list(iterate(skeleton, Pose.rest(skeleton), goals, SHARED, reference=reference))[-1] == result
     assert result.pose != solve(skeleton, Pose.rest(skeleton), goals, SHARED).pose
     with pytest.raises(InvalidInput):
-        solve(skeleton, Pose.rest(skeleton), goals, SHARED, home=Pose.rest(straight(3)))
+        solve(skeleton, Pose.rest(skeleton), goals, SHARED, reference=Pose.rest(straight(3)))
 
 
 def test_a_straight_chain_and_its_line():
     """Pushed along itself a straight chain does not move: no NaN, and a solve leaves it."""
     skeleton = straight(4)
-    body = body_of(skeleton, Pose.rest(skeleton), Vector((0.0, 2.0, 0.0)))
-    plan = plan_of(body)
+    working = body_of(skeleton, Pose.rest(skeleton), Vector((0.0, 2.0, 0.0)))
+    plan = plan_of(working)
     assert plan is not None
-    assert shared_passes.take(body, plan) <= FLOAT32
-    transforms = forward_kinematics(skeleton, Pose(tuple(body.rotations), Pose.rest(skeleton).translations))
+    assert shared_passes.run_pass(working, plan) <= FLOAT32
+    transforms = forward_kinematics(
+        skeleton, Pose(tuple(working.rotations), Pose.rest(skeleton).translations)
+    )
     assert all(math.isfinite(value) for transform in transforms for value in transform.rotation)
     found = solve(skeleton, Pose.rest(skeleton), [PositionGoal("joint3", (0.0, 2.0, 0.0))], SHARED)
     assert found.status is SolveStatus.CONVERGED

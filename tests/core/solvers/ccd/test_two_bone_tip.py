@@ -1,4 +1,4 @@
-"""Two-bone leaves inside larger chains."""
+"""Two bones at the tips of larger chains."""
 
 from __future__ import annotations
 
@@ -29,51 +29,51 @@ def body() -> Skeleton:
     return Skeleton(joints)
 
 
-def test_one_pass_is_enough_where_the_leaf_reaches_alone():
+def test_one_pass_is_enough_where_the_tip_reaches_alone():
     skeleton = straight(5)
     bent = Pose.rest(skeleton).with_rotations({3: Quaternion(Z, 0.5), 4: Quaternion(Z, 1.0)})
     rng = random.Random(1)
     for _ in range(100):
         direction = Vector([rng.gauss(0.0, 1.0) for _ in range(3)]).normalized()
         target = Vector((0.0, 3.0, 0.0)) + direction * rng.uniform(0.1, 1.95)
-        result = solve(skeleton, bent, [PositionGoal("joint4", target, leaf=True)], SETTINGS)
+        result = solve(skeleton, bent, [PositionGoal("joint4", target, two_bone_tip=True)], SETTINGS)
         assert result.status is CONVERGED and result.iterations == 1
         assert result.pose.rotations[:3] == bent.rotations[:3]
 
 
-def test_the_rest_of_the_chain_helps_where_the_leaf_does_not_reach():
+def test_the_rest_of_the_chain_helps_where_the_tip_does_not_reach():
     skeleton = body()
     rng = random.Random(2)
     reached = {True: 0, False: 0}
     for _ in range(150):
         target = tail(skeleton, legal_pose(skeleton, rng))
-        for leaf in reached:
+        for tip in reached:
             result = solve(
-                skeleton, Pose.rest(skeleton), [PositionGoal("lower", target, leaf=leaf)], SETTINGS
+                skeleton, Pose.rest(skeleton), [PositionGoal("lower", target, two_bone_tip=tip)], SETTINGS
             )
             for joint, rotation in zip(skeleton.joints, result.pose.rotations, strict=True):
                 assert violation(joint.limit, rotation) <= FLOAT32
-            reached[leaf] += result.status is CONVERGED
+            reached[tip] += result.status is CONVERGED
     assert reached[True] >= 145
 
 
-def test_a_leaf_with_a_pole_and_from_a_straight_limb():
+def test_a_tip_with_a_pole_and_from_a_straight_limb():
     skeleton = straight(4)
     goals = [
-        PositionGoal("joint3", (0.6, 2.9, 0.4), leaf=True),
+        PositionGoal("joint3", (0.6, 2.9, 0.4), two_bone_tip=True),
         PoleGoal("joint0", "joint3", (0.0, 0.0, 9.0)),
     ]
     assert solve(skeleton, Pose.rest(skeleton), goals, SETTINGS).status is CONVERGED
     folded = solve(
-        skeleton, Pose.rest(skeleton), [PositionGoal("joint3", (0.0, 2.4, 0.0), leaf=True)], SETTINGS
+        skeleton, Pose.rest(skeleton), [PositionGoal("joint3", (0.0, 2.4, 0.0), two_bone_tip=True)], SETTINGS
     )
     assert folded.status is CONVERGED and folded.iterations == 1
 
 
-def test_a_leaf_is_left_to_the_sweeps_where_it_may_not_turn_freely():
+def test_a_tip_is_left_to_the_sweeps_where_it_may_not_turn_freely():
     for changes in ({"stiffness": 0.5}, {"max_step": 0.2}):
         skeleton = straight(4).replace({"joint3": changes})
-        goal = PositionGoal("joint3", (1.5, 2.5, 0.0), leaf=True)
+        goal = PositionGoal("joint3", (1.5, 2.5, 0.0), two_bone_tip=True)
         plain = PositionGoal("joint3", (1.5, 2.5, 0.0))
         start = Pose.rest(skeleton)
         assert solve(skeleton, start, [goal], SETTINGS) == solve(skeleton, start, [plain], SETTINGS)
@@ -86,5 +86,7 @@ def test_knees_open_and_close_about_their_hinge():
     rng = random.Random(3)
     for _ in range(60):
         target = tail(skeleton, legal_pose(skeleton, rng))
-        result = solve(skeleton, Pose.rest(skeleton), [PositionGoal("joint1", target, leaf=True)], SETTINGS)
+        result = solve(
+            skeleton, Pose.rest(skeleton), [PositionGoal("joint1", target, two_bone_tip=True)], SETTINGS
+        )
         assert result.status is CONVERGED and result.iterations == 1

@@ -236,7 +236,7 @@ def test_limits_are_clamped_as_they_are_one_by_one(kind):
     found, _ = settle(path_of(skeleton), guess, at(np.zeros((3, 60)), 1e9))
     for j, joint in enumerate(skeleton.joints):
         for f in range(60):
-            wanted = joint.limit._nearest(*guess[:, j, f]) or guess[:, j, f]
+            wanted = joint.limit.project(*guess[:, j, f]) or guess[:, j, f]
             assert np.abs(found[:, j, f] - wanted).max() <= 1e-9, (j, f)
 
 

@@ -21,7 +21,7 @@ from ccd_rig.goals import (
     centre_of_mass,
     measure,
 )
-from ccd_rig.limits.shapes import Cone, EulerBox, Hinge, Reversed, Slide, SwingTwist, violation
+from ccd_rig.limits.shapes import Cone, EulerBox, Hinge, ReversedLimit, Slide, SwingTwist, violation
 from ccd_rig.maths.arrays import rotation_vector
 from ccd_rig.maths.rotations import angle_between
 from ccd_rig.skeleton.joints import Joint, Skeleton
@@ -353,7 +353,7 @@ def test_reversed_limits() -> None:
         SwingTwist(Cone(0.6), (-0.3, 0.4)),
         EulerBox("XYZ", (-0.5,) * 3, (0.2,) * 3),
     ):
-        limits = [Reversed(inner, tuple(random_rotation(rng))) for _ in range(5)]
+        limits = [ReversedLimit(inner, tuple(random_rotation(rng))) for _ in range(5)]
         skeleton = Skeleton(
             Joint(f"j{i}", i - 1, (0.0, float(i > 0), 0.0), limit=limit) for i, limit in enumerate(limits)
         )

@@ -25,9 +25,9 @@ from ...skeleton.pose import Pose
 from ..properties.constraint_values import Constraint
 from ..rig.slides import location_slide
 from ..scene.evaluation import FrameSample
-from ..scene.targets import Aim
+from ..scene.targets import TargetSample
 from ..solve.constraint_goals import chain_joints
-from ..solve.planting import Stance, legs
+from ..solve.planting import ContactState, support_chains
 from .steady import Steady
 from .tracks import Tracks
 
@@ -60,14 +60,14 @@ class Solutions:
         good = SolveStatus.CONVERGED.name
         return sum(any(state != good for state in states.values()) for states in self.states.values())
 
-    def largest_turn(self) -> float:
+    def largest_rotation(self) -> float:
         """Radians of the largest turn of a joint from one solved frame to the next."""
         turns = interpolation.unit(self.rotations)
         return float(np.max(interpolation.angles_between(turns[:-1], turns[1:]), initial=0.0))
 
 
 @dataclass
-class Take:
+class BakeFrames:
     """Filled frame by frame, in order; see the module for the letters."""
 
     frames: Array  # (F,)
@@ -86,7 +86,7 @@ class Take:
     slides: tuple[Slide, ...]  # (K,)
     shifts: Array  # (F, K, 3, 3) locations to translations
     solved_slides: Array  # (S, K)
-    aims: list[tuple[Aim, ...]] = field(default_factory=list)  # (F, C)
+    targets: list[tuple[TargetSample, ...]] = field(default_factory=list)  # (F, C)
     states: dict[int, Mapping[int, str]] = field(default_factory=dict)  # of solved rows: constraint -> status
     limits: list[tuple[Limit | None, ...]] = field(default_factory=list)  # (F, J), equal rows shared
     last: FrameSample | None = None  # the one stored last
@@ -105,13 +105,13 @@ class Take:
         constraints: Sequence[Constraint],
         frames: Sequence[float],
         solved: Sequence[float],
-    ) -> Take:
+    ) -> BakeFrames:
         """Room for all frames; `sample` is any of them."""
         skeleton = sample.reading.skeleton
         at, solved_at = np.array(frames, dtype=np.float64), np.array(solved, dtype=np.float64)
         f, s, j, c = len(frames), len(solved), len(skeleton.joints), len(constraints)
         sizes = ((f, j, 4), (f, j, 3), (f, j, 3), (f, j, 4), (f, j), (f, c), (f, 3, 3), (s, j, 4))
-        found = legs(skeleton, constraints)
+        found = support_chains(skeleton, constraints)
         moved = sorted({j for constraint in constraints for j in chain_joints(skeleton, constraint)})
         slides = {
             j: location_slide(slide, sample.reading.shifts[j])
@@ -155,11 +155,11 @@ class Take:
         else:
             self._forces.set(row, sample.influences)
         self.last = sample
-        self.aims.append(sample.aims)
+        self.targets.append(sample.targets)
         if self.sliding:
             self.shifts[row] = reading.shifts[list(self.sliding)]
         if self.tracks is not None:
-            self.tracks.shifts.append(reading.shifts[self.tracks.legs.carrier])
+            self.tracks.shifts.append(reading.shifts[self.tracks.support_chains.root_bone])
             self.tracks.worlds.append(np.array(sample.matrix_world, dtype=np.float64))
 
     def _store_bones(self, row: int, sample: FrameSample) -> None:
@@ -184,12 +184,12 @@ class Take:
         return rotations
 
     def store_solution(
-        self, row: int, pose: Pose, states: Mapping[int, str], stance: Stance | None = None
+        self, row: int, pose: Pose, states: Mapping[int, str], contact_state: ContactState | None = None
     ) -> None:
         """Keep the solution of a row: the pose, how each active constraint stands, and how the figure does
         where bones are planted."""
-        if self.tracks is not None and stance is not None:
-            self.tracks.stances.append(stance)
+        if self.tracks is not None and contact_state is not None:
+            self.tracks.stances.append(contact_state)
         place = int(np.searchsorted(self.solved_frames, self.frames[row]))
         self.solved[place] = _rows(pose.rotations)
         for k, (j, slide) in enumerate(zip(self.sliding, self.slides, strict=True)):
@@ -231,7 +231,7 @@ class Take:
         self.solved[:], self.solved_slides[:] = solutions.rotations, solutions.slides
         self.states = dict(solutions.states)
 
-    def without_first(self, rows: int) -> Take:
+    def without_first(self, rows: int) -> BakeFrames:
         """The same without its first rows, all of which are solved."""
         if rows == 0:
             return self
@@ -240,7 +240,7 @@ class Take:
             shifts, stances = tracks.shifts[rows:], tracks.stances[rows:]
             tracks = replace(tracks, worlds=tracks.worlds[rows:], shifts=shifts, stances=stances)
         names = ("frames", "base", "translations", "offsets", "rests", "lengths", "influences", "worlds")
-        cut = {name: getattr(self, name)[rows:] for name in (*names, "shifts", "aims", "limits")}
+        cut = {name: getattr(self, name)[rows:] for name in (*names, "shifts", "targets", "limits")}
         return replace(
             self,
             **cut,
@@ -280,24 +280,24 @@ class Take:
     ) -> None:
         """Legs and carrier of (rotations, translations), what is keyed and what is at full influence, where
         planted bones are held; in place. From then on the aims of these hold that place."""
-        legs, carrier = list(tracks.own()), tracks.legs.carrier
-        poses = [stance.pose for stance in tracks.stances]
-        solved = np.array([_rows(pose.rotations) for pose in poses])[:, legs]
-        keyed[0][:, legs] = interpolation.slerp_rotations(self.solved_frames, solved, self.frames)
+        support_chains, root_bone = list(tracks.own()), tracks.support_chains.root_bone
+        poses = [contact_state.pose for contact_state in tracks.stances]
+        solved = np.array([_rows(pose.rotations) for pose in poses])[:, support_chains]
+        keyed[0][:, support_chains] = interpolation.slerp_rotations(self.solved_frames, solved, self.frames)
         where = np.zeros(keyed[0].shape[:2], dtype=bool)
-        where[np.ix_(between, legs)] = True
+        where[np.ix_(between, support_chains)] = True
         self._hold_limits(keyed[0], where)
-        at = np.array([pose.translations[carrier][:] for pose in poses])
+        at = np.array([pose.translations[root_bone][:] for pose in poses])
         for axis in range(3):
             here = np.interp(self.frames, self.solved_frames, at[:, axis])
-            keyed[1][:, carrier, axis] = full[1][:, carrier, axis] = here
-        held = tracks.held(self.frames, self.solved_frames, self.aims)
+            keyed[1][:, root_bone, axis] = full[1][:, root_bone, axis] = here
+        held = tracks.held(self.frames, self.solved_frames, self.targets)
         for rotations, translations in (keyed, full):
             constants = (self.offsets, interpolation.unit(self.rests))
             tracks.carried(held, self.solved_frames, self.frames, rotations, translations, constants)
         for f, here in enumerate(held):
-            self.aims[f] = tuple(here.get(c, aim) for c, aim in enumerate(self.aims[f]))
-            for c in tracks.legs.rows:
+            self.targets[f] = tuple(here.get(c, aim) for c, aim in enumerate(self.targets[f]))
+            for c in tracks.support_chains.constraints:
                 self.influences[f, c] = 1.0 if c in here else 0.0
 
     def keyed_joints(self) -> list[int]:
@@ -310,8 +310,8 @@ class Take:
     def locations(self, motion: Motion) -> dict[int, Array]:
         """(F, 3) of each joint whose location is keyed: what the location channel of its bone holds."""
         found = {j: motion.locations[:, k] for k, j in enumerate(self.sliding)}
-        if self.tracks is not None and self.tracks.legs.carrier in self.tracks.keyed():
-            j = self.tracks.legs.carrier
+        if self.tracks is not None and self.tracks.support_chains.root_bone in self.tracks.keyed():
+            j = self.tracks.support_chains.root_bone
             shifts = np.array(self.tracks.shifts)
             shifted = np.linalg.solve(shifts, motion.translations[:, j, :, None])[..., 0]
             found[j] = np.asarray(shifted, dtype=np.float64)
