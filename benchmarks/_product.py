@@ -1,0 +1,24 @@
+"""All that benchmarks of bakes use of the product, named in one place."""
+
+from __future__ import annotations
+
+from ccd_rig.blender import register, unregister
+from ccd_rig.blender.bake import BakeReport, BakeSettings, bake, solve_current
+from ccd_rig.blender.channels import fcurves_of, select_bone
+from ccd_rig.blender.joints import joint_settings
+from ccd_rig.limits import violation
+from ccd_rig.settings import SolveResult
+
+__all__ = [
+    "BakeReport",
+    "BakeSettings",
+    "SolveResult",
+    "bake",
+    "fcurves_of",
+    "joint_settings",
+    "register",
+    "select_bone",
+    "solve_current",
+    "unregister",
+    "violation",
+]
