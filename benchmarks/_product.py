@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from ccd_rig.blender import register, unregister
-from ccd_rig.blender.bake import BakeReport, BakeSettings, bake, solve_current
+from ccd_rig.blender.bake import BakeReport, BakeSettings, Order, bake, solve_current
 from ccd_rig.blender.channels import fcurves_of, select_bone
 from ccd_rig.blender.joints import joint_settings
 from ccd_rig.limits import violation
-from ccd_rig.settings import SolveResult
 
 __all__ = [
     "BakeReport",
     "BakeSettings",
-    "SolveResult",
+    "Order",
     "bake",
     "fcurves_of",
     "joint_settings",
