@@ -196,7 +196,7 @@ def euler_box_constants(limit: EulerBox) -> Array:
     rows 25, 31: cosine of half the lower and half the upper bound (2 per range), and the sines.
     row 37: 1 if free.
     """
-    order, alpha, (lower, upper), gamma = limit.box
+    order, alpha, (lower, upper), gamma = limit._box
     ranges = (alpha, gamma, (lower + 0.5 * math.pi, upper + 0.5 * math.pi))
     middles = [0.5 * (lower + upper) for lower, upper in ranges]
     widths = [0.5 * (upper - lower) for lower, upper in ranges]

@@ -13,7 +13,7 @@ from ...limits.shapes import Limit
 from ...settings import SolveStatus
 from ...skeleton.pose import Pose
 from ..scene.evaluation import FrameSample
-from ..solve.solving import ShotSolveSettings, Solution, following, how_of, solve_active
+from ..solve.solving import ShotSolveSettings, Solution, following, frame_settings, solve_active
 from ..solve.walking import solve_frame
 from .batches import Batch, Group
 from .bake_frames import BakeFrames
@@ -88,7 +88,7 @@ class FrameSolver:
         if self._before is not None and follows:
             start = following(batch.skeleton, start, self._before.pose, group.joints)
         recipe = self.recipe._replace(patient=self._missed % AGAIN == 0)
-        how = how_of(sample, recipe, follows)
+        how = frame_settings(sample, recipe, follows)
         result, states = solve_active(sample, self.take.constraints, group.members, start, how)
         reached = all(state == SolveStatus.CONVERGED.name for state in states)
         self._missed = 0 if reached else self._missed + 1
