@@ -216,7 +216,7 @@ def legs(frames: int, only: int | None = None) -> Shot:
 def figure(_frames: int = 0) -> Shot:
     """The demo's figure with its limits, goals and settings, without the meshes on its bones."""
     rig, _ = _staged()
-    return shot_of(rig, options={"share": demo.SHARE})
+    return shot_of(rig, options={"error_reduction": demo.ERROR_REDUCTION})
 
 
 def walk(_frames: int = 0) -> Shot:

@@ -101,7 +101,7 @@ def case_walk() -> Golden:
 def case_demo() -> Golden:
     bpy.ops.wm.read_homefile(use_empty=True)
     rig, _ = stage.build()
-    chosen = product.BakeSettings(walk.FRAME_START, walk.FRAME_END, share=demo.SHARE, verify=False)
+    chosen = product.BakeSettings(walk.FRAME_START, walk.FRAME_END, error_reduction=demo.ERROR_REDUCTION, verify=False)
     return _baked(shot_of(rig), chosen)
 
 

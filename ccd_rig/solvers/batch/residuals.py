@@ -252,7 +252,7 @@ class Block(ABC):
 
     size = 3
 
-    def bend(self, now: Now, multiplier: Array, step: Array, into: Array) -> None:
+    def add_curvature(self, now: Now, multiplier: Array, step: Array, into: Array) -> None:
         """Add the second derivative of multiplier.residual (m, B), applied to a step (k, B), to (k, B).
 
         Left out where it is small or would cost much: then the way back to the reference takes more steps.
@@ -281,7 +281,7 @@ class Position(Block):
     def slope(self, now: Now, target: Array, into: Array) -> None:
         self.point.slope(now, self.factor, into)
 
-    def bend(self, now: Now, multiplier: Array, step: Array, into: Array) -> None:
+    def add_curvature(self, now: Now, multiplier: Array, step: Array, into: Array) -> None:
         path = self.point.path
         if path is None or not len(path.arms):
             return
@@ -346,7 +346,7 @@ class Orientation(Block):
         self.turns.slope(now, self.factor * found, into)
 
 
-    def bend(self, now: Now, multiplier: Array, step: Array, into: Array) -> None:
+    def add_curvature(self, now: Now, multiplier: Array, step: Array, into: Array) -> None:
         path = self.turns.path
         if not len(path.arms):
             return
@@ -393,7 +393,7 @@ class Direction(Block):
         found += (ratio * side)[:, None] * cross(a, side)[None, :]
         self.turns.slope(now, self.factor * found, into)
 
-    def bend(self, now: Now, multiplier: Array, step: Array, into: Array) -> None:
+    def add_curvature(self, now: Now, multiplier: Array, step: Array, into: Array) -> None:
         path = self.turns.path
         if not len(path.arms):
             return

@@ -360,7 +360,7 @@ class Curvature:
         found[self.balls] = (self.across * balls + (1.0 - self.across) * along).reshape(-1, step.shape[1])
         found = self.metric.invert(found)
         for block, place in zip(problem.blocks, problem.places, strict=True):
-            block.bend(self.now, self.multipliers[place], step, found)
+            block.add_curvature(self.now, self.multipliers[place], step, found)
         return found
 
 
