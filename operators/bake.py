@@ -297,11 +297,14 @@ class CCD_RIG_OT_bake(bpy.types.Operator):
 def _selected(armature_object):
     """Names of the enabled constraints whose chain has a selected bone."""
     names = tuple(
-        row.name
-        for row in armature_object.ccd_rig.constraints
-        if row.enabled
+        constraint.name
+        for constraint in armature_object.ccd_rig.constraints
+        if constraint.enabled
         and any(
-            map(channels.is_bone_selected, constraint_list.chain(armature_object, row.tip, row.chain_length))
+            map(
+                channels.is_bone_selected,
+                constraint_list.chain(armature_object, constraint.tip, constraint.chain_length),
+            )
         )
     )
     if not names:

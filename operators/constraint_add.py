@@ -62,11 +62,11 @@ class CCD_RIG_OT_constraint_add(bpy.types.Operator):
             return {"CANCELLED"}
         if target is None and self.target_empty and self.kind != "PLANT":
             target = _new_empty(context, tip, self.kind == "BALANCE")
-        row = constraint_list.add(context.object, tip.name, tip.name)
-        row.kind = self.kind
-        row.chain_length = self.chain_length
-        row.target = target
-        row.target_bone = target_bone
+        constraint = constraint_list.add(context.object, tip.name, tip.name)
+        constraint.kind = self.kind
+        constraint.chain_length = self.chain_length
+        constraint.target = target
+        constraint.target_bone = target_bone
         return {"FINISHED"}
 
 

@@ -19,7 +19,9 @@ class CCD_RIG_OT_constraint_remove(bpy.types.Operator):
         reason = poll_reasons.no_constraint(context)
         if not reason and constraint_list.active(context.object) is None:
             reason = "Choose a constraint in the list"
-        if not reason and constraint_list.is_library_row(context.object, context.object.ccd_rig.active_index):
+        if not reason and constraint_list.is_from_library(
+            context.object, context.object.ccd_rig.active_index
+        ):
             reason = "This constraint comes from the library's file: disable it here, or remove it there"
         return poll_reasons.poll(cls, reason)
 

@@ -31,7 +31,7 @@ def none_enabled(context: bpy.types.Context) -> str:
     """There is no constraint to solve."""
     if reason := no_constraint(context):
         return reason
-    if not any(row.enabled for row in context.object.ccd_rig.constraints):
+    if not any(constraint.enabled for constraint in context.object.ccd_rig.constraints):
         return f"All constraints of '{context.object.name}' are disabled: enable one"
     return ""
 

@@ -28,7 +28,7 @@ class CCD_RIG_OT_pose_remove(bpy.types.Operator):
     def execute(self, context):
         owner = context.object
         group = owner.ccd_rig
-        own = [i for i in range(len(group.poses)) if not pose_library.is_library_row(owner, i)]
+        own = [i for i in range(len(group.poses)) if not pose_library.is_from_library(owner, i)]
         try:
             pose_library.remove(owner, own if self.all else [group.active_pose])
         except CCDRigError as error:

@@ -89,7 +89,7 @@ def _words(result, constraints, armature_object, settings):
     """The level and the words of the report: how far off the worst constraint is, in metres and degrees."""
     scale = max(abs(each) for each in armature_object.matrix_world.to_scale())
     worst, name = max(
-        zip(result.errors, (row.name for row in constraints), strict=True),
+        zip(result.errors, (constraint.name for constraint in constraints), strict=True),
         key=lambda pair: max(
             pair[0].distance * scale / settings.position_tolerance, pair[0].angle / settings.angle_tolerance
         ),

@@ -41,11 +41,11 @@ class CCD_RIG_PT_constraints(Sidebar, bpy.types.Panel):
             _draw_first_steps(self.layout, context)
             return
         _draw_list(self.layout, armature_object)
-        row = constraint_list.active(armature_object)
-        if row is not None:
-            if row.enabled:
-                _draw_problems(self.layout, context, row)
-            _draw_row(self.layout, armature_object, row)
+        constraint = constraint_list.active(armature_object)
+        if constraint is not None:
+            if constraint.enabled:
+                _draw_problems(self.layout, context, constraint)
+            _draw_row(self.layout, armature_object, constraint)
 
 
 class _OfRow(Sidebar):
@@ -63,8 +63,8 @@ class _OfRow(Sidebar):
         layout = self.layout
         layout.use_property_split = True
         layout.use_property_decorate = False
-        row = constraint_list.active(active_armature(context))
-        self.draw_part(_column(layout, row), row)
+        constraint = constraint_list.active(active_armature(context))
+        self.draw_part(_column(layout, constraint), constraint)
 
 
 class _OfReach(_OfRow):
@@ -78,31 +78,31 @@ class _OfReach(_OfRow):
 class CCD_RIG_PT_rotation(_OfReach, bpy.types.Panel):
     bl_label = "Rotation"
 
-    def draw_part(self, lines, row):
-        lines.prop(row, "rotation")
-        if row.rotation == "DIRECTION":
-            lines.prop(row, "bone_axis")
-            lines.prop(row, "target_axis")
+    def draw_part(self, lines, constraint):
+        lines.prop(constraint, "rotation")
+        if constraint.rotation == "DIRECTION":
+            lines.prop(constraint, "bone_axis")
+            lines.prop(constraint, "target_axis")
         weight = lines.column()
-        weight.active = row.rotation != "NONE"
-        weight.prop(row, "rotation_weight", text="Weight")
+        weight.active = constraint.rotation != "NONE"
+        weight.prop(constraint, "rotation_weight", text="Weight")
 
 
 class CCD_RIG_PT_pole(_OfReach, bpy.types.Panel):
     bl_label = "Pole"
 
-    def draw_part(self, lines, row):
-        lines.prop(row, "pole_target", text="Target")
-        _draw_bone(lines, row, row.pole_target, "pole_bone")
+    def draw_part(self, lines, constraint):
+        lines.prop(constraint, "pole_target", text="Target")
+        _draw_bone(lines, constraint, constraint.pole_target, "pole_bone")
 
 
 class CCD_RIG_PT_method(_OfReach, bpy.types.Panel):
     bl_label = "Method"
 
-    def draw_part(self, lines, row):
-        lines.prop(row, "method")
-        if row.method == "TWO_BONE":
-            lines.prop(row, "soft")
+    def draw_part(self, lines, constraint):
+        lines.prop(constraint, "method")
+        if constraint.method == "TWO_BONE":
+            lines.prop(constraint, "soft")
 
 
 class CCD_RIG_PT_importance(_OfRow, bpy.types.Panel):
@@ -113,14 +113,14 @@ class CCD_RIG_PT_importance(_OfRow, bpy.types.Panel):
         # A planted bone is held before anything else.
         return super().poll(context) and constraint_list.active(active_armature(context)).kind != "PLANT"
 
-    def draw_part(self, lines, row):
-        lines.prop(row, "priority")
-        lines.prop(row, "weight")
-        if row.kind == "REACH":
-            lines.prop(row, "max_extension")
+    def draw_part(self, lines, constraint):
+        lines.prop(constraint, "priority")
+        lines.prop(constraint, "weight")
+        if constraint.kind == "REACH":
+            lines.prop(constraint, "max_extension")
             bones = lines.column()
-            bones.active = row.max_extension < 1.0
-            bones.prop(row, "extension_joints")
+            bones.active = constraint.max_extension < 1.0
+            bones.prop(constraint, "extension_joints")
 
 
 def first_steps(context):
@@ -168,9 +168,9 @@ def _draw_list(layout, armature_object):
         side.operator("ccd_rig.constraint_move", text="", icon="TRIA_DOWN").direction = "DOWN"
 
 
-def _draw_problems(layout, context, row):
+def _draw_problems(layout, context, constraint):
     found = sorted(
-        constraint_checks.constraint_problems(row.id_data, row, context.scene),
+        constraint_checks.constraint_problems(constraint.id_data, constraint, context.scene),
         key=lambda problem: problem.severity,
     )
     if not found:
@@ -178,55 +178,55 @@ def _draw_problems(layout, context, row):
     box = layout.box()
     for problem in found:
         # The list shows the name already.
-        words = problem.message.removeprefix(f"Constraint '{row.name}'").lstrip(": ")
+        words = problem.message.removeprefix(f"Constraint '{constraint.name}'").lstrip(": ")
         draw_words(box, context, words[:1].upper() + words[1:], ICONS[problem.severity])
 
 
-def _draw_row(layout, armature_object, row):
+def _draw_row(layout, armature_object, constraint):
     layout.use_property_split = True
     layout.use_property_decorate = False
-    lines = _column(layout, row)
-    lines.prop(row, "kind")
-    lines.prop_search(row, "tip", armature_object.pose, "bones")
-    lines.prop(row, "chain_length")
-    _draw_chain(lines, armature_object, row)
-    lines = _column(layout, row)
-    lines.prop(row, "target")
-    _draw_bone(lines, row, row.target, "target_bone")
-    if row.kind != "PLANT" or row.target is not None:
-        lines.prop(row, "offset")
-    if row.kind == "PLANT":
-        _draw_plant(lines, row)
-    elif row.kind == "BALANCE":
+    lines = _column(layout, constraint)
+    lines.prop(constraint, "kind")
+    lines.prop_search(constraint, "tip", armature_object.pose, "bones")
+    lines.prop(constraint, "chain_length")
+    _draw_chain(lines, armature_object, constraint)
+    lines = _column(layout, constraint)
+    lines.prop(constraint, "target")
+    _draw_bone(lines, constraint, constraint.target, "target_bone")
+    if constraint.kind != "PLANT" or constraint.target is not None:
+        lines.prop(constraint, "offset")
+    if constraint.kind == "PLANT":
+        _draw_plant(lines, constraint)
+    elif constraint.kind == "BALANCE":
         axes = lines.row(heading="Axes", align=True)
-        axes.prop(row, "balance_axes", text="", toggle=True)
+        axes.prop(constraint, "balance_axes", text="", toggle=True)
         _draw_mass(lines, armature_object)
     else:
         place = lines.row(heading="Position", align=True)
-        place.prop(row, "use_position", text="")
+        place.prop(constraint, "use_position", text="")
         end = place.row()
-        end.active = row.use_position
-        end.prop(row, "use_tail")
-    lines = _column(layout, row)
+        end.active = constraint.use_position
+        end.prop(constraint, "use_tail")
+    lines = _column(layout, constraint)
     influence = lines.column()
     influence.use_property_decorate = True
-    influence.prop(row, "influence")
+    influence.prop(constraint, "influence")
 
 
-def _draw_bone(lines, row, thing, field):
+def _draw_bone(lines, constraint, thing, field):
     """The bone of an armature; left over from another object, it can be cleared here."""
     if thing is not None and thing.type == "ARMATURE":
-        lines.prop_search(row, field, thing.pose, "bones", text="Bone")
-    elif getattr(row, field):
-        lines.prop(row, field, text="Bone")
+        lines.prop_search(constraint, field, thing.pose, "bones", text="Bone")
+    elif getattr(constraint, field):
+        lines.prop(constraint, field, text="Bone")
 
 
-def _draw_chain(lines, armature_object, row):
+def _draw_chain(lines, armature_object, constraint):
     """Where the chain ends, and what of it stays as it is."""
-    chain = constraint_list.chain(armature_object, row.tip, row.chain_length)
+    chain = constraint_list.chain(armature_object, constraint.tip, constraint.chain_length)
     if not chain:
         return
-    if row.kind == "PLANT":
+    if constraint.kind == "PLANT":
         lines.label(text=f"'{chain[-1].name}' carries the figure", icon="INFO")
         return
     locked = sum(all(bone.lock_rotation) or bone.ccd_rig.stiffness >= 1.0 for bone in chain)
@@ -240,9 +240,9 @@ def _draw_chain(lines, armature_object, row):
         lines.label(text="and on to planted bones", icon="BLANK1")
 
 
-def _draw_plant(lines, row):
+def _draw_plant(lines, constraint):
     """What holds the bone."""
-    if row.target is None:
+    if constraint.target is None:
         lines.label(text="Held where it is when planted", icon="INFO")
 
 
@@ -253,8 +253,8 @@ def _draw_mass(lines, armature_object):
     lines.label(text=f"Mass {words}" if found else "No bone has a mass", icon="INFO")
 
 
-def _column(layout, row):
+def _column(layout, constraint):
     """A group of fields; pale while the constraint is off."""
     lines = layout.column()
-    lines.active = row.enabled
+    lines.active = constraint.enabled
     return lines

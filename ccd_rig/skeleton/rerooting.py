@@ -129,37 +129,38 @@ def reroot(
     return _assembled(entries)
 
 
-def restore_root(skeleton: Skeleton, hung: Skeleton, pose: Pose) -> Pose:
+def restore_root(skeleton: Skeleton, rerooted: Skeleton, pose: Pose) -> Pose:
     """A pose of a re-rooted skeleton as one of the skeleton it was made from: all bones stay where they are.
 
     Args:
         skeleton: the original, none of whose joints is a reversed one.
-        hung: `reroot(skeleton, ...)[0]`.
-        pose: of `hung`.
+        rerooted: `reroot(skeleton, ...)[0]`.
+        pose: of `rerooted`.
 
     Returns:
         The pose of `skeleton`: the old root's rotation and translation hold what the base and the path make
         of it; joints off the path have the rotations of `pose`, to the bit.
 
     Raises:
-        InvalidInput: the pose is for another skeleton; `hung` is not one that `reroot` makes of `skeleton`.
+        InvalidInput: the pose is for another skeleton; `rerooted` is not one that `reroot` makes of
+            `skeleton`.
     """
-    check_pose(hung, pose)
+    check_pose(rerooted, pose)
     rotations, translations = [], []
-    transforms = forward_kinematics(hung, pose)
+    transforms = forward_kinematics(rerooted, pose)
     for joint in skeleton.joints:
-        here = hung.index(joint.name)
+        here = rerooted.index(joint.name)
         rotation, translation = pose.rotations[here], pose.translations[here]
         frame = joint.rest_rotation
         if joint.parent == -1:
-            same = hung.joints[here]
+            same = rerooted.joints[here]
             if (same.parent, same.offset, same.rest_rotation) != (-1, joint.offset, frame):
                 rotation = (frame.conjugated() @ transforms[here].rotation).normalized()
                 translation = frame.conjugated() @ (transforms[here].translation - joint.offset)
         else:
-            carried, name = hung.index(skeleton.joints[joint.parent].name), reversed_name(joint.name)
-            turning = hung.joints[carried].parent
-            if turning != -1 and hung.joints[turning].name == name:
+            carried, name = rerooted.index(skeleton.joints[joint.parent].name), reversed_name(joint.name)
+            turning = rerooted.joints[carried].parent
+            if turning != -1 and rerooted.joints[turning].name == name:
                 turned = frame.conjugated() @ pose.rotations[turning].conjugated() @ frame
                 rotation = turned.normalized()
                 translation = -(frame.conjugated() @ pose.translations[carried])

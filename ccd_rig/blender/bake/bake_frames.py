@@ -278,8 +278,8 @@ class BakeFrames:
     def _stand(
         self, tracks: Tracks, between: Array, keyed: tuple[Array, Array], full: tuple[Array, Array]
     ) -> None:
-        """Legs and carrier of (rotations, translations), what is keyed and what is at full influence, where
-        planted bones are held; in place. From then on the aims of these hold that place."""
+        """Support chains and root bone of (rotations, translations), what is keyed and what is at full
+        influence, where planted bones are held; in place. From then on the aims of these hold that place."""
         support_chains, root_bone = list(tracks.own()), tracks.support_chains.root_bone
         poses = [contact_state.pose for contact_state in tracks.stances]
         solved = np.array([_rows(pose.rotations) for pose in poses])[:, support_chains]

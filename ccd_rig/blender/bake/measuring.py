@@ -1,6 +1,6 @@
 """How the constraints of a take stand in a motion, at all frames: distances, angles, and the largest turn.
 
-See `take` for the letters in the shapes.
+See `bake_frames` for the letters in the shapes.
 """
 
 from __future__ import annotations

@@ -130,20 +130,20 @@ class Check:
     def mismatches(self) -> tuple[str, ...]:
         """A sentence for each constraint whose keys do not play as baked."""
         return tuple(
-            f"Constraint '{row.constraint}' does not play as baked "
-            f"({_off(row.deviation, row.deviation_angle)} off at frame {row.deviation_frame:g}): "
-            f"{'; '.join(row.causes)}"
-            for row in self.results
-            if row.causes
+            f"Constraint '{entry.constraint}' does not play as baked "
+            f"({_off(entry.deviation, entry.deviation_angle)} off at frame {entry.deviation_frame:g}): "
+            f"{'; '.join(entry.causes)}"
+            for entry in self.results
+            if entry.causes
         )
 
     def words(self) -> str:
         """One sentence, such as "Plays as baked: at most 0.0040 m off target, at frame 57 (Hand)"."""
-        wrong = [row.constraint for row in self.results if row.causes]
+        wrong = [entry.constraint for entry in self.results if entry.causes]
         if wrong:
             return f"Does not play as baked: {', '.join(wrong)}"
-        far = max(self.results, key=lambda row: row.residual, default=None)
-        turned = max(self.results, key=lambda row: row.angle, default=None)
+        far = max(self.results, key=lambda entry: entry.residual, default=None)
+        turned = max(self.results, key=lambda entry: entry.angle, default=None)
         if far is None or turned is None:
             return "Nothing to check"
         parts = [f"{_metres(far.residual)} at frame {far.frame:g} ({far.constraint})"]
@@ -194,20 +194,20 @@ class BakeReport:
         """The row that is farthest off, in tolerances; the earliest of equals."""
         return max(
             self.entries,
-            key=lambda row: max(row.residual / self.tolerance, row.angle / self.angle_tolerance),
+            key=lambda entry: max(entry.residual / self.tolerance, entry.angle / self.angle_tolerance),
         )
 
     def unsolved(self) -> tuple[Entry, ...]:
         """Rows of solved frames where the constraint was not reached within the tolerance."""
-        return tuple(row for row in self.entries if row.status not in _NOT_MISSED)
+        return tuple(entry for entry in self.entries if entry.status not in _NOT_MISSED)
 
     def unsolved_count(self) -> int:
         """How many solved frames miss at least one constraint."""
-        return len({row.frame for row in self.unsolved()})
+        return len({entry.frame for entry in self.unsolved()})
 
     def solved_count(self) -> int:
         """How many frames were solved, with at least one constraint in force."""
-        return len({row.frame for row in self.entries if row.status != SLERPED})
+        return len({entry.frame for entry in self.entries if entry.status != SLERPED})
 
     def summary(self) -> str:
         """One sentence for people, such as "118 of 120 frames reached; worst 0.0040 m at frame 57 (Hand)".
@@ -291,7 +291,7 @@ class BakeReport:
             "check": None if self.check is None else {**asdict(self.check), "words": self.check.words()},
         }
         # One row per line: the text stays readable and can be compared line by line.
-        entries = ",\n".join("    " + json.dumps(row._asdict(), allow_nan=False) for row in self.entries)
+        entries = ",\n".join("    " + json.dumps(entry._asdict(), allow_nan=False) for entry in self.entries)
         head = json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False)[: -len("\n}")]
         return f'{head},\n  "entries": [\n{entries}\n  ]\n}}\n'
 

@@ -34,125 +34,141 @@ class Problem:
 
 
 def constraint_problems(
-    armature_object: bpy.types.Object, row: Any, scene: bpy.types.Scene
+    armature_object: bpy.types.Object, constraint: Any, scene: bpy.types.Scene
 ) -> Iterator[Problem]:
-    """What is wrong with one row by itself. Cheap enough to be asked whenever the panel is drawn."""
-    where = f"Constraint '{row.name}'"
+    """What is wrong with one constraint by itself. Cheap enough to be asked whenever the panel is drawn."""
+    where = f"Constraint '{constraint.name}'"
     bones = armature_object.pose.bones
-    if not row.tip:
-        yield Problem("ERROR", row.name, f"{where} has no bone: choose the bone to move")
-    elif row.tip not in bones:
-        message = (
-            f"{where}: bone '{row.tip}' is not in armature '{armature_object.name}' (renamed or deleted?)"
-        )
-        yield Problem("ERROR", row.name, message + suggestion(row.tip, bones.keys()))
-    if row.target is None and row.kind == "PLANT":
+    if not constraint.tip:
+        yield Problem("ERROR", constraint.name, f"{where} has no bone: choose the bone to move")
+    elif constraint.tip not in bones:
+        rig = f"armature '{armature_object.name}'"
+        message = f"{where}: bone '{constraint.tip}' is not in {rig} (renamed or deleted?)"
+        yield Problem("ERROR", constraint.name, message + suggestion(constraint.tip, bones.keys()))
+    if constraint.target is None and constraint.kind == "PLANT":
         pass  # then it is held where it is
-    elif row.target is None:
-        yield Problem("ERROR", row.name, f"{where} has no target: choose the object to reach")
+    elif constraint.target is None:
+        yield Problem("ERROR", constraint.name, f"{where} has no target: choose the object to reach")
     else:
-        yield from _thing_problems(armature_object, row, scene, "target", row.target, row.target_bone)
-    if not (math.isfinite(row.weight) and row.weight > 0.0):
-        yield Problem("ERROR", row.name, f"{where}: weight is {row.weight:g}: set it above 0")
-    if not math.isfinite(row.influence):
-        yield Problem("ERROR", row.name, f"{where}: influence is not a number: set it to 0 to 1")
-    if row.influence == 0.0 and not constraint_list.is_animated(armature_object, row, "influence"):
-        yield Problem("WARNING", row.name, f"{where}: influence is 0, so nothing moves: raise it")
-    if row.kind == "PLANT":
-        for severity, message in plant_checks.row_problems(armature_object, row):
-            yield Problem(severity, row.name, message)
+        yield from _thing_problems(
+            armature_object, constraint, scene, "target", constraint.target, constraint.target_bone
+        )
+    if not (math.isfinite(constraint.weight) and constraint.weight > 0.0):
+        yield Problem("ERROR", constraint.name, f"{where}: weight is {constraint.weight:g}: set it above 0")
+    if not math.isfinite(constraint.influence):
+        yield Problem("ERROR", constraint.name, f"{where}: influence is not a number: set it to 0 to 1")
+    if constraint.influence == 0.0 and not constraint_list.is_animated(
+        armature_object, constraint, "influence"
+    ):
+        yield Problem("WARNING", constraint.name, f"{where}: influence is 0, so nothing moves: raise it")
+    if constraint.kind == "PLANT":
+        for severity, message in plant_checks.method_problems(armature_object, constraint):
+            yield Problem(severity, constraint.name, message)
     else:
-        about = _balance_problems if row.kind == "BALANCE" else _reach_problems
-        yield from about(armature_object, row, scene)
+        about = _balance_problems if constraint.kind == "BALANCE" else _reach_problems
+        yield from about(armature_object, constraint, scene)
 
 
 def _balance_problems(
-    armature_object: bpy.types.Object, row: Any, _scene: bpy.types.Scene
+    armature_object: bpy.types.Object, constraint: Any, _scene: bpy.types.Scene
 ) -> Iterator[Problem]:
-    where = f"Constraint '{row.name}'"
+    where = f"Constraint '{constraint.name}'"
     if not masses(armature_object):
         message = f"{where} balances, but no bone of armature '{armature_object.name}' has a mass"
-        yield Problem("ERROR", row.name, f"{message}: set Mass of the heavy bones in the panel Bone")
-    if not any(row.balance_axes):
-        yield Problem("ERROR", row.name, f"{where} balances along no axis: choose at least one")
+        yield Problem("ERROR", constraint.name, f"{message}: set Mass of the heavy bones in the panel Bone")
+    if not any(constraint.balance_axes):
+        yield Problem("ERROR", constraint.name, f"{where} balances along no axis: choose at least one")
 
 
-def _reach_problems(armature_object: bpy.types.Object, row: Any, scene: bpy.types.Scene) -> Iterator[Problem]:
-    where = f"Constraint '{row.name}'"
-    if not row.use_position and row.rotation == "NONE":
+def _reach_problems(
+    armature_object: bpy.types.Object, constraint: Any, scene: bpy.types.Scene
+) -> Iterator[Problem]:
+    where = f"Constraint '{constraint.name}'"
+    if not constraint.use_position and constraint.rotation == "NONE":
         message = f"{where} asks for nothing: switch on Position, or choose a Rotation"
-        yield Problem("ERROR", row.name, message)
-    if row.rotation != "NONE" and not (math.isfinite(row.rotation_weight) and row.rotation_weight > 0.0):
-        message = f"{where}: rotation weight is {row.rotation_weight:g}: set it above 0"
-        yield Problem("ERROR", row.name, message)
-    if not 0.0 < row.max_extension <= 1.0:  # a script can store NaN
+        yield Problem("ERROR", constraint.name, message)
+    if constraint.rotation != "NONE" and not (
+        math.isfinite(constraint.rotation_weight) and constraint.rotation_weight > 0.0
+    ):
+        message = f"{where}: rotation weight is {constraint.rotation_weight:g}: set it above 0"
+        yield Problem("ERROR", constraint.name, message)
+    if not 0.0 < constraint.max_extension <= 1.0:  # a script can store NaN
         yield Problem(
             "ERROR",
-            row.name,
-            f"{where}: Max Extension is {row.max_extension:g}: set it above 0 and at most to 1",
+            constraint.name,
+            f"{where}: Max Extension is {constraint.max_extension:g}: set it above 0 and at most to 1",
         )
-    for message in methods.row_problems(row):
-        yield Problem("ERROR", row.name, message)
-    if not 0.0 <= row.soft <= 1.0:  # a script can store NaN
-        yield Problem("ERROR", row.name, f"{where}: soft is {row.soft:g}: set it to 0 to 1")
-    bones = len(constraint_list.chain(armature_object, row.tip, row.chain_length))
-    if row.use_position and row.max_extension < 1.0 and 1 in (row.extension_joints, bones):
+    for message in methods.method_problems(constraint):
+        yield Problem("ERROR", constraint.name, message)
+    if not 0.0 <= constraint.soft <= 1.0:  # a script can store NaN
+        yield Problem("ERROR", constraint.name, f"{where}: soft is {constraint.soft:g}: set it to 0 to 1")
+    bones = len(constraint_list.chain(armature_object, constraint.tip, constraint.chain_length))
+    if (
+        constraint.use_position
+        and constraint.max_extension < 1.0
+        and 1 in (constraint.extension_joints, bones)
+    ):
         message = f"{where}: Max Extension is about one bone, which cannot be stretched, so it does nothing"
-        yield Problem("WARNING", row.name, f"{message}: raise Extension Bones or the chain's length")
-    if row.pole_target is not None:
-        yield from _thing_problems(armature_object, row, scene, "pole", row.pole_target, row.pole_bone)
-    elif row.pole_bone:
-        message = (
-            f"{where} has a pole bone '{row.pole_bone}' but no pole target (deleted?), so it has no pole"
+        yield Problem("WARNING", constraint.name, f"{message}: raise Extension Bones or the chain's length")
+    if constraint.pole_target is not None:
+        yield from _thing_problems(
+            armature_object, constraint, scene, "pole", constraint.pole_target, constraint.pole_bone
         )
-        yield Problem("WARNING", row.name, f"{message}: choose the pole target, or clear the bone")
+    elif constraint.pole_bone:
+        bone = f"a pole bone '{constraint.pole_bone}'"
+        message = f"{where} has {bone} but no pole target (deleted?), so it has no pole"
+        yield Problem("WARNING", constraint.name, f"{message}: choose the pole target, or clear the bone")
 
 
 def _thing_problems(
     armature_object: bpy.types.Object,
-    row: Any,
+    constraint: Any,
     scene: bpy.types.Scene,
     word: str,
     thing: bpy.types.Object,
     bone: str,
 ) -> Iterator[Problem]:
     """What is wrong with a target or a pole; `word` says which."""
-    where = f"Constraint '{row.name}'"
+    where = f"Constraint '{constraint.name}'"
     if not in_scene(thing, scene):
         message = f"{where}: {word} '{thing.name}' is not in scene '{scene.name}' (deleted?)"
-        yield Problem("ERROR", row.name, f"{message}: link it to a collection there, or choose another")
+        yield Problem(
+            "ERROR", constraint.name, f"{message}: link it to a collection there, or choose another"
+        )
     elif bpy.data.objects.get(thing.name) != thing:
         message = (
             f"{where}: {word} '{thing.name}' comes from a library and shares its name with another object"
         )
-        yield Problem("ERROR", row.name, f"{message}: rename that object")
+        yield Problem("ERROR", constraint.name, f"{message}: rename that object")
     elif not is_finite(thing.matrix_world):
         message = f"{where}: {word} '{thing.name}' has a place that is not a number: clear its transform"
-        yield Problem("ERROR", row.name, message)
+        yield Problem("ERROR", constraint.name, message)
     if thing == armature_object and not bone:
         yield Problem(
-            "ERROR", row.name, f"{where}: the {word} is the armature itself: choose a {word} bone in it"
+            "ERROR",
+            constraint.name,
+            f"{where}: the {word} is the armature itself: choose a {word} bone in it",
         )
     if not bone:
         return
     if thing.type != "ARMATURE":
         message = f"{where}: {word} '{thing.name}' is not an armature: clear {word} bone '{bone}'"
-        yield Problem("ERROR", row.name, message)
-    elif thing == armature_object and _hangs_on_chain(armature_object, row, bone):
+        yield Problem("ERROR", constraint.name, message)
+    elif thing == armature_object and _hangs_on_chain(armature_object, constraint, bone):
         message = f"{where}: {word} bone '{bone}' moves with the chain that should {_VERBS[word]} it"
-        yield Problem("ERROR", row.name, f"{message}: choose another bone, or shorten the chain")
+        yield Problem("ERROR", constraint.name, f"{message}: choose another bone, or shorten the chain")
     elif bone not in thing.pose.bones:
         message = f"{where}: {word} bone '{bone}' is not in armature '{thing.name}'"
         near = suggestion(bone, thing.pose.bones.keys())
-        yield Problem("ERROR", row.name, f"{message} (renamed or deleted?){near}")
+        yield Problem("ERROR", constraint.name, f"{message} (renamed or deleted?){near}")
 
 
-def _hangs_on_chain(armature_object: bpy.types.Object, row: Any, bone: str) -> bool:
+def _hangs_on_chain(armature_object: bpy.types.Object, constraint: Any, bone: str) -> bool:
     """Whether a bone is one of the chain's own, or below one that can move."""
-    own = constraint_list.chain(armature_object, row.tip, row.chain_length)
+    own = constraint_list.chain(armature_object, constraint.tip, constraint.chain_length)
     moving = (
         {own[-1].name}
-        if own and row.kind == "PLANT"
+        if own and constraint.kind == "PLANT"
         else {
             each.name
             for each in own

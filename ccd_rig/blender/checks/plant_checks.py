@@ -18,11 +18,13 @@ from ..scene.influences import PLANTED
 from ..solve.planting import support_chains
 
 
-def row_problems(armature_object: bpy.types.Object, row: Any) -> Iterator[tuple[str, str]]:
-    """What is wrong with one row of kind PLANT by itself: (severity, message)."""
-    where = f"Constraint '{row.name}'"
-    chain = constraint_list.chain(armature_object, row.tip, row.chain_length)
-    if 0.0 < row.influence <= PLANTED and not constraint_list.is_animated(armature_object, row, "influence"):
+def method_problems(armature_object: bpy.types.Object, constraint: Any) -> Iterator[tuple[str, str]]:
+    """What is wrong with one constraint of kind PLANT by itself: (severity, message)."""
+    where = f"Constraint '{constraint.name}'"
+    chain = constraint_list.chain(armature_object, constraint.tip, constraint.chain_length)
+    if 0.0 < constraint.influence <= PLANTED and not constraint_list.is_animated(
+        armature_object, constraint, "influence"
+    ):
         yield "WARNING", f"{where}: a bone is planted while influence is above {PLANTED}: raise it"
     if not chain:
         return
@@ -51,14 +53,14 @@ def row_problems(armature_object: bpy.types.Object, row: Any) -> Iterator[tuple[
     if between and all(all(bone.lock_rotation) or bone.ccd_rig.stiffness >= 1.0 for bone in between):
         yield (
             "WARNING",
-            f"{where}: every bone from '{row.tip}' up to '{carrier.name}' is locked, so the figure stands "
-            "stiffly on it: unlock a rotation, or lower a stiffness",
+            f"{where}: every bone from '{constraint.tip}' up to '{carrier.name}' is locked, so the figure "
+            "stands stiffly on it: unlock a rotation, or lower a stiffness",
         )
 
 
 def skeleton_problems(skeleton: Skeleton, constraints: Sequence[Constraint]) -> Iterator[tuple[str, str]]:
     """What is wrong with planted bones beside each other: (name of the constraint, message). All errors."""
-    planted = [row for row in constraints if row.kind == "PLANT"]
+    planted = [constraint for constraint in constraints if constraint.kind == "PLANT"]
     if not planted:
         return
     try:
@@ -66,18 +68,18 @@ def skeleton_problems(skeleton: Skeleton, constraints: Sequence[Constraint]) -> 
     except CCDRigError as error:
         yield planted[0].name, str(error)
         return
-    for row in planted:
+    for constraint in planted:
         try:
-            reroot(skeleton, Pose.rest(skeleton), row.tip)
+            reroot(skeleton, Pose.rest(skeleton), constraint.tip)
         except CCDRigError as error:
-            yield row.name, f"Constraint '{row.name}': {error}"
+            yield constraint.name, f"Constraint '{constraint.name}': {error}"
 
 
 def carriers(armature_object: bpy.types.Object, chosen: Sequence[Any]) -> list[bpy.types.PoseBone]:
-    """The bones that carry the figure for these rows, each once."""
+    """The bones that carry the figure for these constraints, each once."""
     found = [
-        constraint_list.chain(armature_object, row.tip, row.chain_length)[-1]
-        for row in chosen
-        if row.kind == "PLANT"
+        constraint_list.chain(armature_object, constraint.tip, constraint.chain_length)[-1]
+        for constraint in chosen
+        if constraint.kind == "PLANT"
     ]
     return list(dict.fromkeys(found))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""One row of the list of constraints as it is stored in the .blend file, with all there is to choose."""
+"""One constraint as it is stored in the .blend file, with all there is to choose."""
 
 import inspect
 
@@ -71,7 +71,7 @@ AXES = tuple(
 
 
 def _keep_name_unique(self: bpy.types.PropertyGroup, _context: bpy.types.Context) -> None:
-    taken = {row.name for row in self.id_data.ccd_rig.constraints if row != self}
+    taken = {constraint.name for constraint in self.id_data.ccd_rig.constraints if constraint != self}
     free = unique_name(self.name or DEFAULT_NAME, taken)
     if free != self.name:
         self.name = free  # runs this function once more, which then finds nothing to do
@@ -247,7 +247,7 @@ class CCD_RIG_PG_constraint(bpy.types.PropertyGroup):
 
 
 def register_name() -> None:
-    """Give rows their name."""
+    """Give constraints their name."""
     # The bpy module 4.2 crashes at exit if a class then still holds a property that calls a function.
     CCD_RIG_PG_constraint.__annotations__["name"] = StringProperty(
         name="Name", description="Name of the constraint", update=_keep_name_unique, override=OVERRIDE

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The list of constraints on an armature: which one is shown, and adding, removing and moving rows.
+"""The list of constraints on an armature: which one is shown, and adding, removing and moving them.
 
-Blender stores animation and drivers by a row's number. So what moves a row takes along its drivers and its
-keys in the present action.
+Blender stores animation and drivers by a constraint's number. So what moves one takes along its drivers and
+its keys in the present action.
 """
 
 import re
@@ -21,9 +21,9 @@ _PATH = re.compile(r"ccd_rig\.constraints\[(\d+)\]\.(.*)", re.DOTALL)
 
 
 def active(armature_object: bpy.types.Object) -> Any:
-    """The row that is shown below the list, or None."""
-    rows, index = armature_object.ccd_rig.constraints, armature_object.ccd_rig.active_index
-    return rows[index] if 0 <= index < len(rows) else None
+    """The constraint that is shown below the list, or None."""
+    listed, index = armature_object.ccd_rig.constraints, armature_object.ccd_rig.active_index
+    return listed[index] if 0 <= index < len(listed) else None
 
 
 def chain(armature_object: bpy.types.Object, tip: str, length: int = 0) -> tuple[bpy.types.PoseBone, ...]:
@@ -39,7 +39,7 @@ def chain(armature_object: bpy.types.Object, tip: str, length: int = 0) -> tuple
 
 
 def limb_length(armature_object: bpy.types.Object, tip: str) -> int:
-    """A chain length that suits a new row: how many bones up to the one that also carries other parts.
+    """A chain length that suits a new constraint: how many bones up to the one that also carries other parts.
 
     The chain ends below a bone that has another child with bones of its own (hips, chest), and below a root
     that it is not joined to, as game rigs have it. 0 where it goes up to the root.
@@ -75,27 +75,28 @@ def _is_joined(bone: bpy.types.PoseBone) -> bool:
 
 
 def add(armature_object: bpy.types.Object, name: str, tip: str) -> Any:
-    """Append a row, show it, and return it. Its name becomes `name`, with a number where that is taken."""
+    """Append a constraint, show it, and return it. Its name becomes `name`, with a number where that is
+    taken."""
     group = armature_object.ccd_rig
-    row = group.constraints.add()
-    row.name = name
-    row.tip = tip
+    constraint = group.constraints.add()
+    constraint.name = name
+    constraint.tip = tip
     group.active_index = len(group.constraints) - 1
     overrides.keep(armature_object)
-    return row
+    return constraint
 
 
 def remove(armature_object: bpy.types.Object, index: int) -> None:
-    """Take a row away, with its drivers and its keys in the present action.
+    """Take a constraint away, with its drivers and its keys in the present action.
 
     Raises:
-        RigError: the row comes from the library of an override, and Blender keeps those.
+        RigError: it comes from the library of an override, and Blender keeps those.
     """
     group = armature_object.ccd_rig
     _refuse_library_row(armature_object, index)
     for curve in _curves(armature_object):
-        row, field = _row_and_field(curve)
-        if row != index:
+        constraint, field = _row_and_field(curve)
+        if constraint != index:
             continue
         if curve.driver is not None:
             armature_object.driver_remove(curve.data_path)
@@ -107,7 +108,8 @@ def remove(armature_object: bpy.types.Object, index: int) -> None:
 
 
 def move(armature_object: bpy.types.Object, index: int, new_index: int) -> None:
-    """Let two neighbouring rows change places, with their drivers and their keys in the present action.
+    """Let two neighbouring constraints change places, with their drivers and their keys in the present
+    action.
 
     Raises:
         RigError: one of the two comes from the library of an override, and Blender keeps their order.
@@ -120,23 +122,23 @@ def move(armature_object: bpy.types.Object, index: int, new_index: int) -> None:
     group.active_index = new_index
 
 
-def is_library_row(armature_object: bpy.types.Object, index: int) -> bool:
-    """Whether a row comes from the library of an override: Blender keeps those rows, and their order."""
+def is_from_library(armature_object: bpy.types.Object, index: int) -> bool:
+    """Whether a constraint comes from the library of an override: Blender keeps those, in their order."""
     override = armature_object.override_library
     if override is None or override.reference is None:
         return False
-    # Blender puts rows that are added to an override after those of the library.
+    # Blender puts entries that are added to an override after those of the library.
     return index < len(override.reference.ccd_rig.constraints)
 
 
-def is_animated(armature_object: bpy.types.Object, row: Any, field: str) -> bool:
-    """Whether the object's own action or a driver sets a row's field; the NLA is not looked through."""
-    path = f"{row.path_from_id()}.{field}"
+def is_animated(armature_object: bpy.types.Object, constraint: Any, field: str) -> bool:
+    """Whether the object's own action or a driver sets a field of a constraint; the NLA is left out."""
+    path = f"{constraint.path_from_id()}.{field}"
     return any(curve.data_path == path for curve in _curves(armature_object))
 
 
 def _refuse_library_row(armature_object: bpy.types.Object, index: int) -> None:
-    if is_library_row(armature_object, index):
+    if is_from_library(armature_object, index):
         name = armature_object.ccd_rig.constraints[index].name
         raise RigError(
             f"constraint '{name}' comes from the library that '{armature_object.name}' overrides: "
@@ -150,20 +152,20 @@ def _curves(armature_object: bpy.types.Object) -> list[bpy.types.FCurve]:
 
 
 def _row_and_field(curve: bpy.types.FCurve) -> tuple[int, str]:
-    """The row that a curve drives or animates, -1 if it is something else; and the row's field."""
+    """The constraint that a curve drives or animates, -1 if it is something else; and the row's field."""
     match = _PATH.fullmatch(curve.data_path)
     return (int(match[1]), match[2]) if match else (-1, "")
 
 
-def _delete_keys(row: Any, field: str, curve: bpy.types.FCurve) -> None:
+def _delete_keys(constraint: Any, field: str, curve: bpy.types.FCurve) -> None:
     # Blender removes an F-curve together with its last key.
-    component = curve.array_index if row.bl_rna.properties[field].is_array else -1
+    component = curve.array_index if constraint.bl_rna.properties[field].is_array else -1
     for frame in [point.co[0] for point in curve.keyframe_points]:
-        row.keyframe_delete(field, index=component, frame=frame)
+        constraint.keyframe_delete(field, index=component, frame=frame)
 
 
 def _renumber(armature_object: bpy.types.Object, number: Callable[[int], int]) -> None:
     for curve in _curves(armature_object):
-        row, field = _row_and_field(curve)
-        if row >= 0 and number(row) != row:
-            curve.data_path = f"ccd_rig.constraints[{number(row)}].{field}"
+        constraint, field = _row_and_field(curve)
+        if constraint >= 0 and number(constraint) != constraint:
+            curve.data_path = f"ccd_rig.constraints[{number(constraint)}].{field}"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The rows of the list of constraints, as values."""
+"""The constraints of an armature as values."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -9,7 +9,7 @@ import bpy
 
 @dataclass(frozen=True)
 class Constraint:
-    """One row of the list, as values.
+    """One constraint, as a value.
 
     Attributes:
         name: unique on its armature.
@@ -69,37 +69,39 @@ class Constraint:
 
 
 def constraints(armature_object: bpy.types.Object) -> tuple[Constraint, ...]:
-    """The rows of the list as values, in their order, disabled ones included."""
+    """The constraints of the list as values, in their order, disabled ones included."""
     found = (
         Constraint(
-            name=row.name,
-            tip=row.tip,
-            chain_length=row.chain_length,
-            target=row.target.name if row.target else "",
-            target_bone=row.target_bone,
-            offset=tuple(row.offset),
-            influence=row.influence,
-            weight=row.weight,
-            enabled=row.enabled,
-            use_tail=row.use_tail,
-            kind=row.kind,
-            use_position=row.use_position,
-            rotation=row.rotation,
-            rotation_weight=row.rotation_weight,
-            bone_axis=row.bone_axis,
-            target_axis=row.target_axis,
-            pole_target=row.pole_target.name if row.pole_target else "",
-            pole_bone=row.pole_bone,
-            priority=row.priority,
-            max_extension=row.max_extension,
-            extension_joints=row.extension_joints,
-            balance_axes=tuple(row.balance_axes),
-            method=row.method,
-            soft=row.soft,
+            name=constraint.name,
+            tip=constraint.tip,
+            chain_length=constraint.chain_length,
+            target=constraint.target.name if constraint.target else "",
+            target_bone=constraint.target_bone,
+            offset=tuple(constraint.offset),
+            influence=constraint.influence,
+            weight=constraint.weight,
+            enabled=constraint.enabled,
+            use_tail=constraint.use_tail,
+            kind=constraint.kind,
+            use_position=constraint.use_position,
+            rotation=constraint.rotation,
+            rotation_weight=constraint.rotation_weight,
+            bone_axis=constraint.bone_axis,
+            target_axis=constraint.target_axis,
+            pole_target=constraint.pole_target.name if constraint.pole_target else "",
+            pole_bone=constraint.pole_bone,
+            priority=constraint.priority,
+            max_extension=constraint.max_extension,
+            extension_joints=constraint.extension_joints,
+            balance_axes=tuple(constraint.balance_axes),
+            method=constraint.method,
+            soft=constraint.soft,
         )
-        for row in armature_object.ccd_rig.constraints
+        for constraint in armature_object.ccd_rig.constraints
     )
-    return tuple(replace(row, **_HELD) if row.kind == "PLANT" else row for row in found)
+    return tuple(
+        replace(constraint, **_HELD) if constraint.kind == "PLANT" else constraint for constraint in found
+    )
 
 
 _HELD: dict[str, Any] = {
@@ -115,4 +117,4 @@ _HELD: dict[str, Any] = {
     "extension_joints": 0,
     "method": "CCD",
 }
-"""What a planted bone asks for, whatever is left over in the row from another kind."""
+"""What a planted bone asks for, whatever is left over in it from another kind."""

@@ -31,8 +31,8 @@ def chain_bones(armature_object: bpy.types.Object) -> tuple[str, ...]:
     """
     found = {
         bone.name
-        for row in armature_object.ccd_rig.constraints
-        for bone in constraint_list.chain(armature_object, row.tip, row.chain_length)
+        for constraint in armature_object.ccd_rig.constraints
+        for bone in constraint_list.chain(armature_object, constraint.tip, constraint.chain_length)
     }
     if not found:
         raise RigError(

@@ -113,7 +113,7 @@ def remove(armature_object: bpy.types.Object, indices: Iterable[int]) -> None:
     """
     group, wanted = armature_object.ccd_rig, sorted(set(indices), reverse=True)
     for index in wanted:
-        if is_library_row(armature_object, index):
+        if is_from_library(armature_object, index):
             raise RigError(
                 f"pose '{group.poses[index].name}' comes from the library that '{armature_object.name}' "
                 "overrides: it can be removed only in the library's file"
@@ -123,7 +123,7 @@ def remove(armature_object: bpy.types.Object, indices: Iterable[int]) -> None:
     group.active_pose = max(0, min(group.active_pose, len(group.poses) - 1))
 
 
-def is_library_row(armature_object: bpy.types.Object, index: int) -> bool:
+def is_from_library(armature_object: bpy.types.Object, index: int) -> bool:
     """Whether a pose comes from the library of an override: Blender keeps those."""
     override = armature_object.override_library
     if override is None or override.reference is None:

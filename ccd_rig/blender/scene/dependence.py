@@ -61,7 +61,7 @@ class Mover:
 
 
 def target_object(constraint: Any) -> bpy.types.Object | None:
-    """The target of a constraint, a row of the list or its values; None where a bone is planted without one.
+    """The target of a constraint, as stored or as a value; None where a bone is planted without one.
 
     Raises:
         RigError: there is none, and the constraint needs one.
@@ -77,7 +77,7 @@ def target_object(constraint: Any) -> bpy.types.Object | None:
 
 
 def pole_object(constraint: Any) -> bpy.types.Object | None:
-    """The pole target of a constraint, a row of the list or its values; None if it has none.
+    """The pole target of a constraint, as stored or as a value; None if it has none.
 
     Raises:
         RigError: the object is not there.
@@ -100,7 +100,7 @@ def target_depends_on_chain(
     A parent that is the whole armature object is fine: the chain does not move that.
 
     Args:
-        constraint: a row of the list, or its values.
+        constraint: as stored, or as a value.
         bones: names of the bones that the solver turns.
     """
     target = target_object(constraint)

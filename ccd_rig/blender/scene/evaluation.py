@@ -68,15 +68,15 @@ def frames(
     Args:
         scene: gives frame rate, time remapping, camera and custom properties; it is not changed.
         armature_object: the original object.
-        constraints: rows of its list.
+        constraints: those of its list.
         layout: of their bones, if one is made already (`rig_layout`).
 
     Raises:
-        RigError: a target, a bone or a row is missing, or something is moved by a simulation; from the
+        RigError: a target, a bone or a constraint is missing, or something is moved by a simulation; from the
             function: a target or the armature is nowhere at that frame, or the file is not the same any more.
     """
     require_evaluable(scene, armature_object, constraints)
-    indices = _row_indices(armature_object, constraints)
+    indices = _indices_of(armature_object, constraints)
     sources = target_sources(armature_object, constraints)
     things = [*_own_bones(armature_object, constraints), *objects_of(sources)]
     read: Callable[[Any, float], RigReading] | None = None
@@ -129,7 +129,7 @@ def playback(
 ) -> Iterator[Callable[[float, bool, bool], PlayedFrame]]:
     """Like `frames`; the function it gives shows a frame as it plays, with targets if its second argument
     says so, and with influences if its third one does."""
-    indices = _row_indices(armature_object, constraints)
+    indices = _indices_of(armature_object, constraints)
     sources = target_sources(armature_object, constraints)
     things = [*_own_bones(armature_object, constraints), *objects_of(sources)]
     bones, forces = len(armature_object.pose.bones), _forces(armature_object, constraints, indices)
@@ -180,7 +180,7 @@ def current(
     matrix_world = _matrix_world(evaluated, frame)
     to_armature = matrix_world.inverted()
     reading = (layout or rig_layout(armature_object, evaluated, constraints)).read(evaluated)
-    indices = _row_indices(armature_object, constraints)
+    indices = _indices_of(armature_object, constraints)
     sources = target_sources(armature_object, constraints)
     hidden = [(thing, bone) for thing, bone in objects_of(sources) if not _is_evaluated(thing, depsgraph)]
     there = {thing for thing, _ in hidden}
@@ -208,14 +208,14 @@ def current(
 # Reading evaluated objects --------------------------------------------------------------------------
 
 
-def _row_indices(armature_object: bpy.types.Object, constraints: Sequence[Constraint]) -> tuple[int, ...]:
+def _indices_of(armature_object: bpy.types.Object, constraints: Sequence[Constraint]) -> tuple[int, ...]:
     """Where the constraints are in the armature's list."""
-    names = [row.name for row in armature_object.ccd_rig.constraints]
-    for row in constraints:
-        if row.name not in names:
+    names = [constraint.name for constraint in armature_object.ccd_rig.constraints]
+    for constraint in constraints:
+        if constraint.name not in names:
             where = f"Armature '{armature_object.name}'"
-            raise RigError(f"{where} has no constraint '{row.name}': choose another one")
-    return tuple(names.index(row.name) for row in constraints)
+            raise RigError(f"{where} has no constraint '{constraint.name}': choose another one")
+    return tuple(names.index(constraint.name) for constraint in constraints)
 
 
 def rig_layout(
@@ -226,17 +226,17 @@ def rig_layout(
     Args:
         armature_object: the original object, which carries the settings of joints.
         seen: itself, or an evaluated copy.
-        constraints: rows of its list, in either form.
+        constraints: those of its list, in either form.
 
     Raises:
         CCDRigError: as `armature.layout`, and for settings that contradict one another.
     """
-    chains = [(row.tip, row.chain_length) for row in constraints]
+    chains = [(constraint.tip, constraint.chain_length) for constraint in constraints]
     bones = [
         bone.name for tip, length in chains for bone in constraint_list.chain(armature_object, tip, length)
     ]
     settings = joints.joint_settings(armature_object, list(dict.fromkeys(bones)))
-    balances = any(row.kind == "BALANCE" for row in constraints)
+    balances = any(constraint.kind == "BALANCE" for constraint in constraints)
     return armature.layout(seen, chains, settings, masses(armature_object) if balances else None)
 
 
@@ -244,8 +244,8 @@ def _own_bones(
     armature_object: bpy.types.Object, constraints: Sequence[Constraint]
 ) -> list[tuple[bpy.types.Object, str]]:
     """The ends of all that is read of the armature: what is above them is evaluated with them."""
-    bones = [row.tip for row in constraints]
-    if any(row.kind == "BALANCE" for row in constraints):
+    bones = [constraint.tip for constraint in constraints]
+    if any(constraint.kind == "BALANCE" for constraint in constraints):
         bones += masses(armature_object)
     return [(armature_object, bone) for bone in bones]
 
@@ -282,11 +282,11 @@ def _matrix_world(evaluated: bpy.types.Object, frame: float) -> Matrix:
 def _forces(
     armature_object: bpy.types.Object, constraints: Sequence[Constraint], indices: Sequence[int]
 ) -> Callable[[bpy.types.Object, float], tuple[float, ...]]:
-    """A function that reads the influences of constraints, the rows with these indices, as they count.
+    """A function that reads the influences of constraints, those with these indices, as they count.
 
     It takes the armature object, original or evaluated, and the frame.
     """
-    plants = any(row.kind == "PLANT" for row in constraints)
+    plants = any(constraint.kind == "PLANT" for constraint in constraints)
 
     def read(seen: bpy.types.Object, frame: float) -> tuple[float, ...]:
         listed = seen.ccd_rig.constraints

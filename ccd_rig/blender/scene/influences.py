@@ -20,16 +20,20 @@ def in_force(
     The end of the bone that it is connected to is a part of it.
     """
     pairs = list(zip(constraints, influences, strict=True))
-    planted = {row.tip for row, influence in pairs if row.kind == "PLANT" and influence > PLANTED}
+    planted = {
+        constraint.tip
+        for constraint, influence in pairs
+        if constraint.kind == "PLANT" and influence > PLANTED
+    }
     if not planted:
-        return tuple(0.0 if row.kind == "PLANT" else influence for row, influence in pairs)
+        return tuple(0.0 if constraint.kind == "PLANT" else influence for constraint, influence in pairs)
     bones = [armature_object.pose.bones[name].bone for name in planted]
     above = {bone.parent.name for bone in bones if bone.use_connect and bone.parent is not None}
     found = []
-    for row, influence in pairs:
-        if row.kind == "PLANT":
+    for constraint, influence in pairs:
+        if constraint.kind == "PLANT":
             found.append(1.0 if influence > PLANTED else 0.0)
         else:
-            waits = row.tip in planted or (row.use_tail and row.tip in above)
-            found.append(0.0 if row.kind == "REACH" and waits else influence)
+            waits = constraint.tip in planted or (constraint.use_tail and constraint.tip in above)
+            found.append(0.0 if constraint.kind == "REACH" and waits else influence)
     return tuple(found)

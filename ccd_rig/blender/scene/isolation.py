@@ -35,7 +35,7 @@ def isolated_scene(
     indices: Sequence[int],
 ) -> Iterator[bpy.types.Scene]:
     """A scene that evaluates the armature object's place, things (bones of them where one is named), and the
-    influences of the rows with these indices. Other bones show no frame's pose in it."""
+    influences of the constraints with these indices. Other bones show no frame's pose in it."""
     with ExitStack() as made:
         isolated = bpy.data.scenes.new(ISOLATED)
         made.callback(_remove, bpy.data.scenes, isolated)

@@ -87,8 +87,8 @@ class ObjectRef(NamedTuple):
 class TargetSource(NamedTuple):
     """What is looked at for one constraint: its target and, if it has one, its pole."""
 
-    row: Constraint
-    offset: Vector  # that of the row
+    constraint: Constraint
+    offset: Vector  # that of the constraint
     target: ObjectRef | None
     pole: ObjectRef | None
 
@@ -105,12 +105,12 @@ def target_sources(
 
     return [
         TargetSource(
-            row,
-            Vector(row.offset),
-            ref(target_object(row), row.target_bone),
-            ref(pole_object(row), row.pole_bone),
+            constraint,
+            Vector(constraint.offset),
+            ref(target_object(constraint), constraint.target_bone),
+            ref(pole_object(constraint), constraint.pole_bone),
         )
-        for row in constraints
+        for constraint in constraints
     ]
 
 
@@ -133,7 +133,7 @@ def sample_target(
         source: the constraint with its objects, original.
         graphs: those that evaluate the target and the pole.
     """
-    row, offset, target, pole = source
+    constraint, offset, target, pole = source
     if target is None:  # a bone that is planted where it is
         return TargetSample(Vector())
     frame_of = _frame(evaluated, to_armature, target, graphs[0])
@@ -141,31 +141,31 @@ def sample_target(
     x, y, z = point
     if not (abs(x) < FAR and abs(y) < FAR and abs(z) < FAR):  # what is not a number in the frame is so here
         what = "too far away to compute with" if all(map(math.isfinite, point)) else "not a number"
-        bone = f"bone '{row.target_bone}' of " if row.target_bone else ""
+        bone = f"bone '{constraint.target_bone}' of " if constraint.target_bone else ""
         raise RigError(
-            f"Constraint '{row.name}': target {bone}'{target.thing.name}' has a place that is {what} at "
-            f"frame {frame:g}: look at its transform and keys, and at the constraint's offset"
+            f"Constraint '{constraint.name}': target {bone}'{target.thing.name}' has a place that is {what} "
+            f"at frame {frame:g}: look at its transform and keys, and at the constraint's offset"
         )
     rotation = direction = bend = None
-    if row.kind != "BALANCE" and row.rotation != "NONE":
+    if constraint.kind != "BALANCE" and constraint.rotation != "NONE":
         axes: Any = frame_of.to_3x3()
-        if row.rotation == "ORIENTATION":
+        if constraint.rotation == "ORIENTATION":
             rotation = orthonormal(axes)
         else:
             # A direction goes through shear and mirroring as it is: in the world it is the target's own.
-            direction = axes @ AXES[row.target_axis]
+            direction = axes @ AXES[constraint.target_axis]
             direction = direction.normalized() if direction.length > 0.0 else None
         if rotation is None and direction is None:
             raise RigError(
-                f"Constraint '{row.name}': target '{target.thing.name}' has a scale of 0 at frame {frame:g}, "
-                "so it has no rotation: give it another scale"
+                f"Constraint '{constraint.name}': target '{target.thing.name}' has a scale of 0 at frame "
+                f"{frame:g}, so it has no rotation: give it another scale"
             )
     if pole is not None:
         bend = _frame(evaluated, to_armature, pole, graphs[1]).to_translation()
         if not all(map(math.isfinite, bend)):
             raise RigError(
-                f"Constraint '{row.name}': pole target '{pole.thing.name}' has a place that is not a number "
-                f"at frame {frame:g}: look at its transform and keys"
+                f"Constraint '{constraint.name}': pole target '{pole.thing.name}' has a place that is not a "
+                f"number at frame {frame:g}: look at its transform and keys"
             )
     return TargetSample(point, rotation, direction, bend)
 

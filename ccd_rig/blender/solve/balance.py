@@ -41,7 +41,7 @@ def level(matrix_world: Any, axes: Sequence[bool]) -> Quaternion:
     return turn if Vector(turn[1:]).length > STRAIGHT else Quaternion()
 
 
-def turned_model(skeleton: Skeleton, pose: Pose, turn: Quaternion) -> tuple[Skeleton, Pose]:
+def rotate_model(skeleton: Skeleton, pose: Pose, turn: Quaternion) -> tuple[Skeleton, Pose]:
     """The same skeleton and pose in a model that is turned about its origin; rotations stay as they are."""
     if turn == Quaternion():
         return skeleton, pose
@@ -53,19 +53,21 @@ def turned_model(skeleton: Skeleton, pose: Pose, turn: Quaternion) -> tuple[Skel
         elif not joint.inherit_rotation:
             slide = joint.slide
             if slide is not None:
-                slide = Slide(tuple(_own_turn(joint, turn) @ Vector(slide.axis)), slide.lower, slide.upper)
+                slide = Slide(
+                    tuple(_undo_rotation(joint, turn) @ Vector(slide.axis)), slide.lower, slide.upper
+                )
             rest = (turn @ joint.rest_rotation).normalized()
             joint = replace(joint, rest_rotation=rest, slide=slide)
         joints.append(joint)
-    return Skeleton(joints), _turned_shifts(skeleton, pose, turn)
+    return Skeleton(joints), _rotate_shifts(skeleton, pose, turn)
 
 
-def turned_back(skeleton: Skeleton, pose: Pose, turn: Quaternion) -> Pose:
+def rotate_back(skeleton: Skeleton, pose: Pose, turn: Quaternion) -> Pose:
     """A pose of the turned model as one of `skeleton`, the model before it was turned."""
-    return pose if turn == Quaternion() else _turned_shifts(skeleton, pose, turn.inverted())
+    return pose if turn == Quaternion() else _rotate_shifts(skeleton, pose, turn.inverted())
 
 
-def _own_turn(joint: Joint, turn: Quaternion) -> Quaternion:
+def _undo_rotation(joint: Joint, turn: Quaternion) -> Quaternion:
     """What undoes the turn in the rest axes of a joint whose rest, but not whose shift, is the model's.
 
     With R_p' = T R_p and rest' = T rest, T R_p rest t = R_p' rest' t' for t' = rest^-1 T^-1 rest t.
@@ -74,9 +76,11 @@ def _own_turn(joint: Joint, turn: Quaternion) -> Quaternion:
     return rest.inverted() @ turn.inverted() @ rest
 
 
-def _turned_shifts(skeleton: Skeleton, pose: Pose, turn: Quaternion) -> Pose:
+def _rotate_shifts(skeleton: Skeleton, pose: Pose, turn: Quaternion) -> Pose:
     shifts = tuple(
-        shift if joint.inherit_rotation or joint.parent == -1 else (_own_turn(joint, turn) @ shift).freeze()
+        shift
+        if joint.inherit_rotation or joint.parent == -1
+        else (_undo_rotation(joint, turn) @ shift).freeze()
         for joint, shift in zip(skeleton.joints, pose.translations, strict=True)
     )
     return Pose.trusted(pose.rotations, shifts)

@@ -28,24 +28,24 @@ SINGLE_PASS = ("TWO_BONE", "TRIANGLE")
 """Methods that pose a chain by themselves: nothing else can be asked of its bones."""
 
 
-def row_problems(row: Any) -> Iterator[str]:
+def method_problems(constraint: Any) -> Iterator[str]:
     """What a row asks for that its method cannot do, in words."""
-    if row.method == "CCD":
+    if constraint.method == "CCD":
         return
-    if row.method not in LABELS:  # the file holds a number that is not in the list
-        yield f"Constraint '{row.name}': its method is not known to this version: choose one"
+    if constraint.method not in LABELS:  # the file holds a number that is not in the list
+        yield f"Constraint '{constraint.name}': its method is not known to this version: choose one"
         return
-    does = f"Constraint '{row.name}': method {LABELS[row.method]}"
-    if not (row.use_position and row.use_tail):
+    does = f"Constraint '{constraint.name}': method {LABELS[constraint.method]}"
+    if not (constraint.use_position and constraint.use_tail):
         ends = "brings the tail of a bone to the target: switch on Position and Use Tail"
         yield f"{does} {ends}, or choose Loop"
-    if row.method not in SINGLE_PASS:
+    if constraint.method not in SINGLE_PASS:
         return
-    if row.rotation != "NONE":
+    if constraint.rotation != "NONE":
         yield f"{does} does not turn the bone as its target is: set Rotation to Free, or choose Loop"
-    if row.method == "TRIANGLE" and row.pole_target is not None:
+    if constraint.method == "TRIANGLE" and constraint.pole_target is not None:
         yield f"{does} has no pole: clear the pole target, or choose Loop or Two Bones"
-    if row.method == "TRIANGLE" and row.max_extension < 1.0:
+    if constraint.method == "TRIANGLE" and constraint.max_extension < 1.0:
         yield f"{does} has no reach window: set Max Extension to 1, or choose Loop or Two Bones"
 
 
@@ -53,18 +53,18 @@ def skeleton_problems(
     skeleton: Skeleton, pose: Pose, constraints: Sequence[Constraint]
 ) -> Iterator[tuple[str, str, str]]:
     """What does not fit a chain: (severity, name of the constraint, message)."""
-    for row in constraints:
-        if row.kind != "REACH" or row.method == "CCD":
+    for constraint in constraints:
+        if constraint.kind != "REACH" or constraint.method == "CCD":
             continue
-        what = f"Constraint '{row.name}': method {LABELS[row.method]}"
-        least = 1 if row.method == "TRIANGLE" else 2
-        goal = PositionGoal(row.tip, Vector(), chain_length=row.chain_length)
+        what = f"Constraint '{constraint.name}': method {LABELS[constraint.method]}"
+        least = 1 if constraint.method == "TRIANGLE" else 2
+        goal = PositionGoal(constraint.tip, Vector(), chain_length=constraint.chain_length)
         try:
             turning = turning_joints(skeleton, pose, goal, what, least)
         except InvalidInput as error:
-            yield "ERROR", row.name, f"{_in_our_words(error)}; or choose Loop"
+            yield "ERROR", constraint.name, f"{_in_our_words(error)}; or choose Loop"
             continue
-        used = turning if row.method == "TRIANGLE" else turning[-2:]
+        used = turning if constraint.method == "TRIANGLE" else turning[-2:]
         for j in used:
             joint = skeleton.joints[j]
             left = [
@@ -77,30 +77,30 @@ def skeleton_problems(
                 if on
             ]
             if left:
-                effect = "does without" if row.method in SINGLE_PASS else "leaves to the loop, for its"
+                effect = "does without" if constraint.method in SINGLE_PASS else "leaves to the loop, for its"
                 message = f"{what} {effect} {' and '.join(left)} of bone '{joint.name}'"
-                yield "WARNING", row.name, f"{message}: clear it, or choose Loop"
-        if row.method in SINGLE_PASS:
-            yield from _shared(skeleton, constraints, row, what)
+                yield "WARNING", constraint.name, f"{message}: clear it, or choose Loop"
+        if constraint.method in SINGLE_PASS:
+            yield from _shared(skeleton, constraints, constraint, what)
 
 
 def _shared(
-    skeleton: Skeleton, constraints: Sequence[Constraint], row: Constraint, what: str
+    skeleton: Skeleton, constraints: Sequence[Constraint], constraint: Constraint, what: str
 ) -> Iterator[tuple[str, str, str]]:
-    own = set(chain_joints(skeleton, row))
+    own = set(chain_joints(skeleton, constraint))
     for other in constraints:
         common = own & set(chain_joints(skeleton, other))
         # A planted bone is let go before anything reaches with it.
-        if other.name != row.name and common and other.kind != "PLANT":
+        if other.name != constraint.name and common and other.kind != "PLANT":
             bone = skeleton.joints[min(common)].name
             message = f"{what} poses its bones alone, but '{other.name}' turns bone '{bone}' too"
-            yield "ERROR", row.name, f"{message}: shorten a chain, or choose Loop"
+            yield "ERROR", constraint.name, f"{message}: shorten a chain, or choose Loop"
 
 
 def solve_once(
     skeleton: Skeleton,
     pose: Pose,
-    row: Constraint,
+    constraint: Constraint,
     aim: TargetSample,
     wanted: Sequence[Goal],
     settings: SolverSettings,
@@ -110,7 +110,7 @@ def solve_once(
     Args:
         skeleton: the joints.
         pose: where to start: bends keep their side.
-        row: its method is one of `SINGLE_PASS`.
+        constraint: its method is one of `SINGLE_PASS`.
         aim: of the row.
         wanted: all its goals; the errors are in their order.
         settings: the tolerances.
@@ -120,12 +120,12 @@ def solve_once(
     """
     goal = next(each for each in wanted if isinstance(each, PositionGoal))
     try:
-        if row.method == "TWO_BONE":
-            result = two_bone(skeleton, pose, goal, pole=aim.pole, soft=row.soft)
+        if constraint.method == "TWO_BONE":
+            result = two_bone(skeleton, pose, goal, pole=aim.pole, soft=constraint.soft)
         else:
             result = target_triangle(skeleton, pose, goal)
     except InvalidInput as error:
-        raise RigError(f"Constraint '{row.name}': {_in_our_words(error)}") from error
+        raise RigError(f"Constraint '{constraint.name}': {_in_our_words(error)}") from error
     transforms = forward_kinematics(skeleton, result.pose)
     errors = tuple(measure(each, skeleton, transforms) for each in wanted)
     met = all(

@@ -52,14 +52,14 @@ def support_chains(skeleton: Skeleton, constraints: Sequence[Constraint]) -> Sup
     Raises:
         RigError: the planted bones have no carrier in common, or something else carries it.
     """
-    rows = [c for c, row in enumerate(constraints) if row.kind == "PLANT"]
-    if not rows:
+    planted = [c for c, constraint in enumerate(constraints) if constraint.kind == "PLANT"]
+    if not planted:
         return None
-    chains = [skeleton.chain(constraints[c].tip, constraints[c].chain_length) for c in rows]
+    chains = [skeleton.chain(constraints[c].tip, constraints[c].chain_length) for c in planted]
     root_bone = chains[0][0]
-    for c, chain in zip(rows, chains, strict=True):
+    for c, chain in zip(planted, chains, strict=True):
         if chain[0] != root_bone:
-            one, other = constraints[rows[0]].name, constraints[c].name
+            one, other = constraints[planted[0]].name, constraints[c].name
             ends = f"'{skeleton.joints[root_bone].name}' and '{skeleton.joints[chain[0]].name}'"
             raise RigError(
                 f"Constraints '{one}' and '{other}' plant bones whose chains end at different bones, {ends}: "
@@ -71,12 +71,12 @@ def support_chains(skeleton: Skeleton, constraints: Sequence[Constraint]) -> Sup
         above_it = next((r for r in constraints if parent in skeleton.chain(r.tip, r.chain_length)), None)
         because = "" if above_it is None else f", which constraint '{above_it.name}' goes up to"
         raise RigError(
-            f"Constraint '{constraints[rows[0]].name}' moves the figure by bone '{name}', but that hangs "
+            f"Constraint '{constraints[planted[0]].name}' moves the figure by bone '{name}', but that hangs "
             f"on bone '{above}'{because}: let all chains end at '{name}' (Chain Length), "
             f"or plant up to '{above}'"
         )
     joints = sorted({j for chain in chains for j in chain[1:]})
-    return SupportChains(tuple(rows), root_bone, tuple(joints))
+    return SupportChains(tuple(planted), root_bone, tuple(joints))
 
 
 def rerooted_constraints(
@@ -90,41 +90,41 @@ def rerooted_constraints(
     Args:
         skeleton: the armature's, in which the carrier is the root of its tree.
         rerooted: the same, hung up (`reroot`).
-        constraints: all rows.
+        constraints: all of them.
         planted: indices of the planted ones.
     """
     later = 1 if len(planted) > 1 else 0
     found = []
-    for row in constraints:
-        if row.kind == "PLANT":
-            found.append(replace(row, chain_length=0, priority=0))
+    for constraint in constraints:
+        if constraint.kind == "PLANT":
+            found.append(replace(constraint, chain_length=0, priority=0))
             continue
-        entries = _entries(rerooted, row)
-        whole = skeleton.joints[skeleton.chain(row.tip, row.chain_length)[0]].parent == -1
-        count = 0 if whole else row.chain_length
-        if row.pole_target:
+        entries = _entries(rerooted, constraint)
+        whole = skeleton.joints[skeleton.chain(constraint.tip, constraint.chain_length)[0]].parent == -1
+        count = 0 if whole else constraint.chain_length
+        if constraint.pole_target:
             # The bend towards a pole is about the chain's own bones, none of which hangs upside down.
             own = next((n for n, plain in enumerate(entries) if not plain), len(entries))
             if own == 0:
                 raise RigError(
-                    f"Constraint '{row.name}' has a pole, but bone '{row.tip}' stands on a planted one: "
-                    "clear the pole target"
+                    f"Constraint '{constraint.name}' has a pole, but bone '{constraint.tip}' stands on a "
+                    "planted one: clear the pole target"
                 )
             count = own if count == 0 else min(count, own)
         found.append(
             replace(
-                row,
+                constraint,
                 chain_length=_joints(entries, count),
-                extension_joints=_joints(entries, row.extension_joints),
-                priority=row.priority + later,
+                extension_joints=_joints(entries, constraint.extension_joints),
+                priority=constraint.priority + later,
             )
         )
     return tuple(found)
 
 
-def _entries(skeleton: Skeleton, row: Constraint) -> list[bool]:
+def _entries(skeleton: Skeleton, constraint: Constraint) -> list[bool]:
     """Per bone from the tip to the base, whether it hangs on its own joint and not on a reversed one."""
-    found, i = [], skeleton.index(row.tip)
+    found, i = [], skeleton.index(constraint.tip)
     while i != -1:
         parent = skeleton.joints[i].parent
         turned = skeleton.joints[parent] if parent != -1 else None
@@ -142,10 +142,10 @@ def _joints(entries: Sequence[bool], bones: int) -> int:
     return sum(1 if plain else 2 for plain in entries[:bones])
 
 
-def moved_bones(skeleton: Skeleton, row: Constraint) -> set[str]:
+def moved_bones(skeleton: Skeleton, constraint: Constraint) -> set[str]:
     """Names of the original joints that a constraint of `rerooted_constraints` turns."""
     ends = {reversed_name(joint.name): joint.name for joint in skeleton.joints}
-    names = (skeleton.joints[j].name for j in chain_joints(skeleton, row))
+    names = (skeleton.joints[j].name for j in chain_joints(skeleton, constraint))
     return {ends.get(name, name) for name in names}
 
 

@@ -20,7 +20,7 @@ from ...skeleton.pose_library import PoseEntry
 from ...solvers.solve import solve
 from ..properties.constraint_values import Constraint
 from ..scene.evaluation import FrameSample
-from .balance import level, turned_back, turned_model
+from .balance import level, rotate_back, rotate_model
 from .constraint_goals import chain_joints, goals
 from .methods import SINGLE_PASS, solve_once
 from .planting import ContactState
@@ -259,7 +259,7 @@ def _solve_group(
         # A balance moves whatever carries mass and can turn: only these constraints' chains may.
         idle = {joint.name: {"stiffness": 1.0} for j, joint in enumerate(skeleton.joints) if j not in joints}
         skeleton = skeleton.replace(idle)
-    model, pose = turned_model(skeleton, start, turn)
+    model, pose = rotate_model(skeleton, start, turn)
     asked = [
         (c, goal) for c, row in rows.items() for goal in goals(model, row, sample.targets[c].rotated(turn))
     ]
@@ -281,7 +281,7 @@ def _solve_group(
     for c in rows:
         own = [error for (k, _), error in zip(asked, result.errors, strict=True) if k == c]
         errors[c] = GoalError(max(error.distance for error in own), max(error.angle for error in own))
-    return replace(result, pose=turned_back(skeleton, result.pose, turn)), errors
+    return replace(result, pose=rotate_back(skeleton, result.pose, turn)), errors
 
 
 def _solve_patiently(

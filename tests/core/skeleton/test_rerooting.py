@@ -186,17 +186,17 @@ def test_a_pose_hangs_back_on_the_original(seed):
     rng = random.Random(2500 + seed)
     skeleton, pose = random_tree(rng, rng.randrange(2, 12))
     base = rng.choice(skeleton.joints).name
-    hung, there = reroot(skeleton, pose, base)
-    same = restore_root(skeleton, hung, there)
+    rerooted, there = reroot(skeleton, pose, base)
+    same = restore_root(skeleton, rerooted, there)
     for i in range(len(skeleton)):
         assert angle_between(same.rotations[i], pose.rotations[i]) <= FLOAT32
         assert (same.translations[i] - pose.translations[i]).length <= 10 * FLOAT32
     turned = {
-        i: joint.allowed(random_rotation(rng)) for i, joint in enumerate(hung.joints) if not joint.locked
+        i: joint.allowed(random_rotation(rng)) for i, joint in enumerate(rerooted.joints) if not joint.locked
     }
     moved = there.with_rotations(turned)
-    back = restore_root(skeleton, hung, moved)
-    assert_same_bones(bones(skeleton, back), bones(hung, moved), 20 * FLOAT32)
+    back = restore_root(skeleton, rerooted, moved)
+    assert_same_bones(bones(skeleton, back), bones(rerooted, moved), 20 * FLOAT32)
 
 
 @pytest.mark.parametrize("seed", range(20))
