@@ -44,7 +44,7 @@ class FrameSolver:
         if self.take.tracks is not None:
             self._before = solve_frame(sample, self.take.constraints, self.recipe, self._before)
             states = dict(zip(self._before.active, self._before.states, strict=True))
-            self.take.store_solution(row, self._before.pose, states, self._before.stance)
+            self.take.store_solution(row, self._before.pose, states, self._before.contact_state)
             return
         self._waiting.append((row, sample))
         if len(self._waiting) >= MOST:
