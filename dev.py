@@ -7,6 +7,7 @@ test    the core and the installed extension on one Blender; --matrix: on all fo
 lint    ruff, and mypy against the oldest and the newest Blender
 build   the extension's zip, in dist/
 bench   the scripts of benchmarks/, all or by name; one script's own options follow after --
+golden  compare results bit for bit with stored ones; --store: store them
 """
 
 from __future__ import annotations
@@ -85,6 +86,11 @@ def bench(options: argparse.Namespace) -> int:
     return checks.bench(options.names, options.blender or default_version(), options.arguments)
 
 
+def golden(options: argparse.Namespace) -> int:
+    arguments = [*(["--store"] if options.store else []), *options.arguments]
+    return checks.golden(options.blender or default_version(), arguments)
+
+
 def parse(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False
@@ -113,13 +119,15 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     command("build", build, "build the extension's zip in dist/")
     sub = command("bench", bench, "run benchmarks; what follows `--` goes to the one that is named")
     sub.add_argument("names", nargs="*", help="files of benchmarks/ without .py; default: all")
+    sub = command("golden", golden, "compare results bit for bit; what follows `--` goes to the comparison")
+    sub.add_argument("--store", action="store_true", help="store the results instead")
 
     own, rest = _split(arguments)
     options, unknown = parser.parse_known_args(own)
     if unknown and options.run is not demo:
         parser.error(f"unknown arguments: {' '.join(unknown)} (what is passed on goes after --)")
     options.arguments = [*unknown, *rest]
-    if rest and options.run not in (demo, test, bench):
+    if rest and options.run not in (demo, test, bench, golden):
         parser.error("nothing is passed on by this command")
     if rest and options.run is bench and len(options.names) != 1:
         parser.error("options after -- are for one benchmark: name it before them")

@@ -99,7 +99,7 @@ def _targets(shot: Shot, frames: int) -> np.ndarray:
     found = np.empty((frames, 3))
     for f in range(frames):
         bpy.context.scene.frame_set(f + 1)
-        found[f] = shot.reaches[0][2].matrix_world.translation
+        found[f] = shot.reaches[0].target.matrix_world.translation
     return found
 
 

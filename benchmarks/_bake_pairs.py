@@ -14,13 +14,8 @@ from pathlib import Path
 import bpy
 import numpy as np
 from _bake_scenes import Shot
+from _product import BakeSettings, bake, fcurves_of, joint_settings, select_bone, violation
 from mathutils import Quaternion
-
-from ccd_rig.blender.bake.bake import bake
-from ccd_rig.blender.bake.settings import BakeSettings
-from ccd_rig.blender.keys.channels import fcurves_of, select_bone
-from ccd_rig.blender.properties.joints import joint_settings
-from ccd_rig.limits.shapes import violation
 
 
 @dataclass(frozen=True)
@@ -33,12 +28,14 @@ class Played:
         bends: (F - 2, J) degrees per frame by which this turn differs from the one before (second
             difference of the rotation).
         broken: degrees by which a limit is broken at worst; NaN where there are none.
+        rotations: (F, J, 4) of the bones relative to rest, w first.
     """
 
     errors: np.ndarray
     turns: np.ndarray
     bends: np.ndarray
     broken: float
+    rotations: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -96,9 +93,9 @@ def settings(frames: int, verify: bool = False) -> BakeSettings:
 
 def add_rows(shot: Shot) -> None:
     """The shot's targets and limits as our constraints."""
-    for tip, count, target in shot.reaches:
+    for reach in shot.reaches:
         row = shot.rig.ccd_rig.constraints.add()
-        row.name, row.tip, row.chain_length, row.target = tip, tip, count, target
+        row.name, row.tip, row.chain_length, row.target = reach.tip, reach.tip, reach.count, reach.target
     for bone, limit in zip(shot.bones, shot.limits, strict=True):
         group = shot.rig.pose.bones[bone].ccd_rig.limit
         if limit == "hinge":
@@ -110,9 +107,9 @@ def add_rows(shot: Shot) -> None:
 
 def add_iks(shot: Shot) -> None:
     """The same as Blender's IK constraints and its own limits, and just these bones selected."""
-    for tip, count, target in shot.reaches:
-        constraint = shot.rig.pose.bones[tip].constraints.new("IK")
-        constraint.target, constraint.chain_count = target, count
+    for reach in shot.reaches:
+        constraint = shot.rig.pose.bones[reach.tip].constraints.new("IK")
+        constraint.target, constraint.chain_count = reach.target, reach.count
     for bone, limit in zip(shot.bones, shot.limits, strict=True):
         pose_bone = shot.rig.pose.bones[bone]
         if limit:
@@ -182,18 +179,19 @@ def measure(make: Callable[[], Shot], frames: int, runs: int, alike: bool = True
 
 
 def played(shot: Shot, frames: int) -> Played:
-    """Let Blender play the keys, frame by frame."""
+    """Let Blender play the keys, or what else moves the bones, frame by frame."""
     rig = shot.rig
     bones = [rig.pose.bones[name] for name in shot.bones]
-    tips = [(rig.pose.bones[tip], target) for tip, _, target in shot.reaches]
+    tips = [rig.pose.bones[reach.tip] for reach in shot.reaches]
     errors, rotations = np.empty((frames, len(tips))), np.empty((frames, len(bones), 4))
     for f in range(frames):
         bpy.context.scene.frame_set(f + 1)
-        for c, (tip, target) in enumerate(tips):
-            errors[f, c] = (rig.matrix_world @ tip.tail - target.matrix_world.translation).length
+        for c, (reach, tip) in enumerate(zip(shot.reaches, tips, strict=True)):
+            point = rig.matrix_world @ (tip.tail if reach.use_tail else tip.head)
+            errors[f, c] = (point - reach.target.matrix_world.translation).length
         for j, bone in enumerate(bones):
             rotations[f, j] = bone.matrix_basis.to_quaternion()[:]
-    vectors = _turns(rotations)
+    vectors = between(rotations[:-1], rotations[1:])
     limits = [each.get("limit") for each in joint_settings(rig, list(shot.bones)).values()]
     # A pose out of Blender is a float32: a limit counts as held within some 1e-5 degrees.
     broken = [
@@ -207,6 +205,7 @@ def played(shot: Shot, frames: int) -> Played:
         np.linalg.norm(vectors, axis=-1),
         np.linalg.norm(np.diff(vectors, axis=0), axis=-1),
         math.degrees(max(broken)) if broken else math.nan,
+        rotations,
     )
 
 
@@ -214,17 +213,21 @@ def baked_keys(shot: Shot, frames: int) -> dict[tuple[str, int], bytes]:
     """All keys of our bake, bit by bit, by data path and index."""
     add_rows(shot)
     bake(bpy.context.scene, shot.rig, settings(frames))
+    return {name: values.tobytes() for name, values in keys_of(shot.rig).items()}
+
+
+def keys_of(rig: bpy.types.Object) -> dict[tuple[str, int], np.ndarray]:
+    """Frame and value of all keys of a rig's action, float32 (K, 2), by data path and index."""
     found = {}
-    for curve in fcurves_of(shot.rig):
+    for curve in fcurves_of(rig):
         values = np.empty(2 * len(curve.keyframe_points), dtype=np.float32)
         curve.keyframe_points.foreach_get("co", values)
-        found[curve.data_path, curve.array_index] = values.tobytes()
+        found[curve.data_path, curve.array_index] = values.reshape(-1, 2)
     return found
 
 
-def _turns(rotations: np.ndarray) -> np.ndarray:
-    """(F - 1, J, 3) rotation vectors from each frame to the next, degrees, in the bone's own axes."""
-    before, after = rotations[:-1], rotations[1:]
+def between(before: np.ndarray, after: np.ndarray) -> np.ndarray:
+    """(..., 3) rotation vectors from rotations (..., 4), w first, to others; degrees, axes of the first."""
     w = np.sum(before * after, axis=-1, keepdims=True)
     a, b = before[..., 1:], after[..., 1:]
     xyz = before[..., :1] * b - after[..., :1] * a - np.cross(a, b)

@@ -159,16 +159,16 @@ def tell(make: Callable[[], Shot], frames: int, runs: int) -> None:
 def floor(shot: Shot, frames: int) -> tuple[float, float]:
     """Seconds to sample the targets in a scene of their own, and to write as many keys as the bake does."""
     alone = bpy.data.scenes.new("Targets")
-    for _, _, target in shot.reaches:
-        alone.collection.objects.link(target)
+    for reach in shot.reaches:
+        alone.collection.objects.link(reach.target)
     places = np.empty((frames, len(shot.reaches), 3))
     alone.frame_set(1)
     began = time.perf_counter()
     for f in range(frames):
         alone.frame_set(f + 1)
         depsgraph = alone.view_layers[0].depsgraph
-        for c, (_, _, target) in enumerate(shot.reaches):
-            places[f, c] = target.evaluated_get(depsgraph).matrix_world.translation
+        for c, reach in enumerate(shot.reaches):
+            places[f, c] = reach.target.evaluated_get(depsgraph).matrix_world.translation
     sampled = time.perf_counter() - began
     keys = np.empty((frames, 2), dtype=np.float32)
     keys[:, 0], keys[:, 1] = np.arange(1, frames + 1), 0.5

@@ -21,19 +21,36 @@ TURN = 250.0  # frames that a target takes for its closed path
 
 
 @dataclass(frozen=True)
+class Reach:
+    """What one bone is to do.
+
+    Attributes:
+        tip: the bone.
+        count: number of bones that may turn, counted from it.
+        target: where it is to be.
+        use_tail: whether its tail is brought there, or its head.
+    """
+
+    tip: str
+    count: int
+    target: bpy.types.Object
+    use_tail: bool = True
+
+
+@dataclass(frozen=True)
 class Shot:
     """A rig with its targets.
 
     Attributes:
         rig: the armature object, active, in Pose Mode.
-        reaches: tip, number of bones that may turn, target; all tips are brought there with their tails.
+        reaches: what is asked for.
         bones: names of the bones that turn.
         limits: for each bone either "cone 30" (degrees, no twist), "hinge" (90 to both sides about X) or "".
         beside: what has no part in the motion of the rig and its targets.
     """
 
     rig: bpy.types.Object
-    reaches: tuple[tuple[str, int, bpy.types.Object], ...]
+    reaches: tuple[Reach, ...]
     bones: tuple[str, ...]
     limits: tuple[str, ...]
     beside: tuple[bpy.types.Object, ...] = ()
@@ -77,7 +94,7 @@ def chain(bones: int, frames: int, limits: Sequence[str] = ("",), height: float 
     _set_range(frames)
     dealt = tuple(limits[i % len(limits)] for i in range(bones))
     names = tuple(f"bone{i}" for i in range(bones))
-    return Shot(rig, ((names[-1], bones, target),), names, dealt)
+    return Shot(rig, (Reach(names[-1], bones, target),), names, dealt)
 
 
 def moving(name: str, place: Callable[[float], Vector], frames: int) -> bpy.types.Object:
@@ -126,7 +143,7 @@ def character(frames: int) -> Shot:
             waves = (math.sin(a + number), math.cos(2.0 * a + number), math.sin(2.0 * a - number))
             return middle + Vector([s * w for s, w in zip(spread, waves, strict=True)])
 
-        reaches.append((tip, count, moving(f"Target {tip}", place, frames)))
+        reaches.append(Reach(tip, count, moving(f"Target {tip}", place, frames)))
         bones += [bone.name for bone in reversed(limb)]
     _set_range(frames)
     return Shot(rig, tuple(reaches), tuple(bones), ("",) * len(bones))

@@ -199,6 +199,13 @@ def bench(names: list[str], version: str, arguments: list[str]) -> int:
     return verdict(failed, "benchmarks")
 
 
+def golden(version: str, arguments: list[str]) -> int:
+    """Compare results with stored ones, or store them; 0 when all are equal."""
+    python = str(environments.prepare(environments.BLENDERS[version]))
+    command = [python, str(ROOT / "benchmarks" / "_golden.py"), *arguments]
+    return run(command, BENCH_TIMEOUT, {"PYTHONPATH": str(ROOT)})
+
+
 def verdict(failed: list[str], what: str) -> int:
     """Say which parts failed, if any; the exit code."""
     print(f"\n{what}: " + (f"FAILED: {', '.join(failed)}" if failed else "passed"), flush=True)
