@@ -21,7 +21,7 @@ def tell(bones: int, frames: int) -> None:
     cells = bones * frames
     before = _status("VmRSS")
     _reset_peak()
-    took = time_ours(shot, frames)
+    took = time_ours(shot, frames).wall
     peak, after = _status("VmHWM"), _status("VmRSS")
     print(f"{bones} bones x {frames} frames: {took:.1f} s, {took / frames * 1e3:.3f} ms a frame")
     if before:

@@ -10,20 +10,31 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import bpy
 import numpy as np
-from _bake_scenes import Shot
+from _bake_scenes import Limit, Reach, Shot
 from _product import BakeSettings, bake, fcurves_of, joint_settings, select_bone, violation
-from mathutils import Quaternion
+from mathutils import Quaternion, Vector
+
+
+class Cost(NamedTuple):
+    """Seconds that something took: on the clock, and of the processor in all threads."""
+
+    wall: float
+    cpu: float
 
 
 @dataclass(frozen=True)
 class Played:
-    """What the baked keys show, F frames, J bones, C targets.
+    """What the keys show, F frames, J bones, C targets.
 
     Attributes:
         errors: (F, C) metres from each target.
+        angles: (F, C) degrees between each tip and its target's rotation; 0 where it is not asked for.
+        poles: (F, C) degrees between each chain's bend and its pole, seen along the line from its root to its
+            end; 0 without a pole. The bend is that of our pole goal: the sum of the heads between.
         turns: (F - 1, J) degrees that a bone turns from a frame to the next, relative to its parent.
         bends: (F - 2, J) degrees per frame by which this turn differs from the one before (second
             difference of the rotation).
@@ -32,6 +43,8 @@ class Played:
     """
 
     errors: np.ndarray
+    angles: np.ndarray
+    poles: np.ndarray
     turns: np.ndarray
     bends: np.ndarray
     broken: float
@@ -40,7 +53,7 @@ class Played:
 
 @dataclass(frozen=True)
 class Pairs:
-    """What was measured: seconds of each run, and what was baked.
+    """What was measured: the cost of each run, and what was baked.
 
     Attributes:
         ours: our bake.
@@ -48,27 +61,39 @@ class Pairs:
         rotations: Blender's bake of rotations alone, as ours; empty if it was left out.
         our_keys: what our first run baked.
         its_keys: what Blender's first run baked.
+        base: the motion before; None in a heavy scene.
     """
 
-    ours: tuple[float, ...]
-    blenders: tuple[float, ...]
-    rotations: tuple[float, ...]
+    ours: tuple[Cost, ...]
+    blenders: tuple[Cost, ...]
+    rotations: tuple[Cost, ...]
     our_keys: Played
     its_keys: Played
+    base: Played | None
 
     @property
     def ratio(self) -> float:
-        """Ours to Blender's as it comes: median of the pairs."""
-        return _ratio(self.ours, self.blenders)
+        """Wall time, ours to Blender's as it comes: median of the pairs."""
+        return _ratio(self.ours, self.blenders, 0)
+
+    @property
+    def ratio_cpu(self) -> float:
+        """Processor time, ours to Blender's as it comes: median of the pairs."""
+        return _ratio(self.ours, self.blenders, 1)
 
     @property
     def ratio_alike(self) -> float:
-        """Ours to Blender's with rotations alone: median of the pairs."""
-        return _ratio(self.ours, self.rotations)
+        """Wall time, ours to Blender's with rotations alone: median of the pairs."""
+        return _ratio(self.ours, self.rotations, 0)
 
 
-def _ratio(ours: Sequence[float], its: Sequence[float]) -> float:
-    return statistics.median(a / b for a, b in zip(ours, its, strict=True)) if its else math.nan
+def _ratio(ours: Sequence[Cost], its: Sequence[Cost], kind: int) -> float:
+    return statistics.median(a[kind] / b[kind] for a, b in zip(ours, its, strict=True)) if its else math.nan
+
+
+def seconds(costs: Sequence[Cost]) -> float:
+    """Median wall time."""
+    return statistics.median(cost.wall for cost in costs)
 
 
 def machine() -> str:
@@ -86,55 +111,106 @@ def machine() -> str:
 HAS_CHECK = "verify" in {field.name for field in fields(BakeSettings)}
 
 
-def settings(frames: int, verify: bool = False) -> BakeSettings:
+def settings(frames: int, verify: bool = False, **options: Any) -> BakeSettings:
     """Ours, without the check after the bake unless it is asked for: it is no part of what Blender does."""
-    return BakeSettings(1, frames, **({"verify": verify} if HAS_CHECK else {}))
+    return BakeSettings(1, frames, **({"verify": verify} if HAS_CHECK else {}), **options)
 
 
 def add_rows(shot: Shot) -> None:
-    """The shot's targets and limits as our constraints."""
-    for reach in shot.reaches:
-        row = shot.rig.ccd_rig.constraints.add()
-        row.name, row.tip, row.chain_length, row.target = reach.tip, reach.tip, reach.count, reach.target
-    for bone, limit in zip(shot.bones, shot.limits, strict=True):
-        group = shot.rig.pose.bones[bone].ccd_rig.limit
-        if limit == "hinge":
-            group.kind = "HINGE"
-        elif limit:
-            group.kind, group.cone_radius = "CONE", math.radians(float(limit.split()[1]))
-            group.use_twist, group.twist_lower, group.twist_upper = True, 0.0, 0.0
+    """The shot's goals and limits as our constraints."""
+    if not shot.is_set_up:
+        for reach in shot.reaches:
+            row = shot.rig.ccd_rig.constraints.add()
+            row.name, row.tip, row.chain_length, row.target = reach.tip, reach.tip, reach.count, reach.target
+            row.use_tail, row.pole_target = reach.use_tail, reach.pole
+            row.rotation = "ORIENTATION" if reach.rotation else "NONE"
+            row.weight, row.priority = reach.weight, reach.priority
+        for bone, limit in zip(shot.bones, shot.limits, strict=True):
+            if limit is not None:
+                set_limit(shot.rig.pose.bones[bone].ccd_rig.limit, limit)
+    if shot.ours is not None:
+        shot.ours(shot.rig)
+
+
+def set_limit(group: Any, limit: Limit) -> None:
+    """Store a limit in a bone's group, or as its comfort region."""
+    lower, upper = (tuple(map(math.radians, angles)) for angles in (limit.lower, limit.upper))
+    group.kind = limit.kind
+    if limit.kind == "HINGE":
+        group.hinge_lower, group.hinge_upper = lower[0], upper[0]
+    elif limit.kind == "CONE":
+        group.cone_radius = upper[0]
+        group.use_twist, group.twist_lower, group.twist_upper = True, lower[1], upper[1]
+    else:
+        group.euler_order, group.euler_lower, group.euler_upper = "XYZ", lower, upper
 
 
 def add_iks(shot: Shot) -> None:
     """The same as Blender's IK constraints and its own limits, and just these bones selected."""
     for reach in shot.reaches:
-        constraint = shot.rig.pose.bones[reach.tip].constraints.new("IK")
-        constraint.target, constraint.chain_count = reach.target, reach.count
-    for bone, limit in zip(shot.bones, shot.limits, strict=True):
-        pose_bone = shot.rig.pose.bones[bone]
-        if limit:
-            angle = math.radians(90.0 if limit == "hinge" else float(limit.split()[1]))
-            pose_bone.use_ik_limit_x, pose_bone.ik_min_x, pose_bone.ik_max_x = True, -angle, angle
-            pose_bone.lock_ik_y = True
-            if limit == "hinge":
-                pose_bone.lock_ik_z = True
-            else:
-                pose_bone.use_ik_limit_z, pose_bone.ik_min_z, pose_bone.ik_max_z = True, -angle, angle
+        bone = shot.rig.pose.bones[reach.tip]
+        if reach.count > 1 or reach.use_tail:
+            _add_ik(shot.rig, bone, reach)
+        else:  # a bone that is put somewhere
+            bone.constraints.new("COPY_LOCATION").target = reach.target
+        if reach.rotation and not reach.use_tail:  # the chain ends at its head
+            bone.constraints.new("COPY_ROTATION").target = reach.target
+    for name, limit in zip(shot.bones, shot.limits, strict=True):
+        if limit is not None:
+            _set_ik_limit(shot.rig.pose.bones[name], limit)
+    if shot.its is not None:
+        shot.its(shot.rig)
     for pose_bone in shot.rig.pose.bones:
         select_bone(pose_bone, pose_bone.name in shot.bones)
 
 
-def time_ours(shot: Shot, frames: int, verify: bool = False) -> float:
-    """Seconds from the call to the keys: evaluation, solving, keys and report; the check after it if asked
-    for."""
-    began = time.perf_counter()
-    bake(bpy.context.scene, shot.rig, settings(frames, verify))
-    return time.perf_counter() - began
+def _add_ik(rig: bpy.types.Object, bone: bpy.types.PoseBone, reach: Reach) -> None:
+    constraint = bone.constraints.new("IK")
+    constraint.target, constraint.weight = reach.target, reach.weight
+    constraint.use_tail = reach.use_tail
+    # Without its tail the bone is no part of the chain, nor is it counted.
+    constraint.chain_count = reach.count - (not reach.use_tail)
+    constraint.use_rotation = reach.rotation and reach.use_tail
+    if reach.pole is not None:
+        root = chain_of(bone, reach.count)[-1].bone
+        constraint.pole_target = reach.pole
+        way = (bone.bone.tail_local if reach.use_tail else bone.bone.head_local) - root.head_local
+        pole = rig.matrix_world.inverted() @ reach.pole.matrix_world.translation - root.head_local
+        constraint.pole_angle = _pole_angle(root, way, pole)
 
 
-def time_blenders(shot: Shot, frames: int, **options: set[str]) -> float:
-    """Seconds that Blender's own bake takes."""
-    began = time.perf_counter()
+def _pole_angle(root: bpy.types.Bone, way: Vector, pole: Vector) -> float:
+    """The angle with which the chain, at rest, bends towards the pole: from the root's X axis, about it."""
+    axis, side = root.matrix_local.to_3x3().col[0], way.cross(pole).cross(root.vector)
+    angle = axis.angle(side)
+    return -angle if axis.cross(side).dot(root.vector) < 0.0 else angle
+
+
+def _set_ik_limit(bone: bpy.types.PoseBone, limit: Limit) -> None:
+    for axis, lower, upper in zip("xyz", limit.lower, limit.upper, strict=True):
+        if lower == upper == 0.0:
+            setattr(bone, f"lock_ik_{axis}", True)
+        else:
+            setattr(bone, f"use_ik_limit_{axis}", True)
+            setattr(bone, f"ik_min_{axis}", math.radians(max(min(lower, 0.0), -180.0)))
+            setattr(bone, f"ik_max_{axis}", math.radians(min(max(upper, 0.0), 180.0)))
+
+
+def chain_of(bone: bpy.types.PoseBone, count: int) -> list[bpy.types.PoseBone]:
+    """The bones of a chain, from its tip on; all that there are with 0."""
+    return [bone, *bone.parent_recursive][: count or None]
+
+
+def time_ours(shot: Shot, frames: int, verify: bool = False) -> Cost:
+    """From the call to the keys: evaluation, solving, keys and report; the check after it if asked for."""
+    wall, cpu = time.perf_counter(), time.process_time()
+    bake(bpy.context.scene, shot.rig, settings(frames, verify, **shot.options))
+    return Cost(time.perf_counter() - wall, time.process_time() - cpu)
+
+
+def time_blenders(shot: Shot, frames: int, **options: set[str]) -> Cost:
+    """Blender's own bake."""
+    wall, cpu = time.perf_counter(), time.process_time()
     bpy.ops.nla.bake(
         frame_start=1,
         frame_end=frames,
@@ -144,7 +220,7 @@ def time_blenders(shot: Shot, frames: int, **options: set[str]) -> float:
         bake_types={"POSE"},
         **options,
     )
-    return time.perf_counter() - began
+    return Cost(time.perf_counter() - wall, time.process_time() - cpu)
 
 
 def measure(make: Callable[[], Shot], frames: int, runs: int, alike: bool = True) -> Pairs:
@@ -157,11 +233,14 @@ def measure(make: Callable[[], Shot], frames: int, runs: int, alike: bool = True
         alike: whether Blender's bake of rotations alone is measured as well.
     """
     sides = ["ours", "blenders", *(["rotations"] if alike else [])]
-    times: dict[str, list[float]] = {side: [] for side in ("ours", "blenders", "rotations")}
-    keys = {}
+    times: dict[str, list[Cost]] = {side: [] for side in ("ours", "blenders", "rotations")}
+    keys, base = {}, None
     for run in range(runs):
         for side in sides if run % 2 == 0 else reversed(sides):
             shot = make()
+            if run == 0 and side == "ours":
+                base = played(shot, frames) if not shot.beside else None  # it may take minutes to play
+                bpy.context.scene.frame_set(1)
             if side == "ours":
                 add_rows(shot)
                 times[side].append(time_ours(shot, frames))
@@ -175,20 +254,26 @@ def measure(make: Callable[[], Shot], frames: int, runs: int, alike: bool = True
                 for thing in shot.beside:  # playing the keys need not wait for it
                     bpy.data.objects.remove(thing)
                 keys[side] = played(shot, frames)
-    return Pairs(*(tuple(each) for each in times.values()), keys["ours"], keys["blenders"])
+    return Pairs(*(tuple(each) for each in times.values()), keys["ours"], keys["blenders"], base)
 
 
 def played(shot: Shot, frames: int) -> Played:
     """Let Blender play the keys, or what else moves the bones, frame by frame."""
     rig = shot.rig
     bones = [rig.pose.bones[name] for name in shot.bones]
-    tips = [rig.pose.bones[reach.tip] for reach in shot.reaches]
-    errors, rotations = np.empty((frames, len(tips))), np.empty((frames, len(bones), 4))
+    chains = [chain_of(rig.pose.bones[reach.tip], reach.count) for reach in shot.reaches]
+    errors, rotations = np.empty((frames, len(chains))), np.empty((frames, len(bones), 4))
+    angles, poles = np.zeros_like(errors), np.zeros_like(errors)
     for f in range(frames):
         bpy.context.scene.frame_set(f + 1)
-        for c, (reach, tip) in enumerate(zip(shot.reaches, tips, strict=True)):
+        for c, (reach, chain) in enumerate(zip(shot.reaches, chains, strict=True)):
+            tip, target = chain[0], reach.target.matrix_world
             point = rig.matrix_world @ (tip.tail if reach.use_tail else tip.head)
-            errors[f, c] = (point - reach.target.matrix_world.translation).length
+            errors[f, c] = (point - target.translation).length
+            if reach.rotation:
+                angles[f, c] = _apart((rig.matrix_world @ tip.matrix).to_quaternion(), target.to_quaternion())
+            if reach.pole is not None:
+                poles[f, c] = _off_pole(rig, chain, point, reach.pole.matrix_world.translation)
         for j, bone in enumerate(bones):
             rotations[f, j] = bone.matrix_basis.to_quaternion()[:]
     vectors = between(rotations[:-1], rotations[1:])
@@ -202,6 +287,8 @@ def played(shot: Shot, frames: int) -> Played:
     ]
     return Played(
         errors,
+        angles,
+        poles,
         np.linalg.norm(vectors, axis=-1),
         np.linalg.norm(np.diff(vectors, axis=0), axis=-1),
         math.degrees(max(broken)) if broken else math.nan,
@@ -209,10 +296,27 @@ def played(shot: Shot, frames: int) -> Played:
     )
 
 
+def _apart(a: Quaternion, b: Quaternion) -> float:
+    return math.degrees(2.0 * math.acos(min(abs(a.dot(b)), 1.0)))
+
+
+def _off_pole(rig: bpy.types.Object, chain: list[bpy.types.PoseBone], end: Vector, pole: Vector) -> float:
+    """Degrees between bend and pole, seen along the line from the chain's root to its end."""
+    heads = [rig.matrix_world @ bone.head for bone in chain]
+    line = (end - heads[-1]).normalized()
+
+    def across(vector: Vector) -> Vector:
+        return vector - vector.dot(line) * line
+
+    bend = sum((across(head - heads[-1]) for head in heads[:-1]), Vector())
+    side = across(pole - heads[-1])
+    return math.degrees(bend.angle(side, 0.0))
+
+
 def baked_keys(shot: Shot, frames: int) -> dict[tuple[str, int], bytes]:
     """All keys of our bake, bit by bit, by data path and index."""
     add_rows(shot)
-    bake(bpy.context.scene, shot.rig, settings(frames))
+    bake(bpy.context.scene, shot.rig, settings(frames, **shot.options))
     return {name: values.tobytes() for name, values in keys_of(shot.rig).items()}
 
 

@@ -17,7 +17,7 @@ from typing import Any
 import bpy
 import numpy as np
 from _bake_pairs import HAS_CHECK, add_rows, time_ours
-from _bake_scenes import Shot
+from _bake_scenes import Shot, fcurve_maker
 
 from ccd_rig.blender.bake import bake, bake_frames, march
 from ccd_rig.blender.checks import setup
@@ -124,11 +124,11 @@ def tell(make: Callable[[], Shot], frames: int, runs: int) -> None:
     for _ in range(runs):
         shot = make()
         add_rows(shot)
-        plain.append(time_ours(shot, frames))
+        plain.append(time_ours(shot, frames).wall)
         if HAS_CHECK:
             shot = make()
             add_rows(shot)
-            checked.append(time_ours(shot, frames, verify=True))
+            checked.append(time_ours(shot, frames, verify=True).wall)
         shot = make()
         add_rows(shot)
         clock = _Clock()
@@ -174,7 +174,7 @@ def floor(shot: Shot, frames: int) -> tuple[float, float]:
     keys[:, 0], keys[:, 1] = np.arange(1, frames + 1), 0.5
     linear = np.full(frames, 1, dtype=np.int32)
     began = time.perf_counter()
-    new = _fcurve_maker(shot.rig)
+    new = fcurve_maker(shot.rig)
     for bone in shot.bones:
         for index in range(4):
             curve = new(f'pose.bones["{bone}"].rotation_quaternion', index)
@@ -183,15 +183,3 @@ def floor(shot: Shot, frames: int) -> tuple[float, float]:
             curve.keyframe_points.foreach_set("interpolation", linear)
             curve.update()
     return sampled, time.perf_counter() - began
-
-
-def _fcurve_maker(rig: bpy.types.Object) -> Callable[[str, int], bpy.types.FCurve]:
-    """Makes F-curves in a new action of the rig."""
-    action = bpy.data.actions.new("Floor")
-    rig.animation_data_create().action = action
-    if not hasattr(action, "slots"):  # Blender 4.2
-        return lambda path, index: action.fcurves.new(path, index=index)
-    slot = action.slots.new("OBJECT", "Rig")
-    rig.animation_data.action_slot = slot
-    bag = action.layers.new("Layer").strips.new(type="KEYFRAME").channelbag(slot, ensure=True)
-    return lambda path, index: bag.fcurves.new(path, index=index)

@@ -9,11 +9,13 @@ from __future__ import annotations
 import contextlib
 import io
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 import addon_utils
 import bpy
+import numpy as np
 from mathutils import Vector
 
 BONE = 0.25  # a chain of 20 is 5 long
@@ -29,12 +31,43 @@ class Reach:
         count: number of bones that may turn, counted from it.
         target: where it is to be.
         use_tail: whether its tail is brought there, or its head.
+        rotation: whether the bone is turned as the target is.
+        pole: what the chain bends towards.
+        weight: beside other goals that pull at the same bones.
+        priority: goals with 0 are served first.
     """
 
     tip: str
     count: int
     target: bpy.types.Object
     use_tail: bool = True
+    rotation: bool = False
+    pole: bpy.types.Object | None = None
+    weight: float = 1.0
+    priority: int = 0
+
+
+@dataclass(frozen=True)
+class Limit:
+    """How far a bone may turn from rest about its own axes, in degrees.
+
+    Attributes:
+        kind: HINGE (about X alone), CONE (the same about X and Z) or EULER, as in our limits.
+        lower: smallest angles about X, Y and Z.
+        upper: largest ones.
+    """
+
+    kind: str
+    lower: tuple[float, float, float]
+    upper: tuple[float, float, float]
+
+
+def hinge(lower: float = -90.0, upper: float = 90.0) -> Limit:
+    return Limit("HINGE", (lower, 0.0, 0.0), (upper, 0.0, 0.0))
+
+
+def cone(radius: float, twist: float = 0.0) -> Limit:
+    return Limit("CONE", (-radius, -twist, -radius), (radius, twist, radius))
 
 
 @dataclass(frozen=True)
@@ -45,18 +78,32 @@ class Shot:
         rig: the armature object, active, in Pose Mode.
         reaches: what is asked for.
         bones: names of the bones that turn.
-        limits: for each bone either "cone 30" (degrees, no twist), "hinge" (90 to both sides about X) or "".
+        limits: one for each bone.
         beside: what has no part in the motion of the rig and its targets.
+        is_set_up: whether the rig carries our constraints and limits already.
+        ours: what our side has beside reaches and limits.
+        its: what Blender's side has beside them.
+        options: more of our settings than the range.
     """
 
     rig: bpy.types.Object
     reaches: tuple[Reach, ...]
     bones: tuple[str, ...]
-    limits: tuple[str, ...]
+    limits: tuple[Limit | None, ...]
     beside: tuple[bpy.types.Object, ...] = ()
+    is_set_up: bool = False
+    ours: Callable[[bpy.types.Object], None] | None = None
+    its: Callable[[bpy.types.Object], None] | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
 
 
-def chain(bones: int, frames: int, limits: Sequence[str] = ("",), height: float = 0.5) -> Shot:
+def chain(
+    bones: int,
+    frames: int,
+    limits: Sequence[Limit | None] = (None,),
+    height: float = 0.5,
+    connect: bool = True,
+) -> Shot:
     """One straight chain upwards, and a target that goes round it.
 
     Args:
@@ -76,7 +123,7 @@ def chain(bones: int, frames: int, limits: Sequence[str] = ("",), height: float 
     for i in range(bones):
         bone = data.edit_bones.new(f"bone{i}")
         bone.head, bone.tail = (0.0, 0.0, BONE * i), (0.0, 0.0, BONE * (i + 1))
-        bone.parent, bone.use_connect = parent, parent is not None
+        bone.parent, bone.use_connect = parent, connect and parent is not None
         parent = bone
     bpy.ops.object.mode_set(mode="POSE")
     length = BONE * bones
@@ -146,7 +193,7 @@ def character(frames: int) -> Shot:
         reaches.append(Reach(tip, count, moving(f"Target {tip}", place, frames)))
         bones += [bone.name for bone in reversed(limb)]
     _set_range(frames)
-    return Shot(rig, tuple(reaches), tuple(bones), ("",) * len(bones))
+    return Shot(rig, tuple(reaches), tuple(bones), (None,) * len(bones))
 
 
 RINGS, SEGMENTS = 320, 98  # two subdivisions make 16 vertices of each: 500,000
@@ -202,3 +249,28 @@ def _skin(shot: Shot) -> bpy.types.Object:
 def _set_range(frames: int) -> None:
     bpy.context.scene.frame_start, bpy.context.scene.frame_end = 1, frames
     bpy.context.scene.frame_set(1)
+
+
+def key_all(thing: bpy.types.Object, channels: Mapping[str, np.ndarray]) -> None:
+    """Key channels in a new action: (F, n) values by data path at frames 1 to F, linear in between."""
+    new = fcurve_maker(thing)
+    for path, values in channels.items():
+        for index, each in enumerate(values.T):
+            curve = new(path, index)
+            curve.keyframe_points.add(len(each))
+            keys = np.stack((np.arange(1, len(each) + 1), each), axis=1).astype(np.float32)
+            curve.keyframe_points.foreach_set("co", keys.ravel())
+            curve.keyframe_points.foreach_set("interpolation", np.full(len(each), 1, dtype=np.int32))
+            curve.update()
+
+
+def fcurve_maker(thing: bpy.types.Object) -> Callable[[str, int], bpy.types.FCurve]:
+    """Makes F-curves in a new action of an object."""
+    action = bpy.data.actions.new(f"{thing.name} keys")
+    thing.animation_data_create().action = action
+    if not hasattr(action, "slots"):  # Blender 4.2
+        return lambda path, index: action.fcurves.new(path, index=index)
+    slot = action.slots.new("OBJECT", thing.name)
+    thing.animation_data.action_slot = slot
+    bag = action.layers.new("Layer").strips.new(type="KEYFRAME").channelbag(slot, ensure=True)
+    return lambda path, index: bag.fcurves.new(path, index=index)

@@ -73,7 +73,7 @@ def case_chain() -> Golden:
 
 
 def case_limits() -> Golden:
-    return _baked(_with_rows(scenes.chain(20, 120, ("hinge", "cone 30"), 0.1)), settings(120))
+    return _baked(_with_rows(scenes.chain(20, 120, (scenes.hinge(), scenes.cone(30.0)), 0.1)), settings(120))
 
 
 def case_bones() -> Golden:

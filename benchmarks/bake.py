@@ -27,7 +27,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import statistics
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -45,6 +44,7 @@ import _bake_memory as memory  # noqa: E402
 import _bake_page as page  # noqa: E402
 import _bake_parts as parts  # noqa: E402
 import _bake_scenes as scenes  # noqa: E402
+import _product as product  # noqa: E402
 from _bake_pairs import (  # noqa: E402
     HAS_CHECK,
     Pairs,
@@ -53,17 +53,16 @@ from _bake_pairs import (  # noqa: E402
     baked_keys,
     machine,
     measure,
+    seconds,
     time_ours,
 )
 
-import ccd_rig.blender  # noqa: E402
-
-LIMITS: dict[str, Sequence[str]] = {
-    "no limits": ("",),
-    "cones 60": ("cone 60",),
-    "cones 30": ("cone 30",),
-    "hinge, cone 60": ("hinge", "cone 60"),
-    "hinge, cone 30": ("hinge", "cone 30"),
+LIMITS: dict[str, Sequence[scenes.Limit | None]] = {
+    "no limits": (None,),
+    "cones 60": (scenes.cone(60.0),),
+    "cones 30": (scenes.cone(30.0),),
+    "hinge, cone 60": (scenes.hinge(), scenes.cone(60.0)),
+    "hinge, cone 30": (scenes.hinge(), scenes.cone(30.0)),
 }
 LOW = 0.1  # the target's height in lengths of the chain: at the usual 0.5 hardly a limit is met
 JUMP = 3.0  # degrees per frame: more is not what a smooth target asks for
@@ -96,7 +95,7 @@ def case_frames(runs: int, frames: int) -> dict[str, Pairs]:
     for count in (frames, 10 * frames, 40 * frames):
         found = pairs[f"{count} frames"] = measure(partial(scenes.chain, 20, count), count, runs)
         notes += _rows("20 bones", count, found)
-        cost = statistics.median(found.ours) / count
+        cost = seconds(found.ours) / count
         first = first or cost
         notes.append(f"{count} frames: {cost / first:.2f} times the cost per frame of {frames}")
     _say(notes)
@@ -145,7 +144,7 @@ def case_heavy(runs: int, frames: int) -> dict[str, Pairs]:
     notes = _rows("20 bones, heavy scene", frames, found)
     if HAS_CHECK:
         add_rows(shot := heavy())
-        checked = time_ours(shot, frames, verify=True)
+        checked = time_ours(shot, frames, verify=True).wall
         notes.append(f"with the check after it: {checked * 1e3:.0f} ms")
     same = baked_keys(light(), frames) == baked_keys(shot := heavy(), frames)
     began = time.perf_counter()
@@ -201,7 +200,7 @@ def _rows(name: str, frames: int, found: Pairs) -> list[str]:
         ("ours", found.ours, found.our_keys, (_short(found.ratio), _short(found.ratio_alike))),
         ("Blender", found.blenders, found.its_keys, ("", "")),
     ):
-        took = statistics.median(times) * 1e3
+        took = seconds(times) * 1e3
         cells = (
             f"{name} x {frames}, {side}",
             f"{took:.1f}",
@@ -247,7 +246,7 @@ def main() -> None:
     parser.add_argument("--write", action="store_true", help="put the tables into docs/bake.md")
     chosen = parser.parse_args()
     found, printed = {}, {}
-    ccd_rig.blender.register()
+    product.register()
     try:
         heading = f"Blender {bpy.app.version_string}; {machine()}; {chosen.runs} pairs"
         print(f"{heading}. Times: medians in ms.")
@@ -269,7 +268,7 @@ def main() -> None:
             _bake_plots.draw(found, ROOT / "docs/images")
     finally:
         bpy.ops.wm.read_homefile(use_empty=True)
-        ccd_rig.blender.unregister()
+        product.unregister()
 
 
 if __name__ == "__main__":
