@@ -132,6 +132,36 @@ def add_rows(shot: Shot) -> None:
         shot.ours(shot.rig)
 
 
+def shot_of(rig: bpy.types.Object, **fields: Any) -> Shot:
+    """What the constraints of a rig ask for; limits as far as Blender's IK knows their like."""
+    reaches, bones = [], {}
+    for row in rig.ccd_rig.constraints:
+        tip = rig.pose.bones[row.tip]
+        bones |= dict.fromkeys(bone.name for bone in chain_of(tip, row.chain_length))
+        if row.target:
+            turned = row.rotation == "ORIENTATION"
+            reaches.append(Reach(row.tip, row.chain_length, row.target, row.use_tail, turned))
+    limits = tuple(_limit_of(rig.pose.bones[bone].ccd_rig.limit) for bone in bones)
+    return Shot(rig, tuple(reaches), tuple(bones), limits, is_set_up=True, **fields)
+
+
+def _limit_of(group: Any) -> Limit | None:
+    """A stored limit by its ranges about the bone's axes; hinges are about X."""
+    twist = (group.twist_lower, group.twist_upper) if group.use_twist else (-math.pi, math.pi)
+    ranges = {
+        "HINGE": ((group.hinge_lower, group.hinge_upper), (0.0, 0.0), (0.0, 0.0)),
+        "CONE": ((-group.cone_radius, group.cone_radius), twist, (-group.cone_radius, group.cone_radius)),
+        "ELLIPSE": ((group.x_lower, group.x_upper), twist, (group.z_lower, group.z_upper)),
+        "EULER": tuple(zip(group.euler_lower, group.euler_upper, strict=True)),
+    }.get(group.kind)
+    if ranges is None:
+        return None
+    if group.kind == "HINGE" and group.axis[0] < 0.0:
+        ranges = ((-group.hinge_upper, -group.hinge_lower), *ranges[1:])
+    lower, upper = zip(*((math.degrees(a), math.degrees(b)) for a, b in ranges), strict=True)
+    return Limit(group.kind, lower, upper)
+
+
 def set_limit(group: Any, limit: Limit) -> None:
     """Store a limit in a bone's group, or as its comfort region."""
     lower, upper = (tuple(map(math.radians, angles)) for angles in (limit.lower, limit.upper))
@@ -217,6 +247,7 @@ def time_blenders(shot: Shot, frames: int, **options: set[str]) -> Cost:
         only_selected=True,
         visual_keying=True,
         clear_constraints=True,
+        use_current_action=True,  # a new one would not hold the motion of the other bones
         bake_types={"POSE"},
         **options,
     )
@@ -240,7 +271,7 @@ def measure(make: Callable[[], Shot], frames: int, runs: int, alike: bool = True
             shot = make()
             if run == 0 and side == "ours":
                 base = played(shot, frames) if not shot.beside else None  # it may take minutes to play
-                bpy.context.scene.frame_set(1)
+            bpy.context.scene.frame_set(1)
             if side == "ours":
                 add_rows(shot)
                 times[side].append(time_ours(shot, frames))
@@ -297,7 +328,7 @@ def played(shot: Shot, frames: int) -> Played:
 
 
 def _apart(a: Quaternion, b: Quaternion) -> float:
-    return math.degrees(2.0 * math.acos(min(abs(a.dot(b)), 1.0)))
+    return float(np.linalg.norm(between(np.array(a, dtype=float), np.array(b, dtype=float))))
 
 
 def _off_pole(rig: bpy.types.Object, chain: list[bpy.types.PoseBone], end: Vector, pole: Vector) -> float:

@@ -16,7 +16,7 @@ from typing import Any
 import addon_utils
 import bpy
 import numpy as np
-from mathutils import Vector
+from mathutils import Quaternion, Vector
 
 BONE = 0.25  # a chain of 20 is 5 long
 TURN = 250.0  # frames that a target takes for its closed path
@@ -138,7 +138,7 @@ def chain(
         )
 
     target = moving("Target", place, frames)
-    _set_range(frames)
+    set_range(frames)
     dealt = tuple(limits[i % len(limits)] for i in range(bones))
     names = tuple(f"bone{i}" for i in range(bones))
     return Shot(rig, (Reach(names[-1], bones, target),), names, dealt)
@@ -165,15 +165,20 @@ LIMBS = (
 INWARD = 0.3  # part of a limb's length by which its target's path lies nearer to the limb's root
 
 
-def character(frames: int) -> Shot:
-    """Rigify's human metarig, 159 bones: both arms, both legs and the spine follow targets, 17 bones turn."""
+def metarig() -> bpy.types.Object:
+    """Rigify's human metarig in an empty file, in Pose Mode."""
     bpy.ops.wm.read_homefile(use_empty=True)
     if "rigify" not in bpy.context.preferences.addons:
         with contextlib.redirect_stdout(io.StringIO()):  # it tells what it loads
             addon_utils.enable("rigify", default_set=True)
     bpy.ops.object.armature_human_metarig_add()
-    rig = bpy.context.object
     bpy.ops.object.mode_set(mode="POSE")
+    return bpy.context.object
+
+
+def character(frames: int) -> Shot:
+    """Rigify's human metarig, 159 bones: both arms, both legs and the spine follow targets, 17 bones turn."""
+    rig = metarig()
     reaches, bones = [], []
     for number, (tip, count, spread) in enumerate(LIMBS):
         limb = [rig.pose.bones[tip]]
@@ -192,7 +197,7 @@ def character(frames: int) -> Shot:
 
         reaches.append(Reach(tip, count, moving(f"Target {tip}", place, frames)))
         bones += [bone.name for bone in reversed(limb)]
-    _set_range(frames)
+    set_range(frames)
     return Shot(rig, tuple(reaches), tuple(bones), (None,) * len(bones))
 
 
@@ -246,9 +251,17 @@ def _skin(shot: Shot) -> bpy.types.Object:
     return skin
 
 
-def _set_range(frames: int) -> None:
+def set_range(frames: int) -> None:
     bpy.context.scene.frame_start, bpy.context.scene.frame_end = 1, frames
     bpy.context.scene.frame_set(1)
+
+
+def continuous(rotations: Sequence[Quaternion]) -> np.ndarray:
+    """(F, 4), each on the side of the one before."""
+    found = np.array([tuple(each) for each in rotations])
+    flips = np.where(np.sum(found[1:] * found[:-1], axis=1) < 0.0, -1.0, 1.0)
+    found[1:] *= np.cumprod(flips)[:, None]
+    return found
 
 
 def key_all(thing: bpy.types.Object, channels: Mapping[str, np.ndarray]) -> None:

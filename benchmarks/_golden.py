@@ -40,7 +40,16 @@ import mixtures  # noqa: E402
 import stage  # noqa: E402
 import test_planting  # noqa: E402
 import walk  # noqa: E402
-from _bake_pairs import Played, add_rows, between, keys_of, machine, played, settings  # noqa: E402
+from _bake_pairs import (  # noqa: E402
+    Played,
+    add_rows,
+    between,
+    keys_of,
+    machine,
+    played,
+    settings,
+    shot_of,
+)
 
 HASHES, VALUES = ROOT / "benchmarks" / "golden", ROOT / ".cache" / "golden"
 SOLVES, BLOCK = 20_000, 1000
@@ -86,14 +95,16 @@ def case_character() -> Golden:
 
 def case_walk() -> Golden:
     bpy.ops.wm.read_homefile(use_empty=True)
-    return _baked(_shot_of(test_planting.walker()), settings(len(test_planting.WALK)))
+    return _baked(shot_of(test_planting.walker()), settings(len(test_planting.WALK)))
 
 
 def case_demo() -> Golden:
     bpy.ops.wm.read_homefile(use_empty=True)
     rig, _ = stage.build()
-    chosen = product.BakeSettings(walk.FRAME_START, walk.FRAME_END, error_reduction=demo.ERROR_REDUCTION, verify=False)
-    return _baked(_shot_of(rig), chosen)
+    chosen = product.BakeSettings(
+        walk.FRAME_START, walk.FRAME_END, error_reduction=demo.ERROR_REDUCTION, verify=False
+    )
+    return _baked(shot_of(rig), chosen)
 
 
 def case_solves() -> Golden:
@@ -133,18 +144,6 @@ def _number(value: object) -> float:
 def _with_rows(shot: scenes.Shot) -> scenes.Shot:
     add_rows(shot)
     return shot
-
-
-def _shot_of(rig: bpy.types.Object) -> scenes.Shot:
-    """What the constraints of a rig ask for, as a shot."""
-    reaches, bones = [], {}
-    for row in rig.ccd_rig.constraints:
-        bone = rig.pose.bones[row.tip]
-        chain = [bone, *bone.parent_recursive]
-        bones |= dict.fromkeys(each.name for each in chain[: row.chain_length or None])
-        if row.target:
-            reaches.append(scenes.Reach(row.tip, row.chain_length, row.target, row.use_tail))
-    return scenes.Shot(rig, tuple(reaches), tuple(bones), ("",) * len(bones))
 
 
 def _baked(shot: scenes.Shot, chosen: product.BakeSettings) -> Golden:

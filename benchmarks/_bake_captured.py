@@ -1,0 +1,234 @@
+"""Captured motion as a shot: a BVH clip, whose hands, feet and head are to be where the clip has them.
+
+The rest pose is the clip's first frame, since that of a recorded skeleton often is no pose of a body. Knees
+and elbows are rolled so that they bend about X. Metres, degrees, Z up.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+
+import addon_utils
+import bpy
+import numpy as np
+from _bake_pairs import between
+from _bake_scenes import Limit, Reach, Shot, cone, continuous, hinge, key_all
+from mathutils import Matrix, Vector
+
+LIMBS: dict[str, tuple[str, ...]] = {  # from the tip to the chain's root: Reallusion's names
+    f"{part} {side}": tuple(f"CC_Base_{side}_{bone}" for bone in bones)
+    for part, bones in (("hand", ("Hand", "Forearm", "Upperarm")), ("foot", ("Foot", "Calf", "Thigh")))
+    for side in "LR"
+} | {"head": ("CC_Base_Head", "CC_Base_NeckTwist02", "CC_Base_NeckTwist01")}
+KNEES = tuple(chain[1] for name, chain in LIMBS.items() if name != "head")
+BEND = (-45.0, 150.0)  # of a knee or an elbow, from the first frame's
+CONES = (40.0, 0.0, 90.0)  # of a hand or foot, (a knee), an upper arm or thigh; half as much for the neck
+FAR = 0.3  # of a limb's length that a target is out of reach at most
+MOVED = 0.03  # of a limb's length
+
+
+class NoClip(Exception):
+    """The file is none that is known here."""
+
+
+@dataclass(frozen=True)
+class Clip:
+    """Names, rest and motion of F frames and J bones, parents first, in armature space."""
+
+    names: tuple[str, ...]
+    parents: tuple[int, ...]
+    lengths: tuple[float, ...]
+    matrices: np.ndarray  # (F, J, 4, 4)
+
+
+def captured(
+    file: Path,
+    frames: int = 0,
+    moved: float = 0.0,
+    rotation: bool = False,
+    pole: bool = False,
+    limits: bool = False,
+    far: bool = False,
+    loop: bool = False,
+    tails: bool = False,
+) -> Shot:
+    """The clip's skeleton with its motion, and targets at wrists, ankles and the top of the head.
+
+    Args:
+        file: a BVH file in centimetres.
+        frames: at most; 0 for all.
+        moved: how far targets are above the motion, in lengths of their limbs.
+        rotation: whether hands, feet and head are to be turned as in the clip.
+        pole: whether elbows and knees have poles where the clip bends them.
+        limits: whether knees and elbows are hinges and all else has a cone.
+        far: whether targets go out of reach in one frame of ten.
+        loop: whether the clip goes on backwards, to end as it began.
+        tails: whether targets are at the ends of hands and feet instead: three bones reach for them.
+    """
+    clip = _clip(file)
+    shown = np.arange(len(clip.matrices))[: frames or None]
+    if loop:
+        shown = np.concatenate((shown[::2], shown[::-2]))
+    bpy.ops.wm.read_homefile(use_empty=True)
+    rig = _rig(clip, clip.matrices[shown])
+    scene = bpy.context.scene
+    scene.frame_start, scene.frame_end = 1, len(shown)
+    played = _played(rig, len(shown))
+    reaches = []
+    for name, limb in LIMBS.items():
+        bones = [rig.pose.bones[bone] for bone in limb]
+        matrices = [played[:, rig.pose.bones.find(bone)].copy() for bone in limb]
+        use_tail = tails or name == "head"
+        joints = [matrix[:, :3, 3] for matrix in matrices]
+        if use_tail:
+            joints.insert(0, joints[0] + matrices[0][:, :3, 1] * bones[0].length)
+        length = sum(np.linalg.norm(a[0] - b[0]) for a, b in pairwise(joints))
+        places = joints[0].copy()
+        if far:
+            places += _outwards(joints, length)
+        places[:, 2] += moved * length
+        target = _empty(name, places, matrices[0] if rotation else None)
+        aim = None
+        if pole and name != "head":
+            aim = _empty(f"{name} pole", joints[-2] + length * _bend(joints))
+        reaches.append(Reach(limb[0], len(limb), target, use_tail, rotation, aim))
+    scene.frame_set(1)
+    bpy.context.view_layer.objects.active = rig
+    bpy.ops.object.mode_set(mode="POSE")
+    bones = [bone for limb in LIMBS.values() for bone in reversed(limb)]
+    return Shot(rig, tuple(reaches), tuple(bones), tuple(_limit(bone) if limits else None for bone in bones))
+
+
+def _limit(bone: str) -> Limit:
+    limb = next(limb for limb in LIMBS.values() if bone in limb)
+    if bone in KNEES:
+        return hinge(*BEND)
+    radius = CONES[limb.index(bone)] if limb != LIMBS["head"] else CONES[0] / 2.0
+    return cone(radius, twist=radius)
+
+
+def _bend(joints: Sequence[np.ndarray]) -> np.ndarray:
+    """(F, 3) unit vectors by which the joint after the root is away from the line from root to end."""
+    line = joints[0] - joints[-1]
+    line /= np.linalg.norm(line, axis=-1, keepdims=True)
+    first = joints[-2] - joints[-1]
+    side = first - np.sum(first * line, axis=-1, keepdims=True) * line
+    return side / np.linalg.norm(side, axis=-1, keepdims=True)
+
+
+def _outwards(joints: Sequence[np.ndarray], length: float) -> np.ndarray:
+    """What moves targets out along the limb and back, so that one frame of ten is out of its reach."""
+    frames = len(joints[0])
+    way = joints[0] - joints[-1]
+    distance = np.linalg.norm(way, axis=-1, keepdims=True)
+    # A bump in the middle of the clip that is above one half in a tenth of its frames.
+    bump = np.exp(-math.log(2.0) * ((np.arange(frames) - frames / 2.0) / (0.05 * frames)) ** 2)[:, None]
+    missing = np.maximum(length - distance, 0.0)
+    return (
+        way / distance * (np.minimum(2.0 * bump, 1.0) * missing + FAR * length * (2.0 * bump - 1.0).clip(0.0))
+    )
+
+
+def _empty(name: str, places: np.ndarray, matrices: np.ndarray | None = None) -> bpy.types.Object:
+    """An empty that is keyed on every frame."""
+    made = bpy.data.objects.new(name, None)
+    bpy.context.scene.collection.objects.link(made)
+    channels = {"location": places}
+    if matrices is not None:
+        made.rotation_mode = "QUATERNION"
+        channels["rotation_quaternion"] = continuous([Matrix(each).to_quaternion() for each in matrices])
+    key_all(made, channels)
+    return made
+
+
+@cache
+def _clip(file: Path) -> Clip:
+    """Read the file with Blender's importer; the open file is lost."""
+    bpy.ops.wm.read_homefile(use_empty=True)
+    with contextlib.redirect_stdout(io.StringIO()):  # it tells of each bone without a length
+        addon_utils.enable("io_anim_bvh", default_set=True)
+        bpy.ops.import_anim.bvh(
+            filepath=str(file),
+            global_scale=0.01,
+            rotate_mode="QUATERNION",
+            update_scene_duration=True,
+            axis_forward="Y",
+            axis_up="Z",
+        )
+    rig = bpy.context.object
+    names = [bone.name for bone in rig.pose.bones]
+    missing = [bone for limb in LIMBS.values() for bone in limb if bone not in names]
+    if missing:
+        raise NoClip(f"{file.name}: there is no bone {missing[0]}: only Reallusion's names are known here")
+    matrices = _played(rig, int(rig.animation_data.action.frame_range[1]))
+    for limb in LIMBS.values():
+        if limb[1] in KNEES:
+            middle, upper = (names.index(bone) for bone in limb[1:])
+            matrices[:, middle] = matrices[:, middle] @ _roll(matrices[:, upper], matrices[:, middle])
+    lengths = dict(zip(names, (bone.length for bone in rig.pose.bones), strict=True))
+    for limb in LIMBS.values():  # a bone ends where the next one of the limb begins
+        for below, bone in pairwise(limb):
+            lengths[bone] = (rig.pose.bones[below].head - rig.pose.bones[bone].head).length
+    parents = tuple(-1 if bone.parent is None else names.index(bone.parent.name) for bone in rig.pose.bones)
+    return Clip(tuple(names), parents, tuple(lengths.values()), matrices)
+
+
+def _roll(upper: np.ndarray, middle: np.ndarray) -> np.ndarray:
+    """The roll after which a joint that bends does so about X, forwards."""
+    bends = np.linalg.inv(upper) @ middle
+    local = np.linalg.inv(bends[0]) @ bends
+    rotations = np.array([tuple(Matrix(each).to_quaternion()) for each in local])
+    vectors = between(np.broadcast_to((1.0, 0.0, 0.0, 0.0), rotations.shape), rotations)
+    vectors[:, 1] = 0.0  # a roll leaves Y as it is
+    axis = np.linalg.svd(vectors, full_matrices=False)[2][0]
+    axis *= np.sign(np.sum(vectors @ axis) or 1.0)
+    return np.array(Matrix.Rotation(math.atan2(-axis[2], axis[0]), 4, "Y"))
+
+
+def _played(rig: bpy.types.Object, frames: int) -> np.ndarray:
+    """(F, J, 4, 4) of all bones, armature space."""
+    found = np.empty((frames, len(rig.pose.bones), 16), dtype=np.float32)
+    for f in range(frames):
+        bpy.context.scene.frame_set(f + 1)
+        rig.pose.bones.foreach_get("matrix", found[f].ravel())
+    return found.reshape(frames, -1, 4, 4).swapaxes(-1, -2).astype(float)
+
+
+def _rig(clip: Clip, matrices: np.ndarray) -> bpy.types.Object:
+    """An armature that rests as in the first frame of the clip, with keys for these frames."""
+    data = bpy.data.armatures.new("Captured")
+    rig = bpy.data.objects.new("Captured", data)
+    bpy.context.collection.objects.link(rig)
+    bpy.context.view_layer.objects.active = rig
+    bpy.ops.object.mode_set(mode="EDIT")
+    made = []
+    for name, parent, length, matrix in zip(
+        clip.names, clip.parents, clip.lengths, clip.matrices[0], strict=True
+    ):
+        bone = data.edit_bones.new(name)
+        bone.tail = Vector((0.0, length, 0.0))
+        bone.matrix = Matrix(matrix)
+        bone.parent = made[parent] if parent >= 0 else None
+        made.append(bone)
+    bpy.ops.object.mode_set(mode="OBJECT")
+    rest = np.array([rig.data.bones[name].matrix_local for name in clip.names])
+    channels = {}
+    for j, (name, parent) in enumerate(zip(clip.names, clip.parents, strict=True)):
+        way, home = matrices[:, j], rest[j]
+        if parent >= 0:
+            way, home = np.linalg.inv(matrices[:, parent]) @ way, np.linalg.inv(rest[parent]) @ home
+        local = np.linalg.inv(home) @ way
+        path = f'pose.bones["{name}"].'
+        turned = continuous([Matrix(each).to_quaternion() for each in local])
+        channels[path + "rotation_quaternion"] = turned
+        if parent < 0:
+            channels[path + "location"] = local[:, :3, 3]
+    key_all(rig, channels)
+    return rig

@@ -1,0 +1,204 @@
+"""Characters and captured motion beside Blender's own IK with its own bake, in the same process and run.
+
+    python3 dev.py bench characters
+    python3 dev.py bench characters -- --case walk captured-poles --runs 5 --clip walk.bvh
+
+Cases, some 250 frames each:
+    captured-*       a BVH clip with a moving root; hands, feet and head are to be where the clip has them
+        exact            wrists, ankles, top of the head: position only
+        moved            all of these raised by 3 % of the limb's length; so in the following ones
+        tails            the ends of hands and feet: chains of three bones
+        rotation         hands, feet and head turned as in the clip
+        poles            elbows and knees bent as in the clip
+        all              rotation and poles
+        *-limits         knees and elbows are hinges, all else has a cone; one frame in ten is out of reach
+    walk             feet stand by Plant; Blender's by IK and hips that are moved
+    legs             eight legs of five bones on a body that walks
+    spine            a spine shared by the head and two hands
+    conflict-*       two hands that can't both have what they want, by weight, by priority (Blender: weights)
+    chain-*          20 bones: position (250 frames), long (10,000 frames), pole, rotation, slides (Blender:
+                     stretch), comfort (Blender: none), limits (hinges between cones of 30 degrees)
+    figure           the demo's figure
+
+Ours: `ccd_rig.blender.bake.bake` with default settings, without the check after it. Blender's: IK constraints
+and `bpy.ops.nla.bake(visual_keying=True)` as its dialog comes, but into the current action. Where feet and
+hands are to be turned, IK goes to the ankle or wrist, and Copy Rotation does the rest. Ratios are ours /
+Blender's, medians of pairs, in processor time (all threads) and in wall time. A frame is reached where all
+positions are within 1 mm and all rotations within half a degree; poles are no part of it. Errors are
+distances from the targets over all frames.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import sys
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+
+import bpy
+import numpy as np
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+import _bake_characters as characters  # noqa: E402
+import _bake_scenes as scenes  # noqa: E402
+import _product as product  # noqa: E402
+from _bake_captured import MOVED, NoClip, captured  # noqa: E402
+from _bake_pairs import Pairs, Played, machine, measure  # noqa: E402
+
+FRAMES = 250
+MANY = 10_000
+NEAR, ALIGNED = 1e-3, 0.5  # metres and degrees within which a goal is reached
+CLIP = "CCD_RIG_CLIP"  # the variable that may name the clip
+
+WIDTHS = (24, 6, 13, 17, 17, 11, 13, 20, 11, 11)
+HEADS = (
+    "case",
+    "frames",
+    "reached",
+    "mean error, mm",
+    "worst, mm",
+    "worst, deg",
+    "pole off, deg",
+    "turn a frame, deg",
+    "ratio, cpu",
+    "ratio, wall",
+)
+
+
+def cases(clip: Path | None) -> dict[str, Callable[[int], scenes.Shot]]:
+    """What can be baked: each makes its shot for a number of frames; captured motion with a clip only."""
+    found: dict[str, Callable[[int], scenes.Shot]] = {}
+    if clip is not None:
+        free = {
+            "exact": {"moved": 0.0},
+            "moved": {},
+            "tails": {"tails": True},
+            "rotation": {"rotation": True},
+            "poles": {"pole": True},
+            "all": {"rotation": True, "pole": True},
+        }
+        hard = {"limits": True, "far": True}
+        every = free | {f"{name}-limits": fields | hard for name, fields in list(free.items())[1:]}
+        for name, fields in every.items():
+            found[f"captured-{name}"] = partial(captured, clip, **{"moved": MOVED, **fields})
+    return found | {
+        "walk": characters.walk,
+        "legs": characters.legs,
+        "spine": characters.spine,
+        "conflict-weight": partial(characters.conflict, weight=(1.0, 0.2)),
+        "conflict-priority": partial(characters.conflict, weight=(1.0, 0.2), priority=(0, 1)),
+        "chain-position": partial(scenes.chain, characters.LONG),
+        "chain-long": lambda _: scenes.chain(characters.LONG, MANY),
+        "chain-pole": characters.chain_pole,
+        "chain-rotation": characters.chain_rotation,
+        "chain-slides": characters.chain_slides,
+        "chain-comfort": characters.chain_comfort,
+        "chain-limits": characters.chain_limits,
+        "figure": characters.figure,
+    }
+
+
+def length_of(make: Callable[[int], scenes.Shot]) -> int:
+    """How many frames a case has."""
+    make(FRAMES)
+    return bpy.context.scene.frame_end
+
+
+def reached(keys: Played) -> int:
+    """In how many frames all goals are."""
+    return int(np.sum(np.all((keys.errors <= NEAR) & (keys.angles <= ALIGNED), axis=1)))
+
+
+def _cells(name: str, frames: int, found: Pairs) -> list[str]:
+    ours, its, base = found.our_keys, found.its_keys, found.base
+    angles = (np.max(keys.angles) for keys in (ours, its))
+    poles = [keys.poles[keys.poles.any(axis=1)] for keys in (ours, its)]
+    return [
+        name,
+        str(frames),
+        f"{reached(ours)} / {reached(its)}",
+        " / ".join(f"{1e3 * keys.errors.mean():.3g}" for keys in (ours, its)),
+        " / ".join(f"{1e3 * keys.errors.max():.3g}" for keys in (ours, its)),
+        " / ".join(f"{angle:.1f}" for angle in angles) if ours.angles.any() else "",
+        " / ".join(f"{each.mean():.1f}" for each in poles) if len(poles[0]) else "",
+        " / ".join(f"{keys.turns.max():.1f}" for keys in (ours, its, base)),
+        f"{found.ratio_cpu:.2f}",
+        f"{found.ratio:.2f}",
+    ]
+
+
+def line(cells: Sequence[str], widths: Sequence[int]) -> None:
+    """A row of a table in Markdown, with its columns one below the other."""
+    print("".join(f"| {cell:>{w}s} " for cell, w in zip(cells, widths, strict=True)) + "|", flush=True)
+
+
+def rule(widths: Sequence[int]) -> None:
+    """The line below a table's heads."""
+    print("|" + "|".join("-" * (width + 1) + ":" for width in widths) + "|", flush=True)
+
+
+def add_clip(parser: argparse.ArgumentParser) -> None:
+    """The option that names the captured motion."""
+    default = os.environ.get(CLIP)
+    parser.add_argument(
+        "--clip",
+        type=Path,
+        default=Path(default) if default else None,
+        help=f"BVH file with Reallusion's names, centimetres (default: ${CLIP}, or no captured motion)",
+    )
+
+
+def clip_of(chosen: argparse.Namespace) -> Path | None:
+    """The clip, if it is there; says so in one line if it is not."""
+    if chosen.clip is None or not chosen.clip.is_file():
+        why = f"there is no file {chosen.clip}" if chosen.clip else f"name one with --clip or ${CLIP}"
+        print(f"captured motion is left out: {why}")
+        return None
+    return chosen.clip
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--case", nargs="+", default=[], help="names, or their beginnings; default: all")
+    parser.add_argument("--runs", type=int, default=3, help="pairs")
+    add_clip(parser)
+    chosen = parser.parse_args()
+    product.register()
+    try:
+        clip = clip_of(chosen)
+        known = cases(clip)
+        names = [n for n in known if not chosen.case or any(n.startswith(case) for case in chosen.case)]
+        if not names:
+            parser.error(f"no such case; there are: {', '.join(known)}")
+        print(f"Blender {bpy.app.version_string}; {machine()}; {chosen.runs} pairs.")
+        print("Ours / Blender's; turns: ours / Blender's / before the bake.\n")
+        measure(partial(scenes.chain, 20, 20), 20, 1)  # what is loaded once is not counted
+        line(HEADS, WIDTHS)
+        rule(WIDTHS)
+        ratios = []
+        for name in names:
+            frames = length_of(known[name])
+            found = measure(partial(known[name], FRAMES), frames, chosen.runs, alike=False)
+            ratios.append(found.ratio_cpu)
+            line(_cells(name, frames, found), WIDTHS)
+        if len(ratios) > 1:
+            print(
+                f"\nratio in processor time: median {statistics.median(ratios):.2f}, worst {max(ratios):.2f}"
+            )
+    except NoClip as problem:
+        sys.exit(str(problem))
+    finally:
+        bpy.ops.wm.read_homefile(use_empty=True)
+        product.unregister()
+
+
+if __name__ == "__main__":
+    main()
+    # Blender's own shutdown crashes (4.2) or hangs (4.5) with Rigify.
+    sys.stdout.flush()
+    os._exit(0)
