@@ -7,10 +7,10 @@ and elbows are rolled so that they bend about X. Metres, degrees, Z up.
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import io
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
@@ -18,9 +18,9 @@ from pathlib import Path
 import addon_utils
 import bpy
 import numpy as np
-from _bake_pairs import between
+from _bake_pairs import between, played
 from _bake_scenes import Limit, Reach, Shot, cone, continuous, hinge, key_all
-from mathutils import Matrix, Vector
+from mathutils import Matrix, Quaternion, Vector
 
 LIMBS: dict[str, tuple[str, ...]] = {  # from the tip to the chain's root: Reallusion's names
     f"{part} {side}": tuple(f"CC_Base_{side}_{bone}" for bone in bones)
@@ -38,7 +38,7 @@ class NoClip(Exception):
     """The file is none that is known here."""
 
 
-@dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True)
 class Clip:
     """Names, rest and motion of F frames and J bones, parents first, in armature space."""
 
@@ -80,11 +80,11 @@ def captured(
     rig = _rig(clip, clip.matrices[shown])
     scene = bpy.context.scene
     scene.frame_start, scene.frame_end = 1, len(shown)
-    played = _played(rig, len(shown))
+    seen = _played(rig, len(shown))
     reaches = []
     for name, limb in LIMBS.items():
         bones = [rig.pose.bones[bone] for bone in limb]
-        matrices = [played[:, rig.pose.bones.find(bone)].copy() for bone in limb]
+        matrices = [seen[:, rig.pose.bones.find(bone)].copy() for bone in limb]
         use_tail = tails or name == "head"
         joints = [matrix[:, :3, 3] for matrix in matrices]
         if use_tail:
@@ -104,6 +104,20 @@ def captured(
     bpy.ops.object.mode_set(mode="POSE")
     bones = [bone for limb in LIMBS.values() for bone in reversed(limb)]
     return Shot(rig, tuple(reaches), tuple(bones), tuple(_limit(bone) if limits else None for bone in bones))
+
+
+def measured_limits(shot: Shot, frames: int) -> Shot:
+    """The same with limits that just hold all rotations of the motion: the ranges of its Euler angles."""
+    rotations = played(shot, frames).rotations
+    limits = []
+    for j in range(len(shot.bones)):
+        angles, before = [], None
+        for rotation in rotations[:, j]:
+            turned = Quaternion(rotation)
+            before = turned.to_euler("XYZ", before) if before else turned.to_euler("XYZ")
+            angles.append(np.degrees(before))
+        limits.append(Limit("EULER", tuple(np.min(angles, axis=0)), tuple(np.max(angles, axis=0))))
+    return dataclasses.replace(shot, limits=tuple(limits))
 
 
 def _limit(bone: str) -> Limit:

@@ -29,7 +29,7 @@ from _bake_scenes import (
     moving,
     set_range,
 )
-from mathutils import Matrix, Vector
+from mathutils import Matrix, Quaternion, Vector
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "examples"))
 
@@ -39,6 +39,7 @@ import walk as curves
 
 LONG = 20  # bones of a chain
 STRETCH = 0.1  # of a bone's length that it slides to both sides
+BENT = 2.0  # degrees
 EASY = 15.0  # degrees to all sides that a bone prefers
 
 
@@ -46,8 +47,14 @@ EASY = 15.0  # degrees to all sides that a bone prefers
 
 
 def chain_pole(frames: int) -> Shot:
-    """The chain is to bend towards a point that goes round it, a quarter ahead of the target."""
+    """The chain is to bend towards a point that goes round it, a quarter ahead of the target.
+
+    It is posed slightly bent towards where that is first: with a pole Blender's IK does not leave a straight
+    pose, and takes the way it bends from the pose.
+    """
     shot, length = chain(LONG, frames), LONG * BONE
+    for bone in shot.rig.pose.bones:
+        bone.rotation_quaternion = Quaternion((1.0, 0.0, 0.0), math.radians(BENT))
     pole = moving("Pole", lambda a: 2.0 * length * Vector((-math.sin(a), math.cos(a), 0.25)), frames)
     return _with_reach(shot, pole=pole)
 

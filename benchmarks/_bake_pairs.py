@@ -111,9 +111,9 @@ def machine() -> str:
 HAS_CHECK = "verify" in {field.name for field in fields(BakeSettings)}
 
 
-def settings(frames: int, verify: bool = False, **options: Any) -> BakeSettings:
+def settings(frames: int, verify: bool = False, first: int = 1, **options: Any) -> BakeSettings:
     """Ours, without the check after the bake unless it is asked for: it is no part of what Blender does."""
-    return BakeSettings(1, frames, **({"verify": verify} if HAS_CHECK else {}), **options)
+    return BakeSettings(first, frames, **({"verify": verify} if HAS_CHECK else {}), **options)
 
 
 def add_rows(shot: Shot) -> None:
@@ -210,10 +210,11 @@ def _add_ik(rig: bpy.types.Object, bone: bpy.types.PoseBone, reach: Reach) -> No
 
 
 def _pole_angle(root: bpy.types.Bone, way: Vector, pole: Vector) -> float:
-    """The angle with which the chain, at rest, bends towards the pole: from the root's X axis, about it."""
-    axis, side = root.matrix_local.to_3x3().col[0], way.cross(pole).cross(root.vector)
+    """The angle with which the chain, at rest, bends towards the pole: about the root, from its X axis."""
+    along = root.tail_local - root.head_local
+    axis, side = root.matrix_local.to_3x3().col[0], way.cross(pole).cross(along)
     angle = axis.angle(side)
-    return -angle if axis.cross(side).dot(root.vector) < 0.0 else angle
+    return -angle if axis.cross(side).dot(along) > 0.0 else angle
 
 
 def _set_ik_limit(bone: bpy.types.PoseBone, limit: Limit) -> None:
@@ -231,18 +232,19 @@ def chain_of(bone: bpy.types.PoseBone, count: int) -> list[bpy.types.PoseBone]:
     return [bone, *bone.parent_recursive][: count or None]
 
 
-def time_ours(shot: Shot, frames: int, verify: bool = False) -> Cost:
+def time_ours(shot: Shot, frames: int, verify: bool = False, first: int = 1, **options: Any) -> Cost:
     """From the call to the keys: evaluation, solving, keys and report; the check after it if asked for."""
+    chosen = settings(frames, verify, first, **{**shot.options, **options})
     wall, cpu = time.perf_counter(), time.process_time()
-    bake(bpy.context.scene, shot.rig, settings(frames, verify, **shot.options))
+    bake(bpy.context.scene, shot.rig, chosen)
     return Cost(time.perf_counter() - wall, time.process_time() - cpu)
 
 
-def time_blenders(shot: Shot, frames: int, **options: set[str]) -> Cost:
+def time_blenders(frames: int, first: int = 1, **options: set[str]) -> Cost:
     """Blender's own bake."""
     wall, cpu = time.perf_counter(), time.process_time()
     bpy.ops.nla.bake(
-        frame_start=1,
+        frame_start=first,
         frame_end=frames,
         only_selected=True,
         visual_keying=True,
@@ -278,7 +280,7 @@ def measure(make: Callable[[], Shot], frames: int, runs: int, alike: bool = True
             else:
                 add_iks(shot)
                 options = {"channel_types": {"ROTATION"}} if side == "rotations" else {}
-                times[side].append(time_blenders(shot, frames, **options))
+                times[side].append(time_blenders(frames, **options))
             if run == 0 and side != "rotations":
                 if side == "blenders":
                     add_rows(shot)  # for the limits, which it is measured against as well

@@ -5,16 +5,15 @@ from __future__ import annotations
 from ccd_rig.blender import register, unregister
 from ccd_rig.blender.bake.bake import bake, solve_current
 from ccd_rig.blender.bake.report import BakeReport
-from ccd_rig.blender.bake.settings import BakeSettings
+from ccd_rig.blender.bake.settings import BakeSettings, Order
 from ccd_rig.blender.keys.channels import fcurves_of, select_bone
 from ccd_rig.blender.properties.joints import joint_settings
 from ccd_rig.limits.shapes import violation
-from ccd_rig.settings import SolveResult
 
 __all__ = [
     "BakeReport",
     "BakeSettings",
-    "SolveResult",
+    "Order",
     "bake",
     "fcurves_of",
     "joint_settings",
