@@ -55,7 +55,7 @@ def captured(
     rotation: bool = False,
     pole: bool = False,
     limits: bool = False,
-    far: bool = False,
+    far: float = 0.0,
     loop: bool = False,
     tails: bool = False,
 ) -> Shot:
@@ -68,7 +68,7 @@ def captured(
         rotation: whether hands, feet and head are to be turned as in the clip.
         pole: whether elbows and knees have poles where the clip bends them.
         limits: whether knees and elbows are hinges and all else has a cone.
-        far: whether targets go out of reach in one frame of ten.
+        far: the part of the frames in which targets are out of reach, about the middle of the clip.
         loop: whether the clip goes on backwards, to end as it began.
         tails: whether targets are at the ends of hands and feet instead: three bones reach for them.
     """
@@ -92,7 +92,7 @@ def captured(
         length = sum(np.linalg.norm(a[0] - b[0]) for a, b in pairwise(joints))
         places = joints[0].copy()
         if far:
-            places += _outwards(joints, length)
+            places += _outwards(joints, length, far)
         places[:, 2] += moved * length
         target = _empty(name, places, matrices[0] if rotation else None)
         aim = None
@@ -137,13 +137,14 @@ def _bend(joints: Sequence[np.ndarray]) -> np.ndarray:
     return side / np.linalg.norm(side, axis=-1, keepdims=True)
 
 
-def _outwards(joints: Sequence[np.ndarray], length: float) -> np.ndarray:
-    """What moves targets out along the limb and back, so that one frame of ten is out of its reach."""
+def _outwards(joints: Sequence[np.ndarray], length: float, far: float) -> np.ndarray:
+    """What moves targets out along the limb and back, so that this part of the frames is out of its reach."""
     frames = len(joints[0])
     way = joints[0] - joints[-1]
     distance = np.linalg.norm(way, axis=-1, keepdims=True)
-    # A bump in the middle of the clip that is above one half in a tenth of its frames.
-    bump = np.exp(-math.log(2.0) * ((np.arange(frames) - frames / 2.0) / (0.05 * frames)) ** 2)[:, None]
+    bump = np.ones((frames, 1))
+    if far < 1.0:  # a Gaussian that is above one half in these frames
+        bump[:, 0] = np.exp(-math.log(2.0) * ((np.arange(frames) - frames / 2.0) / (0.5 * far * frames)) ** 2)
     missing = np.maximum(length - distance, 0.0)
     return (
         way / distance * (np.minimum(2.0 * bump, 1.0) * missing + FAR * length * (2.0 * bump - 1.0).clip(0.0))

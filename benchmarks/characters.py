@@ -82,7 +82,7 @@ def cases(clip: Path | None) -> dict[str, Callable[[int], scenes.Shot]]:
             "poles": {"pole": True},
             "all": {"rotation": True, "pole": True},
         }
-        hard = {"limits": True, "far": True}
+        hard = {"limits": True, "far": 0.1}
         every = free | {f"{name}-limits": fields | hard for name, fields in list(free.items())[1:]}
         for name, fields in every.items():
             found[f"captured-{name}"] = partial(captured, clip, **{"moved": MOVED, **fields})
