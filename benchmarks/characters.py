@@ -162,7 +162,7 @@ def clip_of(chosen: argparse.Namespace) -> Path | None:
     return chosen.clip
 
 
-def main() -> None:
+def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--case", nargs="+", default=[], help="names, or their beginnings; default: all")
     parser.add_argument("--runs", type=int, default=3, help="pairs")
@@ -175,7 +175,8 @@ def main() -> None:
         names = [n for n in known if not chosen.case or any(n.startswith(case) for case in chosen.case)]
         if not names:
             parser.error(f"no such case; there are: {', '.join(known)}")
-        print(f"Blender {bpy.app.version_string}; {machine()}; {chosen.runs} pairs.")
+        with_clip = f"; {clip.name}" if clip else ""
+        print(f"Blender {bpy.app.version_string}; {machine()}; {chosen.runs} pairs{with_clip}.")
         print("Ours / Blender's; turns: ours / Blender's / before the bake.\n")
         measure(partial(scenes.chain, 20, 20), 20, 1)  # what is loaded once is not counted
         line(HEADS, WIDTHS)
@@ -191,14 +192,17 @@ def main() -> None:
                 f"\nratio in processor time: median {statistics.median(ratios):.2f}, worst {max(ratios):.2f}"
             )
     except NoClip as problem:
-        sys.exit(str(problem))
+        print(problem, file=sys.stderr)
+        return 1
     finally:
         bpy.ops.wm.read_homefile(use_empty=True)
         product.unregister()
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    code = main()
     # Blender's own shutdown crashes (4.2) or hangs (4.5) with Rigify.
     sys.stdout.flush()
-    os._exit(0)
+    sys.stderr.flush()
+    os._exit(code)

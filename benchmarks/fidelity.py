@@ -91,12 +91,21 @@ def _ours(make: Make, change: Callable[[scenes.Shot, int], None] | None = None) 
 
 def _its(make: Make, first: int = 1, last: int = 0) -> Played:
     """What Blender's bake gives."""
+    return _cost_of_its(make, first, last)[1]
+
+
+def _cost_of_its(make: Make, first: int = 1, last: int = 0) -> tuple[Cost, Played]:
     shot = make()
     frames = bpy.context.scene.frame_end
     bpy.context.scene.frame_set(1)
     add_iks(shot)
-    time_blenders(last or frames, first)
-    return played(shot, frames)
+    return time_blenders(last or frames, first), played(shot, frames)
+
+
+def _cost_of_ours(make: Make) -> tuple[Cost, Played]:
+    costs: list[Cost] = []
+    keys = _ours(make, lambda shot, frames: costs.append(time_ours(shot, frames)))
+    return costs[0], keys
 
 
 def _base(make: Make) -> Played:
@@ -277,21 +286,6 @@ def _beyond(make: Make) -> scenes.Shot:
     return shot
 
 
-def _cost_of_ours(make: Make) -> tuple[Cost, Played]:
-    costs: list[Cost] = []
-    keys = _ours(make, lambda shot, frames: costs.append(time_ours(shot, frames)))
-    return costs[0], keys
-
-
-def _cost_of_its(make: Make) -> tuple[Cost, Played]:
-    shot = make()
-    frames = bpy.context.scene.frame_end
-    bpy.context.scene.frame_set(1)
-    add_iks(shot)
-    cost = time_blenders(frames)
-    return cost, played(shot, frames)
-
-
 CASES: dict[str, Callable[[Path | None], None]] = {
     name.removeprefix("case_"): function
     for name, function in list(globals().items())
@@ -299,7 +293,7 @@ CASES: dict[str, Callable[[Path | None], None]] = {
 }
 
 
-def main() -> None:
+def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--case", nargs="+", choices=CASES, default=list(CASES))
     add_clip(parser)
@@ -307,20 +301,24 @@ def main() -> None:
     product.register()
     try:
         clip = clip_of(chosen)
-        print(f"Blender {bpy.app.version_string}; {machine()}. Degrees.\n")
+        with_clip = f"; {clip.name}" if clip else ""
+        print(f"Blender {bpy.app.version_string}; {machine()}{with_clip}. Degrees.\n")
         line(HEADS, WIDTHS)
         rule(WIDTHS)
         for case in chosen.case:
             CASES[case](clip)
     except NoClip as problem:
-        sys.exit(str(problem))
+        print(problem, file=sys.stderr)
+        return 1
     finally:
         bpy.ops.wm.read_homefile(use_empty=True)
         product.unregister()
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    code = main()
     # Blender's own shutdown crashes (4.2) or hangs (4.5) with Rigify.
     sys.stdout.flush()
-    os._exit(0)
+    sys.stderr.flush()
+    os._exit(code)
