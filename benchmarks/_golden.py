@@ -6,7 +6,7 @@
 
 Cases:
     chain, limits, bones, character   those of `bake.py`, with fewer frames
-    walk                              planted feet, tests/blender/test_planting.py
+    walk                              planted feet, tests/blender/solve/test_planting.py
     demo                              the figure of examples/demo.py
     solves                            the 20,000 mixed solves of tests/core/mixtures.py
 
@@ -31,7 +31,8 @@ import bpy
 import numpy as np
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT), *(str(ROOT / name) for name in ("tests/core", "tests/blender", "examples"))]
+FOLDERS = ("tests/core", "tests/blender", "tests/blender/solve", "examples")
+sys.path[:0] = [str(ROOT), *(str(ROOT / name) for name in FOLDERS)]
 
 import _bake_scenes as scenes  # noqa: E402
 import _product as product  # noqa: E402
