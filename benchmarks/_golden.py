@@ -6,7 +6,7 @@
 
 Cases:
     chain, limits, bones, character   those of `bake.py`, with fewer frames
-    walk                              planted feet, tests/blender/test_planting.py
+    walk                              planted feet, tests/blender/solve/test_planting.py
     demo                              the figure of examples/demo.py
     solves                            the 20,000 mixed solves of tests/core/mixtures.py
 
@@ -31,7 +31,8 @@ import bpy
 import numpy as np
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT), *(str(ROOT / name) for name in ("tests/core", "tests/blender", "examples"))]
+FOLDERS = ("tests/core", "tests/blender", "tests/blender/solve", "examples")
+sys.path[:0] = [str(ROOT), *(str(ROOT / name) for name in FOLDERS)]
 
 import _bake_scenes as scenes  # noqa: E402
 import _product as product  # noqa: E402
@@ -101,7 +102,9 @@ def case_walk() -> Golden:
 def case_demo() -> Golden:
     bpy.ops.wm.read_homefile(use_empty=True)
     rig, _ = stage.build()
-    chosen = product.BakeSettings(walk.FRAME_START, walk.FRAME_END, error_reduction=demo.ERROR_REDUCTION, verify=False)
+    chosen = product.BakeSettings(
+        walk.FRAME_START, walk.FRAME_END, error_reduction=demo.ERROR_REDUCTION, verify=False
+    )
     return _baked(shot_of(rig), chosen)
 
 
@@ -157,7 +160,7 @@ def _baked(shot: scenes.Shot, chosen: product.BakeSettings) -> Golden:
         "reached": frames - len({row.frame for row in report.unsolved()}),
         "of": frames,
         **_quality(played(shot, frames), base),
-        "slide [mm]": 1e3 * max((slid.played_distance for slid in report.slides), default=0.0),
+        "slip [mm]": 1e3 * max((slip.played_distance for slip in report.foot_slips), default=0.0),
         "wall [s]": wall,
         "cpu [s]": cpu,
     }

@@ -15,7 +15,7 @@ Cases:
     kernel     a joint step beside one in C
     parts      where the time of `chain` goes, and the least it could be
 
-Ours: `ccd_rig.blender.bake.bake`, all included (evaluation, solving, slerp, keys written, report) but the
+Ours: `ccd_rig.blender.bake`, all included (evaluation, solving, slerp, keys written, report) but the
 check after it. Blender's: IK constraints baked by `bpy.ops.nla.bake(visual_keying=True)` with just the
 chains' bones selected: as its dialog comes, with location, rotation and scale keyed, and for the second
 ratio ("alike") with rotations alone, as ours are. They run by turns in new files; a ratio is ours /

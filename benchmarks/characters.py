@@ -20,7 +20,7 @@ Cases, some 250 frames each:
                      stretch), comfort (Blender: none), limits (hinges between cones of 30 degrees)
     figure           the demo's figure
 
-Ours: `ccd_rig.blender.bake.bake` with default settings, without the check after it. Blender's: IK constraints
+Ours: `ccd_rig.blender.bake` with default settings, without the check after it. Blender's: IK constraints
 and `bpy.ops.nla.bake(visual_keying=True)` as its dialog comes, but into the current action. Where feet and
 hands are to be turned, IK goes to the ankle or wrist, and Copy Rotation does the rest. Ratios are ours /
 Blender's, medians of pairs, in processor time (all threads) and in wall time. A frame is reached where all
