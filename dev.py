@@ -4,7 +4,8 @@
 setup   make the environments below .venv (done by the other commands as they need them)
 demo    run examples/demo.py with Blender's module; everything after `demo` is passed on
 test    the core and the installed extension on one Blender; --matrix: on all four; --window: in a real window
-lint    ruff, and mypy against the oldest and the newest Blender
+        --coverage: with the lines and branches that no test runs
+lint    ruff, and mypy against the oldest and the newest Blender; --style: ruff alone
 build   the extension's zip, in dist/
 bench   the scripts of benchmarks/, all or by name; one script's own options follow after --
 golden  compare results bit for bit with stored ones; --store: store them
@@ -64,17 +65,19 @@ def demo(options: argparse.Namespace) -> int:
 
 
 def test(options: argparse.Namespace) -> int:
+    if options.coverage and (options.window or options.matrix or options.arguments):
+        raise environments.SetupError("--coverage is for all tests on one Blender")
     if options.window:
         return window.test(options.blender or default_version(), options.arguments)
     if options.matrix:
         versions = [v for v in environments.BLENDERS if v not in options.skip]
     else:
         versions = [options.blender or default_version()]
-    return checks.test(versions, options.arguments)
+    return checks.test(versions, options.arguments, options.coverage)
 
 
 def lint(options: argparse.Namespace) -> int:
-    return checks.lint(options.stubs or list(environments.LINTS))
+    return checks.lint(options.stubs or list(environments.LINTS), options.style)
 
 
 def build(options: argparse.Namespace) -> int:
@@ -114,8 +117,12 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     sub.add_argument(
         "--window", action="store_true", help="Debian's Blender in a real window (root on Debian)"
     )
+    sub.add_argument(
+        "--coverage", action="store_true", help="measure what the tests run; fails below the floors"
+    )
     sub = command("lint", lint, "check style and types")
     sub.add_argument("--stubs", action="append", choices=list(environments.LINTS), help="default: all")
+    sub.add_argument("--style", action="store_true", help="ruff alone, in a second")
     command("build", build, "build the extension's zip in dist/")
     sub = command("bench", bench, "run benchmarks; what follows `--` goes to the one that is named")
     sub.add_argument("names", nargs="*", help="files of benchmarks/ without .py; default: all")

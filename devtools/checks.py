@@ -13,12 +13,13 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import IO, NamedTuple
 
-from devtools import environments
+from devtools import environments, floors
 from devtools.environments import ROOT
 
 TEST_TIMEOUT = 1800  # [s] one suite on one version of Blender
 LINT_TIMEOUT = 300  # [s]
 BENCH_TIMEOUT = 3600  # [s] one script
+PARTS = 2  # processes for tests/blender
 SOURCES = ("__init__.py", "ccd_rig", "operators", "panels")
 
 
@@ -81,42 +82,106 @@ def build(version: str, output_dir: Path) -> Path:
     return Path(done.stdout.strip().splitlines()[-1])
 
 
-def test(versions: list[str], pytest_arguments: list[str]) -> int:
+def test(versions: list[str], pytest_arguments: list[str], coverage: bool) -> int:
     """Run tests/core and tests/blender, each in its own process, on each version; 0 when all passed.
 
     Of several, as many run at once as there are processors; the output of each comes when it has ended.
-    `pytest_arguments` that name files choose: then only the suites they lie in are run.
+    `pytest_arguments` that name files choose: then only the suites they lie in are run. Without arguments
+    tests/blender, which takes longest, is run in `PARTS` processes.
+
+    Args:
+        versions: of Blender.
+        pytest_arguments: what goes to pytest.
+        coverage: whether to measure what of the product is run, and fail below the floors of `floors.py`.
     """
     chosen = [a for a in pytest_arguments if (ROOT / a.partition("::")[0]).exists() and not a.startswith("-")]
     options = [a for a in pytest_arguments if a not in chosen]
     package = None
     environments.require_pythons([environments.BLENDERS[version] for version in versions])
+    prepare = environments.prepare_coverage if coverage else environments.prepare
     # All of them first: what is missing shows before minutes of tests, not after.
-    pythons = {version: str(environments.prepare(environments.BLENDERS[version])) for version in versions}
+    pythons = {version: str(prepare(environments.BLENDERS[version])) for version in versions}
     suites = []
-    for suite in ("blender", "core"):  # the longest first
-        folder = f"tests/{suite}"
+    for layer in ("blender", "core"):  # the longest first
+        folder = f"tests/{layer}"
         paths = [a for a in chosen if a.startswith(folder)] if chosen else [folder]
         if not paths:
             continue
+        parts = _parts(folder) if layer == "blender" and not pytest_arguments else [paths]
         for version, python in pythons.items():
             extra = {}
-            if suite == "blender":
+            if layer == "blender":
                 package = package or build(version, ROOT / "dist")
                 extra["CCD_RIG_ZIP"] = str(package)
             # -P keeps the project's root off the path: the core must come from the installed extension.
-            flags = ["-P"] if suite == "blender" else []
-            command = [python, *flags, "-m", "pytest", *paths, *options]
-            suites.append(Suite(f"{folder}, Blender {version}", command, extra))
-    return verdict(_run_all(suites), "tests")
+            flags = ["-P"] if layer == "blender" else []
+            for number, part in enumerate(parts, 1):
+                name = f"{folder}, Blender {version}" + (f", part {number}" if len(parts) > 1 else "")
+                command = [python, *flags, "-m", "pytest", *part, *options]
+                suites.append(Suite(name, command, extra, layer, version, number))
+    if coverage:
+        # The solver's loops suffer most from being measured: here the core takes longest.
+        suites = [_with_coverage(suite) for suite in sorted(suites, key=lambda suite: suite.layer != "core")]
+    failed = _run_all(suites)
+    if coverage:
+        failed += _below_floor(suites, pythons)
+    return verdict(failed, "tests")
+
+
+def _parts(folder: str) -> list[list[str]]:
+    """The files of a suite dealt out to `PARTS` runs, by their size: it is the nearest to their time."""
+    parts: list[list[Path]] = [[] for _ in range(PARTS)]
+    for file in sorted((ROOT / folder).rglob("test_*.py"), key=lambda file: (-file.stat().st_size, file)):
+        min(parts, key=lambda part: sum(each.stat().st_size for each in part)).append(file)
+    return [sorted(str(file.relative_to(ROOT)) for file in part) for part in parts if part]
 
 
 class Suite(NamedTuple):
-    """One run of pytest."""
+    """One run of pytest.
+
+    Attributes:
+        name: what the output calls it.
+        command: program and arguments.
+        extra: environment variables beside our own.
+        layer: folder of tests/, and key of `floors.LAYERS`.
+        version: of Blender.
+        part: number of the part of the layer's tests that it runs.
+    """
 
     name: str
     command: list[str]
     extra: dict[str, str]
+    layer: str
+    version: str
+    part: int
+
+    @property
+    def data_file(self) -> Path:
+        """Where coverage.py puts what it measures."""
+        return ROOT / ".cache/coverage" / f"{self.version}-{self.layer}-{self.part}"
+
+
+def _with_coverage(suite: Suite) -> Suite:
+    """The same run, measured."""
+    suite.data_file.parent.mkdir(parents=True, exist_ok=True)
+    options = [f"--cov={source}" for source in floors.LAYERS[suite.layer].sources]
+    command = [*suite.command, *options, "--cov-branch", "--cov-report="]
+    return suite._replace(command=command, extra={**suite.extra, "COVERAGE_FILE": str(suite.data_file)})
+
+
+def _below_floor(suites: list[Suite], pythons: dict[str, str]) -> list[str]:
+    """Names of the layers of which too little was run."""
+    failed = []
+    for version, python in pythons.items():
+        for layer in floors.LAYERS:
+            files = [str(s.data_file) for s in suites if (s.layer, s.version) == (layer, version)]
+            if not files:
+                continue
+            print(f"\n=== coverage of {layer}, Blender {version}", flush=True)
+            command = [python, str(ROOT / "devtools/floors.py"), layer, *files]
+            if run(command, LINT_TIMEOUT):
+                failed.append(f"coverage of {layer}, Blender {version}")
+    return failed
 
 
 def _run_all(suites: list[Suite]) -> list[str]:
@@ -148,14 +213,17 @@ def _run_all(suites: list[Suite]) -> list[str]:
     return [suite.name for suite, code in zip(suites, codes, strict=True) if code]
 
 
-def lint(stubs: list[str]) -> int:
-    """Style, format, and types against each named version of Blender's stubs; 0 when all is clean."""
+def lint(stubs: list[str], only_style: bool) -> int:
+    """Style, format, and unless `only_style` types against each named version of Blender's stubs; 0 when all
+    is clean."""
     failed = []
     python = str(environments.prepare(environments.LINTS[stubs[0]]))
     for arguments in (["check", "."], ["format", "--check", "."]):
         print(f"=== ruff {' '.join(arguments)}", flush=True)
         if run([python, "-m", "ruff", *arguments], LINT_TIMEOUT):
             failed.append(f"ruff {arguments[0]}")
+    if only_style:
+        return verdict(failed, "style")
     tree = _typed_tree()
     for version in stubs:
         print(f"=== mypy, fake-bpy-module {version}", flush=True)

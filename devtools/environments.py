@@ -24,6 +24,7 @@ CONNECTION = "check the connection to PyPI"
 
 TEST_TOOLS = ("pytest==8.4.2", "hypothesis==6.140.3")
 BENCH_TOOLS = ("matplotlib==3.10.7",)  # for the plots that benchmarks draw
+COVERAGE_TOOLS = ("coverage==7.10.7", "pytest-cov==7.0.0")
 LINT_TOOLS = ("ruff==0.13.3", "mypy==2.4.1", "numpy==2.2.6", *TEST_TOOLS)
 
 # What the wheels of bpy load and a bare Debian or Ubuntu does not have.
@@ -128,14 +129,31 @@ def prepare_bench(environment: Environment) -> Path:
     Raises:
         SetupError: as `prepare`.
     """
+    return _prepare_with(environment, "bench", BENCH_TOOLS)
+
+
+def prepare_coverage(environment: Environment) -> Path:
+    """Make the environment and add what only a run with coverage needs; return its interpreter.
+
+    Raises:
+        SetupError: as `prepare`.
+    """
+    return _prepare_with(environment, "coverage", COVERAGE_TOOLS)
+
+
+def _prepare_with(environment: Environment, purpose: str, tools: tuple[str, ...]) -> Path:
+    """Make the environment and add `tools` to it on their first use.
+
+    They are no part of its requirements: whoever does not use them does not wait for them.
+    """
     python = prepare(environment)
-    stamp, wanted = environment.folder / "ready-bench", repr(BENCH_TOOLS)
+    stamp, wanted = environment.folder / f"ready-{purpose}", repr(tools)
     if not (stamp.is_file() and stamp.read_text() == wanted):
         with _locked():
-            print(f"[setup] {environment.name}: {' '.join(BENCH_TOOLS)}", flush=True)
+            print(f"[setup] {environment.name}: {' '.join(tools)}", flush=True)
             # What is there already must keep its version: Blender's wheel wants its own NumPy.
-            tools = [*BENCH_TOOLS, *environment.requirements]
-            _run([*_install(environment), *tools], f"could not install {BENCH_TOOLS[0]}: {CONNECTION}")
+            packages = [*tools, *environment.requirements]
+            _run([*_install(environment), *packages], f"could not install {tools[0]}: {CONNECTION}")
             stamp.write_text(wanted)
     return python
 

@@ -30,7 +30,7 @@ KEYS = {
 }  # fmt: skip
 
 # What the package holds: these files and, below these folders, Python sources only.
-PACKAGE_FILES = {"__init__.py", "blender_manifest.toml", "LICENSE", "README.md"}
+PACKAGE_FILES = {"__init__.py", "blender_manifest.toml", "LICENSE", "README.md", "ccd_rig/py.typed"}
 PACKAGE_FOLDERS = {"ccd_rig", "operators", "panels"}
 
 

@@ -39,8 +39,10 @@ def test(version: str, pytest_arguments: list[str]) -> int:
     for folder in ("user", "home", "tmp"):
         (run / folder).mkdir(parents=True)
     shutil.copytree(ROOT / "tests", run / "project/tests", ignore=shutil.ignore_patterns("__pycache__"))
-    for name in ("pyproject.toml", "README.md"):  # tests run the README's examples
-        shutil.copy2(ROOT / name, run / "project")
+    (run / "project/docs").mkdir()
+    # Tests run the examples of the README and of docs/.
+    for file in (ROOT / "pyproject.toml", ROOT / "README.md", *(ROOT / "docs").glob("*.md")):
+        shutil.copy2(file, run / "project" / file.relative_to(ROOT))
     shutil.copy2(package, run / "ccd_rig.zip")
 
     failed = []

@@ -37,32 +37,57 @@ def differences(before: Any, after: Any, path: str = "") -> list[str]:
 
     pytest would take minutes to compare whole dumps.
     """
+    if repr(before) == repr(after):
+        return []
     if isinstance(before, dict) and isinstance(after, dict) and before.keys() == after.keys():
         return [line for key in before for line in differences(before[key], after[key], f"{path}/{key}")]
     if isinstance(before, list) and isinstance(after, list) and len(before) == len(after):
         pairs = enumerate(zip(before, after, strict=True))
         return [line for i, (old, new) in pairs for line in differences(old, new, f"{path}/{i}")]
-    return [] if repr(before) == repr(after) else [f"{path}: {before!r:.200} -> {after!r:.200}"]
+    return [f"{path}: {before!r:.200} -> {after!r:.200}"]
 
 
 def properties_of(struct: Any, depth: int) -> dict[str, Any]:
     """A struct's properties by name; other data-blocks by their names."""
     result = {}
-    for prop in struct.bl_rna.properties:
-        name = prop.identifier
-        if name in VOLATILE or name in UPWARDS:
-            continue
+    for name, kind, is_array in _fields(struct.bl_rna):
         value = getattr(struct, name)
-        if prop.type == "POINTER":
+        if kind == "POINTER":
             value = _item(value, depth)
-        elif prop.type == "COLLECTION":
+        elif kind == "COLLECTION":
             value = [_item(item, depth) for item in value]
-        elif getattr(prop, "is_array", False):
-            value = np.array(value).ravel().tolist()
+        elif is_array:
+            value = _numbers(value)
         elif isinstance(value, set):
             value = sorted(value)
         result[name] = value
     return result
+
+
+_FIELDS: dict[tuple[str, int], list[tuple[str, str, bool]]] = {}
+
+
+def _fields(rna: Any) -> list[tuple[str, str, bool]]:
+    """(name, type, whether it is an array) of each property of a kind of struct.
+
+    Blender takes longer to tell this than the values, and it only changes with the number of properties: when
+    an extension comes or goes.
+    """
+    key = (rna.identifier, len(rna.properties))
+    if key not in _FIELDS:
+        _FIELDS[key] = [
+            (prop.identifier, prop.type, bool(getattr(prop, "is_array", False)))
+            for prop in rna.properties
+            if prop.identifier not in VOLATILE | UPWARDS
+        ]
+    return _FIELDS[key]
+
+
+def _numbers(value: Any) -> Any:
+    """An array as numbers in a row, whatever its shape."""
+    numbers = value[:]
+    # A slice of a matrix holds its rows, which would go on changing with it.
+    return np.array(value).ravel().tolist() if numbers and hasattr(numbers[0], "__len__") else numbers
 
 
 def _item(value: Any, depth: int) -> Any:

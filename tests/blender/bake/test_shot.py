@@ -15,7 +15,7 @@ SAME = 1e-6  # of values stored as float32
 ROUNDED = 1e-5  # the share of a pass is a float32 in the operator
 CLOSE = math.radians(
     1.0
-)  # stated in the README: how near frames of a shorter range are to those of a longer one
+)  # stated in docs/manual.md: how near frames of a shorter range are to those of a longer one
 
 
 @pytest.fixture
