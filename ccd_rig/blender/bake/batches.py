@@ -34,7 +34,7 @@ from .bake_frames import Array, BakeFrames
 
 Rows = NDArray[np.intp]
 
-STEPS = 60
+STEPS = 40
 """Most steps of a frame."""
 
 

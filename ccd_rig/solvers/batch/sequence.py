@@ -20,6 +20,8 @@ from .state import Given, State, rebuilt
 
 STRIDE = 16
 """Frames from one key pose to the next."""
+GAIN = 0.02
+"""A frame stalls when its square error falls by less than this part in several steps."""
 RUN = 128
 """Frames that are solved in one go: few calls, and arrays that stay near the processor."""
 KEY_AT_REST = 1e-3
@@ -66,6 +68,7 @@ def solve_sequence(
         limits: when to stop.
         times: (F,) frame numbers, increasing.
     """
+    limits = replace(limits, gain=GAIN)
     excess = problem.evaluate(given, base).excess(limits.position, limits.angle)
     kept = excess <= 1.0
     iterations = np.zeros(base.size, dtype=np.intp)

@@ -48,6 +48,8 @@ PULLED = 12
 PENALTY = 10.0
 CLOSE = 1e-2
 RAMP = 2.0
+WAITING = 5
+"""Steps near its goals after which a pose that does not meet them goes on without its reference."""
 LOOSE = 100.0
 """Tolerances by which a pose may miss its goals for a while on its way back to the reference."""
 
@@ -132,12 +134,10 @@ class _Search:
         self.active = Active.none(problem.layout.columns, len(self.balls.limited), size)
         self.damping, self.growth = np.full(size, DAMPING), np.full(size, DAMPING_UP)
         self.pull = np.full(size, FIRST_PULL if given.reference is not None else 0.0)
-        self.before: Array | None = None
-        self.way_back: Array | None = None
-        self.rate = np.full(size, FIRST_RATE)
-        self.penalty = np.zeros(size)
+        self.rotated = np.zeros(size)
         self.first_square = self.now.square.copy()
-        self.loose = LOOSE if given.reference is not None else 1.0
+        self.loose = np.full(size, LOOSE if given.reference is not None else 1.0)
+        self.waiting = np.zeros(size, dtype=np.intp)
         self.history: list[Array] = []
         self.count = 0
         self.departure, self.departed = self._departed(self.now.now.state)
@@ -158,7 +158,7 @@ class _Search:
         holding = self.active.at(slice(None))  # type: ignore[arg-type]
         holding = Active(*(values.copy() for values in vars(holding).values()))
         step = limited_step(problem, self.balls, linear, holding)
-        self._note_rate(step)
+        self.rotated = np.abs(step.columns).max(0)
         tried = problem.evaluate(self.given, self._moved(now.now.state, step))
         tried = self._corrected(tried, step)
         tried = self._shortened(tried, slope, step)
@@ -178,21 +178,10 @@ class _Search:
         layout = self.problem.layout
         return moved_state(layout, self.given, state, step.columns, step.balls, self.problem.reach)
 
-    def _note_rate(self, step: Step) -> None:
-        """How fast the way back to the reference gets shorter."""
-        if step.restoring is None:
-            return
-        square = (step.restoring * step.restoring).sum(0)
-        if self.before is not None:
-            ratio = np.sqrt(square / np.maximum((self.before * self.before).sum(0), 1e-300))
-            self.rate = np.where(self.off <= 1.0, ratio, FIRST_RATE)
-        self.before = step.restoring
-        self.way_back = np.abs(step.columns).max(0)
-
     def _corrected(self, tried: Residual, step: Step) -> Residual:
         """Steps on the way back to the reference, brought to the goals again: a long one leaves them with
         the square of its length (the second-order correction of Fletcher 1982)."""
-        if step.inverse is None:
+        if step.back is None:
             return tried
         off = tried.excess(self.limits.position, self.limits.angle)
         some = np.flatnonzero((self.off <= self.loose) & (off > ENOUGH))
@@ -253,19 +242,19 @@ class _Search:
         that lower half of the square departure, the multipliers times the residuals and a penalty (the
         augmented Lagrangian of Hestenes and Powell, 1969)."""
         nearer = tried.square < self.now.square
-        if step.multipliers is None:
+        if step.back is None:
             return nearer
         _, departed = self._departed(tried.now.state)
-        multipliers = step.multipliers
+        multipliers = step.back.multipliers
         weight = PENALTY * (1.0 + np.sqrt((multipliers * multipliers).sum(0)))
         before = 0.5 * self.departed + (multipliers * self.now.values).sum(0) + weight * self.now.square
         after = 0.5 * departed + (multipliers * tried.values).sum(0) + weight * tried.square
-        back = (after < before) | ((off <= 1.0) & (step.way_back <= CLOSE))
+        back = (after < before) | ((off <= 1.0) & (self.rotated <= CLOSE))
         return np.asarray(np.where(self.off <= self.loose, back, nearer))
 
     def _take(self, accepted: Mask, tried: Residual, off: Array) -> None:
         """Go on from the steps that count; the damping follows."""
-        back = self.off <= self.loose if self.given.reference is not None else np.zeros(len(off), np.bool_)
+        back = (self.off <= self.loose) & (self.given.reference is not None)
         calmer = np.where(self.growth > DAMPING_UP, DAMPING_UP, DAMPING_DOWN)
         there = np.where(accepted, np.maximum(self.damping * calmer, 1e-6), self.damping * self.growth)
         self.damping = np.where(back, np.minimum(self.damping, DAMPING), there)
@@ -278,6 +267,10 @@ class _Search:
             some = np.flatnonzero(accepted)
             self.now = _joined(self.now, some, _at(tried, some))
             self.off = np.where(accepted, off, self.off)
+        # What is near its goals for long and does not meet them is out of reach: its reference has no say.
+        self.waiting = np.where((self.off > 1.0) & (self.off <= self.loose), self.waiting + 1, 0)
+        alone = self.waiting >= WAITING
+        self.loose[alone], self.pull[alone] = 1.0, 0.0
         self.departure, self.departed = self._departed(self.now.now.state)
         self._note()
 
@@ -309,8 +302,8 @@ class _Search:
         done = self.off <= enough
         if self.given.reference is not None and self.count == 0:
             done &= self.departed == 0.0
-        elif self.given.reference is not None and self.way_back is not None:
-            done &= (accepted & (self.way_back <= self.limits.rest)) | (self.pull < 1e-3)
+        elif self.given.reference is not None:
+            done &= (accepted & (self.rotated <= self.limits.rest)) | (self.pull < 1e-3)
         stalled = self.damping * self.now.square > HOPELESS
         if len(self.history) > PATIENCE:
             slow = self.now.square > (1.0 - self.limits.gain) * self.history[-1 - PATIENCE]
@@ -329,10 +322,9 @@ class _Search:
         self.now, self.off, self.departed = _at(self.now, some), self.off[some], self.departed[some]
         self.active = self.active.at(some)
         self.damping, self.growth, self.pull = self.damping[some], self.growth[some], self.pull[some]
-        self.before = None if self.before is None else self.before[:, some]
-        self.rate, self.penalty = self.rate[some], self.penalty[some]
         self.first_square = self.first_square[some]
-        self.way_back = None if self.way_back is None else self.way_back[some]
+        self.loose, self.waiting = self.loose[some], self.waiting[some]
+        self.rotated = self.rotated[some]
         self.departure = None if self.departure is None else self.departure[:, some]
         self.history = [square[some] for square in self.history[-PATIENCE - 1 :]]
         self.limits = self.limits.at(some)

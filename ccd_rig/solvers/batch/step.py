@@ -25,8 +25,9 @@ from .state import State, ball_vectors, stepped_balls, to_model
 
 LEAST_DAMPING = 1e-12
 """Damping that always remains, so that singular poses and goals that contradict each other have a step."""
-LONGEST = 1.2
-"""Longest rotation of a joint in one step, radians: farther away the linear picture means little."""
+LONGEST, LONGEST_NEAR = 1.2, 0.3
+"""Longest rotation of a joint in one step, radians: farther away the linear picture means little. With a
+reference pose steps are shorter, so that no joint passes straight by a step and bends the other way."""
 INNER = 8
 """Most conjugate gradients of one step."""
 NEAR = 1e-3
@@ -88,34 +89,29 @@ class Step:
     Attributes:
         columns: (k, B).
         balls: (4, balls, B) ball joints after it, inside their limits.
-        restoring: (k, B) the departure that the goals leave room to take back; None without a reference.
         shortened: (B,) whether a joint wanted to rotate farther than it may in one step.
+        weighted: (m, k, B) the slope of what is free, in the metric of the mobilities.
+        back: what of it leads back to the reference; None without one.
     """
 
     columns: Array
     balls: Array
-    restoring: Array | None
     shortened: Mask
-    multipliers: Array | None = None
-    way_back: Array | None = None
-    weighted: Array | None = None
-    inverse: Array | None = None
-
-    def correction(self, values: Array) -> Array:
-        """(k, B) the least step that takes residuals (m, B) away in the linear picture of this step."""
-        assert self.weighted is not None and self.inverse is not None
-        dual = np.einsum("mnb,nb->mb", self.inverse, values)
-        return np.asarray(-np.einsum("mkb,mb->kb", self.weighted, dual))
+    weighted: Array
+    back: _Back | None
 
     def put(self, some: Mask | Indices, other: Step) -> None:
         """Take over those of some of the poses."""
         self.columns[:, some], self.balls[..., some] = other.columns, other.balls
-        self.shortened[some] = other.shortened
-        if self.restoring is not None and other.restoring is not None:
-            self.restoring[:, some] = other.restoring
-            self.multipliers[:, some] = other.multipliers
-            self.way_back[some] = other.way_back
-            self.weighted[..., some], self.inverse[..., some] = other.weighted, other.inverse
+        self.shortened[some], self.weighted[..., some] = other.shortened, other.weighted
+        if self.back is not None and other.back is not None:
+            self.back.put(some, other.back)
+
+    def correction(self, values: Array) -> Array:
+        """(k, B) the least step that takes residuals (m, B) away in the linear picture of this step."""
+        assert self.back is not None
+        dual = np.einsum("mnb,nb->mb", self.back.inverse, values)
+        return np.asarray(-np.einsum("mkb,mb->kb", self.weighted, dual))
 
 
 @dataclass
@@ -229,47 +225,98 @@ def _step(
     goal = solved(system, linear.damping, missing)
     step = fixed - np.einsum("mkb,mb->kb", weighted, goal)
     wanted = -metric.apply(np.einsum("mkb,mb->kb", linear.serving, goal))
-    restoring = multipliers = longest = None
-    if linear.departure is not None:
-        projection = Projection(
-            linear, slope, weighted, system, lambda vector: _free_part(problem, limits, linear, active, vector)
-        )
-        gradient = metric.gradient(linear.departure)
-        back, restoring = _way_back(problem, linear, step, gradient, projection, metric)
-        longest = np.abs(back).max(0)
-        back *= linear.pull * np.minimum(1.0, LONGEST_BACK / np.maximum(longest, TINY))
-        step += back
-        dual = projection.dual(gradient)
-        multipliers = -projection.dual(projection.free(gradient))
-        wanted -= np.minimum(linear.pull, 1.0) * (
-            gradient - metric.apply(np.einsum("mkb,mb->kb", linear.serving, dual))
-        )
-    inverse = None if restoring is None else projection.inverse
-    part = _part(problem, step)
+    back = _Back.none(problem, linear) if linear.departure is not None else None
+    if back is not None:
+        some = np.flatnonzero(linear.pull > 0.0)
+        if len(some) == linear.state.size:
+            back = _back(problem, limits, linear, active, (slope, weighted, system, step))
+        elif len(some):
+            parts = (slope[..., some], weighted[..., some], system[..., some], step[:, some])
+            back.put(some, _back(problem, limits, linear.at(some), active.at(some), parts))
+        step += back.step
+        wanted += back.wanted
+    part = _part(problem, step, LONGEST if back is None else LONGEST_NEAR)
     step *= part
     wanted *= part
     balls = stepped_balls(layout, linear.state, step)
-    return Step(step, balls, restoring, part < 1.0, multipliers, longest, weighted, inverse), wanted
+    return Step(step, balls, part < 1.0, weighted, back), wanted
+
+
+@dataclass
+class _Back:
+    """The way back to the reference: its step and what it wants (k, B), multipliers (m, B), and the inverse
+    (m, m, B) of the goals' system."""
+
+    step: Array
+    wanted: Array
+    multipliers: Array
+    inverse: Array
+
+    @classmethod
+    def none(cls, problem: LeastSquaresProblem, linear: Linear) -> _Back:
+        """No pose goes back."""
+        columns, size, m = problem.layout.columns, linear.state.size, len(linear.values)
+        return cls(
+            np.zeros((columns, size)), np.zeros((columns, size)), np.zeros((m, size)), np.zeros((m, m, size))
+        )
+
+    def put(self, some: Mask | Indices, other: _Back) -> None:
+        """Take over those of some of the poses."""
+        self.step[:, some], self.wanted[:, some] = other.step, other.wanted
+        self.multipliers[:, some], self.inverse[..., some] = other.multipliers, other.inverse
+
+
+def _back(
+    problem: LeastSquaresProblem,
+    limits: BallLimits,
+    linear: Linear,
+    active: Active,
+    parts: tuple[Array, Array, Array, Array],
+) -> _Back:
+    """The way back to the reference beside a step towards the goals.
+
+    `parts` are the slope of what is free, the same weighted, their product, and the step.
+    """
+    assert linear.departure is not None
+    slope, weighted, system, towards = parts
+    metric = Metric(problem.layout, linear.state)
+    projection = Projection(
+        slope, weighted, system, lambda vector: _free_part(problem, limits, linear, active, vector)
+    )
+    gradient = metric.gradient(linear.departure)
+    multipliers = -projection.dual(projection.free(gradient))
+    found = _way_back(problem, linear, towards, (gradient, multipliers), projection)
+    longest = np.abs(found).max(0)
+    found *= linear.pull * np.minimum(1.0, LONGEST_BACK / np.maximum(longest, TINY))
+    held = metric.apply(np.einsum("mkb,mb->kb", linear.serving, projection.dual(gradient)))
+    wanted = np.minimum(linear.pull, 1.0) * (held - gradient)
+    return _Back(found, wanted, multipliers, projection.inverse)
 
 
 def _way_back(
     problem: LeastSquaresProblem,
     linear: Linear,
     towards: Array,
-    gradient: Array,
+    wish: tuple[Array, Array],
     projection: Projection,
-    metric: Metric,
-) -> tuple[Array, Array]:
-    """The step to the nearest pose to the reference that the goals leave room for, and the gradient there.
+) -> Array:
+    """The step (k, B) to the nearest pose to the reference that the goals leave room for.
 
     Newton's step of the Lagrangian |e|^2 / 2 + y.r in the null space of the slope, by projected conjugate
     gradients (Gould, Hribar & Nocedal 2001, "On the solution of equality constrained quadratic programming
     problems arising in optimization"), as far as the curvature is positive (Steihaug 1983).
+
+    Args:
+        problem: what all poses share.
+        linear: the linear picture.
+        towards: (k, B) the step towards the goals that is taken as well.
+        wish: the gradient of the departure as a step (k, B), and the multipliers (m, B).
+        projection: on what goals and limits leave free.
     """
     assert linear.departure is not None
+    gradient, multipliers = wish
+    metric = Metric(problem.layout, linear.state)
     own = projection.free(gradient)
-    multipliers = -projection.dual(own)
-    restoring = projection.apply(own)
     bend = Curvature(problem, linear.now, linear.departure, multipliers, metric)
     # The gradient is wanted where the step towards the goals leads, not where it starts.
     small = np.abs(towards).max(0) <= LONGEST_BACK
@@ -299,7 +346,7 @@ def _way_back(
         going &= after > enough
         direction = -rest + np.where(going, after / np.maximum(size, TINY), 0.0) * direction
         size = after
-    return found, restoring
+    return found
 
 
 class Projection:
@@ -307,7 +354,6 @@ class Projection:
 
     def __init__(
         self,
-        linear: Linear,
         slope: Array,
         weighted: Array,
         system: Array,
@@ -433,11 +479,11 @@ def _model_faces(
     return found
 
 
-def _part(problem: LeastSquaresProblem, step: Array) -> Array:
+def _part(problem: LeastSquaresProblem, step: Array, limit: float) -> Array:
     """(B,) the part of a step that turns no joint farther than it may in one step."""
     layout = problem.layout
     most = np.full(step.shape[1], 1.0)
-    longest = np.minimum(layout.longest, LONGEST)[:, None]
+    longest = np.minimum(layout.longest, limit)[:, None]
     if layout.first_ball:
         np.maximum(most, (np.abs(step[: layout.first_ball]) / longest[: layout.first_ball]).max(0), out=most)
     if layout.first_ball < layout.first_slide:
@@ -445,7 +491,7 @@ def _part(problem: LeastSquaresProblem, step: Array) -> Array:
         angles = np.sqrt((balls * balls).sum(1)) / longest[layout.first_ball : layout.first_slide : 3]
         np.maximum(most, angles.max(0), out=most)
     if layout.first_slide < layout.columns:
-        np.maximum(most, np.abs(step[layout.first_slide :]).max(0) / LONGEST, out=most)
+        np.maximum(most, np.abs(step[layout.first_slide :]).max(0) / limit, out=most)
     return np.asarray(1.0 / most)
 
 
@@ -546,7 +592,7 @@ def solved(system: Array, damping: Array, wanted: Array) -> Array:
     for i in range(m):
         rows[i][i] = rows[i][i] + damping
     for i in range(m):
-        pivot = 1.0 / np.maximum(rows[i][i], TINY)
+        pivot = 1.0 / np.maximum(rows[i][i], 1e-30)
         for j in range(i + 1, m):
             factor = rows[j][i] * pivot
             for k in range(i + 1, m):
