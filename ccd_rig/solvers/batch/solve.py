@@ -36,7 +36,7 @@ PATIENCE = 6
 """So many steps, failed ones too, that together win next to nothing end the search."""
 GAIN = 1e-3
 """Next to nothing: this part of the square error."""
-FIRST_PULL, LEAST_PULL, MOST_PULL = 1.0, 0.1, 1.5
+FIRST_PULL = 1.0
 """Part of the departure that the first step takes back, and the range of later ones."""
 AT_REST = 2e-3
 """Radians (and parts of the reach): poses whose joints want back by less are as near as can be."""
@@ -48,8 +48,11 @@ PULLED = 12
 PENALTY = 10.0
 CLOSE = 1e-2
 RAMP = 2.0
-WAITING = 5
-"""Steps near its goals after which a pose that does not meet them goes on without its reference."""
+WAITING, LAST = 4, 8
+"""Steps near its goals after which a pose that does not meet them goes on without its reference, and
+how many more it gets."""
+REFUSED = 4
+"""Steps back to the reference that may fail, until a pose that meets its goals stays where it is."""
 LOOSE = 100.0
 """Tolerances by which a pose may miss its goals for a while on its way back to the reference."""
 
@@ -137,7 +140,7 @@ class _Search:
         self.rotated = np.zeros(size)
         self.first_square = self.now.square.copy()
         self.loose = np.full(size, LOOSE if given.reference is not None else 1.0)
-        self.waiting = np.zeros(size, dtype=np.intp)
+        self.waiting, self.refused = np.zeros(size, dtype=np.intp), np.zeros(size, dtype=np.intp)
         self.history: list[Array] = []
         self.count = 0
         self.departure, self.departed = self._departed(self.now.now.state)
@@ -261,6 +264,7 @@ class _Search:
         self.growth = np.where(accepted | back, DAMPING_UP, self.growth * DAMPING_GROWTH)
         radius = np.where(accepted, np.minimum(2.0 * self.pull, 1.0), 0.25 * self.pull)
         self.pull = np.where(back, radius, self.pull)
+        self.refused += back & ~accepted
         if accepted.all():
             self.now, self.off = tried, off
         elif accepted.any():
@@ -268,7 +272,8 @@ class _Search:
             self.now = _joined(self.now, some, _at(tried, some))
             self.off = np.where(accepted, off, self.off)
         # What is near its goals for long and does not meet them is out of reach: its reference has no say.
-        self.waiting = np.where((self.off > 1.0) & (self.off <= self.loose), self.waiting + 1, 0)
+        near = (self.off > 1.0) & (self.off <= LOOSE) & (self.given.reference is not None)
+        self.waiting = np.where(near, self.waiting + 1, 0)
         alone = self.waiting >= WAITING
         self.loose[alone], self.pull[alone] = 1.0, 0.0
         self.departure, self.departed = self._departed(self.now.now.state)
@@ -303,8 +308,9 @@ class _Search:
         if self.given.reference is not None and self.count == 0:
             done &= self.departed == 0.0
         elif self.given.reference is not None:
-            done &= (accepted & (self.rotated <= self.limits.rest)) | (self.pull < 1e-3)
-        stalled = self.damping * self.now.square > HOPELESS
+            done &= accepted & (self.rotated <= self.limits.rest)
+            done |= (self.off <= 1.0) & (self.refused >= REFUSED)
+        stalled = (self.damping * self.now.square > HOPELESS) | (self.waiting >= WAITING + LAST)
         if len(self.history) > PATIENCE:
             slow = self.now.square > (1.0 - self.limits.gain) * self.history[-1 - PATIENCE]
             stalled |= slow & (self.off > self.loose)
@@ -324,6 +330,7 @@ class _Search:
         self.damping, self.growth, self.pull = self.damping[some], self.growth[some], self.pull[some]
         self.first_square = self.first_square[some]
         self.loose, self.waiting = self.loose[some], self.waiting[some]
+        self.refused = self.refused[some]
         self.rotated = self.rotated[some]
         self.departure = None if self.departure is None else self.departure[:, some]
         self.history = [square[some] for square in self.history[-PATIENCE - 1 :]]

@@ -30,6 +30,7 @@ LONGEST, LONGEST_NEAR = 1.2, 0.3
 reference pose steps are shorter, so that no joint passes straight by a step and bends the other way."""
 INNER = 8
 """Most conjugate gradients of one step."""
+LEAST_WAY = 5e-5
 NEAR = 1e-3
 """Part of the squared gradient at which they stop."""
 LEAST_CURVATURE = 1e-2
@@ -325,7 +326,7 @@ def _way_back(
     residual, rest = metric.invert(ahead), ahead
     found, direction = np.zeros_like(rest), -rest
     size = (residual * rest).sum(0)
-    enough = NEAR * size
+    enough = np.maximum(NEAR * size, LEAST_WAY * LEAST_WAY)
     going = size > TINY
     for count in range(INNER):
         turned = bend(direction)
