@@ -22,6 +22,8 @@ STRIDE = 16
 """Frames from one key pose to the next."""
 GAIN = 0.02
 """A frame stalls when its square error falls by less than this part in several steps."""
+SETTLED = 4
+"""Steps between key poses after which a pose that meets its goals stays: limits bend the way it takes."""
 RUN = 128
 """Frames that are solved in one go: few calls, and arrays that stay near the processor."""
 KEY_AT_REST = 1e-3
@@ -83,10 +85,11 @@ def solve_sequence(
         excess[keys], iterations[keys] = found.excess, found.iterations
         state = base.joined(keys, found.state)
         start = _interpolated(problem.layout, given.at(rows), base, state, _anchors(kept, keys), rows, times)
+    stop = replace(limits, settled=SETTLED)
     for first in range(0, len(rows), RUN):
         part = slice(first, first + RUN)
         some = rows[part]
-        found = solve_batch(problem, given.at(some), start.at(np.arange(len(rows))[part]), limits.at(some))
+        found = solve_batch(problem, given.at(some), start.at(np.arange(len(rows))[part]), stop.at(some))
         excess[some], state = found.excess, state.joined(some, found.state)
         iterations[some] += found.iterations
     return Sequence(state, excess, kept, iterations)

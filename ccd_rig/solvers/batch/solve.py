@@ -51,6 +51,8 @@ RAMP = 2.0
 WAITING, LAST = 4, 8
 """Steps near its goals after which a pose that does not meet them goes on without its reference, and
 how many more it gets."""
+SETTLED = 12
+"""Steps that meet the goals after which a pose stays where it is."""
 REFUSED = 4
 """Steps back to the reference that may fail, until a pose that meets its goals stays where it is."""
 LOOSE = 100.0
@@ -66,7 +68,7 @@ class Limits:
         angle: tolerance of orientations, directions and poles, radians.
         iterations: most steps of a pose.
         gain: a pose stalls when its square error falls by less than this part in `PATIENCE` steps.
-        rest: see `AT_REST`.
+        rest, settled: see `AT_REST`, `SETTLED`.
     """
 
     position: Array
@@ -74,6 +76,7 @@ class Limits:
     iterations: int
     gain: float = GAIN
     rest: float = AT_REST
+    settled: int = SETTLED
 
     def at(self, some: Mask | Indices) -> Limits:
         """Those of some of the poses."""
@@ -140,6 +143,7 @@ class _Search:
         self.rotated = np.zeros(size)
         self.first_square = self.now.square.copy()
         self.loose = np.full(size, LOOSE if given.reference is not None else 1.0)
+        self.there = np.zeros(size, dtype=np.intp)
         self.waiting, self.refused = np.zeros(size, dtype=np.intp), np.zeros(size, dtype=np.intp)
         self.history: list[Array] = []
         self.count = 0
@@ -272,6 +276,7 @@ class _Search:
             self.now = _joined(self.now, some, _at(tried, some))
             self.off = np.where(accepted, off, self.off)
         # What is near its goals for long and does not meet them is out of reach: its reference has no say.
+        self.there += self.off <= 1.0
         near = (self.off > 1.0) & (self.off <= LOOSE) & (self.given.reference is not None)
         self.waiting = np.where(near, self.waiting + 1, 0)
         alone = self.waiting >= WAITING
@@ -309,7 +314,7 @@ class _Search:
             done &= self.departed == 0.0
         elif self.given.reference is not None:
             done &= accepted & (self.rotated <= self.limits.rest)
-            done |= (self.off <= 1.0) & (self.refused >= REFUSED)
+            done |= (self.off <= 1.0) & ((self.refused >= REFUSED) | (self.there >= self.limits.settled))
         stalled = (self.damping * self.now.square > HOPELESS) | (self.waiting >= WAITING + LAST)
         if len(self.history) > PATIENCE:
             slow = self.now.square > (1.0 - self.limits.gain) * self.history[-1 - PATIENCE]
@@ -330,7 +335,7 @@ class _Search:
         self.damping, self.growth, self.pull = self.damping[some], self.growth[some], self.pull[some]
         self.first_square = self.first_square[some]
         self.loose, self.waiting = self.loose[some], self.waiting[some]
-        self.refused = self.refused[some]
+        self.refused, self.there = self.refused[some], self.there[some]
         self.rotated = self.rotated[some]
         self.departure = None if self.departure is None else self.departure[:, some]
         self.history = [square[some] for square in self.history[-PATIENCE - 1 :]]
