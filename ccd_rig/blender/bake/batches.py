@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from ...goals import Goal, OrientationGoal
 from ...limits.shapes import Limit
 from ...skeleton.joints import Skeleton
-from ...solvers.batch.problem import LeastSquaresProblem
+from ...solvers.batch.problem import MILD_STEP, PRIORITY_STEP, LeastSquaresProblem
 from ...solvers.batch.sequence import Sequence as SolvedFrames
 from ...solvers.batch.sequence import solve_sequence
 from ...solvers.batch.solve import Limits
@@ -98,20 +98,20 @@ class Batch:
     def solve(self, group: Group) -> NDArray[np.bool_]:
         """Solve a group at all rows; (R, members) which constraints are met.
 
-        Comfort regions are the limits first; what is not there then goes on inside the limits themselves.
+        Comfort regions are the limits first, and goals served later count nearly as much as those served
+        first; what is not there then goes on without.
         """
-        everything = np.arange(len(self.rows))
         limits = list(self.take.limits[int(self.rows[0])])
-        regions = self._regions(group, limits) if self.recipe.solver.comfort else limits
-        met = np.zeros((len(self.rows), len(group.members)), np.bool_)
-        if regions == limits:
-            self._solve(group, limits, everything, met, None)
-            return met
+        stages = [limits]
+        if self.recipe.solver.comfort and (regions := self._regions(group, limits)) != limits:
+            stages = [regions, limits]
         base = self.rotations.copy(), self.translations.copy()
-        self._solve(group, regions, everything, met, None)
-        missed = np.flatnonzero(~met.all(1))
-        if len(missed):
-            self._solve(group, limits, missed, met, base)
+        met = np.zeros((len(self.rows), len(group.members)), np.bool_)
+        for inside in stages:
+            for step in (MILD_STEP, PRIORITY_STEP):
+                missed = np.flatnonzero(~met.all(1))
+                if not len(missed) or not self._solve(group, (inside, step), missed, met, base):
+                    break
         return met
 
     def _regions(self, group: Group, limits: Sequence[Limit | None]) -> list[Limit | None]:
@@ -126,12 +126,16 @@ class Batch:
     def _solve(
         self,
         group: Group,
-        limits: Sequence[Limit | None],
+        stage: tuple[Sequence[Limit | None], float],
         some: Rows,
         met: NDArray[np.bool_],
-        base: tuple[Array, Array] | None,
-    ) -> None:
-        """Solve a group at some of the rows inside limits; from a `base` other than where it stands now."""
+        base: tuple[Array, Array],
+    ) -> bool:
+        """Solve a group at some of the rows; whether some goals are served before others.
+
+        A stage is what limits hold, and what goals count beside those served before them.
+        """
+        limits, step = stage
         samples = [self.samples[k] for k in some.tolist()]
         constraints, rows = self.take.constraints, self.rows[some]
         asked = [
@@ -143,9 +147,9 @@ class Batch:
             _targets(goal, [self.take.targets[row][group.members[place]] for row in rows.tolist()])
             for place, goal in asked
         ]
-        problem = LeastSquaresProblem(self.skeleton, [goal for _, goal in asked], limits, sorted(group.joints))
+        problem = LeastSquaresProblem(self.skeleton, [goal for _, goal in asked], limits, sorted(group.joints), step)
         now = _poses(self.rotations[some], self.translations[some])
-        before = now if base is None else _poses(base[0][some], base[1][some])
+        before = _poses(base[0][some], base[1][some])
         given = problem.given(self._bones(rows), now, targets, self._reference(samples, before))
         solver = self.recipe.solver
         stop = Limits(solver.position_tolerance / scales(samples), solver.angle_tolerance, STEPS)
@@ -155,6 +159,7 @@ class Batch:
         met[some] = True
         for (place, _), miss in zip(asked, problem.evaluate(given, found.state).misses, strict=True):
             met[some, place] &= (miss.distance <= stop.position) & (miss.angle <= stop.angle)
+        return len({goal.priority for _, goal in asked}) > 1
 
     def _bones(self, rows: Rows) -> Bones:
         take = self.take
