@@ -10,32 +10,40 @@ frame by frame.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
-from mathutils import Quaternion
+from mathutils import Quaternion, Vector
 from numpy.typing import NDArray
 
 from ...goals import Goal, OrientationGoal
 from ...limits.shapes import Limit
+from ...maths.batch import multiply, unit
 from ...skeleton.joints import Skeleton
+from ...skeleton.pose import Pose
 from ...solvers.batch.problem import MILD_STEP, PRIORITY_STEP, LeastSquaresProblem
 from ...solvers.batch.sequence import Sequence as SolvedFrames
 from ...solvers.batch.sequence import solve_sequence
-from ...solvers.batch.solve import Limits
+from ...solvers.batch.solve import Limits, solve_batch
 from ...solvers.batch.state import Bones, Poses, start_state
+from ...solvers.restarts import starts
+from ...solvers.solve import solve
 from ..properties.constraint_values import Constraint
 from ..scene.evaluation import FrameSample
 from ..scene.targets import TargetSample
 from ..solve.balance import level
 from ..solve.constraint_goals import goals
-from ..solve.solving import ShotSolveSettings, groups, scales
+from ..solve.solving import ShotSolveSettings, frame_settings, groups, scales
 from .bake_frames import Array, BakeFrames
 
 Rows = NDArray[np.intp]
 
 STEPS = 40
 """Most steps of a frame."""
+PASSES = 20
+"""Most passes of CCD that look for another way to goals that are missed."""
+AGAIN = 16
+"""In a run of frames that miss their goals other ways are looked for at the first and at each of these."""
 
 
 @dataclass(frozen=True)
@@ -112,7 +120,73 @@ class Batch:
                 missed = np.flatnonzero(~met.all(1))
                 if not len(missed) or not self._solve(group, (inside, step), missed, met, base):
                     break
+        if self.recipe.solver.restarts:
+            self._restart(group, met, base)
         return met
+
+    def _restart(self, group: Group, met: NDArray[np.bool_], base: tuple[Array, Array]) -> None:
+        """Look for other ways to goals that are missed, at the first of a run of frames and some of the
+        others; what reaches them there is where the frames of the run start once more."""
+        limits = self.take.limits[int(self.rows[0])]
+        for run in _runs(~met.all(1)):
+            for k in run[::AGAIN].tolist():
+                found = None if met[k].all() else self._another_way(group, k, base)
+                if found is None:
+                    continue
+                left = run[~met[run].all(1)]
+                kept = self.rotations[left].copy(), self.translations[left].copy()
+                self._depart(group, left, (k, found), base)
+                again = met.copy()
+                self._solve(group, (limits, PRIORITY_STEP), left, again, base)
+                worse = ~again[left].all(1)
+                self.rotations[left[worse]] = kept[0][worse]
+                self.translations[left[worse]] = kept[1][worse]
+                met[left[~worse]] = True
+
+    def _another_way(self, group: Group, k: int, base: tuple[Array, Array]) -> Pose | None:
+        """A pose of a row that meets a group's goals, found from other starts; of several the one nearest to
+        the base pose."""
+        sample, recipe = self.samples[k], self.recipe
+        constraints = self.take.constraints
+        wanted = [goal for c in group.members for goal in goals(self.skeleton, constraints[c], sample.targets[c])]
+        now = Pose(tuple(map(Quaternion, self.rotations[k])), tuple(map(Vector, self.translations[k])))
+        skeleton = sample.reading.skeleton
+        limits = [joint.limit for joint in skeleton.joints]
+        settings = frame_settings(sample, recipe, False).settings
+        passes = replace(settings, refine=False, restarts=0, max_iterations=PASSES)
+        first = solve(skeleton, now, wanted, passes).pose
+        entries = [entry for entry in recipe.poses if {joint.name for joint in skeleton.joints} & entry.rotations.keys()]
+        others = starts(
+            skeleton, now, wanted, limits, sorted(group.joints), entries, settings.seed, settings.restarts
+        )
+        poses = Poses.of([first, *others])
+        problem = LeastSquaresProblem(skeleton, wanted, limits, sorted(group.joints))
+        given = problem.given(Bones.of(skeleton), poses, problem.own_targets())
+        size = poses.rotations.shape[-1]
+        near = np.full(size, settings.position_tolerance)
+        found = solve_batch(
+            problem, given, start_state(problem.layout, given, poses), Limits(near, settings.angle_tolerance, STEPS)
+        )
+        good = np.flatnonzero(found.excess <= 1.0)
+        if not len(good):
+            return None
+        rows = np.array(problem.layout.rows)
+        there = (found.state.rotations[..., good] * base[0][k][rows].T[..., None]).sum(0)
+        best = good[int(np.argmax(np.abs(there).sum(0)))]
+        rotations = list(now.rotations)
+        for row, j in enumerate(problem.layout.rows):
+            if j in group.joints:
+                rotations[j] = Quaternion(found.state.rotations[:, row, best])
+        return Pose(tuple(rotations), now.translations)
+
+    def _depart(self, group: Group, rows: Rows, found: tuple[int, Pose], base: tuple[Array, Array]) -> None:
+        """Let joints of rows be as far from their base poses as those of another row are."""
+        k, pose = found
+        for j in group.joints:
+            away = Quaternion(base[0][k, j]).conjugated() @ pose.rotations[j]
+            numbers = np.array(away[:])[:, None]
+            turned = unit(multiply(base[0][rows, j].T, numbers / np.sqrt((numbers * numbers).sum(0))))
+            self.rotations[rows, j] = turned.T
 
     def _regions(self, group: Group, limits: Sequence[Limit | None]) -> list[Limit | None]:
         """The comfort regions of a group's joints, where they have one, in place of their limits."""
@@ -187,6 +261,13 @@ class Batch:
             axis = np.array(slide.axis)
             shift = found.state.slides[k, changed] - self.translations[some[changed], j] @ axis
             self.translations[some[changed], j] += shift[:, None] * axis
+
+
+def _runs(marked: NDArray[np.bool_]) -> list[Rows]:
+    """The places of each run of set entries."""
+    edges = np.diff(np.concatenate(([False], marked, [False])).astype(np.int8))
+    firsts, ends = np.flatnonzero(edges == 1), np.flatnonzero(edges == -1)
+    return [np.arange(first, end) for first, end in zip(firsts, ends, strict=True)]
 
 
 def _poses(rotations: Array, translations: Array) -> Poses:

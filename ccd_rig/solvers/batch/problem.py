@@ -153,6 +153,10 @@ class LeastSquaresProblem:
         self._points.append((joint, at))
         return len(self._points) - 1
 
+    def own_targets(self) -> list[Array]:
+        """The goals' own targets, as `given` takes them, the same for all poses."""
+        return [np.array(goal.target[:], dtype=np.float64)[:, None] for goal in self.goals]
+
     def given(
         self, bones: Bones, poses: Poses, targets: Sequence[Array], reference: Poses | None = None
     ) -> Given:
