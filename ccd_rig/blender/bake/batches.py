@@ -40,6 +40,9 @@ Rows = NDArray[np.intp]
 
 STEPS = 40
 """Most steps of a frame."""
+GAIN, RANKED_GAIN = 0.005, 1e-3
+"""A frame stalls when its square error falls by less than this part in several steps; where goals are served
+before others, which then count next to nothing."""
 PASSES = 20
 """Most passes of CCD that look for another way to goals that are missed."""
 AGAIN = 16
@@ -226,7 +229,9 @@ class Batch:
         before = _poses(base[0][some], base[1][some])
         given = problem.given(self._bones(rows), now, targets, self._reference(samples, before))
         solver = self.recipe.solver
-        stop = Limits(solver.position_tolerance / scales(samples), solver.angle_tolerance, STEPS)
+        ranked = step == PRIORITY_STEP and len({goal.priority for _, goal in asked}) > 1
+        gain = RANKED_GAIN if ranked else GAIN
+        stop = Limits(solver.position_tolerance / scales(samples), solver.angle_tolerance, STEPS, gain)
         start = start_state(problem.layout, given, now)
         found = solve_sequence(problem, given, start, stop, self.take.frames[rows])
         self._store(problem, found, some)

@@ -49,7 +49,7 @@ PENALTY = 10.0
 CLOSE = 1e-2
 RAMP = 2.0
 SLOW, GIVEN_UP = 0.7, 0.02
-WAITING, LAST = 4, 8
+WAITING, LAST = 4, 16
 """Steps near its goals after which a pose that does not meet them goes on without its reference, and
 how many more it gets."""
 SETTLED = 12
