@@ -53,9 +53,9 @@ from ccd_rig.limits.shapes import (  # noqa: E402
 from ccd_rig.skeleton.joints import Joint, Skeleton  # noqa: E402
 from ccd_rig.skeleton.kinematics import forward_kinematics  # noqa: E402
 from ccd_rig.skeleton.pose import Pose  # noqa: E402
-from ccd_rig.solvers.least_squares.problem import Kinematics  # noqa: E402
-from ccd_rig.solvers.least_squares.refine import HURRIED_GAIN, refined  # noqa: E402
-from ccd_rig.solvers.least_squares.residuals import reach_of  # noqa: E402
+from ccd_rig.solvers.closing.problem import Kinematics  # noqa: E402
+from ccd_rig.solvers.closing.refine import HURRIED_GAIN, refined  # noqa: E402
+from ccd_rig.solvers.closing.residuals import reach_of  # noqa: E402
 from ccd_rig.solvers.restarts import starts  # noqa: E402
 
 BROKEN = 1e-5

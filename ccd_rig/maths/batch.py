@@ -108,7 +108,8 @@ def matrices(rotations: Array) -> Array:
     flat = rotations.reshape(4, 1, -1)
     found = np.empty((1, 3, 3, flat.shape[-1]))
     fill_matrices(flat, found)
-    return found[0].reshape(3, 3, *rotations.shape[1:])
+    shaped: Array = found[0].reshape(3, 3, *rotations.shape[1:])
+    return shaped
 
 
 def matrix_logarithm(matrices: Array) -> Array:

@@ -15,8 +15,8 @@ from ...skeleton.pose import Pose
 from ..scene.evaluation import FrameSample
 from ..solve.solving import ShotSolveSettings, Solution, following, frame_settings, solve_active
 from ..solve.walking import solve_frame
-from .batches import Batch, Group
 from .bake_frames import BakeFrames
+from .batches import Batch, Group
 
 MOST = 512
 """Frames that wait at once: what is read of a frame takes memory."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...limits.batch_projection import BatchLimits, rotation_vectors_between
+from ...limits.batch import BatchLimits, rotation_vectors_between
 from ...limits.shapes import SwingTwist
 from ...maths.batch import Array, Indices, Mask
-from ...limits.projection import ROUNDING
+from ...maths.tolerances import ROUNDING
 from .layout import Layout
 from .state import State, to_model
 

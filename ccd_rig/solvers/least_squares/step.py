@@ -21,7 +21,7 @@ from ...maths.batch import TINY, Array, Indices, Mask, conjugate, dot, length, l
 from .ball_limits import BallLimits
 from .problem import LeastSquaresProblem, Metric, Residual
 from .residuals import Now
-from .state import State, ball_vectors, stepped_balls, to_model
+from .state import State, ball_vectors, stepped_balls
 
 LEAST_DAMPING = 1e-12
 """Damping that always remains, so that singular poses and goals that contradict each other have a step."""
@@ -71,11 +71,18 @@ class Active:
             np.zeros((FACES, balls, size)),
         )
 
+    def copy(self) -> Active:
+        """The same once more."""
+        return Active(self.held.copy(), self.fixed.copy(), self.normals.copy(), self.gaps.copy())
+
+    def let_go(self, some: Mask) -> None:
+        """Let go of the borders of some poses' ball joints; at those of the others the joints now are."""
+        self.normals[..., some] = 0.0
+        self.gaps[:] = 0.0
+
     def at(self, some: Mask | Indices) -> Active:
         """Those of some of the poses."""
-        return Active(
-            self.held[:, some], self.fixed[:, some], self.normals[..., some], self.gaps[..., some]
-        )
+        return Active(self.held[:, some], self.fixed[:, some], self.normals[..., some], self.gaps[..., some])
 
     def put(self, some: Mask | Indices, other: Active) -> None:
         """Take over those of some of the poses."""
@@ -171,26 +178,21 @@ def bounds(problem: LeastSquaresProblem, state: State) -> tuple[Array, Array]:
 
 def linearise(
     problem: LeastSquaresProblem,
-    residual: Residual,
-    now: Now,
-    slope: Array,
+    about: tuple[Residual, Now, Array],
     departure: Array | None,
     damping: Array,
     pull: Array,
 ) -> Linear:
-    """The linear picture about a state."""
-    layout, state = problem.layout, residual.now.state
+    """The linear picture about residuals, their state with the columns' axes, and their slope."""
+    residual, now, slope = about
+    state = residual.now.state
     serving = slope if problem.serves is None else slope * problem.serves[..., None]
     down, up = bounds(problem, state)
-    return Linear(
-        state, residual.values, slope, serving, damping * residual.square + LEAST_DAMPING, departure, pull, down, up,
-        now,
-    )
+    weight = damping * residual.square + LEAST_DAMPING
+    return Linear(state, residual.values, slope, serving, weight, departure, pull, down, up, now)
 
 
-def limited_step(
-    problem: LeastSquaresProblem, limits: BallLimits, linear: Linear, active: Active
-) -> Step:
+def limited_step(problem: LeastSquaresProblem, limits: BallLimits, linear: Linear, active: Active) -> Step:
     """The step inside the limits; `active` holds what holds from the step before, and after it; in place."""
     active.held &= (linear.down >= 0.0) | (linear.up <= 0.0)
     active.fixed[:] = 0.0
@@ -497,7 +499,12 @@ def _part(problem: LeastSquaresProblem, step: Array, limit: float) -> Array:
 
 
 def _update(
-    problem: LeastSquaresProblem, limits: BallLimits, linear: Linear, active: Active, step: Step, wanted: Array
+    problem: LeastSquaresProblem,
+    limits: BallLimits,
+    linear: Linear,
+    active: Active,
+    step: Step,
+    wanted: Array,
 ) -> Mask:
     """Hold what leaves its limit, release what would come back, project the ball joints; (B,) what changed."""
     over, under = wanted > linear.up, wanted < linear.down
