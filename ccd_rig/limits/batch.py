@@ -9,7 +9,7 @@ suspect a rotation that is inside, but never passes one that is outside. The sus
 arrays (4, K), each with its own column of constants, and projected. A ReversedLimit is the limit in it, with
 rotations mapped into that limit's frame and back.
 
-The mathematics and the choice among equally near rotations are those of `projection`, which takes one rotation.
+The mathematics and the choice among equally near rotations are those of `projection`, for one rotation.
 """
 
 from __future__ import annotations

@@ -86,7 +86,7 @@ def length(vectors: Array) -> Array:
 
 
 def fill_matrices(rotations: Array, into: Array) -> None:
-    """Write the rotation matrices of unit quaternions (4, n, B) into the first three columns of (n, 3, k, B)."""
+    """Write the matrices of unit quaternions (4, n, B) into the first three columns of (n, 3, k, B)."""
     w, x, y, z = rotations
     x2, y2, z2 = x + x, y + y, z + z
     xx, yy, zz = x2 * x, y2 * y, z2 * z

@@ -22,7 +22,7 @@ CORE = (
     ("goals",),
     ("settings",),
     ("motion",),
-    ("solvers.least_squares",),
+    ("solvers.closing", "solvers.least_squares"),
     ("solvers.ccd", "solvers.analytic"),
     ("solvers.restarts",),
     ("solvers.solve",),

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The frames of a bake solved all at once, group of constraints by group.
 
-Constraints that share joints make a group. A frame's pose is, of those that meet its goals inside the limits,
-the one nearest to its base pose (`solvers/least_squares/sequence.py`): it does not depend on the frames before it.
-What least squares do not know (reach windows, comfort tolerances, methods of a single pass) is left to CCD,
-frame by frame.
+Constraints that share joints make a group. A frame's pose is, of those that meet its goals inside the
+limits, the one nearest to its base pose (`solvers/least_squares/sequence.py`). It does not depend on the
+frames before it. What least squares do not know (reach windows, comfort tolerances, methods of a single
+pass) is left to CCD, frame by frame.
 """
 
 from __future__ import annotations
@@ -74,6 +74,7 @@ class Batch:
     recipe: ShotSolveSettings
     rotations: Array
     translations: Array
+    iterations: int = 0  # most steps of a row
 
     @classmethod
     def of(
@@ -249,6 +250,7 @@ class Batch:
         start = start_state(problem.layout, given, now)
         found = solve_sequence(problem, given, start, stop, self.take.frames[rows])
         self._store(problem, found, some)
+        self.iterations = max(self.iterations, int(found.iterations.max(initial=0)))
         met[some] = True
         for (place, _), miss in zip(asked, problem.evaluate(given, found.state).misses, strict=True):
             met[some, place] &= (miss.distance <= stop.position) & (miss.angle <= stop.angle)

@@ -72,7 +72,7 @@ class BallLimits:
         return np.asarray(sum(frames[:, :, k] * axes[k][:, None] for k in range(3)))
 
     def locked_axes_of(self, limited: Indices, rotations: Array) -> Array:
-        """(3, K) in the joints' frames, of rotations (4, K) of limited joints; 0 where a twist has a range."""
+        """(3, K) in the joints' frames, of rotations (4, K) of limited joints; 0 for a range of twist."""
         return _locked_axes(self._twists[:, limited], rotations)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -120,7 +121,7 @@ class LeastSquaresProblem:
         ]
         self.point_rows = np.array([self.layout.row[i] for i, _ in self._points], dtype=np.intp)
         sizes = np.cumsum([0, *(block.size for block in self.blocks)]).tolist()
-        self.places = [slice(a, b) for a, b in zip(sizes[:-1], sizes[1:], strict=True)]
+        self.places = [slice(a, b) for a, b in pairwise(sizes)]
         self.rows = sizes[-1]
         serves = np.zeros((self.rows, self.layout.columns))
         for place, joints in zip(self.places, serving, strict=True):

@@ -31,6 +31,7 @@ reference pose steps are shorter, so that no joint passes straight by a step and
 INNER = 8
 """Most conjugate gradients of one step."""
 LEAST_WAY = 5e-5
+"""Radians: shorter ways back are none."""
 NEAR = 1e-3
 """Part of the squared gradient at which they stop."""
 LEAST_CURVATURE = 1e-2
@@ -402,7 +403,7 @@ class Curvature:
         self.axis = balls / np.maximum(angle, TINY)[:, None]
 
     def __call__(self, step: Array) -> Array:
-        problem, layout = self.problem, self.problem.layout
+        problem = self.problem
         found = step.copy()
         balls = step[self.balls].reshape(-1, 3, step.shape[1])
         along = (balls * self.axis).sum(1)[:, None] * self.axis
@@ -506,7 +507,7 @@ def _update(
     step: Step,
     wanted: Array,
 ) -> Mask:
-    """Hold what leaves its limit, release what would come back, project the ball joints; (B,) what changed."""
+    """Hold what leaves its limit, release what would come back, project ball joints; (B,) what changed."""
     over, under = wanted > linear.up, wanted < linear.down
     held = over | under
     changed: Mask = (held != active.held).any(0)
