@@ -22,7 +22,7 @@ from _bake_pairs import add_rows, time_ours
 from _bake_scenes import BONE, Shot
 
 from ccd_rig.blender.solve import solving
-from ccd_rig.solvers.least_squares import inbetweens
+from ccd_rig.blender.bake import batches
 
 PART = 0.15  # of each step: over 20 joints a pass leaves some 4 % of the way, as our bake's share does
 PASSES = 10_000
@@ -81,7 +81,7 @@ def _our_steps(shot: Shot, frames: int) -> dict[str, tuple[int, float]]:
     with ExitStack() as undo:
         for owner, attribute, change in (
             (solving, "solve", lambda f: timed(f, "loop", lambda r, s, *_: r.iterations * len(s.joints))),
-            (inbetweens, "settle", lambda f: timed(f, "at once", None)),
+            (batches, "solve_sequence", lambda f: timed(f, "at once", None)),
             (inbetweens, "turns_of", counted),
         ):
             plain = getattr(owner, attribute)

@@ -19,12 +19,12 @@ import numpy as np
 from _bake_pairs import HAS_CHECK, add_rows, time_ours
 from _bake_scenes import Shot, fcurve_maker
 
-from ccd_rig.blender.bake import bake, bake_frames, march
+from ccd_rig.blender.bake import bake, bake_frames, frame_solver
 from ccd_rig.blender.checks import setup
 from ccd_rig.blender.properties import armature_data
 from ccd_rig.blender.rig import armature
 from ccd_rig.blender.scene import evaluation
-from ccd_rig.solvers.least_squares import inbetweens
+from ccd_rig.blender.bake import batches
 
 PARTS: tuple[tuple[str, Any, str], ...] = (
     ("checks", setup, "require"),
@@ -34,11 +34,9 @@ PARTS: tuple[tuple[str, Any, str], ...] = (
     ("taking down", bake_frames.BakeFrames, "store"),
     ("taking down", bake_frames.BakeFrames, "store_solution"),
     ("taking down", bake_frames.BakeFrames, "store_rotations"),
-    ("solving: the loop", march, "solve_frame"),
-    ("solving: all at once", march.March, "_guesses"),
-    ("solving: all at once", inbetweens, "settle"),
-    ("solving: what goes how", march.March, "add"),
-    ("solving: what goes how", march.March, "finish"),
+    ("solving: CCD", frame_solver, "solve_active"),
+    ("solving: all at once", batches, "solve_sequence"),
+    ("solving: what goes how", frame_solver.FrameSolver, "finish"),
     ("slerp and limits", bake_frames.BakeFrames, "finish"),
     ("report", bake, "report_of"),
     ("report", armature_data, "store_report"),

@@ -20,7 +20,7 @@ from .state import Given, State, rebuilt
 
 STRIDE = 16
 """Frames from one key pose to the next."""
-SETTLED = 4
+SETTLED = 6
 """Steps between key poses after which a pose that meets its goals stays: limits bend the way it takes."""
 RUN = 128
 """Frames that are solved in one go: few calls, and arrays that stay near the processor."""

@@ -30,6 +30,8 @@ HOPELESS = 1e4
 """Damping times the square error at which even the smallest steps fail."""
 POOR = 0.5
 """A step that leaves more than this part of the square error is tried again in part."""
+MORE = 1.5
+"""Times as much of the square error must a part of a step win."""
 FRACTIONS: Array = np.array([[0.02 * part] for part in range(1, 51)])
 """The parts of a step that are looked at."""
 PATIENCE = 6
@@ -55,6 +57,9 @@ SLOW, LEAST_PULL = 0.7, 0.02
 part of it that is."""
 PENALTY = 10.0
 """Weight of the square error in the merit of steps near the goals."""
+STILL = 5e-3
+"""Radians of a step above which a pose with a reference goes on, though next to nothing is won: where a target
+is out of reach, how a chain points at it wins little."""
 CLOSE = 1e-2
 """Radians: shorter steps that meet the goals count without a look at their merit."""
 
@@ -275,7 +280,8 @@ class _Search:
         d, e, f = ((x * y).sum(0) for x, y in ((values, bend), (line, bend), (bend, bend)))
         squares = a + t * (2.0 * b + t * (c + 2.0 * d + t * (2.0 * e + t * f)))
         best = squares.argmin(0)
-        use = (best < len(t) - 1) & (squares[best, np.arange(len(some))] < POOR * tried.square[some])
+        won = self.now.square[some] - squares[best, np.arange(len(some))]
+        use = (best < len(t) - 1) & (won > MORE * np.maximum(self.now.square - tried.square, 0.0)[some])
         if not use.any():
             return tried, cut
         some, part = some[use], t[best[use], 0]
@@ -373,7 +379,8 @@ class _Search:
         stalled = (poses.damping * self.now.square > HOPELESS) | (poses.waiting >= WAITING + LAST)
         if len(self.history) > PATIENCE:
             slow = self.now.square > (1.0 - self.limits.gain) * self.history[-1 - PATIENCE]
-            stalled |= slow & (poses.off > poses.loose)
+            still = (poses.rotated <= STILL) & (poses.pull == 0.0) | (self.given.reference is None)
+            stalled |= slow & still & (poses.off > poses.loose)
         stalled &= ~done
         self.stalled[poses.places[stalled]] = True
         return np.asarray(done | stalled | (self.count >= self.limits.iterations))

@@ -24,7 +24,8 @@ def rig(ext):
     made = rigs.chain(6, 0.3)
     goal = rigs.empty("Goal")
     for i in range(13):
-        goal.location = Vector((math.sin(1.3 * i), math.cos(1.7 * i), 1.0 + 0.3 * math.sin(i)))
+        side = 0.9 + 0.2 * math.sin(1.7 * i)
+        goal.location = Vector((side * math.cos(0.5 * i), side * math.sin(0.5 * i), 1.0 + 0.3 * math.sin(i)))
         goal.keyframe_insert("location", frame=1 + 10 * i)
     row = made.ccd_rig.constraints.add()
     row.name, row.tip, row.target = "Hand", "bone_5", goal
