@@ -134,7 +134,7 @@ class DirectionGoal:
 
 
 class BendAxis(NamedTuple):
-    """The axis about which a chain bends where its pose does not tell: a straight chain's bend is line x axis.
+    """The axis about which a chain bends where its pose does not tell; the bend is then line x axis.
 
     Attributes:
         joint: index of the joint that carries the axis.
@@ -289,7 +289,9 @@ At this bend, 11.5 degrees in the knee of two equal bones, the end's error of 0.
 tolerance) is seen as a rotation of 1.1 degrees; a straight chain would see any rotation.
 """
 REST_BEND = 1e-3
-"""Least mean offset of the heads at rest, in parts of the chain's length, that tells to which side it bends."""
+"""Least mean offset of the heads at rest, in parts of the chain's length, that is a bend."""
+SQUARE_ON = 0.1
+"""Least sine between a hinge's axis and what hangs on it; below, it twists rather than bends."""
 POLE_NOISE = 1e-5
 """Part of a chain's scale (or of a target's distance) below which its line (or side) is float32 noise."""
 
@@ -311,6 +313,12 @@ class PoleBend(NamedTuple):
     def error(self) -> float:
         """The angle between bend and side times the weight, radians."""
         return self.weight * angle_apart(self.bend, self.side) if self.weight > 0.0 else 0.0
+
+    def swivel(self, line: Vector) -> float:
+        """The angle about `line`, radians, by which the bend has to turn to point along the side."""
+        if self.weight == 0.0:
+            return 0.0
+        return math.copysign(angle_apart(self.bend, self.side), line.dot(_cross(self.bend, self.side)))
 
 
 NO_BEND = PoleBend(Vector().freeze(), Vector().freeze(), 0.0)
@@ -397,12 +405,16 @@ def _hinge_bend(joint: Joint, before: Vector, after: Vector) -> tuple[Vector, fl
     if hinge is None or hinge.upper - hinge.lower >= FULL_TURN or after.length == 0.0:
         return None
     axis = Vector(hinge.axis)
-    straight = math.atan2(axis.dot(_cross(after, before)), after.dot(before) - axis.dot(after) * axis.dot(before))
+    straight = math.atan2(
+        axis.dot(_cross(after, before)), after.dot(before) - axis.dot(after) * axis.dot(before)
+    )
     middle = 0.5 * (hinge.lower + hinge.upper) - straight
     # Bends to one side must go at least twice as far as to the other.
     if 6.0 * abs(middle) <= hinge.upper - hinge.lower:
         return None
     across = _cross(axis, after).length / after.length
+    if across < SQUARE_ON:
+        return None
     return math.copysign(1.0, middle) * axis, abs(middle) * across
 
 

@@ -105,6 +105,18 @@ class CCD_RIG_PT_method(_OfReach, bpy.types.Panel):
             lines.prop(constraint, "soft")
 
 
+class CCD_RIG_PT_effector(_OfReach, bpy.types.Panel):
+    bl_label = "Effector"
+
+    def draw_part(self, lines, constraint):
+        place = lines.column()
+        place.active = constraint.use_position
+        place.prop(constraint, "effector_offset", text="Offset")
+        turned = lines.column()
+        turned.active = constraint.rotation != "NONE"
+        turned.prop_search(constraint, "rotation_bone", constraint.id_data.pose, "bones")
+
+
 class CCD_RIG_PT_importance(_OfRow, bpy.types.Panel):
     bl_label = "Priority and Extension"
 

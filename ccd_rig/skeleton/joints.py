@@ -172,7 +172,7 @@ class Skeleton:
         return whole[-length:]
 
     def computed_once(self, key: Hashable, compute: Callable[[], T]) -> T:
-        """What `compute` makes of this skeleton alone; later calls with the same key return the same value."""
+        """What `compute` makes of this skeleton alone, computed at the first call with this key."""
         if key not in self._computed:
             self._computed[key] = compute()
         found: T = self._computed[key]

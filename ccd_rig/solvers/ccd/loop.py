@@ -16,6 +16,7 @@ from . import passes, shared_passes
 from .chain_length import bound, length_scale, step_parts, stretch
 from .effectors import PositionEffector
 from .sweeps import visits
+from .swivel import swivel
 from .two_bone_tip import solve_two_bone_tip, two_bone_tips_of
 from .working_pose import WorkingPose
 
@@ -159,6 +160,12 @@ def _stage(
         return SolveStatus.CONVERGED
     if not working.movable:
         return SolveStatus.STALLED
+    if swivel(working, goals):
+        found.iterations += 1
+        errors = found.note(working, goals)
+        if all(met(error, settings) for error in errors) and found.holds_caps(working):
+            return SolveStatus.CONVERGED
+        working.restore(found.rotations, found.slides)
     working.parts, working.pass_plan = step_parts(working, settings.error_reduction), None
     bounds = [bound(working, k) for k in goals]
     scale = max(length_scale(working, k) for k in goals)
