@@ -286,3 +286,30 @@ def test_a_pole_alone_is_met_by_the_root_alone():
     ends = [forward_kinematics(skeleton, p)[3].point(Y) for p in (pose, result.pose)]
     assert (ends[0] - ends[1]).length < 1e-5
     assert angle_apart(bend_of(skeleton, result.pose, goal.target).bend, Vector((3.0, 0.0, 1.0))) < 0.2
+
+
+@pytest.mark.parametrize("limit", [None, Hinge((1, 0, 0), -0.5, 2.5)], ids=["free", "hinge"])
+def test_a_knee_that_is_bent_backwards_is_bent_forwards_and_the_hip_does_not_spin(limit):
+    """The foot stays; the bend goes to the other side of the line."""
+    skeleton = leg(2, 0.1, limit)
+    start = Pose.rest(skeleton).with_rotations({1: Quaternion(X, -0.4)})
+    end = forward_kinematics(skeleton, start)[1].point(Y)
+    goals = [PositionGoal("joint1", end), PoleGoal("joint0", "joint1", (0.0, 1.0, -4.0), priority=1)]
+    result = solve(skeleton, start, goals, SolverSettings(position_tolerance=1e-3, angle_tolerance=1e-2))
+    assert result.errors[0].distance <= 1e-3
+    assert result.errors[1].angle <= 1e-2
+    assert forward_kinematics(skeleton, result.pose)[1].translation.z < 0.0
+    assert angle_between(start.rotations[0], result.pose.rotations[0]) < 0.4
+    assert max(roll(rotation) for rotation in result.pose.rotations) < 0.1
+
+
+def test_a_stiff_root_swivels_all_the_way_and_a_locked_one_stays():
+    skeleton = leg(2, 0.1)
+    start = Pose.rest(skeleton).with_rotations({1: Quaternion(X, 0.5)})
+    goal = PoleGoal("joint0", "joint1", (4.0, 1.0, -1.0))
+    stiff = skeleton.replace({"joint0": {"stiffness": 0.9, "max_step": 0.1}})
+    assert solve(stiff, start, [goal]).errors[0].angle < 1e-3
+    locked = skeleton.replace({"joint0": {"stiffness": 1.0}})
+    result = solve(locked, start, [goal])
+    assert result.pose.rotations == start.rotations
+    assert result.errors[0].angle > 0.5

@@ -9,33 +9,47 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 from mathutils import Vector
 
-from ...goals import BEND_RANGE, angle_apart, pole_bend
+from ...goals import BEND_RANGE, pole_bend
+from ...limits.shapes import Hinge
 from .effectors import PoleEffector
 from .working_pose import WorkingPose
 
+BACKWARD = 2.0
+"""Ranges within which a chain that bends against its own axis is taken to the other side, see `mirror`."""
 
-def swivel(working: WorkingPose, goals: Sequence[int]) -> bool:
-    """Turns chains about their lines to the sides of their poles; False if no goal is a pole.
 
-    A free chain that is nearly straight and bent to the far side is bent to the near side first.
+def poles_of(working: WorkingPose, goals: Sequence[int]) -> list[PoleEffector]:
+    """The effectors of these goals that are poles."""
+    return [effector for k in goals if isinstance(effector := working.effectors[k], PoleEffector)]
+
+
+def swivel(working: WorkingPose, poles: Sequence[PoleEffector]) -> None:
+    """Turns the roots of chains about their lines, to the sides of their poles.
+
+    Nothing else serves a pole, so stiff joints turn as far as it takes too.
     """
-    poles = [effector for k in goals if isinstance(effector := working.effectors[k], PoleEffector)]
     for effector in poles:
-        if _is_free(working, effector):
-            _mirror(working, effector)
         for root in effector.moving_joints:
             points = _points(working, effector)
             line = points[-1] - points[0]
             effector.recompute(working)
-            joint = working.joints[root]
-            angle = (1.0 - joint.stiffness) * effector.pole_bend.swivel(line)
-            working.turn(root, line, min(max(angle, -joint.max_step), joint.max_step))
-    if poles:
+            working.turn(root, line, effector.pole_bend.swivel(line))
+    working.recompute()
+
+
+def mirror(working: WorkingPose, poles: Sequence[PoleEffector]) -> bool:
+    """Takes the bends of nearly straight chains half round their lines; whether there are any.
+
+    Only those that point away from their poles, and would point there then. Each bone swings without roll.
+    """
+    found = [_mirror(working, effector) for effector in poles if _may_bend(working, effector)]
+    if any(found):
         working.recompute()
-    return bool(poles)
+    return any(found)
 
 
 def _points(working: WorkingPose, effector: PoleEffector) -> list[Vector]:
@@ -46,12 +60,11 @@ def _points(working: WorkingPose, effector: PoleEffector) -> list[Vector]:
     return [*heads, heads[-1] + working.frames[tip] @ effector.end]
 
 
-def _is_free(working: WorkingPose, effector: PoleEffector) -> bool:
-    """Whether every joint of the chain may take any rotation, and does so for the goals that are active."""
+def _may_bend(working: WorkingPose, effector: PoleEffector) -> bool:
+    """Whether every joint of the chain turns freely for the goals that are active, inside its limit."""
     joints = working.joints
     return all(
         i in working.movable
-        and working.limits[i] is None
         and joints[i].stiffness == 0.0
         and joints[i].max_step >= math.pi
         and joints[i].inherit_rotation
@@ -59,28 +72,40 @@ def _is_free(working: WorkingPose, effector: PoleEffector) -> bool:
     )
 
 
-def _mirror(working: WorkingPose, effector: PoleEffector) -> None:
-    """Takes each bone half round the chain's line by a swing without roll, if that shortens the swivel."""
+def _mirror(working: WorkingPose, effector: PoleEffector) -> bool:
     chain, own = effector.chain, effector.axis
     points = _points(working, effector)
     line = points[-1] - points[0]
     if line.length == 0.0:
-        return
+        return False
     unit = line.normalized()
     arms = [point - points[0] for point in points]
     along = [arm.dot(unit) * unit for arm in arms]
-    across = math.fsum((arm - part).length for arm, part in zip(arms, along, strict=True))
-    if across >= BEND_RANGE * own.scale:
-        return
-    mirrored = [points[0] + 2.0 * part - arm for arm, part in zip(arms, along, strict=True)]
+    offsets = [arm - part for arm, part in zip(arms, along, strict=True)]
     axis = working.frames[own.joint] @ own.axis
+    forward: Any = unit.cross(axis)  # a number only for two-dimensional vectors, which these are not
+    backward = sum(offsets, Vector()).dot(forward) < 0.0
+    longest = (BACKWARD if backward else 1.0) * BEND_RANGE * own.scale
+    if math.fsum(offset.length for offset in offsets) >= longest:
+        return False
+    mirrored = [points[0] + part - offset for part, offset in zip(along, offsets, strict=True)]
     now = pole_bend(points[:-1], points[-1], effector.target, axis, own.scale)
     then = pole_bend(mirrored[:-1], points[-1], effector.target, axis, own.scale)
     if then.weight == 0.0 or abs(now.swivel(line)) <= 0.5 * math.pi or then.error >= now.error:
-        return
+        return False
     for place, i in enumerate(chain):
         current = _points(working, effector)
-        arm, wanted = current[place + 1] - current[place], mirrored[place + 1] - current[place]
-        turn = arm.rotation_difference(wanted) if arm.length and wanted.length else None
-        if turn is not None and angle_apart(arm, wanted) > 0.0:
-            working.turn(i, turn.axis, turn.angle)
+        _point_at(working, i, current[place + 1] - current[place], mirrored[place + 1] - current[place])
+    return True
+
+
+def _point_at(working: WorkingPose, i: int, arm: Vector, wanted: Vector) -> None:
+    """Turns joint `i` inside its limit so that `arm`, which hangs on it, points along `wanted`."""
+    if arm.length == 0.0 or wanted.length == 0.0:
+        return
+    turn = arm.rotation_difference(wanted)
+    angle = turn.angle
+    if isinstance(working.limits[i], Hinge):
+        angle *= turn.axis.dot(working.bases[i] @ working.axes[i])
+    if angle != 0.0:
+        working.turn(i, turn.axis, angle)
