@@ -8,7 +8,9 @@ import bpy
 from bpy.props import BoolProperty, EnumProperty, FloatProperty, IntProperty, StringProperty
 
 from ..ccd_rig.blender.bake import bake
+from ..ccd_rig.blender.bake.report import BakeReport
 from ..ccd_rig.blender.bake.settings import BakeSettings, Keys, Order
+from ..ccd_rig.blender.bake.shot import Progress
 from ..ccd_rig.blender.checks import setup
 from ..ccd_rig.blender.keys import channels, obstacles
 from ..ccd_rig.blender.properties import constraint_list
@@ -176,10 +178,10 @@ class CCD_RIG_OT_bake(bpy.types.Operator):
     )
 
     @classmethod
-    def poll(cls, context):
+    def poll(cls, context: bpy.types.Context) -> bool:
         return poll_reasons.poll(cls, poll_reasons.none_enabled(context))
 
-    def invoke(self, context, _event):
+    def invoke(self, context: bpy.types.Context, _event: bpy.types.Event) -> set[str]:
         if bpy.app.background:
             return self.execute(context)
         try:
@@ -192,7 +194,7 @@ class CCD_RIG_OT_bake(bpy.types.Operator):
         context.window_manager.modal_handler_add(self)
         return {"RUNNING_MODAL"}
 
-    def execute(self, context):
+    def execute(self, context: bpy.types.Context) -> set[str]:
         try:
             self._begin(context)
             while (report := self._advance()) is None:
@@ -202,7 +204,7 @@ class CCD_RIG_OT_bake(bpy.types.Operator):
             return {"CANCELLED"}
         return self._finish(report)
 
-    def modal(self, context, event):
+    def modal(self, context: bpy.types.Context, event: bpy.types.Event) -> set[str]:
         if event.type == "ESC" and event.value == "PRESS":
             self.cancel(context)
             self.report({"INFO"}, "Bake cancelled: nothing was changed")
@@ -223,14 +225,14 @@ class CCD_RIG_OT_bake(bpy.types.Operator):
         self.cancel(context)
         return self._finish(report)
 
-    def cancel(self, context):
+    def cancel(self, context: bpy.types.Context) -> None:
         """Leave the modal run; Blender calls this too when it ends the run by itself."""
         self._steps.close()
         context.window_manager.event_timer_remove(self._timer)
         context.window_manager.progress_end()
         context.workspace.status_text_set(None)
 
-    def _begin(self, context):
+    def _begin(self, context: bpy.types.Context) -> None:
         scene = context.scene
         if not self.properties.is_property_set("frame_start"):
             self.frame_start = scene.frame_preview_start if scene.use_preview_range else scene.frame_start
@@ -256,33 +258,35 @@ class CCD_RIG_OT_bake(bpy.types.Operator):
         )
         found = setup.problems(context.object, scene, settings.constraints, settings.destination)
         self._warnings = [problem.message for problem in found if problem.severity == "WARNING"]
-        self._progress = None
+        self._progress: Progress | None = None
         self._steps = bake.bake_steps(scene, context.object, settings)
 
-    def _advance(self):
+    def _advance(self) -> BakeReport | None:
         """One more step; the report after the last one, else None."""
         try:
             progress = next(self._steps)
         except StopIteration as end:
-            return end.value
+            report: BakeReport = end.value
+            return report
         if self._progress is None or progress.verb != self._progress.verb:
             self._started = time.perf_counter()  # each part of a bake has its own pace
         self._progress = progress
         return None
 
-    def _advance_slice(self, context):
+    def _advance_slice(self, context: bpy.types.Context) -> BakeReport | None:
         """Solve for a moment and show how far it came."""
         until = time.perf_counter() + SLICE
         while time.perf_counter() < until:
             if (report := self._advance()) is not None:
                 return report
         progress = self._progress
+        assert progress is not None
         context.window_manager.progress_update(100 * progress.done / progress.total)
         words = progress.words(time.perf_counter() - self._started)
         context.workspace.status_text_set(f"Baking, {words}. Esc cancels, and nothing is changed")
         return None
 
-    def _finish(self, report):
+    def _finish(self, report: BakeReport) -> set[str]:
         for message in self._warnings:
             self.report({"WARNING"}, message)
         for fault in report.check.mismatches() if report.check is not None else ():
@@ -294,7 +298,7 @@ class CCD_RIG_OT_bake(bpy.types.Operator):
         return {"FINISHED"}
 
 
-def _selected(armature_object):
+def _selected(armature_object: bpy.types.Object) -> tuple[str, ...]:
     """Names of the enabled constraints whose chain has a selected bone."""
     names = tuple(
         constraint.name

@@ -43,7 +43,7 @@ class CCD_RIG_OT_constraint_add(bpy.types.Operator):
     )
 
     @classmethod
-    def poll(cls, context):
+    def poll(cls, context: bpy.types.Context) -> bool:
         reason = poll_reasons.no_armature(context)
         if not reason and context.mode != "POSE":
             reason = "Go to Pose Mode and select the bone to move"
@@ -51,7 +51,7 @@ class CCD_RIG_OT_constraint_add(bpy.types.Operator):
             reason = "Select the bone to move"
         return poll_reasons.poll(cls, reason)
 
-    def execute(self, context):
+    def execute(self, context: bpy.types.Context) -> set[str]:
         tip = context.active_pose_bone
         if not self.properties.is_property_set("chain_length"):  # the redo panel shows what was chosen
             self.chain_length = _chain_length(context.object, tip.name, self.kind)

@@ -23,7 +23,7 @@ class CCD_RIG_OT_constraint_move(bpy.types.Operator):
     )
 
     @classmethod
-    def poll(cls, context):
+    def poll(cls, context: bpy.types.Context) -> bool:
         reason = poll_reasons.no_constraint(context)
         if not reason and len(context.object.ccd_rig.constraints) < 2:
             reason = "There is only one constraint"
@@ -31,7 +31,7 @@ class CCD_RIG_OT_constraint_move(bpy.types.Operator):
             reason = "Choose a constraint in the list"
         return poll_reasons.poll(cls, reason)
 
-    def execute(self, context):
+    def execute(self, context: bpy.types.Context) -> set[str]:
         index = context.object.ccd_rig.active_index
         new_index = index + (1 if self.direction == "DOWN" else -1)
         if not 0 <= new_index < len(context.object.ccd_rig.constraints):

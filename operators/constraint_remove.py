@@ -15,7 +15,7 @@ class CCD_RIG_OT_constraint_remove(bpy.types.Operator):
     bl_options = {"REGISTER", "UNDO"}
 
     @classmethod
-    def poll(cls, context):
+    def poll(cls, context: bpy.types.Context) -> bool:
         reason = poll_reasons.no_constraint(context)
         if not reason and constraint_list.active(context.object) is None:
             reason = "Choose a constraint in the list"
@@ -25,7 +25,7 @@ class CCD_RIG_OT_constraint_remove(bpy.types.Operator):
             reason = "This constraint comes from the library's file: disable it here, or remove it there"
         return poll_reasons.poll(cls, reason)
 
-    def execute(self, context):
+    def execute(self, context: bpy.types.Context) -> set[str]:
         try:
             constraint_list.remove(context.object, context.object.ccd_rig.active_index)
         except CCDRigError as error:

@@ -15,10 +15,10 @@ class CCD_RIG_OT_pose_apply(bpy.types.Operator):
     bl_options = {"REGISTER", "UNDO"}
 
     @classmethod
-    def poll(cls, context):
+    def poll(cls, context: bpy.types.Context) -> bool:
         return poll_reasons.poll(cls, poll_reasons.no_pose(context))
 
-    def execute(self, context):
+    def execute(self, context: bpy.types.Context) -> set[str]:
         owner = context.object
         try:
             entry = pose_library.entries(owner)[owner.ccd_rig.active_pose]

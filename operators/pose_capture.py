@@ -49,15 +49,16 @@ class CCD_RIG_OT_pose_capture(bpy.types.Operator):
     )
 
     @classmethod
-    def poll(cls, context):
+    def poll(cls, context: bpy.types.Context) -> bool:
         return poll_reasons.poll(cls, poll_reasons.no_armature(context))
 
-    def invoke(self, context, _event):
+    def invoke(self, context: bpy.types.Context, _event: bpy.types.Event) -> set[str]:
         if self.source == "POSE" or bpy.app.background:
             return self.execute(context)
-        return context.window_manager.invoke_props_dialog(self)
+        answer: set[str] = set(context.window_manager.invoke_props_dialog(self))
+        return answer
 
-    def draw(self, _context):
+    def draw(self, _context: bpy.types.Context) -> None:
         layout = self.layout
         layout.use_property_split = True
         layout.use_property_decorate = False
@@ -69,7 +70,7 @@ class CCD_RIG_OT_pose_capture(bpy.types.Operator):
         else:
             layout.prop_search(self, "asset", bpy.data, "actions")
 
-    def execute(self, context):
+    def execute(self, context: bpy.types.Context) -> set[str]:
         owner = context.object
         try:
             bones = (pose_capture.chain_bones if self.bones == "CHAINS" else pose_capture.selected_bones)(

@@ -22,10 +22,10 @@ class CCD_RIG_OT_pose_remove(bpy.types.Operator):
     )
 
     @classmethod
-    def poll(cls, context):
+    def poll(cls, context: bpy.types.Context) -> bool:
         return poll_reasons.poll(cls, poll_reasons.no_pose(context))
 
-    def execute(self, context):
+    def execute(self, context: bpy.types.Context) -> set[str]:
         owner = context.object
         group = owner.ccd_rig
         own = [i for i in range(len(group.poses)) if not pose_library.is_from_library(owner, i)]

@@ -22,10 +22,10 @@ class CCD_RIG_OT_poses_export(bpy.types.Operator, ExportHelper):
     )
 
     @classmethod
-    def poll(cls, context):
+    def poll(cls, context: bpy.types.Context) -> bool:
         return poll_reasons.poll(cls, poll_reasons.no_poses(context))
 
-    def execute(self, context):
+    def execute(self, context: bpy.types.Context) -> set[str]:
         path = bpy.path.abspath(self.filepath)
         try:
             entries = pose_library.entries(context.object)

@@ -3,15 +3,17 @@
 
 import dataclasses
 import math
+from collections.abc import Sequence
 
 import bpy
 from bpy.props import BoolProperty, FloatProperty, IntProperty
 
 from ..ccd_rig.blender.bake import bake
 from ..ccd_rig.blender.properties import constraint_list
+from ..ccd_rig.blender.properties.constraint_values import Constraint
 from ..ccd_rig.blender.properties.solver_settings import field_help, solver_settings
 from ..ccd_rig.errors import CCDRigError
-from ..ccd_rig.settings import SolverSettings, SolveStatus
+from ..ccd_rig.settings import SolveResult, SolverSettings, SolveStatus
 from . import poll_reasons
 
 OVERRIDES = ("max_iterations", "step_fraction", "comfort")
@@ -57,10 +59,10 @@ class CCD_RIG_OT_solve(bpy.types.Operator):
     )
 
     @classmethod
-    def poll(cls, context):
+    def poll(cls, context: bpy.types.Context) -> bool:
         return poll_reasons.poll(cls, poll_reasons.none_enabled(context))
 
-    def execute(self, context):
+    def execute(self, context: bpy.types.Context) -> set[str]:
         active = constraint_list.active(context.object)
         if self.only_active and active is None:
             self.report({"ERROR"}, "No constraint is active: choose one in the list")
@@ -76,7 +78,7 @@ class CCD_RIG_OT_solve(bpy.types.Operator):
         self.report(*_words(result, constraints, context.object, settings))
         return {"FINISHED"}
 
-    def _settings(self, armature_object):
+    def _settings(self, armature_object: bpy.types.Object) -> SolverSettings:
         """The armature's settings with what was set here; the rest is filled in, for the redo panel."""
         settings = solver_settings(armature_object)
         for name in OVERRIDES:
@@ -85,7 +87,12 @@ class CCD_RIG_OT_solve(bpy.types.Operator):
         return dataclasses.replace(settings, **{name: getattr(self, name) for name in OVERRIDES})
 
 
-def _words(result, constraints, armature_object, settings):
+def _words(
+    result: SolveResult,
+    constraints: Sequence[Constraint],
+    armature_object: bpy.types.Object,
+    settings: SolverSettings,
+) -> tuple[set[str], str]:
     """The level and the words of the report: how far off the worst constraint is, in metres and degrees."""
     scale = max(abs(each) for each in armature_object.matrix_world.to_scale())
     worst, name = max(

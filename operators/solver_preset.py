@@ -26,9 +26,9 @@ class CCD_RIG_OT_solver_preset(bpy.types.Operator):
     preset: EnumProperty(name="Preset", description="The kind of chain", items=ITEMS)
 
     @classmethod
-    def poll(cls, context):
+    def poll(cls, context: bpy.types.Context) -> bool:
         return poll_reasons.poll(cls, poll_reasons.no_armature(context))
 
-    def execute(self, context):
+    def execute(self, context: bpy.types.Context) -> set[str]:
         apply_preset(context.object, self.preset)
         return {"FINISHED"}

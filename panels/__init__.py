@@ -7,6 +7,7 @@ def _classes() -> tuple[type, ...]:
     from .bone import CCD_RIG_PT_bone, CCD_RIG_PT_comfort, CCD_RIG_PT_mass, CCD_RIG_PT_slide
     from .constraints import (
         CCD_RIG_PT_constraints,
+        CCD_RIG_PT_effector,
         CCD_RIG_PT_importance,
         CCD_RIG_PT_method,
         CCD_RIG_PT_pole,
@@ -23,6 +24,7 @@ def _classes() -> tuple[type, ...]:
         CCD_RIG_PT_pole,
         CCD_RIG_PT_importance,
         CCD_RIG_PT_method,
+        CCD_RIG_PT_effector,
         CCD_RIG_PT_bake,  # within sight also in a low window
         CCD_RIG_PT_bake_more,
         CCD_RIG_PT_bone,

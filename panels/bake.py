@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Solve, bake, and what the last bake came to."""
 
+from typing import Any
+
 import bpy
 
 from .sidebar import Sidebar, active_armature
@@ -10,11 +12,11 @@ class CCD_RIG_PT_bake(Sidebar, bpy.types.Panel):
     bl_label = "Solve and Bake"
 
     @classmethod
-    def poll(cls, context):
+    def poll(cls, context: bpy.types.Context) -> bool:
         armature_object = active_armature(context)
         return armature_object is not None and len(armature_object.ccd_rig.constraints) > 0
 
-    def draw(self, context):
+    def draw(self, context: bpy.types.Context) -> None:
         layout = self.layout
         layout.operator("ccd_rig.solve", icon="POSE_HLT")
         layout.separator()
@@ -33,7 +35,7 @@ class CCD_RIG_PT_bake_more(Sidebar, bpy.types.Panel):
     bl_parent_id = "CCD_RIG_PT_bake"
     bl_options = {"DEFAULT_CLOSED"}
 
-    def draw(self, context):
+    def draw(self, context: bpy.types.Context) -> None:
         layout = self.layout
         layout.use_property_split = True
         layout.use_property_decorate = False
@@ -49,7 +51,7 @@ class CCD_RIG_PT_bake_more(Sidebar, bpy.types.Panel):
         layout.prop(options, "verify")
 
 
-def _draw_options(layout, options):
+def _draw_options(layout: bpy.types.UILayout, options: Any) -> None:
     """The operator's own last options: what is set here is what the button takes."""
     layout.use_property_split = True
     layout.use_property_decorate = False
@@ -65,7 +67,7 @@ def _draw_options(layout, options):
     layout.prop(options, "only_selected")
 
 
-def _draw_report(layout, report):
+def _draw_report(layout: bpy.types.UILayout, report: Any) -> None:
     if not report.words:
         return
     lines = layout.box().column(align=True)

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What the active bone may do."""
 
+from typing import Any
+
 import bpy
 
 from .sidebar import Sidebar, active_armature, draw_words
@@ -10,10 +12,10 @@ class CCD_RIG_PT_bone(Sidebar, bpy.types.Panel):
     bl_label = "Bone"
 
     @classmethod
-    def poll(cls, context):
+    def poll(cls, context: bpy.types.Context) -> bool:
         return active_armature(context) is not None and context.active_pose_bone is not None
 
-    def draw(self, context):
+    def draw(self, context: bpy.types.Context) -> None:
         bone = context.active_pose_bone
         layout = self.layout
         layout.use_property_split = True
@@ -30,10 +32,10 @@ class CCD_RIG_PT_slide(Sidebar, bpy.types.Panel):
     bl_parent_id = "CCD_RIG_PT_bone"
     bl_options = {"DEFAULT_CLOSED"}
 
-    def draw_header(self, context):
+    def draw_header(self, context: bpy.types.Context) -> None:
         self.layout.prop(context.active_pose_bone.ccd_rig, "use_slide", text="")
 
-    def draw(self, context):
+    def draw(self, context: bpy.types.Context) -> None:
         bone = context.active_pose_bone
         layout = self.layout
         layout.use_property_split = True
@@ -51,7 +53,7 @@ class CCD_RIG_PT_mass(Sidebar, bpy.types.Panel):
     bl_parent_id = "CCD_RIG_PT_bone"
     bl_options = {"DEFAULT_CLOSED"}
 
-    def draw(self, context):
+    def draw(self, context: bpy.types.Context) -> None:
         layout = self.layout
         layout.use_property_split = True
         layout.use_property_decorate = False
@@ -63,7 +65,7 @@ class CCD_RIG_PT_comfort(Sidebar, bpy.types.Panel):
     bl_parent_id = "CCD_RIG_PT_bone"
     bl_options = {"DEFAULT_CLOSED"}
 
-    def draw(self, context):
+    def draw(self, context: bpy.types.Context) -> None:
         comfort = context.active_pose_bone.ccd_rig.comfort
         layout = self.layout
         layout.use_property_split = True
@@ -73,7 +75,7 @@ class CCD_RIG_PT_comfort(Sidebar, bpy.types.Panel):
         _draw_limit(layout, comfort.region, "Region")
 
 
-def _draw_limit(layout, limit, label):
+def _draw_limit(layout: bpy.types.UILayout, limit: Any, label: str) -> None:
     layout.prop(limit, "kind", text=label)
     if limit.kind == "HINGE":
         layout.column().prop(limit, "axis")
@@ -98,7 +100,7 @@ def _draw_limit(layout, limit, label):
         pair.prop(limit, "twist_upper")
 
 
-def _draw_pair(layout, limit, lower, upper):
+def _draw_pair(layout: bpy.types.UILayout, limit: Any, lower: str, upper: str) -> None:
     lines = layout.column(align=True)
     lines.prop(limit, lower)
     lines.prop(limit, upper)

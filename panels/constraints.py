@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The list of constraints, what the active one does, and what to do where there is none yet."""
 
+from typing import Any
+
 import bpy
 
 from ..ccd_rig.blender.checks import constraint_checks
@@ -14,7 +16,18 @@ KIND_ICONS = {"REACH": "CON_KINEMATIC", "BALANCE": "CON_PIVOT", "PLANT": "PINNED
 class CCD_RIG_UL_constraints(bpy.types.UIList):
     """One line per constraint: its name, whether it is sound, and whether it is on."""
 
-    def draw_item(self, context, layout, data, item, icon, active_data, active_property, index, flt_flag):
+    def draw_item(
+        self,
+        context: bpy.types.Context,
+        layout: bpy.types.UILayout,
+        data: Any,
+        item: Any,
+        icon: int,
+        active_data: Any,
+        active_property: str,
+        index: int,
+        flt_flag: int,
+    ) -> None:
         line = layout.row(align=True)
         line.active = item.enabled
         line.prop(item, "name", text="", emboss=False, icon=KIND_ICONS[item.kind])
@@ -35,7 +48,7 @@ class CCD_RIG_UL_constraints(bpy.types.UIList):
 class CCD_RIG_PT_constraints(Sidebar, bpy.types.Panel):
     bl_label = "CCD Constraints"
 
-    def draw(self, context):
+    def draw(self, context: bpy.types.Context) -> None:
         armature_object = active_armature(context)
         if armature_object is None or not armature_object.ccd_rig.constraints:
             _draw_first_steps(self.layout, context)
@@ -55,11 +68,11 @@ class _OfRow(Sidebar):
     bl_options = {"DEFAULT_CLOSED"}
 
     @classmethod
-    def poll(cls, context):
+    def poll(cls, context: bpy.types.Context) -> bool:
         armature_object = active_armature(context)
         return armature_object is not None and constraint_list.active(armature_object) is not None
 
-    def draw(self, context):
+    def draw(self, context: bpy.types.Context) -> None:
         layout = self.layout
         layout.use_property_split = True
         layout.use_property_decorate = False
@@ -71,14 +84,14 @@ class _OfReach(_OfRow):
     """What only a bone that reaches has."""
 
     @classmethod
-    def poll(cls, context):
+    def poll(cls, context: bpy.types.Context) -> bool:
         return super().poll(context) and constraint_list.active(active_armature(context)).kind == "REACH"
 
 
 class CCD_RIG_PT_rotation(_OfReach, bpy.types.Panel):
     bl_label = "Rotation"
 
-    def draw_part(self, lines, constraint):
+    def draw_part(self, lines: bpy.types.UILayout, constraint: Any) -> None:
         lines.prop(constraint, "rotation")
         if constraint.rotation == "DIRECTION":
             lines.prop(constraint, "bone_axis")
@@ -91,7 +104,7 @@ class CCD_RIG_PT_rotation(_OfReach, bpy.types.Panel):
 class CCD_RIG_PT_pole(_OfReach, bpy.types.Panel):
     bl_label = "Pole"
 
-    def draw_part(self, lines, constraint):
+    def draw_part(self, lines: bpy.types.UILayout, constraint: Any) -> None:
         lines.prop(constraint, "pole_target", text="Target")
         _draw_bone(lines, constraint, constraint.pole_target, "pole_bone")
 
@@ -99,21 +112,33 @@ class CCD_RIG_PT_pole(_OfReach, bpy.types.Panel):
 class CCD_RIG_PT_method(_OfReach, bpy.types.Panel):
     bl_label = "Method"
 
-    def draw_part(self, lines, constraint):
+    def draw_part(self, lines: bpy.types.UILayout, constraint: Any) -> None:
         lines.prop(constraint, "method")
         if constraint.method == "TWO_BONE":
             lines.prop(constraint, "soft")
+
+
+class CCD_RIG_PT_effector(_OfReach, bpy.types.Panel):
+    bl_label = "Effector"
+
+    def draw_part(self, lines: bpy.types.UILayout, constraint: Any) -> None:
+        place = lines.column()
+        place.active = constraint.use_position
+        place.prop(constraint, "effector_offset", text="Offset")
+        turned = lines.column()
+        turned.active = constraint.rotation != "NONE"
+        turned.prop_search(constraint, "rotation_bone", constraint.id_data.pose, "bones")
 
 
 class CCD_RIG_PT_importance(_OfRow, bpy.types.Panel):
     bl_label = "Priority and Extension"
 
     @classmethod
-    def poll(cls, context):
+    def poll(cls, context: bpy.types.Context) -> bool:
         # A planted bone is held before anything else.
         return super().poll(context) and constraint_list.active(active_armature(context)).kind != "PLANT"
 
-    def draw_part(self, lines, constraint):
+    def draw_part(self, lines: bpy.types.UILayout, constraint: Any) -> None:
         lines.prop(constraint, "priority")
         lines.prop(constraint, "weight")
         if constraint.kind == "REACH":
@@ -123,7 +148,7 @@ class CCD_RIG_PT_importance(_OfRow, bpy.types.Panel):
             bones.prop(constraint, "extension_joints")
 
 
-def first_steps(context):
+def first_steps(context: bpy.types.Context) -> tuple[tuple[bool, str], ...]:
     """What to do until there is a constraint: (done, words) of each step."""
     armature_object = active_armature(context)
     posing = armature_object is not None and context.mode == "POSE"
@@ -135,7 +160,7 @@ def first_steps(context):
     )
 
 
-def _draw_first_steps(layout, context):
+def _draw_first_steps(layout: bpy.types.UILayout, context: bpy.types.Context) -> None:
     steps = first_steps(context)
     lines = layout.column(align=True)
     for done, words in steps:
@@ -147,7 +172,7 @@ def _draw_first_steps(layout, context):
         layout.operator("ccd_rig.constraint_add", text="Add", icon="ADD")
 
 
-def _draw_list(layout, armature_object):
+def _draw_list(layout: bpy.types.UILayout, armature_object: bpy.types.Object) -> None:
     group = armature_object.ccd_rig
     line = layout.row()
     line.template_list(
@@ -168,7 +193,7 @@ def _draw_list(layout, armature_object):
         side.operator("ccd_rig.constraint_move", text="", icon="TRIA_DOWN").direction = "DOWN"
 
 
-def _draw_problems(layout, context, constraint):
+def _draw_problems(layout: bpy.types.UILayout, context: bpy.types.Context, constraint: Any) -> None:
     found = sorted(
         constraint_checks.constraint_problems(constraint.id_data, constraint, context.scene),
         key=lambda problem: problem.severity,
@@ -182,7 +207,7 @@ def _draw_problems(layout, context, constraint):
         draw_words(box, context, words[:1].upper() + words[1:], ICONS[problem.severity])
 
 
-def _draw_row(layout, armature_object, constraint):
+def _draw_row(layout: bpy.types.UILayout, armature_object: bpy.types.Object, constraint: Any) -> None:
     layout.use_property_split = True
     layout.use_property_decorate = False
     lines = _column(layout, constraint)
@@ -213,7 +238,9 @@ def _draw_row(layout, armature_object, constraint):
     influence.prop(constraint, "influence")
 
 
-def _draw_bone(lines, constraint, thing, field):
+def _draw_bone(
+    lines: bpy.types.UILayout, constraint: Any, thing: bpy.types.Object | None, field: str
+) -> None:
     """The bone of an armature; left over from another object, it can be cleared here."""
     if thing is not None and thing.type == "ARMATURE":
         lines.prop_search(constraint, field, thing.pose, "bones", text="Bone")
@@ -221,7 +248,7 @@ def _draw_bone(lines, constraint, thing, field):
         lines.prop(constraint, field, text="Bone")
 
 
-def _draw_chain(lines, armature_object, constraint):
+def _draw_chain(lines: bpy.types.UILayout, armature_object: bpy.types.Object, constraint: Any) -> None:
     """Where the chain ends, and what of it stays as it is."""
     chain = constraint_list.chain(armature_object, constraint.tip, constraint.chain_length)
     if not chain:
@@ -240,20 +267,20 @@ def _draw_chain(lines, armature_object, constraint):
         lines.label(text="and on to planted bones", icon="BLANK1")
 
 
-def _draw_plant(lines, constraint):
+def _draw_plant(lines: bpy.types.UILayout, constraint: Any) -> None:
     """What holds the bone."""
     if constraint.target is None:
         lines.label(text="Held where it is when planted", icon="INFO")
 
 
-def _draw_mass(lines, armature_object):
+def _draw_mass(lines: bpy.types.UILayout, armature_object: bpy.types.Object) -> None:
     """How much there is to balance."""
     found = joints.masses(armature_object)
     words = f"{sum(found.values()):.4g} on {len(found)} bone{'' if len(found) == 1 else 's'}"
     lines.label(text=f"Mass {words}" if found else "No bone has a mass", icon="INFO")
 
 
-def _column(layout, constraint):
+def _column(layout: bpy.types.UILayout, constraint: Any) -> bpy.types.UILayout:
     """A group of fields; pale while the constraint is off."""
     lines = layout.column()
     lines.active = constraint.enabled

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The poses that solves start again from."""
 
+from typing import Any
+
 import bpy
 
 from .sidebar import Sidebar, active_armature, draw_words
@@ -9,7 +11,18 @@ from .sidebar import Sidebar, active_armature, draw_words
 class CCD_RIG_UL_poses(bpy.types.UIList):
     """One line per pose: its name, how many bones it knows, and whether the armature has them."""
 
-    def draw_item(self, context, layout, data, item, icon, active_data, active_property, index, flt_flag):
+    def draw_item(
+        self,
+        context: bpy.types.Context,
+        layout: bpy.types.UILayout,
+        data: Any,
+        item: Any,
+        icon: int,
+        active_data: Any,
+        active_property: str,
+        index: int,
+        flt_flag: int,
+    ) -> None:
         line = layout.row(align=True)
         line.prop(item, "name", text="", emboss=False, icon="ARMATURE_DATA")
         bones = item.id_data.pose.bones
@@ -25,7 +38,7 @@ class CCD_RIG_UL_poses(bpy.types.UIList):
 class CCD_RIG_MT_poses(bpy.types.Menu):
     bl_label = "Pose Library"
 
-    def draw(self, context):
+    def draw(self, context: bpy.types.Context) -> None:
         layout = self.layout
         layout.operator_context = "INVOKE_DEFAULT"
         layout.operator("ccd_rig.pose_capture", text="Capture Action...", icon="ACTION").source = "ACTION"
@@ -44,7 +57,7 @@ class CCD_RIG_PT_pose_library(Sidebar, bpy.types.Panel):
     bl_parent_id = "CCD_RIG_PT_solver"
     bl_options = {"DEFAULT_CLOSED"}
 
-    def draw(self, context):
+    def draw(self, context: bpy.types.Context) -> None:
         layout = self.layout
         group = active_armature(context).ccd_rig
         line = layout.row()

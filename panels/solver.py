@@ -2,6 +2,8 @@
 """How the armature is solved."""
 
 import dataclasses
+from collections.abc import Sequence
+from typing import Any
 
 import bpy
 
@@ -16,11 +18,11 @@ class CCD_RIG_PT_solver(Sidebar, bpy.types.Panel):
     bl_options = {"DEFAULT_CLOSED"}
 
     @classmethod
-    def poll(cls, context):
+    def poll(cls, context: bpy.types.Context) -> bool:
         armature_object = active_armature(context)
         return armature_object is not None and len(armature_object.ccd_rig.constraints) > 0
 
-    def draw(self, context):
+    def draw(self, context: bpy.types.Context) -> None:
         self.layout.operator_menu_enum("ccd_rig.solver_preset", "preset", text="Preset")
         _draw_fields(self.layout, active_armature(context).ccd_rig.solver, MAIN)
 
@@ -30,14 +32,14 @@ class CCD_RIG_PT_solver_steps(Sidebar, bpy.types.Panel):
     bl_parent_id = "CCD_RIG_PT_solver"
     bl_options = {"DEFAULT_CLOSED"}
 
-    def draw(self, context):
+    def draw(self, context: bpy.types.Context) -> None:
         solver = active_armature(context).ccd_rig.solver
         # In the order of the core's settings: what is added there shows here.
         names = [field.name for field in dataclasses.fields(SolverSettings) if field.name not in MAIN]
         _draw_fields(self.layout, solver, names)
 
 
-def _draw_fields(layout, solver, names):
+def _draw_fields(layout: bpy.types.UILayout, solver: Any, names: Sequence[str]) -> None:
     layout.use_property_split = True
     layout.use_property_decorate = False
     lines = layout.column()

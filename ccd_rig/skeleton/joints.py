@@ -7,9 +7,9 @@ Blender.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from mathutils import Quaternion, Vector
 
@@ -17,6 +17,8 @@ from ..errors import InvalidInput
 from ..limits.containment import outside
 from ..limits.shapes import LIMITS, Comfort, Limit, Slide, clamp
 from ..maths.validation import frozen_rotation, frozen_vector, is_number
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -114,6 +116,7 @@ class Skeleton:
     """Joints that no step can turn."""
     _indices: Mapping[str, int] = field(init=False, repr=False, compare=False)
     _chains: dict[int, tuple[int, ...]] = field(init=False, repr=False, compare=False)
+    _computed: dict[Hashable, Any] = field(init=False, repr=False, compare=False)
 
     def __init__(self, joints: Iterable[Joint]) -> None:
         object.__setattr__(self, "joints", tuple(joints))
@@ -129,6 +132,7 @@ class Skeleton:
         store = object.__setattr__
         store(self, "_indices", indices)
         store(self, "_chains", {})  # to the root; a solve asks for each of them several times
+        store(self, "_computed", {})
         each = enumerate(self.joints)
         store(self, "pivots", frozenset(i for i, j in each if j.parent != -1 and not j.inherit_rotation))
         store(self, "locked", frozenset(i for i, joint in enumerate(self.joints) if joint.locked))
@@ -166,6 +170,13 @@ class Skeleton:
                 joint = self.joints[joint].parent
             whole = self._chains[i] = tuple(reversed(found))
         return whole[-length:]
+
+    def computed_once(self, key: Hashable, compute: Callable[[], T]) -> T:
+        """What `compute` makes of this skeleton alone, computed at the first call with this key."""
+        if key not in self._computed:
+            self._computed[key] = compute()
+        found: T = self._computed[key]
+        return found
 
     def replace(self, changes: Mapping[str, Mapping[str, Any]]) -> Skeleton:
         """The same skeleton with fields of some joints changed: {joint name: {field: value}}."""

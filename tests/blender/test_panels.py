@@ -10,7 +10,7 @@ import pytest
 import rigs
 
 MODULES = {
-    "constraints": ("constraints", "rotation", "pole", "importance"),
+    "constraints": ("constraints", "rotation", "pole", "importance", "effector"),
     "bone": ("bone", "comfort", "slide", "mass"),
     "solver": ("solver", "solver_steps"),
     "pose_library": ("pose_library",),
@@ -61,7 +61,7 @@ def test_which_panels_show(ext):
     bpy.ops.ccd_rig.constraint_add()
     assert shown(ext) == list(PANELS)
     rig.ccd_rig.constraints[0].kind = "BALANCE"
-    assert shown(ext) == [n for n in PANELS if n not in ("rotation", "pole")]
+    assert shown(ext) == [n for n in PANELS if n not in ("rotation", "pole", "effector")]
     bpy.ops.object.mode_set(mode="OBJECT")
     assert shown(ext) == ["constraints", "importance", *MODULES["solver"], "pose_library", "bake"]
 

@@ -22,6 +22,7 @@ CORE = (
     ("goals",),
     ("settings",),
     ("motion",),
+    ("solvers.pole_bend",),
     ("solvers.closing", "solvers.least_squares"),
     ("solvers.ccd", "solvers.analytic"),
     ("solvers.restarts",),

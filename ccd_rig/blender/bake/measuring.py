@@ -67,9 +67,10 @@ def points(take: BakeFrames, constraint: Constraint, heads: Array, turned: Array
         centre: Array = np.einsum("j,fji->fi", masses / masses.sum(), middles)
         return centre
     tip = take.skeleton.index(constraint.tip)
-    if not constraint.use_tail:
+    if not constraint.use_tail and not any(constraint.effector_offset):
         return np.asarray(heads[:, tip])
-    return np.asarray(heads[:, tip] + interpolation.rotate(turned[:, tip], _along(take.lengths[:, tip])))
+    ends = _along(take.lengths[:, tip] * constraint.use_tail) + np.array(constraint.effector_offset)
+    return np.asarray(heads[:, tip] + interpolation.rotate(turned[:, tip], ends))
 
 
 def largest_rotation(

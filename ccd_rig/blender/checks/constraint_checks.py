@@ -92,6 +92,11 @@ def _reach_problems(
     ):
         message = f"{where}: rotation weight is {constraint.rotation_weight:g}: set it above 0"
         yield Problem("ERROR", constraint.name, message)
+    if constraint.rotation != "NONE" and constraint.rotation_bone:
+        yield from _rotation_bone_problems(armature_object, constraint)
+    if not all(math.isfinite(value) for value in constraint.effector_offset):
+        message = f"{where}: Effector Offset is not a number: set it to 0"
+        yield Problem("ERROR", constraint.name, message)
     if not 0.0 < constraint.max_extension <= 1.0:  # a script can store NaN
         yield Problem(
             "ERROR",
@@ -118,6 +123,18 @@ def _reach_problems(
         bone = f"a pole bone '{constraint.pole_bone}'"
         message = f"{where} has {bone} but no pole target (deleted?), so it has no pole"
         yield Problem("WARNING", constraint.name, f"{message}: choose the pole target, or clear the bone")
+
+
+def _rotation_bone_problems(armature_object: bpy.types.Object, constraint: Any) -> Iterator[Problem]:
+    name, bones = constraint.rotation_bone, armature_object.pose.bones
+    message = f"Constraint '{constraint.name}': rotation bone '{name}' is not in"
+    chain = constraint_list.chain(armature_object, constraint.tip, constraint.chain_length)
+    if name not in bones:
+        message += f" armature '{armature_object.name}' (renamed or deleted?)"
+        yield Problem("ERROR", constraint.name, message + suggestion(name, bones.keys()))
+    elif chain and all(bone.name != name for bone in chain):
+        message += f" its chain, which goes from '{chain[-1].name}' to '{chain[0].name}'"
+        yield Problem("ERROR", constraint.name, f"{message}: choose one of its bones, or clear it")
 
 
 def _thing_problems(

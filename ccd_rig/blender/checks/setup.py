@@ -9,7 +9,7 @@ from itertools import combinations
 from typing import Any, NamedTuple
 
 import bpy
-from mathutils import Matrix, Quaternion
+from mathutils import Matrix, Quaternion, Vector
 
 from ...errors import CCDRigError, RigError
 from ...limits.shapes import contains
@@ -172,12 +172,14 @@ def _pair_problems(chosen: Iterable[Any]) -> Iterator[Problem]:
             yield Problem("WARNING", other.name, f"{message}: disable one of them")
         if one.tip != other.tip or not one.kind == other.kind == "REACH":
             continue
-        if one.use_tail == other.use_tail and one.use_position and other.use_position:
+        ends = [(each.use_tail, tuple(each.effector_offset)) for each in (one, other)]
+        if ends[0] == ends[1] and one.use_position and other.use_position:
             end = "tail" if one.use_tail else "head"
             message = f"{pair} both pull at the {end} of bone '{one.tip}', which ends between their targets"
             yield Problem("WARNING", other.name, f"{message}: disable one of them")
-        if one.rotation != "NONE" and other.rotation != "NONE":
-            message = f"{pair} both turn bone '{one.tip}', which ends between their rotations"
+        turned = [each.rotation_bone or each.tip for each in (one, other)]
+        if one.rotation != "NONE" and other.rotation != "NONE" and turned[0] == turned[1]:
+            message = f"{pair} both turn bone '{turned[0]}', which ends between their rotations"
             yield Problem("WARNING", other.name, f"{message}: set Rotation of one of them to Free")
         if one.pole_target is not None and other.pole_target is not None:
             message = f"{pair} both bend the chain of bone '{one.tip}', which ends between their poles"
@@ -256,7 +258,7 @@ def _pole_problems(
     for constraint in sound:
         if constraint.kind == "REACH" and constraint.pole_target:
             try:
-                constraint_goals.pole_chain(reading.skeleton, constraint)
+                constraint_goals.pole_goal(reading.skeleton, constraint, Vector())
             except RigError as error:
                 yield Problem("ERROR", constraint.name, str(error))
 

@@ -140,6 +140,14 @@ class CCD_RIG_PG_constraint(bpy.types.PropertyGroup):
         default=True,
         override=OVERRIDE,
     )
+    effector_offset: FloatVectorProperty(
+        name="Effector Offset",
+        description="Shift of the point that is brought to the target, from the bone's tail or head, along "
+        "the bone's own axes, in the armature's unit: the sole of a foot, the grip of a hand",
+        size=3,
+        subtype="XYZ_LENGTH",
+        override=OVERRIDE,
+    )
     kind: EnumProperty(
         name="Kind", description="What the constraint is about", items=KINDS, override=OVERRIDE
     )
@@ -151,6 +159,11 @@ class CCD_RIG_PG_constraint(bpy.types.PropertyGroup):
         description="What the target's rotation is to the bone. Under mirroring or shear the bone's Y axis "
         "points exactly as the target's, and Z as near as it can",
         items=ROTATIONS,
+        override=OVERRIDE,
+    )
+    rotation_bone: StringProperty(
+        name="Rotation Bone",
+        description="The bone of the chain that is turned as the target is; empty: the last one",
         override=OVERRIDE,
     )
     rotation_weight: FloatProperty(

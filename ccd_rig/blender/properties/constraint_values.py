@@ -40,6 +40,9 @@ class Constraint:
         method: for REACH, "CCD"; "TWO_BONE_TIP", with the last two bones solved at once; "TWO_BONE" or
             "TRIANGLE": see `METHODS`.
         soft: for TWO_BONE, part of the chain's length over which it eases into straight.
+        effector_offset: of the point that is brought to the target, from the tip's tail or head, along the
+            bone's axes, in armature units.
+        rotation_bone: name of the chain's bone that `rotation` is about, empty for the tip.
     """
 
     name: str
@@ -66,6 +69,8 @@ class Constraint:
     balance_axes: tuple[bool, bool, bool] = (True, True, False)
     method: str = "CCD"
     soft: float = 0.0
+    effector_offset: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    rotation_bone: str = ""
 
 
 def constraints(armature_object: bpy.types.Object) -> tuple[Constraint, ...]:
@@ -96,6 +101,8 @@ def constraints(armature_object: bpy.types.Object) -> tuple[Constraint, ...]:
             balance_axes=tuple(constraint.balance_axes),
             method=constraint.method,
             soft=constraint.soft,
+            effector_offset=tuple(constraint.effector_offset),
+            rotation_bone=constraint.rotation_bone,
         )
         for constraint in armature_object.ccd_rig.constraints
     )
@@ -116,5 +123,7 @@ _HELD: dict[str, Any] = {
     "max_extension": 1.0,
     "extension_joints": 0,
     "method": "CCD",
+    "effector_offset": (0.0, 0.0, 0.0),
+    "rotation_bone": "",
 }
 """What a planted bone asks for, whatever is left over in it from another kind."""

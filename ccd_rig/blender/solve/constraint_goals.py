@@ -32,38 +32,73 @@ def goals(skeleton: Skeleton, constraint: Constraint, aim: TargetSample) -> list
         return [BalanceGoal(aim.point, constraint.balance_axes, weight, priority)]
     found: list[Goal] = []
     if constraint.use_position:
-        end = None if constraint.use_tail else Vector((0.0, 0.0, 0.0))
+        end = _offset(skeleton, constraint)
         window = (constraint.max_extension, constraint.extension_joints, constraint.method == "TWO_BONE_TIP")
         found.append(PositionGoal(joint, aim.point, end, weight, priority, length, *window))
     weight *= constraint.rotation_weight
+    if aim.rotation is not None or aim.direction is not None:
+        joint, length = rotation_chain(skeleton, constraint)
     if aim.rotation is not None:
         found.append(OrientationGoal(joint, aim.rotation, weight, priority, length))
     if aim.direction is not None:
         axis = AXES[constraint.bone_axis]
         found.append(DirectionGoal(joint, axis, aim.direction, weight, priority, length))
     if aim.pole is not None:
-        root, last = pole_chain(skeleton, constraint)
-        found.append(PoleGoal(root, last, aim.pole, constraint.weight, priority + 1))
+        found.append(pole_goal(skeleton, constraint, aim.pole))
     return found
 
 
-def pole_chain(skeleton: Skeleton, constraint: Constraint) -> tuple[str, str]:
-    """Names of the first joint of the chain that can turn, and of the last one that bends.
+def effector(skeleton: Skeleton, constraint: Constraint) -> Vector:
+    """The point that is brought to the target, in the tip's frame."""
+    end = skeleton.joints[skeleton.index(constraint.tip)].length if constraint.use_tail else 0.0
+    return Vector((0.0, end, 0.0)) + Vector(constraint.effector_offset)
+
+
+def rotation_chain(skeleton: Skeleton, constraint: Constraint) -> tuple[str, int]:
+    """The joint that `rotation` is about, and how many joints of the constraint's chain move it (0: all).
 
     Raises:
-        RigError: these are not two joints, so that there is no bend.
+        RigError: the joint is not in the constraint's chain; names both.
+    """
+    name, length = constraint.rotation_bone or constraint.tip, constraint.chain_length
+    names = [skeleton.joints[j].name for j in skeleton.chain(constraint.tip, length)]
+    if name not in names:
+        raise RigError(
+            f"Constraint '{constraint.name}': rotation bone '{name}' is not in its chain, which goes from "
+            f"'{names[0]}' to '{names[-1]}': choose one of its bones, or clear it"
+        )
+    return name, names.index(name) + 1 if length else 0
+
+
+def pole_goal(skeleton: Skeleton, constraint: Constraint, target: Vector) -> PoleGoal:
+    """The goal that bends the chain to a pole.
+
+    The chain goes from the first joint that can turn to the end that is brought to the target. A joint whose
+    rotation is asked for has none left for the bend: then the chain ends at that joint's head.
+
+    Raises:
+        RigError: the chain has less than two joints, so that there is no bend; names the constraint.
     """
     chain = skeleton.chain(constraint.tip, constraint.chain_length)
-    if not constraint.use_tail:  # the tip hangs on the end that is brought to the target
-        chain = chain[:-1]
+    whole = constraint.use_tail or any(constraint.effector_offset)
+    fixed = None if whole else constraint.tip  # the head of this joint is the end
+    if constraint.rotation != "NONE":
+        fixed = rotation_chain(skeleton, constraint)[0]
+    if fixed is not None:
+        chain = chain[: chain.index(skeleton.index(fixed))]
     first = next((j for j in chain if not skeleton.joints[j].locked), chain[0] if chain else -1)
     if not chain or first == chain[-1]:
-        bones = "two bones that can turn" if constraint.use_tail else "two bones before its last one"
+        bones = "two bones that can turn" if fixed is None else f"two bones that can turn before '{fixed}'"
         raise RigError(
             f"Constraint '{constraint.name}': a pole needs a chain of {bones}: make the chain longer, or "
             "clear the pole target"
         )
-    return skeleton.joints[first].name, skeleton.joints[chain[-1]].name
+    end = _offset(skeleton, constraint) if fixed is None else skeleton.joints[skeleton.index(fixed)].offset
+    root, last = skeleton.joints[first].name, skeleton.joints[chain[-1]].name
+    return PoleGoal(root, last, target, constraint.weight, 2 * constraint.priority + 1, end)
 
 
-# Balance in a turned model --------------------------------------------------------------------------
+def _offset(skeleton: Skeleton, constraint: Constraint) -> Vector | None:
+    """`effector` as goals have it: None is the tail."""
+    plain = constraint.use_tail and not any(constraint.effector_offset)
+    return None if plain else effector(skeleton, constraint)

@@ -39,6 +39,8 @@ def method_problems(constraint: Any) -> Iterator[str]:
     if not (constraint.use_position and constraint.use_tail):
         ends = "brings the tail of a bone to the target: switch on Position and Use Tail"
         yield f"{does} {ends}, or choose Loop"
+    if any(constraint.effector_offset):
+        yield f"{does} knows no Effector Offset: set it to 0, or choose Loop"
     if constraint.method not in SINGLE_PASS:
         return
     if constraint.rotation != "NONE":

@@ -6,7 +6,7 @@ a joint's head, the goals above the joint ask for the smallest `sum w |R a - b|^
 - position: a = effector - head, b = target - head;
 - orientation: a, b = the three axes of the two frames; direction: the one axis and its target; both times a
   lever, a length that makes radians and the model's unit comparable;
-- pole: the chain's bend, and the same length towards the pole's side;
+- pole: the chain's bend, and the same length towards the pole's side, with a weight that fades with the bend;
 - balance: a = (m_above / m_total) (centre_above - head), b = target - what of the centre of mass does not
   move.
 """
@@ -22,6 +22,7 @@ from mathutils import Quaternion, Vector
 from ...errors import InvalidInput
 from ...goals import (
     GOALS,
+    NO_BEND,
     BalanceGoal,
     DirectionGoal,
     Goal,
@@ -30,9 +31,9 @@ from ...goals import (
     PoleGoal,
     PositionGoal,
     angle_apart,
-    bend_and_side,
     centre_of_mass,
     masked,
+    pole_bend,
 )
 from ...maths.alignment import Pair
 from ...maths.rotations import angle_between
@@ -267,22 +268,24 @@ class PoleEffector(Effector):
         self.reads = self.chain[-1:]
         self.moving_joints = _movable(skeleton, self.chain[:1])
         self.ancestors: tuple[int, ...] = ()
-        self.end = Vector((0.0, skeleton.joints[self.chain[-1]].length, 0.0))
+        self.end = goal.effector(skeleton)
+        self.axis = goal.bend_axis(skeleton)
         self.weight = goal.weight
-        self.bend: Vector | None = None
-        self.side: Vector | None = None
+        self.pole_bend = NO_BEND
 
     def recompute(self, joints: Joints) -> None:
         heads = [joints.heads[i] for i in self.chain]
         tip = self.chain[-1]
         end = joints.heads[tip] + joints.frames[tip] @ self.end
-        self.bend, self.side = bend_and_side(heads, end, self.target)
+        axis = joints.frames[self.axis.joint] @ self.axis.axis
+        self.pole_bend = pole_bend(heads, end, self.target, axis, self.axis.scale)
 
     def vector_pairs(self, joints: Joints, i: int, found: list[Pair]) -> None:
         joints.update_to(self.chain[-1])
         self.recompute(joints)
-        if self.bend is not None and self.side is not None:
-            found.append((self.bend, self.side * self.bend.length, self.weight))
+        bend, side, weight = self.pole_bend
+        if weight > 0.0:
+            found.append((bend, side * bend.length, self.weight * weight * weight))
 
     def slide_targets(self, joints: Joints, i: int, found: list[SlideTarget]) -> None:
         """The root's slide does not change the side of the bend; others do not serve."""
@@ -294,14 +297,11 @@ class PoleEffector(Effector):
         """Worked out anew when it is asked for."""
 
     def error(self) -> GoalError:
-        if self.bend is None or self.side is None:
-            return GoalError()
-        return GoalError(angle=angle_apart(self.bend, self.side))
+        return GoalError(angle=self.pole_bend.error)
 
     def square(self) -> float:
-        if self.bend is None or self.side is None:
-            return 0.0
-        return self.goal.weight * (self.bend - self.side * self.bend.length).length_squared
+        bend, side, weight = self.pole_bend
+        return self.goal.weight * (weight * (bend - side * bend.length)).length_squared
 
 
 class BalanceEffector(Effector):

@@ -16,6 +16,7 @@ from . import passes, shared_passes
 from .chain_length import bound, length_scale, step_parts, stretch
 from .effectors import PositionEffector
 from .sweeps import visits
+from .swivel import mirror, poles_of, swivel
 from .two_bone_tip import solve_two_bone_tip, two_bone_tips_of
 from .working_pose import WorkingPose
 
@@ -159,6 +160,8 @@ def _stage(
         return SolveStatus.CONVERGED
     if not working.movable:
         return SolveStatus.STALLED
+    if _swivelled(working, found, settings, goals):
+        return SolveStatus.CONVERGED
     working.parts, working.pass_plan = step_parts(working, settings.error_reduction), None
     bounds = [bound(working, k) for k in goals]
     scale = max(length_scale(working, k) for k in goals)
@@ -216,6 +219,25 @@ def _stage(
             nudged, closed, count = True, False, 0
         yield
     return SolveStatus.ITERATION_LIMIT
+
+
+def _swivelled(working: WorkingPose, found: Progress, settings: SolverSettings, goals: Sequence[int]) -> bool:
+    """Turns chains to their poles, as a start for the passes; whether that meets all goals."""
+    poles = poles_of(working, goals)
+    if not poles:
+        return False
+    start = list(found.rotations), list(found.slides)
+    for bent in (True, False):
+        if bent and not mirror(working, poles):
+            continue
+        swivel(working, poles)
+        found.iterations += 1
+        errors = found.note(working, goals)
+        if all(met(error, settings) for error in errors) and found.holds_caps(working):
+            return True
+        working.restore(*start)
+    working.restore(found.rotations, found.slides)
+    return False
 
 
 def _passes_left(error: float, before: float, tolerance: float) -> float:

@@ -16,9 +16,10 @@ from mathutils import Vector
 from numpy.typing import NDArray
 
 from ...errors import InvalidInput
-from ...goals import POLE_NOISE, BalanceGoal, DirectionGoal, Goal, PoleGoal, PositionGoal
+from ...goals import BalanceGoal, DirectionGoal, Goal, PoleGoal, PositionGoal
 from ...maths.arrays import matrix, per_sine, rotation_vector
 from ...skeleton.joints import Skeleton
+from ..pole_bend import PoleBends, pole_bends, pole_slopes
 
 Array = NDArray[np.float64]
 Measured = tuple[Array, float, float]
@@ -171,60 +172,40 @@ class Direction:
 
 @dataclass
 class Pole:
-    """The signed angle, about the chain's line, from its bend to the side of the pole target.
+    """The angle, about the chain's line, from its bend to the side of the pole target, times its weight.
 
-    With l the unit line (length |L|), B the sum of the heads from the first, s the target from there, e the
-    unit part of a vector v across the line, rho its length and t = l x e, the azimuth of v changes by t.(dv -
-    (v.l) dL / |L|) / rho.
+    `points` are the heads of the chain's joints from `first` on and then its end; see `solvers.pole_bend`.
     """
 
     first: int
     count: int
+    frame: int
     target: Array
+    axis: Array
+    scale: float
     factor: float
     rows: int = 1
 
     def measure(self, ends: Array, frames: Array, rows: list[int]) -> Measured:
-        parts = self._parts(ends)
-        if parts is None:
-            return np.zeros(1), 0.0, 0.0
-        line, _, bend, side, _, _ = parts
-        angle = math.atan2(float(line @ np.cross(bend, side)), float(bend @ side))
+        angle = float(self._bends(ends, frames, rows).residual[0])
         return np.array((self.factor * angle,)), 0.0, abs(angle)
 
     def slope(self, columns: Columns, frames: Array, rows: list[int]) -> Array:
-        parts = self._parts(columns.ends)
+        by = pole_slopes(self._bends(columns.ends, frames, rows))
         moves = columns.moves[self.first : self.first + self.count + 1]
-        if parts is None:
-            return np.zeros((1, moves.shape[1]))
-        line, length, bend, side, bend_along, side_along = parts
         root: Array = moves[0]
-        line_moves = (moves[-1] - root) / length
-        bend_moves = moves[1:-1].sum(0) - (self.count - 1) * root
-        of_bend, of_side = np.cross(line, bend), np.cross(line, side)
-        turned: Array = (-root - side_along * line_moves) @ (of_side / (of_side @ of_side))
-        turned -= (bend_moves - bend_along * line_moves) @ (of_bend / (of_bend @ of_bend))
-        return self.factor * turned[None]
+        found = (moves[-1] - root) @ by.line - root @ by.to_target
+        found += (moves[1:-1].sum(0) - (self.count - 1) * root) @ by.between
+        found += columns.turns[self.frame] @ by.turn
+        return np.asarray(self.factor * found.T)
 
-    def _parts(self, ends: Array) -> tuple[Array, float, Array, Array, float, float] | None:
-        """Unit line, its length, bend and side across it and their parts along it; None: nothing is asked."""
+    def _bends(self, ends: Array, frames: Array, rows: list[int]) -> PoleBends:
         heads, end = ends[self.first : self.first + self.count], ends[self.first + self.count]
-        line = end - heads[0]
-        length = math.sqrt(line @ line)
-        steps = np.diff(ends[self.first : self.first + self.count + 1], axis=0)
-        reach = float(np.sqrt((steps * steps).sum(1)).sum())
-        if length <= POLE_NOISE * reach:
-            return None
-        line = line / length
-        whole = (heads - heads[0]).sum(0)
-        side = self.target - heads[0]
-        bend_along, side_along = float(whole @ line), float(side @ line)
-        bend, away = whole - bend_along * line, side - side_along * line
-        if math.sqrt(bend @ bend) <= POLE_NOISE * reach:
-            return None
-        if math.sqrt(away @ away) <= POLE_NOISE * math.sqrt(side @ side):
-            return None
-        return line, length, bend, away, bend_along, side_along
+        root = heads[0]
+        axis = frames[rows[self.frame], :3, :3] @ self.axis
+        vectors = (end - root, (heads - root).sum(0), self.target - root, axis)
+        line, between, to_target, axis = (vector[:, None] for vector in vectors)
+        return pole_bends(line, between, to_target, axis, self.scale)
 
 
 def _across(vector: Array) -> Array:
@@ -259,8 +240,11 @@ def block_of(
     if isinstance(goal, PoleGoal):
         chain = goal.chain(skeleton)
         points.extend((i, Vector()) for i in chain)
-        points.append((chain[-1], Vector((0.0, skeleton.joints[chain[-1]].length, 0.0))))
-        return Pole(at, len(chain), np.array(goal.target, dtype=float), per_angle)
+        points.append((chain[-1], goal.effector(skeleton)))
+        own = goal.bend_axis(skeleton)
+        frames.append(own.joint)
+        target, axis = np.array(goal.target, dtype=float), np.array(own.axis, dtype=float)
+        return Pole(at, len(chain), of, target, axis, own.scale, per_angle)
     frames.append(skeleton.index(goal.joint))
     if isinstance(goal, DirectionGoal):
         return Direction(of, np.array(goal.axis, dtype=float), np.array(goal.target, dtype=float), per_angle)

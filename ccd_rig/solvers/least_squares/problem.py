@@ -151,13 +151,15 @@ class LeastSquaresProblem:
 
     def _pole(self, goal: PoleGoal, factor: float) -> Pole:
         layout, chain = self.layout, goal.chain(self.skeleton)
-        end = self._point(chain[-1], None)
+        end = self._point(chain[-1], goal.offset)
         heads = [(-1, i) for i in chain]
         root = PointSum(layout, heads[:1], [1.0])
         line = PointSum(layout, [(end, chain[-1]), heads[0]], [1.0, -1.0])
-        bend = PointSum(layout, heads, [-(len(chain) - 1.0), *[1.0] * (len(chain) - 1)])
+        between = PointSum(layout, heads, [-(len(chain) - 1.0), *[1.0] * (len(chain) - 1)])
         links = np.array([layout.row[i] for i in chain], dtype=np.intp)
-        return Pole(root, line, bend, links, factor)
+        own = goal.bend_axis(self.skeleton)
+        turns = FrameTurns(layout, own.joint)
+        return Pole((root, line, between), links, turns, (own.axis[:], own.scale), factor)
 
     def _point(self, joint: int, at: Vector | None) -> int:
         """The number of a new point of a joint's bone; None: its tail."""

@@ -15,8 +15,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...goals import POLE_NOISE
 from ...maths.batch import TINY, Array, Indices, Mask, cross, dot, length, matrix_logarithm
+from ..pole_bend import PoleBends, pole_bends, pole_slopes
 from .layout import Layout
 from .state import State
 
@@ -407,56 +407,48 @@ class Direction(Block):
 
 
 class Pole(Block):
-    """The signed angle, about the chain's line, from its bend to the side of the pole target.
+    """The angle, about the chain's line, from its bend to the side of the pole target, times its weight.
 
-    With l the unit line (length |L|), B the sum of the heads from the first, s the target from there, e the
-    unit part of a vector v across the line, rho its length and t = l x e, the azimuth of v changes by t.(dv -
-    (v.l) dL / |L|) / rho.
+    See `solvers.pole_bend`.
     """
 
     size = 1
 
-    def __init__(self, root: PointSum, line: PointSum, bend: PointSum, links: Indices, factor: float) -> None:
-        """`links`: rows of the chain's joints, root first; the last link goes to the end of `line`."""
-        self.root, self.line, self.bend = root, line, bend
-        self.links, self.factor = links, factor
+    def __init__(
+        self,
+        sums: tuple[PointSum, PointSum, PointSum],
+        links: Indices,
+        turns: FrameTurns,
+        axis: tuple[Sequence[float], float],
+        factor: float,
+    ) -> None:
+        """`sums`: the root's head, the line from there, and the sum of the heads between from there.
+
+        `links`: rows of the chain's joints, root first. `turns` of the frame that carries the axis of the
+        bend; `axis` is that, in the frame, and the chain's scale (`goals.BendAxis`).
+        """
+        self.root, self.line, self.between = sums
+        self.links, self.turns, self.factor = links, turns, factor
+        self.axis, self.scale = np.array(axis[0], dtype=np.float64), axis[1]
 
     def measure(self, now: Now, target: Array) -> tuple[Array, Misses]:
-        line, _, bend, side, _, _, known = self._parts(now, target)
-        angle = np.where(known, np.arctan2(dot(line, cross(bend, side)), dot(bend, side)), 0.0)
+        angle = self._bends(now, target).residual
         return self.factor * angle[None], Misses(np.zeros(len(angle)), np.abs(angle))
 
     def slope(self, now: Now, target: Array, into: Array) -> None:
-        line, size, bend, side, bend_along, side_along, known = self._parts(now, target)
-        of_bend, of_side = cross(line, bend), cross(line, side)
-        of_bend = of_bend / np.maximum(dot(of_bend, of_bend), TINY)
-        of_side = of_side / np.maximum(dot(of_side, of_side), TINY)
+        by = pole_slopes(self._bends(now, target))
+        self.turns.slope(now, self.factor * by.turn[None], into)
         moves = np.zeros((3, *into.shape[1:]))
-        self.line.slope(now, 1.0, moves)
-        scale = (bend_along * of_bend - side_along * of_side) / size
-        found = (scale[:, None] * moves).sum(0)
-        for each, weights in ((self.bend, of_bend), (self.root, of_side)):
+        for each, weights in ((self.line, by.line), (self.between, by.between), (self.root, -by.to_target)):
             moves[:] = 0.0
-            each.slope(now, 1.0, moves)
-            found -= (weights[:, None] * moves).sum(0)
-        into[0] = np.where(known, self.factor * found, 0.0)
+            each.slope(now, self.factor, moves)
+            into[0] += (weights[:, None] * moves).sum(0)
 
-    def _parts(self, now: Now, target: Array) -> tuple[Array, ...]:
-        """Unit line, its length, bend and side across it, their parts along it, and where all is known."""
+    def _bends(self, now: Now, target: Array) -> PoleBends:
         heads = now.state.transforms[self.links, :, 3]
         root, end = heads[0], now.ends[self.line.points[0][0]]
-        line = end - root
-        size = length(line)
-        steps = np.diff(np.concatenate((heads, end[None])), axis=0)
-        reach = np.sqrt((steps * steps).sum(1)).sum(0)
-        known = size > POLE_NOISE * reach
-        line = line / np.maximum(size, TINY)
-        whole, side = (heads - root).sum(0), target - root
-        bend_along, side_along = dot(whole, line), dot(side, line)
-        bend, away = whole - bend_along * line, side - side_along * line
-        known &= length(bend) > POLE_NOISE * reach
-        known &= length(away) > POLE_NOISE * length(side)
-        return line, np.maximum(size, TINY), bend, away, bend_along, side_along, known
+        axis = np.einsum("ijb,j->ib", self.turns.frame(now), self.axis)
+        return pole_bends(end - root, (heads - root).sum(0), target - root, axis, self.scale)
 
 
 def _across(vectors: Array) -> Array:

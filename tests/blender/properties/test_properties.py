@@ -391,6 +391,8 @@ def test_an_override_keeps_changes_and_added_rows(rows, override, tmp_path):
     override.pose.bones["bone_1"].ccd_rig.limit.kind = "CONE"
     override.pose.bones["bone_1"].ccd_rig.limit.cone_radius = 0.25
     override.ccd_rig.constraints["One"].rotation = "DIRECTION"
+    override.ccd_rig.constraints["One"].rotation_bone = "bone_1"
+    override.ccd_rig.constraints["One"].effector_offset = (0.5, 0.0, -0.25)
     override.ccd_rig.constraints["One"].pole_target = rigs.empty("Pole")
     override.ccd_rig.constraints["Two"].kind = "BALANCE"
     override.ccd_rig.constraints["Two"].balance_axes = (False, True, False)
@@ -410,6 +412,7 @@ def test_an_override_keeps_changes_and_added_rows(rows, override, tmp_path):
     assert again.pose.bones["bone_1"].ccd_rig.limit.kind == "CONE"
     assert again.pose.bones["bone_1"].ccd_rig.limit.cone_radius == 0.25
     assert (listed[0].rotation, listed[0].pole_target.name) == ("DIRECTION", "Pole")
+    assert (listed[0].rotation_bone, tuple(listed[0].effector_offset)) == ("bone_1", (0.5, 0.0, -0.25))
     assert (listed[1].kind, tuple(listed[1].balance_axes)) == ("BALANCE", (False, True, False))
     assert again.pose.bones["bone_0"].ccd_rig.use_slide
     assert tuple(again.pose.bones["bone_0"].ccd_rig.slide_axis) == (1.0, 0.0, 0.0)

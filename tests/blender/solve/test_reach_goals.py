@@ -412,7 +412,7 @@ def asks_for_nothing(rig, row):
 
 
 def flat_target(rig, row):
-    row.rotation = "ORIENTATION"
+    row.rotation, row.pole_target = "ORIENTATION", None
     row.target.scale = (1, 0, 1)
 
 

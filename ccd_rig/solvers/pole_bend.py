@@ -1,0 +1,145 @@
+"""The bends of many poses that pole goals look at, and their slopes; `goals.pole_bend` defines them for one.
+
+Arrays are (3, B): components first, poses last, double precision. With l the unit line, B the part of
+`between` across it, a the axis, f the smooth step and t = BEND_RANGE scale:
+
+    F = (1 - f(|B| / t)) t        V = B + F (l x a)        weight w = f(|V| / t)
+
+The residual is w times the signed angle about l from V to the side A of the target. Its differential follows
+from that of an azimuth: a vector v across l turns about l by (l x v).dv / |v|^2.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..goals import BEND_RANGE, POLE_NOISE
+
+Array = NDArray[np.float64]
+_TINY = 1e-300
+
+
+class PoleBends(NamedTuple):
+    """What a pole goal asks for in each of B poses, and what its slope is made of.
+
+    Attributes:
+        bend: (3, B) across the chain's line, the model's unit.
+        side: (3, B) unit, across the line, towards the target.
+        weight: (B,) 0 to 1, how much `bend` should point along `side`; 0 where nothing is asked for.
+        angle: (B,) signed, about the line, from bend to side, radians; 0 where nothing is asked for.
+        line: (3, B) unit.
+        line_length: (B,).
+        between: (3, B) as given.
+        across: (3, B) its part across the line.
+        to_target: (3, B) as given.
+        axis: (3, B) as given.
+        full: BEND_RANGE times the scale.
+    """
+
+    bend: Array
+    side: Array
+    weight: Array
+    angle: Array
+    line: Array
+    line_length: Array
+    between: Array
+    across: Array
+    to_target: Array
+    axis: Array
+    full: float
+
+    @property
+    def residual(self) -> Array:
+        """(B,) the weighted signed angle, radians; its size is what `goals.measure` reports."""
+        return self.weight * self.angle
+
+
+class PoleSlopes(NamedTuple):
+    """Derivatives of `PoleBends.residual`, (3, B) each, by what moves.
+
+    Attributes:
+        line: by `line`, the vector from the root's head to the chain's end.
+        between: by `between`.
+        to_target: by `to_target`.
+        turn: by a rotation vector (model axes) of the frame that carries the axis.
+    """
+
+    line: Array
+    between: Array
+    to_target: Array
+    turn: Array
+
+
+def pole_bends(line: Array, between: Array, to_target: Array, axis: Array, scale: float) -> PoleBends:
+    """The bend, the side and the weight of a pole goal in each pose.
+
+    Args:
+        line: (3, B) from the head of the chain's root to the chain's end.
+        between: (3, B) the sum of the heads between, each from the root's head.
+        to_target: (3, B) from the root's head to the pole target.
+        axis: (3, B) `BendAxis.axis` in model space.
+        scale: `BendAxis.scale`.
+    """
+    full = BEND_RANGE * scale
+    length = _length(line)
+    known = (full > 0.0) & (length > POLE_NOISE * scale)
+    unit = line / np.maximum(length, _TINY)
+    across = between - _dot(between, unit) * unit
+    away = to_target - _dot(to_target, unit) * unit
+    away_length = _length(away)
+    known &= away_length > POLE_NOISE * _length(to_target)
+    side = away / np.maximum(away_length, _TINY)
+    part = _length(across) / max(full, _TINY)
+    bend = across + (1.0 - _smooth_step(part)) * full * _cross(unit, axis)
+    weight = np.where(known, _smooth_step(_length(bend) / max(full, _TINY)), 0.0)
+    angle = np.arctan2(_dot(unit, _cross(bend, side)), _dot(bend, side))
+    angle = np.where(weight > 0.0, angle, 0.0)
+    return PoleBends(bend, side, weight, angle, unit, length, between, across, to_target, axis, full)
+
+
+def pole_slopes(bends: PoleBends) -> PoleSlopes:
+    """How the residual changes; 0 where nothing is asked for."""
+    unit, bend, side, axis, full = bends.line, bends.bend, bends.side, bends.axis, max(bends.full, _TINY)
+    size = np.maximum(_length(bend), _TINY)
+    part, filled = _length(bends.across) / full, size / full
+    # What the residual changes by is turn_bend.d(bend) + turn_side.d(to_target - its part along the line).
+    fading = np.where(filled < 1.0, 6.0 * filled * (1.0 - filled) / full, 0.0)
+    turn_bend = (bends.angle * fading * bend - bends.weight * _cross(unit, bend) / size) / size
+    away = bends.to_target - _dot(bends.to_target, unit) * unit
+    turn_side = bends.weight * _cross(unit, side) / np.maximum(_length(away), _TINY)
+    own = _cross(unit, axis)
+    # d(F) = -6 (1 - |B| / t) / t B.d(B), within the range of the smooth step.
+    falling = np.where(part < 1.0, 6.0 * (1.0 - part) / full, 0.0)
+    by_between = turn_bend - falling * _dot(turn_bend, own) * bends.across
+    share = np.where(part < 1.0, (1.0 - _smooth_step(part)) * full, 0.0)
+    by_unit = (
+        share * _cross(axis, turn_bend)
+        - _dot(bends.between, unit) * by_between
+        - _dot(bends.to_target, unit) * turn_side
+    )
+    by_line = (by_unit - _dot(by_unit, unit) * unit) / np.maximum(bends.line_length, _TINY)
+    by_turn = share * _cross(axis, _cross(turn_bend, unit))
+    asked = bends.weight > 0.0
+    return PoleSlopes(*(np.where(asked, each, 0.0) for each in (by_line, by_between, turn_side, by_turn)))
+
+
+def _smooth_step(x: Array) -> Array:
+    x = np.minimum(x, 1.0)
+    return np.asarray(x * x * (3.0 - 2.0 * x))
+
+
+def _dot(a: Array, b: Array) -> Array:
+    return np.asarray((a * b).sum(0))
+
+
+def _length(vectors: Array) -> Array:
+    return np.sqrt(_dot(vectors, vectors))
+
+
+def _cross(a: Array, b: Array) -> Array:
+    ax, ay, az = a
+    bx, by, bz = b
+    return np.stack((ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx))

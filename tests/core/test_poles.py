@@ -1,0 +1,315 @@
+"""Poles near straight: to which side a chain bends, that it does not spin, nor the bones between roll."""
+
+from __future__ import annotations
+
+import math
+import random
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from chains import random_rotation, straight
+from hypothesis import given
+from hypothesis import strategies as st
+from mathutils import Quaternion, Vector
+
+from ccd_rig.goals import BEND_RANGE, PoleGoal, PositionGoal, angle_apart, measure, pole_bend
+from ccd_rig.limits.shapes import Hinge, ReversedLimit
+from ccd_rig.maths.rotations import angle_between
+from ccd_rig.settings import SolverSettings
+from ccd_rig.skeleton.joints import Joint, Skeleton
+from ccd_rig.skeleton.kinematics import forward_kinematics
+from ccd_rig.skeleton.pose import Pose
+from ccd_rig.solvers.pole_bend import pole_bends, pole_slopes
+from ccd_rig.solvers.solve import solve
+
+X, Y = Vector((1.0, 0.0, 0.0)), Vector((0.0, 1.0, 0.0))
+FRAMES = 60
+KNEE = Hinge((1.0, 0.0, 0.0), 0.0, 2.5)
+
+
+def leg(count: int, rest_bend: float = 0.0, knee: Hinge | None = None) -> Skeleton:
+    """Bones of length 2 altogether along +Y, each at rest bent by so many radians about X."""
+    length = 2.0 / count
+    return Skeleton(
+        Joint(
+            f"joint{i}",
+            i - 1,
+            (0.0, length if i else 0.0, 0.0),
+            Quaternion(X, rest_bend if i else 0.0),
+            length,
+            knee if i == 1 else None,
+        )
+        for i in range(count)
+    )
+
+
+def bend_of(skeleton: Skeleton, pose: Pose, target: Vector):
+    goal = PoleGoal("joint0", skeleton.joints[-1].name, target)
+    transforms = forward_kinematics(skeleton, pose)
+    heads = [transforms[i].translation for i in goal.chain(skeleton)]
+    own = goal.bend_axis(skeleton)
+    axis = transforms[own.joint].rotation @ own.axis
+    end = transforms[-1].point(goal.effector(skeleton))
+    return pole_bend(heads, end, goal.target, axis, own.scale)
+
+
+# --- the axis of a chain ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("limit", "rest_bend", "side"),
+    [
+        (Hinge((1, 0, 0), 0.0, 2.5), 0.0, -1),  # a positive turn about X takes the shin to +Z, the knee to -Z
+        (Hinge((1, 0, 0), -2.5, 0.2), 0.0, 1),
+        (Hinge((-1, 0, 0), -2.5, 0.2), 0.0, -1),
+        (ReversedLimit(Hinge((1, 0, 0), 0.0, 2.5), (1.0, 0.0, 0.0, 0.0)), 0.0, 1),
+        (Hinge((1, 0, 0), -1.0, 0.5), 1.0, -1),  # straight is at -1: all that is allowed bends on
+        (Hinge((1, 0, 0), -0.5, 0.5), 0.2, -1),  # no side of its own: the rest bend's
+        (Hinge((0, 1, 0), 0.0, 2.5), 0.2, -1),  # twists, does not bend
+        (None, 0.2, -1),
+        (None, -0.2, 1),
+        (None, 0.0, 0),
+        (Hinge((1, 0, 0), -1.0, 1.0), 0.0, 0),
+    ],
+)
+def test_the_side_to_which_a_straight_chain_bends(limit, rest_bend, side):
+    skeleton = leg(2, rest_bend).replace({"joint1": {"limit": limit}})
+    own = PoleGoal("joint0", "joint1", (0.0, 0.0, 5.0)).bend_axis(skeleton)
+    assert own.scale == pytest.approx(2.0)
+    straightened = Pose.rest(skeleton).with_rotations({1: Quaternion(X, -rest_bend)})
+    axis = forward_kinematics(skeleton, straightened)[own.joint].rotation @ own.axis
+    assert (Y.cross(axis) - Vector((0.0, 0.0, side))).length < 1e-4
+    found = bend_of(skeleton, straightened, Vector((0.0, 0.0, 5.0)))
+    assert found.weight == pytest.approx(abs(side), abs=1e-5)
+    assert found.error == pytest.approx(math.pi if side < 0 else 0.0, abs=1e-3)
+
+
+def test_the_hinge_that_bends_the_chain_farthest_tells():
+    """An ankle does not speak for a knee, nor does a locked joint."""
+    skeleton = leg(3).replace({"joint1": {"limit": KNEE}, "joint2": {"limit": Hinge((1, 0, 0), -1.0, 0.2)}})
+    goal = PoleGoal("joint0", "joint2", (0.0, 0.0, 5.0))
+    assert goal.bend_axis(skeleton).joint == 1
+    locked = skeleton.replace({"joint1": {"stiffness": 1.0}})
+    assert goal.bend_axis(locked).joint == 2
+
+
+# --- the fade -----------------------------------------------------------------------------------------------
+
+
+def knee_at(bend: float, across: float = 0.0) -> tuple[list[Vector], Vector]:
+    """Heads and end of a chain of length about 2 whose knee is off the line, in parts of the length."""
+    return [Vector(), Vector((2.0 * across, 1.0, 2.0 * bend))], Vector((0.0, 2.0, 0.0))
+
+
+def test_a_clear_bend_counts_alone():
+    heads, end = knee_at(BEND_RANGE * 1.001)
+    for axis in (Vector(), X, -X, Vector((0.0, 0.0, 1.0))):
+        found = pole_bend(heads, end, Vector((3.0, 1.0, 0.0)), axis, 2.0)
+        assert found.weight == 1.0
+        assert (found.bend - Vector((0.0, 0.0, heads[1].z))).length < 1e-6
+        assert found.error == pytest.approx(0.5 * math.pi, abs=1e-6)
+
+
+def test_without_an_axis_a_goal_asks_for_less_and_less():
+    errors = []
+    for part in range(60, -1, -1):
+        heads, end = knee_at(0.001 * part)
+        errors.append(pole_bend(heads, end, Vector((3.0, 1.0, 0.0)), Vector(), 2.0).error)
+    assert errors[-1] == 0.0
+    assert errors[10] == pytest.approx(0.5 * math.pi, abs=1e-6)
+    steps = [a - b for a, b in pairwise(errors)]
+    assert min(steps) > -1e-6
+    # Smooth: no step is much longer than its neighbours.
+    assert max(abs(a - b) for a, b in pairwise(steps)) < 0.006
+
+
+@pytest.mark.parametrize("direction", [0.0, 0.5, 1.5, 2.5, 3.1])
+def test_error_has_no_jumps_on_the_way_through_straight(direction):
+    """The knee crosses the line in any direction; the reported error moves with it."""
+    errors = []
+    for step in range(-400, 401):
+        part = 0.06 * step / 400
+        heads, end = knee_at(part * math.cos(direction), part * math.sin(direction))
+        errors.append(pole_bend(heads, end, Vector((3.0, 1.0, 1.0)), X, 2.0).error)
+    assert max(abs(a - b) for a, b in pairwise(errors)) < 0.12
+
+
+# --- arrays -------------------------------------------------------------------------------------------------
+
+
+def random_chain(rng: random.Random) -> tuple[list[Vector], Vector, Vector, Vector, float]:
+    count = rng.randrange(2, 6)
+    turned = random_rotation(rng)
+    spread = rng.choice((0.0, 0.005, 0.03, 0.3))
+    heads = [
+        turned @ Vector((rng.gauss(0.0, spread) * bool(i), float(i), rng.gauss(0.0, spread) * bool(i)))
+        for i in range(count)
+    ]
+    axis = random_rotation(rng) @ X if rng.random() < 0.7 else Vector()
+    target = Vector([rng.uniform(-5.0, 5.0) for _ in range(3)])
+    return heads, turned @ Vector((0.0, float(count), 0.0)), target, axis, (count - 1.0) * count
+
+
+def columns(vectors) -> np.ndarray:
+    return np.array([vector[:] for vector in vectors], dtype=float).T
+
+
+@given(st.integers(0, 10_000))
+def test_arrays_are_what_is_defined_for_one(seed):
+    rng = random.Random(seed)
+    _, _, _, _, scale = first = random_chain(rng)
+    chains = [first]
+    while len(chains) < 5:
+        chain = random_chain(rng)
+        if chain[4] == scale:
+            chains.append(chain)
+    found = pole_bends(
+        columns(end - heads[0] for heads, end, *_ in chains),
+        columns(sum((h - heads[0] for h in heads), Vector()) for heads, *_ in chains),
+        columns(target - heads[0] for heads, _, target, *_ in chains),
+        columns(axis for _, _, _, axis, _ in chains),
+        scale,
+    )
+    for b, chain in enumerate(chains):
+        one = pole_bend(*chain)
+        assert found.weight[b] == pytest.approx(one.weight, abs=1e-4)
+        if one.weight > 1e-3:
+            np.testing.assert_allclose(found.bend[:, b], one.bend[:], atol=1e-5 * scale)
+            np.testing.assert_allclose(found.side[:, b], one.side[:], atol=1e-4)
+        assert abs(found.residual[b]) == pytest.approx(one.error, abs=2e-3)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_slopes_of_arrays_are_finite_differences(seed):
+    rng = np.random.default_rng(seed)
+    count, scale = 7, 4.0
+    size = rng.choice((0.001, 0.05, 0.15, 0.19, 0.5), count)
+    line = np.array([[0.1], [2.0], [-0.3]]) + rng.normal(size=(3, count)) * 0.05
+    between = line + size * rng.normal(size=(3, count))
+    to_target = rng.normal(size=(3, count)) * 3.0
+    axis = rng.normal(size=(3, count)) * (rng.random(count) < 0.7)
+    axis /= np.maximum(np.sqrt((axis * axis).sum(0)), 1.0)
+    slopes = pole_slopes(pole_bends(line, between, to_target, axis, scale))
+    small = 1e-6
+    for what in ("line", "between", "to_target", "turn"):
+        for k in range(3):
+            step = np.zeros((3, count))
+            step[k] = small
+            values = []
+            for sign in (1.0, -1.0):
+                moved = {"line": line, "between": between, "to_target": to_target, "axis": axis}
+                if what == "turn":
+                    moved["axis"] = axis + np.cross(sign * step, axis, axis=0)
+                else:
+                    moved[what] = moved[what] + sign * step
+                values.append(pole_bends(*moved.values(), scale).residual)
+            expected = (values[0] - values[1]) / (2.0 * small)
+            np.testing.assert_allclose(getattr(slopes, what)[k], expected, rtol=1e-5, atol=1e-5)
+
+
+def test_arrays_ask_for_nothing_where_one_does_not():
+    line, up = columns([Y, Vector(), Y, Y]), columns([Y, Y, Vector(), 2.0 * Y])
+    bends = pole_bends(line, 0.5 * line, up, np.zeros((3, 4)), 1.0)
+    assert not bends.residual.any()
+    assert all(np.isfinite(each).all() and not each.any() for each in pole_slopes(bends))
+
+
+# --- motion -------------------------------------------------------------------------------------------------
+
+
+def motion(skeleton: Skeleton, shortest: float, noise: float) -> tuple[list[Pose], int]:
+    """A foot that swings while the leg's length goes between almost straight and `shortest`, each frame from
+    the one before; the poses, and in how many frames a goal is missed."""
+    rng = random.Random(1)
+    pose, found, missed = Pose.rest(skeleton), [], 0
+    name = skeleton.joints[-1].name
+    settings = SolverSettings(position_tolerance=1e-3, angle_tolerance=math.radians(0.5))
+    for frame in range(FRAMES):
+        a = math.tau * frame / FRAMES
+        length = 2.0 - 1e-4 - 0.5 * (2.0 - shortest) * (1.0 - math.cos(2.0 * a))
+        swing = 0.4 * math.sin(a)
+        target = Vector((0.0, length * math.cos(swing), length * math.sin(swing)))
+        target += noise * rng.uniform(-1.0, 1.0) * X
+        pole = Vector((0.3 * math.sin(a), 1.0, -4.0))
+        goals = [PositionGoal(name, target), PoleGoal("joint0", name, pole, priority=1)]
+        result = solve(skeleton, pose, goals, settings)
+        pose = result.pose
+        found.append(pose)
+        transforms = forward_kinematics(skeleton, pose)
+        errors = [measure(goal, skeleton, transforms) for goal in goals]
+        missed += errors[0].distance > 1e-3 or errors[1].angle > math.radians(0.5)
+    return found, missed
+
+
+def largest_step(poses: list[Pose]) -> float:
+    """The largest rotation of a joint from one frame to the next, degrees."""
+    return max(
+        math.degrees(angle_between(p, q))
+        for before, after in pairwise(poses)
+        for p, q in zip(before.rotations, after.rotations, strict=True)
+    )
+
+
+def roll(rotation: Quaternion) -> float:
+    """The part of a rotation about the bone, degrees."""
+    return abs(math.degrees(math.remainder(2.0 * math.atan2(rotation.y, rotation.w), math.tau)))
+
+
+@pytest.mark.parametrize("noise", [0.0, 1e-3])
+@pytest.mark.parametrize("shortest", [2.0, 1.998, 1.98])
+@pytest.mark.parametrize("skeleton", [leg(2, knee=KNEE), leg(2, 0.1), leg(4, 0.1)], ids=["knee", "2", "4"])
+def test_a_leg_that_is_nearly_straight_does_not_spin(skeleton, shortest, noise):
+    """The foot's swing alone turns the hip by 2.4 degrees a frame."""
+    poses, missed = motion(skeleton, shortest, noise)
+    assert missed == 0
+    assert largest_step(poses) < 6.0
+
+
+@pytest.mark.parametrize("noise", [0.0, 1e-3])
+@pytest.mark.parametrize("shortest", [1.98, 1.7])
+@pytest.mark.parametrize("rest_bend", [0.0, 0.1])
+@pytest.mark.parametrize("count", [2, 4])
+def test_in_between_bones_do_not_roll_because_of_a_pole(count, rest_bend, shortest, noise):
+    poses, missed = motion(leg(count, rest_bend), shortest, noise)
+    assert missed == 0
+    assert max(roll(rotation) for pose in poses for rotation in pose.rotations[1:]) < 1.0
+
+
+def test_a_pole_alone_is_met_by_the_root_alone():
+    skeleton = straight(4)
+    pose = Pose.rest(skeleton).with_rotations({i: Quaternion(X, 0.02) for i in (1, 2, 3)})
+    goal = PoleGoal("joint0", "joint3", (3.0, 1.0, 1.0))
+    result = solve(skeleton, pose, [goal])
+    assert result.errors[0].angle < 1e-3
+    assert result.pose.rotations[1:] == pose.rotations[1:]
+    ends = [forward_kinematics(skeleton, p)[3].point(Y) for p in (pose, result.pose)]
+    assert (ends[0] - ends[1]).length < 1e-5
+    assert angle_apart(bend_of(skeleton, result.pose, goal.target).bend, Vector((3.0, 0.0, 1.0))) < 0.2
+
+
+@pytest.mark.parametrize("limit", [None, Hinge((1, 0, 0), -0.5, 2.5)], ids=["free", "hinge"])
+def test_a_knee_that_is_bent_backwards_is_bent_forwards_and_the_hip_does_not_spin(limit):
+    """The foot stays; the bend goes to the other side of the line."""
+    skeleton = leg(2, 0.1, limit)
+    start = Pose.rest(skeleton).with_rotations({1: Quaternion(X, -0.4)})
+    end = forward_kinematics(skeleton, start)[1].point(Y)
+    goals = [PositionGoal("joint1", end), PoleGoal("joint0", "joint1", (0.0, 1.0, -4.0), priority=1)]
+    result = solve(skeleton, start, goals, SolverSettings(position_tolerance=1e-3, angle_tolerance=1e-2))
+    assert result.errors[0].distance <= 1e-3
+    assert result.errors[1].angle <= 1e-2
+    assert forward_kinematics(skeleton, result.pose)[1].translation.z < 0.0
+    assert angle_between(start.rotations[0], result.pose.rotations[0]) < 0.4
+    assert max(roll(rotation) for rotation in result.pose.rotations) < 0.1
+
+
+def test_a_stiff_root_swivels_all_the_way_and_a_locked_one_stays():
+    skeleton = leg(2, 0.1)
+    start = Pose.rest(skeleton).with_rotations({1: Quaternion(X, 0.5)})
+    goal = PoleGoal("joint0", "joint1", (4.0, 1.0, -1.0))
+    stiff = skeleton.replace({"joint0": {"stiffness": 0.9, "max_step": 0.1}})
+    assert solve(stiff, start, [goal]).errors[0].angle < 1e-3
+    locked = skeleton.replace({"joint0": {"stiffness": 1.0}})
+    result = solve(locked, start, [goal])
+    assert result.pose.rotations == start.rotations
+    assert result.errors[0].angle > 0.5
