@@ -60,10 +60,16 @@ def solve_frame(
     contact_state = None if before is None else before.contact_state
     world = np.array(sample.matrix_world, dtype=np.float64)
     planted = tuple(c for c in found.constraints if sample.influences[c] > 0.0)
-    anchors = {c: _anchor_of(c, sample, constraints, contact_state, world) for c in planted}
-    step = _Step(sample, constraints, found, planted, anchors, world, contact_state)
     # A figure that stands keeps its pose: going home would move it where a base is swapped.
     how = replace(solving.frame_settings(sample, recipe, contact_state is not None), reference=None)
+    if contact_state is None:
+        stood, where = _unplanted_pose(sample, constraints, planted, how), world
+    else:
+        stood, where = contact_state.pose, contact_state.world
+    held = {} if contact_state is None else contact_state.anchors
+    anchors = {c: held.get(c) or _anchor_of(c, sample, constraints, (stood, where)) for c in planted}
+    anchors |= {c: at for c in planted if (at := _target_of(c, sample, world)) is not None}
+    step = _Step(sample, constraints, found, planted, anchors, world, contact_state)
     return _on_a_base(step, how, before) if planted else _in_the_air(step, how, before)
 
 
@@ -98,18 +104,45 @@ class _Step:
 
 
 def _anchor_of(
-    c: int, sample: FrameSample, constraints: Sequence[Constraint], before: ContactState | None, world: Array
+    c: int, sample: FrameSample, constraints: Sequence[Constraint], stood: tuple[Pose, Array]
 ) -> PlantAnchor:
-    """Where a planted bone is held: at its target, where it was held, or where it was before."""
-    row, aim, skeleton = constraints[c], sample.targets[c], sample.reading.skeleton
-    if aim.rotation is not None:
-        return PlantAnchor.of(Transform(aim.point, aim.rotation), world)
-    if before is not None and c in before.anchors:
-        return before.anchors[c]
-    # Where it was in the frame before: what was solved for that one stands, so nothing jumps.
-    pose = sample.reading.pose if before is None else before.pose
-    transform = forward_kinematics(skeleton, pose)[skeleton.index(row.tip)]
-    return PlantAnchor.of(transform, world if before is None else before.world)
+    """Where a bone is in a pose, given with (4, 4) from armature space to the world at that time."""
+    pose, world = stood
+    skeleton = sample.reading.skeleton
+    transform = forward_kinematics(skeleton, pose)[skeleton.index(constraints[c].tip)]
+    return PlantAnchor.of(transform, world)
+
+
+def _target_of(c: int, sample: FrameSample, world: Array) -> PlantAnchor | None:
+    """Where the target of a planted bone is; None if it has none."""
+    aim = sample.targets[c]
+    return None if aim.rotation is None else PlantAnchor.of(Transform(aim.point, aim.rotation), world)
+
+
+def _unplanted_pose(
+    sample: FrameSample, constraints: Sequence[Constraint], planted: Sequence[int], how: FrameSolveSettings
+) -> Pose:
+    """The pose in which planted bones are found where no frame was solved before.
+
+    It is the evaluated one, with each chain that carries a planted bone brought to where the other
+    constraints of its joints would have it, had nothing been planted.
+    """
+    skeleton, start = sample.reading.skeleton, sample.reading.pose
+    held = [constraints[c] for c in planted if sample.targets[c].rotation is None]
+    legs = {j for row in held for j in skeleton.chain(row.tip, row.chain_length)[1:]}
+    active = [
+        c
+        for c, row in enumerate(constraints)
+        if row.kind == "REACH" and sample.unplanted[c] > 0.0 and legs & set(chain_joints(skeleton, row))
+    ]
+    if not active:
+        return start
+    result, _ = solving.solve_active(sample, constraints, active, start, how, SHARPER)
+    joints = {j: 0.0 for c in active for j in chain_joints(skeleton, constraints[c])}
+    for c in active:
+        for j in chain_joints(skeleton, constraints[c]):
+            joints[j] = max(joints[j], sample.unplanted[c])
+    return _between(skeleton, start, result.pose, joints)
 
 
 # On a planted bone ------------------------------------------------------------------------------------------
@@ -244,14 +277,19 @@ def _start(step: _Step, going: _Going, before: Solution | None, moves: Mapping[i
 
 def _blended(step: _Step, going: _Going, solved: Pose, influences: Mapping[int, float]) -> Pose:
     """The solved pose as far as influence goes, and what goes on where nothing moves it."""
-    rotations = list(going.pose.rotations)
+    return _between(step.skeleton, going.pose, solved, influences)
+
+
+def _between(skeleton: Skeleton, base: Pose, solved: Pose, influences: Mapping[int, float]) -> Pose:
+    """The base pose with joints turned as far to the solved one as their influence says."""
+    rotations = list(base.rotations)
     for j, influence in influences.items():
         if influence >= 1.0:
             rotations[j] = solved.rotations[j]
         else:
-            part = slerp(going.pose.rotations[j], solved.rotations[j], influence)
-            rotations[j] = step.skeleton.joints[j].allowed(part).freeze()
-    return Pose(tuple(rotations), going.pose.translations)
+            part = slerp(base.rotations[j], solved.rotations[j], influence)
+            rotations[j] = skeleton.joints[j].allowed(part).freeze()
+    return Pose(tuple(rotations), base.translations)
 
 
 def _stance(step: _Step, base: int, keyed: Pose, going: _Going, moved: frozenset[int]) -> ContactState:
