@@ -40,6 +40,8 @@ class Constraint:
         method: for REACH, "CCD"; "TWO_BONE_TIP", with the last two bones solved at once; "TWO_BONE" or
             "TRIANGLE": see `METHODS`.
         soft: for TWO_BONE, part of the chain's length over which it eases into straight.
+        keeps_body: for PLANT, whether the bone that carries the figure keeps its animation; else it follows
+            planted bones. Set by `body.settled`.
     """
 
     name: str
@@ -66,6 +68,7 @@ class Constraint:
     balance_axes: tuple[bool, bool, bool] = (True, True, False)
     method: str = "CCD"
     soft: float = 0.0
+    keeps_body: bool = False
 
 
 def constraints(armature_object: bpy.types.Object) -> tuple[Constraint, ...]:

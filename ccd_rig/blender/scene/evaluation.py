@@ -221,7 +221,7 @@ def _indices_of(armature_object: bpy.types.Object, constraints: Sequence[Constra
 
 
 def rig_layout(
-    armature_object: bpy.types.Object, seen: bpy.types.Object, constraints: Sequence[Any]
+    armature_object: bpy.types.Object, seen: bpy.types.Object, constraints: Sequence[Any], fixed: str = ""
 ) -> RigLayout:
     """The layout of the constraints' bones.
 
@@ -229,6 +229,7 @@ def rig_layout(
         armature_object: the original object, which carries the settings of joints.
         seen: itself, or an evaluated copy.
         constraints: those of its list, in either form.
+        fixed: name of a bone that stays as it is, whatever chains it is in.
 
     Raises:
         CCDRigError: as `armature.layout`, and for settings that contradict one another.
@@ -238,6 +239,8 @@ def rig_layout(
         bone.name for tip, length in chains for bone in constraint_list.chain(armature_object, tip, length)
     ]
     settings = joints.joint_settings(armature_object, list(dict.fromkeys(bones)))
+    if fixed in settings:
+        settings[fixed] = {"stiffness": 1.0, "mass": settings[fixed]["mass"]}
     balances = any(constraint.kind == "BALANCE" for constraint in constraints)
     return armature.layout(seen, chains, settings, masses(armature_object) if balances else None)
 

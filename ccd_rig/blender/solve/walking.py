@@ -7,6 +7,9 @@ pose is brought back to the armature, whose carrier gets what is left.
 
 What is let go goes on from where it stands, moved as it is animated: the carrier once nothing is planted, and
 a leg once nothing moves it. So neither a swap nor a lift makes the figure jump.
+
+Where the body keeps its animation nothing is hung up: planted bones are goals of the skeleton as it is, held
+before all else, and a leg that nothing moves any more goes back to its animation within `RETURN` frames.
 """
 
 from __future__ import annotations
@@ -49,6 +52,10 @@ SHARPER = 0.1
 of it slides, and where one more is planted all others would make up for it."""
 
 
+RETURN = 8.0
+"""Frames in which a leg that was let go goes back to its animation, where the body keeps its own."""
+
+
 def solve_frame(
     sample: FrameSample, constraints: Sequence[Constraint], recipe: ShotSolveSettings, before: Solution | None
 ) -> Solution:
@@ -61,7 +68,9 @@ def solve_frame(
     world = np.array(sample.matrix_world, dtype=np.float64)
     planted = tuple(c for c in found.constraints if sample.influences[c] > 0.0)
     # A figure that stands keeps its pose: going home would move it where a base is swapped.
-    how = replace(solving.frame_settings(sample, recipe, contact_state is not None), reference=None)
+    how = solving.frame_settings(sample, recipe, contact_state is not None)
+    if not found.keeps_body:
+        how = replace(how, reference=None)
     if contact_state is None:
         stood, where = _unplanted_pose(sample, constraints, planted, how), world
     else:
@@ -70,6 +79,8 @@ def solve_frame(
     anchors = {c: held.get(c) or _anchor_of(c, sample, constraints, (stood, where)) for c in planted}
     anchors |= {c: at for c in planted if (at := _target_of(c, sample, world)) is not None}
     step = _Step(sample, constraints, found, planted, anchors, world, contact_state)
+    if found.keeps_body:
+        return _below_a_kept_body(step, how, before)
     return _on_a_base(step, how, before) if planted else _in_the_air(step, how, before)
 
 
@@ -227,6 +238,59 @@ def _in_the_air(step: _Step, how: FrameSolveSettings, before: Solution | None) -
     return Solution(result.pose, active, result, states, contact_state)
 
 
+# With a body that keeps its animation -----------------------------------------------------------------------
+
+
+def _below_a_kept_body(step: _Step, how: FrameSolveSettings, before: Solution | None) -> Solution:
+    """The carrier does not turn in this skeleton: legs bring planted bones to where they are held."""
+    skeleton, active = step.skeleton, step.active
+    later = 1 if step.planted else 0
+    rows = tuple(
+        row if row.kind == "PLANT" else replace(row, priority=row.priority + later)
+        for row in step.constraints
+    )
+    moves = {c: set(chain_joints(skeleton, rows[c])) for c in active}
+    influences = step.influences_of(moves)
+    moved = frozenset(influences) & frozenset(step.support_chains.joints)
+    released = _released(step, moved)
+    going = _Going(_returning(step, released), {}, np.eye(4))
+    if not active:
+        contact_state = replace(_stance(step, -1, going.pose, going, moved), released=released)
+        return Solution(going.pose, (), None, (), contact_state)
+    start = _start(step, going, before, moves)
+    aims = list(step.sample.targets)
+    for c in step.planted:
+        aims[c] = step.anchors[c].seen(step.world)
+    sample = step.sample._replace(targets=tuple(aims))
+    result, states = solving.solve_active(sample, rows, active, start, how, SHARPER)
+    keyed = _blended(step, going, result.pose, influences)
+    contact_state = replace(_stance(step, -1, keyed, going, moved), released=released)
+    return Solution(result.pose, active, result, states, contact_state)
+
+
+def _released(step: _Step, moved: frozenset[int]) -> dict[int, tuple[float, Quaternion]]:
+    """Joints that nothing moves any more and that are not back yet; see `ContactState.released`."""
+    before = step.before
+    if before is None:
+        return {}
+    now = step.sample.frame
+    found = {j: at for j, at in before.released.items() if j not in moved and now - at[0] < RETURN}
+    for j in before.moved - moved - {step.support_chains.root_bone}:
+        turn = before.pose.rotations[j] @ before.animated.rotations[j].conjugated()
+        found[j] = (before.frame, turn.normalized())
+    return found
+
+
+def _returning(step: _Step, released: Mapping[int, tuple[float, Quaternion]]) -> Pose:
+    """The animated pose, but for joints on their way back to it."""
+    animated, rotations = step.sample.reading.pose, {}
+    for j, (frame, turn) in released.items():
+        part = min(1.0, (step.sample.frame - frame) / RETURN)
+        left = slerp(turn, Quaternion(), part * part * (3.0 - 2.0 * part))
+        rotations[j] = step.skeleton.joints[j].allowed((left @ animated.rotations[j]).normalized())
+    return animated.with_rotations(rotations)
+
+
 # From frame to frame ----------------------------------------------------------------------------------------
 
 
@@ -303,6 +367,7 @@ def _stance(step: _Step, base: int, keyed: Pose, going: _Going, moved: frozenset
         moved,
         going.turns,
         going.drift,
+        step.sample.frame,
     )
 
 

@@ -373,6 +373,7 @@ def test_in_the_air_the_figure_goes_on_from_where_it_stands(bake):
         thigh.keyframe_insert("rotation_quaternion", frame=frame)
         hips.location = (0, up, 0)  # along the bone: upwards
         hips.keyframe_insert("location", frame=frame)
+    rig.ccd_rig.body = "FOLLOW_FEET"
     animated = played(rig, ["hips"], range(1, 21))[:, 0]
     bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, 20))
     seen = played(rig, ["hips"], range(1, 21))[:, 0]
