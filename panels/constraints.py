@@ -248,7 +248,10 @@ def _draw_chain(lines, armature_object, constraint):
 def _draw_plant(lines, context, constraint):
     """What holds the bone, and what becomes of the one that carries the figure."""
     if constraint.target is None:
-        lines.label(text="Held where it is when planted", icon="INFO")
+        rows = [row for row in constraint.id_data.ccd_rig.constraints if row.enabled and row.kind == "REACH"]
+        reach = next((row.name for row in rows if row.tip == constraint.tip), "")
+        words = f"Held where '{reach}' has brought it" if reach else "Held where it is when planted"
+        draw_words(lines, context, words, "INFO")
     armature_object = constraint.id_data
     lines.prop(armature_object.ccd_rig, "body")
     figure = body.body_of(armature_object)

@@ -96,7 +96,9 @@ def body_problems(
             yield "ERROR", bone.name, f"{message}: bake it to keys and mute it, or set Body to Follow Feet"
 
 
-def skeleton_problems(skeleton: Skeleton, constraints: Sequence[Constraint]) -> Iterator[tuple[str, str]]:
+def skeleton_problems(
+    skeleton: Skeleton, constraints: Sequence[Constraint], keeps_body: bool
+) -> Iterator[tuple[str, str]]:
     """What is wrong with planted bones beside each other: (name of the constraint, message). All errors."""
     planted = [constraint for constraint in constraints if constraint.kind == "PLANT"]
     if not planted:
@@ -106,7 +108,7 @@ def skeleton_problems(skeleton: Skeleton, constraints: Sequence[Constraint]) -> 
     except CCDRigError as error:
         yield planted[0].name, str(error)
         return
-    for constraint in planted:
+    for constraint in () if keeps_body else planted:
         try:
             reroot(skeleton, Pose.rest(skeleton), constraint.tip)
         except CCDRigError as error:

@@ -61,7 +61,8 @@ def require(
     every = constraint_values.constraints(armature_object)
     chosen = tuple(row for row in every if (row.name in names if names else row.enabled))
     figure = body.body_of(armature_object, chosen, asked_body)
-    return Ready(body.settled(chosen, figure), layout, figure)
+    keeps = figure is not None and figure.keeps
+    return Ready(body.settled(chosen, keeps), layout, figure)
 
 
 def problems(
@@ -245,8 +246,9 @@ def _chain_problems(
     moved, settings, carried = {bone.name for bone in bones}, layout.joint_settings, layout.carried
     locked = {joint.name for joint in reading.skeleton.joints if joint.locked}
     names = [row.name for row in chosen]
-    sound = [row for row in constraint_values.constraints(armature_object) if row.name in names]
-    for name, message in plant_checks.skeleton_problems(reading.skeleton, sound):
+    every = constraint_values.constraints(armature_object)
+    sound = list(body.settled([row for row in every if row.name in names], bool(fixed)))
+    for name, message in plant_checks.skeleton_problems(reading.skeleton, sound, bool(fixed)):
         yield Problem("ERROR", name, message)
     for severity, name, message in methods.skeleton_problems(reading.skeleton, reading.pose, sound):
         yield Problem(severity, name, message)

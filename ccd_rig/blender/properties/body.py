@@ -91,9 +91,8 @@ def body_of(
     return Body(carrier.name, bool(because), keyed, because or "it has no animation")
 
 
-def settled(constraints: Sequence[Constraint], body: Body | None) -> tuple[Constraint, ...]:
-    """The constraints, of which those that plant bones know what becomes of the body."""
-    keeps = body is not None and body.keeps
+def settled(constraints: Sequence[Constraint], keeps: bool) -> tuple[Constraint, ...]:
+    """The constraints, of which those that plant bones know whether the body keeps its animation."""
     return tuple(replace(row, keeps_body=keeps) if row.kind == "PLANT" else row for row in constraints)
 
 

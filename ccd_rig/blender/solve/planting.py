@@ -72,8 +72,10 @@ def support_chains(skeleton: Skeleton, constraints: Sequence[Constraint]) -> Sup
         name, above = skeleton.joints[root_bone].name, skeleton.joints[parent].name
         above_it = next((r for r in constraints if parent in skeleton.chain(r.tip, r.chain_length)), None)
         because = "" if above_it is None else f", which constraint '{above_it.name}' goes up to"
+        first = constraints[planted[0]]
+        does = "keeps the animation of" if first.keeps_body else "moves the figure by"
         raise RigError(
-            f"Constraint '{constraints[planted[0]].name}' moves the figure by bone '{name}', but that hangs "
+            f"Constraint '{first.name}' {does} bone '{name}', but that hangs "
             f"on bone '{above}'{because}: let all chains end at '{name}' (Chain Length), "
             f"or plant up to '{above}'"
         )

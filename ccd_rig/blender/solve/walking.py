@@ -244,10 +244,12 @@ def _in_the_air(step: _Step, how: FrameSolveSettings, before: Solution | None) -
 def _below_a_kept_body(step: _Step, how: FrameSolveSettings, before: Solution | None) -> Solution:
     """The carrier does not turn in this skeleton: legs bring planted bones to where they are held."""
     skeleton, active = step.skeleton, step.active
+    tips = [step.constraints[c].tip for c in step.planted]
+    twice = {c for k, c in enumerate(step.planted) if tips[k] in tips[:k]}  # the first of them holds the bone
     later = 1 if step.planted else 0
     rows = tuple(
-        row if row.kind == "PLANT" else replace(row, priority=row.priority + later)
-        for row in step.constraints
+        row if row.kind == "PLANT" and c not in twice else replace(row, priority=row.priority + later)
+        for c, row in enumerate(step.constraints)
     )
     moves = {c: set(chain_joints(skeleton, rows[c])) for c in active}
     influences = step.influences_of(moves)

@@ -285,6 +285,39 @@ def test_a_leg_that_is_let_go_returns_to_its_animation(bake):  # noqa: F811
     assert ways.max() < 0.08
 
 
+def test_fewer_keys_hold_feet_within_the_error(bake):  # noqa: F811
+    rig = leaning()
+    settings = bake.BakeSettings(1, 60, reduce_error=2e-3)
+    report = bake.bake(bpy.context.scene, rig, settings)
+    assert report.keys < 0.8 * report.keys_before
+    assert max(slip.played_distance for slip in report.foot_slips) < 5e-3
+    assert "does not play" not in report.check.words().lower()
+
+
+def test_of_two_that_plant_a_bone_the_first_holds_it(bake):  # noqa: F811
+    rig = leaning(lean=0.1)
+    stone = rigs.empty("Stone", (0.15, 0.0, 0.2))
+    stone.rotation_euler = rig.data.bones["foot.L"].matrix_local.to_euler()
+    constrain(rig, "PLANT", "foot.L", "Again", stone, 4)
+    report = bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, 20))
+    assert {entry.constraint for entry in report.unsolved()} == {"Again"}
+    first = next(slip for slip in report.foot_slips if slip.constraint == "Plant L")
+    assert first.played_distance < SLIP
+
+
+def test_moving_object(ext, bake):  # noqa: F811
+    """Feet are held in the world while the object takes the body along."""
+    rig = leaning(lean=0.1)
+    for frame, way in ((1, 0.0), (20, -0.2)):
+        rig.location = (0, way, 0)
+        rig.keyframe_insert("location", frame=frame)
+    report = bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, 20))
+    assert report.unsolved_count() == 0, report.summary()
+    seen = played(rig, ["foot.L", "foot.R"], range(1, 21))
+    for k in (0, 1):
+        assert_held(seen[:, k], range(1, 21), [(1, 20)])
+
+
 # What decides -----------------------------------------------------------------------------------------------
 
 
