@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from types import SimpleNamespace
 
 import bpy
 import numpy as np
@@ -461,3 +462,49 @@ def test_the_command_line(ext, tmp_path):
         assert (found["bone"], found["mode"], found["keys_replaced"]) == ("hips", mode, replaced)
         assert (found["moved_frames"] > 0) == (mode == "KEEP_ANIMATION")
     assert cli.main(["bake", path, "--report", str(report), "--body", "feet"]) == 2
+
+
+class Lines:
+    """A layout that keeps what is drawn on it."""
+
+    def __init__(self):
+        self.labels, self.fields = [], []
+
+    def column(self, **_):
+        return self
+
+    def label(self, text="", **_):
+        self.labels.append(text)
+
+    def prop(self, _owner, field, **_):
+        self.fields.append(field)
+
+
+def drawn(ext, rig, name):
+    panels, lines = ext.module("panels.constraints"), Lines()
+    system = SimpleNamespace(ui_scale=1.0)
+    context = SimpleNamespace(
+        region=SimpleNamespace(width=2000), preferences=SimpleNamespace(system=system), scene=None
+    )
+    constraint = rig.ccd_rig.constraints[name]
+    panels._draw_chain(lines, rig, constraint)
+    if constraint.kind == "PLANT":
+        panels._draw_plant(lines, context, constraint)
+        assert lines.fields == ["body"]
+    return lines.labels
+
+
+def test_the_panel_says_what_becomes_of_the_body(ext):
+    rig = leaning()
+    held = "Held where it is when planted"
+    carries = "'hips' carries the figure"
+    assert drawn(ext, rig, "Plant L") == [carries, held, "'hips' keeps its animation: it has keys"]
+    rig.ccd_rig.body = "FOLLOW_FEET"
+    replaced = "The bake replaces the keys of 'hips'"
+    assert drawn(ext, rig, "Plant L") == [carries, held, "'hips' follows planted bones", replaced]
+    target = rigs.empty("Foot", (0.1, 0.0, 0.1))
+    constrain(rig, "REACH", "foot.L", "Swing L", target, 4)
+    assert "and on to planted bones" in drawn(ext, rig, "Swing L")
+    rig.ccd_rig.body = "KEEP_ANIMATION"
+    assert "Held where 'Swing L' has brought it" in drawn(ext, rig, "Plant L")
+    assert "'hips' keeps its animation" in drawn(ext, rig, "Swing L")
