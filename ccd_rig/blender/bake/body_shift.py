@@ -41,7 +41,7 @@ BENT = 0.999
 """A leg whose limits leave it this part of its bones' length counts as straight."""
 FAR = 10.0
 """Lengths of a leg at which a target is out of reach in any pose."""
-PASSES = 4
+PASSES = 3
 """Most times that a shot is solved: a shift of the body moves feet that come down later."""
 SAME = 1e-4
 """Part of a leg's length: shifts that differ by less need no other pass."""
@@ -50,7 +50,7 @@ SMOOTH = 3000.0
 frames."""
 COUPLING = 200.0
 """Weight by which copies of the shift are held together (ADMM); any value leads to the same shift."""
-STEPS = 400
+STEPS = 600
 """Most steps of that."""
 CLOSE = 1e-7
 """Part of a leg's length by which copies may differ at the end."""
@@ -69,18 +69,24 @@ class Reaches:
     Attributes:
         centres: (S, K, 3) of the balls in which the shift must be, armature space.
         radii: (S, K)
+        origins: (S, K) the frame whose shift takes the ball along, as the leg hung on the body alone when it
+            came down; -1 where none does.
     """
 
     centres: Array
     radii: Array
+    origins: NDArray[np.intp]
 
     def needs(self) -> NDArray[np.intp]:
         """(N,) the frames at which the body cannot stay."""
         return np.flatnonzero((np.linalg.norm(self.centres, axis=2) > self.radii).any(axis=1))
 
-    def part(self, first: int, last: int) -> Reaches:
-        """Those of some frames."""
-        return Reaches(self.centres[first:last], self.radii[first:last])
+    def part(self, first: int, last: int, shifts: Array) -> Reaches:
+        """Those of some frames, where the shifts (S, 3) of all frames before are known."""
+        origins = self.origins[first:last]
+        before = ((origins >= 0) & (origins < first))[..., None]
+        centres = self.centres[first:last] + np.where(before, shifts[origins], 0.0)
+        return Reaches(centres, self.radii[first:last], np.maximum(origins - first, -1))
 
 
 def move_body(
@@ -138,12 +144,12 @@ def least_shifts(frames: Array, reaches: Reaches, length: float) -> Array:
     shifts, needs = np.zeros((len(frames), 3)), reaches.needs()
     if not len(needs):
         return shifts
-    scaled = Reaches(reaches.centres / length, reaches.radii / length)
+    scaled = replace(reaches, centres=reaches.centres / length, radii=reaches.radii / length)
     for group in np.split(needs, np.flatnonzero(np.diff(needs) > 2 * MARGIN) + 1):
         first, last = max(0, int(group[0]) - MARGIN), min(len(frames), int(group[-1]) + MARGIN + 1)
         for start in range(first, max(first + 1, last - OVERLAP), BLOCK - OVERLAP):
             end = min(start + BLOCK, last)
-            block = _smooth_shifts(frames[start:end], scaled.part(start, end))
+            block = _smooth_shifts(frames[start:end], scaled.part(start, end, shifts))
             # What two blocks allow, all between them is allowed too: balls are convex.
             ramp = np.clip((np.arange(end - start) + 0.5) / OVERLAP, 0.0, 1.0)[:, None]
             part = ramp if start > first else np.ones_like(ramp)
@@ -156,24 +162,27 @@ def _smooth_shifts(frames: Array, reaches: Reaches) -> Array:
     """The shifts of one block, lengths in those of a leg; alternating direction method of multipliers."""
     count, legs = reaches.radii.shape
     bends = _second_differences(frames)
-    solve_smooth = np.linalg.inv(SMOOTH * bends.T @ bends + COUPLING * (1 + legs) * np.eye(count))
+    # What is looked at of the shift: itself, and for each leg how far it is from that of the origin.
+    views = np.tile(np.eye(count), (1 + legs, 1, 1))
+    for k in range(legs):
+        held = np.flatnonzero(reaches.origins[:, k] >= 0)
+        views[1 + k, held, reaches.origins[held, k]] -= 1.0
+    solve_smooth = np.linalg.inv(SMOOTH * bends.T @ bends + COUPLING * np.einsum("kfi,kfj->ij", views, views))
     # Copy 0 is as short as can be, copy k is inside the balls of leg k.
     copies = np.zeros((1 + legs, count, 3))
     prices = np.zeros_like(copies)
     for _ in range(STEPS):
-        smooth = solve_smooth @ (COUPLING * (copies - prices).sum(axis=0))
-        wanted = smooth + prices
+        smooth = solve_smooth @ (COUPLING * np.einsum("kfi,kfx->ix", views, copies - prices))
+        seen = views @ smooth
+        wanted = seen + prices
         size = np.linalg.norm(wanted[0], axis=1, keepdims=True)
         copies[0] = wanted[0] * np.maximum(0.0, 1.0 - 1.0 / (COUPLING * np.maximum(size, 1e-30)))
         for k in range(legs):
             copies[1 + k] = _into_ball(wanted[1 + k], reaches.centres[:, k], reaches.radii[:, k])
-        prices += smooth - copies
-        if np.abs(smooth - copies).max() < CLOSE:
+        prices += seen - copies
+        if np.abs(seen - copies).max() < CLOSE:
             break
-    found = np.where(np.any(copies[0] != 0.0, axis=1)[:, None], smooth, 0.0)
-    for k in range(legs):
-        found = _into_ball(found, reaches.centres[:, k], reaches.radii[:, k])
-    return found
+    return np.where(np.any(copies[0] != 0.0, axis=1)[:, None], smooth, 0.0)
 
 
 def _into_ball(points: Array, centres: Array, radii: Array) -> Array:
@@ -217,7 +226,8 @@ def _reaches(
     tracks = take.tracks
     assert tracks is not None
     planted = tracks.support_chains.constraints
-    centres, radii = np.zeros((len(samples), len(planted), 3)), np.full((len(samples), len(planted)), np.inf)
+    shape = (len(samples), len(planted))
+    centres, radii, origins = np.zeros((*shape, 3)), np.full(shape, np.inf), np.full(shape, -1, np.intp)
     for s, ((_, sample), stance) in enumerate(zip(samples, tracks.stances, strict=True)):
         skeleton = sample.reading.skeleton
         heads = forward_kinematics(skeleton, stance.pose) if stance.anchors else ()
@@ -230,9 +240,25 @@ def _reaches(
             if known not in extensions:
                 extensions[known] = _largest_extension(skeleton, stance.pose, leg)
             head = np.array(heads[leg[0]].translation[:]) - shifts[s]
-            centres[s, k] = np.array(stance.anchors[c].seen(stance.world).point[:]) - head
+            if s > 0:
+                origins[s, k] = _origin(take, sample, s, c, int(origins[s - 1, k]))
+            origin = int(origins[s, k])
+            place = np.array(stance.anchors[c].seen(stance.world).point[:])
+            centres[s, k] = place - (shifts[origin] if origin >= 0 else 0.0) - head
             radii[s, k] = extensions[known]
-    return Reaches(centres, radii)
+    return Reaches(centres, radii, origins)
+
+
+def _origin(take: BakeFrames, sample: FrameSample, s: int, c: int, before: int) -> int:
+    """`Reaches.origins` of constraint `c` in a solved frame after the first; `before` is its last one."""
+    assert take.tracks is not None
+    row, last = take.constraints[c], take.tracks.stances[s - 1]
+    if row.target:
+        return -1
+    if c in last.anchors:
+        return before
+    leg = sample.reading.skeleton.chain(row.tip, row.chain_length)[1:]
+    return s - 1 if last.moved.isdisjoint(leg) else -1
 
 
 def _leg(skeleton: Skeleton, chain: Sequence[int]) -> list[int]:
@@ -271,7 +297,7 @@ def _moved(sample: FrameSample, root_bone: int, shift: Array) -> FrameSample:
     way = joint.rest_rotation.conjugated() @ Vector(shift.tolist())
     translations[root_bone] = (translations[root_bone] + way).freeze()
     pose = Pose(reading.pose.rotations, tuple(translations))
-    return sample._replace(reading=replace(reading, pose=pose))
+    return sample._replace(reading=replace(reading, pose=pose), unmoved=reading.pose)
 
 
 def _with_carrier(contact_state: ContactState) -> ContactState:

@@ -17,6 +17,7 @@ from mathutils import Matrix, Vector
 from numpy.typing import NDArray
 
 from ...errors import RigError
+from ...skeleton.pose import Pose
 from ..properties import constraint_list, joints
 from ..properties.constraint_values import Constraint
 from ..properties.joints import masses
@@ -40,6 +41,7 @@ class FrameSample(NamedTuple):
         influences: 0 to 1, one per constraint, as they count (`influences.in_force`).
         matrix_world: from armature space to world space.
         unplanted: influences as they would count if nothing was planted; empty where nothing ever is.
+        unmoved: the base pose as it was evaluated, where that of the reading has the body moved; else None.
     """
 
     frame: float
@@ -48,6 +50,7 @@ class FrameSample(NamedTuple):
     influences: tuple[float, ...]
     matrix_world: Matrix
     unplanted: tuple[float, ...] = ()
+    unmoved: Pose | None = None
 
     @property
     def target_points(self) -> tuple[Vector, ...]:

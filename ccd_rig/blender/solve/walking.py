@@ -138,7 +138,7 @@ def _unplanted_pose(
     It is the evaluated one, with each chain that carries a planted bone brought to where the other
     constraints of its joints would have it, had nothing been planted.
     """
-    skeleton, start = sample.reading.skeleton, sample.reading.pose
+    skeleton, start = sample.reading.skeleton, sample.unmoved or sample.reading.pose
     held = [constraints[c] for c in planted if sample.targets[c].rotation is None]
     legs = {j for row in held for j in skeleton.chain(row.tip, row.chain_length)[1:]}
     active = [

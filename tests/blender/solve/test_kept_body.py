@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import random
 from types import SimpleNamespace
 
 import bpy
@@ -191,6 +192,33 @@ def test_a_body_is_moved_only_where_a_leg_is_too_short(ext, bake):  # noqa: F811
     again = bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, 60))
     assert again.body.mode == "KEEP_ANIMATION"
     assert again.body.distance < KEPT
+
+
+@pytest.mark.parametrize("seed", [2, 5, 6, 13])
+def test_feet_that_come_down_while_the_body_is_moved(ext, bake, seed):  # noqa: F811
+    """Legs without a Reach hang on the body, so its shift moves the places where they are planted next."""
+    rng, rig, frames = random.Random(seed), biped(), range(1, 61)
+    hips = rig.pose.bones["hips"]
+    for frame in range(1, 61, rng.choice((5, 10, 15))):
+        hips.location = (rng.uniform(-0.1, 0.1), rng.uniform(-0.25, 0.02), rng.uniform(-0.25, 0.25))
+        hips.rotation_quaternion = Euler([rng.uniform(-0.3, 0.3) for _ in range(3)]).to_quaternion()
+        hips.keyframe_insert("location", frame=frame)
+        hips.keyframe_insert("rotation_quaternion", frame=frame)
+    for side in "LR":
+        row = constrain(rig, "PLANT", f"foot.{side}", f"Plant {side}", chain_length=4)
+        spans = [(a, a + rng.randrange(5, 25)) for a in sorted(rng.sample(range(1, 50), 2))]
+        key_influence(row, spans, frames)
+    animated = played(rig, ["hips"], frames)[:, 0]
+    report = bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, 60))
+    seen = played(rig, ["hips"], frames)[:, 0]
+    turned = max(angle(a, b) for a, b in zip(animated, seen, strict=True))
+    assert turned < KEPT
+    if not report.unsolved_count():
+        assert max(slip.played_distance for slip in report.foot_slips) < SLIP
+    bends = [np.linalg.norm(np.diff(each[:, :3, 3], n=2, axis=0), axis=1).max() for each in (seen, animated)]
+    assert bends[0] < bends[1] + 5e-3
+    assert all(entry.angle > 0.01 for entry in report.unsolved())  # an ankle's limit; no leg is too short
+    limits_hold(ext, rig, frames)
 
 
 def test_knees_that_stay_bent_make_a_leg_shorter(ext, bake):  # noqa: F811
