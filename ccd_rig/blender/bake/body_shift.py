@@ -58,7 +58,7 @@ SHOWN = 1e-6
 """World metres by which a body is moved at all."""
 MARGIN = 60
 """Frames before and after a need in which the body may be moved."""
-BLOCK, OVERLAP = 800, 100
+BLOCK, OVERLAP = 400, 100
 """Frames that are looked at together, and those in which two such blocks go over into each other."""
 
 
@@ -162,18 +162,26 @@ def _smooth_shifts(frames: Array, reaches: Reaches) -> Array:
     """The shifts of one block, lengths in those of a leg; alternating direction method of multipliers."""
     count, legs = reaches.radii.shape
     bends = _second_differences(frames)
-    # What is looked at of the shift: itself, and for each leg how far it is from that of the origin.
-    views = np.tile(np.eye(count), (1 + legs, 1, 1))
-    for k in range(legs):
-        held = np.flatnonzero(reaches.origins[:, k] >= 0)
-        views[1 + k, held, reaches.origins[held, k]] -= 1.0
-    solve_smooth = np.linalg.inv(SMOOTH * bends.T @ bends + COUPLING * np.einsum("kfi,kfj->ij", views, views))
+    held = [np.flatnonzero(reaches.origins[:, k] >= 0) for k in range(legs)]
+    origins = [reaches.origins[held[k], k] for k in range(legs)]
+    system = SMOOTH * bends.T @ bends + COUPLING * np.eye(count)
+    for k in range(legs):  # a leg looks at how far the shift is from that of the origin
+        view = np.eye(count)
+        view[held[k], origins[k]] -= 1.0
+        system += COUPLING * view.T @ view
+    solve_smooth = np.linalg.inv(system)
     # Copy 0 is as short as can be, copy k is inside the balls of leg k.
     copies = np.zeros((1 + legs, count, 3))
     prices = np.zeros_like(copies)
     for _ in range(STEPS):
-        smooth = solve_smooth @ (COUPLING * np.einsum("kfi,kfx->ix", views, copies - prices))
-        seen = views @ smooth
+        pull = copies - prices
+        right = pull.sum(axis=0)
+        for k in range(legs):
+            np.subtract.at(right, origins[k], pull[1 + k, held[k]])
+        smooth = COUPLING * (solve_smooth @ right)
+        seen = np.repeat(smooth[None], 1 + legs, axis=0)
+        for k in range(legs):
+            seen[1 + k, held[k]] -= smooth[origins[k]]
         wanted = seen + prices
         size = np.linalg.norm(wanted[0], axis=1, keepdims=True)
         copies[0] = wanted[0] * np.maximum(0.0, 1.0 - 1.0 / (COUPLING * np.maximum(size, 1e-30)))

@@ -221,6 +221,24 @@ def test_feet_that_come_down_while_the_body_is_moved(ext, bake, seed):  # noqa: 
     limits_hold(ext, rig, frames)
 
 
+def test_the_shift_of_a_long_shot(ext):
+    """It is planned in blocks of frames: inside all balls, without a pop where two of them meet."""
+    module = ext.module("ccd_rig.blender.bake.body_shift")
+    frames = np.arange(2600.0)
+    far = 0.2 * np.sin(frames / 40.0) ** 2 * (frames < 1900)
+    centres = np.zeros((2600, 1, 3))
+    centres[:, 0, 1] = 0.9 + far
+    radii = np.full((2600, 1), 0.9)
+    reaches = module.Reaches(centres, radii, np.full((2600, 1), -1, np.intp))
+    shifts = module.least_shifts(frames, reaches, 0.9)
+    assert (np.linalg.norm(shifts - centres[:, 0], axis=1) < 0.9 + 2e-5).all()
+    assert np.abs(shifts[1900 + module.MARGIN :]).max() == 0.0
+    assert np.abs(shifts[:, 1] - far).max() < 0.03
+    bends = np.linalg.norm(np.diff(shifts, n=2, axis=0), axis=1)
+    assert bends[:1850].max() < 4e-4
+    assert bends.max() < 5e-3  # where the need ends at once
+
+
 def test_knees_that_stay_bent_make_a_leg_shorter(ext, bake):  # noqa: F811
     rig, frames = leaning(lean=0.3), range(1, 61)
     for side in "LR":
