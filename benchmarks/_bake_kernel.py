@@ -21,8 +21,9 @@ import numpy as np
 from _bake_pairs import add_rows, time_ours
 from _bake_scenes import BONE, Shot
 
-from ccd_rig.blender.solve import solving
 from ccd_rig.blender.bake import batches
+from ccd_rig.blender.solve import solving
+from ccd_rig.solvers.least_squares.problem import LeastSquaresProblem
 
 PART = 0.15  # of each step: over 20 joints a pass leaves some 4 % of the way, as our bake's share does
 PASSES = 10_000
@@ -72,9 +73,9 @@ def _our_steps(shot: Shot, frames: int) -> dict[str, tuple[int, float]]:
         return run
 
     def counted(plain: Callable[..., Any]) -> Callable[..., Any]:
-        def run(mobility: Any, limits: Any, levers: Any, *args: Any) -> Any:
-            counts["at once"][0] += levers.shape[1] * levers.shape[2]
-            return plain(mobility, limits, levers, *args)
+        def run(problem: Any, given: Any, residual: Any) -> Any:
+            counts["at once"][0] += len(problem.layout.moved) * residual.now.state.size
+            return plain(problem, given, residual)
 
         return run
 
@@ -82,7 +83,7 @@ def _our_steps(shot: Shot, frames: int) -> dict[str, tuple[int, float]]:
         for owner, attribute, change in (
             (solving, "solve", lambda f: timed(f, "loop", lambda r, s, *_: r.iterations * len(s.joints))),
             (batches, "solve_sequence", lambda f: timed(f, "at once", None)),
-            (inbetweens, "turns_of", counted),
+            (LeastSquaresProblem, "jacobian", counted),
         ):
             plain = getattr(owner, attribute)
             setattr(owner, attribute, change(plain))

@@ -19,12 +19,11 @@ import numpy as np
 from _bake_pairs import HAS_CHECK, add_rows, time_ours
 from _bake_scenes import Shot, fcurve_maker
 
-from ccd_rig.blender.bake import bake, bake_frames, frame_solver
+from ccd_rig.blender.bake import bake, bake_frames, batches, frame_solver
 from ccd_rig.blender.checks import setup
 from ccd_rig.blender.properties import armature_data
 from ccd_rig.blender.rig import armature
 from ccd_rig.blender.scene import evaluation
-from ccd_rig.blender.bake import batches
 
 PARTS: tuple[tuple[str, Any, str], ...] = (
     ("checks", setup, "require"),

@@ -67,6 +67,15 @@ def _draw_options(layout: bpy.types.UILayout, options: Any) -> None:
     layout.prop(options, "only_selected")
 
 
+def _icon_of(words: str) -> str:
+    """Of a part of the report."""
+    if words.startswith("planted"):
+        return "PINNED"
+    if words.endswith("kept"):
+        return "KEYFRAME"
+    return "INFO" if " follows planted bones" in words or " so that legs reach" in words else "ERROR"
+
+
 def _draw_report(layout: bpy.types.UILayout, report: Any) -> None:
     if not report.words:
         return
@@ -78,8 +87,7 @@ def _draw_report(layout: bpy.types.UILayout, report: Any) -> None:
     line.alignment = "LEFT"
     line.operator("ccd_rig.go_to_frame", text=worst[:1].upper() + worst[1:], icon="TIME", emboss=False)
     for words in others:
-        icon = "PINNED" if words.startswith("planted") else "KEYFRAME" if words.endswith("kept") else "ERROR"
-        lines.label(text=words[:1].upper() + words[1:], icon=icon)
+        lines.label(text=words[:1].upper() + words[1:], icon=_icon_of(words))
     if report.check:
         plays, _, how_far = report.check.partition(": ")
         lines.label(text=plays, icon="ERROR" if report.mismatches else "CHECKMARK")

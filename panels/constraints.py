@@ -6,7 +6,7 @@ from typing import Any
 import bpy
 
 from ..ccd_rig.blender.checks import constraint_checks
-from ..ccd_rig.blender.properties import constraint_list, joints
+from ..ccd_rig.blender.properties import body, constraint_list, joints
 from .sidebar import Sidebar, active_armature, draw_words
 
 ICONS = {"ERROR": "CANCEL", "WARNING": "ERROR"}  # as Blender names its icons
@@ -58,7 +58,7 @@ class CCD_RIG_PT_constraints(Sidebar, bpy.types.Panel):
         if constraint is not None:
             if constraint.enabled:
                 _draw_problems(self.layout, context, constraint)
-            _draw_row(self.layout, armature_object, constraint)
+            _draw_row(self.layout, context, armature_object, constraint)
 
 
 class _OfRow(Sidebar):
@@ -207,7 +207,12 @@ def _draw_problems(layout: bpy.types.UILayout, context: bpy.types.Context, const
         draw_words(box, context, words[:1].upper() + words[1:], ICONS[problem.severity])
 
 
-def _draw_row(layout: bpy.types.UILayout, armature_object: bpy.types.Object, constraint: Any) -> None:
+def _draw_row(
+    layout: bpy.types.UILayout,
+    context: bpy.types.Context,
+    armature_object: bpy.types.Object,
+    constraint: Any,
+) -> None:
     layout.use_property_split = True
     layout.use_property_decorate = False
     lines = _column(layout, constraint)
@@ -221,7 +226,7 @@ def _draw_row(layout: bpy.types.UILayout, armature_object: bpy.types.Object, con
     if constraint.kind != "PLANT" or constraint.target is not None:
         lines.prop(constraint, "offset")
     if constraint.kind == "PLANT":
-        _draw_plant(lines, constraint)
+        _draw_plant(lines, context, constraint)
     elif constraint.kind == "BALANCE":
         axes = lines.row(heading="Axes", align=True)
         axes.prop(constraint, "balance_axes", text="", toggle=True)
@@ -259,6 +264,11 @@ def _draw_chain(lines: bpy.types.UILayout, armature_object: bpy.types.Object, co
     locked = sum(all(bone.lock_rotation) or bone.ccd_rig.stiffness >= 1.0 for bone in chain)
     count = f"{len(chain)} bone{'' if len(chain) == 1 else 's'}"
     lines.label(text=f"{count} up to '{chain[-1].name}'{f', {locked} locked' if locked else ''}", icon="INFO")
+    figure = body.body_of(armature_object)
+    if figure is not None and figure.keeps:
+        if any(bone.name == figure.bone for bone in chain):
+            lines.label(text=f"'{figure.bone}' keeps its animation", icon="BLANK1")
+        return
     plants = [each for each in armature_object.ccd_rig.constraints if each.kind == "PLANT" and each.enabled]
     if any(
         constraint_list.chain(armature_object, each.tip, each.chain_length)[-1:] == chain[-1:]
@@ -267,10 +277,23 @@ def _draw_chain(lines: bpy.types.UILayout, armature_object: bpy.types.Object, co
         lines.label(text="and on to planted bones", icon="BLANK1")
 
 
-def _draw_plant(lines: bpy.types.UILayout, constraint: Any) -> None:
-    """What holds the bone."""
+def _draw_plant(lines: bpy.types.UILayout, context: bpy.types.Context, constraint: Any) -> None:
+    """What holds the bone, and what becomes of the one that carries the figure."""
     if constraint.target is None:
-        lines.label(text="Held where it is when planted", icon="INFO")
+        rows = [row for row in constraint.id_data.ccd_rig.constraints if row.enabled and row.kind == "REACH"]
+        reach = next((row.name for row in rows if row.tip == constraint.tip), "")
+        words = f"Held where '{reach}' has brought it" if reach else "Held where it is when planted"
+        draw_words(lines, context, words, "INFO")
+    armature_object = constraint.id_data
+    lines.prop(armature_object.ccd_rig, "body")
+    figure = body.body_of(armature_object)
+    if figure is None:
+        return
+    does = "keeps its animation" if figure.keeps else "follows planted bones"
+    because = f": {figure.because}" if figure.because else ""
+    draw_words(lines, context, f"'{figure.bone}' {does}{because}", "INFO")
+    if figure.is_keyed and not figure.keeps:
+        draw_words(lines, context, f"The bake replaces the keys of '{figure.bone}'", "ERROR")
 
 
 def _draw_mass(lines: bpy.types.UILayout, armature_object: bpy.types.Object) -> None:

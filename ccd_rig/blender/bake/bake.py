@@ -23,7 +23,7 @@ from ..rig import armature, rotation_modes
 from ..scene import evaluation
 from ..solve.constraint_goals import chain_joints
 from ..solve.solving import ShotSolveSettings
-from . import foot_slip, frame_selection, originals, shot
+from . import body_shift, foot_slip, frame_selection, originals, shot
 from .bake_frames import BakeFrames, Motion
 from .frame_solver import FrameSolver
 from .keying import all_locked, keys_of, nothing_to_key, report_of, write_keys
@@ -74,14 +74,19 @@ def bake_steps(
     The set-up is checked when the first item is asked for, and everything is written after the last one.
     Close the generator to cancel: until the end all that was written is taken back.
     """
-    constraints, layout = setup.require(armature_object, scene, settings.constraints, settings.destination)
+    constraints, layout, figure = setup.require(
+        armature_object, scene, settings.constraints, settings.destination, settings.body
+    )
     solver = solver_settings.solver_settings(armature_object)
     poses = pose_library.entries(armature_object) if solver.restarts else ()
-    how = replace(settings, frame_start=0, frame_end=0, destination=Destination.NEW_ACTION, verify=True)
+    how = replace(
+        settings, frame_start=0, frame_end=0, destination=Destination.NEW_ACTION, verify=True, body=""
+    )
     rows = [replace(row, influence=1.0) for row in constraints]  # it may be animated
     recipe = originals.fingerprint(how, solver, rows, sorted(layout.joint_settings.items()))
     again = originals.was_baked_so(armature_object, recipe) and not settings.from_original
-    task = shot.Task(constraints, layout, settings, solver, poses, again)
+    stays = "" if figure is None else body_shift.what_holds(armature_object, figure, settings.destination)
+    task = shot.Task(constraints, layout, settings, solver, poses, again, stays)
     clock = _Clock()
     solving = shot.solve(
         scene, armature_object, task, lambda take: _refuse_obstacles(armature_object, take, settings)
@@ -100,8 +105,12 @@ def bake_steps(
         started = time.perf_counter()
     with contextlib.ExitStack() as undo:
         action = write_keys(scene, armature_object, keys, settings, recipe, undo)
+        if figure is not None and not figure.keeps:
+            originals.note_followed(action, figure.bone, undo)
         report = report_of(armature_object, action, take, motion, full, joints, settings, solver)
         report = replace(report, keys=sum(len(each.frames) for each in keys), keys_before=every)
+        if figure is not None:
+            report = replace(report, body=body_shift.report_of(take, figure, stays))
         report = replace(
             report, foot_slips=foot_slip.foot_slips(scene, armature_object, take, report.entries)
         )
@@ -203,7 +212,7 @@ def solve_current(
     Raises:
         CCDRigError: the set-up cannot be solved. Nothing has changed then.
     """
-    constraints, layout = setup.require(armature_object, depsgraph.scene, names)
+    constraints, layout, figure = setup.require(armature_object, depsgraph.scene, names)
     solver = settings or solver_settings.solver_settings(armature_object)
     poses = pose_library.entries(armature_object) if solver.restarts else ()
     sample = evaluation.current(depsgraph, armature_object, constraints, layout)
@@ -218,6 +227,10 @@ def solve_current(
     frame_solver = FrameSolver(take, recipe)
     for _ in (*frame_solver.add(0, sample), *frame_solver.finish()):
         pass
+    solution = frame_solver.solution(sample)
+    present = Destination.CURRENT_ACTION
+    if figure is not None and figure.keeps and not body_shift.what_holds(armature_object, figure, present):
+        solution = body_shift.moved_solution(take, sample, recipe, solution)
     motion, _ = take.finish()
     joints = take.keyed_joints()
     if not joints:
@@ -225,7 +238,8 @@ def solve_current(
     pose = Pose(tuple(map(Quaternion, motion.rotations[0])), tuple(map(Vector, motion.translations[0])))
     located = [j for j in take.locations(motion) if j in joints]
     armature.apply(armature_object, sample.reading, pose, joints, located)
-    return frame_solver.result(sample), tuple(constraints[c] for c in active)
+    assert solution.result is not None
+    return solution.result, tuple(constraints[c] for c in solution.active)
 
 
 # --- the end ------------------------------------------------------------------------------------------------
@@ -237,7 +251,7 @@ def _refuse_obstacles(armature_object: bpy.types.Object, take: BakeFrames, setti
     bones = [take.skeleton.joints[j].name for j in moved]
     wanted = [(bone, rotation_modes.rotation_channel(armature_object.pose.bones[bone])[0]) for bone in bones]
     located = list(take.sliding)
-    if take.tracks is not None:
+    if take.tracks is not None and not take.tracks.keeps_body:
         root_bone = take.tracks.support_chains.root_bone
         pose_bone = armature_object.pose.bones[take.skeleton.joints[root_bone].name]
         wanted.append((pose_bone.name, rotation_modes.rotation_channel(pose_bone)[0]))

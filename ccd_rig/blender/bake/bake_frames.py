@@ -292,7 +292,7 @@ class BakeFrames:
             here = np.interp(self.frames, self.solved_frames, at[:, axis])
             keyed[1][:, root_bone, axis] = full[1][:, root_bone, axis] = here
         held = tracks.held(self.frames, self.solved_frames, self.targets)
-        for rotations, translations in (keyed, full):
+        for rotations, translations in () if tracks.keeps_body else (keyed, full):
             constants = (self.offsets, interpolation.unit(self.rests))
             tracks.carried(held, self.solved_frames, self.frames, rotations, translations, constants)
         for f, here in enumerate(held):
@@ -306,6 +306,13 @@ class BakeFrames:
         if self.tracks is not None:
             found = found.difference(self.tracks.own()) | set(self.tracks.keyed())
         return sorted(found)
+
+    def turned_joints(self) -> list[int]:
+        """Those of them whose rotation is keyed: a carrier that keeps its animation is only moved."""
+        kept = (
+            self.tracks.support_chains.root_bone if self.tracks is not None and self.tracks.keeps_body else -1
+        )
+        return [j for j in self.keyed_joints() if j != kept]
 
     def locations(self, motion: Motion) -> dict[int, Array]:
         """(F, 3) of each joint whose location is keyed: what the location channel of its bone holds."""

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from mathutils import Quaternion, Vector
@@ -64,16 +64,17 @@ class FrameSolver:
         for run in _runs(self.take, waiting):
             yield from self._solve_run(run)
 
-    def result(self, sample: FrameSample) -> SolveResult:
-        """The solve of the only frame that was added."""
-        if self._before is None:
-            raise ValueError("no frame was solved")
+    def solution(self, sample: FrameSample) -> Solution:
+        """That of the only frame that was added, with how far off each constraint is."""
+        assert self._before is not None
         if self._before.result is not None:
-            return self._before.result
+            return self._before
         errors = errors_of(sample, self.take.constraints, self._before.pose)
-        states = [SolveStatus[state] for state in self.take.states[0].values()]
-        status = next((s for s in states if s is not SolveStatus.CONVERGED), SolveStatus.CONVERGED)
-        return SolveResult(self._before.pose, status, self._iterations, errors)
+        states = self.take.states[0]
+        ended = tuple(states[c] for c in self._before.active)
+        missed = next((s for s in ended if s != SolveStatus.CONVERGED.name), SolveStatus.CONVERGED.name)
+        result = SolveResult(self._before.pose, SolveStatus[missed], self._iterations, errors)
+        return replace(self._before, result=result, states=ended)
 
     def _solve_run(self, run: Sequence[tuple[int, FrameSample]]) -> Iterator[None]:
         """Solve frames in a row that have the same constraints in force and the same limits."""
@@ -99,7 +100,7 @@ class FrameSolver:
                     yield
         self.take.store_batch(rows, batch.rotations, batch.translations, states)
         last = order[-1]
-        self._before = Solution(_pose(batch, last), tuple(states[last]), None, ())
+        self._before = Solution(_pose(batch, last), tuple(sorted(states[last])), None, ())
 
     def _solve_by_ccd(self, batch: Batch, group: Group, k: int) -> dict[int, str]:
         """Solve a group at one row from the row solved before it, and keep the pose; how each ended."""

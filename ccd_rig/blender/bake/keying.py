@@ -38,8 +38,12 @@ def keys_of(
     # way round.
     before = channels.values_before(armature_object, turned, settings.frame_start * time)
     after = channels.values_after(armature_object, turned, settings.frame_end * time)
-    keys, locations = [], take.locations(motion)
+    keys, locations, rotated = [], take.locations(motion), set(take.turned_joints())
     for j, pose_bone, (bone, channel) in zip(joints, pose_bones, turned, strict=True):
+        where = [BoneKeys(bone, "location", times, locations[j], interpolation)] if j in locations else []
+        if j not in rotated:
+            keys += where
+            continue
         rotations, mode = motion.rotations[:, j], pose_bone.rotation_mode
         previous, later = before.get((bone, channel)), after.get((bone, channel))
         if previous is None and later is not None:
@@ -47,9 +51,7 @@ def keys_of(
         else:
             values = rotation_modes.channel_values(mode, rotations, previous)
         opposed = mode == "QUATERNION" and later is not None and float(values[-1] @ later) < 0.0
-        keys.append(BoneKeys(bone, channel, times, values, interpolation, opposed))
-        if j in locations:
-            keys.append(BoneKeys(bone, "location", times, locations[j], interpolation))
+        keys += [BoneKeys(bone, channel, times, values, interpolation, opposed), *where]
     return keys
 
 
@@ -97,7 +99,8 @@ def report_of(
         Entry(frames[f], names[c], take.states[f][c] if f in take.states else SLERPED, *row)
         for f, c, *row in zip(*columns, strict=True)
     )
-    turn = measuring.largest_rotation(take, motion, joints)
+    rotated = set(take.turned_joints())
+    turn = measuring.largest_rotation(take, motion, [j for j in joints if j in rotated])
     return BakeReport(
         armature=armature_object.name,
         action=action.name,

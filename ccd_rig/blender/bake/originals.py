@@ -20,6 +20,7 @@ from mathutils import Vector
 from ...errors import RigError
 from ...skeleton.pose import Pose
 from ..keys import channels
+from ..properties.body import FOLLOWED, followed
 from ..rig.rotation_modes import rotation_channel, rotation_of
 from ..scene.evaluation import FrameSample
 from ..solve.solving import base_pose
@@ -46,6 +47,19 @@ def note_recipe(action: bpy.types.Action, recipe: str, undo: ExitStack) -> None:
     else:
         undo.callback(properties.__setitem__, RECIPE, before)
     properties[RECIPE] = recipe
+
+
+def note_followed(action: bpy.types.Action, bone: str, undo: ExitStack) -> None:
+    """Note that the keys of a bone in an action come from planted bones; `undo` gets what takes that back."""
+    properties: Any = action
+    before = followed(action)
+    if bone in before:
+        return
+    properties[FOLLOWED] = [*before, bone]
+    if before:
+        undo.callback(properties.__setitem__, FOLLOWED, before)
+    else:
+        undo.callback(properties.pop, FOLLOWED, None)
 
 
 def was_baked_so(armature_object: bpy.types.Object, recipe: str) -> bool:

@@ -85,6 +85,44 @@ class FootSlip:
 
 
 @dataclass(frozen=True, slots=True)
+class BodyReport:
+    """What became of the bone that carries a figure with planted bones.
+
+    Attributes:
+        bone: its name.
+        mode: "KEEP_ANIMATION" or "FOLLOW_FEET".
+        keys_replaced: whether it follows planted bones although it had keys of its own.
+        moved_frames: at how many keyed frames it is moved off its animation, as a leg is too short.
+        distance: the largest such shift, world metres.
+        frame: where that is; None where it is never moved.
+        short_frames: at how many keyed frames a leg is too short and the body cannot be moved.
+        obstacle: what keeps it from being moved there, in words; empty if nothing does.
+    """
+
+    bone: str
+    mode: str
+    keys_replaced: bool = False
+    moved_frames: int = 0
+    distance: float = 0.0
+    frame: float | None = None
+    short_frames: int = 0
+    obstacle: str = ""
+
+    def words(self) -> str:
+        """What a user should know, such as "'hips' moved at 12 frames so that legs reach"; or nothing."""
+        if self.keys_replaced:
+            return f"'{self.bone}' follows planted bones, its own keys are replaced"
+        if self.short_frames:
+            at = _frames(self.short_frames)
+            return f"a leg is too short at {at}, but '{self.bone}' cannot be moved: {self.obstacle}"
+        if self.frame is None:
+            return ""
+        at = _frames(self.moved_frames)
+        far = f"at most {_metres(self.distance)}, frame {self.frame:g}"
+        return f"'{self.bone}' moved at {at} so that legs reach ({far})"
+
+
+@dataclass(frozen=True, slots=True)
 class PlaybackResult:
     """How one constraint plays in Blender after the bake.
 
@@ -169,6 +207,7 @@ class BakeReport:
         angle_tolerance: radians.
         largest_rotation: of the keyed bones; None if only one frame is keyed.
         foot_slips: one for each constraint that plants a bone in these frames.
+        body: what became of the bone that carries the figure; None where no constraint plants a bone.
         check: what plays after the bake; None if nobody looked.
         seconds: how long the bake took, without the check.
         keys: how many were written, all components of a channel counted as one.
@@ -185,6 +224,7 @@ class BakeReport:
     angle_tolerance: float = SolverSettings().angle_tolerance
     largest_rotation: LargestRotation | None = None
     foot_slips: tuple[FootSlip, ...] = ()
+    body: BodyReport | None = None
     check: Check | None = None
     seconds: float = field(default=0.0, compare=False)
     keys: int = 0
@@ -226,6 +266,7 @@ class BakeReport:
                 f"worst {_off(worst.residual, worst.angle)} at frame {worst.frame:g} ({who})"
             )
             + self._slide()
+            + self._body()
             + self._pop()
             + self._left_out()
         )
@@ -239,6 +280,10 @@ class BakeReport:
         if not self.foot_slips:
             return ""
         return f"; planted bones slide {_metres(max(slip.played_distance for slip in self.foot_slips))}"
+
+    def _body(self) -> str:
+        words = "" if self.body is None else self.body.words()
+        return f"; {words}" if words else ""
 
     def advice(self, both_ways: bool) -> str:
         """What to try where a bone jumps, and was not solved both ways; or nothing."""
@@ -263,11 +308,11 @@ class BakeReport:
         `frame_end`, `step`, `tolerance` (world metres), `angle_tolerance` (radians), `summary` (words),
         `frames_solved`, `frames_reached` (numbers of frames), `largest_rotation` (null, or `angle` in radians
         per frame, `frame` and `bone`), `foot_slips` (a list of objects with the fields of `FootSlip`; empty
-        where nothing is planted), `seconds` (of the bake), `keys` and `keys_before` (how many were written,
-        and before any were left out), `check` (null, or `seconds`, `frames`, `words` and `results`, a list of
-        objects with the fields of `PlaybackResult`), and `entries`, a list of objects with the fields of
-        `Entry`: `frame`, `constraint`, `status`, `residual`, `keyed_residual` (world metres), `influence`,
-        `angle` and `keyed_angle` (radians).
+        where nothing is planted), `body` (null, or the fields of `BodyReport`), `seconds` (of the bake),
+        `keys` and `keys_before` (how many were written, and before any were left out), `check` (null, or
+        `seconds`, `frames`, `words` and `results`, a list of objects with the fields of `PlaybackResult`),
+        and `entries`, a list of objects with the fields of `Entry`: `frame`, `constraint`, `status`,
+        `residual`, `keyed_residual` (world metres), `influence`, `angle` and `keyed_angle` (radians).
         """
         solved = self.solved_count()
         content = {
@@ -285,6 +330,7 @@ class BakeReport:
             "frames_reached": solved - self.unsolved_count(),
             "foot_slips": [asdict(slip) for slip in self.foot_slips],
             "largest_rotation": None if self.largest_rotation is None else asdict(self.largest_rotation),
+            "body": None if self.body is None else asdict(self.body),
             "seconds": round(self.seconds, 3),
             "keys": self.keys,
             "keys_before": self.keys_before,
@@ -319,6 +365,10 @@ def _off(distance: float, angle: float) -> str:
     if angle > 0.0:
         parts.append(_degrees(angle))
     return " / ".join(parts)
+
+
+def _frames(count: int) -> str:
+    return f"{count} frame{'' if count == 1 else 's'}"
 
 
 def _degrees(angle: float) -> str:

@@ -12,6 +12,7 @@ from ...errors import InvalidInput
 from ...motion import interpolation
 from ...settings import EVEN_REDUCTION, PRESETS
 from ..keys.obstacles import Destination
+from ..properties.body import require_known
 
 
 class Keys(enum.Enum):
@@ -69,10 +70,12 @@ class BakeSettings:
         preroll: frames before the first that are solved too, but get no keys, so that the first frame is
             reached on the way that it would be reached in a longer bake.
         order: in which order frames are solved.
+        body: what becomes of the bone that carries the figure while bones are planted: "AUTO",
+            "KEEP_ANIMATION" or "FOLLOW_FEET"; empty for the armature's own setting.
 
     Raises:
-        InvalidInput: the range is empty, the preroll is negative, the step is below 1, or the fraction is not
-            one that the solver takes.
+        InvalidInput: the range is empty, the preroll is negative, the step is below 1, the fraction is not
+            one that the solver takes, or the body is none of these.
     """
 
     frame_start: int
@@ -90,6 +93,7 @@ class BakeSettings:
     reduce_error: float = 0.0
     reference_object: str = ""
     reference_bone: str = ""
+    body: str = ""
 
     def __post_init__(self) -> None:
         known = bpy.types.Scene.bl_rna.properties["frame_current"]
@@ -102,6 +106,7 @@ class BakeSettings:
                 f"frames {earliest} to {self.frame_end}: Blender has frames {first} to {last} only"
             )
         interpolation.solve_frames(self.frame_start, self.frame_end, self.step)
+        require_known(self.body)
         if not 0.1 <= self.error_reduction <= EVEN_REDUCTION + 1e-6:  # properties are single precision
             raise InvalidInput(
                 f"error_reduction must be 0.1 to {EVEN_REDUCTION:g}, not {self.error_reduction:g}"

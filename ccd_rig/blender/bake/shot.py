@@ -21,7 +21,7 @@ from ..scene import evaluation
 from ..scene.evaluation import FrameSample
 from ..solve.solving import ShotSolveSettings, Solution
 from ..solve.walking import solve_frame
-from . import again, frame_selection, originals
+from . import again, body_shift, frame_selection, originals
 from .bake_frames import Array, BakeFrames, Solutions
 from .frame_solver import FrameSolver
 from .settings import BakeSettings, Order
@@ -57,7 +57,8 @@ class Progress(NamedTuple):
 class Task(NamedTuple):
     """What is solved, and how; the layout is of the constraints' bones.
 
-    With `again` what plays was baked in just this way, and stays if it is still right.
+    With `again` what plays was baked in just this way, and stays if it is still right. A body that keeps its
+    animation is moved where a leg is too short, unless `body_stays` says what keeps it in place.
     """
 
     constraints: Sequence[Constraint]
@@ -66,6 +67,7 @@ class Task(NamedTuple):
     solver: SolverSettings
     poses: Sequence[PoseEntry]
     again: bool = False
+    body_stays: str = ""
 
 
 def solve(
@@ -88,6 +90,9 @@ def solve(
     settings, solver = task.settings, task.solver
     before: list[float] = [*settings.preroll_frames()]
     solved, keyed = frame_selection.frames(scene, armature_object, task.constraints, settings)
+    keeps_body = any(constraint.keeps_body for constraint in task.constraints)
+    if keeps_body:  # the body moves between solved frames, so feet would slip there
+        solved = keyed
     frames, due = before + keyed, before + solved
     forwards, backwards = settings.order is not Order.BACKWARDS, settings.order is not Order.FORWARDS
     total, done, asked = len(due) * (1 + backwards), 0, frozenset(due)
@@ -98,6 +103,7 @@ def solve(
         solver, settings.error_reduction, task.poses, originals.reference_from(armature_object, time)
     )
     later: list[tuple[int, FrameSample]] = []
+    standing: list[tuple[int, FrameSample]] = []
     with evaluation.frames(scene, armature_object, task.constraints, task.layout) as sample_at:
         for row, frame in enumerate(frames):
             sample = based(sample_at(frame))
@@ -114,11 +120,18 @@ def solve(
                         yield Progress(frame, done, total)
                 if backwards:
                     later.append((row, sample))
+                if keeps_body:
+                    standing.append((row, sample))
                 done += 1
                 yield Progress(frame, done, total)
     assert take is not None and frame_solver is not None  # a range is never empty
     for _ in frame_solver.finish():
         yield Progress(frames[-1], done, total)
+    if standing and task.body_stays:
+        body_shift.note_short_legs(take, standing, len(before))
+    elif standing:
+        for k in body_shift.move_body(take, standing, recipe):
+            yield Progress(frames[standing[k][0]], k, len(standing), "solved with the body moved")
     if later:
         there = take.solutions() if forwards else None
         frame_solver = FrameSolver(take, recipe)

@@ -31,6 +31,7 @@ class Tracks:
     worlds: list[Array] = field(default_factory=list)  # (F, 4, 4) armature space to world
     shifts: list[Array] = field(default_factory=list)  # (F, 3, 3) the carrier's locations to translations
     stances: list[ContactState] = field(default_factory=list)  # (S,)
+    short_rows: list[int] = field(default_factory=list)  # rows at which a leg is too short and nothing helps
 
     def own(self) -> list[int]:
         """The joints whose keys come from here: the legs and the carrier."""
@@ -40,6 +41,11 @@ class Tracks:
         """Those of them that something moves at some time."""
         found = frozenset[int]().union(*(contact_state.moved for contact_state in self.stances))
         return sorted(found.intersection(self.own()))
+
+    @property
+    def keeps_body(self) -> bool:
+        """Whether the carrier keeps its animation."""
+        return self.support_chains.keeps_body
 
     def held(
         self, frames: Array, solved_frames: Array, aims: Sequence[tuple[TargetSample, ...]]

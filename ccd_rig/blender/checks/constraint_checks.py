@@ -11,6 +11,7 @@ import bpy
 from mathutils import Matrix
 
 from ..properties import constraint_list
+from ..properties.body import Body, body_of
 from ..properties.joints import masses
 from ..solve import methods
 from . import plant_checks
@@ -34,9 +35,16 @@ class Problem:
 
 
 def constraint_problems(
-    armature_object: bpy.types.Object, constraint: Any, scene: bpy.types.Scene
+    armature_object: bpy.types.Object, constraint: Any, scene: bpy.types.Scene, figure: Body | None = None
 ) -> Iterator[Problem]:
-    """What is wrong with one constraint by itself. Cheap enough to be asked whenever the panel is drawn."""
+    """What is wrong with one constraint by itself. Cheap enough to be asked whenever the panel is drawn.
+
+    Args:
+        armature_object: carries it.
+        constraint: as it is stored.
+        scene: in which it is solved.
+        figure: what becomes of the body; None: what the armature's own setting says.
+    """
     where = f"Constraint '{constraint.name}'"
     bones = armature_object.pose.bones
     if not constraint.tip:
@@ -62,7 +70,9 @@ def constraint_problems(
     ):
         yield Problem("WARNING", constraint.name, f"{where}: influence is 0, so nothing moves: raise it")
     if constraint.kind == "PLANT":
-        for severity, message in plant_checks.method_problems(armature_object, constraint):
+        figure = figure or body_of(armature_object)
+        keeps_body = figure is not None and figure.keeps
+        for severity, message in plant_checks.method_problems(armature_object, constraint, keeps_body):
             yield Problem(severity, constraint.name, message)
     else:
         about = _balance_problems if constraint.kind == "BALANCE" else _reach_problems

@@ -15,7 +15,7 @@ from ...errors import CCDRigError, RigError
 from ...limits.shapes import contains
 from ..keys import channels
 from ..keys.obstacles import Destination, obstacles
-from ..properties import constraint_list, constraint_values, pose_library, solver_settings
+from ..properties import body, constraint_list, constraint_values, pose_library, solver_settings
 from ..rig import armature, rotation_modes
 from ..scene import dependence, evaluation
 from ..solve import constraint_goals, methods
@@ -27,10 +27,11 @@ ROUNDING = 1e-6  # radians: limits are stored as float32
 
 
 class Ready(NamedTuple):
-    """What can be solved: constraints, and the layout of their bones."""
+    """What can be solved: constraints, the layout of their bones, and what becomes of the body."""
 
     constraints: tuple[constraint_values.Constraint, ...]
     layout: armature.RigLayout
+    body: body.Body | None
 
 
 def require(
@@ -38,19 +39,30 @@ def require(
     scene: bpy.types.Scene,
     names: Sequence[str] = (),
     destination: Destination = Destination.NEW_ACTION,
+    asked_body: str = "",
 ) -> Ready:
     """The constraints to solve: those named, or all that are enabled.
+
+    Args:
+        armature_object: as of `problems`, like all the others.
+        scene: see there.
+        names: see there.
+        destination: where keys go.
+        asked_body: see there.
 
     Raises:
         RigError: with the first thing that keeps them from being solved, or keyed where they should be.
     """
-    found, layout = _look(armature_object, scene, names, destination)
+    found, layout = _look(armature_object, scene, names, destination, asked_body)
     for problem in found:
         if problem.severity == "ERROR":
             raise RigError(problem.message)
     assert layout is not None  # or that is an error
     every = constraint_values.constraints(armature_object)
-    return Ready(tuple(row for row in every if (row.name in names if names else row.enabled)), layout)
+    chosen = tuple(row for row in every if (row.name in names if names else row.enabled))
+    figure = body.body_of(armature_object, chosen, asked_body)
+    keeps = figure is not None and figure.keeps
+    return Ready(body.settled(chosen, keeps), layout, figure)
 
 
 def problems(
@@ -58,6 +70,7 @@ def problems(
     scene: bpy.types.Scene,
     names: Sequence[str] = (),
     destination: Destination | None = None,
+    asked_body: str = "",
 ) -> tuple[Problem, ...]:
     """All that is wrong, errors first.
 
@@ -66,8 +79,9 @@ def problems(
         scene: the scene in which it is solved.
         names: names of the constraints to look at; empty for all that are enabled.
         destination: where keys would go; None: what only keeps them out of the present action is a warning.
+        asked_body: what becomes of the body, `BakeSettings.body`.
     """
-    return _look(armature_object, scene, names, destination)[0]
+    return _look(armature_object, scene, names, destination, asked_body)[0]
 
 
 def _look(
@@ -75,6 +89,7 @@ def _look(
     scene: bpy.types.Scene,
     names: Sequence[str],
     destination: Destination | None,
+    asked_body: str,
 ) -> tuple[tuple[Problem, ...], armature.RigLayout | None]:
     """Problems, and the layout of the bones if one can be made."""
     if armature_object is None or armature_object.type != "ARMATURE":
@@ -88,23 +103,26 @@ def _look(
     if not found:
         chosen = [r for r in armature_object.ccd_rig.constraints if (r.name in names if names else r.enabled)]
         sound = []
+        figure = body.body_of(armature_object, chosen, asked_body)
         for row in chosen:
-            own = list(constraint_problems(armature_object, row, scene))
+            own = list(constraint_problems(armature_object, row, scene, figure))
             found += own
             if not any(problem.severity == "ERROR" for problem in own):
                 sound.append(row)
         found += _evaluation_problems(armature_object, scene, sound)
         found += _pair_problems(chosen)
+        found += _body_problems(armature_object, chosen, figure, asked_body)
         found += _library_problems(armature_object)
         try:
-            layout = evaluation.rig_layout(armature_object, armature_object, sound)
+            fixed = figure.bone if figure is not None and figure.keeps else ""
+            layout = evaluation.rig_layout(armature_object, armature_object, sound, fixed)
             # As the solver reads it: scale, shear, locks, and bones that no rigid joint can stand for.
             reading = layout.read(armature_object)
             solver_settings.solver_settings(armature_object)
         except CCDRigError as error:
             found.append(Problem("ERROR", armature_object.name, _sentence(str(error))))
         else:
-            found += _chain_problems(armature_object, sound, layout, reading, destination)
+            found += _chain_problems(armature_object, sound, layout, reading, destination, fixed)
     return tuple(sorted(found, key=lambda problem: problem.severity)), layout
 
 
@@ -186,6 +204,18 @@ def _pair_problems(chosen: Iterable[Any]) -> Iterator[Problem]:
             yield Problem("WARNING", other.name, f"{message}: clear one of the poles")
 
 
+def _body_problems(
+    armature_object: bpy.types.Object, chosen: Sequence[Any], figure: body.Body | None, asked: str
+) -> Iterator[Problem]:
+    """What contradicts that the body keeps its animation."""
+    if asked and not any(row.kind == "PLANT" for row in chosen):
+        message = f"Body is {asked}, but no constraint of armature '{armature_object.name}' plants a bone"
+        yield Problem("ERROR", armature_object.name, f"{message}: leave Body out, or plant one")
+    if figure is not None and figure.keeps:
+        for severity, where, message in plant_checks.body_problems(armature_object, chosen, figure):
+            yield Problem(severity, where, message)
+
+
 def _library_problems(armature_object: bpy.types.Object) -> Iterator[Problem]:
     """Poses that are for other bones. Unless solves start from them they are in nobody's way."""
     severity = "ERROR" if armature_object.ccd_rig.solver.restarts > 0 else "WARNING"
@@ -211,18 +241,20 @@ def _chain_problems(
     layout: armature.RigLayout,
     reading: armature.RigReading,
     destination: Destination | None,
+    fixed: str,
 ) -> Iterator[Problem]:
     chains = {row.name: constraint_list.chain(armature_object, row.tip, row.chain_length) for row in chosen}
     bones = list(dict.fromkeys(bone for chain in chains.values() for bone in reversed(chain)))
     moved, settings, carried = {bone.name for bone in bones}, layout.joint_settings, layout.carried
     locked = {joint.name for joint in reading.skeleton.joints if joint.locked}
     names = [row.name for row in chosen]
-    sound = [row for row in constraint_values.constraints(armature_object) if row.name in names]
-    for name, message in plant_checks.skeleton_problems(reading.skeleton, sound):
+    every = constraint_values.constraints(armature_object)
+    sound = list(body.settled([row for row in every if row.name in names], bool(fixed)))
+    for name, message in plant_checks.skeleton_problems(reading.skeleton, sound, bool(fixed)):
         yield Problem("ERROR", name, message)
     for severity, name, message in methods.skeleton_problems(reading.skeleton, reading.pose, sound):
         yield Problem(severity, name, message)
-    carriers = plant_checks.carriers(armature_object, chosen)
+    carriers = [bone for bone in plant_checks.carriers(armature_object, chosen) if bone.name != fixed]
     locked -= {bone.name for bone in carriers}
     for row in chosen:
         trail = dependence.target_depends_on_chain(armature_object, row, moved - locked)
@@ -248,6 +280,7 @@ def _chain_problems(
     for name in sorted(carried.keys() - moved):
         yield from _carried_problems(armature_object.pose.bones[name])
     yield from _ik_problems(armature_object, moved - locked)
+    bones = [bone for bone in bones if bone.name != fixed]
     sliding = [bone for bone in bones if settings[bone.name]["slide"] is not None or bone in carriers]
     yield from _key_problems(armature_object, bones, sliding, destination)
 

@@ -15,6 +15,7 @@ import bpy
 from ...errors import InvalidInput
 from ..bake.settings import BakeSettings, Keys, Order
 from ..keys.obstacles import Destination
+from ..properties import body
 
 COMMAND = "ccd_rig"
 
@@ -36,6 +37,8 @@ KEYS = {
     "targets": Keys.TARGET_KEYS,
     "reference": Keys.REFERENCE_KEYS,
 }
+
+BODIES = {"auto": body.AUTO, "keep": body.KEEP_ANIMATION, "follow": body.FOLLOW_FEET}
 
 EPILOG = """\
 exit codes:
@@ -102,6 +105,7 @@ def bake_settings(options: argparse.Namespace, scene: bpy.types.Scene) -> BakeSe
             from_original=options.from_original,
             reduce_angle=math.radians(options.reduce_angle),
             reduce_error=options.reduce_error,
+            body=BODIES[options.body] if options.body else "",
         )
     except InvalidInput as error:
         raise UsageError(str(error)) from error
@@ -214,6 +218,12 @@ def _add_bake_arguments(command: argparse.ArgumentParser) -> None:
         choices=[order.name.lower() for order in Order],
         default=BakeSettings.order.name.lower(),
         help="in which order frames are solved (default: %(default)s)",
+    )
+    add(
+        "--body",
+        choices=tuple(BODIES),
+        help="with planted bones: the bone that carries the figure keeps its animation, or follows the feet "
+        "(default: the armature's own setting)",
     )
     where = command.add_mutually_exclusive_group()
     where.add_argument(

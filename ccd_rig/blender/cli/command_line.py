@@ -98,7 +98,9 @@ def _bake(options: argparse.Namespace) -> Exit:
     scene = bpy.context.scene
     settings = arguments.bake_settings(options, scene)
     armature_object = _armature(scene, options.armature)
-    for problem in setup.problems(armature_object, scene, settings.constraints, settings.destination):
+    for problem in setup.problems(
+        armature_object, scene, settings.constraints, settings.destination, settings.body
+    ):
         if problem.severity == "WARNING":
             _warn(problem.message)
     with _progress_line(options.quiet) as progress:

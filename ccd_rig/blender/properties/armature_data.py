@@ -6,9 +6,16 @@
 """
 
 import bpy
-from bpy.props import CollectionProperty, FloatProperty, IntProperty, PointerProperty, StringProperty
+from bpy.props import (
+    CollectionProperty,
+    EnumProperty,
+    FloatProperty,
+    IntProperty,
+    PointerProperty,
+    StringProperty,
+)
 
-from . import constraint_group, pose_library
+from . import body, constraint_group, pose_library
 from .joints import CCD_RIG_PG_comfort, CCD_RIG_PG_joint, CCD_RIG_PG_limit
 from .solver_settings import OVERRIDE, CCD_RIG_PG_solver
 
@@ -52,6 +59,13 @@ class CCD_RIG_PG_armature(bpy.types.PropertyGroup):
     )
     active_index: IntProperty(
         name="Active Constraint", description="The constraint that is shown below the list", override=OVERRIDE
+    )
+    body: EnumProperty(
+        name="Body",
+        description="What becomes of the bone that carries the figure while bones are planted",
+        items=body.BODIES,
+        default=body.AUTO,
+        override=OVERRIDE,
     )
     solver: PointerProperty(
         name="Solver", description="How the armature is solved", type=CCD_RIG_PG_solver, override=OVERRIDE

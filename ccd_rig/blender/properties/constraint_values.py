@@ -43,6 +43,8 @@ class Constraint:
         effector_offset: of the point that is brought to the target, from the tip's tail or head, along the
             bone's axes, in armature units.
         rotation_bone: name of the chain's bone that `rotation` is about, empty for the tip.
+        keeps_body: for PLANT, whether the bone that carries the figure keeps its animation; else it follows
+            planted bones. Set by `body.settled`.
     """
 
     name: str
@@ -71,6 +73,7 @@ class Constraint:
     soft: float = 0.0
     effector_offset: tuple[float, float, float] = (0.0, 0.0, 0.0)
     rotation_bone: str = ""
+    keeps_body: bool = False
 
 
 def constraints(armature_object: bpy.types.Object) -> tuple[Constraint, ...]:

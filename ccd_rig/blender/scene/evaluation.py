@@ -17,13 +17,14 @@ from mathutils import Matrix, Vector
 from numpy.typing import NDArray
 
 from ...errors import RigError
+from ...skeleton.pose import Pose
 from ..properties import constraint_list, joints
 from ..properties.constraint_values import Constraint
 from ..properties.joints import masses
 from ..rig import armature
 from ..rig.armature import RigLayout, RigReading
 from .dependence import require_evaluable
-from .influences import in_force
+from .influences import in_force, unplanted
 from .isolation import isolated_scene, set_frame
 from .targets import ObjectRef, TargetSample, objects_of, sample_target, target_sources
 
@@ -39,6 +40,8 @@ class FrameSample(NamedTuple):
         targets: where the targets are, armature space, one per constraint.
         influences: 0 to 1, one per constraint, as they count (`influences.in_force`).
         matrix_world: from armature space to world space.
+        unplanted: influences as they would count if nothing was planted; empty where nothing ever is.
+        unmoved: the base pose as it was evaluated, where that of the reading has the body moved; else None.
     """
 
     frame: float
@@ -46,6 +49,8 @@ class FrameSample(NamedTuple):
     targets: tuple[TargetSample, ...]
     influences: tuple[float, ...]
     matrix_world: Matrix
+    unplanted: tuple[float, ...] = ()
+    unmoved: Pose | None = None
 
     @property
     def target_points(self) -> tuple[Vector, ...]:
@@ -92,8 +97,8 @@ def frames(
             matrix_world, to_armature = place(evaluated, frame)
             graphs = (depsgraph, depsgraph)
             aims = tuple([sample_target(evaluated, to_armature, source, graphs, frame) for source in sources])
-            influences = forces(evaluated, frame)
-            return FrameSample(frame, read(evaluated, frame), aims, influences, matrix_world)
+            influences, unplanted = forces(evaluated, frame)
+            return FrameSample(frame, read(evaluated, frame), aims, influences, matrix_world, unplanted)
 
         def sample(frame: float) -> FrameSample:
             try:
@@ -146,7 +151,7 @@ def playback(
             aims = [
                 sample_target(evaluated, inverse, source, graphs, frame) for source in sources if with_aims
             ]
-            influences = forces(evaluated, frame) if with_influences else ()
+            influences = forces(evaluated, frame)[0] if with_influences else ()
             placed = np.array([row[:] for row in world])
             return PlayedFrame(matrices.transpose(0, 2, 1), placed, tuple(aims), influences)
 
@@ -201,8 +206,8 @@ def current(
         )
     # Blender writes keyed and driven values back to the original, but does not evaluate the object anew when
     # a script sets a property of ours.
-    influences = _forces(armature_object, constraints, indices)(armature_object, frame)
-    return FrameSample(frame, reading, aims, influences, matrix_world)
+    influences, unplanted = _forces(armature_object, constraints, indices)(armature_object, frame)
+    return FrameSample(frame, reading, aims, influences, matrix_world, unplanted)
 
 
 # Reading evaluated objects --------------------------------------------------------------------------
@@ -219,7 +224,7 @@ def _indices_of(armature_object: bpy.types.Object, constraints: Sequence[Constra
 
 
 def rig_layout(
-    armature_object: bpy.types.Object, seen: bpy.types.Object, constraints: Sequence[Any]
+    armature_object: bpy.types.Object, seen: bpy.types.Object, constraints: Sequence[Any], fixed: str = ""
 ) -> RigLayout:
     """The layout of the constraints' bones.
 
@@ -227,6 +232,7 @@ def rig_layout(
         armature_object: the original object, which carries the settings of joints.
         seen: itself, or an evaluated copy.
         constraints: those of its list, in either form.
+        fixed: name of a bone that stays as it is, whatever chains it is in.
 
     Raises:
         CCDRigError: as `armature.layout`, and for settings that contradict one another.
@@ -236,6 +242,8 @@ def rig_layout(
         bone.name for tip, length in chains for bone in constraint_list.chain(armature_object, tip, length)
     ]
     settings = joints.joint_settings(armature_object, list(dict.fromkeys(bones)))
+    if fixed in settings:
+        settings[fixed] = {"stiffness": 1.0, "mass": settings[fixed]["mass"]}
     balances = any(constraint.kind == "BALANCE" for constraint in constraints)
     return armature.layout(seen, chains, settings, masses(armature_object) if balances else None)
 
@@ -281,14 +289,15 @@ def _matrix_world(evaluated: bpy.types.Object, frame: float) -> Matrix:
 
 def _forces(
     armature_object: bpy.types.Object, constraints: Sequence[Constraint], indices: Sequence[int]
-) -> Callable[[bpy.types.Object, float], tuple[float, ...]]:
+) -> Callable[[bpy.types.Object, float], tuple[tuple[float, ...], tuple[float, ...]]]:
     """A function that reads the influences of constraints, those with these indices, as they count.
 
-    It takes the armature object, original or evaluated, and the frame.
+    It takes the armature object, original or evaluated, and the frame. Its second result is
+    `FrameSample.unplanted`.
     """
     plants = any(constraint.kind == "PLANT" for constraint in constraints)
 
-    def read(seen: bpy.types.Object, frame: float) -> tuple[float, ...]:
+    def read(seen: bpy.types.Object, frame: float) -> tuple[tuple[float, ...], tuple[float, ...]]:
         listed = seen.ccd_rig.constraints
         found = tuple([listed[index].influence for index in indices])
         if not all(map(math.isfinite, found)):  # the property's range does not keep NaN out
@@ -299,7 +308,9 @@ def _forces(
                 f"Constraint '{listed[wrong].name}': influence is not a number at frame {frame:g}: set it to "
                 "0 to 1, and look at its keys"
             )
-        return in_force(armature_object, constraints, found) if plants else found
+        if not plants:
+            return found, ()
+        return in_force(armature_object, constraints, found), unplanted(constraints, found)
 
     return read
 

@@ -26,7 +26,7 @@ def in_force(
         if constraint.kind == "PLANT" and influence > PLANTED
     }
     if not planted:
-        return tuple(0.0 if constraint.kind == "PLANT" else influence for constraint, influence in pairs)
+        return unplanted(constraints, influences)
     bones = [armature_object.pose.bones[name].bone for name in planted]
     above = {bone.parent.name for bone in bones if bone.use_connect and bone.parent is not None}
     found = []
@@ -37,3 +37,9 @@ def in_force(
             waits = constraint.tip in planted or (constraint.use_tail and constraint.tip in above)
             found.append(0.0 if constraint.kind == "REACH" and waits else influence)
     return tuple(found)
+
+
+def unplanted(constraints: Sequence[Constraint], influences: Sequence[float]) -> tuple[float, ...]:
+    """Influences as they would count if nothing was planted."""
+    pairs = zip(constraints, influences, strict=True)
+    return tuple(0.0 if constraint.kind == "PLANT" else influence for constraint, influence in pairs)

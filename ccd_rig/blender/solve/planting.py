@@ -9,7 +9,7 @@ the skeleton hangs on the first planted bone (`rerooting`), and whatever a chain
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from mathutils import Matrix, Quaternion, Vector
@@ -39,11 +39,13 @@ class SupportChains:
         constraints: indices of the constraints of kind PLANT.
         root_bone: the joint that carries all the others.
         joints: between the carrier and the planted bones, these included.
+        keeps_body: whether the carrier keeps its animation; else it follows planted bones.
     """
 
     constraints: tuple[int, ...]
     root_bone: int
     joints: tuple[int, ...]
+    keeps_body: bool = False
 
 
 def support_chains(skeleton: Skeleton, constraints: Sequence[Constraint]) -> SupportChains | None:
@@ -70,13 +72,16 @@ def support_chains(skeleton: Skeleton, constraints: Sequence[Constraint]) -> Sup
         name, above = skeleton.joints[root_bone].name, skeleton.joints[parent].name
         above_it = next((r for r in constraints if parent in skeleton.chain(r.tip, r.chain_length)), None)
         because = "" if above_it is None else f", which constraint '{above_it.name}' goes up to"
+        first = constraints[planted[0]]
+        does = "keeps the animation of" if first.keeps_body else "moves the figure by"
         raise RigError(
-            f"Constraint '{constraints[planted[0]].name}' moves the figure by bone '{name}', but that hangs "
+            f"Constraint '{first.name}' {does} bone '{name}', but that hangs "
             f"on bone '{above}'{because}: let all chains end at '{name}' (Chain Length), "
             f"or plant up to '{above}'"
         )
     joints = sorted({j for chain in chains for j in chain[1:]})
-    return SupportChains(tuple(planted), root_bone, tuple(joints))
+    keeps_body = any(constraints[c].keeps_body for c in planted)
+    return SupportChains(tuple(planted), root_bone, tuple(joints), keeps_body)
 
 
 def rerooted_constraints(
@@ -196,6 +201,9 @@ class ContactState:
         moved: joints of the legs, and the carrier, that something moves.
         turns: of a leg that was let go, what it is turned by beside its animation.
         drift: (4, 4) in the world, what the carrier is moved by beside its animation.
+        frame: of the scene.
+        released: where the body keeps its animation, of a joint that was let go: the frame in which it was
+            moved last, and what it was turned by then beside its animation.
     """
 
     support_chains: SupportChains
@@ -207,6 +215,8 @@ class ContactState:
     moved: frozenset[int]
     turns: Mapping[int, Quaternion]
     drift: Array
+    frame: float = 0.0
+    released: Mapping[int, tuple[float, Quaternion]] = field(default_factory=dict)
 
 
 def upright(axes: Array) -> Quaternion:

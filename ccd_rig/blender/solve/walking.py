@@ -7,6 +7,9 @@ pose is brought back to the armature, whose carrier gets what is left.
 
 What is let go goes on from where it stands, moved as it is animated: the carrier once nothing is planted, and
 a leg once nothing moves it. So neither a swap nor a lift makes the figure jump.
+
+Where the body keeps its animation nothing is hung up: planted bones are goals of the skeleton as it is, held
+before all else, and a leg that nothing moves any more goes back to its animation within `RETURN` frames.
 """
 
 from __future__ import annotations
@@ -49,6 +52,10 @@ SHARPER = 0.1
 of it slides, and where one more is planted all others would make up for it."""
 
 
+RETURN = 8.0
+"""Frames in which a leg that was let go goes back to its animation, where the body keeps its own."""
+
+
 def solve_frame(
     sample: FrameSample, constraints: Sequence[Constraint], recipe: ShotSolveSettings, before: Solution | None
 ) -> Solution:
@@ -60,10 +67,20 @@ def solve_frame(
     contact_state = None if before is None else before.contact_state
     world = np.array(sample.matrix_world, dtype=np.float64)
     planted = tuple(c for c in found.constraints if sample.influences[c] > 0.0)
-    anchors = {c: _anchor_of(c, sample, constraints, contact_state, world) for c in planted}
-    step = _Step(sample, constraints, found, planted, anchors, world, contact_state)
     # A figure that stands keeps its pose: going home would move it where a base is swapped.
-    how = replace(solving.frame_settings(sample, recipe, contact_state is not None), reference=None)
+    how = solving.frame_settings(sample, recipe, contact_state is not None)
+    if not found.keeps_body:
+        how = replace(how, reference=None)
+    if contact_state is None:
+        stood, where = _unplanted_pose(sample, constraints, planted, how), world
+    else:
+        stood, where = contact_state.pose, contact_state.world
+    held = {} if contact_state is None else contact_state.anchors
+    anchors = {c: held.get(c) or _anchor_of(c, sample, constraints, (stood, where)) for c in planted}
+    anchors |= {c: at for c in planted if (at := _target_of(c, sample, world)) is not None}
+    step = _Step(sample, constraints, found, planted, anchors, world, contact_state)
+    if found.keeps_body:
+        return _below_a_kept_body(step, how, before)
     return _on_a_base(step, how, before) if planted else _in_the_air(step, how, before)
 
 
@@ -98,18 +115,45 @@ class _Step:
 
 
 def _anchor_of(
-    c: int, sample: FrameSample, constraints: Sequence[Constraint], before: ContactState | None, world: Array
+    c: int, sample: FrameSample, constraints: Sequence[Constraint], stood: tuple[Pose, Array]
 ) -> PlantAnchor:
-    """Where a planted bone is held: at its target, where it was held, or where it was before."""
-    row, aim, skeleton = constraints[c], sample.targets[c], sample.reading.skeleton
-    if aim.rotation is not None:
-        return PlantAnchor.of(Transform(aim.point, aim.rotation), world)
-    if before is not None and c in before.anchors:
-        return before.anchors[c]
-    # Where it was in the frame before: what was solved for that one stands, so nothing jumps.
-    pose = sample.reading.pose if before is None else before.pose
-    transform = forward_kinematics(skeleton, pose)[skeleton.index(row.tip)]
-    return PlantAnchor.of(transform, world if before is None else before.world)
+    """Where a bone is in a pose, given with (4, 4) from armature space to the world at that time."""
+    pose, world = stood
+    skeleton = sample.reading.skeleton
+    transform = forward_kinematics(skeleton, pose)[skeleton.index(constraints[c].tip)]
+    return PlantAnchor.of(transform, world)
+
+
+def _target_of(c: int, sample: FrameSample, world: Array) -> PlantAnchor | None:
+    """Where the target of a planted bone is; None if it has none."""
+    aim = sample.targets[c]
+    return None if aim.rotation is None else PlantAnchor.of(Transform(aim.point, aim.rotation), world)
+
+
+def _unplanted_pose(
+    sample: FrameSample, constraints: Sequence[Constraint], planted: Sequence[int], how: FrameSolveSettings
+) -> Pose:
+    """The pose in which planted bones are found where no frame was solved before.
+
+    It is the evaluated one, with each chain that carries a planted bone brought to where the other
+    constraints of its joints would have it, had nothing been planted.
+    """
+    skeleton, start = sample.reading.skeleton, sample.unmoved or sample.reading.pose
+    held = [constraints[c] for c in planted if sample.targets[c].rotation is None]
+    legs = {j for row in held for j in skeleton.chain(row.tip, row.chain_length)[1:]}
+    active = [
+        c
+        for c, row in enumerate(constraints)
+        if row.kind == "REACH" and sample.unplanted[c] > 0.0 and legs & set(chain_joints(skeleton, row))
+    ]
+    if not active:
+        return start
+    result, _ = solving.solve_active(sample, constraints, active, start, how, SHARPER)
+    joints = {j: 0.0 for c in active for j in chain_joints(skeleton, constraints[c])}
+    for c in active:
+        for j in chain_joints(skeleton, constraints[c]):
+            joints[j] = max(joints[j], sample.unplanted[c])
+    return _between(skeleton, start, result.pose, joints)
 
 
 # On a planted bone ------------------------------------------------------------------------------------------
@@ -194,6 +238,61 @@ def _in_the_air(step: _Step, how: FrameSolveSettings, before: Solution | None) -
     return Solution(result.pose, active, result, states, contact_state)
 
 
+# With a body that keeps its animation -----------------------------------------------------------------------
+
+
+def _below_a_kept_body(step: _Step, how: FrameSolveSettings, before: Solution | None) -> Solution:
+    """The carrier does not turn in this skeleton: legs bring planted bones to where they are held."""
+    skeleton, active = step.skeleton, step.active
+    tips = [step.constraints[c].tip for c in step.planted]
+    twice = {c for k, c in enumerate(step.planted) if tips[k] in tips[:k]}  # the first of them holds the bone
+    later = 1 if step.planted else 0
+    rows = tuple(
+        row if row.kind == "PLANT" and c not in twice else replace(row, priority=row.priority + later)
+        for c, row in enumerate(step.constraints)
+    )
+    moves = {c: set(chain_joints(skeleton, rows[c])) for c in active}
+    influences = step.influences_of(moves)
+    moved = frozenset(influences) & frozenset(step.support_chains.joints)
+    released = _released(step, moved)
+    going = _Going(_returning(step, released), {}, np.eye(4))
+    if not active:
+        contact_state = replace(_stance(step, -1, going.pose, going, moved), released=released)
+        return Solution(going.pose, (), None, (), contact_state)
+    start = _start(step, going, before, moves)
+    aims = list(step.sample.targets)
+    for c in step.planted:
+        aims[c] = step.anchors[c].seen(step.world)
+    sample = step.sample._replace(targets=tuple(aims))
+    result, states = solving.solve_active(sample, rows, active, start, how, SHARPER)
+    keyed = _blended(step, going, result.pose, influences)
+    contact_state = replace(_stance(step, -1, keyed, going, moved), released=released)
+    return Solution(result.pose, active, result, states, contact_state)
+
+
+def _released(step: _Step, moved: frozenset[int]) -> dict[int, tuple[float, Quaternion]]:
+    """Joints that nothing moves any more and that are not back yet; see `ContactState.released`."""
+    before = step.before
+    if before is None:
+        return {}
+    now = step.sample.frame
+    found = {j: at for j, at in before.released.items() if j not in moved and now - at[0] < RETURN}
+    for j in before.moved - moved - {step.support_chains.root_bone}:
+        turn = before.pose.rotations[j] @ before.animated.rotations[j].conjugated()
+        found[j] = (before.frame, turn.normalized())
+    return found
+
+
+def _returning(step: _Step, released: Mapping[int, tuple[float, Quaternion]]) -> Pose:
+    """The animated pose, but for joints on their way back to it."""
+    animated, rotations = step.sample.reading.pose, {}
+    for j, (frame, turn) in released.items():
+        part = min(1.0, (step.sample.frame - frame) / RETURN)
+        left = slerp(turn, Quaternion(), part * part * (3.0 - 2.0 * part))
+        rotations[j] = step.skeleton.joints[j].allowed((left @ animated.rotations[j]).normalized())
+    return animated.with_rotations(rotations)
+
+
 # From frame to frame ----------------------------------------------------------------------------------------
 
 
@@ -244,14 +343,19 @@ def _start(step: _Step, going: _Going, before: Solution | None, moves: Mapping[i
 
 def _blended(step: _Step, going: _Going, solved: Pose, influences: Mapping[int, float]) -> Pose:
     """The solved pose as far as influence goes, and what goes on where nothing moves it."""
-    rotations = list(going.pose.rotations)
+    return _between(step.skeleton, going.pose, solved, influences)
+
+
+def _between(skeleton: Skeleton, base: Pose, solved: Pose, influences: Mapping[int, float]) -> Pose:
+    """The base pose with joints turned as far to the solved one as their influence says."""
+    rotations = list(base.rotations)
     for j, influence in influences.items():
         if influence >= 1.0:
             rotations[j] = solved.rotations[j]
         else:
-            part = slerp(going.pose.rotations[j], solved.rotations[j], influence)
-            rotations[j] = step.skeleton.joints[j].allowed(part).freeze()
-    return Pose(tuple(rotations), going.pose.translations)
+            part = slerp(base.rotations[j], solved.rotations[j], influence)
+            rotations[j] = skeleton.joints[j].allowed(part).freeze()
+    return Pose(tuple(rotations), base.translations)
 
 
 def _stance(step: _Step, base: int, keyed: Pose, going: _Going, moved: frozenset[int]) -> ContactState:
@@ -265,6 +369,7 @@ def _stance(step: _Step, base: int, keyed: Pose, going: _Going, moved: frozenset
         moved,
         going.turns,
         going.drift,
+        step.sample.frame,
     )
 
 

@@ -58,8 +58,8 @@ part of it that is."""
 PENALTY = 10.0
 """Weight of the square error in the merit of steps near the goals."""
 STILL = 5e-3
-"""Radians of a step above which a pose with a reference goes on, though next to nothing is won: where a target
-is out of reach, how a chain points at it wins little."""
+"""Radians of a step above which a pose with a reference goes on, though next to nothing is won: how a chain
+points at a target out of reach wins little."""
 CLOSE = 1e-2
 """Radians: shorter steps that meet the goals count without a look at their merit."""
 

@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Whether the bone that carries a figure with planted bones keeps its animation, or follows the feet."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import bpy
+
+from ...errors import InvalidInput
+from ..keys import channels
+from . import constraint_list
+from .constraint_values import Constraint
+
+AUTO, KEEP_ANIMATION, FOLLOW_FEET = "AUTO", "KEEP_ANIMATION", "FOLLOW_FEET"
+
+# Files store the numbers: they stay with their words for good.
+BODIES = (
+    (
+        AUTO,
+        "Automatic",
+        "The bone that carries the figure keeps its animation where it has one, unless a constraint moves "
+        "it; else it follows planted bones",
+        0,
+    ),
+    (
+        KEEP_ANIMATION,
+        "Keep Animation",
+        "The bone that carries the figure stays as it is animated, and legs make up for it; only where a leg "
+        "is too short it is moved, by as little as possible",
+        1,
+    ),
+    (
+        FOLLOW_FEET,
+        "Follow Feet",
+        "Planted bones take the bone that carries the figure along; its own keys are replaced",
+        2,
+    ),
+)
+FOLLOWED = "ccd_rig_followed"
+"""Custom property of an action: names of the bones whose keys in it come from planted bones."""
+
+
+class Body(NamedTuple):
+    """What becomes of the bone that carries a figure.
+
+    Attributes:
+        bone: its name.
+        keeps: whether it keeps its animation; else it follows planted bones.
+        is_keyed: whether keys of its own play, that no bake has made of planted bones.
+        because: why that was chosen, in words; empty where the user has chosen.
+    """
+
+    bone: str
+    keeps: bool
+    is_keyed: bool
+    because: str
+
+
+def body_of(
+    armature_object: bpy.types.Object, rows: Sequence[Any] | None = None, asked: str = ""
+) -> Body | None:
+    """What becomes of the body; None where no bone is planted, or the planted bone is missing.
+
+    Args:
+        armature_object: carries the constraints.
+        rows: the constraints to solve, in either form; None: all that are enabled.
+        asked: one of `BODIES`; empty: the armature's own setting.
+    """
+    if rows is None:
+        rows = [row for row in armature_object.ccd_rig.constraints if row.enabled]
+    chains = (
+        constraint_list.chain(armature_object, row.tip, row.chain_length)
+        for row in rows
+        if row.kind == "PLANT"
+    )
+    carrier = next((chain[-1] for chain in chains if chain), None)
+    if carrier is None:
+        return None
+    choice = asked or armature_object.ccd_rig.body
+    keyed = _is_keyed(armature_object, carrier)
+    if choice in (KEEP_ANIMATION, FOLLOW_FEET):
+        return Body(carrier.name, choice == KEEP_ANIMATION, keyed, "")
+    mover = next((row for row in rows if row.tip == carrier.name), None)
+    if mover is not None:
+        does = "plants" if mover.kind == "PLANT" else "moves"
+        return Body(carrier.name, False, keyed, f"'{mover.name}' {does} it")
+    because = _animation(armature_object, carrier, keyed)
+    return Body(carrier.name, bool(because), keyed, because or "it has no animation")
+
+
+def settled(constraints: Sequence[Constraint], keeps: bool) -> tuple[Constraint, ...]:
+    """The constraints, of which those that plant bones know whether the body keeps its animation."""
+    return tuple(replace(row, keeps_body=keeps) if row.kind == "PLANT" else row for row in constraints)
+
+
+def require_known(asked: str) -> None:
+    """Raise InvalidInput unless this is one of `BODIES`, or empty."""
+    known = [name for name, *_ in BODIES]
+    if asked and asked not in known:
+        raise InvalidInput(f"body must be {', '.join(known)} or empty, not '{asked}'")
+
+
+# What animates a bone ---------------------------------------------------------------------------------------
+
+
+def _animation(armature_object: bpy.types.Object, carrier: bpy.types.PoseBone, keyed: bool) -> str:
+    """What animates a bone, in words; empty if nothing does."""
+    if keyed:
+        return "it has keys"
+    if _has_driver(armature_object, carrier):
+        return "it has a driver"
+    for above in carrier.parent_recursive:
+        moved = _is_keyed(armature_object, above) or _has_driver(armature_object, above)
+        if moved or any(not c.mute and c.influence > 0.0 for c in above.constraints):
+            return f"'{above.name}' above it is animated"
+    return ""
+
+
+def _is_keyed(armature_object: bpy.types.Object, bone: bpy.types.PoseBone) -> bool:
+    """Whether the action or a strip has keys for where a bone is, that no bake has made of planted ones."""
+    start = bone.path_from_id() + "."
+    for action, curves in _played(armature_object):
+        if any(curve.data_path.startswith(start) and _places(curve) for curve in curves):
+            return bone.name not in followed(action)
+    return False
+
+
+def followed(action: Any) -> list[str]:
+    """Names of the bones whose keys in an action come from planted bones."""
+    return list(action.get(FOLLOWED, ()))
+
+
+def _played(armature_object: bpy.types.Object) -> Iterator[tuple[Any, Iterator[bpy.types.FCurve]]]:
+    """The actions that play, with their F-curves, the one above all others first."""
+    animation = armature_object.animation_data
+    if animation is None:
+        return
+    if animation.action is not None:
+        yield animation.action, channels.fcurves_of(armature_object)
+    if not animation.use_nla:
+        return
+    for track in reversed(animation.nla_tracks):
+        for strip in () if track.mute else track.strips:
+            if not strip.mute:
+                yield strip.action or {}, channels.strip_fcurves(strip)
+
+
+def _has_driver(armature_object: bpy.types.Object, bone: bpy.types.PoseBone) -> bool:
+    animation = armature_object.animation_data
+    start = bone.path_from_id() + "."
+    return animation is not None and any(
+        driver.data_path.startswith(start) and _places(driver) and not driver.mute
+        for driver in animation.drivers
+    )
+
+
+def _places(curve: bpy.types.FCurve) -> bool:
+    """Whether an F-curve or driver plays on a bone's location or rotation."""
+    channel = curve.data_path.rpartition(".")[2]
+    return channels.plays(curve) and (
+        channel == "location" or (channel.startswith("rotation") and channel != "rotation_mode")
+    )

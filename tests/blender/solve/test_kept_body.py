@@ -1,0 +1,556 @@
+"""Planted bones below a body that keeps its animation: held against what Blender plays."""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+from types import SimpleNamespace
+
+import bpy
+import numpy as np
+import pytest
+import rigs
+from mathutils import Euler, Matrix, Quaternion, Vector
+from test_planting import (
+    angle,
+    bake,  # noqa: F401  (a fixture)
+    biped,
+    checks,  # noqa: F401
+    constrain,
+    errors,  # noqa: F401
+    key_influence,
+    keyed_empty,
+    limits_hold,
+    played,
+    standing,
+)
+
+SLIP = 1e-3  # [m] what a planted bone may slide
+KEPT = 1e-4  # of F-curves that should stay
+FRAMES = range(1, 49)
+STEP = 12
+STRIDE = 0.15  # [m] between one foot's place and the other's
+
+
+def bobbing(place=Matrix()):  # noqa: B008  (a matrix is not changed)
+    """The biped, hips keyed along -Y with bobs; feet planted by turns, with controllers while they swing."""
+    rig = biped()
+    rig.matrix_world = place
+    hips = rig.pose.bones["hips"]
+    for frame in FRAMES:
+        phase = 2.0 * math.pi * (frame - 1) / STEP
+        # Along the bone is up; its Z is the world's -Y.
+        hips.location = (
+            0.02 * math.sin(phase / 2),
+            -0.12 + 0.02 * math.cos(phase),
+            STRIDE / STEP * (frame - 1),
+        )
+        hips.rotation_quaternion = Euler(
+            (0.03 * math.cos(phase), 0.08 * math.sin(phase / 2), 0)
+        ).to_quaternion()
+        hips.keyframe_insert("location", frame=frame)
+        hips.keyframe_insert("rotation_quaternion", frame=frame)
+    for k, (side, x) in enumerate((("L", 0.1), ("R", -0.1))):
+        spans = spans_of(side)
+        plant = constrain(rig, "PLANT", f"foot.{side}", f"Plant {side}", chain_length=4)
+        key_influence(plant, spans, FRAMES)
+        places = [(1, (x, 0.02, 0.08))]
+        for first in range(1 + STEP * (1 - k), 49, 2 * STEP):  # it swings while the other one stands
+            along = 0.02 - STRIDE / STEP * (first - 1)
+            low = Vector((x, along + STRIDE / 2 if first > 1 else along, 0.08))
+            places += [(first + 2, low), (first + STEP // 2, low + Vector((0, -STRIDE, 0.08)))]
+            places.append((first + STEP, low + Vector((0, -2 * STRIDE, 0))))
+        target = keyed_empty(f"Foot {side}", [(f, place @ Vector(p)) for f, p in places])
+        flat = rig.data.bones[f"foot.{side}"].matrix_local.to_3x3().to_4x4()
+        target.rotation_euler = (place @ flat).to_euler()
+        constrain(
+            rig, "REACH", f"foot.{side}", f"Swing {side}", target, 3, use_tail=False, rotation="ORIENTATION"
+        )
+    rigs.update()
+    return rig
+
+
+def spans_of(side):
+    """Frames in which a foot stands: by turns, two frames on both."""
+    return [(a, a + STEP + 1) for a in range(1 + (STEP if side == "R" else 0), 49, 2 * STEP)]
+
+
+def curves_of(ext, rig, bone, frames):
+    """{(path, component): (F,) values} of a bone's own F-curves."""
+    start = f'pose.bones["{bone}"].'
+    return {
+        (curve.data_path, curve.array_index): np.array([curve.evaluate(frame) for frame in frames])
+        for curve in ext.module("ccd_rig.blender.keys.channels").fcurves_of(rig)
+        if curve.data_path.startswith(start)
+    }
+
+
+def assert_held(seen, frames, spans, slip=SLIP):
+    for a, b in spans:
+        stand = [m for m, f in zip(seen, frames, strict=True) if a <= f <= b]
+        for matrix in stand:
+            assert np.linalg.norm(matrix[:3, 3] - stand[0][:3, 3]) < slip, (a, b)
+            assert angle(matrix, stand[0]) < 5e-3, (a, b)
+
+
+@pytest.mark.parametrize("step", [1, 3])
+@pytest.mark.parametrize(
+    "place",
+    [Matrix(), Matrix.LocRotScale((1, 2, 3), Euler((0.3, 0.2, 0.1)), (2.0, 2.0, 2.0))],
+    ids=["at home", "scaled"],
+)
+def test_keyed_hips_stay_and_feet_hold(ext, bake, place, step):  # noqa: F811
+    rig = bobbing(place)
+    before = curves_of(ext, rig, "hips", FRAMES)
+    hips = played(rig, ["hips"], FRAMES)
+    report = bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, 48, step=step))
+    assert report.unsolved_count() == 0, report.summary()
+    assert (report.body.bone, report.body.mode, report.body.moved_frames) == ("hips", "KEEP_ANIMATION", 0)
+    after = curves_of(ext, rig, "hips", FRAMES)
+    assert after.keys() == before.keys()
+    for key, values in before.items():
+        assert np.abs(after[key] - values).max() < KEPT
+    assert np.abs(played(rig, ["hips"], FRAMES) - hips).max() < KEPT
+    for side in "LR":
+        seen = played(rig, [f"foot.{side}"], FRAMES)[:, 0]
+        assert_held(seen, FRAMES, [(max(a, 1), b) for a, b in spans_of(side)])
+    for slip in report.foot_slips:
+        assert max(slip.distance, slip.played_distance) < SLIP
+    limits_hold_but(ext, rig, FRAMES, "hips")
+
+
+def limits_hold_but(ext, rig, frames, bone):
+    assert rig.pose.bones[bone].ccd_rig.limit.kind == "NONE"
+    limits_hold(ext, rig, frames)
+
+
+def test_following_feet_says_that_keys_are_replaced(ext, bake):  # noqa: F811
+    rig = bobbing()
+    before = curves_of(ext, rig, "hips", FRAMES)
+    report = bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, 48, body="FOLLOW_FEET"))
+    assert report.body.mode == "FOLLOW_FEET"
+    assert report.body.keys_replaced
+    assert "'hips' follows planted bones, its own keys are replaced" in report.summary()
+    after = curves_of(ext, rig, "hips", FRAMES)
+    assert max(np.abs(after[key] - values).max() for key, values in before.items()) > 0.01
+
+
+# A leg that is too short ------------------------------------------------------------------------------------
+
+
+def leaning(lean=0.5, last=60, **fields):
+    """On both feet, hips keyed that go up and away from frame 21 to 30 and back until 40."""
+    rig = biped()
+    hips = rig.pose.bones["hips"]
+    for frame, up, along in (
+        (1, -0.1, 0.0),
+        (20, -0.1, 0.0),
+        (30, 0.05, lean),
+        (40, -0.1, 0.0),
+        (last, -0.1, 0.0),
+    ):
+        hips.location = (0.0, up, along)
+        hips.keyframe_insert("location", frame=frame)
+    for side in "LR":
+        constrain(rig, "PLANT", f"foot.{side}", f"Plant {side}", chain_length=4, **fields)
+    rigs.update()
+    return rig
+
+
+def test_a_body_is_moved_only_where_a_leg_is_too_short(ext, bake):  # noqa: F811
+    rig, frames = leaning(), range(1, 61)
+    animated = played(rig, ["hips"], frames)[:, 0, :3, 3]
+    report = bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, 60))
+    assert report.unsolved_count() == 0, report.summary()
+    seen = played(rig, ["hips", "foot.L", "foot.R", "thigh.L"], frames)
+    shift = np.linalg.norm(seen[:, 0, :3, 3] - animated, axis=1)
+    for k in (1, 2):
+        assert_held(seen[:, k], frames, [(1, 60)])
+    assert shift[:10].max() < KEPT
+    assert shift[48:].max() < KEPT
+    # No more than is needed: where it is largest, a leg is as long as it gets.
+    leg = sum(rig.data.bones[f"{bone}.L"].length for bone in ("thigh", "shin"))
+    lengths = np.linalg.norm(seen[:, 3, :3, 3] - seen[:, 1, :3, 3], axis=1)
+    right = np.linalg.norm(played(rig, ["thigh.R"], frames)[:, 0, :3, 3] - seen[:, 2, :3, 3], axis=1)
+    assert np.maximum(lengths, right)[int(np.argmax(shift))] > 0.998 * leg
+    # It sets in and ends without a pop: neither speed nor acceleration beyond what the animation has.
+    steps = np.diff(seen[:, 0, :3, 3], n=2, axis=0)
+    assert np.linalg.norm(steps, axis=1).max() < np.linalg.norm(np.diff(animated, n=2, axis=0), axis=1).max()
+    body = report.body
+    assert body.moved_frames == int((shift > 2e-6).sum())
+    assert abs(body.distance - shift.max()) < KEPT
+    assert body.frame == frames[int(np.argmax(shift))]
+    assert f"'hips' moved at {body.moved_frames} frames so that legs reach" in report.summary()
+    found = json.loads(report.to_json())["body"]
+    assert found["moved_frames"] == body.moved_frames
+    assert found["mode"] == "KEEP_ANIMATION"
+    # The rotation of the hips is left alone.
+    assert not any("rotation" in path for path, _ in curves_of(ext, rig, "hips", frames))
+    limits_hold(ext, rig, frames)
+    # Once more, the same: what is baked needs no other shift.
+    again = bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, 60))
+    assert again.body.mode == "KEEP_ANIMATION"
+    assert again.body.distance < KEPT
+
+
+@pytest.mark.parametrize("seed", [2, 5, 6, 13])
+def test_feet_that_come_down_while_the_body_is_moved(ext, bake, seed):  # noqa: F811
+    """Legs without a Reach hang on the body, so its shift moves the places where they are planted next."""
+    rng, rig, frames = random.Random(seed), biped(), range(1, 61)
+    hips = rig.pose.bones["hips"]
+    for frame in range(1, 61, rng.choice((5, 10, 15))):
+        hips.location = (rng.uniform(-0.1, 0.1), rng.uniform(-0.25, 0.02), rng.uniform(-0.25, 0.25))
+        hips.rotation_quaternion = Euler([rng.uniform(-0.3, 0.3) for _ in range(3)]).to_quaternion()
+        hips.keyframe_insert("location", frame=frame)
+        hips.keyframe_insert("rotation_quaternion", frame=frame)
+    for side in "LR":
+        row = constrain(rig, "PLANT", f"foot.{side}", f"Plant {side}", chain_length=4)
+        spans = [(a, a + rng.randrange(5, 25)) for a in sorted(rng.sample(range(1, 50), 2))]
+        key_influence(row, spans, frames)
+    animated = played(rig, ["hips"], frames)[:, 0]
+    report = bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, 60))
+    seen = played(rig, ["hips"], frames)[:, 0]
+    turned = max(angle(a, b) for a, b in zip(animated, seen, strict=True))
+    assert turned < KEPT
+    if not report.unsolved_count():
+        assert max(slip.played_distance for slip in report.foot_slips) < SLIP
+    bends = [np.linalg.norm(np.diff(each[:, :3, 3], n=2, axis=0), axis=1).max() for each in (seen, animated)]
+    assert bends[0] < bends[1] + 5e-3
+    assert all(entry.angle > 0.01 for entry in report.unsolved())  # an ankle's limit; no leg is too short
+    limits_hold(ext, rig, frames)
+
+
+def test_the_shift_of_a_long_shot(ext):
+    """It is planned in blocks of frames: inside all balls, without a pop where two of them meet."""
+    module = ext.module("ccd_rig.blender.bake.body_shift")
+    frames = np.arange(2600.0)
+    far = 0.2 * np.sin(frames / 40.0) ** 2 * (frames < 1900)
+    centres = np.zeros((2600, 1, 3))
+    centres[:, 0, 1] = 0.9 + far
+    radii = np.full((2600, 1), 0.9)
+    reaches = module.Reaches(centres, radii, np.full((2600, 1), -1, np.intp))
+    shifts = module.least_shifts(frames, reaches, 0.9)
+    assert (np.linalg.norm(shifts - centres[:, 0], axis=1) < 0.9 + 2e-5).all()
+    assert np.abs(shifts[1900 + module.MARGIN :]).max() == 0.0
+    assert np.abs(shifts[:, 1] - far).max() < 0.03
+    bends = np.linalg.norm(np.diff(shifts, n=2, axis=0), axis=1)
+    assert bends[:1850].max() < 4e-4
+    assert bends.max() < 5e-3  # where the need ends at once
+
+
+def test_knees_that_stay_bent_make_a_leg_shorter(ext, bake):  # noqa: F811
+    rig, frames = leaning(lean=0.3), range(1, 61)
+    for side in "LR":
+        group = rig.pose.bones[f"shin.{side}"].ccd_rig.limit
+        group.euler_lower = (0.5, 0.0, 0.0)
+        bone = rig.pose.bones[f"shin.{side}"]
+        bone.rotation_quaternion = Quaternion((1, 0, 0), 0.8)
+    rigs.update()
+    report = bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, 60))
+    assert report.unsolved_count() == 0, report.summary()
+    assert report.body.moved_frames > 0
+    limits_hold(ext, rig, frames)
+
+
+def test_a_body_that_cannot_be_moved_is_named(bake):  # noqa: F811
+    rig = leaning()
+    rig.pose.bones["hips"].lock_location = (False, True, False)
+    report = bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, 60))
+    assert report.unsolved_count() > 3
+    assert report.body.short_frames >= report.unsolved_count() - 2
+    assert "but 'hips' cannot be moved: its location is locked" in report.summary()
+    hips = bpy.data.objects["Walker"].pose.bones["hips"]
+    bpy.context.scene.frame_set(30)
+    assert abs(hips.location[2] - 0.5) < KEPT
+
+
+def test_preroll_and_a_shift(bake):  # noqa: F811
+    rig = leaning()
+    report = bake.bake(bpy.context.scene, rig, bake.BakeSettings(28, 34, preroll=10))
+    assert report.unsolved_count() == 0, report.summary()
+    assert report.body.moved_frames == 7
+    assert 28 <= report.body.frame <= 34
+
+
+def test_undo_brings_back_the_keys(ext, bake):  # noqa: F811
+    rig = leaning()
+    before = curves_of(ext, rig, "hips", range(1, 61))
+    action = rig.animation_data.action
+    settings = bake.BakeSettings(1, 60, destination=bake.Destination.CURRENT_ACTION)
+    steps = bake.bake_steps(bpy.context.scene, rig, settings)
+    for _ in range(100):
+        next(steps)
+    steps.close()
+    assert rig.animation_data.action == action
+    after = curves_of(ext, rig, "hips", range(1, 61))
+    assert after.keys() == before.keys()
+    assert all(np.array_equal(after[key], before[key]) for key in before)
+    rigs.activate(rig)
+    bpy.context.scene.frame_start, bpy.context.scene.frame_end = 1, 60
+    bpy.ops.ed.undo_push(message="before")
+    assert bpy.ops.ccd_rig.bake(destination="CURRENT_ACTION") == {"FINISHED"}
+    moved = curves_of(ext, rig, "hips", range(1, 61))
+    assert max(np.abs(moved[key] - before[key]).max() for key in before) > 0.01
+    bpy.ops.ed.undo_push(message="baked")
+    bpy.ops.ed.undo()
+    after = curves_of(ext, bpy.data.objects["Walker"], "hips", range(1, 61))
+    assert all(np.array_equal(after[key], before[key]) for key in before)
+
+
+# One frame, and what is let go ------------------------------------------------------------------------------
+
+
+def test_solve_moves_the_body_as_far_as_a_leg_needs(ext):
+    rig = standing()
+    rig.ccd_rig.constraints["Hips"].enabled = False
+    rig.ccd_rig.body = "KEEP_ANIMATION"
+    rig.ccd_rig.constraints["Plant L"].target = rigs.empty("Stone", (0.1, -0.6, 0.08))
+    rig.ccd_rig.constraints["Plant R"].enabled = False
+    bpy.data.objects["Stone"].rotation_euler = rig.data.bones["foot.L"].matrix_local.to_euler()
+    rigs.update()
+    rigs.activate(rig)
+    bpy.ops.object.mode_set(mode="POSE")
+    assert bpy.ops.ccd_rig.solve() == {"FINISHED"}
+    rigs.update()
+    bones = rig.evaluated_get(bpy.context.evaluated_depsgraph_get()).pose.bones
+    assert (bones["foot.L"].head - Vector((0.1, -0.6, 0.08))).length < 2e-4
+    assert 0.01 < rig.pose.bones["hips"].location.length < 0.4
+    bpy.ops.object.mode_set(mode="OBJECT")
+
+
+def test_a_leg_that_is_let_go_returns_to_its_animation(bake):  # noqa: F811
+    rig = leaning(lean=0.2)
+    for side in "LR":
+        key_influence(rig.ccd_rig.constraints[f"Plant {side}"], [(1, 25)], range(1, 61))
+    animated = played(rig, ["foot.L", "foot.R"], range(1, 61))
+    bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, 60))
+    seen = played(rig, ["foot.L", "foot.R"], range(1, 61))
+    assert np.abs(seen[24] - animated[24]).max() > 0.05
+    assert np.abs(seen[45:] - animated[45:]).max() < KEPT
+    ways = np.linalg.norm(np.diff(seen[:, :, :3, 3], axis=0), axis=-1)
+    assert ways.max() < 0.08
+
+
+def test_fewer_keys_hold_feet_within_the_error(bake):  # noqa: F811
+    rig = leaning()
+    settings = bake.BakeSettings(1, 60, reduce_error=2e-3)
+    report = bake.bake(bpy.context.scene, rig, settings)
+    assert report.keys < 0.8 * report.keys_before
+    assert max(slip.played_distance for slip in report.foot_slips) < 5e-3
+    assert "does not play" not in report.check.words().lower()
+
+
+def test_of_two_that_plant_a_bone_the_first_holds_it(bake):  # noqa: F811
+    rig = leaning(lean=0.1)
+    stone = rigs.empty("Stone", (0.15, 0.0, 0.2))
+    stone.rotation_euler = rig.data.bones["foot.L"].matrix_local.to_euler()
+    constrain(rig, "PLANT", "foot.L", "Again", stone, 4)
+    report = bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, 20))
+    assert {entry.constraint for entry in report.unsolved()} == {"Again"}
+    first = next(slip for slip in report.foot_slips if slip.constraint == "Plant L")
+    assert first.played_distance < SLIP
+
+
+def test_moving_object(ext, bake):  # noqa: F811
+    """Feet are held in the world while the object takes the body along."""
+    rig = leaning(lean=0.1)
+    for frame, way in ((1, 0.0), (20, -0.2)):
+        rig.location = (0, way, 0)
+        rig.keyframe_insert("location", frame=frame)
+    report = bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, 20))
+    assert report.unsolved_count() == 0, report.summary()
+    seen = played(rig, ["foot.L", "foot.R"], range(1, 21))
+    for k in (0, 1):
+        assert_held(seen[:, k], range(1, 21), [(1, 20)])
+
+
+# What decides -----------------------------------------------------------------------------------------------
+
+
+def _body(ext, rig, **asked):
+    return ext.module("ccd_rig.blender.properties.body").body_of(rig, **asked)
+
+
+def _key(path, bone):
+    return lambda rig: rig.pose.bones[bone].keyframe_insert(path, frame=1)
+
+
+def _drive(rig):
+    rig.pose.bones["hips"].driver_add("location", 0).driver.expression = "0.1"
+
+
+def _strip(rig):
+    _key("location", "hips")(rig)
+    animation = rig.animation_data
+    action, slot = animation.action, getattr(animation, "action_slot", None)
+    strip = animation.nla_tracks.new().strips.new("Below", 1, action)
+    if slot is not None:
+        strip.action_slot = slot
+    animation.action = None
+
+
+ANIMATED = {
+    "nothing": (lambda rig: None, False, "it has no animation"),
+    "location": (_key("location", "hips"), True, "it has keys"),
+    "rotation": (_key("rotation_quaternion", "hips"), True, "it has keys"),
+    "scale": (_key("scale", "hips"), False, "it has no animation"),
+    "another bone": (_key("location", "spine"), False, "it has no animation"),
+    "driver": (_drive, True, "it has a driver"),
+    "strip": (_strip, True, "it has keys"),
+    "above": (_key("location", "root"), True, "'root' above it is animated"),
+}
+
+
+@pytest.mark.parametrize("case", ANIMATED)
+def test_automatic(ext, case):
+    animate, keeps, because = ANIMATED[case]
+    rig = standing()
+    rig.ccd_rig.constraints["Hips"].enabled = False
+    animate(rig)
+    rigs.update()
+    found = _body(ext, rig)
+    assert (found.bone, found.keeps, found.because) == ("hips", keeps, because)
+
+
+def test_a_constraint_on_the_body_goes_before_its_keys(ext, bake):  # noqa: F811
+    rig = standing()
+    _key("location", "hips")(rig)
+    found = _body(ext, rig)
+    assert not found.keeps
+    assert found.because == "'Hips' moves it"
+    report = bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, 5))
+    assert report.body.keys_replaced
+
+
+@pytest.mark.parametrize("destination", ["NEW_ACTION", "CURRENT_ACTION", "NLA_STRIP"])
+def test_keys_that_come_from_planted_feet_are_no_animation(ext, bake, destination):  # noqa: F811
+    """A second bake does what the first one did."""
+    rig = standing()
+    rig.ccd_rig.constraints["Hips"].enabled = False
+    for frame, bend in ((1, 0.0), (20, 0.4)):
+        rig.pose.bones["thigh.L"].rotation_quaternion = Quaternion((1, 0, 0), bend)
+        rig.pose.bones["thigh.L"].keyframe_insert("rotation_quaternion", frame=frame)
+    settings = bake.BakeSettings(1, 20, destination=bake.Destination[destination])
+    for _ in range(2):
+        report = bake.bake(bpy.context.scene, rig, settings)
+        assert (report.body.mode, report.body.keys_replaced) == ("FOLLOW_FEET", False)
+
+
+# Bad input --------------------------------------------------------------------------------------------------
+
+
+def _plant_hips(rig):
+    rig.ccd_rig.constraints["Hips"].enabled = False
+    constrain(rig, "PLANT", "hips", "Pelvis", chain_length=1)
+
+
+def _copy_location(rig):
+    rig.ccd_rig.constraints["Hips"].enabled = False
+    rig.pose.bones["hips"].constraints.new("COPY_LOCATION").target = bpy.data.objects["Hips"]
+
+
+CONTRADICTIONS = {
+    "a controller": (lambda rig: None, "'Hips' moves bone 'hips', which keeps its animation"),
+    "planted itself": (_plant_hips, "'Pelvis' plants bone 'hips', which keeps its animation"),
+    "Blender's constraint": (_copy_location, "Bone 'hips' keeps its animation, but .* 'Copy Location'"),
+}
+
+
+@pytest.mark.parametrize("asked", [True, False], ids=["asked", "stored"])
+@pytest.mark.parametrize("case", CONTRADICTIONS)
+def test_contradictions_are_refused_by_name(bake, errors, case, asked):  # noqa: F811
+    spoil, message = CONTRADICTIONS[case]
+    rig = standing()
+    spoil(rig)
+    if not asked:
+        rig.ccd_rig.body = "KEEP_ANIMATION"
+    rigs.update()
+    with pytest.raises(errors.CCDRigError, match=message):
+        bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, 5, body="KEEP_ANIMATION" if asked else ""))
+    assert not bpy.data.actions
+
+
+def test_a_body_without_planted_bones_is_refused(bake, errors):  # noqa: F811
+    rig = standing()
+    for side in "LR":
+        rig.ccd_rig.constraints[f"Plant {side}"].enabled = False
+    with pytest.raises(errors.CCDRigError, match="no constraint of armature 'Walker' plants a bone"):
+        bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, 5, body="FOLLOW_FEET"))
+    with pytest.raises(errors.InvalidInput, match="body must be AUTO, KEEP_ANIMATION, FOLLOW_FEET"):
+        bake.BakeSettings(1, 5, body="FEET")
+
+
+def test_advice(checks):  # noqa: F811
+    rig = leaning()
+    constrain(rig, "REACH", "head", "Look", rigs.empty("Look", (0, -1, 1.5)), 3)
+    for name in ("shin.L", "thigh.L", "foot.L"):
+        rig.pose.bones[name].lock_rotation = (True, True, True)
+    rigs.update()
+    words = [problem.message for problem in checks.problems(rig, bpy.context.scene)]
+    assert any("'Look' goes up to bone 'hips', which keeps its animation" in each for each in words)
+    assert any("locked, so it cannot be held" in each for each in words)
+    assert not any("carries the figure over" in each for each in words)
+
+
+def test_the_command_line(ext, tmp_path):
+    cli = ext.module("ccd_rig.blender.cli.command_line")
+    leaning()
+    path, report = str(tmp_path / "lean.blend"), tmp_path / "report.json"
+    bpy.ops.wm.save_as_mainfile(filepath=path)
+    for words, mode, replaced in (
+        ((), "KEEP_ANIMATION", False),
+        (("--body", "keep"), "KEEP_ANIMATION", False),
+        (("--body", "follow"), "FOLLOW_FEET", True),
+    ):
+        assert cli.main(["bake", path, "--frames", "1-40", "--report", str(report), *words]) == 0
+        found = json.loads(report.read_text())["body"]
+        assert (found["bone"], found["mode"], found["keys_replaced"]) == ("hips", mode, replaced)
+        assert (found["moved_frames"] > 0) == (mode == "KEEP_ANIMATION")
+    assert cli.main(["bake", path, "--report", str(report), "--body", "feet"]) == 2
+
+
+class Lines:
+    """A layout that keeps what is drawn on it."""
+
+    def __init__(self):
+        self.labels, self.fields = [], []
+
+    def column(self, **_):
+        return self
+
+    def label(self, text="", **_):
+        self.labels.append(text)
+
+    def prop(self, _owner, field, **_):
+        self.fields.append(field)
+
+
+def drawn(ext, rig, name):
+    panels, lines = ext.module("panels.constraints"), Lines()
+    system = SimpleNamespace(ui_scale=1.0)
+    context = SimpleNamespace(
+        region=SimpleNamespace(width=2000), preferences=SimpleNamespace(system=system), scene=None
+    )
+    constraint = rig.ccd_rig.constraints[name]
+    panels._draw_chain(lines, rig, constraint)
+    if constraint.kind == "PLANT":
+        panels._draw_plant(lines, context, constraint)
+        assert lines.fields == ["body"]
+    return lines.labels
+
+
+def test_the_panel_says_what_becomes_of_the_body(ext):
+    rig = leaning()
+    held = "Held where it is when planted"
+    carries = "'hips' carries the figure"
+    assert drawn(ext, rig, "Plant L") == [carries, held, "'hips' keeps its animation: it has keys"]
+    rig.ccd_rig.body = "FOLLOW_FEET"
+    replaced = "The bake replaces the keys of 'hips'"
+    assert drawn(ext, rig, "Plant L") == [carries, held, "'hips' follows planted bones", replaced]
+    target = rigs.empty("Foot", (0.1, 0.0, 0.1))
+    constrain(rig, "REACH", "foot.L", "Swing L", target, 4)
+    assert "and on to planted bones" in drawn(ext, rig, "Swing L")
+    rig.ccd_rig.body = "KEEP_ANIMATION"
+    assert "Held where 'Swing L' has brought it" in drawn(ext, rig, "Plant L")
+    assert "'hips' keeps its animation" in drawn(ext, rig, "Swing L")
