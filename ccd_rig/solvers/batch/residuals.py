@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...goals import POLE_NOISE
-from ...maths.batch import TINY, Array, Indices, Mask, cross, dot, length, matrix_logarithm
+from ...maths.batch import TINY, Array, Indices, Mask, cross, dot, length, matrix_logarithm, select
 from .layout import Layout
 from .state import State
 
@@ -48,9 +48,9 @@ class Now:
         """Some of the poses."""
         return Now(
             self.state.at(some),
-            self.ends[..., some],
-            None if self.axes is None else self.axes[..., some],
-            None if self.slide_axes is None else self.slide_axes[..., some],
+            select(self.ends, some),
+            None if self.axes is None else select(self.axes, some),
+            None if self.slide_axes is None else select(self.slide_axes, some),
         )
 
 

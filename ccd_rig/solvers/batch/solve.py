@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ...maths.batch import Array, Indices, Mask
+from ...maths.batch import Array, Indices, Mask, at_least_two, is_all, select
 from .ball_limits import BallLimits
 from .problem import LeastSquaresProblem, Metric, Residual
 from .state import Given, State, moved_state, rebuilt, stepped_balls
@@ -191,11 +191,11 @@ class _Search:
         if step.back is None:
             return tried
         off = tried.excess(self.limits.position, self.limits.angle)
-        some = np.flatnonzero((self.off <= self.loose) & (off > ENOUGH))
+        some = at_least_two(np.flatnonzero((self.off <= self.loose) & (off > ENOUGH)))
         if not len(some):
             return tried
         layout, state = self.problem.layout, tried.now.state.at(some)
-        columns = step.correction(tried.values)[:, some]
+        columns = select(step.correction(tried.values), some)
         linear = self._bounds(state)
         columns = np.clip(columns, *linear)
         balls = stepped_balls(layout, state, columns)
@@ -217,12 +217,12 @@ class _Search:
         linear picture J d missed at t = 1. A chain that is nearly stretched needs it most: its length changes
         with the square of its bends.
         """
-        some = np.flatnonzero((tried.square > POOR * self.now.square) & (self.off > self.loose))
+        some = at_least_two(np.flatnonzero((tried.square > POOR * self.now.square) & (self.off > self.loose)))
         if not len(some):
             return tried
-        values = self.now.values[:, some]
-        line = np.einsum("mkb,kb->mb", slope[..., some], step.columns[:, some])
-        bend = tried.values[:, some] - values - line
+        values = select(self.now.values, some)
+        line = np.einsum("mkb,kb->mb", select(slope, some), select(step.columns, some))
+        bend = select(tried.values, some) - values - line
         t = FRACTIONS
         a, b, c = ((x * y).sum(0) for x, y in ((values, values), (values, line), (line, line)))
         d, e, f = ((x * y).sum(0) for x, y in ((values, bend), (line, bend), (bend, bend)))
@@ -231,9 +231,10 @@ class _Search:
         use = (best < len(t) - 1) & (squares[best, np.arange(len(some))] < POOR * tried.square[some])
         if not use.any():
             return tried
+        use = at_least_two(np.flatnonzero(use))
         some, part = some[use], t[best[use], 0]
         state, given = self.now.now.state.at(some), self.given.at(some)
-        columns = step.columns[:, some] * part
+        columns = select(step.columns, some) * part
         layout = self.problem.layout
         balls = stepped_balls(layout, state, columns)
         pushed = self.balls.project(balls)
@@ -242,7 +243,7 @@ class _Search:
             given, moved_state(layout, given, state, columns, balls, self.problem.reach)
         )
         better = found.square < tried.square[some]
-        return _joined(tried, some[better], _at(found, better))
+        return _joined(tried, some[better], _at(found, np.flatnonzero(better)))
 
     def _accept(self, tried: Residual, off: Array, step: Step) -> Mask:
         """Which steps count: those that come nearer to the goals; and on the way back to the reference those
@@ -294,7 +295,7 @@ class _Search:
         some = np.flatnonzero(nearer)
         if not len(some):
             return
-        if len(some) == self.best.size:
+        if is_all(places[some], self.best.size):
             self.best = self.now.now.state
         else:
             self.best = self.best.joined(places[some], self.now.now.state.at(some))
@@ -328,7 +329,7 @@ class _Search:
         """Go on without the poses that are done."""
         if not done.any():
             return
-        some = np.flatnonzero(~done)
+        some = at_least_two(np.flatnonzero(~done))
         self.places, self.given = self.places[some], self.given.at(some)
         self.now, self.off, self.departed = _at(self.now, some), self.off[some], self.departed[some]
         self.active = self.active.at(some)
@@ -337,7 +338,7 @@ class _Search:
         self.loose, self.waiting = self.loose[some], self.waiting[some]
         self.refused, self.there = self.refused[some], self.there[some]
         self.rotated = self.rotated[some]
-        self.departure = None if self.departure is None else self.departure[:, some]
+        self.departure = None if self.departure is None else select(self.departure, some)
         self.history = [square[some] for square in self.history[-PATIENCE - 1 :]]
         self.limits = self.limits.at(some)
 
@@ -349,8 +350,8 @@ def _at(residual: Residual, some: Mask | Indices) -> Residual:
     """Those of some of the poses."""
     now = residual.now
     return Residual(
-        replace(now, state=now.state.at(some), ends=now.ends[..., some]),
-        residual.values[:, some],
+        replace(now, state=now.state.at(some), ends=select(now.ends, some)),
+        select(residual.values, some),
         residual.square[some],
         tuple(type(miss)(miss.distance[some], miss.angle[some]) for miss in residual.misses),
     )
@@ -360,7 +361,7 @@ def _joined(residual: Residual, some: Indices, other: Residual) -> Residual:
     """The same with others in place of some of the poses."""
     if not len(some):
         return residual
-    if other.now.state.size == residual.now.state.size:
+    if is_all(some, residual.now.state.size):
         return other
     ends, values, square = residual.now.ends.copy(), residual.values.copy(), residual.square.copy()
     ends[..., some], values[:, some], square[some] = other.now.ends, other.values, other.square
