@@ -23,9 +23,13 @@ CORE = (
     ("settings",),
     ("motion",),
     ("solvers.least_squares",),
+    ("solvers.batch",),
     ("solvers.ccd", "solvers.analytic"),
     ("solvers.restarts",),
-    ("solvers.solve",),
+    ("solvers.many_input", "solvers.solve"),
+    ("solvers.many_stages",),
+    ("solvers.many_search",),
+    ("solvers.many",),
 )
 BLENDER = (
     ("whole_files",),
