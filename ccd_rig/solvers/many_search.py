@@ -161,24 +161,23 @@ def _go_on(stage: Stage, best: Found, some: Indices, begin: Poses) -> None:
 
 
 def _earlier_first(given: ManyInput, proper: Stage, limits: list[Limit | None], best: Found) -> None:
-    """See that goals which are served first are as near as they are without the later ones.
+    """Serve the goals rank by rank: each as near as those before it leave room for.
 
-    Where they come nearer alone, the others are solved again from there, and give way for good.
+    Goals that are missed stay as they are achieved while later ones are served, so that these have a say
+    although the error of the others is far larger.
     """
-    for count in range(1, len(proper.ranks)):
-        some = best.missed
+    if len(proper.ranks) < 2:
+        return
+    for count in range(1, len(proper.ranks) + 1):
         # Only where a goal of these ranks is not met can it come nearer.
+        some = best.missed
         some = some[best.score[:count, some].sum(0) > 0.0]
         if not len(some):
             continue
         ranks = proper.ranks[:count]
         chosen = [k for k, goal in enumerate(given.goals) if goal.priority in ranks]
-        alone = Stage(given, limits, chosen).solve(some, best.poses.at(some), PATIENT_GAIN)
-        best.iterations[some] += alone.iterations
-        nearer = gains(alone.score[:count], best.score[:count, some], proper.tolerance)
-        some, begin = some[nearer], alone.poses.at(np.flatnonzero(nearer))
-        if not len(some):
-            continue
-        for found in (proper.measure(some, begin), proper.solve(some, begin, PATIENT_GAIN)):
-            best.iterations[some] += found.iterations
-            best.put(some, found, gains(found.score, select(best.score, some), proper.tolerance))
+        stage = proper if count == len(proper.ranks) else Stage(given, limits, chosen)
+        served = stage.solve(some, best.poses.at(some), PATIENT_GAIN, frozen=count - 1)
+        best.iterations[some] += served.iterations
+        found = proper.measure(some, served.poses)
+        best.put(some, found, gains(found.score, select(best.score, some), proper.tolerance))

@@ -10,6 +10,7 @@ import numpy as np
 from ..goals import Goal, PositionGoal
 from ..limits.shapes import Limit
 from ..maths.batch import Array, Indices, Mask, at_least_two, exponential, length, multiply, select
+from .batch.achieved import achieved
 from .batch.optimality import steepness
 from .batch.problem import PRIORITY_STEP, LeastSquaresProblem, Residual
 from .batch.solve import GAIN, Limits, confined, solve_batch
@@ -100,8 +101,18 @@ class Stage:
         self.tolerance = given.settings.position_tolerance / self.problem.reach
         self.ranks = sorted({goal.priority for goal in given.goals})
 
-    def solve(self, some: Indices, start: Poses, gain: float = GAIN, most: int = 1000) -> Found:
-        """Bring poses `some` from their starts to the goals, in at most so many steps."""
+    def solve(
+        self, some: Indices, start: Poses, gain: float = GAIN, most: int = 1000, frozen: int = 0
+    ) -> Found:
+        """Bring poses `some` from their starts to the goals.
+
+        Args:
+            some: (K,) which poses of the input they are.
+            start: K poses.
+            gain: see `Limits`.
+            most: steps, beside those of the settings.
+            frozen: of so many ranks, goals that are missed at the start stay as they are there.
+        """
         steps = min(most, self.input.settings.max_iterations)
         parts = []
         for first in range(0, len(some), RUN):
@@ -109,7 +120,10 @@ class Stage:
             given = self._given(some[part], start.at(part))
             limits = replace(self._limits(len(part), steps), gain=gain)
             own = start.at(part)
-            solved = solve_batch(self.problem, given, start_state(self.problem.layout, given, own), limits)
+            state = start_state(self.problem.layout, given, own)
+            if frozen:
+                given = self._frozen(given, confined(self.problem, given, state), limits, frozen)
+            solved = solve_batch(self.problem, given, state, limits)
             found = self._found(given, own, solved.state, solved.iterations)
             found.late = (found.iterations >= steps) & (found.excess > 1.0)
             parts.append(found if part[0] != part[-1] else found.at(np.array([0])))
@@ -141,7 +155,8 @@ class Stage:
         pair = at_least_two(some)
         own = poses if len(pair) == len(some) else poses.at(np.array([0, 0]))
         given = self._given(pair, own)
-        return steepness(self.problem, given, start_state(self.problem.layout, given, own))[: len(some)]
+        state = start_state(self.problem.layout, given, own)
+        return steepness(self.problem, given, state, self._limits(len(pair), 0))[: len(some)]
 
     def nudged(self, some: Indices, poses: Poses, nudges: Array) -> Found:
         """The nearest of poses after small steps (columns, K nudges) inside the limits."""
@@ -189,6 +204,16 @@ class Stage:
         targets = [each if each.shape[-1] == 1 else select(each, some) for each in self.targets]
         held = self.input.reference
         return self.problem.given(self.bones, poses, targets, None if held is None else held.at(some))
+
+    def _frozen(self, given: Given, state: State, limits: Limits, ranks: int) -> Given:
+        """The same with what is achieved as the target of goals of the first ranks that are missed."""
+        residual = self.problem.evaluate(given, state)
+        own = achieved(self.problem.blocks, given.targets, residual, limits)
+        targets = [
+            reached if goal.priority in self.ranks[:ranks] else target
+            for goal, reached, target in zip(self.goals, own, given.targets, strict=True)
+        ]
+        return replace(given, targets=tuple(targets))
 
     def _limits(self, size: int, iterations: int) -> Limits:
         settings = self.input.settings

@@ -7,6 +7,7 @@ import numpy as np
 from ...maths.batch import TINY, Array, conjugate, logarithm, multiply
 from .ball_limits import BallLimits
 from .problem import LeastSquaresProblem
+from .solve import Limits
 from .state import Given, State, stepped_balls, to_model
 from .step import bounds
 
@@ -16,32 +17,34 @@ PROBE = 1e-3
 """Rotation of a ball joint, radians, by which it is seen what its limit leaves of a direction."""
 
 
-def steepness(problem: LeastSquaresProblem, given: Given, state: State) -> Array:
-    """(B,) how steeply the goals' error can still fall: 0 where it is stationary, 1 at most.
+def steepness(problem: LeastSquaresProblem, given: Given, state: State, limits: Limits) -> Array:
+    """(B,) how steeply the error of the goals that are not met can still fall: 0 where it is stationary.
 
-    The largest cosine between the residual and what one joint's rotation or shift does to it, as MINPACK's
-    test of the gradient has it (More 1978, "The Levenberg-Marquardt algorithm: implementation and theory"),
-    with the gradient projected into the limits. A goal that gives way to others is tested along directions
-    that leave those alone, to first order.
+    The largest part of the gradient that belongs to one joint, beside the residual times the longest lever:
+    a cosine, as in MINPACK's test of the gradient (More 1978, "The Levenberg-Marquardt algorithm:
+    implementation and theory"). The gradient is projected into the limits. A goal that gives way to others
+    is tested along directions that leave those alone, to first order.
     """
+    if not problem.layout.columns:
+        return np.zeros(state.size)
     residual = problem.evaluate(given, state)
     _, slope = problem.jacobian(given, residual)
     serving = slope if problem.serves is None else slope * problem.serves[..., None]
-    ranks = sorted({goal.priority for goal in problem.goals})
+    values = residual.values.copy()
+    for place, miss in zip(problem.places, residual.misses, strict=True):
+        values[place] *= (miss.distance > limits.position) | (miss.angle > limits.angle)
     found = np.zeros(state.size)
     before: list[int] = []
-    for rank in ranks:
+    for rank in sorted({goal.priority for goal in problem.goals}):
         places = zip(problem.goals, problem.places, strict=True)
         rows = [k for goal, place in places if goal.priority == rank for k in range(place.start, place.stop)]
-        own, values = serving[rows], residual.values[rows]
-        gradient = _free(problem, state, np.einsum("mkb,mb->kb", own, values))
+        own, missing = serving[rows], values[rows]
+        gradient = _free(problem, state, np.einsum("mkb,mb->kb", own, missing))
         if before:
             gradient = _free(problem, state, _beside(slope[before], gradient))
-        sizes = np.einsum("mkb,mkb->kb", own, own)
-        square = (values * values).sum(0)
-        steep = _cosines(problem, state, gradient, sizes, square)
-        # What earlier goals leave of a met goal's residual is noise.
-        found = np.maximum(found, np.where(square > 1e-20 * np.maximum(sizes.max(0), TINY), steep, 0.0))
+        lever = np.einsum("mkb,mkb->kb", own, own).max(0)
+        steep = _largest(problem, state, gradient) / np.maximum(lever * (missing * missing).sum(0), TINY)
+        found = np.maximum(found, np.sqrt(steep))
         before += rows
     return found
 
@@ -64,24 +67,15 @@ def _beside(slope: Array, gradient: Array) -> Array:
     return np.asarray(gradient - (moving.transpose(0, 2, 1) @ dual)[..., 0].T)
 
 
-def _cosines(
-    problem: LeastSquaresProblem, state: State, gradient: Array, sizes: Array, square: Array
-) -> Array:
-    """(B,) the largest cosine, from gradients and squared columns (k, B) and squared residuals (B,)."""
+def _largest(problem: LeastSquaresProblem, state: State, gradient: Array) -> Array:
+    """(B,) the largest square of one joint's part of a gradient (k, B), inside its limit."""
     layout = problem.layout
-    parts, columns = gradient * gradient, sizes
+    parts = gradient * gradient
     place = slice(layout.first_ball, layout.first_slide)
-    if place.start < place.stop:
-        shape = (-1, 3, state.size)
-        balls = parts[place].reshape(shape).sum(1) * _left(problem, state, gradient)
-        alone = np.concatenate((parts[: place.start], parts[place.stop :]))
-        parts = np.concatenate((balls, alone))
-        own = np.concatenate((sizes[: place.start], sizes[place.stop :]))
-        columns = np.concatenate((sizes[place].reshape(shape).sum(1), own))
-    if not len(parts):
-        return np.zeros(state.size)
-    ratio = parts / np.maximum(columns * square, TINY)
-    return np.asarray(np.sqrt(ratio.max(0)))
+    balls = parts[place].reshape(-1, 3, state.size).sum(1)
+    if len(balls):
+        balls *= _left(problem, state, gradient)
+    return np.asarray(np.concatenate((balls, parts[: place.start], parts[place.stop :])).max(0))
 
 
 def _left(problem: LeastSquaresProblem, state: State, gradient: Array) -> Array:
