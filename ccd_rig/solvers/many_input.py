@@ -16,7 +16,7 @@ from ..settings import SolverSettings
 from ..skeleton.joints import Skeleton
 from ..skeleton.pose import Pose
 from .batch.state import Poses
-from .least_squares.residuals import served
+from .ccd.working_pose import WorkingPose
 
 PoseBatch = Sequence[Pose] | tuple[ArrayLike, ArrayLike]
 """Poses, or their rotations (B, n, 4) and translations (B, n, 3)."""
@@ -99,8 +99,8 @@ def _movable(skeleton: Skeleton, goals: Sequence[Goal]) -> tuple[int, ...]:
         if not isinstance(goal, GOALS):
             allowed = ", ".join(kind.__name__ for kind in GOALS)
             raise InvalidInput(f"a goal must be one of {allowed}, not {goal!r}")
-    found = {i for goal in goals for i in served(goal, skeleton)}
-    return tuple(sorted(found - skeleton.locked))
+    moved = WorkingPose(skeleton, Pose.rest(skeleton), goals).movable
+    return tuple(sorted(set(moved) - skeleton.locked))
 
 
 def _refuse_unknown(

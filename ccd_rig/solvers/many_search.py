@@ -28,6 +28,8 @@ NUDGES, NUDGE = 8, 0.05
 """So many small steps are looked at where nothing is won any more; standard deviation, radians."""
 SADDLE = 1e-6
 """Part of the square error that a nudge must win, to go on from there."""
+SAME = 1e-12
+"""Rotations whose dot product differs from 1 by less are the same."""
 ROUNDS = 2
 """How often poses as near as they get are nudged."""
 
@@ -38,7 +40,7 @@ def search(given: ManyInput) -> tuple[Found, Found, Stage]:
     proper = Stage(given, limits)
     everything = np.arange(given.size)
     start = proper.measure(everything, given.poses)
-    best = _first(given, proper, start)
+    best = _first(given, proper)
     _other_starts(given, proper, limits, best)
     _as_near(proper, best)
     _earlier_first(given, proper, limits, best)
@@ -47,20 +49,33 @@ def search(given: ManyInput) -> tuple[Found, Found, Stage]:
     return best, start, proper
 
 
-def _first(given: ManyInput, proper: Stage, start: Found) -> Found:
+def _first(given: ManyInput, proper: Stage) -> Found:
     """From the given poses: inside the comfort regions, and from there inside the limits."""
     gain = HURRIED_GAIN if given.settings.restarts else PATIENT_GAIN
     regions = _regions(given)
-    everything = np.arange(given.size)
-    if regions is None:
-        return proper.solve(everything, given.poses, gain)
-    best = Stage(given, regions).solve(everything, given.poses, gain)
+    stage = proper if regions is None else Stage(given, regions)
+    best = stage.measure(np.arange(given.size), given.poses)
+    some = np.flatnonzero((best.excess > 1.0) | ~_at_reference(given, best.poses))
+    if len(some):
+        _take(best, some, stage.solve(some, best.poses.at(some), gain))
     missed = best.missed
-    if len(missed):
-        found = proper.solve(missed, best.poses.at(missed), gain)
-        best.put(missed, found, np.ones(len(missed), np.bool_))
-        best.iterations[missed] += found.iterations
+    if regions is not None and len(missed):
+        _take(best, missed, proper.solve(missed, best.poses.at(missed), gain))
     return best
+
+
+def _take(best: Found, some: Indices, found: Found) -> None:
+    best.put(some, found, np.ones(len(some), np.bool_))
+    best.iterations[some] += found.iterations
+
+
+def _at_reference(given: ManyInput, poses: Poses) -> Mask:
+    """(B,) whether nothing draws a pose elsewhere."""
+    if given.reference is None:
+        return np.ones(given.size, np.bool_)
+    turned = np.abs((given.reference.rotations * poses.rotations).sum(0))
+    shifted = np.abs(given.reference.translations - poses.translations).max((0, 1))
+    return np.asarray((turned > 1.0 - SAME).all(0) & (shifted <= SAME))
 
 
 def _regions(given: ManyInput) -> list[Limit | None] | None:

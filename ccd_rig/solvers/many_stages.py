@@ -9,12 +9,12 @@ import numpy as np
 
 from ..goals import Goal, PositionGoal
 from ..limits.shapes import Limit
-from ..maths.batch import Array, Indices, Mask, at_least_two, exponential, length, multiply, select
+from ..maths.batch import Array, Indices, Mask, at_least_two, length, select
 from .batch.achieved import achieved
-from .batch.optimality import steepness
+from .batch.optimality import beside, steepness
 from .batch.problem import PRIORITY_STEP, LeastSquaresProblem, Residual
 from .batch.solve import GAIN, Limits, confined, solve_batch
-from .batch.state import Bones, Given, Poses, State, rebuilt, start_state
+from .batch.state import Bones, Given, Poses, State, rebuilt, start_state, stepped_balls
 from .least_squares.residuals import reach_of
 from .many_input import ManyInput
 
@@ -159,18 +159,23 @@ class Stage:
         return steepness(self.problem, given, state, self._limits(len(pair), 0))[: len(some)]
 
     def nudged(self, some: Indices, poses: Poses, nudges: Array) -> Found:
-        """The nearest of poses after small steps (columns, K nudges) inside the limits."""
+        """The nearest of poses after small steps (columns, nudges) inside the limits.
+
+        Of the steps that is taken which leaves the residuals alone to first order, since a saddle is left
+        along the curvature: a straight chain bends without its tip going aside.
+        """
         pair = at_least_two(np.arange(len(some)))
         own = poses.at(pair)
         given = self._given(some[pair], own)
         layout = self.problem.layout
         state = start_state(layout, given, own)
         best: Found | None = None
+        _, slope = self.problem.jacobian(given, self.problem.evaluate(given, state))
         for nudge in nudges.T:
-            about = nudge[layout.first_ball : layout.first_slide].reshape(-1, 3).T[..., None]
-            balls = multiply(state.rotations[:, layout.ball_rows], exponential(about))
-            angles = state.angles + nudge[: layout.first_ball, None]
-            slides = state.slides + self.problem.reach * nudge[layout.first_slide :, None]
+            step = beside(slope, np.repeat(nudge[:, None], len(pair), axis=1))
+            angles = state.angles + step[: layout.first_ball]
+            slides = state.slides + self.problem.reach * step[layout.first_slide :]
+            balls = stepped_balls(layout, state, step)
             moved = confined(self.problem, given, rebuilt(layout, given, state, balls, angles, slides))
             found = self._found(given, own, moved, np.zeros(len(pair), np.intp))
             if best is None:

@@ -41,7 +41,7 @@ def steepness(problem: LeastSquaresProblem, given: Given, state: State, limits: 
         own, missing = serving[rows], values[rows]
         gradient = _free(problem, state, np.einsum("mkb,mb->kb", own, missing))
         if before:
-            gradient = _free(problem, state, _beside(slope[before], gradient))
+            gradient = _free(problem, state, beside(slope[before], gradient))
         lever = np.einsum("mkb,mkb->kb", own, own).max(0)
         steep = _largest(problem, state, gradient) / np.maximum(lever * (missing * missing).sum(0), TINY)
         found = np.maximum(found, np.sqrt(steep))
@@ -56,15 +56,15 @@ def _free(problem: LeastSquaresProblem, state: State, gradient: Array) -> Array:
     return np.where(held, 0.0, gradient)
 
 
-def _beside(slope: Array, gradient: Array) -> Array:
-    """What of a gradient (k, B) leaves other residuals with this slope (m, k, B) alone."""
-    moving = np.ascontiguousarray((slope * (gradient != 0.0)).transpose(2, 0, 1))
+def beside(slope: Array, step: Array) -> Array:
+    """What of a step (k, B) leaves residuals with this slope (m, k, B) alone, to first order."""
+    moving = np.ascontiguousarray((slope * (step != 0.0)).transpose(2, 0, 1))
     system = moving @ moving.transpose(0, 2, 1)
     scale = np.einsum("bmm->b", system)
     each = np.arange(system.shape[1])
     system[:, each, each] += (1e-9 * scale + TINY)[:, None]
-    dual = np.linalg.solve(system, (moving @ gradient.T[..., None]))
-    return np.asarray(gradient - (moving.transpose(0, 2, 1) @ dual)[..., 0].T)
+    dual = np.linalg.solve(system, (moving @ step.T[..., None]))
+    return np.asarray(step - (moving.transpose(0, 2, 1) @ dual)[..., 0].T)
 
 
 def _largest(problem: LeastSquaresProblem, state: State, gradient: Array) -> Array:

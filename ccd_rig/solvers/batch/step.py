@@ -351,7 +351,7 @@ def _way_back(
         down = going & (curve > LEAST_CURVATURE * own_size)
         if count == 0:
             found = np.where(going & ~down, direction, found)
-        length = np.where(down, size / np.maximum(curve, TINY), 0.0)
+        length = np.where(down, size / np.where(down, curve, 1.0), 0.0)
         found += length * direction
         going = down
         if not going.any() or count == INNER - 1:
