@@ -609,7 +609,7 @@ def solved(system: Array, damping: Array, wanted: Array) -> Array:
     for i in range(m):
         rows[i][i] = rows[i][i] + damping
     for i in range(m):
-        pivot = 1.0 / np.maximum(rows[i][i], 1e-30)
+        pivot = 1.0 / np.maximum(rows[i][i], damping)  # of a symmetric system all are that large
         for j in range(i + 1, m):
             factor = rows[j][i] * pivot
             for k in range(i + 1, m):
