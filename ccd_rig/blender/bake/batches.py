@@ -10,32 +10,43 @@ frame by frame.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
-from mathutils import Quaternion
+from mathutils import Quaternion, Vector
 from numpy.typing import NDArray
 
 from ...goals import Goal, OrientationGoal
 from ...limits.shapes import Limit
+from ...maths.batch import multiply, unit
 from ...skeleton.joints import Skeleton
-from ...solvers.batch.problem import LeastSquaresProblem
+from ...skeleton.pose import Pose
+from ...solvers.batch.problem import MILD_STEP, PRIORITY_STEP, LeastSquaresProblem
 from ...solvers.batch.sequence import Sequence as SolvedFrames
 from ...solvers.batch.sequence import solve_sequence
-from ...solvers.batch.solve import Limits
+from ...solvers.batch.solve import Limits, solve_batch
 from ...solvers.batch.state import Bones, Poses, start_state
+from ...solvers.restarts import starts
+from ...solvers.solve import solve
 from ..properties.constraint_values import Constraint
 from ..scene.evaluation import FrameSample
 from ..scene.targets import TargetSample
 from ..solve.balance import level
 from ..solve.constraint_goals import goals
-from ..solve.solving import ShotSolveSettings, groups, scales
+from ..solve.solving import ShotSolveSettings, frame_settings, groups, scales
 from .bake_frames import Array, BakeFrames
 
 Rows = NDArray[np.intp]
 
 STEPS = 40
 """Most steps of a frame."""
+GAIN, RANKED_GAIN = 0.005, 1e-3
+"""A frame stalls when its square error falls by less than this part in several steps; where goals are served
+before others, which then count next to nothing."""
+PASSES = 20
+"""Most passes of CCD that look for another way to goals that are missed."""
+AGAIN = 16
+"""In a run of frames that miss their goals other ways are looked for at the first and at each of these."""
 
 
 @dataclass(frozen=True)
@@ -98,21 +109,87 @@ class Batch:
     def solve(self, group: Group) -> NDArray[np.bool_]:
         """Solve a group at all rows; (R, members) which constraints are met.
 
-        Comfort regions are the limits first; what is not there then goes on inside the limits themselves.
+        Comfort regions are the limits first, and goals served later count nearly as much as those served
+        first; what is not there then goes on without.
         """
-        everything = np.arange(len(self.rows))
         limits = list(self.take.limits[int(self.rows[0])])
-        regions = self._regions(group, limits) if self.recipe.solver.comfort else limits
-        met = np.zeros((len(self.rows), len(group.members)), np.bool_)
-        if regions == limits:
-            self._solve(group, limits, everything, met, None)
-            return met
+        stages = [limits]
+        if self.recipe.solver.comfort and (regions := self._regions(group, limits)) != limits:
+            stages = [regions, limits]
         base = self.rotations.copy(), self.translations.copy()
-        self._solve(group, regions, everything, met, None)
-        missed = np.flatnonzero(~met.all(1))
-        if len(missed):
-            self._solve(group, limits, missed, met, base)
+        met = np.zeros((len(self.rows), len(group.members)), np.bool_)
+        for inside in stages:
+            for step in (MILD_STEP, PRIORITY_STEP):
+                missed = np.flatnonzero(~met.all(1))
+                if not len(missed) or not self._solve(group, (inside, step), missed, met, base):
+                    break
+        if self.recipe.solver.restarts:
+            self._restart(group, met, base)
         return met
+
+    def _restart(self, group: Group, met: NDArray[np.bool_], base: tuple[Array, Array]) -> None:
+        """Look for other ways to goals that are missed, at the first of a run of frames and some of the
+        others; what reaches them there is where the frames of the run start once more."""
+        limits = self.take.limits[int(self.rows[0])]
+        for run in _runs(~met.all(1)):
+            for k in run[::AGAIN].tolist():
+                found = None if met[k].all() else self._another_way(group, k, base)
+                if found is None:
+                    continue
+                left = run[~met[run].all(1)]
+                kept = self.rotations[left].copy(), self.translations[left].copy()
+                self._depart(group, left, (k, found), base)
+                again = met.copy()
+                self._solve(group, (limits, PRIORITY_STEP), left, again, base)
+                worse = ~again[left].all(1)
+                self.rotations[left[worse]] = kept[0][worse]
+                self.translations[left[worse]] = kept[1][worse]
+                met[left[~worse]] = True
+
+    def _another_way(self, group: Group, k: int, base: tuple[Array, Array]) -> Pose | None:
+        """A pose of a row that meets a group's goals, found from other starts; of several the one nearest to
+        the base pose."""
+        sample, recipe = self.samples[k], self.recipe
+        constraints = self.take.constraints
+        wanted = [goal for c in group.members for goal in goals(self.skeleton, constraints[c], sample.targets[c])]
+        now = Pose(tuple(map(Quaternion, self.rotations[k])), tuple(map(Vector, self.translations[k])))
+        skeleton = sample.reading.skeleton
+        limits = [joint.limit for joint in skeleton.joints]
+        settings = frame_settings(sample, recipe, False).settings
+        passes = replace(settings, refine=False, restarts=0, max_iterations=PASSES)
+        first = solve(skeleton, now, wanted, passes).pose
+        entries = [entry for entry in recipe.poses if {joint.name for joint in skeleton.joints} & entry.rotations.keys()]
+        others = starts(
+            skeleton, now, wanted, limits, sorted(group.joints), entries, settings.seed, settings.restarts
+        )
+        poses = Poses.of([first, *others])
+        problem = LeastSquaresProblem(skeleton, wanted, limits, sorted(group.joints))
+        given = problem.given(Bones.of(skeleton), poses, problem.own_targets())
+        size = poses.rotations.shape[-1]
+        near = np.full(size, settings.position_tolerance)
+        found = solve_batch(
+            problem, given, start_state(problem.layout, given, poses), Limits(near, settings.angle_tolerance, STEPS)
+        )
+        good = np.flatnonzero(found.excess <= 1.0)
+        if not len(good):
+            return None
+        rows = np.array(problem.layout.rows)
+        there = (found.state.rotations[..., good] * base[0][k][rows].T[..., None]).sum(0)
+        best = good[int(np.argmax(np.abs(there).sum(0)))]
+        rotations = list(now.rotations)
+        for row, j in enumerate(problem.layout.rows):
+            if j in group.joints:
+                rotations[j] = Quaternion(found.state.rotations[:, row, best])
+        return Pose(tuple(rotations), now.translations)
+
+    def _depart(self, group: Group, rows: Rows, found: tuple[int, Pose], base: tuple[Array, Array]) -> None:
+        """Let joints of rows be as far from their base poses as those of another row are."""
+        k, pose = found
+        for j in group.joints:
+            away = Quaternion(base[0][k, j]).conjugated() @ pose.rotations[j]
+            numbers = np.array(away[:])[:, None]
+            turned = unit(multiply(base[0][rows, j].T, numbers / np.sqrt((numbers * numbers).sum(0))))
+            self.rotations[rows, j] = turned.T
 
     def _regions(self, group: Group, limits: Sequence[Limit | None]) -> list[Limit | None]:
         """The comfort regions of a group's joints, where they have one, in place of their limits."""
@@ -126,12 +203,16 @@ class Batch:
     def _solve(
         self,
         group: Group,
-        limits: Sequence[Limit | None],
+        stage: tuple[Sequence[Limit | None], float],
         some: Rows,
         met: NDArray[np.bool_],
-        base: tuple[Array, Array] | None,
-    ) -> None:
-        """Solve a group at some of the rows inside limits; from a `base` other than where it stands now."""
+        base: tuple[Array, Array],
+    ) -> bool:
+        """Solve a group at some of the rows; whether some goals are served before others.
+
+        A stage is what limits hold, and what goals count beside those served before them.
+        """
+        limits, step = stage
         samples = [self.samples[k] for k in some.tolist()]
         constraints, rows = self.take.constraints, self.rows[some]
         asked = [
@@ -143,18 +224,21 @@ class Batch:
             _targets(goal, [self.take.targets[row][group.members[place]] for row in rows.tolist()])
             for place, goal in asked
         ]
-        problem = LeastSquaresProblem(self.skeleton, [goal for _, goal in asked], limits, sorted(group.joints))
+        problem = LeastSquaresProblem(self.skeleton, [goal for _, goal in asked], limits, sorted(group.joints), step)
         now = _poses(self.rotations[some], self.translations[some])
-        before = now if base is None else _poses(base[0][some], base[1][some])
+        before = _poses(base[0][some], base[1][some])
         given = problem.given(self._bones(rows), now, targets, self._reference(samples, before))
         solver = self.recipe.solver
-        stop = Limits(solver.position_tolerance / scales(samples), solver.angle_tolerance, STEPS)
+        ranked = step == PRIORITY_STEP and len({goal.priority for _, goal in asked}) > 1
+        gain = RANKED_GAIN if ranked else GAIN
+        stop = Limits(solver.position_tolerance / scales(samples), solver.angle_tolerance, STEPS, gain)
         start = start_state(problem.layout, given, now)
         found = solve_sequence(problem, given, start, stop, self.take.frames[rows])
         self._store(problem, found, some)
         met[some] = True
         for (place, _), miss in zip(asked, problem.evaluate(given, found.state).misses, strict=True):
             met[some, place] &= (miss.distance <= stop.position) & (miss.angle <= stop.angle)
+        return len({goal.priority for _, goal in asked}) > 1
 
     def _bones(self, rows: Rows) -> Bones:
         take = self.take
@@ -182,6 +266,13 @@ class Batch:
             axis = np.array(slide.axis)
             shift = found.state.slides[k, changed] - self.translations[some[changed], j] @ axis
             self.translations[some[changed], j] += shift[:, None] * axis
+
+
+def _runs(marked: NDArray[np.bool_]) -> list[Rows]:
+    """The places of each run of set entries."""
+    edges = np.diff(np.concatenate(([False], marked, [False])).astype(np.int8))
+    firsts, ends = np.flatnonzero(edges == 1), np.flatnonzero(edges == -1)
+    return [np.arange(first, end) for first, end in zip(firsts, ends, strict=True)]
 
 
 def _poses(rotations: Array, translations: Array) -> Poses:

@@ -18,7 +18,7 @@ from ..solve.walking import solve_frame
 from .batches import Batch, Group
 from .bake_frames import BakeFrames
 
-MOST = 1024
+MOST = 512
 """Frames that wait at once: what is read of a frame takes memory."""
 AGAIN = 8
 """In a run of frames that CCD does not reach, restarts are tried at the first and at every eighth."""

@@ -213,6 +213,7 @@ def _box_angles(layout: Layout, columns: slice, box: int, rotation: Array) -> Ar
 def _into(layout: Layout, columns: slice, angles: Array) -> Array:
     """Angles (c, B) plus whole turns, inside the bounds of their columns."""
     lower, upper = layout.lower[columns, None], layout.upper[columns, None]
-    middle = np.where(np.isfinite(lower), 0.5 * (lower + upper), 0.0)
+    ends = np.where(np.isfinite(lower), lower, 0.0), np.where(np.isfinite(upper), upper, 0.0)
+    middle = 0.5 * (ends[0] + ends[1])
     near = angles - FULL_TURN * np.round((angles - middle) / FULL_TURN)
     return np.clip(near, lower, upper)

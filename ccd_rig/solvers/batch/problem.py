@@ -39,6 +39,8 @@ LEVER = 0.3
 """Part of the reach that stands for one radian: what an orientation counts beside a position."""
 PRIORITY_STEP = 1e-6
 """What the square error of a goal counts beside one that is served before it."""
+MILD_STEP = 0.1
+"""The same while there may be room for both: steps that serve one need not creep along the other."""
 
 
 ACROSS = 0.1
@@ -87,6 +89,7 @@ class LeastSquaresProblem:
         goals: Sequence[Goal],
         limits: Sequence[Limit | None],
         movable: Sequence[int] | None = None,
+        priority_step: float = PRIORITY_STEP,
     ) -> None:
         if not goals:
             raise InvalidInput("there is nothing to solve: give at least one goal")
@@ -102,7 +105,7 @@ class LeastSquaresProblem:
         self.reach = max((reach_of(skeleton, goal) for goal in goals), default=0.0) or 1.0
         ranks = sorted({goal.priority for goal in goals})
         self.blocks = [
-            self._block(goal, math.sqrt(goal.weight * max(PRIORITY_STEP ** ranks.index(goal.priority), 1e-12)))
+            self._block(goal, math.sqrt(goal.weight * max(priority_step ** ranks.index(goal.priority), 1e-12)))
             for goal in goals
         ]
         self.point_rows = np.array([self.layout.row[i] for i, _ in self._points], dtype=np.intp)
@@ -149,6 +152,10 @@ class LeastSquaresProblem:
         """The number of a new point of a joint's bone; None: its tail."""
         self._points.append((joint, at))
         return len(self._points) - 1
+
+    def own_targets(self) -> list[Array]:
+        """The goals' own targets, as `given` takes them, the same for all poses."""
+        return [np.array(goal.target[:], dtype=np.float64)[:, None] for goal in self.goals]
 
     def given(
         self, bones: Bones, poses: Poses, targets: Sequence[Array], reference: Poses | None = None

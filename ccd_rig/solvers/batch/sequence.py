@@ -20,8 +20,6 @@ from .state import Given, State, rebuilt
 
 STRIDE = 16
 """Frames from one key pose to the next."""
-GAIN = 0.02
-"""A frame stalls when its square error falls by less than this part in several steps."""
 SETTLED = 4
 """Steps between key poses after which a pose that meets its goals stays: limits bend the way it takes."""
 RUN = 128
@@ -30,10 +28,6 @@ KEY_AT_REST = 1e-3
 """Radians by which the joints of a key pose may still want back to the base: see `solve.AT_REST`."""
 LEAP = 0.35
 """Radians by which a joint may go between neighbouring key poses beside its base: more is another way."""
-ALIKE = 0.02
-"""Radians within which two poses are the same way to meet the goals."""
-ROUNDS = 4
-"""How often key poses are offered their neighbours' ways."""
 MISSED = 1e3
 """What a key pose that misses its goals counts beside radians of rotation from one to the next."""
 
@@ -70,7 +64,13 @@ def solve_sequence(
         limits: when to stop.
         times: (F,) frame numbers, increasing.
     """
-    limits = replace(limits, gain=GAIN)
+    first = _first_of_its_kind(given, base)
+    if not first.all():
+        found = solve_sequence(problem, given.at(first), base.at(first), limits.at(first), times[first])
+        which = np.cumsum(first) - 1
+        return Sequence(
+            found.state.at(which), found.excess[which], found.kept[which], found.iterations[which] * first
+        )
     excess = problem.evaluate(given, base).excess(limits.position, limits.angle)
     kept = excess <= 1.0
     iterations = np.zeros(base.size, dtype=np.intp)
@@ -93,6 +93,18 @@ def solve_sequence(
         excess[some], state = found.excess, state.joined(some, found.state)
         iterations[some] += found.iterations
     return Sequence(state, excess, kept, iterations)
+
+
+def _first_of_its_kind(given: Given, base: State) -> Mask:
+    """(F,) frames that differ from the one before them: while nothing changes a chain rests."""
+    arrays = [given.rests, given.shifts, given.points, given.slide_axes, *given.targets, base.rotations]
+    arrays += [base.slides, *(given.reference or ())]
+    found = np.zeros(base.size, dtype=np.bool_)
+    found[0] = True
+    for values in arrays:
+        if values.shape[-1] > 1 and values.size:
+            found[1:] |= (values[..., 1:] != values[..., :-1]).reshape(-1, base.size - 1).any(0)
+    return found
 
 
 def _key_rows(kept: Mask, times: Array) -> Indices:
@@ -119,53 +131,49 @@ def _solve_keys(
     """Key poses from their base poses; where neighbours leap, the ways that fit together best."""
     given, start, limits = given.at(keys), base.at(keys), replace(limits.at(keys), rest=KEY_AT_REST)
     best = solve_batch(problem, given, start, limits)
-    for _ in range(ROUNDS):
-        offers = [_offered(problem, given, start, limits, best, keys, way) for way in (1, -1)]
-        offers = [offer for offer in offers if offer is not None]
-        if not offers:
-            break
-        chosen = _choose(problem.layout, given, [best, *offers])
-        if not chosen.any():
-            break
-        for number, offer in enumerate(offers, start=1):
-            best = _replaced(best, np.flatnonzero(chosen == number), offer)
+    near = np.diff(keys) <= STRIDE
+    steps = _apart(problem.layout, given, best.state, np.arange(1, len(keys)), np.arange(len(keys) - 1))
+    missed = best.excess > 1.0
+    if not ((near & (steps > LEAP)).any() or (missed.any() and not missed.all())):
+        return best
+    offers = [_continued(problem, given.at(order), start.at(order), limits.at(order), _at(best, order), keys[order])
+              for order in (np.arange(len(keys)), np.arange(len(keys))[::-1])]
+    offers[1] = _at(offers[1], np.arange(len(keys))[::-1])
+    chosen = _choose(problem.layout, given, [best, *offers])
+    for number, offer in enumerate(offers, start=1):
+        best = _replaced(best, np.flatnonzero(chosen == number), offer)
     return best
 
 
-def _offered(
-    problem: LeastSquaresProblem,
-    given: Given,
-    start: State,
-    limits: Limits,
-    best: Solved,
-    keys: Indices,
-    way: int,
-) -> Solved | None:
-    """Key poses solved from the departure of a neighbour, where the two are apart; None where none are."""
-    layout = problem.layout
-    count = len(keys)
-    here = np.arange(count)[1:] if way == 1 else np.arange(count)[:-1]
-    there = here - way
-    near = np.abs(keys[here] - keys[there]) <= STRIDE
-    steps = _apart(layout, given, best.state, here, there)
-    some = (steps > LEAP) | (best.excess[here] > 1.0) & (best.excess[there] <= 1.0)
-    here, there = here[near & some], there[near & some]
-    if not len(here):
-        return None
-    departed = _departures(layout, given, best.state)
-    first = _departed_state(layout, given.at(here), start.at(here), tuple(each[..., there] for each in departed))
-    found = solve_batch(problem, given.at(here), first, limits.at(here))
-    offer = Solved(
-        best.state.joined(here, found.state),
-        best.excess.copy(),
-        best.square.copy(),
-        best.iterations.copy(),
-        best.stalled.copy(),
+def _continued(
+    problem: LeastSquaresProblem, given: Given, start: State, limits: Limits, own: Solved, keys: Indices
+) -> Solved:
+    """Key poses in turn: where one leaps from that before it, the way that goes on from there."""
+    layout, found = problem.layout, _at(own, np.arange(len(keys)))
+    for k in range(1, len(keys)):
+        here, before = np.array([k]), np.array([k - 1])
+        if abs(int(keys[k] - keys[k - 1])) > STRIDE:
+            continue
+        met = own.excess[k] <= 1.0 or found.excess[k - 1] > 1.0
+        if met and _apart(layout, given, found.state, here, before)[0] <= LEAP:
+            continue
+        departed = _departures(layout, given.at(before), found.state.at(before))
+        first = _departed_state(layout, given.at(here), start.at(here), departed)
+        other = solve_batch(problem, given.at(here), first, limits.at(here))
+        if other.excess[0] <= max(1.0, own.excess[k]):
+            found = _replaced(found, here, replace(other, state=found.state.joined(here, other.state)), whole=False)
+    return found
+
+
+def _at(solved: Solved, some: Indices) -> Solved:
+    """Those of some of the poses."""
+    return Solved(
+        solved.state.at(some),
+        solved.excess[some],
+        solved.square[some],
+        solved.iterations[some],
+        solved.stalled[some],
     )
-    offer.excess[here], offer.square[here] = found.excess, found.square
-    offer.iterations[here] += found.iterations
-    offer.stalled[here] = found.stalled
-    return offer
 
 
 def _choose(layout: Layout, given: Given, offers: list[Solved]) -> Indices:
@@ -190,18 +198,21 @@ def _choose(layout: Layout, given: Given, offers: list[Solved]) -> Indices:
     return chosen
 
 
-def _replaced(best: Solved, some: Indices, other: Solved) -> Solved:
+def _replaced(best: Solved, some: Indices, other: Solved, whole: bool = True) -> Solved:
+    """Others in place of some of the poses: those at the same places of a whole, or just as many."""
     if not len(some):
         return best
-    found = replace(best, state=best.state.joined(some, other.state.at(some)))
-    for mine, theirs in (
+    theirs = some if whole else np.arange(len(some))
+    found = _at(best, np.arange(best.state.size))
+    state = other.state if other.state.size == best.state.size and not whole else None
+    for mine, others in (
         (found.excess, other.excess),
         (found.square, other.square),
         (found.iterations, other.iterations),
         (found.stalled, other.stalled),
     ):
-        mine[some] = theirs[some]
-    return found
+        mine[some] = others[theirs]
+    return replace(found, state=state or best.state.joined(some, other.state.at(some)))
 
 
 # Departures from the base ---------------------------------------------------------------------------

@@ -48,7 +48,8 @@ PULLED = 12
 PENALTY = 10.0
 CLOSE = 1e-2
 RAMP = 2.0
-WAITING, LAST = 4, 8
+SLOW, GIVEN_UP = 0.7, 0.02
+WAITING, LAST = 4, 16
 """Steps near its goals after which a pose that does not meet them goes on without its reference, and
 how many more it gets."""
 SETTLED = 12
@@ -160,7 +161,7 @@ class _Search:
         self.count += 1
         axes, slope = problem.jacobian(self.given, now)
         done = 1.0 - RAMP * np.sqrt(now.square / np.maximum(self.first_square, 1e-300))
-        pull = np.where(self.off <= self.loose, self.pull, np.clip(done, 0.0, 1.0) * (self.pull > 0.0))
+        pull = np.where(self.off <= self.loose, self.pull, np.clip(done, 0.0, 1.0) * self.pull)
         linear = linearise(problem, now, axes, slope, self.departure, self.damping, pull)
         holding = self.active.at(slice(None))  # type: ignore[arg-type]
         holding = Active(*(values.copy() for values in vars(holding).values()))
@@ -263,12 +264,18 @@ class _Search:
     def _take(self, accepted: Mask, tried: Residual, off: Array) -> None:
         """Go on from the steps that count; the damping follows."""
         back = (self.off <= self.loose) & (self.given.reference is not None)
+        slow = ~accepted | (tried.square > SLOW * self.now.square)
+        # Far from the goals it may be the way back that is in the way: it gives in before the damping grows.
+        gives = ~back & slow & (self.pull > GIVEN_UP)
         calmer = np.where(self.growth > DAMPING_UP, DAMPING_UP, DAMPING_DOWN)
         there = np.where(accepted, np.maximum(self.damping * calmer, 1e-6), self.damping * self.growth)
+        there = np.where(gives & ~accepted, self.damping, there)
         self.damping = np.where(back, np.minimum(self.damping, DAMPING), there)
-        self.growth = np.where(accepted | back, DAMPING_UP, self.growth * DAMPING_GROWTH)
+        self.growth = np.where(accepted | back | gives, DAMPING_UP, self.growth * DAMPING_GROWTH)
         radius = np.where(accepted, np.minimum(2.0 * self.pull, 1.0), 0.25 * self.pull)
-        self.pull = np.where(back, radius, self.pull)
+        pull = np.where(gives, 0.2 * self.pull, np.where(self.pull > GIVEN_UP, self.pull, 0.0))
+        arrived = ~back & accepted & (off <= self.loose) & (self.given.reference is not None)
+        self.pull = np.where(back, radius, np.where(arrived, 1.0, pull))
         self.refused += back & ~accepted
         if accepted.all():
             self.now, self.off = tried, off
