@@ -20,7 +20,7 @@ TINY = 1e-300
 
 
 def select(values: NDArray[Any], some: Mask | Indices | slice) -> Any:
-    """Some of the poses of (..., B), in the order of C: `values[..., some]` has the batch first in memory."""
+    """Some of the poses of (..., B), the batch last in memory too: `values[..., some]` has it first."""
     if isinstance(some, slice):
         return values[..., some]
     return np.take(values, np.flatnonzero(some) if some.dtype == np.bool_ else some, axis=-1)

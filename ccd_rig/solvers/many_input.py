@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from ..errors import InvalidInput
 from ..goals import GOALS, BalanceGoal, DirectionGoal, Goal, OrientationGoal, PoleGoal, PositionGoal
-from ..maths.batch import Array, Mask
+from ..maths.batch import Array
 from ..maths.validation import FARTHEST, UNIT_TOLERANCE
 from ..settings import SolverSettings
 from ..skeleton.joints import Skeleton
@@ -91,15 +91,16 @@ def checked(
     )
 
 
-def _movable(skeleton: Skeleton, goals: Sequence[Goal]) -> tuple[int, ...]:
+def _movable(skeleton: Skeleton, goals: Sequence[object]) -> tuple[int, ...]:
     """Indices of the joints that may move for a goal, locked ones left out."""
     if not goals:
         raise InvalidInput("there is nothing to solve: give at least one goal")
-    for goal in goals:
-        if not isinstance(goal, GOALS):
-            allowed = ", ".join(kind.__name__ for kind in GOALS)
-            raise InvalidInput(f"a goal must be one of {allowed}, not {goal!r}")
-    moved = WorkingPose(skeleton, Pose.rest(skeleton), goals).movable
+    known = [goal for goal in goals if isinstance(goal, GOALS)]
+    if len(known) < len(goals):
+        wrong = next(goal for goal in goals if not isinstance(goal, GOALS))
+        allowed = ", ".join(kind.__name__ for kind in GOALS)
+        raise InvalidInput(f"a goal must be one of {allowed}, not {wrong!r}")
+    moved = WorkingPose(skeleton, Pose.rest(skeleton), known).movable
     return tuple(sorted(set(moved) - skeleton.locked))
 
 
@@ -187,7 +188,7 @@ def _listed(skeleton: Skeleton, poses: object, what: str) -> tuple[Array, Array]
     return rotations.reshape(-1, count, 4), translations.reshape(-1, count, 3)
 
 
-def _numbers(values: ArrayLike, what: str, shape: tuple[int, ...]) -> Array:
+def _numbers(values: object, what: str, shape: tuple[int, ...]) -> Array:
     """An array (B, *shape) of a user's numbers, copied."""
     expected = ", ".join(map(str, ("B", *shape)))
     try:
@@ -199,11 +200,12 @@ def _numbers(values: ArrayLike, what: str, shape: tuple[int, ...]) -> Array:
     raise InvalidInput(f"{what} must be an array ({expected}), not {found.shape}")
 
 
-def _check_joints(skeleton: Skeleton, good: NDArray[np.bool_], what: str, field: str, must: str) -> None:
+def _check_joints(skeleton: Skeleton, good: ArrayLike, what: str, field: str, must: str) -> None:
     """Raises InvalidInput that names the first pose and joint of (B, n) that are not good."""
-    if good.all():
+    bad = np.argwhere(~np.asarray(good, dtype=np.bool_))
+    if not len(bad):
         return
-    pose, joint = (int(k) for k in np.argwhere(~good)[0])
+    pose, joint = bad[0].tolist()
     raise InvalidInput(f"{what} {pose}: {field} of joint '{skeleton.joints[joint].name}' {must}")
 
 
@@ -233,7 +235,7 @@ def _targets(goal: Goal, value: ArrayLike | None, size: int) -> Array:
     return np.ascontiguousarray(found.T)
 
 
-def _check_targets(good: Mask, goal: Goal, must: str) -> None:
+def _check_targets(good: ArrayLike, goal: Goal, must: str) -> None:
     """Raises InvalidInput that names the goal and the first pose of (B,) that are not good."""
-    if not good.all():
+    if not np.all(good):
         raise InvalidInput(f"{name_of(goal)}: target of pose {int(np.argmin(good))} {must}")

@@ -97,12 +97,16 @@ def _other_starts(given: ManyInput, proper: Stage, limits: list[Limit | None], b
         return
     turns, shifts, free = _templates(given, limits)
     pending = np.flatnonzero((best.excess > 1.0) & ~proper.beyond_reach(given.poses))
+    kept, first = proper.serving_met(best.poses), best.poses.rotations.copy()
     number = 0
     while len(pending) and number < turns.shape[-1]:
         count = min(max(1, RUN // len(pending)), turns.shape[-1] - number)
         some = np.repeat(pending, count)
         which = np.tile(np.arange(number, number + count), len(pending))
         begin = _started(given, some, select(turns, which), select(shifts, which), free)
+        # Every other start leaves joints alone that only serve goals which the first solve met.
+        stay = select(kept, some) & (which % 2 == 1)
+        begin.rotations[:, stay] = select(first, some)[:, stay]
         found = proper.solve(some, begin, HURRIED_GAIN, HURRIED_STEPS)
         for each in range(count):
             own = np.arange(each, len(some), count)
@@ -123,7 +127,7 @@ def _templates(given: ManyInput, limits: list[Limit | None]) -> tuple[Array, Arr
     found = list(
         starts(skeleton, rest, given.goals, limits, given.movable, (), settings.seed, settings.restarts)
     )
-    free = [i for i in given.movable if limits[i] is None or is_free(limits[i])]
+    free = [i for i in given.movable if (limit := limits[i]) is None or is_free(limit)]
     poses = Poses.of(found)
     return poses.rotations, poses.translations, np.array(free, dtype=np.intp)
 

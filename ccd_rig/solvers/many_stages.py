@@ -15,7 +15,7 @@ from .batch.optimality import beside, steepness
 from .batch.problem import PRIORITY_STEP, LeastSquaresProblem, Residual
 from .batch.solve import GAIN, Limits, confined, solve_batch
 from .batch.state import Bones, Given, Poses, State, rebuilt, start_state, stepped_balls
-from .least_squares.residuals import reach_of
+from .least_squares.residuals import reach_of, served
 from .many_input import ManyInput
 
 RUN = 1024
@@ -184,6 +184,17 @@ class Stage:
                 best.put(np.arange(len(pair)), found, found.square < best.square)
         assert best is not None
         return best.at(np.arange(len(some)))
+
+    def serving_met(self, poses: Poses) -> Mask:
+        """(n, B) whether joints serve goals that are met and no others."""
+        distances, angles, _ = self.misses(np.arange(self.input.size), poses)
+        settings, skeleton = self.input.settings, self.input.skeleton
+        met = (distances <= settings.position_tolerance) & (angles <= settings.angle_tolerance)
+        found = np.zeros((len(skeleton), self.input.size), np.bool_)
+        joints = [set(served(goal, skeleton)) for goal in self.goals]
+        for i in self.input.movable:
+            found[i] = met[:, [i in each for each in joints]].all(1)
+        return found
 
     def beyond_reach(self, poses: Poses) -> Mask:
         """(B,) whether a position's target is farther from its chain's fixed head than the chain is long."""

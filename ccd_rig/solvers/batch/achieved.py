@@ -34,7 +34,7 @@ def _own(block: Block, now: Now, target: Array) -> Array:
     if isinstance(block, Orientation):
         return block.turns.frame(now)
     if isinstance(block, Direction):
-        return np.einsum("ijb,j->ib", block.turns.frame(now), block.axis)
+        return np.asarray(np.einsum("ijb,j->ib", block.turns.frame(now), block.axis))
     assert isinstance(block, Pole)
     heads = now.state.transforms[block.links, :, 3]
     return np.asarray(heads[0] + block.bend.value(now))
