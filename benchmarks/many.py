@@ -60,8 +60,8 @@ from ccd_rig import (  # noqa: E402
     solve,
     solve_many,
 )
+from ccd_rig.goals import reach_of  # noqa: E402
 from ccd_rig.limits.shapes import violation  # noqa: E402
-from ccd_rig.solvers.least_squares.residuals import reach_of  # noqa: E402
 
 X, Y, Z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
 

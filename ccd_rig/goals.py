@@ -218,6 +218,30 @@ GOALS = (PositionGoal, OrientationGoal, DirectionGoal, PoleGoal, BalanceGoal)
 """The classes of `Goal`, for isinstance."""
 
 
+def served(goal: Goal, skeleton: Skeleton) -> tuple[int, ...]:
+    """Indices of the joints that may move for `goal`, locked ones too."""
+    if isinstance(goal, PoleGoal):
+        return goal.chain(skeleton)[:1]
+    if isinstance(goal, BalanceGoal):
+        return goal.turning(skeleton)
+    return skeleton.chain(goal.joint, goal.chain_length)
+
+
+def reach_of(skeleton: Skeleton, goal: Goal) -> float:
+    """The length of the goal's chain, stretched; of all bones that have mass for a balance goal."""
+    joints = skeleton.joints
+    if isinstance(goal, PoleGoal):
+        chain = goal.chain(skeleton)
+    elif isinstance(goal, BalanceGoal):
+        return math.fsum(joint.length for joint in joints if joint.mass > 0.0)
+    else:
+        chain = skeleton.chain(goal.joint, goal.chain_length)
+    links = math.fsum(joints[i].offset.length for i in chain[1:])
+    if isinstance(goal, PositionGoal):
+        return links + goal.effector(skeleton).length
+    return links + joints[chain[-1]].length
+
+
 def measure(goal: Goal, skeleton: Skeleton, transforms: Sequence[Transform]) -> GoalError:
     """How far off `goal` is, given `forward_kinematics(skeleton, pose)`.
 

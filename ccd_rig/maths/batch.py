@@ -27,7 +27,7 @@ def select(values: NDArray[Any], some: Mask | Indices | slice) -> Any:
 
 
 def at_least_two(some: Indices) -> Indices:
-    """Indices of poses, a lone one twice: numpy sums over a single pose in another order than over several."""
+    """Indices of poses, a lone one twice: numpy sums over a single pose in another order than over two."""
     return np.repeat(some, 2) if len(some) == 1 else some
 
 
@@ -104,7 +104,7 @@ def length(vectors: Array) -> Array:
 
 
 def fill_matrices(rotations: Array, into: Array) -> None:
-    """Write the rotation matrices of unit quaternions (4, n, B) into the first three columns of (n, 3, k, B)."""
+    """Write the matrices of unit quaternions (4, n, B) into the first three columns of (n, 3, k, B)."""
     w, x, y, z = rotations
     x2, y2, z2 = x + x, y + y, z + z
     xx, yy, zz = x2 * x, y2 * y, z2 * z
@@ -126,7 +126,8 @@ def matrices(rotations: Array) -> Array:
     flat = rotations.reshape(4, 1, -1)
     found = np.empty((1, 3, 3, flat.shape[-1]))
     fill_matrices(flat, found)
-    return found[0].reshape(3, 3, *rotations.shape[1:])
+    shaped: Array = found[0].reshape(3, 3, *rotations.shape[1:])
+    return shaped
 
 
 def matrix_logarithm(matrices: Array) -> Array:

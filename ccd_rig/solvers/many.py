@@ -14,7 +14,7 @@ from ..maths.batch import Array, Indices, Mask
 from ..settings import SolverSettings, SolveStatus
 from ..skeleton.joints import Skeleton
 from ..skeleton.pose import Pose
-from .batch.state import Poses
+from .least_squares.state import Poses
 from .many_input import ManyInput, PoseBatch, checked
 from .many_search import search
 from .many_stages import Found, Stage

@@ -15,8 +15,8 @@ from ..maths.validation import FARTHEST, UNIT_TOLERANCE
 from ..settings import SolverSettings
 from ..skeleton.joints import Skeleton
 from ..skeleton.pose import Pose
-from .batch.state import Poses
 from .ccd.working_pose import WorkingPose
+from .least_squares.state import Poses
 
 PoseBatch = Sequence[Pose] | tuple[ArrayLike, ArrayLike]
 """Poses, or their rotations (B, n, 4) and translations (B, n, 3)."""

@@ -13,7 +13,7 @@ import numpy as np
 from ..limits.shapes import Limit
 from ..maths.batch import Array, Indices, Mask, multiply, select, unit
 from ..skeleton.pose import Pose
-from .batch.state import Poses
+from .least_squares.state import Poses
 from .many_input import ManyInput
 from .many_stages import RUN, Found, Stage, gains
 from .restarts import is_free, starts

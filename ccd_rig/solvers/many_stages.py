@@ -7,15 +7,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..goals import Goal, PositionGoal
+from ..goals import Goal, PositionGoal, reach_of, served
 from ..limits.shapes import Limit
 from ..maths.batch import Array, Indices, Mask, at_least_two, length, select
-from .batch.achieved import achieved
-from .batch.optimality import beside, steepness
-from .batch.problem import PRIORITY_STEP, LeastSquaresProblem, Residual
-from .batch.solve import GAIN, Limits, confined, solve_batch
-from .batch.state import Bones, Given, Poses, State, rebuilt, start_state, stepped_balls
-from .least_squares.residuals import reach_of, served
+from .least_squares.achieved import achieved
+from .least_squares.optimality import beside, steepness
+from .least_squares.problem import PRIORITY_STEP, LeastSquaresProblem, Residual
+from .least_squares.solve import GAIN, Limits, confined, solve_batch
+from .least_squares.state import Bones, Given, Poses, State, rebuilt, start_state, stepped_balls
 from .many_input import ManyInput
 
 RUN = 1024

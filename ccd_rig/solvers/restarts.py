@@ -27,7 +27,7 @@ from ..maths.rotations import exp
 from ..skeleton.joints import Skeleton
 from ..skeleton.pose import Pose, check_pose
 from ..skeleton.pose_library import PoseEntry, apply_entry
-from .least_squares.problem import Kinematics
+from .closing.problem import Kinematics
 
 LIBRARY = 3
 """So many entries of the pose library are tried, the nearest first."""

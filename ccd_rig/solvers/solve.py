@@ -18,8 +18,8 @@ from ..skeleton.pose_library import PoseEntry, check_entry
 from .ccd.chain_length import bound, enter_windows, stretched
 from .ccd.loop import CLOSING, Progress, by_priority, may_close, met
 from .ccd.working_pose import WorkingPose
-from .least_squares.problem import Kinematics
-from .least_squares.refine import HURRIED_GAIN, refined
+from .closing.problem import Kinematics
+from .closing.refine import HURRIED_GAIN, refined
 from .restarts import starts
 
 EASE = 1e-3

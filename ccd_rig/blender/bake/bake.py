@@ -23,9 +23,9 @@ from ..rig import armature, rotation_modes
 from ..scene import evaluation
 from ..solve.constraint_goals import chain_joints
 from ..solve.solving import ShotSolveSettings
-from ..solve.walking import solve_frame
 from . import foot_slip, frame_selection, originals, shot
 from .bake_frames import BakeFrames, Motion
+from .frame_solver import FrameSolver
 from .keying import all_locked, keys_of, nothing_to_key, report_of, write_keys
 from .playback import play_steps
 from .report import BakeReport, Check
@@ -210,12 +210,14 @@ def solve_current(
     # The share of a bake, so that both pose the bones alike.
     reference = originals.reference_from(armature_object, frame_selection.key_time(depsgraph.scene))
     recipe = ShotSolveSettings(solver, BakeSettings.error_reduction, poses, reference)
-    solution = solve_frame(sample, constraints, recipe, None)
-    if solution.result is None:
+    active = tuple(c for c, influence in enumerate(sample.influences) if influence > 0.0)
+    if not active:
         raise RigError(f"{armature_object.name}: every constraint has influence 0; raise one to solve")
     take = BakeFrames.empty(sample, constraints, [0], [0])
     take.store(0, sample)
-    take.store_solution(0, solution.pose, {}, solution.contact_state)
+    frame_solver = FrameSolver(take, recipe)
+    for _ in (*frame_solver.add(0, sample), *frame_solver.finish()):
+        pass
     motion, _ = take.finish()
     joints = take.keyed_joints()
     if not joints:
@@ -223,7 +225,7 @@ def solve_current(
     pose = Pose(tuple(map(Quaternion, motion.rotations[0])), tuple(map(Vector, motion.translations[0])))
     located = [j for j in take.locations(motion) if j in joints]
     armature.apply(armature_object, sample.reading, pose, joints, located)
-    return solution.result, tuple(constraints[c] for c in solution.active)
+    return frame_solver.result(sample), tuple(constraints[c] for c in active)
 
 
 # --- the end ------------------------------------------------------------------------------------------------

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The frames of a bake solved all at once, group of constraints by group.
 
-Constraints that share joints make a group. A frame's pose is, of those that meet its goals inside the limits,
-the one nearest to its base pose (`solvers/batch/sequence.py`): it does not depend on the frames before it.
-What least squares do not know (reach windows, comfort tolerances, methods of a single pass) is left to CCD,
-frame by frame.
+Constraints that share joints make a group. A frame's pose is, of those that meet its goals inside the
+limits, the one nearest to its base pose (`solvers/least_squares/sequence.py`). It does not depend on the
+frames before it. What least squares do not know (reach windows, comfort tolerances, methods of a single
+pass) is left to CCD, frame by frame.
 """
 
 from __future__ import annotations
@@ -21,14 +21,13 @@ from ...limits.shapes import Limit
 from ...maths.batch import multiply, unit
 from ...skeleton.joints import Skeleton
 from ...skeleton.pose import Pose
-from ...solvers.batch.problem import MILD_STEP, PRIORITY_STEP, LeastSquaresProblem
-from ...solvers.batch.sequence import Sequence as SolvedFrames
-from ...solvers.batch.sequence import solve_sequence
-from ...solvers.batch.solve import Limits, solve_batch
-from ...solvers.batch.state import Bones, Poses, start_state
+from ...solvers.least_squares.problem import MILD_STEP, PRIORITY_STEP, LeastSquaresProblem
+from ...solvers.least_squares.sequence import Sequence as SolvedFrames
+from ...solvers.least_squares.sequence import solve_sequence
+from ...solvers.least_squares.solve import Limits, solve_batch
+from ...solvers.least_squares.state import Bones, Poses, start_state
 from ...solvers.restarts import starts
 from ...solvers.solve import solve
-from ..properties.constraint_values import Constraint
 from ..scene.evaluation import FrameSample
 from ..scene.targets import TargetSample
 from ..solve.balance import level
@@ -75,9 +74,12 @@ class Batch:
     recipe: ShotSolveSettings
     rotations: Array
     translations: Array
+    iterations: int = 0  # most steps of a row
 
     @classmethod
-    def of(cls, take: BakeFrames, rows: Rows, samples: Sequence[FrameSample], recipe: ShotSolveSettings) -> Batch:
+    def of(
+        cls, take: BakeFrames, rows: Rows, samples: Sequence[FrameSample], recipe: ShotSolveSettings
+    ) -> Batch:
         """A batch that stands at its base poses."""
         return cls(take, rows, samples, recipe, take.base[rows].copy(), take.translations[rows].copy())
 
@@ -104,7 +106,9 @@ class Batch:
                     return False
             elif constraint.kind != "REACH" or constraint.method != "CCD" or constraint.max_extension < 1.0:
                 return False
-        return not (solver.comfort and any((c := joints[j].comfort) and c.tolerance > 0.0 for j in group.joints))
+        return not (
+            solver.comfort and any((own := joints[j].comfort) and own.tolerance > 0.0 for j in group.joints)
+        )
 
     def solve(self, group: Group) -> NDArray[np.bool_]:
         """Solve a group at all rows; (R, members) which constraints are met.
@@ -151,14 +155,20 @@ class Batch:
         the base pose."""
         sample, recipe = self.samples[k], self.recipe
         constraints = self.take.constraints
-        wanted = [goal for c in group.members for goal in goals(self.skeleton, constraints[c], sample.targets[c])]
+        wanted = [
+            goal for c in group.members for goal in goals(self.skeleton, constraints[c], sample.targets[c])
+        ]
         now = Pose(tuple(map(Quaternion, self.rotations[k])), tuple(map(Vector, self.translations[k])))
         skeleton = sample.reading.skeleton
         limits = [joint.limit for joint in skeleton.joints]
         settings = frame_settings(sample, recipe, False).settings
         passes = replace(settings, refine=False, restarts=0, max_iterations=PASSES)
         first = solve(skeleton, now, wanted, passes).pose
-        entries = [entry for entry in recipe.poses if {joint.name for joint in skeleton.joints} & entry.rotations.keys()]
+        entries = [
+            entry
+            for entry in recipe.poses
+            if {joint.name for joint in skeleton.joints} & entry.rotations.keys()
+        ]
         others = starts(
             skeleton, now, wanted, limits, sorted(group.joints), entries, settings.seed, settings.restarts
         )
@@ -168,7 +178,10 @@ class Batch:
         size = poses.rotations.shape[-1]
         near = np.full(size, settings.position_tolerance)
         found = solve_batch(
-            problem, given, start_state(problem.layout, given, poses), Limits(near, settings.angle_tolerance, STEPS)
+            problem,
+            given,
+            start_state(problem.layout, given, poses),
+            Limits(near, settings.angle_tolerance, STEPS),
         )
         good = np.flatnonzero(found.excess <= 1.0)
         if not len(good):
@@ -224,7 +237,9 @@ class Batch:
             _targets(goal, [self.take.targets[row][group.members[place]] for row in rows.tolist()])
             for place, goal in asked
         ]
-        problem = LeastSquaresProblem(self.skeleton, [goal for _, goal in asked], limits, sorted(group.joints), step)
+        problem = LeastSquaresProblem(
+            self.skeleton, [goal for _, goal in asked], limits, sorted(group.joints), step
+        )
         now = _poses(self.rotations[some], self.translations[some])
         before = _poses(base[0][some], base[1][some])
         given = problem.given(self._bones(rows), now, targets, self._reference(samples, before))
@@ -235,6 +250,7 @@ class Batch:
         start = start_state(problem.layout, given, now)
         found = solve_sequence(problem, given, start, stop, self.take.frames[rows])
         self._store(problem, found, some)
+        self.iterations = max(self.iterations, int(found.iterations.max(initial=0)))
         met[some] = True
         for (place, _), miss in zip(asked, problem.evaluate(given, found.state).misses, strict=True):
             met[some, place] &= (miss.distance <= stop.position) & (miss.angle <= stop.angle)
@@ -253,7 +269,9 @@ class Batch:
         homes = [self.recipe.reference(sample) or sample.reading.pose for sample in samples]
         if all(home is sample.reading.pose for home, sample in zip(homes, samples, strict=True)):
             return base
-        return _poses(np.array([[q[:] for q in home.rotations] for home in homes]), base.translations.transpose(2, 1, 0))
+        return _poses(
+            np.array([[q[:] for q in home.rotations] for home in homes]), base.translations.transpose(2, 1, 0)
+        )
 
     def _store(self, problem: LeastSquaresProblem, found: SolvedFrames, some: Rows) -> None:
         """BakeFrames over what was solved; base poses that stay keep their very bits."""
@@ -278,7 +296,9 @@ def _runs(marked: NDArray[np.bool_]) -> list[Rows]:
 def _poses(rotations: Array, translations: Array) -> Poses:
     """Poses from (R, J, 4) and (R, J, 3)."""
     turned = rotations.transpose(2, 1, 0)
-    return Poses(turned / np.sqrt((turned * turned).sum(0)), np.ascontiguousarray(translations.transpose(2, 1, 0)))
+    return Poses(
+        turned / np.sqrt((turned * turned).sum(0)), np.ascontiguousarray(translations.transpose(2, 1, 0))
+    )
 
 
 def _targets(goal: Goal, aims: Sequence[TargetSample]) -> Array:

@@ -10,13 +10,20 @@ import numpy as np
 from mathutils import Quaternion, Vector
 
 from ...limits.shapes import Limit
-from ...settings import SolveStatus
+from ...settings import SolveResult, SolveStatus
 from ...skeleton.pose import Pose
 from ..scene.evaluation import FrameSample
-from ..solve.solving import ShotSolveSettings, Solution, following, frame_settings, solve_active
+from ..solve.solving import (
+    ShotSolveSettings,
+    Solution,
+    errors_of,
+    following,
+    frame_settings,
+    solve_active,
+)
 from ..solve.walking import solve_frame
-from .batches import Batch, Group
 from .bake_frames import BakeFrames
+from .batches import Batch, Group
 
 MOST = 512
 """Frames that wait at once: what is read of a frame takes memory."""
@@ -37,6 +44,7 @@ class FrameSolver:
     recipe: ShotSolveSettings
     _waiting: list[tuple[int, FrameSample]] = field(default_factory=list)
     _before: Solution | None = None  # of the frame solved last
+    _iterations: int = 0  # of the frame solved last
     _missed: int = 0  # frames in a row that CCD did not reach
 
     def add(self, row: int, sample: FrameSample) -> Iterator[None]:
@@ -56,6 +64,17 @@ class FrameSolver:
         for run in _runs(self.take, waiting):
             yield from self._solve_run(run)
 
+    def result(self, sample: FrameSample) -> SolveResult:
+        """The solve of the only frame that was added."""
+        if self._before is None:
+            raise ValueError("no frame was solved")
+        if self._before.result is not None:
+            return self._before.result
+        errors = errors_of(sample, self.take.constraints, self._before.pose)
+        states = [SolveStatus[state] for state in self.take.states[0].values()]
+        status = next((s for s in states if s is not SolveStatus.CONVERGED), SolveStatus.CONVERGED)
+        return SolveResult(self._before.pose, status, self._iterations, errors)
+
     def _solve_run(self, run: Sequence[tuple[int, FrameSample]]) -> Iterator[None]:
         """Solve frames in a row that have the same constraints in force and the same limits."""
         ordered = sorted(run, key=lambda each: each[0])
@@ -67,6 +86,7 @@ class FrameSolver:
         for group in batch.groups():
             if batch.takes(group):
                 met = batch.solve(group)
+                self._iterations = max(self._iterations, batch.iterations)
                 for k, reached in enumerate(met.tolist()):
                     states[k] |= {
                         c: (SolveStatus.CONVERGED if good else SolveStatus.STALLED).name
@@ -90,6 +110,7 @@ class FrameSolver:
         recipe = self.recipe._replace(patient=self._missed % AGAIN == 0)
         how = frame_settings(sample, recipe, follows)
         result, states = solve_active(sample, self.take.constraints, group.members, start, how)
+        self._iterations = max(self._iterations, result.iterations)
         reached = all(state == SolveStatus.CONVERGED.name for state in states)
         self._missed = 0 if reached else self._missed + 1
         for j in group.joints:

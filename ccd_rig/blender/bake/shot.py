@@ -8,21 +8,22 @@ from typing import NamedTuple
 
 import bpy
 import numpy as np
+from mathutils import Quaternion
 
 from ...errors import RigError
 from ...motion import interpolation
 from ...settings import SolverSettings
+from ...skeleton.pose import Pose
 from ...skeleton.pose_library import PoseEntry
 from ..properties.constraint_values import Constraint
 from ..rig.armature import RigLayout
 from ..scene import evaluation
 from ..scene.evaluation import FrameSample
-from ..solve.solving import ShotSolveSettings
+from ..solve.solving import ShotSolveSettings, Solution
 from ..solve.walking import solve_frame
 from . import again, frame_selection, originals
-from .bake_frames import BakeFrames, Solutions
+from .bake_frames import Array, BakeFrames, Solutions
 from .frame_solver import FrameSolver
-from .march import guessed
 from .settings import BakeSettings, Order
 
 BLEND = 8
@@ -90,7 +91,7 @@ def solve(
     frames, due = before + keyed, before + solved
     forwards, backwards = settings.order is not Order.BACKWARDS, settings.order is not Order.FORWARDS
     total, done, asked = len(due) * (1 + backwards), 0, frozenset(due)
-    take = march = None
+    take = frame_solver = None
     time = frame_selection.key_time(scene)
     based = originals.base_from(armature_object, time) if settings.from_original else lambda sample: sample
     recipe = ShotSolveSettings(
@@ -100,33 +101,33 @@ def solve(
     with evaluation.frames(scene, armature_object, task.constraints, task.layout) as sample_at:
         for row, frame in enumerate(frames):
             sample = based(sample_at(frame))
-            if take is None or march is None:
+            if take is None or frame_solver is None:
                 take = BakeFrames.empty(sample, task.constraints, frames, due)
                 check(take)
                 if backwards and take.tracks is not None:
                     raise RigError("Planted bones are solved forwards only: set Order to Forwards")
-                march = FrameSolver(take, recipe)
+                frame_solver = FrameSolver(take, recipe)
             take.store(row, sample)
             if frame in asked:
                 if forwards:
-                    for _ in march.add(row, sample):
+                    for _ in frame_solver.add(row, sample):
                         yield Progress(frame, done, total)
                 if backwards:
                     later.append((row, sample))
                 done += 1
                 yield Progress(frame, done, total)
-    assert take is not None and march is not None  # a range is never empty
-    for _ in march.finish():
+    assert take is not None and frame_solver is not None  # a range is never empty
+    for _ in frame_solver.finish():
         yield Progress(frames[-1], done, total)
     if later:
         there = take.solutions() if forwards else None
-        march = FrameSolver(take, recipe)
+        frame_solver = FrameSolver(take, recipe)
         for row, sample in reversed(later):
-            for _ in march.add(row, sample):
+            for _ in frame_solver.add(row, sample):
                 yield Progress(frames[row], done, total)
             done += 1
             yield Progress(frames[row], done, total)
-        for _ in march.finish():
+        for _ in frame_solver.finish():
             yield Progress(frames[0], done, total)
         if there is not None:
             _join(take, recipe, there, later)
@@ -156,8 +157,16 @@ def _join(
     if apart[meet] > SAME:
         for k in range(first, last + 1):
             row, sample = samples[k]
-            start = guessed(sample, blended[k])
+            start = _guessed(sample, blended[k])
             found = solve_frame(sample, take.constraints, recipe, start)
             take.store_solution(row, found.pose, dict(zip(found.active, found.states, strict=True)))
     ways = (there, back, take.solutions())
     take.restore(min(ways, key=lambda way: (way.missed(), way.largest_rotation())))
+
+
+def _guessed(sample: FrameSample, rotations: Array) -> Solution:
+    """As if the frame before had been solved to these rotations (J, 4)."""
+    base = sample.reading.pose
+    pose = Pose(tuple(map(Quaternion, rotations)), base.translations)
+    active = tuple(c for c, influence in enumerate(sample.influences) if influence > 0.0)
+    return Solution(pose, active, None, ())

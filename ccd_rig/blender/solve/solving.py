@@ -12,9 +12,10 @@ from mathutils import Quaternion, Vector
 from numpy.typing import NDArray
 
 from ...errors import RigError
-from ...goals import Goal, GoalError
+from ...goals import Goal, GoalError, measure
 from ...settings import SolveResult, SolverSettings, SolveStatus
 from ...skeleton.joints import Skeleton
+from ...skeleton.kinematics import forward_kinematics
 from ...skeleton.pose import Pose
 from ...skeleton.pose_library import PoseEntry
 from ...solvers.solve import solve
@@ -282,6 +283,23 @@ def _solve_group(
         own = [error for (k, _), error in zip(asked, result.errors, strict=True) if k == c]
         errors[c] = GoalError(max(error.distance for error in own), max(error.angle for error in own))
     return replace(result, pose=rotate_back(skeleton, result.pose, turn)), errors
+
+
+def errors_of(sample: FrameSample, constraints: Sequence[Constraint], pose: Pose) -> tuple[GoalError, ...]:
+    """How far off each active constraint is in a pose: the largest of its goals' distances and angles."""
+    skeleton, found = sample.reading.skeleton, []
+    for c, influence in enumerate(sample.influences):
+        if influence <= 0.0:
+            continue
+        row, turn = constraints[c], Quaternion()
+        if row.kind == "BALANCE":
+            turn = level(sample.matrix_world, row.balance_axes)
+        model, turned = rotate_model(skeleton, pose, turn)
+        transforms = forward_kinematics(model, turned)
+        asked = goals(model, row, sample.targets[c].rotated(turn))
+        errors = [measure(goal, model, transforms) for goal in asked]
+        found.append(GoalError(max(e.distance for e in errors), max(e.angle for e in errors)))
+    return tuple(found)
 
 
 def _solve_patiently(

@@ -10,8 +10,8 @@ from mathutils import Quaternion
 
 from ...goals import GoalError
 from ...settings import STEP_RANGE, SolverSettings, SolveStatus, Sweep
-from ..least_squares.problem import Kinematics
-from ..least_squares.refine import GAIN, HURRIED_GAIN, refined
+from ..closing.problem import Kinematics
+from ..closing.refine import GAIN, HURRIED_GAIN, refined
 from . import passes, shared_passes
 from .chain_length import bound, length_scale, step_parts, stretch
 from .effectors import PositionEffector

@@ -15,15 +15,18 @@ from typing import Any, NamedTuple
 
 from mathutils import Quaternion, Vector
 
-from ...limits.batch import BEYOND
 from ...limits.shapes import Hinge, Limit, clamp, locked_axis
 from ...maths.alignment import nearest_turn
-from ..least_squares.least_turns import DAMPING, LEAST_DAMPING, solved
 from .chain_length import levers_of
 from .effectors import PositionEffector
 from .passes import Kind, Visit
 from .working_pose import WorkingPose
 
+DAMPING, LEAST_DAMPING = 0.1, 1e-6
+"""Parts of the square error and of A's trace that are added to A: far away steps are small, and a straight
+chain has a push too."""
+BEYOND = 1e-6
+"""Half of the radians by which a joint must have wanted to leave its limit to be held there."""
 EVEN = 0.3
 """Mobility falls with this power of a joint's lever along the chain: with 0 the joints far from the effector
 turn most, with 1 all turn about alike, but farther in sum."""
@@ -175,7 +178,7 @@ def _push(levers: Sequence[Lever], eased: Sequence[Vector], way: Vector) -> Vect
     damping = DAMPING * way.length_squared + LEAST_DAMPING * (xx + yy + zz)
     if damping == 0.0:
         return Vector()
-    return Vector(solved((xx + damping, yy + damping, zz + damping, xy, xz, yz), way[:]))
+    return Vector(_solved((xx + damping, yy + damping, zz + damping, xy, xz, yz), way[:]))
 
 
 def _cross(a: Vector, b: Vector) -> Vector:
@@ -248,3 +251,20 @@ def _confined(working: WorkingPose, i: int, limit: Limit, free: Quaternion) -> Q
         if border.length > BEYOND:
             working.active_limits[i] = border.normalized()
     return inside
+
+
+def _solved(system: Sequence[Any], way: Iterable[Any]) -> tuple[Any, Any, Any]:
+    """The vector that a symmetric system (xx, yy, zz, xy, xz, yz) makes `way`; of numbers or of arrays.
+
+    By cofactors, and so exact to double precision also where a chain is nearly straight.
+    """
+    a, b, c, xy, xz, yz = system
+    aa, bb, cc = b * c - yz * yz, a * c - xz * xz, a * b - xy * xy
+    ab, ac, bc = xz * yz - xy * c, xy * yz - xz * b, xy * xz - yz * a
+    scale = 1.0 / (a * aa + xy * ab + xz * ac)
+    x, y, z = way
+    return (
+        scale * (aa * x + ab * y + ac * z),
+        scale * (ab * x + bb * y + bc * z),
+        scale * (ac * x + bc * y + cc * z),
+    )

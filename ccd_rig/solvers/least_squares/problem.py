@@ -1,50 +1,95 @@
-"""All goals as one vector of residuals, and how it changes with the joints: for steps of all joints at once.
+"""A least squares problem: goals, limits and what may move, the same for every pose of a batch.
 
-`Kinematics` holds what is the same for every pose: which joints matter, which of them may move and how, and
-tables that say which joint moves which point. `State` is a pose in double precision. Residuals have no unit:
-lengths are in parts of the reach of the longest chain, angles in radians times `LEVER`.
-
-The unknowns ("columns") are the turns of the hinges, then three turns of each ball joint about the axes of
-its own frame, then the shifts of the slides in parts of the reach. A joint inside an Euler box is three
-hinges, one on the other, so that its limits are plain bounds.
+Residuals have no unit: lengths are in parts of the reach of the longest chain, angles in radians times
+`LEVER`.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
+from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
-from mathutils import Quaternion, Vector
+from mathutils import Vector
 
 from ...errors import InvalidInput
-from ...goals import Goal
-from ...limits.hinges import FULL_TURN, as_hinges, composed, hinge_turns
-from ...limits.shapes import EulerBox, Limit, clamp
-from ...maths.arrays import matrices, matrix, turned
+from ...goals import (
+    BalanceGoal,
+    DirectionGoal,
+    Goal,
+    OrientationGoal,
+    PoleGoal,
+    PositionGoal,
+    reach_of,
+    served,
+)
+from ...limits.shapes import Limit
+from ...maths.batch import Array, conjugate, cross, logarithm, matrices, multiply, unit
 from ...skeleton.joints import Skeleton
-from ...skeleton.pose import Pose, check_pose
-from .residuals import Block, Columns, block_of, reach_of, served
-from .state import Array, Residual, State
+from .layout import Layout
+from .residuals import (
+    Balance,
+    Block,
+    Direction,
+    FrameTurns,
+    Misses,
+    Now,
+    Orientation,
+    PointSum,
+    Pole,
+    Position,
+)
+from .state import Bones, Given, Poses, State, geometry, start_state, to_model
 
 LEVER = 0.3
 """Part of the reach that stands for one radian: what an orientation counts beside a position."""
 PRIORITY_STEP = 1e-6
 """What the square error of a goal counts beside one that is served before it."""
+MILD_STEP = 0.1
+"""The same while there may be room for both: steps that serve one need not creep along the other."""
 
 
-class Kinematics:
-    """What is the same for every pose that is tried for some goals.
+ACROSS = 0.1
+"""Mobility of a limb's inner joint across its rest bend, beside 1 about the bend's axis."""
+
+
+class Residual(NamedTuple):
+    """How far off the goals are in each pose.
 
     Attributes:
-        moved: indices of the joints that may move, parents before children.
-        columns: how many unknowns there are.
-        reach: length of the longest chain, the model's unit: what lengths are divided by.
-        mobility: (columns,) 1 minus the stiffness of the column's joint.
-        longest: (columns,) the longest step of each column, `Joint.max_step`.
-        lower, upper: (columns,) bounds of hinges (radians) and slides (parts of the reach); infinite for
-            ball joints.
-        ball_limits: of each ball joint.
+        now: where.
+        values: (m, B) what is to become 0.
+        square: (B,) their sum of squares.
+        misses: per goal.
+    """
+
+    now: Now
+    values: Array
+    square: Array
+    misses: tuple[Misses, ...]
+
+    def excess(self, position_tolerance: Array, angle_tolerance: float) -> Array:
+        """(B,) the largest miss in parts of its tolerance: up to 1 all goals are met."""
+        found = np.zeros(len(self.square))
+        for miss in self.misses:
+            np.maximum(found, miss.distance / position_tolerance, out=found)
+            np.maximum(found, miss.angle / angle_tolerance, out=found)
+        return found
+
+
+class LeastSquaresProblem:
+    """What does not change from pose to pose.
+
+    Attributes:
+        layout: the unknowns.
+        blocks: the residual of each goal.
+        places: where each block stands among the residuals.
+        rows: how many residuals there are.
+        reach: length of the longest chain, model units: what lengths are divided by.
+        serves: (rows, columns) 1 where a column may move for a residual; None where all may.
     """
 
     def __init__(
@@ -53,319 +98,242 @@ class Kinematics:
         goals: Sequence[Goal],
         limits: Sequence[Limit | None],
         movable: Sequence[int] | None = None,
+        priority_step: float = PRIORITY_STEP,
     ) -> None:
         if not goals:
-            raise InvalidInput("there is nothing to refine: give at least one goal")
+            raise InvalidInput("there is nothing to solve: give at least one goal")
         if len(limits) != len(skeleton):
             raise InvalidInput(
                 f"give a limit or None for each of {len(skeleton)} joints, not {len(limits)} limits"
             )
-        joints = skeleton.joints
-        self.skeleton = skeleton
-        self.limits = tuple(limits)
+        self.skeleton, self.goals = skeleton, tuple(goals)
         serving = [served(goal, skeleton) for goal in goals]
         wanted = set(movable) if movable is not None else set().union(*serving)
-        points: list[tuple[int, Vector]] = []
-        frames: list[int] = []
-        self.blocks: list[Block] = []
+        self._points: list[tuple[int, Vector | None]] = []
+        self.layout = Layout(skeleton, [i for goal in goals for i in _tips(goal, skeleton)], limits, wanted)
         self.reach = max((reach_of(skeleton, goal) for goal in goals), default=0.0) or 1.0
         ranks = sorted({goal.priority for goal in goals})
-        for goal in goals:
-            rank = ranks.index(goal.priority)
-            factor = math.sqrt(goal.weight * max(PRIORITY_STEP**rank, 1e-12))
-            self.blocks.append(block_of(goal, skeleton, points, frames, factor / self.reach, factor * LEVER))
-        seen: set[int] = set()
-        for tip in [*(i for i, _ in points), *frames]:
-            seen.update(skeleton.chain(tip))
-        self.rows = sorted(seen)
-        self.moved = [i for i in self.rows if i in wanted and not joints[i].locked]
-        turning = {i: as_hinges(limits[i]) for i in self.moved}
-        # A joint has as many rows as hinges, its frame is that of the last; other joints have one.
-        row: dict[int, int] = {}
-        self._first_row: dict[int, int] = {}
-        count = 0
-        for i in self.rows:
-            self._first_row[i] = count
-            count += max(1, len(turning.get(i, ())))
-            row[i] = count - 1
-        row[-1] = count
-        self._count = count
-        live: set[int] = set()
-        for i in self.rows:
-            if i in self.moved or joints[i].parent in live:
-                live.add(i)
-        self._walk: list[tuple[int, int, bool]] = []
-        self._live: list[tuple[int, int, bool]] = []
-        for i in self.rows:
-            first = self._first_row[i]
-            steps = [(first, row[joints[i].parent], joints[i].inherit_rotation)]
-            steps += [(at, at - 1, True) for at in range(first + 1, row[i] + 1)]
-            self._walk += steps
-            if i in live:
-                self._live += steps
-        self._turning = {i: hinges for i, hinges in turning.items() if hinges}
-        self.hinges = [(i, hinge) for i, hinges in turning.items() for hinge in hinges]
-        self.balls = [i for i, hinges in turning.items() if not hinges]
-        self._ball_places = np.array(
-            [at for at, i in enumerate(self.rows) if i in turning and not turning[i]], dtype=np.intp
-        )
-        self._offsets = np.array([joints[i].offset[:] for i in self.rows], dtype=float).reshape(-1, 3)
-        self.ball_limits = [limits[i] if not isinstance(limits[i], EulerBox) else None for i in self.balls]
-        self.slides = [(i, slide) for i in self.moved if (slide := joints[i].slide) is not None]
-        owners = [*(i for i, _ in self.hinges), *(i for i in self.balls for _ in range(3))]
-        self.first_slide = len(owners)
-        owners += [i for i, _ in self.slides]
-        self.columns = len(owners)
-        self._tables(row)
-        self._masks(owners, row, points, frames, serving)
-
-    def _tables(self, row: dict[int, int]) -> None:
-        joints = self.skeleton.joints
-        hinged, balls, slides = self.hinges, self.balls, self.slides
-        self._joint_rows = np.array([row[i] for i in self.rows], dtype=np.intp)
-        self._base_rows = np.array([self._first_row[i] for i in self.rows], dtype=np.intp)
-        self._hinge_rows = np.array(
-            [at for i in self._turning for at in range(self._first_row[i], row[i] + 1)], dtype=np.intp
-        )
-        self._ball_rows = np.array([row[i] for i in balls], dtype=np.intp)
-        self._slide_rows = np.array([self._first_row[i] for i, _ in slides], dtype=np.intp)
-        self._hinge_axes = np.array([hinge.axis for _, hinge in hinged], dtype=float).reshape(-1, 3)
-        self._rests = np.tile(np.eye(3), (self._count, 1, 1))
-        self._rests[self._base_rows] = np.stack([matrix(joints[i].rest_rotation) for i in self.rows])
-        slide_axes = np.array([slide.axis for _, slide in slides], dtype=float).reshape(-1, 3)
-        # In the parent's frame (also for a joint that does not inherit rotation, see `forward_kinematics`).
-        self._slide_axes = (self._rests[self._slide_rows] @ slide_axes[:, :, None])[..., 0]
-        self._axes = np.concatenate([self._hinge_axes, *[np.eye(3)] * len(balls), self._slide_axes])
-        self._axis_rows = np.concatenate(
-            [
-                self._hinge_rows,
-                np.repeat(self._ball_rows, 3),
-                np.array([row[joints[i].parent] for i, _ in slides], dtype=np.intp),
-            ]
-        )
-        self._head_rows = np.concatenate([self._hinge_rows, np.repeat(self._ball_rows, 3), self._slide_rows])
-        owners = [*(i for i, _ in hinged), *(i for i in balls for _ in range(3)), *(i for i, _ in slides)]
-        self.mobility = np.array([1.0 - joints[i].stiffness for i in owners])
-        self.longest = np.array([joints[i].max_step for i in owners])
-        self.longest[self.first_slide :] = math.inf
-        self.lower, self.upper = np.full(self.columns, -math.inf), np.full(self.columns, math.inf)
-        for column, (_, hinge) in enumerate(hinged):
-            if hinge.upper - hinge.lower < FULL_TURN:
-                self.lower[column], self.upper[column] = hinge.lower, hinge.upper
-        for column, (_, slide) in enumerate(slides, start=self.first_slide):
-            self.lower[column], self.upper[column] = slide.lower / self.reach, slide.upper / self.reach
-
-    def _masks(
-        self,
-        owners: Sequence[int],
-        row: dict[int, int],
-        points: Sequence[tuple[int, Vector]],
-        frames: Sequence[int],
-        serving: Sequence[Sequence[int]],
-    ) -> None:
-        """Which column moves which point and turns which frame, and about which end it swings a point."""
-        joints = self.skeleton.joints
-        self._point_rows = np.array([row[i] for i, _ in points], dtype=np.intp)
-        ends = [(*at[:], 1.0) for _, at in points]
-        self._point_ends: Array = np.array(ends, dtype=float).reshape(-1, 4, 1)
-        self.frame_rows = [row[i] for i in frames]
-        carries = np.zeros((len(points), self.columns))
-        # A joint that does not inherit rotation is shifted by turns below it, not turned: what such a turn
-        # swings is its head. `anchors` holds the point itself, or (after the points) the row of that joint.
-        anchors = np.repeat(np.arange(len(points), dtype=np.intp)[:, None], self.columns, axis=1)
-        for p, (tip, _) in enumerate(points):
-            for column, owner in enumerate(owners):
-                found, pivot = _way(joints, tip, owner)
-                carries[p, column] = float(found)
-                if pivot != -1:
-                    anchors[p, column] = len(points) + row[pivot]
-        self._anchors = anchors if (anchors != np.arange(len(points))[:, None]).any() else None
-        self._carries = carries[:, :, None]
-        turns = np.zeros((len(frames), self.columns))
-        for f, tip in enumerate(frames):
-            for column, owner in enumerate(owners[: self.first_slide]):
-                found, pivot = _way(joints, tip, owner)
-                turns[f, column] = float(found and pivot == -1)
-        self._turns = turns[:, :, None]
-        serves = np.zeros((sum(block.rows for block in self.blocks), self.columns))
-        at = 0
-        self._places: list[slice] = []
-        for block, served_joints in zip(self.blocks, serving, strict=True):
-            inside = set(served_joints)
-            self._places.append(slice(at, at + block.rows))
-            serves[at : at + block.rows] = [float(owner in inside) for owner in owners]
-            at += block.rows
-        self.rows_of_residual = at
+        self.blocks = [
+            self._block(
+                goal, math.sqrt(goal.weight * max(priority_step ** ranks.index(goal.priority), 1e-12))
+            )
+            for goal in goals
+        ]
+        self.point_rows = np.array([self.layout.row[i] for i, _ in self._points], dtype=np.intp)
+        sizes = np.cumsum([0, *(block.size for block in self.blocks)]).tolist()
+        self.places = [slice(a, b) for a, b in pairwise(sizes)]
+        self.rows = sizes[-1]
+        serves = np.zeros((self.rows, self.layout.columns))
+        for place, joints in zip(self.places, serving, strict=True):
+            inside = set(joints)
+            serves[place] = [float(owner in inside) for owner in self.layout.owners]
         self.serves = None if serves.all() else serves
 
-    # -- poses and states ------------------------------------------------------------------------------
+    def _block(self, goal: Goal, factor: float) -> Block:
+        skeleton, layout = self.skeleton, self.layout
+        per_length, per_angle = factor / self.reach, factor * LEVER
+        if isinstance(goal, PositionGoal):
+            number = self._point(skeleton.index(goal.joint), goal.offset)
+            return Position(PointSum(layout, [(number, skeleton.index(goal.joint))], [1.0]), per_length)
+        if isinstance(goal, OrientationGoal):
+            return Orientation(FrameTurns(layout, skeleton.index(goal.joint)), per_angle)
+        if isinstance(goal, DirectionGoal):
+            return Direction(FrameTurns(layout, skeleton.index(goal.joint)), goal.axis[:], per_angle)
+        if isinstance(goal, PoleGoal):
+            return self._pole(goal, per_angle)
+        massive = [(i, joint) for i, joint in enumerate(skeleton.joints) if joint.mass > 0.0]
+        if not massive:
+            raise InvalidInput("balance goal: no joint has a mass; give at least one joint a mass above 0")
+        total = math.fsum(joint.mass for _, joint in massive)
+        points = [(self._point(i, Vector((0.0, 0.5 * joint.length, 0.0))), i) for i, joint in massive]
+        centre = PointSum(layout, points, [joint.mass / total for _, joint in massive])
+        return Balance(centre, goal.axes, per_length)
 
-    def clamped(self, pose: Pose) -> Pose:
-        """`pose` with the joints that may move inside their limits; `pose` itself where they are."""
-        check_pose(self.skeleton, pose)
-        rotations = list(pose.rotations)
-        translations = list(pose.translations)
-        changed = False
-        for i in self.moved:
-            limit = self.limits[i]
-            if limit is not None:
-                rotations[i] = clamp(limit, rotations[i])
-                changed = changed or rotations[i] is not pose.rotations[i]
-        for i, slide in self.slides:
-            along, inside = self._along(pose, i)
-            if along != inside:
-                translations[i] = translations[i] + (inside - along) * Vector(slide.axis)
-                changed = True
-        return Pose(tuple(rotations), tuple(translations)) if changed else pose
+    def _pole(self, goal: PoleGoal, factor: float) -> Pole:
+        layout, chain = self.layout, goal.chain(self.skeleton)
+        end = self._point(chain[-1], None)
+        heads = [(-1, i) for i in chain]
+        root = PointSum(layout, heads[:1], [1.0])
+        line = PointSum(layout, [(end, chain[-1]), heads[0]], [1.0, -1.0])
+        bend = PointSum(layout, heads, [-(len(chain) - 1.0), *[1.0] * (len(chain) - 1)])
+        links = np.array([layout.row[i] for i in chain], dtype=np.intp)
+        return Pole(root, line, bend, links, factor)
 
-    def _along(self, pose: Pose, i: int) -> tuple[float, float]:
-        """The shift along the slide of joint `i`, and the nearest one inside its range."""
-        slide = self.skeleton.joints[i].slide
-        assert slide is not None
-        along = math.fsum(a * b for a, b in zip(slide.axis, pose.translations[i][:], strict=True))
-        return along, min(max(along, slide.lower), slide.upper)
+    def _point(self, joint: int, at: Vector | None) -> int:
+        """The number of a new point of a joint's bone; None: its tail."""
+        self._points.append((joint, at))
+        return len(self._points) - 1
 
-    def take(self, pose: Pose) -> State:
-        """The state of a pose whose joints are inside their limits."""
-        # Slices of mathutils' values are tuples: numpy reads them several times as fast.
-        rotations = np.array([pose.rotations[i][:] for i in self.rows], dtype=float).reshape(-1, 4)
-        rotations /= np.sqrt((rotations * rotations).sum(1, keepdims=True))
-        turns = np.empty(len(self.hinges))
-        column = 0
-        for i, hinges in self._turning.items():
-            turns[column : column + len(hinges)] = hinge_turns(hinges, pose.rotations[i])
-            column += len(hinges)
-        local = np.zeros((self._count, 4, 4))
-        local[self._joint_rows, :3, :3] = self._rests[self._joint_rows] @ matrices(rotations)
-        local[:, 3, 3] = 1.0
-        if len(self.hinges):
-            local[self._hinge_rows, :3, :3] = self._rests[self._hinge_rows] @ self._hinge_matrices(turns)
-        translations = np.array([pose.translations[i][:] for i in self.rows], dtype=float).reshape(-1, 3, 1)
-        local[self._base_rows, :3, 3] = self._offsets + (self._rests[self._base_rows] @ translations)[..., 0]
-        slides = np.array([self._along(pose, i)[1] for i, _ in self.slides], dtype=float)
-        frames = np.empty((self._count + 1, 4, 4))
-        frames[-1] = np.eye(4)
-        _walk(self._walk, local, frames)
-        return State(turns, rotations[self._ball_places], slides, local, frames)
+    def own_targets(self) -> list[Array]:
+        """The goals' own targets, as `given` takes them, the same for all poses."""
+        return [np.array(goal.target[:], dtype=np.float64)[:, None] for goal in self.goals]
 
-    def _hinge_matrices(self, turns: Array) -> Array:
-        half = 0.5 * turns
-        quaternions = np.empty((len(turns), 4))
-        quaternions[:, 0] = np.cos(half)
-        quaternions[:, 1:] = np.sin(half)[:, None] * self._hinge_axes
-        return matrices(quaternions)
+    def given(
+        self, bones: Bones, poses: Poses, targets: Sequence[Array], reference: Poses | None = None
+    ) -> Given:
+        """What each pose brings.
 
-    def moved_by(self, state: State, step: Array, rotations: Array | None = None) -> State:
-        """The state after a step (columns,); `rotations` of the ball joints if they are known already."""
-        balls, hinged = len(self.balls), len(self.hinges)
-        local = state.local.copy()
-        turns, slides = state.turns, state.slides
-        if hinged:
-            turns = turns + step[:hinged]
-            local[self._hinge_rows, :3, :3] = self._rests[self._hinge_rows] @ self._hinge_matrices(turns)
-        if balls:
-            if rotations is None:
-                rotations = self.turned_balls(state, step)
-            local[self._ball_rows, :3, :3] = self._rests[self._ball_rows] @ matrices(rotations)
-        else:
-            rotations = state.rotations
-        if len(self.slides):
-            slides = slides + self.reach * step[self.first_slide :]
-            local[self._slide_rows, :3, 3] += (slides - state.slides)[:, None] * self._slide_axes
-        frames = state.frames.copy()
-        _walk(self._live, local, frames)
-        return State(turns, rotations, slides, local, frames)
+        Args:
+            bones: of all joints.
+            poses: where translations are taken from.
+            targets: per goal (3, B or 1) a point or direction, or (4, B or 1) a rotation.
+            reference: the poses to stay near to; None: the least rotations from where each pose starts.
+        """
+        layout = self.layout
+        rests, shifts, slide_axes = geometry(layout, bones, poses)
+        size = bones.lengths.shape[-1] if any(at is None for _, at in self._points) else 1
+        points = np.zeros((3, len(self._points), size))
+        for number, (joint, at) in enumerate(self._points):
+            if at is None:
+                points[1, number] = bones.lengths[joint]
+            else:
+                points[:, number] = np.array(at[:])[:, None]
+        framed = [
+            matrices(unit(target)) if isinstance(goal, OrientationGoal) else target
+            for goal, target in zip(self.goals, targets, strict=True)
+        ]
+        given = Given(rests, shifts, points, tuple(framed), slide_axes, None)
+        if reference is None:
+            return given
+        there = start_state(layout, given, reference)
+        held = (there.rotations[:, layout.ball_rows], there.angles, there.slides)
+        return replace(given, reference=held)
 
-    def turned_balls(self, state: State, step: Array) -> Array:
-        """The ball joints' rotations (N, 4) after a step, limits not applied."""
-        return turned(state.rotations, step[len(self.hinges) : self.first_slide].reshape(-1, 3))
-
-    def position(self, state: State) -> Array:
-        """(columns,) the present values of hinges and slides, as `lower` and `upper` bound them; others 0."""
-        found = np.zeros(self.columns)
-        found[: len(self.hinges)] = state.turns
-        found[self.first_slide :] = state.slides / self.reach
-        return found
-
-    def pose(self, start: Pose, before: State, state: State) -> Pose:
-        """`start`, whose state is `before`, with the moved joints as in `state`; what did not move keeps its
-        very bits."""
-        rotations, translations = list(start.rotations), list(start.translations)
-        turns, turns_before, column = state.turns.tolist(), before.turns.tolist(), 0
-        for i, hinges in self._turning.items():
-            end = column + len(hinges)
-            if turns[column:end] != turns_before[column:end]:
-                rotations[i] = composed(hinges, turns[column:end])
-            column = end
-        balls = zip(self.balls, state.rotations.tolist(), before.rotations.tolist(), strict=True)
-        for i, rotation, rotation_before in balls:
-            if rotation != rotation_before:
-                rotations[i] = Quaternion(rotation)
-        for i in self.moved:
-            limit = self.limits[i]
-            if limit is not None:
-                rotations[i] = clamp(limit, rotations[i])
-            rotations[i] = rotations[i].freeze()
-        for column, (i, slide) in enumerate(self.slides):
-            shift = float(state.slides[column] - before.slides[column])
-            if shift != 0.0:
-                translations[i] = (translations[i] + shift * Vector(slide.axis)).freeze()
-        return Pose.trusted(tuple(rotations), tuple(translations))
-
-    # -- residuals -------------------------------------------------------------------------------------
-
-    def residual(self, state: State) -> Residual:
+    def evaluate(self, given: Given, state: State) -> Residual:
         """How far off the goals are."""
-        ends = (state.frames[self._point_rows][:, :3] @ self._point_ends)[..., 0]
-        values = np.empty(self.rows_of_residual)
+        points, transforms = given.points, state.transforms[self.point_rows]
+        ends = transforms[:, :, 3].copy()
+        for k in range(3):
+            if points[k].any():
+                ends += transforms[:, :, k] * points[k][:, None]
+        now = Now(state, ends)
+        values = np.empty((self.rows, state.size))
         misses = []
-        for block, place in zip(self.blocks, self._places, strict=True):
-            found, distance, angle = block.measure(ends, state.frames, self.frame_rows)
-            values[place] = found
-            misses.append((distance, angle))
-        return Residual(state, ends, values, float(values @ values), tuple(misses))
+        for block, place, target in zip(self.blocks, self.places, given.targets, strict=True):
+            values[place], miss = block.measure(now, target)
+            misses.append(miss)
+        return Residual(now, values, np.einsum("mb,mb->b", values, values), tuple(misses))
 
-    def jacobian(self, now: Residual) -> Array:
-        """(residuals, columns) how the residuals change with each unknown."""
-        frames = now.state.frames
-        axes = (frames[self._axis_rows][:, :3, :3] @ self._axes[:, :, None])[..., 0]
-        heads = frames[self._head_rows][:, :3, 3]
-        ends = now.ends
-        if self._anchors is None:
-            arms = ends[:, None, :] - heads
-        else:
-            arms = np.concatenate([ends, frames[:-1, :3, 3]])[self._anchors] - heads
-        moves = np.empty(arms.shape)
-        ux, uy, uz = axes[:, 0], axes[:, 1], axes[:, 2]
-        ax, ay, az = arms[..., 0], arms[..., 1], arms[..., 2]
-        moves[..., 0] = uy * az - uz * ay
-        moves[..., 1] = uz * ax - ux * az
-        moves[..., 2] = ux * ay - uy * ax
-        if self.first_slide < self.columns:
-            moves[:, self.first_slide :] = self.reach * axes[self.first_slide :]
-        moves *= self._carries
-        columns = Columns(ends, moves, axes * self._turns)
-        found = np.empty((self.rows_of_residual, self.columns))
-        for block, place in zip(self.blocks, self._places, strict=True):
-            found[place] = block.slope(columns, frames, self.frame_rows)
+    def jacobian(self, given: Given, residual: Residual) -> tuple[Now, Array]:
+        """(m, k, B) how the residuals change with each column, after the state with the columns' axes."""
+        layout, state = self.layout, residual.now.state
+        slide_axes = self.reach * _slide_axes(layout, given, state) if layout.slides else None
+        hinge_axes = _hinge_axes(layout, state) if layout.first_ball else None
+        now = Now(state, residual.now.ends, hinge_axes, slide_axes)
+        found = np.zeros((self.rows, layout.columns, state.size))
+        for block, place, target in zip(self.blocks, self.places, given.targets, strict=True):
+            block.slope(now, target, found[place])
+        return now, found
+
+    def departure(self, given: Given, state: State) -> Array | None:
+        """(k, B) how far each column is from the reference; None without one."""
+        if given.reference is None:
+            return None
+        layout = self.layout
+        balls, angles, slides = given.reference
+        found = np.empty((layout.columns, state.size))
+        if layout.first_ball:
+            off = state.angles - angles
+            endless = ~np.isfinite(layout.upper[: layout.first_ball])
+            off[endless] -= 2.0 * math.pi * np.round(off[endless] / (2.0 * math.pi))
+            found[: layout.first_ball] = off
+        own = logarithm(multiply(conjugate(balls), state.rotations[:, layout.ball_rows]))
+        found[layout.first_ball : layout.first_slide] = to_model(layout, state, own).reshape(-1, state.size)
+        if layout.slides:
+            found[layout.first_slide :] = (state.slides - slides) / self.reach
         return found
 
 
-def _walk(steps: Sequence[tuple[int, int, bool]], local: Array, frames: Array) -> None:
-    """Frames in model space from frames in the parents' frames; a root's parent is the last frame."""
-    for row, parent, inherits in steps:
-        if inherits:
-            np.dot(frames[parent], local[row], out=frames[row])
-        else:
-            frames[row] = local[row]
-            frames[row, :3, 3] = frames[parent, :3, :3] @ local[row, :3, 3] + frames[parent, :3, 3]
+class Metric:
+    """What rotations and shifts cost: the square of each over its mobility.
+
+    Across the rest bend of a limb's inner joint they cost 1 / `ACROSS` times as much as about its axis.
+    """
+
+    def __init__(self, layout: Layout, state: State) -> None:
+        self.layout = layout
+        self.mobility = layout.mobility[:, None]
+        frames = state.frames[layout.ball_rows[layout.bent]]
+        self.axes = np.einsum("nijb,nj->nib", frames, layout.bends)
+
+    def apply(self, vectors: Array) -> Array:
+        """Steps (..., k, B) of forces."""
+        return self._scaled(self.mobility * vectors, ACROSS)
+
+    def invert(self, vectors: Array) -> Array:
+        """Forces (..., k, B) of steps."""
+        return self._scaled(vectors / self.mobility, 1.0 / ACROSS)
+
+    def _scaled(self, vectors: Array, across: float) -> Array:
+        layout = self.layout
+        if len(layout.bent):
+            shape = (*vectors.shape[:-2], -1, 3, vectors.shape[-1])
+            balls = vectors[..., layout.first_ball : layout.first_slide, :].reshape(shape)
+            own = balls[..., layout.bent, :, :]
+            along = (own * self.axes).sum(-2)[..., None, :] * self.axes
+            balls[..., layout.bent, :, :] = across * own + (1.0 - across) * along
+        return vectors
+
+    def gradient(self, departure: Array) -> Array:
+        """(k, B) the steepest way, as a step, of half of what a departure costs.
+
+        The rotation vector e of a joint changes by J^-1 d with a rotation d after it, J^-1 = 1 + [e]/2 + k
+        [e]^2 in the joint's frame. For equal mobilities about all axes the way is e itself.
+        """
+        layout = self.layout
+        if not len(layout.bent):
+            return departure
+        forces = self.invert(departure.copy())
+        balls = (-1, 3, departure.shape[1])
+        e = departure[layout.first_ball : layout.first_slide].reshape(balls)[layout.bent].transpose(1, 0, 2)
+        f = forces[layout.first_ball : layout.first_slide].reshape(balls)
+        own = f[layout.bent].transpose(1, 0, 2)
+        square = (e * e).sum(0)
+        half = np.maximum(0.5 * np.sqrt(square), 1e-3)
+        k = (1.0 - half / np.tan(half)) / (4.0 * half * half)
+        turned = cross(e, own)
+        f[layout.bent] = (own - 0.5 * turned + k * cross(e, turned)).transpose(1, 0, 2)
+        return self.apply(forces)
+
+    def square(self, vectors: Array) -> Array:
+        """(B,) what steps (k, B) cost."""
+        found: Array = (vectors * self.invert(vectors)).sum(0)
+        return found
 
 
-def _way(joints: Sequence[object], tip: int, owner: int) -> tuple[bool, int]:
-    """Whether `owner` carries `tip`, and the first joint after it that does not inherit rotation, or -1."""
-    pivot, i = -1, tip
-    while i != -1 and i != owner:
-        if not joints[i].inherit_rotation:  # type: ignore[attr-defined]
-            pivot = i
-        i = joints[i].parent  # type: ignore[attr-defined]
-    return i == owner, pivot
+def _tips(goal: Goal, skeleton: Skeleton) -> list[int]:
+    """The last joints of the chains whose transforms a goal is about."""
+    if isinstance(goal, BalanceGoal):
+        return [i for i, joint in enumerate(skeleton.joints) if joint.mass > 0.0]
+    return [skeleton.index(goal.joint)]
+
+
+def _hinge_axes(layout: Layout, state: State) -> Array:
+    """(h, 3, B) in model space. Hinges of an Euler box stand on each other, the last on the joint's frame."""
+    frames = state.frames[layout.hinge_rows]
+    own = np.broadcast_to(layout.hinge_axes[..., None], (*layout.hinge_axes.shape, state.size))
+    if len(layout.box_rows):
+        own = own.copy()
+        first = layout.singles
+        for box, (i, j, k) in enumerate(layout.box_axes.tolist()):
+            at = first + 3 * box
+            s, c = np.sin(state.angles[at + 1 : at + 3]), np.cos(state.angles[at + 1 : at + 3])
+            sign = 1.0 if (i, j, k) in ((0, 1, 2), (1, 2, 0), (2, 0, 1)) else -1.0
+            # The middle axis seen through the last turn, and the first one through both.
+            own[at + 1] = own[at] = 0.0
+            own[at + 1, j], own[at + 1, i] = c[1], sign * s[1]
+            own[at, i], own[at, j], own[at, k] = c[0] * c[1], -sign * c[0] * s[1], sign * s[0]
+    found = frames[:, :, 0] * own[:, None, 0]
+    found += frames[:, :, 1] * own[:, None, 1]
+    found += frames[:, :, 2] * own[:, None, 2]
+    return np.asarray(found)
+
+
+def _slide_axes(layout: Layout, given: Given, state: State) -> Array:
+    """(s, 3, B) in model space."""
+    found = np.empty((len(layout.slides), 3, state.size))
+    for k, row in enumerate(layout.slide_rows.tolist()):
+        parent = layout.parents[row]
+        axis = np.broadcast_to(given.slide_axes[k], (3, state.size))
+        found[k] = axis if parent == -1 else np.einsum("ijb,jb->ib", state.transforms[parent, :, :3], axis)
+    return found

@@ -1,176 +1,412 @@
-"""What one goal adds to the least squares problem: its residual and its slope, in closed form.
+"""What each goal adds to the least squares problem, over all poses at once: its residual and its slope.
 
-A residual is a vector (double precision) whose length is how far off the goal is, times a factor that makes
-goals of different kinds comparable. The slope says how it changes with each unknown, given how the unknowns
-move points and turn frames.
+A residual is a vector whose length is how far off the goal is, times a factor that makes goals of different
+kinds comparable. The slope says how it changes with each column of the layout. In the shapes below m counts
+the numbers of one residual, k the columns, B the poses.
 """
 
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
-from mathutils import Vector
-from numpy.typing import NDArray
 
-from ...errors import InvalidInput
-from ...goals import POLE_NOISE, BalanceGoal, DirectionGoal, Goal, PoleGoal, PositionGoal
-from ...maths.arrays import matrix, per_sine, rotation_vector
-from ...skeleton.joints import Skeleton
-
-Array = NDArray[np.float64]
-Measured = tuple[Array, float, float]
-"""The residual, the distance in the model's unit, the angle in radians."""
+from ...goals import POLE_NOISE
+from ...maths.batch import TINY, Array, Indices, Mask, cross, dot, length, matrix_logarithm, select
+from .layout import Layout
+from .state import State
 
 
-class Columns(NamedTuple):
-    """What the unknowns do, per unit of each.
+class Misses(NamedTuple):
+    """How far off a goal is in each pose, (B,) each: `distance` in model units, `angle` in radians."""
+
+    distance: Array
+    angle: Array
+
+
+@dataclass(frozen=True)
+class Now:
+    """A state and what the residuals read of it.
 
     Attributes:
-        ends: (points, 3) where the points are, model space.
-        moves: (points, columns, 3) how they move.
-        turns: (frames, columns, 3) rotation vectors by which frames turn, model axes.
+        state: where.
+        ends: (P, 3, B) the goals' points in model space.
+        axes: (h, 3, B) axes of the hinge columns, model space; None until slopes are asked for.
+        slide_axes: (s, 3, B) of the slide columns, model space, times the reach; None as above.
     """
 
+    state: State
     ends: Array
-    moves: Array
-    turns: Array
+    axes: Array | None = None
+    slide_axes: Array | None = None
+
+    def at(self, some: Mask | Indices) -> Now:
+        """Some of the poses."""
+        return Now(
+            self.state.at(some),
+            select(self.ends, some),
+            None if self.axes is None else select(self.axes, some),
+            None if self.slide_axes is None else select(self.slide_axes, some),
+        )
 
 
-class Block(Protocol):
-    """A goal's part of the residuals."""
+class PointSum:
+    """A weighted sum of points, and how the columns move it.
 
-    @property
-    def rows(self) -> int:
-        """How many numbers it adds."""
+    A turn about joint j moves the sum by u x (sum of w_p (a_pj - h_j)) over the points p that j carries,
+    where a_pj is what the turn swings: the point itself, or the head of a joint on the way to it that does
+    not inherit rotation.
+    """
 
-    def measure(self, ends: Array, frames: Array, rows: list[int]) -> Measured:
-        """The residual and how far off the goal is. frames[rows[k]]: model frame (4, 4) of frame k."""
+    def __init__(self, layout: Layout, points: Sequence[tuple[int, int]], weights: Sequence[float]) -> None:
+        """`points` are (number of the point in `Now.ends`, its joint), -1 for the joint's own head."""
+        self.layout = layout
+        self.points, self.weights = list(points), list(weights)
+        rows, count = layout.row, len(layout.rows)
+        self.tips = [(number, rows[joint]) for number, joint in points]
+        moved = sorted({rows[j] for _, joint in points for j in layout.path(joint) if j in layout.limits})
+        shares = np.zeros((len(moved), count))
+        ends: list[dict[int, float]] = [{} for _ in moved]
+        totals = np.zeros(len(moved))
+        place = {row: at for at, row in enumerate(moved)}
+        slid = np.zeros(len(layout.slides))
+        for (number, joint), weight in zip(points, weights, strict=True):
+            for j, pivot in layout.path(joint).items():
+                for s, (i, _) in enumerate(layout.slides):
+                    slid[s] += weight * (i == j)
+                if rows[j] not in place or (number == -1 and j == joint):
+                    continue
+                at = place[rows[j]]
+                totals[at] += weight
+                if pivot != -1:
+                    shares[at, rows[pivot]] += weight
+                elif number == -1:
+                    shares[at, rows[joint]] += weight
+                else:
+                    ends[at][number] = ends[at].get(number, 0.0) + weight
+        self._tables(moved, shares, ends, totals)
+        self.slides = np.flatnonzero(slid)
+        self.slid = slid[self.slides]
 
-    def slope(self, columns: Columns, frames: Array, rows: list[int]) -> Array:
-        """(rows, columns) the derivative of the residual."""
+    def _tables(self, moved: list[int], shares: Array, ends: list[dict[int, float]], totals: Array) -> None:
+        layout = self.layout
+        place = {row: at for at, row in enumerate(moved)}
+        self.rows = np.array(moved, dtype=np.intp)
+        self.single = len(self.points) == 1 and self.weights[0] == 1.0 and self.points[0][0] != -1
+        self.single = self.single and not shares.any()
+        numbers = sorted({number for each in ends for number in each})
+        self.numbers = np.array(numbers, dtype=np.intp)
+        of_ends = np.array([[each.get(number, 0.0) for number in numbers] for each in ends])
+        self.of_ends = of_ends.reshape(len(moved), len(numbers))
+        self.of_heads, self.totals = shares, totals
+        self.balls = np.array(
+            [n for n, r in enumerate(layout.ball_rows.tolist()) if r in place], dtype=np.intp
+        )
+        self.hinges = np.array([n for n, r in enumerate(layout.hinge_rows.tolist()) if r in place], np.intp)
+        self.ball_at = np.array([place[int(layout.ball_rows[n])] for n in self.balls], dtype=np.intp)
+        self.hinge_at = np.array([place[int(layout.hinge_rows[n])] for n in self.hinges], dtype=np.intp)
+        self.all_balls = len(self.balls) == len(layout.balls)
+        self.path = Path(layout, moved) if self.single else None
+
+    def value(self, now: Now) -> Array:
+        """(3, B)."""
+        heads = now.state.transforms
+        terms = [
+            weight * (heads[row, :, 3] if number == -1 else now.ends[number])
+            for (number, row), weight in zip(self.tips, self.weights, strict=True)
+        ]
+        return np.asarray(sum(terms[1:], terms[0]))
+
+    def levers(self, now: Now) -> Array:
+        """(rows, 3, B) what a turn about each joint's head swings."""
+        heads = now.state.transforms[:, :, 3]
+        if self.single:
+            return np.asarray(now.ends[self.points[0][0]] - heads[self.rows])
+        size = now.state.size
+        found = (self.of_heads @ heads.reshape(len(heads), -1)).reshape(-1, 3, size)
+        if len(self.numbers):
+            ends = now.ends[self.numbers].reshape(len(self.numbers), -1)
+            found += (self.of_ends @ ends).reshape(-1, 3, size)
+        found -= self.totals[:, None, None] * heads[self.rows]
+        return np.asarray(found)
+
+    def slope(self, now: Now, factor: float, into: Array) -> None:
+        """Write how the sum moves, times `factor`, into (3, k, B), which is zero."""
+        layout, size = self.layout, now.state.size
+        levers = factor * self.levers(now)
+        if len(self.balls):
+            balls = into[:, layout.first_ball : layout.first_slide].reshape(3, -1, 3, size)
+            arms = levers[self.ball_at]
+            some: slice | Indices = slice(None) if self.all_balls else self.balls
+            # d x arm, for d along each axis of model space.
+            balls[0, some, 1], balls[0, some, 2] = arms[:, 2], -arms[:, 1]
+            balls[1, some, 0], balls[1, some, 2] = -arms[:, 2], arms[:, 0]
+            balls[2, some, 0], balls[2, some, 1] = arms[:, 1], -arms[:, 0]
+        if len(self.hinges):
+            assert now.axes is not None
+            u, arms = now.axes[self.hinges], levers[self.hinge_at]
+            into[0, self.hinges] = u[:, 1] * arms[:, 2] - u[:, 2] * arms[:, 1]
+            into[1, self.hinges] = u[:, 2] * arms[:, 0] - u[:, 0] * arms[:, 2]
+            into[2, self.hinges] = u[:, 0] * arms[:, 1] - u[:, 1] * arms[:, 0]
+        if len(self.slides):
+            assert now.slide_axes is not None
+            moves = factor * self.slid[:, None, None] * now.slide_axes[self.slides]
+            into[:, layout.first_slide + self.slides] = moves.transpose(1, 0, 2)
 
 
-@dataclass
-class Position:
+class FrameTurns:
+    """How the columns turn the frame of a joint."""
+
+    def __init__(self, layout: Layout, joint: int) -> None:
+        self.layout = layout
+        self.row = layout.row[joint]
+        turning = {layout.row[j] for j, pivot in layout.path(joint).items() if pivot == -1}
+        self.balls = np.array([n for n, r in enumerate(layout.ball_rows.tolist()) if r in turning], np.intp)
+        self.hinges = np.array([n for n, r in enumerate(layout.hinge_rows.tolist()) if r in turning], np.intp)
+        self.path = Path(layout, sorted(turning))
+
+    def frame(self, now: Now) -> Array:
+        """(3, 3, B)."""
+        found: Array = now.state.transforms[self.row, :, :3]
+        return found
+
+    def slope(self, now: Now, per_turn: Array, into: Array) -> None:
+        """Write (m, 3, B) `per_turn`, what a turn about each axis of model space does, for each column."""
+        layout, size = self.layout, now.state.size
+        if len(self.balls):
+            balls = into[:, layout.first_ball : layout.first_slide].reshape(len(into), -1, 3, size)
+            balls[:, self.balls] = per_turn[:, None]
+        if len(self.hinges):
+            assert now.axes is not None
+            u = now.axes[self.hinges]
+            found = per_turn[:, None, 0] * u[:, 0]
+            found += per_turn[:, None, 1] * u[:, 1]
+            found += per_turn[:, None, 2] * u[:, 2]
+            into[:, self.hinges] = found
+
+
+class Path:
+    """The rotating columns on the way from the root to a joint, in order: rotations by which a goal bends.
+
+    To second order in rotations w_i, w_j of joints i above j a point at a moves by w_i x (w_j x a).
+    """
+
+    def __init__(self, layout: Layout, rows: Sequence[int]) -> None:
+        self.layout = layout
+        balls = {row: n for n, row in enumerate(layout.ball_rows.tolist())}
+        hinges: dict[int, list[int]] = {}
+        for column, row in enumerate(layout.hinge_rows.tolist()):
+            hinges.setdefault(row, []).append(column)
+        entries: list[tuple[int, int, int]] = []  # place of the row, ball or -1, hinge or -1
+        for at, row in enumerate(rows):
+            if row in balls:
+                entries.append((at, balls[row], -1))
+            entries += [(at, -1, column) for column in hinges.get(row, ())]
+        self.arms = np.array([at for at, _, _ in entries], dtype=np.intp)
+        self.of_balls = np.array([e for e, (_, b, _) in enumerate(entries) if b != -1], dtype=np.intp)
+        self.balls = np.array([b for _, b, _ in entries if b != -1], dtype=np.intp)
+        self.of_hinges = np.array([e for e, (_, _, h) in enumerate(entries) if h != -1], dtype=np.intp)
+        self.hinges = np.array([h for _, _, h in entries if h != -1], dtype=np.intp)
+
+    def rotations(self, now: Now, step: Array) -> Array:
+        """(3, E, B) the rotation vectors of a step, model axes."""
+        layout, size = self.layout, step.shape[1]
+        found = np.empty((3, len(self.arms), size))
+        if len(self.balls):
+            balls = step[layout.first_ball : layout.first_slide].reshape(-1, 3, size)
+            found[:, self.of_balls] = balls[self.balls].transpose(1, 0, 2)
+        if len(self.hinges):
+            assert now.axes is not None
+            found[:, self.of_hinges] = (now.axes[self.hinges] * step[self.hinges, None]).transpose(1, 0, 2)
+        return found
+
+    def add(self, now: Now, forces: Array, into: Array) -> None:
+        """Add what (3, E, B) means for each column."""
+        layout, size = self.layout, into.shape[1]
+        if len(self.balls):
+            balls = into[layout.first_ball : layout.first_slide].reshape(-1, 3, size)
+            balls[self.balls] += forces[:, self.of_balls].transpose(1, 0, 2)
+        if len(self.hinges):
+            assert now.axes is not None
+            own = forces[:, self.of_hinges].transpose(1, 0, 2)
+            into[self.hinges] += (now.axes[self.hinges] * own).sum(1)
+
+
+def beyond(values: Array) -> Array:
+    """Sums (3, E, B) over what comes after each entry, and half of its own."""
+    total = np.cumsum(values, axis=1)
+    found: Array = total[:, -1:] - total + 0.5 * values
+    return found
+
+
+def before(values: Array) -> Array:
+    """Sums (3, E, B) over what comes before each entry, and half of its own."""
+    found: Array = np.cumsum(values, axis=1) - 0.5 * values
+    return found
+
+
+class Block(ABC):
+    """A goal's part of the residuals; `size` is m."""
+
+    size = 3
+
+    def add_curvature(self, now: Now, multiplier: Array, step: Array, into: Array) -> None:
+        """Add the second derivative of multiplier.residual (m, B), applied to a step (k, B), to (k, B).
+
+        Left out where it is small or would cost much: then the way back to the reference takes more steps.
+        """
+        return
+
+    @abstractmethod
+    def measure(self, now: Now, target: Array) -> tuple[Array, Misses]:
+        """The residual (m, B), and how far off the goal is."""
+
+    @abstractmethod
+    def slope(self, now: Now, target: Array, into: Array) -> None:
+        """Write the derivative of the residual into (m, k, B), which is zero."""
+
+
+class Position(Block):
     """A point and its target."""
 
-    point: int
-    target: Array
-    factor: float
-    rows: int = 3
+    def __init__(self, point: PointSum, factor: float) -> None:
+        self.point, self.factor = point, factor
 
-    def measure(self, ends: Array, frames: Array, rows: list[int]) -> Measured:
-        off = ends[self.point] - self.target
-        return self.factor * off, math.sqrt(off @ off), 0.0
+    def measure(self, now: Now, target: Array) -> tuple[Array, Misses]:
+        off = self.point.value(now) - target
+        return self.factor * off, Misses(length(off), np.zeros(off.shape[1]))
 
-    def slope(self, columns: Columns, frames: Array, rows: list[int]) -> Array:
-        moves: Array = columns.moves[self.point]
-        return self.factor * moves.T
+    def slope(self, now: Now, target: Array, into: Array) -> None:
+        self.point.slope(now, self.factor, into)
+
+    def add_curvature(self, now: Now, multiplier: Array, step: Array, into: Array) -> None:
+        path = self.point.path
+        if path is None or not len(path.arms):
+            return
+        arms = self.point.levers(now)[path.arms].transpose(1, 0, 2)
+        force = (self.factor * multiplier)[:, None]
+        turned = path.rotations(now, step)
+        found = cross(arms, cross(np.broadcast_to(force, arms.shape), before(turned)))
+        found -= cross(np.broadcast_to(force, arms.shape), beyond(cross(turned, arms)))
+        path.add(now, found, into)
 
 
-@dataclass
-class Balance:
+class Balance(Block):
     """The centre of mass and its target, on the axes that count."""
 
-    first: int
-    shares: Array
-    target: Array
-    axes: NDArray[np.intp]
-    factor: float
+    def __init__(self, centre: PointSum, axes: Sequence[bool], factor: float) -> None:
+        self.centre, self.factor = centre, factor
+        self.axes = [axis for axis in range(3) if axes[axis]]
+        self.size = len(self.axes)
 
-    @property
-    def rows(self) -> int:
-        return len(self.axes)
+    def measure(self, now: Now, target: Array) -> tuple[Array, Misses]:
+        off = (self.centre.value(now) - target)[self.axes]
+        return self.factor * off, Misses(np.sqrt((off * off).sum(0)), np.zeros(off.shape[1]))
 
-    def measure(self, ends: Array, frames: Array, rows: list[int]) -> Measured:
-        centre = self.shares @ ends[self.first : self.first + len(self.shares)]
-        off = (centre - self.target)[self.axes]
-        return self.factor * off, math.sqrt(off @ off), 0.0
-
-    def slope(self, columns: Columns, frames: Array, rows: list[int]) -> Array:
-        moves = columns.moves[self.first : self.first + len(self.shares)]
-        return self.factor * (moves.T @ self.shares)[self.axes]
+    def slope(self, now: Now, target: Array, into: Array) -> None:
+        whole = np.zeros((3, *into.shape[1:]))
+        self.centre.slope(now, self.factor, whole)
+        into[:] = whole[self.axes]
 
 
-@dataclass
-class Orientation:
+class Orientation(Block):
     """A frame and its target: the rotation vector from the one to the other, model axes."""
 
-    frame: int
-    target: Array
-    factor: float
-    rows: int = 3
+    def __init__(self, turns: FrameTurns, factor: float) -> None:
+        self.turns, self.factor = turns, factor
 
-    def measure(self, ends: Array, frames: Array, rows: list[int]) -> Measured:
-        x, y, z = rotation_vector(frames[rows[self.frame], :3, :3] @ self.target.T)
-        angle = math.sqrt(x * x + y * y + z * z)
-        return np.array((self.factor * x, self.factor * y, self.factor * z)), 0.0, angle
+    def _vector(self, now: Now, target: Array) -> Array:
+        frame = self.turns.frame(now)
+        return matrix_logarithm(np.einsum("ikb,jkb->ijb", frame, np.broadcast_to(target, frame.shape)))
 
-    def slope(self, columns: Columns, frames: Array, rows: list[int]) -> Array:
-        x, y, z = rotation_vector(frames[rows[self.frame], :3, :3] @ self.target.T)
+    def measure(self, now: Now, target: Array) -> tuple[Array, Misses]:
+        vector = self._vector(now, target)
+        angle = length(vector)
+        return self.factor * vector, Misses(np.zeros(len(angle)), angle)
+
+    def slope(self, now: Now, target: Array, into: Array) -> None:
         # The inverse of the left Jacobian of SO(3): 1 - [e]/2 + k [e]^2, k = (1 - (a/2) cot(a/2)) / a^2.
-        square = x * x + y * y + z * z
-        half = 0.5 * math.sqrt(square)
+        e = self._vector(now, target)
+        square = dot(e, e)
+        half = 0.5 * np.sqrt(square)
+        safe = np.maximum(half, 1e-3)
         # Below 1e-3 radians two terms of the series are exact.
-        k = (1.0 - half / math.tan(half)) / square if half > 1e-3 else 1.0 / 12.0 + square / 720.0
-        cross: Array = np.array(((0.0, -z, y), (z, 0.0, -x), (-y, x, 0.0)))
-        inverse: Array = k * (cross @ cross) - 0.5 * cross
-        inverse[0, 0] += 1.0
-        inverse[1, 1] += 1.0
-        inverse[2, 2] += 1.0
-        turns: Array = columns.turns[self.frame]
-        return (self.factor * inverse) @ turns.T
+        exact = (1.0 - safe / np.tan(safe)) / (4.0 * safe * safe)
+        k = np.where(half > 1e-3, exact, 1.0 / 12.0 + square / 720.0)
+        found = k * e[:, None] * e[None, :]
+        own = 1.0 - k * square
+        for i in range(3):
+            found[i, i] += own
+        for i, j, sign in ((0, 1, 1.0), (1, 2, 1.0), (2, 0, 1.0)):
+            half_part = 0.5 * sign * e[3 - i - j]
+            found[i, j] += half_part
+            found[j, i] -= half_part
+        self.turns.slope(now, self.factor * found, into)
+
+    def add_curvature(self, now: Now, multiplier: Array, step: Array, into: Array) -> None:
+        path = self.turns.path
+        if not len(path.arms):
+            return
+        turned = path.rotations(now, step)
+        force = np.broadcast_to((0.5 * self.factor * multiplier)[:, None], turned.shape)
+        path.add(now, cross(beyond(turned), force) + cross(force, before(turned)), into)
 
 
-@dataclass
-class Direction:
+class Direction(Block):
     """An axis a of a frame and its target b: the tangent at b towards a, as long as the angle between."""
 
-    frame: int
-    axis: Array
-    target: Array
-    factor: float
-    rows: int = 3
+    def __init__(self, turns: FrameTurns, axis: Sequence[float], factor: float) -> None:
+        self.turns, self.factor = turns, factor
+        self.axis = np.array(axis, dtype=np.float64)
 
-    def measure(self, ends: Array, frames: Array, rows: list[int]) -> Measured:
-        a = frames[rows[self.frame], :3, :3] @ self.axis
-        across = a - (a @ self.target) * self.target
-        sine, cosine = math.sqrt(across @ across), float(a @ self.target)
-        angle = math.atan2(sine, cosine)
-        if sine < 1e-9 and cosine < 0.0:
-            # Opposite: every way is equally long, so any one will do, but always the same.
-            return self.factor * angle * _across(self.target), 0.0, angle
-        return self.factor * per_sine(angle, sine) * across, 0.0, angle
+    def _parts(self, now: Now, target: Array) -> tuple[Array, Array, Array, Array, Array]:
+        """a, b, the unit way across from b to a, sine and cosine between."""
+        a = np.einsum("ijb,j->ib", self.turns.frame(now), self.axis)
+        b = np.broadcast_to(target, a.shape)
+        cosine = dot(a, b)
+        across = a - cosine * b
+        sine = length(across)
+        way = across / np.maximum(sine, TINY)
+        alike = sine < 1e-9
+        if alike.any():
+            # Along one line every way is equally long: any one will do, but always the same.
+            way = np.where(alike, _across(b), way)
+        return a, b, way, sine, cosine
 
-    def slope(self, columns: Columns, frames: Array, rows: list[int]) -> Array:
-        a, b = frames[rows[self.frame], :3, :3] @ self.axis, self.target
-        turns: Array = columns.turns[self.frame]
-        across = a - (a @ b) * b
-        sine, cosine = math.sqrt(across @ across), float(a @ b)
-        if sine < 1e-9 and cosine < 0.0:
-            # The limit of the case below for the way that was chosen: only turns along it count.
-            unit = _across(b)
-            along_unit: Array = turns @ np.cross(a, unit)
-            return self.factor * unit[:, None] * along_unit
-        angle = math.atan2(sine, cosine)
-        ratio = per_sine(angle, sine)
-        # The derivative of angle / sine by the cosine; its series near 0 is -1/3 - 4 sine^2 / 15.
-        bend = (
-            (cosine * ratio - 1.0) / (sine * sine)
-            if sine > 1e-3 or cosine < 0.0
-            else -1.0 / 3.0 - sine * sine * 4.0 / 15.0
-        )
-        moves = np.cross(turns, a)
-        along = moves @ b
-        found = np.outer(bend * along, across) + ratio * (moves - np.outer(along, b))
-        return self.factor * found.T
+    def measure(self, now: Now, target: Array) -> tuple[Array, Misses]:
+        _, _, way, sine, cosine = self._parts(now, target)
+        angle = np.arctan2(sine, cosine)
+        return self.factor * angle * way, Misses(np.zeros(len(angle)), angle)
+
+    def slope(self, now: Now, target: Array, into: Array) -> None:
+        # A turn w changes the angle by w.(b x way) and moves the way round b by w.(...) angle / sine.
+        a, b, way, sine, cosine = self._parts(now, target)
+        angle = np.arctan2(sine, cosine)
+        side = cross(b, way)
+        near = sine < 1e-6
+        ratio = np.where(near, np.where(cosine > 0.0, 1.0, 0.0), angle / np.maximum(sine, 1e-6))
+        # d(angle) = (a x way') with way' the tangent at a: a x tangent = b x way.
+        found = way[:, None] * side[None, :]
+        found += (ratio * side)[:, None] * cross(a, side)[None, :]
+        self.turns.slope(now, self.factor * found, into)
+
+    def add_curvature(self, now: Now, multiplier: Array, step: Array, into: Array) -> None:
+        path = self.turns.path
+        if not len(path.arms):
+            return
+        turned = path.rotations(now, step)
+        axis = np.einsum("ijb,j->ib", self.turns.frame(now), self.axis)
+        arms = np.broadcast_to(axis[:, None], turned.shape)
+        force = np.broadcast_to((self.factor * multiplier)[:, None], turned.shape)
+        found = cross(arms, cross(force, before(turned))) - cross(force, beyond(cross(turned, arms)))
+        path.add(now, found, into)
 
 
-@dataclass
-class Pole:
+class Pole(Block):
     """The signed angle, about the chain's line, from its bend to the side of the pole target.
 
     With l the unit line (length |L|), B the sum of the heads from the first, s the target from there, e the
@@ -178,114 +414,59 @@ class Pole:
     (v.l) dL / |L|) / rho.
     """
 
-    first: int
-    count: int
-    target: Array
-    factor: float
-    rows: int = 1
+    size = 1
 
-    def measure(self, ends: Array, frames: Array, rows: list[int]) -> Measured:
-        parts = self._parts(ends)
-        if parts is None:
-            return np.zeros(1), 0.0, 0.0
-        line, _, bend, side, _, _ = parts
-        angle = math.atan2(float(line @ np.cross(bend, side)), float(bend @ side))
-        return np.array((self.factor * angle,)), 0.0, abs(angle)
+    def __init__(self, root: PointSum, line: PointSum, bend: PointSum, links: Indices, factor: float) -> None:
+        """`links`: rows of the chain's joints, root first; the last link goes to the end of `line`."""
+        self.root, self.line, self.bend = root, line, bend
+        self.links, self.factor = links, factor
 
-    def slope(self, columns: Columns, frames: Array, rows: list[int]) -> Array:
-        parts = self._parts(columns.ends)
-        moves = columns.moves[self.first : self.first + self.count + 1]
-        if parts is None:
-            return np.zeros((1, moves.shape[1]))
-        line, length, bend, side, bend_along, side_along = parts
-        root: Array = moves[0]
-        line_moves = (moves[-1] - root) / length
-        bend_moves = moves[1:-1].sum(0) - (self.count - 1) * root
-        of_bend, of_side = np.cross(line, bend), np.cross(line, side)
-        turned: Array = (-root - side_along * line_moves) @ (of_side / (of_side @ of_side))
-        turned -= (bend_moves - bend_along * line_moves) @ (of_bend / (of_bend @ of_bend))
-        return self.factor * turned[None]
+    def measure(self, now: Now, target: Array) -> tuple[Array, Misses]:
+        line, _, bend, side, _, _, known = self._parts(now, target)
+        angle = np.where(known, np.arctan2(dot(line, cross(bend, side)), dot(bend, side)), 0.0)
+        return self.factor * angle[None], Misses(np.zeros(len(angle)), np.abs(angle))
 
-    def _parts(self, ends: Array) -> tuple[Array, float, Array, Array, float, float] | None:
-        """Unit line, its length, bend and side across it and their parts along it; None: nothing is asked."""
-        heads, end = ends[self.first : self.first + self.count], ends[self.first + self.count]
-        line = end - heads[0]
-        length = math.sqrt(line @ line)
-        steps = np.diff(ends[self.first : self.first + self.count + 1], axis=0)
-        reach = float(np.sqrt((steps * steps).sum(1)).sum())
-        if length <= POLE_NOISE * reach:
-            return None
-        line = line / length
-        whole = (heads - heads[0]).sum(0)
-        side = self.target - heads[0]
-        bend_along, side_along = float(whole @ line), float(side @ line)
+    def slope(self, now: Now, target: Array, into: Array) -> None:
+        line, size, bend, side, bend_along, side_along, known = self._parts(now, target)
+        of_bend, of_side = cross(line, bend), cross(line, side)
+        of_bend = of_bend / np.maximum(dot(of_bend, of_bend), TINY)
+        of_side = of_side / np.maximum(dot(of_side, of_side), TINY)
+        moves = np.zeros((3, *into.shape[1:]))
+        self.line.slope(now, 1.0, moves)
+        scale = (bend_along * of_bend - side_along * of_side) / size
+        found = (scale[:, None] * moves).sum(0)
+        for each, weights in ((self.bend, of_bend), (self.root, of_side)):
+            moves[:] = 0.0
+            each.slope(now, 1.0, moves)
+            found -= (weights[:, None] * moves).sum(0)
+        into[0] = np.where(known, self.factor * found, 0.0)
+
+    def _parts(self, now: Now, target: Array) -> tuple[Array, ...]:
+        """Unit line, its length, bend and side across it, their parts along it, and where all is known."""
+        heads = now.state.transforms[self.links, :, 3]
+        root, end = heads[0], now.ends[self.line.points[0][0]]
+        line = end - root
+        size = length(line)
+        steps = np.diff(np.concatenate((heads, end[None])), axis=0)
+        reach = np.sqrt((steps * steps).sum(1)).sum(0)
+        known = size > POLE_NOISE * reach
+        line = line / np.maximum(size, TINY)
+        whole, side = (heads - root).sum(0), target - root
+        bend_along, side_along = dot(whole, line), dot(side, line)
         bend, away = whole - bend_along * line, side - side_along * line
-        if math.sqrt(bend @ bend) <= POLE_NOISE * reach:
-            return None
-        if math.sqrt(away @ away) <= POLE_NOISE * math.sqrt(side @ side):
-            return None
-        return line, length, bend, away, bend_along, side_along
+        known &= length(bend) > POLE_NOISE * reach
+        known &= length(away) > POLE_NOISE * length(side)
+        return line, np.maximum(size, TINY), bend, away, bend_along, side_along, known
 
 
-def _across(vector: Array) -> Array:
-    """A unit vector at right angles to a unit vector, always the same one."""
-    axis = np.zeros(3)
-    axis[int(np.argmin(np.abs(vector)))] = 1.0
-    across = axis - (axis @ vector) * vector
-    return np.asarray(across / np.linalg.norm(across))
+def _across(vectors: Array) -> Array:
+    """Unit vectors (3, B) at right angles to unit vectors, always the same ones."""
+    axis = np.zeros(vectors.shape)
+    axis[np.argmin(np.abs(vectors), axis=0), np.arange(vectors.shape[1])] = 1.0
+    across = axis - dot(axis, vectors) * vectors
+    return np.asarray(across / length(across))
 
 
-def served(goal: Goal, skeleton: Skeleton) -> tuple[int, ...]:
-    """Indices of the joints that may move for `goal`, locked ones too."""
-    if isinstance(goal, PoleGoal):
-        return goal.chain(skeleton)[:1]
-    if isinstance(goal, BalanceGoal):
-        return goal.turning(skeleton)
-    return skeleton.chain(goal.joint, goal.chain_length)
-
-
-def reach_of(skeleton: Skeleton, goal: Goal) -> float:
-    """The length of the goal's chain, stretched; of all bones that have mass for a balance goal."""
-    joints = skeleton.joints
-    if isinstance(goal, PoleGoal):
-        chain = goal.chain(skeleton)
-    elif isinstance(goal, BalanceGoal):
-        return math.fsum(joint.length for joint in joints if joint.mass > 0.0)
-    else:
-        chain = skeleton.chain(goal.joint, goal.chain_length)
-    links = math.fsum(joints[i].offset.length for i in chain[1:])
-    if isinstance(goal, PositionGoal):
-        return links + goal.effector(skeleton).length
-    return links + joints[chain[-1]].length
-
-
-def block_of(
-    goal: Goal,
-    skeleton: Skeleton,
-    points: list[tuple[int, Vector]],
-    frames: list[int],
-    per_length: float,
-    per_angle: float,
-) -> Block:
-    """The goal's part of the residuals; adds the points and frames that it is about."""
-    at, of = len(points), len(frames)
-    if isinstance(goal, PositionGoal):
-        points.append((skeleton.index(goal.joint), goal.effector(skeleton)))
-        return Position(at, np.array(goal.target, dtype=float), per_length)
-    if isinstance(goal, BalanceGoal):
-        massive = [(i, joint) for i, joint in enumerate(skeleton.joints) if joint.mass > 0.0]
-        if not massive:
-            raise InvalidInput("balance goal: no joint has a mass; give at least one joint a mass above 0")
-        points.extend((i, Vector((0.0, 0.5 * joint.length, 0.0))) for i, joint in massive)
-        masses = np.array([joint.mass for _, joint in massive])
-        counted = np.array([axis for axis in range(3) if goal.axes[axis]], dtype=np.intp)
-        return Balance(at, masses / masses.sum(), np.array(goal.target, dtype=float), counted, per_length)
-    if isinstance(goal, PoleGoal):
-        chain = goal.chain(skeleton)
-        points.extend((i, Vector()) for i in chain)
-        points.append((chain[-1], Vector((0.0, skeleton.joints[chain[-1]].length, 0.0))))
-        return Pole(at, len(chain), np.array(goal.target, dtype=float), per_angle)
-    frames.append(skeleton.index(goal.joint))
-    if isinstance(goal, DirectionGoal):
-        return Direction(of, np.array(goal.axis, dtype=float), np.array(goal.target, dtype=float), per_angle)
-    return Orientation(of, matrix(goal.target), per_angle)
+def unit_lever(reach: float) -> float:
+    """Residual of one model unit."""
+    return 1.0 / reach if reach > 0.0 and math.isfinite(reach) else 1.0

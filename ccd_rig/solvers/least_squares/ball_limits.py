@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...limits.batch_projection import BatchLimits, rotation_vectors_between
+from ...limits.batch import BatchLimits, rotation_vectors_between
 from ...limits.shapes import SwingTwist
 from ...maths.batch import Array, Indices, Mask
-from ...limits.projection import ROUNDING
+from ...maths.tolerances import ROUNDING
 from .layout import Layout
 from .state import State, to_model
 
@@ -72,7 +72,7 @@ class BallLimits:
         return np.asarray(sum(frames[:, :, k] * axes[k][:, None] for k in range(3)))
 
     def locked_axes_of(self, limited: Indices, rotations: Array) -> Array:
-        """(3, K) in the joints' frames, of rotations (4, K) of limited joints; 0 where a twist has a range."""
+        """(3, K) in the joints' frames, of rotations (4, K) of limited joints; 0 for a range of twist."""
         return _locked_axes(self._twists[:, limited], rotations)
 
 

@@ -16,12 +16,20 @@ from ccd_rig.limits.shapes import Cone, Ellipse, EulerBox, Hinge, Limit, Slide, 
 from ccd_rig.skeleton.joints import Joint, Skeleton
 from ccd_rig.skeleton.kinematics import forward_kinematics
 from ccd_rig.skeleton.pose import Pose
-from ccd_rig.solvers.batch.problem import LeastSquaresProblem, Metric
-from ccd_rig.solvers.batch.solve import Limits, solve_batch
-from ccd_rig.solvers.batch.state import Bones, Given, Poses, State, moved_state, start_state, stepped_balls
-from ccd_rig.solvers.batch.step import Curvature
-from ccd_rig.solvers.least_squares.problem import Kinematics
-from ccd_rig.solvers.least_squares.refine import refined
+from ccd_rig.solvers.closing.problem import Kinematics
+from ccd_rig.solvers.closing.refine import refined
+from ccd_rig.solvers.least_squares.problem import LeastSquaresProblem, Metric
+from ccd_rig.solvers.least_squares.solve import Limits, solve_batch
+from ccd_rig.solvers.least_squares.state import (
+    Bones,
+    Given,
+    Poses,
+    State,
+    moved_state,
+    start_state,
+    stepped_balls,
+)
+from ccd_rig.solvers.least_squares.step import Curvature
 
 SIZE = 3
 STEP = 1e-6

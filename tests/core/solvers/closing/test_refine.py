@@ -27,8 +27,8 @@ from ccd_rig.maths.rotations import angle_between
 from ccd_rig.skeleton.joints import Joint, Skeleton
 from ccd_rig.skeleton.kinematics import forward_kinematics
 from ccd_rig.skeleton.pose import Pose
-from ccd_rig.solvers.least_squares.problem import LEVER, Kinematics
-from ccd_rig.solvers.least_squares.refine import refine, refined
+from ccd_rig.solvers.closing.problem import LEVER, Kinematics
+from ccd_rig.solvers.closing.refine import refine, refined
 
 KINDS = ("position", "orientation", "direction", "pole", "balance")
 

@@ -17,7 +17,6 @@ from ...limits.shapes import EulerBox, Limit
 from ...maths.batch import Array, Indices
 from ...skeleton.joints import Skeleton
 
-
 LIMB = 4
 """Most joints of a limb."""
 STRAIGHT = 0.01
@@ -205,7 +204,9 @@ def _box_angles(layout: Layout, columns: slice, box: int, rotation: Array) -> Ar
     size = np.abs(inside).sum(1)
     outside = off > 1e-5
     # Inside both ways the smaller angles; outside the nearer one.
-    second = np.where(outside[0] == outside[1], np.where(outside[0], off[1] < off[0], size[1] < size[0]), outside[0])
+    second = np.where(
+        outside[0] == outside[1], np.where(outside[0], off[1] < off[0], size[1] < size[0]), outside[0]
+    )
     found: Array = np.where(second, inside[1], inside[0])
     return found
 
@@ -216,4 +217,4 @@ def _into(layout: Layout, columns: slice, angles: Array) -> Array:
     ends = np.where(np.isfinite(lower), lower, 0.0), np.where(np.isfinite(upper), upper, 0.0)
     middle = 0.5 * (ends[0] + ends[1])
     near = angles - FULL_TURN * np.round((angles - middle) / FULL_TURN)
-    return np.clip(near, lower, upper)
+    return np.asarray(np.clip(near, lower, upper))

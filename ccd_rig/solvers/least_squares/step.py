@@ -34,7 +34,7 @@ from ...maths.batch import (
 from .ball_limits import BallLimits
 from .problem import LeastSquaresProblem, Metric, Residual
 from .residuals import Now
-from .state import State, ball_vectors, stepped_balls, to_model
+from .state import State, ball_vectors, stepped_balls
 
 LEAST_DAMPING = 1e-12
 """Damping that always remains, so that singular poses and goals that contradict each other have a step."""
@@ -44,6 +44,7 @@ reference pose steps are shorter, so that no joint passes straight by a step and
 INNER = 8
 """Most conjugate gradients of one step."""
 LEAST_WAY = 5e-5
+"""Radians: shorter ways back are none."""
 NEAR = 1e-3
 """Part of the squared gradient at which they stop."""
 LEAST_CURVATURE = 1e-2
@@ -83,6 +84,15 @@ class Active:
             np.zeros((FACES, 3, balls, size)),
             np.zeros((FACES, balls, size)),
         )
+
+    def copy(self) -> Active:
+        """The same once more."""
+        return Active(self.held.copy(), self.fixed.copy(), self.normals.copy(), self.gaps.copy())
+
+    def let_go(self, some: Mask) -> None:
+        """Let go of the borders of some poses' ball joints; at those of the others the joints now are."""
+        self.normals[..., some] = 0.0
+        self.gaps[:] = 0.0
 
     def at(self, some: Mask | Indices) -> Active:
         """Those of some of the poses."""
@@ -187,26 +197,21 @@ def bounds(problem: LeastSquaresProblem, state: State) -> tuple[Array, Array]:
 
 def linearise(
     problem: LeastSquaresProblem,
-    residual: Residual,
-    now: Now,
-    slope: Array,
+    about: tuple[Residual, Now, Array],
     departure: Array | None,
     damping: Array,
     pull: Array,
 ) -> Linear:
-    """The linear picture about a state."""
-    layout, state = problem.layout, residual.now.state
+    """The linear picture about residuals, their state with the columns' axes, and their slope."""
+    residual, now, slope = about
+    state = residual.now.state
     serving = slope if problem.serves is None else slope * problem.serves[..., None]
     down, up = bounds(problem, state)
-    return Linear(
-        state, residual.values, slope, serving, damping * residual.square + LEAST_DAMPING, departure, pull, down, up,
-        now,
-    )
+    weight = damping * residual.square + LEAST_DAMPING
+    return Linear(state, residual.values, slope, serving, weight, departure, pull, down, up, now)
 
 
-def limited_step(
-    problem: LeastSquaresProblem, limits: BallLimits, linear: Linear, active: Active
-) -> Step:
+def limited_step(problem: LeastSquaresProblem, limits: BallLimits, linear: Linear, active: Active) -> Step:
     """The step inside the limits; `active` holds what holds from the step before, and after it; in place."""
     active.held &= (linear.down >= 0.0) | (linear.up <= 0.0)
     active.fixed[:] = 0.0
@@ -416,7 +421,7 @@ class Curvature:
         self.axis = balls / np.maximum(angle, TINY)[:, None]
 
     def __call__(self, step: Array) -> Array:
-        problem, layout = self.problem, self.problem.layout
+        problem = self.problem
         found = step.copy()
         balls = step[self.balls].reshape(-1, 3, step.shape[1])
         along = (balls * self.axis).sum(1)[:, None] * self.axis
@@ -513,9 +518,14 @@ def _part(problem: LeastSquaresProblem, step: Array, limit: float) -> Array:
 
 
 def _update(
-    problem: LeastSquaresProblem, limits: BallLimits, linear: Linear, active: Active, step: Step, wanted: Array
+    problem: LeastSquaresProblem,
+    limits: BallLimits,
+    linear: Linear,
+    active: Active,
+    step: Step,
+    wanted: Array,
 ) -> Mask:
-    """Hold what leaves its limit, release what would come back, project the ball joints; (B,) what changed."""
+    """Hold what leaves its limit, release what would come back, project ball joints; (B,) what changed."""
     over, under = wanted > linear.up, wanted < linear.down
     held = over | under
     changed: Mask = (held != active.held).any(0)

@@ -66,10 +66,10 @@ def solve_sequence(
     """
     first = _first_of_its_kind(given, base)
     if not first.all():
-        found = solve_sequence(problem, given.at(first), base.at(first), limits.at(first), times[first])
+        once = solve_sequence(problem, given.at(first), base.at(first), limits.at(first), times[first])
         which = np.cumsum(first) - 1
         return Sequence(
-            found.state.at(which), found.excess[which], found.kept[which], found.iterations[which] * first
+            once.state.at(which), once.excess[which], once.kept[which], once.iterations[which] * first
         )
     excess = problem.evaluate(given, base).excess(limits.position, limits.angle)
     kept = excess <= 1.0
@@ -86,8 +86,8 @@ def solve_sequence(
         state = base.joined(keys, found.state)
         start = _interpolated(problem.layout, given.at(rows), base, state, _anchors(kept, keys), rows, times)
     stop = replace(limits, settled=SETTLED)
-    for first in range(0, len(rows), RUN):
-        part = slice(first, first + RUN)
+    for run in range(0, len(rows), RUN):
+        part = slice(run, run + RUN)
         some = rows[part]
         found = solve_batch(problem, given.at(some), start.at(np.arange(len(rows))[part]), stop.at(some))
         excess[some], state = found.excess, state.joined(some, found.state)
@@ -136,8 +136,10 @@ def _solve_keys(
     missed = best.excess > 1.0
     if not ((near & (steps > LEAP)).any() or (missed.any() and not missed.all())):
         return best
-    offers = [_continued(problem, given.at(order), start.at(order), limits.at(order), _at(best, order), keys[order])
-              for order in (np.arange(len(keys)), np.arange(len(keys))[::-1])]
+    offers = [
+        _continued(problem, given.at(order), start.at(order), limits.at(order), _at(best, order), keys[order])
+        for order in (np.arange(len(keys)), np.arange(len(keys))[::-1])
+    ]
     offers[1] = _at(offers[1], np.arange(len(keys))[::-1])
     chosen = _choose(problem.layout, given, [best, *offers])
     for number, offer in enumerate(offers, start=1):
@@ -161,7 +163,9 @@ def _continued(
         first = _departed_state(layout, given.at(here), start.at(here), departed)
         other = solve_batch(problem, given.at(here), first, limits.at(here))
         if other.excess[0] <= max(1.0, own.excess[k]):
-            found = _replaced(found, here, replace(other, state=found.state.joined(here, other.state)), whole=False)
+            found = _replaced(
+                found, here, replace(other, state=found.state.joined(here, other.state)), whole=False
+            )
     return found
 
 
@@ -185,9 +189,7 @@ def _choose(layout: Layout, given: Given, offers: list[Solved]) -> Indices:
     departed = [_departures(layout, given, offer.state) for offer in offers]
     total, back = cost[:, 0], np.zeros((len(offers), count), dtype=np.intp)
     for k in range(1, count):
-        steps = np.array(
-            [[_distance(a, b, k - 1, k) for a in departed] for b in departed]
-        )  # [to, from]
+        steps = np.array([[_distance(a, b, k - 1, k) for a in departed] for b in departed])  # [to, from]
         ways = total[None] + steps
         back[:, k] = ways.argmin(1)
         total = ways.min(1) + cost[:, k]
@@ -287,7 +289,9 @@ def _curve(at: Array, values: Array, wanted: Array) -> Array:
     chords = np.diff(values, axis=-1) / spans
     slopes = np.empty_like(values)
     slopes[..., 0], slopes[..., -1] = chords[..., 0], chords[..., -1]
-    slopes[..., 1:-1] = (chords[..., :-1] * spans[1:] + chords[..., 1:] * spans[:-1]) / (spans[:-1] + spans[1:])
+    slopes[..., 1:-1] = (chords[..., :-1] * spans[1:] + chords[..., 1:] * spans[:-1]) / (
+        spans[:-1] + spans[1:]
+    )
     if len(at) > 2:  # at the ends as bent as in the middle of the span
         slopes[..., 0] = 2.0 * chords[..., 0] - slopes[..., 1]
         slopes[..., -1] = 2.0 * chords[..., -1] - slopes[..., -2]
@@ -295,7 +299,10 @@ def _curve(at: Array, values: Array, wanted: Array) -> Array:
     span = spans[i]
     t = (wanted - at[i]) / span
     found = values[..., i] + t * span * chords[..., i]
-    found += t * (1.0 - t) * span * (
-        (1.0 - t) * (slopes[..., i] - chords[..., i]) - t * (slopes[..., i + 1] - chords[..., i])
+    found += (
+        t
+        * (1.0 - t)
+        * span
+        * ((1.0 - t) * (slopes[..., i] - chords[..., i]) - t * (slopes[..., i + 1] - chords[..., i]))
     )
     return np.asarray(found)

@@ -1,0 +1,422 @@
+"""Least squares inside limits for many poses of one skeleton at once.
+
+Levenberg's and Marquardt's method with the damping, the active limits and the stop of each pose its own: the
+damping follows the square error (Sugihara 2011, "Solvability-unconcerned inverse kinematics by the
+Levenberg-Marquardt method"). With reference poses the result is, of the poses that meet the goals, one as
+near to its reference as a descent leads; the part of the departure that one step takes back follows the
+curvature (Barzilai & Borwein 1988, "Two-point step size gradient methods").
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+
+import numpy as np
+
+from ...maths.batch import TINY, Array, Indices, Mask, at_least_two, is_all, select
+from .ball_limits import BallLimits
+from .problem import LeastSquaresProblem, Metric, Residual
+from .state import Given, State, moved_state, rebuilt, stepped_balls
+from .step import Active, Step, bounds, limited_step, linearise
+
+ENOUGH = 0.1
+"""Part of the tolerances at which to stop: single precision, in which poses are kept, fits into the rest."""
+DAMPING = 0.1
+"""Damping of the first step, in parts of the square error."""
+DAMPING_UP, DAMPING_DOWN, DAMPING_GROWTH = 10.0, 0.5, 3.0
+"""Factors of the damping after a step that failed and one that worked; growth from failure to failure
+(Nielsen 1999)."""
+HOPELESS = 1e4
+"""Damping times the square error at which even the smallest steps fail."""
+POOR = 0.5
+"""A step that leaves more than this part of the square error is tried again in part."""
+FRACTIONS: Array = np.array([[0.02 * part] for part in range(1, 51)])
+"""The parts of a step that are looked at."""
+PATIENCE = 6
+"""So many steps, failed ones too, that together win next to nothing end the search."""
+GAIN = 1e-3
+"""Next to nothing: this part of the square error."""
+AT_REST = 2e-3
+"""Radians, and parts of the reach: after a shorter step a pose is as near to its reference as can be, since
+what is left falls with the square of the step."""
+SETTLED = 12
+"""Steps that meet the goals after which a pose stays where it is."""
+REFUSED = 4
+"""Steps back to the reference that may fail until a pose that meets its goals stays where it is."""
+LOOSE = 100.0
+"""Tolerances within which a pose is near its goals: there the way back to the reference is taken in full."""
+WAITING, LAST = 4, 16
+"""Steps near its goals after which a pose that does not meet them goes on without its reference, and how many
+more it gets."""
+RAMP = 2.0
+"""Farther away the way back is taken by 1 less this times the part of the first error that is left."""
+SLOW, LEAST_PULL = 0.7, 0.02
+"""Where more than this part of the square error is left by a step, less of the way back is taken; the least
+part of it that is."""
+PENALTY = 10.0
+"""Weight of the square error in the merit of steps near the goals."""
+CLOSE = 1e-2
+"""Radians: shorter steps that meet the goals count without a look at their merit."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """When to stop.
+
+    Attributes:
+        position: (B,) tolerance of positions and balance, model units.
+        angle: tolerance of orientations, directions and poles, radians.
+        iterations: most steps of a pose.
+        gain: a pose stalls when its square error falls by less than this part in `PATIENCE` steps.
+        rest: see `AT_REST`. settled: see `SETTLED`.
+    """
+
+    position: Array
+    angle: float
+    iterations: int
+    gain: float = GAIN
+    rest: float = AT_REST
+    settled: int = SETTLED
+
+    def at(self, some: Mask | Indices) -> Limits:
+        """Those of some of the poses."""
+        return replace(self, position=self.position[some])
+
+
+@dataclass(frozen=True)
+class Solved:
+    """What was found.
+
+    Attributes:
+        state: the best of each pose: one that meets its goals and is nearest to the reference, else the
+            nearest to the goals.
+        excess: (B,) the largest miss in tolerances.
+        square: (B,) square error.
+        iterations: (B,) steps tried.
+        stalled: (B,) whether the search ended because nothing more was won.
+    """
+
+    state: State
+    excess: Array
+    square: Array
+    iterations: Indices
+    stalled: Mask
+
+
+def solve_batch(problem: LeastSquaresProblem, given: Given, start: State, limits: Limits) -> Solved:
+    """Bring poses to their goals inside the limits.
+
+    Args:
+        problem: what all poses share.
+        given: what each of them brings.
+        start: inside the limits.
+        limits: when to stop.
+    """
+    search = _Search(problem, given, confined(problem, given, start), limits)
+    while len(search.poses.places):
+        search.iterate()
+    return search.result()
+
+
+def confined(problem: LeastSquaresProblem, given: Given, state: State) -> State:
+    """The state with its ball joints inside their limits; the very same where they are."""
+    layout = problem.layout
+    pushed = BallLimits(layout).project(state.rotations[:, layout.ball_rows])
+    if pushed is None:
+        return state
+    return rebuilt(layout, given, state, pushed[0], state.angles, state.slides)
+
+
+@dataclass
+class _Poses:
+    """What is known of each pose that is not done yet, (B,) each.
+
+    Attributes:
+        places: among all poses.
+        off: the largest miss in tolerances.
+        first_square: square error at the start.
+        departed: square departure from the reference.
+        damping, growth: of the next step, and what the damping grows by when that fails.
+        pull: part of the way back to the reference that is taken.
+        loose: see `LOOSE`; 1 without a reference.
+        rotated: longest rotation of the last step, radians.
+        met, waiting, refused: steps that met the goals, in a row that came near only, and that failed there.
+    """
+
+    places: Indices
+    off: Array
+    first_square: Array
+    departed: Array
+    damping: Array
+    growth: Array
+    pull: Array
+    loose: Array
+    rotated: Array
+    met: Indices
+    waiting: Indices
+    refused: Indices
+
+    @classmethod
+    def of(cls, off: Array, square: Array, departed: Array, referred: bool) -> _Poses:
+        """At the start."""
+        size = len(off)
+        return cls(
+            np.arange(size),
+            off,
+            square.copy(),
+            departed,
+            np.full(size, DAMPING),
+            np.full(size, DAMPING_UP),
+            np.full(size, float(referred)),
+            np.full(size, LOOSE if referred else 1.0),
+            np.zeros(size),
+            *(np.zeros(size, dtype=np.intp) for _ in range(3)),
+        )
+
+    def at(self, some: Indices) -> _Poses:
+        """Some of them."""
+        return _Poses(*(getattr(self, each.name)[some] for each in fields(self)))
+
+    def near(self) -> Mask:
+        """Which are near their goals, and on their way back."""
+        found: Mask = self.off <= self.loose
+        return found & (self.loose > 1.0)
+
+
+class _Search:
+    """The poses that are not done yet, and the best of all."""
+
+    def __init__(self, problem: LeastSquaresProblem, given: Given, start: State, limits: Limits) -> None:
+        size = start.size
+        self.problem, self.given, self.limits = problem, given, limits
+        self.balls = BallLimits(problem.layout)
+        self.now = problem.evaluate(given, start)
+        off = self.now.excess(limits.position, limits.angle)
+        self.departure, departed = self._departed(start)
+        self.poses = _Poses.of(off, self.now.square, departed, given.reference is not None)
+        self.active = Active.none(problem.layout.columns, len(self.balls.limited), size)
+        self.history: list[Array] = []
+        self.count = 0
+        self.best, self.best_off, self.best_square = start, off.copy(), self.now.square.copy()
+        self.iterations: Indices = np.zeros(size, dtype=np.intp)
+        self.stalled = np.zeros(size, dtype=np.bool_)
+        done = (off <= 1.0) & (departed == 0.0) | (problem.layout.columns == 0)
+        self._leave(done)
+
+    def iterate(self) -> None:
+        """One step of all poses that are left."""
+        problem, now, poses = self.problem, self.now, self.poses
+        self.count += 1
+        axes, slope = problem.jacobian(self.given, now)
+        ramp = np.clip(1.0 - RAMP * np.sqrt(now.square / np.maximum(poses.first_square, TINY)), 0.0, 1.0)
+        pull = np.where(poses.near(), poses.pull, ramp * poses.pull)
+        linear = linearise(problem, (now, axes, slope), self.departure, poses.damping, pull)
+        holding = self.active.copy()
+        step = limited_step(problem, self.balls, linear, holding)
+        poses.rotated = np.abs(step.columns).max(0)
+        tried = problem.evaluate(self.given, self._moved(self.given, now.now.state, step.columns, step.balls))
+        tried = self._corrected(tried, step)
+        tried, cut = self._shortened(tried, slope, step)
+        off = tried.excess(self.limits.position, self.limits.angle)
+        accepted = self._accept(tried, off, step)
+        # Borders are looked for anew where a step was cut or won little.
+        holding.let_go(step.shortened | (tried.square > 0.25 * now.square))
+        self.active.put(accepted, holding.at(accepted))
+        self.active.let_go(~accepted)
+        self._adapt(accepted, tried, off, cut)
+        self._take(accepted, tried, off)
+        self.iterations[poses.places] += 1
+        self.history.append(self.now.square)
+        self._leave(self._done(accepted))
+
+    def _moved(self, given: Given, state: State, columns: Array, balls: Array | None = None) -> State:
+        """The state after a step, inside the limits."""
+        layout = self.problem.layout
+        if balls is None:
+            balls = stepped_balls(layout, state, columns)
+            pushed = self.balls.project(balls)
+            balls = balls if pushed is None else pushed[0]
+        return moved_state(layout, given, state, columns, balls, self.problem.reach)
+
+    def _corrected(self, tried: Residual, step: Step) -> Residual:
+        """Steps on the way back to the reference, brought to the goals again.
+
+        A long one leaves them with the square of its length: the second-order correction of Fletcher 1982.
+        """
+        if step.back is None:
+            return tried
+        off = tried.excess(self.limits.position, self.limits.angle)
+        some = at_least_two(np.flatnonzero(self.poses.near() & (off > ENOUGH)))
+        if not len(some):
+            return tried
+        state, given = tried.now.state.at(some), self.given.at(some)
+        columns = np.clip(select(step.correction(tried.values), some), *bounds(self.problem, state))
+        found = self.problem.evaluate(given, self._moved(given, state, columns))
+        better = np.flatnonzero(found.square < tried.square[some])
+        return _joined(tried, some[better], _at(found, better))
+
+    def _shortened(self, tried: Residual, slope: Array, step: Step) -> tuple[Residual, Mask]:
+        """What a part of a step gives that won little or nothing, if that is better, and where it is.
+
+        The step's end tells how the residuals bend along it: r(t) = r + t J d + t^2 q, where q is what the
+        linear picture J d missed at t = 1. A chain that is nearly stretched needs it most: its length changes
+        with the square of its bends.
+        """
+        cut = np.zeros(len(tried.square), dtype=np.bool_)
+        far = self.poses.off > self.poses.loose
+        some = at_least_two(np.flatnonzero((tried.square > POOR * self.now.square) & far))
+        if not len(some):
+            return tried, cut
+        values = select(self.now.values, some)
+        line = np.einsum("mkb,kb->mb", select(slope, some), select(step.columns, some))
+        bend = select(tried.values, some) - values - line
+        t = FRACTIONS
+        a, b, c = ((x * y).sum(0) for x, y in ((values, values), (values, line), (line, line)))
+        d, e, f = ((x * y).sum(0) for x, y in ((values, bend), (line, bend), (bend, bend)))
+        squares = a + t * (2.0 * b + t * (c + 2.0 * d + t * (2.0 * e + t * f)))
+        best = squares.argmin(0)
+        use = (best < len(t) - 1) & (squares[best, np.arange(len(some))] < POOR * tried.square[some])
+        if not use.any():
+            return tried, cut
+        use = at_least_two(np.flatnonzero(use))
+        some, part = some[use], t[best[use], 0]
+        state, given = self.now.now.state.at(some), self.given.at(some)
+        found = self.problem.evaluate(given, self._moved(given, state, select(step.columns, some) * part))
+        better = np.flatnonzero(found.square < tried.square[some])
+        cut[some[better]] = True
+        return _joined(tried, some[better], _at(found, better)), cut
+
+    def _accept(self, tried: Residual, off: Array, step: Step) -> Mask:
+        """Which steps count.
+
+        Far from the goals those that come nearer. Near them those that lower half of the square departure,
+        the multipliers times the residuals and a penalty: the augmented Lagrangian (Hestenes 1969).
+        """
+        nearer: Mask = tried.square < self.now.square
+        if step.back is None:
+            return nearer
+        _, departed = self._departed(tried.now.state)
+        multipliers = step.back.multipliers
+        weight = PENALTY * (1.0 + np.sqrt((multipliers * multipliers).sum(0)))
+        before = 0.5 * self.poses.departed + (multipliers * self.now.values).sum(0) + weight * self.now.square
+        after = 0.5 * departed + (multipliers * tried.values).sum(0) + weight * tried.square
+        merits = (after < before) | ((off <= 1.0) & (self.poses.rotated <= CLOSE))
+        return np.asarray(np.where(self.poses.near(), merits, nearer))
+
+    def _adapt(self, accepted: Mask, tried: Residual, off: Array, cut: Mask) -> None:
+        """The damping and the way back of the next steps."""
+        poses = self.poses
+        near, referred = poses.near(), poses.loose > 1.0
+        slow = ~accepted | (tried.square > SLOW * self.now.square)
+        # Far from the goals it may be the way back that is in the way: it gives in before the damping grows.
+        gives = ~near & slow & (poses.pull > LEAST_PULL)
+        calmer = np.where(cut, DAMPING_UP, DAMPING_DOWN)
+        damping = np.where(accepted, np.maximum(poses.damping * calmer, 1e-6), poses.damping * poses.growth)
+        damping = np.where(gives & ~accepted, poses.damping, damping)
+        poses.damping = np.where(near, np.minimum(poses.damping, DAMPING), damping)
+        poses.growth = np.where(accepted | near | gives, DAMPING_UP, poses.growth * DAMPING_GROWTH)
+        taken = np.where(accepted, np.minimum(2.0 * poses.pull, 1.0), 0.25 * poses.pull)
+        pull = np.where(gives, 0.2 * poses.pull, np.where(poses.pull > LEAST_PULL, poses.pull, 0.0))
+        arrived = ~near & accepted & referred & (off <= poses.loose)
+        poses.pull = np.where(near, taken, np.where(arrived, 1.0, pull))
+        poses.refused = poses.refused + (near & ~accepted)
+
+    def _take(self, accepted: Mask, tried: Residual, off: Array) -> None:
+        """Go on from the steps that count."""
+        poses = self.poses
+        if accepted.all():
+            self.now, poses.off = tried, off
+        elif accepted.any():
+            some = np.flatnonzero(accepted)
+            self.now = _joined(self.now, some, _at(tried, some))
+            poses.off = np.where(accepted, off, poses.off)
+        poses.met = poses.met + (poses.off <= 1.0)
+        # What is near its goals for long and does not meet them is out of reach: its reference has no say.
+        near = (poses.off > 1.0) & (poses.off <= LOOSE) & (self.given.reference is not None)
+        poses.waiting = np.where(near, poses.waiting + 1, 0)
+        alone = poses.waiting >= WAITING
+        poses.loose = np.where(alone, 1.0, poses.loose)
+        poses.pull = np.where(alone, 0.0, poses.pull)
+        self.departure, poses.departed = self._departed(self.now.now.state)
+        self._note()
+
+    def _note(self) -> None:
+        """Keep what is best: of poses that meet their goals the last, else the nearest."""
+        places = self.poses.places
+        nearer = self.now.square < self.best_square[places]
+        if self.given.reference is not None:
+            nearer = (self.poses.off <= 1.0) | (nearer & (self.best_off[places] > 1.0))
+        some = np.flatnonzero(nearer)
+        if not len(some):
+            return
+        if is_all(places[some], self.best.size):
+            self.best = self.now.now.state
+        else:
+            self.best = self.best.joined(places[some], self.now.now.state.at(some))
+        self.best_off[places[some]] = self.poses.off[some]
+        self.best_square[places[some]] = self.now.square[some]
+
+    def _departed(self, state: State) -> tuple[Array | None, Array]:
+        """The departure (k, B) from the reference, None without one, and what it costs (B,)."""
+        found = self.problem.departure(self.given, state)
+        if found is None:
+            return None, np.zeros(state.size)
+        return found, Metric(self.problem.layout, state).square(found)
+
+    def _done(self, accepted: Mask) -> Mask:
+        """Which poses are done."""
+        poses = self.poses
+        done = poses.off <= ENOUGH
+        if self.given.reference is not None:
+            done &= accepted & (poses.rotated <= self.limits.rest)
+            settled = (poses.refused >= REFUSED) | (poses.met >= self.limits.settled)
+            done |= (poses.off <= 1.0) & settled
+        stalled = (poses.damping * self.now.square > HOPELESS) | (poses.waiting >= WAITING + LAST)
+        if len(self.history) > PATIENCE:
+            slow = self.now.square > (1.0 - self.limits.gain) * self.history[-1 - PATIENCE]
+            stalled |= slow & (poses.off > poses.loose)
+        stalled &= ~done
+        self.stalled[poses.places[stalled]] = True
+        return np.asarray(done | stalled | (self.count >= self.limits.iterations))
+
+    def _leave(self, done: Mask) -> None:
+        """Go on without the poses that are done."""
+        if not done.any():
+            return
+        some = at_least_two(np.flatnonzero(~done))
+        self.poses, self.given, self.now = self.poses.at(some), self.given.at(some), _at(self.now, some)
+        self.active, self.limits = self.active.at(some), self.limits.at(some)
+        self.departure = None if self.departure is None else select(self.departure, some)
+        self.history = [square[some] for square in self.history[-PATIENCE - 1 :]]
+
+    def result(self) -> Solved:
+        """What was found."""
+        return Solved(self.best, self.best_off, self.best_square, self.iterations, self.stalled)
+
+
+def _at(residual: Residual, some: Mask | Indices) -> Residual:
+    """Those of some of the poses."""
+    now = residual.now
+    return Residual(
+        replace(now, state=now.state.at(some), ends=select(now.ends, some)),
+        select(residual.values, some),
+        residual.square[some],
+        tuple(type(miss)(miss.distance[some], miss.angle[some]) for miss in residual.misses),
+    )
+
+
+def _joined(residual: Residual, some: Indices, other: Residual) -> Residual:
+    """The same with others in place of some of the poses."""
+    if not len(some):
+        return residual
+    if is_all(some, residual.now.state.size):
+        return other
+    ends, values, square = residual.now.ends.copy(), residual.values.copy(), residual.square.copy()
+    ends[..., some], values[:, some], square[some] = other.now.ends, other.values, other.square
+    misses = []
+    for miss, theirs in zip(residual.misses, other.misses, strict=True):
+        distance, angle = miss.distance.copy(), miss.angle.copy()
+        distance[some], angle[some] = theirs.distance, theirs.angle
+        misses.append(type(miss)(distance, angle))
+    state = residual.now.state.joined(some, other.now.state)
+    return Residual(replace(residual.now, state=state, ends=ends), values, square, tuple(misses))
