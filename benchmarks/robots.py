@@ -38,7 +38,13 @@ from _urdf import Robot, read  # noqa: E402
 from chains import straight  # noqa: E402
 
 from ccd_rig import SolverSettings, solve  # noqa: E402
-from ccd_rig.goals import Goal, OrientationGoal, PositionGoal, measure  # noqa: E402
+from ccd_rig.goals import (  # noqa: E402
+    Goal,
+    OrientationGoal,
+    PositionGoal,
+    measure,
+    reach_of,
+)
 from ccd_rig.limits.random_rotations import sample  # noqa: E402
 from ccd_rig.limits.shapes import (  # noqa: E402
     Cone,
@@ -55,7 +61,6 @@ from ccd_rig.skeleton.kinematics import forward_kinematics  # noqa: E402
 from ccd_rig.skeleton.pose import Pose  # noqa: E402
 from ccd_rig.solvers.closing.problem import Kinematics  # noqa: E402
 from ccd_rig.solvers.closing.refine import HURRIED_GAIN, refined  # noqa: E402
-from ccd_rig.solvers.closing.residuals import reach_of  # noqa: E402
 from ccd_rig.solvers.restarts import starts  # noqa: E402
 
 BROKEN = 1e-5

@@ -33,6 +33,7 @@ from .skeleton.pose_library import PoseEntry
 from .skeleton.rerooting import reroot, restore_root
 from .solvers.analytic.target_triangle import target_triangle
 from .solvers.analytic.two_bone import two_bone
+from .solvers.many import ManyResult, solve_many
 from .solvers.solve import iterate, solve
 
 __all__ = [
@@ -50,6 +51,7 @@ __all__ = [
     "InvalidInput",
     "Joint",
     "Limit",
+    "ManyResult",
     "OrientationGoal",
     "PoleGoal",
     "Pose",
@@ -74,6 +76,7 @@ __all__ = [
     "restore_root",
     "sample",
     "solve",
+    "solve_many",
     "split_ball",
     "target_triangle",
     "two_bone",

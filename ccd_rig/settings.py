@@ -53,6 +53,8 @@ class SolveStatus(enum.Enum):
     """Every goal is met within its tolerance."""
     STALLED = "STALLED"
     """Nothing is won any more: out of reach, at limits, or in a dead end."""
+    OPTIMAL = "OPTIMAL"
+    """Out of reach or in conflict, and no small motion inside the limits comes nearer (`solve_many` only)."""
     ITERATION_LIMIT = "ITERATION_LIMIT"
     """`max_iterations` ran out while the goals still came nearer."""
 

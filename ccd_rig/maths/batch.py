@@ -7,6 +7,7 @@ radians. Nothing here checks for NaN.
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,23 @@ Mask = NDArray[np.bool_]
 Indices = NDArray[np.intp]
 
 TINY = 1e-300
+
+
+def select(values: NDArray[Any], some: Mask | Indices | slice) -> Any:
+    """Some of the poses of (..., B), the batch last in memory too: `values[..., some]` has it first."""
+    if isinstance(some, slice):
+        return values[..., some]
+    return np.take(values, np.flatnonzero(some) if some.dtype == np.bool_ else some, axis=-1)
+
+
+def at_least_two(some: Indices) -> Indices:
+    """Indices of poses, a lone one twice: numpy sums over a single pose in another order than over two."""
+    return np.repeat(some, 2) if len(some) == 1 else some
+
+
+def is_all(some: Indices, size: int) -> bool:
+    """Whether ascending indices name all of so many poses."""
+    return len(some) == size and int(some[-1] - some[0]) == size - 1
 
 
 def multiply(a: Array, b: Array) -> Array:

@@ -130,12 +130,12 @@ def _nearest(
 
 
 def _drawn(limit: Limit | None, start: Quaternion, spread: float, random: Random) -> Quaternion:
-    if limit is not None and not _is_free(limit):
+    if limit is not None and not is_free(limit):
         return sample(limit, random)
     return (start @ exp(Vector([random.gauss(0.0, spread) for _ in range(3)]))).normalized()
 
 
-def _is_free(limit: Limit) -> bool:
+def is_free(limit: Limit) -> bool:
     """Whether a limit allows every rotation."""
     if isinstance(limit, SwingTwist):
         free_twist = limit.twist is None or limit.twist[1] - limit.twist[0] >= 2.0 * math.pi

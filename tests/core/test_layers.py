@@ -26,7 +26,10 @@ CORE = (
     ("solvers.closing", "solvers.least_squares"),
     ("solvers.ccd", "solvers.analytic"),
     ("solvers.restarts",),
-    ("solvers.solve",),
+    ("solvers.many_input", "solvers.solve"),
+    ("solvers.many_stages",),
+    ("solvers.many_search",),
+    ("solvers.many",),
 )
 BLENDER = (
     ("whole_files",),

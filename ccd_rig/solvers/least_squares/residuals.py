@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...maths.batch import TINY, Array, Indices, Mask, cross, dot, length, matrix_logarithm
+from ...maths.batch import TINY, Array, Indices, Mask, cross, dot, length, matrix_logarithm, select
 from ..pole_bend import PoleBends, pole_bends, pole_slopes
 from .layout import Layout
 from .state import State
@@ -48,9 +48,9 @@ class Now:
         """Some of the poses."""
         return Now(
             self.state.at(some),
-            self.ends[..., some],
-            None if self.axes is None else self.axes[..., some],
-            None if self.slide_axes is None else self.slide_axes[..., some],
+            select(self.ends, some),
+            None if self.axes is None else select(self.axes, some),
+            None if self.slide_axes is None else select(self.slide_axes, some),
         )
 
 
@@ -432,11 +432,11 @@ class Pole(Block):
         self.axis, self.scale = np.array(axis[0], dtype=np.float64), axis[1]
 
     def measure(self, now: Now, target: Array) -> tuple[Array, Misses]:
-        angle = self._bends(now, target).residual
+        angle = self.bends(now, target).residual
         return self.factor * angle[None], Misses(np.zeros(len(angle)), np.abs(angle))
 
     def slope(self, now: Now, target: Array, into: Array) -> None:
-        by = pole_slopes(self._bends(now, target))
+        by = pole_slopes(self.bends(now, target))
         self.turns.slope(now, self.factor * by.turn[None], into)
         moves = np.zeros((3, *into.shape[1:]))
         for each, weights in ((self.line, by.line), (self.between, by.between), (self.root, -by.to_target)):
@@ -444,7 +444,8 @@ class Pole(Block):
             each.slope(now, self.factor, moves)
             into[0] += (weights[:, None] * moves).sum(0)
 
-    def _bends(self, now: Now, target: Array) -> PoleBends:
+    def bends(self, now: Now, target: Array) -> PoleBends:
+        """The bend of each pose and the side it should be on."""
         heads = now.state.transforms[self.links, :, 3]
         root, end = heads[0], now.ends[self.line.points[0][0]]
         axis = np.einsum("ijb,j->ib", self.turns.frame(now), self.axis)

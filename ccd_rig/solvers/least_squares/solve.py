@@ -13,7 +13,7 @@ from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
-from ...maths.batch import TINY, Array, Indices, Mask
+from ...maths.batch import TINY, Array, Indices, Mask, at_least_two, is_all, select
 from .ball_limits import BallLimits
 from .problem import LeastSquaresProblem, Metric, Residual
 from .state import Given, State, moved_state, rebuilt, stepped_balls
@@ -251,11 +251,11 @@ class _Search:
         if step.back is None:
             return tried
         off = tried.excess(self.limits.position, self.limits.angle)
-        some = np.flatnonzero(self.poses.near() & (off > ENOUGH))
+        some = at_least_two(np.flatnonzero(self.poses.near() & (off > ENOUGH)))
         if not len(some):
             return tried
         state, given = tried.now.state.at(some), self.given.at(some)
-        columns = np.clip(step.correction(tried.values)[:, some], *bounds(self.problem, state))
+        columns = np.clip(select(step.correction(tried.values), some), *bounds(self.problem, state))
         found = self.problem.evaluate(given, self._moved(given, state, columns))
         better = np.flatnonzero(found.square < tried.square[some])
         return _joined(tried, some[better], _at(found, better))
@@ -269,12 +269,12 @@ class _Search:
         """
         cut = np.zeros(len(tried.square), dtype=np.bool_)
         far = self.poses.off > self.poses.loose
-        some = np.flatnonzero((tried.square > POOR * self.now.square) & far)
+        some = at_least_two(np.flatnonzero((tried.square > POOR * self.now.square) & far))
         if not len(some):
             return tried, cut
-        values = self.now.values[:, some]
-        line = np.einsum("mkb,kb->mb", slope[..., some], step.columns[:, some])
-        bend = tried.values[:, some] - values - line
+        values = select(self.now.values, some)
+        line = np.einsum("mkb,kb->mb", select(slope, some), select(step.columns, some))
+        bend = select(tried.values, some) - values - line
         t = FRACTIONS
         a, b, c = ((x * y).sum(0) for x, y in ((values, values), (values, line), (line, line)))
         d, e, f = ((x * y).sum(0) for x, y in ((values, bend), (line, bend), (bend, bend)))
@@ -284,9 +284,10 @@ class _Search:
         use = (best < len(t) - 1) & (won > MORE * np.maximum(self.now.square - tried.square, 0.0)[some])
         if not use.any():
             return tried, cut
+        use = at_least_two(np.flatnonzero(use))
         some, part = some[use], t[best[use], 0]
         state, given = self.now.now.state.at(some), self.given.at(some)
-        found = self.problem.evaluate(given, self._moved(given, state, step.columns[:, some] * part))
+        found = self.problem.evaluate(given, self._moved(given, state, select(step.columns, some) * part))
         better = np.flatnonzero(found.square < tried.square[some])
         cut[some[better]] = True
         return _joined(tried, some[better], _at(found, better)), cut
@@ -354,7 +355,7 @@ class _Search:
         some = np.flatnonzero(nearer)
         if not len(some):
             return
-        if len(some) == self.best.size:
+        if is_all(places[some], self.best.size):
             self.best = self.now.now.state
         else:
             self.best = self.best.joined(places[some], self.now.now.state.at(some))
@@ -389,10 +390,10 @@ class _Search:
         """Go on without the poses that are done."""
         if not done.any():
             return
-        some = np.flatnonzero(~done)
+        some = at_least_two(np.flatnonzero(~done))
         self.poses, self.given, self.now = self.poses.at(some), self.given.at(some), _at(self.now, some)
         self.active, self.limits = self.active.at(some), self.limits.at(some)
-        self.departure = None if self.departure is None else self.departure[:, some]
+        self.departure = None if self.departure is None else select(self.departure, some)
         self.history = [square[some] for square in self.history[-PATIENCE - 1 :]]
 
     def result(self) -> Solved:
@@ -404,8 +405,8 @@ def _at(residual: Residual, some: Mask | Indices) -> Residual:
     """Those of some of the poses."""
     now = residual.now
     return Residual(
-        replace(now, state=now.state.at(some), ends=now.ends[..., some]),
-        residual.values[:, some],
+        replace(now, state=now.state.at(some), ends=select(now.ends, some)),
+        select(residual.values, some),
         residual.square[some],
         tuple(type(miss)(miss.distance[some], miss.angle[some]) for miss in residual.misses),
     )
@@ -415,7 +416,7 @@ def _joined(residual: Residual, some: Indices, other: Residual) -> Residual:
     """The same with others in place of some of the poses."""
     if not len(some):
         return residual
-    if other.now.state.size == residual.now.state.size:
+    if is_all(some, residual.now.state.size):
         return other
     ends, values, square = residual.now.ends.copy(), residual.values.copy(), residual.square.copy()
     ends[..., some], values[:, some], square[some] = other.now.ends, other.values, other.square

@@ -9,7 +9,18 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ...maths.batch import Array, Indices, Mask, exponential, fill_matrices, matrices, multiply, unit
+from ...maths.batch import (
+    Array,
+    Indices,
+    Mask,
+    exponential,
+    fill_matrices,
+    is_all,
+    matrices,
+    multiply,
+    select,
+    unit,
+)
 from ...skeleton.joints import Skeleton
 from ...skeleton.pose import Pose
 from .layout import Layout, angles_from_rotations
@@ -35,7 +46,7 @@ class Poses(NamedTuple):
 
     def at(self, some: Mask | Indices | slice) -> Poses:
         """Some of the poses."""
-        return Poses(self.rotations[..., some], self.translations[..., some])
+        return Poses(select(self.rotations, some), select(self.translations, some))
 
 
 class Bones(NamedTuple):
@@ -64,7 +75,7 @@ class Bones(NamedTuple):
         """Those of some of the poses."""
         if self.offsets.shape[-1] == 1:
             return self
-        return Bones(self.offsets[..., some], self.rests[..., some], self.lengths[..., some])
+        return Bones(select(self.offsets, some), select(self.rests, some), select(self.lengths, some))
 
 
 @dataclass(frozen=True)
@@ -90,9 +101,11 @@ class Given:
         """Those of some of the poses."""
 
         def cut(values: Array) -> Array:
-            return values if values.shape[-1] == 1 else values[..., some]
+            return values if values.shape[-1] == 1 else select(values, some)
 
-        reference = None if self.reference is None else tuple(values[..., some] for values in self.reference)
+        reference = (
+            None if self.reference is None else tuple(select(values, some) for values in self.reference)
+        )
         return replace(
             self,
             rests=cut(self.rests),
@@ -100,7 +113,7 @@ class Given:
             points=cut(self.points),
             targets=tuple(map(cut, self.targets)),
             slide_axes=cut(self.slide_axes),
-            reference=reference,  # type: ignore[arg-type]
+            reference=reference,
         )
 
 
@@ -139,15 +152,15 @@ class State:
     def at(self, some: Mask | Indices) -> State:
         """Some of the poses."""
         return State(
-            self.rotations[..., some],
-            self.angles[..., some],
-            self.slides[..., some],
-            self.transforms[..., some],
+            select(self.rotations, some),
+            select(self.angles, some),
+            select(self.slides, some),
+            select(self.transforms, some),
         )
 
-    def joined(self, some: Mask | Indices, other: State) -> State:
+    def joined(self, some: Indices, other: State) -> State:
         """The same with others in place of some of the poses."""
-        if other.size == self.size:
+        if is_all(some, self.size):
             return other
         found = [self.rotations.copy(), self.angles.copy(), self.slides.copy(), self.transforms.copy()]
         for mine, theirs in zip(

@@ -17,7 +17,20 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...maths.batch import TINY, Array, Indices, Mask, conjugate, dot, length, logarithm, multiply
+from ...maths.batch import (
+    TINY,
+    Array,
+    Indices,
+    Mask,
+    at_least_two,
+    conjugate,
+    dot,
+    is_all,
+    length,
+    logarithm,
+    multiply,
+    select,
+)
 from .ball_limits import BallLimits
 from .problem import LeastSquaresProblem, Metric, Residual
 from .residuals import Now
@@ -83,7 +96,12 @@ class Active:
 
     def at(self, some: Mask | Indices) -> Active:
         """Those of some of the poses."""
-        return Active(self.held[:, some], self.fixed[:, some], self.normals[..., some], self.gaps[..., some])
+        return Active(
+            select(self.held, some),
+            select(self.fixed, some),
+            select(self.normals, some),
+            select(self.gaps, some),
+        )
 
     def put(self, some: Mask | Indices, other: Active) -> None:
         """Take over those of some of the poses."""
@@ -149,17 +167,17 @@ class Linear:
 
     def at(self, some: Mask | Indices) -> Linear:
         """Some of the poses."""
-        slope = self.slope[..., some]
+        slope = select(self.slope, some)
         return Linear(
             self.state.at(some),
-            self.values[:, some],
+            select(self.values, some),
             slope,
-            slope if self.serving is self.slope else self.serving[..., some],
+            slope if self.serving is self.slope else select(self.serving, some),
             self.damping[some],
-            None if self.departure is None else self.departure[:, some],
+            None if self.departure is None else select(self.departure, some),
             self.pull[some],
-            self.down[:, some],
-            self.up[:, some],
+            select(self.down, some),
+            select(self.up, some),
             self.now.at(some),
         )
 
@@ -200,7 +218,7 @@ def limited_step(problem: LeastSquaresProblem, limits: BallLimits, linear: Linea
     found, wanted = _step(problem, limits, linear, active)
     changed = _update(problem, limits, linear, active, found, wanted)
     for _ in range(ROUNDS - 1):
-        some = np.flatnonzero(changed)
+        some = at_least_two(np.flatnonzero(changed))
         if not len(some):
             break
         part, holding = linear.at(some), active.at(some)
@@ -231,11 +249,11 @@ def _step(
     wanted = -metric.apply(np.einsum("mkb,mb->kb", linear.serving, goal))
     back = _Back.none(problem, linear) if linear.departure is not None else None
     if back is not None:
-        some = np.flatnonzero(linear.pull > 0.0)
-        if len(some) == linear.state.size:
+        some = at_least_two(np.flatnonzero(linear.pull > 0.0))
+        if is_all(some, linear.state.size):
             back = _back(problem, limits, linear, active, (slope, weighted, system, step))
         elif len(some):
-            parts = (slope[..., some], weighted[..., some], system[..., some], step[:, some])
+            parts = (select(slope, some), select(weighted, some), select(system, some), select(step, some))
             back.put(some, _back(problem, limits, linear.at(some), active.at(some), parts))
         step += back.step
         wanted += back.wanted
@@ -338,7 +356,7 @@ def _way_back(
         down = going & (curve > LEAST_CURVATURE * own_size)
         if count == 0:
             found = np.where(going & ~down, direction, found)
-        length = np.where(down, size / np.maximum(curve, TINY), 0.0)
+        length = np.where(down, size / np.where(down, curve, 1.0), 0.0)
         found += length * direction
         going = down
         if not going.any() or count == INNER - 1:
@@ -601,7 +619,7 @@ def solved(system: Array, damping: Array, wanted: Array) -> Array:
     for i in range(m):
         rows[i][i] = rows[i][i] + damping
     for i in range(m):
-        pivot = 1.0 / np.maximum(rows[i][i], 1e-30)
+        pivot = 1.0 / np.maximum(rows[i][i], damping)  # of a symmetric system all are that large
         for j in range(i + 1, m):
             factor = rows[j][i] * pivot
             for k in range(i + 1, m):

@@ -1,0 +1,95 @@
+"""Whether poses that miss their goals are as near as they get: a test of first order inside the limits."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...maths.batch import TINY, Array, conjugate, logarithm, multiply
+from .ball_limits import BallLimits
+from .problem import LeastSquaresProblem
+from .solve import Limits
+from .state import Given, State, stepped_balls, to_model
+from .step import bounds
+
+AT_BOUND = 1e-6
+"""Radians (parts of the reach of slides) from a bound at which a hinge is held by it."""
+PROBE = 1e-3
+"""Rotation of a ball joint, radians, by which it is seen what its limit leaves of a direction."""
+
+
+def steepness(problem: LeastSquaresProblem, given: Given, state: State, limits: Limits) -> Array:
+    """(B,) how steeply the error of the goals that are not met can still fall: 0 where it is stationary.
+
+    The largest part of the gradient that belongs to one joint, beside the residual times the longest lever:
+    a cosine, as in MINPACK's test of the gradient (More 1978, "The Levenberg-Marquardt algorithm:
+    implementation and theory"). The gradient is projected into the limits. A goal that gives way to others
+    is tested along directions that leave those alone, to first order.
+    """
+    if not problem.layout.columns:
+        return np.zeros(state.size)
+    residual = problem.evaluate(given, state)
+    _, slope = problem.jacobian(given, residual)
+    serving = slope if problem.serves is None else slope * problem.serves[..., None]
+    values = residual.values.copy()
+    for place, miss in zip(problem.places, residual.misses, strict=True):
+        values[place] *= (miss.distance > limits.position) | (miss.angle > limits.angle)
+    found = np.zeros(state.size)
+    before: list[int] = []
+    for rank in sorted({goal.priority for goal in problem.goals}):
+        places = zip(problem.goals, problem.places, strict=True)
+        rows = [k for goal, place in places if goal.priority == rank for k in range(place.start, place.stop)]
+        own, missing = serving[rows], values[rows]
+        gradient = _free(problem, state, np.einsum("mkb,mb->kb", own, missing))
+        if before:
+            gradient = _free(problem, state, beside(slope[before], gradient))
+        lever = np.einsum("mkb,mkb->kb", own, own).max(0)
+        steep = _largest(problem, state, gradient) / np.maximum(lever * (missing * missing).sum(0), TINY)
+        found = np.maximum(found, np.sqrt(steep))
+        before += rows
+    return found
+
+
+def _free(problem: LeastSquaresProblem, state: State, gradient: Array) -> Array:
+    """The gradient without hinges and slides that a bound keeps from going against it."""
+    down, up = bounds(problem, state)
+    held = np.where(gradient > 0.0, down >= -AT_BOUND, up <= AT_BOUND)
+    return np.where(held, 0.0, gradient)
+
+
+def beside(slope: Array, step: Array) -> Array:
+    """What of a step (k, B) leaves residuals with this slope (m, k, B) alone, to first order."""
+    moving = np.ascontiguousarray((slope * (step != 0.0)).transpose(2, 0, 1))
+    system = moving @ moving.transpose(0, 2, 1)
+    scale = np.einsum("bmm->b", system)
+    each = np.arange(system.shape[1])
+    system[:, each, each] += (1e-9 * scale + TINY)[:, None]
+    dual = np.linalg.solve(system, (moving @ step.T[..., None]))
+    return np.asarray(step - (moving.transpose(0, 2, 1) @ dual)[..., 0].T)
+
+
+def _largest(problem: LeastSquaresProblem, state: State, gradient: Array) -> Array:
+    """(B,) the largest square of one joint's part of a gradient (k, B), inside its limit."""
+    layout = problem.layout
+    parts = gradient * gradient
+    place = slice(layout.first_ball, layout.first_slide)
+    balls = parts[place].reshape(-1, 3, state.size).sum(1)
+    if len(balls):
+        balls *= _left(problem, state, gradient)
+    return np.asarray(np.concatenate((balls, parts[: place.start], parts[place.stop :])).max(0))
+
+
+def _left(problem: LeastSquaresProblem, state: State, gradient: Array) -> Array:
+    """(balls, B) the part of the squared gradient that points into the limits of ball joints."""
+    layout = problem.layout
+    balls = gradient[layout.first_ball : layout.first_slide].reshape(-1, 3, state.size)
+    size = np.sqrt((balls * balls).sum(1))
+    step = np.zeros_like(gradient)
+    way = -balls / np.maximum(size, TINY)[:, None]
+    step[layout.first_ball : layout.first_slide] = (PROBE * way).reshape(-1, state.size)
+    tried = stepped_balls(layout, state, step)
+    pushed = BallLimits(layout).project(tried)
+    if pushed is None:
+        return np.ones(size.shape)
+    own = state.rotations[:, layout.ball_rows]
+    moved = to_model(layout, state, logarithm(multiply(conjugate(own), pushed[0])))
+    return np.asarray(np.clip((moved * way).sum(1) / PROBE, 0.0, 1.0))

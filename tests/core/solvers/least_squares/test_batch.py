@@ -1,0 +1,224 @@
+"""The batched solver's parts: slopes and curvature against differences, limits, agreement with one by one."""
+
+from __future__ import annotations
+
+import math
+import random
+
+import numpy as np
+import pytest
+from chains import FLOAT32, legal_pose, random_skeleton, straight, tip
+from mathutils import Vector
+from mixtures import _goal, _pose
+
+from ccd_rig.goals import BalanceGoal, DirectionGoal, Goal, OrientationGoal, PoleGoal, PositionGoal, measure
+from ccd_rig.limits.shapes import Cone, Ellipse, EulerBox, Hinge, Limit, Slide, SwingTwist, violation
+from ccd_rig.skeleton.joints import Joint, Skeleton
+from ccd_rig.skeleton.kinematics import forward_kinematics
+from ccd_rig.skeleton.pose import Pose
+from ccd_rig.solvers.closing.problem import Kinematics
+from ccd_rig.solvers.closing.refine import refined
+from ccd_rig.solvers.least_squares.problem import LeastSquaresProblem, Metric
+from ccd_rig.solvers.least_squares.solve import Limits, solve_batch
+from ccd_rig.solvers.least_squares.state import (
+    Bones,
+    Given,
+    Poses,
+    State,
+    moved_state,
+    start_state,
+    stepped_balls,
+)
+from ccd_rig.solvers.least_squares.step import Curvature
+
+SIZE = 3
+STEP = 1e-6
+"""Of finite differences, radians and parts of the reach."""
+
+
+def target_of(goal: Goal) -> np.ndarray:
+    return np.array(goal.target[:])[:, None]
+
+
+class Case:
+    """A problem, and states of it inside the limits."""
+
+    def __init__(self, skeleton: Skeleton, goals: list[Goal], rng: random.Random, held: bool = False) -> None:
+        self.problem = LeastSquaresProblem(skeleton, goals, [joint.limit for joint in skeleton.joints])
+        self.poses = Poses.of([_pose(skeleton, rng) for _ in range(SIZE)])
+        reference = Poses.of([_pose(skeleton, rng) for _ in range(SIZE)]) if held else None
+        targets = [target_of(goal) for goal in goals]
+        self.given: Given = self.problem.given(Bones.of(skeleton), self.poses, targets, reference)
+        self.state: State = start_state(self.problem.layout, self.given, self.poses)
+
+    def moved(self, step: np.ndarray) -> State:
+        """The state after a step (k, B), limits not applied."""
+        layout = self.problem.layout
+        balls = stepped_balls(layout, self.state, step)
+        return moved_state(layout, self.given, self.state, step, balls, self.problem.reach)
+
+    def values(self, step: np.ndarray) -> np.ndarray:
+        """(m, B) the residuals there."""
+        return self.problem.evaluate(self.given, self.moved(step)).values
+
+
+def goals_of(kind: type, skeleton: Skeleton) -> list[Goal]:
+    name, somewhere = tip(skeleton), Vector((0.7, -0.4, 0.9))
+    if kind is PositionGoal:
+        return [PositionGoal(name, somewhere, Vector((0.1, 0.3, -0.2)), weight=2.0)]
+    if kind is OrientationGoal:
+        return [OrientationGoal(name, (0.5, 0.5, -0.5, 0.5))]
+    if kind is DirectionGoal:
+        return [DirectionGoal(name, (0.0, 0.6, 0.8), somewhere)]
+    if kind is PoleGoal:
+        return [PoleGoal("joint0", name, 5.0 * somewhere)]
+    return [BalanceGoal(somewhere, (True, False, True))]
+
+
+KINDS = (PositionGoal, OrientationGoal, DirectionGoal, PoleGoal, BalanceGoal)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("seed", range(6))
+def test_slopes_are_those_of_differences(kind: type, seed: int) -> None:
+    rng = random.Random(seed)
+    skeleton = random_skeleton(rng, 5)
+    skeleton = Skeleton(
+        Joint(
+            joint.name,
+            joint.parent,
+            joint.offset,
+            joint.rest_rotation,
+            joint.length,
+            joint.limit,
+            mass=rng.uniform(0.1, 1.0),
+            slide=Slide((0.6, 0.0, 0.8), -1.0, 1.0) if i == 2 else None,
+            inherit_rotation=joint.inherit_rotation,
+        )
+        for i, joint in enumerate(skeleton.joints)
+    )
+    case = Case(skeleton, goals_of(kind, skeleton), rng)
+    residual = case.problem.evaluate(case.given, case.state)
+    _, slope = case.problem.jacobian(case.given, residual)
+    for column in range(case.problem.layout.columns):
+        step = np.zeros((case.problem.layout.columns, SIZE))
+        step[column] = STEP
+        found = (case.values(step) - case.values(-step)) / (2.0 * STEP)
+        assert slope[:, column] == pytest.approx(found, abs=2e-6)
+
+
+@pytest.mark.parametrize("kind", [PositionGoal, OrientationGoal, DirectionGoal])
+@pytest.mark.parametrize(
+    "limit", [None, Hinge((1.0, 0.0, 0.0), -3.0, 3.0), EulerBox("XZY", (-1,) * 3, (1,) * 3)]
+)
+def test_curvature_is_that_of_differences(kind: type, limit: Limit | None) -> None:
+    """Of |departure|^2 / 2 + multipliers.residuals along a curve of one rotation vector per joint.
+
+    An orientation's and a direction's own curvature is approximate away from the target, so these are
+    measured at it.
+    """
+    rng, noise = random.Random(4), np.random.default_rng(4)
+    skeleton = straight(4, limit)
+    goals = goals_of(kind, skeleton)
+    case = Case(skeleton, goals, rng, held=True)
+    problem = case.problem
+    if kind is not PositionGoal:
+        row = problem.layout.row[3]
+        frame = case.state.transforms[row, :, :3]
+        own = frame if kind is OrientationGoal else np.einsum("ijb,j->ib", frame, np.array((0.0, 0.6, 0.8)))
+        case.given = Given(**{**vars(case.given), "targets": (own,)})
+    multipliers = noise.normal(size=(problem.rows, SIZE))
+    way = noise.normal(size=(problem.layout.columns, SIZE))
+
+    def value(t: float) -> np.ndarray:
+        state = case.moved(t * way)
+        departure = problem.departure(case.given, state)
+        held = 0.5 * Metric(problem.layout, state).square(departure)
+        return held + (multipliers * problem.evaluate(case.given, state).values).sum(0)
+
+    now, _ = problem.jacobian(case.given, problem.evaluate(case.given, case.state))
+    metric = Metric(problem.layout, case.state)
+    departure = problem.departure(case.given, case.state)
+    found = (way * Curvature(problem, now, departure, multipliers, metric)(way)).sum(0)
+    h = 1e-3
+    if kind is DirectionGoal:  # the residual has no second derivative across the target: along it only
+        multipliers[:] = 0.0
+        found = (way * Curvature(problem, now, departure, multipliers, metric)(way)).sum(0)
+    expected = (value(h) - 2.0 * value(0.0) + value(-h)) / h**2
+    assert found == pytest.approx(expected, rel=1e-3, abs=1e-2)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_limits_hold_in_random_solves(seed: int) -> None:
+    """Each kind of limit, goals in reach or not, with a reference and without."""
+    rng = random.Random(seed)
+    skeleton = random_skeleton(rng, 7, tree=seed % 2 == 0)
+    transforms = forward_kinematics(skeleton, legal_pose(skeleton, rng))
+    goals = [_goal(skeleton, transforms, rng) for _ in range(1 + seed % 3)]
+    goals = [goal for goal in goals if not isinstance(goal, BalanceGoal)] or [
+        PositionGoal(tip(skeleton), (9.0, 0.0, 0.0))
+    ]
+    limits = [joint.limit for joint in skeleton.joints]
+    problem = LeastSquaresProblem(skeleton, goals, limits)
+    starts = Poses.of([legal_pose(skeleton, rng) for _ in range(20)])
+    for reference in (None, starts):
+        given = problem.given(Bones.of(skeleton), starts, [target_of(goal) for goal in goals], reference)
+        found = solve_batch(
+            problem,
+            given,
+            start_state(problem.layout, given, starts),
+            Limits(np.full(20, 1e-3), 1e-3, 40),
+        )
+        assert np.isfinite(found.state.rotations).all()
+        for i in problem.layout.moved:
+            for k in range(20):
+                rotation = Pose.rest(skeleton).rotations[0].copy()
+                rotation[:] = found.state.rotations[:, problem.layout.row[i], k]
+                assert limits[i] is None or violation(limits[i], rotation) <= FLOAT32
+
+
+LIMITS = {
+    "free": None,
+    "cones": SwingTwist(Cone(math.radians(30.0)), (-0.35, 0.35)),
+    "ellipses": SwingTwist(Ellipse(-0.3, 0.6, -0.2, 0.8), (-0.2, 0.4)),
+    "boxes": EulerBox("XYZ", (-0.5, -0.4, -0.6), (0.5, 0.7, 0.3)),
+}
+
+
+@pytest.mark.parametrize("name", LIMITS)
+@pytest.mark.parametrize("posed", [False, True])
+def test_agrees_with_one_by_one(name: str, posed: bool) -> None:
+    """About as many random targets are met as by the closing phase of a single solve; errors are true."""
+    rng, count, tolerance = random.Random(1), 40, 1e-3
+    skeleton = straight(8, LIMITS[name])
+    last = [forward_kinematics(skeleton, legal_pose(skeleton, rng))[-1] for _ in range(count)]
+    ends = [each.point(Vector((0.0, 1.0, 0.0))) for each in last]
+
+    def goals(k: int) -> list[Goal]:
+        found: list[Goal] = [PositionGoal(tip(skeleton), ends[k])]
+        return [*found, OrientationGoal(tip(skeleton), last[k].rotation)] if posed else found
+
+    limits = [joint.limit for joint in skeleton.joints]
+    problem = LeastSquaresProblem(skeleton, goals(0), limits)
+    start = Kinematics(skeleton, goals(0), limits).clamped(Pose.rest(skeleton))
+    targets = [np.array([target[:] for target in ends]).T]
+    targets += [np.array([each.rotation[:] for each in last]).T] if posed else []
+    poses = Poses.of([start] * count)
+    given = problem.given(Bones.of(skeleton), poses, targets)
+    found = solve_batch(
+        problem,
+        given,
+        start_state(problem.layout, given, poses),
+        Limits(np.full(count, tolerance), tolerance, 60),
+    )
+    alone = 0
+    for k in range(count):
+        alone += refined(Kinematics(skeleton, goals(k), limits), start, tolerance, tolerance, 60).met
+        rotations = [start.rotations[0].copy() for _ in skeleton.joints]
+        for i, rotation in enumerate(rotations):
+            rotation[:] = found.state.rotations[:, problem.layout.row[i], k]
+        pose = Pose(tuple(rotations), start.translations)
+        errors = [measure(goal, skeleton, forward_kinematics(skeleton, pose)) for goal in goals(k)]
+        worst = max(max(error.distance, error.angle) for error in errors)
+        assert (worst <= 1.01 * tolerance) == (found.excess[k] <= 1.0)
+    assert (found.excess <= 1.0).sum() >= 0.95 * alone

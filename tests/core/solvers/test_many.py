@@ -1,0 +1,396 @@
+"""Many poses at once: true reports, limits, the same bits in every batch, and what is refused."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from chains import FLOAT32, legal_pose, random_skeleton, straight, tail, tip
+from mathutils import Quaternion, Vector
+from mixtures import ANGLE, POSITION, Mixture, _pose, faults, mixture
+
+from ccd_rig import (
+    BalanceGoal,
+    Comfort,
+    DirectionGoal,
+    Goal,
+    Hinge,
+    InvalidInput,
+    Joint,
+    ManyResult,
+    OrientationGoal,
+    PoleGoal,
+    Pose,
+    PositionGoal,
+    Skeleton,
+    Slide,
+    SolveResult,
+    SolverSettings,
+    SolveStatus,
+    forward_kinematics,
+    measure,
+    solve,
+    solve_many,
+)
+from ccd_rig.limits.shapes import violation
+from ccd_rig.maths.rotations import angle_between
+
+SETTINGS = SolverSettings(position_tolerance=POSITION, angle_tolerance=ANGLE, max_iterations=60, restarts=2)
+
+
+def known(seed: int) -> Mixture:
+    """A random solve without what `solve_many` refuses."""
+    case = mixture(seed)
+    joints = [
+        replace(joint, comfort=replace(joint.comfort, tolerance=0.0)) if joint.comfort else joint
+        for joint in case.skeleton.joints
+    ]
+    goals = tuple(
+        replace(goal, max_extension=1.0, two_bone_tip=False) if isinstance(goal, PositionGoal) else goal
+        for goal in case.goals
+    )
+    settings = replace(SETTINGS, comfort=case.settings.comfort)
+    return replace(case, skeleton=Skeleton(joints), goals=goals, settings=settings, reference=None)
+
+
+def arrays(poses: Sequence[Pose]) -> tuple[np.ndarray, np.ndarray]:
+    """Rotations (B, n, 4) and translations (B, n, 3)."""
+    return (
+        np.array([[q[:] for q in pose.rotations] for pose in poses]),
+        np.array([[t[:] for t in pose.translations] for pose in poses]),
+    )
+
+
+def same_bits(one: ManyResult, other: ManyResult, first: int = 0) -> bool:
+    """Whether `one` is `other` from its pose number `first` on."""
+    part = slice(first, first + len(one))
+    return (
+        np.array_equal(one.rotations, other.rotations[part])
+        and np.array_equal(one.translations, other.translations[part])
+        and np.array_equal(one.iterations, other.iterations[part])
+        and np.array_equal(one.distances, other.distances[part])
+        and one.statuses == other.statuses[part]
+    )
+
+
+# What is found --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_random_solves_keep_their_promises(part: int) -> None:
+    """Limits, slides, finite numbers, true errors and statuses, joints that stay: see `mixtures.faults`.
+
+    "Worse than the start" is left out: sweeps weigh rotations against distances otherwise.
+    """
+    wrong = []
+    for seed in range(10 * part, 10 * part + 10):
+        case = known(seed)
+        rng = random.Random(seed)
+        poses = [case.start, *(_pose(case.skeleton, rng) for _ in range(2))]
+        reference = poses if seed % 2 else None
+        result = solve_many(case.skeleton, poses, case.goals, case.settings, reference=reference)
+        for k, start in enumerate(poses):
+            pose = result.pose(k)
+            transforms = forward_kinematics(case.skeleton, pose)
+            errors = tuple(measure(goal, case.skeleton, transforms) for goal in case.goals)
+            for error, distance, angle in zip(errors, result.distances[k], result.angles[k], strict=True):
+                if abs(error.distance - distance) > 1e-4 or abs(error.angle - angle) > 1e-2:
+                    wrong.append(f"solve {seed}, pose {k}: reports {distance, angle}, not {error}")
+            once = SolveResult(pose, result.statuses[k], 0, errors)
+            found = [each for each in faults(replace(case, start=start), once) if "worse" not in each]
+            wrong += [f"solve {seed}, pose {k}: {fault}" for fault in found]
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_reachable_targets_are_met_as_by_solve(seed: int) -> None:
+    """A target per pose, of poses inside random limits."""
+    rng = random.Random(seed)
+    skeleton = random_skeleton(rng, 6)
+    wanted = [legal_pose(skeleton, rng) for _ in range(8)]
+    targets = [tail(skeleton, pose)[:] for pose in wanted]
+    start = legal_pose(skeleton, rng)
+    locked = skeleton.locked
+    if locked:  # what can't rotate stays as it is in the start
+        wanted = [
+            Pose(
+                tuple(start.rotations[i] if i in locked else q for i, q in enumerate(pose.rotations)),
+                pose.translations,
+            )
+            for pose in wanted
+        ]
+        targets = [tail(skeleton, pose)[:] for pose in wanted]
+    goal = PositionGoal(tip(skeleton), targets[0])
+    settings = replace(SETTINGS, restarts=8)
+    found = solve_many(skeleton, [start] * 8, [goal], settings, targets=[targets])
+    alone = [solve(skeleton, start, [replace(goal, target=Vector(t))], settings) for t in targets]
+    met = sum(status is SolveStatus.CONVERGED for status in found.statuses)
+    assert met >= sum(result.status is SolveStatus.CONVERGED for result in alone)
+    for k, pose in enumerate(map(found.pose, range(8))):
+        for joint, rotation in zip(skeleton.joints, pose.rotations, strict=True):
+            assert joint.limit is None or violation(joint.limit, rotation) <= FLOAT32
+        assert abs((tail(skeleton, pose) - Vector(targets[k])).length - found.distances[k, 0]) < 1e-4
+
+
+def test_every_kind_of_goal_takes_targets() -> None:
+    rng = random.Random(5)
+    skeleton = straight(5, mass=1.0)
+    wanted = [legal_pose(skeleton, rng) for _ in range(4)]
+    last = [forward_kinematics(skeleton, pose)[-1] for pose in wanted]
+    rest = [Pose.rest(skeleton)] * 4
+    bent = Pose(tuple(Quaternion((0.0, 0.0, 1.0), 0.3) for _ in range(5)), Pose.rest(skeleton).translations)
+    z, name = Vector((0.0, 0.0, 1.0)), tip(skeleton)
+    for goal, targets in (
+        (PositionGoal(name, z), [each.point(Vector((0.0, 1.0, 0.0)))[:] for each in last]),
+        (OrientationGoal(name, Quaternion()), [each.rotation[:] for each in last]),
+        (DirectionGoal(name, z, z), [(3.0 * (each.rotation @ z))[:] for each in last]),
+        (PoleGoal("joint0", name, z), [[rng.gauss(0.0, 1.0) for _ in range(3)] for _ in range(4)]),
+        (BalanceGoal(z), [[0.1 * k, 0.2, 0.0] for k in range(4)]),
+    ):
+        start = [bent] * 4 if isinstance(goal, PoleGoal) else rest
+        found = solve_many(skeleton, start, [goal], SETTINGS, targets=[targets])
+        assert found.statuses == (SolveStatus.CONVERGED,) * 4, goal
+        for k in range(4):
+            own = replace(goal, target=type(goal.target)(targets[k]))
+            error = measure(own, skeleton, forward_kinematics(skeleton, found.pose(k)))
+            assert error.distance <= POSITION + 1e-5 and error.angle <= ANGLE + 1e-3
+
+
+def test_slides_reach_and_stay_in_their_ranges() -> None:
+    skeleton = straight(3).replace({"joint1": {"slide": Slide((0.0, 1.0, 0.0), -0.5, 1.0)}})
+    targets = [(0.0, 3.8, 0.0), (0.5, 3.5, 0.0), (0.0, 9.0, 0.0)]
+    found = solve_many(
+        skeleton, [Pose.rest(skeleton)] * 3, [PositionGoal("joint2", (0, 0, 0))], SETTINGS, targets=[targets]
+    )
+    assert found.statuses[:2] == (SolveStatus.CONVERGED,) * 2
+    assert found.distances[2, 0] == pytest.approx(5.0, abs=1e-3) and found.statuses[2] is SolveStatus.OPTIMAL
+    assert found.translations[:, 1, 1].min() >= -0.5 - FLOAT32
+    assert found.translations[:, 1, 1].max() <= 1.0 + FLOAT32
+
+
+# How solves end -------------------------------------------------------------------------------------
+
+
+def test_out_of_reach_is_optimal_and_stretched() -> None:
+    skeleton = straight(4)
+    found = solve_many(skeleton, [Pose.rest(skeleton)], [PositionGoal(tip(skeleton), (6.0, 0.0, 0.0))])
+    assert found.statuses == (SolveStatus.OPTIMAL,)
+    assert found.distances[0, 0] == pytest.approx(2.0, abs=1e-4)
+
+
+def test_a_straight_chain_leaves_its_dead_end() -> None:
+    """No first-order step shortens a straight chain towards a target on its line."""
+    skeleton = straight(4)
+    goal = PositionGoal(tip(skeleton), (0.0, 2.5, 0.0))
+    found = solve_many(skeleton, [Pose.rest(skeleton)], [goal], replace(SETTINGS, restarts=0))
+    assert found.statuses == (SolveStatus.CONVERGED,)
+
+
+def test_iterations_run_out() -> None:
+    skeleton = straight(20, Hinge((0.0, 0.0, 1.0), -0.3, 0.3))
+    goal = PositionGoal(tip(skeleton), (8.0, 8.0, 0.0))
+    few = SolverSettings(max_iterations=1, restarts=0)
+    found = solve_many(skeleton, [Pose.rest(skeleton)], [goal], few)
+    assert found.statuses == (SolveStatus.ITERATION_LIMIT,)
+
+
+def test_conflict_of_equal_goals_is_shared() -> None:
+    skeleton = straight(3)
+    goals = [PositionGoal("joint2", (0.0, 2.0, 3.0)), PositionGoal("joint2", (0.0, 2.0, -3.0))]
+    found = solve_many(skeleton, [Pose.rest(skeleton)], goals, SETTINGS)
+    assert found.statuses == (SolveStatus.OPTIMAL,)
+    assert found.distances[0, 0] == pytest.approx(found.distances[0, 1], abs=0.05)
+
+
+def test_goals_served_first_keep_their_place() -> None:
+    """The first goal is met although the second pulls; out of reach it is as near as alone."""
+    skeleton = straight(3)
+    pull = PositionGoal("joint2", (0.0, -9.0, 0.0), priority=1)
+    for target, missing in (((1.0, 1.5, 0.0), 0.0), ((4.0, 0.0, 0.0), 1.0)):
+        goals = [PositionGoal("joint2", target), replace(pull, joint="joint1")]
+        found = solve_many(skeleton, [Pose.rest(skeleton)], goals, SETTINGS)
+        assert found.distances[0, 0] == pytest.approx(missing, abs=2.0 * POSITION)
+
+
+def test_a_later_goal_has_its_say_while_the_first_is_missed() -> None:
+    """The first can't be met by far; the second, about the twist that it leaves free, can."""
+    skeleton = straight(3)
+    goals = [
+        PositionGoal("joint2", (50.0, 0.0, 0.0)),
+        DirectionGoal("joint2", (0.0, 0.0, 1.0), (0.0, 0.6, 0.8), priority=1),
+    ]
+    found = solve_many(skeleton, [Pose.rest(skeleton)], goals, SETTINGS)
+    assert found.distances[0, 0] == pytest.approx(47.0, abs=1e-2)
+    assert found.angles[0, 1] < 1e-2
+
+
+def test_comfort_regions_are_left_only_where_they_must() -> None:
+    """Of two targets one is met inside the region."""
+    comfort = Comfort(region=Hinge((0.0, 0.0, 1.0), -0.5, 0.5))
+    skeleton = straight(3, Hinge((0.0, 0.0, 1.0), -2.0, 2.0), comfort=comfort)
+    targets = []
+    for angle in (0.4, 1.2):
+        pose = Pose(
+            tuple(Quaternion((0.0, 0.0, 1.0), angle) for _ in range(3)), Pose.rest(skeleton).translations
+        )
+        targets.append(tail(skeleton, pose)[:])
+    goal = PositionGoal("joint2", targets[0])
+    found = solve_many(skeleton, [Pose.rest(skeleton)] * 2, [goal], SETTINGS, targets=[targets])
+    assert found.statuses == (SolveStatus.CONVERGED,) * 2
+    angles = 2.0 * np.arctan2(found.rotations[..., 3], found.rotations[..., 0])
+    assert np.abs(angles[0]).max() <= 0.5 + FLOAT32 < np.abs(angles[1]).max() <= 2.0 + FLOAT32
+    off = solve_many(
+        skeleton, [Pose.rest(skeleton)] * 2, [goal], replace(SETTINGS, comfort=False), targets=[targets]
+    )
+    assert off.statuses == found.statuses
+
+
+# The same bits --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", [3, 12, 40, 63])
+def test_a_pose_has_the_same_bits_in_every_batch(seed: int) -> None:
+    case = known(seed)
+    rng = random.Random(seed)
+    poses = [_pose(case.skeleton, rng) for _ in range(200)]
+    reference = poses if seed % 2 else None
+    arguments = (case.goals, replace(case.settings, max_iterations=30))
+    whole = solve_many(case.skeleton, poses, *arguments, reference=reference)
+    assert same_bits(solve_many(case.skeleton, arrays(poses), *arguments, reference=reference), whole)
+    for first, size in ((0, 1), (5, 1), (0, 7), (93, 7)):
+        part = poses[first : first + size]
+        own = None if reference is None else part
+        assert same_bits(solve_many(case.skeleton, part, *arguments, reference=own), whole, first)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_nothing_moves_where_targets_are_those_of_the_poses(seed: int) -> None:
+    rng = random.Random(seed)
+    skeleton = random_skeleton(rng, 5, tree=seed % 2 == 0)
+    poses = [legal_pose(skeleton, rng) for _ in range(9)]
+    last = [forward_kinematics(skeleton, pose)[-1] for pose in poses]
+    end = Vector((0.0, skeleton.joints[-1].length, 0.0))
+    goals = [PositionGoal(tip(skeleton), (0, 0, 0)), OrientationGoal(tip(skeleton), Quaternion())]
+    targets = [[each.point(end)[:] for each in last], [each.rotation[:] for each in last]]
+    for reference in (None, poses):
+        found = solve_many(skeleton, poses, goals, SETTINGS, targets=targets, reference=reference)
+        assert found.statuses == (SolveStatus.CONVERGED,) * 9 and not found.iterations.any()
+        assert [found.pose(k) for k in range(9)] == poses
+        assert np.array_equal(found.rotations, arrays(poses)[0])
+
+
+def test_a_reference_pose_draws() -> None:
+    """From a curled start the pose goes back to the straight reference as far as the target leaves it."""
+    skeleton = straight(6)
+    target = (3.0, 4.0, 0.0)
+    curled = Pose(tuple(Quaternion((1.0, 0.0, 0.0), 0.5) for _ in range(6)), Pose.rest(skeleton).translations)
+    goal, rest = PositionGoal(tip(skeleton), target), Pose.rest(skeleton)
+    near = solve_many(skeleton, [curled], [goal], SETTINGS, reference=[rest])
+    free = solve_many(skeleton, [curled], [goal], SETTINGS)
+
+    def departure(result: ManyResult) -> float:
+        pairs = zip(result.pose(0).rotations, rest.rotations, strict=True)
+        return math.sqrt(sum(angle_between(a, b) ** 2 for a, b in pairs))
+
+    assert near.statuses == free.statuses == (SolveStatus.CONVERGED,)
+    assert departure(near) < 0.8 * departure(free)
+
+
+# What is refused ------------------------------------------------------------------------------------
+
+
+def elbow() -> Skeleton:
+    return Skeleton([Joint("shoulder"), Joint("elbow", 0, (0.0, 1.0, 0.0))])
+
+
+def refused(match: str, goals: Sequence[Goal] | None = None, **changes: object) -> None:
+    """What `solve_many` says to three rest poses of `elbow`, with changed arguments."""
+    skeleton = changes.pop("skeleton", elbow())
+    poses = changes.pop("poses", [Pose.rest(skeleton)] * 3)
+    goals = [PositionGoal("elbow", (1.0, 1.0, 0.0))] if goals is None else goals
+    with pytest.raises(InvalidInput, match=match):
+        solve_many(skeleton, poses, goals, **changes)
+
+
+def test_poses_are_checked() -> None:
+    rotations, translations = arrays([Pose.rest(elbow())] * 20)
+    bad = rotations.copy()
+    bad[17, 1, 2] = np.nan
+    refused(r"pose 17: rotation of joint 'elbow' is not finite", poses=(bad, translations))
+    bad = rotations * np.where(np.arange(20) == 4, 1.1, 1.0)[:, None, None]
+    refused(r"pose 4: rotation of joint 'shoulder' must be a unit", poses=(bad, translations))
+    bad = translations.copy()
+    bad[3, 0, 0] = np.inf
+    refused(r"pose 3: translation of joint 'shoulder' is not finite", poses=(rotations, bad))
+    bad[3, 0, 0] = 1e20
+    refused(r"pose 3: translation of joint 'shoulder' must not be farther", poses=(rotations, bad))
+    refused(
+        r"rotations of the poses must be an array \(B, 2, 4\), not", poses=(rotations[:, :1], translations)
+    )
+    refused(r"array \(B, 2, 4\) of numbers", poses=("no", translations))
+    refused(
+        r"as many translations as rotations of the poses: 20, not 19", poses=(rotations, translations[1:])
+    )
+    refused(
+        r"pose 1 is for 3 joints, but the skeleton has 2", poses=[Pose.rest(elbow()), Pose.rest(straight(3))]
+    )
+    refused(r"the poses must be a sequence of Pose", poses=[1, 2])
+    refused(r"reference pose for each of 3 poses, not 1", reference=[Pose.rest(elbow())])
+    held = arrays([Pose.rest(elbow())] * 3)
+    held[0][2, 0] = np.nan
+    refused(r"reference pose 2: rotation of joint 'shoulder' is not finite", reference=held)
+
+
+def test_targets_are_checked() -> None:
+    goals = [PositionGoal("elbow", (1, 1, 0)), OrientationGoal("elbow", Quaternion())]
+    goals.append(DirectionGoal("elbow", (0, 1, 0), (0, 1, 0)))
+    points = np.ones((3, 3))
+    refused(r"targets or None for each of 3 goals, not 1", goals, targets=[points])
+    refused(
+        r"position goal on joint 'elbow'.*each of 3 poses, not 2", goals, targets=[points[1:], None, None]
+    )
+    points[1] = np.nan
+    refused(
+        r"position goal on joint 'elbow': target of pose 1 is not finite", goals, targets=[points, None, None]
+    )
+    refused(
+        r"orientation goal on joint 'elbow' must be an array \(B, 4\)", goals, targets=[None, points, None]
+    )
+    unit = 2.0 * np.eye(4)[:3]
+    refused(
+        r"orientation goal on joint 'elbow': target of pose 0 must be a unit",
+        goals,
+        targets=[None, unit, None],
+    )
+    refused(
+        r"direction goal on joint 'elbow': target of pose 0 must not be zero",
+        goals,
+        targets=[None, None, np.zeros((3, 3))],
+    )
+    refused(r"target of pose 0 must not be farther", goals, targets=[np.full((3, 3), 1e20), None, None])
+
+
+def test_what_only_solve_knows_is_refused() -> None:
+    reach = PositionGoal("elbow", (1, 1, 0), max_extension=0.9)
+    refused(r"position goal on joint 'elbow': max_extension.*use solve", [reach])
+    refused(r"two_bone_tip is on.*use solve", [PositionGoal("elbow", (1, 1, 0), two_bone_tip=True)])
+    eased = elbow().replace({"elbow": {"comfort": Comfort(tolerance=0.1)}})
+    refused(r"joint 'elbow': its comfort tolerance is 0.1.*use solve", skeleton=eased)
+    refused("at least one goal", [])
+    refused("a goal must be one of PositionGoal", ["elbow"])
+    refused("settings must be SolverSettings", settings=3)
+    refused("there is no joint 'hand'", [PositionGoal("hand", (1, 1, 0))])
+    refused("no joint has a mass", [BalanceGoal((0, 0, 0))])
+
+
+def test_no_poses_and_no_freedom() -> None:
+    skeleton, goal = elbow(), PositionGoal("elbow", (1.0, 1.0, 0.0))
+    none = solve_many(skeleton, [], [goal])
+    assert len(none) == 0 and none.rotations.shape == (0, 2, 4) and none.distances.shape == (0, 1)
+    stiff = skeleton.replace({name: {"stiffness": 1.0} for name in ("shoulder", "elbow")})
+    found = solve_many(stiff, [Pose.rest(stiff)], [goal])
+    assert found.pose(0) == Pose.rest(stiff) and found.statuses == (SolveStatus.OPTIMAL,)
