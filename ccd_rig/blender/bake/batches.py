@@ -162,7 +162,9 @@ class Batch:
         skeleton = sample.reading.skeleton
         limits = [joint.limit for joint in skeleton.joints]
         settings = frame_settings(sample, recipe, False).settings
-        passes = replace(settings, refine=False, restarts=0, max_iterations=PASSES)
+        passes = replace(
+            settings, refine=False, restarts=0, max_iterations=min(PASSES, settings.max_iterations)
+        )
         first = solve(skeleton, now, wanted, passes).pose
         entries = [
             entry
@@ -181,7 +183,7 @@ class Batch:
             problem,
             given,
             start_state(problem.layout, given, poses),
-            Limits(near, settings.angle_tolerance, STEPS),
+            Limits(near, settings.angle_tolerance, min(STEPS, settings.max_iterations)),
         )
         good = np.flatnonzero(found.excess <= 1.0)
         if not len(good):
@@ -246,7 +248,12 @@ class Batch:
         solver = self.recipe.solver
         ranked = step == PRIORITY_STEP and len({goal.priority for _, goal in asked}) > 1
         gain = RANKED_GAIN if ranked else GAIN
-        stop = Limits(solver.position_tolerance / scales(samples), solver.angle_tolerance, STEPS, gain)
+        stop = Limits(
+            solver.position_tolerance / scales(samples),
+            solver.angle_tolerance,
+            min(STEPS, solver.max_iterations),
+            gain,
+        )
         start = start_state(problem.layout, given, now)
         found = solve_sequence(problem, given, start, stop, self.take.frames[rows])
         self._store(problem, found, some)
