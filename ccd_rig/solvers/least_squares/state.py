@@ -113,7 +113,7 @@ class Given:
             points=cut(self.points),
             targets=tuple(map(cut, self.targets)),
             slide_axes=cut(self.slide_axes),
-            reference=reference,  # type: ignore[arg-type]
+            reference=reference,
         )
 
 
