@@ -17,7 +17,7 @@ from .least_squares.solve import GAIN, Limits, confined, solve_batch
 from .least_squares.state import Bones, Given, Poses, State, rebuilt, start_state, stepped_balls
 from .many_input import ManyInput
 
-RUN = 1024
+RUN = 2048
 """Poses that are solved in one go: few calls, and arrays that stay near the processor."""
 LEAST_PRIORITY = 1e-12
 """Least weight of a squared residual, beside 1 of the goals that are served first."""
