@@ -25,6 +25,7 @@ WORDS = (  # a part of each example that no other has
     'destination="NLA_STRIP"',
     "DirectionGoal(",
     "in iterate(",
+    "= solve_many(",
 )
 
 
@@ -109,3 +110,10 @@ def test_one_result_per_iteration(ext, capsys):
     result = run("in iterate(")["result"]
     assert result.status is ext.core.SolveStatus.CONVERGED
     assert len(capsys.readouterr().out.splitlines()) >= result.iterations
+
+
+def test_many_poses_at_once(ext, capsys):
+    many = run("= solve_many(")["many"]
+    assert set(many.statuses) == {ext.core.SolveStatus.CONVERGED}
+    assert many.distances.max() < 1e-4
+    assert "CONVERGED" in capsys.readouterr().out
