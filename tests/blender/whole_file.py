@@ -10,6 +10,9 @@ import numpy as np
 KINDS = ("scenes", "objects", "armatures", "actions", "collections", "worlds", "meshes", "texts", "libraries")
 VOLATILE = {"use_nodes", "rna_type", "session_uid", "view_layers", "tool_settings", "preview"}
 VOLATILE |= {"storage_type"}  # of a mesh's attributes: Blender packs them as it likes when they are read
+# Blender works these out from the evaluated pose, through the inverse of the object's matrix: without a scale
+# there is none, and they hold whatever was there before.
+VOLATILE |= {"bound_box", "dimensions"}
 UPWARDS = {"original", "id_data"}
 DEEPEST = 6  # an action's keys are five levels below it
 
