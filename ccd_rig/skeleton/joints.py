@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Iterable, Mapping
+from copy import copy
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
@@ -95,6 +96,13 @@ class Joint:
     def locked(self) -> bool:
         """Whether no step can turn this joint."""
         return self.stiffness >= 1.0 or self.max_step <= 0.0
+
+    def at(self, offset: Vector, rest_rotation: Quaternion) -> Joint:
+        """The same joint elsewhere; a finite offset and a unit rotation are taken as they are."""
+        moved = copy(self)
+        object.__setattr__(moved, "offset", offset.copy().freeze())
+        object.__setattr__(moved, "rest_rotation", rest_rotation.copy().freeze())
+        return moved
 
     def allowed(self, rotation: Quaternion) -> Quaternion:
         """The nearest rotation (relative to rest) inside the limit."""

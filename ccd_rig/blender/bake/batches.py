@@ -25,7 +25,7 @@ from ...solvers.least_squares.problem import MILD_STEP, PRIORITY_STEP, LeastSqua
 from ...solvers.least_squares.sequence import Sequence as SolvedFrames
 from ...solvers.least_squares.sequence import solve_sequence
 from ...solvers.least_squares.solve import Limits, solve_batch
-from ...solvers.least_squares.state import Bones, Poses, start_state
+from ...solvers.least_squares.state import Bones, Given, Poses, start_state
 from ...solvers.restarts import starts
 from ...solvers.solve import solve
 from ..scene.evaluation import FrameSample
@@ -133,9 +133,20 @@ class Batch:
 
     def _restart(self, group: Group, met: NDArray[np.bool_], base: tuple[Array, Array]) -> None:
         """Look for other ways to goals that are missed, at the first of a run of frames and some of the
-        others; what reaches them there is where the frames of the run start once more."""
+        others; what reaches them there is where the frames of the run start once more.
+
+        Targets farther away than their chains are long are left: nothing reaches them.
+        """
         limits = self.take.limits[int(self.rows[0])]
-        for run in _runs(~met.all(1)):
+        missed = np.flatnonzero(~met.all(1))
+        if len(missed):
+            frames = self._frames(group, (limits, PRIORITY_STEP), missed, base)
+            start = start_state(frames.problem.layout, frames.given, frames.poses)
+            far = frames.problem.beyond_reach(frames.given, start, frames.stop.position)
+            missed = missed[~far]
+        waiting = np.zeros(len(met), np.bool_)
+        waiting[missed] = True
+        for run in _runs(waiting):
             for k in run[::AGAIN].tolist():
                 found = None if met[k].all() else self._another_way(group, k, base)
                 if found is None:
@@ -227,6 +238,25 @@ class Batch:
 
         A stage is what limits hold, and what goals count beside those served before them.
         """
+        frames = self._frames(group, stage, some, base)
+        problem, given, stop = frames.problem, frames.given, frames.stop
+        start = start_state(problem.layout, given, frames.poses)
+        found = solve_sequence(problem, given, start, stop, self.take.frames[self.rows[some]])
+        self._store(problem, found, some)
+        self.iterations = max(self.iterations, int(found.iterations.max(initial=0)))
+        met[some] = True
+        for place, miss in zip(frames.places, problem.evaluate(given, found.state).misses, strict=True):
+            met[some, place] &= (miss.distance <= stop.position) & (miss.angle <= stop.angle)
+        return frames.is_ranked
+
+    def _frames(
+        self,
+        group: Group,
+        stage: tuple[Sequence[Limit | None], float],
+        some: Rows,
+        base: tuple[Array, Array],
+    ) -> _Frames:
+        """What a group asks for at some of the rows, for least squares; a stage as in `_solve`."""
         limits, step = stage
         samples = [self.samples[k] for k in some.tolist()]
         constraints, rows = self.take.constraints, self.rows[some]
@@ -239,29 +269,20 @@ class Batch:
             _targets(goal, [self.take.targets[row][group.members[place]] for row in rows.tolist()])
             for place, goal in asked
         ]
-        problem = LeastSquaresProblem(
-            self.skeleton, [goal for _, goal in asked], limits, sorted(group.joints), step
-        )
+        wanted = [goal for _, goal in asked]
+        problem = LeastSquaresProblem(self.skeleton, wanted, limits, sorted(group.joints), step)
         now = _poses(self.rotations[some], self.translations[some])
         before = _poses(base[0][some], base[1][some])
         given = problem.given(self._bones(rows), now, targets, self._reference(samples, before))
+        is_ranked = len({goal.priority for goal in wanted}) > 1
         solver = self.recipe.solver
-        ranked = step == PRIORITY_STEP and len({goal.priority for _, goal in asked}) > 1
-        gain = RANKED_GAIN if ranked else GAIN
         stop = Limits(
             solver.position_tolerance / scales(samples),
             solver.angle_tolerance,
             min(STEPS, solver.max_iterations),
-            gain,
+            RANKED_GAIN if is_ranked and step == PRIORITY_STEP else GAIN,
         )
-        start = start_state(problem.layout, given, now)
-        found = solve_sequence(problem, given, start, stop, self.take.frames[rows])
-        self._store(problem, found, some)
-        self.iterations = max(self.iterations, int(found.iterations.max(initial=0)))
-        met[some] = True
-        for (place, _), miss in zip(asked, problem.evaluate(given, found.state).misses, strict=True):
-            met[some, place] &= (miss.distance <= stop.position) & (miss.angle <= stop.angle)
-        return len({goal.priority for _, goal in asked}) > 1
+        return _Frames(problem, given, now, stop, [place for place, _ in asked], is_ranked)
 
     def _bones(self, rows: Rows) -> Bones:
         take = self.take
@@ -291,6 +312,26 @@ class Batch:
             axis = np.array(slide.axis)
             shift = found.state.slides[k, changed] - self.translations[some[changed], j] @ axis
             self.translations[some[changed], j] += shift[:, None] * axis
+
+
+@dataclass(frozen=True)
+class _Frames:
+    """A group's goals at some frames.
+
+    Attributes:
+        problem, given: what the frames share, and what each brings.
+        poses: as they stand.
+        stop: when to stop.
+        places: of each goal the place of its constraint in the group.
+        is_ranked: whether some goals are served before others.
+    """
+
+    problem: LeastSquaresProblem
+    given: Given
+    poses: Poses
+    stop: Limits
+    places: list[int]
+    is_ranked: bool
 
 
 def _runs(marked: NDArray[np.bool_]) -> list[Rows]:

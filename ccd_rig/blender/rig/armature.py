@@ -21,7 +21,7 @@ from ...limits.shapes import EulerBox
 from ...skeleton.joints import Skeleton
 from ...skeleton.pose import Pose, check_pose
 from . import slides
-from .bone_space import NOISE, ZERO, BoneRest, PlacedBone, place
+from .bone_space import NOISE, ZERO, BoneRest, PlacedBone, moved_along, place
 from .pose_values import Seen, Watch, foreach, watch
 from .rotation_modes import (
     CHANNELS,
@@ -287,6 +287,7 @@ def _rest(
         connected=parent is not None and bone.use_connect,
         local_location=bone.use_local_location,
         inherit_rotation=bone.use_inherit_rotation or parent is None or parent.name not in indices,
+        follows_parent=bone.use_inherit_rotation,
         keywords=keywords,
     )
 
@@ -356,6 +357,11 @@ def _update(
         ):
             placed.append(old.placed[i])
             continue
+        if before is not None and (old.scales[i], old.held[i]) == (scales[i], held[i]) and stretch is None:
+            moved = moved_along(bone, before, old.parents[i], parents[i])
+            if moved is not None:
+                placed.append(moved)
+                continue
         matrix = parents[i] if stretch is None else Matrix.Diagonal(stretch).to_4x4()
         now = place(bone, pose_bones[bone.slot].bone, scales[i], matrix)
         if bone.keywords.get("slide") is not None:

@@ -27,7 +27,7 @@ from ...goals import (
     served,
 )
 from ...limits.shapes import Limit
-from ...maths.batch import Array, conjugate, cross, logarithm, matrices, multiply, unit
+from ...maths.batch import Array, Mask, conjugate, cross, length, logarithm, matrices, multiply, unit
 from ...skeleton.joints import Skeleton
 from .layout import Layout
 from .residuals import (
@@ -226,6 +226,26 @@ class LeastSquaresProblem:
         for block, place, target in zip(self.blocks, self.places, given.targets, strict=True):
             block.slope(now, target, found[place])
         return now, found
+
+    def beyond_reach(self, given: Given, state: State, tolerance: float | Array) -> Mask:
+        """(B,) whether a position's target is farther from its chain's fixed head than the chain is long.
+
+        No pose meets such a goal, whatever the limits. Chains that slide are not judged.
+        """
+        layout, skeleton, found = self.layout, self.skeleton, np.zeros(state.size, np.bool_)
+        for goal, block, target in zip(self.goals, self.blocks, given.targets, strict=True):
+            if not isinstance(goal, PositionGoal) or not isinstance(block, Position):
+                continue
+            whole = skeleton.chain(goal.joint)
+            first = next((k for k, i in enumerate(whole) if i in layout.limits), None)
+            if first is None or {i for i, _ in layout.slides} & set(whole) or skeleton.pivots & set(whole):
+                continue
+            rows = [layout.row[i] for i in whole[first:]]
+            links = np.sqrt((given.shifts[rows[1:]] ** 2).sum(1)).sum(0)
+            links = links + length(given.points[:, block.point.points[0][0]])
+            far = length(state.heads[rows[0]] - target) - links
+            found |= far > tolerance + 1e-6 * self.reach
+        return found
 
     def departure(self, given: Given, state: State) -> Array | None:
         """(k, B) how far each column is from the reference; None without one."""

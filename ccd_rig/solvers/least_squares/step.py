@@ -12,7 +12,7 @@ Hintermueller, Ito & Kunisch 2002). A ball joint is held along the outward norma
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -33,7 +33,7 @@ from ...maths.batch import (
 )
 from .ball_limits import BallLimits
 from .problem import LeastSquaresProblem, Metric, Residual
-from .residuals import Now
+from .residuals import Bending, Now
 from .state import State, ball_vectors, stepped_balls
 
 LEAST_DAMPING = 1e-12
@@ -345,14 +345,14 @@ def _way_back(
     ahead = projection.apply(own + metric.apply(bend(np.where(small, towards, 0.0))))
     # Residuals are kept in the null space: what the multipliers hold is far larger, and its rounding too.
     residual, rest = metric.invert(ahead), ahead
-    found, direction = np.zeros_like(rest), -rest
+    found, direction, force = np.zeros_like(rest), -rest, -residual
     size = (residual * rest).sum(0)
     enough = np.maximum(NEAR * size, LEAST_WAY * LEAST_WAY)
     going = size > TINY
     for count in range(INNER):
         turned = bend(direction)
         curve = (direction * turned).sum(0)
-        own_size = metric.square(direction)
+        own_size = (direction * force).sum(0)
         down = going & (curve > LEAST_CURVATURE * own_size)
         if count == 0:
             found = np.where(going & ~down, direction, found)
@@ -366,7 +366,8 @@ def _way_back(
         residual = metric.invert(rest)
         after = (residual * rest).sum(0)
         going &= after > enough
-        direction = -rest + np.where(going, after / np.maximum(size, TINY), 0.0) * direction
+        part = np.where(going, after / np.maximum(size, TINY), 0.0)
+        direction, force = part * direction - rest, part * force - residual
         size = after
     return found
 
@@ -409,8 +410,9 @@ class Curvature:
         multipliers: Array,
         metric: Metric,
     ) -> None:
-        self.metric = metric
-        self.problem, self.now, self.multipliers = problem, now, multipliers
+        self.metric, self.now = metric, now
+        blocks = zip(problem.blocks, problem.places, strict=True)
+        self.bendings = _sums(block.bending(now, multipliers[place]) for block, place in blocks)
         layout = problem.layout
         self.balls = slice(layout.first_ball, layout.first_slide)
         balls = departure[self.balls].reshape(-1, 3, departure.shape[1])
@@ -421,15 +423,27 @@ class Curvature:
         self.axis = balls / np.maximum(angle, TINY)[:, None]
 
     def __call__(self, step: Array) -> Array:
-        problem = self.problem
         found = step.copy()
         balls = step[self.balls].reshape(-1, 3, step.shape[1])
         along = (balls * self.axis).sum(1)[:, None] * self.axis
         found[self.balls] = (self.across * balls + (1.0 - self.across) * along).reshape(-1, step.shape[1])
         found = self.metric.invert(found)
-        for block, place in zip(problem.blocks, problem.places, strict=True):
-            block.add_curvature(self.now, self.multipliers[place], step, found)
+        for bending in self.bendings:
+            bending.add(self.now, step, found)
         return found
+
+
+def _sums(bendings: Iterable[Bending | None]) -> list[Bending]:
+    """Those along the same paths as one."""
+    found: dict[tuple[int, ...], Bending] = {}
+    for bending in bendings:
+        if bending is not None:
+            rows = bending.path.rows
+            other = found.get(rows)
+            found[rows] = Bending(
+                bending.path, bending.matrices if other is None else other.matrices + bending.matrices
+            )
+    return list(found.values())
 
 
 def _freed(
