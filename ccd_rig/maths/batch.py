@@ -23,7 +23,7 @@ def select(values: NDArray[Any], some: Mask | Indices | slice) -> Any:
     """Some of the poses of (..., B), the batch last in memory too: `values[..., some]` has it first."""
     if isinstance(some, slice):
         return values[..., some]
-    return np.take(values, np.flatnonzero(some) if some.dtype == np.bool_ else some, axis=-1)
+    return values.take(np.flatnonzero(some) if some.dtype == np.bool_ else some, axis=-1)
 
 
 def at_least_two(some: Indices) -> Indices:
@@ -39,15 +39,18 @@ def is_all(some: Indices, size: int) -> bool:
 def multiply(a: Array, b: Array) -> Array:
     """Products of quaternions (4, ...)."""
     aw, ax, ay, az = a
-    bw, bx, by, bz = b
-    return np.stack(
-        (
-            aw * bw - ax * bx - ay * by - az * bz,
-            aw * bx + ax * bw + ay * bz - az * by,
-            aw * by - ax * bz + ay * bw + az * bx,
-            aw * bz + ax * by - ay * bx + az * bw,
-        )
-    )
+    found: Array = aw * b
+    # Few calls on whole arrays: what each part of a multiplies is b with its components exchanged.
+    of_x = (ax * b.reshape(2, 2, *b.shape[1:])[:, ::-1]).reshape(found.shape)
+    of_y = (ay * b.reshape(2, 2, *b.shape[1:])[::-1]).reshape(found.shape)
+    of_z = az * b[::-1]
+    found[::2] -= of_x[::2]
+    found[1::2] += of_x[1::2]
+    found[::3] -= of_y[::3]
+    found[1:3] += of_y[1:3]
+    found[:2] -= of_z[:2]
+    found[2:] += of_z[2:]
+    return found
 
 
 def conjugate(rotations: Array) -> Array:

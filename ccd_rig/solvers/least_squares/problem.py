@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import replace
 from itertools import pairwise
 from typing import NamedTuple
@@ -27,7 +28,19 @@ from ...goals import (
     served,
 )
 from ...limits.shapes import Limit
-from ...maths.batch import Array, Mask, conjugate, cross, length, logarithm, matrices, multiply, unit
+from ...maths.batch import (
+    Array,
+    Indices,
+    Mask,
+    conjugate,
+    cross,
+    length,
+    logarithm,
+    matrices,
+    multiply,
+    select,
+    unit,
+)
 from ...skeleton.joints import Skeleton
 from .layout import Layout
 from .residuals import (
@@ -275,25 +288,37 @@ class Metric:
     def __init__(self, layout: Layout, state: State) -> None:
         self.layout = layout
         self.mobility = layout.mobility[:, None]
-        frames = state.frames[layout.ball_rows[layout.bent]]
-        self.axes = np.einsum("nijb,nj->nib", frames, layout.bends)
+        self.to_steps = self.to_forces = np.empty(0)
+        if len(layout.bent):
+            frames = state.frames[layout.ball_rows[layout.bent]]
+            axes = np.einsum("nijb,nj->nib", frames, layout.bends)
+            along = axes[:, :, None] * axes[:, None]
+            across = np.eye(3)[..., None] - along
+            self.to_steps, self.to_forces = along + ACROSS * across, along + across / ACROSS
+
+    def at(self, some: Mask | Indices) -> Metric:
+        """That of some of the poses."""
+        found = copy(self)
+        if len(self.layout.bent):
+            found.to_steps, found.to_forces = select(self.to_steps, some), select(self.to_forces, some)
+        return found
 
     def apply(self, vectors: Array) -> Array:
         """Steps (..., k, B) of forces."""
-        return self._scaled(self.mobility * vectors, ACROSS)
+        return self._scaled(self.mobility * vectors, self.to_steps)
 
     def invert(self, vectors: Array) -> Array:
         """Forces (..., k, B) of steps."""
-        return self._scaled(vectors / self.mobility, 1.0 / ACROSS)
+        return self._scaled(vectors / self.mobility, self.to_forces)
 
-    def _scaled(self, vectors: Array, across: float) -> Array:
+    def _scaled(self, vectors: Array, scales: Array) -> Array:
         layout = self.layout
         if len(layout.bent):
             shape = (*vectors.shape[:-2], -1, 3, vectors.shape[-1])
             balls = vectors[..., layout.first_ball : layout.first_slide, :].reshape(shape)
-            own = balls[..., layout.bent, :, :]
-            along = (own * self.axes).sum(-2)[..., None, :] * self.axes
-            balls[..., layout.bent, :, :] = across * own + (1.0 - across) * along
+            balls[..., layout.bent, :, :] = np.einsum(
+                "nijb,...njb->...nib", scales, balls[..., layout.bent, :, :]
+            )
         return vectors
 
     def gradient(self, departure: Array) -> Array:

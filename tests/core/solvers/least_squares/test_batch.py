@@ -29,7 +29,7 @@ from ccd_rig.solvers.least_squares.state import (
     start_state,
     stepped_balls,
 )
-from ccd_rig.solvers.least_squares.step import Curvature
+from ccd_rig.solvers.least_squares.way_back import Curvature
 
 SIZE = 3
 STEP = 1e-6
