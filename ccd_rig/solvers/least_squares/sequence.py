@@ -22,8 +22,9 @@ STRIDE = 16
 """Frames from one key pose to the next."""
 SETTLED = 6
 """Steps between key poses after which a pose that meets its goals stays: limits bend the way it takes."""
-RUN = 128
-"""Frames that are solved in one go: few calls, and arrays that stay near the processor."""
+RUN, ROOM = 128, 8192
+"""Fewest frames that are solved in one go, and about how many columns of all of them together: few calls, and
+arrays that stay near the processor."""
 KEY_AT_REST = 1e-3
 """Radians by which the joints of a key pose may still want back to the base: see `solve.AT_REST`."""
 LEAP = 0.35
@@ -86,8 +87,9 @@ def solve_sequence(
         state = base.joined(keys, found.state)
         start = _interpolated(problem.layout, given.at(rows), base, state, _anchors(kept, keys), rows, times)
     stop = replace(limits, settled=SETTLED)
-    for run in range(0, len(rows), RUN):
-        part = slice(run, run + RUN)
+    count = max(RUN, ROOM // problem.layout.columns)
+    for run in range(0, len(rows), count):
+        part = slice(run, run + count)
         some = rows[part]
         found = solve_batch(problem, given.at(some), start.at(np.arange(len(rows))[part]), stop.at(some))
         excess[some], state = found.excess, state.joined(some, found.state)
@@ -133,7 +135,8 @@ def _solve_keys(
     best = solve_batch(problem, given, start, limits)
     near = np.diff(keys) <= STRIDE
     steps = _apart(problem.layout, given, best.state, np.arange(1, len(keys)), np.arange(len(keys) - 1))
-    missed = best.excess > 1.0
+    # What is out of reach has no other way.
+    missed = (best.excess > 1.0) & ~problem.beyond_reach(given, start, limits.position)
     if not ((near & (steps > LEAP)).any() or (missed.any() and not missed.all())):
         return best
     offers = [
