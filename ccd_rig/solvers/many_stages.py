@@ -199,7 +199,8 @@ class Stage:
         """(B,) whether a position's target is farther from its chain's fixed head than the chain is long."""
         given = self._given(np.arange(self.input.size), poses)
         state = start_state(self.problem.layout, given, poses)
-        return self.problem.beyond_reach(given, state, self.input.settings.position_tolerance)
+        settings = self.input.settings
+        return self.problem.beyond_reach(given, state, settings.position_tolerance, settings.angle_tolerance)
 
     def _given(self, some: Indices, poses: Poses) -> Given:
         targets = [each if each.shape[-1] == 1 else select(each, some) for each in self.targets]

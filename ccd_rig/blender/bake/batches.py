@@ -45,7 +45,8 @@ before others, which then count next to nothing."""
 PASSES = 20
 """Most passes of CCD that look for another way to goals that are missed."""
 AGAIN = 16
-"""In a run of frames that miss their goals other ways are looked for at the first and at each of these."""
+"""In a run of frames that miss their goals other ways are looked for at the first and so many frames later;
+after each that has none the next waits twice as long."""
 
 
 @dataclass(frozen=True)
@@ -142,15 +143,21 @@ class Batch:
         if len(missed):
             frames = self._frames(group, (limits, PRIORITY_STEP), missed, base)
             start = start_state(frames.problem.layout, frames.given, frames.poses)
-            far = frames.problem.beyond_reach(frames.given, start, frames.stop.position)
+            far = frames.problem.beyond_reach(frames.given, start, frames.stop.position, frames.stop.angle)
             missed = missed[~far]
         waiting = np.zeros(len(met), np.bool_)
         waiting[missed] = True
         for run in _runs(waiting):
-            for k in run[::AGAIN].tolist():
-                found = None if met[k].all() else self._another_way(group, k, base)
-                if found is None:
+            wait, gap = 0, AGAIN
+            for k in run.tolist():
+                if met[k].all() or wait > 0:
+                    wait -= 1
                     continue
+                found = self._another_way(group, k, base)
+                if found is None:
+                    wait, gap = gap - 1, 2 * gap
+                    continue
+                wait = AGAIN - 1
                 left = run[~met[run].all(1)]
                 kept = self.rotations[left].copy(), self.translations[left].copy()
                 self._depart(group, left, (k, found), base)

@@ -136,7 +136,7 @@ def _solve_keys(
     near = np.diff(keys) <= STRIDE
     steps = _apart(problem.layout, given, best.state, np.arange(1, len(keys)), np.arange(len(keys) - 1))
     # What is out of reach has no other way.
-    missed = (best.excess > 1.0) & ~problem.beyond_reach(given, start, limits.position)
+    missed = (best.excess > 1.0) & ~problem.beyond_reach(given, start, limits.position, limits.angle)
     if not ((near & (steps > LEAP)).any() or (missed.any() and not missed.all())):
         return best
     offers = [
