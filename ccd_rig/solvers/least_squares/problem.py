@@ -221,7 +221,9 @@ class LeastSquaresProblem:
         layout, state = self.layout, residual.now.state
         slide_axes = self.reach * _slide_axes(layout, given, state) if layout.slides else None
         hinge_axes = _hinge_axes(layout, state) if layout.first_ball else None
-        now = Now(state, residual.now.ends, hinge_axes, slide_axes)
+        rates = [each.rate(state.rotations, given.rests, state.transforms) for each in layout.coupled]
+        coupled = np.stack(rates) if rates else None
+        now = Now(state, residual.now.ends, hinge_axes, slide_axes, coupled)
         found = np.zeros((self.rows, layout.columns, state.size))
         for block, place, target in zip(self.blocks, self.places, given.targets, strict=True):
             block.slope(now, target, found[place])
