@@ -206,8 +206,9 @@ class Stage:
                 continue
             chain = skeleton.chain(goal.joint, goal.chain_length)
             above = set(skeleton.chain(chain[0])[:-1])
-            sliding = any(skeleton.joints[i].slide is not None for i in moving & (above | set(chain)))
-            if above & moving or sliding or skeleton.pivots & set(chain):
+            sliding = any(skeleton.joints[i].slides for i in moving & (above | set(chain)))
+            rolling = any(skeleton.joints[i].coupled_offsets for i in chain)
+            if above & moving or sliding or rolling or skeleton.pivots & set(chain):
                 continue
             rows = [layout.row[i] for i in chain]
             links = np.sqrt((given.shifts[rows[1:]] ** 2).sum(1)).sum(0) + goal.effector(skeleton).length
