@@ -344,7 +344,7 @@ class BakeFrames:
         return translations, locations
 
     def _held_slide(self, k: int, along: Array, influences: Array) -> Array:
-        """(F,) shifts of slide `k` inside its range under (F,) influences; `along`: those of the base poses."""
+        """(F,) shifts of slide `k` inside its range under (F,) influences; `along`: of the base poses."""
         slide = self.slides[k]
         solved = np.interp(self.frames, self.solved_frames, self.solved_slides[:, k])
         blended = along + influences * (np.clip(solved, slide.lower, slide.upper) - along)
