@@ -154,10 +154,11 @@ def split_ball(
                 parent=parent,
                 limit=_hinge(about, ranges[about]),
                 comfort=comfort,
-                slide=None,
+                slides=(),
+                coupled_offsets=(),
             )
             if place == 0:
-                hinge = replace(hinge, slide=old.slide)
+                hinge = replace(hinge, slides=old.slides, coupled_offsets=old.coupled_offsets)
             else:
                 hinge = replace(
                     hinge,

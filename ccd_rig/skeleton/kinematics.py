@@ -35,6 +35,8 @@ def forward_kinematics(skeleton: Skeleton, pose: Pose) -> tuple[Transform, ...]:
 def _transforms(
     skeleton: Skeleton, rotations: Sequence[Quaternion], translations: Sequence[Vector]
 ) -> tuple[Transform, ...]:
+    if skeleton.couplings:
+        translations = coupled_translations(skeleton, rotations, translations)
     found: list[Transform] = []
     for joint, rotation, translation in zip(skeleton.joints, rotations, translations, strict=True):
         local = joint.offset + joint.rest_rotation @ translation
@@ -47,3 +49,13 @@ def _transforms(
         # Normalised at every joint: float32 products drift in long chains.
         found.append(Transform(head, (base @ rotation).normalized()))
     return tuple(found)
+
+
+def coupled_translations(
+    skeleton: Skeleton, rotations: Sequence[Quaternion], translations: Sequence[Vector]
+) -> list[Vector]:
+    """The translations with the coupled offsets at these rotations on top."""
+    found = list(translations)
+    for coupling in skeleton.couplings:
+        found[coupling.joint] = found[coupling.joint] + coupling.shift(rotations[coupling.driver])
+    return found

@@ -95,7 +95,7 @@ def _furnished(joint: Joint, rng: random.Random) -> Joint:
     if rng.random() < 0.15:
         lower = rng.uniform(-0.6, 0.3)
         axis = [rng.gauss(0.0, 1.0) for _ in range(3)]
-        fields["slide"] = Slide(axis, lower, lower + rng.choice((0.0, rng.uniform(0.0, 0.8))))
+        fields["slides"] = (Slide(axis, lower, lower + rng.choice((0.0, rng.uniform(0.0, 0.8)))),)
     if rng.random() < 0.15:
         tolerance = rng.choice((0.0, rng.uniform(0.0, 0.3)))
         region = (random_limit(rng) if limit is None else _inside(limit, rng)) if rng.random() < 0.7 else None
@@ -133,9 +133,9 @@ def _pose(skeleton: Skeleton, rng: random.Random) -> Pose:
     translations = []
     for joint in skeleton.joints:
         shift = Vector([rng.uniform(-0.2, 0.2) for _ in range(3)]) if rng.random() < 0.1 else Vector()
-        if joint.slide is not None:
-            axis = Vector(joint.slide.axis)
-            shift += (rng.uniform(joint.slide.lower, joint.slide.upper) - axis.dot(shift)) * axis
+        for slide in joint.slides:
+            axis = Vector(slide.axis)
+            shift += (rng.uniform(slide.lower, slide.upper) - axis.dot(shift)) * axis
         translations.append(shift)
     return Pose(legal_pose(skeleton, rng).rotations, tuple(translations))
 
@@ -203,11 +203,11 @@ def faults(case: Mixture, result: SolveResult) -> list[str]:
             found.append(f"'{joint.name}' has no unit rotation")
         if joint.limit is not None and violation(joint.limit, rotation) > FLOAT32:
             found.append(f"'{joint.name}' is outside its limit by {violation(joint.limit, rotation):g}")
-        if joint.slide is not None:
-            along = Vector(joint.slide.axis).dot(shift)
-            if not joint.slide.lower - FLOAT32 <= along <= joint.slide.upper + FLOAT32:
+        for slide in joint.slides:
+            along = Vector(slide.axis).dot(shift)
+            if not slide.lower - FLOAT32 <= along <= slide.upper + FLOAT32:
                 found.append(f"'{joint.name}' slides out of its range to {along:g}")
-        elif shift != case.start.translations[i]:
+        if not joint.slides and shift != case.start.translations[i]:
             found.append(f"'{joint.name}' was shifted")
     transforms = forward_kinematics(skeleton, pose)
     errors = tuple(measure(goal, skeleton, transforms) for goal in case.goals)

@@ -1,6 +1,6 @@
 """What a bake has sampled and solved, as arrays over its frames, and what is keyed of it.
 
-In the shapes below F counts the keyed frames, S the solved ones, J the joints, K those that slide and C the
+In the shapes below F counts the keyed frames, S the solved ones, J the joints, K their slides and C the
 constraints. A frame costs a few hundred bytes per joint. Rotations and translations are relative to rest;
 positions are in armature space. Slides are in the axes and the unit of the bone's location channel.
 """
@@ -40,7 +40,7 @@ class Motion(NamedTuple):
 
     rotations: Array  # (F, J, 4)
     translations: Array  # (F, J, 3)
-    locations: Array  # (F, K, 3) what the location channels of sliding bones hold
+    locations: Array  # (F, K, 3) what the location channel of each slide's bone holds
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ class BakeFrames:
     influences: Array  # (F, C)
     worlds: Array  # (F, 3, 3) armature space to world metres, without the shift
     solved: Array  # (S, J, 4)
-    sliding: tuple[int, ...]  # (K,) joints that slide
+    sliding: tuple[int, ...]  # (K,) the joint of each slide
     slides: tuple[Slide, ...]  # (K,)
     shifts: Array  # (F, K, 3, 3) locations to translations
     solved_slides: Array  # (S, K)
@@ -113,19 +113,19 @@ class BakeFrames:
         sizes = ((f, j, 4), (f, j, 3), (f, j, 3), (f, j, 4), (f, j), (f, c), (f, 3, 3), (s, j, 4))
         found = support_chains(skeleton, constraints)
         moved = sorted({j for constraint in constraints for j in chain_joints(skeleton, constraint)})
-        slides = {
-            j: location_slide(slide, sample.reading.shifts[j])
+        slides = [
+            (j, location_slide(slide, sample.reading.shifts[j]))
             for j in moved
-            if (slide := skeleton.joints[j].slide) is not None
-        }
+            for slide in skeleton.joints[j].slides
+        ]
         return cls(
             at,
             solved_at,
             tuple(constraints),
             skeleton,
             *(np.empty(size) for size in sizes),
-            sliding=tuple(slides),
-            slides=tuple(slides.values()),
+            sliding=tuple(j for j, _ in slides),
+            slides=tuple(slide for _, slide in slides),
             shifts=np.empty((f, len(slides), 3, 3)),
             solved_slides=np.empty((s, len(slides))),
             tracks=None if found is None else Tracks(tuple(constraints), skeleton, found),
@@ -316,7 +316,7 @@ class BakeFrames:
 
     def locations(self, motion: Motion) -> dict[int, Array]:
         """(F, 3) of each joint whose location is keyed: what the location channel of its bone holds."""
-        found = {j: motion.locations[:, k] for k, j in enumerate(self.sliding)}
+        found = {j: motion.locations[:, self.sliding.index(j)] for j in self.sliding}
         if self.tracks is not None and self.tracks.support_chains.root_bone in self.tracks.keyed():
             j = self.tracks.support_chains.root_bone
             shifts = np.array(self.tracks.shifts)
@@ -328,20 +328,29 @@ class BakeFrames:
         """Translations (F, J, 3) and locations (F, K, 3) under (F, J) influences: lerped between solves."""
         translations = self.translations.copy()
         locations = np.empty((len(self.frames), len(self.sliding), 3))
-        for k, (j, slide) in enumerate(zip(self.sliding, self.slides, strict=True)):
-            axis = np.array(slide.axis)
-            base = np.linalg.solve(self.shifts[:, k], self.translations[:, j, :, None])[..., 0]
-            along = base @ axis
-            solved = np.interp(self.frames, self.solved_frames, self.solved_slides[:, k])
-            blended = along + influences[:, j] * (np.clip(solved, slide.lower, slide.upper) - along)
-            # As with limits: where the animator's own pose is outside the range, it wins.
-            inside = (along >= slide.lower - ROUNDING) & (along <= slide.upper + ROUNDING)
-            held = np.where(inside, np.clip(blended, slide.lower, slide.upper), blended)
-            moved = influences[:, j] > 0.0
-            locations[:, k] = np.where(moved[:, None], base + (held - along)[:, None] * axis, base)
-            shifted = np.einsum("fij,fj->fi", self.shifts[:, k], locations[:, k])
+        for j in dict.fromkeys(self.sliding):
+            own = [k for k, joint in enumerate(self.sliding) if joint == j]
+            shift, moved = self.shifts[:, own[0]], influences[:, j] > 0.0
+            base = np.linalg.solve(shift, self.translations[:, j, :, None])[..., 0]
+            location = base
+            for k in own:
+                along = base @ np.array(self.slides[k].axis)
+                held = self._held_slide(k, along, influences[:, j])
+                location = location + (held - along)[:, None] * np.array(self.slides[k].axis)
+            location = np.where(moved[:, None], location, base)
+            locations[:, own] = location[:, None]
+            shifted = np.einsum("fij,fj->fi", shift, location)
             translations[:, j] = np.where(moved[:, None], shifted, translations[:, j])
         return translations, locations
+
+    def _held_slide(self, k: int, along: Array, influences: Array) -> Array:
+        """(F,) shifts of slide `k` inside its range under (F,) influences; `along`: of the base poses."""
+        slide = self.slides[k]
+        solved = np.interp(self.frames, self.solved_frames, self.solved_slides[:, k])
+        blended = along + influences * (np.clip(solved, slide.lower, slide.upper) - along)
+        # As with limits: where the animator's own pose is outside the range, it wins.
+        inside = (along >= slide.lower - ROUNDING) & (along <= slide.upper + ROUNDING)
+        return np.asarray(np.where(inside, np.clip(blended, slide.lower, slide.upper), blended))
 
     def _joint_influences(self) -> Array:
         """(F, J): the largest influence among the constraints that move a joint."""

@@ -134,7 +134,7 @@ def _runs(
     run: list[tuple[int, FrameSample]] = []
     known: tuple[tuple[bool, ...], tuple[Limit | None, ...], object] | None = None
     for row, sample in waiting:
-        slides = tuple(joint.slide for joint in sample.reading.skeleton.joints)
+        slides = tuple(joint.slides for joint in sample.reading.skeleton.joints)
         here = tuple(i > 0.0 for i in sample.influences), take.limits[row], slides
         if run and here != known:
             yield run

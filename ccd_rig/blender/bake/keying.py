@@ -18,6 +18,7 @@ from .bake_frames import BakeFrames, Motion, number
 from .frame_selection import key_time
 from .report import SLERPED, BakeReport, Entry, LargestRotation
 from .settings import BakeSettings
+from .weighted_fits import weighted_fit
 
 
 def keys_of(
@@ -110,6 +111,7 @@ def report_of(
         tolerance=solver.position_tolerance,
         entries=rows,
         angle_tolerance=solver.angle_tolerance,
+        fit=weighted_fit(take, residuals),
         largest_rotation=None if turn is None else LargestRotation(*turn),
     )
 

@@ -41,7 +41,7 @@ def method_problems(
     if not keeps_body:
         yield from _carrier_problems(where, carrier)
     for bone in chain:
-        if bone.ccd_rig.use_slide and not (keeps_body and bone == carrier):
+        if any(bone.ccd_rig.use_slide) and not (keeps_body and bone == carrier):
             yield (
                 "ERROR",
                 f"{where}: bone '{bone.name}' slides, which a bone between a planted one and the one that "

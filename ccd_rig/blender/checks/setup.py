@@ -281,7 +281,7 @@ def _chain_problems(
         yield from _carried_problems(armature_object.pose.bones[name])
     yield from _ik_problems(armature_object, moved - locked)
     bones = [bone for bone in bones if bone.name != fixed]
-    sliding = [bone for bone in bones if settings[bone.name]["slide"] is not None or bone in carriers]
+    sliding = [bone for bone in bones if settings[bone.name]["slides"] or bone in carriers]
     yield from _key_problems(armature_object, bones, sliding, destination)
 
 

@@ -74,7 +74,7 @@ def skeleton_problems(
                 for name, on in (
                     ("Stiffness", joint.stiffness > 0.0),
                     ("Comfort", joint.comfort is not None),
-                    ("Slide", joint.slide is not None),
+                    ("Slide", bool(joint.slides)),
                 )
                 if on
             ]

@@ -234,7 +234,9 @@ class LeastSquaresProblem:
         layout, state = self.layout, residual.now.state
         slide_axes = self.reach * _slide_axes(layout, given, state) if layout.slides else None
         hinge_axes = _hinge_axes(layout, state) if layout.first_ball else None
-        now = Now(state, residual.now.ends, hinge_axes, slide_axes)
+        rates = [each.rate(state.rotations, given.rests, state.transforms) for each in layout.coupled]
+        coupled = np.stack(rates) if rates else None
+        now = Now(state, residual.now.ends, hinge_axes, slide_axes, coupled)
         found = np.zeros((self.rows, layout.columns, state.size))
         for block, place, target in zip(self.blocks, self.places, given.targets, strict=True):
             block.slope(now, target, found[place])
@@ -246,7 +248,7 @@ class LeastSquaresProblem:
         """(B,) whether a position's target is farther from its chain's fixed head than the chain is long.
 
         Where the last joint's rotation is asked for too, the target of its head counts. No pose meets such
-        goals, whatever the limits. Chains that slide are not judged.
+        goals, whatever the limits. Chains that slide or roll are not judged.
         """
         layout, skeleton, found = self.layout, self.skeleton, np.zeros(state.size, np.bool_)
         turned = {
@@ -259,7 +261,8 @@ class LeastSquaresProblem:
                 continue
             chain = skeleton.chain(goal.joint)
             first = next((k for k, i in enumerate(chain) if i in layout.limits), None)
-            if first is None or {i for i, _ in layout.slides} & set(chain) or skeleton.pivots & set(chain):
+            shifted = {i for i, _ in layout.slides} | {each.coupling.joint for each in layout.coupled}
+            if first is None or (shifted | skeleton.pivots) & set(chain):
                 continue
             rows = [layout.row[i] for i in chain[first:]]
             links = np.sqrt((given.shifts[rows[1:]] ** 2).sum(1)).sum(0)

@@ -37,12 +37,14 @@ class Now:
         ends: (P, 3, B) the goals' points in model space.
         axes: (h, 3, B) axes of the hinge columns, model space; None until slopes are asked for.
         slide_axes: (s, 3, B) of the slide columns, model space, times the reach; None as above.
+        coupled_rates: (c, 3, B) of the coupled offsets, model units per radian; None where there are none.
     """
 
     state: State
     ends: Array
     axes: Array | None = None
     slide_axes: Array | None = None
+    coupled_rates: Array | None = None
 
     def at(self, some: Mask | Indices) -> Now:
         """Some of the poses."""
@@ -51,6 +53,7 @@ class Now:
             select(self.ends, some),
             None if self.axes is None else select(self.axes, some),
             None if self.slide_axes is None else select(self.slide_axes, some),
+            None if self.coupled_rates is None else select(self.coupled_rates, some),
         )
 
 
@@ -74,10 +77,13 @@ class PointSum:
         totals = np.zeros(len(moved))
         place = {row: at for at, row in enumerate(moved)}
         slid = np.zeros(len(layout.slides))
+        coupled = np.zeros(len(layout.coupled))
         for (number, joint), weight in zip(points, weights, strict=True):
             for j, pivot in layout.path(joint).items():
                 for s, (i, _) in enumerate(layout.slides):
                     slid[s] += weight * (i == j)
+                for c, each in enumerate(layout.coupled):
+                    coupled[c] += weight * (each.row == rows[j])
                 if rows[j] not in place or (number == -1 and j == joint):
                     continue
                 at = place[rows[j]]
@@ -91,6 +97,11 @@ class PointSum:
         self._tables(moved, shares, ends, totals)
         self.slides = np.flatnonzero(slid)
         self.slid = slid[self.slides]
+        self.coupled = [
+            (c, each.column, share)
+            for c, (each, share) in enumerate(zip(layout.coupled, coupled.tolist(), strict=True))
+            if each.column != -1 and share != 0.0
+        ]
 
     def _tables(self, moved: list[int], shares: Array, ends: list[dict[int, float]], totals: Array) -> None:
         layout = self.layout
@@ -156,6 +167,9 @@ class PointSum:
             assert now.slide_axes is not None
             moves = factor * self.slid[:, None, None] * now.slide_axes[self.slides]
             into[:, layout.first_slide + self.slides] = moves.transpose(1, 0, 2)
+        for c, column, share in self.coupled:
+            assert now.coupled_rates is not None
+            into[:, column] += factor * share * now.coupled_rates[c]
 
 
 class FrameTurns:

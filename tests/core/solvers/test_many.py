@@ -161,7 +161,7 @@ def test_every_kind_of_goal_takes_targets() -> None:
 
 
 def test_slides_reach_and_stay_in_their_ranges() -> None:
-    skeleton = straight(3).replace({"joint1": {"slide": Slide((0.0, 1.0, 0.0), -0.5, 1.0)}})
+    skeleton = straight(3).replace({"joint1": {"slides": (Slide((0.0, 1.0, 0.0), -0.5, 1.0),)}})
     targets = [(0.0, 3.8, 0.0), (0.5, 3.5, 0.0), (0.0, 9.0, 0.0)]
     found = solve_many(
         skeleton, [Pose.rest(skeleton)] * 3, [PositionGoal("joint2", (0, 0, 0))], SETTINGS, targets=[targets]
