@@ -1,4 +1,7 @@
-"""Small linear systems, one for each pose; the batch last."""
+"""Small linear systems, one for each pose; the batch last.
+
+LAPACK takes one matrix at a time, several microseconds each; here each operation runs over all poses.
+"""
 
 from __future__ import annotations
 
@@ -8,17 +11,28 @@ from .batch import Array
 
 
 def products(slope: Array, weighted: Array, symmetric: bool) -> Array:
-    """(m, m, B): J W J^T."""
+    """(m, m, B): J W J^T, of J (m, k, B) and J W; half of it is worked out where it is symmetric."""
     m, _, size = slope.shape
-    if m > 8 or not symmetric:
-        found = np.matmul(
-            np.ascontiguousarray(slope.transpose(2, 0, 1)), np.ascontiguousarray(weighted.transpose(2, 1, 0))
-        )
-        return np.ascontiguousarray(found.transpose(1, 2, 0))
     found = np.empty((m, m, size))
     for i in range(m):
-        found[i, i:] = np.einsum("kb,nkb->nb", slope[i], weighted[i:])
-        found[i + 1 :, i] = found[i, i + 1 :]
+        first = i if symmetric else 0
+        found[i, first:] = np.einsum("kb,nkb->nb", slope[i], weighted[first:])
+        if symmetric:
+            found[i + 1 :, i] = found[i, i + 1 :]
+    return found
+
+
+def inverses(system: Array) -> Array:
+    """(m, m, B): the inverses of positive definite matrices, by Gauss and Jordan's elimination."""
+    found = system.copy()
+    for i in range(len(system)):
+        pivot = 1.0 / found[i, i]
+        found[i, i] = 1.0
+        row = found[i] * pivot
+        factors = found[:, i].copy()
+        factors[i] = 0.0
+        found[i], found[:i, i], found[i + 1 :, i] = row, 0.0, 0.0
+        found -= factors[:, None] * row
     return found
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from ...maths.batch import TINY, Array
+from ...maths.small_systems import inverses
 from .held import Held
 from .problem import LeastSquaresProblem, Metric
 from .residuals import Bending, Now
@@ -80,11 +81,10 @@ class Projection:
     def __init__(self, slope: Array, weighted: Array, system: Array, held: Held) -> None:
         """`slope` (m, k, B) of what is free, the same in the metric, and their product (m, m, B)."""
         self.slope, self.weighted, self.free = slope, weighted, held.free
-        whole = np.ascontiguousarray(system.transpose(2, 0, 1))
-        scale = np.einsum("bmm->b", whole)
-        each = np.arange(whole.shape[1])
-        whole[:, each, each] += (1e-9 * scale + LEAST_DAMPING)[:, None]
-        self.inverse = np.ascontiguousarray(np.linalg.inv(whole).transpose(1, 2, 0))
+        each = np.arange(len(system))
+        whole = system.copy()
+        whole[each, each] += 1e-9 * np.einsum("mmb->b", system) + LEAST_DAMPING
+        self.inverse = inverses(whole)
 
     def dual(self, vector: Array) -> Array:
         """(m, B) the multipliers that hold the goals against a step."""
