@@ -34,7 +34,8 @@ class Played:
         errors: (F, C) metres from each target.
         angles: (F, C) degrees between each tip and its target's rotation; 0 where it is not asked for.
         poles: (F, C) degrees between each chain's bend and its pole, seen along the line from its root to its
-            end; not a number without a pole, and of a straight chain. The bend is that of our pole goal: the sum of the heads between.
+            end; not a number without a pole, and of a straight chain. The bend is that of our pole goal: the
+            sum of the heads between.
         turns: (F - 1, J) degrees that a bone turns from a frame to the next, relative to its parent.
         bends: (F - 2, J) degrees per frame by which this turn differs from the one before (second
             difference of the rotation).

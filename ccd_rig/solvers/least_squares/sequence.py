@@ -48,7 +48,12 @@ class Sequence:
 
 
 def solve_sequence(
-    problem: LeastSquaresProblem, given: Given, base: State, limits: Limits, times: Array
+    problem: LeastSquaresProblem,
+    given: Given,
+    base: State,
+    limits: Limits,
+    times: Array,
+    from_base: bool = True,
 ) -> Sequence:
     """Solve frames in order of time, the base pose of each being its reference.
 
@@ -61,17 +66,21 @@ def solve_sequence(
         base: the base poses, inside the limits.
         limits: when to stop.
         times: (F,) frame numbers, increasing.
+        from_base: whether frames start from their base poses; else `base` is where each starts, and none
+            is kept.
     """
     first = _first_of_its_kind(given, base)
     if not first.all():
-        once = solve_sequence(problem, given.at(first), base.at(first), limits.at(first), times[first])
+        once = solve_sequence(
+            problem, given.at(first), base.at(first), limits.at(first), times[first], from_base
+        )
         which = np.cumsum(first) - 1
         return Sequence(
             once.state.at(which), once.excess[which], once.kept[which], once.iterations[which] * first
         )
     residual = problem.evaluate(given, base)
     excess = residual.excess(limits.position, limits.angle)
-    kept = excess <= 1.0
+    kept = (excess <= 1.0) & from_base
     unsolved = Solved(
         base, excess, residual.square, np.zeros(base.size, dtype=np.intp), np.zeros(base.size, dtype=np.bool_)
     )
@@ -81,7 +90,7 @@ def solve_sequence(
     found = unsolved
     keys = _key_rows(kept, times)
     start = base.at(rows)
-    if len(keys) < len(rows):
+    if from_base and len(keys) < len(rows):
         found = put(
             found, keys, _solve_keys(problem, given.at(keys), base.at(keys), limits.at(keys), times[keys])
         )
