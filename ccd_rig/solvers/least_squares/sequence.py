@@ -13,12 +13,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ...maths.batch import Array, Indices, Mask, unit
+from .achieved import achieved
 from .departures import departed_state, departures
 from .layout import Layout
 from .problem import LeastSquaresProblem
 from .solve import Limits, Solved, solve_batch
 from .state import Given, State
-from .ways import Frames, choose_key_ways, mend_jumps, put
+from .ways import Frames, choose_key_ways, mend_jumps, put, solved_at
 
 STRIDE = 16
 """Frames from one key pose to the next."""
@@ -26,6 +27,8 @@ SETTLED = 6
 """Steps between key poses after which a pose that meets its goals stays: limits bend the way it takes."""
 RUN = 128
 """Frames that are solved in one go: few calls, and arrays that stay near the processor."""
+SLACK = 1e-3
+"""Part by which the square error of a pose out of reach may grow on its way back to its base."""
 KEY_AT_REST = 1e-3
 """Radians by which the joints of a key pose may still want back to the base: see `solve.AT_REST`."""
 
@@ -105,7 +108,32 @@ def solve_sequence(
         solved = solve_batch(problem, given.at(some), start.at(np.arange(len(rows))[part]), stop.at(some))
         found = put(found, some, solved)
     found = mend_jumps(Frames(problem, given, base, stop, kept, np.diff(times) <= STRIDE), found)
+    found = _relaxed(problem, given, stop, found)
     return Sequence(found.state, found.excess, kept, found.iterations + steps)
+
+
+def _relaxed(problem: LeastSquaresProblem, given: Given, limits: Limits, found: Solved) -> Solved:
+    """Poses that miss their goals, as near to their bases as they may be where they have got to.
+
+    What they have achieved is their goal for that: a limb out of reach is stretched, but may twist.
+    """
+    rows = np.flatnonzero(found.excess > 1.0)
+    if not len(rows):
+        return found
+    own, asked, limits = solved_at(found, rows), given.at(rows), limits.at(rows)
+    residual = problem.evaluate(asked, own.state)
+    targets = achieved(problem.blocks, asked.targets, residual, limits)
+    relaxed = solve_batch(problem, replace(asked, targets=tuple(targets)), own.state, limits)
+    after = problem.evaluate(asked, relaxed.state)
+    good = np.flatnonzero(after.square <= (1.0 + SLACK) * residual.square)
+    better = Solved(
+        relaxed.state,
+        after.excess(limits.position, limits.angle),
+        after.square,
+        own.iterations + relaxed.iterations,
+        own.stalled,
+    )
+    return put(found, rows[good], solved_at(better, good))
 
 
 def _first_of_its_kind(given: Given, base: State) -> Mask:
