@@ -162,7 +162,7 @@ class Batch:
                 kept = self.rotations[left].copy(), self.translations[left].copy()
                 self._depart(group, left, (k, found), base)
                 again = met.copy()
-                self._solve(group, (limits, PRIORITY_STEP), left, again, base)
+                self._solve(group, (limits, PRIORITY_STEP), left, again, base, from_base=False)
                 worse = ~again[left].all(1)
                 self.rotations[left[worse]] = kept[0][worse]
                 self.translations[left[worse]] = kept[1][worse]
@@ -193,9 +193,11 @@ class Batch:
             skeleton, now, wanted, limits, sorted(group.joints), entries, settings.seed, settings.restarts
         )
         poses = Poses.of([first, *others])
-        problem = LeastSquaresProblem(skeleton, wanted, limits, sorted(group.joints))
-        given = problem.given(Bones.of(skeleton), poses, problem.own_targets())
         size = poses.rotations.shape[-1]
+        problem = LeastSquaresProblem(skeleton, wanted, limits, sorted(group.joints))
+        here = np.full(size, k)
+        reference = self._reference([sample] * size, _poses(base[0][here], base[1][here]))
+        given = problem.given(Bones.of(skeleton), poses, problem.own_targets(), reference)
         near = np.full(size, settings.position_tolerance)
         found = solve_batch(
             problem,
@@ -240,15 +242,17 @@ class Batch:
         some: Rows,
         met: NDArray[np.bool_],
         base: tuple[Array, Array],
+        from_base: bool = True,
     ) -> bool:
         """Solve a group at some of the rows; whether some goals are served before others.
 
-        A stage is what limits hold, and what goals count beside those served before them.
+        A stage is what limits hold, and what goals count beside those served before them. Otherwise than
+        from the base, poses start as they stand.
         """
         frames = self._frames(group, stage, some, base)
         problem, given, stop = frames.problem, frames.given, frames.stop
         start = start_state(problem.layout, given, frames.poses)
-        found = solve_sequence(problem, given, start, stop, self.take.frames[self.rows[some]])
+        found = solve_sequence(problem, given, start, stop, self.take.frames[self.rows[some]], from_base)
         self._store(problem, found, some)
         self.iterations = max(self.iterations, int(found.iterations.max(initial=0)))
         met[some] = True

@@ -61,6 +61,8 @@ PENALTY = 10.0
 STILL = 5e-3
 """Radians of a step above which a pose with a reference goes on, though next to nothing is won: how a chain
 points at a target out of reach wins little."""
+NEARER = 0.1
+"""Part of the square error that a step near the goals leaves at most to count without a look at its merit."""
 CLOSE = 1e-2
 """Radians: shorter steps that meet the goals count without a look at their merit."""
 
@@ -308,6 +310,8 @@ class _Search:
         before = 0.5 * self.poses.departed + (multipliers * self.now.values).sum(0) + weight * self.now.square
         after = 0.5 * departed + (multipliers * tried.values).sum(0) + weight * tried.square
         merits = (after < before) | ((off <= 1.0) & (self.poses.rotated <= CLOSE))
+        # Where a limb is nearly straight the multipliers tell little: what comes far nearer counts as well.
+        merits |= (self.poses.off > ENOUGH) & (tried.square < NEARER * self.now.square)
         return np.asarray(np.where(self.poses.near(), merits, nearer))
 
     def _adapt(self, accepted: Mask, tried: Residual, off: Array, cut: Mask) -> None:
