@@ -14,11 +14,11 @@ from .residuals import Bending, Now
 
 LEAST_DAMPING = 1e-12
 """Damping that always remains, so that singular poses and goals that contradict each other have a step."""
-INNER = 8
+INNER = 5
 """Most conjugate gradients of one step."""
 LEAST_WAY = 5e-5
 """Radians: shorter ways back are none."""
-NEAR = 1e-3
+NEAR = 1e-2
 """Part of the squared gradient at which they stop."""
 LEAST_CURVATURE = 1e-2
 """Least curvature of the departure, beside 1 of joints without goals, at which Newton's step is taken."""
