@@ -23,6 +23,9 @@ from .ways import Frames, choose_key_ways, mend_jumps, put, solved_at
 
 STRIDE = 16
 """Frames from one key pose to the next."""
+SHORT = 16
+"""Columns up to which frames start from their base poses without key poses: a step costs less than a better
+start."""
 SETTLED = 6
 """Steps between key poses after which a pose that meets its goals stays: limits bend the way it takes."""
 RUN, ROOM = 128, 8192
@@ -62,7 +65,7 @@ def solve_sequence(
     """Solve frames in order of time, the base pose of each being its reference.
 
     Key poses stand at multiples of `STRIDE` and at the ends of what is solved, so that a frame between two
-    of them ends alike in any range that holds both and their neighbours.
+    of them ends alike in any range that holds both and their neighbours. Short chains need none.
 
     Args:
         problem: what all frames share.
@@ -94,7 +97,7 @@ def solve_sequence(
     found = unsolved
     keys = _key_rows(kept, times)
     start = base.at(rows)
-    if from_base and len(keys) < len(rows):
+    if from_base and len(keys) < len(rows) and problem.layout.columns > SHORT:
         found = put(
             found, keys, _solve_keys(problem, given.at(keys), base.at(keys), limits.at(keys), times[keys])
         )
