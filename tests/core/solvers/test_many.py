@@ -253,9 +253,12 @@ def test_comfort_regions_are_left_only_where_they_must() -> None:
 # The same bits --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("seed", [3, 12, 40, 63])
-def test_a_pose_has_the_same_bits_in_every_batch(seed: int) -> None:
-    case = known(seed)
+@pytest.mark.parametrize(
+    ("seed", "rolls"), [(3, False), (12, False), (40, False), (63, False), (13, True), (15, True)]
+)
+def test_a_pose_has_the_same_bits_in_every_batch(seed: int, rolls: bool) -> None:
+    case = known(seed, rolls)
+    assert bool(case.skeleton.couplings) == rolls
     rng = random.Random(seed)
     poses = [_pose(case.skeleton, rng) for _ in range(200)]
     reference = poses if seed % 2 else None
