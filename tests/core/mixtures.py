@@ -12,7 +12,15 @@ import math
 import random
 from dataclasses import dataclass, replace
 
-from chains import FLOAT32, legal_pose, random_limit, random_rotation, random_skeleton
+from chains import (
+    FLOAT32,
+    legal_pose,
+    random_couplings,
+    random_limit,
+    random_rotation,
+    random_skeleton,
+    random_slides,
+)
 from mathutils import Vector
 
 from ccd_rig.goals import BalanceGoal, DirectionGoal, Goal, OrientationGoal, PoleGoal, PositionGoal, measure
@@ -55,16 +63,20 @@ class Mixture:
         return solve(self.skeleton, self.start, self.goals, self.settings, self.poses, self.reference)
 
 
-def mixture(seed: int) -> Mixture:
-    """The random solve number `seed`."""
+def mixture(seed: int, rolls: bool = False) -> Mixture:
+    """The random solve number `seed`; if it `rolls`, joints have up to three slides and coupled offsets."""
     rng = random.Random(seed)
     skeleton = random_skeleton(rng, rng.randrange(1, 9), tree=rng.random() < 0.5)
     skeleton = Skeleton(_furnished(joint, rng) for joint in skeleton.joints)
+    if rolls:
+        skeleton = _rolling(skeleton, random.Random(-seed))
     start, reachable = _pose(skeleton, rng), _pose(skeleton, rng)
     if rng.random() < 0.1:
         start = Pose(tuple(random_rotation(rng) for _ in skeleton.joints), start.translations)
     transforms = forward_kinematics(skeleton, reachable)
     goals = tuple(_goal(skeleton, transforms, rng) for _ in range(rng.choice((1, 1, 2, 2, 3, 4))))
+    if rolls:  # chains whose links change have no reach windows
+        goals = tuple(replace(g, max_extension=1.0) if isinstance(g, PositionGoal) else g for g in goals)
     settings = SolverSettings(
         max_iterations=rng.choice((1, 2, 5, 15, 40)),
         position_tolerance=POSITION,
@@ -103,6 +115,11 @@ def _furnished(joint: Joint, rng: random.Random) -> Joint:
     if rng.random() < 0.04:
         fields["length"] = 0.0
     return replace(joint, **fields)
+
+
+def _rolling(skeleton: Skeleton, rng: random.Random) -> Skeleton:
+    slides = {joint.name: {"slides": random_slides(rng)} for joint in skeleton.joints if rng.random() < 0.5}
+    return random_couplings(skeleton.replace(slides), rng)
 
 
 def _inside(limit: Limit, rng: random.Random) -> Limit:

@@ -55,7 +55,8 @@ class WorkingPose:
         movable: indices of the joints that the active goals may turn, parents before children.
         rotations: of every joint, relative to rest.
         slides: shifts of every joint along its slides' axes, the model's unit.
-        drives: of each hinge that coupled offsets follow, these.
+        coupled: the coupled offsets of each joint that has some.
+        drives: of each hinge that coupled offsets follow the joints that they shift, parents first.
         heads, frames: model transforms of the joints that matter, valid up to the joint visited last.
         last_step: the turn that the last step took, model axes.
     """
@@ -103,10 +104,12 @@ class WorkingPose:
         self.active_limits: dict[int, Vector] = {}
         self.reference: Sequence[Quaternion] | None = None
         self.inverse_references: dict[int, Quaternion] = {}
-        self.drives: dict[int, list[Coupling]] = {}
+        self.coupled: dict[int, list[Coupling]] = {}
+        self.drives: dict[int, list[int]] = {}
         for coupling in skeleton.couplings:
-            self.drives.setdefault(coupling.driver, []).append(coupling)
-        self.coupled = sorted({coupling.joint for coupling in skeleton.couplings})
+            self.coupled.setdefault(coupling.joint, []).append(coupling)
+            driven = self.drives.setdefault(coupling.driver, [])
+            driven += [coupling.joint] if coupling.joint not in driven else []
         self.sliding = [i for i, joint in enumerate(joints) if joint.slides]
         for i in self.sliding:
             self.slides[i] = slides_of(joints[i], pose.translations[i])
@@ -197,10 +200,11 @@ class WorkingPose:
                     rotations[i] = rotation
                 elif isinstance(limit, Hinge):
                     self._set_hinge(i, limit)
-            slides[i] = tuple(
-                min(max(along, slide.lower), slide.upper)
-                for along, slide in zip(slides[i], joint.slides, strict=True)
-            )
+            if joint.slides:
+                slides[i] = tuple(
+                    min(max(along, slide.lower), slide.upper)
+                    for along, slide in zip(slides[i], joint.slides, strict=True)
+                )
         self.restore(rotations, slides)
 
     def restore(self, rotations: Sequence[Quaternion], slides: Sequence[tuple[float, ...]]) -> None:
@@ -249,9 +253,8 @@ class WorkingPose:
         """The head of joint `i` in its parent's frame, of its slides and coupled offsets."""
         joint = self.joints[i]
         translation = self.translations[i] + shift_of(joint, self.slides[i])
-        for coupling in self.skeleton.couplings:
-            if coupling.joint == i:
-                translation = translation + coupling.shift(self.rotations[coupling.driver])
+        for coupling in self.coupled.get(i, ()):
+            translation = translation + coupling.shift(self.rotations[coupling.driver])
         self.offsets[i] = joint.offset + joint.rest_rotation @ translation
 
     # -- steps ---------------------------------------------------------------------------
@@ -263,7 +266,8 @@ class WorkingPose:
             The longest way that an effector was moved, in the model's unit.
         """
         self.update_to(i)
-        slid = max([self._slide(i, k, fraction) for k in range(len(self.joints[i].slides))], default=0.0)
+        slides = self.joints[i].slides
+        slid = max([self._slide(i, k, fraction) for k in range(len(slides))]) if slides else 0.0
         pairs: list[Pair] = []
         for effector in self.active_effectors[i]:
             effector.vector_pairs(self, i, pairs)
@@ -366,11 +370,11 @@ class WorkingPose:
 
     def _follow_coupled(self, driver: int) -> float:
         """Shifts what follows the angle of a hinge, after it was turned; returns the longest shift."""
-        joints = sorted({coupling.joint for coupling in self.drives[driver]})
+        joints = self.drives[driver]
         before = [self.offsets[i] for i in joints]
         for i in joints:
             self._set_offset(i)
-        self.valid = min(self.valid, self.place.get(joints[0], self.valid + 1) - 1)
+        self.valid = min([self.valid, *(self.place[i] - 1 for i in joints if i in self.place)])
         longest = 0.0
         for i, old in zip(joints, before, strict=True):
             shift = self.offsets[i] - old
