@@ -14,7 +14,7 @@ from .residuals import Bending, Now
 
 LEAST_DAMPING = 1e-12
 """Damping that always remains, so that singular poses and goals that contradict each other have a step."""
-INNER = 5
+INNER = 6
 """Most conjugate gradients of one step."""
 LEAST_WAY = 5e-5
 """Radians: shorter ways back are none."""
@@ -50,7 +50,8 @@ def way_back(
     residual, rest = metric.invert(ahead), ahead
     found, direction, force = np.zeros_like(rest), -rest, -residual
     size = (residual * rest).sum(0)
-    enough = np.maximum(NEAR * size, LEAST_WAY * LEAST_WAY)
+    # Near the end they are taken further, so that steps fall with their square (Dembo & Steihaug 1983).
+    enough = np.maximum(np.minimum(NEAR, size) * size, LEAST_WAY * LEAST_WAY)
     going = size > TINY
     for count in range(INNER):
         turned = bend(direction)
