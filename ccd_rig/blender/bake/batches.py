@@ -26,6 +26,7 @@ from ...solvers.least_squares.sequence import Sequence as SolvedFrames
 from ...solvers.least_squares.sequence import solve_sequence
 from ...solvers.least_squares.solve import Limits, solve_batch
 from ...solvers.least_squares.state import Bones, Poses, start_state
+from ...solvers.least_squares.ways import Frames
 from ...solvers.restarts import starts
 from ...solvers.solve import solve
 from ..scene.evaluation import FrameSample
@@ -66,6 +67,7 @@ class Batch:
         samples: of these rows.
         recipe: how they are solved.
         rotations: (J, 4) of each row, solved as far as groups are; translations likewise (J, 3).
+        held: rows that are solved already: those beside them choose their ways to fit.
     """
 
     take: BakeFrames
@@ -74,6 +76,7 @@ class Batch:
     recipe: ShotSolveSettings
     rotations: Array
     translations: Array
+    held: NDArray[np.bool_]
     iterations: int = 0  # most steps of a row
 
     @classmethod
@@ -81,7 +84,12 @@ class Batch:
         cls, take: BakeFrames, rows: Rows, samples: Sequence[FrameSample], recipe: ShotSolveSettings
     ) -> Batch:
         """A batch that stands at its base poses."""
-        return cls(take, rows, samples, recipe, take.base[rows].copy(), take.translations[rows].copy())
+        held = np.zeros(len(rows), np.bool_)
+        return cls(take, rows, samples, recipe, take.base[rows].copy(), take.translations[rows].copy(), held)
+
+    def hold(self, k: int, rotations: Array, translations: Array) -> None:
+        """Let a row stand as it was solved before: rotations (J, 4) and translations (J, 3)."""
+        self.rotations[k], self.translations[k], self.held[k] = rotations, translations, True
 
     @property
     def skeleton(self) -> Skeleton:
@@ -120,16 +128,28 @@ class Batch:
         stages = [limits]
         if self.recipe.solver.comfort and (regions := self._regions(group, limits)) != limits:
             stages = [regions, limits]
-        base = self.rotations.copy(), self.translations.copy()
+        base = self._base(group)
         met = np.zeros((len(self.rows), len(group.members)), np.bool_)
+        met[self.held] = True
         for inside in stages:
             for step in (MILD_STEP, PRIORITY_STEP):
-                missed = np.flatnonzero(~met.all(1))
-                if not len(missed) or not self._solve(group, (inside, step), missed, met, base):
+                if met.all():
+                    break
+                some = np.flatnonzero(~met.all(1) | self.held)
+                if not self._solve(group, (inside, step), some, met, base):
                     break
         if self.recipe.solver.restarts:
             self._restart(group, met, base)
         return met
+
+    def _base(self, group: Group) -> tuple[Array, Array]:
+        """Rotations and translations of all rows with a group's joints at their base poses."""
+        rotations, translations = self.rotations.copy(), self.translations.copy()
+        rows, joints = np.flatnonzero(self.held), sorted(group.joints)
+        places = np.ix_(self.rows[rows], joints)
+        rotations[np.ix_(rows, joints)] = self.take.base[places]
+        translations[np.ix_(rows, joints)] = self.take.translations[places]
+        return rotations, translations
 
     def _restart(self, group: Group, met: NDArray[np.bool_], base: tuple[Array, Array]) -> None:
         """Look for other ways to goals that are missed, at the first of a run of frames and some of the
@@ -259,12 +279,14 @@ class Batch:
             gain,
         )
         start = start_state(problem.layout, given, now)
-        found = solve_sequence(problem, given, start, stop, self.take.frames[rows], from_base)
+        frames = Frames(problem, given, start, stop, self.held[some], np.asarray(self.take.frames)[rows])
+        found = solve_sequence(frames, from_base)
         self._store(problem, found, some)
         self.iterations = max(self.iterations, int(found.iterations.max(initial=0)))
         met[some] = True
         for (place, _), miss in zip(asked, problem.evaluate(given, found.state).misses, strict=True):
             met[some, place] &= (miss.distance <= stop.position) & (miss.angle <= stop.angle)
+        met[self.held] = True
         return len({goal.priority for _, goal in asked}) > 1
 
     def _bones(self, rows: Rows) -> Bones:
