@@ -13,11 +13,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ...maths.batch import Array, Indices, Mask, unit
-from .achieved import achieved
 from .departures import departed_state, departures
 from .solve import Solved, solve_batch
 from .state import Given, State
-from .ways import Frames, choose_key_ways, mend_jumps, put, solved_at
+from .ways import Frames, choose_key_ways, mend_jumps, put
 
 STRIDE = 16
 """Frames from one key pose to the next."""
@@ -25,8 +24,6 @@ SETTLED = 6
 """Steps between key poses after which a pose that meets its goals stays: limits bend the way it takes."""
 RUN = 128
 """Frames that are solved in one go: few calls, and arrays that stay near the processor."""
-SLACK = 1e-3
-"""Part by which the square error of a pose out of reach may grow on its way back to its base."""
 KEY_AT_REST = 1e-3
 """Radians by which the joints of a key pose may still want back to the base: see `solve.AT_REST`."""
 
@@ -88,33 +85,8 @@ def solve_sequence(frames: Frames, from_base: bool = True) -> Sequence:
         some = rows[part]
         found = put(found, some, solve_batch(problem, given.at(some), start.at(part), stop.at(some)))
     frames = replace(frames, limits=stop, fixed=kept | frames.fixed)
-    found = _relaxed(frames, mend_jumps(frames, found))
+    found = mend_jumps(frames, found)
     return Sequence(found.state, found.excess, kept, found.iterations + steps)
-
-
-def _relaxed(frames: Frames, found: Solved) -> Solved:
-    """Poses that miss their goals, as near to their bases as they may be where they have got to.
-
-    What they have achieved is their goal for that: a limb out of reach is stretched, but may twist.
-    """
-    problem, given, limits = frames.problem, frames.given, frames.limits
-    rows = np.flatnonzero((found.excess > 1.0) & ~frames.fixed)
-    if not len(rows):
-        return found
-    own, asked, limits = solved_at(found, rows), given.at(rows), limits.at(rows)
-    residual = problem.evaluate(asked, own.state)
-    targets = achieved(problem.blocks, asked.targets, residual, limits)
-    relaxed = solve_batch(problem, replace(asked, targets=tuple(targets)), own.state, limits)
-    after = problem.evaluate(asked, relaxed.state)
-    good = np.flatnonzero(after.square <= (1.0 + SLACK) * residual.square)
-    better = Solved(
-        relaxed.state,
-        after.excess(limits.position, limits.angle),
-        after.square,
-        own.iterations + relaxed.iterations,
-        own.stalled,
-    )
-    return put(found, rows[good], solved_at(better, good))
 
 
 def _first_of_its_kind(given: Given, base: State) -> Mask:
