@@ -26,6 +26,7 @@ from ...solvers.least_squares.sequence import Sequence as SolvedFrames
 from ...solvers.least_squares.sequence import solve_sequence
 from ...solvers.least_squares.solve import Limits, solve_batch
 from ...solvers.least_squares.state import Bones, Given, Poses, start_state
+from ...solvers.least_squares.ways import Frames
 from ...solvers.restarts import starts
 from ...solvers.solve import solve
 from ..scene.evaluation import FrameSample
@@ -67,6 +68,7 @@ class Batch:
         samples: of these rows.
         recipe: how they are solved.
         rotations: (J, 4) of each row, solved as far as groups are; translations likewise (J, 3).
+        held: rows that are solved already: those beside them choose their ways to fit.
     """
 
     take: BakeFrames
@@ -75,6 +77,7 @@ class Batch:
     recipe: ShotSolveSettings
     rotations: Array
     translations: Array
+    held: NDArray[np.bool_]
     iterations: int = 0  # most steps of a row
 
     @classmethod
@@ -82,7 +85,12 @@ class Batch:
         cls, take: BakeFrames, rows: Rows, samples: Sequence[FrameSample], recipe: ShotSolveSettings
     ) -> Batch:
         """A batch that stands at its base poses."""
-        return cls(take, rows, samples, recipe, take.base[rows].copy(), take.translations[rows].copy())
+        held = np.zeros(len(rows), np.bool_)
+        return cls(take, rows, samples, recipe, take.base[rows].copy(), take.translations[rows].copy(), held)
+
+    def hold(self, k: int, rotations: Array, translations: Array) -> None:
+        """Let a row stand as it was solved before: rotations (J, 4) and translations (J, 3)."""
+        self.rotations[k], self.translations[k], self.held[k] = rotations, translations, True
 
     @property
     def skeleton(self) -> Skeleton:
@@ -121,16 +129,28 @@ class Batch:
         stages = [limits]
         if self.recipe.solver.comfort and (regions := self._regions(group, limits)) != limits:
             stages = [regions, limits]
-        base = self.rotations.copy(), self.translations.copy()
+        base = self._base(group)
         met = np.zeros((len(self.rows), len(group.members)), np.bool_)
+        met[self.held] = True
         for inside in stages:
             for step in (MILD_STEP, PRIORITY_STEP):
-                missed = np.flatnonzero(~met.all(1))
-                if not len(missed) or not self._solve(group, (inside, step), missed, met, base):
+                if met.all():
+                    break
+                some = np.flatnonzero(~met.all(1) | self.held)
+                if not self._solve(group, (inside, step), some, met, base):
                     break
         if self.recipe.solver.restarts:
             self._restart(group, met, base)
         return met
+
+    def _base(self, group: Group) -> tuple[Array, Array]:
+        """Rotations and translations of all rows with a group's joints at their base poses."""
+        rotations, translations = self.rotations.copy(), self.translations.copy()
+        rows, joints = np.flatnonzero(self.held), sorted(group.joints)
+        places = np.ix_(self.rows[rows], joints)
+        rotations[np.ix_(rows, joints)] = self.take.base[places]
+        translations[np.ix_(rows, joints)] = self.take.translations[places]
+        return rotations, translations
 
     def _restart(self, group: Group, met: NDArray[np.bool_], base: tuple[Array, Array]) -> None:
         """Look for other ways to goals that are missed, at the first of a run of frames and some of the
@@ -141,9 +161,9 @@ class Batch:
         limits = self.take.limits[int(self.rows[0])]
         missed = np.flatnonzero(~met.all(1))
         if len(missed):
-            frames = self._frames(group, (limits, PRIORITY_STEP), missed, base)
-            start = start_state(frames.problem.layout, frames.given, frames.poses)
-            far = frames.problem.beyond_reach(frames.given, start, frames.stop.position, frames.stop.angle)
+            asked = self._asked(group, (limits, PRIORITY_STEP), missed, base)
+            start = start_state(asked.problem.layout, asked.given, asked.poses)
+            far = asked.problem.beyond_reach(asked.given, start, asked.stop.position, asked.stop.angle)
             missed = missed[~far]
         waiting = np.zeros(len(met), np.bool_)
         waiting[missed] = True
@@ -249,38 +269,40 @@ class Batch:
         A stage is what limits hold, and what goals count beside those served before them. Otherwise than
         from the base, poses start as they stand.
         """
-        frames = self._frames(group, stage, some, base)
-        problem, given, stop = frames.problem, frames.given, frames.stop
-        start = start_state(problem.layout, given, frames.poses)
-        found = solve_sequence(problem, given, start, stop, self.take.frames[self.rows[some]], from_base)
+        asked = self._asked(group, stage, some, base)
+        problem, given, stop = asked.problem, asked.given, asked.stop
+        start = start_state(problem.layout, given, asked.poses)
+        times = np.asarray(self.take.frames)[self.rows[some]]
+        found = solve_sequence(Frames(problem, given, start, stop, self.held[some], times), from_base)
         self._store(problem, found, some)
         self.iterations = max(self.iterations, int(found.iterations.max(initial=0)))
         met[some] = True
-        for place, miss in zip(frames.places, problem.evaluate(given, found.state).misses, strict=True):
+        for place, miss in zip(asked.places, problem.evaluate(given, found.state).misses, strict=True):
             met[some, place] &= (miss.distance <= stop.position) & (miss.angle <= stop.angle)
-        return frames.is_ranked
+        met[self.held] = True
+        return asked.is_ranked
 
-    def _frames(
+    def _asked(
         self,
         group: Group,
         stage: tuple[Sequence[Limit | None], float],
         some: Rows,
         base: tuple[Array, Array],
-    ) -> _Frames:
+    ) -> _Asked:
         """What a group asks for at some of the rows, for least squares; a stage as in `_solve`."""
         limits, step = stage
         samples = [self.samples[k] for k in some.tolist()]
         constraints, rows = self.take.constraints, self.rows[some]
-        asked = [
+        placed = [
             (place, goal)
             for place, c in enumerate(group.members)
             for goal in goals(self.skeleton, constraints[c], samples[0].targets[c])
         ]
         targets = [
             _targets(goal, [self.take.targets[row][group.members[place]] for row in rows.tolist()])
-            for place, goal in asked
+            for place, goal in placed
         ]
-        wanted = [goal for _, goal in asked]
+        wanted = [goal for _, goal in placed]
         problem = LeastSquaresProblem(self.skeleton, wanted, limits, sorted(group.joints), step)
         now = _poses(self.rotations[some], self.translations[some])
         before = _poses(base[0][some], base[1][some])
@@ -293,7 +315,7 @@ class Batch:
             min(STEPS, solver.max_iterations),
             RANKED_GAIN if is_ranked and step == PRIORITY_STEP else GAIN,
         )
-        return _Frames(problem, given, now, stop, [place for place, _ in asked], is_ranked)
+        return _Asked(problem, given, now, stop, [place for place, _ in placed], is_ranked)
 
     def _bones(self, rows: Rows) -> Bones:
         take = self.take
@@ -326,7 +348,7 @@ class Batch:
 
 
 @dataclass(frozen=True)
-class _Frames:
+class _Asked:
     """A group's goals at some frames.
 
     Attributes:

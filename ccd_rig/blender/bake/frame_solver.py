@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import numpy as np
 from mathutils import Quaternion, Vector
@@ -22,13 +23,22 @@ from ..solve.solving import (
     solve_active,
 )
 from ..solve.walking import solve_frame
-from .bake_frames import BakeFrames
+from .bake_frames import Array, BakeFrames
 from .batches import Batch, Group
 
 MOST = 512
 """Frames that wait at once: what is read of a frame takes memory."""
 AGAIN = 8
 """In a run of frames that CCD does not reach, restarts are tried at the first and at every eighth."""
+
+
+class Edge(NamedTuple):
+    """A solved frame that the next ones go on from: rotations (J, 4) and translations (J, 3)."""
+
+    row: int
+    sample: FrameSample
+    rotations: Array
+    translations: Array
 
 
 @dataclass
@@ -43,6 +53,7 @@ class FrameSolver:
     take: BakeFrames
     recipe: ShotSolveSettings
     _waiting: list[tuple[int, FrameSample]] = field(default_factory=list)
+    _edge: Edge | None = None  # the last of the frames that waited before
     _before: Solution | None = None  # of the frame solved last
     _iterations: int = 0  # of the frame solved last
     _missed: int = 0  # frames in a row that CCD did not reach
@@ -61,6 +72,8 @@ class FrameSolver:
     def finish(self) -> Iterator[None]:
         """Solves the frames that wait; an item after each longer piece of work."""
         waiting, self._waiting = self._waiting, []
+        if self._edge is not None and waiting:
+            waiting.insert(0, (self._edge.row, self._edge.sample))
         for run in _runs(self.take, waiting):
             yield from self._solve_run(run)
 
@@ -81,9 +94,16 @@ class FrameSolver:
         ordered = sorted(run, key=lambda each: each[0])
         rows = np.array([row for row, _ in ordered], dtype=np.intp)
         batch = Batch.of(self.take, rows, [sample for _, sample in ordered], self.recipe)
+        if self._edge is not None and self._edge.row in rows:
+            if len(rows) == 1:
+                return
+            batch.hold(
+                int(np.searchsorted(rows, self._edge.row)), self._edge.rotations, self._edge.translations
+            )
+        free = np.flatnonzero(~batch.held)
         states: list[dict[int, str]] = [{} for _ in rows]
         descending = len(run) > 1 and run[0][0] > run[-1][0]
-        order = range(len(rows))[::-1] if descending else range(len(rows))
+        order = (free[::-1] if descending else free).tolist()
         for group in batch.groups():
             if batch.takes(group):
                 met = batch.solve(group)
@@ -98,8 +118,13 @@ class FrameSolver:
                 for k in order:
                     states[k] |= self._solve_by_ccd(batch, group, k)
                     yield
-        self.take.store_batch(rows, batch.rotations, batch.translations, states)
+        self.take.store_batch(
+            rows[free], batch.rotations[free], batch.translations[free], [states[k] for k in free.tolist()]
+        )
         last = order[-1]
+        self._edge = Edge(
+            int(rows[last]), batch.samples[last], batch.rotations[last], batch.translations[last]
+        )
         self._before = Solution(_pose(batch, last), tuple(sorted(states[last])), None, ())
 
     def _solve_by_ccd(self, batch: Batch, group: Group, k: int) -> dict[int, str]:

@@ -13,13 +13,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ...maths.batch import Array, Indices, Mask, unit
-from .achieved import achieved
 from .departures import departed_state, departures
-from .layout import Layout
-from .problem import LeastSquaresProblem
-from .solve import Limits, Solved, solve_batch
+from .solve import Solved, solve_batch
 from .state import Given, State
-from .ways import Frames, choose_key_ways, mend_jumps, put, solved_at
+from .ways import Frames, choose_key_ways, mend_jumps, put
 
 STRIDE = 16
 """Frames from one key pose to the next."""
@@ -31,8 +28,6 @@ SETTLED = 6
 RUN, ROOM = 128, 8192
 """Fewest frames that are solved in one go, and about how many columns of all of them together: few calls, and
 arrays that stay near the processor."""
-SLACK = 1e-3
-"""Part by which the square error of a pose out of reach may grow on its way back to its base."""
 KEY_AT_REST = 1e-3
 """Radians by which the joints of a key pose may still want back to the base: see `solve.AT_REST`."""
 
@@ -54,91 +49,51 @@ class Sequence:
     iterations: Indices
 
 
-def solve_sequence(
-    problem: LeastSquaresProblem,
-    given: Given,
-    base: State,
-    limits: Limits,
-    times: Array,
-    from_base: bool = True,
-) -> Sequence:
+def solve_sequence(frames: Frames, from_base: bool = True) -> Sequence:
     """Solve frames in order of time, the base pose of each being its reference.
 
     Key poses stand at multiples of `STRIDE` and at the ends of what is solved, so that a frame between two
-    of them ends alike in any range that holds both and their neighbours. Short chains need none.
+    of them ends alike in any range that holds both and their neighbours. Short chains need none, unless
+    some frames are fixed, whose ways lead on from one key pose to the next.
 
     Args:
-        problem: what all frames share.
-        given: what each brings; its reference is the base pose.
-        base: the base poses, inside the limits.
-        limits: when to stop.
-        times: (F,) frame numbers, increasing.
-        from_base: whether frames start from their base poses; else `base` is where each starts, and none
-            is kept.
+        frames: what is solved; what is fixed stands as its base state says, others choose their ways to fit.
+        from_base: whether frames start from their base poses; else the base states are where each starts,
+            and none is kept.
     """
-    first = _first_of_its_kind(given, base)
+    first = _first_of_its_kind(frames.given, frames.base)
     if not first.all():
-        once = solve_sequence(
-            problem, given.at(first), base.at(first), limits.at(first), times[first], from_base
-        )
+        once = solve_sequence(frames.at(first), from_base)
         which = np.cumsum(first) - 1
         return Sequence(
             once.state.at(which), once.excess[which], once.kept[which], once.iterations[which] * first
         )
+    problem, given, base, limits = frames.problem, frames.given, frames.base, frames.limits
     residual = problem.evaluate(given, base)
     excess = residual.excess(limits.position, limits.angle)
-    kept = (excess <= 1.0) & from_base
-    unsolved = Solved(
+    kept = (excess <= 1.0) & ~frames.fixed & from_base
+    found = Solved(
         base, excess, residual.square, np.zeros(base.size, dtype=np.intp), np.zeros(base.size, dtype=np.bool_)
     )
-    rows = np.flatnonzero(~kept)
+    rows = np.flatnonzero(~kept & ~frames.fixed)
     if not len(rows) or not problem.layout.columns:
-        return Sequence(base, excess, kept, unsolved.iterations)
-    found = unsolved
-    keys = _key_rows(kept, times)
+        return Sequence(base, excess, kept, found.iterations)
     start = base.at(rows)
-    if from_base and len(keys) < len(rows) and problem.layout.columns > SHORT:
-        found = put(
-            found, keys, _solve_keys(problem, given.at(keys), base.at(keys), limits.at(keys), times[keys])
-        )
-        start = _interpolated(
-            problem.layout, given.at(rows), base, found.state, _anchors(kept, keys), rows, times
-        )
-    stop = replace(limits, settled=SETTLED)
-    steps = found.iterations
+    keys = _key_rows(kept | frames.fixed, frames.times)
+    is_long = problem.layout.columns > SHORT or frames.fixed.any()
+    if from_base and is_long and len(keys) < len(rows):
+        places = np.union1d(keys, np.flatnonzero(frames.fixed))
+        found = put(found, places, _solve_keys(frames.at(places)))
+        start = _interpolated(frames, found.state, _anchors(kept, keys), rows)
+    steps, stop = found.iterations, replace(limits, settled=SETTLED)
     count = max(RUN, ROOM // problem.layout.columns)
     for run in range(0, len(rows), count):
-        part = slice(run, run + count)
+        part = np.arange(run, min(run + count, len(rows)))
         some = rows[part]
-        solved = solve_batch(problem, given.at(some), start.at(np.arange(len(rows))[part]), stop.at(some))
-        found = put(found, some, solved)
-    found = mend_jumps(Frames(problem, given, base, stop, kept, np.diff(times) <= STRIDE), found)
-    found = _relaxed(problem, given, stop, found)
+        found = put(found, some, solve_batch(problem, given.at(some), start.at(part), stop.at(some)))
+    frames = replace(frames, limits=stop, fixed=kept | frames.fixed)
+    found = mend_jumps(frames, found)
     return Sequence(found.state, found.excess, kept, found.iterations + steps)
-
-
-def _relaxed(problem: LeastSquaresProblem, given: Given, limits: Limits, found: Solved) -> Solved:
-    """Poses that miss their goals, as near to their bases as they may be where they have got to.
-
-    What they have achieved is their goal for that: a limb out of reach is stretched, but may twist.
-    """
-    rows = np.flatnonzero(found.excess > 1.0)
-    if not len(rows):
-        return found
-    own, asked, limits = solved_at(found, rows), given.at(rows), limits.at(rows)
-    residual = problem.evaluate(asked, own.state)
-    targets = achieved(problem.blocks, asked.targets, residual, limits)
-    relaxed = solve_batch(problem, replace(asked, targets=tuple(targets)), own.state, limits)
-    after = problem.evaluate(asked, relaxed.state)
-    good = np.flatnonzero(after.square <= (1.0 + SLACK) * residual.square)
-    better = Solved(
-        relaxed.state,
-        after.excess(limits.position, limits.angle),
-        after.square,
-        own.iterations + relaxed.iterations,
-        own.stalled,
-    )
-    return put(found, rows[good], solved_at(better, good))
 
 
 def _first_of_its_kind(given: Given, base: State) -> Mask:
@@ -168,34 +123,29 @@ def _anchors(kept: Mask, keys: Indices) -> Indices:
     return np.unique(np.concatenate((keys, beside[kept[beside]])))
 
 
-def _solve_keys(
-    problem: LeastSquaresProblem, given: Given, base: State, limits: Limits, times: Array
-) -> Solved:
+def _solve_keys(frames: Frames) -> Solved:
     """Key poses from their base poses; where neighbours leap, the ways that fit together best."""
-    limits = replace(limits, rest=KEY_AT_REST)
-    own = solve_batch(problem, given, base, limits)
-    return choose_key_ways(problem, given, base, limits, own, np.diff(times) < 2 * STRIDE)
+    problem, limits = frames.problem, replace(frames.limits, rest=KEY_AT_REST)
+    free = np.flatnonzero(~frames.fixed)
+    solved = solve_batch(problem, frames.given.at(free), frames.base.at(free), limits.at(free))
+    if len(free) < frames.base.size:
+        residual = problem.evaluate(frames.given, frames.base)
+        none = np.zeros(frames.base.size, dtype=np.intp)
+        excess = residual.excess(limits.position, limits.angle)
+        solved = put(Solved(frames.base, excess, residual.square, none, none > 0), free, solved)
+    return choose_key_ways(replace(frames, limits=limits), solved, np.diff(frames.times) < 2 * STRIDE)
 
 
 # Starts ---------------------------------------------------------------------------------------------
 
 
-def _interpolated(
-    layout: Layout,
-    given: Given,
-    base: State,
-    solved: State,
-    anchors: Indices,
-    rows: Indices,
-    times: Array,
-) -> State:
+def _interpolated(frames: Frames, solved: State, anchors: Indices, rows: Indices) -> State:
     """Where frames start: their base poses with departures on smooth curves through those of the anchors."""
-    assert given.reference is not None
+    layout, given, base, times = frames.problem.layout, frames.given, frames.base, frames.times
     whole = replace(given, reference=(base.rotations[:, layout.ball_rows], base.angles, base.slides))
-    balls, angles, slides = departures(layout, whole, solved)
-    balls, angles, slides = (values[..., anchors] for values in (balls, angles, slides))
+    balls, angles, slides = departures(layout, whole.at(anchors), solved.at(anchors))
     found = tuple(_curve(times[anchors], values, times[rows]) for values in (balls, angles, slides))
-    return departed_state(layout, given, base.at(rows), (unit(found[0]), found[1], found[2]))
+    return departed_state(layout, given.at(rows), base.at(rows), (unit(found[0]), found[1], found[2]))
 
 
 def _curve(at: Array, values: Array, wanted: Array) -> Array:

@@ -61,7 +61,7 @@ PENALTY = 10.0
 STILL = 5e-3
 """Radians of a step above which a pose with a reference goes on, though next to nothing is won: how a chain
 points at a target out of reach wins little."""
-NEARER = 0.1
+NEARER = 0.03
 """Part of the square error that a step near the goals leaves at most to count without a look at its merit."""
 CLOSE = 1e-2
 """Radians: shorter steps that meet the goals count without a look at their merit."""

@@ -37,15 +37,52 @@ WORSE = 30.0
 """What its error costs, in parts of the reach."""
 NOTABLE = 0.03
 """Such costs below which ways miss their goals alike."""
-AWAY = 0.5
-"""What rotations to and from poses that miss their goals count: out of reach there is one way only."""
-FAR_KEYS, FAR_FRAMES = 0.3, 0.01
+FAR_KEYS, FAR_FRAMES = 0.3, 0.1
 """What departures of key poses cost beside the rotations between them, and squared ones of frames beside
 squared rotations: of ways that fit together about as well the one nearer to the base is taken."""
 ASIDE = 8
 """Frames from a jump within which the switch from one way to the other is looked for in one round."""
 ROUNDS = 3
 """How often jumps are looked for."""
+NEAR = 16
+"""Frames that are farther apart are not compared."""
+
+
+@dataclass(frozen=True)
+class Frames:
+    """Frames in order of time, to be solved.
+
+    Attributes:
+        problem: what all share.
+        given: what each brings; its reference is the base pose.
+        base: the base poses, inside the limits.
+        limits: when to stop.
+        fixed: (F,) frames that stay as they are.
+        times: (F,) frame numbers, increasing.
+    """
+
+    problem: LeastSquaresProblem
+    given: Given
+    base: State
+    limits: Limits
+    fixed: Mask
+    times: Array
+
+    @property
+    def together(self) -> Mask:
+        """(F - 1,) whether a frame and the next are near enough to be compared."""
+        return np.asarray(np.diff(self.times) <= NEAR)
+
+    def at(self, some: Mask | Indices) -> Frames:
+        """Some of them."""
+        return Frames(
+            self.problem,
+            self.given.at(some),
+            self.base.at(some),
+            self.limits.at(some),
+            self.fixed[some],
+            self.times[some],
+        )
 
 
 def solved_at(solved: Solved, some: Indices) -> Solved:
@@ -77,42 +114,36 @@ def put(solved: Solved, some: Indices, others: Solved) -> Solved:
 # Key poses ------------------------------------------------------------------------------------------
 
 
-def choose_key_ways(
-    problem: LeastSquaresProblem, given: Given, base: State, limits: Limits, own: Solved, near: Mask
-) -> Solved:
+def choose_key_ways(frames: Frames, own: Solved, near: Mask) -> Solved:
     """Key poses by the ways that fit together best, of those found from base poses and from neighbours.
 
     Args:
-        problem: what all poses share.
-        given: what each brings.
-        base: the base poses.
-        limits: when to stop.
+        frames: the key poses' frames.
         own: what was found from the base poses.
         near: (K - 1,) whether a key pose and the next are near enough to be compared.
     """
-    departed = departures(problem.layout, given, own.state)
+    layout, given = frames.problem.layout, frames.given
+    departed = departures(layout, given, own.state)
     steps = largest_changes(*_neighbours(departed))
     # What is out of reach has no other way.
-    missed = (own.excess > 1.0) & ~problem.beyond_reach(given, base, limits.position, limits.angle)
+    far = frames.problem.beyond_reach(given, frames.base, frames.limits.position, frames.limits.angle)
+    missed = (own.excess > 1.0) & ~far
     if not ((near & (steps > LEAP)).any() or (missed.any() and not missed.all())):
         return own
-    offers = [own, *_continued(problem, given, base, limits, own, near)]
-    others = [departures(problem.layout, given, offer.state) for offer in offers]
+    offers = [own, *_continued(frames, own, near)]
+    others = [departures(layout, given, offer.state) for offer in offers]
     costs = np.array([_miss_cost(offer) for offer in offers])
     costs += FAR_KEYS * np.array([sizes(each) for each in others])
-    links = _links(others, distances)
-    away = np.array([offer.excess > 1.0 for offer in offers])
-    links = np.where(away[None, :, :-1] | away[:, None, 1:], AWAY * links, links)
+    links = _links(offers, others, distances)
     return _taken(offers, cheapest(costs, np.where(near, links, 0.0)))
 
 
-def _continued(
-    problem: LeastSquaresProblem, given: Given, base: State, limits: Limits, own: Solved, near: Mask
-) -> list[Solved]:
+def _continued(frames: Frames, own: Solved, near: Mask) -> list[Solved]:
     """Key poses once forwards and once backwards: where one leaps from its neighbour, solved on from there.
 
     All leaps go on at once, and each as far as it leads elsewhere.
     """
+    problem, given, base, limits = frames.problem, frames.given, frames.base, frames.limits
     count = own.state.size
     found = [own, own]
     fresh = np.ones((2, count), dtype=np.bool_)  # changed since what comes after it was solved
@@ -120,11 +151,11 @@ def _continued(
         rows, starts = [], []
         for way, sign in enumerate((1, -1)):
             here = np.arange(1, count) if sign > 0 else np.arange(count - 1)
-            before = here - sign
+            before = _sources(own.excess[here] <= 1.0, found[way].excess <= 1.0, here - sign, sign)
             departed = departures(problem.layout, given, found[way].state)
             steps = largest_changes(some_of(departed, before), some_of(departed, here))
             stuck = (own.excess[here] > 1.0) & (found[way].excess[before] <= 1.0)
-            go = near & fresh[way, before] & ((steps > LEAP) | stuck)
+            go = near & ~frames.fixed[here] & fresh[way, before] & ((steps > LEAP) | stuck)
             rows.append(here[go])
             starts.append(some_of(departed, before[go]))
             fresh[way] = False
@@ -145,28 +176,17 @@ def _continued(
     return found
 
 
+def _sources(own: Mask, met: Mask, before: Indices, sign: int) -> Indices:
+    """Where key poses go on from: those before, or beyond a stretch out of reach the last that met goals."""
+    places = np.arange(len(met))
+    if sign > 0:
+        last = np.maximum.accumulate(np.where(met, places, -1))[before]
+    else:
+        last = np.minimum.accumulate(np.where(met, places, len(met))[::-1])[::-1][before]
+    return np.asarray(np.where(own & (last >= 0) & (last < len(met)), last, before))
+
+
 # Frames ---------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Frames:
-    """Frames in order of time, of which some jump.
-
-    Attributes:
-        problem: what all share.
-        given: what each brings.
-        base: the base poses.
-        limits: when to stop.
-        kept: (F,) which have to stay at their base poses.
-        together: (F - 1,) whether a frame and the next are near enough to be compared.
-    """
-
-    problem: LeastSquaresProblem
-    given: Given
-    base: State
-    limits: Limits
-    kept: Mask
-    together: Mask
 
 
 def mend_jumps(frames: Frames, found: Solved) -> Solved:
@@ -189,7 +209,7 @@ def mend_jumps(frames: Frames, found: Solved) -> Solved:
         if not len(places):
             break
         rows = np.unique(np.clip(places[:, None] + np.arange(1 - ASIDE, ASIDE + 1), 0, size - 1))
-        free = rows[~frames.kept[rows]]
+        free = rows[~frames.fixed[rows]]
         others = [np.clip(free + aside, 0, size - 1) for aside in (-ASIDE, ASIDE)]
         found = _with_best_ways(frames, found, rows, _offers(frames, found, free, others))
     return found
@@ -202,7 +222,7 @@ def _leads_elsewhere(frames: Frames, found: Solved, places: Indices) -> Mask:
     """
     pairs = np.concatenate((places, places + 1))
     partners = np.concatenate((places + 1, places))
-    free = np.flatnonzero(~frames.kept[pairs])
+    free = np.flatnonzero(~frames.fixed[pairs])
     elsewhere = np.zeros(len(pairs), dtype=np.bool_)
     if len(free):
         rows = pairs[free]
@@ -233,8 +253,8 @@ def _offers(frames: Frames, found: Solved, rows: Indices, others: Sequence[Indic
 
 def _with_best_ways(frames: Frames, found: Solved, rows: Indices, offers: Sequence[Solved]) -> Solved:
     """The frames with the best ways of some of them; offers are of those that need not be kept."""
-    layout, last = frames.problem.layout, len(frames.kept) - 1
-    free = np.flatnonzero(~frames.kept[rows])
+    layout, last = frames.problem.layout, len(frames.fixed) - 1
+    free = np.flatnonzero(~frames.fixed[rows])
     own = solved_at(found, rows)
     offers = [own, *(put(own, free, offer) for offer in offers)]
     given = frames.given.at(rows)
@@ -242,13 +262,14 @@ def _with_best_ways(frames: Frames, found: Solved, rows: Indices, offers: Sequen
     costs = np.array([_miss_cost(offer) for offer in offers])
     costs += FAR_FRAMES * np.array([sizes(each) ** 2 for each in others])
     joins = (np.diff(rows) == 1) & frames.together[rows[:-1]]
-    links = np.where(joins, _links(others, lambda a, b: distances(a, b) ** 2), 0.0)
+    links = np.where(joins, _links(offers, others, lambda a, b: distances(a, b) ** 2), 0.0)
     # What comes before and after stays as it is.
     for ends, beyond in ((np.append(True, ~joins), rows - 1), (np.append(~joins, True), rows + 1)):
         k = np.flatnonzero(ends & (beyond >= 0) & (beyond <= last))
-        k = k[frames.together[np.minimum(rows, beyond)[k]]]
+        k = k[frames.together[np.minimum(rows, beyond)[k]] & (found.excess[beyond[k]] <= 1.0)]
         outside = departures(layout, frames.given.at(beyond[k]), found.state.at(beyond[k]))
-        costs[:, k] += [distances(outside, some_of(each, k)) ** 2 for each in others]
+        steps = np.array([distances(outside, some_of(each, k)) ** 2 for each in others])
+        costs[:, k] += np.where([offer.excess[k] > 1.0 for offer in offers], 0.0, steps)
     return put(found, rows, _taken(offers, cheapest(costs, links)))
 
 
@@ -275,11 +296,19 @@ def cheapest(costs: Array, links: Array) -> Indices:
     return chosen
 
 
-def _links(others: Sequence[Departures], cost: Callable[[Departures, Departures], Array]) -> Array:
-    """(C, C, K - 1) what it costs from each offer (second place) to each of the next pose."""
+def _links(
+    offers: Sequence[Solved], others: Sequence[Departures], cost: Callable[[Departures, Departures], Array]
+) -> Array:
+    """(C, C, K - 1) what it costs from each offer (second place) to each of the next pose.
+
+    From and to poses that miss their goals it costs nothing: out of reach there is one way only, and a
+    stretched limb is as near to one side as to the other.
+    """
     before = [_neighbours(each)[0] for each in others]
     after = [_neighbours(each)[1] for each in others]
-    return np.array([[cost(a, b) for a in before] for b in after])
+    found = np.array([[cost(a, b) for a in before] for b in after])
+    missed = np.array([offer.excess > 1.0 for offer in offers])
+    return np.where(missed[None, :, :-1] | missed[:, None, 1:], 0.0, found)
 
 
 def _neighbours(departed: Departures) -> tuple[Departures, Departures]:
