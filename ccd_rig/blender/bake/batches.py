@@ -43,6 +43,9 @@ STEPS = 40
 GAIN, RANKED_GAIN = 0.005, 1e-3
 """A frame stalls when its square error falls by less than this part in several steps; where goals are served
 before others, which then count next to nothing."""
+STEPS_OF_PRIORITY = (MILD_STEP, 1e-3, PRIORITY_STEP)
+"""What goals count beside those served before them, one after the other: at once, those served later would be
+left where the way to the first ones leads, and creep back."""
 PASSES = 20
 """Most passes of CCD that look for another way to goals that are missed."""
 AGAIN = 16
@@ -132,7 +135,7 @@ class Batch:
         met = np.zeros((len(self.rows), len(group.members)), np.bool_)
         met[self.held] = True
         for inside in stages:
-            for step in (MILD_STEP, PRIORITY_STEP):
+            for step in STEPS_OF_PRIORITY:
                 if met.all():
                     break
                 some = np.flatnonzero(~met.all(1) | self.held)
@@ -270,7 +273,7 @@ class Batch:
         before = _poses(base[0][some], base[1][some])
         given = problem.given(self._bones(rows), now, targets, self._reference(samples, before))
         solver = self.recipe.solver
-        ranked = step == PRIORITY_STEP and len({goal.priority for _, goal in asked}) > 1
+        ranked = step != MILD_STEP and len({goal.priority for _, goal in asked}) > 1
         gain = RANKED_GAIN if ranked else GAIN
         stop = Limits(
             solver.position_tolerance / scales(samples),
@@ -279,8 +282,13 @@ class Batch:
             gain,
         )
         start = start_state(problem.layout, given, now)
-        frames = Frames(problem, given, start, stop, self.held[some], np.asarray(self.take.frames)[rows])
-        found = solve_sequence(frames, from_base)
+        held = self.held[some]
+        if ranked:  # what is served later would give way to the pull to the reference
+            solved = solve_batch(problem, replace(given, reference=None), start, stop)
+            found = SolvedFrames(solved.state, solved.excess, held, solved.iterations)
+        else:
+            frames = Frames(problem, given, start, stop, held, np.asarray(self.take.frames)[rows])
+            found = solve_sequence(frames, from_base)
         self._store(problem, found, some)
         self.iterations = max(self.iterations, int(found.iterations.max(initial=0)))
         met[some] = True
