@@ -43,6 +43,9 @@ STEPS = 40
 GAIN, RANKED_GAIN = 0.005, 1e-3
 """A frame stalls when its square error falls by less than this part in several steps; where goals are served
 before others, which then count next to nothing."""
+STEPS_OF_PRIORITY = (MILD_STEP, 1e-3, PRIORITY_STEP)
+"""What goals count beside those served before them, one after the other: at once, those served later would be
+left where the way to the first ones leads, and creep back."""
 PASSES = 20
 """Most passes of CCD that look for another way to goals that are missed."""
 AGAIN = 16
@@ -133,7 +136,7 @@ class Batch:
         met = np.zeros((len(self.rows), len(group.members)), np.bool_)
         met[self.held] = True
         for inside in stages:
-            for step in (MILD_STEP, PRIORITY_STEP):
+            for step in STEPS_OF_PRIORITY:
                 if met.all():
                     break
                 some = np.flatnonzero(~met.all(1) | self.held)
@@ -272,8 +275,14 @@ class Batch:
         asked = self._asked(group, stage, some, base)
         problem, given, stop = asked.problem, asked.given, asked.stop
         start = start_state(problem.layout, given, asked.poses)
-        times = np.asarray(self.take.frames)[self.rows[some]]
-        found = solve_sequence(Frames(problem, given, start, stop, self.held[some], times), from_base)
+        held = self.held[some]
+        if asked.is_ranked and stage[1] != MILD_STEP:
+            # What is served later would give way to the pull to the reference.
+            solved = solve_batch(problem, replace(given, reference=None), start, stop)
+            found = SolvedFrames(solved.state, solved.excess, held, solved.iterations)
+        else:
+            times = np.asarray(self.take.frames)[self.rows[some]]
+            found = solve_sequence(Frames(problem, given, start, stop, held, times), from_base)
         self._store(problem, found, some)
         self.iterations = max(self.iterations, int(found.iterations.max(initial=0)))
         met[some] = True
@@ -313,7 +322,7 @@ class Batch:
             solver.position_tolerance / scales(samples),
             solver.angle_tolerance,
             min(STEPS, solver.max_iterations),
-            RANKED_GAIN if is_ranked and step == PRIORITY_STEP else GAIN,
+            RANKED_GAIN if is_ranked and step != MILD_STEP else GAIN,
         )
         return _Asked(problem, given, now, stop, [place for place, _ in placed], is_ranked)
 
