@@ -43,9 +43,6 @@ STEPS = 40
 GAIN, RANKED_GAIN = 0.005, 1e-3
 """A frame stalls when its square error falls by less than this part in several steps; where goals are served
 before others, which then count next to nothing."""
-STEPS_OF_PRIORITY = (MILD_STEP, 1e-3, PRIORITY_STEP)
-"""What goals count beside those served before them, one after the other: at once, those served later would be
-left where the way to the first ones leads, and creep back."""
 PASSES = 20
 """Most passes of CCD that look for another way to goals that are missed."""
 AGAIN = 16
@@ -136,7 +133,7 @@ class Batch:
         met = np.zeros((len(self.rows), len(group.members)), np.bool_)
         met[self.held] = True
         for inside in stages:
-            for step in STEPS_OF_PRIORITY:
+            for step in (MILD_STEP, PRIORITY_STEP):
                 if met.all():
                     break
                 some = np.flatnonzero(~met.all(1) | self.held)
