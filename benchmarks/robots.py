@@ -265,7 +265,7 @@ def by_solver(
 ) -> tuple[Pose, int]:
     """`solve`: sweeps, the closing phase, restarts."""
     settings = SolverSettings(
-        position_tolerance=tolerance, angle_tolerance=angle_tolerance, refine=True, restarts=RESTARTS
+        position_tolerance=tolerance, angle_tolerance=angle_tolerance, restarts=RESTARTS
     )
     return solve(skeleton, start, goals, settings).pose, -1
 

@@ -13,7 +13,7 @@ from ..limits.shapes import Limit
 from ..settings import SolveResult, SolverSettings, SolveStatus
 from ..skeleton.joints import Joint, Skeleton
 from ..skeleton.kinematics import forward_kinematics
-from ..skeleton.pose import Pose, check_pose
+from ..skeleton.pose import Pose
 from ..skeleton.pose_library import PoseEntry, check_entry
 from .ccd.chain_length import bound, enter_windows, stretched
 from .ccd.loop import CLOSING, Progress, by_priority, may_close, met
@@ -49,8 +49,9 @@ def solve(
         goals: what to achieve, at least one.
         settings: how; None for `SolverSettings()`.
         poses: a pose library; its nearest entries are the first of `settings.restarts`.
-        reference: where joints go back to as far as a goal leaves them room, with one position goal and
-            `settings.error_reduction` above 0; None: they stay where they are.
+        reference: the pose that joints stay near to, as far as the goals leave them room. Where joints move
+            all at once (one position, `error_reduction` above 0, `Solver.CCD_LEAST_SQUARES`), they go back to
+            it as their target moves. None: they stay where they are.
 
     Raises:
         InvalidInput: names what is wrong with the input.
@@ -92,11 +93,7 @@ def _working_pose(
         raise InvalidInput(f"settings must be SolverSettings or None, not {settings!r}")
     for entry in poses:
         check_entry(entry, skeleton)
-    if reference is not None:
-        check_pose(skeleton, reference)
-    working = WorkingPose(skeleton, pose, goals)
-    working.reference = None if reference is None else reference.rotations
-    return working
+    return WorkingPose(skeleton, pose, goals, reference)
 
 
 def _statuses(

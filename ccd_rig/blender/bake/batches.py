@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from ...goals import Goal, OrientationGoal
 from ...limits.shapes import Limit
 from ...maths.batch import multiply, unit
+from ...settings import Solver
 from ...skeleton.joints import Skeleton
 from ...skeleton.pose import Pose
 from ...solvers.least_squares.problem import MILD_STEP, PRIORITY_STEP, LeastSquaresProblem
@@ -96,7 +97,7 @@ class Batch:
     def takes(self, group: Group) -> bool:
         """Whether least squares know all that a group asks for."""
         solver, joints = self.recipe.solver, self.skeleton.joints
-        if not solver.refine:
+        if solver.solver is Solver.CCD:
             return False
         for c in group.members:
             constraint = self.take.constraints[c]
@@ -163,7 +164,7 @@ class Batch:
         limits = [joint.limit for joint in skeleton.joints]
         settings = frame_settings(sample, recipe, False).settings
         passes = replace(
-            settings, refine=False, restarts=0, max_iterations=min(PASSES, settings.max_iterations)
+            settings, solver=Solver.CCD, restarts=0, max_iterations=min(PASSES, settings.max_iterations)
         )
         first = solve(skeleton, now, wanted, passes).pose
         entries = [

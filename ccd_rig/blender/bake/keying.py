@@ -110,6 +110,7 @@ def report_of(
         tolerance=solver.position_tolerance,
         entries=rows,
         angle_tolerance=solver.angle_tolerance,
+        solver=solver.solver,
         largest_rotation=None if turn is None else LargestRotation(*turn),
     )
 

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from ...settings import SolverSettings, SolveStatus
+from ...settings import Solver, SolverSettings, SolveStatus
 from ..whole_files import WriteError, replacing
 
 SLERPED = "SLERPED"
@@ -205,6 +205,7 @@ class BakeReport:
         tolerance: position tolerance, world metres.
         entries: by frame, then in the order of the constraints; none where a constraint's influence is 0.
         angle_tolerance: radians.
+        solver: which methods solved.
         largest_rotation: of the keyed bones; None if only one frame is keyed.
         foot_slips: one for each constraint that plants a bone in these frames.
         body: what became of the bone that carries the figure; None where no constraint plants a bone.
@@ -222,6 +223,7 @@ class BakeReport:
     tolerance: float
     entries: tuple[Entry, ...]
     angle_tolerance: float = SolverSettings().angle_tolerance
+    solver: Solver = SolverSettings().solver
     largest_rotation: LargestRotation | None = None
     foot_slips: tuple[FootSlip, ...] = ()
     body: BodyReport | None = None
@@ -305,14 +307,15 @@ class BakeReport:
         """The report as JSON text.
 
         An object with `format` ("ccd_rig.bake_report"), `version` (1), `armature`, `action`, `frame_start`,
-        `frame_end`, `step`, `tolerance` (world metres), `angle_tolerance` (radians), `summary` (words),
-        `frames_solved`, `frames_reached` (numbers of frames), `largest_rotation` (null, or `angle` in radians
-        per frame, `frame` and `bone`), `foot_slips` (a list of objects with the fields of `FootSlip`; empty
-        where nothing is planted), `body` (null, or the fields of `BodyReport`), `seconds` (of the bake),
-        `keys` and `keys_before` (how many were written, and before any were left out), `check` (null, or
-        `seconds`, `frames`, `words` and `results`, a list of objects with the fields of `PlaybackResult`),
-        and `entries`, a list of objects with the fields of `Entry`: `frame`, `constraint`, `status`,
-        `residual`, `keyed_residual` (world metres), `influence`, `angle` and `keyed_angle` (radians).
+        `frame_end`, `step`, `tolerance` (world metres), `angle_tolerance` (radians), `solver` (its name),
+        `summary` (words), `frames_solved`, `frames_reached` (numbers of frames), `largest_rotation` (null, or
+        `angle` in radians per frame, `frame` and `bone`), `foot_slips` (a list of objects with the fields of
+        `FootSlip`; empty where nothing is planted), `body` (null, or the fields of `BodyReport`), `seconds`
+        (of the bake), `keys` and `keys_before` (how many were written, and before any were left out), `check`
+        (null, or `seconds`, `frames`, `words` and `results`, a list of objects with the fields of
+        `PlaybackResult`), and `entries`, a list of objects with the fields of `Entry`: `frame`, `constraint`,
+        `status`, `residual`, `keyed_residual` (world metres), `influence`, `angle` and `keyed_angle`
+        (radians).
         """
         solved = self.solved_count()
         content = {
@@ -325,6 +328,7 @@ class BakeReport:
             "step": self.step,
             "tolerance": self.tolerance,
             "angle_tolerance": self.angle_tolerance,
+            "solver": self.solver.name,
             "summary": self.summary(),
             "frames_solved": solved,
             "frames_reached": solved - self.unsolved_count(),

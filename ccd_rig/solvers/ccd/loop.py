@@ -9,12 +9,13 @@ from dataclasses import replace
 from mathutils import Quaternion
 
 from ...goals import GoalError
-from ...settings import STEP_RANGE, SolverSettings, SolveStatus, Sweep
+from ...settings import STEP_RANGE, Solver, SolverSettings, SolveStatus, Sweep
 from ..closing.problem import Kinematics
 from ..closing.refine import GAIN, HURRIED_GAIN, refined
 from . import passes, shared_passes
-from .chain_length import bound, length_scale, step_parts, stretch
+from .chain_length import bound, length_scale, step_parts, stretch, stretched
 from .effectors import PositionEffector
+from .reference_passes import passes_near_reference
 from .sweeps import visits
 from .swivel import mirror, poles_of, swivel
 from .two_bone_tip import solve_two_bone_tip, two_bone_tips_of
@@ -152,6 +153,55 @@ def _stage_behind(
 def _stage(
     working: WorkingPose, found: Progress, settings: SolverSettings, goals: Sequence[int], most: int
 ) -> Generator[None, None, SolveStatus]:
+    """Iterations for some of the goals inside one set of limits; first near the reference pose, if there is
+    one."""
+    if working.reference is None or not working.movable or _shares_passes(working, settings, found.calm):
+        return (yield from _passes(working, found, settings, goals, most))
+    found.begin()
+    found.note(working, goals)
+    start = found.rotations, found.slides, found.error
+    if (yield from _near_reference(working, found, settings, goals, most)):
+        return SolveStatus.CONVERGED
+    # What the reference has evened out needs no shares any more: the whole steps arrive sooner.
+    whole = replace(settings, error_reduction=0.0)
+    status = yield from _passes(working, found, whole, goals, most)
+    if status is not SolveStatus.CONVERGED and start[2] <= found.error:
+        found.rotations, found.slides, found.error = start
+    return status
+
+
+def _near_reference(
+    working: WorkingPose, found: Progress, settings: SolverSettings, goals: Sequence[int], most: int
+) -> Generator[None, None, bool]:
+    """Brings the working pose near the reference pose and the goals; whether that meets them."""
+    start = found.rotations, found.slides
+    working.restore_reference()
+    if any(stretched(working)):
+        working.restore(*start)
+    found.begin()
+    errors = found.note(working, goals)
+    if all(met(error, settings) for error in errors) and found.holds_caps(working):
+        return True
+    if max(bound(working, k) for k in goals) > settings.position_tolerance:
+        return False  # the chain is stretched from here
+    working.restore(*start)
+    found.begin()
+    for _ in passes_near_reference(working, settings.sweep, goals):
+        found.iterations += 1
+        errors = found.note(working, goals)
+        if all(met(error, settings) for error in errors) and found.holds_caps(working):
+            return True
+        if found.iterations >= most:
+            break
+        yield
+    if not found.holds_caps(working):
+        working.restore(found.rotations, found.slides)
+    return False
+
+
+def _passes(
+    working: WorkingPose, found: Progress, settings: SolverSettings, goals: Sequence[int], most: int
+) -> Generator[None, None, SolveStatus]:
     """Iterations for some of the goals inside one set of limits."""
     tolerance = settings.position_tolerance
     found.begin()
@@ -261,7 +311,7 @@ def _iteration(
     if settings.sweep is Sweep.ROOT_TO_TIP and fraction <= 1.0:
         if working.pass_plan is None:
             working.pass_plan = passes.plan_pass(working) if not two_bone_tips_of(working) else []
-            if settings.error_reduction > 0.0 and not calm:
+            if _shares_passes(working, settings, calm):
                 working.pass_plan = shared_passes.plan_pass(working, working.pass_plan) or working.pass_plan
         if isinstance(working.pass_plan, shared_passes.PassPlan):
             return shared_passes.run_pass(working, working.pass_plan)
@@ -295,13 +345,27 @@ def _iteration(
     return longest
 
 
+def _shares_passes(working: WorkingPose, settings: SolverSettings, calm: bool) -> bool:
+    """Whether passes may be least squares of all joints at once, which know the reference pose themselves.
+
+    CCD alone goes to a reference pose joint by joint.
+    """
+    return (
+        settings.error_reduction > 0.0
+        and not calm
+        and settings.sweep is Sweep.ROOT_TO_TIP
+        and (settings.solver is not Solver.CCD or working.reference is None)
+        and shared_passes.plan_pass(working, passes.plan_pass(working)) is not None
+    )
+
+
 def may_close(working: WorkingPose, settings: SolverSettings) -> bool:
     """Whether least squares may take over: they know neither reach windows nor comfort tolerances.
 
     A lone joint needs them not: its step is the best move there is.
     """
     known = not working.windows and not any(working.tolerances[i] for i in working.movable)
-    return settings.refine and known and len(working.movable) > 1
+    return settings.solver is Solver.CCD_LEAST_SQUARES and known and len(working.movable) > 1
 
 
 def _close(

@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from operator import is_
-from typing import Any
+from typing import Any, NamedTuple
 
 from mathutils import Quaternion, Vector
 
@@ -22,7 +22,15 @@ from ...errors import InvalidInput
 from ...goals import Goal
 from ...limits.hinges import hinge_turn
 from ...limits.shapes import Hinge, Limit, clamp
-from ...maths.alignment import FULL_TURN, Pair, best_hinge_turn, best_rotation, best_slide, nearest_turn
+from ...maths.alignment import (
+    FULL_TURN,
+    Pair,
+    best_hinge_turn,
+    best_rotation,
+    best_rotation_near,
+    best_slide,
+    nearest_turn,
+)
 from ...maths.rotations import angle_of, perpendicular, power
 from ...maths.tolerances import NOISE
 from ...skeleton.joints import Skeleton
@@ -34,6 +42,18 @@ INERTIA = 1e-2
 """What a turn of one of several joints must win, see `best_rotation`: others may do it with less."""
 NUDGE = 0.1
 """By how much a joint is bent to leave a dead end, radians."""
+
+
+class Pull(NamedTuple):
+    """What a joint's place in the reference pose weighs beside its goals.
+
+    Attributes:
+        rotation: of the joint's orientation, squared model units per squared radian.
+        shift: of its slide.
+    """
+
+    rotation: float
+    shift: float
 
 
 class WorkingPose:
@@ -49,8 +69,12 @@ class WorkingPose:
         last_step: the turn that the last step took, model axes.
     """
 
-    def __init__(self, skeleton: Skeleton, pose: Pose, goals: Sequence[Goal]) -> None:
+    def __init__(
+        self, skeleton: Skeleton, pose: Pose, goals: Sequence[Goal], reference: Pose | None = None
+    ) -> None:
         check_pose(skeleton, pose)
+        if reference is not None:
+            check_pose(skeleton, reference)
         if not goals:
             raise InvalidInput("there is nothing to solve: give at least one goal")
         self.skeleton = skeleton
@@ -87,11 +111,11 @@ class WorkingPose:
         # Of hinges: the axis in the joint's frame, and the turn about it, unwrapped into the hinge's range.
         self.axes: list[Vector] = [Vector()] * count
         self.turns = [0.0] * count
-        # See `shared_passes`: of joints held at a limit the outward normal; the reference pose, and of each
-        # joint the inverse of its rotation there.
+        # See `shared_passes`: of joints held at a limit the outward normal.
         self.active_limits: dict[int, Vector] = {}
-        self.reference: Sequence[Quaternion] | None = None
-        self.inverse_references: dict[int, Quaternion] = {}
+        self.reference = reference
+        # Of each joint its rotation there, inside its limit.
+        self.reference_rotations: dict[int, Quaternion] = {}
         self.offsets = [
             joint.offset + rest @ shift
             for joint, rest, shift in zip(joints, self.rests, self.translations, strict=True)
@@ -158,7 +182,7 @@ class WorkingPose:
         """Sets what each joint may do, and brings the joints that may move inside it."""
         self.limits = list(limits)
         self.pass_plan = None
-        self.inverse_references.clear()
+        self.reference_rotations.clear()
         self.tolerances = list(tolerances)
         rotations, slides = self.rotations, list(self.slides)
         for i in self.movable:
@@ -201,6 +225,18 @@ class WorkingPose:
         ]
         self.restore(pose.rotations, slides)
 
+    def restore_reference(self) -> None:
+        """Takes over the reference pose for the joints that may move, inside their limits."""
+        assert self.reference is not None
+        rotations, slides = list(self.rotations), list(self.slides)
+        for i in self.movable:
+            rotations[i] = self.reference_rotation(i)
+            slide = self.joints[i].slide
+            if slide is not None:
+                along = Vector(slide.axis).dot(self.reference.translations[i])
+                slides[i] = min(max(along, slide.lower), slide.upper)
+        self.restore(rotations, slides)
+
     def square(self) -> float:
         """The sum that is minimised, over the goals that are active, in squared model units."""
         return math.fsum(effector.square() for effector in self.effectors)
@@ -227,18 +263,20 @@ class WorkingPose:
 
     # -- steps ---------------------------------------------------------------------------
 
-    def step(self, i: int, fraction: float) -> float:
+    def step(self, i: int, fraction: float, pull: Pull | None = None) -> float:
         """Takes the best move of joint `i` for all active goals above it, or `fraction` of it.
+
+        `pull` is what the joint's reference weighs beside the goals.
 
         Returns:
             The longest way that an effector was moved, in the model's unit.
         """
         self.update_to(i)
-        slid = self._slide(i, fraction) if self.joints[i].slide is not None else 0.0
+        slid = self._slide(i, fraction, pull) if self.joints[i].slide is not None else 0.0
         pairs: list[Pair] = []
         for effector in self.active_effectors[i]:
             effector.vector_pairs(self, i, pairs)
-        return max(slid, self._move(i, pairs, fraction)) if pairs else slid
+        return max(slid, self._move(i, pairs, fraction, pull)) if pairs else slid
 
     def turn(self, i: int, axis: Vector, angle: float) -> None:
         """Turns joint `i` by `angle` radians, inside its limit: a hinge about its own axis, else about
@@ -281,13 +319,17 @@ class WorkingPose:
             return abs(best_hinge_turn(self.bases[i] @ self.axes[i], pairs))
         return angle_of(best_rotation(pairs))
 
-    def _move(self, i: int, pairs: list[Pair], fraction: float) -> float:
+    def _move(self, i: int, pairs: list[Pair], fraction: float, pull: Pull | None = None) -> float:
         limit = self.limits[i]
         joint = self.joints[i]
         part = fraction * self.parts[i] * (1.0 - joint.stiffness)
         if type(limit) is Hinge:
             axis = self.bases[i] @ self.axes[i]
-            turn = best_hinge_turn(axis, pairs)
+            if pull is not None:
+                way = hinge_turn(limit, self.reference_rotation(i)) - self.turns[i]
+                turn = best_hinge_turn(axis, pairs, way, pull.rotation)
+            else:
+                turn = best_hinge_turn(axis, pairs)
             if limit.upper - limit.lower < FULL_TURN:
                 turn = nearest_turn(self.turns[i] + turn, limit.lower, limit.upper) - self.turns[i]
             turn = self._eased(i, turn) * part
@@ -295,7 +337,11 @@ class WorkingPose:
             self.turns[i] = nearest_turn(turn, limit.lower, limit.upper)
             rotation = Quaternion(self.axes[i], self.turns[i])
         else:
-            best = best_rotation(pairs, INERTIA if len(self.movable) > 1 else NOISE)
+            if pull is not None:
+                back = self.bases[i] @ self.reference_rotation(i) @ self.frames[i].conjugated()
+                best = best_rotation_near(pairs, back.normalized(), pull.rotation)
+            else:
+                best = best_rotation(pairs, INERTIA if len(self.movable) > 1 else NOISE)
             if self.tolerances[i] != 0.0 or joint.max_step < math.pi:
                 angle = angle_of(best)
                 if angle > 0.0:
@@ -308,6 +354,17 @@ class WorkingPose:
         if i in self.stretches:
             rotation = self._inside_windows(i, rotation)
         return self._turn_to(i, rotation)
+
+    def reference_rotation(self, i: int) -> Quaternion:
+        """The rotation of joint `i` in the reference pose, inside its limit."""
+        known = self.reference_rotations.get(i)
+        if known is None:
+            assert self.reference is not None
+            limit, known = self.limits[i], self.reference.rotations[i]
+            if limit is not None:
+                known = clamp(limit, known)
+            self.reference_rotations[i] = known
+        return known
 
     def _eased(self, i: int, angle: float) -> float:
         """Kenwright 2012, section 11: no further than to the border of the joint's tolerance region."""
@@ -329,7 +386,7 @@ class WorkingPose:
             longest = max(longest, effector.follow_rotation(self, i, step))
         return longest
 
-    def _slide(self, i: int, fraction: float) -> float:
+    def _slide(self, i: int, fraction: float, pull: Pull | None) -> float:
         """Takes the best shift of joint `i` along its slide; returns its length."""
         joint = self.joints[i]
         assert joint.slide is not None
@@ -340,6 +397,9 @@ class WorkingPose:
         shifts: list[tuple[Vector, float, float]] = []
         for effector in self.active_effectors[i]:
             effector.slide_targets(self, i, shifts)
+        if pull is not None and self.reference is not None:
+            along = Vector(joint.slide.axis).dot(self.reference.translations[i])
+            shifts.append(((along - self.slides[i]) * axis, 1.0, pull.shift))
         wanted = self.slides[i] + best_slide(axis, shifts) * fraction * self.parts[i] * (
             1.0 - joint.stiffness
         )
