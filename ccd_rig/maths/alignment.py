@@ -34,10 +34,10 @@ def best_rotation(pairs: Sequence[Pair], inertia: float = NOISE) -> Quaternion:
     if len(pairs) == 1:
         return between(pairs[0][0], pairs[0][1])
     profile = _profile(pairs)
-    scale = float(np.abs(profile).max())
+    scale = max(map(abs, profile))
     if scale == 0.0:
         return Quaternion((1.0, 0.0, 0.0, 0.0))
-    davenport = _davenport(profile / scale)
+    davenport = _davenport([each / scale for each in profile])
     davenport[0, 0] += inertia  # as much for the rotation that turns nothing
     return _largest(davenport)
 
@@ -74,25 +74,35 @@ def best_rotation_near(pairs: Sequence[Pair], reference: Quaternion, weight: flo
     return _largest(_davenport(_profile(pairs)) + 4.0 * weight * np.outer(quaternion, quaternion))
 
 
-def _profile(pairs: Sequence[Pair]) -> Array:
-    """(3, 3): `sum w b a^T`."""
-    profile = np.zeros((3, 3))
-    for a, b, weight in pairs:
-        profile += weight * np.outer(np.array(b), np.array(a))
-    return profile
+def _profile(pairs: Sequence[Pair]) -> list[float]:
+    """The rows of `sum w b a^T`, one after the other."""
+    xx = xy = xz = yx = yy = yz = zx = zy = zz = 0.0
+    for (ax, ay, az), (bx, by, bz), weight in pairs:
+        xx += weight * (bx * ax)
+        xy += weight * (bx * ay)
+        xz += weight * (bx * az)
+        yx += weight * (by * ax)
+        yy += weight * (by * ay)
+        yz += weight * (by * az)
+        zx += weight * (bz * ax)
+        zy += weight * (bz * ay)
+        zz += weight * (bz * az)
+    return [xx, xy, xz, yx, yy, yz, zx, zy, zz]
 
 
-def _davenport(profile: Array) -> Array:
+def _davenport(profile: Sequence[float]) -> Array:
     """(4, 4): Davenport's matrix, whose largest eigenvector is the best quaternion (w, x, y, z)."""
-    trace = float(np.trace(profile))
-    cross = np.array(
-        (profile[2, 1] - profile[1, 2], profile[0, 2] - profile[2, 0], profile[1, 0] - profile[0, 1])
+    xx, xy, xz, yx, yy, yz, zx, zy, zz = profile
+    trace = xx + yy + zz
+    x, y, z = zy - yz, xz - zx, yx - xy
+    return np.array(
+        (
+            (trace, x, y, z),
+            (x, xx + xx - trace, xy + yx, xz + zx),
+            (y, yx + xy, yy + yy - trace, yz + zy),
+            (z, zx + xz, zy + yz, zz + zz - trace),
+        )
     )
-    davenport = np.empty((4, 4))
-    davenport[0, 0] = trace
-    davenport[0, 1:] = davenport[1:, 0] = cross
-    davenport[1:, 1:] = profile + profile.T - trace * np.eye(3)
-    return davenport
 
 
 def _largest(davenport: Array) -> Quaternion:

@@ -357,11 +357,11 @@ def _solve_gently(
     settings = _alone(how.settings, None)
     if how.error_reduction is None:
         return solve(skeleton, start, wanted, settings)
-    if settings.solver is Solver.CCD and how.reference is not None:
-        return solve(skeleton, start, wanted, settings, reference=how.reference)
     gentle = _alone(how.settings, how.error_reduction)
     first = solve(skeleton, start, wanted, gentle, reference=how.reference)
-    if first.status is SolveStatus.CONVERGED or gentle == settings or not how.patient:
+    # Near a reference CCD has taken its own steps too, but for goals that are served after others.
+    ended = settings.solver is Solver.CCD and len({goal.priority for goal in wanted}) == 1
+    if first.status is SolveStatus.CONVERGED or gentle == settings or not how.patient or ended:
         return first
     second = solve(skeleton, first.pose, wanted, settings)
     if second.status is SolveStatus.CONVERGED:

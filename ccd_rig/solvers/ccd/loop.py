@@ -90,10 +90,20 @@ def by_priority(
 
     Kenwright 2012, section 9.1: the goal that is updated last wins. Here each later group is solved together
     with those before it, which then get the last word; poses in which they are not as near as before do not
-    count.
+    count. Near a reference pose all are solved together first, as if there was room for them all.
     """
     numbers = sorted({effector.goal.priority for effector in working.effectors})
     found.caps = {}
+    if len(numbers) > 1 and working.reference is not None:
+        every = range(len(working.effectors))
+        working.activate(every)
+        found.begin()
+        found.note(working, every)
+        if working.movable and (
+            yield from _near_reference(working, found, settings, every, settings.max_iterations)
+        ):
+            return SolveStatus.CONVERGED
+        working.restore(found.rotations, found.slides)
     status = SolveStatus.CONVERGED
     for number in numbers:
         group = [k for k, effector in enumerate(working.effectors) if effector.goal.priority <= number]
@@ -154,8 +164,14 @@ def _stage(
     working: WorkingPose, found: Progress, settings: SolverSettings, goals: Sequence[int], most: int
 ) -> Generator[None, None, SolveStatus]:
     """Iterations for some of the goals inside one set of limits; first near the reference pose, if there is
-    one."""
-    if working.reference is None or not working.movable or _shares_passes(working, settings, found.calm):
+    one. Where there are several priorities, they have all been near it together."""
+    several = len({effector.goal.priority for effector in working.effectors}) > 1
+    if (
+        several
+        or working.reference is None
+        or not working.movable
+        or _shares_passes(working, settings, found.calm)
+    ):
         return (yield from _passes(working, found, settings, goals, most))
     found.begin()
     found.note(working, goals)
@@ -175,7 +191,7 @@ def _near_reference(
 ) -> Generator[None, None, bool]:
     """Brings the working pose near the reference pose and the goals; whether that meets them."""
     start = found.rotations, found.slides
-    working.restore_reference()
+    working.restore_reference(working.movable)
     if any(stretched(working)):
         working.restore(*start)
     found.begin()
@@ -186,12 +202,13 @@ def _near_reference(
         return False  # the chain is stretched from here
     working.restore(*start)
     found.begin()
+    half = found.iterations + (most - found.iterations) // 2  # the goals count more than the reference
     for _ in passes_near_reference(working, settings.sweep, goals):
         found.iterations += 1
         errors = found.note(working, goals)
         if all(met(error, settings) for error in errors) and found.holds_caps(working):
             return True
-        if found.iterations >= most:
+        if found.iterations >= half:
             break
         yield
     if not found.holds_caps(working):

@@ -12,7 +12,7 @@ visit needs them, and effectors follow each step. So an iteration costs O(joints
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from operator import is_
 from typing import Any, NamedTuple
 
@@ -225,11 +225,11 @@ class WorkingPose:
         ]
         self.restore(pose.rotations, slides)
 
-    def restore_reference(self) -> None:
-        """Takes over the reference pose for the joints that may move, inside their limits."""
+    def restore_reference(self, joints: Iterable[int]) -> None:
+        """Takes over the reference pose for some of the joints that may move, inside their limits."""
         assert self.reference is not None
         rotations, slides = list(self.rotations), list(self.slides)
-        for i in self.movable:
+        for i in joints:
             rotations[i] = self.reference_rotation(i)
             slide = self.joints[i].slide
             if slide is not None:
