@@ -14,6 +14,7 @@ from ..closing.problem import Kinematics
 from ..closing.refine import GAIN, HURRIED_GAIN, refined
 from . import passes, shared_passes
 from .chain_length import bound, length_scale, step_parts, stretch, stretched
+from .dead_ends import nudge
 from .effectors import PositionEffector
 from .reference_passes import passes_near_reference
 from .sweeps import visits
@@ -150,11 +151,9 @@ def _stage_behind(
         return status
     plain = found.rotations, found.slides, found.error
     working.restore(*start)
-    for k in found.caps:
-        working.effectors[k].weight = FIRST * working.effectors[k].goal.weight
+    working.weigh(found.caps, FIRST)
     status = yield from _stage(working, found, settings, goals, settings.max_iterations)
-    for k in found.caps:
-        working.effectors[k].weight = working.effectors[k].goal.weight
+    working.weigh(found.caps, 1.0)
     if plain[2] < found.error:
         found.rotations, found.slides, found.error = plain
     return status
@@ -229,7 +228,7 @@ def _passes(
         return SolveStatus.STALLED
     if _swivelled(working, found, settings, goals):
         return SolveStatus.CONVERGED
-    working.parts, working.pass_plan = step_parts(working, settings.error_reduction), None
+    working.share_steps(step_parts(working, settings.error_reduction))
     bounds = [bound(working, k) for k in goals]
     scale = max(length_scale(working, k) for k in goals)
     if max(bounds) > tolerance:
@@ -282,7 +281,7 @@ def _passes(
                 return SolveStatus.STALLED
             found.begin(gain=tolerance)
             working.restore(found.rotations, found.slides)
-            working.nudge(working.movable)
+            nudge(working, working.movable)
             nudged, closed, count = True, False, 0
         yield
     return SolveStatus.ITERATION_LIMIT
@@ -327,9 +326,11 @@ def _iteration(
     enough = (0.9 * settings.position_tolerance) ** 2
     if settings.sweep is Sweep.ROOT_TO_TIP and fraction <= 1.0:
         if working.pass_plan is None:
-            working.pass_plan = passes.plan_pass(working) if not two_bone_tips_of(working) else []
-            if _shares_passes(working, settings, calm):
-                working.pass_plan = shared_passes.plan_pass(working, working.pass_plan) or working.pass_plan
+            plan = passes.plan_pass(working) if not two_bone_tips_of(working) else []
+            shared = (
+                shared_passes.plan_pass(working, plan) if _shares_passes(working, settings, calm) else None
+            )
+            working.keep_plan(shared or plan)
         if isinstance(working.pass_plan, shared_passes.PassPlan):
             return shared_passes.run_pass(working, working.pass_plan)
         if working.pass_plan:

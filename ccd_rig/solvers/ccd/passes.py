@@ -117,7 +117,7 @@ def run_pass(working: WorkingPose, visits: list[Visit], fraction: float, enough:
         else:
             frames[i] = (base @ rotations[i]).normalized()
             if kind == Kind.OTHER:
-                working.valid = working.place[i]
+                working.note_visit(i)
                 effector.points[0] = position
                 longest = max(longest, working.step(i, fraction))
                 position = effector.points[0]
@@ -129,9 +129,8 @@ def run_pass(working: WorkingPose, visits: list[Visit], fraction: float, enough:
         if (moved - b).length_squared <= enough:
             working.recompute()
             return longest
-    working.valid = len(working.order) - 1
     effector.points[0] = heads[effector.tip] + frames[effector.tip] @ effector.point
-    working.is_exact = True
+    working.note_exact_pass()
     return longest
 
 

@@ -223,8 +223,7 @@ def _move(working: WorkingPose, visits: Iterable[Visit], turns: dict[int, Vector
             base = frame if rest is None else frame @ rest
         bases[i] = base
         frames[i] = (base @ rotations[i]).normalized()
-    working.valid = len(working.order) - 1
-    working.is_exact = True
+    working.note_exact_pass()
 
 
 def _turned_hinge(working: WorkingPose, i: int, limit: Limit | None, turn: float) -> Quaternion:

@@ -5,23 +5,21 @@ a joint give (see `effectors`). The best rotation of a ball joint is Davenport's
 arc). The best hinge angle and the best slide have closed forms. Limits are applied right after the step, in
 the joint's own rest axes.
 
-`WorkingPose` is the pose that one solve changes. Model transforms are recomputed only as far as the next
-visit needs them, and effectors follow each step. So an iteration costs O(joints) in any monotone order.
+`WorkingPose` is the pose that one solve changes: `KinematicPose` has its transforms, `LimitedPose` its limits
+and goals. Effectors follow each step.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from operator import is_
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from mathutils import Quaternion, Vector
 
-from ...errors import InvalidInput
 from ...goals import Goal
 from ...limits.hinges import hinge_turn
-from ...limits.shapes import Hinge, Limit, clamp
+from ...limits.shapes import Hinge, clamp
 from ...maths.alignment import (
     FULL_TURN,
     Pair,
@@ -31,17 +29,16 @@ from ...maths.alignment import (
     best_slide,
     nearest_turn,
 )
-from ...maths.rotations import angle_of, perpendicular, power
+from ...maths.rotations import angle_of, power
 from ...maths.tolerances import NOISE
 from ...skeleton.joints import Skeleton
-from ...skeleton.pose import Pose, check_pose
-from .effectors import Effector, PositionEffector, effector_of
-from .reach_windows import ReachWindow, reach_windows_of, shortened, shortened_slide
+from ...skeleton.pose import Pose
+from .effectors import PositionEffector
+from .limited_pose import LimitedPose
+from .reach_windows import shortened, shortened_slide
 
 INERTIA = 1e-2
 """What a turn of one of several joints must win, see `best_rotation`: others may do it with less."""
-NUDGE = 0.1
-"""By how much a joint is bent to leave a dead end, radians."""
 
 
 class Pull(NamedTuple):
@@ -56,212 +53,18 @@ class Pull(NamedTuple):
     shift: float
 
 
-class WorkingPose:
+class WorkingPose(LimitedPose):
     """The pose that one solve changes.
 
     Attributes:
-        skeleton: what is posed.
-        effectors: what CCD moves for each goal, in the caller's order.
-        movable: indices of the joints that the active goals may turn, parents before children.
-        rotations: of every joint, relative to rest.
-        slides: shift of every joint along its slide's axis, the model's unit; 0 without a slide.
-        heads, frames: model transforms of the joints that matter, valid up to the joint visited last.
         last_step: the turn that the last step took, model axes.
     """
 
     def __init__(
         self, skeleton: Skeleton, pose: Pose, goals: Sequence[Goal], reference: Pose | None = None
     ) -> None:
-        check_pose(skeleton, pose)
-        if reference is not None:
-            check_pose(skeleton, reference)
-        if not goals:
-            raise InvalidInput("there is nothing to solve: give at least one goal")
-        self.skeleton = skeleton
-        joints = skeleton.joints
-        self.joints = joints
-        count = len(joints)
-        self.parents = [joint.parent for joint in joints]
-        self.inherits = [joint.inherit_rotation and joint.parent != -1 for joint in joints]
-        self.rests = [joint.rest_rotation for joint in joints]
-        self.start = pose
-        self.translations = list(pose.translations)
-        self.slides = [0.0] * count
-        self.rotations: list[Quaternion] = list(pose.rotations)
-        self.heads: list[Vector] = [Vector()] * count
-        self.bases: list[Quaternion] = [Quaternion()] * count
-        self.frames: list[Quaternion] = [Quaternion()] * count
+        super().__init__(skeleton, pose, goals, reference)
         self.last_step = Quaternion()
-        self.parts = [1.0] * count  # of each joint's best step, beside the fraction that all share
-        self.pass_plan: Any = None  # of whole passes; made anew when it may have changed
-        self.links: dict[int, list[float]] = {}  # per effector, see `chain_length`
-        self.is_exact = False  # whether transforms and effectors are those of the rotations, nothing carried
-        self.effectors: list[Effector] = [effector_of(goal, skeleton) for goal in goals]
-        # Only the joints that an effector reads are ever recomputed; parents come before children here too.
-        self.order = sorted(
-            {i for effector in self.effectors for read in effector.reads for i in skeleton.chain(read)}
-        )
-        self.place = {i: place for place, i in enumerate(self.order)}
-        self.attached_effectors: list[list[Effector]] = [[] for _ in joints]
-        for effector in self.effectors:
-            for i in effector.ancestors:
-                self.attached_effectors[i].append(effector)
-        self.limits: list[Limit | None] = [joint.limit for joint in joints]
-        self.tolerances = [0.0] * count
-        # Of hinges: the axis in the joint's frame, and the turn about it, unwrapped into the hinge's range.
-        self.axes: list[Vector] = [Vector()] * count
-        self.turns = [0.0] * count
-        # See `shared_passes`: of joints held at a limit the outward normal.
-        self.active_limits: dict[int, Vector] = {}
-        self.reference = reference
-        # Of each joint its rotation there, inside its limit.
-        self.reference_rotations: dict[int, Quaternion] = {}
-        self.offsets = [
-            joint.offset + rest @ shift
-            for joint, rest, shift in zip(joints, self.rests, self.translations, strict=True)
-        ]
-        self.sliding = [i for i, joint in enumerate(joints) if joint.slide is not None]
-        for i in self.sliding:
-            slide = joints[i].slide
-            assert slide is not None
-            axis = Vector(slide.axis)
-            along = axis.dot(pose.translations[i])
-            self.translations[i] = pose.translations[i] - along * axis
-            self._set_slide(i, along)
-        self.start_slides = list(self.slides)
-        self.active_effectors: list[list[Effector]] = []
-        self.movable: list[int] = []
-        self.activate(range(len(goals)))
-        self.recompute()
-        self.windows = reach_windows_of(self.effectors, self.heads)
-        self.stretches: dict[int, list[ReachWindow]] = {}
-        for window in self.windows:
-            for i in (*window.below, *window.inner):
-                self.stretches.setdefault(i, []).append(window)
-
-    # -- state ---------------------------------------------------------------------------
-
-    def activate(self, goals: Sequence[int]) -> None:
-        """Lets joints turn for these goals only; all goals' effectors are still carried along."""
-        self.active = list(goals)
-        self.active_effectors = [[] for _ in self.joints]
-        for k in goals:
-            for i in self.effectors[k].moving_joints:
-                self.active_effectors[i].append(self.effectors[k])
-        self.movable = [i for i, served in enumerate(self.active_effectors) if served]
-        self.pass_plan = None
-
-    def recompute(self) -> None:
-        """Forward kinematics from the rotations: transforms and effectors without the drift of carrying."""
-        self.valid = -1
-        self.update_to(self.order[-1])
-        for effector in self.effectors:
-            effector.recompute(self)
-        self.is_exact = True
-
-    def update_to(self, last: int) -> None:
-        """Makes the transforms of the joints up to index `last` valid."""
-        place = self.place[last]
-        if place <= self.valid:
-            return
-        heads, frames, bases = self.heads, self.frames, self.bases
-        for i in self.order[self.valid + 1 : place + 1]:
-            parent = self.parents[i]
-            if parent == -1:
-                heads[i] = self.offsets[i]
-                base = self.rests[i]
-            else:
-                frame = frames[parent]
-                heads[i] = heads[parent] + frame @ self.offsets[i]
-                base = frame @ self.rests[i] if self.inherits[i] else self.rests[i]
-            bases[i] = base
-            frames[i] = (base @ self.rotations[i]).normalized()
-        self.valid = place
-
-    def set_limits(self, limits: Sequence[Limit | None], tolerances: Sequence[float]) -> None:
-        """Sets what each joint may do, and brings the joints that may move inside it."""
-        self.limits = list(limits)
-        self.pass_plan = None
-        self.reference_rotations.clear()
-        self.tolerances = list(tolerances)
-        rotations, slides = self.rotations, list(self.slides)
-        for i in self.movable:
-            limit, slide = self.limits[i], self.joints[i].slide
-            if limit is not None:
-                rotation = clamp(limit, rotations[i])
-                if rotation is not rotations[i]:
-                    if rotations is self.rotations:
-                        rotations = list(rotations)
-                    rotations[i] = rotation
-                elif isinstance(limit, Hinge):
-                    self._set_hinge(i, limit)
-            if slide is not None:
-                slides[i] = min(max(slides[i], slide.lower), slide.upper)
-        self.restore(rotations, slides)
-
-    def restore(self, rotations: Sequence[Quaternion], slides: Sequence[float]) -> None:
-        """Takes over rotations and slides of all joints, inside the limits."""
-        if self.is_exact and all(map(is_, rotations, self.rotations)) and slides == self.slides:
-            return
-        self.rotations = list(rotations)
-        self.active_limits.clear()
-        for i in self.movable:
-            limit = self.limits[i]
-            if isinstance(limit, Hinge):
-                self._set_hinge(i, limit)
-            if self.joints[i].slide is not None:
-                self._set_slide(i, slides[i])
-        self.recompute()
-
-    def _set_hinge(self, i: int, limit: Hinge) -> None:
-        self.axes[i] = Vector(limit.axis)
-        self.turns[i] = hinge_turn(limit, self.rotations[i])
-
-    def set_pose(self, pose: Pose) -> None:
-        """Takes over a pose that is inside the limits."""
-        slides = [
-            Vector(joint.slide.axis).dot(translation) if joint.slide is not None else 0.0
-            for joint, translation in zip(self.joints, pose.translations, strict=True)
-        ]
-        self.restore(pose.rotations, slides)
-
-    def restore_reference(self, joints: Iterable[int]) -> None:
-        """Takes over the reference pose for some of the joints that may move, inside their limits."""
-        assert self.reference is not None
-        rotations, slides = list(self.rotations), list(self.slides)
-        for i in joints:
-            rotations[i] = self.reference_rotation(i)
-            slide = self.joints[i].slide
-            if slide is not None:
-                along = Vector(slide.axis).dot(self.reference.translations[i])
-                slides[i] = min(max(along, slide.lower), slide.upper)
-        self.restore(rotations, slides)
-
-    def square(self) -> float:
-        """The sum that is minimised, over the goals that are active, in squared model units."""
-        return math.fsum(effector.square() for effector in self.effectors)
-
-    def pose(self, rotations: Sequence[Quaternion], slides: Sequence[float]) -> Pose:
-        """A pose of these rotations and slides."""
-        translations = list(self.translations)
-        for i in self.sliding:
-            # What has not moved keeps its very bits.
-            if slides[i] == self.start_slides[i]:
-                translations[i] = self.start.translations[i]
-            else:
-                slide = self.joints[i].slide
-                assert slide is not None
-                translations[i] = (translations[i] + slides[i] * Vector(slide.axis)).freeze()
-        return Pose.trusted(tuple(rotation.freeze() for rotation in rotations), tuple(translations))
-
-    def _set_slide(self, i: int, along: float) -> None:
-        self.slides[i] = along
-        joint = self.joints[i]
-        assert joint.slide is not None
-        translation = self.translations[i] + along * Vector(joint.slide.axis)
-        self.offsets[i] = joint.offset + joint.rest_rotation @ translation
-
-    # -- steps ---------------------------------------------------------------------------
 
     def step(self, i: int, fraction: float, pull: Pull | None = None) -> float:
         """Takes the best move of joint `i` for all active goals above it, or `fraction` of it.
@@ -355,17 +158,6 @@ class WorkingPose:
             rotation = self._inside_windows(i, rotation)
         return self._turn_to(i, rotation)
 
-    def reference_rotation(self, i: int) -> Quaternion:
-        """The rotation of joint `i` in the reference pose, inside its limit."""
-        known = self.reference_rotations.get(i)
-        if known is None:
-            assert self.reference is not None
-            limit, known = self.limits[i], self.reference.rotations[i]
-            if limit is not None:
-                known = clamp(limit, known)
-            self.reference_rotations[i] = known
-        return known
-
     def _eased(self, i: int, angle: float) -> float:
         """Kenwright 2012, section 11: no further than to the border of the joint's tolerance region."""
         tolerance = self.tolerances[i]
@@ -434,33 +226,3 @@ class WorkingPose:
         if isinstance(limit, Hinge):
             self.turns[i] = hinge_turn(limit, rotation)
         return rotation
-
-    # -- dead ends -----------------------------------------------------------------------
-
-    def nudge(self, joints: Sequence[int]) -> None:
-        """Bends the joints a little, to alternate sides and inside their limits, so that the next steps see
-        a way.
-
-        A straight chain with the target on its line and Juckett's folded pose are left so, and most other
-        dead ends.
-        """
-        side = 1.0
-        self.active_limits.clear()
-        for i in joints:
-            if self.tolerances[i] > 0.0:
-                continue  # it stays at the border of its tolerance region on purpose
-            self.update_to(i)
-            side = -side
-            for turn in (side * NUDGE, -side * NUDGE):
-                if self._bend(i, turn):
-                    break
-        self.recompute()
-
-    def _bend(self, i: int, turn: float) -> bool:
-        """Turns joint `i` by `turn` radians across its line of sight; whether its limit let it."""
-        before = self.rotations[i]
-        pairs: list[Pair] = []
-        for effector in self.active_effectors[i]:
-            effector.vector_pairs(self, i, pairs)
-        self.turn(i, perpendicular(pairs[0][0] if pairs else self.frames[i] @ Vector((0.0, 1.0, 0.0))), turn)
-        return angle_of(before.conjugated() @ self.rotations[i]) > 0.5 * abs(turn)
