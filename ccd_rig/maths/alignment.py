@@ -77,7 +77,9 @@ def best_rotation_near(pairs: Sequence[Pair], reference: Quaternion, weight: flo
 def _profile(pairs: Sequence[Pair]) -> list[float]:
     """The rows of `sum w b a^T`, one after the other."""
     xx = xy = xz = yx = yy = yz = zx = zy = zz = 0.0
-    for (ax, ay, az), (bx, by, bz), weight in pairs:
+    for a, b, weight in pairs:
+        ax, ay, az = a.x, a.y, a.z
+        bx, by, bz = b.x, b.y, b.z
         xx += weight * (bx * ax)
         xy += weight * (bx * ay)
         xz += weight * (bx * az)

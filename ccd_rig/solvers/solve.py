@@ -16,11 +16,12 @@ from ..skeleton.kinematics import forward_kinematics
 from ..skeleton.pose import Pose
 from ..skeleton.pose_library import PoseEntry, check_entry
 from .ccd.chain_length import bound, enter_windows, stretched
-from .ccd.loop import CLOSING, Progress, by_priority, may_close, met
+from .ccd.loop import CLOSING, by_priority, may_close
+from .ccd.progress import Progress, met
 from .ccd.working_pose import WorkingPose
 from .closing.problem import Kinematics
 from .closing.refine import HURRIED_GAIN, refined
-from .restarts import starts
+from .restarts import StartSpace, starts
 
 EASE = 1e-3
 """Radians by which a joint may see its goals outside its comfort tolerance and still be at ease."""
@@ -223,7 +224,7 @@ def _start_again(
     best = working.pose(found.rotations, found.slides)
     tolerances = (settings.position_tolerance, settings.angle_tolerance)
     for start in starts(
-        working.skeleton, best, goals, limits, movable, poses, settings.seed, settings.restarts
+        StartSpace(working.skeleton, goals, limits, movable, poses), best, settings.seed, settings.restarts
     ):
         if straight is not None:
             closed = refined(straight, start, *tolerances, CLOSING, HURRIED_GAIN)

@@ -27,7 +27,7 @@ from ...solvers.least_squares.sequence import Sequence as SolvedFrames
 from ...solvers.least_squares.sequence import solve_sequence
 from ...solvers.least_squares.solve import Limits, solve_batch
 from ...solvers.least_squares.state import Bones, Poses, start_state
-from ...solvers.restarts import starts
+from ...solvers.restarts import StartSpace, starts
 from ...solvers.solve import solve
 from ..scene.evaluation import FrameSample
 from ..scene.targets import TargetSample
@@ -173,7 +173,10 @@ class Batch:
             if {joint.name for joint in skeleton.joints} & entry.rotations.keys()
         ]
         others = starts(
-            skeleton, now, wanted, limits, sorted(group.joints), entries, settings.seed, settings.restarts
+            StartSpace(skeleton, wanted, limits, sorted(group.joints), entries),
+            now,
+            settings.seed,
+            settings.restarts,
         )
         poses = Poses.of([first, *others])
         problem = LeastSquaresProblem(skeleton, wanted, limits, sorted(group.joints))

@@ -6,8 +6,6 @@ import math
 from collections.abc import Generator, Sequence
 from dataclasses import replace
 
-from mathutils import Quaternion
-
 from ...goals import GoalError
 from ...settings import STEP_RANGE, Solver, SolverSettings, SolveStatus, Sweep
 from ..closing.problem import Kinematics
@@ -16,6 +14,7 @@ from . import passes, shared_passes
 from .chain_length import bound, length_scale, step_parts, stretch, stretched
 from .dead_ends import nudge
 from .effectors import PositionEffector
+from .progress import Progress, met
 from .reference_passes import passes_near_reference
 from .sweeps import visits
 from .swivel import mirror, poles_of, swivel
@@ -31,57 +30,6 @@ CLOSING = 60
 """Most steps of least squares in a row."""
 LAST_WORD = 12
 """Most iterations in which goals that are served first recover what later ones took from them."""
-SLOW_WINDOW = 40
-"""Iterations over which the error must fall by at least SLOW_GAIN, else the solve counts as stalled."""
-SLOW_GAIN = 0.02
-
-
-class Progress:
-    """The best pose of one solve so far, and how long it took."""
-
-    def __init__(self, working: WorkingPose) -> None:
-        self.rotations: list[Quaternion] = list(working.rotations)
-        self.slides: list[float] = list(working.slides)
-        self.error = math.inf
-        self.iterations = 0
-        self.history: list[float] = []
-        self.caps: dict[int, GoalError] = {}
-        self.hurried = False  # a dead end is left at once, because other starts are waiting
-        self.calm = False  # a dead end is not left by a nudge: comfort gives way to limits instead
-
-    def begin(self, gain: float = 0.0) -> None:
-        """A new stage: what was best under other limits or for other goals does not count any more.
-
-        With a `gain` the stage goes on from here, but only a pose that is nearer by as much counts.
-        """
-        self.error = max(0.0, math.sqrt(self.error) - gain) ** 2 if gain else math.inf
-        self.history = []
-
-    def note(self, working: WorkingPose, goals: Sequence[int]) -> list[GoalError]:
-        """Keeps the working pose if it is the best so far for these goals; returns how far off each of them
-        is."""
-        errors = [working.effectors[k].error() for k in goals]
-        error = math.fsum(working.effectors[k].square() for k in goals)
-        if error < self.error and self.holds_caps(working):
-            self.error = error
-            self.rotations = list(working.rotations)
-            self.slides = list(working.slides)
-        self.history.append(self.error)
-        return errors
-
-    def holds_caps(self, working: WorkingPose) -> bool:
-        """Whether goals that are served first are as near as they were."""
-        for k, cap in self.caps.items():
-            error = working.effectors[k].error()
-            if error.distance > cap.distance or error.angle > cap.angle:
-                return False
-        return True
-
-    def slow(self) -> bool:
-        """Whether the last SLOW_WINDOW iterations won next to nothing. Errors are squared distances."""
-        if len(self.history) <= SLOW_WINDOW:
-            return False
-        return self.error >= self.history[-1 - SLOW_WINDOW] * (1.0 - SLOW_GAIN) ** 2
 
 
 def by_priority(
@@ -195,7 +143,7 @@ def _near_reference(
         working.restore(*start)
     found.begin()
     errors = found.note(working, goals)
-    if all(met(error, settings) for error in errors) and found.holds_caps(working):
+    if found.meets(working, errors, settings):
         return True
     if max(bound(working, k) for k in goals) > settings.position_tolerance:
         return False  # the chain is stretched from here
@@ -205,7 +153,7 @@ def _near_reference(
     for _ in passes_near_reference(working, settings.sweep, goals):
         found.iterations += 1
         errors = found.note(working, goals)
-        if all(met(error, settings) for error in errors) and found.holds_caps(working):
+        if found.meets(working, errors, settings):
             return True
         if found.iterations >= half:
             break
@@ -220,41 +168,22 @@ def _passes(
 ) -> Generator[None, None, SolveStatus]:
     """Iterations for some of the goals inside one set of limits."""
     tolerance = settings.position_tolerance
-    found.begin()
-    errors = found.note(working, goals)
-    if all(met(error, settings) for error in errors):
-        return SolveStatus.CONVERGED
-    if not working.movable:
-        return SolveStatus.STALLED
-    if _swivelled(working, found, settings, goals):
-        return SolveStatus.CONVERGED
-    working.share_steps(step_parts(working, settings.error_reduction))
-    bounds = [bound(working, k) for k in goals]
-    scale = max(length_scale(working, k) for k in goals)
-    if max(bounds) > tolerance:
-        stretch(working)
-        found.iterations += 1
-        errors = found.note(working, goals)
-        if _at_bounds(errors, bounds, settings):
-            return SolveStatus.STALLED
-        working.restore(found.rotations, found.slides)
+    ended, bounds = _first_moves(working, found, settings, goals)
+    if ended is not None:
+        return ended
     # Near the end steps are parts of the tolerance: they must not pass for trivial.
+    scale = max(length_scale(working, k) for k in goals)
     trivial = min(settings.stall_threshold * scale, 0.02 * tolerance)
     start = math.sqrt(found.error)
     nudged, closed, count, before = False, False, 0, found.error
     while found.iterations < most:
-        longest = _iteration(
-            working,
-            settings,
-            found.iterations,
-            _fraction(settings, math.sqrt(found.error), start),
-            found.calm,
-        )
+        fraction = _fraction(settings, math.sqrt(found.error), start)
+        longest = _iteration(working, settings, found.iterations, fraction, found.calm)
         if found.caps:
             _last_word(working, found, settings)
         found.iterations += 1
         errors = found.note(working, goals)
-        if all(met(error, settings) for error in errors) and found.holds_caps(working):
+        if found.meets(working, errors, settings):
             return SolveStatus.CONVERGED
         if _at_bounds(errors, bounds, settings):
             return SolveStatus.STALLED
@@ -269,8 +198,7 @@ def _passes(
         before = found.error
         if (stuck or creeping) and may_close(working, settings):
             closed = True
-            errors = _close(working, found, settings, goals)
-            if all(met(error, settings) for error in errors) and found.holds_caps(working):
+            if found.meets(working, _close(working, found, settings, goals), settings):
                 return SolveStatus.CONVERGED
             if found.hurried or found.calm:
                 return SolveStatus.STALLED
@@ -287,6 +215,34 @@ def _passes(
     return SolveStatus.ITERATION_LIMIT
 
 
+def _first_moves(
+    working: WorkingPose, found: Progress, settings: SolverSettings, goals: Sequence[int]
+) -> tuple[SolveStatus | None, list[float]]:
+    """What comes before passes: poles by a swivel, a chain too short for its target stretched at once.
+
+    Returns:
+        How the solve has ended, or None; and the distances that goals cannot go below.
+    """
+    found.begin()
+    errors = found.note(working, goals)
+    if all(met(error, settings) for error in errors):
+        return SolveStatus.CONVERGED, []
+    if not working.movable:
+        return SolveStatus.STALLED, []
+    if _swivelled(working, found, settings, goals):
+        return SolveStatus.CONVERGED, []
+    bounds = [bound(working, k) for k in goals]
+    working.share_steps(step_parts(working, settings.error_reduction))
+    if max(bounds) > settings.position_tolerance:
+        stretch(working)
+        found.iterations += 1
+        errors = found.note(working, goals)
+        if _at_bounds(errors, bounds, settings):
+            return SolveStatus.STALLED, bounds
+        working.restore(found.rotations, found.slides)
+    return None, bounds
+
+
 def _swivelled(working: WorkingPose, found: Progress, settings: SolverSettings, goals: Sequence[int]) -> bool:
     """Turns chains to their poles, as a start for the passes; whether that meets all goals."""
     poles = poles_of(working, goals)
@@ -299,7 +255,7 @@ def _swivelled(working: WorkingPose, found: Progress, settings: SolverSettings, 
         swivel(working, poles)
         found.iterations += 1
         errors = found.note(working, goals)
-        if all(met(error, settings) for error in errors) and found.holds_caps(working):
+        if found.meets(working, errors, settings):
             return True
         working.restore(*start)
     working.restore(found.rotations, found.slides)
@@ -430,11 +386,6 @@ def _last_word(working: WorkingPose, found: Progress, settings: SolverSettings) 
             break
         _iteration(working, settings, iteration, 1.0)
     working.activate(every)
-
-
-def met(error: GoalError, settings: SolverSettings) -> bool:
-    """Whether a goal is within its tolerance."""
-    return error.distance <= settings.position_tolerance and error.angle <= settings.angle_tolerance
 
 
 def _at_bounds(errors: Sequence[GoalError], bounds: Sequence[float], settings: SolverSettings) -> bool:

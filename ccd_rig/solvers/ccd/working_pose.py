@@ -35,7 +35,7 @@ from ...skeleton.joints import Skeleton
 from ...skeleton.pose import Pose
 from .effectors import PositionEffector
 from .limited_pose import LimitedPose
-from .reach_windows import shortened, shortened_slide
+from .reach_windows import Way, shortened, shortened_slide
 
 INERTIA = 1e-2
 """What a turn of one of several joints must win, see `best_rotation`: others may do it with less."""
@@ -214,15 +214,13 @@ class WorkingPose(LimitedPose):
         windows = self.stretches[i]
         self.update_to(max(i, *(window.top for window in windows)))
         base, back, limit = self.bases[i], self.frames[i].conjugated(), self.limits[i]
-        rotation = shortened(
-            windows,
-            self.heads,
-            i,
+        way = Way(
             self.rotations[i],
             wanted,
             turn=lambda tried: base @ tried @ back,
             allowed=lambda tried: tried if limit is None else clamp(limit, tried),
         )
+        rotation = shortened(windows, self.heads, i, way)
         if isinstance(limit, Hinge):
             self.turns[i] = hinge_turn(limit, rotation)
         return rotation
