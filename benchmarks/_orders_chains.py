@@ -23,6 +23,7 @@ from ccd_rig import (
     Pose,
     PositionGoal,
     Skeleton,
+    Solver,
     SolverSettings,
     SolveStatus,
     SwingTwist,
@@ -127,7 +128,7 @@ def goal_at(skeleton: Skeleton, target: Vector) -> PositionGoal:
 def settings_for(skeleton: Skeleton, **chosen: object) -> SolverSettings:
     """Sweeps alone, without closing phase and restarts; the tolerance is a ten-thousandth of the chain's
     length."""
-    alone = {"position_tolerance": 1e-4 * length_of(skeleton), "refine": False, "restarts": 0}
+    alone = {"position_tolerance": 1e-4 * length_of(skeleton), "solver": Solver.CCD, "restarts": 0}
     return SolverSettings(**{**alone, **chosen})
 
 

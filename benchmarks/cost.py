@@ -42,6 +42,7 @@ from ccd_rig import (  # noqa: E402
     Pose,
     PositionGoal,
     Skeleton,
+    Solver,
     SolverSettings,
     SwingTwist,
     solve,
@@ -52,7 +53,7 @@ from ccd_rig.solvers.ccd.working_pose import WorkingPose  # noqa: E402
 SIZES = (10, 50, 200)
 SWEEPS = 4
 FRACTION = SolverSettings().step_fraction
-WHOLE = SolverSettings(max_iterations=SWEEPS, position_tolerance=1e-9, refine=False)
+WHOLE = SolverSettings(max_iterations=SWEEPS, position_tolerance=1e-9, solver=Solver.CCD)
 
 
 def degrees(*angles: float) -> tuple[float, ...]:

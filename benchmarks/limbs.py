@@ -45,6 +45,7 @@ from ccd_rig import (  # noqa: E402
     Pose,
     PositionGoal,
     Skeleton,
+    Solver,
     SolveResult,
     SolverSettings,
     SolveStatus,
@@ -122,12 +123,12 @@ def variants() -> dict[str, SolverSettings]:
     """Settings to compare."""
     return {
         name: SolverSettings(
-            position_tolerance=TOLERANCE, angle_tolerance=ANGLE, refine=refine, restarts=restarts
+            position_tolerance=TOLERANCE, angle_tolerance=ANGLE, solver=solver, restarts=restarts
         )
-        for name, refine, restarts in (
-            ("plain", False, 0),
-            ("refined", True, 0),
-            ("restarts", True, RESTARTS),
+        for name, solver, restarts in (
+            ("plain", Solver.CCD, 0),
+            ("refined", Solver.CCD_LEAST_SQUARES, 0),
+            ("restarts", Solver.CCD_LEAST_SQUARES, RESTARTS),
         )
     }
 

@@ -33,6 +33,7 @@ from ccd_rig import (  # noqa: E402
     Hinge,
     Pose,
     Skeleton,
+    Solver,
     SolverSettings,
     SolveStatus,
     Sweep,
@@ -123,7 +124,7 @@ def smart() -> dict:
     rows = []
     for sweep in (Sweep.ROOT_TO_TIP, Sweep.TIP_TO_ROOT, Sweep.BOUNCE_TIP, Sweep.SMART_BOUNCE):
         settings = SolverSettings(
-            sweep=sweep, step_fraction=1.0, position_tolerance=1e-3, refine=False, restarts=0
+            sweep=sweep, step_fraction=1.0, position_tolerance=1e-3, solver=Solver.CCD, restarts=0
         )
         with c.counted_steps() as steps:
             result = solve(arm, start, [c.goal_at(arm, goal_point)], settings)
@@ -334,17 +335,17 @@ def comfort() -> dict:
     """
     found: dict = {"frames": 250, "curves": {}}
     rows = []
-    for label, region, tolerance, most, refine in (
-        ("no comfort", 0.0, 0.0, 300, True),
-        ("region 15°", 15.0, 0.0, 300, True),
-        ("region 15°, sweeps alone", 15.0, 0.0, 300, False),
-        ("region 15°, sweeps alone, 1500 iterations", 15.0, 0.0, 1500, False),
-        ("tolerance 5°", 0.0, 5.0, 300, True),
-        ("tolerance 15°", 0.0, 15.0, 300, True),
-        ("region 15°, tolerance 5°", 15.0, 5.0, 300, True),
+    for label, region, tolerance, most, solver in (
+        ("no comfort", 0.0, 0.0, 300, Solver.CCD_LEAST_SQUARES),
+        ("region 15°", 15.0, 0.0, 300, Solver.CCD_LEAST_SQUARES),
+        ("region 15°, sweeps alone", 15.0, 0.0, 300, Solver.CCD),
+        ("region 15°, sweeps alone, 1500 iterations", 15.0, 0.0, 1500, Solver.CCD),
+        ("tolerance 5°", 0.0, 5.0, 300, Solver.CCD_LEAST_SQUARES),
+        ("tolerance 15°", 0.0, 15.0, 300, Solver.CCD_LEAST_SQUARES),
+        ("region 15°, tolerance 5°", 15.0, 5.0, 300, Solver.CCD_LEAST_SQUARES),
     ):
         skeleton = arm_of_six(region, tolerance)
-        chosen = c.settings_for(skeleton, error_reduction=c.SHARE, max_iterations=most, refine=refine)
+        chosen = c.settings_for(skeleton, error_reduction=c.SHARE, max_iterations=most, solver=solver)
         cells: list[str] = []
         for frames in (125, 250, 500):
             run = c.follow(skeleton, there_and_back(frames), chosen)

@@ -61,7 +61,7 @@ from ccd_rig.skeleton.kinematics import forward_kinematics  # noqa: E402
 from ccd_rig.skeleton.pose import Pose  # noqa: E402
 from ccd_rig.solvers.closing.problem import Kinematics  # noqa: E402
 from ccd_rig.solvers.closing.refine import HURRIED_GAIN, refined  # noqa: E402
-from ccd_rig.solvers.restarts import starts  # noqa: E402
+from ccd_rig.solvers.restarts import StartSpace, starts  # noqa: E402
 
 BROKEN = 1e-5
 ITERATIONS = 100
@@ -249,7 +249,7 @@ def by_least_squares(
     found = refined(kinematics, start, *tolerances, ITERATIONS, HURRIED_GAIN)
     used = 0
     if not found.met:
-        for again in starts(skeleton, start, goals, limits, kinematics.moved, (), 0, RESTARTS):
+        for again in starts(StartSpace(skeleton, goals, limits, kinematics.moved, ()), start, 0, RESTARTS):
             used += 1
             found = refined(kinematics, again, *tolerances, ITERATIONS, HURRIED_GAIN)
             if found.met:
@@ -262,7 +262,7 @@ def by_solver(
 ) -> tuple[Pose, int]:
     """`solve`: sweeps, the closing phase, restarts."""
     settings = SolverSettings(
-        position_tolerance=tolerance, angle_tolerance=angle_tolerance, refine=True, restarts=RESTARTS
+        position_tolerance=tolerance, angle_tolerance=angle_tolerance, restarts=RESTARTS
     )
     return solve(skeleton, start, goals, settings).pose, -1
 

@@ -24,7 +24,7 @@ from .goals import (
 )
 from .limits.random_rotations import sample
 from .limits.shapes import Comfort, Cone, Ellipse, EulerBox, Hinge, Limit, Slide, SwingTwist, clamp, contains
-from .settings import PRESETS, SolveResult, SolverSettings, SolveStatus, Sweep
+from .settings import PRESETS, Solver, SolveResult, SolverSettings, SolveStatus, Sweep
 from .skeleton.builders import planar_chain, split_ball
 from .skeleton.coupled_offset import CoupledOffset
 from .skeleton.joints import Joint, Skeleton
@@ -64,6 +64,7 @@ __all__ = [
     "Slide",
     "SolveResult",
     "SolveStatus",
+    "Solver",
     "SolverSettings",
     "Sweep",
     "SwingTwist",

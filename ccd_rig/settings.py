@@ -38,6 +38,16 @@ class Sweep(enum.Enum):
     """Joints that would turn furthest come first."""
 
 
+class Solver(enum.Enum):
+    """Which methods a solve and a bake may use."""
+
+    CCD = "CCD"
+    """Cyclic Coordinate Descent alone. A bake is solved frame by frame."""
+    CCD_LEAST_SQUARES = "CCD_LEAST_SQUARES"
+    """CCD, and damped least squares where its passes creep or stall. Least squares solve a bake, all frames
+    at once, wherever they know what is asked for. CCD looks for other ways, and solves the rest."""
+
+
 LARGEST_REDUCTION = 0.999
 """Largest part of the error that one pass may remove."""
 EVEN_REDUCTION = 0.97
@@ -64,6 +74,7 @@ class SolverSettings:
     """How to solve.
 
     Attributes:
+        solver: CCD alone, or CCD together with damped least squares of all joints at once (Wang & Chen 1991).
         max_iterations: most passes over the joints.
         position_tolerance: a position goal is met when its effector is this near to the target, in the
             model's unit.
@@ -80,7 +91,6 @@ class SolverSettings:
             whole way.
         stall_threshold: an iteration that moves no effector along an arc of more than this part of the
             chain's reach counts as no progress (Juckett's trivial arc).
-        refine: whether damped least squares take over where sweeps creep or stall (Wang & Chen 1991).
         restarts: how many other starts are tried when the goals are not met: entries of a pose library, the
             nearest first, then random poses inside the limits (Kenwright 2012, section 7).
         seed: of the random poses.
@@ -90,6 +100,7 @@ class SolverSettings:
         InvalidInput: names the field and what would be right.
     """
 
+    solver: Solver = Solver.CCD_LEAST_SQUARES
     max_iterations: int = 300
     position_tolerance: float = 1e-4
     angle_tolerance: float = 1e-3
@@ -98,7 +109,6 @@ class SolverSettings:
     step_feedback: float = 0.0
     error_reduction: float = 0.0
     stall_threshold: float = 1e-6
-    refine: bool = True
     restarts: int = 8
     seed: int = 0
     comfort: bool = True
@@ -109,10 +119,11 @@ class SolverSettings:
             if isinstance(count, bool) or not isinstance(count, int) or count < least:
                 allowed = f", {least} or more" if least > -math.inf else ""
                 raise InvalidInput(f"{name} must be a whole number{allowed}, not {count!r}")
-        if not isinstance(self.sweep, Sweep):
-            raise InvalidInput(
-                f"sweep must be one of {', '.join(each.name for each in Sweep)}, not {self.sweep!r}"
-            )
+        for name, kind in (("solver", Solver), ("sweep", Sweep)):
+            value = getattr(self, name)
+            if not isinstance(value, kind):
+                allowed = ", ".join(each.name for each in kind)
+                raise InvalidInput(f"{name} must be one of {allowed}, not {value!r}")
         for name, lower, upper in (
             ("position_tolerance", 0.0, math.inf),
             ("angle_tolerance", 0.0, math.inf),
@@ -138,8 +149,8 @@ PRESETS: Mapping[str, SolverSettings] = MappingProxyType(
     }
 )
 """What suits a kind of chain, as measured in docs/orders.md. Limbs have up to 4 joints."""
-PRESET_FIELDS = ("sweep", "step_fraction", "step_feedback", "error_reduction", "refine")
-"""What a preset is about: how steps are taken. Tolerances, patience and comfort are the user's."""
+PRESET_FIELDS = ("sweep", "step_fraction", "step_feedback", "error_reduction")
+"""What a preset is about: how steps are taken. Solver, tolerances, patience and comfort are the user's."""
 
 
 @dataclass(frozen=True)

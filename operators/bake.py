@@ -47,11 +47,11 @@ KEYS = (
     ),
 )
 ORDERS = (
-    ("FORWARDS", "Forwards", "From the first frame to the last"),
+    ("FORWARDS", "Forwards", "From the first frame to the last: a chain keeps to the way of the first"),
     (
         "BACKWARDS",
         "Backwards",
-        "From the last frame to the first: where the last frame is a better one to start from",
+        "From the last frame to the first: a chain keeps to the way of the last",
     ),
     (
         "BOTH",
@@ -117,7 +117,7 @@ class CCD_RIG_OT_bake(bpy.types.Operator):
     )
     order: EnumProperty(
         name="Order",
-        description="In which order frames are solved, each from the one solved before",
+        description="In which order CCD solves frames one by one; least squares solve all frames at once",
         items=ORDERS,
         default=DEFAULTS["order"].name,
     )

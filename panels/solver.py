@@ -10,7 +10,7 @@ import bpy
 from ..ccd_rig.settings import SolverSettings
 from .sidebar import Sidebar, active_armature
 
-MAIN = ("max_iterations", "position_tolerance", "angle_tolerance", "sweep", "comfort")
+MAIN = ("solver", "max_iterations", "position_tolerance", "angle_tolerance", "sweep", "comfort")
 
 
 class CCD_RIG_PT_solver(Sidebar, bpy.types.Panel):

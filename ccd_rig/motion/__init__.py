@@ -1,1 +1,1 @@
-"""Motions as arrays over frames: interpolation, smoothing, key reduction."""
+"""Motions as arrays over frames: interpolation, key reduction."""

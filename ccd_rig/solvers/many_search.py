@@ -16,7 +16,7 @@ from ..skeleton.pose import Pose
 from .least_squares.state import Poses
 from .many_input import ManyInput
 from .many_stages import RUN, Found, Stage, gains
-from .restarts import is_free, starts
+from .restarts import StartSpace, is_free, starts
 
 HURRIED_GAIN = 0.1
 """A search with other starts left ends when the square error falls by less than this part in a few steps."""
@@ -125,7 +125,12 @@ def _templates(given: ManyInput, limits: list[Limit | None]) -> tuple[Array, Arr
     skeleton, settings = given.skeleton, given.settings
     rest = Pose.rest(skeleton)
     found = list(
-        starts(skeleton, rest, given.goals, limits, given.movable, (), settings.seed, settings.restarts)
+        starts(
+            StartSpace(skeleton, given.goals, limits, given.movable, ()),
+            rest,
+            settings.seed,
+            settings.restarts,
+        )
     )
     free = [i for i in given.movable if (limit := limits[i]) is None or is_free(limit)]
     poses = Poses.of(found)

@@ -16,6 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from random import Random
+from typing import NamedTuple
 
 from mathutils import Quaternion, Vector
 
@@ -37,36 +38,42 @@ WIDENING = 1.25
 """Growth of the spread from one start to the next."""
 
 
-def starts(
-    skeleton: Skeleton,
-    pose: Pose,
-    goals: Sequence[Goal],
-    limits: Sequence[Limit | None],
-    movable: Sequence[int],
-    poses: Sequence[PoseEntry],
-    seed: int,
-    count: int,
-) -> Iterator[Pose]:
-    """Up to `count` poses to start from; the same for the same input and seed.
+class StartSpace(NamedTuple):
+    """Where other starts may be.
 
-    Args:
+    Attributes:
         skeleton: the joints.
-        pose: where the first solve started; joints that may not move stay as they are there.
         goals: what is to be achieved: by them the library's nearest entries are chosen.
         limits: per joint, what it may do now; all starts are inside.
         movable: indices of the joints that may move. Locked ones never do.
         poses: entries of a pose library, each of which knows at least one joint of the skeleton.
+    """
+
+    skeleton: Skeleton
+    goals: Sequence[Goal]
+    limits: Sequence[Limit | None]
+    movable: Sequence[int]
+    poses: Sequence[PoseEntry] = ()
+
+
+def starts(space: StartSpace, pose: Pose, seed: int, count: int) -> Iterator[Pose]:
+    """Up to `count` poses to start from; the same for the same input and seed.
+
+    Args:
+        space: where they may be.
+        pose: where the first solve started; joints that may not move stay as they are there.
         seed: of the random poses.
         count: how many; with 0 there are none.
 
     Raises:
         InvalidInput: an entry of the library is for other bones.
     """
+    skeleton, limits = space.skeleton, space.limits
     check_pose(skeleton, pose)
-    moved = [i for i in movable if not skeleton.joints[i].locked]
+    moved = [i for i in space.movable if not skeleton.joints[i].locked]
     if not moved:
         return
-    given = _nearest(skeleton, pose, goals, limits, moved, poses)[: min(LIBRARY, count)]
+    given = _nearest(space, pose, moved)[: min(LIBRARY, count)]
     yield from given
     random = Random(seed)
     hinges = {i: hinge for i in moved if (hinge := as_hinge(limits[i])) is not None}
@@ -103,15 +110,9 @@ def _strides(count: int) -> list[float]:
     return [g ** -(k + 1) for k in range(count)]
 
 
-def _nearest(
-    skeleton: Skeleton,
-    pose: Pose,
-    goals: Sequence[Goal],
-    limits: Sequence[Limit | None],
-    moved: Sequence[int],
-    poses: Sequence[PoseEntry],
-) -> list[Pose]:
+def _nearest(space: StartSpace, pose: Pose, moved: Sequence[int]) -> list[Pose]:
     """The library's poses inside the limits, each once, by the goals' weighted error; of equals the first."""
+    skeleton, goals, limits, _, poses = space
     if not poses:
         return []
     kinematics = Kinematics(skeleton, goals, limits, moved)

@@ -13,14 +13,15 @@ from ..limits.shapes import Limit
 from ..settings import SolveResult, SolverSettings, SolveStatus
 from ..skeleton.joints import Joint, Skeleton
 from ..skeleton.kinematics import forward_kinematics
-from ..skeleton.pose import Pose, check_pose
+from ..skeleton.pose import Pose
 from ..skeleton.pose_library import PoseEntry, check_entry
 from .ccd.chain_length import bound, enter_windows, stretched
-from .ccd.loop import CLOSING, Progress, by_priority, may_close, met
+from .ccd.loop import CLOSING, by_priority, may_close
+from .ccd.progress import Progress, met
 from .ccd.working_pose import WorkingPose
 from .closing.problem import Kinematics
 from .closing.refine import HURRIED_GAIN, refined
-from .restarts import starts
+from .restarts import StartSpace, starts
 
 EASE = 1e-3
 """Radians by which a joint may see its goals outside its comfort tolerance and still be at ease."""
@@ -49,8 +50,9 @@ def solve(
         goals: what to achieve, at least one.
         settings: how; None for `SolverSettings()`.
         poses: a pose library; its nearest entries are the first of `settings.restarts`.
-        reference: where joints go back to as far as a goal leaves them room, with one position goal and
-            `settings.error_reduction` above 0; None: they stay where they are.
+        reference: the pose that joints stay near to, as far as the goals leave them room. Where joints move
+            all at once (one position, `error_reduction` above 0, `Solver.CCD_LEAST_SQUARES`), they go back to
+            it as their target moves. None: they stay where they are.
 
     Raises:
         InvalidInput: names what is wrong with the input.
@@ -92,11 +94,7 @@ def _working_pose(
         raise InvalidInput(f"settings must be SolverSettings or None, not {settings!r}")
     for entry in poses:
         check_entry(entry, skeleton)
-    if reference is not None:
-        check_pose(skeleton, reference)
-    working = WorkingPose(skeleton, pose, goals)
-    working.reference = None if reference is None else reference.rotations
-    return working
+    return WorkingPose(skeleton, pose, goals, reference)
 
 
 def _statuses(
@@ -226,7 +224,7 @@ def _start_again(
     best = working.pose(found.rotations, found.slides)
     tolerances = (settings.position_tolerance, settings.angle_tolerance)
     for start in starts(
-        working.skeleton, best, goals, limits, movable, poses, settings.seed, settings.restarts
+        StartSpace(working.skeleton, goals, limits, movable, poses), best, settings.seed, settings.restarts
     ):
         if straight is not None:
             closed = refined(straight, start, *tolerances, CLOSING, HURRIED_GAIN)

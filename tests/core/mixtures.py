@@ -36,7 +36,7 @@ from ccd_rig.limits.shapes import (
     SwingTwist,
     violation,
 )
-from ccd_rig.settings import SolveResult, SolverSettings, SolveStatus, Sweep
+from ccd_rig.settings import Solver, SolveResult, SolverSettings, SolveStatus, Sweep
 from ccd_rig.skeleton.joints import Joint, Skeleton
 from ccd_rig.skeleton.kinematics import Transform, forward_kinematics
 from ccd_rig.skeleton.pose import Pose
@@ -86,7 +86,7 @@ def mixture(seed: int, rolls: bool = False) -> Mixture:
         step_feedback=rng.choice((0.0, 0.0, 1.0)),
         error_reduction=rng.choice((0.0, 0.0, 0.9)),
         stall_threshold=rng.choice((1e-6, 1e-6, 0.0, 1e-3)),
-        refine=rng.random() < 0.5,
+        solver=Solver.CCD_LEAST_SQUARES if rng.random() < 0.5 else Solver.CCD,
         restarts=rng.choice((0, 0, 0, 0, 2)),
         seed=rng.randrange(1000),
         comfort=rng.random() < 0.8,

@@ -78,9 +78,17 @@ def bake_steps(
         armature_object, scene, settings.constraints, settings.destination, settings.body
     )
     solver = solver_settings.solver_settings(armature_object)
+    if settings.solver is not None:
+        solver = replace(solver, solver=settings.solver)
     poses = pose_library.entries(armature_object) if solver.restarts else ()
     how = replace(
-        settings, frame_start=0, frame_end=0, destination=Destination.NEW_ACTION, verify=True, body=""
+        settings,
+        frame_start=0,
+        frame_end=0,
+        destination=Destination.NEW_ACTION,
+        verify=True,
+        solver=None,
+        body="",
     )
     rows = [replace(row, influence=1.0) for row in constraints]  # it may be animated
     recipe = originals.fingerprint(how, solver, rows, sorted(layout.joint_settings.items()))

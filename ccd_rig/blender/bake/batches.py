@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from ...goals import Goal, OrientationGoal
 from ...limits.shapes import Limit
 from ...maths.batch import multiply, unit
+from ...settings import Solver
 from ...skeleton.joints import Skeleton
 from ...skeleton.pose import Pose
 from ...solvers.least_squares.problem import MILD_STEP, PRIORITY_STEP, LeastSquaresProblem
@@ -27,7 +28,7 @@ from ...solvers.least_squares.sequence import solve_sequence
 from ...solvers.least_squares.solve import Limits, solve_batch
 from ...solvers.least_squares.state import Bones, Given, Poses, start_state
 from ...solvers.least_squares.ways import Frames
-from ...solvers.restarts import starts
+from ...solvers.restarts import StartSpace, starts
 from ...solvers.solve import solve
 from ..scene.evaluation import FrameSample
 from ..scene.targets import TargetSample
@@ -105,7 +106,7 @@ class Batch:
     def takes(self, group: Group) -> bool:
         """Whether least squares know all that a group asks for."""
         solver, joints = self.recipe.solver, self.skeleton.joints
-        if not solver.refine:
+        if solver.solver is Solver.CCD:
             return False
         for c in group.members:
             constraint = self.take.constraints[c]
@@ -201,7 +202,7 @@ class Batch:
         limits = [joint.limit for joint in skeleton.joints]
         settings = frame_settings(sample, recipe, False).settings
         passes = replace(
-            settings, refine=False, restarts=0, max_iterations=min(PASSES, settings.max_iterations)
+            settings, solver=Solver.CCD, restarts=0, max_iterations=min(PASSES, settings.max_iterations)
         )
         first = solve(skeleton, now, wanted, passes).pose
         entries = [
@@ -210,7 +211,10 @@ class Batch:
             if {joint.name for joint in skeleton.joints} & entry.rotations.keys()
         ]
         others = starts(
-            skeleton, now, wanted, limits, sorted(group.joints), entries, settings.seed, settings.restarts
+            StartSpace(skeleton, wanted, limits, sorted(group.joints), entries),
+            now,
+            settings.seed,
+            settings.restarts,
         )
         poses = Poses.of([first, *others])
         size = poses.rotations.shape[-1]

@@ -17,8 +17,8 @@ from ..scene.evaluation import FrameSample
 from ..solve.solving import (
     ShotSolveSettings,
     Solution,
+    departed,
     errors_of,
-    following,
     frame_settings,
     solve_active,
 )
@@ -55,8 +55,8 @@ class FrameSolver:
     _waiting: list[tuple[int, FrameSample]] = field(default_factory=list)
     _edge: Edge | None = None  # the last of the frames that waited before
     _before: Solution | None = None  # of the frame solved last
+    _by_ccd: list[_Solved] = field(default_factory=list)  # of each group, the latest first
     _iterations: int = 0  # of the frame solved last
-    _missed: int = 0  # frames in a row that CCD did not reach
 
     def add(self, row: int, sample: FrameSample) -> Iterator[None]:
         """The next frame to solve; an item after each longer piece of work."""
@@ -128,23 +128,67 @@ class FrameSolver:
         self._before = Solution(_pose(batch, last), tuple(sorted(states[last])), None, ())
 
     def _solve_by_ccd(self, batch: Batch, group: Group, k: int) -> dict[int, str]:
-        """Solve a group at one row from the row solved before it, and keep the pose; how each ended."""
+        """Solve a group at one row near its reference pose, and keep the pose; how each constraint ended.
+
+        The start is as far from the reference as the row solved before it was from its own: so a chain keeps
+        to its side where there are several.
+        """
         sample, start = batch.samples[k], _pose(batch, k)
-        follows = self._before is not None and set(group.members) <= set(self._before.active)
-        if self._before is not None and follows:
-            start = following(batch.skeleton, start, self._before.pose, group.joints)
-        recipe = self.recipe._replace(patient=self._missed % AGAIN == 0)
-        how = frame_settings(sample, recipe, follows)
+        reference = self.recipe.reference(sample) or start
+        before = next((each for each in self._by_ccd if set(group.members) <= set(each.members)), None)
+        if before is not None:
+            start = departed(batch.skeleton, start, (before.reference, before.pose), reference, group.joints)
+            if before.stays(group.members, sample, start, reference):
+                self._keep(batch, group, k, start)
+                return dict(zip(group.members, before.states, strict=True))
+        missed = 0 if before is None else before.missed
+        recipe = self.recipe._replace(patient=missed % AGAIN == 0)
+        how = frame_settings(sample, recipe, before is not None)
         result, states = solve_active(sample, self.take.constraints, group.members, start, how)
         self._iterations = max(self._iterations, result.iterations)
         reached = all(state == SolveStatus.CONVERGED.name for state in states)
-        self._missed = 0 if reached else self._missed + 1
-        for j in group.joints:
-            batch.rotations[k, j] = result.pose.rotations[j][:]
-            batch.translations[k, j] = result.pose.translations[j][:]
-        active = tuple(c for c, influence in enumerate(sample.influences) if influence > 0.0)
-        self._before = Solution(result.pose, active, None, ())
+        self._keep(batch, group, k, result.pose)
+        solved = _Solved(group.members, sample, result.pose, reference, states, 0 if reached else missed + 1)
+        self._by_ccd = [solved, *(each for each in self._by_ccd if each.members != group.members)]
         return dict(zip(group.members, states, strict=True))
+
+    @staticmethod
+    def _keep(batch: Batch, group: Group, k: int, pose: Pose) -> None:
+        for j in group.joints:
+            batch.rotations[k, j] = pose.rotations[j][:]
+            batch.translations[k, j] = pose.translations[j][:]
+
+
+@dataclass(frozen=True)
+class _Solved:
+    """A group of constraints that CCD solved at the row before.
+
+    Attributes:
+        members: the constraints.
+        sample: of that row.
+        pose: of all joints.
+        reference: what the pose was to be near to.
+        states: how each constraint ended.
+        missed: how many rows in a row have missed a goal.
+    """
+
+    members: tuple[int, ...]
+    sample: FrameSample
+    pose: Pose
+    reference: Pose
+    states: tuple[str, ...]
+    missed: int
+
+    def stays(self, members: Sequence[int], sample: FrameSample, start: Pose, reference: Pose) -> bool:
+        """Whether nothing has changed since, so that a chain at rest keeps the very bits of its pose."""
+        return (
+            self.members == tuple(members)
+            and sample.reading.skeleton is self.sample.reading.skeleton
+            and sample.matrix_world == self.sample.matrix_world
+            and all(sample.targets[c] == self.sample.targets[c] for c in members)
+            and start == self.pose
+            and reference == self.reference
+        )
 
 
 def _pose(batch: Batch, k: int) -> Pose:

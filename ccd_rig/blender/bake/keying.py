@@ -112,6 +112,7 @@ def report_of(
         entries=rows,
         angle_tolerance=solver.angle_tolerance,
         fit=weighted_fit(take, residuals),
+        solver=solver.solver,
         largest_rotation=None if turn is None else LargestRotation(*turn),
     )
 

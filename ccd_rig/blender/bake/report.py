@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from ...settings import SolverSettings, SolveStatus
+from ...settings import Solver, SolverSettings, SolveStatus
 from ..whole_files import WriteError, replacing
 
 SLERPED = "SLERPED"
@@ -244,6 +244,7 @@ class BakeReport:
         tolerance: position tolerance, world metres.
         entries: by frame, then in the order of the constraints; none where a constraint's influence is 0.
         angle_tolerance: radians.
+        solver: which methods solved.
         largest_rotation: of the keyed bones; None if only one frame is keyed.
         foot_slips: one for each constraint that plants a bone in these frames.
         fit: of goals that pull against each other; None where there are none, or all are met.
@@ -262,6 +263,7 @@ class BakeReport:
     tolerance: float
     entries: tuple[Entry, ...]
     angle_tolerance: float = SolverSettings().angle_tolerance
+    solver: Solver = SolverSettings().solver
     largest_rotation: LargestRotation | None = None
     foot_slips: tuple[FootSlip, ...] = ()
     fit: WeightedFit | None = None
@@ -350,16 +352,17 @@ class BakeReport:
         """The report as JSON text.
 
         An object with `format` ("ccd_rig.bake_report"), `version` (1), `armature`, `action`, `frame_start`,
-        `frame_end`, `step`, `tolerance` (world metres), `angle_tolerance` (radians), `summary` (words),
-        `frames_solved`, `frames_reached` (numbers of frames), `fit` (null, or of the missed frames the
-        weighted `rms`, the `mean` and the `worst` of the frames' own, world metres, the `worst_frame`, and
-        `frames`, a list of objects with `frame` and `rms`), `largest_rotation` (null, or `angle` in radians
-        per frame, `frame` and `bone`), `foot_slips` (a list of objects with the fields of `FootSlip`; empty
-        where nothing is planted), `body` (null, or the fields of `BodyReport`), `seconds` (of the bake),
-        `keys` and `keys_before` (how many were written, and before any were left out), `check` (null, or
-        `seconds`, `frames`, `words` and `results`, a list of objects with the fields of `PlaybackResult`),
-        and `entries`, a list of objects with the fields of `Entry`: `frame`, `constraint`, `status`,
-        `residual`, `keyed_residual` (world metres), `influence`, `angle` and `keyed_angle` (radians).
+        `frame_end`, `step`, `tolerance` (world metres), `angle_tolerance` (radians), `solver` (its name),
+        `summary` (words), `frames_solved`, `frames_reached` (numbers of frames), `fit` (null, or of the
+        missed frames the weighted `rms`, the `mean` and the `worst` of the frames' own, world metres, the
+        `worst_frame`, and `frames`, a list of objects with `frame` and `rms`), `largest_rotation` (null, or
+        `angle` in radians per frame, `frame` and `bone`), `foot_slips` (a list of objects with the fields of
+        `FootSlip`; empty where nothing is planted), `body` (null, or the fields of `BodyReport`), `seconds`
+        (of the bake), `keys` and `keys_before` (how many were written, and before any were left out), `check`
+        (null, or `seconds`, `frames`, `words` and `results`, a list of objects with the fields of
+        `PlaybackResult`), and `entries`, a list of objects with the fields of `Entry`: `frame`, `constraint`,
+        `status`, `residual`, `keyed_residual` (world metres), `influence`, `angle` and `keyed_angle`
+        (radians).
         """
         solved = self.solved_count()
         content = {
@@ -372,6 +375,7 @@ class BakeReport:
             "step": self.step,
             "tolerance": self.tolerance,
             "angle_tolerance": self.angle_tolerance,
+            "solver": self.solver.name,
             "summary": self.summary(),
             "frames_solved": solved,
             "frames_reached": solved - self.unsolved_count(),

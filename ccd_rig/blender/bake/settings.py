@@ -10,7 +10,7 @@ import bpy
 
 from ...errors import InvalidInput
 from ...motion import interpolation
-from ...settings import EVEN_REDUCTION, PRESETS
+from ...settings import EVEN_REDUCTION, PRESETS, Solver
 from ..keys.obstacles import Destination
 from ..properties.body import require_known
 
@@ -34,11 +34,14 @@ class Keys(enum.Enum):
 
 
 class Order(enum.Enum):
-    """In which order frames are solved, each from the one solved before."""
+    """In which order CCD solves frames one by one. Least squares solve all frames at once and have no order.
+
+    Each frame is solved near its own base pose, on the side of the frame solved before.
+    """
 
     FORWARDS = "FORWARDS"
     BACKWARDS = "BACKWARDS"
-    """From the last frame to the first, which may start from a better pose."""
+    """From the last frame to the first: where a chain has two ways, that of the last frame counts."""
     BOTH = "BOTH"
     """Both ways, joined where they are nearest to each other; of the three the one that jumps least is
     kept."""
@@ -56,10 +59,9 @@ class BakeSettings:
         keys: which frames get keys.
         destination: into which action.
         constraints: names of the constraints; empty for all that are enabled.
-        error_reduction: part of the error that one pass over a chain's joints removes, shared out evenly over
-            them, 0.1 to 0.97. Smaller is smoother from frame to frame and slower. Where a position is all
-            that is asked for, every value does the same. A frame that is not reached this way goes on with
-            the solver's own step.
+        error_reduction: part of the error that one pass of CCD removes, shared out over a chain's joints, 0.1
+            to 0.97. It counts where planted bones carry the body and chains have several goals. Smaller
+            bends chains more evenly and takes longer.
         reference_object: for REFERENCE_KEYS, name of the object whose keys say where to key.
         reference_bone: name of a bone of it; empty for all that the object has keys for.
         from_original: whether a bake of a baked action starts from the motion before it was first baked.
@@ -67,9 +69,10 @@ class BakeSettings:
             bound, and if `reduce_error` is 0 too, for all keys.
         reduce_error: world metres that the end of each chain may be off for the same reason; 0 as above.
         verify: whether what plays afterwards is evaluated once more, and held against the keys.
-        preroll: frames before the first that are solved too, but get no keys, so that the first frame is
-            reached on the way that it would be reached in a longer bake.
-        order: in which order frames are solved.
+        preroll: frames before the first that are solved too, but get no keys. Where CCD solves frame by
+            frame, the first frame then takes the way that it would take in a longer bake.
+        order: in which order CCD solves frames one by one.
+        solver: which methods solve; None for the armature's own setting.
         body: what becomes of the bone that carries the figure while bones are planted: "AUTO",
             "KEEP_ANIMATION" or "FOLLOW_FEET"; empty for the armature's own setting.
 
@@ -93,6 +96,7 @@ class BakeSettings:
     reduce_error: float = 0.0
     reference_object: str = ""
     reference_bone: str = ""
+    solver: Solver | None = None
     body: str = ""
 
     def __post_init__(self) -> None:

@@ -13,6 +13,7 @@ from typing import NoReturn
 import bpy
 
 from ...errors import InvalidInput
+from ...settings import Solver
 from ..bake.settings import BakeSettings, Keys, Order
 from ..keys.obstacles import Destination
 from ..properties import body
@@ -37,6 +38,8 @@ KEYS = {
     "targets": Keys.TARGET_KEYS,
     "reference": Keys.REFERENCE_KEYS,
 }
+
+SOLVERS = {solver.name.lower().replace("_", "-"): solver for solver in Solver}
 
 BODIES = {"auto": body.AUTO, "keep": body.KEEP_ANIMATION, "follow": body.FOLLOW_FEET}
 
@@ -105,6 +108,7 @@ def bake_settings(options: argparse.Namespace, scene: bpy.types.Scene) -> BakeSe
             from_original=options.from_original,
             reduce_angle=math.radians(options.reduce_angle),
             reduce_error=options.reduce_error,
+            solver=SOLVERS[options.solver] if options.solver else None,
             body=BODIES[options.body] if options.body else "",
         )
     except InvalidInput as error:
@@ -218,6 +222,11 @@ def _add_bake_arguments(command: argparse.ArgumentParser) -> None:
         choices=[order.name.lower() for order in Order],
         default=BakeSettings.order.name.lower(),
         help="in which order frames are solved (default: %(default)s)",
+    )
+    add(
+        "--solver",
+        choices=tuple(SOLVERS),
+        help="CCD alone, frame by frame, or CCD and least squares (default: the armature's own setting)",
     )
     add(
         "--body",

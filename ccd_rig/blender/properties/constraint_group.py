@@ -40,11 +40,11 @@ ROTATIONS = (
     ("DIRECTION", "Point Along", "One axis of the bone points along an axis of the target", 2),
 )
 METHODS = (
-    ("CCD", "Loop", "All bones of the chain by turns, until the target is reached", 0),
+    ("CCD", "Loop", "All bones of the chain together, by the solver of the armature's settings", 0),
     (
         "TWO_BONE_TIP",
         "Two-Bone Tip",
-        "In the loop, but the last two bones are solved at once: bones further down stay still where the two "
+        "By CCD, bone by bone, but the last two bones at once: bones further down stay still where the two "
         "reach the target alone",
         1,
     ),

@@ -10,12 +10,16 @@ import bpy
 from bpy.props import BoolProperty, EnumProperty, FloatProperty, IntProperty
 
 from ...errors import InvalidInput, RigError
-from ...settings import EVEN_REDUCTION, PRESET_FIELDS, PRESETS, SolverSettings, Sweep
+from ...settings import EVEN_REDUCTION, PRESET_FIELDS, PRESETS, Solver, SolverSettings, Sweep
 
 OVERRIDE = {"LIBRARY_OVERRIDABLE"}
 
 # What the core does not say: the panel's label, the ends of the slider, and words for people who see bones.
 _SHOWN: dict[str, dict[str, Any]] = {
+    "solver": {
+        "name": "Solver",
+        "description": "CCD alone, or CCD together with damped least squares of all joints at once",
+    },
     "max_iterations": {"name": "Iterations", "min": 1, "soft_max": 500},
     "position_tolerance": {
         "name": "Tolerance",
@@ -51,13 +55,19 @@ _SHOWN: dict[str, dict[str, Any]] = {
         "subtype": "FACTOR",
     },
     "stall_threshold": {"name": "Stall Threshold", "min": 0.0, "max": 1.0, "soft_max": 1e-3, "precision": 6},
-    "refine": {
-        "description": "Let damped least squares finish where the passes creep or stall; off leaves CCD alone"
-    },
     "restarts": {"min": 0, "soft_max": 30},
     "seed": {"description": "Another number draws other random poses to start again from"},
 }
-# Files store the number: it stays with its order for good.
+# Files store the number: it stays with its item for good.
+_SOLVERS = (
+    (Solver.CCD, "CCD", "Joint by joint, frame by frame, near the pose that the action plays", 0),
+    (
+        Solver.CCD_LEAST_SQUARES,
+        "CCD and Least Squares",
+        "All frames of a bake at once by damped least squares; CCD looks for other ways and solves the rest",
+        1,
+    ),
+)
 _ORDERS = (
     (Sweep.TIP_TO_ROOT, "Tip to Root", "Children before parents: bones near the tip move most", 0),
     (Sweep.ROOT_TO_TIP, "Root to Tip", "Parents before children: the motion spreads over the whole chain", 1),
@@ -77,6 +87,8 @@ _ORDERS = (
     ),
     (Sweep.LARGEST_ERROR, "Largest Error", "Bones that would turn furthest come first", 6),
 )
+
+_ITEMS: dict[str, tuple[tuple[enum.Enum, str, str, int], ...]] = {"solver": _SOLVERS, "sweep": _ORDERS}
 
 
 def from_core(value_class: type, field_name: str, **shown: Any) -> dict[str, Any]:
@@ -101,8 +113,8 @@ def field_help(value_class: type, name: str) -> str:
 def _property(field: dataclasses.Field[Any]) -> Any:
     """The property of one field of the solver's settings."""
     keywords = from_core(SolverSettings, field.name, **_SHOWN.get(field.name, {}))
-    if isinstance(field.default, Sweep):
-        items = tuple((sweep.name, label, words, number) for sweep, label, words, number in _ORDERS)
+    if field.name in _ITEMS:
+        items = tuple((item.name, label, words, number) for item, label, words, number in _ITEMS[field.name])
         return EnumProperty(items=items, **keywords)
     if isinstance(field.default, bool):  # before int: a bool is one
         return BoolProperty(**keywords)
@@ -120,19 +132,20 @@ def apply_preset(armature_object: bpy.types.Object, name: str) -> None:
     group, preset = armature_object.ccd_rig.solver, PRESETS[name]
     for field in PRESET_FIELDS:
         value = getattr(preset, field)
-        setattr(group, field, value.name if isinstance(value, Sweep) else value)
+        setattr(group, field, value.name if isinstance(value, enum.Enum) else value)
 
 
 def solver_settings(armature_object: bpy.types.Object) -> SolverSettings:
     """The armature's solver settings as the core's value; raises RigError naming the armature and field."""
     group = armature_object.ccd_rig.solver
-    if not group.sweep:  # the file holds a number that is not in the list
-        raise RigError(
-            f"armature '{armature_object.name}', solver settings: Order is not known to this version: "
-            "choose one, or update CCD Rig"
-        )
+    for name in _ITEMS:
+        if not getattr(group, name):  # the file holds a number that is not in the list
+            raise RigError(
+                f"armature '{armature_object.name}', solver settings: {_SHOWN[name]['name']} is not known to "
+                "this version: choose one, or update CCD Rig"
+            )
     values = {field.name: getattr(group, field.name) for field in dataclasses.fields(SolverSettings)}
     try:
-        return SolverSettings(**(values | {"sweep": Sweep[group.sweep]}))
+        return SolverSettings(**(values | {"solver": Solver[group.solver], "sweep": Sweep[group.sweep]}))
     except InvalidInput as error:
         raise RigError(f"armature '{armature_object.name}', solver settings: {error}") from error

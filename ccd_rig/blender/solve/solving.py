@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from ...errors import RigError
 from ...goals import Goal, GoalError, measure
-from ...settings import SolveResult, SolverSettings, SolveStatus
-from ...skeleton.joints import Skeleton
+from ...settings import Solver, SolveResult, SolverSettings, SolveStatus
+from ...skeleton.joints import Skeleton, shift_of, slides_of
 from ...skeleton.kinematics import forward_kinematics
 from ...skeleton.pose import Pose
 from ...skeleton.pose_library import PoseEntry
@@ -184,6 +184,31 @@ def following(skeleton: Skeleton, base: Pose, before: Pose, joints: Iterable[int
     return Pose.trusted(tuple(rotations), tuple(translations))  # all parts come out of poses
 
 
+def departed(
+    skeleton: Skeleton, base: Pose, before: tuple[Pose, Pose], reference: Pose, joints: Iterable[int]
+) -> Pose:
+    """The base pose with these joints as far from `reference` as they were before from theirs.
+
+    `before` are a reference pose and the pose that was solved near to it. Where the reference has not changed
+    joints keep the very bits of the pose before.
+    """
+    old, solved = before
+    rotations, translations = list(base.rotations), list(base.translations)
+    for j in joints:
+        if reference.rotations[j] == old.rotations[j]:
+            rotations[j] = solved.rotations[j]
+        else:
+            departure = old.rotations[j].conjugated() @ solved.rotations[j]
+            rotations[j] = (reference.rotations[j] @ departure).normalized().freeze()
+        joint = skeleton.joints[j]
+        if joint.slides:
+            shift = solved.translations[j] - old.translations[j]
+            wanted = reference.translations[j] + shift - base.translations[j]
+            along = shift_of(joint, slides_of(joint, wanted))
+            translations[j] = (base.translations[j] + along).freeze()
+    return Pose.trusted(tuple(rotations), tuple(translations))  # all parts come out of poses
+
+
 def _solve_apart(
     sample: FrameSample,
     constraints: Sequence[Constraint],
@@ -312,7 +337,8 @@ def _solve_patiently(
     if first.status is SolveStatus.CONVERGED or settings.restarts == 0 or not how.patient:
         return first
     # It stalls at once where the first one ended, and goes on with the other starts.
-    again = solve(skeleton, first.pose, wanted, settings, how.poses)
+    near = how.reference if settings.solver is Solver.CCD else None
+    again = solve(skeleton, first.pose, wanted, settings, how.poses, near)
     again = replace(again, iterations=first.iterations + again.iterations)
     if again.status is SolveStatus.CONVERGED:
         return again
@@ -332,7 +358,9 @@ def _solve_gently(
         return solve(skeleton, start, wanted, settings)
     gentle = _alone(how.settings, how.error_reduction)
     first = solve(skeleton, start, wanted, gentle, reference=how.reference)
-    if first.status is SolveStatus.CONVERGED or gentle == settings or not how.patient:
+    # Near a reference CCD has taken its own steps too, but for goals that are served after others.
+    ended = settings.solver is Solver.CCD and len({goal.priority for goal in wanted}) == 1
+    if first.status is SolveStatus.CONVERGED or gentle == settings or not how.patient or ended:
         return first
     second = solve(skeleton, first.pose, wanted, settings)
     if second.status is SolveStatus.CONVERGED:

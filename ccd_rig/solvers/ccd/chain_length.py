@@ -8,6 +8,7 @@ from itertools import accumulate, pairwise
 
 from mathutils import Vector
 
+from .dead_ends import nudge
 from .effectors import PositionEffector
 from .working_pose import WorkingPose
 
@@ -133,7 +134,7 @@ def enter_windows(working: WorkingPose) -> None:
             if reach_now.length <= window.longest:
                 break
             if attempt == 0:
-                working.nudge(inner)  # a straight chain sees no side to bend to
+                nudge(working, inner)  # a straight chain sees no side to bend to
                 continue
             wanted = origin + reach_now * (0.99 * window.longest / reach_now.length)
             for i in inner:

@@ -67,10 +67,12 @@ class Effector(ABC):
         moving_joints: joints that turn for it.
         ancestors: joints whose turns move it, whether they turn for it or not.
         reads: the last joints of the chains whose transforms it looks at.
+        multipliers: of each vector pair what is added to its target, see `aim_past`; none: nothing.
     """
 
     goal: Goal
     weight: float
+    multipliers: Sequence[Vector] = ()
     moving_joints: Sequence[int]
     ancestors: Sequence[int]
     reads: Sequence[int]
@@ -82,6 +84,24 @@ class Effector(ABC):
     @abstractmethod
     def vector_pairs(self, joints: Joints, i: int, found: list[Pair]) -> None:
         """Adds what a turn about joint `i` has to bring together."""
+
+    @abstractmethod
+    def misses(self) -> list[Vector]:
+        """What each vector pair is off its target, model axes, from valid transforms."""
+
+    def aim_past(self, scale: float) -> None:
+        """Lets joints aim past the target by all that passes have missed so far, times `scale`.
+
+        The method of multipliers (Hestenes 1969, Powell 1969): a goal is met although a reference pose pulls
+        at the joints too.
+        """
+        misses = self.misses()
+        before = self.multipliers or [Vector()] * len(misses)
+        self.multipliers = [scale * (old + miss) for old, miss in zip(before, misses, strict=True)]
+
+    def aim_at_target(self) -> None:
+        """Lets joints aim at the target itself again."""
+        self.multipliers = ()
 
     @abstractmethod
     def slide_targets(self, joints: Joints, i: int, found: list[SlideTarget]) -> None:
@@ -155,15 +175,18 @@ class PositionEffector(Effector):
 
     def vector_pairs(self, joints: Joints, i: int, found: list[Pair]) -> None:
         head = joints.heads[i]
-        points = self.points
+        points, aim = self.points, self._aim()
         if len(points) == 1:
-            found.append((points[0] - head, self.target - head, self.weight))
+            found.append((points[0] - head, aim - head, self.weight))
         else:
             end = points[self._level(i)]
-            found.append((end - head, self.target - (points[0] - end) - head, self.weight))
+            found.append((end - head, aim - (points[0] - end) - head, self.weight))
+
+    def misses(self) -> list[Vector]:
+        return [self.target - self.points[0]]
 
     def slide_targets(self, joints: Joints, i: int, found: list[SlideTarget]) -> None:
-        found.append((self.target - self.points[0], 1.0, self.weight))
+        found.append((self._aim() - self.points[0], 1.0, self.weight))
 
     def follow_rotation(self, joints: Joints, i: int, step: Quaternion) -> float:
         head = joints.heads[i]
@@ -195,6 +218,9 @@ class PositionEffector(Effector):
         """What a turn of joint `i` swings: the effector, or the head of the first joint on the way to it that
         does not inherit rotation (model space)."""
         return self.points[self._level(i)]
+
+    def _aim(self) -> Vector:
+        return self.target + self.multipliers[0] if self.multipliers else self.target
 
     def _level(self, i: int) -> int:
         """How many joints that do not inherit rotation lie above joint `i` on the way to the effector."""
@@ -233,7 +259,13 @@ class AxesEffector(Effector):
         self.now = [self.lever * (frame @ axis) for axis in self.axes]
 
     def vector_pairs(self, joints: Joints, i: int, found: list[Pair]) -> None:
-        found.extend((now, wanted, self.weight) for now, wanted in zip(self.now, self.wanted, strict=True))
+        aims = self.wanted
+        if self.multipliers:
+            aims = [wanted + more for wanted, more in zip(aims, self.multipliers, strict=True)]
+        found.extend((now, aim, self.weight) for now, aim in zip(self.now, aims, strict=True))
+
+    def misses(self) -> list[Vector]:
+        return [wanted - now for now, wanted in zip(self.now, self.wanted, strict=True)]
 
     def slide_targets(self, joints: Joints, i: int, found: list[SlideTarget]) -> None:
         """No slide turns a frame."""
@@ -285,7 +317,14 @@ class PoleEffector(Effector):
         self.recompute(joints)
         bend, side, weight = self.pole_bend
         if weight > 0.0:
-            found.append((bend, side * bend.length, self.weight * weight * weight))
+            aim = side * bend.length
+            if self.multipliers:
+                aim = aim + self.multipliers[0]
+            found.append((bend, aim, self.weight * weight * weight))
+
+    def misses(self) -> list[Vector]:
+        bend, side, weight = self.pole_bend
+        return [side * bend.length - bend if weight > 0.0 else Vector()]
 
     def slide_targets(self, joints: Joints, i: int, found: list[SlideTarget]) -> None:
         """The root's slide does not change the side of the bend; others do not serve."""
@@ -341,14 +380,17 @@ class BalanceEffector(Effector):
 
     def vector_pairs(self, joints: Joints, i: int, found: list[Pair]) -> None:
         lever = self._lever(joints, i)
-        wanted = lever + masked(self.target - self.centre, self.axes)
+        wanted = lever + self._way()
         # What an axis that does not count is, stays: the step then minimises a bound of the masked error
         # that touches it here, so it can only lower it.
         found.append((lever, wanted, self.weight))
 
     def slide_targets(self, joints: Joints, i: int, found: list[SlideTarget]) -> None:
         share = sum(self.masses[bone] for bone, _ in self.moved[i]) / self.total
-        found.append((masked(self.target - self.centre, self.axes), share, self.weight))
+        found.append((self._way(), share, self.weight))
+
+    def misses(self) -> list[Vector]:
+        return [masked(self.target - self.centre, self.axes)]
 
     def follow_rotation(self, joints: Joints, i: int, step: Quaternion) -> float:
         # The lever before the step, turned: frames above i are still those of before.
@@ -366,6 +408,11 @@ class BalanceEffector(Effector):
 
     def square(self) -> float:
         return self.goal.weight * masked(self.centre - self.target, self.axes).length_squared
+
+    def _way(self) -> Vector:
+        """Where the centre of mass is to be moved, along the axes that count."""
+        way = masked(self.target - self.centre, self.axes)
+        return way + self.multipliers[0] if self.multipliers else way
 
     def _lever(self, joints: Joints, i: int) -> Vector:
         """(m_above / m_total)(centre_above - head) of joint `i`, over what a turn of it moves."""

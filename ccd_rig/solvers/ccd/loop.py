@@ -6,15 +6,16 @@ import math
 from collections.abc import Generator, Sequence
 from dataclasses import replace
 
-from mathutils import Quaternion
-
 from ...goals import GoalError
-from ...settings import STEP_RANGE, SolverSettings, SolveStatus, Sweep
+from ...settings import STEP_RANGE, Solver, SolverSettings, SolveStatus, Sweep
 from ..closing.problem import Kinematics
 from ..closing.refine import GAIN, HURRIED_GAIN, refined
 from . import passes, shared_passes
-from .chain_length import bound, length_scale, step_parts, stretch
+from .chain_length import bound, length_scale, step_parts, stretch, stretched
+from .dead_ends import nudge
 from .effectors import PositionEffector
+from .progress import Progress, met
+from .reference_passes import passes_near_reference
 from .sweeps import visits
 from .swivel import mirror, poles_of, swivel
 from .two_bone_tip import solve_two_bone_tip, two_bone_tips_of
@@ -29,57 +30,6 @@ CLOSING = 60
 """Most steps of least squares in a row."""
 LAST_WORD = 12
 """Most iterations in which goals that are served first recover what later ones took from them."""
-SLOW_WINDOW = 40
-"""Iterations over which the error must fall by at least SLOW_GAIN, else the solve counts as stalled."""
-SLOW_GAIN = 0.02
-
-
-class Progress:
-    """The best pose of one solve so far, and how long it took."""
-
-    def __init__(self, working: WorkingPose) -> None:
-        self.rotations: list[Quaternion] = list(working.rotations)
-        self.slides: list[tuple[float, ...]] = list(working.slides)
-        self.error = math.inf
-        self.iterations = 0
-        self.history: list[float] = []
-        self.caps: dict[int, GoalError] = {}
-        self.hurried = False  # a dead end is left at once, because other starts are waiting
-        self.calm = False  # a dead end is not left by a nudge: comfort gives way to limits instead
-
-    def begin(self, gain: float = 0.0) -> None:
-        """A new stage: what was best under other limits or for other goals does not count any more.
-
-        With a `gain` the stage goes on from here, but only a pose that is nearer by as much counts.
-        """
-        self.error = max(0.0, math.sqrt(self.error) - gain) ** 2 if gain else math.inf
-        self.history = []
-
-    def note(self, working: WorkingPose, goals: Sequence[int]) -> list[GoalError]:
-        """Keeps the working pose if it is the best so far for these goals; returns how far off each of them
-        is."""
-        errors = [working.effectors[k].error() for k in goals]
-        error = math.fsum(working.effectors[k].square() for k in goals)
-        if error < self.error and self.holds_caps(working):
-            self.error = error
-            self.rotations = list(working.rotations)
-            self.slides = list(working.slides)
-        self.history.append(self.error)
-        return errors
-
-    def holds_caps(self, working: WorkingPose) -> bool:
-        """Whether goals that are served first are as near as they were."""
-        for k, cap in self.caps.items():
-            error = working.effectors[k].error()
-            if error.distance > cap.distance or error.angle > cap.angle:
-                return False
-        return True
-
-    def slow(self) -> bool:
-        """Whether the last SLOW_WINDOW iterations won next to nothing. Errors are squared distances."""
-        if len(self.history) <= SLOW_WINDOW:
-            return False
-        return self.error >= self.history[-1 - SLOW_WINDOW] * (1.0 - SLOW_GAIN) ** 2
 
 
 def by_priority(
@@ -89,10 +39,20 @@ def by_priority(
 
     Kenwright 2012, section 9.1: the goal that is updated last wins. Here each later group is solved together
     with those before it, which then get the last word; poses in which they are not as near as before do not
-    count.
+    count. Near a reference pose all are solved together first, as if there was room for them all.
     """
     numbers = sorted({effector.goal.priority for effector in working.effectors})
     found.caps = {}
+    if len(numbers) > 1 and working.reference is not None:
+        every = range(len(working.effectors))
+        working.activate(every)
+        found.begin()
+        found.note(working, every)
+        if working.movable and (
+            yield from _near_reference(working, found, settings, every, settings.max_iterations)
+        ):
+            return SolveStatus.CONVERGED
+        working.restore(found.rotations, found.slides)
     status = SolveStatus.CONVERGED
     for number in numbers:
         group = [k for k, effector in enumerate(working.effectors) if effector.goal.priority <= number]
@@ -139,11 +99,9 @@ def _stage_behind(
         return status
     plain = found.rotations, found.slides, found.error
     working.restore(*start)
-    for k in found.caps:
-        working.effectors[k].weight = FIRST * working.effectors[k].goal.weight
+    working.weigh(found.caps, FIRST)
     status = yield from _stage(working, found, settings, goals, settings.max_iterations)
-    for k in found.caps:
-        working.effectors[k].weight = working.effectors[k].goal.weight
+    working.weigh(found.caps, 1.0)
     if plain[2] < found.error:
         found.rotations, found.slides, found.error = plain
     return status
@@ -152,43 +110,80 @@ def _stage_behind(
 def _stage(
     working: WorkingPose, found: Progress, settings: SolverSettings, goals: Sequence[int], most: int
 ) -> Generator[None, None, SolveStatus]:
-    """Iterations for some of the goals inside one set of limits."""
-    tolerance = settings.position_tolerance
+    """Iterations for some of the goals inside one set of limits; first near the reference pose, if there is
+    one. Where there are several priorities, they have all been near it together."""
+    several = len({effector.goal.priority for effector in working.effectors}) > 1
+    if (
+        several
+        or working.reference is None
+        or not working.movable
+        or _shares_passes(working, settings, found.calm)
+    ):
+        return (yield from _passes(working, found, settings, goals, most))
+    found.begin()
+    found.note(working, goals)
+    start = found.rotations, found.slides, found.error
+    if (yield from _near_reference(working, found, settings, goals, most)):
+        return SolveStatus.CONVERGED
+    # What the reference has evened out needs no shares any more: the whole steps arrive sooner.
+    whole = replace(settings, error_reduction=0.0)
+    status = yield from _passes(working, found, whole, goals, most)
+    if status is not SolveStatus.CONVERGED and start[2] <= found.error:
+        found.rotations, found.slides, found.error = start
+    return status
+
+
+def _near_reference(
+    working: WorkingPose, found: Progress, settings: SolverSettings, goals: Sequence[int], most: int
+) -> Generator[None, None, bool]:
+    """Brings the working pose near the reference pose and the goals; whether that meets them."""
+    start = found.rotations, found.slides
+    working.restore_reference(working.movable)
+    if any(stretched(working)):
+        working.restore(*start)
     found.begin()
     errors = found.note(working, goals)
-    if all(met(error, settings) for error in errors):
-        return SolveStatus.CONVERGED
-    if not working.movable:
-        return SolveStatus.STALLED
-    if _swivelled(working, found, settings, goals):
-        return SolveStatus.CONVERGED
-    working.parts, working.pass_plan = step_parts(working, settings.error_reduction), None
-    bounds = [bound(working, k) for k in goals]
-    scale = max(length_scale(working, k) for k in goals)
-    if max(bounds) > tolerance:
-        stretch(working)
+    if found.meets(working, errors, settings):
+        return True
+    if max(bound(working, k) for k in goals) > settings.position_tolerance:
+        return False  # the chain is stretched from here
+    working.restore(*start)
+    found.begin()
+    half = found.iterations + (most - found.iterations) // 2  # the goals count more than the reference
+    for _ in passes_near_reference(working, settings.sweep, goals):
         found.iterations += 1
         errors = found.note(working, goals)
-        if _at_bounds(errors, bounds, settings):
-            return SolveStatus.STALLED
+        if found.meets(working, errors, settings):
+            return True
+        if found.iterations >= half:
+            break
+        yield
+    if not found.holds_caps(working):
         working.restore(found.rotations, found.slides)
+    return False
+
+
+def _passes(
+    working: WorkingPose, found: Progress, settings: SolverSettings, goals: Sequence[int], most: int
+) -> Generator[None, None, SolveStatus]:
+    """Iterations for some of the goals inside one set of limits."""
+    tolerance = settings.position_tolerance
+    ended, bounds = _first_moves(working, found, settings, goals)
+    if ended is not None:
+        return ended
     # Near the end steps are parts of the tolerance: they must not pass for trivial.
+    scale = max(length_scale(working, k) for k in goals)
     trivial = min(settings.stall_threshold * scale, 0.02 * tolerance)
     start = math.sqrt(found.error)
     nudged, closed, count, before = False, False, 0, found.error
     while found.iterations < most:
-        longest = _iteration(
-            working,
-            settings,
-            found.iterations,
-            _fraction(settings, math.sqrt(found.error), start),
-            found.calm,
-        )
+        fraction = _fraction(settings, math.sqrt(found.error), start)
+        longest = _iteration(working, settings, found.iterations, fraction, found.calm)
         if found.caps:
             _last_word(working, found, settings)
         found.iterations += 1
         errors = found.note(working, goals)
-        if all(met(error, settings) for error in errors) and found.holds_caps(working):
+        if found.meets(working, errors, settings):
             return SolveStatus.CONVERGED
         if _at_bounds(errors, bounds, settings):
             return SolveStatus.STALLED
@@ -203,8 +198,7 @@ def _stage(
         before = found.error
         if (stuck or creeping) and may_close(working, settings):
             closed = True
-            errors = _close(working, found, settings, goals)
-            if all(met(error, settings) for error in errors) and found.holds_caps(working):
+            if found.meets(working, _close(working, found, settings, goals), settings):
                 return SolveStatus.CONVERGED
             if found.hurried or found.calm:
                 return SolveStatus.STALLED
@@ -215,10 +209,38 @@ def _stage(
                 return SolveStatus.STALLED
             found.begin(gain=tolerance)
             working.restore(found.rotations, found.slides)
-            working.nudge(working.movable)
+            nudge(working, working.movable)
             nudged, closed, count = True, False, 0
         yield
     return SolveStatus.ITERATION_LIMIT
+
+
+def _first_moves(
+    working: WorkingPose, found: Progress, settings: SolverSettings, goals: Sequence[int]
+) -> tuple[SolveStatus | None, list[float]]:
+    """What comes before passes: poles by a swivel, a chain too short for its target stretched at once.
+
+    Returns:
+        How the solve has ended, or None; and the distances that goals cannot go below.
+    """
+    found.begin()
+    errors = found.note(working, goals)
+    if all(met(error, settings) for error in errors):
+        return SolveStatus.CONVERGED, []
+    if not working.movable:
+        return SolveStatus.STALLED, []
+    if _swivelled(working, found, settings, goals):
+        return SolveStatus.CONVERGED, []
+    bounds = [bound(working, k) for k in goals]
+    working.share_steps(step_parts(working, settings.error_reduction))
+    if max(bounds) > settings.position_tolerance:
+        stretch(working)
+        found.iterations += 1
+        errors = found.note(working, goals)
+        if _at_bounds(errors, bounds, settings):
+            return SolveStatus.STALLED, bounds
+        working.restore(found.rotations, found.slides)
+    return None, bounds
 
 
 def _swivelled(working: WorkingPose, found: Progress, settings: SolverSettings, goals: Sequence[int]) -> bool:
@@ -233,7 +255,7 @@ def _swivelled(working: WorkingPose, found: Progress, settings: SolverSettings, 
         swivel(working, poles)
         found.iterations += 1
         errors = found.note(working, goals)
-        if all(met(error, settings) for error in errors) and found.holds_caps(working):
+        if found.meets(working, errors, settings):
             return True
         working.restore(*start)
     working.restore(found.rotations, found.slides)
@@ -260,9 +282,11 @@ def _iteration(
     enough = (0.9 * settings.position_tolerance) ** 2
     if settings.sweep is Sweep.ROOT_TO_TIP and fraction <= 1.0:
         if working.pass_plan is None:
-            working.pass_plan = passes.plan_pass(working) if not two_bone_tips_of(working) else []
-            if settings.error_reduction > 0.0 and not calm:
-                working.pass_plan = shared_passes.plan_pass(working, working.pass_plan) or working.pass_plan
+            plan = passes.plan_pass(working) if not two_bone_tips_of(working) else []
+            shared = (
+                shared_passes.plan_pass(working, plan) if _shares_passes(working, settings, calm) else None
+            )
+            working.keep_plan(shared or plan)
         if isinstance(working.pass_plan, shared_passes.PassPlan):
             return shared_passes.run_pass(working, working.pass_plan)
         if working.pass_plan:
@@ -295,13 +319,27 @@ def _iteration(
     return longest
 
 
+def _shares_passes(working: WorkingPose, settings: SolverSettings, calm: bool) -> bool:
+    """Whether passes may be least squares of all joints at once, which know the reference pose themselves.
+
+    CCD alone goes to a reference pose joint by joint.
+    """
+    return (
+        settings.error_reduction > 0.0
+        and not calm
+        and settings.sweep is Sweep.ROOT_TO_TIP
+        and (settings.solver is not Solver.CCD or working.reference is None)
+        and shared_passes.plan_pass(working, passes.plan_pass(working)) is not None
+    )
+
+
 def may_close(working: WorkingPose, settings: SolverSettings) -> bool:
     """Whether least squares may take over: they know neither reach windows nor comfort tolerances.
 
     A lone joint needs them not: its step is the best move there is.
     """
     known = not working.windows and not any(working.tolerances[i] for i in working.movable)
-    return settings.refine and known and len(working.movable) > 1
+    return settings.solver is Solver.CCD_LEAST_SQUARES and known and len(working.movable) > 1
 
 
 def _close(
@@ -348,11 +386,6 @@ def _last_word(working: WorkingPose, found: Progress, settings: SolverSettings) 
             break
         _iteration(working, settings, iteration, 1.0)
     working.activate(every)
-
-
-def met(error: GoalError, settings: SolverSettings) -> bool:
-    """Whether a goal is within its tolerance."""
-    return error.distance <= settings.position_tolerance and error.angle <= settings.angle_tolerance
 
 
 def _at_bounds(errors: Sequence[GoalError], bounds: Sequence[float], settings: SolverSettings) -> bool:

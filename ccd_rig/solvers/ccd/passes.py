@@ -82,7 +82,7 @@ def run_pass(working: WorkingPose, visits: list[Visit], fraction: float, enough:
     heads, frames, bases, rotations = working.heads, working.frames, working.bases, working.rotations
     target, position = effector.target, effector.points[0]
     longest = 0.0
-    for i, kind, parent, offset, rest, limit, mobility in visits:
+    for i, kind, parent, offset, rest, _, mobility in visits:
         if parent == -1:
             head, base = working.offsets[i], working.rests[i]
         else:
@@ -93,30 +93,14 @@ def run_pass(working: WorkingPose, visits: list[Visit], fraction: float, enough:
         heads[i], bases[i] = head, base
         if kind == Kind.BALL:
             a, b = position - head, target - head
-            # In single precision a wide turn is not told well from its opposite: those are worked out in
-            # double.
-            if a.dot(b) < 0.0:
-                turn = power(between(a, b), fraction * mobility)
-            else:
-                turn = IDENTITY.slerp(a.rotation_difference(b), fraction * mobility)
-            before = base @ rotations[i]
-            rotation = (base.conjugated() @ turn @ before).normalized()
-            if limit is not None:
-                free = rotation
-                rotation = clamp(limit, free)
-                if rotation is not free:
-                    turn = base @ rotation @ before.conjugated()
-            rotations[i] = rotation
-            frames[i] = (base @ rotation).normalized()
-            turn.normalize()
-            moved = turn @ a
+            moved = _turn_ball(working, i, base, a, b, fraction * mobility)
         elif kind == Kind.HINGE:
             a, b = position - head, target - head
-            moved = _turn_hinge(working, i, limit, base, a, b, fraction * mobility)
+            moved = _turn_hinge(working, i, base, a, b, fraction * mobility)
         else:
             frames[i] = (base @ rotations[i]).normalized()
             if kind == Kind.OTHER:
-                working.valid = working.place[i]
+                working.note_visit(i)
                 effector.points[0] = position
                 longest = max(longest, working.step(i, fraction))
                 position = effector.points[0]
@@ -128,17 +112,35 @@ def run_pass(working: WorkingPose, visits: list[Visit], fraction: float, enough:
         if (moved - b).length_squared <= enough:
             working.recompute()
             return longest
-    working.valid = len(working.order) - 1
     effector.points[0] = heads[effector.tip] + frames[effector.tip] @ effector.point
-    working.is_exact = True
+    working.note_exact_pass()
     return longest
 
 
-def _turn_hinge(
-    working: WorkingPose, i: int, limit: Limit | None, base: Quaternion, a: Vector, b: Vector, part: float
-) -> Vector:
+def _turn_ball(working: WorkingPose, i: int, base: Quaternion, a: Vector, b: Vector, part: float) -> Vector:
+    """Turns a ball joint by a part of its best rotation; returns where `a`, the effector seen from its head,
+    is then."""
+    # In single precision a wide turn is not told well from its opposite: those are worked out in double.
+    wide = a.dot(b) < 0.0
+    turn = power(between(a, b), part) if wide else IDENTITY.slerp(a.rotation_difference(b), part)
+    before = base @ working.rotations[i]
+    rotation = (base.conjugated() @ turn @ before).normalized()
+    limit = working.limits[i]
+    if limit is not None:
+        free = rotation
+        rotation = clamp(limit, free)
+        if rotation is not free:
+            turn = base @ rotation @ before.conjugated()
+    working.rotations[i] = rotation
+    working.frames[i] = (base @ rotation).normalized()
+    turn.normalize()
+    return turn @ a
+
+
+def _turn_hinge(working: WorkingPose, i: int, base: Quaternion, a: Vector, b: Vector, part: float) -> Vector:
     """Turns a hinge by a part of its best turn; returns where `a`, the effector seen from its head, is
     then."""
+    limit = working.limits[i]
     assert isinstance(limit, Hinge)
     axis = base @ working.axes[i]
     across: Any = a.cross(b)  # for two-dimensional vectors, which these are not, a number

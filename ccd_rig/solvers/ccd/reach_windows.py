@@ -75,32 +75,37 @@ def _below(effector: PositionEffector, top: int) -> tuple[int, ...]:
     )
 
 
-def shortened(
-    windows: Sequence[ReachWindow],
-    heads: Sequence[Vector],
-    i: int,
-    now: Quaternion,
-    wanted: Quaternion,
-    turn: Callable[[Quaternion], Quaternion],
-    allowed: Callable[[Quaternion], Quaternion],
-) -> Quaternion:
-    """As much of joint `i`'s way from `now` to `wanted` as stretches none of its windows further.
+class Way(NamedTuple):
+    """A joint's way from one rotation to another, as reach windows look at it.
+
+    Attributes:
+        now, wanted: rotations relative to rest.
+        turn: the turn in model axes that a rotation of the joint amounts to.
+        allowed: the nearest rotation inside the joint's limit.
+    """
+
+    now: Quaternion
+    wanted: Quaternion
+    turn: Callable[[Quaternion], Quaternion]
+    allowed: Callable[[Quaternion], Quaternion]
+
+
+def shortened(windows: Sequence[ReachWindow], heads: Sequence[Vector], i: int, way: Way) -> Quaternion:
+    """As much of joint `i`'s way as stretches none of its windows further.
 
     Args:
         windows: those that joint `i` can stretch.
         heads: of all joints up to `i`, model space.
         i: the joint.
-        now, wanted: rotations relative to rest.
-        turn: the turn in model axes that a rotation of the joint amounts to.
-        allowed: the nearest rotation inside the joint's limit.
+        way: where it is, and where it is to go.
     """
-    if _fits(windows, heads, i, turn(wanted)):
-        return wanted
-    fitting, low, high = now, 0.0, 1.0
+    if _fits(windows, heads, i, way.turn(way.wanted)):
+        return way.wanted
+    fitting, low, high = way.now, 0.0, 1.0
     for _ in range(HALVINGS):
         middle = 0.5 * (low + high)
-        tried = allowed(slerp(now, wanted, middle))
-        if _fits(windows, heads, i, turn(tried)):
+        tried = way.allowed(slerp(way.now, way.wanted, middle))
+        if _fits(windows, heads, i, way.turn(tried)):
             fitting, low = tried, middle
         else:
             high = middle

@@ -140,10 +140,7 @@ def _eased(working: WorkingPose, lever: Lever, part: float) -> Vector:
     i, stiffness = lever.visit.joint, working.joints[lever.visit.joint].stiffness
     if working.reference is None:
         return Vector()
-    if i not in working.inverse_references:
-        limit, reference = lever.visit.limit, working.reference[i]
-        working.inverse_references[i] = (reference if limit is None else clamp(limit, reference)).conjugated()
-    axis, angle = (working.inverse_references[i] @ working.rotations[i]).to_axis_angle()
+    axis, angle = (working.reference_rotation(i).conjugated() @ working.rotations[i]).to_axis_angle()
     if angle > math.pi:
         angle -= 2.0 * math.pi
     back = working.frames[i] @ (-part * (1.0 - stiffness) * angle * axis)
@@ -226,8 +223,7 @@ def _move(working: WorkingPose, visits: Iterable[Visit], turns: dict[int, Vector
             base = frame if rest is None else frame @ rest
         bases[i] = base
         frames[i] = (base @ rotations[i]).normalized()
-    working.valid = len(working.order) - 1
-    working.is_exact = True
+    working.note_exact_pass()
 
 
 def _turned_hinge(working: WorkingPose, i: int, limit: Limit | None, turn: float) -> Quaternion:

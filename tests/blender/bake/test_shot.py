@@ -303,3 +303,29 @@ def test_operator_and_command_line_take_them(ext, bake, tmp_path):
     )
     bpy.ops.wm.open_mainfile(filepath=str(tmp_path / "baked.blend"))
     assert np.abs(rotations(bpy.data.objects["Rig"], range(20, 41)) - wanted).max() <= ROUNDED
+
+
+def test_ccd_alone_keeps_near_the_base_and_closes_loops(bake, solved):
+    """Beside least squares: about as near to the base pose; round after round the same poses."""
+    rig, target = rigs.chain(6, 0.5), rigs.empty("Target")
+    constrain(rig, "bone_5", target)
+    lap = circle((0.3, 0.2, 1.6), 0.7)
+    key_location(target, [*lap, *lap[1:]])
+    departures = {}
+    for name in ("CCD_LEAST_SQUARES", "CCD"):
+        rig.ccd_rig.solver.solver = name
+        report, found = baked(bake, rig, 1, 121)
+        assert report.solver.name == name and report.unsolved_count() == 0
+        base = np.broadcast_to(np.array((1.0, 0.0, 0.0, 0.0)), found.shape)
+        departures[name] = angles(base, found).mean()
+    assert len(solved) == 121
+    assert angles(found[60], found[120]).max() < math.radians(0.5)
+    assert departures["CCD"] <= 1.1 * departures["CCD_LEAST_SQUARES"]
+
+
+def test_ccd_alone_rests_while_nothing_moves(bake):
+    rig, target = rigs.chain(4), rigs.empty("Target", (1.0, 1.5, 2.0))
+    constrain(rig, "bone_3", target)
+    rig.ccd_rig.solver.solver = "CCD"
+    _, found = baked(bake, rig, 1, 8)
+    assert (found == found[0]).all()

@@ -256,6 +256,20 @@ def test_step_keys_and_current_action(ext, cli, shot, edit, tmp_path):
     assert len(bpy.data.actions) == 2
 
 
+@pytest.mark.parametrize(
+    ("words", "solver"),
+    [
+        ([], "CCD_LEAST_SQUARES"),
+        (["--solver", "ccd"], "CCD"),
+        (["--solver", "ccd-least-squares"], "CCD_LEAST_SQUARES"),
+    ],
+)
+def test_solver(cli, shot, tmp_path, words, solver):
+    report = tmp_path / "report.json"
+    assert cli.main(["bake", str(shot), "--report", str(report), *words]) == 0
+    assert json.loads(report.read_text())["solver"] == solver
+
+
 def test_the_file_itself_is_replaced_only_when_named(ext, cli, shot):
     assert cli.main(["bake", str(shot), "--output", str(shot)]) == 0
     assert keys_in(shot, ext.module("ccd_rig.blender.keys.channels"))

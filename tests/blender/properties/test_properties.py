@@ -97,6 +97,12 @@ def test_every_sweep_can_be_chosen(ext, properties, rig):
         assert properties.solver_settings(rig).sweep is sweep
 
 
+def test_every_solver_can_be_chosen(ext, properties, rig):
+    for solver in ext.module("ccd_rig.settings").Solver:
+        rig.ccd_rig.solver.solver = solver.name
+        assert properties.solver_settings(rig).solver is solver
+
+
 def test_a_new_joint_is_the_core_joint(ext, properties, rig):
     joint = ext.module("ccd_rig.skeleton.joints").Joint("any")
     keywords = properties.joint_settings(rig, ["bone_1"])["bone_1"]

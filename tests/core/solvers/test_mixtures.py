@@ -32,7 +32,9 @@ def test_no_solve_breaks_a_promise(part):
         if seed % 10 == 0 and case.solve() != result:
             wrong.append(f"solve {seed}: differs when it is made again")
         if seed % 50 == 0:
-            *_, last = iterate(case.skeleton, case.start, case.goals, case.settings, case.poses)
+            *_, last = iterate(
+                case.skeleton, case.start, case.goals, case.settings, case.poses, case.reference
+            )
             if last != result:
                 wrong.append(f"solve {seed}: `iterate` ends elsewhere")
     assert not wrong, "\n".join(wrong)

@@ -17,7 +17,7 @@ from ccd_rig.skeleton.joints import Joint, Skeleton
 from ccd_rig.skeleton.kinematics import forward_kinematics
 from ccd_rig.skeleton.pose import Pose
 from ccd_rig.skeleton.pose_library import PoseEntry, entry_from_pose
-from ccd_rig.solvers.restarts import FIRST_SPREAD, LAST_SPREAD, LIBRARY, starts
+from ccd_rig.solvers.restarts import FIRST_SPREAD, LAST_SPREAD, LIBRARY, StartSpace, starts
 
 
 def limits_of(skeleton: Skeleton) -> list[object]:
@@ -29,7 +29,10 @@ def test_same_seed_same_poses() -> None:
     skeleton = random_skeleton(rng, 8)
     goals = [PositionGoal(tip(skeleton), Vector((1.0, 1.0, 0.0)))]
     entries = [entry_from_pose(f"{i}", skeleton, legal_pose(skeleton, rng)) for i in range(5)]
-    arguments = (skeleton, Pose.rest(skeleton), goals, limits_of(skeleton), range(8), entries)
+    arguments = (
+        StartSpace(skeleton, goals, limits_of(skeleton), range(8), entries),
+        Pose.rest(skeleton),
+    )
     first, second, other = (list(starts(*arguments, seed, 12)) for seed in (7, 7, 8))
     assert first == second
     assert first[:LIBRARY] == other[:LIBRARY] and first[LIBRARY:] != other[LIBRARY:]
@@ -46,7 +49,7 @@ def test_starts_are_inside_and_move_only_what_may_move(seed: int) -> None:
     movable = sorted(rng.sample(range(7), 4))
     entries = [PoseEntry("wild", {joint.name: Quaternion((0.0, 1.0, 0.0, 0.0)) for joint in skeleton.joints})]
     goals = [PositionGoal(tip(skeleton), Vector((1.0, 1.0, 0.0)))]
-    for start in starts(skeleton, pose, goals, limits_of(skeleton), movable, entries, seed, 8):
+    for start in starts(StartSpace(skeleton, goals, limits_of(skeleton), movable, entries), pose, seed, 8):
         for i, joint in enumerate(skeleton.joints):
             if i not in movable or joint.locked:
                 assert (
@@ -66,7 +69,9 @@ def test_nearest_entries_come_first_and_twins_once() -> None:
     known = [legal_pose(skeleton, rng) for _ in range(8)]
     goal = PositionGoal(tip(skeleton), tail(skeleton, known[5]))
     entries = [entry_from_pose(f"{i}", skeleton, pose) for i, pose in enumerate([*known, known[5]])]
-    found = list(starts(skeleton, Pose.rest(skeleton), [goal], [None] * 5, range(5), entries, 0, 10))
+    found = list(
+        starts(StartSpace(skeleton, [goal], [None] * 5, range(5), entries), Pose.rest(skeleton), 0, 10)
+    )
     assert found[0] == known[5]
     order = sorted(
         known, key=lambda pose: measure(goal, skeleton, forward_kinematics(skeleton, pose)).distance
@@ -81,12 +86,8 @@ def test_entry_of_other_bones_is_refused() -> None:
     with pytest.raises(InvalidInput, match="'wave'"):
         list(
             starts(
-                skeleton,
+                StartSpace(skeleton, [goal], [None] * 2, range(2), [PoseEntry("wave", {"x": Quaternion()})]),
                 Pose.rest(skeleton),
-                [goal],
-                [None] * 2,
-                range(2),
-                [PoseEntry("wave", {"x": Quaternion()})],
                 0,
                 3,
             )
@@ -96,14 +97,19 @@ def test_entry_of_other_bones_is_refused() -> None:
 def test_nothing_to_start_from() -> None:
     skeleton = straight(2, stiffness=1.0)
     goal = PositionGoal("joint1", Vector((1.0, 0.0, 0.0)))
-    assert list(starts(skeleton, Pose.rest(skeleton), [goal], [None] * 2, range(2), (), 0, 3)) == []
-    assert list(starts(straight(2), Pose.rest(skeleton), [goal], [None] * 2, range(2), (), 0, 0)) == []
+    assert (
+        list(starts(StartSpace(skeleton, [goal], [None] * 2, range(2), ()), Pose.rest(skeleton), 0, 3)) == []
+    )
+    assert (
+        list(starts(StartSpace(straight(2), [goal], [None] * 2, range(2), ()), Pose.rest(skeleton), 0, 0))
+        == []
+    )
 
 
 def test_limited_joints_are_spread_over_their_range() -> None:
     skeleton = Skeleton([Joint("knee", limit=Hinge((1.0, 0.0, 0.0), 0.2, 2.2))])
     goal = PositionGoal("knee", Vector((0.0, 0.0, 1.0)))
-    found = starts(skeleton, Pose.rest(skeleton), [goal], limits_of(skeleton), [0], (), 3, 400)
+    found = starts(StartSpace(skeleton, [goal], limits_of(skeleton), [0], ()), Pose.rest(skeleton), 3, 400)
     turns = sorted(2.0 * math.atan2(pose.rotations[0].x, pose.rotations[0].w) for pose in found)
     assert turns[0] >= 0.2 - FLOAT32 and turns[-1] <= 2.2 + FLOAT32
     for part in (0.25, 0.5, 0.75):
@@ -115,7 +121,7 @@ def test_free_joints_leave_the_start_more_and_more() -> None:
     goal = PositionGoal(tip(skeleton), Vector((1.0, 0.0, 0.0)))
     start = legal_pose(skeleton, random.Random(5))
     means = []
-    for pose in starts(skeleton, start, [goal], [None] * 20, range(20), (), 3, 12):
+    for pose in starts(StartSpace(skeleton, [goal], [None] * 20, range(20), ()), start, 3, 12):
         turns = [angle_between(a, b) for a, b in zip(start.rotations, pose.rotations, strict=True)]
         means.append(sum(turns) / len(turns))
     # The mean length of a vector whose three parts have deviation s is 1.6 s.

@@ -20,6 +20,7 @@ from ccd_rig import (
     PositionGoal,
     Skeleton,
     Slide,
+    Solver,
     SolverSettings,
     SolveStatus,
     forward_kinematics,
@@ -155,8 +156,8 @@ def test_three_slides_reach_inside_their_box_and_stop_at_it() -> None:
     cart = Skeleton(
         [Joint("cart", limit=Hinge(axes[1], 0.0, 0.0), slides=tuple(Slide(axis, -1.0, 2.0) for axis in axes))]
     )
-    for refine in (False, True):
-        settings = SolverSettings(position_tolerance=NEAR, refine=refine)
+    for solver in Solver:
+        settings = SolverSettings(position_tolerance=NEAR, solver=solver)
         inside = solve(cart, Pose.rest(cart), [PositionGoal("cart", (1.5, 1.9, -0.7))], settings)
         assert inside.status is SolveStatus.CONVERGED
         assert inside.pose.translations[0][:] == pytest.approx((1.5, 0.9, -0.7), abs=2.0 * NEAR)

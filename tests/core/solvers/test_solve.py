@@ -17,7 +17,7 @@ from ccd_rig.errors import InvalidInput
 from ccd_rig.goals import DirectionGoal, PositionGoal, measure
 from ccd_rig.limits.shapes import Comfort, Cone, Hinge, SwingTwist, contains, violation
 from ccd_rig.maths.rotations import angle_between, angle_of
-from ccd_rig.settings import PRESET_FIELDS, PRESETS, SolverSettings, SolveStatus, Sweep
+from ccd_rig.settings import PRESET_FIELDS, PRESETS, Solver, SolverSettings, SolveStatus, Sweep
 from ccd_rig.skeleton.joints import Joint, Skeleton
 from ccd_rig.skeleton.kinematics import forward_kinematics
 from ccd_rig.skeleton.pose import Pose
@@ -207,7 +207,7 @@ def test_any_solve_keeps_limits_reports_truly_and_repeats_itself(seed):
         step_fraction=rng.uniform(0.1, 1.3),
         error_reduction=rng.choice((0.0, 0.9)),
         step_feedback=rng.choice((0.0, 1.0)),
-        refine=rng.random() < 0.5,
+        solver=Solver.CCD_LEAST_SQUARES if rng.random() < 0.5 else Solver.CCD,
         restarts=rng.choice((0, 0, 2)),
     )
     before = [measure(goal, skeleton, forward_kinematics(skeleton, start)).distance for goal in goals]
@@ -240,7 +240,9 @@ def test_any_solve_keeps_limits_reports_truly_and_repeats_itself(seed):
 def test_iterate_gives_one_item_per_iteration():
     skeleton = straight(5, SwingTwist(Cone(0.5)))
     goal = PositionGoal("joint4", (3.0, 2.0, 1.0))
-    items = list(iterate(skeleton, Pose.rest(skeleton), [goal], SolverSettings(refine=False, restarts=0)))
+    items = list(
+        iterate(skeleton, Pose.rest(skeleton), [goal], SolverSettings(solver=Solver.CCD, restarts=0))
+    )
     counts = [item.iterations for item in items]
     assert counts == list(range(1, len(counts) + 1))
     assert all(item.status is ITERATION_LIMIT for item in items[:-1])
@@ -256,7 +258,7 @@ def test_the_closing_phase_ends_what_sweeps_only_creep_towards():
         target = tail(skeleton, legal_pose(skeleton, rng))
         closed = reach_for(skeleton, target)
         assert closed.status is CONVERGED
-        swept = reach_for(skeleton, target, refine=False, max_iterations=closed.iterations)
+        swept = reach_for(skeleton, target, solver=Solver.CCD, max_iterations=closed.iterations)
         crept += swept.status is not CONVERGED
     assert crept >= 3
 
@@ -337,7 +339,7 @@ def test_largest_step_holds_for_every_step():
                 skeleton,
                 Pose.rest(skeleton),
                 [PositionGoal("joint3", (2.0, 2.0, 0.0))],
-                SolverSettings(sweep=Sweep.TIP_TO_ROOT, refine=False),
+                SolverSettings(sweep=Sweep.TIP_TO_ROOT, solver=Solver.CCD),
             )
         ),
     ]
@@ -408,9 +410,9 @@ def largest_turn(comfort, frames, **fields):
 
 def test_a_target_that_leaves_the_comfort_region_makes_no_joint_jump():
     region = SwingTwist(Cone(math.radians(15.0)))
-    for refine in (True, False):
-        fast, missed = largest_turn(Comfort(region=region), 125, refine=refine)
-        slow, more = largest_turn(Comfort(region=region), 500, refine=refine)
+    for solver in Solver:
+        fast, missed = largest_turn(Comfort(region=region), 125, solver=solver)
+        slow, more = largest_turn(Comfort(region=region), 500, solver=solver)
         assert missed == more == 0 and slow < 0.5 * fast
 
 

@@ -27,8 +27,8 @@ ONE_TWIST = SwingTwist(Cone(1.0), (0.3, 0.3))
 SHARED = SolverSettings(error_reduction=0.95, restarts=0, position_tolerance=1e-4)
 
 
-def body_of(skeleton: Skeleton, pose: Pose, target: Vector) -> WorkingPose:
-    working = WorkingPose(skeleton, pose, [PositionGoal(tip(skeleton), target)])
+def body_of(skeleton: Skeleton, pose: Pose, target: Vector, reference: Pose | None = None) -> WorkingPose:
+    working = WorkingPose(skeleton, pose, [PositionGoal(tip(skeleton), target)], reference)
     working.set_limits([joint.limit for joint in skeleton.joints], [0.0] * len(skeleton))
     return working
 
@@ -108,8 +108,8 @@ def test_passes_keep_limits_and_say_where_they_are(seed):
     rng = random.Random(seed)
     skeleton = turning(rng)
     start, other = legal_pose(skeleton, rng), legal_pose(skeleton, rng)
-    working = body_of(skeleton, start, tail(skeleton, other))
-    working.reference = legal_pose(skeleton, rng).rotations if seed % 2 else None
+    reference = legal_pose(skeleton, rng) if seed % 2 else None
+    working = body_of(skeleton, start, tail(skeleton, other), reference)
     plan = plan_of(working)
     if plan is None:
         assert not working.movable
