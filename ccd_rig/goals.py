@@ -7,7 +7,7 @@ goal with a larger `priority` number gives way to those with smaller ones.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -28,6 +28,12 @@ class GoalError(NamedTuple):
 
     distance: float = 0.0
     angle: float = 0.0
+
+    @classmethod
+    def largest(cls, errors: Iterable[GoalError]) -> GoalError:
+        """The largest distance and the largest angle of several, at least one."""
+        several = list(errors)
+        return cls(max(error.distance for error in several), max(error.angle for error in several))
 
 
 @dataclass(frozen=True)

@@ -8,10 +8,9 @@ import bpy
 from bpy.props import BoolProperty, EnumProperty, FloatProperty, IntProperty, StringProperty
 
 from ..ccd_rig.blender.bake import bake
+from ..ccd_rig.blender.bake.progress import Progress
 from ..ccd_rig.blender.bake.report import BakeReport
 from ..ccd_rig.blender.bake.settings import BakeSettings, Keys, Order
-from ..ccd_rig.blender.bake.shot import Progress
-from ..ccd_rig.blender.checks import setup
 from ..ccd_rig.blender.keys import channels, obstacles
 from ..ccd_rig.blender.properties import constraint_list
 from ..ccd_rig.blender.properties.solver_settings import field_help
@@ -256,8 +255,6 @@ class CCD_RIG_OT_bake(bpy.types.Operator):
             reference_object=self.reference_object,
             reference_bone=self.reference_bone,
         )
-        found = setup.problems(context.object, scene, settings.constraints, settings.destination)
-        self._warnings = [problem.message for problem in found if problem.severity == "WARNING"]
         self._progress: Progress | None = None
         self._steps = bake.bake_steps(scene, context.object, settings)
 
@@ -287,7 +284,7 @@ class CCD_RIG_OT_bake(bpy.types.Operator):
         return None
 
     def _finish(self, report: BakeReport) -> set[str]:
-        for message in self._warnings:
+        for message in report.warnings:
             self.report({"WARNING"}, message)
         for fault in report.check.mismatches() if report.check is not None else ():
             self.report({"WARNING"}, fault)

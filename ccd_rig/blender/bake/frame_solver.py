@@ -7,41 +7,40 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from mathutils import Quaternion, Vector
 
 from ...limits.shapes import Limit
 from ...settings import SolveResult, SolveStatus
-from ...skeleton.pose import Pose
 from ..scene.evaluation import FrameSample
 from ..solve.solving import (
-    ShotSolveSettings,
+    FrameSolveSettings,
     Solution,
+    continue_from,
     errors_of,
-    following,
-    frame_settings,
+    frame_conditions,
     solve_active,
 )
 from ..solve.walking import solve_frame
 from .bake_frames import BakeFrames
 from .batches import Batch, Group
+from .group_solving import solve_group
 
-MOST = 512
+WAITING_AT_MOST = 512
 """Frames that wait at once: what is read of a frame takes memory."""
-AGAIN = 8
+RETRY_EVERY = 8
 """In a run of frames that CCD does not reach, restarts are tried at the first and at every eighth."""
 
 
 @dataclass
 class FrameSolver:
-    """Solves the frames of a take, and keeps the solutions there.
+    """Solves the frames of a bake, and keeps the solutions there.
 
     Attributes:
-        take: its rows are stored before they come here.
-        recipe: how they are solved.
+        bake_frames: its rows are stored before they come here.
+        settings: how they are solved.
     """
 
-    take: BakeFrames
-    recipe: ShotSolveSettings
+    bake_frames: BakeFrames
+    settings: FrameSolveSettings
     _waiting: list[tuple[int, FrameSample]] = field(default_factory=list)
     _before: Solution | None = None  # of the frame solved last
     _iterations: int = 0  # of the frame solved last
@@ -49,19 +48,19 @@ class FrameSolver:
 
     def add(self, row: int, sample: FrameSample) -> Iterator[None]:
         """The next frame to solve; an item after each longer piece of work."""
-        if self.take.tracks is not None:
-            self._before = solve_frame(sample, self.take.constraints, self.recipe, self._before)
+        if self.bake_frames.tracks is not None:
+            self._before = solve_frame(sample, self.bake_frames.constraints, self.settings, self._before)
             states = dict(zip(self._before.active, self._before.states, strict=True))
-            self.take.store_solution(row, self._before.pose, states, self._before.contact_state)
+            self.bake_frames.store_solution(row, self._before.pose, states, self._before.contact_state)
             return
         self._waiting.append((row, sample))
-        if len(self._waiting) >= MOST:
+        if len(self._waiting) >= WAITING_AT_MOST:
             yield from self.finish()
 
     def finish(self) -> Iterator[None]:
         """Solves the frames that wait; an item after each longer piece of work."""
         waiting, self._waiting = self._waiting, []
-        for run in _runs(self.take, waiting):
+        for run in _runs(self.bake_frames, waiting):
             yield from self._solve_run(run)
 
     def solution(self, sample: FrameSample) -> Solution:
@@ -69,8 +68,8 @@ class FrameSolver:
         assert self._before is not None
         if self._before.result is not None:
             return self._before
-        errors = errors_of(sample, self.take.constraints, self._before.pose)
-        states = self.take.states[0]
+        errors = errors_of(sample, self.bake_frames.constraints, self._before.pose)
+        states = self.bake_frames.states[0]
         ended = tuple(states[c] for c in self._before.active)
         missed = next((s for s in ended if s != SolveStatus.CONVERGED.name), SolveStatus.CONVERGED.name)
         result = SolveResult(self._before.pose, SolveStatus[missed], self._iterations, errors)
@@ -80,13 +79,13 @@ class FrameSolver:
         """Solve frames in a row that have the same constraints in force and the same limits."""
         ordered = sorted(run, key=lambda each: each[0])
         rows = np.array([row for row, _ in ordered], dtype=np.intp)
-        batch = Batch.of(self.take, rows, [sample for _, sample in ordered], self.recipe)
+        batch = Batch.of(self.bake_frames, rows, [sample for _, sample in ordered], self.settings)
         states: list[dict[int, str]] = [{} for _ in rows]
         descending = len(run) > 1 and run[0][0] > run[-1][0]
         order = range(len(rows))[::-1] if descending else range(len(rows))
         for group in batch.groups():
             if batch.takes(group):
-                met = batch.solve(group)
+                met = solve_group(batch, group)
                 self._iterations = max(self._iterations, batch.iterations)
                 for k, reached in enumerate(met.tolist()):
                     states[k] |= {
@@ -98,48 +97,43 @@ class FrameSolver:
                 for k in order:
                     states[k] |= self._solve_by_ccd(batch, group, k)
                     yield
-        self.take.store_batch(rows, batch.rotations, batch.translations, states)
+        self.bake_frames.store_batch(rows, batch.rotations, batch.translations, states)
         last = order[-1]
-        self._before = Solution(_pose(batch, last), tuple(sorted(states[last])), None, ())
+        self._before = Solution(batch.pose(last), tuple(sorted(states[last])), None, ())
 
     def _solve_by_ccd(self, batch: Batch, group: Group, k: int) -> dict[int, str]:
         """Solve a group at one row from the row solved before it, and keep the pose; how each ended."""
-        sample, start = batch.samples[k], _pose(batch, k)
+        sample, start = batch.samples[k], batch.pose(k)
         follows = self._before is not None and set(group.members) <= set(self._before.active)
         if self._before is not None and follows:
-            start = following(batch.skeleton, start, self._before.pose, group.joints)
-        recipe = self.recipe._replace(patient=self._missed % AGAIN == 0)
-        how = frame_settings(sample, recipe, follows)
-        result, states = solve_active(sample, self.take.constraints, group.members, start, how)
+            start = continue_from(batch.skeleton, start, self._before.pose, group.joints)
+        retry = self._missed % RETRY_EVERY == 0
+        conditions = frame_conditions(sample, self.settings, follows, retry)
+        constraints = self.bake_frames.constraints
+        result, states = solve_active(sample, constraints, group.members, start, conditions)
         self._iterations = max(self._iterations, result.iterations)
         reached = all(state == SolveStatus.CONVERGED.name for state in states)
         self._missed = 0 if reached else self._missed + 1
         for j in group.joints:
             batch.rotations[k, j] = result.pose.rotations[j][:]
             batch.translations[k, j] = result.pose.translations[j][:]
-        active = tuple(c for c, influence in enumerate(sample.influences) if influence > 0.0)
-        self._before = Solution(result.pose, active, None, ())
+        self._before = Solution(result.pose, sample.active, None, ())
         return dict(zip(group.members, states, strict=True))
 
 
-def _pose(batch: Batch, k: int) -> Pose:
-    """A row of a batch as it stands now."""
-    return Pose(tuple(map(Quaternion, batch.rotations[k])), tuple(map(Vector, batch.translations[k])))
-
-
 def _runs(
-    take: BakeFrames, waiting: Sequence[tuple[int, FrameSample]]
+    bake_frames: BakeFrames, waiting: Sequence[tuple[int, FrameSample]]
 ) -> Iterator[list[tuple[int, FrameSample]]]:
     """Frames in a row with the same constraints in force, the same limits and the same slides."""
     run: list[tuple[int, FrameSample]] = []
-    known: tuple[tuple[bool, ...], tuple[Limit | None, ...], object] | None = None
+    shared: tuple[tuple[bool, ...], tuple[Limit | None, ...], object] | None = None
     for row, sample in waiting:
         slides = tuple(joint.slide for joint in sample.reading.skeleton.joints)
-        here = tuple(i > 0.0 for i in sample.influences), take.limits[row], slides
-        if run and here != known:
+        present = tuple(i > 0.0 for i in sample.influences), bake_frames.limits[row], slides
+        if run and present != shared:
             yield run
             run = []
         run.append((row, sample))
-        known = here
+        shared = present
     if run:
         yield run

@@ -209,6 +209,7 @@ class BakeReport:
         foot_slips: one for each constraint that plants a bone in these frames.
         body: what became of the bone that carries the figure; None where no constraint plants a bone.
         check: what plays after the bake; None if nobody looked.
+        warnings: what the checks before the bake have found.
         seconds: how long the bake took, without the check.
         keys: how many were written, all components of a channel counted as one.
         keys_before: how many there were before any were left out.
@@ -226,6 +227,7 @@ class BakeReport:
     foot_slips: tuple[FootSlip, ...] = ()
     body: BodyReport | None = None
     check: Check | None = None
+    warnings: tuple[str, ...] = ()
     seconds: float = field(default=0.0, compare=False)
     keys: int = 0
     keys_before: int = 0
@@ -309,8 +311,9 @@ class BakeReport:
         `frames_solved`, `frames_reached` (numbers of frames), `largest_rotation` (null, or `angle` in radians
         per frame, `frame` and `bone`), `foot_slips` (a list of objects with the fields of `FootSlip`; empty
         where nothing is planted), `body` (null, or the fields of `BodyReport`), `seconds` (of the bake),
-        `keys` and `keys_before` (how many were written, and before any were left out), `check` (null, or
-        `seconds`, `frames`, `words` and `results`, a list of objects with the fields of `PlaybackResult`),
+        `keys` and `keys_before` (how many were written, and before any were left out), `warnings` (what the
+        checks before the bake have found, a list of sentences), `check` (null, or `seconds`, `frames`,
+        `words` and `results`, a list of objects with the fields of `PlaybackResult`),
         and `entries`, a list of objects with the fields of `Entry`: `frame`, `constraint`, `status`,
         `residual`, `keyed_residual` (world metres), `influence`, `angle` and `keyed_angle` (radians).
         """
@@ -334,6 +337,7 @@ class BakeReport:
             "seconds": round(self.seconds, 3),
             "keys": self.keys,
             "keys_before": self.keys_before,
+            "warnings": list(self.warnings),
             "check": None if self.check is None else {**asdict(self.check), "words": self.check.words()},
         }
         # One row per line: the text stays readable and can be compared line by line.

@@ -12,7 +12,7 @@ import bpy
 from ...errors import InvalidInput
 from ..keys import channels
 from . import constraint_list
-from .constraint_values import Constraint
+from .constraint_values import Constraint, Kind
 
 AUTO, KEEP_ANIMATION, FOLLOW_FEET = "AUTO", "KEEP_ANIMATION", "FOLLOW_FEET"
 
@@ -74,7 +74,7 @@ def body_of(
     chains = (
         constraint_list.chain(armature_object, row.tip, row.chain_length)
         for row in rows
-        if row.kind == "PLANT"
+        if row.kind == Kind.PLANT
     )
     carrier = next((chain[-1] for chain in chains if chain), None)
     if carrier is None:
@@ -85,7 +85,7 @@ def body_of(
         return Body(carrier.name, choice == KEEP_ANIMATION, keyed, "")
     mover = next((row for row in rows if row.tip == carrier.name), None)
     if mover is not None:
-        does = "plants" if mover.kind == "PLANT" else "moves"
+        does = "plants" if mover.kind == Kind.PLANT else "moves"
         return Body(carrier.name, False, keyed, f"'{mover.name}' {does} it")
     because = _animation(armature_object, carrier, keyed)
     return Body(carrier.name, bool(because), keyed, because or "it has no animation")
@@ -93,7 +93,7 @@ def body_of(
 
 def settled(constraints: Sequence[Constraint], keeps: bool) -> tuple[Constraint, ...]:
     """The constraints, of which those that plant bones know whether the body keeps its animation."""
-    return tuple(replace(row, keeps_body=keeps) if row.kind == "PLANT" else row for row in constraints)
+    return tuple(replace(row, keeps_body=keeps) if row.kind == Kind.PLANT else row for row in constraints)
 
 
 def require_known(asked: str) -> None:

@@ -112,9 +112,9 @@ class RigLayout:
         locations = now["location"][self.slots].astype(np.float64)
         locations[[bone.connected for bone in self.bones]] = 0.0  # Blender ignores them
         require_finite(pose_bones, self.slots, locations, "location")
-        shifts = np.einsum("nij,nj->ni", state.shifts, locations).tolist()
+        translations = slides.translations_of(state.shifts, locations).tolist()
         # Finite and unit by now, so the pose need not check each number again.
-        pose = Pose.trusted(tuple(rotations), tuple([Vector(shift).freeze() for shift in shifts]))
+        pose = Pose.trusted(tuple(rotations), tuple([Vector(shift).freeze() for shift in translations]))
         return RigReading(state.skeleton, pose, self.names, state.shifts)
 
 
@@ -230,7 +230,7 @@ def apply(
         setattr(pose_bone, channel, values[0].tolist())
         if joint in located or reading.skeleton.joints[joint].slide is not None:
             translation = np.array(pose.translations[joint][:])
-            pose_bone.location = np.linalg.solve(reading.shifts[joint], translation).tolist()
+            pose_bone.location = slides.locations_of(reading.shifts[joint], translation).tolist()
 
 
 # --- Which bones --------------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from mathutils import Euler, Quaternion
 from numpy.typing import ArrayLike, NDArray
 
 from ...errors import InvalidInput, RigError
-from ...motion import interpolation
+from ...maths.batch import length
 from .pose_values import Seen, foreach
 
 Array = NDArray[np.float64]
@@ -112,7 +112,7 @@ def channel_values(mode: str, rotations: ArrayLike, previous: ArrayLike | None =
         raise InvalidInput(f"rotation mode must be one of {', '.join(CHANNELS)}, not {mode!r}")
     if values.ndim != 2 or values.shape[1] != 4:
         raise InvalidInput(f"rotations must be (frames, 4) quaternions, not an array of shape {values.shape}")
-    norms = interpolation.lengths(values)
+    norms = length(values, axis=-1)
     good = np.isfinite(norms) & (norms > _UNDETERMINED)
     if not good.all():
         frame = int(np.argmin(good))

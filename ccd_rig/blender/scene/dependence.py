@@ -18,6 +18,7 @@ import bpy
 
 from ...errors import RigError
 from ..keys.channels import fcurves_of
+from ..properties.constraint_values import Kind
 from . import surfaces
 
 _BONE_PATH = re.compile(r'pose\.bones\["((?:[^"\\]|\\.)*)"\]')
@@ -67,7 +68,7 @@ def target_object(constraint: Any) -> bpy.types.Object | None:
         RigError: there is none, and the constraint needs one.
     """
     target = constraint.target
-    if constraint.kind == "PLANT" and not target:
+    if constraint.kind == Kind.PLANT and not target:
         return None
     found = bpy.data.objects.get(target) if isinstance(target, str) else target
     if found is None:
@@ -83,7 +84,7 @@ def pole_object(constraint: Any) -> bpy.types.Object | None:
         RigError: the object is not there.
     """
     pole = constraint.pole_target
-    if not pole or constraint.kind != "REACH":
+    if not pole or constraint.kind != Kind.REACH:
         return None
     found = bpy.data.objects.get(pole) if isinstance(pole, str) else pole
     if found is None:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from ...errors import RigError
 from ...skeleton.pose import Pose
 from ..properties import constraint_list, joints
-from ..properties.constraint_values import Constraint
+from ..properties.constraint_values import Constraint, Kind
 from ..properties.joints import masses
 from ..rig import armature
 from ..rig.armature import RigLayout, RigReading
@@ -51,6 +51,11 @@ class FrameSample(NamedTuple):
     matrix_world: Matrix
     unplanted: tuple[float, ...] = ()
     unmoved: Pose | None = None
+
+    @property
+    def active(self) -> tuple[int, ...]:
+        """Indices of the constraints with an influence above 0."""
+        return tuple(c for c, influence in enumerate(self.influences) if influence > 0.0)
 
     @property
     def target_points(self) -> tuple[Vector, ...]:
@@ -244,7 +249,7 @@ def rig_layout(
     settings = joints.joint_settings(armature_object, list(dict.fromkeys(bones)))
     if fixed in settings:
         settings[fixed] = {"stiffness": 1.0, "mass": settings[fixed]["mass"]}
-    balances = any(constraint.kind == "BALANCE" for constraint in constraints)
+    balances = any(constraint.kind == Kind.BALANCE for constraint in constraints)
     return armature.layout(seen, chains, settings, masses(armature_object) if balances else None)
 
 
@@ -253,7 +258,7 @@ def _own_bones(
 ) -> list[tuple[bpy.types.Object, str]]:
     """The ends of all that is read of the armature: what is above them is evaluated with them."""
     bones = [constraint.tip for constraint in constraints]
-    if any(constraint.kind == "BALANCE" for constraint in constraints):
+    if any(constraint.kind == Kind.BALANCE for constraint in constraints):
         bones += masses(armature_object)
     return [(armature_object, bone) for bone in bones]
 
@@ -295,7 +300,7 @@ def _forces(
     It takes the armature object, original or evaluated, and the frame. Its second result is
     `FrameSample.unplanted`.
     """
-    plants = any(constraint.kind == "PLANT" for constraint in constraints)
+    plants = any(constraint.kind is Kind.PLANT for constraint in constraints)
 
     def read(seen: bpy.types.Object, frame: float) -> tuple[tuple[float, ...], tuple[float, ...]]:
         listed = seen.ccd_rig.constraints

@@ -147,7 +147,7 @@ def sample_target(
             f"at frame {frame:g}: look at its transform and keys, and at the constraint's offset"
         )
     rotation = direction = bend = None
-    if constraint.kind != "BALANCE" and constraint.rotation != "NONE":
+    if constraint.rotation != "NONE":
         axes: Any = frame_of.to_3x3()
         if constraint.rotation == "ORIENTATION":
             rotation = orthonormal(axes)

@@ -16,12 +16,12 @@ from mathutils import Matrix, Quaternion, Vector
 from numpy.typing import NDArray
 
 from ...errors import RigError
-from ...maths.arrays import matrix
+from ...maths.batch import matrices, unit
 from ...skeleton.joints import Skeleton
 from ...skeleton.kinematics import Transform
 from ...skeleton.pose import Pose
 from ...skeleton.rerooting import reversed_name
-from ..properties.constraint_values import Constraint
+from ..properties.constraint_values import Constraint, Kind
 from ..scene.targets import TargetSample, orthonormal
 from .constraint_goals import chain_joints
 
@@ -54,7 +54,7 @@ def support_chains(skeleton: Skeleton, constraints: Sequence[Constraint]) -> Sup
     Raises:
         RigError: the planted bones have no carrier in common, or something else carries it.
     """
-    planted = [c for c, constraint in enumerate(constraints) if constraint.kind == "PLANT"]
+    planted = [c for c, constraint in enumerate(constraints) if constraint.kind is Kind.PLANT]
     if not planted:
         return None
     chains = [skeleton.chain(constraints[c].tip, constraints[c].chain_length) for c in planted]
@@ -101,7 +101,7 @@ def rerooted_constraints(
     later = 1 if len(planted) > 1 else 0
     found = []
     for constraint in constraints:
-        if constraint.kind == "PLANT":
+        if constraint.kind is Kind.PLANT:
             found.append(replace(constraint, chain_length=0, priority=0))
             continue
         entries = _entries(rerooted, constraint)
@@ -178,7 +178,7 @@ class PlantAnchor:
             world: (4, 4) from armature space to the world.
         """
         head = world[:3, :3] @ np.array(transform.translation[:]) + world[:3, 3]
-        return cls(head, world[:3, :3] @ matrix(transform.rotation))
+        return cls(head, world[:3, :3] @ _axes(transform))
 
     def seen(self, world: Array) -> TargetSample:
         """The same in armature space, wherever the armature object is by now."""
@@ -239,6 +239,11 @@ def inverse(matrix: Array) -> Array:
 def homogeneous(transform: Transform) -> Array:
     """(4, 4) of a rigid transform."""
     found = np.eye(4)
-    found[:3, :3] = matrix(transform.rotation)
+    found[:3, :3] = _axes(transform)
     found[:3, 3] = transform.translation[:]
     return found
+
+
+def _axes(transform: Transform) -> Array:
+    """(3, 3) of a rigid transform's rotation, in double precision."""
+    return matrices(unit(np.array(transform.rotation[:])))
