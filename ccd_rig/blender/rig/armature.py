@@ -168,30 +168,20 @@ def layout(
     pose_bones = armature_object.pose.bones
     masses = dict(carried or {})
     in_chains, between = _collect(armature_object, chains, masses)
-    wanted = in_chains | between
     all_slots = {pose_bone.name: slot for slot, pose_bone in enumerate(pose_bones)}
-    found = sorted(
-        (pose_bones[name] for name in wanted), key=lambda b: (len(b.parent_recursive), all_slots[b.name])
-    )
-    names = tuple(pose_bone.name for pose_bone in found)
-    indices = {name: i for i, name in enumerate(names)}
-    bones, locked = [], []
-    for pose_bone in found:
-        # Bones between chains are never posed, so no limit may ask for that.
-        held = {"stiffness": 1.0, "mass": masses.get(pose_bone.name, 0.0)}
-        settings = held if pose_bone.name in between else joint_settings.get(pose_bone.name, {})
-        slides.refuse(pose_bone, settings.get("slide"))
-        keywords, axes = _locks(pose_bone, settings)
-        bones.append(_rest(pose_bone, all_slots, indices, keywords))
-        locked.append(axes)
+    members = [pose_bones[name] for name in in_chains | between]
+    ordered = sorted(members, key=lambda b: (len(b.parent_recursive), all_slots[b.name]))
+    # Bones between chains are never posed, so no limit may ask for that.
+    held = {name: {"stiffness": 1.0, "mass": masses.get(name, 0.0)} for name in between}
+    bones, locked = _rests(ordered, all_slots, {**joint_settings, **held})
     slots = np.array([bone.slot for bone in bones], np.intp)
     return RigLayout(
         chains=tuple((tip, length) for tip, length in chains),
         joint_settings=joint_settings,
         bones=tuple(bones),
-        names=names,
+        names=tuple(pose_bone.name for pose_bone in ordered),
         slots=slots,
-        modes=tuple(pose_bone.rotation_mode for pose_bone in found),
+        modes=tuple(pose_bone.rotation_mode for pose_bone in ordered),
         locked=tuple(locked),
         mode_codes=foreach(pose_bones, "rotation_mode", 1)[:, 0],
         state=_update(pose_bones, foreach(pose_bones, "scale", 3), bones, slots, locked, None),
@@ -267,6 +257,21 @@ def _collect(
         highest = max((i for i, ancestor in enumerate(line) if ancestor in ends), default=-1)
         between.update(ancestor for ancestor in line[: highest + 1] if ancestor not in in_chains)
     return in_chains, between
+
+
+def _rests(
+    pose_bones: Sequence[Any], slots: Mapping[str, int], joint_settings: Mapping[str, Mapping[str, Any]]
+) -> tuple[list[BoneRest], list[tuple[int, ...]]]:
+    """What stays of each bone, and the Euler axes of it that must stay."""
+    indices = {pose_bone.name: i for i, pose_bone in enumerate(pose_bones)}
+    bones, locked = [], []
+    for pose_bone in pose_bones:
+        settings = joint_settings.get(pose_bone.name, {})
+        slides.refuse(pose_bone, settings.get("slide"))
+        keywords, axes = _locks(pose_bone, settings)
+        bones.append(_rest(pose_bone, slots, indices, keywords))
+        locked.append(axes)
+    return bones, locked
 
 
 def _rest(

@@ -12,7 +12,7 @@ from ...skeleton.joints import Skeleton
 from ...skeleton.kinematics import forward_kinematics
 from ...skeleton.pose import Pose
 from ...solvers.analytic.target_triangle import target_triangle
-from ...solvers.analytic.two_bone import two_bone
+from ...solvers.analytic.two_bone import TwoBoneOptions, two_bone
 from ..properties.constraint_values import Constraint
 from ..scene.targets import TargetSample
 from .constraint_goals import goals
@@ -40,7 +40,9 @@ def solve_once(
     position = next(goal for goal in wanted if isinstance(goal, PositionGoal))
     try:
         if constraint.method == "TWO_BONE":
-            result = two_bone(skeleton, pose, position, pole=target.pole, soft=constraint.soft)
+            result = two_bone(
+                skeleton, pose, position, TwoBoneOptions(pole=target.pole, soft=constraint.soft)
+            )
         else:
             result = target_triangle(skeleton, pose, position)
     except InvalidInput as error:
