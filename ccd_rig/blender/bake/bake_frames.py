@@ -140,7 +140,7 @@ class BakeFrames:
         """Keep the solution of a row: the pose, how each active constraint ended, and how the figure stands
         where bones are planted."""
         if self.tracks is not None and contact_state is not None:
-            self.tracks.stances.append(contact_state)
+            self.tracks.contact_states.append(contact_state)
         rotations, translations = numbers(pose.rotations), numbers(pose.translations)
         self.store_batch(np.array([row]), rotations[None], translations[None], [states])
 

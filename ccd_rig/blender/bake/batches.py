@@ -82,8 +82,8 @@ class Batch:
 
     def groups(self) -> list[Group]:
         """The groups of the constraints in force, parents before children."""
-        apart = groups(self.skeleton, self.bake_frames.constraints, self.samples[0].active)
-        return [Group(frozenset(joints), tuple(members)) for joints, members in apart]
+        members_by_joints = groups(self.skeleton, self.bake_frames.constraints, self.samples[0].active)
+        return [Group(frozenset(joints), tuple(members)) for joints, members in members_by_joints]
 
     def takes(self, group: Group) -> bool:
         """Whether least squares know all that a group asks for."""

@@ -115,7 +115,7 @@ def move_body(
         if np.abs(planned - shifts).max(initial=0.0) <= SAME * length:
             break
         shifts, before = planned, None
-        tracks.stances.clear()
+        tracks.contact_states.clear()
         for k, (row, sample) in enumerate(samples):
             moved = _moved(sample, tracks.support_chains.root_bone, shifts[k])
             before = solve_frame(moved, bake_frames.constraints, settings, before)
@@ -240,22 +240,22 @@ def _reaches(
     planted = tracks.support_chains.constraints
     shape = (len(samples), len(planted))
     centres, radii, origins = np.zeros((*shape, 3)), np.full(shape, np.inf), np.full(shape, -1, np.intp)
-    for s, ((_, sample), stance) in enumerate(zip(samples, tracks.stances, strict=True)):
+    for s, ((_, sample), contact_state) in enumerate(zip(samples, tracks.contact_states, strict=True)):
         skeleton = sample.reading.skeleton
-        heads = forward_kinematics(skeleton, stance.pose) if stance.anchors else ()
+        heads = forward_kinematics(skeleton, contact_state.pose) if contact_state.anchors else ()
         for k, c in enumerate(planted):
-            if c not in stance.anchors:
+            if c not in contact_state.anchors:
                 continue
             row = bake_frames.constraints[c]
             leg = _leg(skeleton, skeleton.chain(row.tip, row.chain_length))
             known = (c, *(tuple(skeleton.joints[j].offset) for j in leg[1:]))
             if known not in extensions:
-                extensions[known] = _largest_extension(skeleton, stance.pose, leg)
+                extensions[known] = _largest_extension(skeleton, contact_state.pose, leg)
             head = np.array(heads[leg[0]].translation[:]) - shifts[s]
             if s > 0:
                 origins[s, k] = _origin(bake_frames, sample, s, c, int(origins[s - 1, k]))
             origin = int(origins[s, k])
-            place = np.array(stance.anchors[c].seen(stance.world).point[:])
+            place = np.array(contact_state.anchors[c].seen(contact_state.world).point[:])
             centres[s, k] = place - (shifts[origin] if origin >= 0 else 0.0) - head
             radii[s, k] = extensions[known]
     return Reaches(centres, radii, origins)
@@ -264,7 +264,7 @@ def _reaches(
 def _origin(bake_frames: BakeFrames, sample: FrameSample, s: int, c: int, before: int) -> int:
     """`Reaches.origins` of constraint `c` in a solved frame after the first; `before` is its last one."""
     assert bake_frames.tracks is not None
-    row, last = bake_frames.constraints[c], bake_frames.tracks.stances[s - 1]
+    row, last = bake_frames.constraints[c], bake_frames.tracks.contact_states[s - 1]
     if row.target:
         return -1
     if c in last.anchors:
@@ -326,7 +326,9 @@ def shift_lengths(bake_frames: BakeFrames) -> Array:
     assert tracks is not None
     root_bone = tracks.support_chains.root_bone
     rows = np.searchsorted(bake_frames.frames, bake_frames.solved_frames)
-    placed = np.array([stance.pose.translations[root_bone][:] for stance in tracks.stances])
+    placed = np.array(
+        [contact_state.pose.translations[root_bone][:] for contact_state in tracks.contact_states]
+    )
     ways = placed - bake_frames.translations[rows, root_bone]
     ways = rotate(unit(bake_frames.rests[rows, root_bone], axis=-1), ways, axis=-1)
     lengths: Array = np.linalg.norm(np.einsum("sij,sj->si", bake_frames.worlds[rows], ways), axis=1)

@@ -164,19 +164,19 @@ def _another_way(batch: Batch, group: Group, k: int, base: Base) -> Pose | None:
     """A pose of a row that meets a group's goals, found from other starts; of several the one nearest to the
     base pose."""
     sample, settings, constraints = batch.samples[k], batch.settings, batch.bake_frames.constraints
-    wanted = [
+    row_goals = [
         goal for c in group.members for goal in goals(batch.skeleton, constraints[c], sample.targets[c])
     ]
     present, skeleton, joints = batch.pose(k), sample.reading.skeleton, sorted(group.joints)
     limits = [joint.limit for joint in skeleton.joints]
     solver = frame_conditions(sample, settings, False).solver
     passes = replace(solver, refine=False, restarts=0, max_iterations=min(PASSES, solver.max_iterations))
-    first = solve(skeleton, present, wanted, passes).pose
+    first = solve(skeleton, present, row_goals, passes).pose
     names = {joint.name for joint in skeleton.joints}
     entries = [entry for entry in settings.poses if names & entry.rotations.keys()]
-    others = starts(skeleton, present, wanted, limits, joints, entries, solver.seed, solver.restarts)
+    others = starts(skeleton, present, row_goals, limits, joints, entries, solver.seed, solver.restarts)
     poses = Poses.of([first, *others])
-    problem = LeastSquaresProblem(skeleton, wanted, limits, joints)
+    problem = LeastSquaresProblem(skeleton, row_goals, limits, joints)
     given = problem.given(Bones.of(skeleton), poses, problem.own_targets())
     tolerances = np.full(poses.rotations.shape[-1], solver.position_tolerance)
     solved = solve_batch(

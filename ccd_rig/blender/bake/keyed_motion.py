@@ -127,7 +127,7 @@ def _hold_planted(
     keyed, full = motions
     frames, solved_frames = bake_frames.frames, bake_frames.solved_frames
     joints, root_bone = tracks.joints(), tracks.support_chains.root_bone
-    poses = [contact_state.pose for contact_state in tracks.stances]
+    poses = [contact_state.pose for contact_state in tracks.contact_states]
     solved = np.array([numbers(pose.rotations) for pose in poses])[:, joints]
     keyed.rotations[:, joints] = interpolation.slerp_rotations(solved_frames, solved, frames)
     where = np.zeros(keyed.rotations.shape[:2], dtype=bool)

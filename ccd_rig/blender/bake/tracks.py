@@ -32,7 +32,7 @@ class Tracks:
     support_chains: SupportChains
     worlds: list[Array] = field(default_factory=list)  # (F, 4, 4) armature space to world
     shifts: list[Array] = field(default_factory=list)  # (F, 3, 3) the root bone's locations to translations
-    stances: list[ContactState] = field(default_factory=list)  # (S,)
+    contact_states: list[ContactState] = field(default_factory=list)  # (S,)
     short_rows: list[int] = field(default_factory=list)  # rows at which a leg is too short and nothing helps
 
     def store(self, sample: FrameSample) -> None:
@@ -43,7 +43,7 @@ class Tracks:
     def without_first(self, rows: int) -> Tracks:
         """The same without its first rows, all of which are solved."""
         worlds, shifts = self.worlds[rows:], self.shifts[rows:]
-        return replace(self, worlds=worlds, shifts=shifts, stances=self.stances[rows:])
+        return replace(self, worlds=worlds, shifts=shifts, contact_states=self.contact_states[rows:])
 
     def joints(self) -> list[int]:
         """The joints whose keys come from here: the support chains and the root bone."""
@@ -51,7 +51,7 @@ class Tracks:
 
     def keyed(self) -> list[int]:
         """Those of them that something moves at some time."""
-        moved = frozenset[int]().union(*(contact_state.moved for contact_state in self.stances))
+        moved = frozenset[int]().union(*(contact_state.moved for contact_state in self.contact_states))
         return sorted(moved.intersection(self.joints()))
 
     @property
@@ -72,7 +72,7 @@ class Tracks:
         held = []
         for f, frame in enumerate(frames):
             after = int(np.searchsorted(solved_frames, frame))
-            last, following = self.stances[max(after - 1, 0)], self.stances[after]
+            last, following = self.contact_states[max(after - 1, 0)], self.contact_states[after]
             planted = {}
             for c, anchor in following.anchors.items():
                 if solved_frames[after] == frame or not self.constraints[c].target:
@@ -105,7 +105,7 @@ class Tracks:
             self.skeleton, offsets, rests, batch.unit(rotations, axis=-1), translations
         )
         for f, frame in enumerate(frames):
-            base = self.stances[int(np.searchsorted(solved_frames, frame))].base
+            base = self.contact_states[int(np.searchsorted(solved_frames, frame))].base
             if base not in held[f]:
                 continue
             tip, target = self.skeleton.index(self.constraints[base].tip), held[f][base]

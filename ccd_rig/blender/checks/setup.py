@@ -63,15 +63,15 @@ def require(
     Raises:
         RigError: with the first thing that keeps them from being solved, or keyed where they should be.
     """
-    found, layout = _look(armature_object, scene, names, destination, asked_body)
-    for problem in found:
+    problems_found, layout = _look(armature_object, scene, names, destination, asked_body)
+    for problem in problems_found:
         if problem.severity == "ERROR":
             raise RigError(problem.message)
     assert layout is not None  # or that is an error
     chosen = tuple(map(constraint_values.value_of, _chosen(armature_object, names)))
     figure = body.body_of(armature_object, chosen, asked_body)
     keeps = figure is not None and figure.keeps
-    return Ready(body.settled(chosen, keeps), layout, figure, found)
+    return Ready(body.settled(chosen, keeps), layout, figure, problems_found)
 
 
 def problems(
@@ -107,21 +107,21 @@ def _look(
         problem = Problem("ERROR", where, f"No armature: {what} selected; select an armature object")
         return (problem,), None
     layout: armature.RigLayout | None = None
-    found = list(_object_problems(armature_object, scene))
-    found += _choice_problems(armature_object, names)
-    if not found:
+    all_problems = list(_object_problems(armature_object, scene))
+    all_problems += _choice_problems(armature_object, names)
+    if not all_problems:
         chosen = _chosen(armature_object, names)
         sound = []
         figure = body.body_of(armature_object, chosen, asked_body)
         for row in chosen:
             about_row = list(constraint_problems(armature_object, row, scene, figure))
-            found += about_row
+            all_problems += about_row
             if not any(problem.severity == "ERROR" for problem in about_row):
                 sound.append(row)
-        found += _evaluation_problems(armature_object, scene, sound)
-        found += _pair_problems(chosen)
-        found += _body_problems(armature_object, chosen, figure, asked_body)
-        found += _library_problems(armature_object)
+        all_problems += _evaluation_problems(armature_object, scene, sound)
+        all_problems += _pair_problems(chosen)
+        all_problems += _body_problems(armature_object, chosen, figure, asked_body)
+        all_problems += _library_problems(armature_object)
         try:
             fixed = figure.bone if figure is not None and figure.keeps else ""
             layout = evaluation.rig_layout(armature_object, armature_object, sound, fixed)
@@ -129,10 +129,10 @@ def _look(
             reading = layout.read(armature_object)
             solver_settings.solver_settings(armature_object)
         except CCDRigError as error:
-            found.append(Problem("ERROR", armature_object.name, _sentence(str(error))))
+            all_problems.append(Problem("ERROR", armature_object.name, _sentence(str(error))))
         else:
-            found += _chain_problems(armature_object, sound, layout, reading, destination, fixed)
-    return tuple(sorted(found, key=lambda problem: problem.severity)), layout
+            all_problems += _chain_problems(armature_object, sound, layout, reading, destination, fixed)
+    return tuple(sorted(all_problems, key=lambda problem: problem.severity)), layout
 
 
 def _chosen(armature_object: Any, names: Sequence[str]) -> list[Any]:

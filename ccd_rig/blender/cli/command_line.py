@@ -163,12 +163,12 @@ def _armature(scene: bpy.types.Scene, name: str | None) -> bpy.types.Object:
         if len(rigged) > 1:
             raise UsageError(f"several armatures have CCD constraints ({names}): name one with --armature")
         return rigged[0]
-    found = scene.objects.get(name)
-    if found is None or found.type != "ARMATURE":
+    armature_object = scene.objects.get(name)
+    if armature_object is None or armature_object.type != "ARMATURE":
         raise RigError(
             f"there is no armature object '{name}' in the scene; with CCD constraints: {names or 'none'}"
         )
-    return found
+    return armature_object
 
 
 # --- words --------------------------------------------------------------------------------------------------

@@ -76,19 +76,19 @@ def body_of(
         for row in rows
         if row.kind == Kind.PLANT
     )
-    carrier = next((chain[-1] for chain in chains if chain), None)
-    if carrier is None:
+    root_bone = next((chain[-1] for chain in chains if chain), None)
+    if root_bone is None:
         return None
     choice = asked or armature_object.ccd_rig.body
-    keyed = _is_keyed(armature_object, carrier)
+    keyed = _is_keyed(armature_object, root_bone)
     if choice in (KEEP_ANIMATION, FOLLOW_FEET):
-        return Body(carrier.name, choice == KEEP_ANIMATION, keyed, "")
-    mover = next((row for row in rows if row.tip == carrier.name), None)
+        return Body(root_bone.name, choice == KEEP_ANIMATION, keyed, "")
+    mover = next((row for row in rows if row.tip == root_bone.name), None)
     if mover is not None:
         does = "plants" if mover.kind == Kind.PLANT else "moves"
-        return Body(carrier.name, False, keyed, f"'{mover.name}' {does} it")
-    because = _animation(armature_object, carrier, keyed)
-    return Body(carrier.name, bool(because), keyed, because or "it has no animation")
+        return Body(root_bone.name, False, keyed, f"'{mover.name}' {does} it")
+    because = _animation(armature_object, root_bone, keyed)
+    return Body(root_bone.name, bool(because), keyed, because or "it has no animation")
 
 
 def settled(constraints: Sequence[Constraint], keeps: bool) -> tuple[Constraint, ...]:
@@ -106,13 +106,13 @@ def require_known(asked: str) -> None:
 # What animates a bone ---------------------------------------------------------------------------------------
 
 
-def _animation(armature_object: bpy.types.Object, carrier: bpy.types.PoseBone, keyed: bool) -> str:
+def _animation(armature_object: bpy.types.Object, root_bone: bpy.types.PoseBone, keyed: bool) -> str:
     """What animates a bone, in words; empty if nothing does."""
     if keyed:
         return "it has keys"
-    if _has_driver(armature_object, carrier):
+    if _has_driver(armature_object, root_bone):
         return "it has a driver"
-    for above in carrier.parent_recursive:
+    for above in root_bone.parent_recursive:
         moved = _is_keyed(armature_object, above) or _has_driver(armature_object, above)
         if moved or any(not c.mute and c.influence > 0.0 for c in above.constraints):
             return f"'{above.name}' above it is animated"

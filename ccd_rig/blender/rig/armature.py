@@ -105,8 +105,8 @@ class RigLayout:
         pose_bones = armature_object.pose.bones
         now = self.watch()(pose_bones)[1] if seen is None else seen
         if not np.array_equal(now["rotation_mode"][:, 0], self.mode_codes):  # or bones came or went
-            again = layout(armature_object, self.chains, self.joint_settings, self.carried)
-            return again.read(armature_object)
+            layout_now = layout(armature_object, self.chains, self.joint_settings, self.carried)
+            return layout_now.read(armature_object)
         rotations = read_rotations(pose_bones, self.slots, self.modes, now)
         state = _update(pose_bones, now["scale"], self.bones, self.slots, self.locked, self.state)
         locations = now["location"][self.slots].astype(np.float64)
@@ -210,9 +210,9 @@ def apply(
         RigError: a bone is missing; nothing is written then.
     """
     check_pose(reading.skeleton, pose)
-    wanted = range(len(reading.bones)) if joints is None else joints
-    pose_bones = [_pose_bone(armature_object, reading.bones[joint]) for joint in wanted]
-    for joint, pose_bone in zip(wanted, pose_bones, strict=True):
+    written = range(len(reading.bones)) if joints is None else joints
+    pose_bones = [_pose_bone(armature_object, reading.bones[joint]) for joint in written]
+    for joint, pose_bone in zip(written, pose_bones, strict=True):
         channel, _ = rotation_channel(pose_bone)
         present = tuple(getattr(pose_bone, channel))
         rotation: Any = pose.rotations[joint]

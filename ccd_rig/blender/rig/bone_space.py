@@ -127,7 +127,7 @@ def place(bone: BoneRest, blender_bone: Any, scale: Sequence[float], parent: Any
         sizes = [
             _snapped(_snapped(a, b, RIGID), 1.0, RIGID) for a, b in zip(sizes, parent.to_scale(), strict=True)
         ]
-    x, y, z = (_snapped(sign * size * own, 1.0, NOISE) for size, own in zip(sizes, scale, strict=True))
+    x, y, z = (_snapped(sign * size * factor, 1.0, NOISE) for size, factor in zip(sizes, scale, strict=True))
     offset: Any = unposed.to_translation()
     shift = rest.to_matrix().transposed() @ _location_axes(bone, parent)
     constants = (offset, rest, (x, y, z), shift)
@@ -194,9 +194,9 @@ def nearest_rotation(matrix: Any) -> Any:
     return matrix.to_quaternion().normalized()
 
 
-def _snapped(value: float, wanted: float, tolerance: float) -> float:
+def _snapped(value: float, exact: float, tolerance: float) -> float:
     """`value`, or a number of its sign and the size of `wanted` if it is that but for `tolerance`."""
-    return math.copysign(wanted, value) if abs(abs(value) - abs(wanted)) <= tolerance * abs(wanted) else value
+    return math.copysign(exact, value) if abs(abs(value) - abs(exact)) <= tolerance * abs(exact) else value
 
 
 def _location_axes(bone: BoneRest, parent: Any) -> Any:

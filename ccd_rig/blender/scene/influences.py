@@ -29,14 +29,14 @@ def in_force(
         return unplanted(constraints, influences)
     bones = [armature_object.pose.bones[name].bone for name in planted]
     above = {bone.parent.name for bone in bones if bone.use_connect and bone.parent is not None}
-    found = []
+    counted = []
     for constraint, influence in pairs:
         if constraint.kind is Kind.PLANT:
-            found.append(1.0 if influence > PLANTED else 0.0)
+            counted.append(1.0 if influence > PLANTED else 0.0)
         else:
             waits = constraint.tip in planted or (constraint.use_tail and constraint.tip in above)
-            found.append(0.0 if constraint.kind is Kind.REACH and waits else influence)
-    return tuple(found)
+            counted.append(0.0 if constraint.kind is Kind.REACH and waits else influence)
+    return tuple(counted)
 
 
 def unplanted(constraints: Sequence[Constraint], influences: Sequence[float]) -> tuple[float, ...]:

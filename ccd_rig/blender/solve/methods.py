@@ -36,8 +36,8 @@ def solve_once(
     Raises:
         RigError: the chain does not fit.
     """
-    wanted = goals(skeleton, constraint, target)
-    position = next(goal for goal in wanted if isinstance(goal, PositionGoal))
+    all_goals = goals(skeleton, constraint, target)
+    position = next(goal for goal in all_goals if isinstance(goal, PositionGoal))
     try:
         if constraint.method == "TWO_BONE":
             result = two_bone(
@@ -48,7 +48,7 @@ def solve_once(
     except InvalidInput as error:
         raise RigError(f"Constraint '{constraint.name}': {panel_words(error)}") from error
     transforms = forward_kinematics(skeleton, result.pose)
-    errors = tuple(measure(goal, skeleton, transforms) for goal in wanted)
+    errors = tuple(measure(goal, skeleton, transforms) for goal in all_goals)
     met = all(settings.in_tolerances(error) <= 1.0 for error in errors)
     status = SolveStatus.CONVERGED if met else SolveStatus.STALLED
     return replace(result, status=status, errors=errors)

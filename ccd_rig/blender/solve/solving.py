@@ -220,14 +220,14 @@ def groups(
     Nothing is lost by solving the groups in this order: chains are paths, so of two groups that share no
     joint at most one carries the other, and it comes first. A balance moves with all joints that carry mass.
     """
-    apart: list[tuple[set[int], list[int]]] = []
+    members_by_joints: list[tuple[set[int], list[int]]] = []
     for c in active:
         joints, members = _moved(skeleton, constraints, active, c), [c]
-        for group in [group for group in apart if group[0] & joints]:
-            apart.remove(group)
+        for group in [group for group in members_by_joints if group[0] & joints]:
+            members_by_joints.remove(group)
             joints, members = joints | group[0], members + group[1]
-        apart.append((joints, sorted(members)))
-    return sorted(apart, key=lambda group: min(group[0]))  # parents come before children
+        members_by_joints.append((joints, sorted(members)))
+    return sorted(members_by_joints, key=lambda group: min(group[0]))  # parents come before children
 
 
 def _moved(skeleton: Skeleton, constraints: Sequence[Constraint], active: Sequence[int], c: int) -> set[int]:
@@ -259,12 +259,12 @@ def _solve_group(
         for c, constraint in constraints.items()
         for goal in goals(model, constraint, sample.targets[c].rotated(rotation))
     ]
-    wanted = [goal for _, goal in asked]
+    group_goals = [goal for _, goal in asked]
     alone = next((c for c, constraint in constraints.items() if constraint.method in SINGLE_PASS), None)
     if alone is None:
         bones = {skeleton.joints[j].name for j in joints}
         entries = [entry for entry in conditions.settings.poses if bones & entry.rotations.keys()]
-        result = _solve_with_restarts(model, pose, wanted, entries, conditions)
+        result = _solve_with_restarts(model, pose, group_goals, entries, conditions)
     else:
         if len(constraints) > 1:
             other = next(constraint.name for c, constraint in constraints.items() if c != alone)
@@ -310,27 +310,29 @@ def errors_of(sample: FrameSample, constraints: Sequence[Constraint], pose: Pose
 def _solve_with_restarts(
     skeleton: Skeleton,
     start: Pose,
-    wanted: Sequence[Goal],
+    group_goals: Sequence[Goal],
     entries: Sequence[PoseEntry],
     conditions: FrameConditions,
 ) -> SolveResult:
     """Solve from where the chain is, and only then from other starts."""
     solver, follows = conditions.solver, conditions.follows
     if conditions.settings.error_reduction is None and not follows:
-        return solve(skeleton, start, wanted, solver, entries)  # the solver's own steps: it does the same
-    first = _solve_smooth(skeleton, start, wanted, conditions)
+        return solve(
+            skeleton, start, group_goals, solver, entries
+        )  # the solver's own steps: it does the same
+    first = _solve_smooth(skeleton, start, group_goals, conditions)
     if first.status is SolveStatus.CONVERGED or solver.restarts == 0 or not conditions.retry:
         return first
     # It stalls at once where the first one ended, and goes on with the other starts.
-    second = solve(skeleton, first.pose, wanted, solver, entries)
+    second = solve(skeleton, first.pose, group_goals, solver, entries)
     second = replace(second, iterations=first.iterations + second.iterations)
     if second.status is SolveStatus.CONVERGED:
         return second
-    return first if follows else _nearer(first, second, wanted, solver)
+    return first if follows else _nearer(first, second, group_goals, solver)
 
 
 def _solve_smooth(
-    skeleton: Skeleton, start: Pose, wanted: Sequence[Goal], conditions: FrameConditions
+    skeleton: Skeleton, start: Pose, group_goals: Sequence[Goal], conditions: FrameConditions
 ) -> SolveResult:
     """Solve with steps shared out over the joints; where they do not arrive, go on with the solver's own.
 
@@ -339,23 +341,23 @@ def _solve_smooth(
     """
     error_reduction, own_steps = conditions.settings.error_reduction, _alone(conditions.solver, None)
     if error_reduction is None:
-        return solve(skeleton, start, wanted, own_steps)
+        return solve(skeleton, start, group_goals, own_steps)
     shared_steps = _alone(conditions.solver, error_reduction)
-    first = solve(skeleton, start, wanted, shared_steps, reference=conditions.reference)
+    first = solve(skeleton, start, group_goals, shared_steps, reference=conditions.reference)
     if first.status is SolveStatus.CONVERGED or shared_steps == own_steps or not conditions.retry:
         return first
-    second = solve(skeleton, first.pose, wanted, own_steps)
+    second = solve(skeleton, first.pose, group_goals, own_steps)
     if second.status is SolveStatus.CONVERGED:
         return second
-    return _nearer(first, second, wanted, own_steps)
+    return _nearer(first, second, group_goals, own_steps)
 
 
 def _nearer(
-    first: SolveResult, second: SolveResult, wanted: Sequence[Goal], solver: SolverSettings
+    first: SolveResult, second: SolveResult, group_goals: Sequence[Goal], solver: SolverSettings
 ) -> SolveResult:
     """The second result if it wins more than the tolerance, what is served first before the rest."""
-    for priority in sorted({goal.priority for goal in wanted}):
-        served = [k for k, goal in enumerate(wanted) if goal.priority == priority]
+    for priority in sorted({goal.priority for goal in group_goals}):
+        served = [k for k, goal in enumerate(group_goals) if goal.priority == priority]
         before, after = (
             max(solver.in_tolerances(result.errors[k]) for k in served) for result in (first, second)
         )
@@ -377,11 +379,11 @@ def scale(sample: FrameSample) -> float:
 
 def scales(samples: Sequence[FrameSample]) -> NDArray[np.float64]:
     """The same for many frames; of those that share a matrix it is worked out once."""
-    found: list[float] = []
+    factors: list[float] = []
     for k, sample in enumerate(samples):
         same = k > 0 and sample.matrix_world is samples[k - 1].matrix_world
-        found.append(found[-1] if same else scale(sample))
-    return np.array(found)
+        factors.append(factors[-1] if same else scale(sample))
+    return np.array(factors)
 
 
 @lru_cache(maxsize=16)

@@ -203,7 +203,7 @@ def _on_a_base(step: _Step, conditions: FrameConditions, before: Solution | None
     ended[base] = GoalError(0.0, 0.0), SolveStatus.CONVERGED.name
     order = step.active
     result = replace(result, pose=solved, errors=tuple(ended[c][0] for c in order))
-    contact_state = _stance(step, base, keyed, continued, moved)
+    contact_state = _contact_state_of(step, base, keyed, continued, moved)
     return Solution(solved, order, result, tuple(ended[c][1] for c in order), contact_state)
 
 
@@ -249,11 +249,13 @@ def _in_the_air(step: _Step, conditions: FrameConditions, before: Solution | Non
     moved = frozenset(influences) & {*step.support_chains.joints, step.support_chains.root_bone}
     continued = _continued(step, moved)
     if not active:
-        return Solution(continued.pose, (), None, (), _stance(step, -1, continued.pose, continued, moved))
+        return Solution(
+            continued.pose, (), None, (), _contact_state_of(step, -1, continued.pose, continued, moved)
+        )
     start = _start(step, continued, before, moves)
     result, states = solving.solve_active(step.sample, step.constraints, active, start, conditions)
     keyed = _blended(step, continued, result.pose, influences)
-    contact_state = _stance(step, -1, keyed, continued, moved)
+    contact_state = _contact_state_of(step, -1, keyed, continued, moved)
     return Solution(result.pose, active, result, states, contact_state)
 
 
@@ -276,13 +278,15 @@ def _below_a_kept_body(step: _Step, conditions: FrameConditions, before: Solutio
     released = _released(step, moved)
     continued = _Continued(_returning(step, released), {}, np.eye(4))
     if not active:
-        contact_state = replace(_stance(step, -1, continued.pose, continued, moved), released=released)
+        contact_state = replace(
+            _contact_state_of(step, -1, continued.pose, continued, moved), released=released
+        )
         return Solution(continued.pose, (), None, (), contact_state)
     start = _start(step, continued, before, moves)
     sample = step.sample._replace(targets=step.held_targets())
     result, states = solving.solve_active(sample, rows, active, start, conditions, SHARPER)
     keyed = _blended(step, continued, result.pose, influences)
-    contact_state = replace(_stance(step, -1, keyed, continued, moved), released=released)
+    contact_state = replace(_contact_state_of(step, -1, keyed, continued, moved), released=released)
     return Solution(result.pose, active, result, states, contact_state)
 
 
@@ -292,11 +296,11 @@ def _released(step: _Step, moved: frozenset[int]) -> dict[int, tuple[float, Quat
     if before is None:
         return {}
     now = step.sample.frame
-    found = {j: at for j, at in before.released.items() if j not in moved and now - at[0] < RETURN}
+    released = {j: at for j, at in before.released.items() if j not in moved and now - at[0] < RETURN}
     for j in before.moved - moved - {step.support_chains.root_bone}:
         turn = before.pose.rotations[j] @ before.animated.rotations[j].conjugated()
-        found[j] = (before.frame, turn.normalized())
-    return found
+        released[j] = (before.frame, turn.normalized())
+    return released
 
 
 def _returning(step: _Step, released: Mapping[int, tuple[float, Quaternion]]) -> Pose:
@@ -322,7 +326,7 @@ class _Continued:
 
 
 def _continued(step: _Step, moved: frozenset[int]) -> _Continued:
-    """Where legs and carrier are if nothing moves them in this frame."""
+    """Where legs and root bone are if nothing moves them in this frame."""
     animated, before, root_bone = step.sample.reading.pose, step.before, step.support_chains.root_bone
     if before is None:
         return _Continued(animated, {}, np.eye(4))
@@ -332,8 +336,8 @@ def _continued(step: _Step, moved: frozenset[int]) -> _Continued:
     transforms = forward_kinematics(step.skeleton, before.pose)
     if before.base >= 0 and not step.planted:
         animated_before = forward_kinematics(step.skeleton, before.animated)[root_bone]
-        standing = before.world @ homogeneous(transforms[root_bone])
-        drift = standing @ inverse(before.world @ homogeneous(animated_before))
+        solved_root = before.world @ homogeneous(transforms[root_bone])
+        drift = solved_root @ inverse(before.world @ homogeneous(animated_before))
     pose = animated.with_rotations(
         {
             j: step.skeleton.joints[j].allowed((turn @ animated.rotations[j]).normalized())
@@ -376,7 +380,7 @@ def _between(skeleton: Skeleton, base: Pose, solved: Pose, influences: Mapping[i
     return Pose(tuple(rotations), base.translations)
 
 
-def _stance(
+def _contact_state_of(
     step: _Step, base: int, keyed: Pose, continued: _Continued, moved: frozenset[int]
 ) -> ContactState:
     return ContactState(
