@@ -14,7 +14,7 @@ import numpy as np
 from mathutils import Quaternion
 from numpy.typing import NDArray
 
-from ...goals import DirectionGoal, Goal, OrientationGoal
+from ...goals import Goal
 from ...limits.shapes import Limit
 from ...maths.batch import Array, multiply, unit
 from ...skeleton.pose import Pose
@@ -120,7 +120,7 @@ def _solve_some(
 def _targets(goal: Goal, samples: Sequence[TargetSample]) -> Array:
     """(3, R), or (4, R) of an orientation: what a goal asks for at each row."""
     targets = np.array([getattr(sample, GOAL_TARGETS[type(goal)])[:] for sample in samples]).T
-    if isinstance(goal, OrientationGoal | DirectionGoal):
+    if goal.target_kind.has_length_one:
         targets = unit(targets)
     return np.ascontiguousarray(targets, dtype=np.float64)
 
