@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Frames that are solved at once, and the groups of constraints in them.
 
-Constraints that share joints make a group. What least squares do not know (reach windows, comfort tolerances,
-methods of a single pass) is left to CCD, frame by frame; the rest is solved by `group_solving`.
+Constraints that share joints make a group; groups are solved apart. What least squares do not know (reach
+windows, comfort tolerances, methods of a single pass) is left to CCD, frame by frame; the rest is solved by
+`group_solving`.
 """
 
 from __future__ import annotations

@@ -4,7 +4,9 @@
 A planted bone is within reach while the head of its leg is inside a ball about the place where it is held, as
 large as the leg's largest extension. Over the frames, the shift is the one with the least sum of lengths and
 of squared second differences that keeps all heads inside their balls: 0 where nothing asks for it, and never
-with a jump. In the shapes S counts the solved frames, K the constraints that plant bones.
+with a jump. A ball goes along with the body where the leg hung on it alone as the foot came down. That
+problem is convex, and solved by the alternating direction method of multipliers. In the shapes S counts the
+solved frames, K the constraints that plant bones.
 """
 
 from __future__ import annotations

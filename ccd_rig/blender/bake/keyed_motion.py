@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What is keyed of a bake's frames: solved poses, what stands between them, and influence below 1.
 
+Frames between solved ones are true slerps of the solved rotations, brought back inside the limits. Influence
+below 1 blends each joint from its base pose to the solved one, as Blender's constraints do.
+
 Pure functions of `BakeFrames`; see there for the letters in the shapes.
 """
 

@@ -1,6 +1,10 @@
 """Keys into actions: in place of those in the range, all of them or none.
 
-Frames are those of keys (see `wanted_frames.key_time`) and may be fractional. Values are what a channel
+A new action is a copy of the present one with the chains' keys replaced inside the range; the old one stays
+with a fake user. An NLA strip holds nothing but the new keys, and what played before goes on below it.
+Everything is built aside and swapped in at the end, so Esc or a failure leaves the file as it was.
+
+Frames are those of keys (see `frame_selection.key_time`) and may be fractional. Values are what a channel
 holds: radians, quaternions (w, x, y, z), metres.
 """
 
