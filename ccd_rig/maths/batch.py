@@ -71,6 +71,9 @@ def conjugate(rotations: Array) -> Array:
 
 def unit(rotations: Array, axis: int = 0) -> Array:
     """Quaternions (4, ...) with length 1."""
+    if axis == 0:
+        lengths: Array = np.sqrt((rotations * rotations).sum(0))
+        return rotations / lengths
     return rotations / np.expand_dims(length(rotations, axis), axis)
 
 
@@ -138,6 +141,9 @@ def cross(a: Array, b: Array) -> Array:
 
 def dot(a: Array, b: Array, axis: int = 0) -> Array:
     """Dot products of vectors (3, ...) or quaternions (4, ...)."""
+    if axis == 0 and len(a) == 3:
+        found: Array = a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
+        return found
     # NumPy's own sum takes far longer along a short last axis.
     return np.asarray(reduce(np.add, _components(a * b, axis)))
 

@@ -16,7 +16,6 @@ from mathutils import Matrix, Quaternion, Vector
 from numpy.typing import NDArray
 
 from ...errors import RigError
-from ...maths.batch import matrices, unit
 from ...skeleton.joints import Skeleton
 from ...skeleton.kinematics import Transform
 from ...skeleton.pose import Pose
@@ -245,5 +244,13 @@ def homogeneous(transform: Transform) -> Array:
 
 
 def _axes(transform: Transform) -> Array:
-    """(3, 3) of a rigid transform's rotation, in double precision."""
-    return matrices(unit(np.array(transform.rotation[:])))
+    """(3, 3) of a rigid transform's rotation, in double precision; one at a time plain numbers are faster."""
+    w, x, y, z = transform.rotation
+    double = 2.0 / (w * w + x * x + y * y + z * z)
+    return np.array(
+        (
+            (1.0 - double * (y * y + z * z), double * (x * y - w * z), double * (x * z + w * y)),
+            (double * (x * y + w * z), 1.0 - double * (x * x + z * z), double * (y * z - w * x)),
+            (double * (x * z - w * y), double * (y * z + w * x), 1.0 - double * (x * x + y * y)),
+        )
+    )
