@@ -21,7 +21,6 @@ from _bake_scenes import Shot, fcurve_maker
 
 from ccd_rig.blender.bake import bake, bake_frames, frame_solver, group_solving, outcome, recorder
 from ccd_rig.blender.checks import setup
-from ccd_rig.blender.properties import armature_data
 from ccd_rig.blender.rig import armature
 from ccd_rig.blender.scene import evaluation
 
@@ -38,7 +37,7 @@ PARTS: tuple[tuple[str, Any, str], ...] = (
     ("solving: what goes how", frame_solver.FrameSolver, "finish"),
     ("slerp and limits", bake, "keyed_motion"),
     ("report", outcome, "_entries"),
-    ("report", armature_data, "store_report"),
+    ("report", bake, "store_report"),
     ("writing: values", armature, "channel_values"),
     ("writing: obstacles", bake, "_refuse_obstacles"),
     ("writing: keys", bake, "write_keys"),

@@ -245,7 +245,8 @@ def homogeneous(transform: Transform) -> Array:
 
 def _axes(transform: Transform) -> Array:
     """(3, 3) of a rigid transform's rotation, in double precision; one at a time plain numbers are faster."""
-    w, x, y, z = transform.rotation
+    rotation = transform.rotation
+    w, x, y, z = rotation.w, rotation.x, rotation.y, rotation.z
     double = 2.0 / (w * w + x * x + y * y + z * z)
     return np.array(
         (
