@@ -22,6 +22,8 @@ from _bake_pairs import between, played
 from _bake_scenes import Limit, Reach, Shot, cone, continuous, hinge, key_all
 from mathutils import Matrix, Quaternion, Vector
 
+from ccd_rig.blender.keys.channels import fcurves_of
+
 LIMBS: dict[str, tuple[str, ...]] = {  # from the tip to the chain's root: Reallusion's names
     f"{part} {side}": tuple(f"CC_Base_{side}_{bone}" for bone in bones)
     for part, bones in (("hand", ("Hand", "Forearm", "Upperarm")), ("foot", ("Foot", "Calf", "Thigh")))
@@ -118,6 +120,19 @@ def measured_limits(shot: Shot, frames: int) -> Shot:
             angles.append(np.degrees(before))
         limits.append(Limit("EULER", tuple(np.min(angles, axis=0)), tuple(np.max(angles, axis=0))))
     return dataclasses.replace(shot, limits=tuple(limits))
+
+
+def resting(shot: Shot) -> Shot:
+    """The same with limbs whose keys hold them at rest: only the torso plays, and goals ask for the limbs."""
+    paths = {f'pose.bones["{bone}"].rotation_quaternion' for bone in shot.bones}
+    for curve in fcurves_of(shot.rig):
+        if curve.data_path in paths:
+            keys = np.empty(2 * len(curve.keyframe_points), dtype=np.float32)
+            curve.keyframe_points.foreach_get("co", keys)
+            keys[1::2] = float(curve.array_index == 0)
+            curve.keyframe_points.foreach_set("co", keys)
+            curve.update()
+    return shot
 
 
 def _limit(bone: str) -> Limit:

@@ -80,7 +80,8 @@ def chain_slides(frames: int) -> Shot:
     def ours(rig: bpy.types.Object) -> None:
         for bone in rig.pose.bones:
             group = bone.ccd_rig
-            group.use_slide, group.slide_lower, group.slide_upper = True, -STRETCH * BONE, STRETCH * BONE
+            group.use_slide = (False, True, False)
+            group.slide_lower, group.slide_upper = (-STRETCH * BONE,) * 3, (STRETCH * BONE,) * 3
 
     def its(rig: bpy.types.Object) -> None:
         for bone in rig.pose.bones:

@@ -34,7 +34,8 @@ class Played:
         errors: (F, C) metres from each target.
         angles: (F, C) degrees between each tip and its target's rotation; 0 where it is not asked for.
         poles: (F, C) degrees between each chain's bend and its pole, seen along the line from its root to its
-            end; 0 without a pole. The bend is that of our pole goal: the sum of the heads between.
+            end; not a number without a pole, and of a straight chain. The bend is that of our pole goal: the
+            sum of the heads between.
         turns: (F - 1, J) degrees that a bone turns from a frame to the next, relative to its parent.
         bends: (F - 2, J) degrees per frame by which this turn differs from the one before (second
             difference of the rotation).
@@ -108,6 +109,8 @@ def machine() -> str:
     return f"{name}, {os.cpu_count()} processors, {platform.system()}"
 
 
+STRAIGHT = 1e-3
+"""Part of a chain's length by which it bends at least."""
 HAS_CHECK = "verify" in {field.name for field in fields(BakeSettings)}
 
 
@@ -296,7 +299,7 @@ def played(shot: Shot, frames: int) -> Played:
     bones = [rig.pose.bones[name] for name in shot.bones]
     chains = [chain_of(rig.pose.bones[reach.tip], reach.count) for reach in shot.reaches]
     errors, rotations = np.empty((frames, len(chains))), np.empty((frames, len(bones), 4))
-    angles, poles = np.zeros_like(errors), np.zeros_like(errors)
+    angles, poles = np.zeros_like(errors), np.full_like(errors, np.nan)
     for f in range(frames):
         bpy.context.scene.frame_set(f + 1)
         for c, (reach, chain) in enumerate(zip(shot.reaches, chains, strict=True)):
@@ -334,16 +337,20 @@ def _apart(a: Quaternion, b: Quaternion) -> float:
 
 
 def _off_pole(rig: bpy.types.Object, chain: list[bpy.types.PoseBone], end: Vector, pole: Vector) -> float:
-    """Degrees between bend and pole, seen along the line from the chain's root to its end."""
+    """Degrees between bend and pole, seen along the line from the chain's root to its end.
+
+    Not a number where the chain is straight: it bends no way then, and what is seen is rounding.
+    """
     heads = [rig.matrix_world @ bone.head for bone in chain]
-    line = (end - heads[-1]).normalized()
+    line = end - heads[-1]
+    length, line = line.length, line.normalized()
 
     def across(vector: Vector) -> Vector:
         return vector - vector.dot(line) * line
 
     bend = sum((across(head - heads[-1]) for head in heads[:-1]), Vector())
     side = across(pole - heads[-1])
-    return math.degrees(bend.angle(side, 0.0))
+    return math.degrees(bend.angle(side, 0.0)) if bend.length > STRAIGHT * length else math.nan
 
 
 def baked_keys(shot: Shot, frames: int) -> dict[tuple[str, int], bytes]:

@@ -19,7 +19,7 @@ import numpy as np
 from _bake_pairs import HAS_CHECK, add_rows, time_ours
 from _bake_scenes import Shot, fcurve_maker
 
-from ccd_rig.blender.bake import bake, bake_frames, frame_solver, group_solving, outcome, recorder
+from ccd_rig.blender.bake import bake, bake_frames, frame_solver, group_solving, measuring, outcome, recorder
 from ccd_rig.blender.checks import setup
 from ccd_rig.blender.rig import armature
 from ccd_rig.blender.scene import evaluation
@@ -36,7 +36,9 @@ PARTS: tuple[tuple[str, Any, str], ...] = (
     ("solving: all at once", group_solving, "solve_sequence"),
     ("solving: what goes how", frame_solver.FrameSolver, "finish"),
     ("slerp and limits", bake, "keyed_motion"),
+    ("report", measuring, "residuals"),
     ("report", outcome, "_entries"),
+    ("report", outcome, "weighted_fit"),
     ("report", bake, "store_report"),
     ("writing: values", armature, "channel_values"),
     ("writing: obstacles", bake, "_refuse_obstacles"),

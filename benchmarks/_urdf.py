@@ -82,15 +82,15 @@ def read(path: Path, base: str, tip: str) -> Robot:
             float(bounds.get(side, 0.0)) if bounds is not None else 0.0 for side in ("lower", "upper")
         )
         limit: Limit
-        slide = None
+        slides: tuple[Slide, ...] = ()
         if kind == "prismatic":
-            limit, slide = SwingTwist(Cone(0.0), (0.0, 0.0)), Slide(axis, lower, upper)
+            limit, slides = SwingTwist(Cone(0.0), (0.0, 0.0)), (Slide(axis, lower, upper),)
         elif kind == "continuous":
             limit = Hinge(axis, -math.pi, math.pi)
             continuous.append(name)
         else:
             limit = Hinge(axis, lower, upper)
-        joints.append(Joint(name, len(joints) - 1, point, turn, limit=limit, slide=slide, length=0.0))
+        joints.append(Joint(name, len(joints) - 1, point, turn, limit=limit, slides=slides, length=0.0))
         point, turn = Vector(), Quaternion()
     return Robot(Skeleton(joints), point, turn, tuple(continuous))
 

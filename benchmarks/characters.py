@@ -25,7 +25,9 @@ and `bpy.ops.nla.bake(visual_keying=True)` as its dialog comes, but into the cur
 hands are to be turned, IK goes to the ankle or wrist, and Copy Rotation does the rest. Ratios are ours /
 Blender's, medians of pairs, in processor time (all threads) and in wall time. A frame is reached where all
 positions are within 1 mm and all rotations within half a degree; poles are no part of it. Errors are
-distances from the targets over all frames.
+distances from the targets over all frames. How far bends are off their poles is a mean over frames in which
+the limb is not straight. The column of limits says how far outside a joint is at worst: Blender's Copy
+Rotation knows no limits, and its IK has limits of another shape.
 """
 
 from __future__ import annotations
@@ -55,7 +57,7 @@ MANY = 10_000
 NEAR, ALIGNED = 1e-3, 0.5  # metres and degrees within which a goal is reached
 CLIP = "CCD_RIG_CLIP"  # the variable that may name the clip
 
-WIDTHS = (24, 6, 13, 17, 17, 11, 13, 20, 11, 11)
+WIDTHS = (24, 6, 13, 17, 17, 11, 13, 20, 11, 11, 11)
 HEADS = (
     "case",
     "frames",
@@ -65,6 +67,7 @@ HEADS = (
     "worst, deg",
     "pole off, deg",
     "turn a frame, deg",
+    "limits, deg",
     "ratio, cpu",
     "ratio, wall",
 )
@@ -117,7 +120,8 @@ def reached(keys: Played) -> int:
 def _cells(name: str, frames: int, found: Pairs) -> list[str]:
     ours, its, base = found.our_keys, found.its_keys, found.base
     angles = (np.max(keys.angles) for keys in (ours, its))
-    poles = [keys.poles[keys.poles.any(axis=1)] for keys in (ours, its)]
+    poles = [keys.poles[np.isfinite(keys.poles)] for keys in (ours, its)]
+    broken = [keys.broken for keys in (ours, its)]
     return [
         name,
         str(frames),
@@ -127,6 +131,7 @@ def _cells(name: str, frames: int, found: Pairs) -> list[str]:
         " / ".join(f"{angle:.1f}" for angle in angles) if ours.angles.any() else "",
         " / ".join(f"{each.mean():.1f}" for each in poles) if len(poles[0]) else "",
         " / ".join(f"{keys.turns.max():.1f}" for keys in (ours, its, base)),
+        "" if np.isnan(broken).any() else " / ".join(f"{each:.1f}" for each in broken),
         f"{found.ratio_cpu:.2f}",
         f"{found.ratio:.2f}",
     ]

@@ -14,6 +14,8 @@ Cases:
     tails    free chains, two rounds of the target: largest bend over the mean bend of any frame, largest
              twist of a bone about itself in any frame and in the last one
     ranges   limits that just hold the clip: frames reached, limits broken, largest turn per frame
+    legal    the same limits, limbs that rest and a torso that plays: a legal pose meets all goals in every
+             frame; frames reached, limits broken, largest turn per frame
     far      processor time of a bake with all targets out of reach, in parts of one with all in reach
 
 All angles are in degrees. Set-ups are those of `characters.py`. In Blender's IK each frame stands for itself,
@@ -40,7 +42,7 @@ sys.path.insert(0, str(ROOT))
 import _bake_characters as characters  # noqa: E402
 import _bake_scenes as scenes  # noqa: E402
 import _product as product  # noqa: E402
-from _bake_captured import MOVED, NoClip, captured, measured_limits  # noqa: E402
+from _bake_captured import MOVED, NoClip, captured, measured_limits, resting  # noqa: E402
 from _bake_pairs import (  # noqa: E402
     Cost,
     Played,
@@ -254,9 +256,20 @@ def case_ranges(clip: Path | None) -> None:
             _row("largest turn", case, *(f"{keys.turns.max():.1f}" for keys in (ours, its, base)))
 
 
-def _measured(clip: Path, **fields: object) -> scenes.Shot:
+def case_legal(clip: Path | None) -> None:
+    for goals, fields in GOALS.items() if clip else ():
+        make = partial(_measured, clip, rest=True, **fields)
+        motion, ours, its = _base(partial(captured, clip)), _ours(make), _its(make)
+        frames = len(motion.errors)
+        _row("reached", goals, *(f"{reached(keys) / frames:.1%}" for keys in (ours, its)))
+        _row("limits broken", goals, f"{ours.broken:.2g}")
+        _row("largest turn", goals, *(f"{keys.turns.max():.1f}" for keys in (ours, its, motion)))
+
+
+def _measured(clip: Path, rest: bool = False, **fields: object) -> scenes.Shot:
     shot = captured(clip, **fields)
-    return measured_limits(shot, bpy.context.scene.frame_end)
+    shot = measured_limits(shot, bpy.context.scene.frame_end)
+    return resting(shot) if rest else shot
 
 
 def case_far(clip: Path | None) -> None:

@@ -56,7 +56,7 @@ from ccd_rig.limits.shapes import (  # noqa: E402
     clamp,
     violation,
 )
-from ccd_rig.skeleton.joints import Joint, Skeleton  # noqa: E402
+from ccd_rig.skeleton.joints import Joint, Skeleton, shift_of  # noqa: E402
 from ccd_rig.skeleton.kinematics import forward_kinematics  # noqa: E402
 from ccd_rig.skeleton.pose import Pose  # noqa: E402
 from ccd_rig.solvers.closing.problem import Kinematics  # noqa: E402
@@ -186,8 +186,7 @@ def middle(skeleton: Skeleton) -> Pose:
             rotations[i] = Euler(angles, joint.limit.order).to_quaternion()
         elif joint.limit is not None:
             rotations[i] = clamp(joint.limit, rotations[i])
-        if joint.slide is not None:
-            shifts[i] = 0.5 * (joint.slide.lower + joint.slide.upper) * Vector(joint.slide.axis)
+        shifts[i] = shift_of(joint, [0.5 * (slide.lower + slide.upper) for slide in joint.slides])
     return Pose(tuple(rotations), tuple(shifts))
 
 
@@ -196,9 +195,7 @@ def anywhere(skeleton: Skeleton, rng: random.Random) -> Pose:
     return Pose(
         tuple(sample(joint.limit, rng) for joint in skeleton.joints),
         tuple(
-            rng.uniform(joint.slide.lower, joint.slide.upper) * Vector(joint.slide.axis)
-            if joint.slide
-            else Vector()
+            shift_of(joint, [rng.uniform(slide.lower, slide.upper) for slide in joint.slides])
             for joint in skeleton.joints
         ),
     )

@@ -26,6 +26,7 @@ from .limits.random_rotations import sample
 from .limits.shapes import Comfort, Cone, Ellipse, EulerBox, Hinge, Limit, Slide, SwingTwist, clamp, contains
 from .settings import PRESETS, SolveResult, SolverSettings, SolveStatus, Sweep
 from .skeleton.builders import planar_chain, split_ball
+from .skeleton.coupled_offset import CoupledOffset
 from .skeleton.joints import Joint, Skeleton
 from .skeleton.kinematics import Transform, forward_kinematics
 from .skeleton.pose import Pose
@@ -42,6 +43,7 @@ __all__ = [
     "CCDRigError",
     "Comfort",
     "Cone",
+    "CoupledOffset",
     "DirectionGoal",
     "Ellipse",
     "EulerBox",

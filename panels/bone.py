@@ -32,20 +32,19 @@ class CCD_RIG_PT_slide(Sidebar, bpy.types.Panel):
     bl_parent_id = "CCD_RIG_PT_bone"
     bl_options = {"DEFAULT_CLOSED"}
 
-    def draw_header(self, context: bpy.types.Context) -> None:
-        self.layout.prop(context.active_pose_bone.ccd_rig, "use_slide", text="")
-
     def draw(self, context: bpy.types.Context) -> None:
         bone = context.active_pose_bone
         layout = self.layout
         layout.use_property_split = True
         layout.use_property_decorate = False
-        if bone.ccd_rig.use_slide and bone.parent is not None and bone.bone.use_connect:
+        if any(bone.ccd_rig.use_slide) and bone.parent is not None and bone.bone.use_connect:
             draw_words(layout, context, "The bone is connected to its parent, so it cannot slide", "CANCEL")
-        lines = layout.column()
-        lines.active = bone.ccd_rig.use_slide
-        lines.prop(bone.ccd_rig, "slide_axis")
-        _draw_pair(lines, bone.ccd_rig, "slide_lower", "slide_upper")
+        layout.row(heading="Along", align=True).prop(bone.ccd_rig, "use_slide", text="", toggle=True)
+        for k, name in enumerate("XYZ"):
+            if bone.ccd_rig.use_slide[k]:
+                lines = layout.column(align=True)
+                lines.prop(bone.ccd_rig, "slide_lower", index=k, text=f"{name} Min")
+                lines.prop(bone.ccd_rig, "slide_upper", index=k, text=f"{name} Max")
 
 
 class CCD_RIG_PT_mass(Sidebar, bpy.types.Panel):

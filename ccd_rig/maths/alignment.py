@@ -67,6 +67,11 @@ def best_hinge_turn(axis: Vector, pairs: Sequence[Pair]) -> float:
     return math.atan2(sine, cosine)
 
 
+def square_of(pairs: Sequence[Pair]) -> float:
+    """`sum w |a - b|^2`: what a rotation that turns nothing leaves."""
+    return math.fsum(weight * (a - b).length_squared for a, b, weight in pairs)
+
+
 def best_slide(axis: Vector, shifts: Sequence[tuple[Vector, float, float]]) -> float:
     """The shift along the unit `axis` that minimises `sum w |g d axis - s|^2` over (s, g, w); 0 if nothing
     asks for one."""

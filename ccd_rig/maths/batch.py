@@ -26,7 +26,7 @@ def select(values: NDArray[Any], some: Mask | Indices | slice) -> Any:
     """Some of the poses of (..., B), the batch last in memory too: `values[..., some]` has it first."""
     if isinstance(some, slice):
         return values[..., some]
-    return np.take(values, np.flatnonzero(some) if some.dtype == np.bool_ else some, axis=-1)
+    return values.take(np.flatnonzero(some) if some.dtype == np.bool_ else some, axis=-1)
 
 
 def at_least_two(some: Indices) -> Indices:
@@ -40,18 +40,23 @@ def is_all(some: Indices, size: int) -> bool:
 
 
 def multiply(a: Array, b: Array, axis: int = 0) -> Array:
-    """Hamilton products of quaternions (4, ...): b first, then a."""
-    aw, ax, ay, az = _components(a, axis)
-    bw, bx, by, bz = _components(b, axis)
-    return np.stack(
-        (
-            aw * bw - ax * bx - ay * by - az * bz,
-            aw * bx + ax * bw + ay * bz - az * by,
-            aw * by - ax * bz + ay * bw + az * bx,
-            aw * bz + ax * by - ay * bx + az * bw,
-        ),
-        axis,
-    )
+    """Hamilton products of quaternions (4, ...) with as many dimensions: b first, then a."""
+    if axis != 0:
+        products = multiply(np.moveaxis(a, axis, 0), np.moveaxis(b, axis, 0))
+        return np.ascontiguousarray(np.moveaxis(products, 0, axis))
+    aw, ax, ay, az = a
+    found: Array = aw * b
+    # Few calls on whole arrays: what each part of a multiplies is b with its components exchanged.
+    of_x = (ax * b.reshape(2, 2, *b.shape[1:])[:, ::-1]).reshape(found.shape)
+    of_y = (ay * b.reshape(2, 2, *b.shape[1:])[::-1]).reshape(found.shape)
+    of_z = az * b[::-1]
+    found[::2] -= of_x[::2]
+    found[1::2] += of_x[1::2]
+    found[::3] -= of_y[::3]
+    found[1:3] += of_y[1:3]
+    found[:2] -= of_z[:2]
+    found[2:] += of_z[2:]
+    return found
 
 
 def rotate(rotations: Array, vectors: Array, axis: int = 0) -> Array:

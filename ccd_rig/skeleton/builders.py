@@ -170,7 +170,8 @@ def _split_hinge(ball: Joint, place: int, order: str, limits: Range | None, regi
         name=hinge_names(ball.name, order)[place],
         limit=_hinge(about, limits),
         comfort=ball.comfort and Comfort(ball.comfort.tolerance, _hinge_or_none(about, region)),
-        slide=ball.slide if place == 0 else None,
+        slides=ball.slides if place == 0 else (),
+        coupled_offsets=ball.coupled_offsets if place == 0 else (),
     )
     if place > 0:
         identity = (1.0, 0.0, 0.0, 0.0)

@@ -7,18 +7,25 @@ Blender.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from itertools import combinations
+from typing import Any, NamedTuple, TypeVar
 
 from mathutils import Quaternion, Vector
 
 from ..errors import InvalidInput
 from ..limits.containment import outside
-from ..limits.shapes import LIMITS, Comfort, Limit, Slide, clamp
+from ..limits.shapes import LIMITS, Comfort, Hinge, Limit, Slide, clamp
+from ..maths.alignment import FULL_TURN
 from ..maths.validation import frozen_rotation, frozen_vector, is_number
+from .coupled_offset import CoupledOffset, coupled_angle
 
 T = TypeVar("T")
+
+SQUARE = 1e-6
+"""Cosine between two axes up to which they are at right angles: rounding of single precision."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +43,9 @@ class Joint:
         comfort: what part of the allowed motion is preferred, or None.
         stiffness: 0 turns freely, 1 is locked; each step is multiplied by 1 - stiffness.
         max_step: largest turn in one step, radians (Lander 1998, damping).
-        slide: shifts along one axis that the joint may make besides turning (a prismatic joint), or None.
+        slides: shifts that the joint may make besides turning, each along an axis of its own (prismatic
+            joints); at right angles to each other, so three at most.
+        coupled_offsets: shifts of the joint that are functions of a hinge's angle.
         mass: of the bone, for balance goals, any unit.
         inherit_rotation: off for a joint whose head follows the parent while its orientation does not.
 
@@ -54,7 +63,8 @@ class Joint:
     stiffness: float = 0.0
     max_step: float = math.pi
     mass: float = 0.0
-    slide: Slide | None = None
+    slides: tuple[Slide, ...] = ()
+    coupled_offsets: tuple[CoupledOffset, ...] = ()
     inherit_rotation: bool = True
 
     def __post_init__(self) -> None:
@@ -74,11 +84,18 @@ class Joint:
         for what, value, kinds in (
             ("limit", self.limit, LIMITS),
             ("comfort", self.comfort, (Comfort,)),
-            ("slide", self.slide, (Slide,)),
         ):
             if value is not None and not isinstance(value, kinds):
                 allowed = ", ".join(kind.__name__ for kind in kinds)
                 raise InvalidInput(f"joint '{self.name}': {what} must be a {allowed} or None, not {value!r}")
+        store(self, "slides", self._tuple("slides", self.slides, Slide))
+        store(self, "coupled_offsets", self._tuple("coupled_offsets", self.coupled_offsets, CoupledOffset))
+        for a, b in combinations(self.slides, 2):
+            if abs(sum(u * v for u, v in zip(a.axis, b.axis, strict=True))) > SQUARE:
+                raise InvalidInput(
+                    f"joint '{self.name}': slides must be at right angles to each other, but {_shown(a)} "
+                    f"and {_shown(b)} are not"
+                )
         if self.comfort is not None and self.comfort.region is not None and self.limit is not None:
             found = outside(self.comfort.region, self.limit)
             if found:
@@ -91,14 +108,48 @@ class Joint:
             allowed = f"{lower:g} to {upper:g}" if math.isfinite(upper) else f"{lower:g} or more"
             raise InvalidInput(f"joint '{self.name}': {what} must be {allowed}, not {value!r}")
 
+    def _tuple(self, what: str, values: object, kind: type[T]) -> tuple[T, ...]:
+        found = tuple(values) if isinstance(values, tuple | list) else None
+        if found is None or not all(isinstance(value, kind) for value in found):
+            raise InvalidInput(
+                f"joint '{self.name}': {what} must be a tuple of {kind.__name__}, not {values!r}"
+            )
+        return found
+
     @property
     def locked(self) -> bool:
         """Whether no step can turn this joint."""
         return self.stiffness >= 1.0 or self.max_step <= 0.0
 
+    def at(self, offset: Vector, rest_rotation: Quaternion) -> Joint:
+        """The same joint elsewhere; a finite offset and a unit rotation are taken as they are."""
+        moved = copy(self)
+        object.__setattr__(moved, "offset", offset.copy().freeze())
+        object.__setattr__(moved, "rest_rotation", rest_rotation.copy().freeze())
+        return moved
+
     def allowed(self, rotation: Quaternion) -> Quaternion:
         """The nearest rotation (relative to rest) inside the limit."""
         return rotation if self.limit is None else clamp(self.limit, rotation)
+
+
+class Coupling(NamedTuple):
+    """A coupled offset in its skeleton.
+
+    Attributes:
+        joint: index of the joint that is shifted. driver: of the one whose angle counts.
+        hinge: the driver's limit.
+        offset: what is shifted along, and how far.
+    """
+
+    joint: int
+    driver: int
+    hinge: Hinge
+    offset: CoupledOffset
+
+    def shift(self, rotation: Quaternion) -> Vector:
+        """The shift in the joint's frame at rest, of the driver's rotation relative to rest."""
+        return self.offset.shift(coupled_angle(self.hinge, rotation)) * Vector(self.offset.axis)
 
 
 @dataclass(frozen=True)
@@ -114,6 +165,8 @@ class Skeleton:
     """Joints with a parent whose rotation they do not inherit."""
     locked: frozenset[int] = field(init=False, repr=False, compare=False)
     """Joints that no step can turn."""
+    couplings: tuple[Coupling, ...] = field(init=False, repr=False, compare=False)
+    """The coupled offsets of all joints, those of parents first."""
     _indices: Mapping[str, int] = field(init=False, repr=False, compare=False)
     _chains: dict[int, tuple[int, ...]] = field(init=False, repr=False, compare=False)
     _computed: dict[Hashable, Any] = field(init=False, repr=False, compare=False)
@@ -136,6 +189,19 @@ class Skeleton:
         each = enumerate(self.joints)
         store(self, "pivots", frozenset(i for i, j in each if j.parent != -1 and not j.inherit_rotation))
         store(self, "locked", frozenset(i for i, joint in enumerate(self.joints) if joint.locked))
+        store(self, "couplings", tuple(self._couplings()))
+
+    def _couplings(self) -> Iterator[Coupling]:
+        for i, joint in enumerate(self.joints):
+            for offset in joint.coupled_offsets:
+                driver = self._indices.get(offset.hinge, -1)
+                what = f"joint '{joint.name}': its coupled offset follows '{offset.hinge}', which"
+                if driver not in self.chain(i):
+                    raise InvalidInput(f"{what} must be the joint itself or one of its ancestors")
+                hinge = self.joints[driver].limit
+                if not isinstance(hinge, Hinge) or hinge.upper - hinge.lower >= FULL_TURN:
+                    raise InvalidInput(f"{what} needs a Hinge of less than a full turn as its limit")
+                yield Coupling(i, driver, hinge, offset)
 
     def __len__(self) -> int:
         return len(self.joints)
@@ -185,3 +251,18 @@ class Skeleton:
         return Skeleton(
             replace(joint, **changes[joint.name]) if joint.name in changes else joint for joint in self.joints
         )
+
+
+def slides_of(joint: Joint, translation: Vector) -> tuple[float, ...]:
+    """The shifts along a joint's slides, model units, that are in its translation relative to rest."""
+    return tuple(Vector(slide.axis).dot(translation) for slide in joint.slides)
+
+
+def shift_of(joint: Joint, along: Sequence[float]) -> Vector:
+    """The translation relative to rest of shifts along a joint's slides, model units."""
+    shifts = [part * Vector(slide.axis) for part, slide in zip(along, joint.slides, strict=True)]
+    return sum(shifts[1:], shifts[0]) if shifts else Vector()
+
+
+def _shown(slide: Slide) -> str:
+    return "(" + ", ".join(f"{part:.4g}" for part in slide.axis) + ")"

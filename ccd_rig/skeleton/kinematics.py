@@ -2,10 +2,11 @@
 
 Of joint i with parent p (R model rotation, t position of the head):
 
-    t_i = t_p + R_p (offset_i + rest_i translation_i)        R_i = R_p rest_i rotation_i
+    t_i = t_p + R_p (offset_i + rest_i (translation_i + coupled_i))        R_i = R_p rest_i rotation_i
 
 With `inherit_rotation` off `R_i = rest_i rotation_i`, rest in model space. A root: `t = offset + rest
-translation`, `R = rest rotation`. The solvers keep these of the pose that they change by steps:
+(translation + coupled)`, `R = rest rotation`. Coupled offsets are functions of the rotations
+(`skeleton/coupled_offset`). The solvers keep these of the pose that they change by steps:
 `solvers/ccd/working_pose`, `solvers/closing/problem` and `solvers/least_squares/state`.
 """
 
@@ -47,6 +48,8 @@ def forward_kinematics(skeleton: Skeleton, pose: Pose) -> tuple[Transform, ...]:
 def _transforms(
     skeleton: Skeleton, rotations: Sequence[Quaternion], translations: Sequence[Vector]
 ) -> tuple[Transform, ...]:
+    if skeleton.couplings:
+        translations = coupled_translations(skeleton, rotations, translations)
     found: list[Transform] = []
     for joint, rotation, translation in zip(skeleton.joints, rotations, translations, strict=True):
         local = joint.offset + joint.rest_rotation @ translation
@@ -59,6 +62,16 @@ def _transforms(
         # Normalised at every joint: float32 products drift in long chains.
         found.append(Transform(head, (base @ rotation).normalized()))
     return tuple(found)
+
+
+def coupled_translations(
+    skeleton: Skeleton, rotations: Sequence[Quaternion], translations: Sequence[Vector]
+) -> list[Vector]:
+    """The translations with the coupled offsets at these rotations on top."""
+    found = list(translations)
+    for coupling in skeleton.couplings:
+        found[coupling.joint] = found[coupling.joint] + coupling.shift(rotations[coupling.driver])
+    return found
 
 
 def forward_kinematics_of_frames(

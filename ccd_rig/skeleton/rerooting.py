@@ -14,6 +14,7 @@ towards the tail), its length and its mass, and a goal on it means what it meant
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from mathutils import Quaternion, Vector
@@ -65,7 +66,7 @@ def reroot(
     """The same bones in the same model-space pose, with the bone of `joint` as the base.
 
     What is kept (to float32 rounding): every bone's name, head, tail and orientation in model space, at rest
-    as in the pose; how each joint may move (limit, comfort, stiffness, max_step, slide); which joints lie
+    as in the pose; how each joint may move (limit, comfort, stiffness, max_step, slides); which joints lie
     off the path from `joint` to its old root, and all other trees. The new skeleton does not depend on the
     pose's rotations and translations.
 
@@ -76,7 +77,7 @@ def reroot(
     all others in their old order; find them by name.
 
     The new base replaces the joint between the old root and the world: the old root's own limit, comfort,
-    stiffness, max_step and slide are gone, and the base is locked (unless `base_stiffness` says otherwise).
+    stiffness, max_step and slides are gone, and the base is locked (unless `base_stiffness` says otherwise).
     Re-rooting back to the old root gives the old skeleton and pose but for these five, and for the order of
     the joints.
 
@@ -94,9 +95,14 @@ def reroot(
     Raises:
         InvalidInput: no such joint; the pose is for another skeleton; a joint on the path does not inherit
             rotation, so that nothing ties its bone to its parent's orientation; a name that a reversed joint
-            needs is taken.
+            needs is taken; a joint has coupled offsets, whose hinge might be reversed.
     """
     check_pose(skeleton, pose)
+    for coupling in skeleton.couplings:
+        raise InvalidInput(
+            f"joint '{skeleton.joints[coupling.joint].name}' has coupled offsets, which re-rooting does not "
+            "keep: take them away, or keep the root"
+        )
     path = list(reversed(skeleton.chain(joint)))
     entries = [_base(skeleton, pose, path[0], base_stiffness)]
     below = 0
@@ -210,11 +216,11 @@ def _reversal(skeleton: Skeleton, pose: Pose, k: int, p: int) -> tuple[_Entry, _
         stiffness=1.0,
         inherit_rotation=True,
     )
-    if joint.slide is not None:
-        # The slide is fixed in p's frame, so above the turn: p slides, and its limit keeps it from turning.
-        slide = _reversed_slide(joint.slide, frame)
+    if joint.slides:
+        # Slides are fixed in p's frame, so above the turn: p slides, and its limit keeps it from turning.
+        slides = _reversed_slides(joint.slides, frame)
         fixed = replace(
-            fixed, slide=slide, limit=_NO_TURN, stiffness=joint.stiffness, max_step=joint.max_step
+            fixed, slides=slides, limit=_NO_TURN, stiffness=joint.stiffness, max_step=joint.max_step
         )
     rotation = (frame @ pose.rotations[k].conjugated() @ frame.conjugated()).normalized()
     return (
@@ -236,7 +242,7 @@ def _restored(skeleton: Skeleton, pose: Pose, p: int, turning: int, k: int) -> _
         comfort=comfort,
         stiffness=joint.stiffness,
         max_step=joint.max_step,
-        slide=None if carried.slide is None else _reversed_slide(carried.slide, frame),
+        slides=_reversed_slides(carried.slides, frame),
         inherit_rotation=True,
     )
     rotation = (frame @ pose.rotations[turning].conjugated() @ frame.conjugated()).normalized()
@@ -260,7 +266,7 @@ def _is_carried(skeleton: Skeleton, i: int) -> bool:
 
 def _unhinged(joint: Joint) -> Joint:
     """`joint` without what it may do: a bone that goes with another joint."""
-    return replace(joint, limit=None, comfort=None, max_step=Joint.max_step, slide=None)
+    return replace(joint, limit=None, comfort=None, max_step=Joint.max_step, slides=())
 
 
 def _seen_from_child(joint: Joint, frame: Quaternion) -> tuple[Limit | None, Comfort | None]:
@@ -275,8 +281,8 @@ def _seen_from_child(joint: Joint, frame: Quaternion) -> tuple[Limit | None, Com
     return limit, replace(comfort, region=region)
 
 
-def _reversed_slide(slide: Slide, frame: Quaternion) -> Slide:
-    return Slide(_opposite(frame, slide.axis), slide.lower, slide.upper)
+def _reversed_slides(slides: Sequence[Slide], frame: Quaternion) -> tuple[Slide, ...]:
+    return tuple(Slide(_opposite(frame, slide.axis), slide.lower, slide.upper) for slide in slides)
 
 
 def _triple(vector: Vector) -> tuple[float, float, float]:

@@ -140,8 +140,7 @@ def _started(given: ManyInput, some: Indices, turns: Array, shifts: Array, free:
     own.rotations[:, moving] = turns[:, moving]
     own.rotations[:, free] = unit(multiply(before, turns[:, free]))
     for i in given.movable:
-        slide = given.skeleton.joints[i].slide
-        if slide is not None:
+        for slide in given.skeleton.joints[i].slides:
             axis = np.array(slide.axis)[:, None]
             own.translations[:, i] += axis * (axis * (shifts[:, i] - own.translations[:, i])).sum(0)
     return own

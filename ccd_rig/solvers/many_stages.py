@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..goals import Goal, PositionGoal, reach_of, served
+from ..goals import Goal, served
 from ..limits.shapes import Limit
-from ..maths.batch import Array, Indices, Mask, at_least_two, length, select
+from ..maths.batch import Array, Indices, Mask, at_least_two, select
 from .least_squares.achieved import achieved
 from .least_squares.optimality import beside, steepness
 from .least_squares.problem import PRIORITY_STEP, LeastSquaresProblem, Residual
@@ -197,23 +197,10 @@ class Stage:
 
     def beyond_reach(self, poses: Poses) -> Mask:
         """(B,) whether a position's target is farther from its chain's fixed head than the chain is long."""
-        given, layout = self._given(np.arange(self.input.size), poses), self.problem.layout
-        heads = start_state(layout, given, poses).heads
-        found = np.zeros(self.input.size, np.bool_)
-        skeleton, moving = self.input.skeleton, set(self.input.movable)
-        for goal, target in zip(self.goals, self.targets, strict=True):
-            if not isinstance(goal, PositionGoal):
-                continue
-            chain = skeleton.chain(goal.joint, goal.chain_length)
-            above = set(skeleton.chain(chain[0])[:-1])
-            sliding = any(skeleton.joints[i].slide is not None for i in moving & (above | set(chain)))
-            if above & moving or sliding or skeleton.pivots & set(chain):
-                continue
-            rows = [layout.row[i] for i in chain]
-            links = np.sqrt((given.shifts[rows[1:]] ** 2).sum(1)).sum(0) + goal.effector(skeleton).length
-            far = length(heads[rows[0]] - target) - links
-            found |= far > self.input.settings.position_tolerance + 1e-6 * reach_of(skeleton, goal)
-        return found
+        given = self._given(np.arange(self.input.size), poses)
+        state = start_state(self.problem.layout, given, poses)
+        settings = self.input.settings
+        return self.problem.beyond_reach(given, state, settings.position_tolerance, settings.angle_tolerance)
 
     def _given(self, some: Indices, poses: Poses) -> Given:
         targets = [each if each.shape[-1] == 1 else select(each, some) for each in self.targets]

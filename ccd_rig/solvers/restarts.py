@@ -70,7 +70,7 @@ def starts(
     yield from given
     random = Random(seed)
     hinges = {i: hinge for i in moved if (hinge := as_hinge(limits[i])) is not None}
-    slides = {i: slide for i in moved if (slide := skeleton.joints[i].slide) is not None}
+    slides = [(i, slide) for i in moved for slide in skeleton.joints[i].slides]
     shares = [random.random() for _ in range(len(hinges) + len(slides))]
     strides = _strides(len(shares))
     spread = FIRST_SPREAD
@@ -86,13 +86,11 @@ def starts(
             else:
                 rotation = _drawn(limits[i], pose.rotations[i], spread, random)
             rotations[i] = rotation.freeze()
-        for i, slide in slides.items():
+        for i, slide in slides:
             axis = Vector(slide.axis)
             along = slide.lower + next(drawn) * (slide.upper - slide.lower)
             # What is across the slide stays.
-            translations[i] = (
-                pose.translations[i] + (along - axis.dot(pose.translations[i])) * axis
-            ).freeze()
+            translations[i] = (translations[i] + (along - axis.dot(translations[i])) * axis).freeze()
         yield Pose(tuple(rotations), tuple(translations))
         spread = min(spread * WIDENING, LAST_SPREAD)
 

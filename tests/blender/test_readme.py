@@ -26,6 +26,7 @@ WORDS = (  # a part of each example that no other has
     "DirectionGoal(",
     "in iterate(",
     "= solve_many(",
+    "CoupledOffset(",
 )
 
 
@@ -116,4 +117,11 @@ def test_many_poses_at_once(ext, capsys):
     many = run("= solve_many(")["many"]
     assert set(many.statuses) == {ext.core.SolveStatus.CONVERGED}
     assert many.distances.max() < 1e-4
+    assert "CONVERGED" in capsys.readouterr().out
+
+
+def test_a_knee_that_rolls(ext, capsys):
+    result = run("CoupledOffset(")["result"]
+    assert result.status is ext.core.SolveStatus.CONVERGED
+    assert any(result.pose.translations[0])
     assert "CONVERGED" in capsys.readouterr().out

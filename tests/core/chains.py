@@ -8,8 +8,9 @@ import random
 from mathutils import Quaternion, Vector
 
 from ccd_rig.limits.random_rotations import sample
-from ccd_rig.limits.shapes import Cone, Ellipse, EulerBox, Hinge, Limit, SwingTwist
-from ccd_rig.skeleton.joints import Joint, Skeleton
+from ccd_rig.limits.shapes import Cone, Ellipse, EulerBox, Hinge, Limit, Slide, SwingTwist
+from ccd_rig.skeleton.coupled_offset import CoupledOffset
+from ccd_rig.skeleton.joints import Joint, Skeleton, shift_of
 from ccd_rig.skeleton.kinematics import forward_kinematics
 from ccd_rig.skeleton.pose import Pose
 
@@ -90,11 +91,55 @@ def random_skeleton(rng: random.Random, count: int, tree: bool = False) -> Skele
     return Skeleton(joints)
 
 
+def random_slides(rng: random.Random) -> tuple[Slide, ...]:
+    """None to three slides at right angles to each other."""
+    turn = random_rotation(rng)
+    axes = [turn @ Vector(axis) for axis in ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))]
+    return tuple(
+        Slide(axis, rng.uniform(-0.5, 0.0), rng.uniform(0.0, 0.5)) for axis in axes[: rng.randrange(4)]
+    )
+
+
+def random_couplings(skeleton: Skeleton, rng: random.Random) -> Skeleton:
+    """Coupled offsets, none to two on each joint, where a hinge carries it."""
+    changes = {}
+    for i, joint in enumerate(skeleton.joints):
+        carrying = [skeleton.joints[k] for k in skeleton.chain(i)]
+        hinges = [each for each in carrying if is_coupling(each.limit)]
+        offsets = [random_offset(rng.choice(hinges), rng) for _ in range(rng.randrange(3) if hinges else 0)]
+        changes[joint.name] = {"coupled_offsets": tuple(offsets)}
+    return skeleton.replace(changes)
+
+
+def is_coupling(limit: Limit | None) -> bool:
+    """Whether coupled offsets may follow a joint of this limit."""
+    return isinstance(limit, Hinge) and limit.upper - limit.lower < 2.0 * math.pi
+
+
+def random_offset(hinge: Joint, rng: random.Random) -> CoupledOffset:
+    """A table over part of the hinge's range, or past it."""
+    count = rng.randrange(2, 6)
+    angles = [hinge.limit.lower + rng.uniform(-0.2, 0.2)]
+    for _ in range(count - 1):
+        angles.append(angles[-1] + rng.uniform(0.2, 1.0))
+    shifts = [rng.uniform(-0.3, 0.3) for _ in range(count)]
+    slopes = None if rng.random() < 0.7 else [rng.uniform(-0.5, 0.5) for _ in range(count)]
+    return CoupledOffset(hinge.name, [rng.gauss(0.0, 1.0) for _ in range(3)], angles, shifts, slopes)
+
+
 def legal_pose(skeleton: Skeleton, rng: random.Random) -> Pose:
     """Every joint somewhere inside its limit."""
     return Pose(
         tuple(sample(joint.limit, rng) for joint in skeleton.joints), Pose.rest(skeleton).translations
     )
+
+
+def shifted(skeleton: Skeleton, pose: Pose, rng: random.Random) -> Pose:
+    """The same with slides anywhere inside their ranges."""
+    found = []
+    for joint in skeleton.joints:
+        found.append(shift_of(joint, [rng.uniform(slide.lower, slide.upper) for slide in joint.slides]))
+    return Pose(pose.rotations, tuple(found))
 
 
 def tail(skeleton: Skeleton, pose: Pose, name: str | None = None) -> Vector:

@@ -12,7 +12,15 @@ import math
 import random
 from dataclasses import dataclass, replace
 
-from chains import FLOAT32, legal_pose, random_limit, random_rotation, random_skeleton
+from chains import (
+    FLOAT32,
+    legal_pose,
+    random_couplings,
+    random_limit,
+    random_rotation,
+    random_skeleton,
+    random_slides,
+)
 from mathutils import Vector
 
 from ccd_rig.goals import BalanceGoal, DirectionGoal, Goal, OrientationGoal, PoleGoal, PositionGoal, measure
@@ -55,16 +63,20 @@ class Mixture:
         return solve(self.skeleton, self.start, self.goals, self.settings, self.poses, self.reference)
 
 
-def mixture(seed: int) -> Mixture:
-    """The random solve number `seed`."""
+def mixture(seed: int, rolls: bool = False) -> Mixture:
+    """The random solve number `seed`; if it `rolls`, joints have up to three slides and coupled offsets."""
     rng = random.Random(seed)
     skeleton = random_skeleton(rng, rng.randrange(1, 9), tree=rng.random() < 0.5)
     skeleton = Skeleton(_furnished(joint, rng) for joint in skeleton.joints)
+    if rolls:
+        skeleton = _rolling(skeleton, random.Random(-seed))
     start, reachable = _pose(skeleton, rng), _pose(skeleton, rng)
     if rng.random() < 0.1:
         start = Pose(tuple(random_rotation(rng) for _ in skeleton.joints), start.translations)
     transforms = forward_kinematics(skeleton, reachable)
     goals = tuple(_goal(skeleton, transforms, rng) for _ in range(rng.choice((1, 1, 2, 2, 3, 4))))
+    if rolls:  # chains whose links change have no reach windows
+        goals = tuple(replace(g, max_extension=1.0) if isinstance(g, PositionGoal) else g for g in goals)
     settings = SolverSettings(
         max_iterations=rng.choice((1, 2, 5, 15, 40)),
         position_tolerance=POSITION,
@@ -95,7 +107,7 @@ def _furnished(joint: Joint, rng: random.Random) -> Joint:
     if rng.random() < 0.15:
         lower = rng.uniform(-0.6, 0.3)
         axis = [rng.gauss(0.0, 1.0) for _ in range(3)]
-        fields["slide"] = Slide(axis, lower, lower + rng.choice((0.0, rng.uniform(0.0, 0.8))))
+        fields["slides"] = (Slide(axis, lower, lower + rng.choice((0.0, rng.uniform(0.0, 0.8)))),)
     if rng.random() < 0.15:
         tolerance = rng.choice((0.0, rng.uniform(0.0, 0.3)))
         region = (random_limit(rng) if limit is None else _inside(limit, rng)) if rng.random() < 0.7 else None
@@ -103,6 +115,11 @@ def _furnished(joint: Joint, rng: random.Random) -> Joint:
     if rng.random() < 0.04:
         fields["length"] = 0.0
     return replace(joint, **fields)
+
+
+def _rolling(skeleton: Skeleton, rng: random.Random) -> Skeleton:
+    slides = {joint.name: {"slides": random_slides(rng)} for joint in skeleton.joints if rng.random() < 0.5}
+    return random_couplings(skeleton.replace(slides), rng)
 
 
 def _inside(limit: Limit, rng: random.Random) -> Limit:
@@ -133,9 +150,9 @@ def _pose(skeleton: Skeleton, rng: random.Random) -> Pose:
     translations = []
     for joint in skeleton.joints:
         shift = Vector([rng.uniform(-0.2, 0.2) for _ in range(3)]) if rng.random() < 0.1 else Vector()
-        if joint.slide is not None:
-            axis = Vector(joint.slide.axis)
-            shift += (rng.uniform(joint.slide.lower, joint.slide.upper) - axis.dot(shift)) * axis
+        for slide in joint.slides:
+            axis = Vector(slide.axis)
+            shift += (rng.uniform(slide.lower, slide.upper) - axis.dot(shift)) * axis
         translations.append(shift)
     return Pose(legal_pose(skeleton, rng).rotations, tuple(translations))
 
@@ -203,11 +220,11 @@ def faults(case: Mixture, result: SolveResult) -> list[str]:
             found.append(f"'{joint.name}' has no unit rotation")
         if joint.limit is not None and violation(joint.limit, rotation) > FLOAT32:
             found.append(f"'{joint.name}' is outside its limit by {violation(joint.limit, rotation):g}")
-        if joint.slide is not None:
-            along = Vector(joint.slide.axis).dot(shift)
-            if not joint.slide.lower - FLOAT32 <= along <= joint.slide.upper + FLOAT32:
+        for slide in joint.slides:
+            along = Vector(slide.axis).dot(shift)
+            if not slide.lower - FLOAT32 <= along <= slide.upper + FLOAT32:
                 found.append(f"'{joint.name}' slides out of its range to {along:g}")
-        elif shift != case.start.translations[i]:
+        if not joint.slides and shift != case.start.translations[i]:
             found.append(f"'{joint.name}' was shifted")
     transforms = forward_kinematics(skeleton, pose)
     errors = tuple(measure(goal, skeleton, transforms) for goal in case.goals)

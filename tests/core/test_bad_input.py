@@ -34,7 +34,7 @@ HERE = PositionGoal("joint2", (1.0, 1.0, 0.5))
         (lambda: Hinge(Z, math.nan, 1.0), "Hinge.lower.*finite"),
         (lambda: Joint("arm", limit="free"), "'arm': limit must be a Hinge, .* not 'free'"),
         (lambda: Joint("arm", comfort=0.5), "'arm': comfort must be a Comfort"),
-        (lambda: Joint("arm", slide=(0.0, 1.0)), "'arm': slide must be a Slide"),
+        (lambda: Joint("arm", slides=(0.0, 1.0)), "'arm': slides must be a tuple of Slide"),
         (
             lambda: Joint("arm", limit=Hinge(Z, 0.0, 1.0), comfort=Comfort(0.0, Hinge(Z, 0.0, 2.0))),
             "'arm': the comfort region must lie inside the limit",

@@ -355,7 +355,7 @@ def test_no_solve_stretches_past_a_reach_window():
 
 
 def test_slide_joint_moves_along_its_axis_inside_its_range():
-    rail = Joint("rail", slide=Slide((1.0, 0.0, 0.0), -2.0, 2.0), limit=SwingTwist(Cone(0.0), (0.0, 0.0)))
+    rail = Joint("rail", slides=(Slide((1.0, 0.0, 0.0), -2.0, 2.0),), limit=SwingTwist(Cone(0.0), (0.0, 0.0)))
     skeleton = Skeleton([rail, Joint("arm", 0, (0.0, 1.0, 0.0))])
     result = meet(skeleton, [PositionGoal("arm", (1.5, 1.2, 0.6))])
     assert result.status is CONVERGED

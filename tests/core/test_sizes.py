@@ -25,9 +25,7 @@ LARGER = {
     "ccd_rig/solvers/ccd/working_pose.py",
     "ccd_rig/solvers/closing/problem.py",
     "ccd_rig/solvers/closing/refine.py",
-    "ccd_rig/solvers/least_squares/sequence.py",
     "ccd_rig/solvers/least_squares/solve.py",
-    "ccd_rig/solvers/least_squares/step.py",
     "ccd_rig/solvers/restarts.py",
 }
 

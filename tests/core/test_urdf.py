@@ -92,7 +92,7 @@ def test_joints_and_limits(urdf: ModuleType, file: Path) -> None:
     assert robot.continuous == ("roll",)
     turn, lift, roll = robot.skeleton.joints
     assert turn.limit == Hinge((0.0, 0.0, 1.0), -1.0, 2.0)
-    assert lift.slide == Slide((0.0, 1.0, 0.0), 0.0, 0.4)
+    assert lift.slides == (Slide((0.0, 1.0, 0.0), 0.0, 0.4),)
     assert roll.limit == Hinge((1.0, 0.0, 0.0), -math.pi, math.pi)
     assert [joint.name for joint in urdf.read(file, "b", "d").skeleton.joints] == ["lift", "roll"]
 

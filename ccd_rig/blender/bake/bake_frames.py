@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What a bake has sampled and solved, as arrays over its frames; `recorder` fills them.
 
-In the shapes below F counts the keyed frames, S the solved ones, J the joints, K those that slide and C the
+In the shapes below F counts the keyed frames, S the solved ones, J the joints, K their slides and C the
 constraints. A frame costs a few hundred bytes per joint. Rotations and translations are relative to rest;
 positions are in armature space. Slides are in the axes and the unit of the bone's location channel.
 """
@@ -38,7 +38,7 @@ class Motion(NamedTuple):
 
     rotations: Array  # (F, J, 4)
     translations: Array  # (F, J, 3)
-    locations: Array  # (F, K, 3) what the location channels of sliding bones hold
+    locations: Array  # (F, K, 3) what the location channel of each slide's bone holds
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ class BakeFrames:
     influences: Array  # (F, C)
     worlds: Array  # (F, 3, 3) armature space to world metres, without the shift
     solved: Array  # (S, J, 4)
-    sliding: tuple[int, ...]  # (K,) joints that slide
+    sliding: tuple[int, ...]  # (K,) the joint of each slide
     slides: tuple[Slide, ...]  # (K,)
     shifts: Array  # (F, K, 3, 3) locations to translations
     solved_slides: Array  # (S, K)
@@ -105,11 +105,11 @@ class BakeFrames:
         f, s, j, c = len(frames), len(solved), len(skeleton.joints), len(constraints)
         planted = support_chains(skeleton, constraints)
         moved = sorted({j for constraint in constraints for j in chain_joints(skeleton, constraint)})
-        slides = {
-            j: location_slide(slide, sample.reading.shifts[j])
+        slides = [
+            (j, location_slide(slide, sample.reading.shifts[j]))
             for j in moved
-            if (slide := skeleton.joints[j].slide) is not None
-        }
+            for slide in skeleton.joints[j].slides
+        ]
         return cls(
             frames=np.array(frames, dtype=np.float64),
             solved_frames=np.array(solved, dtype=np.float64),
@@ -123,8 +123,8 @@ class BakeFrames:
             influences=np.empty((f, c)),
             worlds=np.empty((f, 3, 3)),
             solved=np.empty((s, j, 4)),
-            sliding=tuple(slides),
-            slides=tuple(slides.values()),
+            sliding=tuple(j for j, _ in slides),
+            slides=tuple(slide for _, slide in slides),
             shifts=np.empty((f, len(slides), 3, 3)),
             solved_slides=np.empty((s, len(slides))),
             tracks=None if planted is None else Tracks(tuple(constraints), skeleton, planted),

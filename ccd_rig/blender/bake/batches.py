@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from mathutils import Quaternion, Vector
+from numpy.typing import NDArray
 
 from ...limits.shapes import Limit
 from ...maths.batch import Array, unit
@@ -45,6 +46,7 @@ class Batch:
         settings: how they are solved.
         rotations: (R, J, 4), solved as far as groups are.
         translations: (R, J, 3) likewise.
+        held: (R,) rows that are solved already: those beside them choose their ways to fit.
         iterations: most steps of a row.
     """
 
@@ -54,6 +56,7 @@ class Batch:
     settings: FrameSolveSettings
     rotations: Array
     translations: Array
+    held: NDArray[np.bool_]
     iterations: int = 0
 
     @classmethod
@@ -66,7 +69,12 @@ class Batch:
     ) -> Batch:
         """A batch that stands at its base poses."""
         rotations, translations = bake_frames.base[rows].copy(), bake_frames.translations[rows].copy()
-        return cls(bake_frames, rows, samples, settings, rotations, translations)
+        held = np.zeros(len(rows), np.bool_)
+        return cls(bake_frames, rows, samples, settings, rotations, translations, held)
+
+    def hold(self, k: int, rotations: Array, translations: Array) -> None:
+        """Let a row stand as it was solved before: rotations (J, 4) and translations (J, 3)."""
+        self.rotations[k], self.translations[k], self.held[k] = rotations, translations, True
 
     @property
     def skeleton(self) -> Skeleton:

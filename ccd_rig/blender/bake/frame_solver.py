@@ -5,10 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import numpy as np
 
 from ...limits.shapes import Limit
+from ...maths.batch import Array
 from ...settings import SolveResult, SolveStatus
 from ..scene.evaluation import FrameSample
 from ..solve.solving import (
@@ -30,6 +32,15 @@ RETRY_EVERY = 8
 """In a run of frames that CCD does not reach, restarts are tried at the first and at every eighth."""
 
 
+class Edge(NamedTuple):
+    """A solved frame that the next ones go on from: rotations (J, 4) and translations (J, 3)."""
+
+    row: int
+    sample: FrameSample
+    rotations: Array
+    translations: Array
+
+
 @dataclass
 class FrameSolver:
     """Solves the frames of a bake, and keeps the solutions there.
@@ -42,6 +53,7 @@ class FrameSolver:
     bake_frames: BakeFrames
     settings: FrameSolveSettings
     _waiting: list[tuple[int, FrameSample]] = field(default_factory=list)
+    _edge: Edge | None = None  # the last of the frames that waited before
     _before: Solution | None = None  # of the frame solved last
     _iterations: int = 0  # of the frame solved last
     _missed: int = 0  # frames in a row that CCD did not reach
@@ -60,6 +72,8 @@ class FrameSolver:
     def finish(self) -> Iterator[None]:
         """Solves the frames that wait; an item after each longer piece of work."""
         waiting, self._waiting = self._waiting, []
+        if self._edge is not None and waiting:
+            waiting.insert(0, (self._edge.row, self._edge.sample))
         for run in _runs(self.bake_frames, waiting):
             yield from self._solve_run(run)
 
@@ -80,9 +94,15 @@ class FrameSolver:
         ordered = sorted(run, key=lambda each: each[0])
         rows = np.array([row for row, _ in ordered], dtype=np.intp)
         batch = Batch.of(self.bake_frames, rows, [sample for _, sample in ordered], self.settings)
+        if self._edge is not None and self._edge.row in rows:
+            if len(rows) == 1:
+                return
+            held = int(np.searchsorted(rows, self._edge.row))
+            batch.hold(held, self._edge.rotations, self._edge.translations)
+        free = np.flatnonzero(~batch.held)
         states: list[dict[int, str]] = [{} for _ in rows]
         descending = len(run) > 1 and run[0][0] > run[-1][0]
-        order = range(len(rows))[::-1] if descending else range(len(rows))
+        order = (free[::-1] if descending else free).tolist()
         for group in batch.groups():
             if batch.takes(group):
                 met = solve_group(batch, group)
@@ -97,8 +117,12 @@ class FrameSolver:
                 for k in order:
                     states[k] |= self._solve_by_ccd(batch, group, k)
                     yield
-        self.bake_frames.store_batch(rows, batch.rotations, batch.translations, states)
+        free_states = [states[k] for k in free.tolist()]
+        self.bake_frames.store_batch(rows[free], batch.rotations[free], batch.translations[free], free_states)
         last = order[-1]
+        self._edge = Edge(
+            int(rows[last]), batch.samples[last], batch.rotations[last], batch.translations[last]
+        )
         self._before = Solution(batch.pose(last), tuple(sorted(states[last])), None, ())
 
     def _solve_by_ccd(self, batch: Batch, group: Group, k: int) -> dict[int, str]:
@@ -128,7 +152,7 @@ def _runs(
     run: list[tuple[int, FrameSample]] = []
     shared: tuple[tuple[bool, ...], tuple[Limit | None, ...], object] | None = None
     for row, sample in waiting:
-        slides = tuple(joint.slide for joint in sample.reading.skeleton.joints)
+        slides = tuple(joint.slides for joint in sample.reading.skeleton.joints)
         present = tuple(i > 0.0 for i in sample.influences), bake_frames.limits[row], slides
         if run and present != shared:
             yield run

@@ -84,7 +84,7 @@ def rotated_joints(bake_frames: BakeFrames) -> list[int]:
 
 def keyed_locations(bake_frames: BakeFrames, motion: Motion) -> dict[int, Array]:
     """(F, 3) of each joint whose location is keyed: what the location channel of its bone holds."""
-    locations = {j: motion.locations[:, k] for k, j in enumerate(bake_frames.sliding)}
+    locations = {j: motion.locations[:, bake_frames.sliding.index(j)] for j in bake_frames.sliding}
     tracks = bake_frames.tracks
     if tracks is not None and tracks.support_chains.root_bone in tracks.keyed():
         j = tracks.support_chains.root_bone
@@ -105,21 +105,32 @@ def _joint_influences(bake_frames: BakeFrames) -> Array:
 
 def _slid(bake_frames: BakeFrames, influences: Array) -> tuple[Array, Array]:
     """Translations (F, J, 3) and locations (F, K, 3) under (F, J) influences: lerped between solves."""
-    frames, translations = bake_frames.frames, bake_frames.translations.copy()
-    locations = np.empty((len(frames), len(bake_frames.sliding), 3))
-    for k, (j, slide) in enumerate(zip(bake_frames.sliding, bake_frames.slides, strict=True)):
-        axis, shifts = np.array(slide.axis), bake_frames.shifts[:, k]
+    translations = bake_frames.translations.copy()
+    locations = np.empty((len(bake_frames.frames), len(bake_frames.sliding), 3))
+    for j in dict.fromkeys(bake_frames.sliding):
+        own = [k for k, joint in enumerate(bake_frames.sliding) if joint == j]
+        shifts, moved = bake_frames.shifts[:, own[0]], (influences[:, j] > 0.0)[:, None]
         base = locations_of(shifts, translations[:, j])
-        along = base @ axis
-        solved = np.interp(frames, bake_frames.solved_frames, bake_frames.solved_slides[:, k])
-        blended = along + influences[:, j] * (np.clip(solved, slide.lower, slide.upper) - along)
-        # As with limits: where the animator's own pose is outside the range, it wins.
-        inside = (along >= slide.lower - ROUNDING) & (along <= slide.upper + ROUNDING)
-        held = np.where(inside, np.clip(blended, slide.lower, slide.upper), blended)
-        moved = (influences[:, j] > 0.0)[:, None]
-        locations[:, k] = np.where(moved, base + (held - along)[:, None] * axis, base)
-        translations[:, j] = np.where(moved, translations_of(shifts, locations[:, k]), translations[:, j])
+        location = base
+        for k in own:
+            axis = np.array(bake_frames.slides[k].axis)
+            along = base @ axis
+            held = _held_slide(bake_frames, k, along, influences[:, j])
+            location = location + (held - along)[:, None] * axis
+        location = np.where(moved, location, base)
+        locations[:, own] = location[:, None]
+        translations[:, j] = np.where(moved, translations_of(shifts, location), translations[:, j])
     return translations, locations
+
+
+def _held_slide(bake_frames: BakeFrames, k: int, along: Array, influences: Array) -> Array:
+    """(F,) shifts of slide `k` inside its range under (F,) influences; `along`: of the base poses."""
+    slide = bake_frames.slides[k]
+    solved = np.interp(bake_frames.frames, bake_frames.solved_frames, bake_frames.solved_slides[:, k])
+    blended = along + influences * (np.clip(solved, slide.lower, slide.upper) - along)
+    # As with limits: where the animator's own pose is outside the range, it wins.
+    inside = (along >= slide.lower - ROUNDING) & (along <= slide.upper + ROUNDING)
+    return np.asarray(np.where(inside, np.clip(blended, slide.lower, slide.upper), blended))
 
 
 def _hold_planted(

@@ -8,13 +8,15 @@ from typing import NamedTuple
 import bpy
 import numpy as np
 
+from ...maths.batch import Array
 from ..properties.body import Body
 from . import body_shift, measuring
 from .bake_frames import BakeFrames, number
 from .foot_slip import foot_slips
 from .keyed_motion import KeyedMotion, rotated_joints
-from .report import SLERPED, BodyReport, Entry, FootSlip, LargestRotation
+from .report import SLERPED, BodyReport, Entry, FootSlip, LargestRotation, WeightedFit
 from .shot import Task
+from .weighted_fits import weighted_fit
 
 
 class Outcome(NamedTuple):
@@ -23,6 +25,7 @@ class Outcome(NamedTuple):
     entries: tuple[Entry, ...]
     largest_rotation: LargestRotation | None
     foot_slips: tuple[FootSlip, ...]
+    fit: WeightedFit | None
     body: BodyReport | None
 
     @classmethod
@@ -45,17 +48,21 @@ class Outcome(NamedTuple):
         """
         bake_frames = motion.bake_frames
         rotation = measuring.largest_rotation(bake_frames, motion.keyed, rotated_joints(bake_frames))
-        entries = _entries(bake_frames, motion)
+        distances, angles = measuring.residuals(bake_frames, motion.full)
+        entries = _entries(bake_frames, motion, (distances, angles))
         return cls(
             entries,
             None if rotation is None else LargestRotation(*rotation),
             foot_slips(scene, armature_object, bake_frames, entries),
+            weighted_fit(bake_frames, distances),
             None if body is None else body_shift.report_of(bake_frames, body, task.body_obstacle),
         )
 
 
-def _entries(bake_frames: BakeFrames, motion: KeyedMotion) -> tuple[Entry, ...]:
-    residuals, angles = measuring.residuals(bake_frames, motion.full)
+def _entries(bake_frames: BakeFrames, motion: KeyedMotion, at_full: tuple[Array, Array]) -> tuple[Entry, ...]:
+    """One for each constraint in force at each frame; `at_full`: (F, C) distances and angles of
+    `motion.full`."""
+    residuals, angles = at_full
     same = all(np.array_equal(a, b) for a, b in zip(motion.keyed, motion.full, strict=True))
     keyed, keyed_angles = (residuals, angles) if same else measuring.residuals(bake_frames, motion.keyed)
     in_force = np.nonzero(bake_frames.influences > 0.0)  # by frame, then in the order of the constraints

@@ -122,6 +122,45 @@ class BodyReport:
         return f"'{self.bone}' moved at {at} so that legs reach ({far})"
 
 
+class FrameFit(NamedTuple):
+    """How near goals that pull against each other came together at one frame.
+
+    Attributes:
+        frame: the frame.
+        rms: weighted root mean square of their distances, world metres: sqrt(sum w d^2 / sum w).
+    """
+
+    frame: float
+    rms: float
+
+
+@dataclass(frozen=True, slots=True)
+class WeightedFit:
+    """How near goals that pull against each other came together, at the solved frames that miss some of them.
+
+    Attributes:
+        rms: weighted root mean square of the distances of all these frames, world metres.
+        frames: each of them.
+    """
+
+    rms: float
+    frames: tuple[FrameFit, ...]
+
+    def mean(self) -> float:
+        """The mean of the frames' own, world metres."""
+        return math.fsum(each.rms for each in self.frames) / len(self.frames)
+
+    def worst(self) -> FrameFit:
+        """The frame whose own is largest; the earliest of equals."""
+        return max(self.frames, key=lambda each: each.rms)
+
+    def words(self) -> str:
+        """Such as "weighted fit of 250 frames: RMS 0.0294 m, at most 0.0410 m at frame 57"."""
+        worst = self.worst()
+        words = f"weighted fit of {_frames(len(self.frames))}: RMS {_metres(self.rms)}"
+        return f"{words}, at most {_metres(worst.rms)} at frame {worst.frame:g}"
+
+
 @dataclass(frozen=True, slots=True)
 class PlaybackResult:
     """How one constraint plays in Blender after the bake.
@@ -207,6 +246,7 @@ class BakeReport:
         angle_tolerance: radians.
         largest_rotation: of the keyed bones; None if only one frame is keyed.
         foot_slips: one for each constraint that plants a bone in these frames.
+        fit: of goals that pull against each other; None where there are none, or all are met.
         body: what became of the bone that carries the figure; None where no constraint plants a bone.
         check: what plays after the bake; None if nobody looked.
         warnings: what the checks before the bake have found.
@@ -225,6 +265,7 @@ class BakeReport:
     angle_tolerance: float = SolverSettings().angle_tolerance
     largest_rotation: LargestRotation | None = None
     foot_slips: tuple[FootSlip, ...] = ()
+    fit: WeightedFit | None = None
     body: BodyReport | None = None
     check: Check | None = None
     warnings: tuple[str, ...] = ()
@@ -254,7 +295,9 @@ class BakeReport:
     def summary(self) -> str:
         """One sentence for people, such as "118 of 120 frames reached; worst 0.0040 m at frame 57 (Hand)".
 
-        How far planted bones slide, and a turn of more than `POP` from one frame to the next, are named too.
+        Goals that pull against each other are told as a weighted fit; where no frame reaches all of them,
+        that stands in place of the count. How far planted bones slide, and a turn of more than `POP` from one
+        frame to the next, are named too.
         """
         solved = self.solved_count()
         reached = solved - self.unsolved_count()
@@ -262,9 +305,11 @@ class BakeReport:
         # With a step there are frames that nobody asked about, whether they have keys or not.
         frames = ("solved " if self.step > 1 else "") + ("frames" if solved != 1 else "frame")
         who = worst.constraint + (", between solved frames" if worst.status == SLERPED else "")
+        fit = "" if self.fit is None else self.fit.words()
+        count = f"{reached} of {solved} {frames} reached" + (f"; {fit}" if fit else "")
         return (
             (
-                f"{reached} of {solved} {frames} reached; "
+                f"{count if reached or not fit else fit}; "
                 f"worst {_off(worst.residual, worst.angle)} at frame {worst.frame:g} ({who})"
             )
             + self._slide()
@@ -308,7 +353,9 @@ class BakeReport:
 
         An object with `format` ("ccd_rig.bake_report"), `version` (1), `armature`, `action`, `frame_start`,
         `frame_end`, `step`, `tolerance` (world metres), `angle_tolerance` (radians), `summary` (words),
-        `frames_solved`, `frames_reached` (numbers of frames), `largest_rotation` (null, or `angle` in radians
+        `frames_solved`, `frames_reached` (numbers of frames), `fit` (null, or of the missed frames the
+        weighted `rms`, the `mean` and the `worst` of the frames' own, world metres, the `worst_frame`, and
+        `frames`, a list of objects with `frame` and `rms`), `largest_rotation` (null, or `angle` in radians
         per frame, `frame` and `bone`), `foot_slips` (a list of objects with the fields of `FootSlip`; empty
         where nothing is planted), `body` (null, or the fields of `BodyReport`), `seconds` (of the bake),
         `keys` and `keys_before` (how many were written, and before any were left out), `warnings` (what the
@@ -331,6 +378,7 @@ class BakeReport:
             "summary": self.summary(),
             "frames_solved": solved,
             "frames_reached": solved - self.unsolved_count(),
+            "fit": None if self.fit is None else _fit_content(self.fit),
             "foot_slips": [asdict(slip) for slip in self.foot_slips],
             "largest_rotation": None if self.largest_rotation is None else asdict(self.largest_rotation),
             "body": None if self.body is None else asdict(self.body),
@@ -361,6 +409,17 @@ def save(report: BakeReport, path: str | os.PathLike[str]) -> None:
         return
     with replacing(path) as temporary:
         temporary.write_text(report.to_json(), encoding="utf-8")
+
+
+def _fit_content(fit: WeightedFit) -> dict[str, object]:
+    worst = fit.worst()
+    return {
+        "rms": fit.rms,
+        "mean": fit.mean(),
+        "worst": worst.rms,
+        "worst_frame": worst.frame,
+        "frames": [each._asdict() for each in fit.frames],
+    }
 
 
 def _off(distance: float, angle: float) -> str:

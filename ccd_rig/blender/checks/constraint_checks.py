@@ -196,7 +196,7 @@ def _hangs_on_chain(armature_object: bpy.types.Object, constraint: Any, bone: st
             for each in chain
             if each.ccd_rig.stiffness < 1.0
             and each.ccd_rig.max_step > 0.0
-            and (not all(each.lock_rotation) or each.ccd_rig.use_slide)
+            and (not all(each.lock_rotation) or any(each.ccd_rig.use_slide))
         }
     return any(each.name in moving for each in constraint_list.chain(armature_object, bone))
 

@@ -70,7 +70,7 @@ def skeleton_problems(skeleton: Skeleton, pose: Pose, constraints: Sequence[Cons
                 for name, on in (
                     ("Stiffness", joint.stiffness > 0.0),
                     ("Comfort", joint.comfort is not None),
-                    ("Slide", joint.slide is not None),
+                    ("Slide", bool(joint.slides)),
                 )
                 if on
             ]

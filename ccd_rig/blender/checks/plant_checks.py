@@ -41,7 +41,7 @@ def plant_problems(armature_object: bpy.types.Object, constraint: Any, keeps_bod
     if not keeps_body:
         yield from _root_bone_problems(constraint, root_bone)
     for bone in chain:
-        if bone.ccd_rig.use_slide and not (keeps_body and bone == root_bone):
+        if any(bone.ccd_rig.use_slide) and not (keeps_body and bone == root_bone):
             message = (
                 f"{where}: bone '{bone.name}' slides, which a bone between a planted one and the one that"
             )

@@ -290,7 +290,7 @@ def _chain_problems(
         yield from _carried_problems(armature_object.pose.bones[name])
     yield from _ik_problems(armature_object, moved - locked)
     bones = [bone for bone in bones if bone.name != fixed]
-    sliding = [bone for bone in bones if settings[bone.name]["slide"] is not None or bone in root_bones]
+    sliding = [bone for bone in bones if settings[bone.name]["slides"] or bone in root_bones]
     yield from _key_problems(armature_object, bones, sliding, destination)
 
 

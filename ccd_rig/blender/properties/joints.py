@@ -6,10 +6,18 @@ Angles are stored in radians and shown in degrees.
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import bpy
-from bpy.props import BoolProperty, EnumProperty, FloatProperty, FloatVectorProperty, PointerProperty
+from bpy.props import (
+    BoolProperty,
+    BoolVectorProperty,
+    EnumProperty,
+    FloatProperty,
+    FloatVectorProperty,
+    PointerProperty,
+)
 
 from ...errors import InvalidInput, RigError
 from ...limits.shapes import Comfort, Cone, Ellipse, EulerBox, Hinge, Limit, Slide, SwingTwist
@@ -179,32 +187,32 @@ class CCD_RIG_PG_joint(bpy.types.PropertyGroup):
         min=0.0,
         soft_max=100.0,
     )
-    use_slide: BoolProperty(
-        name="Slide", description="The bone may also shift along an axis, as a piston does", override=OVERRIDE
-    )
-    slide_axis: FloatVectorProperty(
-        name="Axis",
-        description="The direction of the slide, along the axes of the bone's location",
+    use_slide: BoolVectorProperty(
+        name="Slide",
+        description="Axes of its location along which the bone may also shift, as a piston does",
         size=3,
-        default=(0.0, 1.0, 0.0),
         subtype="XYZ",
         override=OVERRIDE,
     )
-    slide_lower: FloatProperty(
+    slide_lower: FloatVectorProperty(
         name="Min",
-        description="Smallest shift along the axis, as the bone's location shows it",
-        default=-0.1,
+        description="Smallest shifts along the axes, as the bone's location shows them",
+        size=3,
+        default=(-0.1,) * 3,
         soft_min=-10.0,
         soft_max=10.0,
+        subtype="XYZ_LENGTH",
         unit="LENGTH",
         override=OVERRIDE,
     )
-    slide_upper: FloatProperty(
+    slide_upper: FloatVectorProperty(
         name="Max",
-        description="Largest shift along the axis, as the bone's location shows it",
-        default=0.1,
+        description="Largest shifts along the axes, as the bone's location shows them",
+        size=3,
+        default=(0.1,) * 3,
         soft_min=-10.0,
         soft_max=10.0,
+        subtype="XYZ_LENGTH",
         unit="LENGTH",
         override=OVERRIDE,
     )
@@ -263,16 +271,24 @@ def _joint_keywords(armature_object: bpy.types.Object, bone: str) -> dict[str, A
         "stiffness": group.stiffness,
         "max_step": _radians(group.max_step),
         "mass": group.mass,
-        "slide": _slide_of(bone, group) if group.use_slide else None,
+        "slides": _slides_of(bone, group),
     }
 
 
-def _slide_of(bone: str, group: Any) -> Slide:
-    """The slide of a bone in the axes and the unit of its location channel."""
-    lower, upper = group.slide_lower, group.slide_upper
-    if lower > upper:
-        raise RigError(f"bone '{bone}', slide: Min ({lower:.4g}) is above Max ({upper:.4g}): swap them")
-    return _named(bone, "slide", lambda: Slide(tuple(group.slide_axis), lower, upper))
+def _slides_of(bone: str, group: Any) -> tuple[Slide, ...]:
+    """The slides of a bone in the axes and the unit of its location channel."""
+    found = []
+    for k, name in enumerate("XYZ"):
+        if not group.use_slide[k]:
+            continue
+        lower, upper = group.slide_lower[k], group.slide_upper[k]
+        if lower > upper:
+            raise RigError(
+                f"bone '{bone}', slide: {name} Min ({lower:.4g}) is above {name} Max ({upper:.4g}): swap them"
+            )
+        axis = tuple(float(axis == k) for axis in range(3))
+        found.append(_named(bone, "slide", partial(Slide, axis, lower, upper)))
+    return tuple(found)
 
 
 def _limit_of(bone: str, part: str, group: Any) -> Limit | None:

@@ -21,7 +21,7 @@ from ...limits.shapes import EulerBox
 from ...skeleton.joints import Skeleton
 from ...skeleton.pose import Pose, check_pose
 from . import slides
-from .bone_space import NOISE, ZERO, BoneRest, PlacedBone, place
+from .bone_space import NOISE, ZERO, BoneRest, PlacedBone, moved_along, place
 from .pose_values import Seen, Watch, foreach, watch
 from .rotation_modes import (
     CHANNELS,
@@ -148,8 +148,8 @@ def layout(
     Args:
         armature_object: original or evaluated.
         chains: (tip bone, number of bones; 0 or more than there are: to the root) of each chain.
-        joint_settings: {bone: keywords of Joint}, such as limit, comfort, stiffness and max_step; a slide is
-            in the axes and the unit of the bone's location channel.
+        joint_settings: {bone: keywords of Joint}, such as limit, comfort, stiffness and max_step; slides
+            are in the axes and the unit of the bone's location channel.
         carried: {bone: mass} of bones that count for balance; those outside the chains are locked joints,
             read from their channels too.
 
@@ -218,7 +218,7 @@ def apply(
         rotation: Any = pose.rotations[joint]
         values = channel_values(pose_bone.rotation_mode, [tuple(rotation)], present)
         setattr(pose_bone, channel, values[0].tolist())
-        if joint in located or reading.skeleton.joints[joint].slide is not None:
+        if joint in located or reading.skeleton.joints[joint].slides:
             translation = np.array(pose.translations[joint][:])
             pose_bone.location = slides.locations_of(reading.shifts[joint], translation).tolist()
 
@@ -267,7 +267,7 @@ def _rests(
     bones, locked = [], []
     for pose_bone in pose_bones:
         settings = joint_settings.get(pose_bone.name, {})
-        slides.refuse(pose_bone, settings.get("slide"))
+        slides.refuse(pose_bone, settings.get("slides", ()))
         keywords, axes = _locks(pose_bone, settings)
         bones.append(_rest(pose_bone, slots, indices, keywords))
         locked.append(axes)
@@ -292,6 +292,7 @@ def _rest(
         connected=parent is not None and bone.use_connect,
         local_location=bone.use_local_location,
         inherit_rotation=bone.use_inherit_rotation or parent is None or parent.name not in indices,
+        follows_parent=bone.use_inherit_rotation,
         keywords=keywords,
     )
 
@@ -305,8 +306,8 @@ def _locks(pose_bone: Any, settings: Mapping[str, Any]) -> tuple[Mapping[str, An
     if not (any(locks) or w_locked) or settings.get("stiffness", 0.0) >= 1.0:
         return settings, ()
     # A joint that is locked as a whole would not slide either.
-    if (
-        all(locks) and settings.get("slide") is None
+    if all(locks) and not settings.get(
+        "slides"
     ):  # W or the angle alone leaves a unit quaternion no other rotation that is near
         return {**settings, "stiffness": 1.0, "limit": None, "comfort": None}, ()
     where = " and ".join(axis for axis, lock in zip("XYZW", (*locks, w_locked), strict=True) if lock)
@@ -361,11 +362,16 @@ def _update(
         ):
             placed.append(old.placed[i])
             continue
+        if before is not None and (old.scales[i], old.held[i]) == (scales[i], held[i]) and stretch is None:
+            moved = moved_along(bone, before, old.parents[i], parents[i])
+            if moved is not None:
+                placed.append(moved)
+                continue
         matrix = parents[i] if stretch is None else Matrix.Diagonal(stretch).to_4x4()
         now = place(bone, pose_bones[bone.slot].bone, scales[i], matrix)
-        if bone.keywords.get("slide") is not None:
-            slide = slides.model_slide(bone.name, bone.keywords["slide"], now.shift)
-            now = replace(now, joint=replace(now.joint, slide=slide))
+        if bone.keywords.get("slides"):
+            along = slides.model_slides(bone.name, bone.keywords["slides"], now.shift)
+            now = replace(now, joint=replace(now.joint, slides=along))
         if held[i]:
             box = _box(pose_bones[bone.slot].rotation_mode, dict(zip(locked[i], held[i], strict=True)))
             now = replace(now, joint=replace(now.joint, limit=box))

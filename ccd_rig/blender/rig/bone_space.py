@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -37,6 +37,9 @@ Not less, because Blender's own rest matrices are no better: of bones that point
 are up to 8e-5 away from a rotation (M M^T against identity; 6,000 directions on 4.2 and 5.2, and Rigify's
 horse).
 """
+
+STEADY = 5e-6
+"""How far the entries of a motion may be from a rotation's; further off it is not rigid."""
 
 NOISE = 1e-6
 """Relative noise of a scale in float32: a smaller difference is not a change."""
@@ -70,6 +73,7 @@ class BoneRest:
         connected: Blender ignores the bone's location.
         local_location: the location is along the bone's rest axes, not its parent's.
         inherit_rotation: of the joint.
+        follows_parent: in Blender it inherits its parent's rotation.
         keywords: of the joint: limit, stiffness and so on.
     """
 
@@ -84,6 +88,7 @@ class BoneRest:
     connected: bool
     local_location: bool
     inherit_rotation: bool
+    follows_parent: bool
     keywords: Mapping[str, Any]
 
 
@@ -176,6 +181,32 @@ def _unposed(bone: BoneRest, blender_bone: Any, scale: Sequence[float], parent: 
             f"bone '{name}' inherits zero scale from '{bone.parent_name}': give that another scale"
         )
     return unposed, columns
+
+
+def moved_along(bone: BoneRest, placed: PlacedBone, before: Any, now: Any) -> PlacedBone | None:
+    """The bone after its parent moved rigidly; None where the parent did anything else, or does not turn it.
+
+    Args:
+        bone: what is fixed.
+        placed: the bone under the pose matrix `before` of its parent.
+        before, now: pose matrices of Blender's parent; None without one.
+    """
+    if before is None or now is None or not bone.follows_parent:
+        return None
+    inverse = before.inverted(None)
+    if inverse is None:
+        return None
+    motion = now @ inverse
+    turn = motion.to_quaternion()
+    difference = motion.to_3x3() - turn.to_matrix()
+    # Not a number is not below.
+    if not all(abs(value) <= STEADY for row in difference for value in row):
+        return None
+    offset = motion @ placed.joint.offset
+    if not math.isfinite(sum(offset)):
+        return None
+    rest = (turn @ placed.joint.rest_rotation).normalized()
+    return replace(placed, joint=placed.joint.at(offset, rest))
 
 
 def nearest_rotation(matrix: Any) -> Any:

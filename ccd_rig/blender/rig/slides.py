@@ -1,12 +1,14 @@
-"""Bones that shift along an axis: between what their location channel holds and the core's slides.
+"""Bones that shift along axes: between what their location channel holds and the core's slides.
 
-The axis, the range and the keys of a slide are those of the bone's location channel, whose axes and unit
-depend on the bone's flags and its parents' scale. The core's `Slide` is along the joint's rest axes, in the
-model's unit. `shift`, a 3x3 matrix of the reading, turns one into the other.
+Axes, ranges and keys of slides are those of the bone's location channel, whose axes and unit depend on the
+bone's flags and its parents' scale. The core's slides are along the joint's rest axes, in the model's unit.
+`shift`, a 3x3 matrix of the reading, turns one into the other.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -21,9 +23,9 @@ OBLIQUE = 5e-4
 """How oblique the axes of a location may be: Blender's rest matrices are up to 8e-5 off a rotation."""
 
 
-def refuse(pose_bone: Any, slide: Slide | None) -> None:
-    """A slide that the bone's location cannot make: connected bones have none, locked axes stay."""
-    if slide is None:
+def refuse(pose_bone: Any, slides: Sequence[Slide]) -> None:
+    """Slides that the bone's location cannot make: connected bones have none, locked axes stay."""
+    if not slides:
         return
     name = pose_bone.name
     if pose_bone.parent is not None and pose_bone.bone.use_connect:
@@ -31,16 +33,35 @@ def refuse(pose_bone: Any, slide: Slide | None) -> None:
             f"bone '{name}' slides but is connected to its parent: switch off Connected in Edit Mode, or "
             "switch off Slide"
         )
-    locked = [axis for i, axis in enumerate("XYZ") if pose_bone.lock_location[i] and slide.axis[i]]
+    locked = [
+        axis
+        for i, axis in enumerate("XYZ")
+        if pose_bone.lock_location[i] and any(slide.axis[i] for slide in slides)
+    ]
     if locked:
         raise RigError(
             f"bone '{name}' slides but its location is locked on {' and '.join(locked)}: unlock it, or "
-            "choose another axis for the slide"
+            "choose other axes for the slide"
         )
 
 
-def model_slide(name: str, slide: Slide, shift: Array) -> Slide:
-    """A slide along location axes as one along the joint's rest axes, in the model's unit.
+def model_slides(name: str, slides: Sequence[Slide], shift: Array) -> tuple[Slide, ...]:
+    """Slides along location axes as slides along the joint's rest axes, in the model's unit.
+
+    Raises:
+        RigError: scale makes the location's axes oblique, so that a slide is not one of a rigid joint.
+    """
+    found = tuple(_model_slide(name, slide, shift) for slide in slides)
+    if len(found) < 2:
+        return found
+    # Blender's axes are at right angles to 8e-5: the nearest that are so exactly (orthogonal Procrustes).
+    left, _, right = np.linalg.svd(np.array([slide.axis for slide in found]), full_matrices=False)
+    axes = (left @ right).tolist()
+    return tuple(replace(slide, axis=tuple(axis)) for slide, axis in zip(found, axes, strict=True))
+
+
+def _model_slide(name: str, slide: Slide, shift: Array) -> Slide:
+    """One of them, for itself.
 
     Raises:
         RigError: scale makes the location's axes oblique, so that the slide is not one of a rigid joint.

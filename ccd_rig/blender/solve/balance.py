@@ -9,7 +9,6 @@ from typing import Any
 
 from mathutils import Quaternion, Vector
 
-from ...limits.shapes import Slide
 from ...maths.rotations import between
 from ...skeleton.joints import Joint, Skeleton
 from ...skeleton.pose import Pose
@@ -51,13 +50,12 @@ def rotate_model(skeleton: Skeleton, pose: Pose, turn: Quaternion) -> tuple[Skel
             rest = (turn @ joint.rest_rotation).normalized()
             joint = replace(joint, offset=turn @ joint.offset, rest_rotation=rest)
         elif not joint.inherit_rotation:
-            slide = joint.slide
-            if slide is not None:
-                slide = Slide(
-                    tuple(_undo_rotation(joint, turn) @ Vector(slide.axis)), slide.lower, slide.upper
-                )
+            slides = tuple(
+                replace(slide, axis=tuple(_undo_rotation(joint, turn) @ Vector(slide.axis)))
+                for slide in joint.slides
+            )
             rest = (turn @ joint.rest_rotation).normalized()
-            joint = replace(joint, rest_rotation=rest, slide=slide)
+            joint = replace(joint, rest_rotation=rest, slides=slides)
         joints.append(joint)
     return Skeleton(joints), _rotate_shifts(skeleton, pose, turn)
 

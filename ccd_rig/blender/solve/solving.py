@@ -178,11 +178,10 @@ def continue_from(skeleton: Skeleton, base: Pose, before: Pose, joints: Iterable
     rotations, translations = list(base.rotations), list(base.translations)
     for j in joints:
         rotations[j] = before.rotations[j]
-        slide = skeleton.joints[j].slide
-        if slide is not None:
+        for slide in skeleton.joints[j].slides:
             axis = Vector(slide.axis)
             along = axis.dot(before.translations[j]) - axis.dot(base.translations[j])
-            translations[j] = (base.translations[j] + along * axis).freeze()
+            translations[j] = (translations[j] + along * axis).freeze()
     return Pose.trusted(tuple(rotations), tuple(translations))  # all parts come out of poses
 
 

@@ -66,6 +66,12 @@ def turning_joints(skeleton: Skeleton, pose: Pose, goal: PositionGoal, what: str
             f"are needed; unlock a joint (stiffness below 1, max_step above 0) or make chain_length larger"
         )
     first = found[-2] if least == 2 else found[0]
+    for i in chain[chain.index(first) :]:
+        if joints[i].coupled_offsets:
+            raise InvalidInput(
+                f"{what}: joint '{joints[i].name}' has coupled offsets, so the chain's lengths change: "
+                "use solve"
+            )
     for i in chain[chain.index(first) + 1 :]:
         if not joints[i].inherit_rotation:
             raise InvalidInput(

@@ -17,13 +17,13 @@ ENTRY_PASSES = 40
 
 def _links(working: WorkingPose, effector: PositionEffector) -> list[float]:
     """Lengths of the rigid pieces between the joints that may move for a goal, and from the last one to its
-    effector; where joints slide or do not turn rigidly, as they are now."""
+    effector; where joints slide, roll or do not turn rigidly, as they are now."""
     known = working.links.get(id(effector))
     if known is not None:
         return known
     heads: list[Vector] = [working.heads[i] for i in effector.moving_joints] + [effector.position]
     links = [(after - before).length for before, after in pairwise(heads)]
-    if not working.sliding and not effector.pivots:
+    if not working.sliding and not working.coupled and not effector.pivots:
         working.links[id(effector)] = links
     return links
 
@@ -48,7 +48,7 @@ def bound(working: WorkingPose, k: int) -> float:
     The effector stays in a shell about the head of the chain's first joint: no further out than the sum of
     the links, no further in than the longest link less all others. 0 also where the shell is not known:
     joints below the chain's base move for other goals, a joint on the way does not inherit rotation (its
-    links do not turn rigidly), or one slides.
+    links do not turn rigidly), or one slides or has coupled offsets.
     """
     effector = working.effectors[k]
     if not isinstance(effector, PositionEffector):
@@ -59,7 +59,7 @@ def bound(working: WorkingPose, k: int) -> float:
     if (
         effector.pivots
         or any(i in below for other in others for i in other.moving_joints)
-        or any(i in effector.ancestors for i in working.sliding)
+        or any(i in effector.ancestors for i in (*working.sliding, *working.coupled))
     ):
         return 0.0
     if not chain:

@@ -39,7 +39,7 @@ class Progress:
 
     def __init__(self, working: WorkingPose) -> None:
         self.rotations: list[Quaternion] = list(working.rotations)
-        self.slides: list[float] = list(working.slides)
+        self.slides: list[tuple[float, ...]] = list(working.slides)
         self.error = math.inf
         self.iterations = 0
         self.history: list[float] = []

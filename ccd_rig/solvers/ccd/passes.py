@@ -50,6 +50,8 @@ def plan_pass(working: WorkingPose) -> list[Visit]:
     effector = working.effectors[0]
     if len(working.effectors) != 1 or not isinstance(effector, PositionEffector) or effector.pivots:
         return []
+    if any(i in effector.ancestors for i in working.coupled):
+        return []
     moved = set(working.movable)
     found = []
     for i in effector.ancestors:
@@ -57,10 +59,7 @@ def plan_pass(working: WorkingPose) -> list[Visit]:
         if i not in moved:
             kind = Kind.STILL
         elif (
-            joint.slide is not None
-            or working.tolerances[i] != 0.0
-            or joint.max_step < math.pi
-            or i in working.stretches
+            joint.slides or working.tolerances[i] != 0.0 or joint.max_step < math.pi or i in working.stretches
         ):
             kind = Kind.OTHER
         else:

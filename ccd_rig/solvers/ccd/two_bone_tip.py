@@ -38,7 +38,9 @@ def two_bone_tips_of(working: WorkingPose) -> list[PositionEffector]:
         plain = all(
             working.joints[i].stiffness == 0.0
             and working.joints[i].max_step >= math.pi
-            and working.joints[i].slide is None
+            and not working.joints[i].slides
+            and not working.joints[i].coupled_offsets
+            and i not in working.drives
             and working.tolerances[i] == 0.0
             and i not in working.stretches
             for i in last

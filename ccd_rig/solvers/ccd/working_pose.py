@@ -3,7 +3,8 @@
 CCD minimises `E = sum_k w_k |R a_k - b_k|^2` joint by joint, over the pairs of vectors that the goals above
 a joint give (see `effectors`). The best rotation of a ball joint is Davenport's (for one pair the shortest
 arc). The best hinge angle and the best slide have closed forms. Limits are applied right after the step, in
-the joint's own rest axes.
+the joint's own rest axes. Slides are taken one after the other. A hinge's best angle leaves coupled offsets
+out; what follows it is shifted at once, and a rotation that made things worse is halved, or taken back.
 
 `WorkingPose` is the pose that one solve changes. Model transforms are recomputed only as far as the next
 visit needs them, and effectors follow each step. So an iteration costs O(joints) in any monotone order.
@@ -22,16 +23,26 @@ from ...errors import InvalidInput
 from ...goals import Goal
 from ...limits.hinges import hinge_turn
 from ...limits.shapes import Hinge, Limit, clamp
-from ...maths.alignment import FULL_TURN, Pair, best_hinge_turn, best_rotation, best_slide, nearest_turn
-from ...maths.rotations import angle_of, perpendicular, power
+from ...maths.alignment import (
+    FULL_TURN,
+    Pair,
+    best_hinge_turn,
+    best_rotation,
+    best_slide,
+    nearest_turn,
+    square_of,
+)
+from ...maths.rotations import angle_of, perpendicular, power, slerp
 from ...maths.tolerances import NOISE
-from ...skeleton.joints import Skeleton
+from ...skeleton.joints import Coupling, Skeleton, shift_of, slides_of
 from ...skeleton.pose import Pose, check_pose
 from .effectors import Effector, PositionEffector, effector_of
 from .reach_windows import ReachWindow, reach_windows_of, shortened, shortened_slide
 
 INERTIA = 1e-2
 """What a turn of one of several joints must win, see `best_rotation`: others may do it with less."""
+HALVINGS = 6
+"""How often a rotation that makes things worse is halved before it is taken back."""
 NUDGE = 0.1
 """By how much a joint is bent to leave a dead end, radians."""
 
@@ -44,7 +55,9 @@ class WorkingPose:
         effectors: what CCD moves for each goal, in the caller's order.
         movable: indices of the joints that the active goals may turn, parents before children.
         rotations: of every joint, relative to rest.
-        slides: shift of every joint along its slide's axis, the model's unit; 0 without a slide.
+        slides: shifts of every joint along its slides' axes, the model's unit.
+        coupled: the coupled offsets of each joint that has some.
+        drives: of each hinge that coupled offsets follow the joints that they shift, parents first.
         heads, frames: model transforms of the joints that matter, valid up to the joint visited last.
         last_step: the turn that the last step took, model axes.
     """
@@ -62,7 +75,7 @@ class WorkingPose:
         self.rests = [joint.rest_rotation for joint in joints]
         self.start = pose
         self.translations = list(pose.translations)
-        self.slides = [0.0] * count
+        self.slides: list[tuple[float, ...]] = [()] * count
         self.rotations: list[Quaternion] = list(pose.rotations)
         self.heads: list[Vector] = [Vector()] * count
         self.bases: list[Quaternion] = [Quaternion()] * count
@@ -92,18 +105,22 @@ class WorkingPose:
         self.active_limits: dict[int, Vector] = {}
         self.reference: Sequence[Quaternion] | None = None
         self.inverse_references: dict[int, Quaternion] = {}
+        self.coupled: dict[int, list[Coupling]] = {}
+        self.drives: dict[int, list[int]] = {}
+        for coupling in skeleton.couplings:
+            self.coupled.setdefault(coupling.joint, []).append(coupling)
+            driven = self.drives.setdefault(coupling.driver, [])
+            driven += [coupling.joint] if coupling.joint not in driven else []
+        self.sliding = [i for i, joint in enumerate(joints) if joint.slides]
+        for i in self.sliding:
+            self.slides[i] = slides_of(joints[i], pose.translations[i])
+            self.translations[i] = pose.translations[i] - shift_of(joints[i], self.slides[i])
         self.offsets = [
             joint.offset + rest @ shift
             for joint, rest, shift in zip(joints, self.rests, self.translations, strict=True)
         ]
-        self.sliding = [i for i, joint in enumerate(joints) if joint.slide is not None]
-        for i in self.sliding:
-            slide = joints[i].slide
-            assert slide is not None
-            axis = Vector(slide.axis)
-            along = axis.dot(pose.translations[i])
-            self.translations[i] = pose.translations[i] - along * axis
-            self._set_slide(i, along)
+        for i in {*self.sliding, *self.coupled}:
+            self._set_offset(i)
         self.start_slides = list(self.slides)
         self.active_effectors: list[list[Effector]] = []
         self.movable: list[int] = []
@@ -112,8 +129,19 @@ class WorkingPose:
         self.windows = reach_windows_of(self.effectors, self.heads)
         self.stretches: dict[int, list[ReachWindow]] = {}
         for window in self.windows:
+            self._refuse_coupled(window)
             for i in (*window.below, *window.inner):
                 self.stretches.setdefault(i, []).append(window)
+
+    def _refuse_coupled(self, window: ReachWindow) -> None:
+        """Raises InvalidInput for a reach window whose links do not keep their lengths."""
+        for i in window.inner:
+            if i in self.coupled:
+                tip = self.joints[window.effector.tip].name
+                raise InvalidInput(
+                    f"position goal on joint '{tip}': max_extension is {window.effector.max_extension:g}, "
+                    f"but joint '{self.joints[i].name}' has coupled offsets: set max_extension to 1"
+                )
 
     # -- state ---------------------------------------------------------------------------
 
@@ -130,6 +158,8 @@ class WorkingPose:
     def recompute(self) -> None:
         """Forward kinematics from the rotations: transforms and effectors without the drift of carrying."""
         self.valid = -1
+        for i in self.coupled:
+            self._set_offset(i)
         self.update_to(self.order[-1])
         for effector in self.effectors:
             effector.recompute(self)
@@ -162,7 +192,7 @@ class WorkingPose:
         self.tolerances = list(tolerances)
         rotations, slides = self.rotations, list(self.slides)
         for i in self.movable:
-            limit, slide = self.limits[i], self.joints[i].slide
+            limit, joint = self.limits[i], self.joints[i]
             if limit is not None:
                 rotation = clamp(limit, rotations[i])
                 if rotation is not rotations[i]:
@@ -171,11 +201,14 @@ class WorkingPose:
                     rotations[i] = rotation
                 elif isinstance(limit, Hinge):
                     self._set_hinge(i, limit)
-            if slide is not None:
-                slides[i] = min(max(slides[i], slide.lower), slide.upper)
+            if joint.slides:
+                slides[i] = tuple(
+                    min(max(along, slide.lower), slide.upper)
+                    for along, slide in zip(slides[i], joint.slides, strict=True)
+                )
         self.restore(rotations, slides)
 
-    def restore(self, rotations: Sequence[Quaternion], slides: Sequence[float]) -> None:
+    def restore(self, rotations: Sequence[Quaternion], slides: Sequence[tuple[float, ...]]) -> None:
         """Takes over rotations and slides of all joints, inside the limits."""
         if self.is_exact and all(map(is_, rotations, self.rotations)) and slides == self.slides:
             return
@@ -185,8 +218,9 @@ class WorkingPose:
             limit = self.limits[i]
             if isinstance(limit, Hinge):
                 self._set_hinge(i, limit)
-            if self.joints[i].slide is not None:
-                self._set_slide(i, slides[i])
+            if slides[i] != self.slides[i]:
+                self.slides[i] = slides[i]
+                self._set_offset(i)
         self.recompute()
 
     def _set_hinge(self, i: int, limit: Hinge) -> None:
@@ -196,7 +230,7 @@ class WorkingPose:
     def set_pose(self, pose: Pose) -> None:
         """Takes over a pose that is inside the limits."""
         slides = [
-            Vector(joint.slide.axis).dot(translation) if joint.slide is not None else 0.0
+            slides_of(joint, translation)
             for joint, translation in zip(self.joints, pose.translations, strict=True)
         ]
         self.restore(pose.rotations, slides)
@@ -205,7 +239,7 @@ class WorkingPose:
         """The sum that is minimised, over the goals that are active, in squared model units."""
         return math.fsum(effector.square() for effector in self.effectors)
 
-    def pose(self, rotations: Sequence[Quaternion], slides: Sequence[float]) -> Pose:
+    def pose(self, rotations: Sequence[Quaternion], slides: Sequence[tuple[float, ...]]) -> Pose:
         """A pose of these rotations and slides."""
         translations = list(self.translations)
         for i in self.sliding:
@@ -213,16 +247,15 @@ class WorkingPose:
             if slides[i] == self.start_slides[i]:
                 translations[i] = self.start.translations[i]
             else:
-                slide = self.joints[i].slide
-                assert slide is not None
-                translations[i] = (translations[i] + slides[i] * Vector(slide.axis)).freeze()
+                translations[i] = (translations[i] + shift_of(self.joints[i], slides[i])).freeze()
         return Pose.trusted(tuple(rotation.freeze() for rotation in rotations), tuple(translations))
 
-    def _set_slide(self, i: int, along: float) -> None:
-        self.slides[i] = along
+    def _set_offset(self, i: int) -> None:
+        """The head of joint `i` in its parent's frame, of its slides and coupled offsets."""
         joint = self.joints[i]
-        assert joint.slide is not None
-        translation = self.translations[i] + along * Vector(joint.slide.axis)
+        translation = self.translations[i] + shift_of(joint, self.slides[i])
+        for coupling in self.coupled.get(i, ()):
+            translation = translation + coupling.shift(self.rotations[coupling.driver])
         self.offsets[i] = joint.offset + joint.rest_rotation @ translation
 
     # -- steps ---------------------------------------------------------------------------
@@ -234,11 +267,16 @@ class WorkingPose:
             The longest way that an effector was moved, in the model's unit.
         """
         self.update_to(i)
-        slid = self._slide(i, fraction) if self.joints[i].slide is not None else 0.0
+        slides = self.joints[i].slides
+        slid = max([self._slide(i, k, fraction) for k in range(len(slides))]) if slides else 0.0
         pairs: list[Pair] = []
         for effector in self.active_effectors[i]:
             effector.vector_pairs(self, i, pairs)
-        return max(slid, self._move(i, pairs, fraction)) if pairs else slid
+        if not pairs:
+            return slid
+        before = self.rotations[i]
+        moved = self._move(i, pairs, fraction)
+        return max(slid, self._not_worse(i, before, pairs, moved) if i in self.drives else moved)
 
     def turn(self, i: int, axis: Vector, angle: float) -> None:
         """Turns joint `i` by `angle` radians, inside its limit: a hinge about its own axis, else about
@@ -327,28 +365,69 @@ class WorkingPose:
         longest = 0.0
         for effector in self.attached_effectors[i]:
             longest = max(longest, effector.follow_rotation(self, i, step))
+        if i in self.drives:
+            longest = max(longest, self._follow_coupled(i))
         return longest
 
-    def _slide(self, i: int, fraction: float) -> float:
-        """Takes the best shift of joint `i` along its slide; returns its length."""
+    def _follow_coupled(self, driver: int) -> float:
+        """Shifts what follows the angle of a hinge, after it was turned; returns the longest shift."""
+        joints = self.drives[driver]
+        before = [self.offsets[i] for i in joints]
+        for i in joints:
+            self._set_offset(i)
+        self.valid = min([self.valid, *(self.place[i] - 1 for i in joints if i in self.place)])
+        longest = 0.0
+        for i, old in zip(joints, before, strict=True):
+            shift = self.offsets[i] - old
+            parent = self.parents[i]
+            if i not in self.place or shift.length_squared == 0.0:
+                continue
+            if parent != -1:
+                self.update_to(parent)
+                shift = self.frames[parent] @ shift
+            longest = max(longest, shift.length)
+            for effector in self.attached_effectors[i]:
+                effector.follow_slide(self, i, shift)
+        self.update_to(driver)
+        return longest
+
+    def _not_worse(self, i: int, before: Quaternion, pairs: Sequence[Pair], moved: float) -> float:
+        """Takes back half of a hinge's rotation again and again while it is worse than none.
+
+        The best angle does not see what coupled offsets add to it. Returns the longest way of an effector.
+        """
+        limit, error = self.limits[i], square_of(pairs)
+        for halving in range(HALVINGS + 1):
+            found: list[Pair] = []
+            for effector in self.active_effectors[i]:
+                effector.vector_pairs(self, i, found)
+            if square_of(found) <= error:
+                return moved
+            rotation = slerp(before, self.rotations[i], 0.5) if halving < HALVINGS else before
+            rotation = rotation if limit is None else clamp(limit, rotation)
+            if isinstance(limit, Hinge):
+                self.turns[i] = hinge_turn(limit, rotation)
+            moved = self._turn_to(i, rotation)
+        return 0.0
+
+    def _slide(self, i: int, k: int, fraction: float) -> float:
+        """Takes the best shift of joint `i` along its slide `k`; returns its length."""
         joint = self.joints[i]
-        assert joint.slide is not None
+        slide, along = joint.slides[k], self.slides[i][k]
         parent = self.parents[i]
         # The slide's axis stands in the joint's frame at rest.
         at_rest = self.rests[i] if parent == -1 else self.frames[parent] @ self.rests[i]
-        axis = at_rest @ Vector(joint.slide.axis)
+        axis = at_rest @ Vector(slide.axis)
         shifts: list[tuple[Vector, float, float]] = []
         for effector in self.active_effectors[i]:
             effector.slide_targets(self, i, shifts)
-        wanted = self.slides[i] + best_slide(axis, shifts) * fraction * self.parts[i] * (
-            1.0 - joint.stiffness
-        )
+        wanted = along + best_slide(axis, shifts) * fraction * self.parts[i] * (1.0 - joint.stiffness)
         before = self.heads[i]
-        wanted = min(max(wanted, joint.slide.lower), joint.slide.upper)
+        wanted = min(max(wanted, slide.lower), slide.upper)
         if i in self.stretches:
-            now = self.slides[i]
-            wanted = now + shortened_slide(self.stretches[i], self.heads, i, axis, wanted - now)
-        self._set_slide(i, wanted)
+            wanted = along + shortened_slide(self.stretches[i], self.heads, i, axis, wanted - along)
+        self.slides[i] = (*self.slides[i][:k], wanted, *self.slides[i][k + 1 :])
+        self._set_offset(i)
         self.is_exact = False
         self.valid = self.place[i] - 1
         self.update_to(i)

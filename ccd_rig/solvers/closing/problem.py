@@ -20,10 +20,12 @@ from mathutils import Quaternion, Vector
 from ...errors import InvalidInput
 from ...goals import Goal, reach_of, served
 from ...limits.hinges import FULL_TURN, as_hinges, composed, hinge_turns
-from ...limits.shapes import EulerBox, Limit, clamp
+from ...limits.shapes import EulerBox, Limit, Slide, clamp
 from ...maths.arrays import matrices, matrix, turned
-from ...skeleton.joints import Skeleton
+from ...skeleton.coupled_offset import coupled_angle
+from ...skeleton.joints import Coupling, Skeleton
 from ...skeleton.pose import Pose, check_pose
+from .coupled import CoupledRow
 from .residuals import Block, Columns, block_of
 from .state import Array, Residual, State
 
@@ -111,12 +113,17 @@ class Kinematics:
         )
         self._offsets = np.array([joints[i].offset[:] for i in self.rows], dtype=float).reshape(-1, 3)
         self.ball_limits = [limits[i] if not isinstance(limits[i], EulerBox) else None for i in self.balls]
-        self.slides = [(i, slide) for i in self.moved if (slide := joints[i].slide) is not None]
+        self.slides = [(i, slide) for i in self.moved for slide in joints[i].slides]
         owners = [*(i for i, _ in self.hinges), *(i for i in self.balls for _ in range(3))]
         self.first_slide = len(owners)
         owners += [i for i, _ in self.slides]
         self.columns = len(owners)
         self._tables(row)
+        self._coupled = [
+            self._coupled_row(coupling, row, [i for i, _ in points])
+            for coupling in skeleton.couplings
+            if coupling.joint in seen
+        ]
         self._masks(owners, row, points, frames, serving)
 
     def _tables(self, row: dict[int, int]) -> None:
@@ -154,6 +161,20 @@ class Kinematics:
                 self.lower[column], self.upper[column] = hinge.lower, hinge.upper
         for column, (_, slide) in enumerate(slides, start=self.first_slide):
             self.lower[column], self.upper[column] = slide.lower / self.reach, slide.upper / self.reach
+
+    def _coupled_row(self, coupling: Coupling, row: dict[int, int], tips: Sequence[int]) -> CoupledRow:
+        joints, driver = self.skeleton.joints, coupling.driver
+        at, column, sign = self._first_row[coupling.joint], -1, 1.0
+        owners = [i for i, _ in self.hinges]
+        if owners.count(driver) == 1:
+            column = owners.index(driver)
+            own = self.hinges[column][1].axis
+            sign = math.copysign(1.0, math.fsum(a * b for a, b in zip(own, coupling.hinge.axis, strict=True)))
+        axis = self._rests[at] @ np.array(coupling.offset.axis)
+        carried = [float(coupling.joint in self.skeleton.chain(tip)) for tip in tips]
+        return CoupledRow(
+            coupling, at, row[joints[coupling.joint].parent], column, sign, axis, np.array(carried)
+        )
 
     def _masks(
         self,
@@ -212,18 +233,11 @@ class Kinematics:
                 rotations[i] = clamp(limit, rotations[i])
                 changed = changed or rotations[i] is not pose.rotations[i]
         for i, slide in self.slides:
-            along, inside = self._along(pose, i)
+            along, inside = _along(pose, i, slide)
             if along != inside:
                 translations[i] = translations[i] + (inside - along) * Vector(slide.axis)
                 changed = True
         return Pose(tuple(rotations), tuple(translations)) if changed else pose
-
-    def _along(self, pose: Pose, i: int) -> tuple[float, float]:
-        """The shift along the slide of joint `i`, and the nearest one inside its range."""
-        slide = self.skeleton.joints[i].slide
-        assert slide is not None
-        along = math.fsum(a * b for a, b in zip(slide.axis, pose.translations[i][:], strict=True))
-        return along, min(max(along, slide.lower), slide.upper)
 
     def take(self, pose: Pose) -> State:
         """The state of a pose whose joints are inside their limits."""
@@ -242,7 +256,10 @@ class Kinematics:
             local[self._hinge_rows, :3, :3] = self._rests[self._hinge_rows] @ self._hinge_matrices(turns)
         translations = np.array([pose.translations[i][:] for i in self.rows], dtype=float).reshape(-1, 3, 1)
         local[self._base_rows, :3, 3] = self._offsets + (self._rests[self._base_rows] @ translations)[..., 0]
-        slides = np.array([self._along(pose, i)[1] for i, _ in self.slides], dtype=float)
+        for each in self._coupled:
+            angle = coupled_angle(each.coupling.hinge, pose.rotations[each.coupling.driver])
+            local[each.row, :3, 3] += each.shift(turns, angle)
+        slides = np.array([_along(pose, i, slide)[1] for i, slide in self.slides], dtype=float)
         frames = np.empty((self._count + 1, 4, 4))
         frames[-1] = np.eye(4)
         _walk(self._walk, local, frames)
@@ -271,7 +288,11 @@ class Kinematics:
             rotations = state.rotations
         if len(self.slides):
             slides = slides + self.reach * step[self.first_slide :]
-            local[self._slide_rows, :3, 3] += (slides - state.slides)[:, None] * self._slide_axes
+            # A joint may have several slides: each of them counts.
+            np.add.at(local[:, :3, 3], self._slide_rows, (slides - state.slides)[:, None] * self._slide_axes)
+        for each in self._coupled:
+            if each.column != -1:
+                local[each.row, :3, 3] += each.shift(turns) - each.shift(state.turns)
         frames = state.frames.copy()
         _walk(self._live, local, frames)
         return State(turns, rotations, slides, local, frames)
@@ -344,6 +365,9 @@ class Kinematics:
         if self.first_slide < self.columns:
             moves[:, self.first_slide :] = self.reach * axes[self.first_slide :]
         moves *= self._carries
+        for each in self._coupled:
+            if each.column != -1:
+                moves[:, each.column] += each.carried[:, None] * each.rate(now.state)
         columns = Columns(ends, moves, axes * self._turns)
         found = np.empty((self.rows_of_residual, self.columns))
         for block, place in zip(self.blocks, self._places, strict=True):
@@ -359,6 +383,12 @@ def _walk(steps: Sequence[tuple[int, int, bool]], local: Array, frames: Array) -
         else:
             frames[row] = local[row]
             frames[row, :3, 3] = frames[parent, :3, :3] @ local[row, :3, 3] + frames[parent, :3, 3]
+
+
+def _along(pose: Pose, i: int, slide: Slide) -> tuple[float, float]:
+    """The shift of joint `i` along a slide, and the nearest one inside its range."""
+    along = math.fsum(a * b for a, b in zip(slide.axis, pose.translations[i][:], strict=True))
+    return along, min(max(along, slide.lower), slide.upper)
 
 
 def _way(joints: Sequence[object], tip: int, owner: int) -> tuple[bool, int]:

@@ -17,7 +17,7 @@ class BallLimits:
 
     Attributes:
         limited: (L,) numbers of the ball joints that have a limit.
-        locked: numbers of those whose twist is a single angle.
+        locked: numbers of those whose twist is a single angle, and `locked_places` among the limited.
     """
 
     def __init__(self, layout: Layout) -> None:
@@ -31,10 +31,10 @@ class BallLimits:
             for place, limit in enumerate(found)
             if isinstance(limit, SwingTwist) and limit.cone_twist[6] <= 0.5 * ROUNDING
         ]
-        self._locked = np.array([place for place, _ in locked], dtype=np.intp)
-        self.locked = self.limited[self._locked]
+        self.locked_places = np.array([place for place, _ in locked], dtype=np.intp)
+        self.locked = self.limited[self.locked_places]
         self._twists = np.zeros((5, len(limited)))
-        self._twists[:, self._locked] = np.array([each for _, each in locked]).reshape(-1, 5).T
+        self._twists[:, self.locked_places] = np.array([each for _, each in locked]).reshape(-1, 5).T
         self._all = len(limited) == len(layout.balls)
 
     def project(self, balls: Array) -> tuple[Array, Mask, Array] | None:
@@ -67,7 +67,7 @@ class BallLimits:
     def locked_axes(self, state: State) -> Array:
         """(locked, 3, B) about model axes: what a twist of a single angle holds, see `limits.locked_axis`."""
         rows = self.layout.ball_rows[self.locked]
-        axes = _locked_axes(self._twists[:, self._locked, None], state.rotations[:, rows])
+        axes = _locked_axes(self._twists[:, self.locked_places, None], state.rotations[:, rows])
         frames = state.frames[rows]
         return np.asarray(sum(frames[:, :, k] * axes[k][:, None] for k in range(3)))
 

@@ -16,6 +16,7 @@ from ...limits.hinges import FULL_TURN, as_hinges
 from ...limits.shapes import EulerBox, Limit
 from ...maths.batch import Array, Indices
 from ...skeleton.joints import Skeleton
+from .coupled import coupled_rows
 
 LIMB = 4
 """Most joints of a limb."""
@@ -39,8 +40,10 @@ class Layout:
             `singles`.
         ball_rows: (n,) rows of ball joints.
         ball_limits: of each ball joint.
-        slide_rows: (s,) rows of joints that slide.
+        slides: joint and slide of each slide column.
+        slide_rows: (s,) rows of the joints that slide.
         slide_axes: (s, 3) in the joint's rest frame.
+        coupled: coupled offsets of the joints that matter.
         bent, bends: numbers of ball joints inside limbs, and their (b, 3) rest bend axes, joint frames.
         columns: how many unknowns there are.
         mobility: (columns,) 1 minus the stiffness.
@@ -90,9 +93,10 @@ class Layout:
         self.ball_limits = [
             None if isinstance(limit := self.limits[i], EulerBox) else limit for i in self.balls
         ]
-        self.slides = [(i, slide) for i in self.moved if (slide := joints[i].slide) is not None]
+        self.slides = [(i, slide) for i in self.moved for slide in joints[i].slides]
         self.slide_rows = _indices(self.row[i] for i, _ in self.slides)
         self.slide_axes = np.array([slide.axis for _, slide in self.slides], dtype=float).reshape(-1, 3)
+        self.coupled = coupled_rows(self.skeleton, self.row, self.hinges, self.hinge_joints)
         self.first_ball = len(self.hinges)
         self.first_slide = self.first_ball + 3 * len(self.balls)
         self.columns = self.first_slide + len(self.slides)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...maths.batch import TINY, Array, conjugate, logarithm, multiply
+from ...maths.small_systems import products, solved
 from .ball_limits import BallLimits
 from .problem import LeastSquaresProblem
 from .solve import Limits
@@ -58,13 +59,12 @@ def _free(problem: LeastSquaresProblem, state: State, gradient: Array) -> Array:
 
 def beside(slope: Array, step: Array) -> Array:
     """What of a step (k, B) leaves residuals with this slope (m, k, B) alone, to first order."""
-    moving = np.ascontiguousarray((slope * (step != 0.0)).transpose(2, 0, 1))
-    system = moving @ moving.transpose(0, 2, 1)
-    scale = np.einsum("bmm->b", system)
-    each = np.arange(system.shape[1])
-    system[:, each, each] += (1e-9 * scale + TINY)[:, None]
-    dual = np.linalg.solve(system, (moving @ step.T[..., None]))
-    return np.asarray(step - (moving.transpose(0, 2, 1) @ dual)[..., 0].T)
+    moving = slope * (step != 0.0)
+    system = products(moving, moving, True)
+    each = np.arange(len(system))
+    system[each, each] += 1e-9 * np.einsum("mmb->b", system) + TINY
+    dual = solved(system, np.full(step.shape[1], TINY), np.einsum("mkb,kb->mb", moving, step))
+    return np.asarray(step - np.einsum("mkb,mb->kb", moving, dual))
 
 
 def _largest(problem: LeastSquaresProblem, state: State, gradient: Array) -> Array:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import replace
 from itertools import pairwise
 from typing import NamedTuple
@@ -27,7 +28,19 @@ from ...goals import (
     served,
 )
 from ...limits.shapes import Limit
-from ...maths.batch import Array, conjugate, cross, logarithm, matrices, multiply, unit
+from ...maths.batch import (
+    Array,
+    Indices,
+    Mask,
+    conjugate,
+    cross,
+    length,
+    logarithm,
+    matrices,
+    multiply,
+    select,
+    unit,
+)
 from ...skeleton.joints import Skeleton
 from .layout import Layout
 from .residuals import (
@@ -221,11 +234,46 @@ class LeastSquaresProblem:
         layout, state = self.layout, residual.now.state
         slide_axes = self.reach * _slide_axes(layout, given, state) if layout.slides else None
         hinge_axes = _hinge_axes(layout, state) if layout.first_ball else None
-        now = Now(state, residual.now.ends, hinge_axes, slide_axes)
+        rates = [each.rate(state.rotations, given.rests, state.transforms) for each in layout.coupled]
+        coupled = np.stack(rates) if rates else None
+        now = Now(state, residual.now.ends, hinge_axes, slide_axes, coupled)
         found = np.zeros((self.rows, layout.columns, state.size))
         for block, place, target in zip(self.blocks, self.places, given.targets, strict=True):
             block.slope(now, target, found[place])
         return now, found
+
+    def beyond_reach(
+        self, given: Given, state: State, position_tolerance: float | Array, angle_tolerance: float
+    ) -> Mask:
+        """(B,) whether a position's target is farther from its chain's fixed head than the chain is long.
+
+        Where the last joint's rotation is asked for too, the target of its head counts. No pose meets such
+        goals, whatever the limits. Chains that slide or roll are not judged.
+        """
+        layout, skeleton, found = self.layout, self.skeleton, np.zeros(state.size, np.bool_)
+        turned = {
+            skeleton.index(goal.joint): target
+            for goal, target in zip(self.goals, given.targets, strict=True)
+            if isinstance(goal, OrientationGoal)
+        }
+        for goal, block, target in zip(self.goals, self.blocks, given.targets, strict=True):
+            if not isinstance(goal, PositionGoal) or not isinstance(block, Position):
+                continue
+            chain = skeleton.chain(goal.joint)
+            first = next((k for k, i in enumerate(chain) if i in layout.limits), None)
+            shifted = {i for i, _ in layout.slides} | {each.coupling.joint for each in layout.coupled}
+            if first is None or (shifted | skeleton.pivots) & set(chain):
+                continue
+            rows = [layout.row[i] for i in chain[first:]]
+            links = np.sqrt((given.shifts[rows[1:]] ** 2).sum(1)).sum(0)
+            point = given.points[:, block.point.points[0][0]]
+            last, slack = length(point), position_tolerance + 1e-6 * self.reach
+            frame = turned.get(chain[-1])
+            found |= length(state.heads[rows[0]] - target) > links + last + slack
+            if frame is not None:
+                head = target - (frame * point).sum(1)
+                found |= length(state.heads[rows[0]] - head) > links + last * angle_tolerance + slack
+        return found
 
     def departure(self, given: Given, state: State) -> Array | None:
         """(k, B) how far each column is from the reference; None without one."""
@@ -255,25 +303,37 @@ class Metric:
     def __init__(self, layout: Layout, state: State) -> None:
         self.layout = layout
         self.mobility = layout.mobility[:, None]
-        frames = state.frames[layout.ball_rows[layout.bent]]
-        self.axes = np.einsum("nijb,nj->nib", frames, layout.bends)
+        self.to_steps = self.to_forces = np.empty(0)
+        if len(layout.bent):
+            frames = state.frames[layout.ball_rows[layout.bent]]
+            axes = np.einsum("nijb,nj->nib", frames, layout.bends)
+            along = axes[:, :, None] * axes[:, None]
+            across = np.eye(3)[..., None] - along
+            self.to_steps, self.to_forces = along + ACROSS * across, along + across / ACROSS
+
+    def at(self, some: Mask | Indices) -> Metric:
+        """That of some of the poses."""
+        found = copy(self)
+        if len(self.layout.bent):
+            found.to_steps, found.to_forces = select(self.to_steps, some), select(self.to_forces, some)
+        return found
 
     def apply(self, vectors: Array) -> Array:
         """Steps (..., k, B) of forces."""
-        return self._scaled(self.mobility * vectors, ACROSS)
+        return self._scaled(self.mobility * vectors, self.to_steps)
 
     def invert(self, vectors: Array) -> Array:
         """Forces (..., k, B) of steps."""
-        return self._scaled(vectors / self.mobility, 1.0 / ACROSS)
+        return self._scaled(vectors / self.mobility, self.to_forces)
 
-    def _scaled(self, vectors: Array, across: float) -> Array:
+    def _scaled(self, vectors: Array, scales: Array) -> Array:
         layout = self.layout
         if len(layout.bent):
             shape = (*vectors.shape[:-2], -1, 3, vectors.shape[-1])
             balls = vectors[..., layout.first_ball : layout.first_slide, :].reshape(shape)
-            own = balls[..., layout.bent, :, :]
-            along = (own * self.axes).sum(-2)[..., None, :] * self.axes
-            balls[..., layout.bent, :, :] = across * own + (1.0 - across) * along
+            balls[..., layout.bent, :, :] = np.einsum(
+                "nijb,...njb->...nib", scales, balls[..., layout.bent, :, :]
+            )
         return vectors
 
     def gradient(self, departure: Array) -> Array:

@@ -37,12 +37,14 @@ class Now:
         ends: (P, 3, B) the goals' points in model space.
         axes: (h, 3, B) axes of the hinge columns, model space; None until slopes are asked for.
         slide_axes: (s, 3, B) of the slide columns, model space, times the reach; None as above.
+        coupled_rates: (c, 3, B) of the coupled offsets, model units per radian; None where there are none.
     """
 
     state: State
     ends: Array
     axes: Array | None = None
     slide_axes: Array | None = None
+    coupled_rates: Array | None = None
 
     def at(self, some: Mask | Indices) -> Now:
         """Some of the poses."""
@@ -51,6 +53,7 @@ class Now:
             select(self.ends, some),
             None if self.axes is None else select(self.axes, some),
             None if self.slide_axes is None else select(self.slide_axes, some),
+            None if self.coupled_rates is None else select(self.coupled_rates, some),
         )
 
 
@@ -74,10 +77,13 @@ class PointSum:
         totals = np.zeros(len(moved))
         place = {row: at for at, row in enumerate(moved)}
         slid = np.zeros(len(layout.slides))
+        coupled = np.zeros(len(layout.coupled))
         for (number, joint), weight in zip(points, weights, strict=True):
             for j, pivot in layout.path(joint).items():
                 for s, (i, _) in enumerate(layout.slides):
                     slid[s] += weight * (i == j)
+                for c, each in enumerate(layout.coupled):
+                    coupled[c] += weight * (each.row == rows[j])
                 if rows[j] not in place or (number == -1 and j == joint):
                     continue
                 at = place[rows[j]]
@@ -91,6 +97,11 @@ class PointSum:
         self._tables(moved, shares, ends, totals)
         self.slides = np.flatnonzero(slid)
         self.slid = slid[self.slides]
+        self.coupled = [
+            (c, each.column, share)
+            for c, (each, share) in enumerate(zip(layout.coupled, coupled.tolist(), strict=True))
+            if each.column != -1 and share != 0.0
+        ]
 
     def _tables(self, moved: list[int], shares: Array, ends: list[dict[int, float]], totals: Array) -> None:
         layout = self.layout
@@ -156,6 +167,9 @@ class PointSum:
             assert now.slide_axes is not None
             moves = factor * self.slid[:, None, None] * now.slide_axes[self.slides]
             into[:, layout.first_slide + self.slides] = moves.transpose(1, 0, 2)
+        for c, column, share in self.coupled:
+            assert now.coupled_rates is not None
+            into[:, column] += factor * share * now.coupled_rates[c]
 
 
 class FrameTurns:
@@ -196,7 +210,7 @@ class Path:
     """
 
     def __init__(self, layout: Layout, rows: Sequence[int]) -> None:
-        self.layout = layout
+        self.layout, self.rows = layout, tuple(rows)
         balls = {row: n for n, row in enumerate(layout.ball_rows.tolist())}
         hinges: dict[int, list[int]] = {}
         for column, row in enumerate(layout.hinge_rows.tolist()):
@@ -212,40 +226,68 @@ class Path:
         self.of_hinges = np.array([e for e, (_, _, h) in enumerate(entries) if h != -1], dtype=np.intp)
         self.hinges = np.array([h for _, _, h in entries if h != -1], dtype=np.intp)
 
+    @property
+    def size(self) -> int:
+        """E, how many rotations there are."""
+        return len(self.arms)
+
     def rotations(self, now: Now, step: Array) -> Array:
-        """(3, E, B) the rotation vectors of a step, model axes."""
+        """(E, 3, B) the rotation vectors of a step, model axes."""
         layout, size = self.layout, step.shape[1]
-        found = np.empty((3, len(self.arms), size))
-        if len(self.balls):
-            balls = step[layout.first_ball : layout.first_slide].reshape(-1, 3, size)
-            found[:, self.of_balls] = balls[self.balls].transpose(1, 0, 2)
-        if len(self.hinges):
-            assert now.axes is not None
-            found[:, self.of_hinges] = (now.axes[self.hinges] * step[self.hinges, None]).transpose(1, 0, 2)
+        balls = step[layout.first_ball : layout.first_slide].reshape(-1, 3, size)[self.balls]
+        if not len(self.hinges):
+            return balls
+        assert now.axes is not None
+        found = np.empty((self.size, 3, size))
+        found[self.of_balls] = balls
+        found[self.of_hinges] = now.axes[self.hinges] * step[self.hinges, None]
         return found
 
     def add(self, now: Now, forces: Array, into: Array) -> None:
-        """Add what (3, E, B) means for each column."""
+        """Add what (E, 3, B) means for each column."""
         layout, size = self.layout, into.shape[1]
-        if len(self.balls):
-            balls = into[layout.first_ball : layout.first_slide].reshape(-1, 3, size)
-            balls[self.balls] += forces[:, self.of_balls].transpose(1, 0, 2)
-        if len(self.hinges):
-            assert now.axes is not None
-            own = forces[:, self.of_hinges].transpose(1, 0, 2)
-            into[self.hinges] += (now.axes[self.hinges] * own).sum(1)
+        balls = into[layout.first_ball : layout.first_slide].reshape(-1, 3, size)
+        if not len(self.hinges):
+            balls[self.balls] += forces
+            return
+        assert now.axes is not None
+        balls[self.balls] += forces[self.of_balls]
+        into[self.hinges] += (now.axes[self.hinges] * forces[self.of_hinges]).sum(1)
 
 
-def beyond(values: Array) -> Array:
-    """Sums (3, E, B) over what comes after each entry, and half of its own."""
-    total = np.cumsum(values, axis=1)
-    found: Array = total[:, -1:] - total + 0.5 * values
-    return found
+class Bending(NamedTuple):
+    """The second derivative of a number along the rotations w of a path.
+
+    It is the sum of w_i . M_j w_j over pairs of entries i before j, and of w_j . M_j w_j / 2.
+
+    Attributes:
+        path: E rotations.
+        matrices: (E, 3, 3, B), M of each entry; (1, 3, 3, B) where all are alike.
+    """
+
+    path: Path
+    matrices: Array
+
+    def add(self, now: Now, step: Array, into: Array) -> None:
+        """Add what it makes of a step (k, B) to (k, B)."""
+        turned = self.path.rotations(now, step)
+        half = 0.5 * turned
+        own = np.einsum("ejib,ejb->eib", self.matrices, turned)
+        total = np.cumsum(own, axis=0)
+        found = total[-1:] - total
+        found += 0.5 * own
+        sums = np.cumsum(turned, axis=0)
+        sums -= half
+        found += np.einsum("eijb,ejb->eib", self.matrices, sums)
+        self.path.add(now, found, into)
 
 
-def before(values: Array) -> Array:
-    """Sums (3, E, B) over what comes before each entry, and half of its own."""
-    found: Array = np.cumsum(values, axis=1) - 0.5 * values
+def _swinging(arms: Array, force: Array) -> Array:
+    """(E, 3, 3, B): what a force (3, B) makes of the second derivative of points on arms (E, 3, B)."""
+    found: Array = force[None, :, None] * arms[:, None]
+    along = (arms * force).sum(1)
+    for i in range(3):
+        found[:, i, i] -= along
     return found
 
 
@@ -254,12 +296,12 @@ class Block(ABC):
 
     size = 3
 
-    def add_curvature(self, now: Now, multiplier: Array, step: Array, into: Array) -> None:
-        """Add the second derivative of multiplier.residual (m, B), applied to a step (k, B), to (k, B).
+    def bending(self, now: Now, multiplier: Array) -> Bending | None:
+        """The second derivative of multiplier.residual (m, B).
 
         Left out where it is small or would cost much: then the way back to the reference takes more steps.
         """
-        return
+        return None
 
     @abstractmethod
     def measure(self, now: Now, target: Array) -> tuple[Array, Misses]:
@@ -283,16 +325,11 @@ class Position(Block):
     def slope(self, now: Now, target: Array, into: Array) -> None:
         self.point.slope(now, self.factor, into)
 
-    def add_curvature(self, now: Now, multiplier: Array, step: Array, into: Array) -> None:
+    def bending(self, now: Now, multiplier: Array) -> Bending | None:
         path = self.point.path
-        if path is None or not len(path.arms):
-            return
-        arms = self.point.levers(now)[path.arms].transpose(1, 0, 2)
-        force = (self.factor * multiplier)[:, None]
-        turned = path.rotations(now, step)
-        found = cross(arms, cross(np.broadcast_to(force, arms.shape), before(turned)))
-        found -= cross(np.broadcast_to(force, arms.shape), beyond(cross(turned, arms)))
-        path.add(now, found, into)
+        if path is None or not path.size:
+            return None
+        return Bending(path, _swinging(self.point.levers(now)[path.arms], self.factor * multiplier))
 
 
 class Balance(Block):
@@ -347,13 +384,13 @@ class Orientation(Block):
             found[j, i] -= half_part
         self.turns.slope(now, self.factor * found, into)
 
-    def add_curvature(self, now: Now, multiplier: Array, step: Array, into: Array) -> None:
+    def bending(self, now: Now, multiplier: Array) -> Bending | None:
         path = self.turns.path
-        if not len(path.arms):
-            return
-        turned = path.rotations(now, step)
-        force = np.broadcast_to((0.5 * self.factor * multiplier)[:, None], turned.shape)
-        path.add(now, cross(beyond(turned), force) + cross(force, before(turned)), into)
+        if not path.size:
+            return None
+        x, y, z = 0.5 * self.factor * multiplier
+        none = np.zeros_like(x)
+        return Bending(path, np.array([[[none, -z, y], [z, none, -x], [-y, x, none]]]))
 
 
 class Direction(Block):
@@ -394,16 +431,12 @@ class Direction(Block):
         found += (ratio * side)[:, None] * cross(a, side)[None, :]
         self.turns.slope(now, self.factor * found, into)
 
-    def add_curvature(self, now: Now, multiplier: Array, step: Array, into: Array) -> None:
+    def bending(self, now: Now, multiplier: Array) -> Bending | None:
         path = self.turns.path
-        if not len(path.arms):
-            return
-        turned = path.rotations(now, step)
+        if not path.size:
+            return None
         axis = np.einsum("ijb,j->ib", self.turns.frame(now), self.axis)
-        arms = np.broadcast_to(axis[:, None], turned.shape)
-        force = np.broadcast_to((self.factor * multiplier)[:, None], turned.shape)
-        found = cross(arms, cross(force, before(turned))) - cross(force, beyond(cross(turned, arms)))
-        path.add(now, found, into)
+        return Bending(path, _swinging(axis[None], self.factor * multiplier))
 
 
 class Pole(Block):

@@ -12,24 +12,24 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ...maths.batch import Array, Indices, Mask, conjugate, logarithm, multiply, unit
-from .layout import Layout
-from .problem import LeastSquaresProblem
-from .solve import Limits, Solved, solve_batch
-from .state import Given, State, rebuilt
+from ...maths.batch import Array, Indices, Mask, unit
+from .departures import departed_state, departures
+from .solve import Solved, solve_batch
+from .state import Given, State
+from .ways import Frames, choose_key_ways, mend_jumps, put
 
 STRIDE = 16
 """Frames from one key pose to the next."""
+SHORT = 16
+"""Columns up to which frames start from their base poses without key poses: a step costs less than a better
+start."""
 SETTLED = 6
 """Steps between key poses after which a pose that meets its goals stays: limits bend the way it takes."""
-RUN = 128
-"""Frames that are solved in one go: few calls, and arrays that stay near the processor."""
+RUN, ROOM = 128, 8192
+"""Fewest frames that are solved in one go, and about how many columns of all of them together: few calls, and
+arrays that stay near the processor."""
 KEY_AT_REST = 1e-3
 """Radians by which the joints of a key pose may still want back to the base: see `solve.AT_REST`."""
-LEAP = 0.35
-"""Radians by which a joint may go between neighbouring key poses beside its base: more is another way."""
-MISSED = 1e3
-"""What a key pose that misses its goals counts beside radians of rotation from one to the next."""
 
 
 @dataclass(frozen=True)
@@ -49,50 +49,51 @@ class Sequence:
     iterations: Indices
 
 
-def solve_sequence(
-    problem: LeastSquaresProblem, given: Given, base: State, limits: Limits, times: Array
-) -> Sequence:
+def solve_sequence(frames: Frames, from_base: bool = True) -> Sequence:
     """Solve frames in order of time, the base pose of each being its reference.
 
     Key poses stand at multiples of `STRIDE` and at the ends of what is solved, so that a frame between two
-    of them ends alike in any range that holds both and their neighbours.
+    of them ends alike in any range that holds both and their neighbours. Short chains need none, unless
+    some frames are fixed, whose ways lead on from one key pose to the next.
 
     Args:
-        problem: what all frames share.
-        given: what each brings; its reference is the base pose.
-        base: the base poses, inside the limits.
-        limits: when to stop.
-        times: (F,) frame numbers, increasing.
+        frames: what is solved; what is fixed stands as its base state says, others choose their ways to fit.
+        from_base: whether frames start from their base poses; else the base states are where each starts,
+            and none is kept.
     """
-    first = _first_of_its_kind(given, base)
+    first = _first_of_its_kind(frames.given, frames.base)
     if not first.all():
-        once = solve_sequence(problem, given.at(first), base.at(first), limits.at(first), times[first])
+        once = solve_sequence(frames.at(first), from_base)
         which = np.cumsum(first) - 1
         return Sequence(
             once.state.at(which), once.excess[which], once.kept[which], once.iterations[which] * first
         )
-    excess = problem.evaluate(given, base).excess(limits.position, limits.angle)
-    kept = excess <= 1.0
-    iterations = np.zeros(base.size, dtype=np.intp)
-    rows = np.flatnonzero(~kept)
+    problem, given, base, limits = frames.problem, frames.given, frames.base, frames.limits
+    residual = problem.evaluate(given, base)
+    excess = residual.excess(limits.position, limits.angle)
+    kept = (excess <= 1.0) & ~frames.fixed & from_base
+    found = Solved(
+        base, excess, residual.square, np.zeros(base.size, dtype=np.intp), np.zeros(base.size, dtype=np.bool_)
+    )
+    rows = np.flatnonzero(~kept & ~frames.fixed)
     if not len(rows) or not problem.layout.columns:
-        return Sequence(base, excess, kept, iterations)
-    state = base
-    keys = _key_rows(kept, times)
+        return Sequence(base, excess, kept, found.iterations)
     start = base.at(rows)
-    if len(keys) < len(rows):
-        found = _solve_keys(problem, given, base, limits, keys)
-        excess[keys], iterations[keys] = found.excess, found.iterations
-        state = base.joined(keys, found.state)
-        start = _interpolated(problem.layout, given.at(rows), base, state, _anchors(kept, keys), rows, times)
-    stop = replace(limits, settled=SETTLED)
-    for run in range(0, len(rows), RUN):
-        part = slice(run, run + RUN)
+    keys = _key_rows(kept | frames.fixed, frames.times)
+    is_long = problem.layout.columns > SHORT or frames.fixed.any()
+    if from_base and is_long and len(keys) < len(rows):
+        places = np.union1d(keys, np.flatnonzero(frames.fixed))
+        found = put(found, places, _solve_keys(frames.at(places)))
+        start = _interpolated(frames, found.state, _anchors(kept, keys), rows)
+    steps, stop = found.iterations, replace(limits, settled=SETTLED)
+    count = max(RUN, ROOM // problem.layout.columns)
+    for run in range(0, len(rows), count):
+        part = np.arange(run, min(run + count, len(rows)))
         some = rows[part]
-        found = solve_batch(problem, given.at(some), start.at(np.arange(len(rows))[part]), stop.at(some))
-        excess[some], state = found.excess, state.joined(some, found.state)
-        iterations[some] += found.iterations
-    return Sequence(state, excess, kept, iterations)
+        found = put(found, some, solve_batch(problem, given.at(some), start.at(part), stop.at(some)))
+    frames = replace(frames, limits=stop, fixed=kept | frames.fixed)
+    found = mend_jumps(frames, found)
+    return Sequence(found.state, found.excess, kept, found.iterations + steps)
 
 
 def _first_of_its_kind(given: Given, base: State) -> Mask:
@@ -122,163 +123,29 @@ def _anchors(kept: Mask, keys: Indices) -> Indices:
     return np.unique(np.concatenate((keys, beside[kept[beside]])))
 
 
-# Key poses ------------------------------------------------------------------------------------------
-
-
-def _solve_keys(
-    problem: LeastSquaresProblem, given: Given, base: State, limits: Limits, keys: Indices
-) -> Solved:
+def _solve_keys(frames: Frames) -> Solved:
     """Key poses from their base poses; where neighbours leap, the ways that fit together best."""
-    given, start, limits = given.at(keys), base.at(keys), replace(limits.at(keys), rest=KEY_AT_REST)
-    best = solve_batch(problem, given, start, limits)
-    near = np.diff(keys) <= STRIDE
-    steps = _apart(problem.layout, given, best.state, np.arange(1, len(keys)), np.arange(len(keys) - 1))
-    missed = best.excess > 1.0
-    if not ((near & (steps > LEAP)).any() or (missed.any() and not missed.all())):
-        return best
-    offers = [
-        _continued(problem, given.at(order), start.at(order), limits.at(order), _at(best, order), keys[order])
-        for order in (np.arange(len(keys)), np.arange(len(keys))[::-1])
-    ]
-    offers[1] = _at(offers[1], np.arange(len(keys))[::-1])
-    chosen = _choose(problem.layout, given, [best, *offers])
-    for number, offer in enumerate(offers, start=1):
-        best = _replaced(best, np.flatnonzero(chosen == number), offer)
-    return best
+    problem, limits = frames.problem, replace(frames.limits, rest=KEY_AT_REST)
+    free = np.flatnonzero(~frames.fixed)
+    solved = solve_batch(problem, frames.given.at(free), frames.base.at(free), limits.at(free))
+    if len(free) < frames.base.size:
+        residual = problem.evaluate(frames.given, frames.base)
+        none = np.zeros(frames.base.size, dtype=np.intp)
+        excess = residual.excess(limits.position, limits.angle)
+        solved = put(Solved(frames.base, excess, residual.square, none, none > 0), free, solved)
+    return choose_key_ways(replace(frames, limits=limits), solved, np.diff(frames.times) < 2 * STRIDE)
 
 
-def _continued(
-    problem: LeastSquaresProblem, given: Given, start: State, limits: Limits, own: Solved, keys: Indices
-) -> Solved:
-    """Key poses in turn: where one leaps from that before it, the way that goes on from there."""
-    layout, found = problem.layout, _at(own, np.arange(len(keys)))
-    for k in range(1, len(keys)):
-        here, before = np.array([k]), np.array([k - 1])
-        if abs(int(keys[k] - keys[k - 1])) > STRIDE:
-            continue
-        met = own.excess[k] <= 1.0 or found.excess[k - 1] > 1.0
-        if met and _apart(layout, given, found.state, here, before)[0] <= LEAP:
-            continue
-        departed = _departures(layout, given.at(before), found.state.at(before))
-        first = _departed_state(layout, given.at(here), start.at(here), departed)
-        other = solve_batch(problem, given.at(here), first, limits.at(here))
-        if other.excess[0] <= max(1.0, own.excess[k]):
-            found = _replaced(
-                found, here, replace(other, state=found.state.joined(here, other.state)), whole=False
-            )
-    return found
+# Starts ---------------------------------------------------------------------------------------------
 
 
-def _at(solved: Solved, some: Indices) -> Solved:
-    """Those of some of the poses."""
-    return Solved(
-        solved.state.at(some),
-        solved.excess[some],
-        solved.square[some],
-        solved.iterations[some],
-        solved.stalled[some],
-    )
-
-
-def _choose(layout: Layout, given: Given, offers: list[Solved]) -> Indices:
-    """(K,) which offer to take at each key pose: the least rotations from one to the next (Viterbi 1967)."""
-    count = offers[0].state.size
-    cost = np.array([np.where(offer.excess <= 1.0, 0.0, MISSED) for offer in offers])
-    far = np.array([_size(_departures(layout, given, offer.state)) for offer in offers])
-    cost = cost + 1e-3 * far  # of ways that fit together equally well the one nearer to the base
-    departed = [_departures(layout, given, offer.state) for offer in offers]
-    total, back = cost[:, 0], np.zeros((len(offers), count), dtype=np.intp)
-    for k in range(1, count):
-        steps = np.array([[_distance(a, b, k - 1, k) for a in departed] for b in departed])  # [to, from]
-        ways = total[None] + steps
-        back[:, k] = ways.argmin(1)
-        total = ways.min(1) + cost[:, k]
-    chosen = np.zeros(count, dtype=np.intp)
-    chosen[-1] = int(total.argmin())
-    for k in range(count - 1, 0, -1):
-        chosen[k - 1] = back[chosen[k], k]
-    return chosen
-
-
-def _replaced(best: Solved, some: Indices, other: Solved, whole: bool = True) -> Solved:
-    """Others in place of some of the poses: those at the same places of a whole, or just as many."""
-    if not len(some):
-        return best
-    theirs = some if whole else np.arange(len(some))
-    found = _at(best, np.arange(best.state.size))
-    state = other.state if other.state.size == best.state.size and not whole else None
-    for mine, others in (
-        (found.excess, other.excess),
-        (found.square, other.square),
-        (found.iterations, other.iterations),
-        (found.stalled, other.stalled),
-    ):
-        mine[some] = others[theirs]
-    return replace(found, state=state or best.state.joined(some, other.state.at(some)))
-
-
-# Departures from the base ---------------------------------------------------------------------------
-
-Departures = tuple[Array, Array, Array]
-"""(4, balls, B) rotations from the base, (h, B) angles and (s, B) shifts."""
-
-
-def _departures(layout: Layout, given: Given, state: State) -> Departures:
-    assert given.reference is not None
-    balls, angles, slides = given.reference
-    turned = multiply(conjugate(balls), state.rotations[:, layout.ball_rows])
-    return np.where(turned[0] < 0.0, -turned, turned), state.angles - angles, state.slides - slides
-
-
-def _departed_state(layout: Layout, given: Given, base: State, departed: Departures) -> State:
-    """The base poses with these departures, inside the limits of hinges and slides."""
-    assert given.reference is not None
-    balls, angles, slides = given.reference
-    return rebuilt(
-        layout, given, base, unit(multiply(balls, departed[0])), angles + departed[1], slides + departed[2]
-    )
-
-
-def _distance(a: Departures, b: Departures, i: int, j: int) -> float:
-    """Radians (root of the sum of squares) from a departure to another."""
-    balls = logarithm(multiply(conjugate(a[0][..., i]), b[0][..., j]))
-    angles = a[1][:, i] - b[1][:, j]
-    return float(np.sqrt((balls * balls).sum() + (angles * angles).sum()))
-
-
-def _size(departed: Departures) -> Array:
-    balls = logarithm(departed[0])
-    return np.asarray(np.sqrt((balls * balls).sum((0, 1)) + (departed[1] * departed[1]).sum(0)))
-
-
-def _apart(layout: Layout, given: Given, state: State, here: Indices, there: Indices) -> Array:
-    """(K,) the largest rotation of a joint, beside its base, from one pose to another."""
-    balls, angles, _ = _departures(layout, given, state)
-    found = np.zeros(len(here))
-    if len(layout.balls):
-        turned = logarithm(multiply(conjugate(balls[..., there]), balls[..., here]))
-        found = np.sqrt((turned * turned).sum(0)).max(0)
-    if len(angles):
-        found = np.maximum(found, np.abs(angles[:, here] - angles[:, there]).max(0))
-    return found
-
-
-def _interpolated(
-    layout: Layout,
-    given: Given,
-    base: State,
-    solved: State,
-    anchors: Indices,
-    rows: Indices,
-    times: Array,
-) -> State:
+def _interpolated(frames: Frames, solved: State, anchors: Indices, rows: Indices) -> State:
     """Where frames start: their base poses with departures on smooth curves through those of the anchors."""
-    assert given.reference is not None
+    layout, given, base, times = frames.problem.layout, frames.given, frames.base, frames.times
     whole = replace(given, reference=(base.rotations[:, layout.ball_rows], base.angles, base.slides))
-    balls, angles, slides = _departures(layout, whole, solved)
-    balls, angles, slides = (values[..., anchors] for values in (balls, angles, slides))
+    balls, angles, slides = departures(layout, whole.at(anchors), solved.at(anchors))
     found = tuple(_curve(times[anchors], values, times[rows]) for values in (balls, angles, slides))
-    return _departed_state(layout, given, base.at(rows), (unit(found[0]), found[1], found[2]))
+    return departed_state(layout, given.at(rows), base.at(rows), (unit(found[0]), found[1], found[2]))
 
 
 def _curve(at: Array, values: Array, wanted: Array) -> Array:

@@ -15,9 +15,10 @@ import numpy as np
 
 from ...maths.batch import TINY, Array, Indices, Mask, at_least_two, is_all, select
 from .ball_limits import BallLimits
+from .held import Active
 from .problem import LeastSquaresProblem, Metric, Residual
 from .state import Given, State, moved_state, rebuilt, stepped_balls
-from .step import Active, Step, bounds, limited_step, linearise
+from .step import Step, bounds, limited_step, linearise
 
 ENOUGH = 0.1
 """Part of the tolerances at which to stop: single precision, in which poses are kept, fits into the rest."""
@@ -60,6 +61,8 @@ PENALTY = 10.0
 STILL = 5e-3
 """Radians of a step above which a pose with a reference goes on, though next to nothing is won: how a chain
 points at a target out of reach wins little."""
+NEARER = 0.03
+"""Part of the square error that a step near the goals leaves at most to count without a look at its merit."""
 CLOSE = 1e-2
 """Radians: shorter steps that meet the goals count without a look at their merit."""
 
@@ -223,13 +226,14 @@ class _Search:
         tried = self._corrected(tried, step)
         tried, cut = self._shortened(tried, slope, step)
         off = tried.excess(self.limits.position, self.limits.angle)
-        accepted = self._accept(tried, off, step)
+        departed = self._departed(tried.now.state)
+        accepted = self._accept(tried, off, departed[1], step)
         # Borders are looked for anew where a step was cut or won little.
         holding.let_go(step.shortened | (tried.square > 0.25 * now.square))
         self.active.put(accepted, holding.at(accepted))
         self.active.let_go(~accepted)
         self._adapt(accepted, tried, off, cut)
-        self._take(accepted, tried, off)
+        self._take(accepted, tried, off, departed)
         self.iterations[poses.places] += 1
         self.history.append(self.now.square)
         self._leave(self._done(accepted))
@@ -292,7 +296,7 @@ class _Search:
         cut[some[better]] = True
         return _joined(tried, some[better], _at(found, better)), cut
 
-    def _accept(self, tried: Residual, off: Array, step: Step) -> Mask:
+    def _accept(self, tried: Residual, off: Array, departed: Array, step: Step) -> Mask:
         """Which steps count.
 
         Far from the goals those that come nearer. Near them those that lower half of the square departure,
@@ -301,12 +305,13 @@ class _Search:
         nearer: Mask = tried.square < self.now.square
         if step.back is None:
             return nearer
-        _, departed = self._departed(tried.now.state)
         multipliers = step.back.multipliers
         weight = PENALTY * (1.0 + np.sqrt((multipliers * multipliers).sum(0)))
         before = 0.5 * self.poses.departed + (multipliers * self.now.values).sum(0) + weight * self.now.square
         after = 0.5 * departed + (multipliers * tried.values).sum(0) + weight * tried.square
         merits = (after < before) | ((off <= 1.0) & (self.poses.rotated <= CLOSE))
+        # Where a limb is nearly straight the multipliers tell little: what comes far nearer counts as well.
+        merits |= (self.poses.off > ENOUGH) & (tried.square < NEARER * self.now.square)
         return np.asarray(np.where(self.poses.near(), merits, nearer))
 
     def _adapt(self, accepted: Mask, tried: Residual, off: Array, cut: Mask) -> None:
@@ -327,15 +332,21 @@ class _Search:
         poses.pull = np.where(near, taken, np.where(arrived, 1.0, pull))
         poses.refused = poses.refused + (near & ~accepted)
 
-    def _take(self, accepted: Mask, tried: Residual, off: Array) -> None:
+    def _take(
+        self, accepted: Mask, tried: Residual, off: Array, departed: tuple[Array | None, Array]
+    ) -> None:
         """Go on from the steps that count."""
         poses = self.poses
         if accepted.all():
             self.now, poses.off = tried, off
+            self.departure, poses.departed = departed
         elif accepted.any():
             some = np.flatnonzero(accepted)
             self.now = _joined(self.now, some, _at(tried, some))
             poses.off = np.where(accepted, off, poses.off)
+            poses.departed = np.where(accepted, departed[1], poses.departed)
+            if self.departure is not None and departed[0] is not None:
+                self.departure = np.where(accepted, departed[0], self.departure)
         poses.met = poses.met + (poses.off <= 1.0)
         # What is near its goals for long and does not meet them is out of reach: its reference has no say.
         near = (poses.off > 1.0) & (poses.off <= LOOSE) & (self.given.reference is not None)
@@ -343,7 +354,6 @@ class _Search:
         alone = poses.waiting >= WAITING
         poses.loose = np.where(alone, 1.0, poses.loose)
         poses.pull = np.where(alone, 0.0, poses.pull)
-        self.departure, poses.departed = self._departed(self.now.now.state)
         self._note()
 
     def _note(self) -> None:

@@ -292,6 +292,10 @@ def _transforms(layout: Layout, given: Given, rotations: Array, slides: Array, b
     local[:, :, 3] = given.shifts[some]
     for k, row in enumerate(layout.slide_rows.tolist()):
         local[row if whole else live.index(row), :, 3] += given.slide_axes[k] * slides[k]
+    for each in layout.coupled:
+        if whole or each.row in live:
+            place = each.row if whole else live.index(each.row)
+            local[place, :, 3] += each.shift(rotations, given.rests)
     found = np.empty((len(layout.rows), 3, 4, size))
     if not whole:
         assert before is not None

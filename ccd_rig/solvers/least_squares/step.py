@@ -12,7 +12,6 @@ Hintermueller, Ito & Kunisch 2002). A ball joint is held along the outward norma
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,87 +25,23 @@ from ...maths.batch import (
     conjugate,
     dot,
     is_all,
-    length,
     logarithm,
     multiply,
     select,
 )
+from ...maths.small_systems import products, solved
 from .ball_limits import BallLimits
+from .held import FACES, Active, Held, fixed_steps, hold_borders
 from .problem import LeastSquaresProblem, Metric, Residual
 from .residuals import Now
 from .state import State, ball_vectors, stepped_balls
+from .way_back import LEAST_DAMPING, LONGEST_BACK, Curvature, Projection, way_back
 
-LEAST_DAMPING = 1e-12
-"""Damping that always remains, so that singular poses and goals that contradict each other have a step."""
 LONGEST, LONGEST_NEAR = 1.2, 0.3
 """Longest rotation of a joint in one step, radians: farther away the linear picture means little. With a
 reference pose steps are shorter, so that no joint passes straight by a step and bends the other way."""
-INNER = 8
-"""Most conjugate gradients of one step."""
-LEAST_WAY = 5e-5
-"""Radians: shorter ways back are none."""
-NEAR = 1e-3
-"""Part of the squared gradient at which they stop."""
-LEAST_CURVATURE = 1e-2
-"""Least curvature of the departure, beside 1 of joints without goals, at which Newton's step is taken."""
-LONGEST_BACK = 0.5
-"""Longest rotation of a joint back to the reference in one step: farther away it would leave the goals."""
-ROUNDS = 3
+ROUNDS = 2
 """How often a step is worked out for limits that it would leave."""
-FACES = 3
-"""At so many borders of its limit a ball joint is held at once; a twist of one angle comes on top."""
-SAME_FACE = 0.05
-"""Part of a push out of the limit that is new beside the borders that hold already."""
-
-
-@dataclass
-class Active:
-    """The limits that hold, per pose.
-
-    Attributes:
-        held: (k, B) hinges and slides at a bound.
-        fixed: (k, B) the step of those.
-        normals: (FACES, 3, L, B) outward unit normals in the frames of the L limited ball joints; 0: none.
-        gaps: (FACES, L, B) rotation along the normal that is left to the border, radians.
-    """
-
-    held: Mask
-    fixed: Array
-    normals: Array
-    gaps: Array
-
-    @classmethod
-    def none(cls, columns: int, balls: int, size: int) -> Active:
-        """Nothing holds."""
-        return cls(
-            np.zeros((columns, size), dtype=np.bool_),
-            np.zeros((columns, size)),
-            np.zeros((FACES, 3, balls, size)),
-            np.zeros((FACES, balls, size)),
-        )
-
-    def copy(self) -> Active:
-        """The same once more."""
-        return Active(self.held.copy(), self.fixed.copy(), self.normals.copy(), self.gaps.copy())
-
-    def let_go(self, some: Mask) -> None:
-        """Let go of the borders of some poses' ball joints; at those of the others the joints now are."""
-        self.normals[..., some] = 0.0
-        self.gaps[:] = 0.0
-
-    def at(self, some: Mask | Indices) -> Active:
-        """Those of some of the poses."""
-        return Active(
-            select(self.held, some),
-            select(self.fixed, some),
-            select(self.normals, some),
-            select(self.gaps, some),
-        )
-
-    def put(self, some: Mask | Indices, other: Active) -> None:
-        """Take over those of some of the poses."""
-        self.held[:, some], self.fixed[:, some] = other.held, other.fixed
-        self.normals[..., some], self.gaps[..., some] = other.normals, other.gaps
 
 
 @dataclass
@@ -152,6 +87,7 @@ class Linear:
         damping: (B,).
         departure: (k, B), or None. pull: (B,) part of it to take back.
         down, up: (k, B) steps to the bounds.
+        now: the state with the columns' axes. metric: what steps cost there.
     """
 
     state: State
@@ -164,6 +100,7 @@ class Linear:
     down: Array
     up: Array
     now: Now
+    metric: Metric
 
     def at(self, some: Mask | Indices) -> Linear:
         """Some of the poses."""
@@ -179,6 +116,7 @@ class Linear:
             select(self.down, some),
             select(self.up, some),
             self.now.at(some),
+            self.metric.at(some),
         )
 
 
@@ -208,7 +146,8 @@ def linearise(
     serving = slope if problem.serves is None else slope * problem.serves[..., None]
     down, up = bounds(problem, state)
     weight = damping * residual.square + LEAST_DAMPING
-    return Linear(state, residual.values, slope, serving, weight, departure, pull, down, up, now)
+    metric = Metric(problem.layout, state)
+    return Linear(state, residual.values, slope, serving, weight, departure, pull, down, up, now, metric)
 
 
 def limited_step(problem: LeastSquaresProblem, limits: BallLimits, linear: Linear, active: Active) -> Step:
@@ -235,26 +174,24 @@ def _step(
     problem: LeastSquaresProblem, limits: BallLimits, linear: Linear, active: Active
 ) -> tuple[Step, Array]:
     """The step while just these limits hold, and what each column would like to do beside the others."""
-    layout = problem.layout
-    metric = Metric(layout, linear.state)
-    fixed = active.fixed.copy()
-    slope, serving = _freed(problem, limits, linear, active, fixed)
-    weighted = metric.apply(serving)
-    if len(layout.bent):
-        weighted = _kept_inside(problem, limits, linear, active, weighted)
+    layout, metric = problem.layout, linear.metric
+    held = Held.of(limits, linear.state, active)
+    slope = held.free(linear.slope)
+    # Where mobilities differ from axis to axis a force along a border has a part across it.
+    weighted = held.free(metric.apply(slope if linear.serving is linear.slope else held.free(linear.serving)))
     system = products(slope, weighted, linear.serving is linear.slope)
-    missing = linear.values + np.einsum("mkb,kb->mb", linear.slope, fixed) if fixed.any() else linear.values
+    fixed = fixed_steps(limits, linear.state, active)
+    missing = linear.values
+    if fixed is not None:
+        missing = missing + np.einsum("mkb,kb->mb", linear.slope, fixed)
     goal = solved(system, linear.damping, missing)
-    step = fixed - np.einsum("mkb,mb->kb", weighted, goal)
+    step = -np.einsum("mkb,mb->kb", weighted, goal)
+    if fixed is not None:
+        step += fixed
     wanted = -metric.apply(np.einsum("mkb,mb->kb", linear.serving, goal))
-    back = _Back.none(problem, linear) if linear.departure is not None else None
-    if back is not None:
-        some = at_least_two(np.flatnonzero(linear.pull > 0.0))
-        if is_all(some, linear.state.size):
-            back = _back(problem, limits, linear, active, (slope, weighted, system, step))
-        elif len(some):
-            parts = (select(slope, some), select(weighted, some), select(system, some), select(step, some))
-            back.put(some, _back(problem, limits, linear.at(some), active.at(some), parts))
+    back = None
+    if linear.departure is not None:
+        back = _back(problem, linear, held, (slope, weighted, system, step))
         step += back.step
         wanted += back.wanted
     part = _part(problem, step, LONGEST if back is None else LONGEST_NEAR)
@@ -289,216 +226,38 @@ class _Back:
 
 
 def _back(
-    problem: LeastSquaresProblem,
-    limits: BallLimits,
-    linear: Linear,
-    active: Active,
-    parts: tuple[Array, Array, Array, Array],
+    problem: LeastSquaresProblem, linear: Linear, held: Held, parts: tuple[Array, Array, Array, Array]
 ) -> _Back:
-    """The way back to the reference beside a step towards the goals.
+    """The way back to the reference beside a step towards the goals, of the poses that are to take one.
 
     `parts` are the slope of what is free, the same weighted, their product, and the step.
     """
+    some = at_least_two(np.flatnonzero(linear.pull > 0.0))
+    if is_all(some, linear.state.size):
+        return _all_back(problem, linear, held, parts)
+    found = _Back.none(problem, linear)
+    if len(some):
+        slope, weighted, system, step = (select(each, some) for each in parts)
+        found.put(some, _all_back(problem, linear.at(some), held.at(some), (slope, weighted, system, step)))
+    return found
+
+
+def _all_back(
+    problem: LeastSquaresProblem, linear: Linear, held: Held, parts: tuple[Array, Array, Array, Array]
+) -> _Back:
     assert linear.departure is not None
     slope, weighted, system, towards = parts
-    metric = Metric(problem.layout, linear.state)
-    projection = Projection(
-        slope, weighted, system, lambda vector: _free_part(problem, limits, linear, active, vector)
-    )
+    metric = linear.metric
+    projection = Projection(slope, weighted, system, held)
     gradient = metric.gradient(linear.departure)
     multipliers = -projection.dual(projection.free(gradient))
-    found = _way_back(problem, linear, towards, (gradient, multipliers), projection)
+    bend = Curvature(problem, linear.now, linear.departure, multipliers, metric)
+    found = way_back(bend, metric, towards, gradient, projection)
     longest = np.abs(found).max(0)
     found *= linear.pull * np.minimum(1.0, LONGEST_BACK / np.maximum(longest, TINY))
-    held = metric.apply(np.einsum("mkb,mb->kb", linear.serving, projection.dual(gradient)))
-    wanted = np.minimum(linear.pull, 1.0) * (held - gradient)
+    among = metric.apply(np.einsum("mkb,mb->kb", linear.serving, projection.dual(gradient)))
+    wanted = np.minimum(linear.pull, 1.0) * (among - gradient)
     return _Back(found, wanted, multipliers, projection.inverse)
-
-
-def _way_back(
-    problem: LeastSquaresProblem,
-    linear: Linear,
-    towards: Array,
-    wish: tuple[Array, Array],
-    projection: Projection,
-) -> Array:
-    """The step (k, B) to the nearest pose to the reference that the goals leave room for.
-
-    Newton's step of the Lagrangian |e|^2 / 2 + y.r in the null space of the slope, by projected conjugate
-    gradients (Gould, Hribar & Nocedal 2001, "On the solution of equality constrained quadratic programming
-    problems arising in optimization"), as far as the curvature is positive (Steihaug 1983).
-
-    Args:
-        problem: what all poses share.
-        linear: the linear picture.
-        towards: (k, B) the step towards the goals that is taken as well.
-        wish: the gradient of the departure as a step (k, B), and the multipliers (m, B).
-        projection: on what goals and limits leave free.
-    """
-    assert linear.departure is not None
-    gradient, multipliers = wish
-    metric = Metric(problem.layout, linear.state)
-    own = projection.free(gradient)
-    bend = Curvature(problem, linear.now, linear.departure, multipliers, metric)
-    # The gradient is wanted where the step towards the goals leads, not where it starts.
-    small = np.abs(towards).max(0) <= LONGEST_BACK
-    ahead = projection.apply(own + metric.apply(bend(np.where(small, towards, 0.0))))
-    # Residuals are kept in the null space: what the multipliers hold is far larger, and its rounding too.
-    residual, rest = metric.invert(ahead), ahead
-    found, direction = np.zeros_like(rest), -rest
-    size = (residual * rest).sum(0)
-    enough = np.maximum(NEAR * size, LEAST_WAY * LEAST_WAY)
-    going = size > TINY
-    for count in range(INNER):
-        turned = bend(direction)
-        curve = (direction * turned).sum(0)
-        own_size = metric.square(direction)
-        down = going & (curve > LEAST_CURVATURE * own_size)
-        if count == 0:
-            found = np.where(going & ~down, direction, found)
-        length = np.where(down, size / np.where(down, curve, 1.0), 0.0)
-        found += length * direction
-        going = down
-        if not going.any() or count == INNER - 1:
-            break
-        residual = residual + length * turned
-        rest = projection.apply(metric.apply(residual))
-        residual = metric.invert(rest)
-        after = (residual * rest).sum(0)
-        going &= after > enough
-        direction = -rest + np.where(going, after / np.maximum(size, TINY), 0.0) * direction
-        size = after
-    return found
-
-
-class Projection:
-    """What the goals and the limits that hold leave of a step, in the metric of the mobilities."""
-
-    def __init__(
-        self,
-        slope: Array,
-        weighted: Array,
-        system: Array,
-        free: Callable[[Array], Array],
-    ) -> None:
-        self.slope, self.weighted, self.free = slope, weighted, free
-        whole = np.ascontiguousarray(system.transpose(2, 0, 1))
-        scale = np.einsum("bmm->b", whole)
-        each = np.arange(whole.shape[1])
-        whole[:, each, each] += (1e-9 * scale + LEAST_DAMPING)[:, None]
-        self.inverse = np.ascontiguousarray(np.linalg.inv(whole).transpose(1, 2, 0))
-
-    def dual(self, vector: Array) -> Array:
-        """(m, B) the multipliers that hold the goals against a step."""
-        return np.asarray(np.einsum("mnb,nb->mb", self.inverse, np.einsum("mkb,kb->mb", self.slope, vector)))
-
-    def apply(self, vector: Array) -> Array:
-        """What of a step (k, B) is left."""
-        own = self.free(vector)
-        return np.asarray(own - np.einsum("mkb,mb->kb", self.weighted, self.dual(own)))
-
-
-class Curvature:
-    """The second derivative of |departure|^2 / 2 + multipliers.residuals, applied to steps (k, B)."""
-
-    def __init__(
-        self,
-        problem: LeastSquaresProblem,
-        now: Now,
-        departure: Array,
-        multipliers: Array,
-        metric: Metric,
-    ) -> None:
-        self.metric = metric
-        self.problem, self.now, self.multipliers = problem, now, multipliers
-        layout = problem.layout
-        self.balls = slice(layout.first_ball, layout.first_slide)
-        balls = departure[self.balls].reshape(-1, 3, departure.shape[1])
-        angle = np.sqrt((balls * balls).sum(1))
-        half = np.maximum(0.5 * angle, 1e-4)
-        # Along the rotation vector 1, across it (a / 2) cot(a / 2).
-        self.across = (half / np.tan(half))[:, None]
-        self.axis = balls / np.maximum(angle, TINY)[:, None]
-
-    def __call__(self, step: Array) -> Array:
-        problem = self.problem
-        found = step.copy()
-        balls = step[self.balls].reshape(-1, 3, step.shape[1])
-        along = (balls * self.axis).sum(1)[:, None] * self.axis
-        found[self.balls] = (self.across * balls + (1.0 - self.across) * along).reshape(-1, step.shape[1])
-        found = self.metric.invert(found)
-        for block, place in zip(problem.blocks, problem.places, strict=True):
-            block.add_curvature(self.now, self.multipliers[place], step, found)
-        return found
-
-
-def _freed(
-    problem: LeastSquaresProblem, limits: BallLimits, linear: Linear, active: Active, fixed: Array
-) -> tuple[Array, Array]:
-    """The slope of what is free; the steps of what is held are added to `fixed`."""
-    layout = problem.layout
-    held = active.held.any()
-    faces = _model_faces(limits, linear.state, active)
-    if not held and not faces:
-        return linear.slope, linear.serving
-    slope = np.where(active.held, 0.0, linear.slope) if held else linear.slope.copy()
-    place = slice(layout.first_ball, layout.first_slide)
-    size = linear.state.size
-    blocks = slope[:, place].reshape(len(slope), -1, 3, size)
-    fixed_balls = fixed[place].reshape(-1, 3, size)
-    for some, normals, gaps in faces:
-        part = blocks[:, some]
-        along = part[:, :, 0] * normals[:, 0] + part[:, :, 1] * normals[:, 1] + part[:, :, 2] * normals[:, 2]
-        blocks[:, some] = part - along[:, :, None] * normals
-        if gaps is not None:
-            fixed_balls[some] += gaps[:, None] * normals
-    if linear.serving is linear.slope:
-        return slope, slope
-    assert problem.serves is not None
-    return slope, slope * problem.serves[..., None]
-
-
-def _kept_inside(
-    problem: LeastSquaresProblem, limits: BallLimits, linear: Linear, active: Active, steps: Array
-) -> Array:
-    """Steps (m, k, B) without what would leave the limits that hold."""
-    faces = _model_faces(limits, linear.state, active)
-    if not faces:
-        return steps
-    layout = problem.layout
-    balls = steps[:, layout.first_ball : layout.first_slide].reshape(len(steps), -1, 3, linear.state.size)
-    for some, normals, _ in faces:
-        part = balls[:, some]
-        balls[:, some] = part - (part * normals).sum(2)[:, :, None] * normals
-    return steps
-
-
-def _free_part(
-    problem: LeastSquaresProblem, limits: BallLimits, linear: Linear, active: Active, vector: Array
-) -> Array:
-    """What of (k, B) is along columns and directions that nothing holds."""
-    layout = problem.layout
-    found = np.where(active.held, 0.0, vector)
-    balls = found[layout.first_ball : layout.first_slide].reshape(-1, 3, linear.state.size)
-    for some, normals, _ in _model_faces(limits, linear.state, active):
-        part = balls[some]
-        balls[some] = part - (part * normals).sum(1)[:, None] * normals
-    return found
-
-
-def _model_faces(
-    limits: BallLimits, state: State, active: Active
-) -> list[tuple[Indices, Array, Array | None]]:
-    """(balls, normals (L, 3, B) about model axes, gaps or None) of all that may hold ball joints."""
-    found: list[tuple[Indices, Array, Array | None]] = []
-    if len(limits.locked):
-        axes = limits.locked_axes(state)
-        found.append((limits.locked, axes, None))
-    for face in range(FACES):
-        normals = active.normals[face]
-        if normals.any():
-            found.append((limits.limited, limits.in_model(state, normals), active.gaps[face]))
-    return found
 
 
 def _part(problem: LeastSquaresProblem, step: Array, limit: float) -> Array:
@@ -550,86 +309,6 @@ def _update(
     ball, pose = np.nonzero(outside)
     there = step.balls[:, limits.limited][:, ball, pose]
     allowed = logarithm(multiply(conjugate(before[:, ball, pose]), there))
-    new = _hold(active, limits, ball, pose, outward, allowed, before[:, ball, pose])
+    new = hold_borders(active, limits, (ball, pose), outward, allowed, before[:, ball, pose])
     changed[pose[new]] = True
     return changed
-
-
-def _hold(
-    active: Active,
-    limits: BallLimits,
-    ball: Indices,
-    pose: Indices,
-    outward: Array,
-    allowed: Array,
-    before: Array,
-) -> Mask:
-    """Hold ball joints along the outward vectors (3, K) by which a step would leave; (K,) which are new."""
-    depth = length(outward)
-    rest = outward
-    if len(limits.locked):
-        axes = limits.locked_axes_of(ball, before)
-        rest = rest - dot(axes, rest) * axes
-    for face in range(FACES):
-        normals = active.normals[face][:, ball, pose]
-        rest = rest - dot(normals, rest) * normals
-    size = length(rest)
-    new: Mask = (size > 1e-9) & (size > SAME_FACE * depth)
-    normal = rest / np.maximum(size, TINY)
-    gap = dot(normal, allowed)
-    left = new.copy()
-    for face in range(FACES):
-        empty = ~active.normals[face][:, ball, pose].any(0)
-        use = left & empty
-        active.normals[face][:, ball[use], pose[use]] = normal[:, use]
-        active.gaps[face][ball[use], pose[use]] = gap[use]
-        left &= ~use
-    return new & ~left
-
-
-# Small systems, one for each pose -------------------------------------------------------------------
-
-
-def products(slope: Array, weighted: Array, symmetric: bool) -> Array:
-    """(m, m, B): J W J^T."""
-    m, _, size = slope.shape
-    if m > 8 or not symmetric:
-        found = np.matmul(
-            np.ascontiguousarray(slope.transpose(2, 0, 1)), np.ascontiguousarray(weighted.transpose(2, 1, 0))
-        )
-        return np.ascontiguousarray(found.transpose(1, 2, 0))
-    found = np.empty((m, m, size))
-    for i in range(m):
-        for j in range(i, m):
-            found[i, j] = found[j, i] = np.einsum("kb,kb->b", slope[i], weighted[j])
-    return found
-
-
-def solved(system: Array, damping: Array, wanted: Array) -> Array:
-    """(m, B): what a damped system (m, m, B) makes `wanted`."""
-    m = len(system)
-    if m > 8:
-        whole = np.ascontiguousarray(system.transpose(2, 0, 1))
-        whole[:, np.arange(m), np.arange(m)] += damping[:, None]
-        found = np.linalg.solve(whole, wanted.T[..., None])[..., 0]
-        return np.ascontiguousarray(found.T)
-    # Gauss elimination, all poses at once: the system is positive definite, or nearly so.
-    rows = [[system[i, j] for j in range(m)] for i in range(m)]
-    right = [wanted[i] for i in range(m)]
-    for i in range(m):
-        rows[i][i] = rows[i][i] + damping
-    for i in range(m):
-        pivot = 1.0 / np.maximum(rows[i][i], damping)  # of a symmetric system all are that large
-        for j in range(i + 1, m):
-            factor = rows[j][i] * pivot
-            for k in range(i + 1, m):
-                rows[j][k] = rows[j][k] - factor * rows[i][k]
-            right[j] = right[j] - factor * right[i]
-        rows[i][i] = pivot
-    found = np.empty((m, wanted.shape[1]))
-    for i in reversed(range(m)):
-        value = right[i]
-        for k in range(i + 1, m):
-            value = value - rows[i][k] * found[k]
-        found[i] = value * rows[i][i]
-    return found

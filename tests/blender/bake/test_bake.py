@@ -480,6 +480,26 @@ def test_a_hand_out_of_reach_does_not_keep_the_other_from_its_target(bake):
     assert_report_is_what_plays(rig, report)
 
 
+def test_a_hand_served_later_comes_as_near_as_the_first_one_lets_it(bake):
+    """On a line between two targets what one hand gains the other loses: the sum stays what it is."""
+    sums = []
+    for priority in (0, 1):
+        rig = two_arms()
+        for name, x in (("Hand L", 3.3), ("Hand R", -3.3)):
+            target = rig.ccd_rig.constraints[name].target
+            target.animation_data_clear()
+            target.location = (x, 1.5 if x > 0.0 else -1.0, 1.0)
+        rig.ccd_rig.constraints["Hand R"].weight = 0.2
+        rig.ccd_rig.constraints["Hand R"].priority = priority
+        report = bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, 5))
+        last = {row.constraint: row.keyed_residual for row in report.entries if row.frame == 3}
+        assert last["Hand R"] > 0.05
+        sums.append(sum(last.values()))
+        if priority:
+            assert last["Hand L"] < 1e-3
+    assert sums[1] < 1.02 * sums[0], sums
+
+
 def test_animated_parents_above_the_chain(bake, channels):
     rig, target = arm(8, 0.4, chain_length=4)
     key_location(target, circle((0.3, 0.3, 2.2), 0.4))

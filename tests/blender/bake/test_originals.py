@@ -121,7 +121,8 @@ def by_eulers(rig):
 
 def sliding(rig):
     own = rig.pose.bones["bone_0"].ccd_rig
-    own.use_slide, own.slide_lower, own.slide_upper = True, -0.2, 0.2
+    own.use_slide = (False, True, False)
+    own.slide_lower[1], own.slide_upper[1] = -0.2, 0.2
 
 
 def beside_one_at_rest(rig):

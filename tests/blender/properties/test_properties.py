@@ -396,8 +396,8 @@ def test_an_override_keeps_changes_and_added_rows(rows, override, tmp_path):
     override.ccd_rig.constraints["One"].pole_target = rigs.empty("Pole")
     override.ccd_rig.constraints["Two"].kind = "BALANCE"
     override.ccd_rig.constraints["Two"].balance_axes = (False, True, False)
-    override.pose.bones["bone_0"].ccd_rig.use_slide = True
-    override.pose.bones["bone_0"].ccd_rig.slide_axis = (1.0, 0.0, 0.0)
+    override.pose.bones["bone_0"].ccd_rig.use_slide = (True, False, True)
+    override.pose.bones["bone_0"].ccd_rig.slide_lower = (-0.5, -0.25, 0.0)
     override.pose.bones["bone_2"].ccd_rig.mass = 4.0
     for name in ("Mine", "Mine too"):
         rows.add(override, name, "bone_1").target = bpy.data.objects["Goal"]
@@ -414,8 +414,8 @@ def test_an_override_keeps_changes_and_added_rows(rows, override, tmp_path):
     assert (listed[0].rotation, listed[0].pole_target.name) == ("DIRECTION", "Pole")
     assert (listed[0].rotation_bone, tuple(listed[0].effector_offset)) == ("bone_1", (0.5, 0.0, -0.25))
     assert (listed[1].kind, tuple(listed[1].balance_axes)) == ("BALANCE", (False, True, False))
-    assert again.pose.bones["bone_0"].ccd_rig.use_slide
-    assert tuple(again.pose.bones["bone_0"].ccd_rig.slide_axis) == (1.0, 0.0, 0.0)
+    assert tuple(again.pose.bones["bone_0"].ccd_rig.use_slide) == (True, False, True)
+    assert tuple(again.pose.bones["bone_0"].ccd_rig.slide_lower) == (-0.5, -0.25, 0.0)
     assert again.pose.bones["bone_2"].ccd_rig.mass == 4.0
 
 

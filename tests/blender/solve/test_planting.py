@@ -571,7 +571,7 @@ def _below(rig):
 
 
 def _slides(rig):
-    rig.pose.bones["shin.L"].ccd_rig.use_slide = True
+    rig.pose.bones["shin.L"].ccd_rig.use_slide = (False, True, False)
 
 
 def _set(bone, field, value):

@@ -203,7 +203,7 @@ def test_euler_angles_are_blenders():
 def test_limits_given_and_what_goes_where():
     comfort = Comfort(0.1, EulerBox("ZXY", (-0.1, -0.2, -0.3), (0.1, 0.2, 0.3)))
     slide = Slide((0.0, 1.0, 0.0), -1.0, 1.0)
-    skeleton = hand_on_arm(None, comfort=comfort, stiffness=0.3, max_step=0.5, slide=slide)
+    skeleton = hand_on_arm(None, comfort=comfort, stiffness=0.3, max_step=0.5, slides=(slide,))
     split, _ = split_ball(skeleton, Pose.rest(skeleton), "arm", "ZXY", [(-0.5, 0.5), None, (-0.4, 1.0)])
     parts = {joint.name: joint for joint in split.joints}
     first, second, bone = (parts[name] for name in hinge_names("arm", "ZXY"))
@@ -211,7 +211,7 @@ def test_limits_given_and_what_goes_where():
     assert (first.limit.lower, first.limit.upper) == (-math.pi, math.pi)
     assert (second.limit.lower, second.limit.upper) == (-0.5, 0.5)
     assert (bone.limit.lower, bone.limit.upper) == (-0.4, 1.0)
-    assert (first.slide, second.slide, bone.slide) == (slide, None, None)
+    assert (first.slides, second.slides, bone.slides) == ((slide,), (), ())
     for joint, half in ((first, 0.2), (second, 0.1), (bone, 0.3)):
         assert joint.comfort.tolerance == 0.1
         assert joint.comfort.region.upper == half

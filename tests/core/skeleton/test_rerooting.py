@@ -52,7 +52,7 @@ def random_tree(rng, count):
             "inherit_rotation": True,
             "mass": rng.uniform(0.0, 3.0),
             "comfort": rng.choice((None, Comfort(0.1), Comfort(0.2, inner(joint.limit, rng)))),
-            "slide": rng.choice((None, None, Slide([rng.gauss(0.0, 1.0) for _ in range(3)], -0.5, 2.0))),
+            "slides": rng.choice(((), (), (Slide([rng.gauss(0.0, 1.0) for _ in range(3)], -0.5, 2.0),))),
         }
         for joint in skeleton.joints
     }
@@ -170,10 +170,9 @@ def test_rerooting_back_gives_the_original(seed):
             continue
         assert (same.stiffness, same.max_step) == (joint.stiffness, joint.max_step)
         assert type(same.limit) is type(joint.limit)
-        assert (same.slide is None) == (joint.slide is None)
-        if joint.slide is not None:
-            assert (Vector(same.slide.axis) - Vector(joint.slide.axis)).length <= FLOAT32
-            assert (same.slide.lower, same.slide.upper) == (joint.slide.lower, joint.slide.upper)
+        for a, b in zip(same.slides, joint.slides, strict=True):
+            assert (Vector(a.axis) - Vector(b.axis)).length <= FLOAT32
+            assert (a.lower, a.upper) == (b.lower, b.upper)
         for _ in range(5):
             if joint.limit is None:
                 break
@@ -228,7 +227,7 @@ def test_a_reversed_slide_slides():
     turned = Quaternion((1.0, 0.0, 0.0), 0.6)
     joints = [
         Joint("outer", length=2.0),
-        Joint("inner", 0, (0.1, 1.0, 0.0), turned, 2.0, Hinge((0.0, 1.0, 0.0), -0.4, 0.4), slide=slide),
+        Joint("inner", 0, (0.1, 1.0, 0.0), turned, 2.0, Hinge((0.0, 1.0, 0.0), -0.4, 0.4), slides=(slide,)),
         Joint("hand", 1, (0.0, 2.0, 0.0)),
     ]
     skeleton = Skeleton(joints)

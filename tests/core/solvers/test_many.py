@@ -42,9 +42,9 @@ from ccd_rig.maths.rotations import angle_between
 SETTINGS = SolverSettings(position_tolerance=POSITION, angle_tolerance=ANGLE, max_iterations=60, restarts=2)
 
 
-def known(seed: int) -> Mixture:
+def known(seed: int, rolls: bool = False) -> Mixture:
     """A random solve without what `solve_many` refuses."""
-    case = mixture(seed)
+    case = mixture(seed, rolls)
     joints = [
         replace(joint, comfort=replace(joint.comfort, tolerance=0.0)) if joint.comfort else joint
         for joint in case.skeleton.joints
@@ -81,14 +81,15 @@ def same_bits(one: ManyResult, other: ManyResult, first: int = 0) -> bool:
 
 
 @pytest.mark.parametrize("part", range(4))
-def test_random_solves_keep_their_promises(part: int) -> None:
+@pytest.mark.parametrize("rolls", [False, True])
+def test_random_solves_keep_their_promises(part: int, rolls: bool) -> None:
     """Limits, slides, finite numbers, true errors and statuses, joints that stay: see `mixtures.faults`.
 
     "Worse than the start" is left out: sweeps weigh rotations against distances otherwise.
     """
     wrong = []
     for seed in range(10 * part, 10 * part + 10):
-        case = known(seed)
+        case = known(seed, rolls)
         rng = random.Random(seed)
         poses = [case.start, *(_pose(case.skeleton, rng) for _ in range(2))]
         reference = poses if seed % 2 else None
@@ -161,7 +162,7 @@ def test_every_kind_of_goal_takes_targets() -> None:
 
 
 def test_slides_reach_and_stay_in_their_ranges() -> None:
-    skeleton = straight(3).replace({"joint1": {"slide": Slide((0.0, 1.0, 0.0), -0.5, 1.0)}})
+    skeleton = straight(3).replace({"joint1": {"slides": (Slide((0.0, 1.0, 0.0), -0.5, 1.0),)}})
     targets = [(0.0, 3.8, 0.0), (0.5, 3.5, 0.0), (0.0, 9.0, 0.0)]
     found = solve_many(
         skeleton, [Pose.rest(skeleton)] * 3, [PositionGoal("joint2", (0, 0, 0))], SETTINGS, targets=[targets]
@@ -252,9 +253,12 @@ def test_comfort_regions_are_left_only_where_they_must() -> None:
 # The same bits --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("seed", [3, 12, 40, 63])
-def test_a_pose_has_the_same_bits_in_every_batch(seed: int) -> None:
-    case = known(seed)
+@pytest.mark.parametrize(
+    ("seed", "rolls"), [(3, False), (12, False), (40, False), (63, False), (13, True), (15, True)]
+)
+def test_a_pose_has_the_same_bits_in_every_batch(seed: int, rolls: bool) -> None:
+    case = known(seed, rolls)
+    assert bool(case.skeleton.couplings) == rolls
     rng = random.Random(seed)
     poses = [_pose(case.skeleton, rng) for _ in range(200)]
     reference = poses if seed % 2 else None

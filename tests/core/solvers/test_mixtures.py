@@ -55,7 +55,7 @@ def test_the_mixtures_hold_everything():
     assert {goal.priority for goal in goals} == {0, 1, 2}
     positions = [goal for goal in goals if isinstance(goal, PositionGoal)]
     for some in (
-        [joint.slide for joint in joints],
+        [bool(joint.slides) for joint in joints],
         [joint.comfort and joint.comfort.region for joint in joints],
         [joint.comfort and joint.comfort.tolerance for joint in joints],
         [joint.length == 0.0 for joint in joints],

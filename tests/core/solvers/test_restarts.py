@@ -41,7 +41,7 @@ def test_same_seed_same_poses() -> None:
 @pytest.mark.parametrize("seed", range(30))
 def test_starts_are_inside_and_move_only_what_may_move(seed: int) -> None:
     rng = random.Random(seed)
-    skeleton = random_skeleton(rng, 7).replace({"joint3": {"slide": Slide((1.0, 1.0, 0.0), -0.5, 2.0)}})
+    skeleton = random_skeleton(rng, 7).replace({"joint3": {"slides": (Slide((1.0, 1.0, 0.0), -0.5, 2.0),)}})
     pose = legal_pose(skeleton, rng)
     movable = sorted(rng.sample(range(7), 4))
     entries = [PoseEntry("wild", {joint.name: Quaternion((0.0, 1.0, 0.0, 0.0)) for joint in skeleton.joints})]
@@ -55,9 +55,9 @@ def test_starts_are_inside_and_move_only_what_may_move(seed: int) -> None:
                 continue
             if joint.limit is not None:
                 assert violation(joint.limit, start.rotations[i]) <= FLOAT32
-            if joint.slide is not None:
-                along = Vector(joint.slide.axis).dot(start.translations[i])
-                assert joint.slide.lower - FLOAT32 <= along <= joint.slide.upper + FLOAT32
+            for slide in joint.slides:
+                along = Vector(slide.axis).dot(start.translations[i])
+                assert slide.lower - FLOAT32 <= along <= slide.upper + FLOAT32
 
 
 def test_nearest_entries_come_first_and_twins_once() -> None:

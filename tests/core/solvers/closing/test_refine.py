@@ -7,7 +7,18 @@ import random
 
 import numpy as np
 import pytest
-from chains import FLOAT32, legal_pose, random_rotation, random_skeleton, straight, tail, tip
+from chains import (
+    FLOAT32,
+    legal_pose,
+    random_couplings,
+    random_rotation,
+    random_skeleton,
+    random_slides,
+    shifted,
+    straight,
+    tail,
+    tip,
+)
 from mathutils import Quaternion, Vector
 
 from ccd_rig.errors import InvalidInput
@@ -61,24 +72,14 @@ def goal_of(kind: str, skeleton: Skeleton, rng: random.Random, pose: Pose | None
 
 
 def varied(rng: random.Random, count: int) -> Skeleton:
-    """A random tree, some joints of which slide or do not inherit rotation; all have mass."""
+    """A random tree, some joints of which slide, roll or do not inherit rotation; all have mass."""
     skeleton = random_skeleton(rng, count, tree=rng.random() < 0.5)
     changes = {}
     for joint in skeleton.joints:
         fields: dict[str, object] = {"mass": rng.uniform(0.1, 2.0), "inherit_rotation": rng.random() > 0.2}
-        if rng.random() < 0.3:
-            fields["slide"] = Slide([rng.gauss(0.0, 1.0) for _ in range(3)], -0.5, 0.5)
+        fields["slides"] = random_slides(rng)
         changes[joint.name] = fields
-    return skeleton.replace(changes)
-
-
-def shifted(skeleton: Skeleton, pose: Pose, rng: random.Random) -> Pose:
-    """Slides anywhere inside their ranges."""
-    found = []
-    for joint in skeleton.joints:
-        slide = joint.slide
-        found.append(rng.uniform(slide.lower, slide.upper) * Vector(slide.axis) if slide else Vector())
-    return Pose(pose.rotations, tuple(found))
+    return random_couplings(skeleton.replace(changes), rng)
 
 
 def weighted(skeleton: Skeleton, pose: Pose, goals: list[Goal], reach: float) -> float:
@@ -157,9 +158,9 @@ def test_random_skeletons_never_worse_and_inside_limits() -> None:
                 continue
             if joint.limit is not None:
                 assert violation(joint.limit, rotation) <= FLOAT32
-            if joint.slide is not None:
-                along = Vector(joint.slide.axis).dot(found.pose.translations[i])
-                assert joint.slide.lower - FLOAT32 <= along <= joint.slide.upper + FLOAT32
+            for slide in joint.slides:
+                along = Vector(slide.axis).dot(found.pose.translations[i])
+                assert slide.lower - FLOAT32 <= along <= slide.upper + FLOAT32
     assert met > 60
 
 
@@ -296,7 +297,7 @@ def test_stiff_joints_turn_less() -> None:
 
 def test_slide_reaches_and_stops_at_its_end() -> None:
     slide = Slide((0.0, 0.0, 1.0), -0.5, 1.0)
-    skeleton = Skeleton([Joint("lift", slide=slide, limit=SwingTwist(Cone(0.0), (0.0, 0.0)))])
+    skeleton = Skeleton([Joint("lift", slides=(slide,), limit=SwingTwist(Cone(0.0), (0.0, 0.0)))])
     for height, wanted in ((0.7, 0.7), (3.0, 1.0), (-2.0, -0.5)):
         goal = PositionGoal("lift", Vector((0.0, 1.0, height)))
         found = refine(skeleton, Pose.rest(skeleton), [goal], limits_of(skeleton), 1e-5, 1e-3, 60)

@@ -7,12 +7,12 @@ import random
 
 import numpy as np
 import pytest
-from chains import FLOAT32, legal_pose, random_skeleton, straight, tip
+from chains import FLOAT32, legal_pose, random_couplings, random_skeleton, random_slides, straight, tip
 from mathutils import Vector
 from mixtures import _goal, _pose
 
 from ccd_rig.goals import BalanceGoal, DirectionGoal, Goal, OrientationGoal, PoleGoal, PositionGoal, measure
-from ccd_rig.limits.shapes import Cone, Ellipse, EulerBox, Hinge, Limit, Slide, SwingTwist, violation
+from ccd_rig.limits.shapes import Cone, Ellipse, EulerBox, Hinge, Limit, SwingTwist, violation
 from ccd_rig.skeleton.joints import Joint, Skeleton
 from ccd_rig.skeleton.kinematics import forward_kinematics
 from ccd_rig.skeleton.pose import Pose
@@ -29,7 +29,7 @@ from ccd_rig.solvers.least_squares.state import (
     start_state,
     stepped_balls,
 )
-from ccd_rig.solvers.least_squares.step import Curvature
+from ccd_rig.solvers.least_squares.way_back import Curvature
 
 SIZE = 3
 STEP = 1e-6
@@ -92,11 +92,12 @@ def test_slopes_are_those_of_differences(kind: type, seed: int) -> None:
             joint.length,
             joint.limit,
             mass=rng.uniform(0.1, 1.0),
-            slide=Slide((0.6, 0.0, 0.8), -1.0, 1.0) if i == 2 else None,
+            slides=random_slides(rng) if i == 2 else (),
             inherit_rotation=joint.inherit_rotation,
         )
         for i, joint in enumerate(skeleton.joints)
     )
+    skeleton = random_couplings(skeleton, rng)
     case = Case(skeleton, goals_of(kind, skeleton), rng)
     residual = case.problem.evaluate(case.given, case.state)
     _, slope = case.problem.jacobian(case.given, residual)

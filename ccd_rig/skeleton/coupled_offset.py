@@ -1,0 +1,134 @@
+"""Offsets that depend on the angle of a hinge: the joint that rolls, as a knee does.
+
+The table is a cubic spline: shifts at angles, and its slopes there. Beyond its ends it goes on along a
+straight line, as OpenSim's SimmSpline does.
+
+A translation is the sum of shifts along axes. A slide's shift is an unknown inside bounds; that of a coupled
+offset is a function of a hinge's angle. To the solvers the two are one thing: both move what hangs on the
+joint along an axis. A slide's slope is a column of its own; that of a coupled offset, times the slope of its
+spline, is added to its hinge's column. The pose holds what is free: rotations, and translations with slides
+in them. Slides of one joint are at right angles to each other, so each is a projection of the translation.
+The hinge is the joint itself or an ancestor, so that chains stay what they are.
+
+Reach windows, re-rooting and the closed forms of single chains need links that keep their lengths: they
+refuse coupled offsets by name.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+import numpy as np
+from mathutils import Quaternion
+
+from ..errors import InvalidInput
+from ..limits.shapes import Hinge
+from ..maths.alignment import FULL_TURN
+from ..maths.batch import Array
+from ..maths.validation import Triple, numbers, store, unit
+
+
+@dataclass(frozen=True)
+class CoupledOffset:
+    """A shift of a joint along one direction, given by the angle of a hinge.
+
+    The head of the joint is shifted on top of what the pose says; the pose holds the angle alone.
+
+    Attributes:
+        hinge: name of the joint whose angle counts: the joint itself or one of its ancestors. Its limit is a
+            `Hinge` of less than a full turn.
+        axis: direction of the shift in the joint's frame at rest, as `Slide.axis`; stored with length 1.
+        angles: of the hinge from rest, radians, rising; two at least.
+        shifts: along `axis` at these angles, the model's unit.
+        slopes: of the spline at these angles, model units per radian; None: those of the natural cubic
+            spline, whose curvature is 0 at both ends (two angles: a straight line).
+
+    Raises:
+        InvalidInput: names the field.
+    """
+
+    hinge: str
+    axis: Triple
+    angles: tuple[float, ...]
+    shifts: tuple[float, ...]
+    slopes: tuple[float, ...] | None = None
+    table: tuple[Array, Array, Array] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.hinge, str) or not self.hinge:
+            raise InvalidInput(f"CoupledOffset.hinge is {self.hinge!r}; give the name of a joint")
+        store(self, "axis", unit("CoupledOffset.axis", self.axis))
+        count = len(self.angles) if isinstance(self.angles, tuple | list) else 0
+        if count < 2:
+            raise InvalidInput(f"CoupledOffset.angles is {self.angles!r}; give two angles at least")
+        angles = numbers("CoupledOffset.angles", self.angles, count)
+        shifts = numbers("CoupledOffset.shifts", self.shifts, count)
+        if any(after <= before for before, after in pairwise(angles)):
+            raise InvalidInput("CoupledOffset.angles must rise from each to the next (radians)")
+        slopes = natural_slopes(angles, shifts)
+        if self.slopes is not None:
+            slopes = numbers("CoupledOffset.slopes", self.slopes, count)
+            store(self, "slopes", slopes)
+        store(self, "angles", angles)
+        store(self, "shifts", shifts)
+        store(self, "table", (np.array(angles), np.array(shifts), np.array(slopes)))
+
+    def shift(self, angle: float) -> float:
+        """The shift at an angle, model units."""
+        values, _ = self.evaluate(np.array([angle]))
+        return float(values[0])
+
+    def evaluate(self, angles: Array) -> tuple[Array, Array]:
+        """Shifts (model units) and slopes (per radian) at angles (B,) in radians."""
+        knots, shifts, slopes = self.table
+        inside = np.clip(angles, knots[0], knots[-1])
+        place = np.clip(np.searchsorted(knots, inside, side="right") - 1, 0, len(knots) - 2)
+        width = knots[place + 1] - knots[place]
+        t = (inside - knots[place]) / width
+        chord = (shifts[place + 1] - shifts[place]) / width
+        # Hermite's cubic between two knots: what its slopes have beyond the chord's.
+        first, last = slopes[place] - chord, slopes[place + 1] - chord
+        values = shifts[place] + width * t * (chord + (1.0 - t) * ((1.0 - t) * first - t * last))
+        rates = chord + (1.0 - t) * (1.0 - 3.0 * t) * first + t * (3.0 * t - 2.0) * last
+        return values + rates * (angles - inside), rates
+
+
+def natural_slopes(angles: tuple[float, ...], shifts: tuple[float, ...]) -> tuple[float, ...]:
+    """Slopes of the natural cubic spline: twice differentiable, no curvature at the ends."""
+    count = len(angles)
+    x, y = np.array(angles), np.array(shifts)
+    width, chord = np.diff(x), np.diff(y) / np.diff(x)
+    system, right = np.zeros((count, count)), np.zeros(count)
+    system[0, :2], right[0] = (2.0, 1.0), 3.0 * chord[0]
+    system[-1, -2:], right[-1] = (1.0, 2.0), 3.0 * chord[-1]
+    for k in range(1, count - 1):
+        system[k, k - 1 : k + 2] = width[k], 2.0 * (width[k - 1] + width[k]), width[k - 1]
+        right[k] = 3.0 * (width[k] * chord[k - 1] + width[k - 1] * chord[k])
+    return tuple(np.linalg.solve(system, right).tolist())
+
+
+def coupled_angle(hinge: Hinge, rotation: Quaternion) -> float:
+    """The angle of a rotation about a hinge's axis, radians, within half a turn of the middle of its range.
+
+    Of a rotation that is not about the axis it is the twist about it.
+    """
+    x, y, z = hinge.axis
+    sine = math.fsum((rotation.x * x, rotation.y * y, rotation.z * z))
+    return unwrapped(hinge, 2.0 * math.atan2(sine, rotation.w))
+
+
+def unwrapped(hinge: Hinge, angle: float) -> float:
+    """An angle plus whole turns, within half a turn of the middle of the hinge's range."""
+    middle = 0.5 * (hinge.lower + hinge.upper)
+    return middle + math.remainder(angle - middle, FULL_TURN)
+
+
+def coupled_angles(hinge: Hinge, rotations: Array) -> Array:
+    """(B,) the same of rotations (4, B)."""
+    x, y, z = hinge.axis
+    sine = x * rotations[1] + y * rotations[2] + z * rotations[3]
+    middle = 0.5 * (hinge.lower + hinge.upper)
+    off = 2.0 * np.arctan2(sine, rotations[0]) - middle
+    return np.asarray(middle + off - FULL_TURN * np.round(off / FULL_TURN))

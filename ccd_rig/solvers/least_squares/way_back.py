@@ -1,0 +1,144 @@
+"""The way back to the reference pose that the goals and the limits leave room for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from ...maths.batch import TINY, Array
+from ...maths.small_systems import inverses
+from .held import Held
+from .problem import LeastSquaresProblem, Metric
+from .residuals import Bending, Now
+
+LEAST_DAMPING = 1e-12
+"""Damping that always remains, so that singular poses and goals that contradict each other have a step."""
+INNER = 6
+"""Most conjugate gradients of one step."""
+LEAST_WAY = 5e-5
+"""Radians: shorter ways back are none."""
+NEAR = 1e-2
+"""Part of the squared gradient at which they stop."""
+LEAST_CURVATURE = 1e-2
+"""Least curvature of the departure, beside 1 of joints without goals, at which Newton's step is taken."""
+LONGEST_BACK = 0.5
+"""Longest rotation of a joint back to the reference in one step: farther away it would leave the goals."""
+
+
+def way_back(
+    bend: Curvature, metric: Metric, towards: Array, gradient: Array, projection: Projection
+) -> Array:
+    """The step (k, B) to the nearest pose to the reference that the goals leave room for.
+
+    Newton's step of the Lagrangian |e|^2 / 2 + y.r in the null space of the slope, by projected conjugate
+    gradients (Gould, Hribar & Nocedal 2001, "On the solution of equality constrained quadratic programming
+    problems arising in optimization"), as far as the curvature is positive (Steihaug 1983).
+
+    Args:
+        bend: the second derivative of the Lagrangian.
+        metric: what steps cost.
+        towards: (k, B) the step towards the goals that is taken as well.
+        gradient: (k, B) that of the departure, as a step.
+        projection: on what goals and limits leave free.
+    """
+    own = projection.free(gradient)
+    # The gradient is wanted where the step towards the goals leads, not where it starts.
+    small = np.abs(towards).max(0) <= LONGEST_BACK
+    ahead = projection.apply(own + metric.apply(bend(np.where(small, towards, 0.0))))
+    # Residuals are kept in the null space: what the multipliers hold is far larger, and its rounding too.
+    residual, rest = metric.invert(ahead), ahead
+    found, direction, force = np.zeros_like(rest), -rest, -residual
+    size = (residual * rest).sum(0)
+    # Near the end they are taken further, so that steps fall with their square (Dembo & Steihaug 1983).
+    enough = np.maximum(np.minimum(NEAR, size) * size, LEAST_WAY * LEAST_WAY)
+    going = size > TINY
+    for count in range(INNER):
+        turned = bend(direction)
+        curve = (direction * turned).sum(0)
+        own_size = (direction * force).sum(0)
+        down = going & (curve > LEAST_CURVATURE * own_size)
+        if count == 0:
+            found = np.where(going & ~down, direction, found)
+        length = np.where(down, size / np.where(down, curve, 1.0), 0.0)
+        found += length * direction
+        going = down
+        if not going.any() or count == INNER - 1:
+            break
+        residual = residual + length * turned
+        rest = projection.apply(metric.apply(residual))
+        residual = metric.invert(rest)
+        after = (residual * rest).sum(0)
+        going &= after > enough
+        part = np.where(going, after / np.maximum(size, TINY), 0.0)
+        direction, force = part * direction - rest, part * force - residual
+        size = after
+    return found
+
+
+class Projection:
+    """What the goals and the limits that hold leave of a step, in the metric of the mobilities."""
+
+    def __init__(self, slope: Array, weighted: Array, system: Array, held: Held) -> None:
+        """`slope` (m, k, B) of what is free, the same in the metric, and their product (m, m, B)."""
+        self.slope, self.weighted, self.free = slope, weighted, held.free
+        each = np.arange(len(system))
+        whole = system.copy()
+        whole[each, each] += 1e-9 * np.einsum("mmb->b", system) + LEAST_DAMPING
+        self.inverse = inverses(whole)
+
+    def dual(self, vector: Array) -> Array:
+        """(m, B) the multipliers that hold the goals against a step."""
+        return np.asarray(np.einsum("mnb,nb->mb", self.inverse, np.einsum("mkb,kb->mb", self.slope, vector)))
+
+    def apply(self, vector: Array) -> Array:
+        """What of a step (k, B) is left."""
+        own = self.free(vector)
+        return np.asarray(own - np.einsum("mkb,mb->kb", self.weighted, self.dual(own)))
+
+
+class Curvature:
+    """The second derivative of |departure|^2 / 2 + multipliers.residuals, applied to steps (k, B)."""
+
+    def __init__(
+        self,
+        problem: LeastSquaresProblem,
+        now: Now,
+        departure: Array,
+        multipliers: Array,
+        metric: Metric,
+    ) -> None:
+        self.metric, self.now = metric, now
+        blocks = zip(problem.blocks, problem.places, strict=True)
+        self.bendings = _sums(block.bending(now, multipliers[place]) for block, place in blocks)
+        layout = problem.layout
+        self.balls = slice(layout.first_ball, layout.first_slide)
+        balls = departure[self.balls].reshape(-1, 3, departure.shape[1])
+        angle = np.sqrt((balls * balls).sum(1))
+        half = np.maximum(0.5 * angle, 1e-4)
+        # Along the rotation vector 1, across it (a / 2) cot(a / 2).
+        self.across = (half / np.tan(half))[:, None]
+        self.axis = balls / np.maximum(angle, TINY)[:, None]
+
+    def __call__(self, step: Array) -> Array:
+        found = step.copy()
+        balls = step[self.balls].reshape(-1, 3, step.shape[1])
+        along = (balls * self.axis).sum(1)[:, None] * self.axis
+        found[self.balls] = (self.across * balls + (1.0 - self.across) * along).reshape(-1, step.shape[1])
+        found = self.metric.invert(found)
+        for bending in self.bendings:
+            bending.add(self.now, step, found)
+        return found
+
+
+def _sums(bendings: Iterable[Bending | None]) -> list[Bending]:
+    """Those along the same paths as one."""
+    found: dict[tuple[int, ...], Bending] = {}
+    for bending in bendings:
+        if bending is not None:
+            rows = bending.path.rows
+            other = found.get(rows)
+            found[rows] = Bending(
+                bending.path, bending.matrices if other is None else other.matrices + bending.matrices
+            )
+    return list(found.values())
