@@ -21,7 +21,7 @@ import numpy as np
 from _bake_pairs import add_rows, time_ours
 from _bake_scenes import BONE, Shot
 
-from ccd_rig.blender.bake import batches
+from ccd_rig.blender.bake import group_solving
 from ccd_rig.blender.solve import solving
 from ccd_rig.solvers.least_squares.problem import LeastSquaresProblem
 
@@ -82,7 +82,7 @@ def _our_steps(shot: Shot, frames: int) -> dict[str, tuple[int, float]]:
     with ExitStack() as undo:
         for owner, attribute, change in (
             (solving, "solve", lambda f: timed(f, "loop", lambda r, s, *_: r.iterations * len(s.joints))),
-            (batches, "solve_sequence", lambda f: timed(f, "at once", None)),
+            (group_solving, "solve_sequence", lambda f: timed(f, "at once", None)),
             (LeastSquaresProblem, "jacobian", counted),
         ):
             plain = getattr(owner, attribute)

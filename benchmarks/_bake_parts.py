@@ -19,9 +19,8 @@ import numpy as np
 from _bake_pairs import HAS_CHECK, add_rows, time_ours
 from _bake_scenes import Shot, fcurve_maker
 
-from ccd_rig.blender.bake import bake, bake_frames, batches, frame_solver
+from ccd_rig.blender.bake import bake, bake_frames, frame_solver, group_solving, measuring, outcome, recorder
 from ccd_rig.blender.checks import setup
-from ccd_rig.blender.properties import armature_data
 from ccd_rig.blender.rig import armature
 from ccd_rig.blender.scene import evaluation
 
@@ -30,15 +29,17 @@ PARTS: tuple[tuple[str, Any, str], ...] = (
     ("a scene aside", evaluation, "isolated_scene"),
     ("evaluation", evaluation, "set_frame"),
     ("reading", evaluation, "frames"),
-    ("taking down", bake_frames.BakeFrames, "store"),
+    ("taking down", recorder.FrameRecorder, "store"),
     ("taking down", bake_frames.BakeFrames, "store_solution"),
-    ("taking down", bake_frames.BakeFrames, "store_rotations"),
+    ("taking down", bake_frames.BakeFrames, "store_batch"),
     ("solving: CCD", frame_solver, "solve_active"),
-    ("solving: all at once", batches, "solve_sequence"),
+    ("solving: all at once", group_solving, "solve_sequence"),
     ("solving: what goes how", frame_solver.FrameSolver, "finish"),
-    ("slerp and limits", bake_frames.BakeFrames, "finish"),
-    ("report", bake, "report_of"),
-    ("report", armature_data, "store_report"),
+    ("slerp and limits", bake, "keyed_motion"),
+    ("report", measuring, "residuals"),
+    ("report", outcome, "_entries"),
+    ("report", outcome, "weighted_fit"),
+    ("report", bake, "store_report"),
     ("writing: values", armature, "channel_values"),
     ("writing: obstacles", bake, "_refuse_obstacles"),
     ("writing: keys", bake, "write_keys"),

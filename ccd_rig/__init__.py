@@ -33,7 +33,7 @@ from .skeleton.pose import Pose
 from .skeleton.pose_library import PoseEntry
 from .skeleton.rerooting import reroot, restore_root
 from .solvers.analytic.target_triangle import target_triangle
-from .solvers.analytic.two_bone import two_bone
+from .solvers.analytic.two_bone import TwoBoneOptions, two_bone
 from .solvers.many import ManyResult, solve_many
 from .solvers.solve import iterate, solve
 
@@ -69,6 +69,7 @@ __all__ = [
     "Sweep",
     "SwingTwist",
     "Transform",
+    "TwoBoneOptions",
     "clamp",
     "contains",
     "forward_kinematics",

@@ -6,11 +6,12 @@ goal with a larger `priority` number gives way to those with smaller ones.
 
 from __future__ import annotations
 
+import enum
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from mathutils import Quaternion, Vector
 
@@ -28,6 +29,26 @@ class GoalError(NamedTuple):
 
     distance: float = 0.0
     angle: float = 0.0
+
+    @classmethod
+    def largest(cls, errors: Iterable[GoalError]) -> GoalError:
+        """The largest distance and the largest angle of several, at least one."""
+        several = list(errors)
+        return cls(max(error.distance for error in several), max(error.angle for error in several))
+
+
+class TargetKind(enum.Enum):
+    """What the target of a goal is, in model space."""
+
+    POINT = "POINT"
+    DIRECTION = "DIRECTION"
+    """A vector of length 1."""
+    ROTATION = "ROTATION"
+    """A unit quaternion (w, x, y, z)."""
+
+    @property
+    def has_length_one(self) -> bool:
+        return self is not TargetKind.POINT
 
 
 @dataclass(frozen=True)
@@ -54,6 +75,8 @@ class PositionGoal:
         InvalidInput: on numbers that are not finite or out of range.
     """
 
+    target_kind: ClassVar[TargetKind] = TargetKind.POINT
+
     joint: str
     target: Vector
     offset: Vector | None = None
@@ -64,8 +87,13 @@ class PositionGoal:
     extension_joints: int = 0
     two_bone_tip: bool = False
 
+    @property
+    def name(self) -> str:
+        """What messages call it."""
+        return f"position goal on joint '{self.joint}'"
+
     def __post_init__(self) -> None:
-        what = f"position goal on joint '{self.joint}'"
+        what = self.name
         object.__setattr__(self, "target", frozen_vector(self.target, f"{what}: target"))
         if self.offset is not None:
             object.__setattr__(self, "offset", frozen_vector(self.offset, f"{what}: offset"))
@@ -94,14 +122,21 @@ class OrientationGoal:
         weight, priority, chain_length: as in `PositionGoal`.
     """
 
+    target_kind: ClassVar[TargetKind] = TargetKind.ROTATION
+
     joint: str
     target: Quaternion
     weight: float = 1.0
     priority: int = 0
     chain_length: int = 0
 
+    @property
+    def name(self) -> str:
+        """What messages call it."""
+        return f"orientation goal on joint '{self.joint}'"
+
     def __post_init__(self) -> None:
-        what = f"orientation goal on joint '{self.joint}'"
+        what = self.name
         object.__setattr__(self, "target", frozen_rotation(self.target, f"{what}: target"))
         _check_importance(what, self.weight, self.priority)
         _check_count(what, "chain_length", self.chain_length)
@@ -118,6 +153,8 @@ class DirectionGoal:
         weight, priority, chain_length: as in `PositionGoal`.
     """
 
+    target_kind: ClassVar[TargetKind] = TargetKind.DIRECTION
+
     joint: str
     axis: Vector
     target: Vector
@@ -125,8 +162,13 @@ class DirectionGoal:
     priority: int = 0
     chain_length: int = 0
 
+    @property
+    def name(self) -> str:
+        """What messages call it."""
+        return f"direction goal on joint '{self.joint}'"
+
     def __post_init__(self) -> None:
-        what = f"direction goal on joint '{self.joint}'"
+        what = self.name
         object.__setattr__(self, "axis", _unit(self.axis, f"{what}: axis"))
         object.__setattr__(self, "target", _unit(self.target, f"{what}: target"))
         _check_importance(what, self.weight, self.priority)
@@ -164,6 +206,8 @@ class PoleGoal:
         offset: the chain's end in the last joint's frame; None means the bone's tail.
     """
 
+    target_kind: ClassVar[TargetKind] = TargetKind.POINT
+
     root: str
     joint: str
     target: Vector
@@ -171,8 +215,13 @@ class PoleGoal:
     priority: int = 0
     offset: Vector | None = None
 
+    @property
+    def name(self) -> str:
+        """What messages call it."""
+        return f"pole goal on the chain '{self.root}' to '{self.joint}'"
+
     def __post_init__(self) -> None:
-        what = f"pole goal on the chain '{self.root}' to '{self.joint}'"
+        what = self.name
         object.__setattr__(self, "target", frozen_vector(self.target, f"{what}: target"))
         if self.offset is not None:
             object.__setattr__(self, "offset", frozen_vector(self.offset, f"{what}: offset"))
@@ -220,6 +269,10 @@ class BalanceGoal:
         joint: only joints from this one down to the root turn for the balance; None: all that carry mass.
         chain_length: how many joints, counted from `joint`; 0 means all up to the root.
     """
+
+    target_kind: ClassVar[TargetKind] = TargetKind.POINT
+    name: ClassVar[str] = "balance goal"
+    """What messages call it."""
 
     target: Vector
     axes: tuple[bool, bool, bool] = (True, True, False)

@@ -139,6 +139,10 @@ class SolverSettings:
                 allowed = f"{lower:g} to {upper:g}" if math.isfinite(upper) else f"above {lower:g}"
                 raise InvalidInput(f"{name} must be {allowed}, not {value!r}")
 
+    def in_tolerances(self, error: GoalError) -> float:
+        """How far off a goal is, in tolerances: it is met at 1 and below."""
+        return max(error.distance / self.position_tolerance, error.angle / self.angle_tolerance)
+
 
 PRESETS: Mapping[str, SolverSettings] = MappingProxyType(
     {

@@ -8,10 +8,9 @@ import bpy
 from bpy.props import BoolProperty, EnumProperty, FloatProperty, IntProperty, StringProperty
 
 from ..ccd_rig.blender.bake import bake
+from ..ccd_rig.blender.bake.progress import Progress, Steps
 from ..ccd_rig.blender.bake.report import BakeReport
 from ..ccd_rig.blender.bake.settings import BakeSettings, Keys, Order
-from ..ccd_rig.blender.bake.shot import Progress
-from ..ccd_rig.blender.checks import setup
 from ..ccd_rig.blender.keys import channels, obstacles
 from ..ccd_rig.blender.properties import constraint_list
 from ..ccd_rig.blender.properties.solver_settings import field_help
@@ -185,7 +184,7 @@ class CCD_RIG_OT_bake(bpy.types.Operator):
         if bpy.app.background:
             return self.execute(context)
         try:
-            self._begin(context)
+            self._run = self._begin(context)
         except CCDRigError as error:
             self.report({"ERROR"}, str(error))
             return {"CANCELLED"}
@@ -196,8 +195,8 @@ class CCD_RIG_OT_bake(bpy.types.Operator):
 
     def execute(self, context: bpy.types.Context) -> set[str]:
         try:
-            self._begin(context)
-            while (report := self._advance()) is None:
+            run = self._begin(context)
+            while (report := run.advance()) is None:
                 pass
         except CCDRigError as error:
             self.report({"ERROR"}, str(error))
@@ -212,7 +211,7 @@ class CCD_RIG_OT_bake(bpy.types.Operator):
         if event.type != "TIMER":
             return {"RUNNING_MODAL"}  # nothing else may happen meanwhile: the file must stay as it was read
         try:
-            report = self._advance_slice(context)
+            report = self._run.advance_slice(context)
         except CCDRigError as error:
             self.cancel(context)
             self.report({"ERROR"}, str(error))
@@ -227,12 +226,12 @@ class CCD_RIG_OT_bake(bpy.types.Operator):
 
     def cancel(self, context: bpy.types.Context) -> None:
         """Leave the modal run; Blender calls this too when it ends the run by itself."""
-        self._steps.close()
+        self._run.steps.close()
         context.window_manager.event_timer_remove(self._timer)
         context.window_manager.progress_end()
         context.workspace.status_text_set(None)
 
-    def _begin(self, context: bpy.types.Context) -> None:
+    def _begin(self, context: bpy.types.Context) -> "_Run":
         scene = context.scene
         if not self.properties.is_property_set("frame_start"):
             self.frame_start = scene.frame_preview_start if scene.use_preview_range else scene.frame_start
@@ -256,46 +255,51 @@ class CCD_RIG_OT_bake(bpy.types.Operator):
             reference_object=self.reference_object,
             reference_bone=self.reference_bone,
         )
-        found = setup.problems(context.object, scene, settings.constraints, settings.destination)
-        self._warnings = [problem.message for problem in found if problem.severity == "WARNING"]
-        self._progress: Progress | None = None
-        self._steps = bake.bake_steps(scene, context.object, settings)
-
-    def _advance(self) -> BakeReport | None:
-        """One more step; the report after the last one, else None."""
-        try:
-            progress = next(self._steps)
-        except StopIteration as end:
-            report: BakeReport = end.value
-            return report
-        if self._progress is None or progress.verb != self._progress.verb:
-            self._started = time.perf_counter()  # each part of a bake has its own pace
-        self._progress = progress
-        return None
-
-    def _advance_slice(self, context: bpy.types.Context) -> BakeReport | None:
-        """Solve for a moment and show how far it came."""
-        until = time.perf_counter() + SLICE
-        while time.perf_counter() < until:
-            if (report := self._advance()) is not None:
-                return report
-        progress = self._progress
-        assert progress is not None
-        context.window_manager.progress_update(100 * progress.done / progress.total)
-        words = progress.words(time.perf_counter() - self._started)
-        context.workspace.status_text_set(f"Baking, {words}. Esc cancels, and nothing is changed")
-        return None
+        return _Run(bake.bake_steps(scene, context.object, settings))
 
     def _finish(self, report: BakeReport) -> set[str]:
-        for message in self._warnings:
+        for message in report.warnings:
             self.report({"WARNING"}, message)
-        for fault in report.check.mismatches() if report.check is not None else ():
-            self.report({"WARNING"}, fault)
+        for mismatch in report.check.mismatches() if report.check is not None else ():
+            self.report({"WARNING"}, mismatch)
         if advice := report.advice(both_ways=self.order == "BOTH"):
             self.report({"WARNING"}, advice)
         level = "WARNING" if report.unsolved() else "INFO"
         self.report({level}, f"{report.summary()} (action '{report.action}')")
         return {"FINISHED"}
+
+
+@dataclasses.dataclass
+class _Run:
+    """A bake under way: its steps, the last of them, and when its present part began."""
+
+    steps: Steps[BakeReport]
+    progress: Progress | None = None
+    started: float = 0.0
+
+    def advance(self) -> BakeReport | None:
+        """One more step; the report after the last one, else None."""
+        try:
+            progress = next(self.steps)
+        except StopIteration as end:
+            report: BakeReport = end.value
+            return report
+        if self.progress is None or progress.verb != self.progress.verb:
+            self.started = time.perf_counter()  # each part of a bake has its own pace
+        self.progress = progress
+        return None
+
+    def advance_slice(self, context: bpy.types.Context) -> BakeReport | None:
+        """Go on for a moment and show how far it came."""
+        until = time.perf_counter() + SLICE
+        while time.perf_counter() < until:
+            if (report := self.advance()) is not None:
+                return report
+        assert self.progress is not None
+        context.window_manager.progress_update(100 * self.progress.done / self.progress.total)
+        words = self.progress.words(time.perf_counter() - self.started)
+        context.workspace.status_text_set(f"Baking, {words}. Esc cancels, and nothing is changed")
+        return None
 
 
 def _selected(armature_object: bpy.types.Object) -> tuple[str, ...]:

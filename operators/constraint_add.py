@@ -9,6 +9,7 @@ from mathutils import Vector
 
 from ..ccd_rig.blender.properties import constraint_list, joints
 from ..ccd_rig.blender.properties.constraint_group import KINDS
+from ..ccd_rig.blender.properties.constraint_values import Kind
 from ..ccd_rig.errors import CCDRigError, RigError
 from . import poll_reasons
 
@@ -54,14 +55,14 @@ class CCD_RIG_OT_constraint_add(bpy.types.Operator):
     def execute(self, context: bpy.types.Context) -> set[str]:
         tip = context.active_pose_bone
         if not self.properties.is_property_set("chain_length"):  # the redo panel shows what was chosen
-            self.chain_length = _chain_length(context.object, tip.name, self.kind)
+            self.chain_length = CHAIN_LENGTHS[Kind(self.kind)](context.object, tip.name)
         try:
             target, target_bone = _selected_target(context, tip, self.chain_length)
         except CCDRigError as error:
             self.report({"ERROR"}, str(error))
             return {"CANCELLED"}
-        if target is None and self.target_empty and self.kind != "PLANT":
-            target = _new_empty(context, tip, self.kind == "BALANCE")
+        if target is None and self.target_empty and self.kind != Kind.PLANT:
+            target = _new_empty(context, tip, self.kind == Kind.BALANCE)
         constraint = constraint_list.add(context.object, tip.name, tip.name)
         constraint.kind = self.kind
         constraint.chain_length = self.chain_length
@@ -70,12 +71,12 @@ class CCD_RIG_OT_constraint_add(bpy.types.Operator):
         return {"FINISHED"}
 
 
-def _chain_length(armature_object: bpy.types.Object, tip: str, kind: str) -> int:
-    if kind == "BALANCE":
-        return 0
-    return (constraint_list.carrier_length if kind == "PLANT" else constraint_list.limb_length)(
-        armature_object, tip
-    )
+CHAIN_LENGTHS = {
+    Kind.REACH: constraint_list.limb_length,
+    Kind.BALANCE: lambda _armature_object, _tip: 0,
+    Kind.PLANT: constraint_list.root_bone_chain_length,
+}
+"""How many bones the chain of a new constraint has, by its kind: (armature object, tip) -> number."""
 
 
 def _selected_target(
@@ -122,7 +123,7 @@ def _new_empty(context: bpy.types.Context, tip: bpy.types.PoseBone, balances: bo
     axis = evaluated.matrix_world.to_3x3() @ Vector(evaluated.pose.bones[tip.name].vector)
     empty.empty_display_type = "SPHERE"
     empty.empty_display_size = max(axis.length * EMPTY_SIZE, 1e-3)
-    own = [each for each in owner.users_collection if each.is_editable]
-    collection = own[0] if own else context.scene.collection
+    collections = [each for each in owner.users_collection if each.is_editable]
+    collection = collections[0] if collections else context.scene.collection
     collection.objects.link(empty)
     return empty

@@ -77,16 +77,16 @@ class CCD_RIG_OT_pose_capture(bpy.types.Operator):
                 owner
             )
             if self.source == "ACTION":
-                found = pose_capture.from_action(owner, bones, self.step)
+                entries = pose_capture.from_action(owner, bones, self.step)
             elif self.source == "ASSET":
-                found = (pose_capture.from_asset(owner, bones, self.asset),)
+                entries = (pose_capture.from_asset(owner, bones, self.asset),)
             else:
-                found = (pose_capture.from_pose(owner, bones, self.name or pose_library.DEFAULT_NAME),)
+                entries = (pose_capture.from_pose(owner, bones, self.name or pose_library.DEFAULT_NAME),)
         except CCDRigError as error:
             self.report({"ERROR"}, str(error))
             return {"CANCELLED"}
-        pose_library.add(owner, found)
-        poses, turned = len(found), len(found[0].rotations)
+        pose_library.add(owner, entries)
+        poses, turned = len(entries), len(entries[0].rotations)
         words = f"{poses} pose{'' if poses == 1 else 's'} of {turned} bone{'' if turned == 1 else 's'}"
         self.report({"INFO"}, f"Captured {words}")
         return {"FINISHED"}

@@ -28,9 +28,9 @@ class CCD_RIG_OT_pose_remove(bpy.types.Operator):
     def execute(self, context: bpy.types.Context) -> set[str]:
         owner = context.object
         group = owner.ccd_rig
-        own = [i for i in range(len(group.poses)) if not pose_library.is_from_library(owner, i)]
+        removable = [i for i in range(len(group.poses)) if not pose_library.is_from_library(owner, i)]
         try:
-            pose_library.remove(owner, own if self.all else [group.active_pose])
+            pose_library.remove(owner, removable if self.all else [group.active_pose])
         except CCDRigError as error:
             self.report({"ERROR"}, str(error))
             return {"CANCELLED"}

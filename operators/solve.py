@@ -102,9 +102,9 @@ def _words(
             pair[0].distance * scale / settings.position_tolerance, pair[0].angle / settings.angle_tolerance
         ),
     )
-    off = f"{worst.distance * scale:.2g} m"
+    miss = f"{worst.distance * scale:.2g} m"
     if any(error.angle > 0.0 for error in result.errors):
-        off += f" / {math.degrees(worst.angle):.2g} degrees"
+        miss += f" / {math.degrees(worst.angle):.2g} degrees"
     passes = f"{result.iterations} iteration{'' if result.iterations == 1 else 's'}"
     level = {"INFO"} if result.status is SolveStatus.CONVERGED else {"WARNING"}
-    return level, f"{WORDS[result.status]}. {off} off at worst ({name}), {passes}"
+    return level, f"{WORDS[result.status]}. {miss} off at worst ({name}), {passes}"

@@ -7,10 +7,11 @@ import bpy
 
 from ..ccd_rig.blender.checks import constraint_checks
 from ..ccd_rig.blender.properties import body, constraint_list, joints
+from ..ccd_rig.blender.properties.constraint_values import Kind
 from .sidebar import Sidebar, active_armature, draw_words
 
 ICONS = {"ERROR": "CANCEL", "WARNING": "ERROR"}  # as Blender names its icons
-KIND_ICONS = {"REACH": "CON_KINEMATIC", "BALANCE": "CON_PIVOT", "PLANT": "PINNED"}
+KIND_ICONS = {Kind.REACH: "CON_KINEMATIC", Kind.BALANCE: "CON_PIVOT", Kind.PLANT: "PINNED"}
 
 
 class CCD_RIG_UL_constraints(bpy.types.UIList):
@@ -30,7 +31,7 @@ class CCD_RIG_UL_constraints(bpy.types.UIList):
     ) -> None:
         line = layout.row(align=True)
         line.active = item.enabled
-        line.prop(item, "name", text="", emboss=False, icon=KIND_ICONS[item.kind])
+        line.prop(item, "name", text="", emboss=False, icon=KIND_ICONS.get(item.kind, "ERROR"))
         worst = min(
             (
                 each.severity
@@ -85,7 +86,7 @@ class _OfReach(_OfRow):
 
     @classmethod
     def poll(cls, context: bpy.types.Context) -> bool:
-        return super().poll(context) and constraint_list.active(active_armature(context)).kind == "REACH"
+        return super().poll(context) and constraint_list.active(active_armature(context)).kind == Kind.REACH
 
 
 class CCD_RIG_PT_rotation(_OfReach, bpy.types.Panel):
@@ -136,12 +137,12 @@ class CCD_RIG_PT_importance(_OfRow, bpy.types.Panel):
     @classmethod
     def poll(cls, context: bpy.types.Context) -> bool:
         # A planted bone is held before anything else.
-        return super().poll(context) and constraint_list.active(active_armature(context)).kind != "PLANT"
+        return super().poll(context) and constraint_list.active(active_armature(context)).kind != Kind.PLANT
 
     def draw_part(self, lines: bpy.types.UILayout, constraint: Any) -> None:
         lines.prop(constraint, "priority")
         lines.prop(constraint, "weight")
-        if constraint.kind == "REACH":
+        if constraint.kind == Kind.REACH:
             lines.prop(constraint, "max_extension")
             bones = lines.column()
             bones.active = constraint.max_extension < 1.0
@@ -194,14 +195,14 @@ def _draw_list(layout: bpy.types.UILayout, armature_object: bpy.types.Object) ->
 
 
 def _draw_problems(layout: bpy.types.UILayout, context: bpy.types.Context, constraint: Any) -> None:
-    found = sorted(
+    problems = sorted(
         constraint_checks.constraint_problems(constraint.id_data, constraint, context.scene),
         key=lambda problem: problem.severity,
     )
-    if not found:
+    if not problems:
         return
     box = layout.box()
-    for problem in found:
+    for problem in problems:
         # The list shows the name already.
         words = problem.message.removeprefix(f"Constraint '{constraint.name}'").lstrip(": ")
         draw_words(box, context, words[:1].upper() + words[1:], ICONS[problem.severity])
@@ -223,20 +224,10 @@ def _draw_row(
     lines = _column(layout, constraint)
     lines.prop(constraint, "target")
     _draw_bone(lines, constraint, constraint.target, "target_bone")
-    if constraint.kind != "PLANT" or constraint.target is not None:
+    if constraint.kind != Kind.PLANT or constraint.target is not None:
         lines.prop(constraint, "offset")
-    if constraint.kind == "PLANT":
-        _draw_plant(lines, context, constraint)
-    elif constraint.kind == "BALANCE":
-        axes = lines.row(heading="Axes", align=True)
-        axes.prop(constraint, "balance_axes", text="", toggle=True)
-        _draw_mass(lines, armature_object)
-    else:
-        place = lines.row(heading="Position", align=True)
-        place.prop(constraint, "use_position", text="")
-        end = place.row()
-        end.active = constraint.use_position
-        end.prop(constraint, "use_tail")
+    if constraint.kind in KIND_FIELDS:
+        KIND_FIELDS[constraint.kind](lines, context, constraint)
     lines = _column(layout, constraint)
     influence = lines.column()
     influence.use_property_decorate = True
@@ -258,7 +249,7 @@ def _draw_chain(lines: bpy.types.UILayout, armature_object: bpy.types.Object, co
     chain = constraint_list.chain(armature_object, constraint.tip, constraint.chain_length)
     if not chain:
         return
-    if constraint.kind == "PLANT":
+    if constraint.kind == Kind.PLANT:
         lines.label(text=f"'{chain[-1].name}' carries the figure", icon="INFO")
         return
     locked = sum(all(bone.lock_rotation) or bone.ccd_rig.stiffness >= 1.0 for bone in chain)
@@ -269,7 +260,9 @@ def _draw_chain(lines: bpy.types.UILayout, armature_object: bpy.types.Object, co
         if any(bone.name == figure.bone for bone in chain):
             lines.label(text=f"'{figure.bone}' keeps its animation", icon="BLANK1")
         return
-    plants = [each for each in armature_object.ccd_rig.constraints if each.kind == "PLANT" and each.enabled]
+    plants = [
+        each for each in armature_object.ccd_rig.constraints if each.kind == Kind.PLANT and each.enabled
+    ]
     if any(
         constraint_list.chain(armature_object, each.tip, each.chain_length)[-1:] == chain[-1:]
         for each in plants
@@ -280,7 +273,9 @@ def _draw_chain(lines: bpy.types.UILayout, armature_object: bpy.types.Object, co
 def _draw_plant(lines: bpy.types.UILayout, context: bpy.types.Context, constraint: Any) -> None:
     """What holds the bone, and what becomes of the one that carries the figure."""
     if constraint.target is None:
-        rows = [row for row in constraint.id_data.ccd_rig.constraints if row.enabled and row.kind == "REACH"]
+        rows = [
+            row for row in constraint.id_data.ccd_rig.constraints if row.enabled and row.kind == Kind.REACH
+        ]
         reach = next((row.name for row in rows if row.tip == constraint.tip), "")
         words = f"Held where '{reach}' has brought it" if reach else "Held where it is when planted"
         draw_words(lines, context, words, "INFO")
@@ -296,11 +291,26 @@ def _draw_plant(lines: bpy.types.UILayout, context: bpy.types.Context, constrain
         draw_words(lines, context, f"The bake replaces the keys of '{figure.bone}'", "ERROR")
 
 
-def _draw_mass(lines: bpy.types.UILayout, armature_object: bpy.types.Object) -> None:
-    """How much there is to balance."""
-    found = joints.masses(armature_object)
-    words = f"{sum(found.values()):.4g} on {len(found)} bone{'' if len(found) == 1 else 's'}"
-    lines.label(text=f"Mass {words}" if found else "No bone has a mass", icon="INFO")
+def _draw_position(lines: bpy.types.UILayout, _context: bpy.types.Context, constraint: Any) -> None:
+    """Which end is brought to the target, if one is."""
+    place = lines.row(heading="Position", align=True)
+    place.prop(constraint, "use_position", text="")
+    end = place.row()
+    end.active = constraint.use_position
+    end.prop(constraint, "use_tail")
+
+
+def _draw_balance(lines: bpy.types.UILayout, _context: bpy.types.Context, constraint: Any) -> None:
+    """Which axes count, and how much there is to balance."""
+    axes = lines.row(heading="Axes", align=True)
+    axes.prop(constraint, "balance_axes", text="", toggle=True)
+    masses = joints.masses(constraint.id_data)
+    words = f"{sum(masses.values()):.4g} on {len(masses)} bone{'' if len(masses) == 1 else 's'}"
+    lines.label(text=f"Mass {words}" if masses else "No bone has a mass", icon="INFO")
+
+
+KIND_FIELDS = {Kind.REACH: _draw_position, Kind.BALANCE: _draw_balance, Kind.PLANT: _draw_plant}
+"""What only constraints of a kind have."""
 
 
 def _column(layout: bpy.types.UILayout, constraint: Any) -> bpy.types.UILayout:

@@ -25,25 +25,25 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     Raises:
         WriteError: the folder cannot be written, or the disk is full.
     """
-    wanted = Path(path).resolve()  # a link stays a link
-    if wanted.exists() and not wanted.is_file():
-        raise WriteError(f"cannot write {wanted}: it is {'a folder' if wanted.is_dir() else 'not a file'}")
+    target = Path(path).resolve()  # a link stays a link
+    if target.exists() and not target.is_file():
+        raise WriteError(f"cannot write {target}: it is {'a folder' if target.is_dir() else 'not a file'}")
     try:
         descriptor, name = tempfile.mkstemp(
-            dir=wanted.parent, prefix=f".{wanted.name}.", suffix=wanted.suffix
+            dir=target.parent, prefix=f".{target.name}.", suffix=target.suffix
         )
         os.close(descriptor)
     except OSError as error:
-        raise WriteError(f"cannot write {wanted}: {error.strerror}") from error
+        raise WriteError(f"cannot write {target}: {error.strerror}") from error
     temporary = Path(name)
     try:
         yield temporary
         with temporary.open("rb") as written:
             os.fsync(written.fileno())  # a disk that fills up late says so here, not after the rename
-        temporary.chmod(_mode(wanted))
-        temporary.replace(wanted)
+        temporary.chmod(_mode(target))
+        temporary.replace(target)
     except OSError as error:
-        raise WriteError(f"cannot write {wanted}: {error.strerror}") from error
+        raise WriteError(f"cannot write {target}: {error.strerror}") from error
     finally:
         temporary.unlink(missing_ok=True)
 

@@ -280,48 +280,11 @@ def nearest_in_box(constants: Box, w: float, x: float, y: float, z: float) -> Co
     if _is_in(alpha + pi, alphas) and _is_in(pi - beta, betas) and _is_in(gamma + pi, gammas):
         return None
 
-    best, best_dot = (0.0, 0.0, 0.0), -1.0
-    for beta in () if _is_free(betas) else betas:
-        psi = 0.5 * beta + 0.25 * pi
-        on_p, on_m = amplitude_p * cos(psi), amplitude_m * sin(psi)
-        dot = abs(on_p) + abs(on_m)
-        if dot > best_dot:
-            turn = 0.0 if on_p * on_m >= 0.0 else pi
-            alpha, gamma = half_sum - half_difference - turn, half_sum + half_difference + turn
-            if _is_in(alpha, alphas) and _is_in(gamma, gammas):
-                best, best_dot = (alpha, beta, gamma), dot
-    shifted = (betas[0] + 0.5 * pi, betas[1] + 0.5 * pi)  # the range of 2 psi
-    for fixed_alpha in (True, False):
-        fixed, other = (alphas, gammas) if fixed_alpha else (gammas, alphas)
-        of_d = -d if fixed_alpha else d  # M changes its sign when alpha and g change places, P does not
-        for value in () if _is_free(fixed) else fixed:
-            # The dot product is (cos psi, sin psi) m (cos h, sin h) with h half of the other angle.
-            ch, sh = cos(0.5 * value), sin(0.5 * value)
-            m00, m01 = ch * a + sh * b, ch * b - sh * a
-            m10, m11 = ch * c + sh * of_d, sh * c - ch * of_d
-            sum_x, sum_y, difference_x, difference_y = m00 - m11, m10 + m01, m00 + m11, m10 - m01
-            dot = 0.5 * (hypot(sum_x, sum_y) + hypot(difference_x, difference_y))
-            if dot <= best_dot:
-                continue  # no point of this face, nor of its edges, is nearer
-            sum_, difference = atan2(sum_y, sum_x), atan2(difference_y, difference_x)
-            beta, angle = sum_ + difference - 0.5 * pi, sum_ - difference
-            if _is_in(beta, betas) and _is_in(angle, other):
-                best_dot = dot
-                best = (value, beta, angle) if fixed_alpha else (angle, beta, value)
-                continue
-            for beta in () if _is_free(betas) else betas:
-                cp, sp = cos(0.5 * beta + 0.25 * pi), sin(0.5 * beta + 0.25 * pi)
-                angle, dot = _best_in(cp * m00 + sp * m10, cp * m01 + sp * m11, other)
-                if dot > best_dot:
-                    best_dot = dot
-                    best = (value, beta, angle) if fixed_alpha else (angle, beta, value)
-            for angle in () if not fixed_alpha or _is_free(other) else other:
-                ch, sh = cos(0.5 * angle), sin(0.5 * angle)
-                two_psi, dot = _best_in(m00 * ch + m01 * sh, m10 * ch + m11 * sh, shifted)
-                if dot > best_dot:
-                    best_dot, best = dot, (value, two_psi - 0.5 * pi, angle)
-
-    alpha, beta, gamma = best
+    halves = half_sum, half_difference
+    nearest = _nearest_at_middle(constants, (amplitude_p, amplitude_m), halves)
+    for fixes_first in (True, False):
+        nearest = _nearest_at_end(constants, (a, b, c, d), fixes_first, nearest)
+    alpha, beta, gamma = nearest[0]
     psi, half_sum, half_difference = 0.5 * beta + 0.25 * pi, 0.5 * (gamma + alpha), 0.5 * (gamma - alpha)
     to_a, to_b = cos(psi) * cos(half_sum), cos(psi) * sin(half_sum)
     to_c, to_d = sin(psi) * cos(half_difference), sin(psi) * sin(half_difference)
@@ -333,6 +296,67 @@ def nearest_in_box(constants: Box, w: float, x: float, y: float, z: float) -> Co
     found = [0.0, 0.0, 0.0]
     found[i], found[j], found[k] = to_b - to_d, to_c - to_a, sign * (to_b + to_d)
     return scale * (to_a + to_c), scale * found[0], scale * found[1], scale * found[2]
+
+
+# Angles alpha, beta and gamma, and the dot product of their rotation with the one to project.
+_Nearest = tuple[tuple[float, float, float], float]
+
+
+def _nearest_at_middle(
+    constants: Box, amplitudes: tuple[float, float], halves: tuple[float, float]
+) -> _Nearest:
+    """The nearest point of the faces on which the middle angle is at an end of its range."""
+    _, alphas, betas, gammas = constants
+    (amplitude_p, amplitude_m), (half_sum, half_difference) = amplitudes, halves
+    best, best_dot = (0.0, 0.0, 0.0), -1.0
+    for beta in () if _is_free(betas) else betas:
+        psi = 0.5 * beta + 0.25 * pi
+        on_p, on_m = amplitude_p * cos(psi), amplitude_m * sin(psi)
+        dot = abs(on_p) + abs(on_m)
+        if dot > best_dot:
+            turn = 0.0 if on_p * on_m >= 0.0 else pi
+            alpha, gamma = half_sum - half_difference - turn, half_sum + half_difference + turn
+            if _is_in(alpha, alphas) and _is_in(gamma, gammas):
+                best, best_dot = (alpha, beta, gamma), dot
+    return best, best_dot
+
+
+def _nearest_at_end(
+    constants: Box, numbers: tuple[float, float, float, float], fixes_first: bool, nearest: _Nearest
+) -> _Nearest:
+    """The nearest point of the faces on which the first or the last angle is at an end of its range, and of
+    their edges; `nearest` if none of them is nearer."""
+    (_, alphas, betas, gammas), (a, b, c, d), (best, best_dot) = constants, numbers, nearest
+    shifted = (betas[0] + 0.5 * pi, betas[1] + 0.5 * pi)  # the range of 2 psi
+    fixed, other = (alphas, gammas) if fixes_first else (gammas, alphas)
+    of_d = -d if fixes_first else d  # M changes its sign when alpha and g change places, P does not
+    for value in () if _is_free(fixed) else fixed:
+        # The dot product is (cos psi, sin psi) m (cos h, sin h) with h half of the other angle.
+        ch, sh = cos(0.5 * value), sin(0.5 * value)
+        m00, m01 = ch * a + sh * b, ch * b - sh * a
+        m10, m11 = ch * c + sh * of_d, sh * c - ch * of_d
+        sum_x, sum_y, difference_x, difference_y = m00 - m11, m10 + m01, m00 + m11, m10 - m01
+        dot = 0.5 * (hypot(sum_x, sum_y) + hypot(difference_x, difference_y))
+        if dot <= best_dot:
+            continue  # no point of this face, nor of its edges, is nearer
+        sum_, difference = atan2(sum_y, sum_x), atan2(difference_y, difference_x)
+        beta, angle = sum_ + difference - 0.5 * pi, sum_ - difference
+        if _is_in(beta, betas) and _is_in(angle, other):
+            best_dot = dot
+            best = (value, beta, angle) if fixes_first else (angle, beta, value)
+            continue
+        for beta in () if _is_free(betas) else betas:
+            cp, sp = cos(0.5 * beta + 0.25 * pi), sin(0.5 * beta + 0.25 * pi)
+            angle, dot = _best_in(cp * m00 + sp * m10, cp * m01 + sp * m11, other)
+            if dot > best_dot:
+                best_dot = dot
+                best = (value, beta, angle) if fixes_first else (angle, beta, value)
+        for angle in () if not fixes_first or _is_free(other) else other:
+            ch, sh = cos(0.5 * angle), sin(0.5 * angle)
+            two_psi, dot = _best_in(m00 * ch + m01 * sh, m10 * ch + m11 * sh, shifted)
+            if dot > best_dot:
+                best_dot, best = dot, (value, two_psi - 0.5 * pi, angle)
+    return best, best_dot
 
 
 def rotate_inverse(frame: Components, x: float, y: float, z: float) -> tuple[float, float, float]:

@@ -1,4 +1,4 @@
-"""Rotations as arrays in double precision: many quaternions at once, matrices and rotation vectors."""
+"""Rotations of one pose's joints for `solvers/closing`, rows of joints first; all else is in `batch`."""
 
 from __future__ import annotations
 
@@ -33,28 +33,6 @@ def matrices(rotations: Array) -> Array:
     """Rotation matrices (N, 3, 3) of unit quaternions (N, 4)."""
     products = (rotations[:, :, None] * rotations[:, None, :]).reshape(-1, 16)
     return (products @ _TO_MATRIX).reshape(-1, 3, 3)
-
-
-def quaternions(matrices: Array) -> Array:
-    """Unit quaternions (N, 4), w not below 0, of rotation matrices (N, 3, 3).
-
-    Of the four ways to read a quaternion off a matrix each row takes the one with the largest divisor
-    (Shepperd 1978, "Quaternion from rotation matrix").
-    """
-    m = np.asarray(matrices, dtype=np.float64)
-    diagonal = np.einsum("nii->ni", m)
-    trace = diagonal.sum(1)
-    # 4 q_a q_b for all pairs: the outer product of 2 q with itself.
-    outer = np.empty((len(m), 4, 4))
-    outer[:, 0, 0] = 1.0 + trace
-    for i, j, k in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
-        outer[:, i + 1, i + 1] = 1.0 + 2.0 * diagonal[:, i] - trace
-        outer[:, 0, i + 1] = outer[:, i + 1, 0] = m[:, k, j] - m[:, j, k]
-        outer[:, i + 1, j + 1] = outer[:, j + 1, i + 1] = m[:, i, j] + m[:, j, i]
-    best = np.argmax(np.einsum("nii->ni", outer), axis=1)
-    found = outer[np.arange(len(m)), best]
-    found /= np.linalg.norm(found, axis=1, keepdims=True)
-    return np.asarray(np.where(found[:, :1] < 0.0, -found, found))
 
 
 def turned(rotations: Array, turns: Array) -> Array:

@@ -1,12 +1,15 @@
-"""Many rotations at once as arrays in double precision, components first and poses last.
+"""Many rotations at once as arrays in double precision.
 
-Quaternions are (4, ...) with components (w, x, y, z), vectors (3, ...), matrices (3, 3, ...). All angles are
-radians. Nothing here checks for NaN.
+Quaternions are (4, ...) with components (w, x, y, z), vectors (3, ...), matrices (3, 3, ...): components
+first and poses last, so that an operation runs along memory. What is stored frame by frame, as keys are, has
+components last. Functions with `axis` take both; it says where the components are. All angles are radians.
+Nothing here checks for NaN.
 """
 
 from __future__ import annotations
 
 import math
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -36,8 +39,11 @@ def is_all(some: Indices, size: int) -> bool:
     return len(some) == size and int(some[-1] - some[0]) == size - 1
 
 
-def multiply(a: Array, b: Array) -> Array:
-    """Products of quaternions (4, ...)."""
+def multiply(a: Array, b: Array, axis: int = 0) -> Array:
+    """Hamilton products of quaternions (4, ...) with as many dimensions: b first, then a."""
+    if axis != 0:
+        products = multiply(np.moveaxis(a, axis, 0), np.moveaxis(b, axis, 0))
+        return np.ascontiguousarray(np.moveaxis(products, 0, axis))
     aw, ax, ay, az = a
     found: Array = aw * b
     # Few calls on whole arrays: what each part of a multiplies is b with its components exchanged.
@@ -53,6 +59,14 @@ def multiply(a: Array, b: Array) -> Array:
     return found
 
 
+def rotate(rotations: Array, vectors: Array, axis: int = 0) -> Array:
+    """Vectors (3, ...) rotated by unit quaternions (4, ...): v + 2w (u x v) + 2 u x (u x v)."""
+    w, x, y, z = _components(rotations, axis)
+    a, b, c = _components(vectors, axis)
+    p, q, r = 2.0 * (y * c - z * b), 2.0 * (z * a - x * c), 2.0 * (x * b - y * a)
+    return np.stack((a + w * p + y * r - z * q, b + w * q + z * p - x * r, c + w * r + x * q - y * p), axis)
+
+
 def conjugate(rotations: Array) -> Array:
     """Inverses of unit quaternions (4, ...)."""
     found: Array = -rotations
@@ -60,10 +74,46 @@ def conjugate(rotations: Array) -> Array:
     return found
 
 
-def unit(rotations: Array) -> Array:
+def unit(rotations: Array, axis: int = 0) -> Array:
     """Quaternions (4, ...) with length 1."""
-    lengths: Array = np.sqrt((rotations * rotations).sum(0))
-    return rotations / lengths
+    if axis == 0:
+        lengths: Array = np.sqrt((rotations * rotations).sum(0))
+        return rotations / lengths
+    return rotations / np.expand_dims(length(rotations, axis), axis)
+
+
+def angles_between(a: Array, b: Array, axis: int = 0) -> Array:
+    """Angles from rotations to others, the shorter way round, 0 to pi; unit quaternions (4, ...)."""
+    # Four arctangents of chord and sum: exact for tiny rotations; the nearer side of the double cover.
+    chord = np.minimum(length(b - a, axis), length(b + a, axis))
+    angles: Array = 4.0 * np.arctan2(chord, np.sqrt(np.maximum(0.0, 4.0 - chord * chord)))
+    return angles
+
+
+def slerp(a: Array, b: Array, fractions: Array, axis: int = 0) -> Array:
+    """Parts of the ways from rotations `a` to `b` at constant angular speed, the shorter way round.
+
+    Args:
+        a: (4, ...) unit quaternions.
+        b: (4, ...) unit quaternions; the signs nearer to `a` are taken.
+        fractions: (...), 0 gives a, 1 gives b.
+        axis: where the components are.
+
+    Returns:
+        (4, ...) unit quaternions on the side of `a`.
+    """
+    b = np.where(np.expand_dims(dot(a, b, axis) < 0.0, axis), -b, b)
+    t = np.expand_dims(fractions, axis)
+    # Angle on the 4-sphere from the half-chords: exact for small angles, where arccos of the dot product
+    # loses half of the digits. It is at most pi / 2 after the choice of signs, so its sinc below is never
+    # under 2 / pi: the usual division by sin(angle) and its special case for nearly equal rotations do not
+    # arise.
+    chords = np.expand_dims(length(b - a, axis), axis)
+    sums = np.expand_dims(length(b + a, axis), axis)
+    angles = 2.0 * np.arctan2(chords, sums)
+    whole = _sinc(angles)
+    found = a * ((1.0 - t) * _sinc((1.0 - t) * angles) / whole) + b * (t * _sinc(t * angles) / whole)
+    return unit(found, axis)
 
 
 def exponential(vectors: Array) -> Array:
@@ -94,15 +144,18 @@ def cross(a: Array, b: Array) -> Array:
     return np.stack((ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx))
 
 
-def dot(a: Array, b: Array) -> Array:
-    """Dot products of vectors (3, ...)."""
-    found: Array = a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
-    return found
+def dot(a: Array, b: Array, axis: int = 0) -> Array:
+    """Dot products of vectors (3, ...) or quaternions (4, ...)."""
+    if axis == 0 and len(a) == 3:
+        found: Array = a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
+        return found
+    # NumPy's own sum takes far longer along a short last axis.
+    return np.asarray(reduce(np.add, _components(a * b, axis)))
 
 
-def length(vectors: Array) -> Array:
-    """Lengths of vectors (3, ...)."""
-    found: Array = np.sqrt(dot(vectors, vectors))
+def length(vectors: Array, axis: int = 0) -> Array:
+    """Lengths of vectors (3, ...) or quaternions (4, ...)."""
+    found: Array = np.sqrt(dot(vectors, vectors, axis))
     return found
 
 
@@ -133,6 +186,26 @@ def matrices(rotations: Array) -> Array:
     return shaped
 
 
+def quaternions(matrices: Array) -> Array:
+    """Unit quaternions (4, ...), w not below 0, of rotation matrices (3, 3, ...).
+
+    Of the four ways to read a quaternion off a matrix each takes the one with the largest divisor (Shepperd
+    1978, "Quaternion from rotation matrix").
+    """
+    m = matrices
+    trace = m[0, 0] + m[1, 1] + m[2, 2]
+    # 4 q_a q_b for all pairs: the outer product of 2 q with itself.
+    outer = np.empty((4, 4, *m.shape[2:]))
+    outer[0, 0] = 1.0 + trace
+    for i, j, k in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
+        outer[i + 1, i + 1] = 1.0 + 2.0 * m[i, i] - trace
+        outer[0, i + 1] = outer[i + 1, 0] = m[k, j] - m[j, k]
+        outer[i + 1, j + 1] = outer[j + 1, i + 1] = m[i, j] + m[j, i]
+    best = np.argmax(np.einsum("aa...->a...", outer), axis=0)
+    found = unit(np.take_along_axis(outer, best[None, None], axis=0)[0])
+    return np.asarray(np.where(found[:1] < 0.0, -found, found))
+
+
 def matrix_logarithm(matrices: Array) -> Array:
     """Rotation vectors (3, ...), up to half a turn long, of rotation matrices (3, 3, ...)."""
     m = matrices
@@ -158,3 +231,13 @@ def _near_half_turn(m: Array, sine: Array, cosine: Array, angle: Array) -> Array
     sign = np.where(np.abs(side) > 1e-12, np.sign(side), np.where(first < 0.0, -1.0, 1.0))
     found: Array = angle * sign * axis
     return found
+
+
+def _components(values: Array, axis: int) -> Array:
+    """The components one by one."""
+    return values if axis == 0 else np.moveaxis(values, axis, 0)
+
+
+def _sinc(angles: Array) -> Array:
+    """sin(angle) / angle, and 1 at 0; NumPy's own takes its angle in half turns."""
+    return np.asarray(np.sinc(angles / np.pi), dtype=np.float64)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InvalidInput
-from .interpolation import Array, multiply
+from ..maths.batch import Array, multiply
 
 PLACE = "LOCATION"
 """The kind of channels that hold a place."""
@@ -41,7 +41,7 @@ def rotations_of(kind: str, values: Array) -> Array:
         i = "XYZ".index(axis_name)
         one = np.zeros((*values.shape[:-1], 4))
         one[..., 0], one[..., 1 + i] = np.cos(0.5 * values[..., i]), np.sin(0.5 * values[..., i])
-        found = one if found is None else multiply(one, found)
+        found = one if found is None else multiply(one, found, axis=-1)
     assert found is not None
     return found
 

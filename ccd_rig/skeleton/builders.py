@@ -53,17 +53,7 @@ def planar_chain(
         InvalidInput: no lengths, not as many angles or limits as lengths, a number that is not finite, a
             zero axis, a lower limit above the upper.
     """
-    count = len(lengths)
-    if count == 0:
-        raise InvalidInput("planar_chain: give the length of at least one bone")
-    turns = [0.0] * count if angles is None else list(angles)
-    ranges = [None] * count if limits is None else list(limits)
-    for what, given in (("angles", turns), ("limits", ranges)):
-        if len(given) != count:
-            raise InvalidInput(f"planar_chain: {count} lengths need {count} {what}, not {len(given)}")
-    for i, turn in enumerate(turns):
-        if not math.isfinite(turn):
-            raise InvalidInput(f"planar_chain: angles[{i}] must be finite (radians), not {turn:g}")
+    turns, ranges = _per_bone(len(lengths), angles, limits)
     normal = frozen_vector(axis, "planar_chain: axis")
     if normal.length == 0.0:
         raise InvalidInput("planar_chain: axis is zero; give the normal of the plane, such as (0, 0, 1)")
@@ -85,6 +75,23 @@ def planar_chain(
     return skeleton, Pose.rest(skeleton).with_rotations(
         {i: Quaternion(up, turn) for i, turn in enumerate(turns)}
     )
+
+
+def _per_bone(
+    count: int, angles: Sequence[float] | None, limits: Sequence[Range | None] | None
+) -> tuple[list[float], list[Range | None]]:
+    """The angle and the limit of each bone of a planar chain, checked."""
+    if count == 0:
+        raise InvalidInput("planar_chain: give the length of at least one bone")
+    turns = [0.0] * count if angles is None else list(angles)
+    ranges: list[Range | None] = [None] * count if limits is None else list(limits)
+    for what, given in (("angles", turns), ("limits", ranges)):
+        if len(given) != count:
+            raise InvalidInput(f"planar_chain: {count} lengths need {count} {what}, not {len(given)}")
+    for i, turn in enumerate(turns):
+        if not math.isfinite(turn):
+            raise InvalidInput(f"planar_chain: angles[{i}] must be finite (radians), not {turn:g}")
+    return turns, ranges
 
 
 def hinge_names(joint: str, order: str = "XYZ") -> tuple[str, str, str]:
@@ -145,35 +152,31 @@ def split_ball(
             translations.append(pose.translations[i])
             places[i] = len(joints) - 1
             continue
-        for place, name in enumerate(hinge_names(joint, order)):
-            about = order[2 - place]
-            comfort = old.comfort and Comfort(old.comfort.tolerance, _hinge_or_none(about, regions[about]))
-            hinge = replace(
-                each,
-                name=name,
-                parent=parent,
-                limit=_hinge(about, ranges[about]),
-                comfort=comfort,
-                slides=(),
-                coupled_offsets=(),
-            )
-            if place == 0:
-                hinge = replace(hinge, slides=old.slides, coupled_offsets=old.coupled_offsets)
-            else:
-                hinge = replace(
-                    hinge,
-                    offset=(0.0, 0.0, 0.0),
-                    rest_rotation=(1.0, 0.0, 0.0, 0.0),
-                    inherit_rotation=True,
-                )
-            if place < 2:
-                hinge = replace(hinge, length=0.0, mass=0.0)
-            parent = len(joints)
-            joints.append(hinge)
+        for place, about in enumerate(reversed(order)):
+            hinge = _split_hinge(old, place, order, ranges[about], regions[about])
+            joints.append(replace(hinge, parent=parent))
+            parent = len(joints) - 1
             rotations.append(Quaternion(_AXES[about], angles[2 - place]))
             translations.append(pose.translations[i] if place == 0 else Vector())
         places[i] = parent
     return Skeleton(joints), Pose(tuple(rotations), tuple(translations))
+
+
+def _split_hinge(ball: Joint, place: int, order: str, limits: Range | None, region: Range | None) -> Joint:
+    """One of the three hinges that stand for a ball joint: 0 is the first from the parent on."""
+    about = order[2 - place]
+    hinge = replace(
+        ball,
+        name=hinge_names(ball.name, order)[place],
+        limit=_hinge(about, limits),
+        comfort=ball.comfort and Comfort(ball.comfort.tolerance, _hinge_or_none(about, region)),
+        slides=ball.slides if place == 0 else (),
+        coupled_offsets=ball.coupled_offsets if place == 0 else (),
+    )
+    if place > 0:
+        identity = (1.0, 0.0, 0.0, 0.0)
+        hinge = replace(hinge, offset=(0.0, 0.0, 0.0), rest_rotation=identity, inherit_rotation=True)
+    return hinge if place == 2 else replace(hinge, length=0.0, mass=0.0)
 
 
 def _hinge(about: str, limits: Range | None) -> Hinge:

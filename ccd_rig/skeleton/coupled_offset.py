@@ -2,6 +2,16 @@
 
 The table is a cubic spline: shifts at angles, and its slopes there. Beyond its ends it goes on along a
 straight line, as OpenSim's SimmSpline does.
+
+A translation is the sum of shifts along axes. A slide's shift is an unknown inside bounds; that of a coupled
+offset is a function of a hinge's angle. To the solvers the two are one thing: both move what hangs on the
+joint along an axis. A slide's slope is a column of its own; that of a coupled offset, times the slope of its
+spline, is added to its hinge's column. The pose holds what is free: rotations, and translations with slides
+in them. Slides of one joint are at right angles to each other, so each is a projection of the translation.
+The hinge is the joint itself or an ancestor, so that chains stay what they are.
+
+Reach windows, re-rooting and the closed forms of single chains need links that keep their lengths: they
+refuse coupled offsets by name.
 """
 
 from __future__ import annotations

@@ -1,12 +1,25 @@
-"""Forward kinematics: where the joints of a pose are in model space."""
+"""Forward kinematics: where joints are in model space, of one pose (mathutils) and of many (arrays).
+
+Of joint i with parent p (R model rotation, t position of the head):
+
+    t_i = t_p + R_p (offset_i + rest_i (translation_i + coupled_i))        R_i = R_p rest_i rotation_i
+
+With `inherit_rotation` off `R_i = rest_i rotation_i`, rest in model space. A root: `t = offset + rest
+(translation + coupled)`, `R = rest rotation`. Coupled offsets are functions of the rotations
+(`skeleton/coupled_offset`). The solvers keep these of the pose that they change by steps:
+`solvers/ccd/working_pose`, `solvers/closing/problem` and `solvers/least_squares/state`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
+import numpy as np
 from mathutils import Quaternion, Vector
 
+from ..maths import batch
+from ..maths.batch import Array
 from .joints import Skeleton
 from .pose import Pose, check_pose
 
@@ -59,3 +72,38 @@ def coupled_translations(
     for coupling in skeleton.couplings:
         found[coupling.joint] = found[coupling.joint] + coupling.shift(rotations[coupling.driver])
     return found
+
+
+def forward_kinematics_of_frames(
+    skeleton: Skeleton, offsets: Array, rests: Array, rotations: Array, translations: Array
+) -> tuple[Array, Array]:
+    """Where each joint is in model space, at F frames at once.
+
+    Args:
+        skeleton: says which joint hangs on which, and which take over their parent's rotation.
+        offsets: (F, J, 3) heads in the parent's joint frame (a root's: in model space). Of these, of rests
+            and of translations one frame (1, J, ...) is enough where nothing changes.
+        rests: (F, J, 4) unit rest rotations, relative to the parent (a root's, or without inheritance: to
+            the model).
+        rotations: (F, J, 4) unit rotations relative to rest.
+        translations: (F, J, 3) translations relative to rest, in the joint's rest axes.
+
+    Returns:
+        (F, J, 3) heads and (F, J, 4) rotations, in model space.
+    """
+    # From here on (components, J, F): what is reckoned together lies together.
+    given = (rests, rotations, offsets, translations)
+    rest, rotation, offset, translation = (values.transpose(2, 1, 0).copy() for values in given)
+    turned = batch.multiply(rest, rotation)
+    shifts = offset + batch.rotate(rest, translation)
+    below = [i for i, joint in enumerate(skeleton.joints) if joint.parent >= 0]
+    above = [skeleton.joints[i].parent for i in below]
+    for i, parent in zip(below, above, strict=True):
+        if skeleton.joints[i].inherit_rotation:
+            turned[:, i] = batch.multiply(turned[:, parent], turned[:, i])
+    heads = np.empty((3, *turned.shape[1:]))
+    heads[:] = shifts
+    heads[:, below] = batch.rotate(turned[:, above], shifts[:, below])
+    for i, parent in zip(below, above, strict=True):
+        heads[:, i] += heads[:, parent]
+    return heads.transpose(2, 1, 0), turned.transpose(2, 1, 0)

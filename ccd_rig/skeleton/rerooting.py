@@ -104,18 +104,7 @@ def reroot(
             "keep: take them away, or keep the root"
         )
     path = list(reversed(skeleton.chain(joint)))
-    here = forward_kinematics(skeleton, pose)[path[0]]
-    rest = forward_kinematics(skeleton, Pose.rest(skeleton))[path[0]]
-    base = replace(
-        _unhinged(skeleton.joints[path[0]]),
-        parent=-1,
-        offset=_triple(rest.translation),
-        rest_rotation=_four(rest.rotation),
-        stiffness=base_stiffness,
-        inherit_rotation=True,
-    )
-    to_rest = rest.rotation.conjugated()
-    entries = [_Entry(base, None, to_rest @ here.rotation, to_rest @ (here.translation - rest.translation))]
+    entries = [_base(skeleton, pose, path[0], base_stiffness)]
     below = 0
     while below < len(path) - 1:
         child = path[below]
@@ -183,6 +172,23 @@ class _Entry:
     parent: str | None
     rotation: Quaternion
     translation: Vector
+
+
+def _base(skeleton: Skeleton, pose: Pose, i: int, stiffness: float) -> _Entry:
+    """Joint `i` as the root of the new skeleton, where its bone is."""
+    posed = forward_kinematics(skeleton, pose)[i]
+    rest = forward_kinematics(skeleton, Pose.rest(skeleton))[i]
+    base = replace(
+        _unhinged(skeleton.joints[i]),
+        parent=-1,
+        offset=_triple(rest.translation),
+        rest_rotation=_four(rest.rotation),
+        stiffness=stiffness,
+        inherit_rotation=True,
+    )
+    to_rest = rest.rotation.conjugated()
+    shift = to_rest @ (posed.translation - rest.translation)
+    return _Entry(base, None, to_rest @ posed.rotation, shift)
 
 
 def _reversal(skeleton: Skeleton, pose: Pose, k: int, p: int) -> tuple[_Entry, _Entry]:

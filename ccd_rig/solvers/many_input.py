@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..errors import InvalidInput
-from ..goals import GOALS, BalanceGoal, DirectionGoal, Goal, OrientationGoal, PoleGoal, PositionGoal
-from ..maths.batch import Array
+from ..goals import GOALS, Goal, PositionGoal, TargetKind
+from ..maths.batch import Array, unit
 from ..maths.validation import FARTHEST, UNIT_TOLERANCE
 from ..settings import SolverSettings
 from ..skeleton.joints import Skeleton
@@ -111,26 +111,16 @@ def _refuse_unknown(
     for goal in goals:
         if isinstance(goal, PositionGoal) and goal.max_extension < 1.0:
             raise InvalidInput(
-                f"{name_of(goal)}: max_extension is {goal.max_extension:g}, a reach window; {_ONE_BY_ONE}"
+                f"{goal.name}: max_extension is {goal.max_extension:g}, a reach window; {_ONE_BY_ONE}"
             )
         if isinstance(goal, PositionGoal) and goal.two_bone_tip:
-            raise InvalidInput(f"{name_of(goal)}: two_bone_tip is on; {_ONE_BY_ONE}")
+            raise InvalidInput(f"{goal.name}: two_bone_tip is on; {_ONE_BY_ONE}")
     for i in movable if settings.comfort else ():
         joint = skeleton.joints[i]
         if joint.comfort is not None and joint.comfort.tolerance > 0.0:
             raise InvalidInput(
                 f"joint '{joint.name}': its comfort tolerance is {joint.comfort.tolerance:g}; {_ONE_BY_ONE}"
             )
-
-
-def name_of(goal: Goal) -> str:
-    """What messages call a goal."""
-    kind = type(goal).__name__.removesuffix("Goal").lower()
-    if isinstance(goal, BalanceGoal):
-        return "balance goal"
-    if isinstance(goal, PoleGoal):
-        return f"pole goal on the chain '{goal.root}' to '{goal.joint}'"
-    return f"{kind} goal on joint '{goal.joint}'"
 
 
 def _batch_last(rotations: Array, translations: Array) -> Poses:
@@ -216,21 +206,21 @@ def _targets(goal: Goal, value: ArrayLike | None, size: int) -> Array:
     """(3, B or 1) or (4, B or 1); the goal's own target where there are none."""
     if value is None:
         own: Array = np.array(goal.target[:], dtype=np.float64)[:, None]
-        return own / np.sqrt((own * own).sum(0)) if isinstance(goal, DirectionGoal | OrientationGoal) else own
-    what = f"targets of the {name_of(goal)}"
-    found = _numbers(value, what, (4 if isinstance(goal, OrientationGoal) else 3,))
+        return unit(own) if goal.target_kind.has_length_one else own
+    what = f"targets of the {goal.name}"
+    found = _numbers(value, what, (len(goal.target),))
     if len(found) != size:
         raise InvalidInput(f"{what}: give one for each of {size} poses, not {len(found)}")
     _check_targets(np.isfinite(found).all(1), goal, "is not finite")
     sizes = np.sqrt((found * found).sum(1))
-    if isinstance(goal, OrientationGoal):
+    if goal.target_kind is TargetKind.ROTATION:
         _check_targets(np.abs(sizes - 1.0) <= UNIT_TOLERANCE, goal, "must be a unit quaternion (w, x, y, z)")
-    elif isinstance(goal, DirectionGoal):
+    elif goal.target_kind is TargetKind.DIRECTION:
         _check_targets(sizes > 1e-12, goal, "must not be zero: it has no direction")
     else:
         near = (np.abs(found) <= FARTHEST).all(1)
         _check_targets(near, goal, f"must not be farther away than {FARTHEST:g}")
-    if isinstance(goal, OrientationGoal | DirectionGoal):
+    if goal.target_kind.has_length_one:
         found = found / sizes[:, None]
     return np.ascontiguousarray(found.T)
 
@@ -238,4 +228,4 @@ def _targets(goal: Goal, value: ArrayLike | None, size: int) -> Array:
 def _check_targets(good: ArrayLike, goal: Goal, must: str) -> None:
     """Raises InvalidInput that names the goal and the first pose of (B,) that are not good."""
     if not np.all(good):
-        raise InvalidInput(f"{name_of(goal)}: target of pose {int(np.argmin(good))} {must}")
+        raise InvalidInput(f"{goal.name}: target of pose {int(np.argmin(good))} {must}")

@@ -495,6 +495,14 @@ def euler_order_of_another_version(rig):
     set_raw(rig.pose.bones["bone_1"].ccd_rig.limit, "euler_order", 99)
 
 
+def kind_of_another_version(rig):
+    set_raw(rig.ccd_rig.constraints["Hand"], "kind", 99)
+
+
+def method_of_another_version(rig):
+    set_raw(rig.ccd_rig.constraints["Hand"], "method", 99)
+
+
 def sweep_of_another_version(rig):
     set_raw(rig.ccd_rig.solver, "sweep", 99)
 
@@ -794,6 +802,8 @@ CASES = [
     Case(euler_is_nan, ("'bone_1', limit:", "lower", "nan")),
     Case(limit_of_another_version, ("'bone_1', limit: its kind is not known", "choose one, or update")),
     Case(euler_order_of_another_version, ("'bone_1', limit:", "order")),
+    Case(kind_of_another_version, ("'Hand': its kind is not known to this version", "choose one")),
+    Case(method_of_another_version, ("'Hand': its method is not known to this version", "choose one")),
     Case(sweep_of_another_version, ("'Rig', solver settings: Order is not known", "choose one, or update")),
     Case(comfort_outside_the_limit, ("'bone_1'", "comfort", "limit")),
     Case(comfort_contradicts_itself, ("'bone_1', comfort region: Min (28.65°) is above", "swap them")),

@@ -1,12 +1,11 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
 """The way from constraints to keys: sample, solve, slerp, blend, measure, and write once at the end."""
 
 from __future__ import annotations
 
 import contextlib
-import time
-from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass, replace
-from typing import TypeVar
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import bpy
 from mathutils import Quaternion, Vector
@@ -15,25 +14,26 @@ from ...errors import RigError
 from ...settings import SolveResult, SolverSettings
 from ...skeleton.pose import Pose
 from ..checks import setup
+from ..checks.setup import Ready
 from ..keys.obstacles import Destination, obstacles
-from ..keys.writer import BoneKeys
 from ..properties import pose_library, solver_settings
 from ..properties.constraint_values import Constraint
 from ..rig import armature, rotation_modes
 from ..scene import evaluation
 from ..solve.constraint_goals import chain_joints
-from ..solve.solving import ShotSolveSettings
-from . import body_shift, foot_slip, frame_selection, originals, shot
-from .bake_frames import BakeFrames, Motion
+from ..solve.solving import FrameSolveSettings
+from . import body_shift, frame_selection, originals, shot
+from .bake_frames import BakeFrames
 from .frame_solver import FrameSolver
-from .keying import all_locked, keys_of, nothing_to_key, report_of, write_keys
+from .keyed_motion import KeyedMotion, keyed_joints, keyed_locations, keyed_motion
+from .keying import all_locked, keys_of, nothing_to_key, write_keys
+from .outcome import Outcome
 from .playback import play_steps
+from .progress import Clock, Progress, Steps, run
+from .recorder import FrameRecorder
 from .report import BakeReport, Check
 from .settings import BakeSettings, Keys, Order
-from .shot import Progress
 from .thinning import reduce_steps
-
-T = TypeVar("T")
 
 __all__ = ["BakeSettings", "Destination", "Keys", "Order", "Progress", "bake", "bake_steps", "solve_current"]
 
@@ -55,33 +55,80 @@ def bake(
     Raises:
         CCDRigError: the set-up cannot be baked, or nothing would be keyed. Nothing has changed then.
     """
-    with contextlib.closing(bake_steps(scene, armature_object, settings)) as steps:
-        while True:
-            try:
-                item = next(steps)
-            except StopIteration as end:
-                report: BakeReport = end.value
-                return report
-            if progress is not None:
-                progress(item)
+    return run(bake_steps(scene, armature_object, settings), progress)
 
 
 def bake_steps(
     scene: bpy.types.Scene, armature_object: bpy.types.Object, settings: BakeSettings
-) -> Generator[Progress, None, BakeReport]:
+) -> Steps[BakeReport]:
     """Like `bake`, an item after each frame to solve, and after longer work on many.
 
     The set-up is checked when the first item is asked for, and everything is written after the last one.
     Close the generator to cancel: until the end all that was written is taken back.
     """
-    constraints, layout, figure = setup.require(
-        armature_object, scene, settings.constraints, settings.destination, settings.body
-    )
+    ready = setup.require(armature_object, scene, settings.constraints, settings.destination, settings.body)
     solver = solver_settings.solver_settings(armature_object)
     if settings.solver is not None:
         solver = replace(solver, solver=settings.solver)
-    poses = pose_library.entries(armature_object) if solver.restarts else ()
-    how = replace(
+    fingerprint = _fingerprint(ready, settings, solver)
+    task = _task(armature_object, ready, settings, solver)
+    if originals.was_baked_so(armature_object, fingerprint) and not settings.from_original:
+        task = task._replace(is_rebake=True)
+    clock = Clock()
+    solving = shot.solve(
+        scene, armature_object, task, lambda frames: _refuse_obstacles(armature_object, frames, settings)
+    )
+    solved = yield from clock.run(solving)
+    with clock.measure():
+        motion = keyed_motion(solved)
+        if not keyed_joints(motion.bake_frames):
+            raise RigError(nothing_to_key(motion.bake_frames, settings))
+        keys = keys_of(scene, armature_object, motion.bake_frames, motion.keyed, settings)
+        keys_before = sum(len(each.frames) for each in keys)
+    if settings.reduces:
+        reducing = reduce_steps(armature_object, motion.bake_frames, motion.keyed, keys, settings)
+        keys, reduced = yield from clock.run(reducing)
+        motion = motion._replace(keyed=reduced)
+    with contextlib.ExitStack() as undo:
+        with clock.measure():
+            action = write_keys(scene, armature_object, keys, settings, undo)
+            originals.note_settings(action, fingerprint, undo)
+            if ready.body is not None and not ready.body.keeps:
+                originals.note_followed(action, ready.body.bone, undo)
+            outcome = Outcome.of(scene, armature_object, motion, task, ready.body)
+        report = BakeReport(
+            armature=armature_object.name,
+            action=action.name,
+            frame_start=settings.frame_start,
+            frame_end=settings.frame_end,
+            step=settings.step,
+            tolerance=solver.position_tolerance,
+            angle_tolerance=solver.angle_tolerance,
+            solver=solver.solver,
+            **outcome._asdict(),
+            check=(yield from _check(scene, armature_object, motion, solver)) if settings.verify else None,
+            seconds=clock.seconds,
+            keys=sum(len(each.frames) for each in keys),
+            keys_before=keys_before,
+            warnings=tuple(problem.message for problem in ready.warnings),
+        )
+        undo.pop_all()
+    store_report(armature_object, report)
+    return report
+
+
+def _task(
+    armature_object: bpy.types.Object, ready: Ready, settings: BakeSettings, solver: SolverSettings
+) -> shot.Task:
+    poses, obstacle = pose_library.entries(armature_object) if solver.restarts else (), ""
+    if ready.body is not None:
+        obstacle = body_shift.body_obstacle(armature_object, ready.body, settings.destination)
+    return shot.Task(ready.constraints, ready.layout, settings, solver, poses, body_obstacle=obstacle)
+
+
+def _fingerprint(ready: Ready, settings: BakeSettings, solver: SolverSettings) -> str:
+    """Of what a bake is made with, but for range, destination, and influences, which may be animated."""
+    made_with = replace(
         settings,
         frame_start=0,
         frame_end=0,
@@ -90,113 +137,21 @@ def bake_steps(
         solver=None,
         body="",
     )
-    rows = [replace(row, influence=1.0) for row in constraints]  # it may be animated
-    recipe = originals.fingerprint(how, solver, rows, sorted(layout.joint_settings.items()))
-    again = originals.was_baked_so(armature_object, recipe) and not settings.from_original
-    stays = "" if figure is None else body_shift.what_holds(armature_object, figure, settings.destination)
-    task = shot.Task(constraints, layout, settings, solver, poses, again, stays)
-    clock = _Clock()
-    solving = shot.solve(
-        scene, armature_object, task, lambda take: _refuse_obstacles(armature_object, take, settings)
-    )
-    take = yield from clock.run(solving)
-    started = time.perf_counter()
-    motion, full = take.finish()
-    joints = take.keyed_joints()
-    if not joints:
-        raise RigError(nothing_to_key(take, settings))
-    keys = keys_of(scene, armature_object, take, motion, joints, settings)
-    every = sum(len(each.frames) for each in keys)
-    if settings.reduces:
-        clock.seconds += time.perf_counter() - started
-        keys, motion = yield from clock.run(_reduce_steps(armature_object, take, motion, keys, settings))
-        started = time.perf_counter()
-    with contextlib.ExitStack() as undo:
-        action = write_keys(scene, armature_object, keys, settings, recipe, undo)
-        if figure is not None and not figure.keeps:
-            originals.note_followed(action, figure.bone, undo)
-        report = report_of(armature_object, action, take, motion, full, joints, settings, solver)
-        report = replace(report, keys=sum(len(each.frames) for each in keys), keys_before=every)
-        if figure is not None:
-            report = replace(report, body=body_shift.report_of(take, figure, stays))
-        report = replace(
-            report, foot_slips=foot_slip.foot_slips(scene, armature_object, take, report.entries)
-        )
-        report = replace(report, seconds=clock.seconds + time.perf_counter() - started)
-        if settings.verify:
-            report = replace(
-                report, check=(yield from _check_steps(scene, armature_object, take, motion, solver))
-            )
-        undo.pop_all()
-    store_report(armature_object, report)
-    return report
+    constraints = [replace(constraint, influence=1.0) for constraint in ready.constraints]
+    return originals.fingerprint(made_with, solver, constraints, sorted(ready.layout.joint_settings.items()))
 
 
-def _reduce_steps(
-    armature_object: bpy.types.Object,
-    take: BakeFrames,
-    motion: Motion,
-    keys: list[BoneKeys],
-    settings: BakeSettings,
-) -> Generator[Progress, None, tuple[list[BoneKeys], Motion]]:
-    """Leave keys out; an item now and then."""
-    steps = reduce_steps(armature_object, take, motion, keys, settings)
-    total = len(take.frames)
-    with contextlib.closing(steps):
-        while True:
-            try:
-                done = int(total * next(steps))
-            except StopIteration as end:
-                kept: tuple[list[BoneKeys], Motion] = end.value
-                return kept
-            yield Progress(float(take.frames[min(done, total - 1)]), done, total, "reduced")
-
-
-def _check_steps(
+def _check(
     scene: bpy.types.Scene,
     armature_object: bpy.types.Object,
-    take: BakeFrames,
-    motion: Motion,
+    motion: KeyedMotion,
     solver: SolverSettings,
-) -> Generator[Progress, None, Check]:
+) -> Steps[Check]:
     """See what plays; an item per frame."""
-    clock = _Clock()
-
-    def steps() -> Generator[Progress, None, Check]:
-        tolerances = (solver.position_tolerance, solver.angle_tolerance)
-        looks = play_steps(scene, armature_object, take, motion, tolerances)
-        with contextlib.closing(looks):
-            while True:
-                try:
-                    frame, done, total = next(looks)
-                except StopIteration as end:
-                    check: Check = end.value
-                    return check
-                yield Progress(frame, done, total, "checked")
-
-    check = yield from clock.run(steps())
+    clock, tolerances = Clock(), (solver.position_tolerance, solver.angle_tolerance)
+    playing = play_steps(scene, armature_object, motion.bake_frames, motion.keyed, tolerances)
+    check = yield from clock.run(playing)
     return replace(check, seconds=clock.seconds)
-
-
-@dataclass
-class _Clock:
-    """Measures how long a generator itself runs, without whoever takes its items."""
-
-    seconds: float = 0.0
-
-    def run(self, steps: Generator[Progress, None, T]) -> Generator[Progress, None, T]:
-        """The same items and the same end."""
-        with contextlib.closing(steps):
-            while True:
-                started = time.perf_counter()
-                try:
-                    item = next(steps)
-                except StopIteration as end:
-                    value: T = end.value
-                    return value
-                finally:
-                    self.seconds += time.perf_counter() - started
-                yield item
 
 
 def solve_current(
@@ -220,54 +175,54 @@ def solve_current(
     Raises:
         CCDRigError: the set-up cannot be solved. Nothing has changed then.
     """
-    constraints, layout, figure = setup.require(armature_object, depsgraph.scene, names)
+    ready = setup.require(armature_object, depsgraph.scene, names)
     solver = settings or solver_settings.solver_settings(armature_object)
     poses = pose_library.entries(armature_object) if solver.restarts else ()
-    sample = evaluation.current(depsgraph, armature_object, constraints, layout)
-    # The share of a bake, so that both pose the bones alike.
+    sample = evaluation.current(depsgraph, armature_object, ready.constraints, ready.layout)
     reference = originals.reference_from(armature_object, frame_selection.key_time(depsgraph.scene))
-    recipe = ShotSolveSettings(solver, BakeSettings.error_reduction, poses, reference)
-    active = tuple(c for c, influence in enumerate(sample.influences) if influence > 0.0)
-    if not active:
+    # The error reduction of a bake, so that both pose the bones alike.
+    frame_settings = FrameSolveSettings(solver, BakeSettings.error_reduction, poses, reference)
+    if not sample.active:
         raise RigError(f"{armature_object.name}: every constraint has influence 0; raise one to solve")
-    take = BakeFrames.empty(sample, constraints, [0], [0])
-    take.store(0, sample)
-    frame_solver = FrameSolver(take, recipe)
+    bake_frames = BakeFrames.empty(sample, ready.constraints, [0], [0])
+    FrameRecorder(bake_frames).store(0, sample)
+    frame_solver = FrameSolver(bake_frames, frame_settings)
     for _ in (*frame_solver.add(0, sample), *frame_solver.finish()):
         pass
     solution = frame_solver.solution(sample)
-    present = Destination.CURRENT_ACTION
-    if figure is not None and figure.keeps and not body_shift.what_holds(armature_object, figure, present):
-        solution = body_shift.moved_solution(take, sample, recipe, solution)
-    motion, _ = take.finish()
-    joints = take.keyed_joints()
+    body, present = ready.body, Destination.CURRENT_ACTION
+    if body is not None and body.keeps and not body_shift.body_obstacle(armature_object, body, present):
+        solution = run(body_shift.move_body(bake_frames, [(0, sample)], frame_settings)) or solution
+    bake_frames, motion, _ = keyed_motion(bake_frames)
+    joints = keyed_joints(bake_frames)
     if not joints:
-        raise RigError(all_locked(take))
+        raise RigError(all_locked(bake_frames))
     pose = Pose(tuple(map(Quaternion, motion.rotations[0])), tuple(map(Vector, motion.translations[0])))
-    located = [j for j in take.locations(motion) if j in joints]
+    located = [j for j in keyed_locations(bake_frames, motion) if j in joints]
     armature.apply(armature_object, sample.reading, pose, joints, located)
     assert solution.result is not None
-    return solution.result, tuple(constraints[c] for c in solution.active)
+    return solution.result, tuple(ready.constraints[c] for c in solution.active)
 
 
 # --- the end ------------------------------------------------------------------------------------------------
 
 
-def _refuse_obstacles(armature_object: bpy.types.Object, take: BakeFrames, settings: BakeSettings) -> None:
+def _refuse_obstacles(
+    armature_object: bpy.types.Object, bake_frames: BakeFrames, settings: BakeSettings
+) -> None:
     """Say at the start, not after a long solve, that the keys could not be written or would not play."""
-    moved = sorted({j for constraint in take.constraints for j in chain_joints(take.skeleton, constraint)})
-    bones = [take.skeleton.joints[j].name for j in moved]
-    wanted = [(bone, rotation_modes.rotation_channel(armature_object.pose.bones[bone])[0]) for bone in bones]
-    located = list(take.sliding)
-    if take.tracks is not None and not take.tracks.keeps_body:
-        root_bone = take.tracks.support_chains.root_bone
-        pose_bone = armature_object.pose.bones[take.skeleton.joints[root_bone].name]
-        wanted.append((pose_bone.name, rotation_modes.rotation_channel(pose_bone)[0]))
-        located.append(root_bone)
-    wanted += [(take.skeleton.joints[j].name, "location") for j in located]
-    found = obstacles(armature_object, wanted, settings.destination)
-    if found:
-        raise RigError(found[0])
+    joints, tracks = bake_frames.skeleton.joints, bake_frames.tracks
+    moved = {j for row in bake_frames.constraints for j in chain_joints(bake_frames.skeleton, row)}
+    rotated, located = sorted(moved), list(bake_frames.sliding)
+    if tracks is not None and not tracks.keeps_body:
+        rotated.append(tracks.support_chains.root_bone)
+        located.append(tracks.support_chains.root_bone)
+    pose_bones = [armature_object.pose.bones[joints[j].name] for j in rotated]
+    channels = [(bone.name, rotation_modes.rotation_channel(bone)[0]) for bone in pose_bones]
+    channels += [(joints[j].name, "location") for j in located]
+    problems = obstacles(armature_object, channels, settings.destination)
+    if problems:
+        raise RigError(problems[0])
 
 
 def store_report(armature_object: bpy.types.Object, report: BakeReport) -> None:

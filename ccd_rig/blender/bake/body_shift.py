@@ -4,7 +4,9 @@
 A planted bone is within reach while the head of its leg is inside a ball about the place where it is held, as
 large as the leg's largest extension. Over the frames, the shift is the one with the least sum of lengths and
 of squared second differences that keeps all heads inside their balls: 0 where nothing asks for it, and never
-with a jump. In the shapes S counts the solved frames, K the constraints that plant bones.
+with a jump. A ball goes along with the body where the leg hung on it alone as the foot came down. That
+problem is convex, and solved by the alternating direction method of multipliers. In the shapes S counts the
+solved frames, K the constraints that plant bones.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ from mathutils import Vector
 from numpy.typing import NDArray
 
 from ...goals import PositionGoal
-from ...motion.interpolation import Array, rotate, unit
+from ...maths.batch import Array, rotate, unit
 from ...settings import SolverSettings
 from ...skeleton.joints import Skeleton
 from ...skeleton.kinematics import forward_kinematics
@@ -30,7 +32,7 @@ from ..keys.obstacles import Destination, obstacles
 from ..properties.body import FOLLOW_FEET, KEEP_ANIMATION, Body
 from ..scene.evaluation import FrameSample
 from ..solve.planting import ContactState
-from ..solve.solving import ShotSolveSettings, Solution
+from ..solve.solving import FrameSolveSettings, Solution
 from ..solve.walking import solve_frame
 from .bake_frames import BakeFrames, number
 from .report import BodyReport
@@ -90,47 +92,51 @@ class Reaches:
 
 
 def move_body(
-    take: BakeFrames, samples: Sequence[tuple[int, FrameSample]], recipe: ShotSolveSettings
+    bake_frames: BakeFrames, samples: Sequence[tuple[int, FrameSample]], settings: FrameSolveSettings
 ) -> Generator[int, None, Solution | None]:
     """Solve the frames again with the body moved, where a leg is too short; an item after each frame.
 
     Args:
-        take: all of it is solved, and the body keeps its animation.
+        bake_frames: all of it is solved, and the body keeps its animation.
         samples: row and sample of each solved frame, in order.
-        recipe: how they are solved.
+        settings: how they are solved.
 
     Returns:
         The last frame's solution, if they were solved again.
     """
-    tracks = take.tracks
+    tracks = bake_frames.tracks
     assert tracks is not None
     shifts: Array = np.zeros((len(samples), 3))
-    solution: Solution | None = None
-    frames = take.frames[[row for row, _ in samples]]
+    before: Solution | None = None
+    frames = bake_frames.frames[[row for row, _ in samples]]
     extensions: dict[tuple[object, ...], float] = {}
     for _ in range(PASSES):
-        reaches = _reaches(take, samples, shifts, extensions)
+        reaches = _reaches(bake_frames, samples, shifts, extensions)
         length = max((leg for leg in extensions.values()), default=0.0) or 1.0
         planned = least_shifts(frames, reaches, length)
         if np.abs(planned - shifts).max(initial=0.0) <= SAME * length:
             break
         shifts, before = planned, None
-        tracks.stances.clear()
+        tracks.contact_states.clear()
         for k, (row, sample) in enumerate(samples):
             moved = _moved(sample, tracks.support_chains.root_bone, shifts[k])
-            solution = before = solve_frame(moved, take.constraints, recipe, before)
-            states = dict(zip(solution.active, solution.states, strict=True))
-            assert solution.contact_state is not None
-            take.store_solution(row, solution.pose, states, _with_carrier(solution.contact_state))
+            before = solve_frame(moved, bake_frames.constraints, settings, before)
+            states = dict(zip(before.active, before.states, strict=True))
+            assert before.contact_state is not None
+            bake_frames.store_solution(row, before.pose, states, _with_root_bone(before.contact_state))
             yield k
-    return solution
+    return before
 
 
-def note_short_legs(take: BakeFrames, samples: Sequence[tuple[int, FrameSample]], preroll: int) -> None:
+def note_short_legs(
+    bake_frames: BakeFrames, samples: Sequence[tuple[int, FrameSample]], preroll: int
+) -> None:
     """Note at which frames a leg is too short, where the body cannot be moved; the preroll does not count."""
-    assert take.tracks is not None
-    short = _reaches(take, samples, np.zeros((len(samples), 3)), {}).needs()
-    take.tracks.short_rows += [samples[k][0] - preroll for k in short.tolist() if samples[k][0] >= preroll]
+    assert bake_frames.tracks is not None
+    short = _reaches(bake_frames, samples, np.zeros((len(samples), 3)), {}).needs()
+    bake_frames.tracks.short_rows += [
+        samples[k][0] - preroll for k in short.tolist() if samples[k][0] >= preroll
+    ]
 
 
 def least_shifts(frames: Array, reaches: Reaches, length: float) -> Array:
@@ -182,11 +188,11 @@ def _smooth_shifts(frames: Array, reaches: Reaches) -> Array:
         seen = np.repeat(smooth[None], 1 + legs, axis=0)
         for k in range(legs):
             seen[1 + k, held[k]] -= smooth[origins[k]]
-        wanted = seen + prices
-        size = np.linalg.norm(wanted[0], axis=1, keepdims=True)
-        copies[0] = wanted[0] * np.maximum(0.0, 1.0 - 1.0 / (COUPLING * np.maximum(size, 1e-30)))
+        priced = seen + prices
+        size = np.linalg.norm(priced[0], axis=1, keepdims=True)
+        copies[0] = priced[0] * np.maximum(0.0, 1.0 - 1.0 / (COUPLING * np.maximum(size, 1e-30)))
         for k in range(legs):
-            copies[1 + k] = _into_ball(wanted[1 + k], reaches.centres[:, k], reaches.radii[:, k])
+            copies[1 + k] = _into_ball(priced[1 + k], reaches.centres[:, k], reaches.radii[:, k])
         prices += seen - copies
         if np.abs(seen - copies).max() < CLOSE:
             break
@@ -205,20 +211,20 @@ def _into_ball(points: Array, centres: Array, radii: Array) -> Array:
 def _second_differences(frames: Array) -> Array:
     """(S - 2, S): makes of values at frames their second derivatives."""
     count = len(frames)
-    found = np.zeros((max(0, count - 2), count))
+    differences = np.zeros((max(0, count - 2), count))
     for i in range(count - 2):
         before, after = frames[i + 1] - frames[i], frames[i + 2] - frames[i + 1]
-        found[i, i : i + 3] = 2.0 * np.array(
+        differences[i, i : i + 3] = 2.0 * np.array(
             (1.0 / (before * (before + after)), -1.0 / (before * after), 1.0 / (after * (before + after)))
         )
-    return found
+    return differences
 
 
 # Legs -------------------------------------------------------------------------------------------------------
 
 
 def _reaches(
-    take: BakeFrames,
+    bake_frames: BakeFrames,
     samples: Sequence[tuple[int, FrameSample]],
     shifts: Array,
     extensions: dict[tuple[object, ...], float],
@@ -226,41 +232,41 @@ def _reaches(
     """What legs ask of the body, as the frames are solved now.
 
     Args:
-        take: as solved with the shifts.
+        bake_frames: as solved with the shifts.
         samples: of the solved frames.
         shifts: (S, 3) of the body, in the solved poses.
         extensions: of each constraint and shape of its leg; what is missing is added.
     """
-    tracks = take.tracks
+    tracks = bake_frames.tracks
     assert tracks is not None
     planted = tracks.support_chains.constraints
     shape = (len(samples), len(planted))
     centres, radii, origins = np.zeros((*shape, 3)), np.full(shape, np.inf), np.full(shape, -1, np.intp)
-    for s, ((_, sample), stance) in enumerate(zip(samples, tracks.stances, strict=True)):
+    for s, ((_, sample), contact_state) in enumerate(zip(samples, tracks.contact_states, strict=True)):
         skeleton = sample.reading.skeleton
-        heads = forward_kinematics(skeleton, stance.pose) if stance.anchors else ()
+        heads = forward_kinematics(skeleton, contact_state.pose) if contact_state.anchors else ()
         for k, c in enumerate(planted):
-            if c not in stance.anchors:
+            if c not in contact_state.anchors:
                 continue
-            row = take.constraints[c]
+            row = bake_frames.constraints[c]
             leg = _leg(skeleton, skeleton.chain(row.tip, row.chain_length))
             known = (c, *(tuple(skeleton.joints[j].offset) for j in leg[1:]))
             if known not in extensions:
-                extensions[known] = _largest_extension(skeleton, stance.pose, leg)
+                extensions[known] = _largest_extension(skeleton, contact_state.pose, leg)
             head = np.array(heads[leg[0]].translation[:]) - shifts[s]
             if s > 0:
-                origins[s, k] = _origin(take, sample, s, c, int(origins[s - 1, k]))
+                origins[s, k] = _origin(bake_frames, sample, s, c, int(origins[s - 1, k]))
             origin = int(origins[s, k])
-            place = np.array(stance.anchors[c].seen(stance.world).point[:])
+            place = np.array(contact_state.anchors[c].seen(contact_state.world).point[:])
             centres[s, k] = place - (shifts[origin] if origin >= 0 else 0.0) - head
             radii[s, k] = extensions[known]
     return Reaches(centres, radii, origins)
 
 
-def _origin(take: BakeFrames, sample: FrameSample, s: int, c: int, before: int) -> int:
+def _origin(bake_frames: BakeFrames, sample: FrameSample, s: int, c: int, before: int) -> int:
     """`Reaches.origins` of constraint `c` in a solved frame after the first; `before` is its last one."""
-    assert take.tracks is not None
-    row, last = take.constraints[c], take.tracks.stances[s - 1]
+    assert bake_frames.tracks is not None
+    row, last = bake_frames.constraints[c], bake_frames.tracks.contact_states[s - 1]
     if row.target:
         return -1
     if c in last.anchors:
@@ -308,7 +314,7 @@ def _moved(sample: FrameSample, root_bone: int, shift: Array) -> FrameSample:
     return sample._replace(reading=replace(reading, pose=pose), unmoved=reading.pose)
 
 
-def _with_carrier(contact_state: ContactState) -> ContactState:
+def _with_root_bone(contact_state: ContactState) -> ContactState:
     """The same of a figure whose body is moved at some frame, so that it is keyed at all."""
     return replace(contact_state, moved=contact_state.moved | {contact_state.support_chains.root_bone})
 
@@ -316,54 +322,43 @@ def _with_carrier(contact_state: ContactState) -> ContactState:
 # What came of it --------------------------------------------------------------------------------------------
 
 
-def shift_lengths(take: BakeFrames) -> Array:
+def shift_lengths(bake_frames: BakeFrames) -> Array:
     """(S,) how far the body is from its animation at each solved frame, world metres."""
-    tracks = take.tracks
+    tracks = bake_frames.tracks
     assert tracks is not None
     root_bone = tracks.support_chains.root_bone
-    rows = np.searchsorted(take.frames, take.solved_frames)
-    placed = np.array([stance.pose.translations[root_bone][:] for stance in tracks.stances])
-    ways = placed - take.translations[rows, root_bone]
-    ways = rotate(unit(take.rests[rows, root_bone]), ways)
-    lengths: Array = np.linalg.norm(np.einsum("sij,sj->si", take.worlds[rows], ways), axis=1)
+    rows = np.searchsorted(bake_frames.frames, bake_frames.solved_frames)
+    placed = np.array(
+        [contact_state.pose.translations[root_bone][:] for contact_state in tracks.contact_states]
+    )
+    ways = placed - bake_frames.translations[rows, root_bone]
+    ways = rotate(unit(bake_frames.rests[rows, root_bone], axis=-1), ways, axis=-1)
+    lengths: Array = np.linalg.norm(np.einsum("sij,sj->si", bake_frames.worlds[rows], ways), axis=1)
     return lengths
 
 
-def moved_solution(
-    take: BakeFrames, sample: FrameSample, recipe: ShotSolveSettings, solution: Solution
-) -> Solution:
-    """The solution of the only frame, with the body moved if a leg is too short."""
-    steps = move_body(take, [(0, sample)], recipe)
-    while True:
-        try:
-            next(steps)
-        except StopIteration as end:
-            found: Solution | None = end.value
-            return solution if found is None else found
-
-
-def what_holds(armature_object: bpy.types.Object, body: Body, destination: Destination) -> str:
-    """What keeps the carrier from being moved by keys of its location, in words; empty if nothing does."""
+def body_obstacle(armature_object: bpy.types.Object, body: Body, destination: Destination) -> str:
+    """What keeps the root bone from being moved by keys of its location, in words; empty if nothing does."""
     bone = armature_object.pose.bones[body.bone]
     if bone.parent is not None and bone.bone.use_connect:
         return "it is connected to its parent"
     if any(bone.lock_location):
         return "its location is locked"
-    found = obstacles(armature_object, [(body.bone, "location")], destination)
-    return found[0].partition(": ")[2] if found else ""
+    problems = obstacles(armature_object, [(body.bone, "location")], destination)
+    return problems[0].partition(": ")[2] if problems else ""
 
 
-def report_of(take: BakeFrames, body: Body, stays: str) -> BodyReport:
+def report_of(bake_frames: BakeFrames, body: Body, held_by: str) -> BodyReport:
     """What became of the body."""
     if not body.keeps:
         return BodyReport(body.bone, FOLLOW_FEET, keys_replaced=body.is_keyed)
-    lengths = shift_lengths(take)
+    lengths = shift_lengths(bake_frames)
     largest = int(np.argmax(lengths))
     frames = int((lengths > SHOWN).sum())
     distance, frame = (
-        (float(lengths[largest]), number(take.solved_frames[largest])) if frames else (0.0, None)
+        (float(lengths[largest]), number(bake_frames.solved_frames[largest])) if frames else (0.0, None)
     )
-    assert take.tracks is not None
-    short = len(take.tracks.short_rows)
-    obstacle = stays if short else ""
+    assert bake_frames.tracks is not None
+    short = len(bake_frames.tracks.short_rows)
+    obstacle = held_by if short else ""
     return BodyReport(body.bone, KEEP_ANIMATION, False, frames, distance, frame, short, obstacle)

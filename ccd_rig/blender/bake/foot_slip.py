@@ -17,59 +17,74 @@ from .report import Entry, FootSlip
 
 
 def foot_slips(
-    scene: bpy.types.Scene, armature_object: bpy.types.Object, take: BakeFrames, stands: Sequence[Entry]
+    scene: bpy.types.Scene,
+    armature_object: bpy.types.Object,
+    bake_frames: BakeFrames,
+    entries: Sequence[Entry],
 ) -> tuple[FootSlip, ...]:
     """One per constraint that plants a bone at some frame; the keys are written by now.
 
     Args:
         scene: in which the armature plays.
         armature_object: plays the keys.
-        take: finished, so that the aims of planted bones are where they are held.
-        stands: how each constraint stands at each frame, by the keys.
+        bake_frames: of `keyed_motion`, so that the targets of planted bones are where they are held.
+        entries: how each constraint stands at each frame, by the keys.
     """
-    if take.tracks is None:
+    if bake_frames.tracks is None:
         return ()
-    rows = [c for c in take.tracks.support_chains.constraints if (take.influences[:, c] > 0.0).any()]
-    frames = take.frames.astype(int).tolist()
-    far, turned = {c: [(0.0, frames[0])] for c in rows}, {c: [0.0] for c in rows}
-    tips = {c: armature_object.pose.bones.find(take.constraints[c].tip) for c in rows}
-    with evaluation.playback(scene, armature_object, take.constraints) as play:
+    planting = [
+        c for c in bake_frames.tracks.support_chains.constraints if (bake_frames.influences[:, c] > 0.0).any()
+    ]
+    frames = bake_frames.frames.astype(int).tolist()
+    distances = {c: [(0.0, frames[0])] for c in planting}
+    angles = {c: [0.0] for c in planting}
+    tips = {c: armature_object.pose.bones.find(bake_frames.constraints[c].tip) for c in planting}
+    with evaluation.playback(scene, armature_object, bake_frames.constraints) as play:
         for frame in range(frames[0], frames[-1] + 1):
-            planted = _planted(take, rows, frames, frame)
+            planted = _planted(bake_frames, planting, frames, frame)
             if not planted:
                 continue
             shown = play(float(frame), False, False)
             for c, f in planted.items():
-                here, aim = shown.world @ shown.matrices[tips[c]], take.targets[f][c]
-                assert aim.rotation is not None
-                held = take.tracks.worlds[f]
-                head = held[:3, :3] @ np.array(aim.point[:]) + held[:3, 3]
-                far[c].append((float(np.linalg.norm(here[:3, 3] - head)), frame))
-                rotation = upright(inverse(held)[:3, :3] @ here[:3, :3])
-                turned[c].append(angle_between(rotation, aim.rotation))
+                tip, target = shown.world @ shown.matrices[tips[c]], bake_frames.targets[f][c]
+                assert target.rotation is not None
+                world = bake_frames.tracks.worlds[f]
+                head = world[:3, :3] @ np.array(target.point[:]) + world[:3, 3]
+                distances[c].append((float(np.linalg.norm(tip[:3, 3] - head)), frame))
+                rotation = upright(inverse(world)[:3, :3] @ tip[:3, :3])
+                angles[c].append(angle_between(rotation, target.rotation))
     return tuple(
         FootSlip(
-            take.constraints[c].name,
-            max(row.keyed_residual for row in stands if row.constraint == take.constraints[c].name),
-            max(row.keyed_angle for row in stands if row.constraint == take.constraints[c].name),
-            max(far[c])[0],
-            max(turned[c]),
-            max(far[c])[1],
+            bake_frames.constraints[c].name,
+            max(
+                entry.keyed_residual
+                for entry in entries
+                if entry.constraint == bake_frames.constraints[c].name
+            ),
+            max(
+                entry.keyed_angle for entry in entries if entry.constraint == bake_frames.constraints[c].name
+            ),
+            max(distances[c])[0],
+            max(angles[c]),
+            max(distances[c])[1],
         )
-        for c in rows
+        for c in planting
     )
 
 
-def _planted(take: BakeFrames, rows: Sequence[int], frames: Sequence[int], frame: int) -> dict[int, int]:
-    """Rows whose bone is planted at a frame, each with the row of the take that says where.
+def _planted(
+    bake_frames: BakeFrames, planting: Sequence[int], frames: Sequence[int], frame: int
+) -> dict[int, int]:
+    """Constraints whose bone is planted at a frame, each with the row of `bake_frames` that says where.
 
     Between two keys that is where both hold it, if it is held without a target.
     """
     after = bisect.bisect_left(frames, frame)
     if frames[after] == frame:
-        return {c: after for c in rows if take.influences[after, c] > 0.0}
+        return {c: after for c in planting if bake_frames.influences[after, c] > 0.0}
     return {
         c: after
-        for c in rows
-        if min(take.influences[after - 1 : after + 1, c]) > 0.0 and not take.constraints[c].target
+        for c in planting
+        if min(bake_frames.influences[after - 1 : after + 1, c]) > 0.0
+        and not bake_frames.constraints[c].target
     }

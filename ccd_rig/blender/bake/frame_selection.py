@@ -40,40 +40,40 @@ def frames(
     """
     span = f"frames {settings.frame_start} to {settings.frame_end}"
     if settings.keys is Keys.TARGET_KEYS:
-        found = _in_range(_target_times(armature_object, constraints), scene, settings)
-        if not len(found):
+        key_frames = _in_range(_target_times(armature_object, constraints), scene, settings)
+        if not len(key_frames):
             names = ", ".join(f"'{name}'" for name in _target_names(constraints))
             raise RigError(
                 f"No target ({names}) has keys in {span}: key one, or choose other keys for the bake"
             )
     elif settings.keys is Keys.REFERENCE_KEYS:
         what, times_of_keys = _reference_times(settings)
-        found = _in_range(times_of_keys, scene, settings)
-        if not len(found):
+        key_frames = _in_range(times_of_keys, scene, settings)
+        if not len(key_frames):
             raise RigError(f"{what} has no keys in {span}: key it, or choose another Reference Object")
     else:
         return list(settings.solved_frames()), list(settings.keyed_frames())
-    wanted = [float(settings.frame_start)]
+    chosen = [float(settings.frame_start)]
     # Keys as near to each other as Blender would merge them are one; the ends of the range always stay.
-    for frame in found.tolist():
-        if frame - wanted[-1] >= 2 * keyframes.MERGE_DISTANCE:
-            wanted.append(frame)
+    for frame in key_frames.tolist():
+        if frame - chosen[-1] >= 2 * keyframes.MERGE_DISTANCE:
+            chosen.append(frame)
     end = float(settings.frame_end)
-    while len(wanted) > 1 and end - wanted[-1] < 2 * keyframes.MERGE_DISTANCE:
-        wanted.pop()
-    if end > wanted[-1]:
-        wanted.append(end)
-    return wanted, list(wanted)
+    while len(chosen) > 1 and end - chosen[-1] < 2 * keyframes.MERGE_DISTANCE:
+        chosen.pop()
+    if end > chosen[-1]:
+        chosen.append(end)
+    return chosen, list(chosen)
 
 
 def _in_range(times: Array, scene: bpy.types.Scene, settings: BakeSettings) -> Array:
     """Scene frames inside the range of the times of keys, increasing."""
-    found = np.unique(np.round(times / key_time(scene), 4))  # a float32 key at frame 1000 is right to 1e-4
-    return np.asarray(found[(found >= settings.frame_start) & (found <= settings.frame_end)])
+    frames = np.unique(np.round(times / key_time(scene), 4))  # a float32 key at frame 1000 is right to 1e-4
+    return np.asarray(frames[(frames >= settings.frame_start) & (frames <= settings.frame_end)])
 
 
-def _times(found: Iterator[Array]) -> Array:
-    return np.concatenate([np.zeros(0), *found])
+def _times(parts: Iterator[Array]) -> Array:
+    return np.concatenate([np.zeros(0), *parts])
 
 
 def _target_times(armature_object: bpy.types.Object, constraints: Sequence[Constraint]) -> Array:
@@ -99,12 +99,12 @@ def _times_of_targets(
 
 def _times_of(thing: bpy.types.ID, bone: str, whole: bool = False) -> Iterator[Array]:
     """When a bone, or an object without its bones (`whole`: with them), has keys, in strips too."""
-    own: str = thing.pose.bones[bone].path_from_id() + "." if bone else ""  # type: ignore[attr-defined]
+    prefix: str = thing.pose.bones[bone].path_from_id() + "." if bone else ""  # type: ignore[attr-defined]
 
     def is_own(curve: bpy.types.FCurve) -> bool:
         path = curve.data_path
         return plays(curve) and (
-            whole or (path.startswith(own) if bone else not path.startswith("pose.bones["))
+            whole or (path.startswith(prefix) if bone else not path.startswith("pose.bones["))
         )
 
     yield from (keyframes.times(curve).astype(np.float64) for curve in fcurves_of(thing) if is_own(curve))

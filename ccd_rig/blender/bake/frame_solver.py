@@ -8,27 +8,28 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
-from mathutils import Quaternion, Vector
 
 from ...limits.shapes import Limit
+from ...maths.batch import Array
 from ...settings import SolveResult, SolveStatus
 from ...skeleton.pose import Pose
 from ..scene.evaluation import FrameSample
 from ..solve.solving import (
-    ShotSolveSettings,
+    FrameSolveSettings,
     Solution,
     departed,
     errors_of,
-    frame_settings,
+    frame_conditions,
     solve_active,
 )
 from ..solve.walking import solve_frame
-from .bake_frames import Array, BakeFrames
+from .bake_frames import BakeFrames
 from .batches import Batch, Group
+from .group_solving import solve_group
 
-MOST = 512
+WAITING_AT_MOST = 512
 """Frames that wait at once: what is read of a frame takes memory."""
-AGAIN = 8
+RETRY_EVERY = 8
 """In a run of frames that CCD does not reach, restarts are tried at the first and at every eighth."""
 
 
@@ -43,15 +44,15 @@ class Edge(NamedTuple):
 
 @dataclass
 class FrameSolver:
-    """Solves the frames of a take, and keeps the solutions there.
+    """Solves the frames of a bake, and keeps the solutions there.
 
     Attributes:
-        take: its rows are stored before they come here.
-        recipe: how they are solved.
+        bake_frames: its rows are stored before they come here.
+        settings: how they are solved.
     """
 
-    take: BakeFrames
-    recipe: ShotSolveSettings
+    bake_frames: BakeFrames
+    settings: FrameSolveSettings
     _waiting: list[tuple[int, FrameSample]] = field(default_factory=list)
     _edge: Edge | None = None  # the last of the frames that waited before
     _before: Solution | None = None  # of the frame solved last
@@ -60,13 +61,13 @@ class FrameSolver:
 
     def add(self, row: int, sample: FrameSample) -> Iterator[None]:
         """The next frame to solve; an item after each longer piece of work."""
-        if self.take.tracks is not None:
-            self._before = solve_frame(sample, self.take.constraints, self.recipe, self._before)
+        if self.bake_frames.tracks is not None:
+            self._before = solve_frame(sample, self.bake_frames.constraints, self.settings, self._before)
             states = dict(zip(self._before.active, self._before.states, strict=True))
-            self.take.store_solution(row, self._before.pose, states, self._before.contact_state)
+            self.bake_frames.store_solution(row, self._before.pose, states, self._before.contact_state)
             return
         self._waiting.append((row, sample))
-        if len(self._waiting) >= MOST:
+        if len(self._waiting) >= WAITING_AT_MOST:
             yield from self.finish()
 
     def finish(self) -> Iterator[None]:
@@ -74,7 +75,7 @@ class FrameSolver:
         waiting, self._waiting = self._waiting, []
         if self._edge is not None and waiting:
             waiting.insert(0, (self._edge.row, self._edge.sample))
-        for run in _runs(self.take, waiting):
+        for run in _runs(self.bake_frames, waiting):
             yield from self._solve_run(run)
 
     def solution(self, sample: FrameSample) -> Solution:
@@ -82,8 +83,8 @@ class FrameSolver:
         assert self._before is not None
         if self._before.result is not None:
             return self._before
-        errors = errors_of(sample, self.take.constraints, self._before.pose)
-        states = self.take.states[0]
+        errors = errors_of(sample, self.bake_frames.constraints, self._before.pose)
+        states = self.bake_frames.states[0]
         ended = tuple(states[c] for c in self._before.active)
         missed = next((s for s in ended if s != SolveStatus.CONVERGED.name), SolveStatus.CONVERGED.name)
         result = SolveResult(self._before.pose, SolveStatus[missed], self._iterations, errors)
@@ -93,20 +94,19 @@ class FrameSolver:
         """Solve frames in a row that have the same constraints in force and the same limits."""
         ordered = sorted(run, key=lambda each: each[0])
         rows = np.array([row for row, _ in ordered], dtype=np.intp)
-        batch = Batch.of(self.take, rows, [sample for _, sample in ordered], self.recipe)
+        batch = Batch.of(self.bake_frames, rows, [sample for _, sample in ordered], self.settings)
         if self._edge is not None and self._edge.row in rows:
             if len(rows) == 1:
                 return
-            batch.hold(
-                int(np.searchsorted(rows, self._edge.row)), self._edge.rotations, self._edge.translations
-            )
+            held = int(np.searchsorted(rows, self._edge.row))
+            batch.hold(held, self._edge.rotations, self._edge.translations)
         free = np.flatnonzero(~batch.held)
         states: list[dict[int, str]] = [{} for _ in rows]
         descending = len(run) > 1 and run[0][0] > run[-1][0]
         order = (free[::-1] if descending else free).tolist()
         for group in batch.groups():
             if batch.takes(group):
-                met = batch.solve(group)
+                met = solve_group(batch, group)
                 self._iterations = max(self._iterations, batch.iterations)
                 for k, reached in enumerate(met.tolist()):
                     states[k] |= {
@@ -118,14 +118,13 @@ class FrameSolver:
                 for k in order:
                     states[k] |= self._solve_by_ccd(batch, group, k)
                     yield
-        self.take.store_batch(
-            rows[free], batch.rotations[free], batch.translations[free], [states[k] for k in free.tolist()]
-        )
+        free_states = [states[k] for k in free.tolist()]
+        self.bake_frames.store_batch(rows[free], batch.rotations[free], batch.translations[free], free_states)
         last = order[-1]
         self._edge = Edge(
             int(rows[last]), batch.samples[last], batch.rotations[last], batch.translations[last]
         )
-        self._before = Solution(_pose(batch, last), tuple(sorted(states[last])), None, ())
+        self._before = Solution(batch.pose(last), tuple(sorted(states[last])), None, ())
 
     def _solve_by_ccd(self, batch: Batch, group: Group, k: int) -> dict[int, str]:
         """Solve a group at one row near its reference pose, and keep the pose; how each constraint ended.
@@ -133,8 +132,8 @@ class FrameSolver:
         The start is as far from the reference as the row solved before it was from its own: so a chain keeps
         to its side where there are several.
         """
-        sample, start = batch.samples[k], _pose(batch, k)
-        reference = self.recipe.reference(sample) or start
+        sample, start = batch.samples[k], batch.pose(k)
+        reference = self.settings.reference(sample) or start
         before = next((each for each in self._by_ccd if set(group.members) <= set(each.members)), None)
         if before is not None:
             start = departed(batch.skeleton, start, (before.reference, before.pose), reference, group.joints)
@@ -142,9 +141,10 @@ class FrameSolver:
                 self._keep(batch, group, k, start)
                 return dict(zip(group.members, before.states, strict=True))
         missed = 0 if before is None else before.missed
-        recipe = self.recipe._replace(patient=missed % AGAIN == 0)
-        how = frame_settings(sample, recipe, before is not None)
-        result, states = solve_active(sample, self.take.constraints, group.members, start, how)
+        retry = missed % RETRY_EVERY == 0
+        conditions = frame_conditions(sample, self.settings, before is not None, retry)
+        constraints = self.bake_frames.constraints
+        result, states = solve_active(sample, constraints, group.members, start, conditions)
         self._iterations = max(self._iterations, result.iterations)
         reached = all(state == SolveStatus.CONVERGED.name for state in states)
         self._keep(batch, group, k, result.pose)
@@ -191,24 +191,19 @@ class _Solved:
         )
 
 
-def _pose(batch: Batch, k: int) -> Pose:
-    """A row of a batch as it stands now."""
-    return Pose(tuple(map(Quaternion, batch.rotations[k])), tuple(map(Vector, batch.translations[k])))
-
-
 def _runs(
-    take: BakeFrames, waiting: Sequence[tuple[int, FrameSample]]
+    bake_frames: BakeFrames, waiting: Sequence[tuple[int, FrameSample]]
 ) -> Iterator[list[tuple[int, FrameSample]]]:
     """Frames in a row with the same constraints in force, the same limits and the same slides."""
     run: list[tuple[int, FrameSample]] = []
-    known: tuple[tuple[bool, ...], tuple[Limit | None, ...], object] | None = None
+    shared: tuple[tuple[bool, ...], tuple[Limit | None, ...], object] | None = None
     for row, sample in waiting:
         slides = tuple(joint.slides for joint in sample.reading.skeleton.joints)
-        here = tuple(i > 0.0 for i in sample.influences), take.limits[row], slides
-        if run and here != known:
+        present = tuple(i > 0.0 for i in sample.influences), bake_frames.limits[row], slides
+        if run and present != shared:
             yield run
             run = []
         run.append((row, sample))
-        known = here
+        shared = present
     if run:
         yield run

@@ -1,6 +1,7 @@
-"""How the constraints of a take stand in a motion, at all frames: distances, angles, and the largest turn.
+"""How a bake's constraints stand in a motion, at all frames: distances, angles, and the largest rotation.
 
-See `bake_frames` for the letters in the shapes.
+Errors are measured by forward kinematics on the poses that are keyed, in world metres and radians. See
+`bake_frames` for the letters in the shapes.
 """
 
 from __future__ import annotations
@@ -12,94 +13,94 @@ import numpy as np
 from mathutils import Quaternion, Vector
 
 from ...goals import measure
-from ...motion import interpolation
-from ...motion.interpolation import Array
-from ...skeleton.kinematics import Transform
-from ..properties.constraint_values import Constraint
+from ...maths import batch
+from ...maths.batch import Array
+from ...skeleton.kinematics import Transform, forward_kinematics_of_frames
+from ..properties.constraint_values import Constraint, Kind
 from ..solve.constraint_goals import goals
 from .bake_frames import BakeFrames, Motion, number
 
 
-def residuals(take: BakeFrames, motion: Motion) -> tuple[Array, Array]:
+def residuals(bake_frames: BakeFrames, motion: Motion) -> tuple[Array, Array]:
     """(F, C) distances from the targets in world metres, and angles in radians; 0 where none is asked.
 
     The core measures angles; distances are brought to world metres whatever the armature object's scale.
     """
-    return errors(take, *transforms(take, motion))
+    return errors(bake_frames, *transforms(bake_frames, motion))
 
 
-def transforms(take: BakeFrames, motion: Motion) -> tuple[Array, Array]:
+def transforms(bake_frames: BakeFrames, motion: Motion) -> tuple[Array, Array]:
     """(F, J, 3) heads and (F, J, 4) rotations in armature space."""
-    joints = take.skeleton.joints
-    return interpolation.kinematics(
-        [joint.parent for joint in joints],
-        [joint.inherit_rotation for joint in joints],
-        _constant(take.offsets),
-        interpolation.unit(_constant(take.rests)),
-        interpolation.unit(motion.rotations),
+    return forward_kinematics_of_frames(
+        bake_frames.skeleton,
+        _constant(bake_frames.offsets),
+        batch.unit(_constant(bake_frames.rests), axis=-1),
+        batch.unit(motion.rotations, axis=-1),
         _constant(motion.translations),
     )
 
 
-def errors(take: BakeFrames, heads: Array, turned: Array) -> tuple[Array, Array]:
+def errors(bake_frames: BakeFrames, heads: Array, axes: Array) -> tuple[Array, Array]:
     """As `residuals`, of joints wherever they are: (F, J, 3) heads and (F, J, 4) rotations."""
-    distances, angles = np.zeros_like(take.influences), np.zeros_like(take.influences)
-    for c, constraint in enumerate(take.constraints):
-        if constraint.kind == "BALANCE" or constraint.use_position:
-            places = points(take, constraint, heads, turned)
-            apart = places - np.array([aims[c].point[:] for aims in take.targets])
+    distances, angles = np.zeros_like(bake_frames.influences), np.zeros_like(bake_frames.influences)
+    for c, constraint in enumerate(bake_frames.constraints):
+        if constraint.kind is Kind.BALANCE or constraint.use_position:
+            reached = points(bake_frames, constraint, heads, axes)
+            misses = reached - np.array([targets[c].point[:] for targets in bake_frames.targets])
             # The difference goes to world axes, not each point: far from the origin nothing is lost.
-            apart = np.einsum("fij,fj->fi", take.worlds, apart)
-            if constraint.kind == "BALANCE":
-                apart = apart * np.array(constraint.balance_axes)
-            distances[:, c] = np.linalg.norm(apart, axis=-1)
-        if constraint.kind != "BALANCE" and (constraint.rotation != "NONE" or constraint.pole_target):
-            for f in np.flatnonzero(take.influences[:, c] > 0.0):
-                angles[f, c] = _angle(take, int(f), c, heads[f], turned[f])
+            misses = np.einsum("fij,fj->fi", bake_frames.worlds, misses)
+            if constraint.kind is Kind.BALANCE:
+                misses = misses * np.array(constraint.balance_axes)
+            distances[:, c] = np.linalg.norm(misses, axis=-1)
+        if constraint.kind is not Kind.BALANCE and (constraint.rotation != "NONE" or constraint.pole_target):
+            for f in np.flatnonzero(bake_frames.influences[:, c] > 0.0):
+                angles[f, c] = _angle(bake_frames, int(f), c, heads[f], axes[f])
     return distances, angles
 
 
-def points(take: BakeFrames, constraint: Constraint, heads: Array, turned: Array) -> Array:
+def points(bake_frames: BakeFrames, constraint: Constraint, heads: Array, axes: Array) -> Array:
     """(F, 3): what the constraint brings to its target, the tip's end or the centre of mass."""
-    if constraint.kind == "BALANCE":
-        masses = np.array([joint.mass for joint in take.skeleton.joints])
-        middles = heads + interpolation.rotate(turned, _along(0.5 * take.lengths))
+    if constraint.kind is Kind.BALANCE:
+        masses = np.array([joint.mass for joint in bake_frames.skeleton.joints])
+        middles = heads + batch.rotate(axes, _along(0.5 * bake_frames.lengths), axis=-1)
         centre: Array = np.einsum("j,fji->fi", masses / masses.sum(), middles)
         return centre
-    tip = take.skeleton.index(constraint.tip)
+    tip = bake_frames.skeleton.index(constraint.tip)
     if not constraint.use_tail and not any(constraint.effector_offset):
         return np.asarray(heads[:, tip])
-    ends = _along(take.lengths[:, tip] * constraint.use_tail) + np.array(constraint.effector_offset)
-    return np.asarray(heads[:, tip] + interpolation.rotate(turned[:, tip], ends))
+    ends = _along(bake_frames.lengths[:, tip] * constraint.use_tail) + np.array(constraint.effector_offset)
+    return np.asarray(heads[:, tip] + batch.rotate(axes[:, tip], ends, axis=-1))
 
 
 def largest_rotation(
-    take: BakeFrames, motion: Motion, joints: Sequence[int]
+    bake_frames: BakeFrames, motion: Motion, joints: Sequence[int]
 ) -> tuple[float, float, str] | None:
-    """Radians per frame, frame and bone of the largest turn from one keyed frame to the next; None for
+    """Radians per frame, frame and bone of the largest rotation from one keyed frame to the next; None for
     one frame."""
-    if len(take.frames) < 2 or not joints:
+    if len(bake_frames.frames) < 2 or not joints:
         return None
-    turns = interpolation.unit(motion.rotations[:, list(joints)])
-    angles = interpolation.angles_between(turns[:-1], turns[1:]) / np.diff(take.frames)[:, None]
+    rotations = batch.unit(motion.rotations[:, list(joints)], axis=-1)
+    angles = (
+        batch.angles_between(rotations[:-1], rotations[1:], axis=-1) / np.diff(bake_frames.frames)[:, None]
+    )
     f, j = np.unravel_index(int(np.argmax(angles)), angles.shape)
-    return float(angles[f, j]), number(take.frames[f + 1]), take.skeleton.joints[joints[j]].name
+    return float(angles[f, j]), number(bake_frames.frames[f + 1]), bake_frames.skeleton.joints[joints[j]].name
 
 
-def _angle(take: BakeFrames, f: int, c: int, heads: Array, turned: Array) -> float:
+def _angle(bake_frames: BakeFrames, f: int, c: int, heads: Array, axes: Array) -> float:
     """The largest angle that the goals of a constraint are off at a frame."""
-    skeleton = take.skeleton
+    skeleton = bake_frames.skeleton
     lengths = {
         joint.name: {"length": float(length)}
-        for joint, length in zip(skeleton.joints, take.lengths[f], strict=True)
+        for joint, length in zip(skeleton.joints, bake_frames.lengths[f], strict=True)
         if joint.length != length
     }
     if lengths:  # animated scale
         skeleton = skeleton.replace(lengths)
-    chain = skeleton.chain(take.constraints[c].tip, take.constraints[c].chain_length)
-    here: Any = {j: Transform(Vector(heads[j]), Quaternion(turned[j])) for j in chain}
-    asked = goals(skeleton, take.constraints[c], take.targets[f][c])
-    return max(measure(goal, skeleton, here).angle for goal in asked)
+    chain = skeleton.chain(bake_frames.constraints[c].tip, bake_frames.constraints[c].chain_length)
+    transforms: Any = {j: Transform(Vector(heads[j]), Quaternion(axes[j])) for j in chain}
+    asked = goals(skeleton, bake_frames.constraints[c], bake_frames.targets[f][c])
+    return max(measure(goal, skeleton, transforms).angle for goal in asked)
 
 
 def _along(lengths: Array) -> Array:

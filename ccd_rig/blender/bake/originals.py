@@ -22,6 +22,7 @@ from ...skeleton.pose import Pose
 from ..keys import channels
 from ..properties.body import FOLLOWED, followed
 from ..rig.rotation_modes import rotation_channel, rotation_of
+from ..rig.slides import translations_of
 from ..scene.evaluation import FrameSample
 from ..solve.solving import base_pose
 
@@ -29,24 +30,24 @@ REMEMBERED = "ccd_rig_original"
 """Custom property of a baked action: the action that it is a copy of, if there was one."""
 POSE = "ccd_rig_pose"
 """Another one: what keyed channels held that had no keys there, bone -> channel -> values."""
-RECIPE = "ccd_rig_bake_settings"
+SETTINGS = "ccd_rig_bake_settings"
 """Another one: the `fingerprint` of the last bake into the action."""
 
 
-def fingerprint(*how: Any) -> str:
-    """A short text for how a bake is made, of values with a `repr` that says all."""
-    return hashlib.sha256("\n".join(map(repr, how)).encode()).hexdigest()[:16]
+def fingerprint(*made_with: Any) -> str:
+    """A short text for what a bake is made with, of values with a `repr` that says all."""
+    return hashlib.sha256("\n".join(map(repr, made_with)).encode()).hexdigest()[:16]
 
 
-def note_recipe(action: bpy.types.Action, recipe: str, undo: ExitStack) -> None:
+def note_settings(action: bpy.types.Action, fingerprint: str, undo: ExitStack) -> None:
     """Note how an action was baked; `undo` gets what takes that back."""
     properties: Any = action
-    before = properties.get(RECIPE)
+    before = properties.get(SETTINGS)
     if before is None:
-        undo.callback(properties.pop, RECIPE, None)
+        undo.callback(properties.pop, SETTINGS, None)
     else:
-        undo.callback(properties.__setitem__, RECIPE, before)
-    properties[RECIPE] = recipe
+        undo.callback(properties.__setitem__, SETTINGS, before)
+    properties[SETTINGS] = fingerprint
 
 
 def note_followed(action: bpy.types.Action, bone: str, undo: ExitStack) -> None:
@@ -62,14 +63,14 @@ def note_followed(action: bpy.types.Action, bone: str, undo: ExitStack) -> None:
         undo.callback(properties.pop, FOLLOWED, None)
 
 
-def was_baked_so(armature_object: bpy.types.Object, recipe: str) -> bool:
+def was_baked_so(armature_object: bpy.types.Object, fingerprint: str) -> bool:
     """Whether what plays last, the present action or else the strip above all others, was baked like this."""
     animation = armature_object.animation_data
     action: Any = None if animation is None else animation.action
     if animation is not None and action is None and animation.use_nla and len(animation.nla_tracks):
         strips = animation.nla_tracks[-1].strips
         action = strips[0].action if len(strips) else None
-    return action is not None and action.get(RECIPE) == recipe
+    return action is not None and action.get(SETTINGS) == fingerprint
 
 
 def remember(
@@ -91,12 +92,12 @@ def present_pose(
     armature_object: bpy.types.Object, bones: Sequence[str]
 ) -> dict[str, dict[str, list[float]]]:
     """What the channels of bones hold now."""
-    found = {}
+    values = {}
     for bone in bones:
         pose_bone = armature_object.pose.bones[bone]
         names = (rotation_channel(pose_bone)[0], "location")
-        found[bone] = {name: [float(value) for value in getattr(pose_bone, name)] for name in names}
-    return found
+        values[bone] = {name: [float(value) for value in getattr(pose_bone, name)] for name in names}
+    return values
 
 
 def baked_action(armature_object: bpy.types.Object) -> Any:
@@ -140,10 +141,10 @@ def base_from(armature_object: bpy.types.Object, time: float) -> Callable[[Frame
         if noted is None:  # never baked, or in another rotation mode
             return None
         path = channels.data_path(armature_object, bone, channel)
-        found = (curves.get((path, i)) for i in range(len(noted)))
+        components = (curves.get((path, i)) for i in range(len(noted)))
         return [
             value if curve is None else float(curve.evaluate(at))
-            for curve, value in zip(found, noted, strict=True)
+            for curve, value in zip(components, noted, strict=True)
         ]
 
     def based(sample: FrameSample) -> FrameSample:
@@ -151,14 +152,14 @@ def base_from(armature_object: bpy.types.Object, time: float) -> Callable[[Frame
         rotations, translations = list(reading.pose.rotations), list(reading.pose.translations)
         for j, bone in enumerate(reading.bones):
             pose_bone = armature_object.pose.bones[bone]
-            turned = values(bone, rotation_channel(pose_bone)[0], at)
-            if turned is not None:
-                rotations[j] = rotation_of(pose_bone.rotation_mode, turned)
-            shifted = values(bone, "location", at)
-            if shifted is not None and not pose_bone.bone.use_connect:  # Blender ignores it there
-                translations[j] = Vector(reading.shifts[j] @ np.array(shifted)).freeze()
-        there = Pose.trusted(tuple(rotations), tuple(translations))
-        return sample._replace(reading=replace(reading, pose=there))
+            rotation = values(bone, rotation_channel(pose_bone)[0], at)
+            if rotation is not None:
+                rotations[j] = rotation_of(pose_bone.rotation_mode, rotation)
+            location = values(bone, "location", at)
+            if location is not None and not pose_bone.bone.use_connect:  # Blender ignores it there
+                translations[j] = Vector(translations_of(reading.shifts[j], np.array(location))).freeze()
+        pose_before = Pose.trusted(tuple(rotations), tuple(translations))
+        return sample._replace(reading=replace(reading, pose=pose_before))
 
     return based
 

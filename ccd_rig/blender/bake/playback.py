@@ -7,23 +7,25 @@ interpolation between keys can show something else: that is measured here, and w
 from __future__ import annotations
 
 import math
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import bpy
 import numpy as np
 from numpy.typing import NDArray
 
-from ...maths.arrays import quaternions
-from ...motion.interpolation import Array
+from ...maths.batch import Array, angles_between, quaternions, unit
 from ..keys.obstacles import Destination, obstacles
 from ..properties import constraint_list
+from ..properties.constraint_values import Kind
 from ..rig import rotation_modes
 from ..scene.evaluation import PlayedFrame, playback
 from ..scene.targets import TargetSample
 from ..solve.constraint_goals import chain_joints
 from . import measuring
 from .bake_frames import BakeFrames, Motion
+from .progress import Progress, Steps
 from .report import Check, PlaybackResult
 
 BLOCK = 256
@@ -35,79 +37,113 @@ ROUNDING = 1e-5
 def play_steps(
     scene: bpy.types.Scene,
     armature_object: bpy.types.Object,
-    take: BakeFrames,
+    bake_frames: BakeFrames,
     motion: Motion,
     tolerances: tuple[float, float],
-) -> Generator[tuple[float, int, int], None, Check]:
-    """Evaluate all whole frames of the range and all keyed ones; gives frame, how many are done, and of how
-    many.
+) -> Steps[Check]:
+    """Evaluate all whole frames of the range and all keyed ones.
 
     Args:
-        take: of the bake.
+        scene: in which the armature plays.
+        armature_object: plays the keys.
+        bake_frames: of the bake.
         motion: what should play at its frames.
         tolerances: world metres and radians that a constraint's bones may be off their keys.
     """
-    whole = np.arange(math.ceil(take.frames[0]), math.floor(take.frames[-1]) + 1, dtype=np.float64)
-    frames = np.union1d(take.frames, whole)
-    film = _Film.empty(armature_object, take, frames, tolerances)
-    with playback(scene, armature_object, take.constraints) as play:
+    first, last = math.ceil(bake_frames.frames[0]), math.floor(bake_frames.frames[-1])
+    frames = np.union1d(bake_frames.frames, np.arange(first, last + 1, dtype=np.float64))
+    film = _Film.empty(armature_object, bake_frames, frames, tolerances)
+    with playback(scene, armature_object, bake_frames.constraints) as play:
         for f, frame in enumerate(frames.tolist()):
             film.store(f, play(frame, True, frame not in film.keyed))
-            yield frame, f + 1, len(frames)
-    shown, heads, turned = film.shown, film.heads, film.turned
-    distances, angles = measuring.errors(shown, heads, turned)
-    at = np.searchsorted(frames, take.frames)
-    apart, bent = _off(take, motion, heads[at], turned[at])
-    found = []
-    for c, constraint in enumerate(take.constraints):
-        force = shown.influences[:, c]
-        where = force >= 1.0 if (force >= 1.0).any() else force > 0.0
-        if not where.any():
+            yield Progress(frame, f + 1, len(frames), "checked")
+    errors = measuring.errors(film.shown, film.heads, film.axes)
+    at = np.searchsorted(frames, bake_frames.frames)
+    deviations = _deviations(bake_frames, motion, film.heads[at], film.axes[at])
+    results = []
+    for c, constraint in enumerate(bake_frames.constraints):
+        influences = film.shown.influences[:, c]
+        counted = influences >= 1.0 if (influences >= 1.0).any() else influences > 0.0
+        if not counted.any():
             continue
-        far, turn = (int(np.argmax(np.where(where, each[:, c], -1.0))) for each in (distances, angles))
-        chain = list(chain_joints(take.skeleton, constraint))
-        size = float(take.lengths[:, chain].sum(axis=1).max()) * float(np.abs(take.worlds).max())
-        limits = (tolerances[0] + ROUNDING * size, tolerances[1] + 10.0 * ROUNDING)
-        over = np.maximum(apart[:, chain] / limits[0], bent[:, chain] / limits[1])
-        over[take.influences[:, c] <= 0.0] = 0.0
-        f = int(np.argmax(over.max(axis=1))) if chain else 0
-        causes: tuple[str, ...] = ()
-        off, deviation_angle = float(apart[f, chain].max(initial=0.0)), float(bent[f, chain].max(initial=0.0))
-        strays = np.where(force[:, None] > 0.0, film.strayed[:, c], 0.0)[at]
-        if (strays > tolerances).any():
-            f = int(np.argmax((strays / tolerances).max(axis=1)))
-            off, deviation_angle = strays[f].tolist()
-            causes = ("its target or pole moves with the bones that were baked: choose one that does not",)
-        elif chain and over[f].max() > 1.0:
-            wrong = [
-                take.skeleton.joints[j].name for j, each in zip(chain, over[f], strict=True) if each > 1.0
-            ]
-            causes = tuple(_causes(armature_object, wrong)) or (f"something else moves bone '{wrong[0]}'",)
-        found.append(
+        far, turned = (int(np.argmax(np.where(counted, each[:, c], -1.0))) for each in errors)
+        strays = np.where(influences[:, None] > 0.0, film.strayed[:, c], 0.0)[at]
+        worst = _worst_deviation(armature_object, bake_frames, c, deviations, (strays, tolerances))
+        results.append(
             PlaybackResult(
                 constraint=constraint.name,
-                residual=float(distances[far, c]),
+                residual=float(errors[0][far, c]),
                 frame=float(frames[far]),
-                angle=float(angles[turn, c]),
-                angle_frame=float(frames[turn]),
-                deviation=off,
-                deviation_angle=deviation_angle,
-                deviation_frame=float(take.frames[f]),
-                causes=causes,
+                angle=float(errors[1][turned, c]),
+                angle_frame=float(frames[turned]),
+                deviation=worst.distance,
+                deviation_angle=worst.angle,
+                deviation_frame=float(bake_frames.frames[worst.row]),
+                causes=worst.causes,
             )
         )
-    return Check(len(frames), tuple(found))
+    return Check(len(frames), tuple(results))
+
+
+class _Deviation(NamedTuple):
+    """How far a chain, or its target, is from where it was baked: world metres and radians, at a row of the
+    bake's frames; what brings it about, if it is too far."""
+
+    distance: float
+    angle: float
+    row: int
+    causes: tuple[str, ...]
+
+
+def _worst_deviation(
+    armature_object: bpy.types.Object,
+    bake_frames: BakeFrames,
+    c: int,
+    deviations: tuple[Array, Array],
+    targets: tuple[Array, tuple[float, float]],
+) -> _Deviation:
+    """Where constraint `c` is farthest from what was baked.
+
+    Args:
+        armature_object: plays the keys.
+        bake_frames: of the bake.
+        c: index of the constraint.
+        deviations: of all joints, see `_deviations`.
+        targets: (F, 2) how far its targets have strayed, and the tolerances for these and for bones.
+    """
+    strays, tolerances = targets
+    if (strays > tolerances).any():
+        row = int(np.argmax((strays / tolerances).max(axis=1)))
+        distance, angle = strays[row].tolist()
+        cause = "its target or pole moves with the bones that were baked: choose one that does not"
+        return _Deviation(distance, angle, row, (cause,))
+    chain = list(chain_joints(bake_frames.skeleton, bake_frames.constraints[c]))
+    if not chain:
+        return _Deviation(0.0, 0.0, 0, ())
+    distances, angles = (each[:, chain] for each in deviations)
+    size = float(bake_frames.lengths[:, chain].sum(axis=1).max()) * float(np.abs(bake_frames.worlds).max())
+    over = np.maximum(
+        distances / (tolerances[0] + ROUNDING * size), angles / (tolerances[1] + 10.0 * ROUNDING)
+    )
+    over[bake_frames.influences[:, c] <= 0.0] = 0.0
+    row = int(np.argmax(over.max(axis=1)))
+    causes: tuple[str, ...] = ()
+    if over[row].max() > 1.0:
+        joints = bake_frames.skeleton.joints
+        wrong = [joints[j].name for j, each in zip(chain, over[row], strict=True) if each > 1.0]
+        causes = tuple(_causes(armature_object, wrong)) or (f"something else moves bone '{wrong[0]}'",)
+    return _Deviation(float(distances[row].max()), float(angles[row].max()), row, causes)
 
 
 @dataclass
 class _Film:
-    """What was played, frame by frame. F counts the frames, J the take's joints.
+    """What was played, frame by frame. F counts the frames, J the joints.
 
     Attributes:
-        shown: the take with what was evaluated now: lengths, places, and targets also between the keys.
+        shown: the frames with what was evaluated now: lengths, places, and targets also between the keys.
         keyed: the frames with keys.
         heads: (F, J, 3) armature space.
-        turned: (F, J, 4) rotations, armature space.
+        axes: (F, J, 4) rotations, armature space.
         slots: (J,) indices in pose.bones.
         lengths: (J,) of the bones, without scale.
         tolerances: world metres and radians that a target is found where it was.
@@ -118,7 +154,7 @@ class _Film:
     shown: BakeFrames
     keyed: frozenset[float]
     heads: Array
-    turned: Array
+    axes: Array
     slots: list[int]
     lengths: Array
     tolerances: tuple[float, float]
@@ -129,27 +165,27 @@ class _Film:
     def empty(
         cls,
         armature_object: bpy.types.Object,
-        take: BakeFrames,
+        bake_frames: BakeFrames,
         frames: Array,
         tolerances: tuple[float, float],
     ) -> _Film:
         indices = {bone.name: i for i, bone in enumerate(armature_object.pose.bones)}
-        slots = [indices[joint.name] for joint in take.skeleton.joints]
+        slots = [indices[joint.name] for joint in bake_frames.skeleton.joints]
         lengths = np.array([armature_object.pose.bones[slot].bone.length for slot in slots])
-        sizes = ((len(frames), len(slots)), (len(frames), 3, 3), (len(frames), len(take.constraints)))
+        sizes = ((len(frames), len(slots)), (len(frames), 3, 3), (len(frames), len(bake_frames.constraints)))
         scaled, worlds, influences = (np.zeros(size) for size in sizes)
         # At the keys targets should be where they were solved for; where planted bones are held is known.
-        aims: list[tuple[TargetSample, ...]] = [()] * len(frames)
-        for row, f in enumerate(np.searchsorted(frames, take.frames)):
-            aims[f], influences[f] = take.targets[row], take.influences[row]
+        targets: list[tuple[TargetSample, ...]] = [()] * len(frames)
+        for row, f in enumerate(np.searchsorted(frames, bake_frames.frames)):
+            targets[f], influences[f] = bake_frames.targets[row], bake_frames.influences[row]
         shown = replace(
-            take, frames=frames, lengths=scaled, worlds=worlds, influences=influences, targets=aims
+            bake_frames, frames=frames, lengths=scaled, worlds=worlds, influences=influences, targets=targets
         )
-        heads, turned = (np.empty((len(frames), len(slots), width)) for width in (3, 4))
+        heads, axes = (np.empty((len(frames), len(slots), width)) for width in (3, 4))
         latest = np.empty((BLOCK, len(slots), 4, 4), np.float32)
-        strayed = np.zeros((len(frames), len(take.constraints), 2))
-        keyed = frozenset(take.frames.tolist())
-        return cls(shown, keyed, heads, turned, slots, lengths, tolerances, strayed, latest)
+        strayed = np.zeros((len(frames), len(bake_frames.constraints), 2))
+        keyed = frozenset(bake_frames.frames.tolist())
+        return cls(shown, keyed, heads, axes, slots, lengths, tolerances, strayed, latest)
 
     def store(self, f: int, now: PlayedFrame) -> None:
         """Keep the next frame."""
@@ -161,29 +197,29 @@ class _Film:
         else:
             shown.targets[f], shown.influences[f] = now.targets, now.influences
             for c, constraint in enumerate(shown.constraints):
-                if constraint.kind == "PLANT" and not constraint.target:
+                if constraint.kind is Kind.PLANT and not constraint.target:
                     shown.influences[f, c] = 0.0
         if f % BLOCK == BLOCK - 1 or f == len(shown.frames) - 1:
             self._develop(slice(f - f % BLOCK, f + 1))
 
     def _compare(self, f: int, now: Sequence[TargetSample]) -> None:
         """Targets at a key as they are now, if they are not where they were solved for."""
-        shown, aims = self.shown, list(self.shown.targets[f])
+        shown, targets = self.shown, list(self.shown.targets[f])
         for c, (before, after) in enumerate(zip(shown.targets[f], now, strict=True)):
-            if before != after and shown.constraints[c].kind != "PLANT":
+            if before != after and shown.constraints[c].kind is not Kind.PLANT:
                 self.strayed[f, c] = _strayed(before, after, shown.worlds[f])
                 if (self.strayed[f, c] > self.tolerances).any():
-                    aims[c] = after
-        shown.targets[f] = tuple(aims)
+                    targets[c] = after
+        shown.targets[f] = tuple(targets)
 
     def _develop(self, frames: slice) -> None:
         """The latest matrices as places, rotations and lengths."""
         poses = self.latest[: frames.stop - frames.start].astype(np.float64)
-        axes = poses[..., :3, :3]
-        sizes = np.sqrt(np.square(axes).sum(axis=-2, keepdims=True))
-        rotations = quaternions((axes / np.maximum(sizes, 1e-30)).reshape(-1, 3, 3))
+        columns = poses[..., :3, :3]
+        sizes = np.sqrt(np.square(columns).sum(axis=-2, keepdims=True))
+        rotations = np.moveaxis(columns / np.maximum(sizes, 1e-30), (-2, -1), (0, 1))
         self.heads[frames] = poses[..., :3, 3]
-        self.turned[frames] = rotations.reshape(*poses.shape[:2], 4)
+        self.axes[frames] = np.moveaxis(quaternions(rotations), 0, -1)
         self.shown.lengths[frames] = self.lengths * sizes[..., 0, 1]
 
 
@@ -201,20 +237,20 @@ def _strayed(before: TargetSample, after: TargetSample, world: Array) -> tuple[f
     return max(float(np.linalg.norm(world @ np.array(way))) for way in moved), turn
 
 
-def _off(take: BakeFrames, motion: Motion, heads: Array, turned: Array) -> tuple[Array, Array]:
+def _deviations(bake_frames: BakeFrames, motion: Motion, heads: Array, axes: Array) -> tuple[Array, Array]:
     """(F, J) how far joints are from where their keys put them: world metres, radians."""
-    wanted_heads, wanted = measuring.transforms(take, motion)
-    shift = np.linalg.norm(np.einsum("fij,fkj->fki", take.worlds, heads - wanted_heads), axis=-1)
-    wanted = wanted / np.linalg.norm(wanted, axis=-1, keepdims=True)
-    chord = np.minimum(np.linalg.norm(turned - wanted, axis=-1), np.linalg.norm(turned + wanted, axis=-1))
-    return shift, 4.0 * np.arcsin(np.minimum(1.0, 0.5 * chord))
+    keyed_heads, keyed_axes = measuring.transforms(bake_frames, motion)
+    shift = np.linalg.norm(np.einsum("fij,fkj->fki", bake_frames.worlds, heads - keyed_heads), axis=-1)
+    return shift, angles_between(axes, unit(keyed_axes, axis=-1), axis=-1)
 
 
 def _causes(armature_object: bpy.types.Object, bones: Sequence[str]) -> Iterator[str]:
     """What may act on bones instead of their keys, or on top of them."""
-    wanted = [(name, rotation_modes.rotation_channel(armature_object.pose.bones[name])[0]) for name in bones]
-    wanted += [(name, "location") for name in bones]
-    yield from obstacles(armature_object, wanted, Destination.CURRENT_ACTION)
+    channels = [
+        (name, rotation_modes.rotation_channel(armature_object.pose.bones[name])[0]) for name in bones
+    ]
+    channels += [(name, "location") for name in bones]
+    yield from obstacles(armature_object, channels, Destination.CURRENT_ACTION)
     for bone in armature_object.pose.bones:
         for constraint in bone.constraints:
             if constraint.mute or constraint.influence == 0.0:

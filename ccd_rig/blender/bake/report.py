@@ -250,6 +250,7 @@ class BakeReport:
         fit: of goals that pull against each other; None where there are none, or all are met.
         body: what became of the bone that carries the figure; None where no constraint plants a bone.
         check: what plays after the bake; None if nobody looked.
+        warnings: what the checks before the bake have found.
         seconds: how long the bake took, without the check.
         keys: how many were written, all components of a channel counted as one.
         keys_before: how many there were before any were left out.
@@ -269,6 +270,7 @@ class BakeReport:
     fit: WeightedFit | None = None
     body: BodyReport | None = None
     check: Check | None = None
+    warnings: tuple[str, ...] = ()
     seconds: float = field(default=0.0, compare=False)
     keys: int = 0
     keys_before: int = 0
@@ -358,11 +360,11 @@ class BakeReport:
         `worst_frame`, and `frames`, a list of objects with `frame` and `rms`), `largest_rotation` (null, or
         `angle` in radians per frame, `frame` and `bone`), `foot_slips` (a list of objects with the fields of
         `FootSlip`; empty where nothing is planted), `body` (null, or the fields of `BodyReport`), `seconds`
-        (of the bake), `keys` and `keys_before` (how many were written, and before any were left out), `check`
-        (null, or `seconds`, `frames`, `words` and `results`, a list of objects with the fields of
-        `PlaybackResult`), and `entries`, a list of objects with the fields of `Entry`: `frame`, `constraint`,
-        `status`, `residual`, `keyed_residual` (world metres), `influence`, `angle` and `keyed_angle`
-        (radians).
+        (of the bake), `keys` and `keys_before` (how many were written, and before any were left out),
+        `warnings` (what the checks before the bake have found, a list of sentences), `check` (null, or
+        `seconds`, `frames`, `words` and `results`, a list of objects with the fields of `PlaybackResult`),
+        and `entries`, a list of objects with the fields of `Entry`: `frame`, `constraint`, `status`,
+        `residual`, `keyed_residual` (world metres), `influence`, `angle` and `keyed_angle` (radians).
         """
         solved = self.solved_count()
         content = {
@@ -386,6 +388,7 @@ class BakeReport:
             "seconds": round(self.seconds, 3),
             "keys": self.keys,
             "keys_before": self.keys_before,
+            "warnings": list(self.warnings),
             "check": None if self.check is None else {**asdict(self.check), "words": self.check.words()},
         }
         # One row per line: the text stays readable and can be compared line by line.

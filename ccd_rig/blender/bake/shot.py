@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import bpy
@@ -11,7 +12,8 @@ import numpy as np
 from mathutils import Quaternion
 
 from ...errors import RigError
-from ...motion import interpolation
+from ...maths import batch
+from ...maths.batch import Array
 from ...settings import SolverSettings
 from ...skeleton.pose import Pose
 from ...skeleton.pose_library import PoseEntry
@@ -19,11 +21,14 @@ from ..properties.constraint_values import Constraint
 from ..rig.armature import RigLayout
 from ..scene import evaluation
 from ..scene.evaluation import FrameSample
-from ..solve.solving import ShotSolveSettings, Solution
+from ..solve.solving import FrameSolveSettings, Solution
 from ..solve.walking import solve_frame
-from . import again, body_shift, frame_selection, originals
-from .bake_frames import Array, BakeFrames, Solutions
+from . import body_shift, frame_selection, originals
+from .bake_frames import BakeFrames, Solutions
 from .frame_solver import FrameSolver
+from .progress import Progress, Steps
+from .rebake import keep_baked
+from .recorder import FrameRecorder
 from .settings import BakeSettings, Order
 
 BLEND = 8
@@ -32,33 +37,18 @@ SAME = 1e-3
 """Radians: poses that differ by less need no such way."""
 
 
-class Progress(NamedTuple):
-    """How far a bake is: of `total` frames `done` are solved, or soon to be; then what comes after that.
+class Task(NamedTuple):
+    """What is solved, and how.
 
     Attributes:
-        frame: the frame that was looked at last.
-        done: how many frames are done, in this part of the bake.
-        total: of how many.
-        verb: what was done with them, such as "solved".
-    """
-
-    frame: float
-    done: int
-    total: int
-    verb: str = "solved"
-
-    def words(self, seconds: float) -> str:
-        """Such as "frame 30: 30 of 120 solved, about 4 s left", this part having taken `seconds` so far."""
-        left = seconds * (self.total - self.done) / max(self.done, 1)
-        rest = f", about {left:.0f} s left" if self.done > 0 and seconds > 0.0 else ""
-        return f"frame {self.frame:g}: {self.done} of {self.total} {self.verb}{rest}"
-
-
-class Task(NamedTuple):
-    """What is solved, and how; the layout is of the constraints' bones.
-
-    With `again` what plays was baked in just this way, and stays if it is still right. A body that keeps its
-    animation is moved where a leg is too short, unless `body_stays` says what keeps it in place.
+        constraints: those that are baked.
+        layout: of their bones.
+        settings: what to bake.
+        solver: position tolerance in world metres.
+        poses: the pose library.
+        is_rebake: what plays was baked in just this way, and stays if it is still right.
+        body_obstacle: what keeps a body that keeps its animation from being moved where a leg is too short;
+            empty if nothing does.
     """
 
     constraints: Sequence[Constraint]
@@ -66,8 +56,13 @@ class Task(NamedTuple):
     settings: BakeSettings
     solver: SolverSettings
     poses: Sequence[PoseEntry]
-    again: bool = False
-    body_stays: str = ""
+    is_rebake: bool = False
+    body_obstacle: str = ""
+
+    @property
+    def keeps_body(self) -> bool:
+        """Whether bones are planted, and the root bone keeps its animation."""
+        return any(constraint.keeps_body for constraint in self.constraints)
 
 
 def solve(
@@ -75,111 +70,168 @@ def solve(
     armature_object: bpy.types.Object,
     task: Task,
     check: Callable[[BakeFrames], None],
-) -> Generator[Progress, None, BakeFrames]:
+) -> Steps[BakeFrames]:
     """Evaluate and solve all frames; an item after each frame to solve, and after longer work on many.
 
     Args:
         scene: where targets and armature are evaluated.
         armature_object: carries the constraints.
         task: what is solved.
-        check: called with the take when its bones are known, before anything is solved; may raise.
+        check: called with the frames when their bones are known, before anything is solved; may raise.
 
     Returns:
-        The take of the frames that get keys.
+        The frames that get keys.
     """
-    settings, solver = task.settings, task.solver
-    before: list[float] = [*settings.preroll_frames()]
-    solved, keyed = frame_selection.frames(scene, armature_object, task.constraints, settings)
-    keeps_body = any(constraint.keeps_body for constraint in task.constraints)
-    if keeps_body:  # the body moves between solved frames, so feet would slip there
-        solved = keyed
-    frames, due = before + keyed, before + solved
-    forwards, backwards = settings.order is not Order.BACKWARDS, settings.order is not Order.FORWARDS
-    total, done, asked = len(due) * (1 + backwards), 0, frozenset(due)
-    take = frame_solver = None
-    time = frame_selection.key_time(scene)
-    based = originals.base_from(armature_object, time) if settings.from_original else lambda sample: sample
-    recipe = ShotSolveSettings(
-        solver, settings.error_reduction, task.poses, originals.reference_from(armature_object, time)
-    )
-    later: list[tuple[int, FrameSample]] = []
-    standing: list[tuple[int, FrameSample]] = []
+    shot = _Shot.of(scene, armature_object, task)
+    bake_frames = yield from _evaluate(scene, armature_object, shot, check)
+    planted = shot.samples if task.keeps_body else []
+    if planted and task.body_obstacle:
+        body_shift.note_short_legs(bake_frames, planted, shot.preroll)
+    elif planted:
+        for k in body_shift.move_body(bake_frames, planted, shot.settings):
+            frame = shot.frames[planted[k][0]]
+            yield Progress(frame, k, len(planted), "solved with the body moved")
+    if shot.backwards:
+        yield from _solve_backwards(shot, bake_frames)
+    bake_frames = bake_frames.without_first(shot.preroll)
+    if task.is_rebake and bake_frames.tracks is None:
+        keep_baked(bake_frames, task.solver)
+    return bake_frames
+
+
+@dataclass
+class _Shot:
+    """What is known before the first frame, and the samples that are solved.
+
+    Attributes:
+        task: what is solved.
+        settings: how each frame is.
+        frames: those to evaluate, increasing.
+        solved: those of them to solve.
+        preroll: how many of them come before the first keyed frame.
+        forwards: whether frames are solved as they are evaluated.
+        backwards: whether they are solved from the last to the first, after that.
+        samples: row and sample of each solved frame, where they are needed once more.
+    """
+
+    task: Task
+    settings: FrameSolveSettings
+    frames: Sequence[float]
+    solved: Sequence[float]
+    preroll: int
+    forwards: bool
+    backwards: bool
+    samples: list[tuple[int, FrameSample]] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, scene: bpy.types.Scene, armature_object: bpy.types.Object, task: Task) -> _Shot:
+        settings = task.settings
+        before: list[float] = [*settings.preroll_frames()]
+        solved, keyed = frame_selection.frames(scene, armature_object, task.constraints, settings)
+        if task.keeps_body:  # the body moves between solved frames, so feet would slip there
+            solved = keyed
+        reference = originals.reference_from(armature_object, frame_selection.key_time(scene))
+        return cls(
+            task,
+            FrameSolveSettings(task.solver, settings.error_reduction, task.poses, reference),
+            before + keyed,
+            before + solved,
+            len(before),
+            settings.order is not Order.BACKWARDS,
+            settings.order is not Order.FORWARDS,
+        )
+
+    @property
+    def total(self) -> int:
+        """Frames to solve, those on the way back counted once more."""
+        return len(self.solved) * (1 + self.backwards)
+
+
+def _evaluate(
+    scene: bpy.types.Scene,
+    armature_object: bpy.types.Object,
+    shot: _Shot,
+    check: Callable[[BakeFrames], None],
+) -> Steps[BakeFrames]:
+    """Evaluate all frames, and solve them forwards if they are; see `solve`."""
+    task, due, done = shot.task, frozenset(shot.solved), 0
+    base_of: Callable[[FrameSample], FrameSample] = lambda sample: sample  # noqa: E731
+    if task.settings.from_original:
+        base_of = originals.base_from(armature_object, frame_selection.key_time(scene))
+    recorder: FrameRecorder | None = None
+    solver: FrameSolver | None = None
     with evaluation.frames(scene, armature_object, task.constraints, task.layout) as sample_at:
-        for row, frame in enumerate(frames):
-            sample = based(sample_at(frame))
-            if take is None or frame_solver is None:
-                take = BakeFrames.empty(sample, task.constraints, frames, due)
-                check(take)
-                if backwards and take.tracks is not None:
+        for row, frame in enumerate(shot.frames):
+            sample = base_of(sample_at(frame))
+            if recorder is None or solver is None:
+                bake_frames = BakeFrames.empty(sample, task.constraints, shot.frames, shot.solved)
+                check(bake_frames)
+                if shot.backwards and bake_frames.tracks is not None:
                     raise RigError("Planted bones are solved forwards only: set Order to Forwards")
-                frame_solver = FrameSolver(take, recipe)
-            take.store(row, sample)
-            if frame in asked:
-                if forwards:
-                    for _ in frame_solver.add(row, sample):
-                        yield Progress(frame, done, total)
-                if backwards:
-                    later.append((row, sample))
-                if keeps_body:
-                    standing.append((row, sample))
-                done += 1
-                yield Progress(frame, done, total)
-    assert take is not None and frame_solver is not None  # a range is never empty
-    for _ in frame_solver.finish():
-        yield Progress(frames[-1], done, total)
-    if standing and task.body_stays:
-        body_shift.note_short_legs(take, standing, len(before))
-    elif standing:
-        for k in body_shift.move_body(take, standing, recipe):
-            yield Progress(frames[standing[k][0]], k, len(standing), "solved with the body moved")
-    if later:
-        there = take.solutions() if forwards else None
-        frame_solver = FrameSolver(take, recipe)
-        for row, sample in reversed(later):
-            for _ in frame_solver.add(row, sample):
-                yield Progress(frames[row], done, total)
+                recorder, solver = FrameRecorder(bake_frames), FrameSolver(bake_frames, shot.settings)
+            recorder.store(row, sample)
+            if frame not in due:
+                continue
+            if shot.forwards:
+                for _ in solver.add(row, sample):
+                    yield Progress(frame, done, shot.total)
+            if shot.backwards or task.keeps_body:
+                shot.samples.append((row, sample))
             done += 1
-            yield Progress(frames[row], done, total)
-        for _ in frame_solver.finish():
-            yield Progress(frames[0], done, total)
-        if there is not None:
-            _join(take, recipe, there, later)
-    take = take.without_first(len(before))
-    if task.again and take.tracks is None:
-        again.keep(take, solver)
-    return take
+            yield Progress(frame, done, shot.total)
+    assert recorder is not None and solver is not None  # a range is never empty
+    for _ in solver.finish():
+        yield Progress(shot.frames[-1], done, shot.total)
+    return recorder.bake_frames
+
+
+def _solve_backwards(shot: _Shot, bake_frames: BakeFrames) -> Steps[None]:
+    """Solve the frames from the last to the first, and join that with the way forwards if there is one."""
+    forwards = bake_frames.solutions() if shot.forwards else None
+    solver, done = FrameSolver(bake_frames, shot.settings), len(shot.solved)
+    for row, sample in reversed(shot.samples):
+        for _ in solver.add(row, sample):
+            yield Progress(shot.frames[row], done, shot.total)
+        done += 1
+        yield Progress(shot.frames[row], done, shot.total)
+    for _ in solver.finish():
+        yield Progress(shot.frames[0], done, shot.total)
+    if forwards is not None:
+        _join(bake_frames, shot.settings, forwards, shot.samples)
 
 
 def _join(
-    take: BakeFrames, recipe: ShotSolveSettings, there: Solutions, samples: Sequence[tuple[int, FrameSample]]
+    bake_frames: BakeFrames,
+    settings: FrameSolveSettings,
+    forwards: Solutions,
+    samples: Sequence[tuple[int, FrameSample]],
 ) -> None:
-    """Of the way forwards (`there`), the way back (in the take) and both joined keep the best: with the
-    fewest frames not reached, and then with the smallest largest turn from frame to frame."""
-    back = take.solutions()
-    apart = interpolation.angles_between(there.rotations, back.rotations).max(axis=1)
-    meet, places = int(np.argmin(apart)), np.arange(len(samples))
+    """Of the way forwards, the way back (in the bake's frames) and both joined keep the best: with the fewest
+    frames not reached, and then with the smallest largest rotation from frame to frame."""
+    backwards = bake_frames.solutions()
+    angles = batch.angles_between(forwards.rotations, backwards.rotations, axis=-1).max(axis=1)
+    meet, places = int(np.argmin(angles)), np.arange(len(samples))
     first, last = max(meet - BLEND, 0), min(meet + BLEND, len(samples) - 1)
     part = np.clip((places - first + 1) / (last - first + 2), 0.0, 1.0)
     part = (part * part * (3.0 - 2.0 * part))[:, None]
-    blended = interpolation.slerp(
-        there.rotations, back.rotations, np.broadcast_to(part, back.rotations.shape[:2])
-    )
-    states = {row: (there if k < meet else back).states[row] for k, (row, _) in enumerate(samples)}
-    slides = np.where((places < meet)[:, None], there.slides, back.slides)
-    take.restore(Solutions(blended, slides, states))
-    if apart[meet] > SAME:
+    part = np.broadcast_to(part, backwards.rotations.shape[:2])
+    blended = batch.slerp(forwards.rotations, backwards.rotations, part, axis=-1)
+    states = {row: (forwards if k < meet else backwards).states[row] for k, (row, _) in enumerate(samples)}
+    slides = np.where((places < meet)[:, None], forwards.slides, backwards.slides)
+    bake_frames.restore(Solutions(blended, slides, states))
+    if angles[meet] > SAME:
         for k in range(first, last + 1):
             row, sample = samples[k]
-            start = _guessed(sample, blended[k])
-            found = solve_frame(sample, take.constraints, recipe, start)
-            take.store_solution(row, found.pose, dict(zip(found.active, found.states, strict=True)))
-    ways = (there, back, take.solutions())
-    take.restore(min(ways, key=lambda way: (way.missed(), way.largest_rotation())))
+            start = _warm_start_from(sample, blended[k])
+            solution = solve_frame(sample, bake_frames.constraints, settings, start)
+            ended = dict(zip(solution.active, solution.states, strict=True))
+            bake_frames.store_solution(row, solution.pose, ended)
+    ways = (forwards, backwards, bake_frames.solutions())
+    bake_frames.restore(min(ways, key=lambda way: (way.missed(), way.largest_rotation())))
 
 
-def _guessed(sample: FrameSample, rotations: Array) -> Solution:
+def _warm_start_from(sample: FrameSample, rotations: Array) -> Solution:
     """As if the frame before had been solved to these rotations (J, 4)."""
     base = sample.reading.pose
     pose = Pose(tuple(map(Quaternion, rotations)), base.translations)
-    active = tuple(c for c, influence in enumerate(sample.influences) if influence > 0.0)
-    return Solution(pose, active, None, ())
+    return Solution(pose, sample.active, None, ())

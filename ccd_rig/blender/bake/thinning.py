@@ -7,6 +7,7 @@ the effectors are still too far off, and where a line leaves a joint's limit, ke
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, replace
@@ -16,13 +17,15 @@ import numpy as np
 from mathutils import Quaternion
 
 from ...limits.shapes import contains
+from ...maths.batch import Array
 from ...motion import key_reduction
-from ...motion.interpolation import Array
 from ...motion.key_reduction import PLACE, Mask
 from ..keys.writer import BoneKeys
+from ..rig.slides import translations_of
 from ..solve.constraint_goals import chain_joints
 from . import measuring
 from .bake_frames import BakeFrames, Motion
+from .progress import Progress, Steps
 from .settings import BakeSettings
 
 WIDEST = 0.1  # [rad] a bone with next to no lever turns no farther away than this
@@ -36,7 +39,7 @@ class _Channel:
     """One channel of a joint that is keyed.
 
     Attributes:
-        joint: index in the take.
+        joint: index in the bake_frames.
         kind: one of `key_reduction.KINDS`.
         keys: with a key on every frame.
         shifts: (F, 3, 3) from the location channel to the joint's translations; None for rotations.
@@ -50,16 +53,16 @@ class _Channel:
 
 def reduce_steps(
     armature_object: bpy.types.Object,
-    take: BakeFrames,
+    bake_frames: BakeFrames,
     motion: Motion,
     keys: Sequence[BoneKeys],
     settings: BakeSettings,
-) -> Generator[float, None, tuple[list[BoneKeys], Motion]]:
-    """Choose which keys to keep; gives the part that is done.
+) -> Steps[tuple[list[BoneKeys], Motion]]:
+    """Choose which keys to keep.
 
     Args:
         armature_object: its bones have the rotation modes of the keys.
-        take: of the bake.
+        bake_frames: of the bake.
         motion: what the keys are of.
         keys: on every frame.
         settings: `reduce_angle` and `reduce_error`, of which at least one is above 0.
@@ -67,78 +70,103 @@ def reduce_steps(
     Returns:
         The keys that are kept, and the motion that they play.
     """
-    tracks = [_channel(armature_object, take, each) for each in keys]
-    first, wide = _tolerances(take, motion, tracks, settings)
-    kept = yield from _chosen(tracks, first, 0.0)
+    thinning = _thin(armature_object, bake_frames, motion, keys, settings)
+    total = len(bake_frames.frames)
+    with contextlib.closing(thinning):
+        while True:
+            try:
+                done = int(total * next(thinning))
+            except StopIteration as end:
+                kept: tuple[list[BoneKeys], Motion] = end.value
+                return kept
+            yield Progress(float(bake_frames.frames[min(done, total - 1)]), done, total, "reduced")
+
+
+def _thin(
+    armature_object: bpy.types.Object,
+    bake_frames: BakeFrames,
+    motion: Motion,
+    keys: Sequence[BoneKeys],
+    settings: BakeSettings,
+) -> Generator[float, None, tuple[list[BoneKeys], Motion]]:
+    """As `reduce_steps`; gives the part that is done."""
+    channels = [_channel(armature_object, bake_frames, each) for each in keys]
+    first, wide = _tolerances(bake_frames, motion, channels, settings)
+    kept = yield from _chosen(channels, first, 0.0)
     if settings.reduce_error > 0.0:
-        off = _off(take, motion, _played(take, motion, tracks, kept))
+        errors = _errors(bake_frames, motion, _played(bake_frames, motion, channels, kept))
         # Outliers get keys of their own below: the rest decides.
-        largest = float(np.quantile(off, 0.99)) if off.size else 0.0
+        largest = float(np.quantile(errors, 0.99)) if errors.size else 0.0
         scale = 0.9 * settings.reduce_error / largest if largest > 0.0 else math.inf
         tries = []
         for part in PARTS:  # finer lines need fewer keys to come back, coarser ones have fewer to begin with
-            again = yield from _chosen(tracks, np.clip(first * scale * part, FINEST, wide), 0.4)
-            tries.append((yield from _near(take, motion, tracks, again, settings.reduce_error)))
+            masks = yield from _chosen(channels, np.clip(first * scale * part, FINEST, wide), 0.4)
+            tries.append((yield from _near(bake_frames, motion, channels, masks, settings.reduce_error)))
         kept = min(tries, key=lambda masks: sum(int(mask.sum()) for mask in masks))
-    _inside(take, motion, tracks, kept)
+    _inside(bake_frames, motion, channels, kept)
     if settings.reduce_error > 0.0:  # a key more is not always nearer
-        kept = yield from _near(take, motion, tracks, kept, settings.reduce_error)
+        kept = yield from _near(bake_frames, motion, channels, kept, settings.reduce_error)
     thin = [
-        replace(track.keys, frames=track.keys.frames[mask], values=track.keys.values[mask])
-        for track, mask in zip(tracks, kept, strict=True)
+        replace(channel.keys, frames=channel.keys.frames[mask], values=channel.keys.values[mask])
+        for channel, mask in zip(channels, kept, strict=True)
     ]
-    return thin, _played(take, motion, tracks, kept)
+    return thin, _played(bake_frames, motion, channels, kept)
 
 
-def _channel(armature_object: bpy.types.Object, take: BakeFrames, keys: BoneKeys) -> _Channel:
-    joint = take.skeleton.index(keys.bone)
+def _channel(armature_object: bpy.types.Object, bake_frames: BakeFrames, keys: BoneKeys) -> _Channel:
+    joint = bake_frames.skeleton.index(keys.bone)
     if keys.channel != "location":
         return _Channel(joint, armature_object.pose.bones[keys.bone].rotation_mode, keys, None)
-    if joint in take.sliding:
-        return _Channel(joint, PLACE, keys, take.shifts[:, take.sliding.index(joint)])
-    assert take.tracks is not None  # what carries planted bones
-    return _Channel(joint, PLACE, keys, np.array(take.tracks.shifts))
+    if joint in bake_frames.sliding:
+        return _Channel(joint, PLACE, keys, bake_frames.shifts[:, bake_frames.sliding.index(joint)])
+    assert bake_frames.tracks is not None  # what carries planted bones
+    return _Channel(joint, PLACE, keys, np.array(bake_frames.tracks.shifts))
 
 
 def _tolerances(
-    take: BakeFrames, motion: Motion, tracks: Sequence[_Channel], settings: BakeSettings
+    bake_frames: BakeFrames, motion: Motion, channels: Sequence[_Channel], settings: BakeSettings
 ) -> tuple[Array, Array]:
     """What each channel may be off to begin with, and at most: radians, or the unit of its location."""
     error, angle = settings.reduce_error, settings.reduce_angle
-    wide = np.full(len(tracks), angle if angle > 0.0 else WIDEST)
+    wide = np.full(len(channels), angle if angle > 0.0 else WIDEST)
     first = wide.copy()
     if error <= 0.0:
-        for t, track in enumerate(tracks):
-            if track.kind == PLACE:  # nobody said how far: as it was, but for rounding
-                wide[t] = first[t] = 1e-6 * max(float(np.abs(track.keys.values).max()), 1e-3)
+        for t, channel in enumerate(channels):
+            if channel.kind == PLACE:  # nobody said how far: as it was, but for rounding
+                wide[t] = first[t] = 1e-6 * max(float(np.abs(channel.keys.values).max()), 1e-3)
         return first, wide
-    heads, turned = measuring.transforms(take, motion)
-    reached = _effectors(take)
-    for t, track in enumerate(tracks):
-        if track.kind == PLACE:
-            unit = np.linalg.norm(np.einsum("fij,fjk->fik", take.worlds, track.shifts), axis=(1, 2)).max()
+    heads, axes = measuring.transforms(bake_frames, motion)
+    effectors = _effectors(bake_frames)
+    for t, channel in enumerate(channels):
+        if channel.kind == PLACE:
+            unit = np.linalg.norm(
+                np.einsum("fij,fjk->fik", bake_frames.worlds, channel.shifts), axis=(1, 2)
+            ).max()
             wide[t] = error / max(float(unit), 1e-30)
             first[t] = 0.25 * wide[t]
             continue
-        for c in reached:
-            chain = chain_joints(take.skeleton, take.constraints[c])
-            if track.joint in chain:
-                arm = measuring.points(take, take.constraints[c], heads, turned) - heads[:, track.joint]
-                lever = float(np.linalg.norm(np.einsum("fij,fj->fi", take.worlds, arm), axis=1).max())
+        for c in effectors:
+            chain = chain_joints(bake_frames.skeleton, bake_frames.constraints[c])
+            if channel.joint in chain:
+                arm = (
+                    measuring.points(bake_frames, bake_frames.constraints[c], heads, axes)
+                    - heads[:, channel.joint]
+                )
+                lever = float(np.linalg.norm(np.einsum("fij,fj->fi", bake_frames.worlds, arm), axis=1).max())
                 first[t] = min(first[t], error / max(math.sqrt(len(chain)) * lever, 1e-30))
     return np.maximum(first, FINEST), np.maximum(wide, FINEST)
 
 
 def _chosen(
-    tracks: Sequence[_Channel], tolerances: Array, begin: float
+    channels: Sequence[_Channel], tolerances: Array, begin: float
 ) -> Generator[float, None, list[Mask]]:
     """Which keys each channel keeps, channels of one kind at once."""
-    kept: list[Mask] = [np.zeros(0, np.bool_)] * len(tracks)
-    for kind in dict.fromkeys(track.kind for track in tracks):
-        members = [t for t, track in enumerate(tracks) if track.kind == kind]
-        values = np.array([tracks[t].keys.values for t in members], np.float64)
+    kept: list[Mask] = [np.zeros(0, np.bool_)] * len(channels)
+    for kind in dict.fromkeys(channel.kind for channel in channels):
+        members = [t for t, channel in enumerate(channels) if channel.kind == kind]
+        values = np.array([channels[t].keys.values for t in members], np.float64)
         must = np.zeros(values.shape[:2], np.bool_)
-        frames = np.asarray(tracks[members[0]].keys.frames, np.float64)
+        frames = np.asarray(channels[members[0]].keys.frames, np.float64)
         steps = key_reduction.choose(kind, frames, values, tolerances[members], must)
         while True:
             try:
@@ -150,85 +178,87 @@ def _chosen(
     return kept
 
 
-def _played(take: BakeFrames, motion: Motion, tracks: Sequence[_Channel], kept: Sequence[Mask]) -> Motion:
+def _played(
+    bake_frames: BakeFrames, motion: Motion, channels: Sequence[_Channel], kept: Sequence[Mask]
+) -> Motion:
     """What the kept keys play, at all frames."""
     rotations, translations = motion.rotations.copy(), motion.translations.copy()
     locations = motion.locations.copy()
-    for track, mask in zip(tracks, kept, strict=True):
-        keys = track.keys
+    for channel, mask in zip(channels, kept, strict=True):
+        keys = channel.keys
         values = key_reduction.interpolated(keys.frames, np.asarray(keys.values, np.float64), mask)
-        if track.shifts is None:
-            rotations[:, track.joint] = key_reduction.rotations_of(track.kind, values)
+        if channel.shifts is None:
+            rotations[:, channel.joint] = key_reduction.rotations_of(channel.kind, values)
         else:
-            translations[:, track.joint] = np.einsum("fij,fj->fi", track.shifts, values)
-            if track.joint in take.sliding:
-                locations[:, take.sliding.index(track.joint)] = values
+            translations[:, channel.joint] = translations_of(channel.shifts, values)
+            if channel.joint in bake_frames.sliding:
+                locations[:, bake_frames.sliding.index(channel.joint)] = values
     return Motion(rotations, translations, locations)
 
 
-def _effectors(take: BakeFrames) -> list[int]:
+def _effectors(bake_frames: BakeFrames) -> list[int]:
     """Constraints that are about a place."""
-    return [c for c, row in enumerate(take.constraints) if row.kind != "REACH" or row.use_position]
+    return [c for c, row in enumerate(bake_frames.constraints) if row.use_position]
 
 
-def _off(take: BakeFrames, motion: Motion, played: Motion) -> Array:
+def _errors(bake_frames: BakeFrames, motion: Motion, played: Motion) -> Array:
     """(F, E) world metres that effectors are from where the full motion has them."""
-    before, now = measuring.transforms(take, motion), measuring.transforms(take, played)
-    found = []
-    for c in _effectors(take):
-        away = measuring.points(take, take.constraints[c], *now) - measuring.points(
-            take, take.constraints[c], *before
+    before, now = measuring.transforms(bake_frames, motion), measuring.transforms(bake_frames, played)
+    errors = []
+    for c in _effectors(bake_frames):
+        misses = measuring.points(bake_frames, bake_frames.constraints[c], *now) - measuring.points(
+            bake_frames, bake_frames.constraints[c], *before
         )
-        found.append(np.linalg.norm(np.einsum("fij,fj->fi", take.worlds, away), axis=1))
-    return np.array(found).reshape(-1, len(take.frames)).T
+        errors.append(np.linalg.norm(np.einsum("fij,fj->fi", bake_frames.worlds, misses), axis=1))
+    return np.array(errors).reshape(-1, len(bake_frames.frames)).T
 
 
 def _near(
-    take: BakeFrames, motion: Motion, tracks: Sequence[_Channel], kept: Sequence[Mask], error: float
+    bake_frames: BakeFrames, motion: Motion, channels: Sequence[_Channel], kept: Sequence[Mask], error: float
 ) -> Generator[float, None, list[Mask]]:
     """Bring keys back where an effector is too far off, until none is: with all of them it is 0 off."""
     masks = [mask.copy() for mask in kept]
-    effectors = _effectors(take)
+    effectors = _effectors(bake_frames)
     while True:
-        off = _off(take, motion, _played(take, motion, tracks, masks))
+        errors = _errors(bake_frames, motion, _played(bake_frames, motion, channels, masks))
         changed = False
         for e, c in enumerate(effectors):
-            over = off[:, e] > error
+            over = errors[:, e] > error
             if not over.any():
                 continue
-            joints = set(chain_joints(take.skeleton, take.constraints[c]))
-            above = {j for i in joints for j in take.skeleton.chain(i)}
-            for f in _worst_of_runs(over, off[:, e]):
-                for track, mask in zip(tracks, masks, strict=True):
-                    if track.joint in above and not mask[f]:
+            joints = set(chain_joints(bake_frames.skeleton, bake_frames.constraints[c]))
+            above = {j for i in joints for j in bake_frames.skeleton.chain(i)}
+            for f in _worst_of_runs(over, errors[:, e]):
+                for channel, mask in zip(channels, masks, strict=True):
+                    if channel.joint in above and not mask[f]:
                         mask[f] = changed = True
         yield 0.95
         if not changed:
             return masks
 
 
-def _worst_of_runs(over: Mask, off: Array) -> list[int]:
+def _worst_of_runs(over: Mask, errors: Array) -> list[int]:
     """The worst frame of each run of frames that are over."""
     edges = np.flatnonzero(np.diff(np.concatenate(([False], over, [False])).astype(np.int8)))
     runs = edges.reshape(-1, 2)
-    return [int(first + np.argmax(off[first:end])) for first, end in runs]
+    return [int(first + np.argmax(errors[first:end])) for first, end in runs]
 
 
-def _inside(take: BakeFrames, motion: Motion, tracks: Sequence[_Channel], kept: list[Mask]) -> None:
+def _inside(bake_frames: BakeFrames, motion: Motion, channels: Sequence[_Channel], kept: list[Mask]) -> None:
     """Bring keys back where a straight line leaves a joint's limit that the full motion keeps; in place."""
-    for track, mask in zip(tracks, kept, strict=True):
-        j = track.joint
-        if track.shifts is not None or take.skeleton.joints[j].limit is None:
+    for channel, mask in zip(channels, kept, strict=True):
+        j = channel.joint
+        if channel.shifts is not None or bake_frames.skeleton.joints[j].limit is None:
             continue
-        values = np.asarray(track.keys.values, np.float64)
+        values = np.asarray(channel.keys.values, np.float64)
         broken = True
         while broken:
             now = key_reduction.rotations_of(
-                track.kind, key_reduction.interpolated(track.keys.frames, values, mask)
+                channel.kind, key_reduction.interpolated(channel.keys.frames, values, mask)
             )
             over = np.zeros(len(mask), np.bool_)
             for f in np.flatnonzero(~mask):
-                limit = take.limits[f][j]
+                limit = bake_frames.limits[f][j]
                 if limit is not None and not contains(limit, Quaternion(now[f]), INSIDE):
                     over[f] = contains(limit, Quaternion(motion.rotations[f, j]), INSIDE)
             broken = bool(over.any())

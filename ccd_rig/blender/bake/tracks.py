@@ -1,22 +1,24 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Planted bones over the frames of a bake: where each is held, and where that takes the carrier.
+"""Planted bones over the frames of a bake: where each is held, and where that takes the root bone.
 
 In the shapes F counts the keyed frames, S the solved ones, J the joints. Between solved frames a bone counts
-as planted where the next one holds it; the carrier then is where the bones' slerped rotations leave it, so
+as planted where the next one holds it; the root bone then is where the bones' slerped rotations leave it, so
 the base does not move at all.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from ...motion import interpolation
-from ...motion.interpolation import Array
+from ...maths import batch
+from ...maths.batch import Array
 from ...skeleton.joints import Skeleton
+from ...skeleton.kinematics import forward_kinematics_of_frames
 from ..properties.constraint_values import Constraint
+from ..scene.evaluation import FrameSample
 from ..scene.targets import TargetSample
 from ..solve.planting import ContactState, SupportChains
 
@@ -29,93 +31,95 @@ class Tracks:
     skeleton: Skeleton
     support_chains: SupportChains
     worlds: list[Array] = field(default_factory=list)  # (F, 4, 4) armature space to world
-    shifts: list[Array] = field(default_factory=list)  # (F, 3, 3) the carrier's locations to translations
-    stances: list[ContactState] = field(default_factory=list)  # (S,)
+    shifts: list[Array] = field(default_factory=list)  # (F, 3, 3) the root bone's locations to translations
+    contact_states: list[ContactState] = field(default_factory=list)  # (S,)
     short_rows: list[int] = field(default_factory=list)  # rows at which a leg is too short and nothing helps
 
-    def own(self) -> list[int]:
-        """The joints whose keys come from here: the legs and the carrier."""
+    def store(self, sample: FrameSample) -> None:
+        """Keep what was evaluated at the next frame."""
+        self.shifts.append(sample.reading.shifts[self.support_chains.root_bone])
+        self.worlds.append(np.array(sample.matrix_world, dtype=np.float64))
+
+    def without_first(self, rows: int) -> Tracks:
+        """The same without its first rows, all of which are solved."""
+        worlds, shifts = self.worlds[rows:], self.shifts[rows:]
+        return replace(self, worlds=worlds, shifts=shifts, contact_states=self.contact_states[rows:])
+
+    def joints(self) -> list[int]:
+        """The joints whose keys come from here: the support chains and the root bone."""
         return [self.support_chains.root_bone, *self.support_chains.joints]
 
     def keyed(self) -> list[int]:
         """Those of them that something moves at some time."""
-        found = frozenset[int]().union(*(contact_state.moved for contact_state in self.stances))
-        return sorted(found.intersection(self.own()))
+        moved = frozenset[int]().union(*(contact_state.moved for contact_state in self.contact_states))
+        return sorted(moved.intersection(self.joints()))
 
     @property
     def keeps_body(self) -> bool:
-        """Whether the carrier keeps its animation."""
+        """Whether the root bone keeps its animation."""
         return self.support_chains.keeps_body
 
     def held(
-        self, frames: Array, solved_frames: Array, aims: Sequence[tuple[TargetSample, ...]]
+        self, frames: Array, solved_frames: Array, targets: Sequence[tuple[TargetSample, ...]]
     ) -> list[dict[int, TargetSample]]:
-        """(F) of each row that is planted at a frame, where its bone should be, armature space.
+        """(F) of each constraint that plants a bone at a frame, where that bone should be, armature space.
 
         Args:
             frames: (F,) the keyed ones.
             solved_frames: (S,)
-            aims: (F, C) as they were sampled, for rows with a target.
+            targets: (F, C) as they were sampled, for constraints with a target.
         """
-        found = []
+        held = []
         for f, frame in enumerate(frames):
             after = int(np.searchsorted(solved_frames, frame))
-            last, following = self.stances[max(after - 1, 0)], self.stances[after]
-            here = {}
-            for c, hold in following.anchors.items():
+            last, following = self.contact_states[max(after - 1, 0)], self.contact_states[after]
+            planted = {}
+            for c, anchor in following.anchors.items():
                 if solved_frames[after] == frame or not self.constraints[c].target:
-                    here[c] = hold.seen(self.worlds[f])
+                    planted[c] = anchor.seen(self.worlds[f])
                 elif c in last.anchors:  # it is at its target by now
-                    here[c] = aims[f][c]
-            found.append(here)
-        return found
+                    planted[c] = targets[f][c]
+            held.append(planted)
+        return held
 
-    def carried(
+    def carry(
         self,
         held: Sequence[dict[int, TargetSample]],
-        solved_frames: Array,
-        frames: Array,
+        times: tuple[Array, Array],
         rotations: Array,
         translations: Array,
-        constants: tuple[Array, Array],
+        bones: tuple[Array, Array],
     ) -> None:
-        """Puts the carrier where the base of each frame is held; in place.
+        """Put the root bone where the base of each frame is held; in place.
 
         Args:
             held: (F) of `held`.
-            solved_frames: (S,)
-            frames: (F,)
-            rotations: (F, J, 4) and translations (F, J, 3) relative to rest.
-            translations: see there.
-            constants: (F, J, 3) offsets and (F, J, 4) rest rotations.
+            times: (F,) keyed and (S,) solved frames.
+            rotations: (F, J, 4) relative to rest.
+            translations: (F, J, 3) relative to rest.
+            bones: (F, J, 3) offsets and (F, J, 4) rest rotations.
         """
-        offsets, rests = constants
-        joints, root_bone = self.skeleton.joints, self.support_chains.root_bone
-        parents = [joint.parent for joint in joints]
-        inherits = [joint.inherit_rotation for joint in joints]
-        unit = rotations / np.linalg.norm(rotations, axis=-1, keepdims=True)
-        heads, turned = interpolation.kinematics(parents, inherits, offsets, rests, unit, translations)
+        (frames, solved_frames), (offsets, rests) = times, bones
+        root_bone = self.support_chains.root_bone
+        heads, axes = forward_kinematics_of_frames(
+            self.skeleton, offsets, rests, batch.unit(rotations, axis=-1), translations
+        )
         for f, frame in enumerate(frames):
-            base = self.stances[int(np.searchsorted(solved_frames, frame))].base
+            base = self.contact_states[int(np.searchsorted(solved_frames, frame))].base
             if base not in held[f]:
                 continue
-            tip = self.skeleton.index(self.constraints[base].tip)
-            aim = held[f][base]
-            assert aim.rotation is not None
-            to = _unit(np.array(aim.rotation[:]))
+            tip, target = self.skeleton.index(self.constraints[base].tip), held[f][base]
+            assert target.rotation is not None
             # In quaternions and double precision: the base moves by no more than the rounding of the keys.
-            turn = interpolation.multiply(to, _conjugate(turned[f, tip]))
-            head = np.array(aim.point[:]) + interpolation.rotate(turn, heads[f, root_bone] - heads[f, tip])
-            back = _conjugate(rests[f, root_bone])
-            local = interpolation.multiply(back, interpolation.multiply(turn, turned[f, root_bone]))
-            rotations[f, root_bone] = _unit(local)
-            translations[f, root_bone] = interpolation.rotate(back, head - offsets[f, root_bone])
+            held_axes = batch.unit(np.array(target.rotation[:]), axis=-1)
+            rotation = batch.multiply(held_axes, _conjugate(axes[f, tip]), axis=-1)
+            lever = heads[f, root_bone] - heads[f, tip]
+            head = np.array(target.point[:]) + batch.rotate(rotation, lever, axis=-1)
+            to_rest = _conjugate(rests[f, root_bone])
+            local = batch.multiply(to_rest, batch.multiply(rotation, axes[f, root_bone], axis=-1), axis=-1)
+            rotations[f, root_bone] = batch.unit(local, axis=-1)
+            translations[f, root_bone] = batch.rotate(to_rest, head - offsets[f, root_bone], axis=-1)
 
 
 def _conjugate(rotation: Array) -> Array:
     return rotation * np.array((1.0, -1.0, -1.0, -1.0))
-
-
-def _unit(rotation: Array) -> Array:
-    found: Array = rotation / np.linalg.norm(rotation)
-    return found

@@ -10,45 +10,45 @@ from collections import defaultdict
 
 import numpy as np
 
-from ...motion.interpolation import Array
+from ...maths.batch import Array
 from ...settings import SolveStatus
-from ..properties.constraint_values import Constraint
+from ..properties.constraint_values import Constraint, Kind
 from ..solve.solving import groups
 from .bake_frames import BakeFrames, number
 from .report import FrameFit, WeightedFit
 
 
-def weighted_fit(take: BakeFrames, distances: Array) -> WeightedFit | None:
+def weighted_fit(bake_frames: BakeFrames, distances: Array) -> WeightedFit | None:
     """The fits of all solved frames that miss their targets, from (F, C) distances in world metres.
 
     A frame counts with those of its fits of which a constraint is missed. None where there is no such frame.
     """
     found, square, weights = [], 0.0, 0.0
     known: dict[tuple[int, ...], list[list[int]]] = {}
-    for f, states in sorted(take.states.items()):
-        active = tuple(c for c in states if take.influences[f, c] > 0.0)
+    for f, states in sorted(bake_frames.states.items()):
+        active = tuple(c for c in states if bake_frames.influences[f, c] > 0.0)
         if active not in known:
-            known[active] = _fits(take, active)
+            known[active] = _fits(bake_frames, active)
         missed = {c for c in active if states[c] != SolveStatus.CONVERGED.name}
         members = [c for fit in known[active] if missed.intersection(fit) for c in fit]
         if not members:
             continue
-        each = np.array([take.constraints[c].weight for c in members])
+        each = np.array([bake_frames.constraints[c].weight for c in members])
         error = float((each * distances[f, members] ** 2).sum())
-        found.append(FrameFit(number(take.frames[f]), float(np.sqrt(error / each.sum()))))
+        found.append(FrameFit(number(bake_frames.frames[f]), float(np.sqrt(error / each.sum()))))
         square, weights = square + error, weights + float(each.sum())
     return WeightedFit(float(np.sqrt(square / weights)), tuple(found)) if found else None
 
 
-def _fits(take: BakeFrames, active: tuple[int, ...]) -> list[list[int]]:
+def _fits(bake_frames: BakeFrames, active: tuple[int, ...]) -> list[list[int]]:
     """Constraints that share joints and a priority, and ask for a place; two at least."""
     found: dict[tuple[int, int], list[int]] = defaultdict(list)
-    for n, (_, members) in enumerate(groups(take.skeleton, take.constraints, active)):
+    for n, (_, members) in enumerate(groups(bake_frames.skeleton, bake_frames.constraints, active)):
         for c in members:
-            if _has_place(take.constraints[c]):
-                found[n, take.constraints[c].priority].append(c)
+            if _has_place(bake_frames.constraints[c]):
+                found[n, bake_frames.constraints[c].priority].append(c)
     return [members for members in found.values() if len(members) > 1]
 
 
 def _has_place(constraint: Constraint) -> bool:
-    return constraint.kind == "BALANCE" or (constraint.kind == "REACH" and constraint.use_position)
+    return constraint.kind is Kind.BALANCE or (constraint.kind is Kind.REACH and constraint.use_position)

@@ -3,8 +3,8 @@
 
 import difflib
 import math
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from types import MappingProxyType
 from typing import Any
 
 import bpy
@@ -12,26 +12,13 @@ from mathutils import Matrix
 
 from ..properties import constraint_list
 from ..properties.body import Body, body_of
+from ..properties.constraint_values import Kind
 from ..properties.joints import masses
-from ..solve import methods
-from . import plant_checks
+from .method_checks import method_problems
+from .plant_checks import plant_problems
+from .problem import Problem
 
 _VERBS = {"target": "reach", "pole": "bend towards"}
-
-
-@dataclass(frozen=True)
-class Problem:
-    """One thing that is wrong.
-
-    Attributes:
-        severity: "ERROR" or "WARNING".
-        where: name of the constraint, bone or object.
-        message: what is wrong and what to do, with the name.
-    """
-
-    severity: str
-    where: str
-    message: str
 
 
 def constraint_problems(
@@ -53,11 +40,9 @@ def constraint_problems(
         rig = f"armature '{armature_object.name}'"
         message = f"{where}: bone '{constraint.tip}' is not in {rig} (renamed or deleted?)"
         yield Problem("ERROR", constraint.name, message + suggestion(constraint.tip, bones.keys()))
-    if constraint.target is None and constraint.kind == "PLANT":
-        pass  # then it is held where it is
-    elif constraint.target is None:
+    if constraint.target is None and constraint.kind != Kind.PLANT:  # a planted bone is held where it is
         yield Problem("ERROR", constraint.name, f"{where} has no target: choose the object to reach")
-    else:
+    elif constraint.target is not None:
         yield from _thing_problems(
             armature_object, constraint, scene, "target", constraint.target, constraint.target_bone
         )
@@ -69,18 +54,22 @@ def constraint_problems(
         armature_object, constraint, "influence"
     ):
         yield Problem("WARNING", constraint.name, f"{where}: influence is 0, so nothing moves: raise it")
-    if constraint.kind == "PLANT":
-        figure = figure or body_of(armature_object)
-        keeps_body = figure is not None and figure.keeps
-        for severity, message in plant_checks.method_problems(armature_object, constraint, keeps_body):
-            yield Problem(severity, constraint.name, message)
-    else:
-        about = _balance_problems if constraint.kind == "BALANCE" else _reach_problems
-        yield from about(armature_object, constraint, scene)
+    if constraint.kind not in CHECKS:  # the file holds a number that is not in the list
+        message = f"{where}: its kind is not known to this version: choose one"
+        yield Problem("ERROR", constraint.name, message)
+        return
+    yield from CHECKS[constraint.kind](armature_object, constraint, scene, figure)
+
+
+def _plant_problems(
+    armature_object: bpy.types.Object, constraint: Any, _scene: bpy.types.Scene, figure: Body | None
+) -> Iterator[Problem]:
+    figure = figure or body_of(armature_object)
+    return plant_problems(armature_object, constraint, figure is not None and figure.keeps)
 
 
 def _balance_problems(
-    armature_object: bpy.types.Object, constraint: Any, _scene: bpy.types.Scene
+    armature_object: bpy.types.Object, constraint: Any, _scene: bpy.types.Scene, _figure: Body | None
 ) -> Iterator[Problem]:
     where = f"Constraint '{constraint.name}'"
     if not masses(armature_object):
@@ -91,7 +80,7 @@ def _balance_problems(
 
 
 def _reach_problems(
-    armature_object: bpy.types.Object, constraint: Any, scene: bpy.types.Scene
+    armature_object: bpy.types.Object, constraint: Any, scene: bpy.types.Scene, _figure: Body | None
 ) -> Iterator[Problem]:
     where = f"Constraint '{constraint.name}'"
     if not constraint.use_position and constraint.rotation == "NONE":
@@ -113,8 +102,7 @@ def _reach_problems(
             constraint.name,
             f"{where}: Max Extension is {constraint.max_extension:g}: set it above 0 and at most to 1",
         )
-    for message in methods.method_problems(constraint):
-        yield Problem("ERROR", constraint.name, message)
+    yield from method_problems(constraint)
     if not 0.0 <= constraint.soft <= 1.0:  # a script can store NaN
         yield Problem("ERROR", constraint.name, f"{where}: soft is {constraint.soft:g}: set it to 0 to 1")
     bones = len(constraint_list.chain(armature_object, constraint.tip, constraint.chain_length))
@@ -133,6 +121,13 @@ def _reach_problems(
         bone = f"a pole bone '{constraint.pole_bone}'"
         message = f"{where} has {bone} but no pole target (deleted?), so it has no pole"
         yield Problem("WARNING", constraint.name, f"{message}: choose the pole target, or clear the bone")
+
+
+Check = Callable[[bpy.types.Object, Any, bpy.types.Scene, Body | None], Iterator[Problem]]
+CHECKS: Mapping[str, Check] = MappingProxyType(
+    {Kind.REACH: _reach_problems, Kind.BALANCE: _balance_problems, Kind.PLANT: _plant_problems}
+)
+"""What is wrong with a constraint of a kind: (armature object, as it is stored, scene, body) -> problems."""
 
 
 def _rotation_bone_problems(armature_object: bpy.types.Object, constraint: Any) -> Iterator[Problem]:
@@ -192,20 +187,18 @@ def _thing_problems(
 
 def _hangs_on_chain(armature_object: bpy.types.Object, constraint: Any, bone: str) -> bool:
     """Whether a bone is one of the chain's own, or below one that can move."""
-    own = constraint_list.chain(armature_object, constraint.tip, constraint.chain_length)
-    moving = (
-        {own[-1].name}
-        if own and constraint.kind == "PLANT"
-        else {
+    chain = constraint_list.chain(armature_object, constraint.tip, constraint.chain_length)
+    if chain and constraint.kind == Kind.PLANT:
+        moving = {chain[-1].name}
+    else:
+        moving = {
             each.name
-            for each in own
+            for each in chain
             if each.ccd_rig.stiffness < 1.0
             and each.ccd_rig.max_step > 0.0
             and (not all(each.lock_rotation) or any(each.ccd_rig.use_slide))
         }
-    )
-    line = constraint_list.chain(armature_object, bone)
-    return any(each.name in moving for each in line)
+    return any(each.name in moving for each in constraint_list.chain(armature_object, bone))
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:
@@ -214,8 +207,8 @@ def suggestion(name: str, known: Iterable[str]) -> str:
     same = [each for each in names if _plain(each) == _plain(name)]
     longer = [each for each in names if _plain(name) and _plain(name) in _plain(each)]
     near = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
-    found = list(dict.fromkeys([*same, *longer, *near]))[:3]
-    return f". Did you mean {' or '.join(repr(each) for each in found)}?" if found else ": choose another one"
+    meant = list(dict.fromkeys([*same, *longer, *near]))[:3]
+    return f". Did you mean {' or '.join(repr(each) for each in meant)}?" if meant else ": choose another one"
 
 
 def _plain(name: str) -> str:

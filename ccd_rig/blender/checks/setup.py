@@ -16,22 +16,32 @@ from ...limits.shapes import contains
 from ..keys import channels
 from ..keys.obstacles import Destination, obstacles
 from ..properties import body, constraint_list, constraint_values, pose_library, solver_settings
+from ..properties.constraint_values import Kind
 from ..rig import armature, rotation_modes
 from ..scene import dependence, evaluation
-from ..solve import constraint_goals, methods
-from . import plant_checks
-from .constraint_checks import Problem, constraint_problems, in_scene, is_finite, suggestion
+from ..solve import constraint_goals
+from . import method_checks, plant_checks
+from .constraint_checks import constraint_problems, in_scene, is_finite, suggestion
+from .problem import Problem
 
 FLAT = 1e-6  # a scale below this leaves no direction to turn in
 ROUNDING = 1e-6  # radians: limits are stored as float32
 
 
 class Ready(NamedTuple):
-    """What can be solved: constraints, the layout of their bones, and what becomes of the body."""
+    """What can be solved.
+
+    Attributes:
+        constraints: those that were chosen.
+        layout: of their bones.
+        body: what becomes of the body; None where nothing is planted.
+        warnings: what may surprise all the same.
+    """
 
     constraints: tuple[constraint_values.Constraint, ...]
     layout: armature.RigLayout
     body: body.Body | None
+    warnings: tuple[Problem, ...]
 
 
 def require(
@@ -53,16 +63,15 @@ def require(
     Raises:
         RigError: with the first thing that keeps them from being solved, or keyed where they should be.
     """
-    found, layout = _look(armature_object, scene, names, destination, asked_body)
-    for problem in found:
+    problems_found, layout = _look(armature_object, scene, names, destination, asked_body)
+    for problem in problems_found:
         if problem.severity == "ERROR":
             raise RigError(problem.message)
     assert layout is not None  # or that is an error
-    every = constraint_values.constraints(armature_object)
-    chosen = tuple(row for row in every if (row.name in names if names else row.enabled))
+    chosen = tuple(map(constraint_values.value_of, _chosen(armature_object, names)))
     figure = body.body_of(armature_object, chosen, asked_body)
     keeps = figure is not None and figure.keeps
-    return Ready(body.settled(chosen, keeps), layout, figure)
+    return Ready(body.settled(chosen, keeps), layout, figure, problems_found)
 
 
 def problems(
@@ -98,21 +107,21 @@ def _look(
         problem = Problem("ERROR", where, f"No armature: {what} selected; select an armature object")
         return (problem,), None
     layout: armature.RigLayout | None = None
-    found = list(_object_problems(armature_object, scene))
-    found += _choice_problems(armature_object, names)
-    if not found:
-        chosen = [r for r in armature_object.ccd_rig.constraints if (r.name in names if names else r.enabled)]
+    all_problems = list(_object_problems(armature_object, scene))
+    all_problems += _choice_problems(armature_object, names)
+    if not all_problems:
+        chosen = _chosen(armature_object, names)
         sound = []
         figure = body.body_of(armature_object, chosen, asked_body)
         for row in chosen:
-            own = list(constraint_problems(armature_object, row, scene, figure))
-            found += own
-            if not any(problem.severity == "ERROR" for problem in own):
+            about_row = list(constraint_problems(armature_object, row, scene, figure))
+            all_problems += about_row
+            if not any(problem.severity == "ERROR" for problem in about_row):
                 sound.append(row)
-        found += _evaluation_problems(armature_object, scene, sound)
-        found += _pair_problems(chosen)
-        found += _body_problems(armature_object, chosen, figure, asked_body)
-        found += _library_problems(armature_object)
+        all_problems += _evaluation_problems(armature_object, scene, sound)
+        all_problems += _pair_problems(chosen)
+        all_problems += _body_problems(armature_object, chosen, figure, asked_body)
+        all_problems += _library_problems(armature_object)
         try:
             fixed = figure.bone if figure is not None and figure.keeps else ""
             layout = evaluation.rig_layout(armature_object, armature_object, sound, fixed)
@@ -120,10 +129,15 @@ def _look(
             reading = layout.read(armature_object)
             solver_settings.solver_settings(armature_object)
         except CCDRigError as error:
-            found.append(Problem("ERROR", armature_object.name, _sentence(str(error))))
+            all_problems.append(Problem("ERROR", armature_object.name, _sentence(str(error))))
         else:
-            found += _chain_problems(armature_object, sound, layout, reading, destination, fixed)
-    return tuple(sorted(found, key=lambda problem: problem.severity)), layout
+            all_problems += _chain_problems(armature_object, sound, layout, reading, destination, fixed)
+    return tuple(sorted(all_problems, key=lambda problem: problem.severity)), layout
+
+
+def _chosen(armature_object: Any, names: Sequence[str]) -> list[Any]:
+    """The constraints that are named, or all that are enabled, as they are stored."""
+    return [r for r in armature_object.ccd_rig.constraints if (r.name in names if names else r.enabled)]
 
 
 # The object -------------------------------------------------------------------------------------------------
@@ -146,9 +160,9 @@ def _object_problems(armature_object: bpy.types.Object, scene: bpy.types.Scene) 
 
 
 def _choice_problems(armature_object: bpy.types.Object, names: Sequence[str]) -> Iterator[Problem]:
-    constraints = constraint_values.constraints(armature_object)
+    constraints = armature_object.ccd_rig.constraints
     known = [row.name for row in constraints]
-    if not constraints:
+    if not len(constraints):
         message = (
             f"Armature '{armature_object.name}' has no CCD constraint: select the bone to move and add one"
         )
@@ -182,13 +196,13 @@ def _pair_problems(chosen: Iterable[Any]) -> Iterator[Problem]:
         pair = f"Constraints '{one.name}' and '{other.name}'"
         if one.priority != other.priority:
             continue  # it is said which of them gives way
-        if one.kind == other.kind == "BALANCE":
+        if one.kind == other.kind == Kind.BALANCE:
             message = f"{pair} both balance the armature, which ends between their targets"
             yield Problem("WARNING", other.name, f"{message}: disable one of them")
-        if one.tip == other.tip and one.kind == other.kind == "PLANT":
+        if one.tip == other.tip and one.kind == other.kind == Kind.PLANT:
             message = f"{pair} both plant bone '{one.tip}', which is held where the first of them holds it"
             yield Problem("WARNING", other.name, f"{message}: disable one of them")
-        if one.tip != other.tip or not one.kind == other.kind == "REACH":
+        if one.tip != other.tip or not one.kind == other.kind == Kind.REACH:
             continue
         ends = [(each.use_tail, tuple(each.effector_offset)) for each in (one, other)]
         if ends[0] == ends[1] and one.use_position and other.use_position:
@@ -208,12 +222,11 @@ def _body_problems(
     armature_object: bpy.types.Object, chosen: Sequence[Any], figure: body.Body | None, asked: str
 ) -> Iterator[Problem]:
     """What contradicts that the body keeps its animation."""
-    if asked and not any(row.kind == "PLANT" for row in chosen):
+    if asked and not any(row.kind == Kind.PLANT for row in chosen):
         message = f"Body is {asked}, but no constraint of armature '{armature_object.name}' plants a bone"
         yield Problem("ERROR", armature_object.name, f"{message}: leave Body out, or plant one")
     if figure is not None and figure.keeps:
-        for severity, where, message in plant_checks.body_problems(armature_object, chosen, figure):
-            yield Problem(severity, where, message)
+        yield from plant_checks.body_problems(armature_object, chosen, figure)
 
 
 def _library_problems(armature_object: bpy.types.Object) -> Iterator[Problem]:
@@ -247,15 +260,11 @@ def _chain_problems(
     bones = list(dict.fromkeys(bone for chain in chains.values() for bone in reversed(chain)))
     moved, settings, carried = {bone.name for bone in bones}, layout.joint_settings, layout.carried
     locked = {joint.name for joint in reading.skeleton.joints if joint.locked}
-    names = [row.name for row in chosen]
-    every = constraint_values.constraints(armature_object)
-    sound = list(body.settled([row for row in every if row.name in names], bool(fixed)))
-    for name, message in plant_checks.skeleton_problems(reading.skeleton, sound, bool(fixed)):
-        yield Problem("ERROR", name, message)
-    for severity, name, message in methods.skeleton_problems(reading.skeleton, reading.pose, sound):
-        yield Problem(severity, name, message)
-    carriers = [bone for bone in plant_checks.carriers(armature_object, chosen) if bone.name != fixed]
-    locked -= {bone.name for bone in carriers}
+    sound = body.settled([constraint_values.value_of(row) for row in chosen], bool(fixed))
+    yield from plant_checks.skeleton_problems(reading.skeleton, sound, bool(fixed))
+    yield from method_checks.skeleton_problems(reading.skeleton, reading.pose, sound)
+    root_bones = [bone for bone in plant_checks.root_bones(armature_object, chosen) if bone.name != fixed]
+    locked -= {bone.name for bone in root_bones}
     for row in chosen:
         trail = dependence.target_depends_on_chain(armature_object, row, moved - locked)
         if trail is not None:
@@ -281,7 +290,7 @@ def _chain_problems(
         yield from _carried_problems(armature_object.pose.bones[name])
     yield from _ik_problems(armature_object, moved - locked)
     bones = [bone for bone in bones if bone.name != fixed]
-    sliding = [bone for bone in bones if settings[bone.name]["slides"] or bone in carriers]
+    sliding = [bone for bone in bones if settings[bone.name]["slides"] or bone in root_bones]
     yield from _key_problems(armature_object, bones, sliding, destination)
 
 
@@ -289,7 +298,7 @@ def _pole_problems(
     reading: armature.RigReading, sound: Sequence[constraint_values.Constraint]
 ) -> Iterator[Problem]:
     for constraint in sound:
-        if constraint.kind == "REACH" and constraint.pole_target:
+        if constraint.pole_target:
             try:
                 constraint_goals.pole_goal(reading.skeleton, constraint, Vector())
             except RigError as error:

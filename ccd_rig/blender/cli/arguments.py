@@ -173,7 +173,9 @@ def _parser() -> argparse.ArgumentParser:
             help="only this constraint; may be given several times (default: all that are enabled)",
         )
         if name == "bake":
-            _add_bake_arguments(command)
+            _add_frame_arguments(command)
+            _add_key_arguments(command)
+            _add_output_arguments(command)
         command.add_argument(
             "--enable-autoexec",
             action="store_true",
@@ -183,7 +185,8 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _add_bake_arguments(command: argparse.ArgumentParser) -> None:
+def _add_frame_arguments(command: argparse.ArgumentParser) -> None:
+    """Which frames are solved, and in what way."""
     add = command.add_argument
     add(
         "--frames",
@@ -197,18 +200,6 @@ def _add_bake_arguments(command: argparse.ArgumentParser) -> None:
         default=1,
         metavar="N",
         help="solve every N-th frame, slerp between (default: %(default)s)",
-    )
-    add(
-        "--keys",
-        choices=tuple(KEYS),
-        default="every",
-        help="keys on every frame, on solved frames only, where targets have keys, or where "
-        "--reference-keys has some (default: %(default)s)",
-    )
-    add(
-        "--reference-keys",
-        metavar="OBJECT[/BONE]",
-        help="with --keys reference: the object, or bone of it, whose keys say where to key",
     )
     add(
         "--preroll",
@@ -234,13 +225,35 @@ def _add_bake_arguments(command: argparse.ArgumentParser) -> None:
         help="with planted bones: the bone that carries the figure keeps its animation, or follows the feet "
         "(default: the armature's own setting)",
     )
-    where = command.add_mutually_exclusive_group()
-    where.add_argument(
+    add(
+        "--from-original",
+        action="store_true",
+        help="of a baked action, start from the motion before it was first baked",
+    )
+
+
+def _add_key_arguments(command: argparse.ArgumentParser) -> None:
+    """Which frames get keys, where these go, and which are left out."""
+    add = command.add_argument
+    add(
+        "--keys",
+        choices=tuple(KEYS),
+        default="every",
+        help="keys on every frame, on solved frames only, where targets have keys, or where "
+        "--reference-keys has some (default: %(default)s)",
+    )
+    add(
+        "--reference-keys",
+        metavar="OBJECT[/BONE]",
+        help="with --keys reference: the object, or bone of it, whose keys say where to key",
+    )
+    destination = command.add_mutually_exclusive_group()
+    destination.add_argument(
         "--current-action",
         action="store_true",
         help="write into the present action (default: a new one; the old one stays in the file)",
     )
-    where.add_argument(
+    destination.add_argument(
         "--nla-strip",
         action="store_true",
         help="write a new action into an NLA strip above all others; what is there plays on below it",
@@ -259,11 +272,11 @@ def _add_bake_arguments(command: argparse.ArgumentParser) -> None:
         metavar="METRES",
         help="leave out keys where the end of each chain stays this near to it (default: 0, keep all)",
     )
-    add(
-        "--from-original",
-        action="store_true",
-        help="of a baked action, start from the motion before it was first baked",
-    )
+
+
+def _add_output_arguments(command: argparse.ArgumentParser) -> None:
+    """What is kept, and what is looked at afterwards."""
+    add = command.add_argument
     add(
         "--no-verify",
         action="store_true",
@@ -286,7 +299,7 @@ def _joined(argv: Sequence[str]) -> list[str]:
 
 
 def _frame_range(words: str) -> tuple[int, int]:
-    found = re.fullmatch(r"\s*([+-]?\d+)\s*[-:]\s*([+-]?\d+)\s*", words)
-    if found is None:
+    match = re.fullmatch(r"\s*([+-]?\d+)\s*[-:]\s*([+-]?\d+)\s*", words)
+    if match is None:
         raise argparse.ArgumentTypeError(f"'{words}' is not a frame range such as 1-250, -10-250 or 1:250")
-    return int(found[1]), int(found[2])
+    return int(match[1]), int(match[2])

@@ -17,8 +17,8 @@ from ...errors import CCDRigError, RigError
 from .. import whole_files
 from ..bake import report
 from ..bake.bake import bake
+from ..bake.progress import Progress
 from ..bake.settings import Order
-from ..bake.shot import Progress
 from ..checks import setup
 from . import arguments, blend_files
 from .arguments import COMMAND, Exit, UsageError
@@ -98,13 +98,10 @@ def _bake(options: argparse.Namespace) -> Exit:
     scene = bpy.context.scene
     settings = arguments.bake_settings(options, scene)
     armature_object = _armature(scene, options.armature)
-    for problem in setup.problems(
-        armature_object, scene, settings.constraints, settings.destination, settings.body
-    ):
-        if problem.severity == "WARNING":
-            _warn(problem.message)
     with _progress_line(options.quiet) as progress:
         result = bake(scene, armature_object, settings, progress)
+    for warning in result.warnings:
+        _warn(warning)
     if options.output is not None:
         blend_files.save_as(options.output)
     if options.report is not None:
@@ -166,12 +163,12 @@ def _armature(scene: bpy.types.Scene, name: str | None) -> bpy.types.Object:
         if len(rigged) > 1:
             raise UsageError(f"several armatures have CCD constraints ({names}): name one with --armature")
         return rigged[0]
-    found = scene.objects.get(name)
-    if found is None or found.type != "ARMATURE":
+    armature_object = scene.objects.get(name)
+    if armature_object is None or armature_object.type != "ARMATURE":
         raise RigError(
             f"there is no armature object '{name}' in the scene; with CCD constraints: {names or 'none'}"
         )
-    return found
+    return armature_object
 
 
 # --- words --------------------------------------------------------------------------------------------------

@@ -46,14 +46,14 @@ def fcurves_for(action: bpy.types.Action, datablock: bpy.types.ID) -> Iterator[b
     slots = [slot for slot in action.slots if slot.target_id_type in ("UNSPECIFIED", datablock.id_type)]
     if not slots:
         raise RigError(f"action '{action.name}' is not for objects: choose another action")
-    own = [slot for slot in slots if slot.name_display == datablock.name]
-    if len(slots) > 1 and len(own) != 1:
+    named = [slot for slot in slots if slot.name_display == datablock.name]
+    if len(slots) > 1 and len(named) != 1:
         names = ", ".join(slot.name_display for slot in slots)
         raise RigError(
             f"action '{action.name}' has several slots ({names}): give one of them the name of "
             f"'{datablock.name}'"
         )
-    bag = _bag_of_slot(action, own[0] if len(own) == 1 else slots[0])
+    bag = _bag_of_slot(action, named[0] if len(named) == 1 else slots[0])
     if bag is not None:
         yield from bag.fcurves
 
@@ -109,15 +109,15 @@ def _values_at(
     curves: dict[str, dict[int, bpy.types.FCurve]] = {}
     for fcurve in fcurves_of(armature_object):
         curves.setdefault(fcurve.data_path, {})[fcurve.array_index] = fcurve
-    found = {}
+    values = {}
     for bone, channel in keyed if curves else ():
         parts = curves.get(data_path(armature_object, bone, channel), {})
         times = [nearest(keyframes.times(part)) for part in parts.values()]
         width = width_of(armature_object, bone, channel)
         if len(parts) == width and all(map(len, times)):
-            there = max(float(at[0]) for at in times)
-            found[bone, channel] = np.array([parts[i].evaluate(there) for i in range(width)], np.float32)
-    return found
+            time = max(float(at[0]) for at in times)
+            values[bone, channel] = np.array([parts[i].evaluate(time) for i in range(width)], np.float32)
+    return values
 
 
 def shared_users(datablock: bpy.types.ID) -> tuple[str, ...]:
@@ -216,7 +216,7 @@ def strip_fcurves(strip: bpy.types.NlaStrip) -> Iterator[bpy.types.FCurve]:
 
 
 def strip_key_times(
-    animation: bpy.types.AnimData, wanted: Callable[[bpy.types.FCurve], bool]
+    animation: bpy.types.AnimData, counts: Callable[[bpy.types.FCurve], bool]
 ) -> Iterator[NDArray[np.float64]]:
     """When the strips that play have keys, in the time in which strips stand.
 
@@ -231,19 +231,19 @@ def strip_key_times(
     for track in animation.nla_tracks:
         if track.is_solo if solo else not track.mute:
             for strip in track.strips:
-                yield from _times_in(strip, wanted)
+                yield from _times_in(strip, counts)
 
 
 def _times_in(
-    strip: bpy.types.NlaStrip, wanted: Callable[[bpy.types.FCurve], bool]
+    strip: bpy.types.NlaStrip, counts: Callable[[bpy.types.FCurve], bool]
 ) -> Iterator[NDArray[np.float64]]:
     if strip.mute:
         return
     if strip.type == "META":
         for inner in strip.strips:
-            yield from _times_in(inner, wanted)
+            yield from _times_in(inner, counts)
         return
-    curves = [curve for curve in _curves_of_strip(strip) if wanted(curve)]
+    curves = [curve for curve in _curves_of_strip(strip) if counts(curve)]
     if not curves:
         return
     if strip.use_animated_time:
@@ -254,8 +254,8 @@ def _times_in(
     times = times[(times >= first) & (times <= last)]
     into = (last - times if strip.use_reverse else times - first) * scale
     for turn in range(math.ceil(strip.repeat)):
-        found = strip.frame_start + into + turn * (last - first) * scale
-        yield np.sort(found[found <= strip.frame_end])
+        times_in_strips = strip.frame_start + into + turn * (last - first) * scale
+        yield np.sort(times_in_strips[times_in_strips <= strip.frame_end])
 
 
 def _curves_of_strip(strip: bpy.types.NlaStrip) -> Iterator[bpy.types.FCurve]:
@@ -325,12 +325,12 @@ def assign(armature_object: bpy.types.Object, action: bpy.types.Action | None, s
         animation.action_slot = slot
 
 
-def only_slot(armature_object: bpy.types.Object, action: bpy.types.Action, wanted: Any | None) -> Any | None:
+def only_slot(armature_object: bpy.types.Object, action: bpy.types.Action, kept: Any | None) -> Any | None:
     """Remove all slots of a copied action but one, and with them their F-curves; without one, make it."""
     if not has_slots():
         return None
     for slot in list(action.slots):
-        if wanted is None or slot.handle != wanted.handle:  # a copy keeps the handles
+        if kept is None or slot.handle != kept.handle:  # a copy keeps the handles
             action.slots.remove(slot)
     if not action.slots:
         action.slots.new(armature_object.id_type, armature_object.name)

@@ -27,22 +27,22 @@ def obstacles(
     Args:
         keyed: pairs of bone name and channel name.
     """
-    found = [*_object_obstacles(armature_object, destination)]
+    sentences = [*_object_obstacles(armature_object, destination)]
     bones = {channels.data_path(armature_object, bone, channel): bone for bone, channel in keyed}
     animation = armature_object.animation_data
     for driver in animation.drivers if animation is not None else ():
         if driver.data_path in bones and not driver.mute:
-            found.append(
+            sentences.append(
                 f"Bone '{bones[driver.data_path]}': {_label(driver)} has a driver, so keys would not play: "
                 "delete or mute the driver"
             )
-    found += _mode_obstacles(armature_object, {bone for bone, _ in keyed})
+    sentences += _mode_obstacles(armature_object, {bone for bone, _ in keyed})
     # A strip's action has F-curves of its own; those of the present one go on below it.
     present = () if destination is Destination.NLA_STRIP else fcurves_of(armature_object)
     for fcurve in present:
         if fcurve.data_path in bones:
-            found += [f"Bone '{bones[fcurve.data_path]}': {text}" for text in _curve_obstacles(fcurve)]
-    return tuple(found)
+            sentences += [f"Bone '{bones[fcurve.data_path]}': {text}" for text in _curve_obstacles(fcurve)]
+    return tuple(sentences)
 
 
 def _mode_obstacles(armature_object: bpy.types.Object, bones: Collection[str]) -> Iterator[str]:

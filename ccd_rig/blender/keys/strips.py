@@ -1,6 +1,6 @@
 """NLA strips: a baked action above all that plays, which goes on below it as it did.
 
-Frames are what keys have (see `wanted_frames.key_time`).
+Frames are what keys have (see `frame_selection.key_time`).
 """
 
 from __future__ import annotations

@@ -1,6 +1,10 @@
 """Keys into actions: in place of those in the range, all of them or none.
 
-Frames are those of keys (see `wanted_frames.key_time`) and may be fractional. Values are what a channel
+A new action is a copy of the present one with the chains' keys replaced inside the range; the old one stays
+with a fake user. An NLA strip holds nothing but the new keys, and what played before goes on below it.
+Everything is built aside and swapped in at the end, so Esc or a failure leaves the file as it was.
+
+Frames are those of keys (see `frame_selection.key_time`) and may be fractional. Values are what a channel
 holds: radians, quaternions (w, x, y, z), metres.
 """
 
@@ -58,12 +62,11 @@ def write(
     armature_object: bpy.types.Object,
     keys: Sequence[BoneKeys],
     destination: Destination,
-    frame_start: float,
-    frame_end: float,
+    span: tuple[float, float],
     name: str,
     undo: ExitStack | None = None,
 ) -> bpy.types.Action:
-    """Write keys in place of those in [frame_start, frame_end]: all of them, or none if anything goes wrong.
+    """Write keys in place of those in the span: all of them, or none if anything goes wrong.
 
     Keys outside the range keep every bit, handles included, but for those after `opposed` ones: they
     get the other sign, which is the same rotation. Other F-curves and the slots of other objects are not
@@ -74,6 +77,7 @@ def write(
             assigns the copy; the old action stays in the file with a fake user. CURRENT_ACTION writes into
             the present action; if there is none, one is made. NLA_STRIP puts a new action that holds nothing
             but these keys into a strip above all others (see `strips`).
+        span: first and last frame, of keys.
         name: name of the action, if one is made.
         undo: gets what takes everything back; close it to do so.
 
@@ -84,21 +88,20 @@ def write(
         InvalidInput: the keys themselves are not usable; the message names the bone and the channel.
         RigError: the object or the action cannot take them (see `obstacles`).
     """
-    wanted = _channels(armature_object, keys, frame_start, frame_end)
-    found = obstacles(armature_object, [(item.bone, item.channel) for item in keys], destination)
-    if found:
-        raise RigError(found[0])
-    span = (frame_start, frame_end)
+    written = _channels(armature_object, keys, *span)
+    problems = obstacles(armature_object, [(item.bone, item.channel) for item in keys], destination)
+    if problems:
+        raise RigError(problems[0])
     animation = armature_object.animation_data
     widths = {"location": 3, "rotation_quaternion": 4, "rotation_euler": 3, "rotation_axis_angle": 4}
     pose = {channel: foreach(armature_object.pose.bones, channel, width) for channel, width in widths.items()}
     with ExitStack() as steps:
         if destination is Destination.NLA_STRIP:
-            action = _write_strip(armature_object, wanted, span, name, steps)
+            action = _write_strip(armature_object, written, span, name, steps)
         elif destination is Destination.NEW_ACTION or animation is None or animation.action is None:
-            action = _write_new(armature_object, wanted, span, name, steps)
+            action = _write_new(armature_object, written, span, name, steps)
         else:
-            action = _write_in_place(armature_object, wanted, span, steps)
+            action = _write_in_place(armature_object, written, span, steps)
         done = steps.pop_all()
         if undo is not None:
             undo.callback(_restore, armature_object, pose)
@@ -127,14 +130,14 @@ def _channels(
         raise InvalidInput(f"frames {frame_start} to {frame_end}: the start must not lie after the end")
     if not keys:
         raise InvalidInput("there are no keys to write")
-    found: dict[str, _Channel] = {}
+    by_path: dict[str, _Channel] = {}
     frames_of: dict[int, NDArray[np.float32]] = {}  # the channels of a bake share their frames
     for item in keys:
         path = channels.data_path(armature_object, item.bone, item.channel)
         where = f"keys of bone '{item.bone}', {item.channel}"
         width = channels.width_of(armature_object, item.bone, item.channel)
         values = np.asarray(item.values, np.float64)
-        if path in found:
+        if path in by_path:
             raise InvalidInput(f"{where}: given twice")
         if np.ndim(item.frames) != 1 or len(item.frames) == 0 or values.shape != (len(item.frames), width):
             shapes = f"{np.shape(item.frames)} and {values.shape}"
@@ -148,8 +151,8 @@ def _channels(
             stored = frames_of[id(item.frames)] = _frames(item.frames, where, frame_start, frame_end)
         curves = np.empty((width, len(stored), 2), np.float32)
         curves[..., 0], curves[..., 1] = stored, values.T
-        found[path] = _Channel(path, item.bone, curves, item.interpolation, item.opposed)
-    return list(found.values())
+        by_path[path] = _Channel(path, item.bone, curves, item.interpolation, item.opposed)
+    return list(by_path.values())
 
 
 def _frames(frames: NDArray[Any], where: str, frame_start: float, frame_end: float) -> NDArray[np.float32]:
@@ -170,7 +173,7 @@ def _frames(frames: NDArray[Any], where: str, frame_start: float, frame_end: flo
 
 def _write_new(
     armature_object: bpy.types.Object,
-    wanted: Sequence[_Channel],
+    written: Sequence[_Channel],
     span: tuple[float, float],
     name: str,
     undo: ExitStack,
@@ -186,7 +189,7 @@ def _write_new(
     action.name = name
     action.use_fake_user = False
     slot = channels.only_slot(armature_object, action, old_slot)
-    _fill(channels.ensure_bag(action, slot, ExitStack()), wanted, span, None)
+    _fill(channels.ensure_bag(action, slot, ExitStack()), written, span, None)
     if animation is None:
         armature_object.animation_data_create()
         undo.callback(armature_object.animation_data_clear)
@@ -195,7 +198,7 @@ def _write_new(
     if old is not None:
         undo.callback(setattr, old, "use_fake_user", old.use_fake_user)
         old.use_fake_user = True
-    paths = [item.data_path for item in wanted]
+    paths = [item.data_path for item in written]
     if animation is not None and not is_copy and strips.go_on_below(armature_object, paths, span):
         undo.callback(setattr, animation, "action_extrapolation", animation.action_extrapolation)
         animation.action_extrapolation = "NOTHING"
@@ -204,14 +207,14 @@ def _write_new(
 
 
 def _write_in_place(
-    armature_object: bpy.types.Object, wanted: Sequence[_Channel], span: tuple[float, float], undo: ExitStack
+    armature_object: bpy.types.Object, written: Sequence[_Channel], span: tuple[float, float], undo: ExitStack
 ) -> bpy.types.Action:
     """The present action is edited; each step says how it is taken back."""
     animation: Any = armature_object.animation_data
     action, old_slot = animation.action, channels.slot_of(animation)
     undo.callback(action.update_tag)
     slot = channels.ensure_slot(armature_object, action, undo)
-    _fill(channels.ensure_bag(action, slot, undo), wanted, span, undo)
+    _fill(channels.ensure_bag(action, slot, undo), written, span, undo)
     if old_slot != slot:
         undo.callback(channels.assign, armature_object, action, old_slot)
         channels.assign(armature_object, action, slot)
@@ -221,7 +224,7 @@ def _write_in_place(
 
 def _write_strip(
     armature_object: bpy.types.Object,
-    wanted: Sequence[_Channel],
+    written: Sequence[_Channel],
     span: tuple[float, float],
     name: str,
     undo: ExitStack,
@@ -230,13 +233,13 @@ def _write_strip(
     action = bpy.data.actions.new(name)
     undo.callback(bpy.data.actions.remove, action)
     slot = channels.only_slot(armature_object, action, None)
-    _fill(channels.ensure_bag(action, slot, ExitStack()), wanted, span, None)
+    _fill(channels.ensure_bag(action, slot, ExitStack()), written, span, None)
     if armature_object.animation_data is None:
         armature_object.animation_data_create()
         undo.callback(armature_object.animation_data_clear)
     strips.push_down(armature_object, span, undo)
     played = strips.played(armature_object)
-    bare = [item for item in wanted if item.data_path not in played]
+    bare = [item for item in written if item.data_path not in played]
     if bare:
         rest = bpy.data.actions.new(f"{name} Rest")
         undo.callback(bpy.data.actions.remove, rest)
@@ -259,10 +262,10 @@ def _held(armature_object: bpy.types.Object, bare: _Channel) -> _Channel:
     return replace(bare, curves=curves, interpolation="LINEAR", opposed=False)
 
 
-def _fill(bag: Any, wanted: Sequence[_Channel], span: tuple[float, float], undo: ExitStack | None) -> None:
+def _fill(bag: Any, written: Sequence[_Channel], span: tuple[float, float], undo: ExitStack | None) -> None:
     """Write all channels into a bag; without `undo` it is the bag as a whole that can be taken back."""
     present = {(fcurve.data_path, fcurve.array_index): fcurve for fcurve in bag.fcurves}
-    for item in wanted:
+    for item in written:
         curves = []
         for index, co in enumerate(item.curves):
             fcurve, before = present.get((item.data_path, index)), None

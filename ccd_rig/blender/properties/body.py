@@ -12,7 +12,7 @@ import bpy
 from ...errors import InvalidInput
 from ..keys import channels
 from . import constraint_list
-from .constraint_values import Constraint
+from .constraint_values import Constraint, Kind
 
 AUTO, KEEP_ANIMATION, FOLLOW_FEET = "AUTO", "KEEP_ANIMATION", "FOLLOW_FEET"
 
@@ -74,26 +74,26 @@ def body_of(
     chains = (
         constraint_list.chain(armature_object, row.tip, row.chain_length)
         for row in rows
-        if row.kind == "PLANT"
+        if row.kind == Kind.PLANT
     )
-    carrier = next((chain[-1] for chain in chains if chain), None)
-    if carrier is None:
+    root_bone = next((chain[-1] for chain in chains if chain), None)
+    if root_bone is None:
         return None
     choice = asked or armature_object.ccd_rig.body
-    keyed = _is_keyed(armature_object, carrier)
+    keyed = _is_keyed(armature_object, root_bone)
     if choice in (KEEP_ANIMATION, FOLLOW_FEET):
-        return Body(carrier.name, choice == KEEP_ANIMATION, keyed, "")
-    mover = next((row for row in rows if row.tip == carrier.name), None)
+        return Body(root_bone.name, choice == KEEP_ANIMATION, keyed, "")
+    mover = next((row for row in rows if row.tip == root_bone.name), None)
     if mover is not None:
-        does = "plants" if mover.kind == "PLANT" else "moves"
-        return Body(carrier.name, False, keyed, f"'{mover.name}' {does} it")
-    because = _animation(armature_object, carrier, keyed)
-    return Body(carrier.name, bool(because), keyed, because or "it has no animation")
+        does = "plants" if mover.kind == Kind.PLANT else "moves"
+        return Body(root_bone.name, False, keyed, f"'{mover.name}' {does} it")
+    because = _animation(armature_object, root_bone, keyed)
+    return Body(root_bone.name, bool(because), keyed, because or "it has no animation")
 
 
 def settled(constraints: Sequence[Constraint], keeps: bool) -> tuple[Constraint, ...]:
     """The constraints, of which those that plant bones know whether the body keeps its animation."""
-    return tuple(replace(row, keeps_body=keeps) if row.kind == "PLANT" else row for row in constraints)
+    return tuple(replace(row, keeps_body=keeps) if row.kind == Kind.PLANT else row for row in constraints)
 
 
 def require_known(asked: str) -> None:
@@ -106,13 +106,13 @@ def require_known(asked: str) -> None:
 # What animates a bone ---------------------------------------------------------------------------------------
 
 
-def _animation(armature_object: bpy.types.Object, carrier: bpy.types.PoseBone, keyed: bool) -> str:
+def _animation(armature_object: bpy.types.Object, root_bone: bpy.types.PoseBone, keyed: bool) -> str:
     """What animates a bone, in words; empty if nothing does."""
     if keyed:
         return "it has keys"
-    if _has_driver(armature_object, carrier):
+    if _has_driver(armature_object, root_bone):
         return "it has a driver"
-    for above in carrier.parent_recursive:
+    for above in root_bone.parent_recursive:
         moved = _is_keyed(armature_object, above) or _has_driver(armature_object, above)
         if moved or any(not c.mute and c.influence > 0.0 for c in above.constraints):
             return f"'{above.name}' above it is animated"

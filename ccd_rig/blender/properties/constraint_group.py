@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """One constraint as it is stored in the .blend file, with all there is to choose."""
 
-import inspect
-
 import bpy
 from bpy.props import (
     BoolProperty,
@@ -16,12 +14,11 @@ from bpy.props import (
 )
 
 from ...goals import BalanceGoal, PositionGoal
-from ...solvers.analytic.two_bone import two_bone
+from ...solvers.analytic.two_bone import TwoBoneOptions
 from .solver_settings import OVERRIDE, from_core
 from .unique_names import unique_name
 
 DEFAULT_NAME = "CCD"
-_SOFT = inspect.signature(two_bone).parameters["soft"].default
 
 # Files store the numbers: they stay with their words for good.
 KINDS = (
@@ -239,7 +236,7 @@ class CCD_RIG_PG_constraint(bpy.types.PropertyGroup):
         name="Soft",
         description="Part of the two bones' length over which they ease into straight, so that the knee does "
         "not snap; the bone then stays behind a target that is far away",
-        default=_SOFT,
+        default=TwoBoneOptions.soft,
         min=0.0,
         max=1.0,
         soft_max=0.2,

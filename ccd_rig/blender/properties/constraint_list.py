@@ -54,7 +54,7 @@ def limb_length(armature_object: bpy.types.Object, tip: str) -> int:
     return 0
 
 
-def carrier_length(armature_object: bpy.types.Object, tip: str) -> int:
+def root_bone_chain_length(armature_object: bpy.types.Object, tip: str) -> int:
     """The same for a planted bone, whose chain ends at the bone that carries the figure and can move.
 
     0 where that is the root, or where there is none.

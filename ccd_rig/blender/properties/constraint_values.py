@@ -1,10 +1,25 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The constraints of an armature as values."""
 
+import enum
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any
 
 import bpy
+
+
+class Kind(enum.StrEnum):
+    """What a constraint is about. The words are those of `constraint_group.KINDS`."""
+
+    REACH = "REACH"
+    """The tip's end, its rotation or both go to a target."""
+    BALANCE = "BALANCE"
+    """The centre of mass goes over a target; the chain says which bones move for it."""
+    PLANT = "PLANT"
+    """The tip stays put while the influence is above 0.5, held by its head and its rotation; the chain goes
+    up to the root bone."""
 
 
 @dataclass(frozen=True)
@@ -22,9 +37,7 @@ class Constraint:
         weight: how much it counts against other constraints, above 0.
         enabled: whether it is solved at all.
         use_tail: whether the tip's tail is brought to the target, or its head.
-        kind: "REACH"; "BALANCE" for the centre of mass, where the chain says which bones move for it;
-            "PLANT" for a bone that stays put while the influence is above 0.5, where the chain goes up to the
-            bone that carries the figure. A planted bone is held by its head and its rotation.
+        kind: what it is about.
         use_position: whether the tip's end is brought to the target.
         rotation: "NONE"; "ORIENTATION" copies the target's rotation; "DIRECTION" points an axis.
         rotation_weight: of the rotation beside the position, above 0.
@@ -57,7 +70,7 @@ class Constraint:
     weight: float
     enabled: bool
     use_tail: bool
-    kind: str = "REACH"
+    kind: Kind = Kind.REACH
     use_position: bool = True
     rotation: str = "NONE"
     rotation_weight: float = 1.0
@@ -78,55 +91,69 @@ class Constraint:
 
 def constraints(armature_object: bpy.types.Object) -> tuple[Constraint, ...]:
     """The constraints of the list as values, in their order, disabled ones included."""
-    found = (
-        Constraint(
-            name=constraint.name,
-            tip=constraint.tip,
-            chain_length=constraint.chain_length,
-            target=constraint.target.name if constraint.target else "",
-            target_bone=constraint.target_bone,
-            offset=tuple(constraint.offset),
-            influence=constraint.influence,
-            weight=constraint.weight,
-            enabled=constraint.enabled,
-            use_tail=constraint.use_tail,
-            kind=constraint.kind,
-            use_position=constraint.use_position,
-            rotation=constraint.rotation,
-            rotation_weight=constraint.rotation_weight,
-            bone_axis=constraint.bone_axis,
-            target_axis=constraint.target_axis,
-            pole_target=constraint.pole_target.name if constraint.pole_target else "",
-            pole_bone=constraint.pole_bone,
-            priority=constraint.priority,
-            max_extension=constraint.max_extension,
-            extension_joints=constraint.extension_joints,
-            balance_axes=tuple(constraint.balance_axes),
-            method=constraint.method,
-            soft=constraint.soft,
-            effector_offset=tuple(constraint.effector_offset),
-            rotation_bone=constraint.rotation_bone,
-        )
-        for constraint in armature_object.ccd_rig.constraints
-    )
-    return tuple(
-        replace(constraint, **_HELD) if constraint.kind == "PLANT" else constraint for constraint in found
-    )
+    return tuple(map(value_of, armature_object.ccd_rig.constraints))
 
 
-_HELD: dict[str, Any] = {
-    "use_tail": False,
-    "use_position": True,
-    "rotation": "ORIENTATION",
-    "rotation_weight": 1.0,
-    "pole_target": "",
-    "pole_bone": "",
-    "priority": 0,
-    "weight": 1.0,
-    "max_extension": 1.0,
-    "extension_joints": 0,
-    "method": "CCD",
-    "effector_offset": (0.0, 0.0, 0.0),
-    "rotation_bone": "",
-}
-"""What a planted bone asks for, whatever is left over in it from another kind."""
+def value_of(stored: Any) -> Constraint:
+    """A constraint of the list as a value; its kind is a known one."""
+    constraint = Constraint(
+        name=stored.name,
+        tip=stored.tip,
+        chain_length=stored.chain_length,
+        target=stored.target.name if stored.target else "",
+        target_bone=stored.target_bone,
+        offset=tuple(stored.offset),
+        influence=stored.influence,
+        weight=stored.weight,
+        enabled=stored.enabled,
+        use_tail=stored.use_tail,
+        kind=Kind(stored.kind),
+        use_position=stored.use_position,
+        rotation=stored.rotation,
+        rotation_weight=stored.rotation_weight,
+        bone_axis=stored.bone_axis,
+        target_axis=stored.target_axis,
+        pole_target=stored.pole_target.name if stored.pole_target else "",
+        pole_bone=stored.pole_bone,
+        priority=stored.priority,
+        max_extension=stored.max_extension,
+        extension_joints=stored.extension_joints,
+        balance_axes=tuple(stored.balance_axes),
+        method=stored.method,
+        soft=stored.soft,
+        effector_offset=tuple(stored.effector_offset),
+        rotation_bone=stored.rotation_bone,
+    )
+    return replace(constraint, **ASKED[constraint.kind])
+
+
+ASKED: Mapping[Kind, Mapping[str, Any]] = MappingProxyType(
+    {
+        Kind.REACH: {},
+        Kind.BALANCE: {
+            "use_position": True,
+            "rotation": "NONE",
+            "pole_target": "",
+            "pole_bone": "",
+            "max_extension": 1.0,
+            "extension_joints": 0,
+            "method": "CCD",
+        },
+        Kind.PLANT: {
+            "use_tail": False,
+            "use_position": True,
+            "rotation": "ORIENTATION",
+            "rotation_weight": 1.0,
+            "pole_target": "",
+            "pole_bone": "",
+            "priority": 0,
+            "weight": 1.0,
+            "max_extension": 1.0,
+            "extension_joints": 0,
+            "method": "CCD",
+            "effector_offset": (0.0, 0.0, 0.0),
+            "rotation_bone": "",
+        },
+    }
+)
+"""What a constraint of a kind asks for, whatever is left over in it from another kind."""

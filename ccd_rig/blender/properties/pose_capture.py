@@ -29,25 +29,25 @@ def chain_bones(armature_object: bpy.types.Object) -> tuple[str, ...]:
     Raises:
         RigError: there is no chain.
     """
-    found = {
+    names = {
         bone.name
         for constraint in armature_object.ccd_rig.constraints
         for bone in constraint_list.chain(armature_object, constraint.tip, constraint.chain_length)
     }
-    if not found:
+    if not names:
         raise RigError(
             f"armature '{armature_object.name}' has no CCD constraint with bones: choose Selected Bones, or "
             "add a constraint"
         )
-    return tuple(bone.name for bone in armature_object.pose.bones if bone.name in found)
+    return tuple(bone.name for bone in armature_object.pose.bones if bone.name in names)
 
 
 def selected_bones(armature_object: bpy.types.Object) -> tuple[str, ...]:
     """Names of the bones that are selected in Pose Mode; raises RigError if there is none."""
-    found = tuple(bone.name for bone in armature_object.pose.bones if channels.is_bone_selected(bone))
-    if not found:
+    names = tuple(bone.name for bone in armature_object.pose.bones if channels.is_bone_selected(bone))
+    if not names:
         raise RigError("no bone is selected: select the bones that the pose is about")
-    return found
+    return names
 
 
 def from_pose(armature_object: bpy.types.Object, bones: Sequence[str], name: str) -> PoseEntry:
@@ -149,7 +149,7 @@ def _rotations(
     for curve in curves:
         if channels.plays(curve):
             played[curve.data_path][curve.array_index] = curve.evaluate(frame)
-    found = {}
+    rotations = {}
     for bone in bones:
         pose_bone = armature_object.pose.bones[bone]
         mode = pose_bone.rotation_mode
@@ -163,5 +163,5 @@ def _rotations(
             values[index] = value
         if not all(map(math.isfinite, values)):
             raise RigError(f"bone '{bone}' has a rotation that is not a number at frame {frame:g}")
-        found[bone] = rotation_of(mode, values)
-    return found
+        rotations[bone] = rotation_of(mode, values)
+    return rotations

@@ -111,14 +111,14 @@ def remove(armature_object: bpy.types.Object, indices: Iterable[int]) -> None:
         RigError: one of them comes from the library of an override, and Blender keeps those. Nothing has
             changed then.
     """
-    group, wanted = armature_object.ccd_rig, sorted(set(indices), reverse=True)
-    for index in wanted:
+    group, removed = armature_object.ccd_rig, sorted(set(indices), reverse=True)
+    for index in removed:
         if is_from_library(armature_object, index):
             raise RigError(
                 f"pose '{group.poses[index].name}' comes from the library that '{armature_object.name}' "
                 "overrides: it can be removed only in the library's file"
             )
-    for index in wanted:
+    for index in removed:
         group.poses.remove(index)
     group.active_pose = max(0, min(group.active_pose, len(group.poses) - 1))
 

@@ -105,16 +105,16 @@ class RigLayout:
         pose_bones = armature_object.pose.bones
         now = self.watch()(pose_bones)[1] if seen is None else seen
         if not np.array_equal(now["rotation_mode"][:, 0], self.mode_codes):  # or bones came or went
-            again = layout(armature_object, self.chains, self.joint_settings, self.carried)
-            return again.read(armature_object)
+            layout_now = layout(armature_object, self.chains, self.joint_settings, self.carried)
+            return layout_now.read(armature_object)
         rotations = read_rotations(pose_bones, self.slots, self.modes, now)
         state = _update(pose_bones, now["scale"], self.bones, self.slots, self.locked, self.state)
         locations = now["location"][self.slots].astype(np.float64)
         locations[[bone.connected for bone in self.bones]] = 0.0  # Blender ignores them
         require_finite(pose_bones, self.slots, locations, "location")
-        shifts = np.einsum("nij,nj->ni", state.shifts, locations).tolist()
+        translations = slides.translations_of(state.shifts, locations).tolist()
         # Finite and unit by now, so the pose need not check each number again.
-        pose = Pose.trusted(tuple(rotations), tuple([Vector(shift).freeze() for shift in shifts]))
+        pose = Pose.trusted(tuple(rotations), tuple([Vector(shift).freeze() for shift in translations]))
         return RigReading(state.skeleton, pose, self.names, state.shifts)
 
 
@@ -168,30 +168,20 @@ def layout(
     pose_bones = armature_object.pose.bones
     masses = dict(carried or {})
     in_chains, between = _collect(armature_object, chains, masses)
-    wanted = in_chains | between
     all_slots = {pose_bone.name: slot for slot, pose_bone in enumerate(pose_bones)}
-    found = sorted(
-        (pose_bones[name] for name in wanted), key=lambda b: (len(b.parent_recursive), all_slots[b.name])
-    )
-    names = tuple(pose_bone.name for pose_bone in found)
-    indices = {name: i for i, name in enumerate(names)}
-    bones, locked = [], []
-    for pose_bone in found:
-        # Bones between chains are never posed, so no limit may ask for that.
-        held = {"stiffness": 1.0, "mass": masses.get(pose_bone.name, 0.0)}
-        settings = held if pose_bone.name in between else joint_settings.get(pose_bone.name, {})
-        slides.refuse(pose_bone, settings.get("slides", ()))
-        keywords, axes = _locks(pose_bone, settings)
-        bones.append(_rest(pose_bone, all_slots, indices, keywords))
-        locked.append(axes)
+    members = [pose_bones[name] for name in in_chains | between]
+    ordered = sorted(members, key=lambda b: (len(b.parent_recursive), all_slots[b.name]))
+    # Bones between chains are never posed, so no limit may ask for that.
+    held = {name: {"stiffness": 1.0, "mass": masses.get(name, 0.0)} for name in between}
+    bones, locked = _rests(ordered, all_slots, {**joint_settings, **held})
     slots = np.array([bone.slot for bone in bones], np.intp)
     return RigLayout(
         chains=tuple((tip, length) for tip, length in chains),
         joint_settings=joint_settings,
         bones=tuple(bones),
-        names=names,
+        names=tuple(pose_bone.name for pose_bone in ordered),
         slots=slots,
-        modes=tuple(pose_bone.rotation_mode for pose_bone in found),
+        modes=tuple(pose_bone.rotation_mode for pose_bone in ordered),
         locked=tuple(locked),
         mode_codes=foreach(pose_bones, "rotation_mode", 1)[:, 0],
         state=_update(pose_bones, foreach(pose_bones, "scale", 3), bones, slots, locked, None),
@@ -220,9 +210,9 @@ def apply(
         RigError: a bone is missing; nothing is written then.
     """
     check_pose(reading.skeleton, pose)
-    wanted = range(len(reading.bones)) if joints is None else joints
-    pose_bones = [_pose_bone(armature_object, reading.bones[joint]) for joint in wanted]
-    for joint, pose_bone in zip(wanted, pose_bones, strict=True):
+    written = range(len(reading.bones)) if joints is None else joints
+    pose_bones = [_pose_bone(armature_object, reading.bones[joint]) for joint in written]
+    for joint, pose_bone in zip(written, pose_bones, strict=True):
         channel, _ = rotation_channel(pose_bone)
         present = tuple(getattr(pose_bone, channel))
         rotation: Any = pose.rotations[joint]
@@ -230,7 +220,7 @@ def apply(
         setattr(pose_bone, channel, values[0].tolist())
         if joint in located or reading.skeleton.joints[joint].slides:
             translation = np.array(pose.translations[joint][:])
-            pose_bone.location = np.linalg.solve(reading.shifts[joint], translation).tolist()
+            pose_bone.location = slides.locations_of(reading.shifts[joint], translation).tolist()
 
 
 # --- Which bones --------------------------------------------------------------------------------------------
@@ -267,6 +257,21 @@ def _collect(
         highest = max((i for i, ancestor in enumerate(line) if ancestor in ends), default=-1)
         between.update(ancestor for ancestor in line[: highest + 1] if ancestor not in in_chains)
     return in_chains, between
+
+
+def _rests(
+    pose_bones: Sequence[Any], slots: Mapping[str, int], joint_settings: Mapping[str, Mapping[str, Any]]
+) -> tuple[list[BoneRest], list[tuple[int, ...]]]:
+    """What stays of each bone, and the Euler axes of it that must stay."""
+    indices = {pose_bone.name: i for i, pose_bone in enumerate(pose_bones)}
+    bones, locked = [], []
+    for pose_bone in pose_bones:
+        settings = joint_settings.get(pose_bone.name, {})
+        slides.refuse(pose_bone, settings.get("slides", ()))
+        keywords, axes = _locks(pose_bone, settings)
+        bones.append(_rest(pose_bone, slots, indices, keywords))
+        locked.append(axes)
+    return bones, locked
 
 
 def _rest(

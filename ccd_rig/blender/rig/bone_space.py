@@ -121,23 +121,8 @@ def place(bone: BoneRest, blender_bone: Any, scale: Sequence[float], parent: Any
         RigError: zero scale, or the bone is sheared or mirrored by scale; names the bone.
     """
     name = bone.name
-    if min(map(abs, scale)) < ZERO:
-        raise RigError(f"bone '{name}' has zero scale: give it a scale other than 0")
-    if not math.isfinite(sum(map(sum, bone.rest)) + bone.length):  # one that is not makes the sum so
-        raise RigError(
-            f"bone '{name}' has a rest pose that is not a number: give it a head and a tail in Edit Mode"
-        )
-    unposed: Any = _pose_matrix(bone, blender_bone, Matrix.Identity(4), parent)
-    columns = [unposed.col[axis].to_3d() for axis in range(3)]
+    unposed, columns = _unposed(bone, blender_bone, scale, parent)
     sizes = [column.length for column in columns]
-    if not all(map(math.isfinite, (*sizes, *unposed.translation))):
-        raise RigError(
-            f"bone '{name}' has a parent '{bone.parent_name}' that is nowhere: clear its transform"
-        )
-    if min(sizes) < ZERO:
-        raise RigError(
-            f"bone '{name}' inherits zero scale from '{bone.parent_name}': give that another scale"
-        )
     # A mirrored frame is -1 times a rotation: of all ways to split it, this alone commutes with the bone's
     # turns.
     sign = -1.0 if unposed.to_3x3().determinant() < 0.0 else 1.0
@@ -147,11 +132,11 @@ def place(bone: BoneRest, blender_bone: Any, scale: Sequence[float], parent: Any
         sizes = [
             _snapped(_snapped(a, b, RIGID), 1.0, RIGID) for a, b in zip(sizes, parent.to_scale(), strict=True)
         ]
-    x, y, z = (_snapped(sign * size * own, 1.0, NOISE) for size, own in zip(sizes, scale, strict=True))
+    x, y, z = (_snapped(sign * size * factor, 1.0, NOISE) for size, factor in zip(sizes, scale, strict=True))
     offset: Any = unposed.to_translation()
     shift = rest.to_matrix().transposed() @ _location_axes(bone, parent)
-    placed = (offset, rest, (x, y, z), shift)
-    if not all(_is_rigid(bone, blender_bone, scale, parent, placed, *turns) for turns in _PROBES):
+    constants = (offset, rest, (x, y, z), shift)
+    if not all(_is_rigid(bone, (blender_bone, scale, parent), constants, probe) for probe in _PROBES):
         seen = ", ".join(f"{value:.4g}" for value in parent.to_scale())
         raise RigError(
             f"bone '{name}' inherits non-uniform scale ({seen}) from '{bone.parent_name}', which would shear "
@@ -173,6 +158,29 @@ def place(bone: BoneRest, blender_bone: Any, scale: Sequence[float], parent: Any
     )
     # Row by row: NumPy takes an age over a matrix of mathutils.
     return PlacedBone(joint, (x, y, z), np.array([row[:] for row in shift]))
+
+
+def _unposed(bone: BoneRest, blender_bone: Any, scale: Sequence[float], parent: Any) -> tuple[Any, list[Any]]:
+    """The pose matrix of a bone with empty channels, and its axes with their lengths; see `place`."""
+    name = bone.name
+    if min(map(abs, scale)) < ZERO:
+        raise RigError(f"bone '{name}' has zero scale: give it a scale other than 0")
+    if not math.isfinite(sum(map(sum, bone.rest)) + bone.length):  # one that is not makes the sum so
+        raise RigError(
+            f"bone '{name}' has a rest pose that is not a number: give it a head and a tail in Edit Mode"
+        )
+    unposed: Any = _pose_matrix(bone, blender_bone, Matrix.Identity(4), parent)
+    columns = [unposed.col[axis].to_3d() for axis in range(3)]
+    sizes = [column.length for column in columns]
+    if not all(map(math.isfinite, (*sizes, *unposed.translation))):
+        raise RigError(
+            f"bone '{name}' has a parent '{bone.parent_name}' that is nowhere: clear its transform"
+        )
+    if min(sizes) < ZERO:
+        raise RigError(
+            f"bone '{name}' inherits zero scale from '{bone.parent_name}': give that another scale"
+        )
+    return unposed, columns
 
 
 def moved_along(bone: BoneRest, placed: PlacedBone, before: Any, now: Any) -> PlacedBone | None:
@@ -217,9 +225,9 @@ def nearest_rotation(matrix: Any) -> Any:
     return matrix.to_quaternion().normalized()
 
 
-def _snapped(value: float, wanted: float, tolerance: float) -> float:
+def _snapped(value: float, exact: float, tolerance: float) -> float:
     """`value`, or a number of its sign and the size of `wanted` if it is that but for `tolerance`."""
-    return math.copysign(wanted, value) if abs(abs(value) - abs(wanted)) <= tolerance * abs(wanted) else value
+    return math.copysign(exact, value) if abs(abs(value) - abs(exact)) <= tolerance * abs(exact) else value
 
 
 def _location_axes(bone: BoneRest, parent: Any) -> Any:
@@ -242,15 +250,20 @@ def _pose_matrix(bone: BoneRest, blender_bone: Any, basis: Matrix, parent: Any) 
 
 def _is_rigid(
     bone: BoneRest,
-    blender_bone: Any,
-    scale: Sequence[float],
-    parent: Any,
-    placed: tuple[Any, Any, Triple, Any],
-    parent_turn: Any,
-    turn: Any,
+    blender: tuple[Any, Sequence[float], Any],
+    constants: tuple[Any, Any, Triple, Any],
+    probe: tuple[Any, Any],
 ) -> bool:
-    """Whether the joint is where Blender puts the bone once the parent and the bone are turned."""
-    offset, rest, stretch, shift = placed
+    """Whether the joint is where Blender puts the bone once the parent and the bone are turned.
+
+    Args:
+        bone: what is fixed.
+        blender: the bone, what its scale channel holds, and its parent; see `place`.
+        constants: offset, rest rotation, stretch and shift of the joint.
+        probe: rotations of the parent and of the bone.
+    """
+    (blender_bone, scale, parent), (parent_turn, turn) = blender, probe
+    offset, rest, stretch, shift = constants
     location: Any = Vector() if bone.connected else _PROBE_LOCATION * bone.length
     head = offset + rest @ (shift @ location)
     rotation = rest @ turn

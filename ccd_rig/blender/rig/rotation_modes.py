@@ -15,7 +15,7 @@ from mathutils import Euler, Quaternion
 from numpy.typing import ArrayLike, NDArray
 
 from ...errors import InvalidInput, RigError
-from ...motion import interpolation
+from ...maths.batch import length
 from .pose_values import Seen, foreach
 
 Array = NDArray[np.float64]
@@ -60,16 +60,16 @@ def read_rotations(
     Raises:
         RigError: names the bone whose channel holds something that is not a finite number.
     """
-    found, places = [Quaternion()] * len(slots), np.asarray(slots, np.intp)
+    rotations, places = [Quaternion()] * len(slots), np.asarray(slots, np.intp)
     for channel, width in dict.fromkeys(CHANNELS[mode] for mode in modes):
         members = [i for i, mode in enumerate(modes) if CHANNELS[mode][0] == channel]
-        own = places[members]
+        slots_of_channel = places[members]
         every = foreach(pose_bones, channel, width) if seen is None else seen[channel]
-        values = every[own].astype(np.float64)
-        require_finite(pose_bones, own, values, "rotation")
+        values = every[slots_of_channel].astype(np.float64)
+        require_finite(pose_bones, slots_of_channel, values, "rotation")
         for i, value in zip(members, values.tolist(), strict=True):
-            found[i] = rotation_of(modes[i], value)
-    return found
+            rotations[i] = rotation_of(modes[i], value)
+    return rotations
 
 
 def rotation_of(mode: str, values: Sequence[float]) -> Quaternion:
@@ -112,7 +112,7 @@ def channel_values(mode: str, rotations: ArrayLike, previous: ArrayLike | None =
         raise InvalidInput(f"rotation mode must be one of {', '.join(CHANNELS)}, not {mode!r}")
     if values.ndim != 2 or values.shape[1] != 4:
         raise InvalidInput(f"rotations must be (frames, 4) quaternions, not an array of shape {values.shape}")
-    norms = interpolation.lengths(values)
+    norms = length(values, axis=-1)
     good = np.isfinite(norms) & (norms > _UNDETERMINED)
     if not good.all():
         frame = int(np.argmin(good))
@@ -180,16 +180,16 @@ def _eulers(mode: str, quaternions: Array, before: Array | None) -> Array:
     middles = 2.0 * np.arctan2(np.hypot(c, d), np.hypot(a, b)) - math.pi / 2
     # A middle angle of -pi/2 leaves the difference open, one of +pi/2 the sum.
     open_sum, open_difference = np.hypot(a, b) < _UNDETERMINED, np.hypot(c, d) < _UNDETERMINED
-    found = np.stack((sums - differences, middles, sign * (sums + differences)), axis=1)
+    eulers = np.stack((sums - differences, middles, sign * (sums + differences)), axis=1)
     if before is not None:
         before = before[[i, j, k]]
-    done = np.empty_like(found)
+    done = np.empty_like(eulers)
     start = 0
-    for lock in (*np.flatnonzero(open_sum | open_difference), len(found)):
+    for lock in (*np.flatnonzero(open_sum | open_difference), len(eulers)):
         if lock > start:
-            done[start:lock] = _nearest_eulers(found[start:lock], before)
+            done[start:lock] = _nearest_eulers(eulers[start:lock], before)
             before = done[lock - 1]
-        if lock == len(found):
+        if lock == len(eulers):
             break
         # Gimbal lock: what is undetermined stays as it was; without a frame before, the last angle is 0.
         known = differences[lock] if open_sum[lock] else sums[lock]

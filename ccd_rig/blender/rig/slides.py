@@ -17,6 +17,8 @@ from numpy.typing import NDArray
 from ...errors import RigError
 from ...limits.shapes import Slide
 
+Array = NDArray[np.float64]
+
 OBLIQUE = 5e-4
 """How oblique the axes of a location may be: Blender's rest matrices are up to 8e-5 off a rotation."""
 
@@ -43,7 +45,7 @@ def refuse(pose_bone: Any, slides: Sequence[Slide]) -> None:
         )
 
 
-def model_slides(name: str, slides: Sequence[Slide], shift: NDArray[np.float64]) -> tuple[Slide, ...]:
+def model_slides(name: str, slides: Sequence[Slide], shift: Array) -> tuple[Slide, ...]:
     """Slides along location axes as slides along the joint's rest axes, in the model's unit.
 
     Raises:
@@ -58,7 +60,7 @@ def model_slides(name: str, slides: Sequence[Slide], shift: NDArray[np.float64])
     return tuple(replace(slide, axis=tuple(axis)) for slide, axis in zip(found, axes, strict=True))
 
 
-def _model_slide(name: str, slide: Slide, shift: NDArray[np.float64]) -> Slide:
+def _model_slide(name: str, slide: Slide, shift: Array) -> Slide:
     """One of them, for itself.
 
     Raises:
@@ -76,7 +78,7 @@ def _model_slide(name: str, slide: Slide, shift: NDArray[np.float64]) -> Slide:
     return Slide((x, y, z), slide.lower * unit, slide.upper * unit)
 
 
-def location_slide(slide: Slide, shift: NDArray[np.float64]) -> Slide:
+def location_slide(slide: Slide, shift: Array) -> Slide:
     """A joint's slide in the axes and the unit of its bone's location channel.
 
     Args:
@@ -87,3 +89,13 @@ def location_slide(slide: Slide, shift: NDArray[np.float64]) -> Slide:
     unit = float(np.linalg.norm(axis))  # of location for one of the model
     x, y, z = axis / unit
     return Slide((x, y, z), slide.lower * unit, slide.upper * unit)
+
+
+def locations_of(shifts: Array, translations: Array) -> Array:
+    """(..., 3) what location channels hold for translations (..., 3) along rest axes; (..., 3, 3) shifts."""
+    return np.asarray(np.linalg.solve(shifts, translations[..., None])[..., 0], dtype=np.float64)
+
+
+def translations_of(shifts: Array, locations: Array) -> Array:
+    """(..., 3) translations along rest axes for what location channels hold."""
+    return np.asarray(np.einsum("...ij,...j->...i", shifts, locations), dtype=np.float64)

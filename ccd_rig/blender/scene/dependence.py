@@ -18,6 +18,7 @@ import bpy
 
 from ...errors import RigError
 from ..keys.channels import fcurves_of
+from ..properties.constraint_values import Kind
 from . import surfaces
 
 _BONE_PATH = re.compile(r'pose\.bones\["((?:[^"\\]|\\.)*)"\]')
@@ -30,7 +31,7 @@ class _Source(NamedTuple):
 
     thing: bpy.types.ID | None
     bone: str
-    how: str  # it does, as a verb
+    verb: str  # what it does
     surface: bool = False
 
 
@@ -67,13 +68,13 @@ def target_object(constraint: Any) -> bpy.types.Object | None:
         RigError: there is none, and the constraint needs one.
     """
     target = constraint.target
-    if constraint.kind == "PLANT" and not target:
+    if constraint.kind == Kind.PLANT and not target:
         return None
-    found = bpy.data.objects.get(target) if isinstance(target, str) else target
-    if found is None:
+    thing = bpy.data.objects.get(target) if isinstance(target, str) else target
+    if thing is None:
         what = f"there is no object '{target}'" if target else "it has no target"
         raise RigError(f"Constraint '{constraint.name}': {what}: choose the object to reach")
-    return found
+    return thing
 
 
 def pole_object(constraint: Any) -> bpy.types.Object | None:
@@ -83,13 +84,13 @@ def pole_object(constraint: Any) -> bpy.types.Object | None:
         RigError: the object is not there.
     """
     pole = constraint.pole_target
-    if not pole or constraint.kind != "REACH":
+    if not pole or constraint.kind != Kind.REACH:
         return None
-    found = bpy.data.objects.get(pole) if isinstance(pole, str) else pole
-    if found is None:
+    thing = bpy.data.objects.get(pole) if isinstance(pole, str) else pole
+    if thing is None:
         where = f"Constraint '{constraint.name}': there is no object '{pole}' for its pole"
         raise RigError(f"{where}: choose another one, or clear it")
-    return found
+    return thing
 
 
 def target_depends_on_chain(
@@ -171,7 +172,7 @@ def require_evaluable(
 
 
 def movers(
-    thing: bpy.types.Object, bone: str, apart: bpy.types.Object | None, word: str = "target"
+    thing: bpy.types.Object, bone: str, unfollowed: bpy.types.Object | None, word: str = "target"
 ) -> Iterator[Mover]:
     """The object or bone itself, and all that move it, nearest first.
 
@@ -182,11 +183,11 @@ def movers(
         word: what the trail calls the first one.
     """
     start = Mover(thing, bone, "")
-    for _, mover in _followed([replace(start, trail=f"{word} {start}")], apart):
+    for _, mover in _followed([replace(start, trail=f"{word} {start}")], unfollowed):
         yield mover
 
 
-def _followed(starts: Iterable[Mover], apart: bpy.types.Object | None) -> Iterator[tuple[Mover, Mover]]:
+def _followed(starts: Iterable[Mover], unfollowed: bpy.types.Object | None) -> Iterator[tuple[Mover, Mover]]:
     """Of one start after the other itself and all that move it, nearest first, with the start.
 
     What has come once does not come again, nor does what moves it.
@@ -199,29 +200,31 @@ def _followed(starts: Iterable[Mover], apart: bpy.types.Object | None) -> Iterat
         while queue:
             mover = queue.popleft()
             yield start, mover
-            for source in _sources(mover, apart, iks_of, drivers_of):
+            for source in _sources(mover, unfollowed, iks_of, drivers_of):
                 key = (source.thing, source.bone, source.surface)
                 if source.thing is not None and key not in seen:
                     seen.add(key)
-                    found = Mover(source.thing, source.bone, "", source.surface)
-                    queue.append(replace(found, trail=f"{mover.trail} {source.how} {found}"))
+                    next_mover = Mover(source.thing, source.bone, "", source.surface)
+                    queue.append(replace(next_mover, trail=f"{mover.trail} {source.verb} {next_mover}"))
 
 
-def _sources(mover: Mover, apart: bpy.types.Object | None, iks_of: _Iks, drivers_of: _Drivers) -> _Sources:
+def _sources(
+    mover: Mover, unfollowed: bpy.types.Object | None, iks_of: _Iks, drivers_of: _Drivers
+) -> _Sources:
     """What moves something directly."""
     thing = mover.thing
     if mover.bone:
         yield from _sources_of_bone(thing, mover.bone, iks_of, drivers_of)
-        if thing != apart:
+        if thing != unfollowed:
             yield _Source(thing, "", "belongs to")
     elif not isinstance(thing, bpy.types.Object):
         yield from _sources_of_drivers(drivers_of(thing).get("", ()))
-    elif thing != apart:
+    elif thing != unfollowed:
         yield from _sources_of_object(thing, drivers_of)
     if mover.surface:
-        how = "whose surface is deformed by"
+        verb = "whose surface is deformed by"
         for shaper, bone in surfaces.shapers(thing):
-            yield _Source(shaper, bone, how, isinstance(shaper, bpy.types.Object) and not bone)
+            yield _Source(shaper, bone, verb, isinstance(shaper, bpy.types.Object) and not bone)
 
 
 def _sources_of_object(thing: bpy.types.Object, drivers_of: _Drivers) -> _Sources:
@@ -247,20 +250,20 @@ def _sources_of_bone(thing: bpy.types.Object, name: str, iks_of: _Iks, drivers_o
 
 def _iks(thing: bpy.types.Object) -> list[tuple[str, Any, set[str]]]:
     """Blender's IK constraints in an armature object, each with names: of its bone, and of all it turns."""
-    found = []
+    iks = []
     for bone in thing.pose.bones:
         for constraint in bone.constraints:
             if constraint.type in ("IK", "SPLINE_IK"):
                 turned = (bone, *bone.parent_recursive)[: constraint.chain_count or None]
-                found.append((bone.name, constraint, {each.name for each in turned}))
-    return found
+                iks.append((bone.name, constraint, {each.name for each in turned}))
+    return iks
 
 
 def _sources_of_constraints(constraints: Sequence[Any]) -> _Sources:
     for constraint in constraints:
         if constraint.mute:
             continue
-        how = f"follows by its constraint '{constraint.name}'"
+        verb = f"follows by its constraint '{constraint.name}'"
         # The Armature constraint has a list of targets; IK has a pole as well.
         pairs = [(target.target, target.subtarget) for target in getattr(constraint, "targets", ())]
         for prefix in ("", "pole_"):
@@ -272,13 +275,13 @@ def _sources_of_constraints(constraints: Sequence[Any]) -> _Sources:
                 continue
             is_armature = target.type == "ARMATURE"
             on_surface = not is_armature and (bool(subtarget) or constraint.type in _ON_SURFACE)
-            yield _Source(target, subtarget if is_armature else "", how, on_surface)
+            yield _Source(target, subtarget if is_armature else "", verb, on_surface)
 
 
 def _sources_of_drivers(curves: Iterable[bpy.types.FCurve]) -> _Sources:
     """Objects and bones that these drivers read."""
     for curve in curves:
-        how = f"has a driver on {curve.data_path.rpartition('.')[2]} that reads"
+        verb = f"has a driver on {curve.data_path.rpartition('.')[2]} that reads"
         for variable in curve.driver.variables:
             for target in variable.targets:
                 if not isinstance(target.id, bpy.types.Object):
@@ -288,20 +291,20 @@ def _sources_of_drivers(curves: Iterable[bpy.types.FCurve]) -> _Sources:
                     bone = re.sub(r"\\(.)", r"\1", match[1]) if match else ""
                 else:
                     bone = target.bone_target
-                yield _Source(target.id, bone, how)
+                yield _Source(target.id, bone, verb)
 
 
 def _drivers_by_bone(thing: bpy.types.ID) -> dict[str, list[bpy.types.FCurve]]:
     """Drivers of an object by the path of the bone that they are on, or by nothing for its own. Custom
     properties of bones move nothing."""
-    found: dict[str, list[bpy.types.FCurve]] = {}
+    by_path: dict[str, list[bpy.types.FCurve]] = {}
     for curve in _drivers(thing):
         match = _BONE_PATH.match(curve.data_path)
         if match is None:
-            found.setdefault("", []).append(curve)
+            by_path.setdefault("", []).append(curve)
         elif curve.data_path.startswith(".", match.end()):
-            found.setdefault(match[0], []).append(curve)
-    return found
+            by_path.setdefault(match[0], []).append(curve)
+    return by_path
 
 
 def _drivers(thing: bpy.types.ID) -> list[bpy.types.FCurve]:

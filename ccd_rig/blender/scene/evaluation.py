@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from ...errors import RigError
 from ...skeleton.pose import Pose
 from ..properties import constraint_list, joints
-from ..properties.constraint_values import Constraint
+from ..properties.constraint_values import Constraint, Kind
 from ..properties.joints import masses
 from ..rig import armature
 from ..rig.armature import RigLayout, RigReading
@@ -51,6 +51,11 @@ class FrameSample(NamedTuple):
     matrix_world: Matrix
     unplanted: tuple[float, ...] = ()
     unmoved: Pose | None = None
+
+    @property
+    def active(self) -> tuple[int, ...]:
+        """Indices of the constraints with an influence above 0."""
+        return tuple(c for c, influence in enumerate(self.influences) if influence > 0.0)
 
     @property
     def target_points(self) -> tuple[Vector, ...]:
@@ -85,7 +90,7 @@ def frames(
     sources = target_sources(armature_object, constraints)
     things = [*_own_bones(armature_object, constraints), *objects_of(sources)]
     read: Callable[[Any, float], RigReading] | None = None
-    place, forces = _places(), _forces(armature_object, constraints, indices)
+    place, influences_at = _places(), _influences(armature_object, constraints, indices)
     with isolated_scene(scene, armature_object, things, indices) as isolated:
 
         def evaluate(frame: float) -> FrameSample:
@@ -96,9 +101,11 @@ def frames(
                 read = _reader(layout or rig_layout(armature_object, evaluated, constraints))
             matrix_world, to_armature = place(evaluated, frame)
             graphs = (depsgraph, depsgraph)
-            aims = tuple([sample_target(evaluated, to_armature, source, graphs, frame) for source in sources])
-            influences, unplanted = forces(evaluated, frame)
-            return FrameSample(frame, read(evaluated, frame), aims, influences, matrix_world, unplanted)
+            targets = tuple(
+                [sample_target(evaluated, to_armature, source, graphs, frame) for source in sources]
+            )
+            influences, unplanted = influences_at(evaluated, frame)
+            return FrameSample(frame, read(evaluated, frame), targets, influences, matrix_world, unplanted)
 
         def sample(frame: float) -> FrameSample:
             try:
@@ -137,23 +144,23 @@ def playback(
     indices = _indices_of(armature_object, constraints)
     sources = target_sources(armature_object, constraints)
     things = [*_own_bones(armature_object, constraints), *objects_of(sources)]
-    bones, forces = len(armature_object.pose.bones), _forces(armature_object, constraints, indices)
+    bones, influences_at = len(armature_object.pose.bones), _influences(armature_object, constraints, indices)
     place = _places()
     with isolated_scene(scene, armature_object, things, indices) as isolated:
 
-        def play(frame: float, with_aims: bool, with_influences: bool) -> PlayedFrame:
+        def play(frame: float, with_targets: bool, with_influences: bool) -> PlayedFrame:
             depsgraph = set_frame(isolated, frame)
             evaluated = armature_object.evaluated_get(depsgraph)
             matrices = np.empty((bones, 4, 4), np.float32)  # column by column
             evaluated.pose.bones.foreach_get("matrix", matrices.ravel())
             world, inverse = place(evaluated, frame)
             graphs = (depsgraph, depsgraph)
-            aims = [
-                sample_target(evaluated, inverse, source, graphs, frame) for source in sources if with_aims
+            targets = [
+                sample_target(evaluated, inverse, source, graphs, frame) for source in sources if with_targets
             ]
-            influences = forces(evaluated, frame)[0] if with_influences else ()
+            influences = influences_at(evaluated, frame)[0] if with_influences else ()
             placed = np.array([row[:] for row in world])
-            return PlayedFrame(matrices.transpose(0, 2, 1), placed, tuple(aims), influences)
+            return PlayedFrame(matrices.transpose(0, 2, 1), placed, tuple(targets), influences)
 
         yield play
 
@@ -188,17 +195,17 @@ def current(
     indices = _indices_of(armature_object, constraints)
     sources = target_sources(armature_object, constraints)
     hidden = [(thing, bone) for thing, bone in objects_of(sources) if not _is_evaluated(thing, depsgraph)]
-    there = {thing for thing, _ in hidden}
+    hidden_objects = {thing for thing, _ in hidden}
     with ExitStack() as stack:
         elsewhere = depsgraph
         if hidden:
             isolated = stack.enter_context(isolated_scene(scene, armature_object, hidden, ()))
             elsewhere = set_frame(isolated, frame)
 
-        def graph_of(mark: ObjectRef | None) -> bpy.types.Depsgraph:
-            return elsewhere if mark is not None and mark.thing in there else depsgraph
+        def graph_of(ref: ObjectRef | None) -> bpy.types.Depsgraph:
+            return elsewhere if ref is not None and ref.thing in hidden_objects else depsgraph
 
-        aims = tuple(
+        targets = tuple(
             sample_target(
                 evaluated, to_armature, source, (graph_of(source.target), graph_of(source.pole)), frame
             )
@@ -206,8 +213,8 @@ def current(
         )
     # Blender writes keyed and driven values back to the original, but does not evaluate the object anew when
     # a script sets a property of ours.
-    influences, unplanted = _forces(armature_object, constraints, indices)(armature_object, frame)
-    return FrameSample(frame, reading, aims, influences, matrix_world, unplanted)
+    influences, unplanted = _influences(armature_object, constraints, indices)(armature_object, frame)
+    return FrameSample(frame, reading, targets, influences, matrix_world, unplanted)
 
 
 # Reading evaluated objects --------------------------------------------------------------------------
@@ -244,7 +251,7 @@ def rig_layout(
     settings = joints.joint_settings(armature_object, list(dict.fromkeys(bones)))
     if fixed in settings:
         settings[fixed] = {"stiffness": 1.0, "mass": settings[fixed]["mass"]}
-    balances = any(constraint.kind == "BALANCE" for constraint in constraints)
+    balances = any(constraint.kind == Kind.BALANCE for constraint in constraints)
     return armature.layout(seen, chains, settings, masses(armature_object) if balances else None)
 
 
@@ -253,7 +260,7 @@ def _own_bones(
 ) -> list[tuple[bpy.types.Object, str]]:
     """The ends of all that is read of the armature: what is above them is evaluated with them."""
     bones = [constraint.tip for constraint in constraints]
-    if any(constraint.kind == "BALANCE" for constraint in constraints):
+    if any(constraint.kind == Kind.BALANCE for constraint in constraints):
         bones += masses(armature_object)
     return [(armature_object, bone) for bone in bones]
 
@@ -287,7 +294,7 @@ def _matrix_world(evaluated: bpy.types.Object, frame: float) -> Matrix:
     return matrix
 
 
-def _forces(
+def _influences(
     armature_object: bpy.types.Object, constraints: Sequence[Constraint], indices: Sequence[int]
 ) -> Callable[[bpy.types.Object, float], tuple[tuple[float, ...], tuple[float, ...]]]:
     """A function that reads the influences of constraints, those with these indices, as they count.
@@ -295,22 +302,22 @@ def _forces(
     It takes the armature object, original or evaluated, and the frame. Its second result is
     `FrameSample.unplanted`.
     """
-    plants = any(constraint.kind == "PLANT" for constraint in constraints)
+    plants = any(constraint.kind is Kind.PLANT for constraint in constraints)
 
     def read(seen: bpy.types.Object, frame: float) -> tuple[tuple[float, ...], tuple[float, ...]]:
         listed = seen.ccd_rig.constraints
-        found = tuple([listed[index].influence for index in indices])
-        if not all(map(math.isfinite, found)):  # the property's range does not keep NaN out
+        influences = tuple([listed[index].influence for index in indices])
+        if not all(map(math.isfinite, influences)):  # the property's range does not keep NaN out
             wrong = next(
-                index for index, value in zip(indices, found, strict=True) if not math.isfinite(value)
+                index for index, value in zip(indices, influences, strict=True) if not math.isfinite(value)
             )
             raise RigError(
                 f"Constraint '{listed[wrong].name}': influence is not a number at frame {frame:g}: set it to "
                 "0 to 1, and look at its keys"
             )
         if not plants:
-            return found, ()
-        return in_force(armature_object, constraints, found), unplanted(constraints, found)
+            return influences, ()
+        return in_force(armature_object, constraints, influences), unplanted(constraints, influences)
 
     return read
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..properties.constraint_values import Constraint
+from ..properties.constraint_values import Constraint, Kind
 
 PLANTED = 0.5
 """Influence above which a bone is planted; there is no half of it."""
@@ -23,23 +23,23 @@ def in_force(
     planted = {
         constraint.tip
         for constraint, influence in pairs
-        if constraint.kind == "PLANT" and influence > PLANTED
+        if constraint.kind is Kind.PLANT and influence > PLANTED
     }
     if not planted:
         return unplanted(constraints, influences)
     bones = [armature_object.pose.bones[name].bone for name in planted]
     above = {bone.parent.name for bone in bones if bone.use_connect and bone.parent is not None}
-    found = []
+    counted = []
     for constraint, influence in pairs:
-        if constraint.kind == "PLANT":
-            found.append(1.0 if influence > PLANTED else 0.0)
+        if constraint.kind is Kind.PLANT:
+            counted.append(1.0 if influence > PLANTED else 0.0)
         else:
             waits = constraint.tip in planted or (constraint.use_tail and constraint.tip in above)
-            found.append(0.0 if constraint.kind == "REACH" and waits else influence)
-    return tuple(found)
+            counted.append(0.0 if constraint.kind is Kind.REACH and waits else influence)
+    return tuple(counted)
 
 
 def unplanted(constraints: Sequence[Constraint], influences: Sequence[float]) -> tuple[float, ...]:
     """Influences as they would count if nothing was planted."""
     pairs = zip(constraints, influences, strict=True)
-    return tuple(0.0 if constraint.kind == "PLANT" else influence for constraint, influence in pairs)
+    return tuple(0.0 if constraint.kind is Kind.PLANT else influence for constraint, influence in pairs)

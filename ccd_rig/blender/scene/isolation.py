@@ -84,10 +84,10 @@ def _refer(
     Of an object that is not in the scene Blender evaluates only what something in the scene depends on: a
     constraint depends on the object's place or on one bone, a driver on one property.
     """
-    wanted = [(thing, "") for thing in (armature_object, *(thing for thing, _ in things))]
+    referred = [(thing, "") for thing in (armature_object, *(thing for thing, _ in things))]
     armatures = dict.fromkeys(thing for thing, bone in things if bone)
-    wanted += [*things, *(pair for thing in armatures for pair in _splines(thing))]
-    for thing, bone in dict.fromkeys(wanted):
+    referred += [*things, *(pair for thing in armatures for pair in _splines(thing))]
+    for thing, bone in dict.fromkeys(referred):
         constraint: Any = probe.constraints.new("COPY_LOCATION")
         constraint.target, constraint.subtarget = thing, bone
     if indices:

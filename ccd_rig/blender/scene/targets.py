@@ -45,7 +45,7 @@ class TargetSample(NamedTuple):
     pole: Vector | None = None
 
     def rotated(self, turn: Quaternion) -> TargetSample:
-        """The same aim in a model that is turned about its origin."""
+        """The same targets in a model that is turned about its origin."""
         return TargetSample(
             turn @ self.point,
             None if self.rotation is None else (turn @ self.rotation).normalized(),
@@ -81,7 +81,7 @@ class ObjectRef(NamedTuple):
 
     thing: bpy.types.Object
     bone: str  # its name, or none
-    own: bool  # whether the object is the armature itself
+    is_armature: bool  # whether the object is the armature itself
 
 
 class TargetSource(NamedTuple):
@@ -147,7 +147,7 @@ def sample_target(
             f"at frame {frame:g}: look at its transform and keys, and at the constraint's offset"
         )
     rotation = direction = bend = None
-    if constraint.kind != "BALANCE" and constraint.rotation != "NONE":
+    if constraint.rotation != "NONE":
         axes: Any = frame_of.to_3x3()
         if constraint.rotation == "ORIENTATION":
             rotation = orthonormal(axes)
@@ -175,6 +175,6 @@ def _frame(
 ) -> Any:
     """Of an object or one of its bones, in armature space."""
     # The armature's own bones are where they should be already, which saves the way through the world.
-    seen = evaluated if ref.own else ref.thing.evaluated_get(depsgraph)
-    matrix: Any = Matrix.Identity(4) if ref.own else to_armature @ seen.matrix_world
+    seen = evaluated if ref.is_armature else ref.thing.evaluated_get(depsgraph)
+    matrix: Any = Matrix.Identity(4) if ref.is_armature else to_armature @ seen.matrix_world
     return matrix @ seen.pose.bones[ref.bone].matrix if ref.bone else matrix

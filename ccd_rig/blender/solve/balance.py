@@ -30,13 +30,13 @@ def level(matrix_world: Any, axes: Sequence[bool]) -> Quaternion:
     linear = matrix_world.to_3x3()
     if sum(axes) == 1:
         k = axes.index(True)
-        there = linear.transposed() @ AXES[f"POS_{'XYZ'[k]}"]  # the plane's normal
+        world_axis = linear.transposed() @ AXES[f"POS_{'XYZ'[k]}"]  # the plane's normal
     else:
         k = axes.index(False)
-        there = linear.inverted() @ AXES[f"POS_{'XYZ'[k]}"]  # along the line
-    here = AXES[f"POS_{'XYZ'[k]}"]
-    there = (there if there.dot(here) >= 0.0 else -there).normalized()
-    turn = between(there, here)
+        world_axis = linear.inverted() @ AXES[f"POS_{'XYZ'[k]}"]  # along the line
+    model_axis = AXES[f"POS_{'XYZ'[k]}"]
+    side = world_axis if world_axis.dot(model_axis) >= 0.0 else -world_axis
+    turn = between(side.normalized(), model_axis)
     return turn if Vector(turn[1:]).length > STRAIGHT else Quaternion()
 
 

@@ -3,12 +3,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+
 from mathutils import Vector
 
 from ...errors import RigError
 from ...goals import BalanceGoal, DirectionGoal, Goal, OrientationGoal, PoleGoal, PositionGoal
 from ...skeleton.joints import Skeleton
-from ..properties.constraint_values import Constraint
+from ..properties.constraint_values import Constraint, Kind
 from ..scene.targets import AXES, TargetSample
 
 
@@ -18,7 +21,19 @@ def chain_joints(skeleton: Skeleton, constraint: Constraint) -> tuple[int, ...]:
     return tuple(j for j in chain if not skeleton.joints[j].locked)
 
 
-def goals(skeleton: Skeleton, constraint: Constraint, aim: TargetSample) -> list[Goal]:
+GOAL_TARGETS: Mapping[type, str] = MappingProxyType(
+    {
+        PositionGoal: "point",
+        BalanceGoal: "point",
+        OrientationGoal: "rotation",
+        DirectionGoal: "direction",
+        PoleGoal: "pole",
+    }
+)
+"""Which part of a target sample is the target of a goal."""
+
+
+def goals(skeleton: Skeleton, constraint: Constraint, target: TargetSample) -> list[Goal]:
     """The goals of a constraint, at least one.
 
     Priorities are doubled, so that a pole stands between its own position and what is served after that.
@@ -26,26 +41,39 @@ def goals(skeleton: Skeleton, constraint: Constraint, aim: TargetSample) -> list
     Raises:
         RigError: there is no bend for a pole; names the constraint.
     """
+    return GOALS[constraint.kind](skeleton, constraint, target)
+
+
+def _balance_goals(_skeleton: Skeleton, constraint: Constraint, target: TargetSample) -> list[Goal]:
+    axes, priority = constraint.balance_axes, 2 * constraint.priority
+    return [BalanceGoal(target.point, axes, constraint.weight, priority)]
+
+
+def _reach_goals(skeleton: Skeleton, constraint: Constraint, target: TargetSample) -> list[Goal]:
     joint, length, weight = constraint.tip, constraint.chain_length, constraint.weight
     priority = 2 * constraint.priority
-    if constraint.kind == "BALANCE":
-        return [BalanceGoal(aim.point, constraint.balance_axes, weight, priority)]
-    found: list[Goal] = []
+    asked: list[Goal] = []
     if constraint.use_position:
         end = _offset(skeleton, constraint)
         window = (constraint.max_extension, constraint.extension_joints, constraint.method == "TWO_BONE_TIP")
-        found.append(PositionGoal(joint, aim.point, end, weight, priority, length, *window))
+        asked.append(PositionGoal(joint, target.point, end, weight, priority, length, *window))
     weight *= constraint.rotation_weight
-    if aim.rotation is not None or aim.direction is not None:
+    if target.rotation is not None or target.direction is not None:
         joint, length = rotation_chain(skeleton, constraint)
-    if aim.rotation is not None:
-        found.append(OrientationGoal(joint, aim.rotation, weight, priority, length))
-    if aim.direction is not None:
+    if target.rotation is not None:
+        asked.append(OrientationGoal(joint, target.rotation, weight, priority, length))
+    if target.direction is not None:
         axis = AXES[constraint.bone_axis]
-        found.append(DirectionGoal(joint, axis, aim.direction, weight, priority, length))
-    if aim.pole is not None:
-        found.append(pole_goal(skeleton, constraint, aim.pole))
-    return found
+        asked.append(DirectionGoal(joint, axis, target.direction, weight, priority, length))
+    if target.pole is not None:
+        asked.append(pole_goal(skeleton, constraint, target.pole))
+    return asked
+
+
+GOALS: Mapping[Kind, Callable[[Skeleton, Constraint, TargetSample], list[Goal]]] = MappingProxyType(
+    {Kind.REACH: _reach_goals, Kind.BALANCE: _balance_goals, Kind.PLANT: _reach_goals}
+)
+"""The goals of a constraint of a kind. A planted bone reaches for where it is held."""
 
 
 def effector(skeleton: Skeleton, constraint: Constraint) -> Vector:

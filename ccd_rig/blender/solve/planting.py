@@ -2,7 +2,7 @@
 """Planted bones: where in the world they are held, and what the other constraints become meanwhile.
 
 The bones between planted ones and the bone at the other end of their chains are the legs; that bone, the
-carrier, is the one that takes the whole armature along: it alone gets a location. While something is planted
+root bone, takes the whole armature along: it alone gets a location. While something is planted
 the skeleton hangs on the first planted bone (`rerooting`), and whatever a chain goes up to is that bone.
 """
 
@@ -16,12 +16,11 @@ from mathutils import Matrix, Quaternion, Vector
 from numpy.typing import NDArray
 
 from ...errors import RigError
-from ...maths.arrays import matrix
 from ...skeleton.joints import Skeleton
 from ...skeleton.kinematics import Transform
 from ...skeleton.pose import Pose
 from ...skeleton.rerooting import reversed_name
-from ..properties.constraint_values import Constraint
+from ..properties.constraint_values import Constraint, Kind
 from ..scene.targets import TargetSample, orthonormal
 from .constraint_goals import chain_joints
 
@@ -38,8 +37,8 @@ class SupportChains:
     Attributes:
         constraints: indices of the constraints of kind PLANT.
         root_bone: the joint that carries all the others.
-        joints: between the carrier and the planted bones, these included.
-        keeps_body: whether the carrier keeps its animation; else it follows planted bones.
+        joints: between the root bone and the planted bones, these included.
+        keeps_body: whether the root bone keeps its animation; else it follows planted bones.
     """
 
     constraints: tuple[int, ...]
@@ -52,9 +51,9 @@ def support_chains(skeleton: Skeleton, constraints: Sequence[Constraint]) -> Sup
     """The legs of a set-up; None if nothing is ever planted.
 
     Raises:
-        RigError: the planted bones have no carrier in common, or something else carries it.
+        RigError: the planted bones have no root bone in common, or something else carries it.
     """
-    planted = [c for c, constraint in enumerate(constraints) if constraint.kind == "PLANT"]
+    planted = [c for c, constraint in enumerate(constraints) if constraint.kind is Kind.PLANT]
     if not planted:
         return None
     chains = [skeleton.chain(constraints[c].tip, constraints[c].chain_length) for c in planted]
@@ -89,34 +88,34 @@ def rerooted_constraints(
 ) -> tuple[Constraint, ...]:
     """The constraints as they are on the skeleton hung up on the first planted bone.
 
-    A chain that goes up to the carrier goes on to that bone; a shorter one has as many bones as before.
+    A chain that goes up to the root bone goes on to that bone; a shorter one has as many bones as before.
     Other planted bones are held before anything else is served.
 
     Args:
-        skeleton: the armature's, in which the carrier is the root of its tree.
+        skeleton: the armature's, in which the root bone is the root of its tree.
         rerooted: the same, hung up (`reroot`).
         constraints: all of them.
         planted: indices of the planted ones.
     """
     later = 1 if len(planted) > 1 else 0
-    found = []
+    rerooted_rows = []
     for constraint in constraints:
-        if constraint.kind == "PLANT":
-            found.append(replace(constraint, chain_length=0, priority=0))
+        if constraint.kind is Kind.PLANT:
+            rerooted_rows.append(replace(constraint, chain_length=0, priority=0))
             continue
         entries = _entries(rerooted, constraint)
         whole = skeleton.joints[skeleton.chain(constraint.tip, constraint.chain_length)[0]].parent == -1
         count = 0 if whole else constraint.chain_length
         if constraint.pole_target:
             # The bend towards a pole is about the chain's own bones, none of which hangs upside down.
-            own = next((n for n, plain in enumerate(entries) if not plain), len(entries))
-            if own == 0:
+            upright_bones = next((n for n, plain in enumerate(entries) if not plain), len(entries))
+            if upright_bones == 0:
                 raise RigError(
                     f"Constraint '{constraint.name}' has a pole, but bone '{constraint.tip}' stands on a "
                     "planted one: clear the pole target"
                 )
-            count = own if count == 0 else min(count, own)
-        found.append(
+            count = upright_bones if count == 0 else min(count, upright_bones)
+        rerooted_rows.append(
             replace(
                 constraint,
                 chain_length=_joints(entries, count),
@@ -124,12 +123,12 @@ def rerooted_constraints(
                 priority=constraint.priority + later,
             )
         )
-    return tuple(found)
+    return tuple(rerooted_rows)
 
 
 def _entries(skeleton: Skeleton, constraint: Constraint) -> list[bool]:
     """Per bone from the tip to the base, whether it hangs on its own joint and not on a reversed one."""
-    found, i = [], skeleton.index(constraint.tip)
+    entries, i = [], skeleton.index(constraint.tip)
     while i != -1:
         parent = skeleton.joints[i].parent
         turned = skeleton.joints[parent] if parent != -1 else None
@@ -137,9 +136,9 @@ def _entries(skeleton: Skeleton, constraint: Constraint) -> list[bool]:
         reverse = (
             turned is not None and above != -1 and turned.name == reversed_name(skeleton.joints[above].name)
         )
-        found.append(not reverse)
+        entries.append(not reverse)
         i = above if reverse else parent
-    return found
+    return entries
 
 
 def _joints(entries: Sequence[bool], bones: int) -> int:
@@ -178,7 +177,7 @@ class PlantAnchor:
             world: (4, 4) from armature space to the world.
         """
         head = world[:3, :3] @ np.array(transform.translation[:]) + world[:3, 3]
-        return cls(head, world[:3, :3] @ matrix(transform.rotation))
+        return cls(head, world[:3, :3] @ _axes(transform))
 
     def seen(self, world: Array) -> TargetSample:
         """The same in armature space, wherever the armature object is by now."""
@@ -195,12 +194,12 @@ class ContactState:
         support_chains: what is planted at some time.
         base: index of the row on whose bone the figure hangs, or -1.
         anchors: of each planted row, where its bone is held.
-        pose: what is keyed of the legs and the carrier, influence below 1 blended.
+        pose: what is keyed of the legs and the root bone, influence below 1 blended.
         animated: the pose without constraints.
         world: (4, 4) from armature space to the world.
-        moved: joints of the legs, and the carrier, that something moves.
+        moved: joints of the legs, and the root bone, that something moves.
         turns: of a leg that was let go, what it is turned by beside its animation.
-        drift: (4, 4) in the world, what the carrier is moved by beside its animation.
+        drift: (4, 4) in the world, what the root bone is moved by beside its animation.
         frame: of the scene.
         released: where the body keeps its animation, of a joint that was let go: the frame in which it was
             moved last, and what it was turned by then beside its animation.
@@ -229,16 +228,30 @@ def upright(axes: Array) -> Quaternion:
 
 def inverse(matrix: Array) -> Array:
     """(4, 4) of an affine matrix. NumPy's own may wake threads for it, which costs more than the rest."""
-    (a, b, c), found = matrix[:3, :3].T, np.eye(4)
+    (a, b, c), inverted = matrix[:3, :3].T, np.eye(4)
     across = np.cross(b, c)
-    found[:3, :3] = np.stack((across, np.cross(c, a), np.cross(a, b))) / (a @ across)
-    found[:3, 3] = -(found[:3, :3] @ matrix[:3, 3])
-    return found
+    inverted[:3, :3] = np.stack((across, np.cross(c, a), np.cross(a, b))) / (a @ across)
+    inverted[:3, 3] = -(inverted[:3, :3] @ matrix[:3, 3])
+    return inverted
 
 
 def homogeneous(transform: Transform) -> Array:
     """(4, 4) of a rigid transform."""
-    found = np.eye(4)
-    found[:3, :3] = matrix(transform.rotation)
-    found[:3, 3] = transform.translation[:]
-    return found
+    transformation = np.eye(4)
+    transformation[:3, :3] = _axes(transform)
+    transformation[:3, 3] = transform.translation[:]
+    return transformation
+
+
+def _axes(transform: Transform) -> Array:
+    """(3, 3) of a rigid transform's rotation, in double precision; one at a time plain numbers are faster."""
+    rotation = transform.rotation
+    w, x, y, z = rotation.w, rotation.x, rotation.y, rotation.z
+    double = 2.0 / (w * w + x * x + y * y + z * z)
+    return np.array(
+        (
+            (1.0 - double * (y * y + z * z), double * (x * y - w * z), double * (x * z + w * y)),
+            (double * (x * y + w * z), 1.0 - double * (x * x + z * z), double * (y * z - w * x)),
+            (double * (x * z - w * y), double * (y * z + w * x), 1.0 - double * (x * x + y * y)),
+        )
+    )

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import NamedTuple
 
 import numpy as np
 from mathutils import Quaternion, Vector
@@ -19,7 +18,7 @@ from ...skeleton.kinematics import forward_kinematics
 from ...skeleton.pose import Pose
 from ...skeleton.pose_library import PoseEntry
 from ...solvers.solve import solve
-from ..properties.constraint_values import Constraint
+from ..properties.constraint_values import Constraint, Kind
 from ..scene.evaluation import FrameSample
 from .balance import level, rotate_back, rotate_model
 from .constraint_goals import chain_joints, goals
@@ -57,46 +56,48 @@ def base_pose(sample: FrameSample) -> Pose:
     return sample.reading.pose
 
 
-class ShotSolveSettings(NamedTuple):
-    """How the frames of a shot are solved.
+@dataclass(frozen=True)
+class FrameSolveSettings:
+    """How every frame of a bake is solved.
 
     Attributes:
         solver: position tolerance in world metres.
         error_reduction: `SolverSettings.error_reduction` of each solve; None: the solver's own step.
         poses: the pose library; entries for other bones are left out.
-        reference: the pose to which joints go back where a frame leaves them room.
-        patient: whether a frame that is not reached is solved on with the solver's own steps and from other
-            starts.
+        reference: the reference pose of a frame; None: it has none.
     """
 
     solver: SolverSettings
     error_reduction: float | None
     poses: Sequence[PoseEntry] = ()
     reference: Callable[[FrameSample], Pose | None] = base_pose
-    patient: bool = True
 
 
 @dataclass(frozen=True)
-class FrameSolveSettings:
-    """How one frame is solved: settings with the position tolerance in armature space, and see
-    `ShotSolveSettings`.
+class FrameConditions:
+    """What is special about one frame.
 
     Attributes:
+        settings: what holds for every frame.
+        solver: position tolerance in the frame's armature space.
+        reference: the pose that joints stay near to; None: they need not.
         follows: whether the start is the solved pose of the frame before.
-        reference: where joints go back to; None: they do not.
-        patient: see `ShotSolveSettings`.
+        retry: whether a frame that is not reached is solved on with the solver's own steps and from other
+            starts.
     """
 
-    settings: SolverSettings
-    error_reduction: float | None
-    follows: bool
-    poses: tuple[PoseEntry, ...]
+    settings: FrameSolveSettings
+    solver: SolverSettings
     reference: Pose | None
-    patient: bool
+    follows: bool
+    retry: bool = True
 
 
 def solve_frame(
-    sample: FrameSample, constraints: Sequence[Constraint], recipe: ShotSolveSettings, before: Solution | None
+    sample: FrameSample,
+    constraints: Sequence[Constraint],
+    settings: FrameSolveSettings,
+    before: Solution | None,
 ) -> Solution:
     """Solve one frame, from the solution of the frame before where there is one.
 
@@ -106,33 +107,33 @@ def solve_frame(
     Args:
         sample: the frame.
         constraints: one for each of the sample's aims.
-        recipe: how.
+        settings: how frames are solved.
         before: of the frame before.
 
     Raises:
         RigError: a scale of 0, or a constraint that asks for what its chain cannot do.
     """
     skeleton, base = sample.reading.skeleton, sample.reading.pose
-    active = tuple(c for c, influence in enumerate(sample.influences) if influence > 0.0)
+    active = sample.active
     if not active:
         return Solution(base, (), None, ())
     start, follows = base, False
     # At the first frame of a constraint there is no solved pose to follow yet.
     if before is not None and set(active) <= set(before.active):
         moved = {j for c in active for j in chain_joints(skeleton, constraints[c])}
-        start, follows = following(skeleton, base, before.pose, moved), True
-    how = frame_settings(sample, recipe, follows)
-    result, states = solve_active(sample, constraints, active, start, how)
+        start, follows = continue_from(skeleton, base, before.pose, moved), True
+    conditions = frame_conditions(sample, settings, follows)
+    result, states = solve_active(sample, constraints, active, start, conditions)
     return Solution(result.pose, active, result, states)
 
 
-def frame_settings(sample: FrameSample, recipe: ShotSolveSettings, follows: bool) -> FrameSolveSettings:
-    """How a frame is solved, with the tolerance in its own armature space."""
-    solver = recipe.solver
-    here = with_tolerances(solver, solver.position_tolerance / scale(sample), solver.angle_tolerance)
-    return FrameSolveSettings(
-        here, recipe.error_reduction, follows, tuple(recipe.poses), recipe.reference(sample), recipe.patient
-    )
+def frame_conditions(
+    sample: FrameSample, settings: FrameSolveSettings, follows: bool, retry: bool = True
+) -> FrameConditions:
+    """What is special about a frame; see `FrameConditions` for the arguments."""
+    world = settings.solver
+    solver = with_tolerances(world, world.position_tolerance / scale(sample), world.angle_tolerance)
+    return FrameConditions(settings, solver, settings.reference(sample), follows, retry)
 
 
 @lru_cache(maxsize=16)
@@ -153,26 +154,26 @@ def solve_active(
     constraints: Sequence[Constraint],
     active: Sequence[int],
     start: Pose,
-    how: FrameSolveSettings,
+    conditions: FrameConditions,
     sharper: float = 1.0,
 ) -> tuple[SolveResult, tuple[str, ...]]:
     """Solve the active constraints from a start; the result, and how each of them ended.
 
     `sharper` is the part of the tolerances that is solved to; they are judged by the whole of them.
     """
-    sharp = how
+    solver, sharp = conditions.solver, conditions
     if sharper != 1.0:
-        near, turn = sharper * how.settings.position_tolerance, sharper * how.settings.angle_tolerance
-        sharp = replace(how, settings=replace(how.settings, position_tolerance=near, angle_tolerance=turn))
+        position, angle = sharper * solver.position_tolerance, sharper * solver.angle_tolerance
+        sharp = replace(conditions, solver=with_tolerances(solver, position, angle))
     result, statuses = _solve_apart(sample, constraints, active, start, sharp)
     states = tuple(
-        SolveStatus.CONVERGED.name if _off(error, how.settings) <= 1.0 else status.name
+        SolveStatus.CONVERGED.name if solver.in_tolerances(error) <= 1.0 else status.name
         for error, status in zip(result.errors, statuses, strict=True)
     )
     return result, states
 
 
-def following(skeleton: Skeleton, base: Pose, before: Pose, joints: Iterable[int]) -> Pose:
+def continue_from(skeleton: Skeleton, base: Pose, before: Pose, joints: Iterable[int]) -> Pose:
     """The base pose with these joints as they were before."""
     rotations, translations = list(base.rotations), list(base.translations)
     for j in joints:
@@ -214,7 +215,7 @@ def _solve_apart(
     constraints: Sequence[Constraint],
     active: Sequence[int],
     start: Pose,
-    how: FrameSolveSettings,
+    conditions: FrameConditions,
 ) -> tuple[SolveResult, list[SolveStatus]]:
     """Solve groups of constraints one after the other, and say how each one's solve ended.
 
@@ -225,10 +226,10 @@ def _solve_apart(
     errors: dict[int, GoalError] = {}
     statuses: dict[int, SolveStatus] = {}
     for joints, members in groups(skeleton, constraints, active):
-        rows = {c: constraints[c] for c in members}
-        result, found = _solve_group(sample, rows, joints, pose, how)
+        group = {c: constraints[c] for c in members}
+        result, group_errors = _solve_group(sample, group, joints, pose, conditions)
         pose, iterations = result.pose, max(iterations, result.iterations)
-        errors |= found
+        errors |= group_errors
         statuses |= dict.fromkeys(members, result.status)
     status = next((s for s in statuses.values() if s is not SolveStatus.CONVERGED), SolveStatus.CONVERGED)
     result = SolveResult(pose, status, iterations, tuple(errors[c] for c in active))
@@ -243,21 +244,21 @@ def groups(
     Nothing is lost by solving the groups in this order: chains are paths, so of two groups that share no
     joint at most one carries the other, and it comes first. A balance moves with all joints that carry mass.
     """
-    found: list[tuple[set[int], list[int]]] = []
+    members_by_joints: list[tuple[set[int], list[int]]] = []
     for c in active:
         joints, members = _moved(skeleton, constraints, active, c), [c]
-        for group in [group for group in found if group[0] & joints]:
-            found.remove(group)
+        for group in [group for group in members_by_joints if group[0] & joints]:
+            members_by_joints.remove(group)
             joints, members = joints | group[0], members + group[1]
-        found.append((joints, sorted(members)))
-    return sorted(found, key=lambda group: min(group[0]))  # parents come before children
+        members_by_joints.append((joints, sorted(members)))
+    return sorted(members_by_joints, key=lambda group: min(group[0]))  # parents come before children
 
 
 def _moved(skeleton: Skeleton, constraints: Sequence[Constraint], active: Sequence[int], c: int) -> set[int]:
     """Joints that are solved together with constraint `c`."""
     constraint = constraints[c]
     joints = set(chain_joints(skeleton, constraint))
-    if constraint.kind == "BALANCE":
+    if constraint.kind is Kind.BALANCE:
         heavy = {j for i, joint in enumerate(skeleton.joints) if joint.mass > 0.0 for j in skeleton.chain(i)}
         joints |= {j for a in active for j in chain_joints(skeleton, constraints[a]) if j in heavy}
     return joints or set(skeleton.chain(constraint.tip, constraint.chain_length))
@@ -265,126 +266,131 @@ def _moved(skeleton: Skeleton, constraints: Sequence[Constraint], active: Sequen
 
 def _solve_group(
     sample: FrameSample,
-    rows: dict[int, Constraint],
+    constraints: dict[int, Constraint],
     joints: set[int],
     start: Pose,
-    how: FrameSolveSettings,
+    conditions: FrameConditions,
 ) -> tuple[SolveResult, dict[int, GoalError]]:
     """Solve constraints together; also how far off each of them is."""
-    skeleton, turn = sample.reading.skeleton, Quaternion()
-    balances = [row for row in rows.values() if row.kind == "BALANCE"]
-    if balances:
-        turn = level(sample.matrix_world, balances[0].balance_axes)
-        for other in balances[1:]:
-            if level(sample.matrix_world, other.balance_axes) != turn:
-                raise RigError(
-                    f"Constraint '{other.name}' balances along other axes than '{balances[0].name}', while "
-                    "the armature object is turned: give both the same axes, or clear the object's rotation"
-                )
+    skeleton, rotation = sample.reading.skeleton, _group_level(sample, constraints.values())
+    if any(constraint.kind is Kind.BALANCE for constraint in constraints.values()):
         # A balance moves whatever carries mass and can turn: only these constraints' chains may.
         idle = {joint.name: {"stiffness": 1.0} for j, joint in enumerate(skeleton.joints) if j not in joints}
         skeleton = skeleton.replace(idle)
-    model, pose = rotate_model(skeleton, start, turn)
+    model, pose = rotate_model(skeleton, start, rotation)
     asked = [
-        (c, goal) for c, row in rows.items() for goal in goals(model, row, sample.targets[c].rotated(turn))
+        (c, goal)
+        for c, constraint in constraints.items()
+        for goal in goals(model, constraint, sample.targets[c].rotated(rotation))
     ]
-    bones = {skeleton.joints[j].name for j in joints}
-    how = replace(how, poses=tuple(entry for entry in how.poses if bones & entry.rotations.keys()))
-    wanted = [goal for _, goal in asked]
-    alone = next((c for c, row in rows.items() if row.kind == "REACH" and row.method in SINGLE_PASS), None)
+    group_goals = [goal for _, goal in asked]
+    alone = next((c for c, constraint in constraints.items() if constraint.method in SINGLE_PASS), None)
     if alone is None:
-        result = _solve_patiently(model, pose, wanted, how)
+        bones = {skeleton.joints[j].name for j in joints}
+        entries = [entry for entry in conditions.settings.poses if bones & entry.rotations.keys()]
+        result = _solve_with_restarts(model, pose, group_goals, entries, conditions)
     else:
-        if len(rows) > 1:
-            also = next(row.name for c, row in rows.items() if c != alone)
+        if len(constraints) > 1:
+            other = next(constraint.name for c, constraint in constraints.items() if c != alone)
             raise RigError(
-                f"Constraint '{rows[alone].name}' poses its bones alone, but '{also}' moves them too: "
-                "shorten a chain, or set Method to Loop"
+                f"Constraint '{constraints[alone].name}' poses its bones alone, but '{other}' moves them "
+                "too: shorten a chain, or set Method to Loop"
             )
-        result = solve_once(model, pose, rows[alone], sample.targets[alone], wanted, how.settings)
-    errors = {}
-    for c in rows:
-        own = [error for (k, _), error in zip(asked, result.errors, strict=True) if k == c]
-        errors[c] = GoalError(max(error.distance for error in own), max(error.angle for error in own))
-    return replace(result, pose=rotate_back(skeleton, result.pose, turn)), errors
+        result = solve_once(model, pose, constraints[alone], sample.targets[alone], conditions.solver)
+    errors = {
+        c: GoalError.largest(error for (k, _), error in zip(asked, result.errors, strict=True) if k == c)
+        for c in constraints
+    }
+    return replace(result, pose=rotate_back(skeleton, result.pose, rotation)), errors
+
+
+def _group_level(sample: FrameSample, constraints: Iterable[Constraint]) -> Quaternion:
+    """The rotation of the model after which all balances of a group count along its axes (`level`)."""
+    balances = [constraint for constraint in constraints if constraint.kind is Kind.BALANCE]
+    if not balances:
+        return Quaternion()
+    rotation = level(sample.matrix_world, balances[0].balance_axes)
+    for other in balances[1:]:
+        if level(sample.matrix_world, other.balance_axes) != rotation:
+            raise RigError(
+                f"Constraint '{other.name}' balances along other axes than '{balances[0].name}', while "
+                "the armature object is turned: give both the same axes, or clear the object's rotation"
+            )
+    return rotation
 
 
 def errors_of(sample: FrameSample, constraints: Sequence[Constraint], pose: Pose) -> tuple[GoalError, ...]:
     """How far off each active constraint is in a pose: the largest of its goals' distances and angles."""
-    skeleton, found = sample.reading.skeleton, []
-    for c, influence in enumerate(sample.influences):
-        if influence <= 0.0:
-            continue
-        row, turn = constraints[c], Quaternion()
-        if row.kind == "BALANCE":
-            turn = level(sample.matrix_world, row.balance_axes)
-        model, turned = rotate_model(skeleton, pose, turn)
-        transforms = forward_kinematics(model, turned)
-        asked = goals(model, row, sample.targets[c].rotated(turn))
-        errors = [measure(goal, model, transforms) for goal in asked]
-        found.append(GoalError(max(e.distance for e in errors), max(e.angle for e in errors)))
-    return tuple(found)
+    errors = []
+    for c in sample.active:
+        rotation = _group_level(sample, [constraints[c]])
+        model, rotated = rotate_model(sample.reading.skeleton, pose, rotation)
+        transforms = forward_kinematics(model, rotated)
+        asked = goals(model, constraints[c], sample.targets[c].rotated(rotation))
+        errors.append(GoalError.largest(measure(goal, model, transforms) for goal in asked))
+    return tuple(errors)
 
 
-def _solve_patiently(
-    skeleton: Skeleton, start: Pose, wanted: Sequence[Goal], how: FrameSolveSettings
+def _solve_with_restarts(
+    skeleton: Skeleton,
+    start: Pose,
+    group_goals: Sequence[Goal],
+    entries: Sequence[PoseEntry],
+    conditions: FrameConditions,
 ) -> SolveResult:
     """Solve from where the chain is, and only then from other starts."""
-    settings = how.settings
-    if how.error_reduction is None and not how.follows:  # the solver's own steps: it does the same by itself
-        return solve(skeleton, start, wanted, settings, how.poses)
-    first = _solve_gently(skeleton, start, wanted, how)
-    if first.status is SolveStatus.CONVERGED or settings.restarts == 0 or not how.patient:
+    solver, follows = conditions.solver, conditions.follows
+    if conditions.settings.error_reduction is None and not follows:
+        return solve(
+            skeleton, start, group_goals, solver, entries
+        )  # the solver's own steps: it does the same
+    first = _solve_smooth(skeleton, start, group_goals, conditions)
+    if first.status is SolveStatus.CONVERGED or solver.restarts == 0 or not conditions.retry:
         return first
     # It stalls at once where the first one ended, and goes on with the other starts.
-    near = how.reference if settings.solver is Solver.CCD else None
-    again = solve(skeleton, first.pose, wanted, settings, how.poses, near)
-    again = replace(again, iterations=first.iterations + again.iterations)
-    if again.status is SolveStatus.CONVERGED:
-        return again
-    return first if how.follows else _nearer(first, again, wanted, settings)
+    near = conditions.reference if solver.solver is Solver.CCD else None
+    second = solve(skeleton, first.pose, group_goals, solver, entries, near)
+    second = replace(second, iterations=first.iterations + second.iterations)
+    if second.status is SolveStatus.CONVERGED:
+        return second
+    return first if follows else _nearer(first, second, group_goals, solver)
 
 
-def _solve_gently(
-    skeleton: Skeleton, start: Pose, wanted: Sequence[Goal], how: FrameSolveSettings
+def _solve_smooth(
+    skeleton: Skeleton, start: Pose, group_goals: Sequence[Goal], conditions: FrameConditions
 ) -> SolveResult:
     """Solve with steps shared out over the joints; where they do not arrive, go on with the solver's own.
 
     The second solve counts only if it wins more than the tolerance: a target out of reach would otherwise
-    make the chain jump for nothing. With None there is just the solver's own step.
+    make the chain jump for nothing. Without an error reduction there is just the solver's own step.
     """
-    settings = _alone(how.settings, None)
-    if how.error_reduction is None:
-        return solve(skeleton, start, wanted, settings)
-    gentle = _alone(how.settings, how.error_reduction)
-    first = solve(skeleton, start, wanted, gentle, reference=how.reference)
+    error_reduction, own_steps = conditions.settings.error_reduction, _alone(conditions.solver, None)
+    if error_reduction is None:
+        return solve(skeleton, start, group_goals, own_steps)
+    shared_steps = _alone(conditions.solver, error_reduction)
+    first = solve(skeleton, start, group_goals, shared_steps, reference=conditions.reference)
     # Near a reference CCD has taken its own steps too, but for goals that are served after others.
-    ended = settings.solver is Solver.CCD and len({goal.priority for goal in wanted}) == 1
-    if first.status is SolveStatus.CONVERGED or gentle == settings or not how.patient or ended:
+    ended = conditions.solver.solver is Solver.CCD and len({goal.priority for goal in group_goals}) == 1
+    if first.status is SolveStatus.CONVERGED or shared_steps == own_steps or not conditions.retry or ended:
         return first
-    second = solve(skeleton, first.pose, wanted, settings)
+    second = solve(skeleton, first.pose, group_goals, own_steps)
     if second.status is SolveStatus.CONVERGED:
         return second
-    return _nearer(first, second, wanted, settings)
+    return _nearer(first, second, group_goals, own_steps)
 
 
 def _nearer(
-    first: SolveResult, second: SolveResult, wanted: Sequence[Goal], settings: SolverSettings
+    first: SolveResult, second: SolveResult, group_goals: Sequence[Goal], solver: SolverSettings
 ) -> SolveResult:
     """The second result if it wins more than the tolerance, what is served first before the rest."""
-    for priority in sorted({goal.priority for goal in wanted}):
-        served = [k for k, goal in enumerate(wanted) if goal.priority == priority]
-        won = max(_off(first.errors[k], settings) for k in served) - max(
-            _off(second.errors[k], settings) for k in served
+    for priority in sorted({goal.priority for goal in group_goals}):
+        served = [k for k, goal in enumerate(group_goals) if goal.priority == priority]
+        before, after = (
+            max(solver.in_tolerances(result.errors[k]) for k in served) for result in (first, second)
         )
-        if abs(won) > 1.0:
-            return second if won > 0.0 else first
+        if abs(before - after) > 1.0:
+            return second if before > after else first
     return first
-
-
-def _off(error: GoalError, settings: SolverSettings) -> float:
-    """How far off, in tolerances."""
-    return max(error.distance / settings.position_tolerance, error.angle / settings.angle_tolerance)
 
 
 def scale(sample: FrameSample) -> float:
@@ -400,11 +406,11 @@ def scale(sample: FrameSample) -> float:
 
 def scales(samples: Sequence[FrameSample]) -> NDArray[np.float64]:
     """The same for many frames; of those that share a matrix it is worked out once."""
-    found: list[float] = []
+    factors: list[float] = []
     for k, sample in enumerate(samples):
         same = k > 0 and sample.matrix_world is samples[k - 1].matrix_world
-        found.append(found[-1] if same else scale(sample))
-    return np.array(found)
+        factors.append(factors[-1] if same else scale(sample))
+    return np.array(factors)
 
 
 @lru_cache(maxsize=16)

@@ -3,10 +3,10 @@
 
 While something is planted, the first planted row's bone is the base: the skeleton is hung up on it, the
 others that are planted are held as goals before all else, every other constraint is solved on top, and the
-pose is brought back to the armature, whose carrier gets what is left.
+pose is brought back to the armature, whose root bone gets what is left.
 
-What is let go goes on from where it stands, moved as it is animated: the carrier once nothing is planted, and
-a leg once nothing moves it. So neither a swap nor a lift makes the figure jump.
+What is let go goes on from where it stands, moved as it is animated: the root bone once nothing is planted,
+and a leg once nothing moves it. So neither a swap nor a lift makes the figure jump.
 
 Where the body keeps its animation nothing is hung up: planted bones are goals of the skeleton as it is, held
 before all else, and a leg that nothing moves any more goes back to its animation within `RETURN` frames.
@@ -28,8 +28,9 @@ from ...skeleton.joints import Skeleton
 from ...skeleton.kinematics import Transform, forward_kinematics
 from ...skeleton.pose import Pose
 from ...skeleton.rerooting import reroot, restore_root, reversed_name
-from ..properties.constraint_values import Constraint
+from ..properties.constraint_values import Constraint, Kind
 from ..scene.evaluation import FrameSample
+from ..scene.targets import TargetSample
 from . import solving
 from .constraint_goals import chain_joints
 from .planting import (
@@ -43,7 +44,7 @@ from .planting import (
     support_chains,
     upright,
 )
-from .solving import FrameSolveSettings, ShotSolveSettings, Solution
+from .solving import FrameConditions, FrameSolveSettings, Solution
 
 Array = NDArray[np.float64]
 
@@ -57,31 +58,36 @@ RETURN = 8.0
 
 
 def solve_frame(
-    sample: FrameSample, constraints: Sequence[Constraint], recipe: ShotSolveSettings, before: Solution | None
+    sample: FrameSample,
+    constraints: Sequence[Constraint],
+    settings: FrameSolveSettings,
+    before: Solution | None,
 ) -> Solution:
     """`solving.solve_frame`, with planted bones held; `Solution.contact_state` says how the figure stands."""
     skeleton = sample.reading.skeleton
-    found = support_chains(skeleton, constraints)
-    if found is None:
-        return solving.solve_frame(sample, constraints, recipe, before)
+    chains = support_chains(skeleton, constraints)
+    if chains is None:
+        return solving.solve_frame(sample, constraints, settings, before)
     contact_state = None if before is None else before.contact_state
     world = np.array(sample.matrix_world, dtype=np.float64)
-    planted = tuple(c for c in found.constraints if sample.influences[c] > 0.0)
+    planted = tuple(c for c in chains.constraints if sample.influences[c] > 0.0)
     # A figure that stands keeps its pose: going home would move it where a base is swapped.
-    how = solving.frame_settings(sample, recipe, contact_state is not None)
-    if not found.keeps_body:
-        how = replace(how, reference=None)
+    conditions = solving.frame_conditions(sample, settings, contact_state is not None)
+    if not chains.keeps_body:
+        conditions = replace(conditions, reference=None)
     if contact_state is None:
-        stood, where = _unplanted_pose(sample, constraints, planted, how), world
+        before_pose, before_world = _unplanted_pose(sample, constraints, planted, conditions), world
     else:
-        stood, where = contact_state.pose, contact_state.world
+        before_pose, before_world = contact_state.pose, contact_state.world
     held = {} if contact_state is None else contact_state.anchors
-    anchors = {c: held.get(c) or _anchor_of(c, sample, constraints, (stood, where)) for c in planted}
-    anchors |= {c: at for c in planted if (at := _target_of(c, sample, world)) is not None}
-    step = _Step(sample, constraints, found, planted, anchors, world, contact_state)
-    if found.keeps_body:
-        return _below_a_kept_body(step, how, before)
-    return _on_a_base(step, how, before) if planted else _in_the_air(step, how, before)
+    anchors = {
+        c: held.get(c) or _anchor_of(c, sample, constraints, (before_pose, before_world)) for c in planted
+    }
+    anchors |= {c: anchor for c in planted if (anchor := _target_of(c, sample, world)) is not None}
+    step = _Step(sample, constraints, chains, planted, anchors, world, contact_state)
+    if chains.keeps_body:
+        return _below_a_kept_body(step, conditions, before)
+    return _on_a_base(step, conditions, before) if planted else _in_the_air(step, conditions, before)
 
 
 @dataclass(frozen=True)
@@ -102,23 +108,30 @@ class _Step:
 
     @property
     def active(self) -> tuple[int, ...]:
-        """Rows in force."""
-        return tuple(c for c, influence in enumerate(self.sample.influences) if influence > 0.0)
+        """Constraints in force."""
+        return self.sample.active
+
+    def held_targets(self) -> tuple[TargetSample, ...]:
+        """The targets of all constraints, those of planted bones where these are held."""
+        targets = list(self.sample.targets)
+        for c in self.planted:
+            targets[c] = self.anchors[c].seen(self.world)
+        return tuple(targets)
 
     def influences_of(self, moves: Mapping[int, set[int]]) -> dict[int, float]:
-        """Of each joint that some row moves the largest influence, given the joints that each row moves."""
-        found: dict[int, float] = {}
+        """Of each joint that is moved the largest influence, given the joints that each constraint moves."""
+        influences: dict[int, float] = {}
         for c, joints in moves.items():
             for j in joints:
-                found[j] = max(found.get(j, 0.0), self.sample.influences[c])
-        return found
+                influences[j] = max(influences.get(j, 0.0), self.sample.influences[c])
+        return influences
 
 
 def _anchor_of(
-    c: int, sample: FrameSample, constraints: Sequence[Constraint], stood: tuple[Pose, Array]
+    c: int, sample: FrameSample, constraints: Sequence[Constraint], before: tuple[Pose, Array]
 ) -> PlantAnchor:
     """Where a bone is in a pose, given with (4, 4) from armature space to the world at that time."""
-    pose, world = stood
+    pose, world = before
     skeleton = sample.reading.skeleton
     transform = forward_kinematics(skeleton, pose)[skeleton.index(constraints[c].tip)]
     return PlantAnchor.of(transform, world)
@@ -126,12 +139,17 @@ def _anchor_of(
 
 def _target_of(c: int, sample: FrameSample, world: Array) -> PlantAnchor | None:
     """Where the target of a planted bone is; None if it has none."""
-    aim = sample.targets[c]
-    return None if aim.rotation is None else PlantAnchor.of(Transform(aim.point, aim.rotation), world)
+    target = sample.targets[c]
+    if target.rotation is None:
+        return None
+    return PlantAnchor.of(Transform(target.point, target.rotation), world)
 
 
 def _unplanted_pose(
-    sample: FrameSample, constraints: Sequence[Constraint], planted: Sequence[int], how: FrameSolveSettings
+    sample: FrameSample,
+    constraints: Sequence[Constraint],
+    planted: Sequence[int],
+    conditions: FrameConditions,
 ) -> Pose:
     """The pose in which planted bones are found where no frame was solved before.
 
@@ -144,11 +162,11 @@ def _unplanted_pose(
     active = [
         c
         for c, row in enumerate(constraints)
-        if row.kind == "REACH" and sample.unplanted[c] > 0.0 and legs & set(chain_joints(skeleton, row))
+        if row.kind is Kind.REACH and sample.unplanted[c] > 0.0 and legs & set(chain_joints(skeleton, row))
     ]
     if not active:
         return start
-    result, _ = solving.solve_active(sample, constraints, active, start, how, SHARPER)
+    result, _ = solving.solve_active(sample, constraints, active, start, conditions, SHARPER)
     joints = {j: 0.0 for c in active for j in chain_joints(skeleton, constraints[c])}
     for c in active:
         for j in chain_joints(skeleton, constraints[c]):
@@ -159,7 +177,7 @@ def _unplanted_pose(
 # On a planted bone ------------------------------------------------------------------------------------------
 
 
-def _on_a_base(step: _Step, how: FrameSolveSettings, before: Solution | None) -> Solution:
+def _on_a_base(step: _Step, conditions: FrameConditions, before: Solution | None) -> Solution:
     skeleton, base = step.skeleton, step.planted[0]
     tip = step.constraints[base].tip
     # What the skeleton becomes does not depend on the pose, so chains are known before there is one.
@@ -170,103 +188,105 @@ def _on_a_base(step: _Step, how: FrameSolveSettings, before: Solution | None) ->
     moves = {c: {ends[name] for name in moved_bones(rerooted, rows[c])} for c in active}
     influences = step.influences_of(moves)
     moved = frozenset(influences) & frozenset(step.support_chains.joints) | {step.support_chains.root_bone}
-    going = _go_on(step, moved)
-    start = _placed(step, _start(step, going, before, moves))
-    rerooted, there = reroot(skeleton, start, tip)
-    aims = list(step.sample.targets)
-    for c in step.planted:
-        aims[c] = step.anchors[c].seen(step.world)
-    reading = replace(step.sample.reading, skeleton=rerooted, pose=there)
-    sample = step.sample._replace(reading=reading, targets=tuple(aims))
+    continued = _continued(step, moved)
+    start = _placed(step, _start(step, continued, before, moves))
+    rerooted, rerooted_start = reroot(skeleton, start, tip)
+    reading = replace(step.sample.reading, skeleton=rerooted, pose=rerooted_start)
+    sample = step.sample._replace(reading=reading, targets=step.held_targets())
     if active:
-        result, states = solving.solve_active(sample, rows, active, there, how, SHARPER)
+        result, states = solving.solve_active(sample, rows, active, rerooted_start, conditions, SHARPER)
     else:
-        result, states = SolveResult(there, SolveStatus.CONVERGED, 0, ()), ()
-    solved = _placed(step, _back(skeleton, rerooted, start, there, result.pose))
-    keyed = _placed(step, _blended(step, going, solved, influences))
-    held = [(GoalError(0.0, 0.0), SolveStatus.CONVERGED.name)]
-    found = dict(zip(active, zip(result.errors, states, strict=True), strict=True)) | {base: held[0]}
+        result, states = SolveResult(rerooted_start, SolveStatus.CONVERGED, 0, ()), ()
+    solved = _placed(step, _restored(skeleton, rerooted, (start, rerooted_start), result.pose))
+    keyed = _placed(step, _blended(step, continued, solved, influences))
+    ended = dict(zip(active, zip(result.errors, states, strict=True), strict=True))
+    ended[base] = GoalError(0.0, 0.0), SolveStatus.CONVERGED.name
     order = step.active
-    result = replace(result, pose=solved, errors=tuple(found[c][0] for c in order))
-    contact_state = _stance(step, base, keyed, going, moved)
-    return Solution(solved, order, result, tuple(found[c][1] for c in order), contact_state)
+    result = replace(result, pose=solved, errors=tuple(ended[c][0] for c in order))
+    contact_state = _contact_state_of(step, base, keyed, continued, moved)
+    return Solution(solved, order, result, tuple(ended[c][1] for c in order), contact_state)
 
 
 def _placed(step: _Step, pose: Pose) -> Pose:
-    """The pose with the carrier where the base is held."""
+    """The pose with the root bone where the base is held."""
     base, root_bone = step.planted[0], step.support_chains.root_bone
     transforms = forward_kinematics(step.skeleton, pose)
-    aim = step.anchors[base].seen(step.world)
-    assert aim.rotation is not None
+    target = step.anchors[base].seen(step.world)
+    assert target.rotation is not None
     tip = transforms[step.skeleton.index(step.constraints[base].tip)]
-    to = homogeneous(Transform(aim.point, aim.rotation))
-    return _with_carrier(
-        step.skeleton, pose, root_bone, to @ inverse(homogeneous(tip)) @ homogeneous(transforms[root_bone])
-    )
+    to_target = homogeneous(Transform(target.point, target.rotation)) @ inverse(homogeneous(tip))
+    return _with_root_bone(step.skeleton, pose, root_bone, to_target @ homogeneous(transforms[root_bone]))
 
 
-def _back(skeleton: Skeleton, rerooted: Skeleton, start: Pose, there: Pose, solved: Pose) -> Pose:
-    """A pose of the hung skeleton as one of the original; joints that nothing turned stay to the bit."""
-    back = restore_root(skeleton, rerooted, solved)
+def _restored(skeleton: Skeleton, rerooted: Skeleton, starts: tuple[Pose, Pose], solved: Pose) -> Pose:
+    """A pose of the re-rooted skeleton as one of the original; joints that nothing turned stay to the bit.
+
+    The starts are the same pose, of the original and of the re-rooted skeleton.
+    """
+    start, rerooted_start = starts
+    restored = restore_root(skeleton, rerooted, solved)
     turned = {
         joint.name
-        for joint, before, after in zip(rerooted.joints, there.rotations, solved.rotations, strict=True)
+        for joint, before, after in zip(
+            rerooted.joints, rerooted_start.rotations, solved.rotations, strict=True
+        )
         if before != after
     }
     rotations = []
     for j, joint in enumerate(skeleton.joints):
         same = turned.isdisjoint((joint.name, reversed_name(joint.name)))
-        rotations.append(start.rotations[j] if same else joint.allowed(back.rotations[j]).freeze())
-    return Pose(tuple(rotations), back.translations)
+        rotations.append(start.rotations[j] if same else joint.allowed(restored.rotations[j]).freeze())
+    return Pose(tuple(rotations), restored.translations)
 
 
 # With nothing planted ---------------------------------------------------------------------------------------
 
 
-def _in_the_air(step: _Step, how: FrameSolveSettings, before: Solution | None) -> Solution:
+def _in_the_air(step: _Step, conditions: FrameConditions, before: Solution | None) -> Solution:
     skeleton, active = step.skeleton, step.active
     moves = {c: set(chain_joints(skeleton, step.constraints[c])) for c in active}
     influences = step.influences_of(moves)
     moved = frozenset(influences) & {*step.support_chains.joints, step.support_chains.root_bone}
-    going = _go_on(step, moved)
+    continued = _continued(step, moved)
     if not active:
-        return Solution(going.pose, (), None, (), _stance(step, -1, going.pose, going, moved))
-    start = _start(step, going, before, moves)
-    result, states = solving.solve_active(step.sample, step.constraints, active, start, how)
-    keyed = _blended(step, going, result.pose, influences)
-    contact_state = _stance(step, -1, keyed, going, moved)
+        return Solution(
+            continued.pose, (), None, (), _contact_state_of(step, -1, continued.pose, continued, moved)
+        )
+    start = _start(step, continued, before, moves)
+    result, states = solving.solve_active(step.sample, step.constraints, active, start, conditions)
+    keyed = _blended(step, continued, result.pose, influences)
+    contact_state = _contact_state_of(step, -1, keyed, continued, moved)
     return Solution(result.pose, active, result, states, contact_state)
 
 
 # With a body that keeps its animation -----------------------------------------------------------------------
 
 
-def _below_a_kept_body(step: _Step, how: FrameSolveSettings, before: Solution | None) -> Solution:
-    """The carrier does not turn in this skeleton: legs bring planted bones to where they are held."""
+def _below_a_kept_body(step: _Step, conditions: FrameConditions, before: Solution | None) -> Solution:
+    """The root bone does not turn in this skeleton: legs bring planted bones to where they are held."""
     skeleton, active = step.skeleton, step.active
     tips = [step.constraints[c].tip for c in step.planted]
     twice = {c for k, c in enumerate(step.planted) if tips[k] in tips[:k]}  # the first of them holds the bone
     later = 1 if step.planted else 0
     rows = tuple(
-        row if row.kind == "PLANT" and c not in twice else replace(row, priority=row.priority + later)
+        row if row.kind is Kind.PLANT and c not in twice else replace(row, priority=row.priority + later)
         for c, row in enumerate(step.constraints)
     )
     moves = {c: set(chain_joints(skeleton, rows[c])) for c in active}
     influences = step.influences_of(moves)
     moved = frozenset(influences) & frozenset(step.support_chains.joints)
     released = _released(step, moved)
-    going = _Going(_returning(step, released), {}, np.eye(4))
+    continued = _Continued(_returning(step, released), {}, np.eye(4))
     if not active:
-        contact_state = replace(_stance(step, -1, going.pose, going, moved), released=released)
-        return Solution(going.pose, (), None, (), contact_state)
-    start = _start(step, going, before, moves)
-    aims = list(step.sample.targets)
-    for c in step.planted:
-        aims[c] = step.anchors[c].seen(step.world)
-    sample = step.sample._replace(targets=tuple(aims))
-    result, states = solving.solve_active(sample, rows, active, start, how, SHARPER)
-    keyed = _blended(step, going, result.pose, influences)
-    contact_state = replace(_stance(step, -1, keyed, going, moved), released=released)
+        contact_state = replace(
+            _contact_state_of(step, -1, continued.pose, continued, moved), released=released
+        )
+        return Solution(continued.pose, (), None, (), contact_state)
+    start = _start(step, continued, before, moves)
+    sample = step.sample._replace(targets=step.held_targets())
+    result, states = solving.solve_active(sample, rows, active, start, conditions, SHARPER)
+    keyed = _blended(step, continued, result.pose, influences)
+    contact_state = replace(_contact_state_of(step, -1, keyed, continued, moved), released=released)
     return Solution(result.pose, active, result, states, contact_state)
 
 
@@ -276,11 +296,11 @@ def _released(step: _Step, moved: frozenset[int]) -> dict[int, tuple[float, Quat
     if before is None:
         return {}
     now = step.sample.frame
-    found = {j: at for j, at in before.released.items() if j not in moved and now - at[0] < RETURN}
+    released = {j: at for j, at in before.released.items() if j not in moved and now - at[0] < RETURN}
     for j in before.moved - moved - {step.support_chains.root_bone}:
         turn = before.pose.rotations[j] @ before.animated.rotations[j].conjugated()
-        found[j] = (before.frame, turn.normalized())
-    return found
+        released[j] = (before.frame, turn.normalized())
+    return released
 
 
 def _returning(step: _Step, released: Mapping[int, tuple[float, Quaternion]]) -> Pose:
@@ -297,7 +317,7 @@ def _returning(step: _Step, released: Mapping[int, tuple[float, Quaternion]]) ->
 
 
 @dataclass(frozen=True)
-class _Going:
+class _Continued:
     """The animated pose with what was let go moved on from where it stood."""
 
     pose: Pose
@@ -305,19 +325,19 @@ class _Going:
     drift: Array
 
 
-def _go_on(step: _Step, moved: frozenset[int]) -> _Going:
-    """Where legs and carrier are if nothing moves them in this frame."""
+def _continued(step: _Step, moved: frozenset[int]) -> _Continued:
+    """Where legs and root bone are if nothing moves them in this frame."""
     animated, before, root_bone = step.sample.reading.pose, step.before, step.support_chains.root_bone
     if before is None:
-        return _Going(animated, {}, np.eye(4))
+        return _Continued(animated, {}, np.eye(4))
     turns, drift = dict(before.turns), before.drift
     for j in before.moved - moved - {root_bone}:
         turns[j] = (before.pose.rotations[j] @ before.animated.rotations[j].conjugated()).normalized()
     transforms = forward_kinematics(step.skeleton, before.pose)
     if before.base >= 0 and not step.planted:
         animated_before = forward_kinematics(step.skeleton, before.animated)[root_bone]
-        there = before.world @ homogeneous(transforms[root_bone])
-        drift = there @ inverse(before.world @ homogeneous(animated_before))
+        solved_root = before.world @ homogeneous(transforms[root_bone])
+        drift = solved_root @ inverse(before.world @ homogeneous(animated_before))
     pose = animated.with_rotations(
         {
             j: step.skeleton.joints[j].allowed((turn @ animated.rotations[j]).normalized())
@@ -327,23 +347,25 @@ def _go_on(step: _Step, moved: frozenset[int]) -> _Going:
     now = homogeneous(forward_kinematics(step.skeleton, animated)[root_bone])
     moved_to = inverse(step.world) @ drift @ step.world @ now
     if not np.array_equal(drift, np.eye(4)):
-        pose = _with_carrier(step.skeleton, pose, root_bone, moved_to)
-    return _Going(pose, turns, drift)
+        pose = _with_root_bone(step.skeleton, pose, root_bone, moved_to)
+    return _Continued(pose, turns, drift)
 
 
-def _start(step: _Step, going: _Going, before: Solution | None, moves: Mapping[int, set[int]]) -> Pose:
+def _start(
+    step: _Step, continued: _Continued, before: Solution | None, moves: Mapping[int, set[int]]
+) -> Pose:
     """What the solve starts from: joints that were moved already where they were, others as they go on."""
     if before is None or step.before is None:
-        return going.pose
-    own = {*step.support_chains.joints, step.support_chains.root_bone}
-    known = step.before.moved | {j for c, js in moves.items() if c in before.active for j in js - own}
+        return continued.pose
+    legs = {*step.support_chains.joints, step.support_chains.root_bone}
+    known = step.before.moved | {j for c, js in moves.items() if c in before.active for j in js - legs}
     joints = {j for js in moves.values() for j in js} & known
-    return solving.following(step.skeleton, going.pose, before.pose, joints)
+    return solving.continue_from(step.skeleton, continued.pose, before.pose, joints)
 
 
-def _blended(step: _Step, going: _Going, solved: Pose, influences: Mapping[int, float]) -> Pose:
+def _blended(step: _Step, continued: _Continued, solved: Pose, influences: Mapping[int, float]) -> Pose:
     """The solved pose as far as influence goes, and what goes on where nothing moves it."""
-    return _between(step.skeleton, going.pose, solved, influences)
+    return _between(step.skeleton, continued.pose, solved, influences)
 
 
 def _between(skeleton: Skeleton, base: Pose, solved: Pose, influences: Mapping[int, float]) -> Pose:
@@ -358,7 +380,9 @@ def _between(skeleton: Skeleton, base: Pose, solved: Pose, influences: Mapping[i
     return Pose(tuple(rotations), base.translations)
 
 
-def _stance(step: _Step, base: int, keyed: Pose, going: _Going, moved: frozenset[int]) -> ContactState:
+def _contact_state_of(
+    step: _Step, base: int, keyed: Pose, continued: _Continued, moved: frozenset[int]
+) -> ContactState:
     return ContactState(
         step.support_chains,
         base,
@@ -367,14 +391,14 @@ def _stance(step: _Step, base: int, keyed: Pose, going: _Going, moved: frozenset
         step.sample.reading.pose,
         step.world,
         moved,
-        going.turns,
-        going.drift,
+        continued.turns,
+        continued.drift,
         step.sample.frame,
     )
 
 
-def _with_carrier(skeleton: Skeleton, pose: Pose, root_bone: int, to: Array) -> Pose:
-    """The pose with the carrier, a root, at (4, 4) in armature space."""
+def _with_root_bone(skeleton: Skeleton, pose: Pose, root_bone: int, to: Array) -> Pose:
+    """The pose with the root bone, a root, at (4, 4) in armature space."""
     joint = skeleton.joints[root_bone]
     back = joint.rest_rotation.conjugated()
     rotations, translations = list(pose.rotations), list(pose.translations)

@@ -2,12 +2,30 @@
 
 It takes the skeleton, pose and goal that `solve` takes and gives back a `SolveResult`. Joints that are
 locked are rigid parts of the bone below them. Limits are kept; comfort, stiffness below 1, `max_step` and
-slides are not used."""
+slides are not used.
+
+Song & Hu 2011, section 3. For each joint: a is the length of its link (to the next joint that turns, of the
+last one to the effector), b that of the links above, c the distance of the target; V_e the link, V_t the
+vector to the target, theta the angle between them (eq. 1). The link turns by theta - phi_b about V_r = V_e x
+V_t (eq. 2, 5), which leaves it at phi_b = acos((a^2 + c^2 - b^2) / (2 a c)) from the target (eq. 3), on the
+side it was on. Taking the link itself for V_e makes the triangle close from any start; for the straight chain
+of the paper's figures it is the same.
+
+No triangle: too far (c > a + b), the link points at the target; too near with a long link (a > b + c), too,
+since that is nearest; too near with a long rest (b > a + c), it points away from it, and the rest comes back
+from the other side. V_r vanishes when the link is on the line to the target: then the joint turns about the
+axis of the joint before, a hinge's own, or a fixed perpendicular.
+
+A joint's own limit always holds. Where the next joint could not make its turn inside its limit and omega,
+phi_b is changed in steps of 10 degrees, towards the target and away from it in turn, until it can, within
+0..180 degrees: the paper's two cases, iterated and bounded. If no step helps, the exact triangle is taken and
+the next joint is clamped.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from mathutils import Quaternion, Vector
@@ -46,22 +64,7 @@ def target_triangle(
 ) -> SolveResult:
     """Turns each joint once, root first, so that its link, the rest and the target form a triangle.
 
-    Song & Hu 2011, section 3. For each joint: a is the length of its link (to the next joint that turns, of
-    the last one to the effector), b that of the links above, c the distance of the target; V_e the link, V_t
-    the vector to the target, theta the angle between them (eq. 1). The link turns by theta - phi_b about V_r
-    = V_e x V_t (eq. 2, 5), which leaves it at phi_b = acos((a^2 + c^2 - b^2) / (2 a c)) from the target (eq.
-    3), on the side it was on. Taking the link itself for V_e makes the triangle close from any start; for
-    the straight chain of the paper's figures it is the same.
-
-    No triangle: too far (c > a + b), the link points at the target; too near with a long link (a > b + c),
-    too, since that is nearest; too near with a long rest (b > a + c), it points away from it, and the rest
-    comes back from the other side. V_r vanishes when the link is on the line to the target: then the joint
-    turns about the axis of the joint before, a hinge's own, or a fixed perpendicular.
-
-    A joint's own limit always holds. Where the next joint could not make its turn inside its limit and
-    omega, phi_b is changed in steps of 10 degrees, towards the target and away from it in turn, until it
-    can, within 0..180 degrees: the paper's two cases, iterated and bounded. If no step helps, the exact
-    triangle is taken and the next joint is clamped.
+    The equations, and what is done where there is no triangle, stand at the head of this module.
 
     Args:
         skeleton: the joints.
@@ -103,31 +106,31 @@ def target_triangle(
         )
         for each, above, end in zip(seen, [*seen[1:], seen[-1]], points, strict=True)
     ]
-    rests = [math.fsum(link.vector.length for link in links[place + 1 :]) for place in range(len(links))]
     stand = _Stand(seen[0].head, seen[0].base, None, None)
     turned: dict[int, Quaternion] = {}
     for place, link in enumerate(links):
-        angles = [_triangle(stand, link, rests[place], goal.target)]
-        following = links[place + 1] if place + 1 < len(links) else None
-        if following is not None:
-            angles.extend(_ten_degree_steps(angles[0]))
-        chosen = None
-        for angle in angles:
-            rotation, fits = _placed(stand, link, angle, goal.target)
-            after = _above(stand, link, rotation, goal.target)
-            chosen = chosen or (rotation, after)
-            if not fits or following is None:
-                continue
-            if (goal.target - after.head).length > rests[place] * (1.0 + NOISE) and angle != angles[0]:
-                continue  # from there the rest would be too short
-            if _placed(
-                after, following, _triangle(after, following, rests[place + 1], goal.target), goal.target
-            )[1]:
-                chosen = rotation, after
-                break
-        assert chosen is not None
-        turned[link.seen.index], stand = chosen
+        turned[link.seen.index], stand = _turned(stand, links[place:], goal.target)
     return single_pass_result(skeleton, start.with_rotations(turned), goal, position_tolerance)
+
+
+def _turned(stand: _Stand, links: Sequence[_Link], target: Vector) -> tuple[Quaternion, _Stand]:
+    """The rotation of the first link's joint, relative to rest, and what that leaves to those after it."""
+    rests = [math.fsum(link.vector.length for link in links[place + 1 :]) for place in range(2)]
+    exact = _triangle(stand, links[0], rests[0], target)
+    rotation, _ = _placed(stand, links[0], exact, target)
+    chosen = rotation, _above(stand, links[0], rotation, target)
+    if len(links) == 1:
+        return chosen
+    for angle in (exact, *_ten_degree_steps(exact)):
+        rotation, fits = _placed(stand, links[0], angle, target)
+        after = _above(stand, links[0], rotation, target)
+        if not fits:
+            continue
+        if (target - after.head).length > rests[0] * (1.0 + NOISE) and angle != exact:
+            continue  # from there the rest would be too short
+        if _placed(after, links[1], _triangle(after, links[1], rests[1], target), target)[1]:
+            return rotation, after
+    return chosen
 
 
 @dataclass(frozen=True)
@@ -203,21 +206,21 @@ def _placed(stand: _Stand, link: _Link, angle: float, target: Vector) -> tuple[Q
         return link.seen.rotation, True  # no link to turn, or no direction to turn it to
     axis = _axis(stand, link, along, towards)
     theta = math.atan2(axis.dot(cross(along, towards)), along.dot(towards))
-    wanted = Quaternion(axis, theta - angle) @ along
+    aimed = Quaternion(axis, theta - angle) @ along
     fits = True
-    if stand.direction is not None and stand.direction.angle(wanted) > link.omega + NOISE:
-        back = cross(stand.direction, wanted)
-        back = back.normalized() if back.length > NOISE * wanted.length else axis
-        wanted = Quaternion(back, link.omega) @ stand.direction * (along.length / stand.direction.length)
+    if stand.direction is not None and stand.direction.angle(aimed) > link.omega + NOISE:
+        back = cross(stand.direction, aimed)
+        back = back.normalized() if back.length > NOISE * aimed.length else axis
+        aimed = Quaternion(back, link.omega) @ stand.direction * (along.length / stand.direction.length)
         fits = False
     limit = joint.limit
     if isinstance(limit, Hinge):
-        turn = best_hinge_turn(stand.base @ Vector(limit.axis), [(along, wanted, 1.0)])
+        turn = best_hinge_turn(stand.base @ Vector(limit.axis), [(along, aimed, 1.0)])
         turn = nearest_turn(hinge_turn(limit, link.seen.rotation) + turn, limit.lower, limit.upper)
         rotation = Quaternion(limit.axis, turn)
         reached = stand.base @ rotation @ link.vector
-        return rotation, fits and (reached - wanted).length <= 1e-4 * wanted.length
-    turned = stand.base.conjugated() @ shortest_arc(along, wanted, axis) @ frame
+        return rotation, fits and (reached - aimed).length <= 1e-4 * aimed.length
+    turned = stand.base.conjugated() @ shortest_arc(along, aimed, axis) @ frame
     rotation = joint.allowed(turned.normalized())
     return rotation, fits and (limit is None or contains(limit, turned.normalized(), 1e-5))
 

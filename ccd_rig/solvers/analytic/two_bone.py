@@ -1,14 +1,20 @@
-"""Single-pass solvers: two bones by the law of cosines, and Song & Hu's target triangle for longer chains.
+"""Two bones by the law of cosines.
 
-Both take the skeleton, pose and goal that `solve` takes, turn each joint once, and give back a
+It takes the skeleton, pose and goal that `solve` takes, turns each joint once, and gives back a
 `SolveResult`. Joints that are locked are rigid parts of the bone below them. Limits are kept; comfort,
 stiffness below 1, `max_step` and slides are not used. A target out of reach is a status, never an exception.
+
+Degenerate cases: a straight chain bends towards the pole, else about the middle joint's own X axis; a bone
+without length cannot bend, the root joint aims; a target at the root joint's head gives no direction, the
+chain folds where it points; a target straight behind is reached by a half turn in the plane of the bend; a
+pole on the line to the target gives no side. A target too far or too near is aimed at with the chain
+stretched or folded.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from mathutils import Quaternion, Vector
@@ -20,7 +26,7 @@ from ...limits.shapes import Hinge, clamp, contains, violation
 from ...maths.alignment import best_hinge_turn, nearest_turn
 from ...maths.rotations import perpendicular, slerp
 from ...maths.tolerances import NOISE
-from ...maths.validation import frozen_vector
+from ...maths.validation import frozen_vector, store
 from ...settings import SolveResult, SolverSettings
 from ...skeleton.joints import Skeleton
 from ...skeleton.kinematics import forward_kinematics
@@ -35,18 +41,46 @@ HALVINGS = 20
 """How finely the border of what is allowed is found between two of them: to a millionth of a step."""
 
 
-# -- two bones
+@dataclass(frozen=True, kw_only=True)
+class TwoBoneOptions:
+    """What `two_bone` may do beside reaching.
+
+    Attributes:
+        pole: a point in model space that the bend points to, or None to keep the bend's plane.
+        soft: part of the chain's length over which it eases into straight, 0 to 1. From d_a = (1 - soft)
+            length on the distance is d_a + s (1 - exp(-(d - d_a) / s)), s = soft length (A. Nicholas,
+            xsi-blog.com/archives/108): no snap at full reach, but the effector stays behind a target that
+            is further than d_a.
+        weight: part of each joint's rotation that is taken (slerp); clamped to 0..1, where 0 leaves the pose
+            as it is.
+        accept_limited: whether a pose that misses the target because of a limit is given back; if not, the
+            start is.
+
+    Raises:
+        InvalidInput: a number is not finite; soft is outside 0..1.
+    """
+
+    pole: Vector | None = None
+    soft: float = 0.0
+    weight: float = 1.0
+    accept_limited: bool = True
+
+    def __post_init__(self) -> None:
+        soft, weight = self.soft, self.weight
+        if not (math.isfinite(soft) and 0.0 <= soft <= 1.0):
+            raise InvalidInput(f"two_bone: soft must be 0 to 1 (a part of the chain's length), not {soft:g}")
+        if not math.isfinite(weight):
+            raise InvalidInput(f"two_bone: weight must be a finite number, not {weight:g}")
+        if self.pole is not None:
+            store(self, "pole", frozen_vector(self.pole, "two_bone: pole"))
 
 
 def two_bone(
     skeleton: Skeleton,
     pose: Pose,
     goal: PositionGoal,
+    options: TwoBoneOptions | None = None,
     *,
-    pole: Sequence[float] | Vector | None = None,
-    soft: float = 0.0,
-    weight: float = 1.0,
-    accept_limited: bool = True,
     position_tolerance: float = SolverSettings.position_tolerance,
 ) -> SolveResult:
     """Bends the middle joint until the effector is as far away as the target, then aims the root joint.
@@ -55,13 +89,7 @@ def two_bone(
     target, the middle joint turns about its axis n until u.v = (d^2 - |u|^2 - |v|^2) / 2 (law of cosines;
     the parts of u and v along n do not change). n is a hinge's axis, else the normal of the bend; the bend
     keeps its side. Then the root joint turns by the shortest arc, and about the line to the target until the
-    bend points to the pole.
-
-    Degenerate cases: a straight chain bends towards the pole, else about the middle joint's own X axis; a
-    bone without length cannot bend, the root joint aims; a target at the root joint's head gives no
-    direction, the chain folds where it points; a target straight behind is reached by a half turn in the
-    plane of the bend; a pole on the line to the target gives no side. A target too far or too near is aimed
-    at with the chain stretched or folded.
+    bend points to the pole. Degenerate cases stand at the head of this module.
 
     Limits always hold. The bend is tried to its own side, to the other, and for a ball joint about other
     axes; for each, the root joint turns about the line to the target as far from the pole's side (or from
@@ -72,53 +100,34 @@ def two_bone(
         pose: where to start; rotations outside a limit are brought inside it first.
         goal: its chain's last two joints that are not locked are turned; any effector. Its `max_extension`
             caps the stretch.
-        pole: a point in model space that the bend points to, or None to keep the bend's plane.
-        soft: part of the chain's length over which it eases into straight, 0 to 1. From d_a = (1 - soft)
-            length on the distance is d_a + s (1 - exp(-(d - d_a) / s)), s = soft length (A. Nicholas,
-            xsi-blog.com/archives/108): no snap at full reach, but the effector stays behind a target that
-            is further than d_a.
-        weight: part of each joint's turn that is taken (slerp); clamped to 0..1, where 0 leaves the pose as
-            it is.
-        accept_limited: whether a pose that misses the target because of a limit is given back; if not, the
-            start is.
+        options: None for none.
         position_tolerance: within which the status is CONVERGED, in the model's unit.
 
     Returns:
         CONVERGED or STALLED, 1 iteration, and the error of the pose given back.
 
     Raises:
-        InvalidInput: the chain has no two joints that can turn, or one that does not inherit rotation; a
-            number is not finite; soft is outside 0..1.
+        InvalidInput: the chain has no two joints that can turn, or one that does not inherit rotation.
     """
-    if not (math.isfinite(soft) and 0.0 <= soft <= 1.0):
-        raise InvalidInput(f"two_bone: soft must be 0 to 1 (a part of the chain's length), not {soft:g}")
-    if not math.isfinite(weight):
-        raise InvalidInput(f"two_bone: weight must be a finite number, not {weight:g}")
-    point = None if pole is None else frozen_vector(pole, "two_bone: pole")
+    options = options or TwoBoneOptions()
     chain = turning_joints(skeleton, pose, goal, "two_bone", 2)[-2:]
     start = inside_limits(skeleton, pose, chain)
     transforms = forward_kinematics(skeleton, start)
     root, middle = (seen_joint(skeleton, start, transforms, i) for i in chain)
-    arm = _Arm(
-        root,
-        middle,
-        transforms[skeleton.index(goal.joint)].point(goal.effector(skeleton)),
-        goal.target,
-        point,
-    )
-    wanted = (goal.target - root.head).length
-    distance = arm.within(
-        min(_softened(wanted, soft * arm.length, arm.length), goal.max_extension * arm.length)
-    )
+    effector = transforms[skeleton.index(goal.joint)].point(goal.effector(skeleton))
+    arm = _Arm(root, middle, effector, goal.target, options.pole)
+    to_target = (goal.target - root.head).length
+    softened = _softened(to_target, options.soft * arm.length, arm.length)
+    distance = arm.within(min(softened, goal.max_extension * arm.length))
     # What `soft` and `max_extension` leave, and bones that are too short or too unequal, is missed whatever
     # the limits.
-    bent, aimed, limited = _best(arm, distance, abs(wanted - distance) + 10.0 * NOISE * arm.length)
-    share = min(max(weight, 0.0), 1.0)
+    bent, aimed, limited = _best(arm, distance, abs(to_target - distance) + 10.0 * NOISE * arm.length)
+    part = min(max(options.weight, 0.0), 1.0)
     turned = {}
     for seen, rotation in ((root, aimed), (middle, bent)):
-        part = rotation if share == 1.0 else slerp(seen.rotation, rotation, share)
-        turned[seen.index] = seen.joint.allowed(part)
-    if limited and not accept_limited:
+        taken = rotation if part == 1.0 else slerp(seen.rotation, rotation, part)
+        turned[seen.index] = seen.joint.allowed(taken)
+    if limited and not options.accept_limited:
         turned = {}
     return single_pass_result(skeleton, start.with_rotations(turned), goal, position_tolerance)
 

@@ -3,7 +3,8 @@
 CCD minimises `E = sum_k w_k |R a_k - b_k|^2` joint by joint, over the pairs of vectors that the goals above
 a joint give (see `effectors`). The best rotation of a ball joint is Davenport's (for one pair the shortest
 arc). The best hinge angle and the best slide have closed forms. Limits are applied right after the step, in
-the joint's own rest axes.
+the joint's own rest axes. Slides are taken one after the other. A hinge's best angle leaves coupled offsets
+out; what follows it is shifted at once, and a rotation that made things worse is halved, or taken back.
 
 `WorkingPose` is the pose that one solve changes: `KinematicPose` has its transforms, `LimitedPose` its limits
 and goals. Effectors follow each step.

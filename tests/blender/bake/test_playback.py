@@ -6,7 +6,6 @@ import json
 import math
 
 import bpy
-import numpy as np
 import pytest
 import rigs
 from mathutils import Quaternion, Vector
@@ -266,22 +265,3 @@ def test_cancelled_while_checking_all_is_as_it_was(bake, arm, destination, keyed
     rigs.update()
     steps.close()
     assert differences(before, dump()) == []
-
-
-def test_quaternions_of_matrices(ext):
-    matrices = ext.module("ccd_rig.maths.arrays")
-    random = np.random.default_rng(3)
-    turns = random.normal(size=(1000, 4))
-    turns[:7] = [
-        [1, 0, 0, 0],
-        [0, 1, 0, 0],
-        [0, 0, 1, 0],
-        [0, 0, 0, 1],
-        [0, 1, 1, 0],
-        [1e-9, 1, 0, 0],
-        [0, 1, -1, 1],
-    ]
-    turns /= np.linalg.norm(turns, axis=1, keepdims=True)
-    again = matrices.quaternions(matrices.matrices(turns))
-    assert np.abs(np.abs((again * turns).sum(1)) - 1.0).max() < 1e-14
-    assert (again[:, 0] >= 0.0).all()

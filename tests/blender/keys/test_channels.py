@@ -183,7 +183,7 @@ def assert_keys_play(armature_object, keys):
 def test_object_without_animation(channels, writing):
     armature_object = make_armature()
     keys = keys_for(writing, [1, 2.5, 3.125, 10])
-    action = writing.write(armature_object, keys, writing.Destination.CURRENT_ACTION, 1, 10, "Baked")
+    action = writing.write(armature_object, keys, writing.Destination.CURRENT_ACTION, (1, 10), "Baked")
     assert armature_object.animation_data.action == action
     assert (action.name, action.users, action.use_fake_user) == ("Baked", 1, False)
     curves = curves_by_path(channels, armature_object)
@@ -201,7 +201,7 @@ def test_object_without_animation(channels, writing):
 def test_new_keys_are_what_blender_inserts(channels, writing):
     armature_object = make_armature()
     keys = keys_for(writing, [1, 4, 10], bones=("upper",), interpolation="BEZIER")
-    writing.write(armature_object, keys, writing.Destination.NEW_ACTION, 1, 10, "Baked")
+    writing.write(armature_object, keys, writing.Destination.NEW_ACTION, (1, 10), "Baked")
     twin = make_armature("Twin")
     twin.pose.bones["upper"].rotation_mode = "QUATERNION"
     for frame, value in zip(keys[0].frames, keys[0].values, strict=True):
@@ -230,7 +230,7 @@ def test_outside_the_range_nothing_changes(channels, writing, destination, span)
     old_name = armature_object.animation_data.action.name
     frames = sorted({span[0], (span[0] + span[1]) / 2, span[1]})
     keys = keys_for(writing, frames)
-    action = writing.write(armature_object, keys, writing.Destination[destination], *span, "Baked")
+    action = writing.write(armature_object, keys, writing.Destination[destination], span, "Baked")
     after = {path: key_tuples(c) for path, c in curves_by_path(channels, armature_object).items()}
     assert set(after) == set(before)
     written = {armature_object.pose.bones[k.bone].path_from_id(k.channel) for k in keys}
@@ -257,7 +257,7 @@ def test_handles_stay_after_the_file_is_saved(channels, writing, tmp_path):
     armature_object = make_armature()
     key_richly(armature_object)
     writing.write(
-        armature_object, keys_for(writing, [5, 9, 15]), writing.Destination.CURRENT_ACTION, 5, 15, "Baked"
+        armature_object, keys_for(writing, [5, 9, 15]), writing.Destination.CURRENT_ACTION, (5, 15), "Baked"
     )
     before = {path: key_tuples(c) for path, c in curves_by_path(channels, armature_object).items()}
     bpy.ops.wm.save_as_mainfile(filepath=str(tmp_path / "a.blend"))
@@ -272,7 +272,7 @@ def test_keys_that_blender_would_merge(channels, writing):
     for frame in (1, 4.995, 15.005, 15.02):
         pose_bone.keyframe_insert("rotation_quaternion", frame=frame)
     keys = keys_for(writing, [5, 15], bones=("upper",))
-    writing.write(armature_object, keys, writing.Destination.CURRENT_ACTION, 5, 15, "Baked")
+    writing.write(armature_object, keys, writing.Destination.CURRENT_ACTION, (5, 15), "Baked")
     assert list(channels.present_keys(armature_object)) == pytest.approx([1, 5, 15, 15.02])
     for curve in channels.fcurves_of(armature_object):
         curve.update()  # Blender leaves them apart as well
@@ -300,7 +300,7 @@ def test_other_objects_in_the_same_action(channels, writing, destination):
         of_second = state(action)["bags"]["OBSecond"]
     assert channels.shared_users(first) == (() if has_slots else ("Second",))
     written = writing.write(
-        first, keys_for(writing, [5, 15]), writing.Destination[destination], 5, 15, "Baked"
+        first, keys_for(writing, [5, 15]), writing.Destination[destination], (5, 15), "Baked"
     )
     assert second.animation_data.action == action
     if has_slots:
@@ -334,7 +334,7 @@ def test_empty_action(writing):
     empty = bpy.data.actions.new("Empty")
     armature_object.animation_data_create().action = empty
     keys = keys_for(writing, [1, 5])
-    assert writing.write(armature_object, keys, writing.Destination.CURRENT_ACTION, 1, 5, "Baked") == empty
+    assert writing.write(armature_object, keys, writing.Destination.CURRENT_ACTION, (1, 5), "Baked") == empty
     assert_keys_play(armature_object, keys)
     if hasattr(empty, "slots"):
         assert armature_object.animation_data.action_slot.identifier == "OBRig"
@@ -353,7 +353,7 @@ def test_slot_of_another_is_not_taken(channels, writing):
     armature_object.animation_data.action_slot = None
     assert list(channels.fcurves_of(armature_object)) == []
     keys = keys_for(writing, [1, 5])
-    writing.write(armature_object, keys, writing.Destination.CURRENT_ACTION, 1, 5, "Baked")
+    writing.write(armature_object, keys, writing.Destination.CURRENT_ACTION, (1, 5), "Baked")
     assert armature_object.animation_data.action_slot.identifier == "OBRig"
     assert state(action)["bags"]["OBOther"] == before
     assert_keys_play(armature_object, keys)
@@ -372,7 +372,7 @@ def test_file_from_before_slots(channels, writing, destination, unassigned):
     if unassigned and has_slots:
         armature_object.animation_data.action_slot = None
     keys = keys_for(writing, [5, 9, 15])
-    writing.write(armature_object, keys, writing.Destination[destination], 5, 15, "Baked")
+    writing.write(armature_object, keys, writing.Destination[destination], (5, 15), "Baked")
     assert_keys_play(armature_object, keys)
     if unassigned and has_slots and destination == "NEW_ACTION":
         # What did not move the object is not copied.
@@ -478,12 +478,12 @@ def test_failure_in_the_middle(ext, channels, writing, monkeypatch, destination,
     before = whole_state(*objects)
     with failing(monkeypatch, ext.module("ccd_rig.blender.keys.keyframes"), "write", after):
         writing.write(
-            objects[0], keys_for(writing, [5, 15]), writing.Destination[destination], 5, 15, "Baked"
+            objects[0], keys_for(writing, [5, 15]), writing.Destination[destination], (5, 15), "Baked"
         )
     assert whole_state(*objects) == before
     # The same write goes through afterwards.
     keys = keys_for(writing, [5, 15])
-    writing.write(objects[0], keys, writing.Destination[destination], 5, 15, "Baked")
+    writing.write(objects[0], keys, writing.Destination[destination], (5, 15), "Baked")
     assert_keys_play(objects[0], keys)
 
 
@@ -504,7 +504,9 @@ def test_failure_at_the_swap(channels, writing, monkeypatch, start, done):
 
     monkeypatch.setattr(channels, "assign", assign_and_fail)
     with pytest.raises(Failure):
-        writing.write(armature_object, keys_for(writing, [5]), writing.Destination.NEW_ACTION, 5, 5, "Baked")
+        writing.write(
+            armature_object, keys_for(writing, [5]), writing.Destination.NEW_ACTION, (5, 5), "Baked"
+        )
     assert whole_state(*objects) == before
 
 
@@ -533,7 +535,7 @@ def test_unusable_keys(writing, errors, destination, changes, words):
     }
     keys = [first, writing.BoneKeys(**{**given, **changes})]
     with pytest.raises(errors.InvalidInput) as caught:
-        writing.write(armature_object, keys, writing.Destination[destination], 5, 15, "Baked")
+        writing.write(armature_object, keys, writing.Destination[destination], (5, 15), "Baked")
     assert all(word in str(caught.value) for word in words), str(caught.value)
     assert whole_state(armature_object) == before
 
@@ -543,11 +545,11 @@ def test_no_keys_empty_range_and_missing_bone(writing, errors):
     before = whole_state(armature_object)
     new = writing.Destination.NEW_ACTION
     with pytest.raises(errors.InvalidInput, match="no keys"):
-        writing.write(armature_object, [], new, 5, 15, "Baked")
+        writing.write(armature_object, [], new, (5, 15), "Baked")
     with pytest.raises(errors.InvalidInput, match="start must not lie after the end"):
-        writing.write(armature_object, keys_for(writing, [5]), new, 15, 5, "Baked")
+        writing.write(armature_object, keys_for(writing, [5]), new, (15, 5), "Baked")
     with pytest.raises(errors.RigError, match="no bone 'gone'"):
-        writing.write(armature_object, keys_for(writing, [5], bones=("gone",)), new, 5, 15, "Baked")
+        writing.write(armature_object, keys_for(writing, [5], bones=("gone",)), new, (5, 15), "Baked")
     assert whole_state(armature_object) == before
 
 
@@ -637,7 +639,7 @@ def test_obstacles(channels, writing, errors, destination, change, words):
     before = whole_state(armature_object)
     with pytest.raises(errors.RigError) as caught:
         writing.write(
-            armature_object, keys_for(writing, [5]), writing.Destination[destination], 5, 5, "Baked"
+            armature_object, keys_for(writing, [5]), writing.Destination[destination], (5, 5), "Baked"
         )
     assert words in str(caught.value)
     assert whole_state(armature_object) == before
@@ -650,7 +652,7 @@ def test_obstacles_are_real(channels, writing, monkeypatch, change):
     change(channels, armature_object)
     monkeypatch.setattr(writing, "obstacles", lambda *arguments: ())
     keys = keys_for(writing, [0, 5, 30])
-    writing.write(armature_object, keys, writing.Destination.NEW_ACTION, 0, 30, "Baked")
+    writing.write(armature_object, keys, writing.Destination.NEW_ACTION, (0, 30), "Baked")
     with pytest.raises(AssertionError):
         assert_keys_play(armature_object, keys)
 
@@ -661,11 +663,11 @@ def test_muted_group(channels, writing, errors):
     mute_group(channels, armature_object)
     keys = keys_for(writing, [0, 5, 30])
     if hasattr(armature_object.animation_data, "action_slot"):
-        writing.write(armature_object, keys, writing.Destination.NEW_ACTION, 0, 30, "Baked")
+        writing.write(armature_object, keys, writing.Destination.NEW_ACTION, (0, 30), "Baked")
         assert_keys_play(armature_object, keys)
     else:
         with pytest.raises(errors.RigError, match="muted group 'upper'"):
-            writing.write(armature_object, keys, writing.Destination.NEW_ACTION, 0, 30, "Baked")
+            writing.write(armature_object, keys, writing.Destination.NEW_ACTION, (0, 30), "Baked")
 
 
 def test_what_is_no_obstacle(channels, writing):
@@ -680,7 +682,7 @@ def test_what_is_no_obstacle(channels, writing):
     curve.modifiers.new("NOISE").mute = True
     armature_object.pose.bones["upper"].driver_add("rotation_quaternion", 1).mute = True
     keys = keys_for(writing, [0, 5, 30])
-    writing.write(armature_object, keys, writing.Destination.NEW_ACTION, 0, 30, "Baked")
+    writing.write(armature_object, keys, writing.Destination.NEW_ACTION, (0, 30), "Baked")
     assert_keys_play(armature_object, keys)
 
 
@@ -710,9 +712,9 @@ def test_linked_action(channels, writing, errors, library):
     before = whole_state(armature_object)
     keys = keys_for(writing, [5, 15])
     with pytest.raises(errors.RigError, match=r"Action 'Stored' is linked from .*: choose New Action"):
-        writing.write(armature_object, keys, writing.Destination.CURRENT_ACTION, 5, 15, "Baked")
+        writing.write(armature_object, keys, writing.Destination.CURRENT_ACTION, (5, 15), "Baked")
     assert whole_state(armature_object) == before
-    written = writing.write(armature_object, keys, writing.Destination.NEW_ACTION, 5, 15, "Baked")
+    written = writing.write(armature_object, keys, writing.Destination.NEW_ACTION, (5, 15), "Baked")
     assert written.library is None
     assert written.name == "Baked"
     assert list(channels.present_keys(armature_object, ['lo"wer'])) == [0, 3, 5, 15, 20, 30]
@@ -728,8 +730,8 @@ def test_overridden_action(writing, errors, library):
         armature_object.animation_data.action_slot = action.slots[0]
     keys = keys_for(writing, [5, 15])
     with pytest.raises(errors.RigError, match="Action 'Stored' is a library override"):
-        writing.write(armature_object, keys, writing.Destination.CURRENT_ACTION, 5, 15, "Baked")
-    written = writing.write(armature_object, keys, writing.Destination.NEW_ACTION, 5, 15, "Baked")
+        writing.write(armature_object, keys, writing.Destination.CURRENT_ACTION, (5, 15), "Baked")
+    written = writing.write(armature_object, keys, writing.Destination.NEW_ACTION, (5, 15), "Baked")
     assert written.override_library is None
     assert_keys_play(armature_object, keys)
 
@@ -739,7 +741,7 @@ def test_linked_armature(writing, errors, library):
     bpy.context.scene.collection.objects.link(armature_object)
     keys = keys_for(writing, [5, 15])
     with pytest.raises(errors.RigError, match=r"Armature 'Rig' is linked from .*library override"):
-        writing.write(armature_object, keys, writing.Destination.NEW_ACTION, 5, 15, "Baked")
+        writing.write(armature_object, keys, writing.Destination.NEW_ACTION, (5, 15), "Baked")
 
 
 def test_overridden_armature(writing, library):
@@ -748,7 +750,7 @@ def test_overridden_armature(writing, library):
     armature_object.override_library.is_system_override = False
     bpy.context.scene.collection.objects.link(armature_object)
     keys = keys_for(writing, [5, 15])
-    writing.write(armature_object, keys, writing.Destination.NEW_ACTION, 5, 15, "Baked")
+    writing.write(armature_object, keys, writing.Destination.NEW_ACTION, (5, 15), "Baked")
     assert armature_object.animation_data.action.name == "Baked"
     assert_keys_play(armature_object, keys)
 
@@ -758,7 +760,7 @@ def test_values_before(channels, writing):
     turned, shifted = ("upper", "rotation_quaternion"), ("upper", "location")
     assert channels.values_before(armature_object, [turned], 5) == {}
     keys = keys_for(writing, [1, 4.5, 10])
-    writing.write(armature_object, keys, writing.Destination.NEW_ACTION, 1, 10, "Baked")
+    writing.write(armature_object, keys, writing.Destination.NEW_ACTION, (1, 10), "Baked")
     for frame, row in ((4.5, 0), (4.75, 1), (10, 1), (11, 2)):
         found = channels.values_before(armature_object, [turned, shifted], frame)
         assert found.keys() == {turned}
@@ -775,7 +777,7 @@ def test_all_rotation_channels(channels, writing):
         armature_object.pose.bones[bone].rotation_mode = mode
         values = np.arange(2 * width).reshape(2, width) / 7 + 0.1
         keys.append(writing.BoneKeys(bone, channel, np.array([1, 2]), values))
-    writing.write(armature_object, keys, writing.Destination.NEW_ACTION, 1, 2, "Baked")
+    writing.write(armature_object, keys, writing.Destination.NEW_ACTION, (1, 2), "Baked")
     assert len(list(channels.fcurves_of(armature_object))) == 10
     assert_keys_play(armature_object, keys)
 
@@ -806,7 +808,7 @@ def test_many_keys(channels, writing):
     frames = np.arange(1, 2001)
     bones = [bone.name for bone in armature_object.pose.bones]
     keys = keys_for(writing, frames, bones=bones)
-    writing.write(armature_object, keys, writing.Destination.NEW_ACTION, 1, 2000, "Baked")
+    writing.write(armature_object, keys, writing.Destination.NEW_ACTION, (1, 2000), "Baked")
     curves = curves_by_path(channels, armature_object)
     assert len(curves) == 80
     for item in keys:

@@ -1,4 +1,4 @@
-"""Frames that are solved, slerp between them, and forward kinematics over many frames."""
+"""Frames that are solved, and slerp between them."""
 
 import itertools
 import math
@@ -7,13 +7,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from mathutils import Quaternion, Vector
+from mathutils import Quaternion
 
 from ccd_rig.errors import InvalidInput
-from ccd_rig.motion.interpolation import kinematics, rotate, same_side, slerp, slerp_rotations, solve_frames
-from ccd_rig.skeleton.joints import Joint, Skeleton
-from ccd_rig.skeleton.kinematics import forward_kinematics
-from ccd_rig.skeleton.pose import Pose
+from ccd_rig.maths.batch import slerp
+from ccd_rig.motion.interpolation import same_side, slerp_rotations, solve_frames
 
 EXACT = 1e-12
 FLOAT32 = 2e-6
@@ -27,6 +25,12 @@ def random_rotations(seed, *shape):
 def about(axis, angle):
     """Unit quaternion of a turn by `angle` radians about a unit axis."""
     return np.array([math.cos(angle / 2), *(math.sin(angle / 2) * np.asarray(axis, float))])
+
+
+def _product(a, b):
+    """Hamilton product, written from its definition by scalar and vector parts."""
+    v = a[0] * b[1:] + b[0] * a[1:] + np.cross(a[1:], b[1:])
+    return np.array([a[0] * b[0] - np.dot(a[1:], b[1:]), *v])
 
 
 def apart(a, b):
@@ -94,7 +98,7 @@ def test_slerp_takes_the_shorter_way_for_opposite_signs():
 @pytest.mark.parametrize("angle", [0.0, 1e-300, 1e-12, 1e-8, 1e-5])
 def test_slerp_of_nearly_equal_rotations(angle, sign):
     a, b = about((0, 1, 0), 0.3), sign * about((0, 1, 0), 0.3 + angle)
-    middle = slerp(a, b, 0.25)
+    middle = slerp(a, b, np.asarray(0.25), axis=-1)
     assert np.abs(middle - about((0, 1, 0), 0.3 + 0.25 * angle)).max() < EXACT
     # The small turn itself is kept, not rounded away.
     sine = np.linalg.norm(_product(middle, a * [1, -1, -1, -1])[1:])
@@ -124,7 +128,7 @@ def test_signs_are_continuous_and_solved_frames_exact(seed, count, joints):
     assert np.abs(np.linalg.norm(result, axis=-1) - 1.0).max() < 1e-6
     for a, b, (i, j) in zip(solved, solved[1:], itertools.pairwise(frames - frames[0]), strict=False):
         for k in range(i + 1, j):
-            assert np.abs(result[k] - slerp(a, b, (k - i) / (j - i))).max() < 1e-6
+            assert np.abs(result[k] - slerp(a, b, np.asarray((k - i) / (j - i)), axis=-1)).max() < 1e-6
 
 
 def test_slerp_agrees_with_mathutils():
@@ -169,37 +173,3 @@ def test_input_is_not_changed():
 def test_slerp_refuses_what_it_cannot_take(frames, rotations, wanted, words):
     with pytest.raises(InvalidInput, match=words):
         slerp_rotations(frames, rotations, wanted)
-
-
-# --- kinematics ---------------------------------------------------------------------------------------------
-
-
-def test_kinematics_agrees_with_the_core_at_every_frame():
-    random = np.random.default_rng(11)
-    parents, inherits = (-1, 0, 1, 1, 3, -1, 5), (True, True, True, False, True, True, False)
-    count = 25
-    offsets, translations = random.normal(size=(2, count, len(parents), 3))
-    rests, rotations = random_rotations(12, 2, count, len(parents))
-    heads, turned = kinematics(parents, inherits, offsets, rests, rotations, translations)
-    for f in range(count):
-        skeleton = Skeleton(
-            Joint(f"j{i}", p, Vector(offsets[f, i]), Quaternion(rests[f, i]), inherit_rotation=inherits[i])
-            for i, p in enumerate(parents)
-        )
-        pose = Pose(tuple(map(Quaternion, rotations[f])), tuple(map(Vector, translations[f])))
-        for i, transform in enumerate(forward_kinematics(skeleton, pose)):
-            assert np.abs(heads[f, i] - transform.translation).max() < 20 * FLOAT32
-            assert apart(turned[f, i], np.array(transform.rotation)) < FLOAT32
-
-
-def test_rotate_is_the_sandwich_product():
-    rotations, vectors = random_rotations(4, 50), np.random.default_rng(4).normal(size=(50, 3))
-    for q, v, turned in zip(rotations, vectors, rotate(rotations, vectors), strict=False):
-        expected = _product(_product(q, np.array([0.0, *v])), q * [1, -1, -1, -1])[1:]
-        assert np.abs(turned - expected).max() < EXACT
-
-
-def _product(a, b):
-    """Hamilton product, written from its definition by scalar and vector parts."""
-    v = a[0] * b[1:] + b[0] * a[1:] + np.cross(a[1:], b[1:])
-    return np.array([a[0] * b[0] - np.dot(a[1:], b[1:]), *v])

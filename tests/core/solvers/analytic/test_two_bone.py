@@ -21,7 +21,7 @@ from ccd_rig.skeleton.joints import Joint, Skeleton
 from ccd_rig.skeleton.kinematics import forward_kinematics
 from ccd_rig.skeleton.pose import Pose
 from ccd_rig.solvers.analytic.target_triangle import target_triangle
-from ccd_rig.solvers.analytic.two_bone import two_bone
+from ccd_rig.solvers.analytic.two_bone import TwoBoneOptions, two_bone
 
 CONVERGED, STALLED = SolveStatus.CONVERGED, SolveStatus.STALLED
 X, Y = Vector((1.0, 0.0, 0.0)), Vector((0.0, 1.0, 0.0))
@@ -62,8 +62,10 @@ def checked(skeleton, pose, goal, result, tolerance=1e-4):
 
 def bend(skeleton, pose, target, **fields):
     goal = PositionGoal("middle", target)
-    tolerance = fields.get("position_tolerance", 1e-4)
-    return checked(skeleton, pose, goal, two_bone(skeleton, pose, goal, **fields), tolerance)
+    tolerance = fields.pop("position_tolerance", 1e-4)
+    options = TwoBoneOptions(**fields)
+    result = two_bone(skeleton, pose, goal, options, position_tolerance=tolerance)
+    return checked(skeleton, pose, goal, result, tolerance)
 
 
 PLACES = [
@@ -241,7 +243,9 @@ def test_two_bones_never_fail(upper, lower, target, pole, soft, seed):
     skeleton, _ = arm(limits=(random_limit(rng), random_limit(rng)), lengths=(upper, lower))
     goal = PositionGoal("middle", target)
     start = legal_pose(skeleton, rng)
-    result = checked(skeleton, start, goal, two_bone(skeleton, start, goal, pole=pole, soft=soft))
+    result = checked(
+        skeleton, start, goal, two_bone(skeleton, start, goal, TwoBoneOptions(pole=pole, soft=soft))
+    )
     assert result.errors[0].distance <= (Vector(target).length + upper + lower) * (1.0 + FLOAT32)
 
 
@@ -354,7 +358,7 @@ def test_soft_and_reach_are_not_limits():
     skeleton, pose = arm()
     goal = PositionGoal("middle", (1.95, 0.0, 0.0), max_extension=0.9)
     for fields in ({"soft": 0.0}, {"soft": 0.5}):
-        result = two_bone(skeleton, pose, goal, accept_limited=False, **fields)
+        result = two_bone(skeleton, pose, goal, TwoBoneOptions(accept_limited=False, **fields))
         assert result.status is STALLED
         assert result.pose != pose
 
@@ -382,7 +386,7 @@ def test_two_bone_refuses_bad_input():
         ({"pole": (math.nan, 0.0, 0.0)}, "pole must be three finite"),
     ):
         with pytest.raises(InvalidInput, match=message):
-            two_bone(skeleton, pose, goal, **fields)
+            two_bone(skeleton, pose, goal, TwoBoneOptions(**fields))
     with pytest.raises(InvalidInput, match="'start' has 1 joints that can turn, but 2"):
         two_bone(skeleton, pose, PositionGoal("start", (1.0, 0.0, 0.0)))
     with pytest.raises(InvalidInput, match="1 joints that can turn"):

@@ -13,14 +13,14 @@ import pytest
 def test_rows_are_what_was_put_in(ext, changes, seed):
     rng, frames = random.Random(seed), 70
     arrays = np.full((frames, 3), np.nan), np.full((frames, 2, 2), np.nan)
-    steady = ext.module("ccd_rig.blender.bake.steady").Steady(arrays)
+    repeated = ext.module("ccd_rig.blender.bake.repeated_rows").RepeatedRows(arrays)
     wanted = np.empty(frames)
     for row in range(frames):
         if row == 0 or rng.random() < changes:
             wanted[row] = rng.random()
-            steady.set(row, np.full(3, wanted[row]), [[wanted[row]] * 2] * 2)
+            repeated.set(row, np.full(3, wanted[row]), [[wanted[row]] * 2] * 2)
         else:
             wanted[row] = wanted[row - 1]
-            steady.keep(row)
+            repeated.keep(row)
         assert (arrays[0][: row + 1] == wanted[: row + 1, None]).all()
     assert (arrays[1] == wanted[:, None, None]).all()

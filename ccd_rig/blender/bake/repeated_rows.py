@@ -11,11 +11,11 @@ from dataclasses import dataclass
 
 from numpy.typing import ArrayLike
 
-from ...motion.interpolation import Array
+from ...maths.batch import Array
 
 
 @dataclass
-class Steady:
+class RepeatedRows:
     """Arrays over frames, filled row by row in order.
 
     Attributes:

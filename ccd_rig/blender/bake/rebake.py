@@ -7,10 +7,12 @@ import numpy as np
 from mathutils import Quaternion
 
 from ...limits.shapes import contains
-from ...motion import interpolation
+from ...maths import batch
+from ...maths.batch import Array
 from ...settings import SolverSettings, SolveStatus
 from . import measuring
 from .bake_frames import BakeFrames, Motion, Solutions
+from .keyed_motion import keyed_joints, keyed_motion
 
 NEAR = 0.1
 """Part of the tolerances by which a motion that stays may be farther off: keys are rounded."""
@@ -20,58 +22,53 @@ INSIDE = 1e-5
 """Radians outside a limit that are rounding of keys."""
 
 
-def keep(take: BakeFrames, solver: SolverSettings) -> None:
-    """Put the base poses of a take in place of what was solved, if they are as near everywhere.
+def keep_baked(bake_frames: BakeFrames, solver: SolverSettings) -> None:
+    """Put the base poses in place of what was solved, if they are as near everywhere.
 
     From a baked motion a solve starts elsewhere than from the one before it, so it would lead to another
     motion that is no better.
 
     Args:
-        take: all of it is solved; nothing is planted.
+        bake_frames: all of it is solved; nothing is planted.
         solver: position tolerance in world metres.
     """
-    if _leaves_limits(take):
+    if _leaves_limits(bake_frames):
         return
-    base = Motion(take.base, take.translations, np.empty((len(take.frames), 0, 3)))
-    rows = np.searchsorted(take.frames, take.solved_frames)
+    base = Motion(bake_frames.base, bake_frames.translations, np.empty((len(bake_frames.frames), 0, 3)))
+    rows = np.searchsorted(bake_frames.frames, bake_frames.solved_frames)
     tolerances = (solver.position_tolerance, solver.angle_tolerance)
-    old, new = (_off(take, motion, tolerances)[rows] for motion in (base, take.finish()[1]))
+    old, new = (
+        _misses(bake_frames, motion, tolerances)[rows] for motion in (base, keyed_motion(bake_frames).full)
+    )
     good = old <= 1.0 + NEAR
     # Where nothing is reached, what counts is the farthest: constraints that pull against each other trade.
     if np.any(~good & (new <= 1.0)) or np.any(old.max(axis=1) > (1.0 + FAR) * new.max(axis=1) + 1.0):
         return
     reached = SolveStatus.CONVERGED.name
     states = {
-        row: {c: reached if good[k, c] else state for c, state in take.states[row].items()}
+        row: {c: reached if good[k, c] else state for c, state in bake_frames.states[row].items()}
         for k, row in enumerate(rows.tolist())
     }
-    take.restore(Solutions(interpolation.unit(take.base[rows]), _slides(take)[rows], states))
+    slides = bake_frames.slid(rows, bake_frames.translations[rows])
+    bake_frames.restore(Solutions(batch.unit(bake_frames.base[rows], axis=-1), slides, states))
 
 
-def _off(take: BakeFrames, motion: Motion, tolerances: tuple[float, float]) -> interpolation.Array:
+def _misses(bake_frames: BakeFrames, motion: Motion, tolerances: tuple[float, float]) -> Array:
     """(F, C) how far off constraints are, in tolerances; 0 where they are not in force."""
-    distances, angles = measuring.residuals(take, motion)
-    off = np.maximum(distances / tolerances[0], angles / tolerances[1])
-    return np.asarray(np.where(take.influences > 0.0, off, 0.0))
+    distances, angles = measuring.residuals(bake_frames, motion)
+    misses = np.maximum(distances / tolerances[0], angles / tolerances[1])
+    return np.asarray(np.where(bake_frames.influences > 0.0, misses, 0.0))
 
 
-def _leaves_limits(take: BakeFrames) -> bool:
+def _leaves_limits(bake_frames: BakeFrames) -> bool:
     """Whether a base pose of the joints that are keyed breaks a limit."""
-    keyed = take.keyed_joints()
+    keyed, rows = keyed_joints(bake_frames), np.arange(len(bake_frames.frames))
+    slid = bake_frames.slid(rows, bake_frames.translations)
     return any(
         limits[j] is not None and not contains(limits[j], Quaternion(rotations[j]), INSIDE)
-        for limits, rotations in zip(take.limits, take.base, strict=True)
+        for limits, rotations in zip(bake_frames.limits, bake_frames.base, strict=True)
         for j in keyed
     ) or any(
         np.any((along < slide.lower - INSIDE) | (along > slide.upper + INSIDE))
-        for slide, along in zip(take.slides, _slides(take).T, strict=True)
+        for slide, along in zip(bake_frames.slides, slid.T, strict=True)
     )
-
-
-def _slides(take: BakeFrames) -> interpolation.Array:
-    """(F, K) how far bones have slid in the base poses."""
-    found = np.empty((len(take.frames), len(take.sliding)))
-    for k, (j, slide) in enumerate(zip(take.sliding, take.slides, strict=True)):
-        locations = np.linalg.solve(take.shifts[:, k], take.translations[:, j, :, None])[..., 0]
-        found[:, k] = locations @ np.array(slide.axis)
-    return found

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""How a bake came out, as its report says it: measured after the keys are written."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import bpy
+import numpy as np
+
+from ...maths.batch import Array
+from ..properties.body import Body
+from . import body_shift, measuring
+from .bake_frames import BakeFrames, number
+from .foot_slip import foot_slips
+from .keyed_motion import KeyedMotion, rotated_joints
+from .report import SLERPED, BodyReport, Entry, FootSlip, LargestRotation, WeightedFit
+from .shot import Task
+from .weighted_fits import weighted_fit
+
+
+class Outcome(NamedTuple):
+    """Fields of `BakeReport`; see there."""
+
+    entries: tuple[Entry, ...]
+    largest_rotation: LargestRotation | None
+    foot_slips: tuple[FootSlip, ...]
+    fit: WeightedFit | None
+    body: BodyReport | None
+
+    @classmethod
+    def of(
+        cls,
+        scene: bpy.types.Scene,
+        armature_object: bpy.types.Object,
+        motion: KeyedMotion,
+        task: Task,
+        body: Body | None,
+    ) -> Outcome:
+        """How each constraint stands at each frame in what is keyed, and at full influence.
+
+        Args:
+            scene: in which the armature plays.
+            armature_object: plays the keys.
+            motion: what is keyed.
+            task: of the bake.
+            body: what becomes of the body, where bones are planted.
+        """
+        bake_frames = motion.bake_frames
+        rotation = measuring.largest_rotation(bake_frames, motion.keyed, rotated_joints(bake_frames))
+        distances, angles = measuring.residuals(bake_frames, motion.full)
+        entries = _entries(bake_frames, motion, (distances, angles))
+        return cls(
+            entries,
+            None if rotation is None else LargestRotation(*rotation),
+            foot_slips(scene, armature_object, bake_frames, entries),
+            weighted_fit(bake_frames, distances),
+            None if body is None else body_shift.report_of(bake_frames, body, task.body_obstacle),
+        )
+
+
+def _entries(bake_frames: BakeFrames, motion: KeyedMotion, at_full: tuple[Array, Array]) -> tuple[Entry, ...]:
+    """One for each constraint in force at each frame; `at_full`: (F, C) distances and angles of
+    `motion.full`."""
+    residuals, angles = at_full
+    same = all(np.array_equal(a, b) for a, b in zip(motion.keyed, motion.full, strict=True))
+    keyed, keyed_angles = (residuals, angles) if same else measuring.residuals(bake_frames, motion.keyed)
+    in_force = np.nonzero(bake_frames.influences > 0.0)  # by frame, then in the order of the constraints
+    figures = (residuals, keyed, bake_frames.influences, angles, keyed_angles)
+    columns = [*(at.tolist() for at in in_force), *(each[in_force].tolist() for each in figures)]
+    frames = [number(frame) for frame in bake_frames.frames]
+    names, states = [constraint.name for constraint in bake_frames.constraints], bake_frames.states
+    return tuple(
+        Entry(frames[f], names[c], states[f][c] if f in states else SLERPED, *row)
+        for f, c, *row in zip(*columns, strict=True)
+    )

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Samples of frames into the arrays of a bake: what is as in the frame before costs next to nothing."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...errors import RigError
+from ..scene.evaluation import FrameSample
+from .bake_frames import BakeFrames, numbers
+from .repeated_rows import RepeatedRows
+
+
+class FrameRecorder:
+    """Fills the rows of bake frames in order."""
+
+    def __init__(self, bake_frames: BakeFrames) -> None:
+        self.bake_frames = bake_frames
+        self._last: FrameSample | None = None  # the one stored last
+        self._bones = RepeatedRows((bake_frames.offsets, bake_frames.rests, bake_frames.lengths))
+        self._poses = RepeatedRows((bake_frames.base, bake_frames.translations))
+        self._worlds = RepeatedRows((bake_frames.worlds,))
+        self._influences = RepeatedRows((bake_frames.influences,))
+
+    def store(self, row: int, sample: FrameSample) -> None:
+        """Keep what was evaluated at the frame of this row."""
+        bake_frames, reading, last = self.bake_frames, sample.reading, self._last
+        if last is not None and reading is last.reading:  # shared while nothing about the bones changes
+            self._poses.keep(row)
+            bake_frames.since.append(bake_frames.since[-1])
+        else:
+            self._poses.set(row, numbers(reading.pose.rotations), numbers(reading.pose.translations))
+            bake_frames.since.append(row)
+        if last is not None and reading.skeleton is last.reading.skeleton:
+            self._bones.keep(row)
+            bake_frames.limits.append(bake_frames.limits[-1])
+        else:
+            self._store_bones(row, sample)
+        if last is not None and sample.matrix_world is last.matrix_world:  # shared while the object stays
+            self._worlds.keep(row)
+        else:
+            self._worlds.set(row, np.array(sample.matrix_world.to_3x3()))
+        if last is not None and sample.influences == last.influences:
+            self._influences.keep(row)
+        else:
+            self._influences.set(row, sample.influences)
+        self._last = sample
+        bake_frames.targets.append(sample.targets)
+        if bake_frames.sliding:
+            bake_frames.shifts[row] = reading.shifts[list(bake_frames.sliding)]
+        if bake_frames.tracks is not None:
+            bake_frames.tracks.store(sample)
+
+    def _store_bones(self, row: int, sample: FrameSample) -> None:
+        joints, limits = sample.reading.skeleton.joints, self.bake_frames.limits
+        if [joint.name for joint in joints] != [joint.name for joint in self.bake_frames.skeleton.joints]:
+            raise RigError(f"frame {sample.frame:g}: the chains have other bones than at the first frame")
+        self._bones.set(
+            row,
+            numbers(joint.offset for joint in joints),
+            numbers(joint.rest_rotation for joint in joints),
+            [joint.length for joint in joints],
+        )
+        present = tuple(joint.limit for joint in joints)
+        limits.append(limits[-1] if limits and present == limits[-1] else present)
