@@ -14,7 +14,6 @@ import numpy as np
 from mathutils import Quaternion
 from numpy.typing import NDArray
 
-from ...goals import Goal
 from ...limits.shapes import Limit
 from ...maths.batch import Array, multiply, unit
 from ...settings import Solver
@@ -27,8 +26,7 @@ from ...solvers.least_squares.state import Bones, Given, Poses, start_state
 from ...solvers.least_squares.ways import Frames
 from ...solvers.restarts import StartSpace, starts
 from ...solvers.solve import solve
-from ..scene.targets import TargetSample
-from ..solve.constraint_goals import GOAL_TARGETS, goals
+from ..solve.constraint_goals import goal_targets, goals
 from ..solve.solving import frame_conditions, scales
 from .bake_frames import Rows
 from .batches import Batch, Group, poses_of
@@ -159,7 +157,10 @@ def _group_problem(batch: Batch, group: Group, stage: Stage, chosen: Rows, base:
     given = problem.given(
         batch.bones(rows),
         poses,
-        [_targets(goal, [targets[r][group.members[place]] for r in rows.tolist()]) for place, goal in placed],
+        [
+            goal_targets(goal, [targets[r][group.members[place]] for r in rows.tolist()])
+            for place, goal in placed
+        ],
         batch.reference(samples, poses_of(base[0][chosen], base[1][chosen])),
     )
     solver, is_ranked = batch.settings.solver, len({goal.priority for goal in row_goals}) > 1
@@ -170,14 +171,6 @@ def _group_problem(batch: Batch, group: Group, stage: Stage, chosen: Rows, base:
         RANKED_GAIN if is_ranked and step != MILD_STEP else GAIN,
     )
     return GroupProblem(problem, given, poses, stop, [place for place, _ in placed], is_ranked)
-
-
-def _targets(goal: Goal, samples: Sequence[TargetSample]) -> Array:
-    """(3, R), or (4, R) of an orientation: what a goal asks for at each row."""
-    targets = np.array([getattr(sample, GOAL_TARGETS[type(goal)])[:] for sample in samples]).T
-    if goal.target_kind.has_length_one:
-        targets = unit(targets)
-    return np.ascontiguousarray(targets, dtype=np.float64)
 
 
 def _store(batch: Batch, problem: LeastSquaresProblem, solved: SolvedFrames, chosen: Rows) -> None:

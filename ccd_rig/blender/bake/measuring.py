@@ -7,18 +7,16 @@ Errors are measured by forward kinematics on the poses that are keyed, in world 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
-from mathutils import Quaternion, Vector
 
-from ...goals import measure
 from ...maths import batch
 from ...maths.batch import Array
-from ...skeleton.kinematics import Transform, forward_kinematics_of_frames
+from ...skeleton.kinematics import forward_kinematics_of_frames
+from ...solvers.least_squares.problem import LeastSquaresProblem
 from ..properties.constraint_values import Constraint, Kind
-from ..solve.constraint_goals import goals
-from .bake_frames import BakeFrames, Motion, number
+from ..solve.constraint_goals import goal_targets, goals
+from .bake_frames import BakeFrames, Motion, Rows, number
 
 
 def residuals(bake_frames: BakeFrames, motion: Motion) -> tuple[Array, Array]:
@@ -53,8 +51,9 @@ def errors(bake_frames: BakeFrames, heads: Array, axes: Array) -> tuple[Array, A
                 misses = misses * np.array(constraint.balance_axes)
             distances[:, c] = np.linalg.norm(misses, axis=-1)
         if constraint.kind is not Kind.BALANCE and (constraint.rotation != "NONE" or constraint.pole_target):
-            for f in np.flatnonzero(bake_frames.influences[:, c] > 0.0):
-                angles[f, c] = _angle(bake_frames, int(f), c, heads[f], axes[f])
+            in_force = np.flatnonzero(bake_frames.influences[:, c] > 0.0)
+            for frames in _equally_long(bake_frames, in_force) if len(in_force) else ():
+                angles[frames, c] = _angles(bake_frames, c, frames, heads, axes)
     return distances, angles
 
 
@@ -87,20 +86,34 @@ def largest_rotation(
     return float(angles[f, j]), number(bake_frames.frames[f + 1]), bake_frames.skeleton.joints[joints[j]].name
 
 
-def _angle(bake_frames: BakeFrames, f: int, c: int, heads: Array, axes: Array) -> float:
-    """The largest angle that the goals of a constraint are off at a frame."""
-    skeleton = bake_frames.skeleton
-    lengths = {
+def _angles(bake_frames: BakeFrames, c: int, frames: Rows, heads: Array, axes: Array) -> Array:
+    """(R,) the largest angle that the goals of a constraint are off at these frames; bones are equally long
+    at all of them."""
+    skeleton, lengths = bake_frames.skeleton, bake_frames.lengths[frames[0]]
+    changed = {
         joint.name: {"length": float(length)}
-        for joint, length in zip(skeleton.joints, bake_frames.lengths[f], strict=True)
+        for joint, length in zip(skeleton.joints, lengths, strict=True)
         if joint.length != length
     }
-    if lengths:  # animated scale
-        skeleton = skeleton.replace(lengths)
-    chain = skeleton.chain(bake_frames.constraints[c].tip, bake_frames.constraints[c].chain_length)
-    transforms: Any = {j: Transform(Vector(heads[j]), Quaternion(axes[j])) for j in chain}
-    asked = goals(skeleton, bake_frames.constraints[c], bake_frames.targets[f][c])
-    return max(measure(goal, skeleton, transforms).angle for goal in asked)
+    if changed:  # animated scale
+        skeleton = skeleton.replace(changed)
+    samples = [bake_frames.targets[f][c] for f in frames.tolist()]
+    asked = goals(skeleton, bake_frames.constraints[c], samples[0])
+    problem = LeastSquaresProblem(skeleton, asked, [None] * len(skeleton), ())
+    transforms = np.empty((len(skeleton), 3, 4, len(frames)))
+    batch.fill_matrices(axes[frames].transpose(2, 1, 0), transforms)
+    transforms[:, :, 3] = heads[frames].transpose(1, 2, 0)
+    misses = problem.misses(transforms, lengths[:, None], [goal_targets(goal, samples) for goal in asked])
+    return np.asarray(np.max([miss.angle for miss in misses], axis=0))
+
+
+def _equally_long(bake_frames: BakeFrames, frames: Rows) -> list[Rows]:
+    """The frames in groups in which all bones have the same lengths."""
+    lengths = bake_frames.lengths[frames]
+    if (lengths == lengths[:1]).all():
+        return [frames]
+    which = np.unique(lengths, axis=0, return_inverse=True)[1].reshape(-1)
+    return [frames[which == k] for k in range(int(which.max()) + 1)]
 
 
 def _along(lengths: Array) -> Array:

@@ -32,6 +32,8 @@ from .rotation_modes import (
     rotation_channel,
 )
 
+NO_SHIFT = Vector((0.0, 0.0, 0.0)).freeze()
+
 
 @dataclass(frozen=True)
 class RigReading:
@@ -112,9 +114,10 @@ class RigLayout:
         locations = now["location"][self.slots].astype(np.float64)
         locations[[bone.connected for bone in self.bones]] = 0.0  # Blender ignores them
         require_finite(pose_bones, self.slots, locations, "location")
-        translations = slides.translations_of(state.shifts, locations).tolist()
+        shifts = slides.translations_of(state.shifts, locations).tolist()
+        translations = [Vector(shift).freeze() if any(shift) else NO_SHIFT for shift in shifts]
         # Finite and unit by now, so the pose need not check each number again.
-        pose = Pose.trusted(tuple(rotations), tuple([Vector(shift).freeze() for shift in translations]))
+        pose = Pose.trusted(tuple(rotations), tuple(translations))
         return RigReading(state.skeleton, pose, self.names, state.shifts)
 
 

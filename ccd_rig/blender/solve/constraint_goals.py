@@ -3,13 +3,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 
+import numpy as np
 from mathutils import Vector
+from numpy.typing import NDArray
 
 from ...errors import RigError
 from ...goals import BalanceGoal, DirectionGoal, Goal, OrientationGoal, PoleGoal, PositionGoal
+from ...maths.batch import unit
 from ...skeleton.joints import Skeleton
 from ..properties.constraint_values import Constraint, Kind
 from ..scene.targets import AXES, TargetSample
@@ -31,6 +34,14 @@ GOAL_TARGETS: Mapping[type, str] = MappingProxyType(
     }
 )
 """Which part of a target sample is the target of a goal."""
+
+
+def goal_targets(goal: Goal, samples: Sequence[TargetSample]) -> NDArray[np.float64]:
+    """(3, F), or (4, F) of an orientation: what a goal asks for at each frame, armature space."""
+    targets = np.array([getattr(sample, GOAL_TARGETS[type(goal)])[:] for sample in samples]).T
+    if goal.target_kind.has_length_one:
+        targets = unit(targets)
+    return np.ascontiguousarray(targets, dtype=np.float64)
 
 
 def goals(skeleton: Skeleton, constraint: Constraint, target: TargetSample) -> list[Goal]:

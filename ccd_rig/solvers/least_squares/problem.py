@@ -196,32 +196,58 @@ class LeastSquaresProblem:
         """
         layout = self.layout
         rests, shifts, slide_axes = geometry(layout, bones, poses)
-        size = bones.lengths.shape[-1] if any(at is None for _, at in self._points) else 1
-        points = np.zeros((3, len(self._points), size))
-        for number, (joint, at) in enumerate(self._points):
-            if at is None:
-                points[1, number] = bones.lengths[joint]
-            else:
-                points[:, number] = np.array(at[:])[:, None]
-        framed = [
-            matrices(unit(target)) if isinstance(goal, OrientationGoal) else target
-            for goal, target in zip(self.goals, targets, strict=True)
-        ]
-        given = Given(rests, shifts, points, tuple(framed), slide_axes, None)
+        points, framed = self._goal_points(bones.lengths), self._framed(targets)
+        given = Given(rests, shifts, points, framed, slide_axes, None)
         if reference is None:
             return given
         there = start_state(layout, given, reference)
         held = (there.rotations[:, layout.ball_rows], there.angles, there.slides)
         return replace(given, reference=held)
 
-    def evaluate(self, given: Given, state: State) -> Residual:
-        """How far off the goals are."""
-        points, transforms = given.points, state.transforms[self.point_rows]
+    def _goal_points(self, lengths: Array) -> Array:
+        """(3, P, B or 1) the goals' points in their joints' frames, for bones (N, B or 1) that long."""
+        size = lengths.shape[-1] if any(at is None for _, at in self._points) else 1
+        points = np.zeros((3, len(self._points), size))
+        for number, (joint, at) in enumerate(self._points):
+            if at is None:
+                points[1, number] = lengths[joint]
+            else:
+                points[:, number] = np.array(at[:])[:, None]
+        return points
+
+    def _framed(self, targets: Sequence[Array]) -> tuple[Array, ...]:
+        """Targets as residuals take them: rotations as matrices (3, 3, B or 1)."""
+        return tuple(
+            matrices(unit(target)) if isinstance(goal, OrientationGoal) else target
+            for goal, target in zip(self.goals, targets, strict=True)
+        )
+
+    def misses(self, transforms: Array, lengths: Array, targets: Sequence[Array]) -> tuple[Misses, ...]:
+        """How far off the goals are where joints are anywhere at all.
+
+        Args:
+            transforms: (N, 3, 4, B) of all joints in model space: frames, and heads in the last column.
+            lengths: (N, B or 1) of the bones, model units.
+            targets: as `given` takes them.
+        """
+        none = np.empty((0, transforms.shape[-1]))
+        state = State(np.empty((4, 0, transforms.shape[-1])), none, none, transforms[self.layout.rows])
+        now = Now(state, self._ends(self._goal_points(lengths), state))
+        blocks = zip(self.blocks, self._framed(targets), strict=True)
+        return tuple(block.measure(now, target)[1] for block, target in blocks)
+
+    def _ends(self, points: Array, state: State) -> Array:
+        """(P, 3, B) the goals' points in model space."""
+        transforms = state.transforms[self.point_rows]
         ends = transforms[:, :, 3].copy()
         for k in range(3):
             if points[k].any():
                 ends += transforms[:, :, k] * points[k][:, None]
-        now = Now(state, ends)
+        return ends
+
+    def evaluate(self, given: Given, state: State) -> Residual:
+        """How far off the goals are."""
+        now = Now(state, self._ends(given.points, state))
         values = np.empty((self.rows, state.size))
         misses = []
         for block, place, target in zip(self.blocks, self.places, given.targets, strict=True):
