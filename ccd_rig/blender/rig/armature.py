@@ -21,7 +21,7 @@ from ...limits.shapes import EulerBox
 from ...skeleton.joints import Skeleton
 from ...skeleton.pose import Pose, check_pose
 from . import slides
-from .bone_space import NOISE, ZERO, BoneRest, PlacedBone, moved_along, place
+from .bone_space import NOISE, ZERO, BoneRest, PlacedBone, is_rigid, moved_by, place
 from .pose_values import Seen, Watch, foreach, watch
 from .rotation_modes import (
     CHANNELS,
@@ -62,6 +62,7 @@ class _State:
     parents: tuple[Matrix | None, ...]  # pose matrix of the first bones' parents
     held: tuple[tuple[float, ...], ...]  # present angles of locked Euler axes, radians
     placed: tuple[PlacedBone, ...]
+    unmoved: tuple[PlacedBone | None, ...]  # first bones under a parent at the origin, where known
     skeleton: Skeleton
     shifts: NDArray[np.float64]  # (joints, 3, 3)
 
@@ -355,36 +356,47 @@ def _update(
     if old is not None and (old.scales, old.parents, old.held) == (scales, parents, held):
         return old
     placed: list[PlacedBone] = []
+    unmoved: list[PlacedBone | None] = []
     for i, bone in enumerate(bones):
-        before = None if old is None else old.placed[i]
         stretch = placed[bone.parent].stretch if bone.parent >= 0 else None
+        is_same = old is not None and (old.scales[i], old.held[i]) == (scales[i], held[i])
+        known = old.unmoved[i] if old is not None and is_same else None
+        angles = dict(zip(locked[i], held[i], strict=True))
         if (
             old is not None
-            and (old.scales[i], old.parents[i], old.held[i]) == (scales[i], parents[i], held[i])
+            and is_same
+            and old.parents[i] == parents[i]
             and (stretch is None or stretch == old.placed[bone.parent].stretch)
         ):
             placed.append(old.placed[i])
-            continue
-        if before is not None and (old.scales[i], old.held[i]) == (scales[i], held[i]) and stretch is None:
-            moved = moved_along(bone, before, old.parents[i], parents[i])
-            if moved is not None:
-                placed.append(moved)
-                continue
-        matrix = parents[i] if stretch is None else Matrix.Diagonal(stretch).to_4x4()
-        now = place(bone, pose_bones[bone.slot].bone, scales[i], matrix)
-        if bone.keywords.get("slides"):
-            along = slides.model_slides(bone.name, bone.keywords["slides"], now.shift)
-            now = replace(now, joint=replace(now.joint, slides=along))
-        if held[i]:
-            box = _box(pose_bones[bone.slot].rotation_mode, dict(zip(locked[i], held[i], strict=True)))
-            now = replace(now, joint=replace(now.joint, limit=box))
-        if before is not None and all(
-            abs(a - b) <= NOISE * abs(b) for a, b in zip(now.stretch, before.stretch, strict=True)
-        ):
-            now = replace(now, stretch=before.stretch)  # then the children need not be placed anew
-        placed.append(now)
+        elif stretch is None and parents[i] is not None and bone.follows_parent and is_rigid(parents[i]):
+            # Most first bones move with their parents: what stays the same is found once.
+            known = known or _placed(bone, pose_bones[bone.slot], scales[i], Matrix.Identity(4), angles)
+            placed.append(moved_by(bone, known, parents[i]))
+        else:
+            matrix = parents[i] if stretch is None else Matrix.Diagonal(stretch).to_4x4()
+            now = _placed(bone, pose_bones[bone.slot], scales[i], matrix, angles)
+            before = now.stretch if old is None else old.placed[i].stretch
+            if all(abs(a - b) <= NOISE * abs(b) for a, b in zip(now.stretch, before, strict=True)):
+                now = replace(now, stretch=before)  # then the children need not be placed anew
+            placed.append(now)
+        unmoved.append(known)
     shifts = np.array([item.shift for item in placed]).reshape(-1, 3, 3)
-    return _State(scales, parents, held, tuple(placed), Skeleton(item.joint for item in placed), shifts)
+    skeleton = Skeleton(item.joint for item in placed)
+    return _State(scales, parents, held, tuple(placed), tuple(unmoved), skeleton, shifts)
+
+
+def _placed(
+    bone: BoneRest, pose_bone: Any, scale: Sequence[float], parent: Any, held: Mapping[int, float]
+) -> PlacedBone:
+    """A bone under a parent's matrix, with its slides, and its locked Euler axes at their angles."""
+    found = place(bone, pose_bone.bone, scale, parent)
+    if bone.keywords.get("slides"):
+        along = slides.model_slides(bone.name, bone.keywords["slides"], found.shift)
+        found = replace(found, joint=replace(found.joint, slides=along))
+    if held:
+        found = replace(found, joint=replace(found.joint, limit=_box(pose_bone.rotation_mode, held)))
+    return found
 
 
 def _held(pose_bones: Any, slot: int, axes: tuple[int, ...]) -> tuple[float, ...]:

@@ -183,30 +183,22 @@ def _unposed(bone: BoneRest, blender_bone: Any, scale: Sequence[float], parent: 
     return unposed, columns
 
 
-def moved_along(bone: BoneRest, placed: PlacedBone, before: Any, now: Any) -> PlacedBone | None:
-    """The bone after its parent moved rigidly; None where the parent did anything else, or does not turn it.
-
-    Args:
-        bone: what is fixed.
-        placed: the bone under the pose matrix `before` of its parent.
-        before, now: pose matrices of Blender's parent; None without one.
-    """
-    if before is None or now is None or not bone.follows_parent:
-        return None
-    inverse = before.inverted(None)
-    if inverse is None:
-        return None
-    motion = now @ inverse
-    turn = motion.to_quaternion()
-    difference = motion.to_3x3() - turn.to_matrix()
-    # Not a number is not below.
-    if not all(abs(value) <= STEADY for row in difference for value in row):
-        return None
-    offset = motion @ placed.joint.offset
+def moved_by(bone: BoneRest, placed: PlacedBone, parent: Any) -> PlacedBone:
+    """The bone under a rigid pose matrix of its parent, of the bone `placed` under the identity."""
+    offset = parent @ placed.joint.offset
     if not math.isfinite(sum(offset)):
-        return None
-    rest = (turn @ placed.joint.rest_rotation).normalized()
+        raise RigError(
+            f"bone '{bone.name}' has a parent '{bone.parent_name}' that is nowhere: clear its transform"
+        )
+    rest = (parent.to_quaternion() @ placed.joint.rest_rotation).normalized()
     return replace(placed, joint=placed.joint.at(offset, rest))
+
+
+def is_rigid(matrix: Any) -> bool:
+    """Whether a matrix moves without scale, shear or mirroring."""
+    difference = matrix.to_3x3() - matrix.to_quaternion().to_matrix()
+    # Not a number is not below.
+    return all(abs(value) <= STEADY for row in difference for value in row)
 
 
 def nearest_rotation(matrix: Any) -> Any:
