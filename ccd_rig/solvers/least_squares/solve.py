@@ -312,7 +312,8 @@ class _Search:
         merits = (after < before) | ((off <= 1.0) & (self.poses.rotated <= CLOSE))
         # Where a limb is nearly straight the multipliers tell little: what comes far nearer counts as well.
         merits |= (self.poses.off > ENOUGH) & (tried.square < NEARER * self.now.square)
-        return np.asarray(np.where(self.poses.near(), merits, nearer))
+        # What has come near its goals does not leave them again, else it may come and go for ever.
+        return np.asarray(np.where(self.poses.near(), merits & (off <= LOOSE), nearer))
 
     def _adapt(self, accepted: Mask, tried: Residual, off: Array, cut: Mask) -> None:
         """The damping and the way back of the next steps."""
