@@ -24,6 +24,7 @@ from ...solvers.least_squares.sequence import solve_sequence
 from ...solvers.least_squares.solve import Limits, solve_batch
 from ...solvers.least_squares.state import Bones, Given, Poses, start_state
 from ...solvers.least_squares.ways import Frames
+from ...solvers.many_search import HURRIED_GAIN
 from ...solvers.restarts import StartSpace, starts
 from ...solvers.solve import solve
 from ..solve.constraint_goals import goal_targets, goals
@@ -258,7 +259,7 @@ def _another_way(batch: Batch, group: Group, k: int, base: Base) -> Pose | None:
         problem,
         given,
         start_state(problem.layout, given, poses),
-        Limits(tolerances, solver.angle_tolerance, min(STEPS, solver.max_iterations)),
+        Limits(tolerances, solver.angle_tolerance, min(STEPS, solver.max_iterations), HURRIED_GAIN),
     )
     met = np.flatnonzero(solved.excess <= 1.0)
     if not len(met):
