@@ -20,13 +20,10 @@ FIXED_SIGNATURES = {"draw_item"}  # Blender calls these with its own arguments
 # What is still larger, file by file; nothing may be added.
 LARGER = {
     "ccd_rig/limits/batch.py",
-    "ccd_rig/solvers/ccd/passes.py",
-    "ccd_rig/solvers/ccd/reach_windows.py",
     "ccd_rig/solvers/ccd/working_pose.py",
     "ccd_rig/solvers/closing/problem.py",
     "ccd_rig/solvers/closing/refine.py",
     "ccd_rig/solvers/least_squares/solve.py",
-    "ccd_rig/solvers/restarts.py",
 }
 
 
