@@ -23,7 +23,6 @@ LARGER = {
     "ccd_rig/solvers/ccd/working_pose.py",
     "ccd_rig/solvers/closing/problem.py",
     "ccd_rig/solvers/closing/refine.py",
-    "ccd_rig/solvers/least_squares/solve.py",
 }
 
 
