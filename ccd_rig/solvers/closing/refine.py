@@ -20,6 +20,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -82,14 +83,31 @@ class Refined:
     iterations: int
 
 
+class Descent(NamedTuple):
+    """How to come nearer, and when to stop.
+
+    Attributes:
+        position_tolerance: of positions and balance, in the model's unit.
+        angle_tolerance: of orientations, directions and poles, radians.
+        max_iterations: most steps.
+        gain: the search ends when the square error falls by less than this part of it in `PATIENCE` steps;
+            `HURRIED_GAIN` where a dead end is better left for another start.
+        calm: with small steps throughout, to the dead end that is nearest rather than in few steps.
+    """
+
+    position_tolerance: float
+    angle_tolerance: float
+    max_iterations: int
+    gain: float = GAIN
+    calm: bool = False
+
+
 def refine(
     skeleton: Skeleton,
     pose: Pose,
     goals: Sequence[Goal],
     limits: Sequence[Limit | None],
-    position_tolerance: float,
-    angle_tolerance: float,
-    max_iterations: int,
+    descent: Descent,
     movable: Sequence[int] | None = None,
 ) -> Pose:
     """A pose near `pose` that is nearer to the goals, inside the limits; `pose` itself where there is none.
@@ -102,40 +120,24 @@ def refine(
         pose: where to start; joints that may move and are outside their limit are brought inside first.
         goals: at least one.
         limits: per joint, what it may do now (which may be less than `Joint.limit`).
-        position_tolerance: of positions and balance, in the model's unit.
-        angle_tolerance: of orientations, directions and poles, radians.
-        max_iterations: most steps.
+        descent: how, and when to stop.
         movable: indices of the joints that may move; None: those in the chains of the goals. Locked ones
-        never do.
+            never do.
     """
-    kinematics = Kinematics(skeleton, goals, limits, movable)
-    return refined(kinematics, pose, position_tolerance, angle_tolerance, max_iterations).pose
+    return refined(Kinematics(skeleton, goals, limits, movable), pose, descent).pose
 
 
-def refined(
-    kinematics: Kinematics,
-    pose: Pose,
-    position_tolerance: float,
-    angle_tolerance: float,
-    max_iterations: int,
-    gain: float = GAIN,
-    calm: bool = False,
-) -> Refined:
-    """`refine` from one pose of several, with what is common to all worked out before; says how it went.
-
-    `gain`: the search ends when the square error falls by less than this part of it in `PATIENCE` steps;
-    `HURRIED_GAIN` where a dead end is better left for another start. `calm`: with small steps throughout,
-    to the dead end that is nearest rather than in few steps.
-    """
+def refined(kinematics: Kinematics, pose: Pose, descent: Descent) -> Refined:
+    """`refine` from one pose of several, with what is common to all worked out before; says how it went."""
     start = kinematics.clamped(pose)
     state = kinematics.take(start)
     before = now = kinematics.residual(state)
-    tolerances = (position_tolerance, angle_tolerance)
+    tolerances = (descent.position_tolerance, descent.angle_tolerance)
     iterations, calmer = 0, CALMER
-    damping, bolder = (CALM, 1.0) if calm else (DAMPING, BOLDER)
+    damping, bolder = (CALM, 1.0) if descent.calm else (DAMPING, BOLDER)
     history = [now.square]
     jacobian: Array | None = None
-    while iterations < max_iterations and kinematics.columns and now.excess(tolerances) > ENOUGH:
+    while iterations < descent.max_iterations and kinematics.columns and now.excess(tolerances) > ENOUGH:
         iterations += 1
         if jacobian is None:
             jacobian = kinematics.jacobian(now)
@@ -154,7 +156,7 @@ def refined(
             if damping * now.square > HOPELESS:
                 break
         history.append(now.square)
-        if iterations >= PATIENCE and now.square > (1.0 - gain) * history[-1 - PATIENCE]:
+        if iterations >= PATIENCE and now.square > (1.0 - descent.gain) * history[-1 - PATIENCE]:
             break
     if now is before:
         return Refined(start, before.excess(tolerances) <= 1.0, iterations)
