@@ -459,7 +459,8 @@ def _nearest_ellipse_twist(constants: Array, rotations: Array) -> tuple[Array, M
         silent = s == 0.0
         e, f = np.where(silent, rest_e, e), np.where(silent, rest_f, f)
         reach = np.where(silent, 0.0, reach)
-    swing = _SwingToEllipse(e, f, reach, g, k, u, sides)
+    parts = _SwingParts(g, k, u, sides)
+    swing = _SwingToEllipse(e, f, reach, parts)
     to_a, to_b, distance = swing.to_a, swing.to_b, swing.distance
     outside: Mask = ~(twist_inside & swing.is_close)
     # The other side of the quaternion starts 2 pi - angle from rest, and no side is more than pi from rest.
@@ -475,7 +476,7 @@ def _nearest_ellipse_twist(constants: Array, rotations: Array) -> tuple[Array, M
             side_e, side_f = rest_e[left], rest_f[left]
             other_e, other_f = (side_e, side_f) if step == 2 else (-side_e, -side_f)
             other_reach = np.zeros(len(left))
-        swing = _SwingToEllipse(other_e, other_f, other_reach, g[left], k[left], u[left], sides[:, left])
+        swing = _SwingToEllipse(other_e, other_f, other_reach, parts.at(left))
         nearer = swing.distance < distance[left]
         chosen = left[nearer]
         if len(chosen):
@@ -497,6 +498,25 @@ def _nearest_ellipse_twist(constants: Array, rotations: Array) -> tuple[Array, M
     return _on_the_side_of(rotations, nearest), outside
 
 
+class _SwingParts(NamedTuple):
+    """What is the same of a rotation (K,) whichever twist and side it is seen with.
+
+    Attributes:
+        g, k: parts of the quaternion on the swing axes a and b.
+        u: length of (g, k).
+        sides: (4, K) half axes of the ellipse.
+    """
+
+    g: Array
+    k: Array
+    u: Array
+    sides: Array
+
+    def at(self, some: Places) -> _SwingParts:
+        """Those of some of the rotations."""
+        return _SwingParts(self.g[some], self.k[some], self.u[some], self.sides[:, some])
+
+
 class _SwingToEllipse:
     """Rotation vectors of swings (K,), and their nearest points in the ellipses.
 
@@ -507,7 +527,8 @@ class _SwingToEllipse:
         is_close: whether the swing is no more than `ROUNDING` outside.
     """
 
-    def __init__(self, e: Array, f: Array, reach: Array, g: Array, k: Array, u: Array, sides: Array) -> None:
+    def __init__(self, e: Array, f: Array, reach: Array, parts: _SwingParts) -> None:
+        g, k, u, sides = parts
         # Turned by half the twist about n, for which n x a = -b, n x b = a. With reach < 0 it is the vector
         # longer than pi that goes round the other way.
         self.angle = angle = 2.0 * np.arctan2(u, reach)
@@ -601,28 +622,33 @@ def _euler_box_suspects(constants: Array, rotations: Array) -> Mask:
     a, b, c, d = w - j, i + k, w + j, k - i
     ac, bd, bc, ad = a * c, b * d, b * c, a * d
     square_p, square_m = a * a + b * b, c * c + d * d
-    return _angles_outside(
-        constants, ac + bd, bc - ad, ac - bd, bc + ad, np.sqrt(square_p * square_m), square_p, square_m
-    )
+    length = np.sqrt(square_p * square_m)
+    angles = _EulerAngles(ac + bd, bc - ad, ac - bd, bc + ad, length, square_p, square_m)
+    return _angles_outside(constants, angles)
 
 
-def _angles_outside(
-    constants: Array,
-    alpha_x: Array,
-    alpha_y: Array,
-    gamma_x: Array,
-    gamma_y: Array,
-    length: Array,
-    square_p: Array,
-    square_m: Array,
-) -> Mask:
-    """Whether Euler angles leave their ranges by more than `_EULER_SLACK`, in both of their representations.
+class _EulerAngles(NamedTuple):
+    """Euler angles by their cosines and sines, times lengths that need not be known.
 
-    Args:
-        constants: of Euler boxes, (40, ...).
+    Attributes:
         alpha_x, alpha_y, gamma_x, gamma_y: `length` times cosine and sine of alpha and gamma.
+        length: 0 at gimbal lock.
         square_p, square_m: the same multiple of cos^2 psi and sin^2 psi.
     """
+
+    alpha_x: Array
+    alpha_y: Array
+    gamma_x: Array
+    gamma_y: Array
+    length: Array
+    square_p: Array
+    square_m: Array
+
+
+def _angles_outside(constants: Array, angles: _EulerAngles) -> Mask:
+    """Whether angles leave the ranges of Euler boxes, constants (40, ...), by more than `_EULER_SLACK`, in
+    both of their representations."""
+    alpha_x, alpha_y, gamma_x, gamma_y, length, square_p, square_m = angles
     cos_alpha, cos_gamma, cos_psi, sin_alpha, sin_gamma, sin_psi, least_alpha, least_gamma, least_psi = (
         constants[4:13]
     )
@@ -715,7 +741,8 @@ def _nearest_euler_box(constants: Array, rotations: Array) -> tuple[Array, Mask]
     given *= given
     outside: Mask = given.sum(0) >= _SLACK * _SLACK
     if (np.minimum(p, m) <= _TINY).any():
-        outside &= _angles_outside(constants, *alpha, *gamma, np.ones(len(w)), p * p, m * m)
+        angles = _EulerAngles(*alpha, *gamma, np.ones(len(w)), p * p, m * m)
+        outside &= _angles_outside(constants, angles)
     scale = sign * math.sqrt(0.5)
     to_a, to_b, to_c, to_d = to
     axes, every = constants[:3].astype(np.intp) + 1, np.arange(len(w))

@@ -30,7 +30,7 @@ from .ccd.loop import CLOSING, by_priority, may_close
 from .ccd.progress import Progress, met
 from .ccd.working_pose import WorkingPose
 from .closing.problem import Kinematics
-from .closing.refine import HURRIED_GAIN, refined
+from .closing.refine import HURRIED_GAIN, Descent, refined
 from .restarts import StartSpace, starts
 
 EASE = 1e-3
@@ -232,12 +232,12 @@ def _start_again(
     score, allowed = _score(working, settings), stretched(working)
     straight = Kinematics(working.skeleton, goals, limits, movable) if found.hurried else None
     best = working.pose(found.rotations, found.slides)
-    tolerances = (settings.position_tolerance, settings.angle_tolerance)
+    descent = Descent(settings.position_tolerance, settings.angle_tolerance, CLOSING, HURRIED_GAIN)
     for start in starts(
         StartSpace(working.skeleton, goals, limits, movable, poses), best, settings.seed, settings.restarts
     ):
         if straight is not None:
-            closed = refined(straight, start, *tolerances, CLOSING, HURRIED_GAIN)
+            closed = refined(straight, start, descent)
             found.iterations += closed.iterations
             working.set_pose(closed.pose)
         else:

@@ -36,6 +36,7 @@ class KinematicPose:
         offsets: heads in the parent's frame, slides and coupled offsets included.
         order: joints that an effector reads, parents before children; `place` is where each stands in it.
         is_exact: whether transforms and effectors are those of the rotations, nothing carried along.
+        last_step: the turn that the last step took, model axes.
     """
 
     def __init__(self, skeleton: Skeleton, pose: Pose, goals: Sequence[Goal]) -> None:
@@ -58,6 +59,7 @@ class KinematicPose:
         self.frames: list[Quaternion] = [Quaternion()] * count
         self.valid = -1  # place in `order` up to which transforms are valid
         self.is_exact = False
+        self.last_step = Quaternion()
         self.effectors: list[Effector] = [effector_of(goal, skeleton) for goal in goals]
         self.order = sorted(
             {i for effector in self.effectors for read in effector.reads for i in skeleton.chain(read)}
@@ -141,6 +143,43 @@ class KinematicPose:
         for coupling in self.coupled.get(i, ()):
             translation = translation + coupling.shift(self.rotations[coupling.driver])
         self.offsets[i] = joint.offset + joint.rest_rotation @ translation
+
+    def _turn_to(self, i: int, rotation: Quaternion) -> float:
+        """Gives joint `i` a new rotation relative to rest and carries the effectors above it along."""
+        self.rotations[i] = rotation
+        self.is_exact = False
+        before = self.frames[i]
+        self.frames[i] = after = (self.bases[i] @ rotation).normalized()
+        self.valid = self.place[i]
+        self.last_step = step = after @ before.conjugated()
+        longest = 0.0
+        for effector in self.attached_effectors[i]:
+            longest = max(longest, effector.follow_rotation(self, i, step))
+        if i in self.drives:
+            longest = max(longest, self._follow_coupled(i))
+        return longest
+
+    def _follow_coupled(self, driver: int) -> float:
+        """Shifts what follows the angle of a hinge, after it was turned; returns the longest shift."""
+        joints = self.drives[driver]
+        before = [self.offsets[i] for i in joints]
+        for i in joints:
+            self._set_offset(i)
+        self.valid = min([self.valid, *(self.place[i] - 1 for i in joints if i in self.place)])
+        longest = 0.0
+        for i, old in zip(joints, before, strict=True):
+            shift = self.offsets[i] - old
+            parent = self.parents[i]
+            if i not in self.place or shift.length_squared == 0.0:
+                continue
+            if parent != -1:
+                self.update_to(parent)
+                shift = self.frames[parent] @ shift
+            longest = max(longest, shift.length)
+            for effector in self.attached_effectors[i]:
+                effector.follow_slide(self, i, shift)
+        self.update_to(driver)
+        return longest
 
     def note_exact_pass(self) -> None:
         """Says that all transforms were recomputed along with a pass, and the effectors with them."""

@@ -9,7 +9,7 @@ from dataclasses import replace
 from ...goals import GoalError
 from ...settings import STEP_RANGE, Solver, SolverSettings, SolveStatus, Sweep
 from ..closing.problem import Kinematics
-from ..closing.refine import GAIN, HURRIED_GAIN, refined
+from ..closing.refine import GAIN, HURRIED_GAIN, Descent, refined
 from . import passes, shared_passes
 from .chain_length import bound, length_scale, step_parts, stretch, stretched
 from .dead_ends import nudge
@@ -356,7 +356,7 @@ def _close(
     left = min(CLOSING, settings.max_iterations - found.iterations)
     gain = HURRIED_GAIN if found.hurried else GAIN
     tolerances = (settings.position_tolerance, settings.angle_tolerance)
-    closed = refined(kinematics, best, *tolerances, left, gain, found.calm)
+    closed = refined(kinematics, best, Descent(*tolerances, left, gain, calm=found.calm))
     found.iterations += closed.iterations
     working.set_pose(closed.pose)
     return found.note(working, goals)

@@ -18,7 +18,6 @@ from typing import NamedTuple
 
 from mathutils import Quaternion, Vector
 
-from ...goals import Goal
 from ...limits.hinges import hinge_turn
 from ...limits.shapes import Hinge, clamp
 from ...maths.alignment import (
@@ -33,8 +32,7 @@ from ...maths.alignment import (
 )
 from ...maths.rotations import angle_of, power, slerp
 from ...maths.tolerances import NOISE
-from ...skeleton.joints import Skeleton, slides_of
-from ...skeleton.pose import Pose
+from ...skeleton.joints import slides_of
 from .effectors import PositionEffector
 from .limited_pose import LimitedPose
 from .reach_windows import Way, shortened, shortened_slide
@@ -58,17 +56,7 @@ class Pull(NamedTuple):
 
 
 class WorkingPose(LimitedPose):
-    """The pose that one solve changes.
-
-    Attributes:
-        last_step: the turn that the last step took, model axes.
-    """
-
-    def __init__(
-        self, skeleton: Skeleton, pose: Pose, goals: Sequence[Goal], reference: Pose | None = None
-    ) -> None:
-        super().__init__(skeleton, pose, goals, reference)
-        self.last_step = Quaternion()
+    """The pose that one solve changes."""
 
     def step(self, i: int, fraction: float, pull: Pull | None = None) -> float:
         """Takes the best move of joint `i` for all active goals above it, or `fraction` of it.
@@ -173,43 +161,6 @@ class WorkingPose(LimitedPose):
         if tolerance == 0.0:
             return angle
         return math.copysign(max(0.0, abs(angle) - tolerance), angle)
-
-    def _turn_to(self, i: int, rotation: Quaternion) -> float:
-        """Gives joint `i` a new rotation relative to rest and carries the effectors above it along."""
-        self.rotations[i] = rotation
-        self.is_exact = False
-        before = self.frames[i]
-        self.frames[i] = after = (self.bases[i] @ rotation).normalized()
-        self.valid = self.place[i]
-        self.last_step = step = after @ before.conjugated()
-        longest = 0.0
-        for effector in self.attached_effectors[i]:
-            longest = max(longest, effector.follow_rotation(self, i, step))
-        if i in self.drives:
-            longest = max(longest, self._follow_coupled(i))
-        return longest
-
-    def _follow_coupled(self, driver: int) -> float:
-        """Shifts what follows the angle of a hinge, after it was turned; returns the longest shift."""
-        joints = self.drives[driver]
-        before = [self.offsets[i] for i in joints]
-        for i in joints:
-            self._set_offset(i)
-        self.valid = min([self.valid, *(self.place[i] - 1 for i in joints if i in self.place)])
-        longest = 0.0
-        for i, old in zip(joints, before, strict=True):
-            shift = self.offsets[i] - old
-            parent = self.parents[i]
-            if i not in self.place or shift.length_squared == 0.0:
-                continue
-            if parent != -1:
-                self.update_to(parent)
-                shift = self.frames[parent] @ shift
-            longest = max(longest, shift.length)
-            for effector in self.attached_effectors[i]:
-                effector.follow_slide(self, i, shift)
-        self.update_to(driver)
-        return longest
 
     def _not_worse(self, i: int, before: Quaternion, pairs: Sequence[Pair], moved: float) -> float:
         """Takes back half of a hinge's rotation again and again while it is worse than none.

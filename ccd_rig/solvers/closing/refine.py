@@ -20,6 +20,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -27,6 +28,7 @@ from ...goals import Goal
 from ...limits.shapes import Limit
 from ...skeleton.joints import Skeleton
 from ...skeleton.pose import Pose
+from .layout import Layout
 from .problem import Kinematics
 from .state import Array, Residual, State
 
@@ -81,14 +83,31 @@ class Refined:
     iterations: int
 
 
+class Descent(NamedTuple):
+    """How to come nearer, and when to stop.
+
+    Attributes:
+        position_tolerance: of positions and balance, in the model's unit.
+        angle_tolerance: of orientations, directions and poles, radians.
+        max_iterations: most steps.
+        gain: the search ends when the square error falls by less than this part of it in `PATIENCE` steps;
+            `HURRIED_GAIN` where a dead end is better left for another start.
+        calm: with small steps throughout, to the dead end that is nearest rather than in few steps.
+    """
+
+    position_tolerance: float
+    angle_tolerance: float
+    max_iterations: int
+    gain: float = GAIN
+    calm: bool = False
+
+
 def refine(
     skeleton: Skeleton,
     pose: Pose,
     goals: Sequence[Goal],
     limits: Sequence[Limit | None],
-    position_tolerance: float,
-    angle_tolerance: float,
-    max_iterations: int,
+    descent: Descent,
     movable: Sequence[int] | None = None,
 ) -> Pose:
     """A pose near `pose` that is nearer to the goals, inside the limits; `pose` itself where there is none.
@@ -101,40 +120,24 @@ def refine(
         pose: where to start; joints that may move and are outside their limit are brought inside first.
         goals: at least one.
         limits: per joint, what it may do now (which may be less than `Joint.limit`).
-        position_tolerance: of positions and balance, in the model's unit.
-        angle_tolerance: of orientations, directions and poles, radians.
-        max_iterations: most steps.
+        descent: how, and when to stop.
         movable: indices of the joints that may move; None: those in the chains of the goals. Locked ones
-        never do.
+            never do.
     """
-    kinematics = Kinematics(skeleton, goals, limits, movable)
-    return refined(kinematics, pose, position_tolerance, angle_tolerance, max_iterations).pose
+    return refined(Kinematics(skeleton, goals, limits, movable), pose, descent).pose
 
 
-def refined(
-    kinematics: Kinematics,
-    pose: Pose,
-    position_tolerance: float,
-    angle_tolerance: float,
-    max_iterations: int,
-    gain: float = GAIN,
-    calm: bool = False,
-) -> Refined:
-    """`refine` from one pose of several, with what is common to all worked out before; says how it went.
-
-    `gain`: the search ends when the square error falls by less than this part of it in `PATIENCE` steps;
-    `HURRIED_GAIN` where a dead end is better left for another start. `calm`: with small steps throughout,
-    to the dead end that is nearest rather than in few steps.
-    """
+def refined(kinematics: Kinematics, pose: Pose, descent: Descent) -> Refined:
+    """`refine` from one pose of several, with what is common to all worked out before; says how it went."""
     start = kinematics.clamped(pose)
     state = kinematics.take(start)
     before = now = kinematics.residual(state)
-    tolerances = (position_tolerance, angle_tolerance)
+    tolerances = (descent.position_tolerance, descent.angle_tolerance)
     iterations, calmer = 0, CALMER
-    damping, bolder = (CALM, 1.0) if calm else (DAMPING, BOLDER)
+    damping, bolder = (CALM, 1.0) if descent.calm else (DAMPING, BOLDER)
     history = [now.square]
     jacobian: Array | None = None
-    while iterations < max_iterations and kinematics.columns and now.excess(tolerances) > ENOUGH:
+    while iterations < descent.max_iterations and kinematics.columns and now.excess(tolerances) > ENOUGH:
         iterations += 1
         if jacobian is None:
             jacobian = kinematics.jacobian(now)
@@ -153,7 +156,7 @@ def refined(
             if damping * now.square > HOPELESS:
                 break
         history.append(now.square)
-        if iterations >= PATIENCE and now.square > (1.0 - gain) * history[-1 - PATIENCE]:
+        if iterations >= PATIENCE and now.square > (1.0 - descent.gain) * history[-1 - PATIENCE]:
             break
     if now is before:
         return Refined(start, before.excess(tolerances) <= 1.0, iterations)
@@ -179,7 +182,7 @@ def _shortened(kinematics: Kinematics, now: Residual, found: Residual, slope: Ar
     if best == len(PARTS) - 1 or squares[best] >= POOR * found.square:
         return found
     part = step * float(PARTS[best, 0])
-    rotations = _confined(kinematics, now.state, part)[0] if kinematics.balls else None
+    rotations = _confined(kinematics.layout, now.state, part)[0] if kinematics.layout.balls else None
     tried = kinematics.residual(kinematics.moved_by(now.state, part, rotations))
     return tried if tried.square < found.square else found
 
@@ -192,23 +195,23 @@ def _step(kinematics: Kinematics, now: Residual, jacobian: Array, damping: float
     damping)^-1 r, a system as small as the residual is. What is held at a limit leaves J and moves by a
     fixed amount instead.
     """
-    state, weights = now.state, kinematics.mobility
-    hinged = len(kinematics.hinges)
-    position = kinematics.position(state)
-    down, up = kinematics.lower - position, kinematics.upper - position
+    layout, state = kinematics.layout, now.state
+    weights, hinged = layout.mobility, len(layout.hinges)
+    position = layout.position(state)
+    down, up = layout.lower - position, layout.upper - position
     # At a bound, and the error falls beyond it (Bertsekas 1982, projected Newton methods).
     serving = jacobian if kinematics.serves is None else jacobian * kinematics.serves
     slope = serving.T @ now.values
     held = ((up <= 0.0) & (slope < 0.0)) | ((down >= 0.0) & (slope > 0.0))
-    fixed: Array = np.zeros(kinematics.columns)
+    fixed: Array = np.zeros(layout.columns)
     faces: dict[int, list[Face]] = {}
     rotations: Array | None = None
     for _ in range(ROUNDS):
         free = jacobian.copy()
         free[:, held] = 0.0
         if faces:
-            place = slice(hinged, kinematics.first_slide)
-            across, fixed[place] = _held_balls(faces, len(kinematics.balls))
+            place = slice(hinged, layout.first_slide)
+            across, fixed[place] = _held_balls(faces, len(layout.balls))
             blocks = free[:, place].reshape(len(free), -1, 3).transpose(1, 0, 2)
             free[:, place] = (blocks @ across).transpose(1, 0, 2).reshape(len(free), -1)
         freed = free if kinematics.serves is None else free * kinematics.serves
@@ -216,7 +219,7 @@ def _step(kinematics: Kinematics, now: Residual, jacobian: Array, damping: float
         system.flat[:: len(system) + 1] += damping
         solution = np.linalg.solve(system, now.values + jacobian @ fixed)
         step = fixed - weights * (freed.T @ solution)
-        part = _part(kinematics, step)
+        part = _part(layout, step)
         step *= part
         # What each unknown would like to do, now that the others are held: it tells which limits hold it
         # still (the primal-dual active set method, Hintermueller, Ito & Kunisch 2002).
@@ -226,9 +229,9 @@ def _step(kinematics: Kinematics, now: Residual, jacobian: Array, damping: float
         changed = bool((now_held != held).any())
         held = now_held
         fixed = np.where(over, up, np.where(under, down, 0.0))
-        if kinematics.balls:
-            changed = _release(faces, wanted[hinged : kinematics.first_slide].tolist()) or changed
-            rotations, outside = _confined(kinematics, state, step)
+        if layout.balls:
+            changed = _release(faces, wanted[hinged : layout.first_slide].tolist()) or changed
+            rotations, outside = _confined(layout, state, step)
             for ball, there, allowed in outside:
                 changed = _hold(faces.setdefault(ball, []), there, allowed) or changed
         if not changed:
@@ -237,37 +240,33 @@ def _step(kinematics: Kinematics, now: Residual, jacobian: Array, damping: float
     return step, kinematics.moved_by(state, step, rotations)
 
 
-def _part(kinematics: Kinematics, step: Array) -> float:
+def _part(layout: Layout, step: Array) -> float:
     """The part of a step that turns no joint farther than it may in one step."""
-    hinged, slides = len(kinematics.hinges), kinematics.first_slide
+    hinged, slides = len(layout.hinges), layout.first_slide
     part = 1.0
     if slides:
         turns = np.abs(step[:slides])
         if slides > hinged:
             each = step[hinged:slides].reshape(-1, 3)
             turns[hinged:] = np.repeat(np.sqrt((each * each).sum(1)), 3)
-        most = np.minimum(kinematics.longest[:slides], LONGEST)
+        most = np.minimum(layout.longest[:slides], LONGEST)
         part = min(1.0, 1.0 / max(float((turns / most).max()), 1e-300))
-    if slides < kinematics.columns:
+    if slides < layout.columns:
         part = min(part, LONGEST / max(float(np.abs(step[slides:]).max()), 1e-300))
     return part
 
 
-def _confined(
-    kinematics: Kinematics, state: State, step: Array
-) -> tuple[Array, list[tuple[int, Triple, Triple]]]:
+def _confined(layout: Layout, state: State, step: Array) -> tuple[Array, list[tuple[int, Triple, Triple]]]:
     """The ball joints' rotations after a step, inside their limits; which of them the step would take
     outside.
 
     Of those: the number, the turn that the step wants and the turn that is allowed, rotation vectors in the
     joint's frame.
     """
-    rotations = kinematics.turned_balls(state, step)
+    rotations = layout.turned_balls(state, step)
     outside: list[tuple[int, Triple, Triple]] = []
-    first = len(kinematics.hinges)
-    for ball, (limit, (w, x, y, z)) in enumerate(
-        zip(kinematics.ball_limits, rotations.tolist(), strict=True)
-    ):
+    first = len(layout.hinges)
+    for ball, (limit, (w, x, y, z)) in enumerate(zip(layout.ball_limits, rotations.tolist(), strict=True)):
         if limit is None:
             continue
         nearest = limit.project(w, x, y, z)

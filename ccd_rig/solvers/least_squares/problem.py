@@ -34,6 +34,7 @@ from ...maths.batch import (
     Mask,
     conjugate,
     cross,
+    is_all,
     length,
     logarithm,
     matrices,
@@ -91,6 +92,31 @@ class Residual(NamedTuple):
             np.maximum(found, miss.distance / position_tolerance, out=found)
             np.maximum(found, miss.angle / angle_tolerance, out=found)
         return found
+
+    def at(self, some: Mask | Indices) -> Residual:
+        """Those of some of the poses."""
+        return Residual(
+            replace(self.now, state=self.now.state.at(some), ends=select(self.now.ends, some)),
+            select(self.values, some),
+            self.square[some],
+            tuple(type(miss)(miss.distance[some], miss.angle[some]) for miss in self.misses),
+        )
+
+    def joined(self, some: Indices, other: Residual) -> Residual:
+        """The same with others in place of some of the poses."""
+        if not len(some):
+            return self
+        if is_all(some, self.now.state.size):
+            return other
+        ends, values, square = self.now.ends.copy(), self.values.copy(), self.square.copy()
+        ends[..., some], values[:, some], square[some] = other.now.ends, other.values, other.square
+        misses = []
+        for miss, theirs in zip(self.misses, other.misses, strict=True):
+            distance, angle = miss.distance.copy(), miss.angle.copy()
+            distance[some], angle[some] = theirs.distance, theirs.angle
+            misses.append(type(miss)(distance, angle))
+        state = self.now.state.joined(some, other.now.state)
+        return Residual(replace(self.now, state=state, ends=ends), values, square, tuple(misses))
 
 
 class LeastSquaresProblem:

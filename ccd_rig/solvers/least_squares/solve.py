@@ -17,8 +17,9 @@ from ...maths.batch import TINY, Array, Indices, Mask, at_least_two, is_all, sel
 from .ball_limits import BallLimits
 from .held import Active
 from .problem import LeastSquaresProblem, Metric, Residual
-from .state import Given, State, moved_state, rebuilt, stepped_balls
-from .step import Step, bounds, limited_step, linearise
+from .state import Given, State, rebuilt
+from .step import Step, limited_step, linearise
+from .trials import Trials
 
 ENOUGH = 0.1
 """Part of the tolerances at which to stop: single precision, in which poses are kept, fits into the rest."""
@@ -29,12 +30,6 @@ DAMPING_UP, DAMPING_DOWN, DAMPING_GROWTH = 10.0, 0.5, 3.0
 (Nielsen 1999)."""
 HOPELESS = 1e4
 """Damping times the square error at which even the smallest steps fail."""
-POOR = 0.5
-"""A step that leaves more than this part of the square error is tried again in part."""
-MORE = 1.5
-"""Times as much of the square error must a part of a step win."""
-FRACTIONS: Array = np.array([[0.02 * part] for part in range(1, 51)])
-"""The parts of a step that are looked at."""
 PATIENCE = 6
 """So many steps, failed ones too, that together win next to nothing end the search."""
 GAIN = 1e-3
@@ -191,21 +186,51 @@ class _Poses:
         return found & (self.loose > 1.0)
 
 
+@dataclass
+class _Best:
+    """The best of all poses, done or not.
+
+    Attributes:
+        state, off, square: as `Solved` has them.
+        referred: whether poses have a reference.
+    """
+
+    state: State
+    off: Array
+    square: Array
+    referred: bool
+
+    def note(self, now: Residual, off: Array, places: Indices) -> None:
+        """Keep what is best: of poses that meet their goals the last, else the nearest."""
+        nearer = now.square < self.square[places]
+        if self.referred:
+            nearer = (off <= 1.0) | (nearer & (self.off[places] > 1.0))
+        some = np.flatnonzero(nearer)
+        if not len(some):
+            return
+        if is_all(places[some], self.state.size):
+            self.state = now.now.state
+        else:
+            self.state = self.state.joined(places[some], now.now.state.at(some))
+        self.off[places[some]] = off[some]
+        self.square[places[some]] = now.square[some]
+
+
 class _Search:
     """The poses that are not done yet, and the best of all."""
 
     def __init__(self, problem: LeastSquaresProblem, given: Given, start: State, limits: Limits) -> None:
         size = start.size
         self.problem, self.given, self.limits = problem, given, limits
-        self.balls = BallLimits(problem.layout)
+        self.trials = Trials(problem)
         self.now = problem.evaluate(given, start)
         off = self.now.excess(limits.position, limits.angle)
         self.departure, departed = self._departed(start)
         self.poses = _Poses.of(off, self.now.square, departed, given.reference is not None)
-        self.active = Active.none(problem.layout.columns, len(self.balls.limited), size)
+        self.active = Active.none(problem.layout.columns, len(self.trials.limits.limited), size)
         self.history: list[Array] = []
         self.count = 0
-        self.best, self.best_off, self.best_square = start, off.copy(), self.now.square.copy()
+        self.best = _Best(start, off.copy(), self.now.square.copy(), given.reference is not None)
         self.iterations: Indices = np.zeros(size, dtype=np.intp)
         self.stalled = np.zeros(size, dtype=np.bool_)
         done = (off <= 1.0) & (departed == 0.0) | (problem.layout.columns == 0)
@@ -220,11 +245,9 @@ class _Search:
         pull = np.where(poses.near(), poses.pull, ramp * poses.pull)
         linear = linearise(problem, (now, axes, slope), self.departure, poses.damping, pull)
         holding = self.active.copy()
-        step = limited_step(problem, self.balls, linear, holding)
+        step = limited_step(problem, self.trials.limits, linear, holding)
         poses.rotated = np.abs(step.columns).max(0)
-        tried = problem.evaluate(self.given, self._moved(self.given, now.now.state, step.columns, step.balls))
-        tried = self._corrected(tried, step)
-        tried, cut = self._shortened(tried, slope, step)
+        tried, cut = self._tried(step, slope)
         off = tried.excess(self.limits.position, self.limits.angle)
         departed = self._departed(tried.now.state)
         accepted = self._accept(tried, off, departed[1], step)
@@ -238,63 +261,15 @@ class _Search:
         self.history.append(self.now.square)
         self._leave(self._done(accepted))
 
-    def _moved(self, given: Given, state: State, columns: Array, balls: Array | None = None) -> State:
-        """The state after a step, inside the limits."""
-        layout = self.problem.layout
-        if balls is None:
-            balls = stepped_balls(layout, state, columns)
-            pushed = self.balls.project(balls)
-            balls = balls if pushed is None else pushed[0]
-        return moved_state(layout, given, state, columns, balls, self.problem.reach)
-
-    def _corrected(self, tried: Residual, step: Step) -> Residual:
-        """Steps on the way back to the reference, brought to the goals again.
-
-        A long one leaves them with the square of its length: the second-order correction of Fletcher 1982.
-        """
-        if step.back is None:
-            return tried
-        off = tried.excess(self.limits.position, self.limits.angle)
-        some = at_least_two(np.flatnonzero(self.poses.near() & (off > ENOUGH)))
-        if not len(some):
-            return tried
-        state, given = tried.now.state.at(some), self.given.at(some)
-        columns = np.clip(select(step.correction(tried.values), some), *bounds(self.problem, state))
-        found = self.problem.evaluate(given, self._moved(given, state, columns))
-        better = np.flatnonzero(found.square < tried.square[some])
-        return _joined(tried, some[better], _at(found, better))
-
-    def _shortened(self, tried: Residual, slope: Array, step: Step) -> tuple[Residual, Mask]:
-        """What a part of a step gives that won little or nothing, if that is better, and where it is.
-
-        The step's end tells how the residuals bend along it: r(t) = r + t J d + t^2 q, where q is what the
-        linear picture J d missed at t = 1. A chain that is nearly stretched needs it most: its length changes
-        with the square of its bends.
-        """
-        cut = np.zeros(len(tried.square), dtype=np.bool_)
-        far = self.poses.off > self.poses.loose
-        some = at_least_two(np.flatnonzero((tried.square > POOR * self.now.square) & far))
-        if not len(some):
-            return tried, cut
-        values = select(self.now.values, some)
-        line = np.einsum("mkb,kb->mb", select(slope, some), select(step.columns, some))
-        bend = select(tried.values, some) - values - line
-        t = FRACTIONS
-        a, b, c = ((x * y).sum(0) for x, y in ((values, values), (values, line), (line, line)))
-        d, e, f = ((x * y).sum(0) for x, y in ((values, bend), (line, bend), (bend, bend)))
-        squares = a + t * (2.0 * b + t * (c + 2.0 * d + t * (2.0 * e + t * f)))
-        best = squares.argmin(0)
-        won = self.now.square[some] - squares[best, np.arange(len(some))]
-        use = (best < len(t) - 1) & (won > MORE * np.maximum(self.now.square - tried.square, 0.0)[some])
-        if not use.any():
-            return tried, cut
-        use = at_least_two(np.flatnonzero(use))
-        some, part = some[use], t[best[use], 0]
-        state, given = self.now.now.state.at(some), self.given.at(some)
-        found = self.problem.evaluate(given, self._moved(given, state, select(step.columns, some) * part))
-        better = np.flatnonzero(found.square < tried.square[some])
-        cut[some[better]] = True
-        return _joined(tried, some[better], _at(found, better)), cut
+    def _tried(self, step: Step, slope: Array) -> tuple[Residual, Mask]:
+        """What a step gives, corrected near the goals and shortened far from them; where it was shortened."""
+        poses = self.poses
+        tried = self.trials.stepped(self.given, self.now, step)
+        if step.back is not None:
+            off = tried.excess(self.limits.position, self.limits.angle)
+            tried = self.trials.corrected(self.given, tried, step, poses.near() & (off > ENOUGH))
+        far = poses.off > poses.loose
+        return self.trials.shortened(self.given, self.now, tried, (step.columns, slope), far)
 
     def _accept(self, tried: Residual, off: Array, departed: Array, step: Step) -> Mask:
         """Which steps count.
@@ -343,7 +318,7 @@ class _Search:
             self.departure, poses.departed = departed
         elif accepted.any():
             some = np.flatnonzero(accepted)
-            self.now = _joined(self.now, some, _at(tried, some))
+            self.now = self.now.joined(some, tried.at(some))
             poses.off = np.where(accepted, off, poses.off)
             poses.departed = np.where(accepted, departed[1], poses.departed)
             if self.departure is not None and departed[0] is not None:
@@ -355,23 +330,7 @@ class _Search:
         alone = poses.waiting >= WAITING
         poses.loose = np.where(alone, 1.0, poses.loose)
         poses.pull = np.where(alone, 0.0, poses.pull)
-        self._note()
-
-    def _note(self) -> None:
-        """Keep what is best: of poses that meet their goals the last, else the nearest."""
-        places = self.poses.places
-        nearer = self.now.square < self.best_square[places]
-        if self.given.reference is not None:
-            nearer = (self.poses.off <= 1.0) | (nearer & (self.best_off[places] > 1.0))
-        some = np.flatnonzero(nearer)
-        if not len(some):
-            return
-        if is_all(places[some], self.best.size):
-            self.best = self.now.now.state
-        else:
-            self.best = self.best.joined(places[some], self.now.now.state.at(some))
-        self.best_off[places[some]] = self.poses.off[some]
-        self.best_square[places[some]] = self.now.square[some]
+        self.best.note(self.now, poses.off, poses.places)
 
     def _departed(self, state: State) -> tuple[Array | None, Array]:
         """The departure (k, B) from the reference, None without one, and what it costs (B,)."""
@@ -402,39 +361,12 @@ class _Search:
         if not done.any():
             return
         some = at_least_two(np.flatnonzero(~done))
-        self.poses, self.given, self.now = self.poses.at(some), self.given.at(some), _at(self.now, some)
+        self.poses, self.given, self.now = self.poses.at(some), self.given.at(some), self.now.at(some)
         self.active, self.limits = self.active.at(some), self.limits.at(some)
         self.departure = None if self.departure is None else select(self.departure, some)
         self.history = [square[some] for square in self.history[-PATIENCE - 1 :]]
 
     def result(self) -> Solved:
         """What was found."""
-        return Solved(self.best, self.best_off, self.best_square, self.iterations, self.stalled)
-
-
-def _at(residual: Residual, some: Mask | Indices) -> Residual:
-    """Those of some of the poses."""
-    now = residual.now
-    return Residual(
-        replace(now, state=now.state.at(some), ends=select(now.ends, some)),
-        select(residual.values, some),
-        residual.square[some],
-        tuple(type(miss)(miss.distance[some], miss.angle[some]) for miss in residual.misses),
-    )
-
-
-def _joined(residual: Residual, some: Indices, other: Residual) -> Residual:
-    """The same with others in place of some of the poses."""
-    if not len(some):
-        return residual
-    if is_all(some, residual.now.state.size):
-        return other
-    ends, values, square = residual.now.ends.copy(), residual.values.copy(), residual.square.copy()
-    ends[..., some], values[:, some], square[some] = other.now.ends, other.values, other.square
-    misses = []
-    for miss, theirs in zip(residual.misses, other.misses, strict=True):
-        distance, angle = miss.distance.copy(), miss.angle.copy()
-        distance[some], angle[some] = theirs.distance, theirs.angle
-        misses.append(type(miss)(distance, angle))
-    state = residual.now.state.joined(some, other.now.state)
-    return Residual(replace(residual.now, state=state, ends=ends), values, square, tuple(misses))
+        best = self.best
+        return Solved(best.state, best.off, best.square, self.iterations, self.stalled)

@@ -39,7 +39,7 @@ from ccd_rig.skeleton.joints import Joint, Skeleton
 from ccd_rig.skeleton.kinematics import forward_kinematics
 from ccd_rig.skeleton.pose import Pose
 from ccd_rig.solvers.closing.problem import LEVER, Kinematics
-from ccd_rig.solvers.closing.refine import refine, refined
+from ccd_rig.solvers.closing.refine import Descent, refine, refined
 
 KINDS = ("position", "orientation", "direction", "pole", "balance")
 
@@ -146,7 +146,7 @@ def test_random_skeletons_never_worse_and_inside_limits() -> None:
         kinematics = Kinematics(skeleton, goals, limits)
         start = kinematics.clamped(shifted(skeleton, legal_pose(skeleton, rng), rng))
         before = weighted(skeleton, start, goals, kinematics.reach)
-        found = refined(kinematics, start, 1e-4, 1e-3, 60)
+        found = refined(kinematics, start, Descent(1e-4, 1e-3, 60))
         after = weighted(skeleton, found.pose, goals, kinematics.reach)
         assert after <= before + FLOAT32 * max(1.0, before), seed
         met += found.met
@@ -171,12 +171,12 @@ def test_pole_and_priority_together() -> None:
     pole = PoleGoal("joint0", "joint3", Vector((3.0, 1.0, -6.0)))
     reach = PositionGoal("joint3", target)
     start = Pose.rest(skeleton).with_rotations({i: Quaternion((1.0, 0.0, 0.0), 0.4) for i in range(4)})
-    found = refine(skeleton, start, [reach, pole], [None] * 4, 1e-4, 1e-3, 100)
+    found = refine(skeleton, start, [reach, pole], [None] * 4, Descent(1e-4, 1e-3, 100))
     transforms = forward_kinematics(skeleton, found)
     assert measure(reach, skeleton, transforms).distance <= 1e-4
     assert measure(pole, skeleton, transforms).angle <= 1e-3
     away = PositionGoal("joint3", Vector((-2.0, 0.0, 1.0)), priority=1)
-    found = refine(skeleton, start, [away, reach], [None] * 4, 1e-4, 1e-3, 100)
+    found = refine(skeleton, start, [away, reach], [None] * 4, Descent(1e-4, 1e-3, 100))
     assert (tail(skeleton, found) - target).length <= 1e-3
 
 
@@ -187,7 +187,7 @@ def test_met_goal_leaves_the_pose_alone() -> None:
         legal_pose(skeleton, rng)
     )
     goal = PositionGoal(tip(skeleton), tail(skeleton, pose))
-    assert refine(skeleton, pose, [goal], limits_of(skeleton), 1e-4, 1e-3, 50) is pose
+    assert refine(skeleton, pose, [goal], limits_of(skeleton), Descent(1e-4, 1e-3, 50)) is pose
 
 
 @pytest.mark.parametrize("twist", [None, (-0.3, 0.3)])
@@ -199,7 +199,7 @@ def test_fifty_joints_inside_cones(twist: tuple[float, float] | None) -> None:
     rng = random.Random(5)
     for _ in range(12):
         goal = PositionGoal("joint49", tail(skeleton, legal_pose(skeleton, rng)))
-        found = refine(skeleton, Pose.rest(skeleton), [goal], [cone] * 50, 50e-5, 1e-3, 60)
+        found = refine(skeleton, Pose.rest(skeleton), [goal], [cone] * 50, Descent(50e-5, 1e-3, 60))
         assert (tail(skeleton, found) - goal.target).length <= 50e-5
         assert max(violation(cone, rotation) for rotation in found.rotations) <= FLOAT32
 
@@ -213,7 +213,9 @@ def test_tolerance_survives_rounding(count: int) -> None:
         wanted = legal_pose(skeleton, rng)
         goal = PositionGoal(tip(skeleton), tail(skeleton, wanted))
         frame = OrientationGoal(tip(skeleton), forward_kinematics(skeleton, wanted)[-1].rotation)
-        found = refine(skeleton, Pose.rest(skeleton), [goal, frame], [None] * count, 1e-5 * count, 1e-5, 100)
+        found = refine(
+            skeleton, Pose.rest(skeleton), [goal, frame], [None] * count, Descent(1e-5 * count, 1e-5, 100)
+        )
         transforms = forward_kinematics(skeleton, found)
         assert measure(goal, skeleton, transforms).distance <= 1e-5 * count
         assert measure(frame, skeleton, transforms).angle <= 1e-5
@@ -230,7 +232,7 @@ def test_small_motion_of_the_target_moves_joints_little() -> None:
         angle = 2.5e-3 * frame
         target = Vector((7.5 * math.sin(angle), 7.5 * math.cos(angle), 0.4 * math.sin(3.0 * angle)))
         goal = PositionGoal("joint9", target)
-        found = refine(skeleton, pose, [goal], [cone] * 10, 1e-4, 1e-3, 60)
+        found = refine(skeleton, pose, [goal], [cone] * 10, Descent(1e-4, 1e-3, 60))
         assert (tail(skeleton, found) - target).length <= 1e-4
         if frame:
             turns = [angle_between(a, b) for a, b in zip(pose.rotations, found.rotations, strict=True)]
@@ -248,7 +250,7 @@ def test_straight_chain_and_target_on_its_line() -> None:
         goal = PositionGoal("joint4", Vector(target))
         for start in (Pose.rest(skeleton), bent):
             before = (tail(skeleton, start) - goal.target).length
-            found = refine(skeleton, start, [goal], [None] * 5, 1e-4, 1e-3, 100)
+            found = refine(skeleton, start, [goal], [None] * 5, Descent(1e-4, 1e-3, 100))
             assert all(math.isfinite(part) for rotation in found.rotations for part in rotation)
             assert (tail(skeleton, found) - goal.target).length <= before + FLOAT32
 
@@ -257,7 +259,7 @@ def test_target_out_of_reach_is_pointed_at() -> None:
     skeleton = straight(5)
     bent = Pose.rest(skeleton).with_rotations({i: Quaternion((1.0, 0.2, 0.1), 0.3) for i in range(5)})
     target = Vector((20.0, 10.0, -5.0))
-    found = refine(skeleton, bent, [PositionGoal("joint4", target)], [None] * 5, 1e-4, 1e-3, 200)
+    found = refine(skeleton, bent, [PositionGoal("joint4", target)], [None] * 5, Descent(1e-4, 1e-3, 200))
     assert (tail(skeleton, found) - target).length == pytest.approx(target.length - 5.0, rel=1e-3)
 
 
@@ -268,7 +270,7 @@ def test_opposite_target(kind: str) -> None:
     goal: Goal = OrientationGoal("joint2", Quaternion((0.0, 1.0, 0.0, 0.0)))
     if kind == "direction":
         goal = DirectionGoal("joint2", Vector((0.0, 1.0, 0.0)), Vector((0.0, -1.0, 0.0)))
-    found = refine(skeleton, Pose.rest(skeleton), [goal], [None] * 3, 1e-4, 1e-3, 60)
+    found = refine(skeleton, Pose.rest(skeleton), [goal], [None] * 3, Descent(1e-4, 1e-3, 60))
     assert measure(goal, skeleton, forward_kinematics(skeleton, found)).angle <= 1e-3
 
 
@@ -276,10 +278,10 @@ def test_chain_length_stiffness_and_movable_are_kept() -> None:
     skeleton = straight(6).replace({"joint4": {"stiffness": 1.0}, "joint5": {"max_step": 0.0}})
     goal = PositionGoal("joint5", Vector((3.0, 3.0, 0.0)), chain_length=4)
     bent = Pose.rest(skeleton).with_rotations({2: Quaternion((1.0, 0.0, 0.0), 0.3)})
-    found = refine(skeleton, bent, [goal], [None] * 6, 1e-4, 1e-3, 60)
+    found = refine(skeleton, bent, [goal], [None] * 6, Descent(1e-4, 1e-3, 60))
     moved = [i for i in range(6) if found.rotations[i] != bent.rotations[i]]
     assert moved == [2, 3]
-    found = refine(skeleton, bent, [goal], [None] * 6, 1e-4, 1e-3, 60, movable=(0, 2, 4))
+    found = refine(skeleton, bent, [goal], [None] * 6, Descent(1e-4, 1e-3, 60), movable=(0, 2, 4))
     assert [i for i in range(6) if found.rotations[i] != bent.rotations[i]] == [2]
 
 
@@ -289,7 +291,7 @@ def test_stiff_joints_turn_less() -> None:
     goal = PositionGoal("joint3", tail(free, bent) + Vector((0.01, 0.0, 0.01)))
     turns = []
     for skeleton in (free, stiff):
-        found = refine(skeleton, bent, [goal], [None] * 4, 1e-5, 1e-3, 60)
+        found = refine(skeleton, bent, [goal], [None] * 4, Descent(1e-5, 1e-3, 60))
         assert (tail(skeleton, found) - goal.target).length <= 1e-5
         turns.append(angle_between(bent.rotations[0], found.rotations[0]))
     assert turns[1] < 0.5 * turns[0]
@@ -300,7 +302,7 @@ def test_slide_reaches_and_stops_at_its_end() -> None:
     skeleton = Skeleton([Joint("lift", slides=(slide,), limit=SwingTwist(Cone(0.0), (0.0, 0.0)))])
     for height, wanted in ((0.7, 0.7), (3.0, 1.0), (-2.0, -0.5)):
         goal = PositionGoal("lift", Vector((0.0, 1.0, height)))
-        found = refine(skeleton, Pose.rest(skeleton), [goal], limits_of(skeleton), 1e-5, 1e-3, 60)
+        found = refine(skeleton, Pose.rest(skeleton), [goal], limits_of(skeleton), Descent(1e-5, 1e-3, 60))
         assert found.translations[0].z == pytest.approx(wanted, abs=FLOAT32)
         assert found.rotations[0] == Quaternion()
 
@@ -320,7 +322,7 @@ def test_hinges_at_their_bounds_leave_the_rest_to_the_others() -> None:
     )
     wanted = rest.with_rotations({0: Quaternion((1.0, 0.0, 0.0), 1.2)})
     goal = PositionGoal("j2", tail(skeleton, wanted))
-    found = refined(Kinematics(skeleton, [goal], limits), rest, 1e-5, 1e-3, 12)
+    found = refined(Kinematics(skeleton, [goal], limits), rest, Descent(1e-5, 1e-3, 12))
     assert found.met
 
 
@@ -342,7 +344,7 @@ def test_euler_boxes_at_gimbal_lock() -> None:
             assert kinematics.residual(kinematics.take(locked)).misses[0][0] == pytest.approx(
                 (tail(skeleton, locked) - goal.target).length, abs=FLOAT32
             )
-            found = refined(kinematics, locked, 1e-4, 1e-3, 100)
+            found = refined(kinematics, locked, Descent(1e-4, 1e-3, 100))
             assert max(violation(box, rotation) for rotation in found.pose.rotations) <= FLOAT32
 
 
@@ -361,7 +363,9 @@ def test_reversed_limits() -> None:
         met = 0
         for _ in range(10):
             goal = PositionGoal("j4", tail(skeleton, legal_pose(skeleton, rng)))
-            found = refined(Kinematics(skeleton, [goal], limits), legal_pose(skeleton, rng), 5e-5, 1e-3, 80)
+            found = refined(
+                Kinematics(skeleton, [goal], limits), legal_pose(skeleton, rng), Descent(5e-5, 1e-3, 80)
+            )
             met += found.met
             for limit, rotation in zip(limits, found.pose.rotations, strict=True):
                 assert violation(limit, rotation) <= FLOAT32
@@ -373,7 +377,9 @@ def test_same_input_same_bits() -> None:
     skeleton = varied(rng, 8)
     goals = [goal_of("position", skeleton, rng), goal_of("orientation", skeleton, rng)]
     start = legal_pose(skeleton, rng)
-    first, second = (refine(skeleton, start, goals, limits_of(skeleton), 1e-5, 1e-4, 50) for _ in range(2))
+    first, second = (
+        refine(skeleton, start, goals, limits_of(skeleton), Descent(1e-5, 1e-4, 50)) for _ in range(2)
+    )
     assert first == second
 
 
@@ -394,15 +400,21 @@ def test_bad_input_is_refused() -> None:
     skeleton = straight(2)
     goal = PositionGoal("joint1", Vector((1.0, 0.0, 0.0)))
     with pytest.raises(InvalidInput, match="at least one goal"):
-        refine(skeleton, Pose.rest(skeleton), [], [None] * 2, 1e-4, 1e-3, 10)
+        refine(skeleton, Pose.rest(skeleton), [], [None] * 2, Descent(1e-4, 1e-3, 10))
     with pytest.raises(InvalidInput, match="2 joints, not 1"):
-        refine(skeleton, Pose.rest(skeleton), [goal], [None], 1e-4, 1e-3, 10)
+        refine(skeleton, Pose.rest(skeleton), [goal], [None], Descent(1e-4, 1e-3, 10))
     with pytest.raises(InvalidInput, match="3 joints"):
-        refine(skeleton, Pose.rest(straight(3)), [goal], [None] * 2, 1e-4, 1e-3, 10)
+        refine(skeleton, Pose.rest(straight(3)), [goal], [None] * 2, Descent(1e-4, 1e-3, 10))
     with pytest.raises(InvalidInput, match="mass"):
-        refine(skeleton, Pose.rest(skeleton), [BalanceGoal(Vector())], [None] * 2, 1e-4, 1e-3, 10)
+        refine(skeleton, Pose.rest(skeleton), [BalanceGoal(Vector())], [None] * 2, Descent(1e-4, 1e-3, 10))
     with pytest.raises(InvalidInput, match="'other'"):
-        refine(skeleton, Pose.rest(skeleton), [PositionGoal("other", Vector())], [None] * 2, 1e-4, 1e-3, 10)
+        refine(
+            skeleton,
+            Pose.rest(skeleton),
+            [PositionGoal("other", Vector())],
+            [None] * 2,
+            Descent(1e-4, 1e-3, 10),
+        )
 
 
 def test_path_along_the_limits_is_followed() -> None:
@@ -413,7 +425,9 @@ def test_path_along_the_limits_is_followed() -> None:
     for frame in range(250):
         angle = 2.0 * math.pi * frame / 250
         target = Vector((9.0 * math.sin(angle), 11.0 + 3.0 * math.cos(2.0 * angle), 6.0 * math.cos(angle)))
-        found = refine(skeleton, pose, [PositionGoal("joint19", target)], [cone] * 20, 2e-3, 1e-3, 60)
+        found = refine(
+            skeleton, pose, [PositionGoal("joint19", target)], [cone] * 20, Descent(2e-3, 1e-3, 60)
+        )
         assert (tail(skeleton, found) - target).length <= 2e-3, frame
         assert max(violation(cone, rotation) for rotation in found.rotations) <= FLOAT32
         pose = found

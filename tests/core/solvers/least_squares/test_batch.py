@@ -17,7 +17,7 @@ from ccd_rig.skeleton.joints import Joint, Skeleton
 from ccd_rig.skeleton.kinematics import forward_kinematics
 from ccd_rig.skeleton.pose import Pose
 from ccd_rig.solvers.closing.problem import Kinematics
-from ccd_rig.solvers.closing.refine import refined
+from ccd_rig.solvers.closing.refine import Descent, refined
 from ccd_rig.solvers.least_squares.problem import LeastSquaresProblem, Metric
 from ccd_rig.solvers.least_squares.solve import Limits, solve_batch
 from ccd_rig.solvers.least_squares.state import (
@@ -214,7 +214,7 @@ def test_agrees_with_one_by_one(name: str, posed: bool) -> None:
     )
     alone = 0
     for k in range(count):
-        alone += refined(Kinematics(skeleton, goals(k), limits), start, tolerance, tolerance, 60).met
+        alone += refined(Kinematics(skeleton, goals(k), limits), start, Descent(tolerance, tolerance, 60)).met
         rotations = [start.rotations[0].copy() for _ in skeleton.joints]
         for i, rotation in enumerate(rotations):
             rotation[:] = found.state.rotations[:, problem.layout.row[i], k]
