@@ -60,7 +60,7 @@ from ccd_rig.skeleton.joints import Joint, Skeleton, shift_of  # noqa: E402
 from ccd_rig.skeleton.kinematics import forward_kinematics  # noqa: E402
 from ccd_rig.skeleton.pose import Pose  # noqa: E402
 from ccd_rig.solvers.closing.problem import Kinematics  # noqa: E402
-from ccd_rig.solvers.closing.refine import HURRIED_GAIN, refined  # noqa: E402
+from ccd_rig.solvers.closing.refine import HURRIED_GAIN, Descent, refined  # noqa: E402
 from ccd_rig.solvers.restarts import StartSpace, starts  # noqa: E402
 
 BROKEN = 1e-5
@@ -245,13 +245,13 @@ def by_least_squares(
     """The closing phase alone, from the start and then from others."""
     limits: list[Limit | None] = [joint.limit for joint in skeleton.joints]
     kinematics = Kinematics(skeleton, goals, limits)
-    tolerances = (tolerance, angle_tolerance)
-    found = refined(kinematics, start, *tolerances, ITERATIONS, HURRIED_GAIN)
+    descent = Descent(tolerance, angle_tolerance, ITERATIONS, HURRIED_GAIN)
+    found = refined(kinematics, start, descent)
     used = 0
     if not found.met:
         for again in starts(StartSpace(skeleton, goals, limits, kinematics.moved, ()), start, 0, RESTARTS):
             used += 1
-            found = refined(kinematics, again, *tolerances, ITERATIONS, HURRIED_GAIN)
+            found = refined(kinematics, again, descent)
             if found.met:
                 break
     return found.pose, used

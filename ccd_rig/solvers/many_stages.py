@@ -13,6 +13,7 @@ from ..maths.batch import Array, Indices, Mask, at_least_two, select
 from .least_squares.achieved import achieved
 from .least_squares.optimality import beside, steepness
 from .least_squares.problem import PRIORITY_STEP, LeastSquaresProblem, Residual
+from .least_squares.reach import beyond_reach
 from .least_squares.solve import GAIN, Limits, confined, solve_batch
 from .least_squares.state import Bones, Given, Poses, State, rebuilt, start_state, stepped_balls
 from .many_input import ManyInput
@@ -200,7 +201,7 @@ class Stage:
         given = self._given(np.arange(self.input.size), poses)
         state = start_state(self.problem.layout, given, poses)
         settings = self.input.settings
-        return self.problem.beyond_reach(given, state, settings.position_tolerance, settings.angle_tolerance)
+        return beyond_reach(self.problem, given, state, settings.position_tolerance, settings.angle_tolerance)
 
     def _given(self, some: Indices, poses: Poses) -> Given:
         targets = [each if each.shape[-1] == 1 else select(each, some) for each in self.targets]

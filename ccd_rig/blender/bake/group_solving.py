@@ -19,6 +19,7 @@ from ...maths.batch import Array, multiply, unit
 from ...settings import Solver
 from ...skeleton.pose import Pose
 from ...solvers.least_squares.problem import MILD_STEP, PRIORITY_STEP, LeastSquaresProblem
+from ...solvers.least_squares.reach import beyond_reach
 from ...solvers.least_squares.sequence import Sequence as SolvedFrames
 from ...solvers.least_squares.sequence import solve_sequence
 from ...solvers.least_squares.solve import Limits, solve_batch
@@ -225,7 +226,7 @@ def _may_be_met(batch: Batch, group: Group, met: NDArray[np.bool_], base: Base) 
     if len(missed):
         asked = _group_problem(batch, group, (batch.limits, PRIORITY_STEP), missed, base)
         start = start_state(asked.problem.layout, asked.given, asked.poses)
-        far = asked.problem.beyond_reach(asked.given, start, asked.stop.position, asked.stop.angle)
+        far = beyond_reach(asked.problem, asked.given, start, asked.stop.position, asked.stop.angle)
         missed = missed[~far]
     marked = np.zeros(len(met), np.bool_)
     marked[missed] = True

@@ -35,7 +35,6 @@ from ...maths.batch import (
     conjugate,
     cross,
     is_all,
-    length,
     logarithm,
     matrices,
     multiply,
@@ -293,39 +292,6 @@ class LeastSquaresProblem:
         for block, place, target in zip(self.blocks, self.places, given.targets, strict=True):
             block.slope(now, target, found[place])
         return now, found
-
-    def beyond_reach(
-        self, given: Given, state: State, position_tolerance: float | Array, angle_tolerance: float
-    ) -> Mask:
-        """(B,) whether a position's target is farther from its chain's fixed head than the chain is long.
-
-        Where the last joint's rotation is asked for too, the target of its head counts. No pose meets such
-        goals, whatever the limits. Chains that slide or roll are not judged.
-        """
-        layout, skeleton, found = self.layout, self.skeleton, np.zeros(state.size, np.bool_)
-        turned = {
-            skeleton.index(goal.joint): target
-            for goal, target in zip(self.goals, given.targets, strict=True)
-            if isinstance(goal, OrientationGoal)
-        }
-        for goal, block, target in zip(self.goals, self.blocks, given.targets, strict=True):
-            if not isinstance(goal, PositionGoal) or not isinstance(block, Position):
-                continue
-            chain = skeleton.chain(goal.joint)
-            first = next((k for k, i in enumerate(chain) if i in layout.limits), None)
-            shifted = {i for i, _ in layout.slides} | {each.coupling.joint for each in layout.coupled}
-            if first is None or (shifted | skeleton.pivots) & set(chain):
-                continue
-            rows = [layout.row[i] for i in chain[first:]]
-            links = np.sqrt((given.shifts[rows[1:]] ** 2).sum(1)).sum(0)
-            point = given.points[:, block.point.points[0][0]]
-            last, slack = length(point), position_tolerance + 1e-6 * self.reach
-            frame = turned.get(chain[-1])
-            found |= length(state.heads[rows[0]] - target) > links + last + slack
-            if frame is not None:
-                head = target - (frame * point).sum(1)
-                found |= length(state.heads[rows[0]] - head) > links + last * angle_tolerance + slack
-        return found
 
     def departure(self, given: Given, state: State) -> Array | None:
         """(k, B) how far each column is from the reference; None without one."""

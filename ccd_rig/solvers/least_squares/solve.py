@@ -41,6 +41,8 @@ SETTLED = 12
 """Steps that meet the goals after which a pose stays where it is."""
 REFUSED = 4
 """Steps back to the reference that may fail until a pose that meets its goals stays where it is."""
+ARRIVALS = 3
+"""Times that a pose comes near its goals until it does not leave them again."""
 LOOSE = 100.0
 """Tolerances within which a pose is near its goals: there the way back to the reference is taken in full."""
 WAITING, LAST = 4, 16
@@ -144,6 +146,7 @@ class _Poses:
         loose: see `LOOSE`; 1 without a reference.
         rotated: longest rotation of the last step, radians.
         met, waiting, refused: steps that met the goals, in a row that came near only, and that failed there.
+        arrivals: how often it has come near its goals.
     """
 
     places: Indices
@@ -158,6 +161,7 @@ class _Poses:
     met: Indices
     waiting: Indices
     refused: Indices
+    arrivals: Indices
 
     @classmethod
     def of(cls, off: Array, square: Array, departed: Array, referred: bool) -> _Poses:
@@ -173,7 +177,7 @@ class _Poses:
             np.full(size, float(referred)),
             np.full(size, LOOSE if referred else 1.0),
             np.zeros(size),
-            *(np.zeros(size, dtype=np.intp) for _ in range(3)),
+            *(np.zeros(size, dtype=np.intp) for _ in range(4)),
         )
 
     def at(self, some: Indices) -> _Poses:
@@ -287,8 +291,9 @@ class _Search:
         merits = (after < before) | ((off <= 1.0) & (self.poses.rotated <= CLOSE))
         # Where a limb is nearly straight the multipliers tell little: what comes far nearer counts as well.
         merits |= (self.poses.off > ENOUGH) & (tried.square < NEARER * self.now.square)
-        # What has come near its goals does not leave them again, else it may come and go for ever.
-        return np.asarray(np.where(self.poses.near(), merits & (off <= LOOSE), nearer))
+        # What comes near its goals again and again stays there at last.
+        merits &= (off <= LOOSE) | (self.poses.arrivals < ARRIVALS)
+        return np.asarray(np.where(self.poses.near(), merits, nearer))
 
     def _adapt(self, accepted: Mask, tried: Residual, off: Array, cut: Mask) -> None:
         """The damping and the way back of the next steps."""
@@ -305,6 +310,7 @@ class _Search:
         taken = np.where(accepted, np.minimum(2.0 * poses.pull, 1.0), 0.25 * poses.pull)
         pull = np.where(gives, 0.2 * poses.pull, np.where(poses.pull > LEAST_PULL, poses.pull, 0.0))
         arrived = ~near & accepted & referred & (off <= poses.loose)
+        poses.arrivals = poses.arrivals + arrived
         poses.pull = np.where(near, taken, np.where(arrived, 1.0, pull))
         poses.refused = poses.refused + (near & ~accepted)
 

@@ -24,6 +24,7 @@ from .departures import (
     some_of,
 )
 from .problem import LeastSquaresProblem
+from .reach import beyond_reach
 from .solve import Limits, Solved, solve_batch
 from .state import Given, State
 
@@ -126,7 +127,7 @@ def choose_key_ways(frames: Frames, own: Solved, near: Mask) -> Solved:
     departed = departures(layout, given, own.state)
     steps = largest_changes(*_neighbours(departed))
     # What is out of reach has no other way.
-    far = frames.problem.beyond_reach(given, frames.base, frames.limits.position, frames.limits.angle)
+    far = beyond_reach(frames.problem, given, frames.base, frames.limits.position, frames.limits.angle)
     missed = (own.excess > 1.0) & ~far
     if not ((near & (steps > LEAP)).any() or (missed.any() and not missed.all())):
         return own
