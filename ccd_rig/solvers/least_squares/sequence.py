@@ -20,9 +20,9 @@ from .ways import Frames, choose_key_ways, mend_jumps, put
 
 STRIDE = 16
 """Frames from one key pose to the next."""
-SHORT = 16
-"""Columns up to which frames start from their base poses without key poses: a step costs less than a better
-start."""
+CLOSE, MOST = 0.1, 0.75
+"""Residual up to which a base pose is near its goals, and the part of the frames that has to be: then all
+start from their base poses, without key poses."""
 SETTLED = 6
 """Steps between key poses after which a pose that meets its goals stays: limits bend the way it takes."""
 RUN, ROOM = 128, 8192
@@ -53,8 +53,9 @@ def solve_sequence(frames: Frames, from_base: bool = True) -> Sequence:
     """Solve frames in order of time, the base pose of each being its reference.
 
     Key poses stand at multiples of `STRIDE` and at the ends of what is solved, so that a frame between two
-    of them ends alike in any range that holds both and their neighbours. Short chains need none, unless
-    some frames are fixed, whose ways lead on from one key pose to the next.
+    of them ends alike in any range that holds both and their neighbours. Where most base poses are near
+    their goals none are needed, unless some frames are fixed, whose ways lead on from one key pose to the
+    next.
 
     Args:
         frames: what is solved; what is fixed stands as its base state says, others choose their ways to fit.
@@ -80,8 +81,8 @@ def solve_sequence(frames: Frames, from_base: bool = True) -> Sequence:
         return Sequence(base, excess, kept, found.iterations)
     start = base.at(rows)
     keys = _key_rows(kept | frames.fixed, frames.times)
-    is_long = problem.layout.columns > SHORT or frames.fixed.any()
-    if from_base and is_long and len(keys) < len(rows):
+    is_close = (residual.square[rows] <= CLOSE * CLOSE).mean() >= MOST and not frames.fixed.any()
+    if from_base and not is_close and len(keys) < len(rows):
         places = np.union1d(keys, np.flatnonzero(frames.fixed))
         found = put(found, places, _solve_keys(frames.at(places)))
         start = _interpolated(frames, found.state, _anchors(kept, keys), rows)
