@@ -11,8 +11,8 @@ import statistics
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ from _bake_scenes import BONE, Shot
 
 from ccd_rig.blender.bake import group_solving
 from ccd_rig.blender.solve import solving
+from ccd_rig.settings import Solver
 from ccd_rig.solvers.least_squares.problem import LeastSquaresProblem
 
 PART = 0.15  # of each step: over 20 joints a pass leaves some 4 % of the way, as our bake's share does
@@ -33,10 +34,10 @@ def tell(make: Callable[[], Shot], frames: int, runs: int) -> None:
     """Print what a joint step costs here and there, medians over the runs."""
     rows: dict[str, list[tuple[int, float]]] = {}
     for _ in range(runs):
-        shot = make()
-        add_rows(shot)
-        for name, found in _our_steps(shot, frames).items():
-            rows.setdefault(name, []).append(found)
+        for name, count in (("CCD alone", _steps_of_ccd), ("least squares", _steps_of_least_squares)):
+            shot = make()
+            add_rows(shot)
+            rows.setdefault(name, []).append(count(shot, frames))
     shot = make()
     compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
     if compiler is None:
@@ -51,48 +52,68 @@ def tell(make: Callable[[], Shot], frames: int, runs: int) -> None:
     print(f"{'':24s}{'joint steps':>13s}{'ms':>10s}{'ns a step':>11s}{'ns a bone and frame':>21s}")
     for name, times in rows.items():
         steps, seconds = times[0][0], statistics.median(each[1] for each in times)
-        each = f"{seconds / steps * 1e9:11.1f}" if steps else f"{'not counted':>11s}"
-        print(f"{name:24s}{steps:13d}{seconds * 1e3:10.3f}{each}{seconds / cells * 1e9:21.1f}")
+        of_step, of_cell = seconds / steps * 1e9, seconds / cells * 1e9
+        print(f"{name:24s}{steps:13d}{seconds * 1e3:10.3f}{of_step:11.1f}{of_cell:21.1f}")
     if compiler is not None:
         print(f"C is off by {max(each[2] for each in found):.1e} m at worst", flush=True)
 
 
-def _our_steps(shot: Shot, frames: int) -> dict[str, tuple[int, float]]:
-    """Joint steps of a bake, and the seconds they take: of the loop (passes times joints) and of frames
-    that are settled at once (joints times frames times steps)."""
-    counts = {"loop": [0, 0.0], "at once": [0, 0.0]}
+def _steps_of_ccd(shot: Shot, frames: int) -> tuple[int, float]:
+    """Joint steps of a bake by CCD alone (passes times joints), and the seconds that solving takes."""
+    steps, seconds = 0, 0.0
 
-    def timed(plain: Callable[..., Any], name: str, steps: Callable[..., int] | None) -> Callable[..., Any]:
-        def run(*args: Any, **keywords: Any) -> Any:
+    def counted(plain: Callable[..., Any]) -> Callable[..., Any]:
+        def run(skeleton: Any, *args: Any, **keywords: Any) -> Any:
+            nonlocal steps, seconds
             began = time.perf_counter()
-            result = plain(*args, **keywords)
-            counts[name][1] += time.perf_counter() - began
-            counts[name][0] += steps(result, *args) if steps else 0
+            result = plain(skeleton, *args, **keywords)
+            seconds += time.perf_counter() - began
+            steps += result.iterations * len(skeleton.joints)
+            return result
+
+        return run
+
+    with _changed((solving, "solve", counted)):
+        time_ours(shot, frames, solver=Solver.CCD)
+    return steps, seconds
+
+
+def _steps_of_least_squares(shot: Shot, frames: int) -> tuple[int, float]:
+    """The same of frames that are solved all at once: joints times frames times steps."""
+    steps, seconds = 0, 0.0
+
+    def timed(plain: Callable[..., Any]) -> Callable[..., Any]:
+        def run(*args: Any) -> Any:
+            nonlocal seconds
+            began = time.perf_counter()
+            result = plain(*args)
+            seconds += time.perf_counter() - began
             return result
 
         return run
 
     def counted(plain: Callable[..., Any]) -> Callable[..., Any]:
         def run(problem: Any, given: Any, residual: Any) -> Any:
-            counts["at once"][0] += len(problem.layout.moved) * residual.now.state.size
+            nonlocal steps
+            steps += len(problem.layout.moved) * residual.now.state.size
             return plain(problem, given, residual)
 
         return run
 
+    with _changed((group_solving, "solve_sequence", timed), (LeastSquaresProblem, "jacobian", counted)):
+        time_ours(shot, frames)
+    return steps, seconds
+
+
+@contextmanager
+def _changed(*changes: tuple[Any, str, Callable[..., Any]]) -> Iterator[None]:
+    """Functions of the product in other clothes, for a while."""
     with ExitStack() as undo:
-        for owner, attribute, change in (
-            (solving, "solve", lambda f: timed(f, "loop", lambda r, s, *_: r.iterations * len(s.joints))),
-            (group_solving, "solve_sequence", lambda f: timed(f, "at once", None)),
-            (LeastSquaresProblem, "jacobian", counted),
-        ):
+        for owner, attribute, change in changes:
             plain = getattr(owner, attribute)
             setattr(owner, attribute, change(plain))
             undo.callback(setattr, owner, attribute, plain)
-        time_ours(shot, frames)
-    return {
-        "ours, the loop": (int(counts["loop"][0]), counts["loop"][1]),
-        "ours, all at once": (int(counts["at once"][0]), counts["at once"][1]),
-    }
+        yield
 
 
 def _targets(shot: Shot, frames: int) -> np.ndarray:
