@@ -1,0 +1,113 @@
+"""What is called out of reach is met by no pose, and what poses reach is never called so."""
+
+from __future__ import annotations
+
+import math
+import random
+
+import numpy as np
+import pytest
+from mathutils import Quaternion, Vector
+
+from ccd_rig.goals import OrientationGoal, PositionGoal, measure
+from ccd_rig.limits.shapes import Slide
+from ccd_rig.skeleton.joints import Joint, Skeleton
+from ccd_rig.skeleton.kinematics import forward_kinematics
+from ccd_rig.skeleton.pose import Pose
+from ccd_rig.solvers.least_squares.problem import LeastSquaresProblem
+from ccd_rig.solvers.least_squares.reach import beyond_reach
+from ccd_rig.solvers.least_squares.state import Bones, Poses, start_state
+
+POSITION, ANGLE = 1e-4, 1e-3
+
+
+def arm(rng: random.Random, count: int = 4) -> Skeleton:
+    """A chain of bones of any length on a base that does not move, some of them not on the tail before."""
+    joints = [Joint("base", offset=(0.3, -1.0, 2.0), length=0.5)]
+    for i in range(count):
+        offset = Vector((rng.gauss(0.0, 0.2), rng.uniform(0.2, 1.5), rng.gauss(0.0, 0.2)))
+        joints.append(Joint(f"bone{i}", i, offset, rotation(rng), length=rng.uniform(0.2, 1.0)))
+    return Skeleton(joints)
+
+
+def rotation(rng: random.Random) -> Quaternion:
+    return Quaternion([rng.gauss(0.0, 1.0) for _ in range(4)]).normalized()
+
+
+def pose_of(skeleton: Skeleton, rng: random.Random) -> Pose:
+    return Pose.rest(skeleton).with_rotations({i: rotation(rng) for i in range(1, len(skeleton))})
+
+
+def is_beyond(skeleton: Skeleton, goals: list, pose: Pose) -> bool:
+    problem = LeastSquaresProblem(skeleton, goals, [None] * len(skeleton), range(1, len(skeleton)))
+    poses = Poses.of([pose])
+    given = problem.given(Bones.of(skeleton), poses, problem.own_targets())
+    return bool(beyond_reach(problem, given, start_state(problem.layout, given, poses), POSITION, ANGLE)[0])
+
+
+@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("rotated", [False, True])
+def test_what_a_pose_reaches_is_not_beyond(seed, rotated):
+    rng = random.Random(seed)
+    skeleton = arm(rng)
+    tip, reached = len(skeleton) - 1, pose_of(skeleton, rng)
+    there = forward_kinematics(skeleton, reached)[tip]
+    end = there.translation + there.rotation @ Vector((0.0, skeleton.joints[tip].length, 0.0))
+    goals = [PositionGoal(skeleton.joints[tip].name, end)]
+    if rotated:
+        goals.append(OrientationGoal(skeleton.joints[tip].name, there.rotation))
+    assert not is_beyond(skeleton, goals, pose_of(skeleton, rng))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_farther_than_the_bones_together_is_beyond(seed):
+    rng = random.Random(seed)
+    skeleton = arm(rng)
+    joints = skeleton.joints
+    root = forward_kinematics(skeleton, Pose.rest(skeleton))[1].translation
+    longest = sum(joint.offset.length for joint in joints[2:]) + joints[-1].length
+    way = Vector([rng.gauss(0.0, 1.0) for _ in range(3)]).normalized()
+    name = joints[-1].name
+    assert is_beyond(skeleton, [PositionGoal(name, root + 1.01 * longest * way)], pose_of(skeleton, rng))
+    assert not is_beyond(skeleton, [PositionGoal(name, root + 0.99 * longest * way)], pose_of(skeleton, rng))
+
+
+def test_a_rotation_may_put_a_near_target_out_of_reach():
+    skeleton = Skeleton([Joint("base"), *(Joint(f"bone{i}", i, (0.0, 1.0, 0.0)) for i in range(3))])
+    target = Vector((0.0, 3.5, 0.0))
+    assert not is_beyond(skeleton, [PositionGoal("bone2", target)], Pose.rest(skeleton))
+    down = Quaternion(Vector((1.0, 0.0, 0.0)), math.pi)
+    goals = [PositionGoal("bone2", target), OrientationGoal("bone2", down)]
+    assert is_beyond(skeleton, goals, Pose.rest(skeleton))
+
+
+def test_chains_that_slide_are_not_judged():
+    slide = Slide((0.0, 1.0, 0.0), 0.0, 100.0)
+    skeleton = Skeleton([Joint("base"), Joint("bone0", 0, (0.0, 1.0, 0.0), slides=(slide,))])
+    assert not is_beyond(skeleton, [PositionGoal("bone0", (0.0, 50.0, 0.0))], Pose.rest(skeleton))
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_misses_are_those_of_the_goals_wherever_joints_are(seed):
+    rng = random.Random(seed)
+    skeleton = arm(rng)
+    name = skeleton.joints[-1].name
+    goals = [
+        PositionGoal(name, [rng.gauss(0.0, 1.0) for _ in range(3)]),
+        OrientationGoal(name, rotation(rng)),
+    ]
+    poses = [pose_of(skeleton, rng) for _ in range(5)]
+    where = [forward_kinematics(skeleton, pose) for pose in poses]
+    transforms = np.empty((len(skeleton), 3, 4, len(poses)))
+    for b, each in enumerate(where):
+        for i in range(len(skeleton)):
+            transforms[i, :, :3, b] = each[i].rotation.to_matrix()
+            transforms[i, :, 3, b] = each[i].translation
+    problem = LeastSquaresProblem(skeleton, goals, [None] * len(skeleton), ())
+    lengths = np.array([[joint.length] for joint in skeleton.joints])
+    found = problem.misses(transforms, lengths, problem.own_targets())
+    for goal, miss in zip(goals, found, strict=True):
+        for b, each in enumerate(where):
+            error = measure(goal, skeleton, each)
+            assert miss.distance[b] == pytest.approx(error.distance, abs=1e-5)
+            assert miss.angle[b] == pytest.approx(error.angle, abs=2e-3)
