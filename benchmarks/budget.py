@@ -158,7 +158,8 @@ def many(shot: scenes.Shot) -> Callable[[], Cost]:
     """One call of `solve_many` for the poses and targets that a bake reads."""
     add_rows(shot)
     scene = bpy.context.scene
-    constraints, layout, _ = setup.require(shot.rig, scene)
+    ready = setup.require(shot.rig, scene)
+    constraints, layout = ready.constraints, ready.layout
     with evaluation.frames(scene, shot.rig, constraints, layout) as sample_at:
         samples = [sample_at(frame) for frame in range(1, FRAMES + 1)]
     skeleton, poses = samples[0].reading.skeleton, [sample.reading.pose for sample in samples]
