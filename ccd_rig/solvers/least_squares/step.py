@@ -40,7 +40,7 @@ from .way_back import LEAST_DAMPING, LONGEST_BACK, Curvature, Projection, way_ba
 LONGEST, LONGEST_NEAR = 1.2, 0.3
 """Longest rotation of a joint in one step, radians: farther away the linear picture means little. With a
 reference pose steps are shorter, so that no joint passes straight by a step and bends the other way."""
-ROUNDS = 2
+ROUNDS = 3
 """How often a step is worked out for limits that it would leave."""
 
 
