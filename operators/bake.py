@@ -10,7 +10,7 @@ from bpy.props import BoolProperty, EnumProperty, FloatProperty, IntProperty, St
 from ..ccd_rig.blender.bake import bake
 from ..ccd_rig.blender.bake.progress import Progress, Steps
 from ..ccd_rig.blender.bake.report import BakeReport
-from ..ccd_rig.blender.bake.settings import BakeSettings, Keys, Order
+from ..ccd_rig.blender.bake.settings import BakeSettings, Keys, Order, Start
 from ..ccd_rig.blender.keys import channels, obstacles
 from ..ccd_rig.blender.properties import constraint_list
 from ..ccd_rig.blender.properties.solver_settings import field_help
@@ -44,6 +44,21 @@ KEYS = (
         "Solve and key only the frames at which another object or bone has keys, and the ends of the range; "
         "between them Blender interpolates",
     ),
+)
+STARTS = (
+    (
+        "ACTION",
+        "Animation",
+        "What plays at the frame; bones without keys start from rest, whatever pose they are in",
+    ),
+    (
+        "ORIGINAL",
+        "Original Animation",
+        "Of an action that was baked, what played before it was first baked, so that influence does not add "
+        "up from bake to bake",
+    ),
+    ("REST", "Rest Pose", "The rest pose, at every frame"),
+    ("POSE", "Present Pose", "The pose as it stands now, at every frame"),
 )
 ORDERS = (
     ("FORWARDS", "Forwards", "From the first frame to the last: a chain keeps to the way of the first"),
@@ -163,11 +178,11 @@ class CCD_RIG_OT_bake(bpy.types.Operator):
         subtype="DISTANCE",
         precision=4,
     )
-    from_original: BoolProperty(
-        name="Start From Original",
-        description="Of an action that was baked, start from the motion before it was first baked, so that "
-        "influence does not add up from bake to bake",
-        default=DEFAULTS["from_original"],
+    start: EnumProperty(
+        name="Start",
+        description="Where each frame starts from: the pose that it stays near to",
+        items=STARTS,
+        default=DEFAULTS["start"].name,
     )
     verify: BoolProperty(
         name="Check Afterwards",
@@ -248,7 +263,7 @@ class CCD_RIG_OT_bake(bpy.types.Operator):
             order=Order[self.order],
             preroll=self.preroll,
             verify=self.verify,
-            from_original=self.from_original,
+            start=Start[self.start],
             # Of a bake on a few frames nothing is left out, whatever was chosen for the last one.
             reduce_angle=self.reduce_angle if self.keys == "EVERY_FRAME" else 0.0,
             reduce_error=self.reduce_error if self.keys == "EVERY_FRAME" else 0.0,

@@ -47,7 +47,6 @@ class CCD_RIG_PT_bake_more(Sidebar, bpy.types.Panel):
         layout.prop(options, "order")
         layout.prop(options, "preroll")
         layout.prop(options, "error_reduction")
-        layout.prop(options, "from_original")
         layout.prop(options, "verify")
 
 
@@ -56,6 +55,7 @@ def _draw_options(layout: bpy.types.UILayout, options: Any) -> None:
     layout.use_property_split = True
     layout.use_property_decorate = False
     layout.prop(options, "destination")
+    layout.prop(options, "start")
     layout.prop(options, "keys")
     if options.keys in ("EVERY_FRAME", "SOLVED_FRAMES"):
         layout.prop(options, "step")

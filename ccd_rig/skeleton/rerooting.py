@@ -98,11 +98,7 @@ def reroot(
             needs is taken; a joint has coupled offsets, whose hinge might be reversed.
     """
     check_pose(skeleton, pose)
-    for coupling in skeleton.couplings:
-        raise InvalidInput(
-            f"joint '{skeleton.joints[coupling.joint].name}' has coupled offsets, which re-rooting does not "
-            "keep: take them away, or keep the root"
-        )
+    _refuse_couplings(skeleton)
     path = list(reversed(skeleton.chain(joint)))
     entries = [_base(skeleton, pose, path[0], base_stiffness)]
     below = 0
@@ -122,6 +118,14 @@ def reroot(
             parent = skeleton.joints[other.parent].name if other.parent != -1 else None
             entries.append(_Entry(other, parent, pose.rotations[i], pose.translations[i]))
     return _assembled(entries)
+
+
+def _refuse_couplings(skeleton: Skeleton) -> None:
+    for coupling in skeleton.couplings:
+        raise InvalidInput(
+            f"joint '{skeleton.joints[coupling.joint].name}' has coupled offsets, which re-rooting does not "
+            "keep: take them away, or keep the root"
+        )
 
 
 def restore_root(skeleton: Skeleton, rerooted: Skeleton, pose: Pose) -> Pose:

@@ -32,10 +32,21 @@ from .playback import play_steps
 from .progress import Clock, Progress, Steps, run
 from .recorder import FrameRecorder
 from .report import BakeReport, Check
-from .settings import BakeSettings, Keys, Order
+from .settings import BakeSettings, Keys, Order, Start
+from .start import start_poses
 from .thinning import reduce_steps
 
-__all__ = ["BakeSettings", "Destination", "Keys", "Order", "Progress", "bake", "bake_steps", "solve_current"]
+__all__ = [
+    "BakeSettings",
+    "Destination",
+    "Keys",
+    "Order",
+    "Progress",
+    "Start",
+    "bake",
+    "bake_steps",
+    "solve_current",
+]
 
 
 def bake(
@@ -71,8 +82,8 @@ def bake_steps(
     if settings.solver is not None:
         solver = replace(solver, solver=settings.solver)
     fingerprint = _fingerprint(ready, settings, solver)
-    task = _task(armature_object, ready, settings, solver)
-    if originals.was_baked_so(armature_object, fingerprint) and not settings.from_original:
+    task = _task(scene, armature_object, ready, settings, solver)
+    if originals.was_baked_so(armature_object, fingerprint) and settings.start is Start.ACTION:
         task = task._replace(is_rebake=True)
     clock = Clock()
     solving = shot.solve(
@@ -91,7 +102,7 @@ def bake_steps(
         motion = motion._replace(keyed=reduced)
     with contextlib.ExitStack() as undo:
         with clock.measure():
-            action = write_keys(scene, armature_object, keys, settings, undo)
+            action = write_keys(scene, armature_object, keys, task, undo)
             originals.note_settings(action, fingerprint, undo)
             if ready.body is not None and not ready.body.keeps:
                 originals.note_followed(action, ready.body.bone, undo)
@@ -105,6 +116,8 @@ def bake_steps(
             tolerance=solver.position_tolerance,
             angle_tolerance=solver.angle_tolerance,
             solver=solver.solver,
+            start=settings.start.name,
+            from_rest=task.start.posed,
             **outcome._asdict(),
             check=(yield from _check(scene, armature_object, motion, solver)) if settings.verify else None,
             seconds=clock.seconds,
@@ -118,12 +131,19 @@ def bake_steps(
 
 
 def _task(
-    armature_object: bpy.types.Object, ready: Ready, settings: BakeSettings, solver: SolverSettings
+    scene: bpy.types.Scene,
+    armature_object: bpy.types.Object,
+    ready: Ready,
+    settings: BakeSettings,
+    solver: SolverSettings,
 ) -> shot.Task:
     poses, obstacle = pose_library.entries(armature_object) if solver.restarts else (), ""
     if ready.body is not None:
         obstacle = body_shift.body_obstacle(armature_object, ready.body, settings.destination)
-    return shot.Task(ready.constraints, ready.layout, settings, solver, poses, body_obstacle=obstacle)
+    start = start_poses(
+        armature_object, ready.constraints, ready.layout, settings.start, frame_selection.key_time(scene)
+    )
+    return shot.Task(ready.constraints, ready.layout, start, settings, solver, poses, body_obstacle=obstacle)
 
 
 def _fingerprint(ready: Ready, settings: BakeSettings, solver: SolverSettings) -> str:

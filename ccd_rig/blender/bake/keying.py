@@ -15,7 +15,9 @@ from . import originals
 from .bake_frames import BakeFrames, Motion
 from .frame_selection import key_time
 from .keyed_motion import keyed_joints, keyed_locations, rotated_joints
+from .noted_motion import Values
 from .settings import BakeSettings
+from .shot import Task
 
 
 def keys_of(
@@ -58,20 +60,32 @@ def write_keys(
     scene: bpy.types.Scene,
     armature_object: bpy.types.Object,
     keys: Sequence[BoneKeys],
-    settings: BakeSettings,
+    task: Task,
     undo: ExitStack,
 ) -> bpy.types.Action:
     """Write the keys, and note what a new action is made from; `undo` gets what takes that back."""
-    time = key_time(scene)
+    time, settings = key_time(scene), task.settings
     name = f"{armature_object.name} CCD"
     span = settings.frame_start * time, settings.frame_end * time
     animation = armature_object.animation_data
     original = animation.action if animation is not None else None
-    pose = originals.present_pose(armature_object, [each.bone for each in keys])
+    pose = _without_keys(armature_object, [each.bone for each in keys], task.start.values)
     action = write(armature_object, keys, settings.destination, span, name, undo)
     if settings.destination is Destination.NEW_ACTION:  # others are not copies: nothing remains of before
         originals.remember(action, original, pose)
     return action
+
+
+def _without_keys(armature_object: bpy.types.Object, bones: Sequence[str], started: Values) -> Values:
+    """What the channels of bones held where no key moved them: what the bake started from, or else present
+    values."""
+    values: Values = {}
+    for bone in bones:
+        pose_bone = armature_object.pose.bones[bone]
+        names = (rotation_modes.rotation_channel(pose_bone)[0], "location")
+        present = {name: [float(value) for value in getattr(pose_bone, name)] for name in names}
+        values[bone] = present | started.get(bone, {})
+    return values
 
 
 def nothing_to_key(bake_frames: BakeFrames, settings: BakeSettings) -> str:

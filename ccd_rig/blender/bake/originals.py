@@ -8,23 +8,19 @@ ones.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import replace
 from typing import Any
 
 import bpy
-import numpy as np
-from mathutils import Vector
 
 from ...errors import RigError
 from ...skeleton.pose import Pose
 from ..keys import channels
 from ..properties.body import FOLLOWED, followed
-from ..rig.rotation_modes import rotation_channel, rotation_of
-from ..rig.slides import translations_of
 from ..scene.evaluation import FrameSample
 from ..solve.solving import base_pose
+from .noted_motion import Curves, NotedMotion, Values, curves_by_path
 
 REMEMBERED = "ccd_rig_original"
 """Custom property of a baked action: the action that it is a copy of, if there was one."""
@@ -73,31 +69,18 @@ def was_baked_so(armature_object: bpy.types.Object, fingerprint: str) -> bool:
     return action is not None and action.get(SETTINGS) == fingerprint
 
 
-def remember(
-    action: bpy.types.Action, original: bpy.types.Action | None, pose: dict[str, dict[str, list[float]]]
-) -> None:
+def remember(action: bpy.types.Action, original: bpy.types.Action | None, pose: Values) -> None:
     """Note what a new action was made from. A copy of a baked action has that noted already.
 
     Args:
-        pose: what channels of keyed bones hold; only bones that are not noted yet are taken over.
+        pose: what channels of keyed bones hold where no key moves them; only bones that are not noted yet
+            are taken over.
     """
     properties: Any = action  # the stubs do not know that data-blocks hold custom properties
     if POSE not in properties and original is not None and original != action:
         properties[REMEMBERED] = original
     noted = properties[POSE].to_dict() if POSE in properties else {}
     properties[POSE] = {**pose, **noted}
-
-
-def present_pose(
-    armature_object: bpy.types.Object, bones: Sequence[str]
-) -> dict[str, dict[str, list[float]]]:
-    """What the channels of bones hold now."""
-    values = {}
-    for bone in bones:
-        pose_bone = armature_object.pose.bones[bone]
-        names = (rotation_channel(pose_bone)[0], "location")
-        values[bone] = {name: [float(value) for value in getattr(pose_bone, name)] for name in names}
-    return values
 
 
 def baked_action(armature_object: bpy.types.Object) -> Any:
@@ -110,8 +93,8 @@ def baked_action(armature_object: bpy.types.Object) -> Any:
     action: Any = animation.action if animation is not None else None
     if action is None or POSE not in action:
         raise RigError(
-            f"Armature '{armature_object.name}': its action does not know what it was baked from: switch off "
-            "Start From Original, or assign the original action by hand"
+            f"Armature '{armature_object.name}': its action does not know what it was baked from: choose "
+            "another way to start, or assign the original action by hand"
         )
     return action
 
@@ -127,41 +110,11 @@ def base_from(armature_object: bpy.types.Object, time: float) -> Callable[[Frame
         RigError: the action was not baked, or what it was baked from is not for this object.
     """
     action = baked_action(armature_object)
-    original, pose = action.get(REMEMBERED), action[POSE].to_dict()
-    curves: dict[tuple[str, int], Any] = {}
+    original = action.get(REMEMBERED)
+    curves: Curves = {}
     if isinstance(original, bpy.types.Action):
-        curves = {
-            (curve.data_path, curve.array_index): curve
-            for curve in channels.fcurves_for(original, armature_object)
-            if channels.plays(curve)
-        }
-
-    def values(bone: str, channel: str, at: float) -> list[float] | None:
-        noted = pose.get(bone, {}).get(channel)
-        if noted is None:  # never baked, or in another rotation mode
-            return None
-        path = channels.data_path(armature_object, bone, channel)
-        components = (curves.get((path, i)) for i in range(len(noted)))
-        return [
-            value if curve is None else float(curve.evaluate(at))
-            for curve, value in zip(components, noted, strict=True)
-        ]
-
-    def based(sample: FrameSample) -> FrameSample:
-        reading, at = sample.reading, sample.frame * time
-        rotations, translations = list(reading.pose.rotations), list(reading.pose.translations)
-        for j, bone in enumerate(reading.bones):
-            pose_bone = armature_object.pose.bones[bone]
-            rotation = values(bone, rotation_channel(pose_bone)[0], at)
-            if rotation is not None:
-                rotations[j] = rotation_of(pose_bone.rotation_mode, rotation)
-            location = values(bone, "location", at)
-            if location is not None and not pose_bone.bone.use_connect:  # Blender ignores it there
-                translations[j] = Vector(translations_of(reading.shifts[j], np.array(location))).freeze()
-        pose_before = Pose.trusted(tuple(rotations), tuple(translations))
-        return sample._replace(reading=replace(reading, pose=pose_before))
-
-    return based
+        curves = curves_by_path(channels.fcurves_for(original, armature_object))
+    return NotedMotion(armature_object, time, action[POSE].to_dict(), curves).based
 
 
 def reference_from(armature_object: bpy.types.Object, time: float) -> Callable[[FrameSample], Pose]:

@@ -245,6 +245,8 @@ class BakeReport:
         entries: by frame, then in the order of the constraints; none where a constraint's influence is 0.
         angle_tolerance: radians.
         solver: which methods solved.
+        start: where frames started from, a name of `settings.Start`.
+        from_rest: names of bones that started from rest although they stood in a pose, which nothing plays.
         largest_rotation: of the keyed bones; None if only one frame is keyed.
         foot_slips: one for each constraint that plants a bone in these frames.
         fit: of goals that pull against each other; None where there are none, or all are met.
@@ -265,6 +267,8 @@ class BakeReport:
     entries: tuple[Entry, ...]
     angle_tolerance: float = SolverSettings().angle_tolerance
     solver: Solver = SolverSettings().solver
+    start: str = "ACTION"
+    from_rest: tuple[str, ...] = ()
     largest_rotation: LargestRotation | None = None
     foot_slips: tuple[FootSlip, ...] = ()
     fit: WeightedFit | None = None
@@ -317,8 +321,16 @@ class BakeReport:
             + self._slide()
             + self._body()
             + self._pop()
+            + self._rested()
             + self._left_out()
         )
+
+    def _rested(self) -> str:
+        if not self.from_rest:
+            return ""
+        first, others = self.from_rest[0], len(self.from_rest) - 1
+        who = f"'{first}'" + (f" and {others} more" if others else "")
+        return f"; {who} posed without keys, baked from rest"
 
     def _left_out(self) -> str:
         if self.keys == self.keys_before:
@@ -355,7 +367,8 @@ class BakeReport:
 
         An object with `format` ("ccd_rig.bake_report"), `version` (1), `armature`, `action`, `frame_start`,
         `frame_end`, `step`, `tolerance` (world metres), `angle_tolerance` (radians), `solver` (its name),
-        `summary` (words), `frames_solved`, `frames_reached` (numbers of frames), `fit` (null, or of the
+        `start` (ACTION, ORIGINAL, REST or POSE), `from_rest` (names of bones), `summary` (words),
+        `frames_solved`, `frames_reached` (numbers of frames), `fit` (null, or of the
         missed frames the weighted `rms`, the `mean` and the `worst` of the frames' own, world metres, the
         `worst_frame`, and `frames`, a list of objects with `frame` and `rms`), `largest_rotation` (null, or
         `angle` in radians per frame, `frame` and `bone`), `foot_slips` (a list of objects with the fields of
@@ -378,6 +391,8 @@ class BakeReport:
             "tolerance": self.tolerance,
             "angle_tolerance": self.angle_tolerance,
             "solver": self.solver.name,
+            "start": self.start,
+            "from_rest": list(self.from_rest),
             "summary": self.summary(),
             "frames_solved": solved,
             "frames_reached": solved - self.unsolved_count(),

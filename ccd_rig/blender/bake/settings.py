@@ -33,6 +33,19 @@ class Keys(enum.Enum):
         return self is not Keys.EVERY_FRAME
 
 
+class Start(enum.Enum):
+    """Where each frame starts from: the base pose of the bones that constraints move."""
+
+    ACTION = "ACTION"
+    """What plays; rest for bones that nothing animates, whatever pose they are in."""
+    ORIGINAL = "ORIGINAL"
+    """Of a baked action, what played before it was first baked."""
+    REST = "REST"
+    """The rest pose."""
+    POSE = "POSE"
+    """The pose as it stands, at every frame."""
+
+
 class Order(enum.Enum):
     """In which order CCD solves frames one by one. Least squares solve all frames at once and have no order.
 
@@ -64,7 +77,8 @@ class BakeSettings:
             bends chains more evenly and takes longer.
         reference_object: for REFERENCE_KEYS, name of the object whose keys say where to key.
         reference_bone: name of a bone of it; empty for all that the object has keys for.
-        from_original: whether a bake of a baked action starts from the motion before it was first baked.
+        start: where each frame starts from. A root bone that follows planted bones starts from where it
+            plays, whatever is chosen.
         reduce_angle: radians that each bone may be off the full motion where keys are left out; 0 for no such
             bound, and if `reduce_error` is 0 too, for all keys.
         reduce_error: world metres that the end of each chain may be off for the same reason; 0 as above.
@@ -91,7 +105,7 @@ class BakeSettings:
     preroll: int = 0
     order: Order = Order.FORWARDS
     verify: bool = True
-    from_original: bool = False
+    start: Start = Start.ACTION
     reduce_angle: float = 0.0
     reduce_error: float = 0.0
     reference_object: str = ""

@@ -21,7 +21,7 @@ from ..properties.constraint_values import Constraint
 from ..rig.armature import RigLayout
 from ..scene import evaluation
 from ..scene.evaluation import FrameSample
-from ..solve.solving import FrameSolveSettings, Solution
+from ..solve.solving import FrameSolveSettings, Solution, base_pose
 from ..solve.walking import solve_frame
 from . import body_shift, frame_selection, originals
 from .bake_frames import BakeFrames, Solutions
@@ -29,7 +29,8 @@ from .frame_solver import FrameSolver
 from .progress import Progress, Steps
 from .rebake import keep_baked
 from .recorder import FrameRecorder
-from .settings import BakeSettings, Order
+from .settings import BakeSettings, Order, Start
+from .start import StartPoses
 
 BLEND = 8
 """Frames on either side of where both ways meet that go over from one to the other."""
@@ -43,6 +44,7 @@ class Task(NamedTuple):
     Attributes:
         constraints: those that are baked.
         layout: of their bones.
+        start: where each frame starts from.
         settings: what to bake.
         solver: position tolerance in world metres.
         poses: the pose library.
@@ -53,6 +55,7 @@ class Task(NamedTuple):
 
     constraints: Sequence[Constraint]
     layout: RigLayout
+    start: StartPoses
     settings: BakeSettings
     solver: SolverSettings
     poses: Sequence[PoseEntry]
@@ -130,7 +133,9 @@ class _Shot:
         solved, keyed = frame_selection.frames(scene, armature_object, task.constraints, settings)
         if task.keeps_body:  # the body moves between solved frames, so feet would slip there
             solved = keyed
-        reference = originals.reference_from(armature_object, frame_selection.key_time(scene))
+        reference: Callable[[FrameSample], Pose] = base_pose
+        if settings.start in (Start.ACTION, Start.ORIGINAL):
+            reference = originals.reference_from(armature_object, frame_selection.key_time(scene))
         return cls(
             task,
             FrameSolveSettings(task.solver, settings.error_reduction, task.poses, reference),
@@ -155,14 +160,11 @@ def _evaluate(
 ) -> Steps[BakeFrames]:
     """Evaluate all frames, and solve them forwards if they are; see `solve`."""
     task, due, done = shot.task, frozenset(shot.solved), 0
-    base_of: Callable[[FrameSample], FrameSample] = lambda sample: sample  # noqa: E731
-    if task.settings.from_original:
-        base_of = originals.base_from(armature_object, frame_selection.key_time(scene))
     recorder: FrameRecorder | None = None
     solver: FrameSolver | None = None
     with evaluation.frames(scene, armature_object, task.constraints, task.layout) as sample_at:
         for row, frame in enumerate(shot.frames):
-            sample = base_of(sample_at(frame))
+            sample = task.start.based(sample_at(frame))
             if recorder is None or solver is None:
                 bake_frames = BakeFrames.empty(sample, task.constraints, shot.frames, shot.solved)
                 check(bake_frames)

@@ -14,7 +14,7 @@ import bpy
 
 from ...errors import InvalidInput
 from ...settings import Solver
-from ..bake.settings import BakeSettings, Keys, Order
+from ..bake.settings import BakeSettings, Keys, Order, Start
 from ..keys.obstacles import Destination
 from ..properties import body
 
@@ -105,7 +105,7 @@ def bake_settings(options: argparse.Namespace, scene: bpy.types.Scene) -> BakeSe
             preroll=options.preroll,
             order=Order[options.order.upper()],
             verify=not options.no_verify,
-            from_original=options.from_original,
+            start=Start[options.start.upper()],
             reduce_angle=math.radians(options.reduce_angle),
             reduce_error=options.reduce_error,
             solver=SOLVERS[options.solver] if options.solver else None,
@@ -226,9 +226,11 @@ def _add_frame_arguments(command: argparse.ArgumentParser) -> None:
         "(default: the armature's own setting)",
     )
     add(
-        "--from-original",
-        action="store_true",
-        help="of a baked action, start from the motion before it was first baked",
+        "--start",
+        choices=[start.name.lower() for start in Start],
+        default=BakeSettings.start.name.lower(),
+        help="where frames start from: what plays, and rest for bones without keys; what played before the "
+        "first bake; rest; or the pose as it stands (default: %(default)s)",
     )
 
 

@@ -63,6 +63,34 @@ def plays(fcurve: bpy.types.FCurve) -> bool:
     return not (fcurve.mute or is_group_silent(fcurve))
 
 
+def played(armature_object: bpy.types.Object) -> Iterator[tuple[Any, Iterator[bpy.types.FCurve]]]:
+    """The actions that play, with their F-curves, the one above all others first."""
+    animation = armature_object.animation_data
+    if animation is None:
+        return
+    if animation.action is not None:
+        yield animation.action, fcurves_of(armature_object)
+    if not animation.use_nla:
+        return
+    for track in reversed(animation.nla_tracks):
+        for strip in () if track.mute else track.strips:
+            if not strip.mute:
+                yield strip.action or {}, strip_fcurves(strip)
+
+
+def animated_components(armature_object: bpy.types.Object) -> set[tuple[str, int]]:
+    """Data path and component of all that actions, strips and drivers move on an object."""
+    found = {
+        (curve.data_path, curve.array_index)
+        for _, curves in played(armature_object)
+        for curve in curves
+        if plays(curve)
+    }
+    animation = armature_object.animation_data
+    drivers = () if animation is None else animation.drivers
+    return found | {(driver.data_path, driver.array_index) for driver in drivers if plays(driver)}
+
+
 def span(fcurves: Sequence[bpy.types.FCurve]) -> tuple[float, float]:
     """First and last frame of the keys of F-curves, of which at least one has a key."""
     ranges = [fcurve.range() for fcurve in fcurves if len(fcurve.keyframe_points)]

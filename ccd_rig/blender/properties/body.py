@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -122,7 +122,7 @@ def _animation(armature_object: bpy.types.Object, root_bone: bpy.types.PoseBone,
 def _is_keyed(armature_object: bpy.types.Object, bone: bpy.types.PoseBone) -> bool:
     """Whether the action or a strip has keys for where a bone is, that no bake has made of planted ones."""
     start = bone.path_from_id() + "."
-    for action, curves in _played(armature_object):
+    for action, curves in channels.played(armature_object):
         if any(curve.data_path.startswith(start) and _places(curve) for curve in curves):
             return bone.name not in followed(action)
     return False
@@ -131,21 +131,6 @@ def _is_keyed(armature_object: bpy.types.Object, bone: bpy.types.PoseBone) -> bo
 def followed(action: Any) -> list[str]:
     """Names of the bones whose keys in an action come from planted bones."""
     return list(action.get(FOLLOWED, ()))
-
-
-def _played(armature_object: bpy.types.Object) -> Iterator[tuple[Any, Iterator[bpy.types.FCurve]]]:
-    """The actions that play, with their F-curves, the one above all others first."""
-    animation = armature_object.animation_data
-    if animation is None:
-        return
-    if animation.action is not None:
-        yield animation.action, channels.fcurves_of(armature_object)
-    if not animation.use_nla:
-        return
-    for track in reversed(animation.nla_tracks):
-        for strip in () if track.mute else track.strips:
-            if not strip.mute:
-                yield strip.action or {}, channels.strip_fcurves(strip)
 
 
 def _has_driver(armature_object: bpy.types.Object, bone: bpy.types.PoseBone) -> bool:

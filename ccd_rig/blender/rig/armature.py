@@ -86,6 +86,11 @@ class RigLayout:
     state: _State = field(repr=False)
     carried: Mapping[str, float]
 
+    @property
+    def skeleton(self) -> Skeleton:
+        """As it was when the layout was made."""
+        return self.state.skeleton
+
     def watch(self) -> Watch:
         """A function that looks at all that `read` needs: where nothing has changed, nothing need be read."""
         names = {"rotation_mode": 1, **dict(CHANNELS[mode] for mode in self.modes), "location": 3, "scale": 3}

@@ -62,9 +62,9 @@ def test_a_second_bake_is_the_first_one(bake, rig, keyed, mode):
             rig.pose.bones["bone_1"].keyframe_insert("rotation_euler", frame=frame)
     run(bake, rig)
     first = poses(rig)
-    run(bake, rig, from_original=True)
+    run(bake, rig, start=bake.Start.ORIGINAL)
     assert np.abs(poses(rig) - first).max() < PLAYED * 10
-    run(bake, rig, from_original=True)  # and so on
+    run(bake, rig, start=bake.Start.ORIGINAL)  # and so on
     assert np.abs(poses(rig) - first).max() < PLAYED * 10
     run(bake, rig)  # without it, half of the way is added
     assert np.abs(poses(rig) - first).max() > 0.01
@@ -73,10 +73,10 @@ def test_a_second_bake_is_the_first_one(bake, rig, keyed, mode):
 def test_an_action_that_knows_nothing_is_refused(ext, bake, rig):
     errors = ext.module("ccd_rig.errors")
     with pytest.raises(errors.RigError, match="does not know what it was baked from"):
-        run(bake, rig, from_original=True)
+        run(bake, rig, start=bake.Start.ORIGINAL)
     key(rig)
-    with pytest.raises(errors.RigError, match="switch off Start From Original"):
-        run(bake, rig, from_original=True)
+    with pytest.raises(errors.RigError, match="choose another way to start"):
+        run(bake, rig, start=bake.Start.ORIGINAL)
 
 
 def test_the_original_may_be_gone(bake, rig):
@@ -84,7 +84,7 @@ def test_the_original_may_be_gone(bake, rig):
     original = rig.animation_data.action
     run(bake, rig)
     bpy.data.actions.remove(original)
-    assert run(bake, rig, from_original=True).check.mismatches() == ()
+    assert run(bake, rig, start=bake.Start.ORIGINAL).check.mismatches() == ()
 
 
 def test_after_saving_and_loading(bake, rig, tmp_path):
@@ -95,7 +95,7 @@ def test_after_saving_and_loading(bake, rig, tmp_path):
     bpy.ops.wm.save_as_mainfile(filepath=path)
     bpy.ops.wm.open_mainfile(filepath=path)
     rig = bpy.data.objects["Rig"]
-    run(bake, rig, from_original=True)
+    run(bake, rig, start=bake.Start.ORIGINAL)
     assert np.abs(poses(rig) - first).max() < PLAYED * 10
 
 
