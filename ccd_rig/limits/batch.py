@@ -539,11 +539,12 @@ class _SwingToEllipse:
         square = off_a * off_a + off_b * off_b
         self.distance = np.sqrt(square)
         # How far the axis n itself has to move: an arc `across` the way from rest is as long as on the sphere
-        # of its directions.
+        # of its directions. No way across leads inside where the angle is wider than all sides.
         sine = np.abs(np.sin(angle))
         radial = (off_a * on_a + off_b * on_b) * sine
         across = (off_a * on_b - off_b * on_a) * angle
         self.is_close: Mask = square * angle * sine <= ROUNDING * np.sqrt(radial * radial + across * across)
+        self.is_close &= angle <= sides.max(0) + ROUNDING
 
 
 def _nearest_in_ellipse(a: Array, b: Array, sides: Array) -> tuple[Array, Array]:

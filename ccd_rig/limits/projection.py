@@ -161,12 +161,13 @@ def nearest_in_ellipse_twist(
             best, best_distance = (e, f, to_a, to_b), distance
         # How far the axis n itself has to move: an arc `across` the way from rest is as long as on the sphere
         # of its directions. Near the half turn that is far less than in the plane, because the twist makes up
-        # for it there.
+        # for it there. No way across leads inside where the angle is wider than all sides.
         radial = (on_a - to_a) * on_a + (on_b - to_b) * on_b
         across = (on_a - to_a) * on_b - (on_b - to_b) * on_a
         sine = abs(sin(angle))
         arc = hypot(radial * sine, across * angle)
-        if twist_inside and distance * distance * angle * sine <= ROUNDING * arc:
+        is_close = angle <= max(sides) + ROUNDING and distance * distance * angle * sine <= ROUNDING * arc
+        if twist_inside and is_close:
             return None
         if distance <= pi - angle:
             break  # the other way round starts 2 pi - angle from rest, and no side is more than pi from rest

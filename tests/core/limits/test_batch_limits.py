@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+import random
 from collections.abc import Iterator
 
 import numpy as np
 import pytest
+from mathutils import Quaternion, Vector
 from numpy.typing import NDArray
 
 from ccd_rig.limits.batch import (
@@ -27,8 +29,12 @@ from ccd_rig.limits.shapes import (
     Limit,
     ReversedLimit,
     SwingTwist,
+    clamp,
+    contains,
     swing_axes,
+    violation,
 )
+from ccd_rig.maths.batch import multiply
 from ccd_rig.maths.tolerances import ROUNDING
 
 Array = NDArray[np.float64]
@@ -518,3 +524,38 @@ def test_a_known_excess():
     normals = rotation_vectors_between(projected, rotations)
     assert normals[2, :4, 3] == pytest.approx(np.full(4, 0.3))
     assert normals[:, 4, 3] == pytest.approx((0.3, 0, 0), abs=1e-12)
+
+
+# Half turns -------------------------------------------------------------------------------------------------
+
+HALF_TURN_ELLIPSES = [
+    SwingTwist(Ellipse(-0.52, 0.70, -0.35, 0.44)),
+    SwingTwist(Ellipse(-0.52, 0.70, -0.35, 0.44), (math.radians(10), math.radians(30))),
+    SwingTwist(Ellipse(-2.9, 3.1, -0.4, 1.2), (-0.5, 0.5)),
+    SwingTwist(Ellipse(-1.0, 1.0, 0.0, 2.0), None, (1.0, 2.0, -2.0)),
+]
+
+
+@pytest.mark.parametrize("limit", HALF_TURN_ELLIPSES, ids=range(len(HALF_TURN_ELLIPSES)))
+@pytest.mark.parametrize("off", [0.0, 1e-12, 1e-9, 1e-7, 4e-7, 1e-6, 1e-5, 1e-3])
+def test_no_ellipse_allows_a_half_turn(limit, off):
+    """The axis points straight back, or nearly so: judged by where it points, and by nothing else."""
+    rng = random.Random(7)
+    axis = np.array(limit.axis)
+    axis /= np.linalg.norm(axis)
+    swing = limit.swing
+    widest = max(-swing.x_lower, swing.x_upper, -swing.z_lower, swing.z_upper)
+    for _ in range(100):
+        about = np.cross(axis, [rng.gauss(0.0, 1.0) for _ in range(3)])
+        about /= np.linalg.norm(about)
+        half, twist = 0.5 * (math.pi - off * rng.choice((-1, 1))), rng.choice((0.0, rng.uniform(-3, 3)))
+        swung = np.array([math.cos(half), *(math.sin(half) * about)])
+        rolled = np.array([math.cos(twist / 2), *(math.sin(twist / 2) * axis)])
+        rotation = multiply(swung[:, None], rolled[:, None])[:, 0]
+        inside, _ = BatchLimits([limit]).project(rotation.reshape(4, 1, 1))
+        for found in (clamp(limit, Quaternion(rotation)), Quaternion(inside[:, 0, 0])):
+            pointing = found.to_matrix() @ Vector(axis)
+            angle = math.atan2(np.linalg.norm(np.cross(axis, pointing)), axis @ np.array(pointing))
+            assert angle <= widest + 1e-5
+        assert violation(limit, Quaternion(rotation)) > 0.5 * (math.pi - widest - 1e-3)
+        assert not contains(limit, Quaternion(rotation), 1e-3)
