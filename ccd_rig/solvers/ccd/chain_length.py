@@ -25,7 +25,7 @@ def _links(working: WorkingPose, effector: PositionEffector) -> list[float]:
     heads: list[Vector] = [working.heads[i] for i in effector.moving_joints] + [effector.position]
     links = [(after - before).length for before, after in pairwise(heads)]
     if not working.sliding and not working.coupled and not effector.pivots:
-        working.links[id(effector)] = links
+        working.keep_links(effector, links)
     return links
 
 

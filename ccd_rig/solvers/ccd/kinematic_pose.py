@@ -15,14 +15,14 @@ from ...errors import InvalidInput
 from ...goals import Goal
 from ...skeleton.joints import Coupling, Skeleton, shift_of, slides_of
 from ...skeleton.pose import Pose, check_pose
-from .effectors import Effector, effector_of
+from .effectors import Effector, PositionEffector, effector_of
 
 
 class KinematicPose:
     """Rotations and slides with lazy forward kinematics.
 
-    Passes that run forward kinematics along (`passes`, `shared_passes`) write the lists in place, and say so
-    by `note_exact_pass`.
+    Passes that run forward kinematics along (`passes`, `shared_passes`) place one joint after the other, and
+    end by `end_pass`.
 
     Attributes:
         skeleton: what is posed.
@@ -181,11 +181,22 @@ class KinematicPose:
         self.update_to(driver)
         return longest
 
-    def note_exact_pass(self) -> None:
-        """Says that all transforms were recomputed along with a pass, and the effectors with them."""
+    def set_joint(self, i: int, head: Vector, base: Quaternion, rotation: Quaternion) -> None:
+        """Takes over the rotation of joint `i` and its transforms from a pass that goes from root to tip."""
+        self.heads[i] = head
+        self.bases[i] = base
+        self.rotations[i] = rotation
+        self.frames[i] = (base @ rotation).normalized()
+
+    def pause_pass(self, i: int, effector: PositionEffector, position: Vector) -> None:
+        """Takes over where a pass has come to: transforms up to joint `i`, and the effector's position."""
+        self.valid = self.place[i]
+        effector.points[0] = position
+
+    def end_pass(self, effector: PositionEffector) -> Vector:
+        """Ends a pass that has set all joints: places its only effector, and returns where that is."""
+        position = self.heads[effector.tip] + self.frames[effector.tip] @ effector.point
+        effector.points[0] = position
         self.valid = len(self.order) - 1
         self.is_exact = True
-
-    def note_visit(self, i: int) -> None:
-        """Says that a pass has recomputed the transforms up to joint `i`."""
-        self.valid = self.place[i]
+        return position

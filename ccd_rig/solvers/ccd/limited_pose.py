@@ -12,6 +12,7 @@ from ...errors import InvalidInput
 from ...goals import Goal
 from ...limits.hinges import hinge_turn
 from ...limits.shapes import Hinge, Limit, clamp
+from ...maths.alignment import nearest_turn
 from ...skeleton.joints import Joint, Skeleton, slides_of
 from ...skeleton.pose import Pose, check_pose
 from .effectors import Effector
@@ -130,6 +131,25 @@ class LimitedPose(KinematicPose):
     def _set_hinge(self, i: int, limit: Hinge) -> None:
         self.axes[i] = Vector(limit.axis)
         self.turns[i] = hinge_turn(limit, self.rotations[i])
+
+    def set_hinge_angle(self, i: int, angle: float) -> float:
+        """Takes over the angle of a hinge about its axis, brought inside its limit; returns that."""
+        limit = self.limits[i]
+        assert isinstance(limit, Hinge)
+        self.turns[i] = inside = nearest_turn(angle, limit.lower, limit.upper)
+        return inside
+
+    def hold_limit(self, i: int, normal: Vector) -> None:
+        """Notes that joint `i` is held at a limit with this outward normal."""
+        self.active_limits[i] = normal
+
+    def release_limit(self, i: int) -> None:
+        """Notes that joint `i` is free again."""
+        del self.active_limits[i]
+
+    def keep_links(self, effector: Effector, links: list[float]) -> None:
+        """Keeps the lengths of an effector's links, which do not change while it is solved."""
+        self.links[id(effector)] = links
 
     def set_pose(self, pose: Pose) -> None:
         """Takes over a pose that is inside the limits."""

@@ -79,7 +79,7 @@ def run_pass(working: WorkingPose, visits: list[Visit], fraction: float, enough:
     """
     effector = working.effectors[0]
     assert isinstance(effector, PositionEffector)
-    heads, frames, bases, rotations = working.heads, working.frames, working.bases, working.rotations
+    heads, frames = working.heads, working.frames
     target, position = effector.target, effector.points[0]
     longest = 0.0
     for i, kind, parent, offset, rest, _, mobility in visits:
@@ -90,21 +90,20 @@ def run_pass(working: WorkingPose, visits: list[Visit], fraction: float, enough:
             # A slide may have changed the offset since the plan was made.
             head = heads[parent] + frame @ (working.offsets[i] if kind == Kind.OTHER else offset)
             base = frame if rest is None else frame @ rest
-        heads[i], bases[i] = head, base
         if kind == Kind.BALL:
             a, b = position - head, target - head
-            moved = _turn_ball(working, i, base, a, b, fraction * mobility)
+            rotation, moved = _turned_ball(working, i, base, a, b, fraction * mobility)
         elif kind == Kind.HINGE:
             a, b = position - head, target - head
-            moved = _turn_hinge(working, i, base, a, b, fraction * mobility)
+            rotation, moved = _turned_hinge(working, i, base, a, b, fraction * mobility)
         else:
-            frames[i] = (base @ rotations[i]).normalized()
+            working.set_joint(i, head, base, working.rotations[i])
             if kind == Kind.OTHER:
-                working.note_visit(i)
-                effector.points[0] = position
+                working.pause_pass(i, effector, position)
                 longest = max(longest, working.step(i, fraction))
                 position = effector.points[0]
             continue
+        working.set_joint(i, head, base, rotation)
         way = (moved - a).length_squared
         if way > longest * longest:
             longest = math.sqrt(way)
@@ -112,13 +111,14 @@ def run_pass(working: WorkingPose, visits: list[Visit], fraction: float, enough:
         if (moved - b).length_squared <= enough:
             working.recompute()
             return longest
-    effector.points[0] = heads[effector.tip] + frames[effector.tip] @ effector.point
-    working.note_exact_pass()
+    working.end_pass(effector)
     return longest
 
 
-def _turn_ball(working: WorkingPose, i: int, base: Quaternion, a: Vector, b: Vector, part: float) -> Vector:
-    """Turns a ball joint by a part of its best rotation; returns where `a`, the effector seen from its head,
+def _turned_ball(
+    working: WorkingPose, i: int, base: Quaternion, a: Vector, b: Vector, part: float
+) -> tuple[Quaternion, Vector]:
+    """A ball joint's rotation after a part of its best turn, and where `a`, the effector seen from its head,
     is then."""
     # In single precision a wide turn is not told well from its opposite: those are worked out in double.
     wide = a.dot(b) < 0.0
@@ -131,14 +131,14 @@ def _turn_ball(working: WorkingPose, i: int, base: Quaternion, a: Vector, b: Vec
         rotation = clamp(limit, free)
         if rotation is not free:
             turn = base @ rotation @ before.conjugated()
-    working.rotations[i] = rotation
-    working.frames[i] = (base @ rotation).normalized()
     turn.normalize()
-    return turn @ a
+    return rotation, turn @ a
 
 
-def _turn_hinge(working: WorkingPose, i: int, base: Quaternion, a: Vector, b: Vector, part: float) -> Vector:
-    """Turns a hinge by a part of its best turn; returns where `a`, the effector seen from its head, is
+def _turned_hinge(
+    working: WorkingPose, i: int, base: Quaternion, a: Vector, b: Vector, part: float
+) -> tuple[Quaternion, Vector]:
+    """A hinge's rotation after a part of its best turn, and where `a`, the effector seen from its head, is
     then."""
     limit = working.limits[i]
     assert isinstance(limit, Hinge)
@@ -147,11 +147,11 @@ def _turn_hinge(working: WorkingPose, i: int, base: Quaternion, a: Vector, b: Ve
     sine = axis.dot(across)
     cosine = a.dot(b) - a.dot(axis) * b.dot(axis)
     before = after = working.turns[i]
+    rotation = working.rotations[i]
     if sine * sine + cosine * cosine > 1e-12 * a.length_squared * b.length_squared:
         turn = math.atan2(sine, cosine)
         if limit.upper - limit.lower < FULL_TURN:
             turn = nearest_turn(before + turn, limit.lower, limit.upper) - before
-        working.turns[i] = after = nearest_turn(before + turn * part, limit.lower, limit.upper)
-        working.rotations[i] = Quaternion(working.axes[i], after)
-    working.frames[i] = (base @ working.rotations[i]).normalized()
-    return Quaternion(axis, after - before) @ a if after != before else a
+        after = working.set_hinge_angle(i, before + turn * part)
+        rotation = Quaternion(working.axes[i], after)
+    return rotation, Quaternion(axis, after - before) @ a if after != before else a

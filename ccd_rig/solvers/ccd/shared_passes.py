@@ -16,7 +16,6 @@ from typing import Any, NamedTuple
 from mathutils import Quaternion, Vector
 
 from ...limits.shapes import Hinge, Limit, clamp, locked_axis
-from ...maths.alignment import nearest_turn
 from .chain_length import levers_of
 from .effectors import PositionEffector
 from .passes import Kind, Visit
@@ -104,14 +103,12 @@ def run_pass(working: WorkingPose, plan: PassPlan) -> float:
     released = [arm.visit.joint for arm in levers if arm.border is not None and _inwards(arm, push)]
     if released:
         for i in released:
-            del working.active_limits[i]
+            working.release_limit(i)
         levers = _levers(working, visits, before)
         push = _push(levers, eased, way)
     turns = {lever.visit.joint: back + _turn(lever, push) for lever, back in zip(levers, eased, strict=True)}
     _move(working, visits, turns)
-    after = working.heads[effector.tip] + working.frames[effector.tip] @ effector.point
-    effector.points[0] = after
-    return (after - before).length
+    return (working.end_pass(effector) - before).length
 
 
 def _levers(working: WorkingPose, visits: Iterable[Visit], position: Vector) -> list[Lever]:
@@ -203,35 +200,34 @@ def _turn(lever: Lever, push: Vector) -> Vector:
 
 def _move(working: WorkingPose, visits: Iterable[Visit], turns: dict[int, Vector]) -> None:
     """Turns joints by rotation vectors (model space), inside their limits; forward kinematics runs along."""
-    heads, frames, bases, rotations = working.heads, working.frames, working.bases, working.rotations
+    heads, frames = working.heads, working.frames
     longest = max((turn.length for turn in turns.values()), default=0.0)
     together = sum(turns.values(), Vector()).length
     part = LONGEST / max(LONGEST, longest, together)
     for i, kind, parent, offset, rest, limit, _ in visits:
+        rotation = working.rotations[i]
         if i in turns:
             own = frames[i].conjugated() @ turns[i]
             if kind == Kind.HINGE:
-                rotations[i] = _turned_hinge(working, i, limit, part * own.dot(working.axes[i]))
+                rotation = _turned_hinge(working, i, limit, part * own.dot(working.axes[i]))
             elif own.length > SMALL:
-                free = (rotations[i] @ Quaternion(own, part * own.length)).normalized()
-                rotations[i] = free if limit is None else _confined(working, i, limit, free)
+                free = (rotation @ Quaternion(own, part * own.length)).normalized()
+                rotation = free if limit is None else _confined(working, i, limit, free)
         if parent == -1:
-            heads[i], base = working.offsets[i], working.rests[i]
+            head, base = working.offsets[i], working.rests[i]
         else:
             frame = frames[parent]
-            heads[i] = heads[parent] + frame @ offset
+            head = heads[parent] + frame @ offset
             base = frame if rest is None else frame @ rest
-        bases[i] = base
-        frames[i] = (base @ rotations[i]).normalized()
-    working.note_exact_pass()
+        working.set_joint(i, head, base, rotation)
 
 
 def _turned_hinge(working: WorkingPose, i: int, limit: Limit | None, turn: float) -> Quaternion:
     assert isinstance(limit, Hinge)
     wanted, axis = working.turns[i] + turn, working.axes[i]
-    working.turns[i] = inside = nearest_turn(wanted, limit.lower, limit.upper)
+    inside = working.set_hinge_angle(i, wanted)
     if abs(wanted - inside) > BEYOND and limit.lower < limit.upper:  # or it went round
-        working.active_limits[i] = axis if wanted > inside else -axis
+        working.hold_limit(i, axis if wanted > inside else -axis)
     return Quaternion(axis, inside)
 
 
@@ -245,7 +241,7 @@ def _confined(working: WorkingPose, i: int, limit: Limit, free: Quaternion) -> Q
         if locked is not None:
             border -= locked.dot(border) * locked
         if border.length > BEYOND:
-            working.active_limits[i] = border.normalized()
+            working.hold_limit(i, border.normalized())
     return inside
 
 
