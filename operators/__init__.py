@@ -5,6 +5,7 @@
 def _classes() -> tuple[type, ...]:
     from .bake import CCD_RIG_OT_bake
     from .constraint_add import CCD_RIG_OT_constraint_add
+    from .constraint_kind import CCD_RIG_OT_constraint_kind
     from .constraint_move import CCD_RIG_OT_constraint_move
     from .constraint_remove import CCD_RIG_OT_constraint_remove
     from .go_to_frame import CCD_RIG_OT_go_to_frame
@@ -19,6 +20,7 @@ def _classes() -> tuple[type, ...]:
     return (
         CCD_RIG_OT_constraint_add,
         CCD_RIG_OT_constraint_remove,
+        CCD_RIG_OT_constraint_kind,
         CCD_RIG_OT_constraint_move,
         CCD_RIG_OT_solve,
         CCD_RIG_OT_solver_preset,

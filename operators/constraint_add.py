@@ -4,7 +4,7 @@
 from typing import Any
 
 import bpy
-from bpy.props import BoolProperty, EnumProperty, IntProperty
+from bpy.props import BoolProperty, EnumProperty, IntProperty, StringProperty
 from mathutils import Vector
 
 from ..ccd_rig.blender.properties import constraint_list, joints
@@ -35,6 +35,9 @@ class CCD_RIG_OT_constraint_add(bpy.types.Operator):
         soft_max=255,
         options={"SKIP_SAVE"},
     )
+    suits: StringProperty(
+        description="Kind that the chain length was chosen for", options={"HIDDEN", "SKIP_SAVE"}
+    )
     target_empty: BoolProperty(
         name="New Empty as Target",
         description="Where nothing else is selected, make an empty as the target: at the bone's tail, or for "
@@ -54,8 +57,10 @@ class CCD_RIG_OT_constraint_add(bpy.types.Operator):
 
     def execute(self, context: bpy.types.Context) -> set[str]:
         tip = context.active_pose_bone
-        if not self.properties.is_property_set("chain_length"):  # the redo panel shows what was chosen
-            self.chain_length = CHAIN_LENGTHS[Kind(self.kind)](context.object, tip.name)
+        # The redo panel shows what was chosen, and keeps it while the kind stays.
+        if self.suits != self.kind and (self.suits or not self.properties.is_property_set("chain_length")):
+            self.chain_length = constraint_list.CHAIN_LENGTHS[Kind(self.kind)](context.object, tip.name)
+        self.suits = self.kind
         try:
             target, target_bone = _selected_target(context, tip, self.chain_length)
         except CCDRigError as error:
@@ -69,14 +74,6 @@ class CCD_RIG_OT_constraint_add(bpy.types.Operator):
         constraint.target = target
         constraint.target_bone = target_bone
         return {"FINISHED"}
-
-
-CHAIN_LENGTHS = {
-    Kind.REACH: constraint_list.limb_length,
-    Kind.BALANCE: lambda _armature_object, _tip: 0,
-    Kind.PLANT: constraint_list.root_bone_chain_length,
-}
-"""How many bones the chain of a new constraint has, by its kind: (armature object, tip) -> number."""
 
 
 def _selected_target(

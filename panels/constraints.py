@@ -31,7 +31,7 @@ class CCD_RIG_UL_constraints(bpy.types.UIList):
     ) -> None:
         line = layout.row(align=True)
         line.active = item.enabled
-        line.prop(item, "name", text="", emboss=False, icon=KIND_ICONS.get(item.kind, "ERROR"))
+        line.prop(item, "name", text="", emboss=False, icon=_kind_icon(item))
         worst = min(
             (
                 each.severity
@@ -217,7 +217,7 @@ def _draw_row(
     layout.use_property_split = True
     layout.use_property_decorate = False
     lines = _column(layout, constraint)
-    lines.prop(constraint, "kind")
+    _draw_kind(lines, constraint)
     lines.prop_search(constraint, "tip", armature_object.pose, "bones")
     lines.prop(constraint, "chain_length")
     _draw_chain(lines, armature_object, constraint)
@@ -232,6 +232,21 @@ def _draw_row(
     influence = lines.column()
     influence.use_property_decorate = True
     influence.prop(constraint, "influence")
+
+
+def _draw_kind(lines: bpy.types.UILayout, constraint: Any) -> None:
+    """What the constraint is about; to change it, a button that sees to the chain and the target as well."""
+    line = lines.split(factor=0.4)
+    label = line.row()
+    label.alignment = "RIGHT"
+    label.label(text="Kind")
+    words = constraint.bl_rna.properties["kind"].enum_items
+    name = words[constraint.kind].name if constraint.kind in words else "Choose"
+    line.operator_menu_enum("ccd_rig.constraint_kind", "kind", text=name, icon=_kind_icon(constraint))
+
+
+def _kind_icon(constraint: Any) -> str:
+    return KIND_ICONS.get(constraint.kind, "ERROR")
 
 
 def _draw_bone(

@@ -16,7 +16,7 @@ from ..properties import constraint_list
 from ..properties.body import Body
 from ..properties.constraint_values import Constraint, Kind
 from ..scene.influences import PLANTED
-from ..solve.planting import support_chains
+from ..solve.planting import different_ends, support_chains
 from .problem import Problem
 
 
@@ -38,6 +38,7 @@ def plant_problems(armature_object: bpy.types.Object, constraint: Any, keeps_bod
     if not chain:
         return
     root_bone = chain[-1]
+    yield from _other_root_bones(armature_object, constraint, root_bone)
     if not keeps_body:
         yield from _root_bone_problems(constraint, root_bone)
     for bone in chain:
@@ -52,6 +53,20 @@ def plant_problems(armature_object: bpy.types.Object, constraint: Any, keeps_bod
         effect = "it cannot be held" if keeps_body else "the figure stands stiffly on it"
         message = f"{locked} {effect}: unlock a rotation, or lower a stiffness"
         yield Problem("WARNING", constraint.name, message)
+
+
+def _other_root_bones(
+    armature_object: bpy.types.Object, constraint: Any, root_bone: bpy.types.PoseBone
+) -> Iterator[Problem]:
+    """Other planted bones by which another bone would carry the figure."""
+    for other in armature_object.ccd_rig.constraints:
+        if other == constraint or other.kind != Kind.PLANT or not other.enabled:
+            continue
+        ends = constraint_list.chain(armature_object, other.tip, other.chain_length)[-1:]
+        if ends and ends[0] != root_bone:
+            message = different_ends((constraint.name, other.name), (root_bone.name, ends[0].name))
+            yield Problem("ERROR", constraint.name, message)
+            return
 
 
 def _root_bone_problems(constraint: Any, root_bone: bpy.types.PoseBone) -> Iterator[Problem]:

@@ -6,7 +6,8 @@ its keys in the present action.
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 import bpy
@@ -14,6 +15,7 @@ import bpy
 from ...errors import RigError
 from ..keys.channels import fcurves_of
 from . import overrides
+from .constraint_values import Kind
 
 JOINED = 1e-3
 """Part of a bone's length that its head may be away from its parent's tail where the two are joined."""
@@ -57,15 +59,49 @@ def limb_length(armature_object: bpy.types.Object, tip: str) -> int:
 def root_bone_chain_length(armature_object: bpy.types.Object, tip: str) -> int:
     """The same for a planted bone, whose chain ends at the bone that carries the figure and can move.
 
-    0 where that is the root, or where there is none.
+    Where other bones are planted already that is the bone which they have. 0 where it is the root, or where
+    there is none.
     """
     whole = chain(armature_object, tip)
+    others = [
+        chain(armature_object, row.tip, row.chain_length)[-1:]
+        for row in armature_object.ccd_rig.constraints
+        if row.kind == Kind.PLANT and row.tip != tip
+    ]
+    for root_bone in (bone for other in others for bone in other):
+        if root_bone in whole[1:]:
+            return (whole.index(root_bone) + 1) % len(whole)
     least = limb_length(armature_object, tip) or len(whole)
     for count, bone in enumerate(whole, 1):
         movable = bone.parent is None or not bone.bone.use_connect
         if count > least and movable and not any((*bone.lock_location, *bone.lock_rotation)):
             return count if count < len(whole) else 0
     return 0
+
+
+CHAIN_LENGTHS: Mapping[Kind, Callable[[bpy.types.Object, str], int]] = MappingProxyType(
+    {
+        Kind.REACH: limb_length,
+        Kind.BALANCE: lambda _armature_object, _tip: 0,
+        Kind.PLANT: root_bone_chain_length,
+    }
+)
+"""How many bones the chain of a constraint has at first, by its kind: (armature object, tip) -> number."""
+
+
+def set_kind(constraint: Any, kind: Kind) -> None:
+    """Make a constraint one of another kind, with a chain that suits it.
+
+    A planted bone is held where it is: a target that it was to reach is cleared.
+    """
+    if constraint.kind == kind:
+        return
+    constraint.chain_length = CHAIN_LENGTHS[kind](constraint.id_data, constraint.tip)
+    if kind is Kind.PLANT:
+        constraint.target = None
+        for field in ("target_bone", "offset", "use_tail"):
+            constraint.property_unset(field)
+    constraint.kind = kind
 
 
 def _is_joined(bone: bpy.types.PoseBone) -> bool:

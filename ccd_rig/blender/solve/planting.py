@@ -60,12 +60,9 @@ def support_chains(skeleton: Skeleton, constraints: Sequence[Constraint]) -> Sup
     root_bone = chains[0][0]
     for c, chain in zip(planted, chains, strict=True):
         if chain[0] != root_bone:
-            one, other = constraints[planted[0]].name, constraints[c].name
-            ends = f"'{skeleton.joints[root_bone].name}' and '{skeleton.joints[chain[0]].name}'"
-            raise RigError(
-                f"Constraints '{one}' and '{other}' plant bones whose chains end at different bones, {ends}: "
-                "set Chain Length so that both end at the bone that carries the whole figure"
-            )
+            names = constraints[planted[0]].name, constraints[c].name
+            ends = skeleton.joints[root_bone].name, skeleton.joints[chain[0]].name
+            raise RigError(different_ends(names, ends))
     parent = skeleton.joints[root_bone].parent
     if parent != -1:
         name, above = skeleton.joints[root_bone].name, skeleton.joints[parent].name
@@ -81,6 +78,15 @@ def support_chains(skeleton: Skeleton, constraints: Sequence[Constraint]) -> Sup
     joints = sorted({j for chain in chains for j in chain[1:]})
     keeps_body = any(constraints[c].keeps_body for c in planted)
     return SupportChains(tuple(planted), root_bone, tuple(joints), keeps_body)
+
+
+def different_ends(names: tuple[str, str], bones: tuple[str, str]) -> str:
+    """What is wrong with two constraints whose chains end at these two bones, in words."""
+    (one, other), (its, others) = names, bones
+    return (
+        f"Constraints '{one}' and '{other}' plant bones whose chains end at different bones, '{its}' and "
+        f"'{others}': set Chain Length so that both end at the bone that carries the whole figure"
+    )
 
 
 def rerooted_constraints(
