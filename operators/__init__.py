@@ -16,12 +16,15 @@ def _classes() -> tuple[type, ...]:
     from .poses_import import CCD_RIG_OT_poses_import
     from .solve import CCD_RIG_OT_solve
     from .solver_preset import CCD_RIG_OT_solver_preset
+    from .target_select import CCD_RIG_OT_rig_select, CCD_RIG_OT_target_select
 
     return (
         CCD_RIG_OT_constraint_add,
         CCD_RIG_OT_constraint_remove,
         CCD_RIG_OT_constraint_kind,
         CCD_RIG_OT_constraint_move,
+        CCD_RIG_OT_target_select,
+        CCD_RIG_OT_rig_select,
         CCD_RIG_OT_solve,
         CCD_RIG_OT_solver_preset,
         CCD_RIG_OT_bake,

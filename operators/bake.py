@@ -13,6 +13,7 @@ from ..ccd_rig.blender.bake.report import BakeReport
 from ..ccd_rig.blender.bake.settings import BakeSettings, Keys, Order, Start
 from ..ccd_rig.blender.keys import channels, obstacles
 from ..ccd_rig.blender.properties import constraint_list
+from ..ccd_rig.blender.properties.active_rig import active_rig
 from ..ccd_rig.blender.properties.solver_settings import field_help
 from ..ccd_rig.errors import CCDRigError, RigError
 from ..ccd_rig.settings import EVEN_REDUCTION
@@ -258,7 +259,7 @@ class CCD_RIG_OT_bake(bpy.types.Operator):
             step=self.step,
             keys=Keys[self.keys],
             destination=obstacles.Destination[self.destination],
-            constraints=_selected(context.object) if self.only_selected else (),
+            constraints=_selected(active_rig(context)) if self.only_selected else (),
             error_reduction=self.error_reduction,
             order=Order[self.order],
             preroll=self.preroll,
@@ -270,7 +271,7 @@ class CCD_RIG_OT_bake(bpy.types.Operator):
             reference_object=self.reference_object,
             reference_bone=self.reference_bone,
         )
-        return _Run(bake.bake_steps(scene, context.object, settings))
+        return _Run(bake.bake_steps(scene, active_rig(context), settings))
 
     def _finish(self, report: BakeReport) -> set[str]:
         for message in report.warnings:

@@ -5,6 +5,7 @@ import bpy
 from bpy.props import EnumProperty
 
 from ..ccd_rig.blender.properties import constraint_list
+from ..ccd_rig.blender.properties.active_rig import active_rig
 from ..ccd_rig.blender.properties.constraint_group import KINDS
 from ..ccd_rig.blender.properties.constraint_values import Kind
 from . import poll_reasons
@@ -24,15 +25,15 @@ class CCD_RIG_OT_constraint_kind(bpy.types.Operator):
     @classmethod
     def poll(cls, context: bpy.types.Context) -> bool:
         reason = poll_reasons.no_constraint(context)
-        if not reason and constraint_list.active(context.object) is None:
+        if not reason and constraint_list.active(active_rig(context)) is None:
             reason = "Choose a constraint in the list"
         return poll_reasons.poll(cls, reason)
 
     def execute(self, context: bpy.types.Context) -> set[str]:
-        constraint = constraint_list.active(context.object)
+        constraint = constraint_list.active(active_rig(context))
         target = constraint.target
         constraint_list.set_kind(constraint, Kind(self.kind))
-        chain = constraint_list.chain(context.object, constraint.tip, constraint.chain_length)
+        chain = constraint_list.chain(active_rig(context), constraint.tip, constraint.chain_length)
         if chain:
             cleared = (
                 "" if target is None or constraint.target else f"; its target '{target.name}' is cleared"

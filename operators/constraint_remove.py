@@ -2,10 +2,13 @@
 """Remove the constraint that the list shows."""
 
 import bpy
+from bpy.props import BoolProperty
 
 from ..ccd_rig.blender.properties import constraint_list
+from ..ccd_rig.blender.properties.active_rig import active_rig
 from ..ccd_rig.errors import CCDRigError
 from . import poll_reasons
+from .constraint_add import MADE
 
 
 class CCD_RIG_OT_constraint_remove(bpy.types.Operator):
@@ -14,21 +17,34 @@ class CCD_RIG_OT_constraint_remove(bpy.types.Operator):
     bl_description = "Remove the active constraint; its bones and its target stay as they are"
     bl_options = {"REGISTER", "UNDO"}
 
+    with_target: BoolProperty(
+        name="Remove Target Too",
+        description="Remove the target as well, if Add has made it and nothing else uses it",
+        default=False,
+        options={"SKIP_SAVE"},
+    )
+
     @classmethod
     def poll(cls, context: bpy.types.Context) -> bool:
         reason = poll_reasons.no_constraint(context)
-        if not reason and constraint_list.active(context.object) is None:
+        if not reason and constraint_list.active(active_rig(context)) is None:
             reason = "Choose a constraint in the list"
         if not reason and constraint_list.is_from_library(
-            context.object, context.object.ccd_rig.active_index
+            active_rig(context), active_rig(context).ccd_rig.active_index
         ):
             reason = "This constraint comes from the library's file: disable it here, or remove it there"
         return poll_reasons.poll(cls, reason)
 
     def execute(self, context: bpy.types.Context) -> set[str]:
+        target = constraint_list.active(active_rig(context)).target
         try:
-            constraint_list.remove(context.object, context.object.ccd_rig.active_index)
+            constraint_list.remove(active_rig(context), active_rig(context).ccd_rig.active_index)
         except CCDRigError as error:
             self.report({"ERROR"}, str(error))
             return {"CANCELLED"}
+        if target is not None and target.get(MADE) and target.users <= len(target.users_collection):
+            if self.with_target:
+                bpy.data.objects.remove(target)
+            else:
+                self.report({"INFO"}, f"Its target '{target.name}' stays: see Remove Target Too")
         return {"FINISHED"}

@@ -5,6 +5,7 @@ import math
 
 import bpy
 
+from ..ccd_rig.blender.properties.active_rig import active_rig
 from . import poll_reasons
 
 
@@ -18,14 +19,14 @@ class CCD_RIG_OT_go_to_frame(bpy.types.Operator):
 
     @classmethod
     def poll(cls, context: bpy.types.Context) -> bool:
-        active = context.object
-        reason = "" if active is not None and active.type == "ARMATURE" else "Select an armature"
+        active = active_rig(context)
+        reason = "" if active is not None else "Select an armature"
         if not reason and not active.ccd_rig.report.words:
             reason = f"'{active.name}' has not been baked yet"
         return poll_reasons.poll(cls, reason)
 
     def execute(self, context: bpy.types.Context) -> set[str]:
-        group = context.object.ccd_rig
+        group = active_rig(context).ccd_rig
         whole = math.floor(group.report.worst_frame)
         context.scene.frame_set(whole, subframe=group.report.worst_frame - whole)
         index = group.constraints.find(group.report.worst_constraint)

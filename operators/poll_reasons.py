@@ -4,12 +4,13 @@
 import bpy
 
 from ..ccd_rig.blender.properties import pose_library
+from ..ccd_rig.blender.properties.active_rig import active_rig
 
 
 def no_armature(context: bpy.types.Context) -> str:
     """No armature is active, or it cannot be changed."""
-    active = context.object
-    if active is None or active.type != "ARMATURE":
+    active = active_rig(context)
+    if active is None:
         return "Select an armature"
     if not active.is_editable:
         return f"'{active.name}' is linked from a library: make a library override of it first"
@@ -22,8 +23,8 @@ def no_constraint(context: bpy.types.Context) -> str:
     """There is no armature, or no constraint on it."""
     if reason := no_armature(context):
         return reason
-    if not context.object.ccd_rig.constraints:
-        return f"'{context.object.name}' has no CCD constraint: select a bone in Pose Mode and add one"
+    if not active_rig(context).ccd_rig.constraints:
+        return f"'{active_rig(context).name}' has no CCD constraint: select a bone in Pose Mode and add one"
     return ""
 
 
@@ -31,8 +32,8 @@ def none_enabled(context: bpy.types.Context) -> str:
     """There is no constraint to solve."""
     if reason := no_constraint(context):
         return reason
-    if not any(constraint.enabled for constraint in context.object.ccd_rig.constraints):
-        return f"All constraints of '{context.object.name}' are disabled: enable one"
+    if not any(constraint.enabled for constraint in active_rig(context).ccd_rig.constraints):
+        return f"All constraints of '{active_rig(context).name}' are disabled: enable one"
     return ""
 
 
@@ -40,8 +41,8 @@ def no_poses(context: bpy.types.Context) -> str:
     """There is no armature, or its pose library is empty."""
     if reason := no_armature(context):
         return reason
-    if not context.object.ccd_rig.poses:
-        return f"The pose library of '{context.object.name}' is empty: capture a pose first"
+    if not active_rig(context).ccd_rig.poses:
+        return f"The pose library of '{active_rig(context).name}' is empty: capture a pose first"
     return ""
 
 
@@ -49,7 +50,7 @@ def no_pose(context: bpy.types.Context) -> str:
     """No pose of the library is chosen."""
     if reason := no_poses(context):
         return reason
-    return "" if pose_library.active(context.object) is not None else "Choose a pose in the list"
+    return "" if pose_library.active(active_rig(context)) is not None else "Choose a pose in the list"
 
 
 def poll(operator: type[bpy.types.Operator], reason: str) -> bool:

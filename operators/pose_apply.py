@@ -4,6 +4,7 @@
 import bpy
 
 from ..ccd_rig.blender.properties import pose_library
+from ..ccd_rig.blender.properties.active_rig import active_rig
 from ..ccd_rig.errors import CCDRigError
 from . import poll_reasons
 
@@ -19,7 +20,7 @@ class CCD_RIG_OT_pose_apply(bpy.types.Operator):
         return poll_reasons.poll(cls, poll_reasons.no_pose(context))
 
     def execute(self, context: bpy.types.Context) -> set[str]:
-        owner = context.object
+        owner = active_rig(context)
         try:
             entry = pose_library.entries(owner)[owner.ccd_rig.active_pose]
             pose_library.apply(owner, entry)

@@ -5,6 +5,7 @@ import bpy
 from bpy.props import EnumProperty, IntProperty, StringProperty
 
 from ..ccd_rig.blender.properties import pose_capture, pose_library
+from ..ccd_rig.blender.properties.active_rig import active_rig
 from ..ccd_rig.errors import CCDRigError
 from . import poll_reasons
 
@@ -71,7 +72,7 @@ class CCD_RIG_OT_pose_capture(bpy.types.Operator):
             layout.prop_search(self, "asset", bpy.data, "actions")
 
     def execute(self, context: bpy.types.Context) -> set[str]:
-        owner = context.object
+        owner = active_rig(context)
         try:
             bones = (pose_capture.chain_bones if self.bones == "CHAINS" else pose_capture.selected_bones)(
                 owner

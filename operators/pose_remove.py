@@ -5,6 +5,7 @@ import bpy
 from bpy.props import BoolProperty
 
 from ..ccd_rig.blender.properties import pose_library
+from ..ccd_rig.blender.properties.active_rig import active_rig
 from ..ccd_rig.errors import CCDRigError
 from . import poll_reasons
 
@@ -26,7 +27,7 @@ class CCD_RIG_OT_pose_remove(bpy.types.Operator):
         return poll_reasons.poll(cls, poll_reasons.no_pose(context))
 
     def execute(self, context: bpy.types.Context) -> set[str]:
-        owner = context.object
+        owner = active_rig(context)
         group = owner.ccd_rig
         removable = [i for i in range(len(group.poses)) if not pose_library.is_from_library(owner, i)]
         try:

@@ -6,6 +6,7 @@ from bpy.props import StringProperty
 from bpy_extras.io_utils import ExportHelper
 
 from ..ccd_rig.blender.properties import pose_library
+from ..ccd_rig.blender.properties.active_rig import active_rig
 from ..ccd_rig.errors import CCDRigError
 from . import poll_reasons
 
@@ -28,7 +29,7 @@ class CCD_RIG_OT_poses_export(bpy.types.Operator, ExportHelper):
     def execute(self, context: bpy.types.Context) -> set[str]:
         path = bpy.path.abspath(self.filepath)
         try:
-            entries = pose_library.entries(context.object)
+            entries = pose_library.entries(active_rig(context))
             pose_library.save(path, entries)
         except CCDRigError as error:
             self.report({"ERROR"}, str(error))

@@ -6,6 +6,7 @@ from bpy.props import StringProperty
 from bpy_extras.io_utils import ImportHelper
 
 from ..ccd_rig.blender.properties import pose_library
+from ..ccd_rig.blender.properties.active_rig import active_rig
 from ..ccd_rig.errors import CCDRigError, RigError
 from . import poll_reasons
 
@@ -26,7 +27,7 @@ class CCD_RIG_OT_poses_import(bpy.types.Operator, ImportHelper):
         return poll_reasons.poll(cls, poll_reasons.no_armature(context))
 
     def execute(self, context: bpy.types.Context) -> set[str]:
-        owner, path = context.object, bpy.path.abspath(self.filepath)
+        owner, path = active_rig(context), bpy.path.abspath(self.filepath)
         try:
             entries = pose_library.load(path)
             for entry in entries:

@@ -10,6 +10,7 @@ from bpy.props import BoolProperty, FloatProperty, IntProperty
 
 from ..ccd_rig.blender.bake import bake
 from ..ccd_rig.blender.properties import constraint_list
+from ..ccd_rig.blender.properties.active_rig import active_rig
 from ..ccd_rig.blender.properties.constraint_values import Constraint
 from ..ccd_rig.blender.properties.solver_settings import field_help, solver_settings
 from ..ccd_rig.errors import CCDRigError
@@ -64,19 +65,19 @@ class CCD_RIG_OT_solve(bpy.types.Operator):
         return poll_reasons.poll(cls, poll_reasons.none_enabled(context))
 
     def execute(self, context: bpy.types.Context) -> set[str]:
-        active = constraint_list.active(context.object)
+        active = constraint_list.active(active_rig(context))
         if self.only_active and active is None:
             self.report({"ERROR"}, "No constraint is active: choose one in the list")
             return {"CANCELLED"}
         names = (active.name,) if self.only_active else ()
         try:
-            settings = self._settings(context.object)
+            settings = self._settings(active_rig(context))
             depsgraph = context.evaluated_depsgraph_get()
-            result, constraints = bake.solve_current(depsgraph, context.object, names, settings)
+            result, constraints = bake.solve_current(depsgraph, active_rig(context), names, settings)
         except CCDRigError as error:
             self.report({"ERROR"}, str(error))
             return {"CANCELLED"}
-        self.report(*_words(result, constraints, context.object, settings))
+        self.report(*_words(result, constraints, active_rig(context), settings))
         return {"FINISHED"}
 
     def _settings(self, armature_object: bpy.types.Object) -> SolverSettings:

@@ -4,6 +4,7 @@
 import bpy
 from bpy.props import EnumProperty
 
+from ..ccd_rig.blender.properties.active_rig import active_rig
 from ..ccd_rig.blender.properties.solver_settings import apply_preset
 from ..ccd_rig.settings import PRESETS
 from . import poll_reasons
@@ -30,5 +31,5 @@ class CCD_RIG_OT_solver_preset(bpy.types.Operator):
         return poll_reasons.poll(cls, poll_reasons.no_armature(context))
 
     def execute(self, context: bpy.types.Context) -> set[str]:
-        apply_preset(context.object, self.preset)
+        apply_preset(active_rig(context), self.preset)
         return {"FINISHED"}

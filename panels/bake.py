@@ -5,7 +5,8 @@ from typing import Any
 
 import bpy
 
-from .sidebar import Sidebar, active_armature
+from ..ccd_rig.blender.properties.active_rig import active_rig
+from .sidebar import Sidebar
 
 
 class CCD_RIG_PT_bake(Sidebar, bpy.types.Panel):
@@ -13,7 +14,7 @@ class CCD_RIG_PT_bake(Sidebar, bpy.types.Panel):
 
     @classmethod
     def poll(cls, context: bpy.types.Context) -> bool:
-        armature_object = active_armature(context)
+        armature_object = active_rig(context)
         return armature_object is not None and len(armature_object.ccd_rig.constraints) > 0
 
     def draw(self, context: bpy.types.Context) -> None:
@@ -27,7 +28,7 @@ class CCD_RIG_PT_bake(Sidebar, bpy.types.Panel):
         else:
             words = f"Bake Frames {scene.frame_start}–{scene.frame_end}"
         layout.operator("ccd_rig.bake", text=words, icon="ACTION")
-        _draw_report(layout, active_armature(context).ccd_rig.report)
+        _draw_report(layout, active_rig(context).ccd_rig.report)
 
 
 class CCD_RIG_PT_bake_more(Sidebar, bpy.types.Panel):

@@ -5,7 +5,8 @@ from typing import Any
 
 import bpy
 
-from .sidebar import Sidebar, active_armature, draw_words
+from ..ccd_rig.blender.properties.active_rig import active_rig
+from .sidebar import Sidebar, draw_words
 
 
 class CCD_RIG_PT_bone(Sidebar, bpy.types.Panel):
@@ -13,7 +14,7 @@ class CCD_RIG_PT_bone(Sidebar, bpy.types.Panel):
 
     @classmethod
     def poll(cls, context: bpy.types.Context) -> bool:
-        return active_armature(context) is not None and context.active_pose_bone is not None
+        return active_rig(context) is not None and context.active_pose_bone is not None
 
     def draw(self, context: bpy.types.Context) -> None:
         bone = context.active_pose_bone

@@ -7,8 +7,9 @@ import bpy
 
 from ..ccd_rig.blender.checks import constraint_checks
 from ..ccd_rig.blender.properties import body, constraint_list, joints
+from ..ccd_rig.blender.properties.active_rig import active_rig
 from ..ccd_rig.blender.properties.constraint_values import Kind
-from .sidebar import Sidebar, active_armature, draw_words
+from .sidebar import Sidebar, draw_words
 
 ICONS = {"ERROR": "CANCEL", "WARNING": "ERROR"}  # as Blender names its icons
 KIND_ICONS = {Kind.REACH: "CON_KINEMATIC", Kind.BALANCE: "CON_PIVOT", Kind.PLANT: "PINNED"}
@@ -50,10 +51,14 @@ class CCD_RIG_PT_constraints(Sidebar, bpy.types.Panel):
     bl_label = "CCD Constraints"
 
     def draw(self, context: bpy.types.Context) -> None:
-        armature_object = active_armature(context)
+        armature_object = active_rig(context)
         if armature_object is None or not armature_object.ccd_rig.constraints:
             _draw_first_steps(self.layout, context)
             return
+        if armature_object != context.object:
+            line = self.layout.row()
+            line.label(text=f"Target of '{armature_object.name}'", icon="EMPTY_DATA")
+            line.operator("ccd_rig.rig_select", icon="BACK")
         _draw_list(self.layout, armature_object)
         constraint = constraint_list.active(armature_object)
         if constraint is not None:
@@ -70,14 +75,14 @@ class _OfRow(Sidebar):
 
     @classmethod
     def poll(cls, context: bpy.types.Context) -> bool:
-        armature_object = active_armature(context)
+        armature_object = active_rig(context)
         return armature_object is not None and constraint_list.active(armature_object) is not None
 
     def draw(self, context: bpy.types.Context) -> None:
         layout = self.layout
         layout.use_property_split = True
         layout.use_property_decorate = False
-        constraint = constraint_list.active(active_armature(context))
+        constraint = constraint_list.active(active_rig(context))
         self.draw_part(_column(layout, constraint), constraint)
 
 
@@ -86,7 +91,7 @@ class _OfReach(_OfRow):
 
     @classmethod
     def poll(cls, context: bpy.types.Context) -> bool:
-        return super().poll(context) and constraint_list.active(active_armature(context)).kind == Kind.REACH
+        return super().poll(context) and constraint_list.active(active_rig(context)).kind == Kind.REACH
 
 
 class CCD_RIG_PT_rotation(_OfReach, bpy.types.Panel):
@@ -137,7 +142,7 @@ class CCD_RIG_PT_importance(_OfRow, bpy.types.Panel):
     @classmethod
     def poll(cls, context: bpy.types.Context) -> bool:
         # A planted bone is held before anything else.
-        return super().poll(context) and constraint_list.active(active_armature(context)).kind != Kind.PLANT
+        return super().poll(context) and constraint_list.active(active_rig(context)).kind != Kind.PLANT
 
     def draw_part(self, lines: bpy.types.UILayout, constraint: Any) -> None:
         lines.prop(constraint, "priority")
@@ -151,7 +156,7 @@ class CCD_RIG_PT_importance(_OfRow, bpy.types.Panel):
 
 def first_steps(context: bpy.types.Context) -> tuple[tuple[bool, str], ...]:
     """What to do until there is a constraint: (done, words) of each step."""
-    armature_object = active_armature(context)
+    armature_object = active_rig(context)
     posing = armature_object is not None and context.mode == "POSE"
     return (
         (armature_object is not None, "Select an armature"),
@@ -222,7 +227,10 @@ def _draw_row(
     lines.prop(constraint, "chain_length")
     _draw_chain(lines, armature_object, constraint)
     lines = _column(layout, constraint)
-    lines.prop(constraint, "target")
+    target = lines.row(align=True)
+    target.prop(constraint, "target")
+    if constraint.target is not None:
+        target.operator("ccd_rig.target_select", text="", icon="RESTRICT_SELECT_OFF")
     _draw_bone(lines, constraint, constraint.target, "target_bone")
     if constraint.kind != Kind.PLANT or constraint.target is not None:
         lines.prop(constraint, "offset")

@@ -5,7 +5,8 @@ from typing import Any
 
 import bpy
 
-from .sidebar import Sidebar, active_armature, draw_words
+from ..ccd_rig.blender.properties.active_rig import active_rig
+from .sidebar import Sidebar, draw_words
 
 
 class CCD_RIG_UL_poses(bpy.types.UIList):
@@ -59,7 +60,7 @@ class CCD_RIG_PT_pose_library(Sidebar, bpy.types.Panel):
 
     def draw(self, context: bpy.types.Context) -> None:
         layout = self.layout
-        group = active_armature(context).ccd_rig
+        group = active_rig(context).ccd_rig
         line = layout.row()
         line.template_list(
             "CCD_RIG_UL_poses", "", group, "poses", group, "active_pose", rows=4 if group.poses else 3

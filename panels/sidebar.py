@@ -17,12 +17,6 @@ class Sidebar:
     bl_category = "CCD Rig"
 
 
-def active_armature(context: bpy.types.Context) -> bpy.types.Object | None:
-    """The active object if it is an armature."""
-    active = context.object
-    return active if active is not None and active.type == "ARMATURE" else None
-
-
 def draw_words(layout: bpy.types.UILayout, context: bpy.types.Context, words: str, icon: str) -> None:
     """Draw a sentence in as many lines as the sidebar's width asks for."""
     scale = context.preferences.system.ui_scale

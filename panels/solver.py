@@ -7,8 +7,9 @@ from typing import Any
 
 import bpy
 
+from ..ccd_rig.blender.properties.active_rig import active_rig
 from ..ccd_rig.settings import SolverSettings
-from .sidebar import Sidebar, active_armature
+from .sidebar import Sidebar
 
 MAIN = ("solver", "max_iterations", "position_tolerance", "angle_tolerance", "sweep", "comfort")
 
@@ -19,12 +20,12 @@ class CCD_RIG_PT_solver(Sidebar, bpy.types.Panel):
 
     @classmethod
     def poll(cls, context: bpy.types.Context) -> bool:
-        armature_object = active_armature(context)
+        armature_object = active_rig(context)
         return armature_object is not None and len(armature_object.ccd_rig.constraints) > 0
 
     def draw(self, context: bpy.types.Context) -> None:
         self.layout.operator_menu_enum("ccd_rig.solver_preset", "preset", text="Preset")
-        _draw_fields(self.layout, active_armature(context).ccd_rig.solver, MAIN)
+        _draw_fields(self.layout, active_rig(context).ccd_rig.solver, MAIN)
 
 
 class CCD_RIG_PT_solver_steps(Sidebar, bpy.types.Panel):
@@ -33,7 +34,7 @@ class CCD_RIG_PT_solver_steps(Sidebar, bpy.types.Panel):
     bl_options = {"DEFAULT_CLOSED"}
 
     def draw(self, context: bpy.types.Context) -> None:
-        solver = active_armature(context).ccd_rig.solver
+        solver = active_rig(context).ccd_rig.solver
         # In the order of the core's settings: what is added there shows here.
         names = [field.name for field in dataclasses.fields(SolverSettings) if field.name not in MAIN]
         _draw_fields(self.layout, solver, names)

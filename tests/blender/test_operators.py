@@ -85,13 +85,14 @@ def test_add_makes_an_empty_at_the_evaluated_tail(rig):
     assert bpy.context.object == rig
 
 
-def test_the_empty_goes_into_the_armatures_collection(rig):
+def test_the_empty_goes_into_a_collection_beside_the_armature(rig):
     own = bpy.data.collections.new("Characters")
     bpy.context.scene.collection.children.link(own)
     own.objects.link(rig)
     bpy.context.scene.collection.objects.unlink(rig)
     bpy.ops.ccd_rig.constraint_add()
-    assert [each.name for each in rig.ccd_rig.constraints[0].target.users_collection] == ["Characters"]
+    (collection,) = rig.ccd_rig.constraints[0].target.users_collection
+    assert [each.name for each in own.children] == [collection.name] == ["Targets of Rig"]
 
 
 def test_add_without_an_empty(rig):
