@@ -14,15 +14,12 @@ from dataclasses import replace
 from typing import Any
 
 import bpy
-import numpy as np
-from mathutils import Vector
 
 from ...errors import RigError
 from ...skeleton.pose import Pose
 from ..keys import channels
 from ..properties.body import FOLLOWED, followed
 from ..rig.rotation_modes import rotation_channel, rotation_of
-from ..rig.slides import translations_of
 from ..scene.evaluation import FrameSample
 from ..solve.solving import base_pose
 
@@ -157,7 +154,7 @@ def base_from(armature_object: bpy.types.Object, time: float) -> Callable[[Frame
                 rotations[j] = rotation_of(pose_bone.rotation_mode, rotation)
             location = values(bone, "location", at)
             if location is not None and not pose_bone.bone.use_connect:  # Blender ignores it there
-                translations[j] = Vector(translations_of(reading.shifts[j], np.array(location))).freeze()
+                translations[j] = reading.translation(j, location)
         pose_before = Pose.trusted(tuple(rotations), tuple(translations))
         return sample._replace(reading=replace(reading, pose=pose_before))
 
