@@ -48,11 +48,10 @@ def plant_problems(armature_object: bpy.types.Object, constraint: Any, keeps_bod
             yield Problem("ERROR", constraint.name, f"{message} carries the figure cannot: switch off Slide")
         if len(bone.ccd_rig.coupled_offsets):
             message = (
-                f"{where}: bone '{bone.name}' has a coupled offset, which a bone between a planted one and"
+                f"{where}: bone '{bone.name}' has a coupled offset, which no bone from a planted one up to "
+                "the one that carries the figure may have: remove it"
             )
-            yield Problem(
-                "ERROR", constraint.name, f"{message} the one that carries the figure cannot: remove it"
-            )
+            yield Problem("ERROR", constraint.name, message)
     between = chain[:-1]
     if between and all(all(bone.lock_rotation) or bone.ccd_rig.stiffness >= 1.0 for bone in between):
         locked = f"{where}: every bone from '{constraint.tip}' up to '{root_bone.name}' is locked, so"

@@ -6,13 +6,11 @@ is known without the extension.
 
 from __future__ import annotations
 
-import math
-
 import bpy
 import numpy as np
 import pytest
 import rigs
-from mathutils import Euler, Matrix, Quaternion, Vector
+from mathutils import Euler, Matrix, Vector
 
 REACHED = 1e-4  # [m]
 FLOAT32 = 2e-6  # of a location around 1
