@@ -28,5 +28,5 @@ class CCD_RIG_OT_offset_point_add(bpy.types.Operator):
         if self.offset >= len(rows):
             self.report({"ERROR"}, f"Bone '{bone.name}' has no coupled offset {self.offset + 1}")
             return {"CANCELLED"}
-        coupled_offsets.add_point(rows[self.offset])
+        coupled_offsets.add_point(bone, self.offset)
         return {"FINISHED"}

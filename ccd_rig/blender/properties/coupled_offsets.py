@@ -108,23 +108,35 @@ class CCD_RIG_PG_coupled_offset(bpy.types.PropertyGroup):
 
 def add(pose_bone: bpy.types.PoseBone) -> Any:
     """Append a coupled offset without a shift, from rest to a right angle of the bone's own hinge."""
-    rows = pose_bone.ccd_rig.coupled_offsets
-    row = rows.add()
-    row.name = _free_name("Offset", rows)
-    add_point(row)
-    add_point(row).angle = math.pi / 2
+    row = pose_bone.ccd_rig.coupled_offsets.add()
+    row.points.add()
+    row.points.add().angle = math.pi / 2
+    name_rows(pose_bone)
     overrides.keep(pose_bone.id_data)
     return row
 
 
-def add_point(row: Any) -> Any:
+def add_point(pose_bone: bpy.types.PoseBone, index: int) -> Any:
     """Append a point to a coupled offset: beyond the last one, with the same shift."""
-    last = max(row.points, key=lambda point: point.angle, default=None)
+    points = pose_bone.ccd_rig.coupled_offsets[index].points
+    last = max(points, key=lambda point: point.angle, default=None)
     angle, shift = (0.0, 0.0) if last is None else (last.angle + STEP, last.shift)
-    point = row.points.add()
-    point.name = _free_name("Point", row.points)
+    point = points.add()
     point.angle, point.shift = angle, shift
+    name_rows(pose_bone)
+    overrides.keep(pose_bone.id_data)
     return point
+
+
+def name_rows(pose_bone: bpy.types.PoseBone) -> None:
+    """Name the rows that have no name: Blender tells the rows of an override apart by their names.
+
+    Rows beside rows of a library that have none stay without: there it counts them.
+    """
+    library, rows = from_library(pose_bone), pose_bone.ccd_rig.coupled_offsets
+    _name("Offset", rows, len(library))
+    for index, row in enumerate(rows):
+        _name("Point", row.points, library[index] if index < len(library) else 0)
 
 
 def from_library(pose_bone: bpy.types.PoseBone) -> list[int]:
@@ -140,10 +152,34 @@ def from_library(pose_bone: bpy.types.PoseBone) -> list[int]:
     return [] if reference is None else [len(row.points) for row in reference.ccd_rig.coupled_offsets]
 
 
-def _free_name(stem: str, rows: Any) -> str:
-    # Overrides tell added rows apart by their names.
+def _name(stem: str, rows: Any, library: int) -> None:
+    if not all(row.name for row in rows[:library]):
+        return
     taken = {row.name for row in rows}
-    return next(name for k in range(1, len(rows) + 2) if (name := f"{stem} {k}") not in taken)
+    free = (name for k in range(1, 2 * len(rows) + 1) if (name := f"{stem} {k}") not in taken)
+    for row in rows:
+        if not row.name:
+            row.name = next(free)
+
+
+@bpy.app.handlers.persistent  # type: ignore[misc, untyped-decorator]
+def name_all(*_arguments: object) -> None:
+    """Before a file is saved: rows that scripts have added get names."""
+    for thing in bpy.data.objects:
+        if thing.type == "ARMATURE" and thing.library is None:
+            for bone in thing.pose.bones:
+                if bone.is_property_set("ccd_rig") and len(bone.ccd_rig.coupled_offsets):
+                    name_rows(bone)
+
+
+def register() -> None:
+    """Listen to saving."""
+    bpy.app.handlers.save_pre.append(name_all)
+
+
+def unregister() -> None:
+    """Listen no more."""
+    bpy.app.handlers.save_pre.remove(name_all)
 
 
 # Values -----------------------------------------------------------------------------------------------------
@@ -165,6 +201,7 @@ def followers(armature_object: bpy.types.Object, chains: Collection[str]) -> lis
         bone.name
         for bone in armature_object.pose.bones
         if bone.name not in chains
+        and bone.is_property_set("ccd_rig")  # reading it would make it
         and any(row.driver in chains for row in bone.ccd_rig.coupled_offsets if row.driver)
     ]
 

@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 
 from ...errors import InvalidInput, RigError
 from ...limits.shapes import EulerBox
-from ...skeleton.coupled_offset import CoupledOffset
 from ...skeleton.joints import Skeleton
 from ...skeleton.kinematics import coupled_translations
 from ...skeleton.pose import Pose, check_pose
@@ -192,11 +191,12 @@ def layout(
     members = [pose_bones[name] for name in in_chains | between]
     ordered = sorted(members, key=lambda b: (len(b.parent_recursive), all_slots[b.name]))
     # Bones between chains are never posed, so no limit may ask for that.
+    offsets = coupled_offsets.followers(joint_settings, in_chains)
     held = {
         name: {
             "stiffness": 1.0,
             "mass": masses.get(name, 0.0),
-            "coupled_offsets": _followed(name, joint_settings, in_chains),
+            "coupled_offsets": offsets.get(name, ()),
         }
         for name in between
     }
@@ -216,11 +216,7 @@ def layout(
         mode_codes=foreach(pose_bones, "rotation_mode", 1)[:, 0],
         state=_update(pose_bones, foreach(pose_bones, "scale", 3), bones, slots, locked, None),
         carried=masses,
-        free_parts={
-            j: coupled_offsets.free_part(bone.keywords["coupled_offsets"])
-            for j, bone in enumerate(bones)
-            if bone.keywords.get("coupled_offsets")
-        },
+        free_parts=coupled_offsets.free_parts([bone.keywords for bone in bones]),
     )
 
 
@@ -302,22 +298,13 @@ def _collect(
         pose_bone = _pose_bone(armature_object, tip)
         upwards = (pose_bone, *pose_bone.parent_recursive)
         in_chains.update(b.name for b in upwards[: length or None])
-    followers = {name for name in joint_settings if _followed(name, joint_settings, in_chains)}
-    between = {*carried, *followers} - in_chains
+    between = {*carried, *coupled_offsets.followers(joint_settings, in_chains)} - in_chains
     ends = in_chains | between
     for name in ends:
         line = [b.name for b in _pose_bone(armature_object, name).parent_recursive]
         highest = max((i for i, ancestor in enumerate(line) if ancestor in ends), default=-1)
         between.update(ancestor for ancestor in line[: highest + 1] if ancestor not in in_chains)
     return in_chains, between
-
-
-def _followed(
-    name: str, joint_settings: Mapping[str, Mapping[str, Any]], in_chains: set[str]
-) -> tuple[CoupledOffset, ...]:
-    """The coupled offsets of a bone, if one of them follows a bone of the chains."""
-    offsets: tuple[CoupledOffset, ...] = joint_settings.get(name, {}).get("coupled_offsets", ())
-    return offsets if any(offset.hinge in in_chains for offset in offsets) else ()
 
 
 def _rests(

@@ -24,6 +24,27 @@ APART = 1e-6
 """Part of a direction that is rounding of single precision."""
 
 
+def followers(
+    joint_settings: Mapping[str, Mapping[str, Any]], chains: Collection[str]
+) -> dict[str, tuple[CoupledOffset, ...]]:
+    """The coupled offsets of bones outside the chains of which one follows a bone in them.
+
+    Args:
+        joint_settings: {bone: keywords of Joint}.
+        chains: names of the bones in chains.
+    """
+    outside = {
+        name: tuple(settings.get("coupled_offsets", ()))
+        for name, settings in joint_settings.items()
+        if name not in chains
+    }
+    return {
+        name: offsets
+        for name, offsets in outside.items()
+        if any(offset.hinge in chains for offset in offsets)
+    }
+
+
 def refuse(pose_bone: Any, joint_settings: Mapping[str, Mapping[str, Any]], chains: Collection[str]) -> None:
     """Coupled offsets that a bone cannot make: its location is not free, or nothing gives their shift.
 
@@ -107,6 +128,12 @@ def free_part(offsets: Sequence[CoupledOffset]) -> Array:
     _, sizes, directions = np.linalg.svd(axes)
     spanned = directions[: len(sizes)][sizes > APART]
     return np.asarray(np.eye(3) - spanned.T @ spanned)
+
+
+def free_parts(joints: Sequence[Mapping[str, Any]]) -> dict[int, Array]:
+    """{joint: its `free_part`} of the joints, given by their keywords, that have coupled offsets."""
+    offsets = {j: keywords.get("coupled_offsets", ()) for j, keywords in enumerate(joints)}
+    return {j: free_part(each) for j, each in offsets.items() if each}
 
 
 def model_offsets(offsets: Sequence[CoupledOffset], shift: Array) -> tuple[CoupledOffset, ...]:
