@@ -190,14 +190,10 @@ def layout(
     all_slots = {pose_bone.name: slot for slot, pose_bone in enumerate(pose_bones)}
     members = [pose_bones[name] for name in in_chains | between]
     ordered = sorted(members, key=lambda b: (len(b.parent_recursive), all_slots[b.name]))
-    # Bones between chains are never posed, so no limit may ask for that.
     offsets = coupled_offsets.followers(joint_settings, in_chains)
+    # Bones between chains are never posed, so no limit may ask for that.
     held = {
-        name: {
-            "stiffness": 1.0,
-            "mass": masses.get(name, 0.0),
-            "coupled_offsets": offsets.get(name, ()),
-        }
+        name: {"stiffness": 1.0, "mass": masses.get(name, 0.0), "coupled_offsets": offsets.get(name, ())}
         for name in between
     }
     settings = {**joint_settings, **held}

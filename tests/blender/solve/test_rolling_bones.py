@@ -326,6 +326,60 @@ def test_flags_and_scale_of_bones_are_seen(bake, channels, local, inherit, scale
     assert locations[:, 1] == pytest.approx(DOWN * found**2, abs=FLOAT32)
 
 
+def test_animated_scale_of_a_parent_is_seen(bake, channels):
+    """The unit of the location changes from frame to frame, and the curve's with it."""
+    rig = leg()
+    bend(rig, chain_length=3)
+    for frame, scale in ((1, 1.0), (FRAMES, 1.2)):
+        rig.pose.bones["hips"].scale = (scale,) * 3
+        rig.pose.bones["hips"].keyframe_insert("scale", frame=frame)
+    report = bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, FRAMES))
+    assert report.unsolved() == (), report.summary()
+    assert report.check.mismatches() == ()
+    found, locations = knee_angles(channels, rig), keys_of(channels, rig, "shin", "location")
+    assert locations[:, 1] == pytest.approx(DOWN * found**2, abs=FLOAT32)
+
+
+def test_an_axis_may_be_oblique_and_offsets_add_up(bake, channels):
+    rig = leg(rolls=False)
+    shin = rig.pose.bones["shin"]
+    roll(shin, (1, 1, 0), DOWN)
+    roll(shin, (0, 2, 0), BACK)
+    shin.location = (0.1, 0.2, 0.03)
+    bend(rig, chain_length=3)
+    report = bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, FRAMES))
+    assert report.unsolved() == (), report.summary()
+    found, locations = knee_angles(channels, rig), keys_of(channels, rig, "shin", "location")
+    expected = found[:, None] ** 2 * (DOWN * math.sqrt(0.5), DOWN * math.sqrt(0.5) + BACK, 0.0)
+    assert locations == pytest.approx(expected + np.array((0.0, 0.0, 0.03)), abs=FLOAT32)
+
+
+@pytest.mark.parametrize("order", ["BACKWARDS", "BOTH"])
+def test_frames_solved_backwards_roll_too(bake, channels, order):
+    rig = leg()
+    bend(rig, chain_length=3)
+    report = bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, FRAMES, order=bake.Order[order]))
+    assert report.unsolved() == (), report.summary()
+    assert report.check.mismatches() == ()
+    found, locations = knee_angles(channels, rig), keys_of(channels, rig, "shin", "location")
+    assert locations[:, 1] == pytest.approx(DOWN * found**2, abs=FLOAT32)
+
+
+def test_the_command_line_bakes_alike(ext, bake, channels, tmp_path):
+    rig = leg()
+    bend(rig, chain_length=3)
+    bpy.context.scene.frame_start, bpy.context.scene.frame_end = 1, FRAMES
+    shot, out = tmp_path / "shot.blend", tmp_path / "out.blend"
+    bpy.ops.wm.save_as_mainfile(filepath=str(shot))
+    assert [row.name for row in rig.pose.bones["shin"].ccd_rig.coupled_offsets] == ["Offset 1", "Offset 2"]
+    bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, FRAMES))
+    before = keys_of(channels, rig, "shin", "location")
+    cli = ext.module("ccd_rig.blender.cli.command_line")
+    assert cli.main(["bake", str(shot), "--output", str(out), "--quiet"]) == 0
+    bpy.ops.wm.open_mainfile(filepath=str(out))
+    assert (keys_of(channels, bpy.data.objects["Rig"], "shin", "location") == before).all()
+
+
 def test_balance_sees_a_rolling_bone_in_a_turned_armature(bake):
     """Joints that do not inherit rotation: the level model that balance is solved in turns their offsets."""
     rig = leg()
