@@ -2,6 +2,7 @@
 
     CCD_RIG_OSIM=gait2392.osim CCD_RIG_TRC=walk.trc python3 dev.py bench opensim
     CCD_RIG_OSIM=gait2392.osim python3 dev.py bench opensim -- --frames 20 --noise 0.01
+    CCD_RIG_OSIM=gait2392.osim CCD_RIG_TRC=walk.trc python3 dev.py bench opensim -- --blender
 
 Environment: `CCD_RIG_OSIM` names the model, `CCD_RIG_OSIM_MARKERS` a file with its marker set where the
 model has none, `CCD_RIG_OSIM_TASKS` inverse kinematics tasks with weights, `CCD_RIG_TRC` recorded markers.
@@ -10,8 +11,12 @@ ranges, and each marker is off by a normal error, always the same on its body an
 
 Root mean squares are of the distances of all markers that are seen, weighted as the goals are, sqrt(sum w d^2
 / sum w), and plain. "apart" is a Levenberg-Marquardt fit by numpy alone over the model's own coordinates,
-from several starts (`_osim_optimum`). Frames are solved by `solve_many`, and baked in Blender, where joints
-do not roll: beside that bake stands `solve_many` on the same skeleton.
+from several starts (`_osim_optimum`). Frames are solved by `solve_many`, and baked in Blender: markers are
+constraints with effector offsets and weights, joints that roll have coupled offsets. Both are done once more
+with joints that do not roll.
+
+With `--blender` only `solve_many` and the bake are done, and compared frame by frame: what Blender plays, and
+what the bake's report says. It fails where they are more than 0.1 mm apart.
 """
 
 from __future__ import annotations
@@ -41,6 +46,7 @@ from ccd_rig import EulerBox, Hinge, Pose, SolverSettings, forward_kinematics, s
 MODEL, MARKERS, TASKS, TRC = "CCD_RIG_OSIM", "CCD_RIG_OSIM_MARKERS", "CCD_RIG_OSIM_TASKS", "CCD_RIG_TRC"
 BONE = 0.05  # metres, of the bones that show joints
 NEAR = 1e-5  # metres
+ALIKE = 1e-4  # metres
 
 
 def named_file(variable: str) -> Path | None:
@@ -149,6 +155,13 @@ def rig_of(body: Figure) -> bpy.types.Object:
         for slide in joint.slides:
             k = int(np.argmax(np.abs(slide.axis)))
             group.use_slide[k], group.slide_lower[k], group.slide_upper[k] = True, slide.lower, slide.upper
+        for offset in joint.coupled_offsets:
+            row = group.coupled_offsets.add()
+            row.driver, row.axis, row.use_slopes = offset.hinge, offset.axis, True
+            for angle, shift, slope in zip(*(values.tolist() for values in offset.table), strict=True):
+                point = row.points.add()
+                # The bone at rest is drawn where the offset has it at angle 0.
+                point.angle, point.shift, point.slope = angle, shift - offset.shift(0.0), slope
     return rig
 
 
@@ -174,10 +187,37 @@ def baked(body: Figure, targets: Array, weights: Array) -> tuple[Array, Any]:
     return np.array(found), report
 
 
+def by_frame(found: Array, targets: Array, weights: Array) -> Array:
+    """(frames,) weighted root mean squares, metres."""
+    square = ((found - targets) ** 2).sum(2)
+    return np.asarray(np.sqrt((square * weights).sum(1) / weights.sum()))
+
+
+def compared(body: Figure, targets: Array, weights: Array) -> int:
+    """Prints the fits of `solve_many` and of a bake in Blender frame by frame; how many are not alike."""
+    found, _, seconds = solved(body, targets, weights)
+    line("solve_many", found, targets, weights, seconds)
+    core = by_frame(found, targets, weights)
+    found, report = baked(body, targets, weights)
+    line("baked in Blender", found, targets, weights, report.seconds)
+    played = by_frame(found, targets, weights)
+    told = dict.fromkeys(range(1, len(targets) + 1), 0.0)
+    told |= {each.frame: each.rms for each in report.fit.frames} if report.fit is not None else {}
+    print(f"{'':34} {'solve_many':>10} {'played':>10} {'reported':>10}   weighted RMS, mm")
+    apart = 0
+    for k, (each, plays) in enumerate(zip(core.tolist(), played.tolist(), strict=True)):
+        values = (each, plays, told[k + 1])
+        print(f"{f'frame {k + 1}':34}" + "".join(f" {1e3 * value:10.4f}" for value in values))
+        apart += max(values) - min(values) > ALIKE
+    print(f"    {report.summary()}")
+    if apart:
+        print(f"    {apart} frames are more than {1e3 * ALIKE:g} mm apart")
+    return apart
+
+
 def line(name: str, found: Array, targets: Array, weights: Array, seconds: float | None = None) -> None:
     """Prints one row: root mean squares and the worst frame's, millimetres."""
-    square = ((found - targets) ** 2).sum(2)
-    frames = np.sqrt((square * weights).sum(1) / weights.sum())
+    square, frames = ((found - targets) ** 2).sum(2), by_frame(found, targets, weights)
     weighted = float(np.sqrt((frames**2).mean()))
     plain = float(np.sqrt(square.mean()))
     took = "" if seconds is None else f"{seconds:8.2f} s"
@@ -195,6 +235,7 @@ def main() -> int:
     parser.add_argument("--frames", type=int, default=20, help="most frames (20)")
     parser.add_argument("--noise", type=float, default=0.01, help="of made markers, metres (0.01)")
     parser.add_argument("--starts", type=int, default=10, help="other starts of the first frame, apart (10)")
+    parser.add_argument("--blender", action="store_true", help="solve_many and the bake alone, by frame")
     options = parser.parse_args()
     path = named_file(MODEL)
     if path is None:
@@ -219,10 +260,15 @@ def main() -> int:
         f"{len(body.skeleton.couplings)} coupled offsets, {len(weights)} markers, {len(targets)} frames"
     )
     print(f"{'':34} {'weighted':>10} {'plain':>10} {'worst':>10}   RMS, mm")
+    if options.blender:
+        return 1 if compared(body, targets, weights) else 0
     line("numpy apart", apart(model, targets, weights, options.starts), targets, weights)
     found, result, seconds = solved(body, targets, weights)
     line("solve_many", found, targets, weights, seconds)
     print("    " + ", ".join(sorted({status.name for status in result.statuses})))
+    found, report = baked(body, targets, weights)
+    line("baked in Blender", found, targets, weights, report.seconds)
+    print(f"    {report.summary()}")
     found, _, seconds = solved(stiff, targets, weights)
     line("solve_many, joints do not roll", found, targets, weights, seconds)
     found, report = baked(stiff, targets, weights)

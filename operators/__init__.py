@@ -8,7 +8,11 @@ def _classes() -> tuple[type, ...]:
     from .constraint_kind import CCD_RIG_OT_constraint_kind
     from .constraint_move import CCD_RIG_OT_constraint_move
     from .constraint_remove import CCD_RIG_OT_constraint_remove
+    from .coupled_offset_add import CCD_RIG_OT_coupled_offset_add
+    from .coupled_offset_remove import CCD_RIG_OT_coupled_offset_remove
     from .go_to_frame import CCD_RIG_OT_go_to_frame
+    from .offset_point_add import CCD_RIG_OT_offset_point_add
+    from .offset_point_remove import CCD_RIG_OT_offset_point_remove
     from .pose_apply import CCD_RIG_OT_pose_apply
     from .pose_capture import CCD_RIG_OT_pose_capture
     from .pose_remove import CCD_RIG_OT_pose_remove
@@ -25,6 +29,10 @@ def _classes() -> tuple[type, ...]:
         CCD_RIG_OT_constraint_move,
         CCD_RIG_OT_target_select,
         CCD_RIG_OT_rig_select,
+        CCD_RIG_OT_coupled_offset_add,
+        CCD_RIG_OT_coupled_offset_remove,
+        CCD_RIG_OT_offset_point_add,
+        CCD_RIG_OT_offset_point_remove,
         CCD_RIG_OT_solve,
         CCD_RIG_OT_solver_preset,
         CCD_RIG_OT_bake,

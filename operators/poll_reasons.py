@@ -19,6 +19,24 @@ def no_armature(context: bpy.types.Context) -> str:
     return ""
 
 
+def no_pose_bone(context: bpy.types.Context) -> str:
+    """There is no armature in Pose Mode with an active bone."""
+    if reason := no_armature(context):
+        return reason
+    if context.active_pose_bone is None:
+        return "Select a bone in Pose Mode"
+    return ""
+
+
+def no_coupled_offset(context: bpy.types.Context) -> str:
+    """There is no active bone, or it has no coupled offset."""
+    if reason := no_pose_bone(context):
+        return reason
+    if not context.active_pose_bone.ccd_rig.coupled_offsets:
+        return f"Bone '{context.active_pose_bone.name}' has no coupled offset: add one"
+    return ""
+
+
 def no_constraint(context: bpy.types.Context) -> str:
     """There is no armature, or no constraint on it."""
     if reason := no_armature(context):

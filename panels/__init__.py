@@ -14,6 +14,7 @@ def _classes() -> tuple[type, ...]:
         CCD_RIG_PT_rotation,
         CCD_RIG_UL_constraints,
     )
+    from .coupled_offsets import CCD_RIG_PT_coupled_offsets
     from .pose_library import CCD_RIG_MT_poses, CCD_RIG_PT_pose_library, CCD_RIG_UL_poses
     from .solver import CCD_RIG_PT_solver, CCD_RIG_PT_solver_steps
 
@@ -30,6 +31,7 @@ def _classes() -> tuple[type, ...]:
         CCD_RIG_PT_bone,
         CCD_RIG_PT_comfort,
         CCD_RIG_PT_slide,
+        CCD_RIG_PT_coupled_offsets,
         CCD_RIG_PT_mass,
         CCD_RIG_PT_solver,
         CCD_RIG_PT_solver_steps,

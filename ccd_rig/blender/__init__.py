@@ -5,9 +5,10 @@
 def register() -> None:
     """Put the properties on Blender's objects and pose bones, and the command on Blender's command line."""
     from .cli import command_line
-    from .properties import armature_data, overrides
+    from .properties import armature_data, coupled_offsets, overrides
 
     armature_data.register()
+    coupled_offsets.register()
     overrides.register()
     command_line.register()
 
@@ -15,8 +16,9 @@ def register() -> None:
 def unregister() -> None:
     """Take everything away again."""
     from .cli import command_line
-    from .properties import armature_data, overrides
+    from .properties import armature_data, coupled_offsets, overrides
 
     command_line.unregister()
     overrides.unregister()
+    coupled_offsets.unregister()
     armature_data.unregister()

@@ -12,6 +12,7 @@ import rigs
 MODULES = {
     "constraints": ("constraints", "rotation", "pole", "importance", "effector"),
     "bone": ("bone", "comfort", "slide", "mass"),
+    "coupled_offsets": ("coupled_offsets",),
     "solver": ("solver", "solver_steps"),
     "pose_library": ("pose_library",),
     "bake": ("bake",),
@@ -57,7 +58,7 @@ def test_which_panels_show(ext):
     assert shown(ext) == ["constraints"]
     bpy.ops.object.mode_set(mode="POSE")
     rig.data.bones.active = rig.data.bones["bone_1"]
-    assert shown(ext) == ["constraints", *MODULES["bone"]]
+    assert shown(ext) == ["constraints", *MODULES["bone"], *MODULES["coupled_offsets"]]
     bpy.ops.ccd_rig.constraint_add()
     assert shown(ext) == list(PANELS)
     rig.ccd_rig.constraints[0].kind = "BALANCE"

@@ -27,6 +27,7 @@ WORDS = (  # a part of each example that no other has
     "in iterate(",
     "= solve_many(",
     "CoupledOffset(",
+    "coupled_offsets.add()",
 )
 
 
@@ -125,3 +126,13 @@ def test_a_knee_that_rolls(ext, capsys):
     assert result.status is ext.core.SolveStatus.CONVERGED
     assert any(result.pose.translations[0])
     assert "CONVERGED" in capsys.readouterr().out
+
+
+def test_a_knee_rolls(ext):
+    shins = [rigs.B("thigh.L", (0, 0, 1), (0, 0, 0.5)), rigs.B("shin.L", (0, 0, 0.5), (0, 0, 0), "thigh.L")]
+    rig = rigs.armature(shins)
+    run("coupled_offsets.add()")
+    settings = ext.module("ccd_rig.blender.properties.joints").joint_settings(rig, ["shin.L"])["shin.L"]
+    (offset,) = settings["coupled_offsets"]
+    assert (offset.hinge, offset.axis) == ("shin.L", (0.0, 0.0, 1.0))
+    assert isclose(offset.shift(1.2), -0.004, abs_tol=1e-7)

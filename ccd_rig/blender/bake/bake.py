@@ -25,7 +25,7 @@ from ..solve.solving import FrameSolveSettings
 from . import body_shift, frame_selection, originals, shot
 from .bake_frames import BakeFrames
 from .frame_solver import FrameSolver
-from .keyed_motion import KeyedMotion, keyed_joints, keyed_locations, keyed_motion
+from .keyed_motion import KeyedMotion, keyed_joints, keyed_locations, keyed_motion, rotated_joints
 from .keying import all_locked, keys_of, nothing_to_key, write_keys
 from .outcome import Outcome
 from .playback import play_steps
@@ -218,8 +218,8 @@ def solve_current(
     if not joints:
         raise RigError(all_locked(bake_frames))
     pose = Pose(tuple(map(Quaternion, motion.rotations[0])), tuple(map(Vector, motion.translations[0])))
-    located = [j for j in keyed_locations(bake_frames, motion) if j in joints]
-    armature.apply(armature_object, sample.reading, pose, joints, located)
+    located = {j: at[0].tolist() for j, at in keyed_locations(bake_frames, motion).items() if j in joints}
+    armature.apply(armature_object, sample.reading, pose, rotated_joints(bake_frames), located)
     assert solution.result is not None
     return solution.result, tuple(ready.constraints[c] for c in solution.active)
 
@@ -233,7 +233,7 @@ def _refuse_obstacles(
     """Say at the start, not after a long solve, that the keys could not be written or would not play."""
     joints, tracks = bake_frames.skeleton.joints, bake_frames.tracks
     moved = {j for row in bake_frames.constraints for j in chain_joints(bake_frames.skeleton, row)}
-    rotated, located = sorted(moved), list(bake_frames.sliding)
+    rotated, located = sorted(moved), list(bake_frames.located)
     if tracks is not None and not tracks.keeps_body:
         rotated.append(tracks.support_chains.root_bone)
         located.append(tracks.support_chains.root_bone)

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What a bake has sampled and solved, as arrays over its frames; `recorder` fills them.
 
-In the shapes below F counts the keyed frames, S the solved ones, J the joints, K their slides and C the
-constraints. A frame costs a few hundred bytes per joint. Rotations and translations are relative to rest;
-positions are in armature space. Slides are in the axes and the unit of the bone's location channel.
+In the shapes below F counts the keyed frames, S the solved ones, J the joints, K their slides, L the joints
+whose location follows from that or from coupled offsets, and C the constraints. A frame costs a few hundred
+bytes per joint. Rotations and translations are relative to rest; positions are in armature space. Slides and
+coupled offsets are in the axes and the unit of the bone's location channel.
 """
 
 from __future__ import annotations
@@ -20,9 +21,10 @@ from ...limits.shapes import Limit, Slide
 from ...maths import batch
 from ...maths.batch import Array
 from ...settings import SolveStatus
-from ...skeleton.joints import Skeleton
+from ...skeleton.joints import Coupling, Skeleton
 from ...skeleton.pose import Pose
 from ..properties.constraint_values import Constraint
+from ..rig.coupled_offsets import location_offset
 from ..rig.slides import location_slide, locations_of
 from ..scene.evaluation import FrameSample
 from ..scene.targets import TargetSample
@@ -34,11 +36,11 @@ Rows = NDArray[np.intp]
 
 
 class Motion(NamedTuple):
-    """Poses of all joints over the keyed frames."""
+    """Poses of all joints over the keyed frames, as they play."""
 
     rotations: Array  # (F, J, 4)
-    translations: Array  # (F, J, 3)
-    locations: Array  # (F, K, 3) what the location channel of each slide's bone holds
+    translations: Array  # (F, J, 3) with the shifts of coupled offsets
+    locations: Array  # (F, L, 3) what location channels hold
 
 
 @dataclass(frozen=True)
@@ -75,7 +77,7 @@ class BakeFrames:
     constraints: tuple[Constraint, ...]
     skeleton: Skeleton  # of the first frame: names and parents do not change
     base: Array  # (F, J, 4) rotations as evaluated
-    translations: Array  # (F, J, 3) relative to rest
+    translations: Array  # (F, J, 3) relative to rest, without the shifts of coupled offsets
     offsets: Array  # (F, J, 3) heads in the parent's frame
     rests: Array  # (F, J, 4) rest rotations
     lengths: Array  # (F, J)
@@ -84,7 +86,9 @@ class BakeFrames:
     solved: Array  # (S, J, 4)
     sliding: tuple[int, ...]  # (K,) the joint of each slide
     slides: tuple[Slide, ...]  # (K,)
-    shifts: Array  # (F, K, 3, 3) locations to translations
+    couplings: tuple[Coupling, ...]  # the coupled offsets of all joints
+    located: tuple[int, ...]  # (L,) joints that slide or have coupled offsets
+    shifts: Array  # (F, L, 3, 3) locations to translations
     solved_slides: Array  # (S, K)
     targets: list[tuple[TargetSample, ...]] = field(default_factory=list)  # (F, C)
     states: dict[int, Mapping[int, str]] = field(default_factory=dict)  # of solved rows: constraint -> status
@@ -110,6 +114,11 @@ class BakeFrames:
             for j in moved
             for slide in skeleton.joints[j].slides
         ]
+        couplings = tuple(
+            each._replace(offset=location_offset(each.offset, sample.reading.shifts[each.joint]))
+            for each in skeleton.couplings
+        )
+        located = tuple(dict.fromkeys([*(j for j, _ in slides), *(each.joint for each in couplings)]))
         return cls(
             frames=np.array(frames, dtype=np.float64),
             solved_frames=np.array(solved, dtype=np.float64),
@@ -125,7 +134,9 @@ class BakeFrames:
             solved=np.empty((s, j, 4)),
             sliding=tuple(j for j, _ in slides),
             slides=tuple(slide for _, slide in slides),
-            shifts=np.empty((f, len(slides), 3, 3)),
+            couplings=couplings,
+            located=located,
+            shifts=np.empty((f, len(located), 3, 3)),
             solved_slides=np.empty((s, len(slides))),
             tracks=None if planted is None else Tracks(tuple(constraints), skeleton, planted),
         )
@@ -157,7 +168,8 @@ class BakeFrames:
         """(R, K) how far bones have slid, of the translations (R, J, 3) of rows."""
         lengths = np.empty((len(rows), len(self.sliding)))
         for k, (j, slide) in enumerate(zip(self.sliding, self.slides, strict=True)):
-            lengths[:, k] = locations_of(self.shifts[rows, k], translations[:, j]) @ np.array(slide.axis)
+            shifts = self.shifts[rows, self.located.index(j)]
+            lengths[:, k] = locations_of(shifts, translations[:, j]) @ np.array(slide.axis)
         return lengths
 
     def solutions(self) -> Solutions:

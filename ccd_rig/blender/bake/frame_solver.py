@@ -194,12 +194,12 @@ class _Solved:
 def _runs(
     bake_frames: BakeFrames, waiting: Sequence[tuple[int, FrameSample]]
 ) -> Iterator[list[tuple[int, FrameSample]]]:
-    """Frames in a row with the same constraints in force, the same limits and the same slides."""
+    """Frames in a row with the same constraints in force, the same limits, slides and coupled offsets."""
     run: list[tuple[int, FrameSample]] = []
     shared: tuple[tuple[bool, ...], tuple[Limit | None, ...], object] | None = None
     for row, sample in waiting:
-        slides = tuple(joint.slides for joint in sample.reading.skeleton.joints)
-        present = tuple(i > 0.0 for i in sample.influences), bake_frames.limits[row], slides
+        shifts = tuple((joint.slides, joint.coupled_offsets) for joint in sample.reading.skeleton.joints)
+        present = tuple(i > 0.0 for i in sample.influences), bake_frames.limits[row], shifts
         if run and present != shared:
             yield run
             run = []

@@ -2,7 +2,8 @@
 """What is keyed of a bake's frames: solved poses, what stands between them, and influence below 1.
 
 Frames between solved ones are true slerps of the solved rotations, brought back inside the limits. Influence
-below 1 blends each joint from its base pose to the solved one, as Blender's constraints do.
+below 1 blends each joint from its base pose to the solved one, as Blender's constraints do. A coupled offset
+has no motion of its own: its location is what it says of the rotations that are keyed, at every frame.
 
 Pure functions of `BakeFrames`; see there for the letters in the shapes.
 """
@@ -19,6 +20,7 @@ from ...limits.shapes import clamp, contains
 from ...maths import batch
 from ...maths.batch import Array
 from ...motion import interpolation
+from ...skeleton.coupled_offset import coupled_angles
 from ..properties.constraint_values import Kind
 from ..rig.slides import locations_of, translations_of
 from ..solve.constraint_goals import chain_joints
@@ -60,31 +62,44 @@ def keyed_motion(bake_frames: BakeFrames) -> KeyedMotion:
         base, solved = batch.unit(bake_frames.base[partly], axis=-1), batch.unit(full[partly], axis=-1)
         rotations[partly] = batch.slerp(base, solved, influences[partly], axis=-1)
         _hold_limits(bake_frames, rotations, partly, bake_frames.base)
-    keyed = Motion(rotations, *_slid(bake_frames, influences))
-    at_full = Motion(full, *_slid(bake_frames, np.ones_like(influences)))
+    keyed = Motion(rotations, *_shifted(bake_frames, influences, rotations))
+    at_full = Motion(full, *_shifted(bake_frames, np.ones_like(influences), full))
     if bake_frames.tracks is not None:
         bake_frames = _hold_planted(bake_frames, bake_frames.tracks, between, (keyed, at_full))
     return KeyedMotion(bake_frames, keyed._replace(rotations=interpolation.same_side(rotations)), at_full)
 
 
+def base_motion(bake_frames: BakeFrames) -> Motion:
+    """The base poses, with the shifts that coupled offsets give them."""
+    still = np.zeros(bake_frames.base.shape[:2])
+    return Motion(bake_frames.base, *_shifted(bake_frames, still, bake_frames.base))
+
+
 def keyed_joints(bake_frames: BakeFrames) -> list[int]:
+    """Joints that a constraint moves at some frame; if there are any, also all that have coupled offsets."""
+    moved = _moved_joints(bake_frames)
+    return sorted(moved.union(each.joint for each in bake_frames.couplings) if moved else moved)
+
+
+def _moved_joints(bake_frames: BakeFrames) -> set[int]:
     """Joints that a constraint moves at some frame."""
     joints = {int(j) for j in np.flatnonzero((_joint_influences(bake_frames) > 0.0).any(axis=0))}
     if bake_frames.tracks is not None:
         joints = joints.difference(bake_frames.tracks.joints()) | set(bake_frames.tracks.keyed())
-    return sorted(joints)
+    return joints
 
 
 def rotated_joints(bake_frames: BakeFrames) -> list[int]:
-    """Those of them whose rotation is keyed: a root bone that keeps its animation is only moved."""
+    """Those of them whose rotation is keyed. A root bone that keeps its animation is only moved, and so is a
+    bone whose coupled offset follows another one."""
     tracks = bake_frames.tracks
     kept = tracks.support_chains.root_bone if tracks is not None and tracks.keeps_body else -1
-    return [j for j in keyed_joints(bake_frames) if j != kept]
+    return sorted(_moved_joints(bake_frames) - {kept})
 
 
 def keyed_locations(bake_frames: BakeFrames, motion: Motion) -> dict[int, Array]:
     """(F, 3) of each joint whose location is keyed: what the location channel of its bone holds."""
-    locations = {j: motion.locations[:, bake_frames.sliding.index(j)] for j in bake_frames.sliding}
+    locations = {j: motion.locations[:, k] for k, j in enumerate(bake_frames.located)}
     tracks = bake_frames.tracks
     if tracks is not None and tracks.support_chains.root_bone in tracks.keyed():
         j = tracks.support_chains.root_bone
@@ -103,13 +118,16 @@ def _joint_influences(bake_frames: BakeFrames) -> Array:
     return influences
 
 
-def _slid(bake_frames: BakeFrames, influences: Array) -> tuple[Array, Array]:
-    """Translations (F, J, 3) and locations (F, K, 3) under (F, J) influences: lerped between solves."""
+def _shifted(bake_frames: BakeFrames, influences: Array, rotations: Array) -> tuple[Array, Array]:
+    """Translations (F, J, 3) and locations (F, L, 3) of rotations (F, J, 4) under (F, J) influences.
+
+    Slides are lerped between solves.
+    """
     translations = bake_frames.translations.copy()
-    locations = np.empty((len(bake_frames.frames), len(bake_frames.sliding), 3))
-    for j in dict.fromkeys(bake_frames.sliding):
+    locations = np.empty((len(bake_frames.frames), len(bake_frames.located), 3))
+    for place, j in enumerate(bake_frames.located):
         own = [k for k, joint in enumerate(bake_frames.sliding) if joint == j]
-        shifts, moved = bake_frames.shifts[:, own[0]], (influences[:, j] > 0.0)[:, None]
+        shifts, moved = bake_frames.shifts[:, place], (influences[:, j] > 0.0)[:, None]
         base = locations_of(shifts, translations[:, j])
         location = base
         for k in own:
@@ -118,7 +136,13 @@ def _slid(bake_frames: BakeFrames, influences: Array) -> tuple[Array, Array]:
             held = _held_slide(bake_frames, k, along, influences[:, j])
             location = location + (held - along)[:, None] * axis
         location = np.where(moved, location, base)
-        locations[:, own] = location[:, None]
+        coupled = [each for each in bake_frames.couplings if each.joint == j]
+        for each in coupled:
+            angles = coupled_angles(each.hinge, rotations[:, each.driver].T)
+            location = location + each.offset.evaluate(angles)[0][:, None] * np.array(each.offset.axis)
+        locations[:, place] = location
+        if coupled:
+            moved = np.ones_like(moved)
         translations[:, j] = np.where(moved, translations_of(shifts, location), translations[:, j])
     return translations, locations
 

@@ -7,14 +7,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 import bpy
-import numpy as np
-from mathutils import Vector
 
 from ...skeleton.pose import Pose
 from ..keys import channels
 from ..rig.armature import RigReading
 from ..rig.rotation_modes import rotation_channel, rotation_of
-from ..rig.slides import translations_of
 from ..scene.evaluation import FrameSample
 
 Values = dict[str, dict[str, list[float]]]
@@ -63,7 +60,7 @@ class NotedMotion:
                 rotations[j] = rotation_of(pose_bone.rotation_mode, rotation)
             location = self._values_at(bone, "location", at)
             if location is not None and not pose_bone.bone.use_connect:  # Blender ignores it there
-                translations[j] = Vector(translations_of(reading.shifts[j], np.array(location))).freeze()
+                translations[j] = reading.translation(j, location)
         return replace(reading, pose=Pose.trusted(tuple(rotations), tuple(translations)))
 
     def _values_at(self, bone: str, channel: str, at: float) -> list[float] | None:

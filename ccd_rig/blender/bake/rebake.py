@@ -12,7 +12,7 @@ from ...maths.batch import Array
 from ...settings import SolverSettings, SolveStatus
 from . import measuring
 from .bake_frames import BakeFrames, Motion, Solutions
-from .keyed_motion import keyed_joints, keyed_motion
+from .keyed_motion import base_motion, keyed_motion, rotated_joints
 
 NEAR = 0.1
 """Part of the tolerances by which a motion that stays may be farther off: keys are rounded."""
@@ -34,11 +34,11 @@ def keep_baked(bake_frames: BakeFrames, solver: SolverSettings) -> None:
     """
     if _leaves_limits(bake_frames):
         return
-    base = Motion(bake_frames.base, bake_frames.translations, np.empty((len(bake_frames.frames), 0, 3)))
     rows = np.searchsorted(bake_frames.frames, bake_frames.solved_frames)
     tolerances = (solver.position_tolerance, solver.angle_tolerance)
     old, new = (
-        _misses(bake_frames, motion, tolerances)[rows] for motion in (base, keyed_motion(bake_frames).full)
+        _misses(bake_frames, motion, tolerances)[rows]
+        for motion in (base_motion(bake_frames), keyed_motion(bake_frames).full)
     )
     good = old <= 1.0 + NEAR
     # Where nothing is reached, what counts is the farthest: constraints that pull against each other trade.
@@ -62,7 +62,7 @@ def _misses(bake_frames: BakeFrames, motion: Motion, tolerances: tuple[float, fl
 
 def _leaves_limits(bake_frames: BakeFrames) -> bool:
     """Whether a base pose of the joints that are keyed breaks a limit."""
-    keyed, rows = keyed_joints(bake_frames), np.arange(len(bake_frames.frames))
+    keyed, rows = rotated_joints(bake_frames), np.arange(len(bake_frames.frames))
     slid = bake_frames.slid(rows, bake_frames.translations)
     return any(
         limits[j] is not None and not contains(limits[j], Quaternion(rotations[j]), INSIDE)

@@ -46,8 +46,8 @@ class FrameRecorder:
             self._influences.set(row, sample.influences)
         self._last = sample
         bake_frames.targets.append(sample.targets)
-        if bake_frames.sliding:
-            bake_frames.shifts[row] = reading.shifts[list(bake_frames.sliding)]
+        if bake_frames.located:
+            bake_frames.shifts[row] = reading.shifts[list(bake_frames.located)]
         if bake_frames.tracks is not None:
             bake_frames.tracks.store(sample)
 

@@ -117,8 +117,8 @@ def _channel(armature_object: bpy.types.Object, bake_frames: BakeFrames, keys: B
     joint = bake_frames.skeleton.index(keys.bone)
     if keys.channel != "location":
         return _Channel(joint, armature_object.pose.bones[keys.bone].rotation_mode, keys, None)
-    if joint in bake_frames.sliding:
-        return _Channel(joint, PLACE, keys, bake_frames.shifts[:, bake_frames.sliding.index(joint)])
+    if joint in bake_frames.located:
+        return _Channel(joint, PLACE, keys, bake_frames.shifts[:, bake_frames.located.index(joint)])
     assert bake_frames.tracks is not None  # what carries planted bones
     return _Channel(joint, PLACE, keys, np.array(bake_frames.tracks.shifts))
 
@@ -191,8 +191,8 @@ def _played(
             rotations[:, channel.joint] = key_reduction.rotations_of(channel.kind, values)
         else:
             translations[:, channel.joint] = translations_of(channel.shifts, values)
-            if channel.joint in bake_frames.sliding:
-                locations[:, bake_frames.sliding.index(channel.joint)] = values
+            if channel.joint in bake_frames.located:
+                locations[:, bake_frames.located.index(channel.joint)] = values
     return Motion(rotations, translations, locations)
 
 

@@ -52,6 +52,7 @@ def method_problems(constraint: Any) -> Iterator[Problem]:
 def skeleton_problems(skeleton: Skeleton, pose: Pose, constraints: Sequence[Constraint]) -> Iterator[Problem]:
     """What does not fit the chain of a constraint's method."""
     for constraint in constraints:
+        yield from _window_problems(skeleton, constraint)
         if constraint.method == "CCD":
             continue
         what = f"Constraint '{constraint.name}': method {LABELS[constraint.method]}"
@@ -71,6 +72,7 @@ def skeleton_problems(skeleton: Skeleton, pose: Pose, constraints: Sequence[Cons
                     ("Stiffness", joint.stiffness > 0.0),
                     ("Comfort", joint.comfort is not None),
                     ("Slide", bool(joint.slides)),
+                    ("Coupled Offset", bool(joint.coupled_offsets)),
                 )
                 if on
             ]
@@ -80,6 +82,22 @@ def skeleton_problems(skeleton: Skeleton, pose: Pose, constraints: Sequence[Cons
                 yield Problem("WARNING", constraint.name, f"{message}: clear it, or choose Loop")
         if constraint.method in SINGLE_PASS:
             yield from _shared(skeleton, constraints, constraint, what)
+
+
+def _window_problems(skeleton: Skeleton, constraint: Constraint) -> Iterator[Problem]:
+    """A part of a chain that may not be stretched needs links that keep their lengths."""
+    if constraint.kind is not Kind.REACH or not constraint.use_position or constraint.max_extension >= 1.0:
+        return
+    top = chain_joints(skeleton, constraint)[-constraint.extension_joints :][:1]
+    for j in skeleton.chain(constraint.tip):
+        if top and j > top[0] and skeleton.joints[j].coupled_offsets:
+            message = (
+                f"Constraint '{constraint.name}': Max Extension is below 1, but bone "
+                f"'{skeleton.joints[j].name}' has a coupled offset, so the chain's length changes"
+            )
+            yield Problem(
+                "ERROR", constraint.name, f"{message}: set Max Extension to 1, or remove the offset"
+            )
 
 
 def _shared(

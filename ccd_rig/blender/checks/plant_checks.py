@@ -47,6 +47,12 @@ def plant_problems(armature_object: bpy.types.Object, constraint: Any, keeps_bod
                 f"{where}: bone '{bone.name}' slides, which a bone between a planted one and the one that"
             )
             yield Problem("ERROR", constraint.name, f"{message} carries the figure cannot: switch off Slide")
+        if len(bone.ccd_rig.coupled_offsets):
+            message = (
+                f"{where}: bone '{bone.name}' has a coupled offset, which no bone from a planted one up to "
+                "the one that carries the figure may have: remove it"
+            )
+            yield Problem("ERROR", constraint.name, message)
     between = chain[:-1]
     if between and all(all(bone.lock_rotation) or bone.ccd_rig.stiffness >= 1.0 for bone in between):
         locked = f"{where}: every bone from '{constraint.tip}' up to '{root_bone.name}' is locked, so"
@@ -124,7 +130,13 @@ def skeleton_problems(
     except CCDRigError as error:
         yield Problem("ERROR", planted[0].name, str(error))
         return
-    for constraint in () if keeps_body else planted:
+    for coupling in () if keeps_body else skeleton.couplings[:1]:
+        message = (
+            f"Bone '{skeleton.joints[coupling.joint].name}' has a coupled offset, which no bone of a figure "
+            "that follows its planted bones may have: remove it, or set Body to Keep Animation"
+        )
+        yield Problem("ERROR", planted[0].name, message)
+    for constraint in () if keeps_body or skeleton.couplings else planted:
         try:
             reroot(skeleton, Pose.rest(skeleton), constraint.tip)
         except CCDRigError as error:

@@ -290,8 +290,12 @@ def _chain_problems(
         yield from _carried_problems(armature_object.pose.bones[name])
     yield from _ik_problems(armature_object, moved - locked)
     bones = [bone for bone in bones if bone.name != fixed]
-    sliding = [bone for bone in bones if settings[bone.name]["slides"] or bone in root_bones]
-    yield from _key_problems(armature_object, bones, sliding, destination)
+    followers = [armature_object.pose.bones[name] for name in settings if name not in moved]
+    for bone in followers:
+        yield from _bone_problems(bone, {"limit": None})
+    shifted = ("slides", "coupled_offsets")
+    located = [b for b in bones if any(settings[b.name][each] for each in shifted) or b in root_bones]
+    yield from _key_problems(armature_object, bones, located + followers, destination)
 
 
 def _pole_problems(
@@ -348,12 +352,12 @@ def _ik_problems(armature_object: bpy.types.Object, moved: set[str]) -> Iterator
 def _key_problems(
     armature_object: bpy.types.Object,
     bones: Iterable[bpy.types.PoseBone],
-    sliding: Iterable[bpy.types.PoseBone],
+    located: Iterable[bpy.types.PoseBone],
     destination: Destination | None,
 ) -> Iterator[Problem]:
-    """What keeps keys from being written, or from playing."""
+    """What keeps keys of rotations, and of locations of `located`, from being written, or from playing."""
     pairs = [(bone.name, rotation_modes.rotation_channel(bone)[0]) for bone in bones]
-    pairs += [(bone.name, "location") for bone in sliding]
+    pairs += [(bone.name, "location") for bone in located]
     shared = channels.shared_users(armature_object) if destination is Destination.CURRENT_ACTION else ()
     if shared:
         others = ", ".join(f"'{name}'" for name in shared)

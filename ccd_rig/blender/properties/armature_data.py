@@ -16,6 +16,7 @@ from bpy.props import (
 )
 
 from . import body, constraint_group, pose_library
+from .coupled_offsets import CCD_RIG_PG_coupled_offset, CCD_RIG_PG_offset_point
 from .joints import CCD_RIG_PG_comfort, CCD_RIG_PG_joint, CCD_RIG_PG_limit
 from .solver_settings import OVERRIDE, CCD_RIG_PG_solver
 
@@ -88,6 +89,8 @@ CLASSES = (
     constraint_group.CCD_RIG_PG_constraint,
     CCD_RIG_PG_limit,
     CCD_RIG_PG_comfort,
+    CCD_RIG_PG_offset_point,
+    CCD_RIG_PG_coupled_offset,
     CCD_RIG_PG_joint,
     CCD_RIG_PG_solver,
     CCD_RIG_PG_report,

@@ -13,6 +13,7 @@ import bpy
 from bpy.props import (
     BoolProperty,
     BoolVectorProperty,
+    CollectionProperty,
     EnumProperty,
     FloatProperty,
     FloatVectorProperty,
@@ -22,6 +23,7 @@ from bpy.props import (
 from ...errors import InvalidInput, RigError
 from ...limits.shapes import Comfort, Cone, Ellipse, EulerBox, Hinge, Limit, Slide, SwingTwist
 from ...skeleton.joints import Joint
+from .coupled_offsets import CCD_RIG_PG_coupled_offset, coupled_offsets
 from .solver_settings import OVERRIDE, from_core
 
 TURN = 2.0 * math.pi  # the widest bound of a hinge or Euler angle that the panel offers, radians
@@ -216,6 +218,12 @@ class CCD_RIG_PG_joint(bpy.types.PropertyGroup):
         unit="LENGTH",
         override=OVERRIDE,
     )
+    coupled_offsets: CollectionProperty(
+        name="Coupled Offsets",
+        description="Shifts of the bone that follow the angle of a hinge, as in a knee that rolls",
+        type=CCD_RIG_PG_coupled_offset,
+        override=OVERRIDE | {"USE_INSERTION"},
+    )
 
 
 def limit_value(group: Any) -> Limit | None:
@@ -272,6 +280,7 @@ def _joint_keywords(armature_object: bpy.types.Object, bone: str) -> dict[str, A
         "max_step": _radians(group.max_step),
         "mass": group.mass,
         "slides": _slides_of(bone, group),
+        "coupled_offsets": coupled_offsets(pose_bone),
     }
 
 

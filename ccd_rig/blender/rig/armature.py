@@ -19,8 +19,9 @@ from numpy.typing import NDArray
 from ...errors import InvalidInput, RigError
 from ...limits.shapes import EulerBox
 from ...skeleton.joints import Skeleton
+from ...skeleton.kinematics import coupled_translations
 from ...skeleton.pose import Pose, check_pose
-from . import slides
+from . import coupled_offsets, slides
 from .bone_space import NOISE, ZERO, BoneRest, PlacedBone, is_rigid, moved_by, place
 from .pose_values import Seen, Watch, foreach, watch
 from .rotation_modes import (
@@ -43,15 +44,25 @@ class RigReading:
         skeleton: the joints of all chains, and the bones between them and those that only carry mass (both
             with stiffness 1).
         pose: of each joint the rotation that its channels hold, and the shift of its head in its own rest
-            axes: what the location channel does, with scale and Local Location resolved.
+            axes: what the location channel does, with scale and Local Location resolved. What coupled offsets
+            say is left out: `skeleton` has it.
         bones: bone name of each joint.
         shifts: (joints, 3, 3), turn what a location channel holds into the translation of the pose.
+        free_parts: {joint: (3, 3)} of joints with coupled offsets, see `coupled_offsets.free_part`.
     """
 
     skeleton: Skeleton
     pose: Pose
     bones: tuple[str, ...]
     shifts: NDArray[np.float64] = field(repr=False, compare=False)
+    free_parts: Mapping[int, NDArray[np.float64]] = field(repr=False, compare=False)
+
+    def translation(self, joint: int, location: Sequence[float]) -> Vector:
+        """The translation of a joint in the pose, for what its bone's location channel holds."""
+        values = np.array(location)
+        if joint in self.free_parts:
+            values = self.free_parts[joint] @ values
+        return Vector(slides.translations_of(self.shifts[joint], values)).freeze()
 
 
 @dataclass(frozen=True)
@@ -85,6 +96,7 @@ class RigLayout:
     mode_codes: NDArray[np.int32] = field(repr=False)  # of all pose bones
     state: _State = field(repr=False)
     carried: Mapping[str, float]
+    free_parts: Mapping[int, NDArray[np.float64]] = field(repr=False)  # of joints with coupled offsets
 
     @property
     def skeleton(self) -> Skeleton:
@@ -120,11 +132,13 @@ class RigLayout:
         locations = now["location"][self.slots].astype(np.float64)
         locations[[bone.connected for bone in self.bones]] = 0.0  # Blender ignores them
         require_finite(pose_bones, self.slots, locations, "location")
+        for j, free_part in self.free_parts.items():
+            locations[j] = free_part @ locations[j]
         shifts = slides.translations_of(state.shifts, locations).tolist()
         translations = [Vector(shift).freeze() if any(shift) else NO_SHIFT for shift in shifts]
         # Finite and unit by now, so the pose need not check each number again.
         pose = Pose.trusted(tuple(rotations), tuple(translations))
-        return RigReading(state.skeleton, pose, self.names, state.shifts)
+        return RigReading(state.skeleton, pose, self.names, state.shifts, self.free_parts)
 
 
 def read(
@@ -158,14 +172,15 @@ def layout(
         armature_object: original or evaluated.
         chains: (tip bone, number of bones; 0 or more than there are: to the root) of each chain.
         joint_settings: {bone: keywords of Joint}, such as limit, comfort, stiffness and max_step; slides
-            are in the axes and the unit of the bone's location channel.
+            and coupled offsets are in the axes and the unit of the bone's location channel. A bone outside
+            the chains whose coupled offset follows a bone of them is a locked joint.
         carried: {bone: mass} of bones that count for balance; those outside the chains are locked joints,
             read from their channels too.
 
     Raises:
         RigError: not an armature, or one in rest position; a missing bone; a bone with zero length or scale;
-            one that scale would shear or mirror; partly locked rotation that cannot be kept; a slide that the
-            bone's location cannot make.
+            one that scale would shear or mirror; partly locked rotation that cannot be kept; a slide or a
+            coupled offset that the bone's location cannot make; a coupled offset without a driver.
         InvalidInput: a negative chain length, or joint settings that Joint refuses.
     """
     if armature_object is None or armature_object.type != "ARMATURE":
@@ -176,13 +191,20 @@ def layout(
         )
     pose_bones = armature_object.pose.bones
     masses = dict(carried or {})
-    in_chains, between = _collect(armature_object, chains, masses)
+    in_chains, between = _collect(armature_object, chains, masses, joint_settings)
     all_slots = {pose_bone.name: slot for slot, pose_bone in enumerate(pose_bones)}
     members = [pose_bones[name] for name in in_chains | between]
     ordered = sorted(members, key=lambda b: (len(b.parent_recursive), all_slots[b.name]))
+    offsets = coupled_offsets.followers(joint_settings, in_chains)
     # Bones between chains are never posed, so no limit may ask for that.
-    held = {name: {"stiffness": 1.0, "mass": masses.get(name, 0.0)} for name in between}
-    bones, locked = _rests(ordered, all_slots, {**joint_settings, **held})
+    held = {
+        name: {"stiffness": 1.0, "mass": masses.get(name, 0.0), "coupled_offsets": offsets.get(name, ())}
+        for name in between
+    }
+    settings = {**joint_settings, **held}
+    for pose_bone in ordered:
+        coupled_offsets.refuse(pose_bone, settings, in_chains)
+    bones, locked = _rests(ordered, all_slots, settings)
     slots = np.array([bone.slot for bone in bones], np.intp)
     return RigLayout(
         chains=tuple((tip, length) for tip, length in chains),
@@ -195,6 +217,7 @@ def layout(
         mode_codes=foreach(pose_bones, "rotation_mode", 1)[:, 0],
         state=_update(pose_bones, foreach(pose_bones, "scale", 3), bones, slots, locked, None),
         carried=masses,
+        free_parts=coupled_offsets.free_parts([bone.keywords for bone in bones]),
     )
 
 
@@ -203,33 +226,46 @@ def apply(
     reading: RigReading,
     pose: Pose,
     joints: Sequence[int] | None = None,
-    located: Sequence[int] = (),
+    located: Mapping[int, Sequence[float]] | None = None,
 ) -> None:
-    """Write rotations into the bones' own channels, next to the values that stand there, and slides.
+    """Write rotations into the bones' own channels, next to the values that stand there, and locations.
 
     Args:
         armature_object: the original object.
         reading: tells which bone each joint is.
         pose: of `reading.skeleton`.
-        joints: indices of the joints to write; None: all. Other bones are not touched, nor are scales, nor
-            the locations of bones that do not slide.
-        located: those of them whose location is written too, whether they slide or not.
+        joints: indices of the joints to rotate; None: all. Scales are not touched.
+        located: {joint: what its location channel gets}; None: of the joints to rotate those that slide or
+            have coupled offsets get what the pose says. Other locations are not touched.
 
     Raises:
         RigError: a bone is missing; nothing is written then.
     """
     check_pose(reading.skeleton, pose)
-    written = range(len(reading.bones)) if joints is None else joints
-    pose_bones = [_pose_bone(armature_object, reading.bones[joint]) for joint in written]
-    for joint, pose_bone in zip(written, pose_bones, strict=True):
+    rotated = range(len(reading.bones)) if joints is None else joints
+    if located is None:
+        located = _locations(reading, pose, rotated)
+    pose_bones = {j: _pose_bone(armature_object, reading.bones[j]) for j in (*rotated, *located)}
+    for joint in rotated:
+        pose_bone = pose_bones[joint]
         channel, _ = rotation_channel(pose_bone)
         present = tuple(getattr(pose_bone, channel))
         rotation: Any = pose.rotations[joint]
         values = channel_values(pose_bone.rotation_mode, [tuple(rotation)], present)
         setattr(pose_bone, channel, values[0].tolist())
-        if joint in located or reading.skeleton.joints[joint].slides:
-            translation = np.array(pose.translations[joint][:])
-            pose_bone.location = slides.locations_of(reading.shifts[joint], translation).tolist()
+    for joint, location in located.items():
+        pose_bones[joint].location = list(location)
+
+
+def _locations(reading: RigReading, pose: Pose, joints: Iterable[int]) -> dict[int, list[float]]:
+    """What location channels hold in a pose, of those joints that slide or have coupled offsets."""
+    skeleton = reading.skeleton
+    translations = coupled_translations(skeleton, pose.rotations, pose.translations)
+    return {
+        j: slides.locations_of(reading.shifts[j], np.array(translations[j][:])).tolist()
+        for j in joints
+        if skeleton.joints[j].slides or skeleton.joints[j].coupled_offsets
+    }
 
 
 # --- Which bones --------------------------------------------------------------------------------------------
@@ -249,9 +285,13 @@ def _pose_bone(armature_object: Any, name: str) -> Any:
 
 
 def _collect(
-    armature_object: Any, chains: Sequence[tuple[str, int]], carried: Iterable[str]
+    armature_object: Any,
+    chains: Sequence[tuple[str, int]],
+    carried: Iterable[str],
+    joint_settings: Mapping[str, Mapping[str, Any]],
 ) -> tuple[set[str], set[str]]:
-    """Names of the chains' bones, and of those that are carried and the bones between them all."""
+    """Names of the chains' bones, and of those that are carried, that follow and that lie between them
+    all."""
     in_chains: set[str] = set()
     for tip, length in chains:
         if length < 0:
@@ -259,7 +299,7 @@ def _collect(
         pose_bone = _pose_bone(armature_object, tip)
         upwards = (pose_bone, *pose_bone.parent_recursive)
         in_chains.update(b.name for b in upwards[: length or None])
-    between = set(carried) - in_chains
+    between = {*carried, *coupled_offsets.followers(joint_settings, in_chains)} - in_chains
     ends = in_chains | between
     for name in ends:
         line = [b.name for b in _pose_bone(armature_object, name).parent_recursive]
@@ -394,11 +434,15 @@ def _update(
 def _placed(
     bone: BoneRest, pose_bone: Any, scale: Sequence[float], parent: Any, held: Mapping[int, float]
 ) -> PlacedBone:
-    """A bone under a parent's matrix, with its slides, and its locked Euler axes at their angles."""
+    """A bone under a parent's matrix, with its slides and coupled offsets, and its locked Euler axes at their
+    angles."""
     found = place(bone, pose_bone.bone, scale, parent)
     if bone.keywords.get("slides"):
         along = slides.model_slides(bone.name, bone.keywords["slides"], found.shift)
         found = replace(found, joint=replace(found.joint, slides=along))
+    if bone.keywords.get("coupled_offsets"):
+        offsets = coupled_offsets.model_offsets(bone.keywords["coupled_offsets"], found.shift)
+        found = replace(found, joint=replace(found.joint, coupled_offsets=offsets))
     if held:
         found = replace(found, joint=replace(found.joint, limit=_box(pose_bone.rotation_mode, held)))
     return found

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from ...errors import RigError
 from ...skeleton.pose import Pose
-from ..properties import constraint_list, joints
+from ..properties import constraint_list, coupled_offsets, joints
 from ..properties.constraint_values import Constraint, Kind
 from ..properties.joints import masses
 from ..rig import armature
@@ -249,6 +249,9 @@ def rig_layout(
         bone.name for tip, length in chains for bone in constraint_list.chain(armature_object, tip, length)
     ]
     settings = joints.joint_settings(armature_object, list(dict.fromkeys(bones)))
+    for name in coupled_offsets.followers(armature_object, settings):
+        offsets = coupled_offsets.coupled_offsets(armature_object.pose.bones[name])
+        settings[name] = {"stiffness": 1.0, "coupled_offsets": offsets}
     if fixed in settings:
         settings[fixed] = {"stiffness": 1.0, "mass": settings[fixed]["mass"]}
     balances = any(constraint.kind == Kind.BALANCE for constraint in constraints)
@@ -262,6 +265,12 @@ def _own_bones(
     bones = [constraint.tip for constraint in constraints]
     if any(constraint.kind == Kind.BALANCE for constraint in constraints):
         bones += masses(armature_object)
+    chains = {
+        bone.name
+        for constraint in constraints
+        for bone in constraint_list.chain(armature_object, constraint.tip, constraint.chain_length)
+    }
+    bones += coupled_offsets.followers(armature_object, chains)
     return [(armature_object, bone) for bone in bones]
 
 

@@ -50,12 +50,13 @@ def rotate_model(skeleton: Skeleton, pose: Pose, turn: Quaternion) -> tuple[Skel
             rest = (turn @ joint.rest_rotation).normalized()
             joint = replace(joint, offset=turn @ joint.offset, rest_rotation=rest)
         elif not joint.inherit_rotation:
-            slides = tuple(
-                replace(slide, axis=tuple(_undo_rotation(joint, turn) @ Vector(slide.axis)))
-                for slide in joint.slides
+            undo = _undo_rotation(joint, turn)
+            slides = tuple(replace(each, axis=tuple(undo @ Vector(each.axis))) for each in joint.slides)
+            offsets = tuple(
+                replace(each, axis=tuple(undo @ Vector(each.axis))) for each in joint.coupled_offsets
             )
             rest = (turn @ joint.rest_rotation).normalized()
-            joint = replace(joint, rest_rotation=rest, slides=slides)
+            joint = replace(joint, rest_rotation=rest, slides=slides, coupled_offsets=offsets)
         joints.append(joint)
     return Skeleton(joints), _rotate_shifts(skeleton, pose, turn)
 

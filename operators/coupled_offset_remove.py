@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Remove a coupled offset of the active bone."""
+
+import bpy
+from bpy.props import IntProperty
+
+from ..ccd_rig.blender.properties import coupled_offsets
+from . import poll_reasons
+
+
+class CCD_RIG_OT_coupled_offset_remove(bpy.types.Operator):
+    bl_idname = "ccd_rig.coupled_offset_remove"
+    bl_label = "Remove Coupled Offset"
+    bl_description = "Remove this coupled offset; the bone stays where it is"
+    bl_options = {"REGISTER", "UNDO"}
+
+    offset: IntProperty(name="Offset", description="Which one, counted from 0", min=0, options={"SKIP_SAVE"})
+
+    @classmethod
+    def poll(cls, context: bpy.types.Context) -> bool:
+        return poll_reasons.poll(cls, poll_reasons.no_coupled_offset(context))
+
+    def execute(self, context: bpy.types.Context) -> set[str]:
+        bone = context.active_pose_bone
+        rows = bone.ccd_rig.coupled_offsets
+        if self.offset >= len(rows):
+            self.report({"ERROR"}, f"Bone '{bone.name}' has no coupled offset {self.offset + 1}")
+            return {"CANCELLED"}
+        if self.offset < len(coupled_offsets.from_library(bone)):
+            words = "This coupled offset comes from the library's file: remove it there"
+            self.report({"ERROR"}, words)
+            return {"CANCELLED"}
+        rows.remove(self.offset)
+        return {"FINISHED"}

@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Remove a point of the curve of a coupled offset."""
+
+import bpy
+from bpy.props import IntProperty
+
+from ..ccd_rig.blender.properties import coupled_offsets
+from . import poll_reasons
+
+
+class CCD_RIG_OT_offset_point_remove(bpy.types.Operator):
+    bl_idname = "ccd_rig.offset_point_remove"
+    bl_label = "Remove Point"
+    bl_description = "Remove this point from the curve of the coupled offset, which needs two at least"
+    bl_options = {"REGISTER", "UNDO"}
+
+    offset: IntProperty(
+        name="Offset", description="Of which coupled offset, counted from 0", min=0, options={"SKIP_SAVE"}
+    )
+    point: IntProperty(name="Point", description="Which point, counted from 0", min=0, options={"SKIP_SAVE"})
+
+    @classmethod
+    def poll(cls, context: bpy.types.Context) -> bool:
+        return poll_reasons.poll(cls, poll_reasons.no_coupled_offset(context))
+
+    def execute(self, context: bpy.types.Context) -> set[str]:
+        bone = context.active_pose_bone
+        rows, library = bone.ccd_rig.coupled_offsets, coupled_offsets.from_library(bone)
+        points = rows[self.offset].points if self.offset < len(rows) else ()
+        if self.point >= len(points):
+            words = f"Bone '{bone.name}' has no point {self.point + 1} in its coupled offset"
+            self.report({"ERROR"}, f"{words} {self.offset + 1}")
+            return {"CANCELLED"}
+        if len(points) <= 2:
+            self.report({"ERROR"}, "A curve needs two points: move one of them, or remove the coupled offset")
+            return {"CANCELLED"}
+        if self.offset < len(library) and self.point < library[self.offset]:
+            self.report({"ERROR"}, "This point comes from the library's file: remove it there")
+            return {"CANCELLED"}
+        points.remove(self.point)
+        return {"FINISHED"}
