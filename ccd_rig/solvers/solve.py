@@ -34,12 +34,10 @@ from .ccd.progress import Progress, met
 from .ccd.working_pose import WorkingPose
 from .closing.problem import Kinematics
 from .closing.refine import HURRIED_GAIN, PATIENT_GAIN, Descent, refined
+from .least_squares.ease import EASE
 from .least_squares.optimality import is_optimal
 from .least_squares.problem import LeastSquaresProblem
 from .restarts import StartSpace, starts
-
-EASE = 1e-3
-"""Radians by which a joint may see its goals outside its comfort tolerance and still be at ease."""
 
 
 def solve(
