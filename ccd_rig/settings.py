@@ -62,11 +62,12 @@ class SolveStatus(enum.Enum):
     CONVERGED = "CONVERGED"
     """Every goal is met within its tolerance."""
     STALLED = "STALLED"
-    """Nothing is won any more: out of reach, at limits, or in a dead end."""
+    """Nothing was won any more, though a small motion inside the limits would still come nearer: in a dead
+    end, or held by a reach window or a comfort tolerance."""
     OPTIMAL = "OPTIMAL"
-    """Out of reach or in conflict, and no small motion inside the limits comes nearer (`solve_many` only)."""
+    """Out of reach or in conflict, and no small motion inside the limits comes nearer."""
     ITERATION_LIMIT = "ITERATION_LIMIT"
-    """`max_iterations` ran out while the goals still came nearer."""
+    """`max_iterations` ran out in the last try while the goals still came nearer."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,7 +76,8 @@ class SolverSettings:
 
     Attributes:
         solver: CCD alone, or CCD together with damped least squares of all joints at once (Wang & Chen 1991).
-        max_iterations: most passes over the joints.
+        max_iterations: most passes over the joints in one try; a step of least squares counts as one. The
+            first solve is a try, each other start is one, and so is the last one, from the nearest of these.
         position_tolerance: a position goal is met when its effector is this near to the target, in the
             model's unit.
         angle_tolerance: an orientation, direction or pole goal is met when it is this near, radians.
@@ -91,8 +93,9 @@ class SolverSettings:
             whole way.
         stall_threshold: an iteration that moves no effector along an arc of more than this part of the
             chain's reach counts as no progress (Juckett's trivial arc).
-        restarts: how many other starts are tried when the goals are not met: entries of a pose library, the
-            nearest first, then random poses inside the limits (Kenwright 2012, section 7).
+        restarts: how many other starts are tried when the goals are not met, whether nothing was won any more
+            or the iterations ran out: entries of a pose library, the nearest first, then random poses inside
+            the limits (Kenwright 2012, section 7). Targets out of reach have none.
         seed: of the random poses.
         comfort: whether the joints' comfort tolerances and regions are used.
 
@@ -164,7 +167,7 @@ class SolveResult:
     Attributes:
         pose: the best pose seen, inside all limits.
         status: how the solve ended (inside `iterate`: ITERATION_LIMIT until the last item).
-        iterations: passes over the joints so far.
+        iterations: passes over the joints so far, of all tries.
         errors: how far off each goal is in `pose`, in the order of the goals.
     """
 

@@ -20,8 +20,8 @@ from . import poll_reasons
 OVERRIDES = ("max_iterations", "step_fraction", "comfort")
 WORDS = {
     SolveStatus.CONVERGED: "Reached",
-    SolveStatus.STALLED: "Not reached: out of reach, or held by limits",
-    SolveStatus.OPTIMAL: "Not reached: as near as it gets",
+    SolveStatus.STALLED: "Not reached: stuck, another start may help",
+    SolveStatus.OPTIMAL: "Not reached: out of reach or held by limits, as near as it gets",
     SolveStatus.ITERATION_LIMIT: "Not reached yet: more iterations may help",
 }
 DEFAULTS = {field.name: field.default for field in dataclasses.fields(SolverSettings)}

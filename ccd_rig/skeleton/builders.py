@@ -34,10 +34,10 @@ def planar_chain(
     from +Z to `axis` takes +X. Joints are called joint0, joint1, ... and turn about +Z of their own frames.
 
     Juckett's results of a pass are these statuses of `solve`: Success is CONVERGED; Failure (no joint moved
-    the effector along more than a trivial arc) is STALLED; Processing is an item of `iterate` that is not
-    the last, or ITERATION_LIMIT when the passes ran out. His arrival distance is `position_tolerance`, his
-    trivial arc length is `stall_threshold` times the chain's length. `solve` also nudges a stalled chain
-    once, and so leaves his folded dead end.
+    the effector along more than a trivial arc) is STALLED, or OPTIMAL where nothing nearer exists; Processing
+    is an item of `iterate` that is not the last, or ITERATION_LIMIT when the passes ran out. His arrival
+    distance is `position_tolerance`, his trivial arc length is `stall_threshold` times the chain's length.
+    `solve` also nudges a stalled chain once, and so leaves his folded dead end.
 
     Args:
         lengths: of the bones, root first, model units, 0 or more.

@@ -14,13 +14,12 @@ from ..maths.batch import Array, Indices, Mask
 from ..settings import SolverSettings, SolveStatus
 from ..skeleton.joints import Skeleton
 from ..skeleton.pose import Pose
+from .least_squares.optimality import STATIONARY
 from .least_squares.state import Poses
 from .many_input import ManyInput, PoseBatch, checked
 from .many_search import search
 from .many_stages import Found, Stage
 
-STATIONARY = 1e-2
-"""Steepness (`optimality.steepness`) up to which a pose that misses its goals counts as OPTIMAL."""
 UNMOVED = 1e-12
 """Components of a quaternion that differ by less are the same."""
 SINGLE = 1e-6

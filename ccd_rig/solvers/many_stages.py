@@ -15,7 +15,7 @@ from .least_squares.optimality import beside, steepness
 from .least_squares.problem import PRIORITY_STEP, LeastSquaresProblem, Residual
 from .least_squares.reach import beyond_reach
 from .least_squares.solve import GAIN, Limits, confined, solve_batch
-from .least_squares.state import Bones, Given, Poses, State, rebuilt, start_state, stepped_balls
+from .least_squares.state import Bones, Given, Poses, State, rebuilt, start_state, stepped_balls, to_poses
 from .many_input import ManyInput
 
 RUN = 2048
@@ -229,14 +229,7 @@ class Stage:
 
     def _found(self, given: Given, own: Poses, state: State, iterations: Indices) -> Found:
         """Poses of a state, whose joints that do not matter are those of `own`."""
-        layout, residual = self.problem.layout, self.problem.evaluate(given, state)
-        poses = Poses(own.rotations.copy(), own.translations.copy())
-        moved = [layout.row[i] for i in layout.moved]
-        poses.rotations[:, layout.moved] = state.rotations[:, moved]
-        for k, (i, slide) in enumerate(layout.slides):
-            axis = np.array(slide.axis)[:, None]
-            along = (axis * own.translations[:, i]).sum(0)
-            poses.translations[:, i] += axis * (state.slides[k] - along)
+        residual, poses = self.problem.evaluate(given, state), to_poses(self.problem.layout, state, own)
         excess = self._excess(residual)
         late = np.zeros(len(excess), np.bool_)
         return Found(poses, excess, residual.square, self._score(residual), iterations.copy(), late)

@@ -3,7 +3,8 @@
 The loop (`ccd/loop`) brings joints inside their limits, makes passes and keeps the best pose. It stops when
 the goals are met, when nothing can be won, or when the iterations run out. Where passes creep, damped least
 squares go on inside the same limits (`closing/refine`). The first stall is answered by one deterministic
-nudge, which leaves straight and folded chains. After that other starts are tried (`restarts`).
+nudge, which leaves straight and folded chains. After a second stall, or where the iterations have run out,
+other starts are tried (`restarts`). What still misses its goals is tested for the status OPTIMAL.
 
 Comfort regions are taken for the limits first, and left only if the goals cannot be met. Goals served first
 get the last word in every pass; poses in which they are farther off do not count. A result that is farther
@@ -16,6 +17,8 @@ import math
 from collections import deque
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import replace
+
+from mathutils import Quaternion
 
 from ..errors import InvalidInput
 from ..goals import Goal, measure
@@ -30,11 +33,11 @@ from .ccd.loop import CLOSING, by_priority, may_close
 from .ccd.progress import Progress, met
 from .ccd.working_pose import WorkingPose
 from .closing.problem import Kinematics
-from .closing.refine import HURRIED_GAIN, Descent, refined
+from .closing.refine import HURRIED_GAIN, PATIENT_GAIN, Descent, refined
+from .least_squares.ease import EASE
+from .least_squares.optimality import is_optimal
+from .least_squares.problem import LeastSquaresProblem
 from .restarts import StartSpace, starts
-
-EASE = 1e-3
-"""Radians by which a joint may see its goals outside its comfort tolerance and still be at ease."""
 
 
 def solve(
@@ -144,7 +147,46 @@ def _run(
             found.rotations, found.slides = start
         elif not any(after):
             return SolveStatus.CONVERGED
+    if status in (SolveStatus.STALLED, SolveStatus.ITERATION_LIMIT):
+        return _settled(working, found, settings, start, status)
     return status
+
+
+def _settled(
+    working: WorkingPose,
+    found: Progress,
+    settings: SolverSettings,
+    start: tuple[list[Quaternion], list[tuple[float, ...]]],
+    status: SolveStatus,
+) -> SolveStatus:
+    """Brings what missed its goals as near as least squares get, and tells whether that is OPTIMAL.
+
+    `start` and `status` are how the solve began and ended. Passes measure rotations by the way of an axis,
+    least squares by their angle: where goals conflict the nearest poses of the two differ a little.
+    """
+    working.activate(range(len(working.effectors)))
+    goals = [effector.goal for effector in working.effectors]
+    limits = [joint.limit for joint in working.joints]
+    if may_close(working, settings):
+        kinematics = Kinematics(working.skeleton, goals, limits, working.movable)
+        most = min(CLOSING, settings.max_iterations)
+        descent = Descent(settings.position_tolerance, settings.angle_tolerance, most, PATIENT_GAIN)
+        closed = refined(kinematics, working.pose(found.rotations, found.slides), descent)
+        found.iterations += closed.iterations
+        # One goal may be traded for another, but neither for those served first nor past the start.
+        several = len({goal.priority for goal in goals}) > 1
+        working.restore(*((found.rotations, found.slides) if several else start))
+        before = _score(working, settings)
+        working.set_pose(closed.pose)
+        after = _score(working, settings)
+        if not _gains(before, after, settings.position_tolerance):
+            found.rotations, found.slides = list(working.rotations), list(working.slides)
+            if not any(after):
+                return SolveStatus.CONVERGED
+    problem = LeastSquaresProblem(working.skeleton, goals, limits, working.movable)
+    pose = working.pose(found.rotations, found.slides)
+    nearest = is_optimal(problem, pose, settings.position_tolerance, settings.angle_tolerance)
+    return SolveStatus.OPTIMAL if nearest else status
 
 
 def _search(
@@ -173,7 +215,7 @@ def _search(
                 return status
             working.activate(range(len(working.effectors)))
             working.restore(found.rotations, found.slides)
-            if status is SolveStatus.STALLED and _at_ease(working):
+            if status is not SolveStatus.ITERATION_LIMIT and _at_ease(working):
                 return status
             yield
         working.set_limits([joint.limit for joint in working.joints], tolerances)
@@ -182,17 +224,18 @@ def _search(
     again = settings.restarts > 0 and not alone and not any(tolerances) and _within_reach(working, settings)
     found.hurried = again and may_close(working, settings)
     status = yield from by_priority(working, found, settings)
-    if status is not SolveStatus.STALLED or not again:
+    if status is SolveStatus.CONVERGED or not again:
         return status
     yield
     status = yield from _start_again(working, found, settings, poses, status)
     if status is SolveStatus.CONVERGED or not found.hurried:
         return status
-    # No start led to the goals: from the best of them as near as it gets.
+    # No start led to the goals: from the best of them as near as it gets, a try of its own.
     found.hurried = False
     working.restore(found.rotations, found.slides)
     yield
-    return (yield from by_priority(working, found, settings))
+    last = replace(settings, max_iterations=found.iterations + settings.max_iterations)
+    return (yield from by_priority(working, found, last))
 
 
 def _at_ease(working: WorkingPose) -> bool:
@@ -232,7 +275,8 @@ def _start_again(
     score, allowed = _score(working, settings), stretched(working)
     straight = Kinematics(working.skeleton, goals, limits, movable) if found.hurried else None
     best = working.pose(found.rotations, found.slides)
-    descent = Descent(settings.position_tolerance, settings.angle_tolerance, CLOSING, HURRIED_GAIN)
+    most = min(CLOSING, settings.max_iterations)
+    descent = Descent(settings.position_tolerance, settings.angle_tolerance, most, HURRIED_GAIN)
     for start in starts(
         StartSpace(working.skeleton, goals, limits, movable, poses), best, settings.seed, settings.restarts
     ):

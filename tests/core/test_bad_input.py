@@ -18,7 +18,7 @@ from ccd_rig.skeleton.pose import Pose
 from ccd_rig.skeleton.pose_library import PoseEntry
 from ccd_rig.solvers.solve import iterate, solve
 
-CONVERGED, STALLED = SolveStatus.CONVERGED, SolveStatus.STALLED
+CONVERGED, OPTIMAL = SolveStatus.CONVERGED, SolveStatus.OPTIMAL
 CHAIN = straight(3)
 REST = Pose.rest(CHAIN)
 HERE = PositionGoal("joint2", (1.0, 1.0, 0.5))
@@ -108,7 +108,7 @@ def test_solves_that_make_no_sense_are_refused_by_name(arguments, named):
         next(iterate(*arguments))
 
 
-def ends(goals, skeleton=CHAIN, status=STALLED):
+def ends(goals, skeleton=CHAIN, status=OPTIMAL):
     """Solves from rest; holds status and errors against forward kinematics; returns the errors."""
     result = solve(skeleton, REST, goals, SolverSettings(position_tolerance=SOLVE))
     transforms = forward_kinematics(skeleton, result.pose)

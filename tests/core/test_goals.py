@@ -28,7 +28,7 @@ from ccd_rig.skeleton.kinematics import forward_kinematics
 from ccd_rig.skeleton.pose import Pose
 from ccd_rig.solvers.solve import solve
 
-CONVERGED, STALLED = SolveStatus.CONVERGED, SolveStatus.STALLED
+CONVERGED, OPTIMAL = SolveStatus.CONVERGED, SolveStatus.OPTIMAL
 UP = Vector((0.0, 0.0, 1.0))
 
 
@@ -330,7 +330,7 @@ def test_reach_window_passes_the_rest_on_to_the_next_joint_up():
     windowed = meet(
         skeleton, [PositionGoal("joint3", (0.0, 3.95, 0.0), max_extension=0.9, extension_joints=2)], bent
     )
-    assert windowed.status is STALLED
+    assert windowed.status is OPTIMAL
 
 
 def test_no_solve_stretches_past_a_reach_window():
@@ -362,7 +362,7 @@ def test_slide_joint_moves_along_its_axis_inside_its_range():
     assert abs(result.pose.translations[0].x) <= 2.0 + FLOAT32
     assert result.pose.translations[0].yz == Vector((0.0, 0.0))
     far = meet(skeleton, [PositionGoal("arm", (9.0, 1.0, 0.0))])
-    assert far.status is STALLED
+    assert far.status is OPTIMAL
     assert far.pose.translations[0].x == pytest.approx(2.0, abs=EXACT)
 
 

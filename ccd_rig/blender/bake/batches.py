@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Frames that are solved at once, and the groups of constraints in them.
 
-Constraints that share joints make a group; groups are solved apart. What least squares do not know (reach
-windows, comfort tolerances, methods of a single pass) is left to CCD, frame by frame; the rest is solved by
-`group_solving`.
+Constraints that share joints make a group; groups are solved apart, by `group_solving`. Methods of a single
+pass, and what the solver CCD is chosen for, are left to be solved frame by frame.
 """
 
 from __future__ import annotations
@@ -23,7 +22,6 @@ from ...skeleton.pose import Pose
 from ...solvers.least_squares.state import Bones, Poses
 from ..properties.constraint_values import Kind
 from ..scene.evaluation import FrameSample
-from ..solve.balance import level
 from ..solve.solving import FrameSolveSettings, groups
 from .bake_frames import BakeFrames, Rows
 
@@ -96,20 +94,19 @@ class Batch:
         return [Group(frozenset(joints), tuple(members)) for joints, members in members_by_joints]
 
     def takes(self, group: Group) -> bool:
-        """Whether least squares know all that a group asks for."""
-        solver, joints = self.settings.solver, self.skeleton.joints
-        if solver.solver is Solver.CCD:
-            return False
-        for c in group.members:
-            constraint = self.bake_frames.constraints[c]
-            if constraint.kind is Kind.BALANCE:
-                axes = constraint.balance_axes
-                if any(level(sample.matrix_world, axes) != Quaternion() for sample in self.samples):
-                    return False
-            elif constraint.method != "CCD" or constraint.max_extension < 1.0:
-                return False
-        regions = [joints[j].comfort for j in group.joints] if solver.comfort else []
-        return not any(comfort is not None and comfort.tolerance > 0.0 for comfort in regions)
+        """Whether least squares solve a group."""
+        members = [self.bake_frames.constraints[c] for c in group.members]
+        alone = any(each.kind is not Kind.BALANCE and each.method != "CCD" for each in members)
+        return self.settings.solver.solver is not Solver.CCD and not alone
+
+    def tolerances(self, group: Group) -> Array:
+        """(n,) radians, the comfort tolerances of a group's joints in ascending order, where they count."""
+        found = np.zeros(len(group.joints))
+        for n, j in enumerate(sorted(group.joints)):
+            comfort = self.skeleton.joints[j].comfort
+            if self.settings.solver.comfort and comfort is not None:
+                found[n] = comfort.tolerance
+        return found
 
     def regions(self, group: Group) -> tuple[Limit | None, ...]:
         """The comfort regions of a group's joints, where they have one, in place of their limits."""

@@ -106,13 +106,10 @@ class FrameSolver:
         order = (free[::-1] if descending else free).tolist()
         for group in batch.groups():
             if batch.takes(group):
-                met = solve_group(batch, group)
+                ended = solve_group(batch, group)
                 self._iterations = max(self._iterations, batch.iterations)
-                for k, reached in enumerate(met.tolist()):
-                    states[k] |= {
-                        c: (SolveStatus.CONVERGED if good else SolveStatus.STALLED).name
-                        for c, good in zip(group.members, reached, strict=True)
-                    }
+                for state, names in zip(states, ended, strict=True):
+                    state |= zip(group.members, names, strict=True)
                 yield
             else:
                 for k in order:

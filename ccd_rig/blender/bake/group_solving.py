@@ -8,41 +8,35 @@ A frame's pose is, of those that meet its goals inside the limits, the one neare
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from mathutils import Quaternion
 from numpy.typing import NDArray
 
 from ...limits.shapes import Limit
-from ...maths.batch import Array, multiply, unit
-from ...settings import Solver
+from ...maths.batch import at_least_two, multiply, unit
+from ...settings import Solver, SolveStatus
 from ...skeleton.pose import Pose
+from ...solvers.least_squares.ease import Relaxed, solve_eased
+from ...solvers.least_squares.optimality import STATIONARY, steepness
 from ...solvers.least_squares.problem import MILD_STEP, PRIORITY_STEP, LeastSquaresProblem
 from ...solvers.least_squares.reach import beyond_reach
 from ...solvers.least_squares.sequence import Sequence as SolvedFrames
-from ...solvers.least_squares.sequence import solve_sequence
-from ...solvers.least_squares.solve import Limits, solve_batch
-from ...solvers.least_squares.state import Bones, Given, Poses, start_state
+from ...solvers.least_squares.solve import Limits
+from ...solvers.least_squares.state import Bones, Poses, State, start_state
 from ...solvers.least_squares.ways import Frames
+from ...solvers.least_squares.windowed import held_at_border, solve_frames, solve_windowed
 from ...solvers.many_search import HURRIED_GAIN
 from ...solvers.restarts import StartSpace, starts
 from ...solvers.solve import solve
-from ..solve.constraint_goals import goal_targets, goals
-from ..solve.solving import frame_conditions, scales
+from ..solve.solving import frame_conditions, level_model
 from .bake_frames import Rows
 from .batches import Batch, Group, poses_of
+from .group_problem import STEPS, Base, GroupProblem, Stage, group_problem
 
-Base = tuple[Array, Array]
-"""The poses that a group starts from: (R, J, 4) rotations and (R, J, 3) translations."""
-Stage = tuple[Sequence[Limit | None], float]
-"""What limits hold, and what goals count beside those served before them."""
-
-STEPS = 40
-"""Most steps of a frame."""
-GAIN, RANKED_GAIN = 0.005, 1e-3
-"""A frame stalls when its square error falls by less than this part in several steps; where goals are served
-before others, which then count next to nothing."""
+UNMOVED = 1e-12
+"""Components of a quaternion, and model units, that differ by less are the same."""
 PASSES = 20
 """Most passes of CCD that look for another way to goals that are missed."""
 RETRY_EVERY = 16
@@ -50,32 +44,11 @@ RETRY_EVERY = 16
 after each that has none the next waits twice as long."""
 
 
-@dataclass(frozen=True)
-class GroupProblem:
-    """A group's goals at some frames, for least squares.
-
-    Attributes:
-        problem: what the frames share.
-        given: what each brings.
-        poses: as they stand.
-        stop: when to stop.
-        places: of each goal the place of its constraint in the group.
-        is_ranked: whether some goals are served before others.
-    """
-
-    problem: LeastSquaresProblem
-    given: Given
-    poses: Poses
-    stop: Limits
-    places: list[int]
-    is_ranked: bool
-
-
-def solve_group(batch: Batch, group: Group) -> NDArray[np.bool_]:
-    """Solve a group at all rows; (R, members) which constraints are met.
+def solve_group(batch: Batch, group: Group) -> list[list[str]]:
+    """Solve a group at all rows; per row how each of its constraints ended, the name of a `SolveStatus`.
 
     Comfort regions are the limits first, and goals served later count nearly as much as those served
-    first; what is not there then goes on without.
+    first; what is not there then goes on without. Where joints have comfort tolerances, see `ease`.
     """
     stages = [batch.limits]
     if batch.settings.solver.comfort and (regions := batch.regions(group)) != batch.limits:
@@ -83,16 +56,107 @@ def solve_group(batch: Batch, group: Group) -> NDArray[np.bool_]:
     base = _base_of(batch, group)
     met = np.zeros((len(batch.rows), len(group.members)), np.bool_)
     met[batch.held] = True
+    if batch.tolerances(group).any():
+        _solve_relaxed(batch, group, stages, base, met)
+        return _states(batch, group, met, base)
     for limits in stages:
-        for step in (MILD_STEP, PRIORITY_STEP):
-            if met.all():
-                break
-            chosen = np.flatnonzero(~met.all(1) | batch.held)
-            if not _solve_some(batch, group, (limits, step), (chosen, base), met):
-                break
+        _solve_stage(batch, group, limits, base, met)
     if batch.settings.solver.restarts:
         _restart(batch, group, met, base)
-    return met
+    return _states(batch, group, met, base)
+
+
+def _solve_stage(
+    batch: Batch, group: Group, limits: Sequence[Limit | None], base: Base, met: NDArray[np.bool_]
+) -> None:
+    """Solve what is not met yet inside limits, and bring (R, members) up to date."""
+    for step in (MILD_STEP, PRIORITY_STEP):
+        if met.all():
+            break
+        chosen = np.flatnonzero(~met.all(1) | batch.held)
+        if not _solve_some(batch, group, (limits, step), (chosen, base), met):
+            break
+
+
+def _solve_relaxed(
+    batch: Batch,
+    group: Group,
+    stages: Sequence[Sequence[Limit | None]],
+    base: Base,
+    met: NDArray[np.bool_],
+) -> None:
+    """Solve a group whose joints have comfort tolerances: first without these, then as far as they let it."""
+    done = batch.held.copy()
+    for limits in stages:
+        chosen = np.flatnonzero(~done)
+        if not len(chosen):
+            break
+        start = batch.rotations[chosen].copy(), batch.translations[chosen].copy()
+        _solve_stage(batch, group, limits, base, met)
+        ahead = poses_of(batch.rotations[chosen], batch.translations[chosen])
+        batch.rotations[chosen], batch.translations[chosen] = start
+        done[chosen] = _ease(batch, group, limits, (chosen, base), met, ahead)
+        met[batch.held] = True
+
+
+def _states(batch: Batch, group: Group, met: NDArray[np.bool_], base: Base) -> list[list[str]]:
+    """Per row how each constraint ended: one that is missed is OPTIMAL where nothing nearer exists."""
+    missed = np.flatnonzero(~met.all(1))
+    nearest = np.zeros(len(met), np.bool_)
+    if len(missed):
+        asked = group_problem(batch, group, (batch.limits, PRIORITY_STEP), at_least_two(missed), base)
+        problem, given = asked.problem, asked.given
+        steep = steepness(problem, given, start_state(problem.layout, given, asked.poses), asked.stop)
+        nearest[missed] = steep[: len(missed)] <= STATIONARY
+    ended = np.where(nearest, SolveStatus.OPTIMAL.name, SolveStatus.STALLED.name)
+    return np.where(met, SolveStatus.CONVERGED.name, ended[:, None]).tolist()
+
+
+def _ease(
+    batch: Batch,
+    group: Group,
+    limits: Sequence[Limit | None],
+    some: tuple[Rows, Base],
+    met: NDArray[np.bool_],
+    ahead: Poses,
+) -> NDArray[np.bool_]:
+    """Solve a group whose joints have comfort tolerances at some of the rows, from where these stand towards
+    poses `ahead`.
+
+    `met` (R, members) is brought up to date. Returns which of these rows are done: they meet their goals, or
+    all their joints are at ease.
+    """
+    chosen, base = some
+    asked = group_problem(batch, group, (limits, PRIORITY_STEP), chosen, base)
+    row_goals = asked.problem.goals
+    movable = asked.problem.layout.moved
+    relaxed = Relaxed(
+        limits,
+        movable,
+        batch.tolerances(group)[np.searchsorted(sorted(group.joints), movable)],
+        lambda joints: LeastSquaresProblem(batch.skeleton, row_goals, limits, joints),
+    )
+    eased = solve_eased(relaxed, asked.asked, ahead)
+    layout, given = asked.problem.layout, asked.asked.given(asked.problem)
+    state = start_state(layout, given, eased.poses)
+    unmoved = np.abs(eased.poses.rotations - asked.poses.rotations).max((0, 1)) <= UNMOVED
+    unmoved &= np.abs(eased.poses.translations - asked.poses.translations).max((0, 1)) <= UNMOVED
+    none = np.zeros(len(chosen))
+    _store(batch, asked.problem, SolvedFrames(state, none, unmoved, eased.iterations), chosen)
+    batch.iterations = max(batch.iterations, int(eased.iterations.max(initial=0)))
+    _note_met(asked, state, met, chosen)
+    return np.asarray(met[chosen].all(1) | eased.at_ease)
+
+
+def _note_met(asked: GroupProblem, state: State, met: NDArray[np.bool_], chosen: Rows) -> None:
+    """Bring (R, members) up to date for some of the rows: which constraints are met, inside their windows."""
+    problem, stop, given = asked.problem, asked.stop, asked.given
+    met[chosen] = True
+    for place, miss in zip(asked.places, problem.evaluate(given, state).misses, strict=True):
+        met[chosen, place] &= (miss.distance <= stop.position) & (miss.angle <= stop.angle)
+    over = problem.overstretched(given, state)
+    for window, stretched in zip(problem.windows, over, strict=True):
+        met[chosen, asked.places[window.number]] &= stretched <= stop.position
 
 
 def _base_of(batch: Batch, group: Group) -> Base:
@@ -124,55 +188,22 @@ def _solve_some(
         from_base: whether frames start from their base poses; else they start as they stand.
     """
     chosen, base = some
-    asked = _group_problem(batch, group, stage, chosen, base)
+    asked = group_problem(batch, group, stage, chosen, base)
     problem, given, stop = asked.problem, asked.given, asked.stop
     start, held = start_state(problem.layout, given, asked.poses), batch.held[chosen]
     if asked.is_ranked and stage[1] != MILD_STEP:
         # What is served later would give way to the pull to the reference.
-        alone = solve_batch(problem, replace(given, reference=None), start, stop)
+        own = held_at_border(problem, replace(given, reference=None), start, stop)
+        alone = solve_windowed(problem, own, start, stop)
         solved = SolvedFrames(alone.state, alone.excess, held, alone.iterations)
     else:
         times = batch.bake_frames.frames[batch.rows[chosen]]
-        solved = solve_sequence(Frames(problem, given, start, stop, held, times), from_base)
+        solved = solve_frames(Frames(problem, given, start, stop, held, times), from_base)
     _store(batch, problem, solved, chosen)
     batch.iterations = max(batch.iterations, int(solved.iterations.max(initial=0)))
-    met[chosen] = True
-    for place, miss in zip(asked.places, problem.evaluate(given, solved.state).misses, strict=True):
-        met[chosen, place] &= (miss.distance <= stop.position) & (miss.angle <= stop.angle)
+    _note_met(asked, solved.state, met, chosen)
     met[batch.held] = True
     return asked.is_ranked
-
-
-def _group_problem(batch: Batch, group: Group, stage: Stage, chosen: Rows, base: Base) -> GroupProblem:
-    """What a group asks for at some of the rows; `base` has the base poses of all."""
-    limits, step = stage
-    samples, rows = [batch.samples[k] for k in chosen.tolist()], batch.rows[chosen]
-    constraints, targets = batch.bake_frames.constraints, batch.bake_frames.targets
-    placed = [
-        (place, goal)
-        for place, c in enumerate(group.members)
-        for goal in goals(batch.skeleton, constraints[c], samples[0].targets[c])
-    ]
-    row_goals = [goal for _, goal in placed]
-    problem = LeastSquaresProblem(batch.skeleton, row_goals, limits, sorted(group.joints), step)
-    poses = poses_of(batch.rotations[chosen], batch.translations[chosen])
-    given = problem.given(
-        batch.bones(rows),
-        poses,
-        [
-            goal_targets(goal, [targets[r][group.members[place]] for r in rows.tolist()])
-            for place, goal in placed
-        ],
-        batch.reference(samples, poses_of(base[0][chosen], base[1][chosen])),
-    )
-    solver, is_ranked = batch.settings.solver, len({goal.priority for goal in row_goals}) > 1
-    stop = Limits(
-        solver.position_tolerance / scales(samples),
-        solver.angle_tolerance,
-        min(STEPS, solver.max_iterations),
-        RANKED_GAIN if is_ranked and step != MILD_STEP else GAIN,
-    )
-    return GroupProblem(problem, given, poses, stop, [place for place, _ in placed], is_ranked)
 
 
 def _store(batch: Batch, problem: LeastSquaresProblem, solved: SolvedFrames, chosen: Rows) -> None:
@@ -224,7 +255,7 @@ def _may_be_met(batch: Batch, group: Group, met: NDArray[np.bool_], base: Base) 
     """(R,) rows that miss some goal, without those whose chains are too short for their targets."""
     missed = np.flatnonzero(~met.all(1))
     if len(missed):
-        asked = _group_problem(batch, group, (batch.limits, PRIORITY_STEP), missed, base)
+        asked = group_problem(batch, group, (batch.limits, PRIORITY_STEP), missed, base)
         start = start_state(asked.problem.layout, asked.given, asked.poses)
         far = beyond_reach(asked.problem, asked.given, start, asked.stop.position, asked.stop.angle)
         missed = missed[~far]
@@ -236,17 +267,18 @@ def _may_be_met(batch: Batch, group: Group, met: NDArray[np.bool_], base: Base) 
 def _another_way(batch: Batch, group: Group, k: int, base: Base) -> Pose | None:
     """A pose of a row that meets a group's goals, found from other starts; of several the one nearest to the
     base pose."""
-    sample, settings, constraints = batch.samples[k], batch.settings, batch.bake_frames.constraints
-    row_goals = [
-        goal for c in group.members for goal in goals(batch.skeleton, constraints[c], sample.targets[c])
-    ]
+    sample, settings = batch.samples[k], batch.settings
     present, skeleton, joints = batch.pose(k), sample.reading.skeleton, sorted(group.joints)
     limits = [joint.limit for joint in skeleton.joints]
     solver = frame_conditions(sample, settings, False).solver
     passes = replace(solver, solver=Solver.CCD, restarts=0, max_iterations=min(PASSES, solver.max_iterations))
-    first = solve(skeleton, present, row_goals, passes).pose
+    members = {c: batch.bake_frames.constraints[c] for c in group.members}
+    model = level_model(sample, members, group.joints, present)
+    first = model.back(solve(model.skeleton, model.pose, model.goals, passes).pose)
     names = {joint.name for joint in skeleton.joints}
     entries = [entry for entry in settings.poses if names & entry.rotations.keys()]
+    asked = group_problem(batch, group, (batch.limits, PRIORITY_STEP), np.array([k, k]), base)
+    row_goals = asked.problem.goals
     others = starts(
         StartSpace(skeleton, row_goals, limits, joints, entries), present, solver.seed, solver.restarts
     )
@@ -254,9 +286,10 @@ def _another_way(batch: Batch, group: Group, k: int, base: Base) -> Pose | None:
     problem, size = LeastSquaresProblem(skeleton, row_goals, limits, joints), poses.rotations.shape[-1]
     copies = np.full(size, k)
     reference = batch.reference([sample] * size, poses_of(base[0][copies], base[1][copies]))
-    given = problem.given(Bones.of(skeleton), poses, problem.own_targets(), reference)
+    targets = [target[..., :1] for target in asked.asked.targets]
+    given = problem.given(Bones.of(skeleton), poses, targets, reference)
     tolerances = np.full(size, solver.position_tolerance)
-    solved = solve_batch(
+    solved = solve_windowed(
         problem,
         given,
         start_state(problem.layout, given, poses),

@@ -27,8 +27,8 @@ class Entry(NamedTuple):
     Attributes:
         frame: the frame.
         constraint: name of the constraint.
-        status: CONVERGED, STALLED or ITERATION_LIMIT at solved frames (CONVERGED: all that this constraint
-            asks for is within the tolerances), SLERPED between them.
+        status: the name of a `SolveStatus` at solved frames (CONVERGED: all that this constraint asks for is
+            within the tolerances; OPTIMAL: no small motion comes nearer), SLERPED between them.
         residual: distance of the tip (or of the centre of mass) from the target in world metres, in the
             solved (or slerped) pose; 0 for a constraint that asks for no place.
         keyed_residual: the same in the pose that is keyed; it differs where the influence is below 1.

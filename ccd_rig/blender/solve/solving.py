@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -272,18 +272,9 @@ def _solve_group(
     conditions: FrameConditions,
 ) -> tuple[SolveResult, dict[int, GoalError]]:
     """Solve constraints together; also how far off each of them is."""
-    skeleton, rotation = sample.reading.skeleton, _group_level(sample, constraints.values())
-    if any(constraint.kind is Kind.BALANCE for constraint in constraints.values()):
-        # A balance moves whatever carries mass and can turn: only these constraints' chains may.
-        idle = {joint.name: {"stiffness": 1.0} for j, joint in enumerate(skeleton.joints) if j not in joints}
-        skeleton = skeleton.replace(idle)
-    model, pose = rotate_model(skeleton, start, rotation)
-    asked = [
-        (c, goal)
-        for c, constraint in constraints.items()
-        for goal in goals(model, constraint, sample.targets[c].rotated(rotation))
-    ]
-    group_goals = [goal for _, goal in asked]
+    level_group = level_model(sample, constraints, joints, start)
+    skeleton, model, pose = sample.reading.skeleton, level_group.skeleton, level_group.pose
+    group_goals = level_group.goals
     alone = next((c for c, constraint in constraints.items() if constraint.method in SINGLE_PASS), None)
     if alone is None:
         bones = {skeleton.joints[j].name for j in joints}
@@ -298,13 +289,57 @@ def _solve_group(
             )
         result = solve_once(model, pose, constraints[alone], sample.targets[alone], conditions.solver)
     errors = {
-        c: GoalError.largest(error for (k, _), error in zip(asked, result.errors, strict=True) if k == c)
+        c: GoalError.largest(
+            error for k, error in zip(level_group.owners, result.errors, strict=True) if k == c
+        )
         for c in constraints
     }
-    return replace(result, pose=rotate_back(skeleton, result.pose, rotation)), errors
+    return replace(result, pose=level_group.back(result.pose)), errors
 
 
-def _group_level(sample: FrameSample, constraints: Iterable[Constraint]) -> Quaternion:
+@dataclass(frozen=True)
+class LevelModel:
+    """A group of constraints in a model in which balances count along the model's axes (`level`).
+
+    Attributes:
+        plain: the skeleton before it was turned.
+        rotation: what turned it.
+        skeleton, pose: the same turned.
+        goals: of the constraints, in the turned model.
+        owners: per goal its constraint.
+    """
+
+    plain: Skeleton
+    rotation: Quaternion
+    skeleton: Skeleton
+    pose: Pose
+    goals: list[Goal]
+    owners: list[int]
+
+    def back(self, pose: Pose) -> Pose:
+        """A pose of the turned model as one of the plain one."""
+        return rotate_back(self.plain, pose, self.rotation)
+
+
+def level_model(
+    sample: FrameSample, constraints: Mapping[int, Constraint], joints: Collection[int], start: Pose
+) -> LevelModel:
+    """The model in which a group of constraints is solved from a start; only these joints may move."""
+    skeleton, rotation = sample.reading.skeleton, group_level(sample, constraints.values())
+    if any(constraint.kind is Kind.BALANCE for constraint in constraints.values()):
+        # A balance moves whatever carries mass and can turn: only these constraints' chains may.
+        idle = {joint.name: {"stiffness": 1.0} for j, joint in enumerate(skeleton.joints) if j not in joints}
+        skeleton = skeleton.replace(idle)
+    model, pose = rotate_model(skeleton, start, rotation)
+    asked = [
+        (c, goal)
+        for c, constraint in constraints.items()
+        for goal in goals(model, constraint, sample.targets[c].rotated(rotation))
+    ]
+    return LevelModel(skeleton, rotation, model, pose, [goal for _, goal in asked], [c for c, _ in asked])
+
+
+def group_level(sample: FrameSample, constraints: Iterable[Constraint]) -> Quaternion:
     """The rotation of the model after which all balances of a group count along its axes (`level`)."""
     balances = [constraint for constraint in constraints if constraint.kind is Kind.BALANCE]
     if not balances:
@@ -323,7 +358,7 @@ def errors_of(sample: FrameSample, constraints: Sequence[Constraint], pose: Pose
     """How far off each active constraint is in a pose: the largest of its goals' distances and angles."""
     errors = []
     for c in sample.active:
-        rotation = _group_level(sample, [constraints[c]])
+        rotation = group_level(sample, [constraints[c]])
         model, rotated = rotate_model(sample.reading.skeleton, pose, rotation)
         transforms = forward_kinematics(model, rotated)
         asked = goals(model, constraints[c], sample.targets[c].rotated(rotation))

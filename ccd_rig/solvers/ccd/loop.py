@@ -186,7 +186,7 @@ def _passes(
         if found.meets(working, errors, settings):
             return SolveStatus.CONVERGED
         if _at_bounds(errors, bounds, settings):
-            return SolveStatus.STALLED
+            return SolveStatus.OPTIMAL
         count += 1
         stuck = longest <= trivial or found.slow()
         creeping = count == HANDOVER or (
@@ -238,7 +238,7 @@ def _first_moves(
         found.iterations += 1
         errors = found.note(working, goals)
         if _at_bounds(errors, bounds, settings):
-            return SolveStatus.STALLED, bounds
+            return SolveStatus.OPTIMAL, bounds
         working.restore(found.rotations, found.slides)
     return None, bounds
 

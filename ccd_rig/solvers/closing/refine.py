@@ -66,6 +66,8 @@ GAIN = 1e-3
 """Next to nothing: this part of the square error."""
 HURRIED_GAIN = 0.1
 """The same where a dead end is soon given up, because there are other poses to start from."""
+PATIENT_GAIN = 1e-6
+"""The same for what no start brings to its goals."""
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,11 @@ def _own(block: Block, now: Now, target: Array) -> Array:
     if isinstance(block, Position):
         return block.point.value(now)
     if isinstance(block, Balance):
-        return block.centre.value(now)
+        centre = block.centre.value(now)
+        if target.ndim == 2:
+            return centre
+        axes = np.broadcast_to(target[:, 1:], (3, target.shape[1] - 1, centre.shape[-1]))
+        return np.concatenate((centre[:, None], axes), axis=1)
     if isinstance(block, Orientation):
         return block.turns.frame(now)
     if isinstance(block, Direction):

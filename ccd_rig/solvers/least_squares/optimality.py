@@ -6,12 +6,15 @@ import numpy as np
 
 from ...maths.batch import TINY, Array, conjugate, logarithm, multiply
 from ...maths.small_systems import products, solved
+from ...skeleton.pose import Pose
 from .ball_limits import BallLimits
 from .problem import LeastSquaresProblem
 from .solve import Limits
-from .state import Given, State, stepped_balls, to_model
+from .state import Bones, Given, Poses, State, start_state, stepped_balls, to_model
 from .step import bounds
 
+STATIONARY = 1e-2
+"""Steepness up to which a pose that misses its goals counts as OPTIMAL."""
 AT_BOUND = 1e-6
 """Radians (parts of the reach of slides) from a bound at which a hinge is held by it."""
 PROBE = 1e-3
@@ -48,6 +51,20 @@ def steepness(problem: LeastSquaresProblem, given: Given, state: State, limits: 
         found = np.maximum(found, np.sqrt(steep))
         before += rows
     return found
+
+
+def is_optimal(
+    problem: LeastSquaresProblem, pose: Pose, position_tolerance: float, angle_tolerance: float
+) -> bool:
+    """Whether no small motion of a pose inside its limits comes nearer to the goals that it misses.
+
+    The goals' own targets count. Distances are in model units, angles in radians.
+    """
+    poses = Poses.of([pose, pose])  # a pair gives the same bits as any batch
+    given = problem.given(Bones.of(problem.skeleton), poses, problem.own_targets())
+    state = start_state(problem.layout, given, poses)
+    limits = Limits(np.full(2, position_tolerance), angle_tolerance, 0)
+    return bool(steepness(problem, given, state, limits)[0] <= STATIONARY)
 
 
 def _free(problem: LeastSquaresProblem, state: State, gradient: Array) -> Array:

@@ -56,6 +56,7 @@ from .residuals import (
     Position,
 )
 from .state import Bones, Given, Poses, State, geometry, start_state, to_model
+from .windows import ReachWindow, window_part
 
 LEVER = 0.3
 """Part of the reach that stands for one radian: what an orientation counts beside a position."""
@@ -77,12 +78,15 @@ class Residual(NamedTuple):
         values: (m, B) what is to become 0.
         square: (B,) their sum of squares.
         misses: per goal.
+        stretched: (w, B) how far parts are from the extents at which their reach windows hold them, model
+            units; 0 where windows are not held.
     """
 
     now: Now
     values: Array
     square: Array
     misses: tuple[Misses, ...]
+    stretched: Array
 
     def excess(self, position_tolerance: Array, angle_tolerance: float) -> Array:
         """(B,) the largest miss in parts of its tolerance: up to 1 all goals are met."""
@@ -90,6 +94,8 @@ class Residual(NamedTuple):
         for miss in self.misses:
             np.maximum(found, miss.distance / position_tolerance, out=found)
             np.maximum(found, miss.angle / angle_tolerance, out=found)
+        for stretched in self.stretched:
+            np.maximum(found, stretched / position_tolerance, out=found)
         return found
 
     def at(self, some: Mask | Indices) -> Residual:
@@ -99,6 +105,7 @@ class Residual(NamedTuple):
             select(self.values, some),
             self.square[some],
             tuple(type(miss)(miss.distance[some], miss.angle[some]) for miss in self.misses),
+            select(self.stretched, some),
         )
 
     def joined(self, some: Indices, other: Residual) -> Residual:
@@ -115,7 +122,9 @@ class Residual(NamedTuple):
             distance[some], angle[some] = theirs.distance, theirs.angle
             misses.append(type(miss)(distance, angle))
         state = self.now.state.joined(some, other.now.state)
-        return Residual(replace(self.now, state=state, ends=ends), values, square, tuple(misses))
+        stretched = self.stretched.copy()
+        stretched[:, some] = other.stretched
+        return Residual(replace(self.now, state=state, ends=ends), values, square, tuple(misses), stretched)
 
 
 class LeastSquaresProblem:
@@ -125,6 +134,7 @@ class LeastSquaresProblem:
         layout: the unknowns.
         blocks: the residual of each goal.
         places: where each block stands among the residuals.
+        windows: reach windows; each has one residual after those of the goals.
         rows: how many residuals there are.
         reach: length of the longest chain, model units: what lengths are divided by.
         serves: (rows, columns) 1 where a column may move for a residual; None where all may.
@@ -157,11 +167,19 @@ class LeastSquaresProblem:
             )
             for goal in goals
         ]
+        first = math.sqrt(1.0 / max(priority_step, 1e-12)) / self.reach  # windows are served before goals
+        self.windows = [
+            ReachWindow(self.layout, (number, block.point.points[0]), part, goal.max_extension, first)
+            for number, (goal, block) in enumerate(zip(self.goals, self.blocks, strict=True))
+            if isinstance(goal, PositionGoal) and isinstance(block, Position)
+            if (part := window_part(skeleton, goal))
+        ]
         self.point_rows = np.array([self.layout.row[i] for i, _ in self._points], dtype=np.intp)
         sizes = np.cumsum([0, *(block.size for block in self.blocks)]).tolist()
         self.places = [slice(a, b) for a, b in pairwise(sizes)]
-        self.rows = sizes[-1]
+        self.rows = sizes[-1] + len(self.windows)
         serves = np.zeros((self.rows, self.layout.columns))
+        serves[sizes[-1] :] = 1.0
         for place, joints in zip(self.places, serving, strict=True):
             inside = set(joints)
             serves[place] = [float(owner in inside) for owner in self.layout.owners]
@@ -216,13 +234,15 @@ class LeastSquaresProblem:
         Args:
             bones: of all joints.
             poses: where translations are taken from.
-            targets: per goal (3, B or 1) a point or direction, or (4, B or 1) a rotation.
+            targets: per goal (3, B or 1) a point or direction, (4, B or 1) a rotation, or of a balance also
+                (3, 1 + m, B or 1) a point and the m axes that count.
             reference: the poses to stay near to; None: the least rotations from where each pose starts.
         """
         layout = self.layout
         rests, shifts, slide_axes = geometry(layout, bones, poses)
         points, framed = self._goal_points(bones.lengths), self._framed(targets)
-        given = Given(rests, shifts, points, framed, slide_axes, None)
+        windows = self._window_extents(bones, poses, points)
+        given = Given(rests, shifts, points, framed, slide_axes, windows, None)
         if reference is None:
             return given
         there = start_state(layout, given, reference)
@@ -239,6 +259,15 @@ class LeastSquaresProblem:
             else:
                 points[:, number] = np.array(at[:])[:, None]
         return points
+
+    def _window_extents(self, bones: Bones, poses: Poses, points: Array) -> Array:
+        """(2, w, B or 1) the largest extents of the reach windows, none of which is held."""
+        longest = [each.longest(bones, poses, points[:, each.line.points[0][0]]) for each in self.windows]
+        size = max((len(each) for each in longest), default=1)
+        found = np.zeros((2, len(longest), size))
+        for k, each in enumerate(longest):
+            found[0, k] = each
+        return found
 
     def _framed(self, targets: Sequence[Array]) -> tuple[Array, ...]:
         """Targets as residuals take them: rotations as matrices (3, 3, B or 1)."""
@@ -278,7 +307,21 @@ class LeastSquaresProblem:
         for block, place, target in zip(self.blocks, self.places, given.targets, strict=True):
             values[place], miss = block.measure(now, target)
             misses.append(miss)
-        return Residual(now, values, np.einsum("mb,mb->b", values, values), tuple(misses))
+        stretched = np.zeros((len(self.windows), state.size))
+        for k, window in enumerate(self.windows):
+            longest, held = given.windows[:, k]
+            over = held * (window.extent(now) - longest)
+            values[self.rows - len(self.windows) + k] = window.factor * over
+            stretched[k] = np.abs(over)
+        return Residual(now, values, np.einsum("mb,mb->b", values, values), tuple(misses), stretched)
+
+    def overstretched(self, given: Given, state: State) -> Array:
+        """(w, B) how far poses stretch parts past their reach windows, held or not; model units, below 0
+        inside."""
+        if not self.windows:
+            return np.zeros((0, state.size))
+        now = Now(state, self._ends(given.points, state))
+        return np.stack([each.extent(now) for each in self.windows]) - given.windows[0]
 
     def jacobian(self, given: Given, residual: Residual) -> tuple[Now, Array]:
         """(m, k, B) how the residuals change with each column, after the state with the columns' axes."""
@@ -291,6 +334,10 @@ class LeastSquaresProblem:
         found = np.zeros((self.rows, layout.columns, state.size))
         for block, place, target in zip(self.blocks, self.places, given.targets, strict=True):
             block.slope(now, target, found[place])
+        for k, window in enumerate(self.windows):
+            held = given.windows[1, k]
+            if held.any():
+                found[self.rows - len(self.windows) + k] = held * window.slope(now, layout.columns)
         return now, found
 
     def departure(self, given: Given, state: State) -> Array | None:

@@ -20,16 +20,19 @@ def beyond_reach(
 ) -> Mask:
     """(B,) whether a position's target is farther from its chain's fixed head than the chain is long.
 
-    Where the last joint's rotation is asked for too, the target of its head counts. No pose meets such
-    goals, whatever the limits. Chains that slide or roll are not judged.
+    Reach windows count. Where the last joint's rotation is asked for too, the target of its head counts. No
+    pose meets such goals, whatever the limits. Chains that slide or roll are not judged.
     """
     layout, skeleton, found = problem.layout, problem.skeleton, np.zeros(state.size, np.bool_)
+    windows = list(enumerate(problem.windows))
     turned = {
         skeleton.index(goal.joint): target
         for goal, target in zip(problem.goals, given.targets, strict=True)
         if isinstance(goal, OrientationGoal)
     }
-    for goal, block, target in zip(problem.goals, problem.blocks, given.targets, strict=True):
+    closed = {window.number: (1.0 / window.most - 1.0) * given.windows[0, k] for k, window in windows}
+    goals = zip(problem.goals, problem.blocks, given.targets, strict=True)
+    for number, (goal, block, target) in enumerate(goals):
         if not isinstance(goal, PositionGoal) or not isinstance(block, Position):
             continue
         chain = skeleton.chain(goal.joint)
@@ -42,7 +45,9 @@ def beyond_reach(
         point = given.points[:, block.point.points[0][0]]
         last, slack = length(point), position_tolerance + 1e-6 * problem.reach
         frame = turned.get(chain[-1])
-        found |= length(state.heads[rows[0]] - target) > links + last + slack
+        # A reach window takes away what its part of the chain could be stretched further.
+        most = links + last - closed.get(number, 0.0)
+        found |= length(state.heads[rows[0]] - target) > most + slack
         if frame is not None:
             head = target - (frame * point).sum(1)
             found |= length(state.heads[rows[0]] - head) > links + last * angle_tolerance + slack

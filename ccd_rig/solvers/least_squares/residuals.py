@@ -318,8 +318,12 @@ class Position(Block):
     def __init__(self, point: PointSum, factor: float) -> None:
         self.point, self.factor = point, factor
 
+    def offset(self, now: Now, target: Array) -> Array:
+        """(3, B) from the target to the point."""
+        return np.asarray(self.point.value(now) - target)
+
     def measure(self, now: Now, target: Array) -> tuple[Array, Misses]:
-        off = self.point.value(now) - target
+        off = self.offset(now, target)
         return self.factor * off, Misses(length(off), np.zeros(off.shape[1]))
 
     def slope(self, now: Now, target: Array, into: Array) -> None:
@@ -333,21 +337,37 @@ class Position(Block):
 
 
 class Balance(Block):
-    """The centre of mass and its target, on the axes that count."""
+    """The centre of mass and its target, on the axes that count.
+
+    A target is (3, B), and its axes are the model's; or (3, 1 + m, B), a point and the m unit axes that count
+    in each pose, model space.
+    """
 
     def __init__(self, centre: PointSum, axes: Sequence[bool], factor: float) -> None:
         self.centre, self.factor = centre, factor
         self.axes = [axis for axis in range(3) if axes[axis]]
         self.size = len(self.axes)
 
+    def offset(self, now: Now, target: Array) -> Array:
+        """(3, B) from the target to the centre of mass, along the axes that count."""
+        if target.ndim == 2:
+            found: Array = np.zeros((3, now.state.size))
+            found[self.axes] = (self.centre.value(now) - target)[self.axes]
+            return found
+        axes = target[:, 1:]
+        return np.asarray(np.einsum("imb,jmb,jb->ib", axes, axes, self.centre.value(now) - target[:, 0]))
+
     def measure(self, now: Now, target: Array) -> tuple[Array, Misses]:
-        off = (self.centre.value(now) - target)[self.axes]
+        if target.ndim == 2:
+            off = (self.centre.value(now) - target)[self.axes]
+        else:
+            off = np.einsum("imb,ib->mb", target[:, 1:], self.centre.value(now) - target[:, 0])
         return self.factor * off, Misses(np.sqrt((off * off).sum(0)), np.zeros(off.shape[1]))
 
     def slope(self, now: Now, target: Array, into: Array) -> None:
         whole = np.zeros((3, *into.shape[1:]))
         self.centre.slope(now, self.factor, whole)
-        into[:] = whole[self.axes]
+        into[:] = whole[self.axes] if target.ndim == 2 else np.einsum("imb,ikb->mkb", target[:, 1:], whole)
 
 
 class Orientation(Block):

@@ -48,6 +48,21 @@ class Poses(NamedTuple):
         """Some of the poses."""
         return Poses(select(self.rotations, some), select(self.translations, some))
 
+    def with_joints(self, others: Poses, joints: Sequence[int]) -> Poses:
+        """The same with some joints as they are in others."""
+        rotations, translations = self.rotations.copy(), self.translations.copy()
+        rotations[:, joints], translations[:, joints] = (
+            others.rotations[:, joints],
+            others.translations[:, joints],
+        )
+        return Poses(rotations, translations)
+
+    def joined(self, some: Indices, others: Poses) -> Poses:
+        """The same with others in place of some of the poses."""
+        rotations, translations = self.rotations.copy(), self.translations.copy()
+        rotations[..., some], translations[..., some] = others
+        return Poses(rotations, translations)
+
 
 class Bones(NamedTuple):
     """What of the N joints may differ from pose to pose beside the pose; the last size is B, or 1 for all.
@@ -87,6 +102,7 @@ class Given:
         points: (3, P, B or 1) the goals' points in their joints' frames, see `Problem`.
         targets: per goal (3, B) of a point or a direction, or (3, 3, B) of a frame.
         slide_axes: (slides, 3, B or 1) in the parents' frames.
+        windows: (2, w, B or 1) of reach windows: the largest extent, model units, and 1 where it is held.
         reference: (4, balls, B), (h, B) and (s, B): what ball joints, hinges and slides are held near to.
     """
 
@@ -95,6 +111,7 @@ class Given:
     points: Array
     targets: tuple[Array, ...]
     slide_axes: Array
+    windows: Array
     reference: tuple[Array, Array, Array] | None
 
     def at(self, some: Mask | Indices) -> Given:
@@ -113,6 +130,7 @@ class Given:
             points=cut(self.points),
             targets=tuple(map(cut, self.targets)),
             slide_axes=cut(self.slide_axes),
+            windows=cut(self.windows),
             reference=reference,
         )
 
@@ -204,6 +222,18 @@ def start_state(layout: Layout, given: Given, poses: Poses) -> State:
         along = np.array(slide.axis) @ poses.translations[:, i]
         slides[k] = np.clip(along, slide.lower, slide.upper)
     return State(rotations, angles, slides, _transforms(layout, given, rotations, slides, None))
+
+
+def to_poses(layout: Layout, state: State, own: Poses) -> Poses:
+    """The poses of states, in which joints that do not move are those of `own`."""
+    poses = Poses(own.rotations.copy(), own.translations.copy())
+    moved = [layout.row[i] for i in layout.moved]
+    poses.rotations[:, layout.moved] = state.rotations[:, moved]
+    for k, (i, slide) in enumerate(layout.slides):
+        axis = np.array(slide.axis)[:, None]
+        along = (axis * own.translations[:, i]).sum(0)
+        poses.translations[:, i] += axis * (state.slides[k] - along)
+    return poses
 
 
 def rebuilt(layout: Layout, given: Given, state: State, balls: Array, angles: Array, slides: Array) -> State:

@@ -23,7 +23,7 @@ from ccd_rig.skeleton.pose import Pose
 from ccd_rig.solvers.solve import iterate, solve
 
 ORDERS = ("XYZ", "XZY", "YXZ", "YZX", "ZXY", "ZYX")
-CONVERGED, STALLED = SolveStatus.CONVERGED, SolveStatus.STALLED
+CONVERGED, OPTIMAL = SolveStatus.CONVERGED, SolveStatus.OPTIMAL
 
 
 # -- planar chains
@@ -69,7 +69,7 @@ def test_any_plane(axis):
         ([0.0, 0.0], (1.5, 0.5, 0.0), CONVERGED),
         ([math.pi / 2, 0.0], (-0.5, -1.0, 0.0), CONVERGED),
         ([0.1, -0.1], (1.9, 0.0, 0.0), CONVERGED),
-        ([0.0, 0.0], (3.0, 0.0, 0.0), STALLED),
+        ([0.0, 0.0], (3.0, 0.0, 0.0), OPTIMAL),
     ],
 )
 def test_two_unit_links(angles, target, status):
@@ -87,7 +87,7 @@ def test_juckett_states():
     assert states[-1] is CONVERGED
     assert set(states[:-1]) <= {SolveStatus.ITERATION_LIMIT}
     far = solve(skeleton, pose, [PositionGoal("joint2", (-9.0, 0.0, 0.0))], chosen)
-    assert far.status is STALLED
+    assert far.status is OPTIMAL
     # Folded, the target between: both joints are where CCD wants them, and still the target is in reach.
     skeleton, pose = planar_chain([2.0, 1.0], [0.0, math.pi])
     result = solve(skeleton, pose, [PositionGoal("joint1", (1.5, 0.0, 0.0))], chosen)

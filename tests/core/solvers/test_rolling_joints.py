@@ -162,5 +162,5 @@ def test_three_slides_reach_inside_their_box_and_stop_at_it() -> None:
         assert inside.status is SolveStatus.CONVERGED
         assert inside.pose.translations[0][:] == pytest.approx((1.5, 0.9, -0.7), abs=2.0 * NEAR)
         beyond = solve(cart, Pose.rest(cart), [PositionGoal("cart", (5.0, 1.5, -5.0))], settings)
-        assert beyond.status is SolveStatus.STALLED
+        assert beyond.status is SolveStatus.OPTIMAL
         assert beyond.pose.translations[0][:] == pytest.approx((2.0, 0.5, -1.0), abs=FLOAT32)

@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a group of constraints asks for at some frames of a batch, as least squares take it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from mathutils import Quaternion
+
+from ...goals import BalanceGoal, Goal
+from ...limits.shapes import Limit
+from ...maths.batch import Array
+from ...solvers.least_squares.ease import Asked
+from ...solvers.least_squares.problem import MILD_STEP, LeastSquaresProblem
+from ...solvers.least_squares.solve import Limits
+from ...solvers.least_squares.state import Given, Poses
+from ..scene.evaluation import FrameSample
+from ..scene.targets import AXES
+from ..solve.constraint_goals import goal_targets, goals
+from ..solve.solving import group_level, scales
+from .bake_frames import Rows
+from .batches import Batch, Group, poses_of
+
+Base = tuple[Array, Array]
+"""The poses that a group starts from: (R, J, 4) rotations and (R, J, 3) translations."""
+Stage = tuple[Sequence[Limit | None], float]
+"""What limits hold, and what goals count beside those served before them."""
+
+STEPS = 40
+"""Most steps of a frame."""
+GAIN, RANKED_GAIN = 0.005, 1e-3
+"""A frame stalls when its square error falls by less than this part in several steps; where goals are served
+before others, which then count next to nothing."""
+
+
+@dataclass(frozen=True)
+class GroupProblem:
+    """A group's goals at some frames, for least squares.
+
+    Attributes:
+        problem: what the frames share.
+        asked: what each brings, as it stands.
+        places: of each goal the place of its constraint in the group.
+        is_ranked: whether something is served before something else: goals, or reach windows.
+    """
+
+    problem: LeastSquaresProblem
+    asked: Asked
+    places: list[int]
+    is_ranked: bool
+
+    @cached_property
+    def given(self) -> Given:
+        """What each frame brings."""
+        return self.asked.given(self.problem)
+
+    @property
+    def poses(self) -> Poses:
+        """As the frames stand."""
+        return self.asked.poses
+
+    @property
+    def stop(self) -> Limits:
+        """When to stop."""
+        return self.asked.stop
+
+
+def group_problem(batch: Batch, group: Group, stage: Stage, chosen: Rows, base: Base) -> GroupProblem:
+    """What a group asks for at some of the rows; `base` has the base poses of all."""
+    limits, step = stage
+    samples, rows = [batch.samples[k] for k in chosen.tolist()], batch.rows[chosen]
+    constraints, targets = batch.bake_frames.constraints, batch.bake_frames.targets
+    placed = [
+        (place, goal)
+        for place, c in enumerate(group.members)
+        for goal in goals(batch.skeleton, constraints[c], samples[0].targets[c])
+    ]
+    row_goals = [goal for _, goal in placed]
+    problem = LeastSquaresProblem(batch.skeleton, row_goals, limits, sorted(group.joints), step)
+    axes = balance_axes(batch, group, samples)
+    found = [
+        _with_axes(goal, goal_targets(goal, [targets[r][group.members[place]] for r in rows.tolist()]), axes)
+        for place, goal in placed
+    ]
+    is_ranked = len({goal.priority for goal in row_goals}) > 1 or bool(problem.windows)
+    solver = batch.settings.solver
+    stop = Limits(
+        solver.position_tolerance / scales(samples),
+        solver.angle_tolerance,
+        min(STEPS, solver.max_iterations),
+        RANKED_GAIN if is_ranked and step != MILD_STEP else GAIN,
+    )
+    asked = Asked(
+        batch.bones(rows),
+        poses_of(batch.rotations[chosen], batch.translations[chosen]),
+        found,
+        batch.reference(samples, poses_of(base[0][chosen], base[1][chosen])),
+        stop,
+    )
+    return GroupProblem(problem, asked, [place for place, _ in placed], is_ranked)
+
+
+def balance_axes(batch: Batch, group: Group, samples: Sequence[FrameSample]) -> Array | None:
+    """(3, 3, R) per model axis what takes its place in each frame; None while armature space is level.
+
+    A balance counts along the world's axes: where the armature object is turned, each frame has its own.
+    """
+    constraints = [batch.bake_frames.constraints[c] for c in group.members]
+    turns: list[Quaternion] = []
+    for k, sample in enumerate(samples):
+        same = k > 0 and sample.matrix_world is samples[k - 1].matrix_world
+        turns.append(turns[-1] if same else group_level(sample, constraints))
+    if all(turn == Quaternion() for turn in turns):
+        return None
+    model = [AXES[f"POS_{name}"] for name in "XYZ"]
+    return np.array([[(turn.inverted() @ axis)[:] for axis in model] for turn in turns]).transpose(2, 1, 0)
+
+
+def _with_axes(goal: Goal, targets: Array, axes: Array | None) -> Array:
+    """The targets (3, R) of a balance together with the axes that count in each frame."""
+    if axes is None or not isinstance(goal, BalanceGoal):
+        return targets
+    return np.concatenate((targets[:, None], axes[:, [k for k in range(3) if goal.axes[k]]]), axis=1)
