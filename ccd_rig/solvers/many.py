@@ -88,8 +88,7 @@ def solve_many(
             more than they must from where they start.
 
     Raises:
-        InvalidInput: names what is wrong with the input, or what only `solve` knows: reach windows,
-            `two_bone_tip` and comfort tolerances.
+        InvalidInput: names what is wrong with the input, or what only `solve` knows: `two_bone_tip`.
     """
     given = checked(skeleton, poses, goals, settings, targets, reference)
     if given.size == 0:

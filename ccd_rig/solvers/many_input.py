@@ -21,8 +21,6 @@ from .least_squares.state import Poses
 PoseBatch = Sequence[Pose] | tuple[ArrayLike, ArrayLike]
 """Poses, or their rotations (B, n, 4) and translations (B, n, 3)."""
 
-_ONE_BY_ONE = "solve_many does not know it: use solve for each pose"
-
 
 @dataclass(frozen=True)
 class ManyInput:
@@ -48,6 +46,13 @@ class ManyInput:
     movable: tuple[int, ...]
 
     @property
+    def tolerances(self) -> Array:
+        """(movable,) radians, the comfort tolerances of the joints that may move, where they count."""
+        comforts = [self.skeleton.joints[i].comfort for i in self.movable]
+        used = self.settings.comfort
+        return np.array([each.tolerance if used and each is not None else 0.0 for each in comforts])
+
+    @property
     def size(self) -> int:
         """How many poses there are."""
         return len(self.rotations)
@@ -66,7 +71,7 @@ def checked(
         raise InvalidInput(f"settings must be SolverSettings or None, not {settings!r}")
     goals, how = tuple(goals), settings or SolverSettings()
     movable = _movable(skeleton, goals)
-    _refuse_unknown(skeleton, goals, how, movable)
+    _refuse_unknown(goals)
     rotations, translations = _pose_arrays(skeleton, poses, "pose")
     size = len(rotations)
     held = None
@@ -104,22 +109,12 @@ def _movable(skeleton: Skeleton, goals: Sequence[object]) -> tuple[int, ...]:
     return tuple(sorted(set(moved) - skeleton.locked))
 
 
-def _refuse_unknown(
-    skeleton: Skeleton, goals: Sequence[Goal], settings: SolverSettings, movable: Sequence[int]
-) -> None:
+def _refuse_unknown(goals: Sequence[Goal]) -> None:
     """Raises InvalidInput for what only `solve` knows."""
     for goal in goals:
-        if isinstance(goal, PositionGoal) and goal.max_extension < 1.0:
-            raise InvalidInput(
-                f"{goal.name}: max_extension is {goal.max_extension:g}, a reach window; {_ONE_BY_ONE}"
-            )
         if isinstance(goal, PositionGoal) and goal.two_bone_tip:
-            raise InvalidInput(f"{goal.name}: two_bone_tip is on; {_ONE_BY_ONE}")
-    for i in movable if settings.comfort else ():
-        joint = skeleton.joints[i]
-        if joint.comfort is not None and joint.comfort.tolerance > 0.0:
             raise InvalidInput(
-                f"joint '{joint.name}': its comfort tolerance is {joint.comfort.tolerance:g}; {_ONE_BY_ONE}"
+                f"{goal.name}: two_bone_tip is on; solve_many does not know it: use solve for each pose"
             )
 
 

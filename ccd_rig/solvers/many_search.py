@@ -40,6 +40,8 @@ def search(given: ManyInput) -> tuple[Found, Found, Stage]:
     proper = Stage(given, limits)
     everything = np.arange(given.size)
     start = proper.measure(everything, given.poses)
+    if given.tolerances.any():
+        return _relaxed(given, proper, start), start, proper
     best = _first(given, proper)
     _other_starts(given, proper, limits, best)
     _as_near(proper, best)
@@ -60,7 +62,23 @@ def _first(given: ManyInput, proper: Stage) -> Found:
         _take(best, some, stage.solve(some, best.poses.at(some), gain))
     missed = best.missed
     if regions is not None and len(missed):
-        _take(best, missed, proper.solve(missed, best.poses.at(missed), gain))
+        _take(best, missed, proper.solve(missed, best.poses.at(missed), gain, again=True))
+    return best
+
+
+def _relaxed(given: ManyInput, proper: Stage, start: Found) -> Found:
+    """As far as comfort tolerances let joints: inside the comfort regions, from there inside the limits."""
+    regions = _regions(given)
+    best, some = start.at(np.arange(given.size)), np.flatnonzero(start.excess > 1.0)
+    for stage in (proper,) if regions is None else (Stage(given, regions), proper):
+        if not len(some):
+            break
+        inside = stage.measure(some, best.poses.at(some))
+        ahead = stage.solve(some, inside.poses, PATIENT_GAIN)
+        found, at_ease = stage.ease(some, inside.poses, ahead.poses)
+        found.iterations += ahead.iterations
+        _take(best, some, found)
+        some = some[(found.excess > 1.0) & ~at_ease]
     return best
 
 
@@ -176,7 +194,7 @@ def _as_near(proper: Stage, best: Found) -> None:
 
 def _go_on(stage: Stage, best: Found, some: Indices, begin: Poses) -> None:
     """Solve poses `some` with patience; what is nearer counts."""
-    found = stage.solve(some, begin, PATIENT_GAIN)
+    found = stage.solve(some, begin, PATIENT_GAIN, again=True)
     best.iterations[some] += found.iterations
     best.late[some] = found.late
     nearer: Mask = (found.square < best.square[some]) | (found.excess <= 1.0)
@@ -200,7 +218,7 @@ def _earlier_first(given: ManyInput, proper: Stage, limits: list[Limit | None], 
         ranks = proper.ranks[:count]
         chosen = [k for k, goal in enumerate(given.goals) if goal.priority in ranks]
         stage = proper if count == len(proper.ranks) else Stage(given, limits, chosen)
-        served = stage.solve(some, best.poses.at(some), PATIENT_GAIN, frozen=count - 1)
+        served = stage.solve(some, best.poses.at(some), PATIENT_GAIN, frozen=count - 1, again=True)
         best.iterations[some] += served.iterations
         found = proper.measure(some, served.poses)
         best.put(some, found, gains(found.score, select(best.score, some), proper.tolerance))

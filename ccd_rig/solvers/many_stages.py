@@ -11,11 +11,13 @@ from ..goals import Goal, served
 from ..limits.shapes import Limit
 from ..maths.batch import Array, Indices, Mask, at_least_two, select
 from .least_squares.achieved import achieved
+from .least_squares.ease import Asked, Relaxed, solve_eased
 from .least_squares.optimality import beside, steepness
 from .least_squares.problem import PRIORITY_STEP, LeastSquaresProblem, Residual
 from .least_squares.reach import beyond_reach
-from .least_squares.solve import GAIN, Limits, confined, solve_batch
+from .least_squares.solve import GAIN, Limits, confined
 from .least_squares.state import Bones, Given, Poses, State, rebuilt, start_state, stepped_balls, to_poses
+from .least_squares.windowed import held_at_border, solve_windowed
 from .many_input import ManyInput
 
 RUN = 2048
@@ -96,13 +98,38 @@ class Stage:
         numbers = range(len(given.goals)) if chosen is None else chosen
         self.goals: tuple[Goal, ...] = tuple(given.goals[k] for k in numbers)
         self.targets = [given.targets[k] for k in numbers]
-        self.problem = LeastSquaresProblem(given.skeleton, self.goals, limits, given.movable)
+        self.limits = list(limits)
+        self.problem = self._problem(given.movable)
         self.bones = Bones.of(given.skeleton)
         self.tolerance = given.settings.position_tolerance / self.problem.reach
         self.ranks = sorted({goal.priority for goal in given.goals})
 
+    def _problem(self, movable: Sequence[int]) -> LeastSquaresProblem:
+        return LeastSquaresProblem(self.input.skeleton, self.goals, self.limits, movable)
+
+    def ease(self, some: Indices, start: Poses, ahead: Poses) -> tuple[Found, Mask]:
+        """Bring poses `some` nearer to poses `ahead`, as far as comfort tolerances let joints; (K,) which of
+        them have all joints at ease."""
+        pair = at_least_two(np.arange(len(some)))
+        relaxed = Relaxed(self.limits, self.input.movable, self.input.tolerances, self._problem)
+        settings, held = self.input.settings, self.input.reference
+        limits = self._limits(len(pair), settings.max_iterations)
+        reference = None if held is None else held.at(some[pair])
+        asked = Asked(self.bones, start.at(pair), self._targets(some[pair]), reference, limits)
+        eased = solve_eased(relaxed, asked, ahead.at(pair))
+        given = asked.at(np.arange(len(pair)), eased.poses).given(self.problem)
+        state = start_state(self.problem.layout, given, eased.poses)
+        found = self._found(given, eased.poses, state, eased.iterations)
+        return found.at(np.arange(len(some))), eased.at_ease[: len(some)]
+
     def solve(
-        self, some: Indices, start: Poses, gain: float = GAIN, most: int = 1000, frozen: int = 0
+        self,
+        some: Indices,
+        start: Poses,
+        gain: float = GAIN,
+        most: int = 1000,
+        frozen: int = 0,
+        again: bool = False,
     ) -> Found:
         """Bring poses `some` from their starts to the goals.
 
@@ -112,6 +139,7 @@ class Stage:
             gain: see `Limits`.
             most: steps, beside those of the settings.
             frozen: of so many ranks, goals that are missed at the start stay as they are there.
+            again: whether the start has been solved before: reach windows at their borders are then held.
         """
         steps = min(most, self.input.settings.max_iterations)
         parts = []
@@ -123,7 +151,9 @@ class Stage:
             state = start_state(self.problem.layout, given, own)
             if frozen:
                 given = self._frozen(given, confined(self.problem, given, state), limits, frozen)
-            solved = solve_batch(self.problem, given, state, limits)
+            if again:
+                given = held_at_border(self.problem, given, state, limits)
+            solved = solve_windowed(self.problem, given, state, limits)
             found = self._found(given, own, solved.state, solved.iterations)
             found.late = (found.iterations >= steps) & (found.excess > 1.0)
             parts.append(found if part[0] != part[-1] else found.at(np.array([0])))
@@ -148,7 +178,8 @@ class Stage:
         residual = self.problem.evaluate(given, start_state(self.problem.layout, given, own))
         distances = np.stack([miss.distance for miss in residual.misses], axis=1)
         angles = np.stack([miss.angle for miss in residual.misses], axis=1)
-        return distances[: len(some)], angles[: len(some)], self._excess(residual)[: len(some)]
+        excess = np.maximum(self._excess(residual), self._over(given, residual) / self._position)
+        return distances[: len(some)], angles[: len(some)], excess[: len(some)]
 
     def steepness(self, some: Indices, poses: Poses) -> Array:
         """(K,) see `optimality.steepness`."""
@@ -204,9 +235,21 @@ class Stage:
         return beyond_reach(self.problem, given, state, settings.position_tolerance, settings.angle_tolerance)
 
     def _given(self, some: Indices, poses: Poses) -> Given:
-        targets = [each if each.shape[-1] == 1 else select(each, some) for each in self.targets]
         held = self.input.reference
-        return self.problem.given(self.bones, poses, targets, None if held is None else held.at(some))
+        reference = None if held is None else held.at(some)
+        return self.problem.given(self.bones, poses, self._targets(some), reference)
+
+    def _targets(self, some: Indices) -> list[Array]:
+        return [each if each.shape[-1] == 1 else select(each, some) for each in self.targets]
+
+    @property
+    def _position(self) -> float:
+        return self.input.settings.position_tolerance
+
+    def _over(self, given: Given, residual: Residual) -> Array:
+        """(B,) by how much more than the tolerance reach windows are stretched, model units; 0 inside."""
+        over = self.problem.overstretched(given, residual.now.state).max(0, initial=0.0)
+        return np.asarray(np.where(over > self._position, over, 0.0))
 
     def _frozen(self, given: Given, state: State, limits: Limits, ranks: int) -> Given:
         """The same with what is achieved as the target of goals of the first ranks that are missed."""
@@ -230,9 +273,13 @@ class Stage:
     def _found(self, given: Given, own: Poses, state: State, iterations: Indices) -> Found:
         """Poses of a state, whose joints that do not matter are those of `own`."""
         residual, poses = self.problem.evaluate(given, state), to_poses(self.problem.layout, state, own)
-        excess = self._excess(residual)
+        over = self._over(given, residual)
+        excess = np.maximum(self._excess(residual), over / self._position)
         late = np.zeros(len(excess), np.bool_)
-        return Found(poses, excess, residual.square, self._score(residual), iterations.copy(), late)
+        stretched = (over / self.problem.reach) ** 2 / PRIORITY_STEP  # before all goals
+        score = self._score(residual)
+        score[0] += stretched
+        return Found(poses, excess, residual.square + stretched, score, iterations.copy(), late)
 
     def _score(self, residual: Residual) -> Array:
         settings = self.input.settings

@@ -107,4 +107,4 @@ def _hinge_angles(profile: Array, axis: Array) -> Array:
         [profile[2, 1] - profile[1, 2], profile[0, 2] - profile[2, 0], profile[1, 0] - profile[0, 1]]
     )
     along = np.einsum("ib,ijb,jb->b", axis, profile, axis)
-    return np.abs(np.arctan2((axis * across).sum(0), np.einsum("iib->b", profile) - along))
+    return np.asarray(np.abs(np.arctan2((axis * across).sum(0), np.einsum("iib->b", profile) - along)))

@@ -97,7 +97,7 @@ def solve_eased(relaxed: Relaxed, asked: Asked, ahead: Poses) -> Eased:
     """
     search = _Search(relaxed, asked)
     first, to = search.poses, ahead
-    going = np.flatnonzero(search.restless)
+    going = np.flatnonzero(search.restless if search.rest is None else ~search.met)
     for count in range(ROUNDS if search.rest is not None else 0):
         if not len(going):
             break
@@ -114,7 +114,7 @@ def solve_eased(relaxed: Relaxed, asked: Asked, ahead: Poses) -> Eased:
         search.go(going, first, ahead, np.ones((1, len(going))))
     elif len(going):
         search.go(going, first, ahead, search.parts_to_ease(going, first, ahead))
-    at_ease = (search.angles <= search.tolerances + EASE).all(0)
+    at_ease: Mask = (search.angles <= search.tolerances + EASE).all(0)
     return Eased(search.poses, at_ease, search.iterations)
 
 
@@ -144,7 +144,7 @@ class _Search:
     def restless(self) -> Mask:
         """(B,) which poses miss their goals while a joint with a tolerance is not at ease."""
         eased = (self.angles <= self.tolerances + EASE) | (self.tolerances == 0.0)
-        return ~self.met & ~eased.all(0)
+        return np.asarray(~self.met & ~eased.all(0))
 
     def go(self, some: Indices, start: Poses, end: Poses, parts: Array) -> None:
         """Let joints of some poses stand at parts (n or 1, K) of their ways; what has no tolerance then goes
@@ -176,7 +176,8 @@ class _Search:
 
     def parts_to_ease(self, some: Indices, start: Poses, end: Poses) -> Array:
         """(1, K) the first part of the ways at which all joints are at ease; 1 where there is none."""
-        low, high = np.zeros(len(some)), np.ones(len(some))
+        low: Array = np.zeros(len(some))
+        high: Array = np.ones(len(some))
         open_: Mask = np.ones(len(some), np.bool_)
         for step in range(1, PARTS):
             places = np.flatnonzero(open_)

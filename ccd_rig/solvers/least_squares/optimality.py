@@ -12,6 +12,7 @@ from .problem import LeastSquaresProblem
 from .solve import Limits
 from .state import Bones, Given, Poses, State, start_state, stepped_balls, to_model
 from .step import bounds
+from .windowed import held_at_border
 
 STATIONARY = 1e-2
 """Steepness up to which a pose that misses its goals counts as OPTIMAL."""
@@ -27,11 +28,13 @@ def steepness(problem: LeastSquaresProblem, given: Given, state: State, limits: 
     The largest part of the gradient that belongs to one joint, beside the residual times the longest lever:
     a cosine, as in MINPACK's test of the gradient (More 1978, "The Levenberg-Marquardt algorithm:
     implementation and theory"). The gradient is projected into the limits. A goal that gives way to others
-    is tested along directions that leave those alone, to first order.
+    is tested along directions that leave those alone, to first order, and so is one that would stretch a part
+    of a chain past its reach window.
     """
     if not problem.layout.columns:
         return np.zeros(state.size)
     residual = problem.evaluate(given, state)
+    given = held_at_border(problem, given, state, limits)
     _, slope = problem.jacobian(given, residual)
     serving = slope if problem.serves is None else slope * problem.serves[..., None]
     values = residual.values.copy()
@@ -44,6 +47,7 @@ def steepness(problem: LeastSquaresProblem, given: Given, state: State, limits: 
         rows = [k for goal, place in places if goal.priority == rank for k in range(place.start, place.stop)]
         own, missing = serving[rows], values[rows]
         gradient = _free(problem, state, np.einsum("mkb,mb->kb", own, missing))
+        gradient = _unstretched(problem, state, slope, gradient)
         if before:
             gradient = _free(problem, state, beside(slope[before], gradient))
         lever = np.einsum("mkb,mkb->kb", own, own).max(0)
@@ -65,6 +69,17 @@ def is_optimal(
     state = start_state(problem.layout, given, poses)
     limits = Limits(np.full(2, position_tolerance), angle_tolerance, 0)
     return bool(steepness(problem, given, state, limits)[0] <= STATIONARY)
+
+
+def _unstretched(problem: LeastSquaresProblem, state: State, slope: Array, gradient: Array) -> Array:
+    """The gradient without what would stretch parts that are as long as their reach windows let them be."""
+    if not problem.windows:
+        return gradient
+    windows = slope[problem.rows - len(problem.windows) :]
+    stretches = (windows * gradient).sum(1) < 0.0
+    if not stretches.any():
+        return gradient
+    return _free(problem, state, beside(windows * stretches[:, None], gradient))
 
 
 def _free(problem: LeastSquaresProblem, state: State, gradient: Array) -> Array:

@@ -321,7 +321,7 @@ class LeastSquaresProblem:
         if not self.windows:
             return np.zeros((0, state.size))
         now = Now(state, self._ends(given.points, state))
-        return np.stack([each.extent(now) for each in self.windows]) - given.windows[0]
+        return np.asarray(np.stack([each.extent(now) for each in self.windows]) - given.windows[0])
 
     def jacobian(self, given: Given, residual: Residual) -> tuple[Now, Array]:
         """(m, k, B) how the residuals change with each column, after the state with the columns' axes."""

@@ -91,7 +91,7 @@ def bent(windows: Sequence[ReachWindow], layout: Layout, given: Given, state: St
     one across the part.
     """
     held = given.windows[1] > 0.0
-    step = np.zeros((layout.columns, state.size))
+    step: Array = np.zeros((layout.columns, state.size))
     for window, holding in zip(windows, held, strict=True):
         slope = window.slope(now, layout.columns) / window.factor
         lever = window.extent(now) / window.most

@@ -45,16 +45,11 @@ SETTINGS = SolverSettings(position_tolerance=POSITION, angle_tolerance=ANGLE, ma
 def known(seed: int, rolls: bool = False) -> Mixture:
     """A random solve without what `solve_many` refuses."""
     case = mixture(seed, rolls)
-    joints = [
-        replace(joint, comfort=replace(joint.comfort, tolerance=0.0)) if joint.comfort else joint
-        for joint in case.skeleton.joints
-    ]
     goals = tuple(
-        replace(goal, max_extension=1.0, two_bone_tip=False) if isinstance(goal, PositionGoal) else goal
-        for goal in case.goals
+        replace(goal, two_bone_tip=False) if isinstance(goal, PositionGoal) else goal for goal in case.goals
     )
     settings = replace(SETTINGS, comfort=case.settings.comfort)
-    return replace(case, skeleton=Skeleton(joints), goals=goals, settings=settings, reference=None)
+    return replace(case, goals=goals, settings=settings, reference=None)
 
 
 def arrays(poses: Sequence[Pose]) -> tuple[np.ndarray, np.ndarray]:
@@ -379,11 +374,7 @@ def test_targets_are_checked() -> None:
 
 
 def test_what_only_solve_knows_is_refused() -> None:
-    reach = PositionGoal("elbow", (1, 1, 0), max_extension=0.9)
-    refused(r"position goal on joint 'elbow': max_extension.*use solve", [reach])
     refused(r"two_bone_tip is on.*use solve", [PositionGoal("elbow", (1, 1, 0), two_bone_tip=True)])
-    eased = elbow().replace({"elbow": {"comfort": Comfort(tolerance=0.1)}})
-    refused(r"joint 'elbow': its comfort tolerance is 0.1.*use solve", skeleton=eased)
     refused("at least one goal", [])
     refused("a goal must be one of PositionGoal", ["elbow"])
     refused("settings must be SolverSettings", settings=3)
