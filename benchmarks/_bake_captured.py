@@ -23,6 +23,7 @@ from _bake_scenes import Limit, Reach, Shot, cone, continuous, hinge, key_all
 from mathutils import Matrix, Quaternion, Vector
 
 from ccd_rig.blender.keys.channels import fcurves_of
+from ccd_rig.solvers.pole_bend import pole_bends
 
 LIMBS: dict[str, tuple[str, ...]] = {  # from the tip to the chain's root: Reallusion's names
     f"{part} {side}": tuple(f"CC_Base_{side}_{bone}" for bone in bones)
@@ -68,7 +69,7 @@ def captured(
         frames: at most; 0 for all.
         moved: how far targets are above the motion, in lengths of their limbs.
         rotation: whether hands, feet and head are to be turned as in the clip.
-        pole: whether elbows and knees have poles where the clip bends them.
+        pole: whether elbows and knees have poles where the clip bends them, as our pole goal sees bends.
         limits: whether knees and elbows are hinges and all else has a cone.
         far: the part of the frames in which targets are out of reach, about the middle of the clip.
         loop: whether the clip goes on backwards, to end as it began.
@@ -99,7 +100,8 @@ def captured(
         target = _empty(name, places, matrices[0] if rotation else None)
         aim = None
         if pole and name != "head":
-            aim = _empty(f"{name} pole", joints[-2] + length * _bend(joints))
+            middle = 0.5 * (joints[0] + joints[-1])
+            aim = _empty(f"{name} pole", middle + length * _bend(joints, matrices[-1][:, :3, :3], length))
         reaches.append(Reach(limb[0], len(limb), target, use_tail, rotation, aim))
     scene.frame_set(1)
     bpy.context.view_layer.objects.active = rig
@@ -143,13 +145,18 @@ def _limit(bone: str) -> Limit:
     return cone(radius, twist=radius)
 
 
-def _bend(joints: Sequence[np.ndarray]) -> np.ndarray:
-    """(F, 3) unit vectors by which the joint after the root is away from the line from root to end."""
-    line = joints[0] - joints[-1]
-    line /= np.linalg.norm(line, axis=-1, keepdims=True)
-    first = joints[-2] - joints[-1]
-    side = first - np.sum(first * line, axis=-1, keepdims=True) * line
-    return side / np.linalg.norm(side, axis=-1, keepdims=True)
+def _bend(joints: Sequence[np.ndarray], root: np.ndarray, length: float) -> np.ndarray:
+    """(F, 3) unit vectors by which a limb bends, as a pole goal sees it: `solvers.pole_bend`.
+
+    That is how far the joints between are from the line from root to end. Where the limb is nearly straight
+    it goes over into its bend at rest, about an axis that the first bone, with axes (F, 3, 3), carries.
+    """
+    line = (joints[0] - joints[-1]).T
+    between = sum(joint - joints[-1] for joint in joints[1:-1]).T
+    axis = np.cross(between[:, 0], line[:, 0])
+    own = np.einsum("fij,j->if", root, root[0].T @ (axis / np.linalg.norm(axis)))
+    bend = pole_bends(line, between, between, own, (len(joints) - 2) * length).bend
+    return (bend / np.linalg.norm(bend, axis=0)).T
 
 
 def _outwards(joints: Sequence[np.ndarray], length: float, far: float) -> np.ndarray:

@@ -8,6 +8,8 @@ Cases:
              by how much (mean, largest)
     moved    targets are raised by 3 % of the limb's length: departure from the motion (mean, largest), and
              rotational jerk, the RMS third difference of rotations, in parts of the motion's own
+    twist    the same, with limits as well: by how much thighs, calves and feet are twisted about themselves
+             beside the motion, largest. It is asked for only where a rotation is that a foot's limit forbids
     loop     motion and targets end as they began: the last pose to the first, largest
     range    the same frames baked alone, backwards, in chunks, after Solve: largest difference to one bake
     order    constraints in another order; each of eight legs alone: largest difference
@@ -42,7 +44,7 @@ sys.path.insert(0, str(ROOT))
 import _bake_characters as characters  # noqa: E402
 import _bake_scenes as scenes  # noqa: E402
 import _product as product  # noqa: E402
-from _bake_captured import MOVED, NoClip, captured, measured_limits, resting  # noqa: E402
+from _bake_captured import LIMBS, MOVED, NoClip, captured, measured_limits, resting  # noqa: E402
 from _bake_pairs import (  # noqa: E402
     Cost,
     Played,
@@ -159,6 +161,30 @@ def _jerk(keys: Played) -> float:
     """RMS third difference of rotations, degrees per frame cubed."""
     steps = between(keys.rotations[:-1], keys.rotations[1:])
     return float(np.sqrt(np.mean(np.sum(np.diff(steps, n=2, axis=0) ** 2, axis=-1))))
+
+
+def case_twist(clip: Path | None) -> None:
+    for name, fields in GOALS.items() if clip else ():
+        for limits in (False, True):
+            make = partial(captured, clip, moved=MOVED, limits=limits, **fields)
+            bones = make().bones
+            base = _base(make)
+            cells = []
+            for keys in (_ours(make), _its(make)):
+                most = _spin(base.rotations, keys.rotations).max(axis=0)
+                legs = zip(
+                    *(most[[bones.index(b) for b in LIMBS[f"foot {side}"]]] for side in "LR"), strict=True
+                )
+                cells.append("; ".join(f"{max(both):.2f}" for both in reversed(list(legs))))
+            _row("twist: thigh; calf; foot", f"{name}, limits" if limits else name, *cells)
+
+
+def _spin(before: np.ndarray, after: np.ndarray) -> np.ndarray:
+    """(F, J) degrees by which bones are twisted about their length from rotations (F, J, 4) to others."""
+    w = np.sum(before * after, axis=-1)
+    y = before[..., 0] * after[..., 2] - after[..., 0] * before[..., 2]
+    y -= before[..., 3] * after[..., 1] - before[..., 1] * after[..., 3]
+    return np.degrees(2.0 * np.abs(np.arctan2(np.where(w < 0.0, -y, y), np.abs(w))))
 
 
 def case_loop(clip: Path | None) -> None:

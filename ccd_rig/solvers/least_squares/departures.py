@@ -60,8 +60,41 @@ def largest_changes(a: Departures, b: Departures) -> Array:
     """(B,) radians, the largest rotation of a joint from departures to others."""
     found = np.zeros(a[0].shape[-1])
     if a[0].shape[1]:
-        turned = logarithm(multiply(conjugate(a[0]), b[0]))
-        found = np.sqrt((turned * turned).sum(0)).max(0)
+        cosines = np.abs(np.einsum("inb,inb->nb", a[0], b[0])).min(0)
+        found = 2.0 * np.arccos(np.minimum(cosines, 1.0))
     if len(a[1]):
         found = np.maximum(found, np.abs(a[1] - b[1]).max(0))
+    return np.asarray(found)
+
+
+def interpolated(at: Array, departed: Departures, wanted: Array) -> Departures:
+    """Departures at times on smooth curves through those at other times."""
+    balls, angles, slides = (_curve(at, values, wanted) for values in departed)
+    return unit(balls), angles, slides
+
+
+def _curve(at: Array, values: Array, wanted: Array) -> Array:
+    """Cubics through values (..., K) at places, with the slopes of the neighbours (Catmull & Rom 1974)."""
+    if len(at) == 1:
+        return np.repeat(values, len(wanted), axis=-1)
+    spans = np.diff(at)
+    chords = np.diff(values, axis=-1) / spans
+    slopes = np.empty_like(values)
+    slopes[..., 0], slopes[..., -1] = chords[..., 0], chords[..., -1]
+    slopes[..., 1:-1] = (chords[..., :-1] * spans[1:] + chords[..., 1:] * spans[:-1]) / (
+        spans[:-1] + spans[1:]
+    )
+    if len(at) > 2:  # at the ends as bent as in the middle of the span
+        slopes[..., 0] = 2.0 * chords[..., 0] - slopes[..., 1]
+        slopes[..., -1] = 2.0 * chords[..., -1] - slopes[..., -2]
+    i = np.clip(np.searchsorted(at, wanted, side="right") - 1, 0, len(spans) - 1)
+    span = spans[i]
+    t = (wanted - at[i]) / span
+    found = values[..., i] + t * span * chords[..., i]
+    found += (
+        t
+        * (1.0 - t)
+        * span
+        * ((1.0 - t) * (slopes[..., i] - chords[..., i]) - t * (slopes[..., i + 1] - chords[..., i]))
+    )
     return np.asarray(found)

@@ -3,7 +3,8 @@
 Frames whose base pose meets the goals keep it to the bit. Of the others key poses are solved from their base
 poses, all at once; the departures from the base between two of them are interpolated, and every frame is
 brought to its goals from there. No frame depends on the one before it but where there are several ways to
-meet its goals: there the key poses choose the ways that fit together best.
+meet its goals: there the key poses choose the ways that fit together best. A sudden change that the goals do
+not ask for is spread over the frames about it.
 """
 
 from __future__ import annotations
@@ -12,8 +13,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ...maths.batch import Array, Indices, Mask, unit
-from .departures import departed_state, departures
+from ...maths.batch import Array, Indices, Mask
+from .departures import departed_state, departures, interpolated
+from .easing import eased
 from .solve import Solved, solve_batch
 from .state import Given, State
 from .ways import Frames, choose_key_ways, mend_jumps, put
@@ -93,7 +95,7 @@ def solve_sequence(frames: Frames, from_base: bool = True) -> Sequence:
         some = rows[part]
         found = put(found, some, solve_batch(problem, given.at(some), start.at(part), stop.at(some)))
     frames = replace(frames, limits=stop, fixed=kept | frames.fixed)
-    found = mend_jumps(frames, found)
+    found = eased(frames, mend_jumps(frames, found))
     return Sequence(found.state, found.excess, kept, found.iterations + steps)
 
 
@@ -144,33 +146,6 @@ def _interpolated(frames: Frames, solved: State, anchors: Indices, rows: Indices
     """Where frames start: their base poses with departures on smooth curves through those of the anchors."""
     layout, given, base, times = frames.problem.layout, frames.given, frames.base, frames.times
     whole = replace(given, reference=(base.rotations[:, layout.ball_rows], base.angles, base.slides))
-    balls, angles, slides = departures(layout, whole.at(anchors), solved.at(anchors))
-    found = tuple(_curve(times[anchors], values, times[rows]) for values in (balls, angles, slides))
-    return departed_state(layout, given.at(rows), base.at(rows), (unit(found[0]), found[1], found[2]))
-
-
-def _curve(at: Array, values: Array, wanted: Array) -> Array:
-    """Cubics through values (..., K) at places, with the slopes of the neighbours (Catmull & Rom 1974)."""
-    if len(at) == 1:
-        return np.repeat(values, len(wanted), axis=-1)
-    spans = np.diff(at)
-    chords = np.diff(values, axis=-1) / spans
-    slopes = np.empty_like(values)
-    slopes[..., 0], slopes[..., -1] = chords[..., 0], chords[..., -1]
-    slopes[..., 1:-1] = (chords[..., :-1] * spans[1:] + chords[..., 1:] * spans[:-1]) / (
-        spans[:-1] + spans[1:]
-    )
-    if len(at) > 2:  # at the ends as bent as in the middle of the span
-        slopes[..., 0] = 2.0 * chords[..., 0] - slopes[..., 1]
-        slopes[..., -1] = 2.0 * chords[..., -1] - slopes[..., -2]
-    i = np.clip(np.searchsorted(at, wanted, side="right") - 1, 0, len(spans) - 1)
-    span = spans[i]
-    t = (wanted - at[i]) / span
-    found = values[..., i] + t * span * chords[..., i]
-    found += (
-        t
-        * (1.0 - t)
-        * span
-        * ((1.0 - t) * (slopes[..., i] - chords[..., i]) - t * (slopes[..., i + 1] - chords[..., i]))
-    )
-    return np.asarray(found)
+    departed = departures(layout, whole.at(anchors), solved.at(anchors))
+    between = interpolated(times[anchors], departed, times[rows])
+    return departed_state(layout, given.at(rows), base.at(rows), between)

@@ -6,9 +6,9 @@ import math
 
 import numpy as np
 import pytest
-from mathutils import Quaternion, Vector
+from mathutils import Euler, Quaternion, Vector
 
-from ccd_rig.goals import PositionGoal
+from ccd_rig.goals import Goal, OrientationGoal, PoleGoal, PositionGoal
 from ccd_rig.limits.shapes import Hinge, Limit
 from ccd_rig.skeleton.joints import Joint, Skeleton
 from ccd_rig.skeleton.pose import Pose
@@ -125,6 +125,62 @@ def test_what_starts_elsewhere_goes_back_to_its_base():
     assert (solved.excess <= 1.0).all()
     foot = solved.state.rotations[:, 2]
     assert np.degrees(2.0 * np.arccos(np.minimum(np.abs(foot[0]), 1.0))).max() < 0.1
+
+
+def turns(solved: Sequence) -> np.ndarray:
+    """(J, F - 1) degrees that joints turn from one frame to the next."""
+    q = solved.state.rotations
+    return np.degrees(2.0 * np.arccos(np.minimum(np.abs((q[..., 1:] * q[..., :-1]).sum(0)), 1.0)))
+
+
+def around_a_snake(size: int) -> np.ndarray:
+    """(F,) angles of what goes once round a snake, radians."""
+    return 2.0 * math.pi * np.arange(1, size + 1) / size
+
+
+def snake(goal: Goal, goal_targets: np.ndarray, bend: float = 0.0) -> Frames:
+    """20 bones whose target goes round them, and one more goal; the base bends each by so many degrees."""
+    count, size = 20, goal_targets.shape[-1]
+    joints = [Joint(f"bone{i}", i - 1, (0.0, 0.25 * (i > 0), 0.0), length=0.25) for i in range(count)]
+    goals = [PositionGoal("bone19", (0.0, 1.0, 0.0)), goal]
+    problem = LeastSquaresProblem(Skeleton(joints), goals, [None] * count)
+    bent = (Quaternion(X, math.radians(bend)),) * count
+    poses = Poses.of([Pose(bent, (Vector(),) * count)] * size)
+    a = around_a_snake(size)
+    wide, high = 2.25 + 0.5 * np.cos(2.0 * a), 2.5 + 0.75 * np.sin(3.0 * a)
+    targets = np.array([wide * np.cos(a), high, -2.25 * np.sin(a)])
+    given = problem.given(Bones.of(problem.skeleton), poses, [targets, goal_targets], poses)
+    stop = Limits(np.full(size, TOLERANCE), 1e-3, 40)
+    base = start_state(problem.layout, given, poses)
+    return Frames(problem, given, base, stop, np.zeros(size, dtype=np.bool_), np.arange(size, dtype=float))
+
+
+def test_a_long_chain_follows_a_pole_smoothly():
+    """Its root alone would twist half round, and jump on the way."""
+    a = around_a_snake(250)
+    poles = 10.0 * np.array([-np.sin(a), np.full(250, 0.25), -np.cos(a)])
+    solved = solve_sequence(snake(PoleGoal("bone0", "bone19", (0.0, 1.0, 0.0)), poles, 2.0))
+    assert (solved.excess <= 1.0).all()
+    assert turns(solved).max() < 2.0
+    w, _, y, _ = solved.state.rotations
+    assert np.degrees(2.0 * np.arctan(np.abs(y / w))).max() < 10.0
+
+
+def test_where_the_nearest_pose_jumps_the_chain_goes_over_gradually():
+    """In some frames there are two poses nearest to the base, their first bones 13 degrees apart."""
+    down = Quaternion(X, -math.pi / 2.0)
+    swaying = [
+        down
+        @ Euler(
+            (math.pi / 2.0 + 0.5 * math.sin(a), 0.3 * math.cos(2.0 * a), 0.5 * math.cos(a))
+        ).to_quaternion()
+        for a in around_a_snake(250)
+    ]
+    goal = OrientationGoal("bone19", (1.0, 0.0, 0.0, 0.0))
+    frames = snake(goal, np.array([rotation[:] for rotation in swaying]).T)
+    solved = solve_sequence(frames)
+    assert (solved.excess <= 1.0).all()
+    assert turns(solved).max() < 2.5
 
 
 def test_what_meets_its_goals_stays_to_the_bit():
