@@ -29,12 +29,11 @@ from ...solvers.many_search import HURRIED_GAIN
 from ...solvers.restarts import StartSpace, starts
 from ...solvers.solve import solve
 from ..solve.constraint_goals import goal_targets, goals
+from ..solve.contact_poses import JointPoses
 from ..solve.solving import frame_conditions, scales
 from .bake_frames import Rows
 from .batches import Batch, Group, poses_of
 
-Base = tuple[Array, Array]
-"""The poses that a group starts from: (R, J, 4) rotations and (R, J, 3) translations."""
 Stage = tuple[Sequence[Limit | None], float]
 """What limits hold, and what goals count beside those served before them."""
 
@@ -81,7 +80,7 @@ def solve_group(batch: Batch, group: Group) -> NDArray[np.bool_]:
     if batch.settings.solver.comfort and (regions := batch.regions(group)) != batch.limits:
         stages = [regions, batch.limits]
     base = _base_of(batch, group)
-    met = np.zeros((len(batch.rows), len(group.members)), np.bool_)
+    met = np.zeros((len(batch.times), len(group.members)), np.bool_)
     met[batch.held] = True
     for limits in stages:
         for step in (MILD_STEP, PRIORITY_STEP):
@@ -90,26 +89,25 @@ def solve_group(batch: Batch, group: Group) -> NDArray[np.bool_]:
             chosen = np.flatnonzero(~met.all(1) | batch.held)
             if not _solve_some(batch, group, (limits, step), (chosen, base), met):
                 break
+    _judge(batch, group, met, base)
     if batch.settings.solver.restarts:
         _restart(batch, group, met, base)
     return met
 
 
-def _base_of(batch: Batch, group: Group) -> Base:
+def _base_of(batch: Batch, group: Group) -> JointPoses:
     """The poses of all rows with a group's joints at their base poses."""
     rotations, translations = batch.rotations.copy(), batch.translations.copy()
-    rows, joints = np.flatnonzero(batch.held), sorted(group.joints)
-    places = np.ix_(batch.rows[rows], joints)
-    rotations[np.ix_(rows, joints)] = batch.bake_frames.base[places]
-    translations[np.ix_(rows, joints)] = batch.bake_frames.translations[places]
-    return rotations, translations
+    places = np.ix_(np.flatnonzero(batch.held), sorted(group.joints))
+    rotations[places], translations[places] = batch.base.rotations[places], batch.base.translations[places]
+    return JointPoses(rotations, translations)
 
 
 def _solve_some(
     batch: Batch,
     group: Group,
     stage: Stage,
-    some: tuple[Rows, Base],
+    some: tuple[Rows, JointPoses],
     met: NDArray[np.bool_],
     from_base: bool = True,
 ) -> bool:
@@ -132,8 +130,8 @@ def _solve_some(
         alone = solve_batch(problem, replace(given, reference=None), start, stop)
         solved = SolvedFrames(alone.state, alone.excess, held, alone.iterations)
     else:
-        times = batch.bake_frames.frames[batch.rows[chosen]]
-        solved = solve_sequence(Frames(problem, given, start, stop, held, times), from_base)
+        frames = Frames(problem, given, start, stop, held, batch.times[chosen])
+        solved = solve_sequence(frames, from_base)
     _store(batch, problem, solved, chosen)
     batch.iterations = max(batch.iterations, int(solved.iterations.max(initial=0)))
     met[chosen] = True
@@ -143,32 +141,45 @@ def _solve_some(
     return asked.is_ranked
 
 
-def _group_problem(batch: Batch, group: Group, stage: Stage, chosen: Rows, base: Base) -> GroupProblem:
+def _judge(batch: Batch, group: Group, met: NDArray[np.bool_], base: JointPoses) -> None:
+    """Where rows are solved to less than the tolerances, count as met what is inside the whole of them."""
+    missed = np.flatnonzero(~met.all(1))
+    if batch.sharper >= 1.0 or not len(missed):
+        return
+    asked = _group_problem(batch, group, (batch.limits, PRIORITY_STEP), missed, base)
+    problem, given, stop = asked.problem, asked.given, asked.stop
+    met[missed] = True
+    state = start_state(problem.layout, given, asked.poses)
+    for place, miss in zip(asked.places, problem.evaluate(given, state).misses, strict=True):
+        within = batch.sharper * miss.distance <= stop.position
+        met[missed, place] &= within & (batch.sharper * miss.angle <= stop.angle)
+
+
+def _group_problem(batch: Batch, group: Group, stage: Stage, chosen: Rows, base: JointPoses) -> GroupProblem:
     """What a group asks for at some of the rows; `base` has the base poses of all."""
     limits, step = stage
-    samples, rows = [batch.samples[k] for k in chosen.tolist()], batch.rows[chosen]
-    constraints, targets = batch.bake_frames.constraints, batch.bake_frames.targets
+    samples = [batch.samples[k] for k in chosen.tolist()]
     placed = [
         (place, goal)
         for place, c in enumerate(group.members)
-        for goal in goals(batch.skeleton, constraints[c], samples[0].targets[c])
+        for goal in goals(batch.skeleton, batch.constraints[c], samples[0].targets[c])
     ]
     row_goals = [goal for _, goal in placed]
     problem = LeastSquaresProblem(batch.skeleton, row_goals, limits, sorted(group.joints), step)
     poses = poses_of(batch.rotations[chosen], batch.translations[chosen])
     given = problem.given(
-        batch.bones(rows),
+        batch.bones.at(chosen),
         poses,
         [
-            goal_targets(goal, [targets[r][group.members[place]] for r in rows.tolist()])
+            goal_targets(goal, [sample.targets[group.members[place]] for sample in samples])
             for place, goal in placed
         ],
         batch.reference(samples, poses_of(base[0][chosen], base[1][chosen])),
     )
     solver, is_ranked = batch.settings.solver, len({goal.priority for goal in row_goals}) > 1
     stop = Limits(
-        solver.position_tolerance / scales(samples),
-        solver.angle_tolerance,
+        batch.sharper * solver.position_tolerance / scales(samples),
+        batch.sharper * solver.angle_tolerance,
         min(STEPS, solver.max_iterations),
         RANKED_GAIN if is_ranked and step != MILD_STEP else GAIN,
     )
@@ -191,7 +202,7 @@ def _store(batch: Batch, problem: LeastSquaresProblem, solved: SolvedFrames, cho
 # Other ways ------------------------------------------------------------------------------------------------
 
 
-def _restart(batch: Batch, group: Group, met: NDArray[np.bool_], base: Base) -> None:
+def _restart(batch: Batch, group: Group, met: NDArray[np.bool_], base: JointPoses) -> None:
     """Look for other ways to goals that are missed, at the first of a run of frames and some of the others;
     what reaches them there is where the frames of the run start once more.
 
@@ -220,7 +231,7 @@ def _restart(batch: Batch, group: Group, met: NDArray[np.bool_], base: Base) -> 
             met[left[~worse]] = True
 
 
-def _may_be_met(batch: Batch, group: Group, met: NDArray[np.bool_], base: Base) -> NDArray[np.bool_]:
+def _may_be_met(batch: Batch, group: Group, met: NDArray[np.bool_], base: JointPoses) -> NDArray[np.bool_]:
     """(R,) rows that miss some goal, without those whose chains are too short for their targets."""
     missed = np.flatnonzero(~met.all(1))
     if len(missed):
@@ -233,10 +244,10 @@ def _may_be_met(batch: Batch, group: Group, met: NDArray[np.bool_], base: Base) 
     return marked
 
 
-def _another_way(batch: Batch, group: Group, k: int, base: Base) -> Pose | None:
+def _another_way(batch: Batch, group: Group, k: int, base: JointPoses) -> Pose | None:
     """A pose of a row that meets a group's goals, found from other starts; of several the one nearest to the
     base pose."""
-    sample, settings, constraints = batch.samples[k], batch.settings, batch.bake_frames.constraints
+    sample, settings, constraints = batch.samples[k], batch.settings, batch.constraints
     row_goals = [
         goal for c in group.members for goal in goals(batch.skeleton, constraints[c], sample.targets[c])
     ]
@@ -255,12 +266,12 @@ def _another_way(batch: Batch, group: Group, k: int, base: Base) -> Pose | None:
     copies = np.full(size, k)
     reference = batch.reference([sample] * size, poses_of(base[0][copies], base[1][copies]))
     given = problem.given(Bones.of(skeleton), poses, problem.own_targets(), reference)
-    tolerances = np.full(size, solver.position_tolerance)
+    tolerances = np.full(size, batch.sharper * solver.position_tolerance)
     solved = solve_batch(
         problem,
         given,
         start_state(problem.layout, given, poses),
-        Limits(tolerances, solver.angle_tolerance, min(STEPS, solver.max_iterations), HURRIED_GAIN),
+        Limits(tolerances, batch.sharper * solver.angle_tolerance, min(STEPS, solver.max_iterations), HURRIED_GAIN),
     )
     met = np.flatnonzero(solved.excess <= 1.0)
     if not len(met):
@@ -278,7 +289,7 @@ def _another_way(batch: Batch, group: Group, k: int, base: Base) -> Pose | None:
     )
 
 
-def _depart(batch: Batch, group: Group, rows: Rows, other: tuple[int, Pose], base: Base) -> None:
+def _depart(batch: Batch, group: Group, rows: Rows, other: tuple[int, Pose], base: JointPoses) -> None:
     """Let joints of rows be as far from their base poses as those of another row are."""
     k, pose = other
     for j in group.joints:
