@@ -52,7 +52,7 @@ class Batch:
         rotations: (R, J, 4), solved as far as groups are.
         translations: (R, J, 3) likewise.
         held: (R,) rows that are solved already: those beside them choose their ways to fit.
-        sharper: part of the tolerances that is solved to; goals are judged by the whole of them.
+        sharper: part of the tolerances to which rows that meet their goals are brought at last.
         iterations: most steps of a row.
     """
 

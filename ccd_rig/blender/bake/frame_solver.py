@@ -11,7 +11,7 @@ import numpy as np
 
 from ...limits.shapes import Limit
 from ...maths.batch import Array
-from ...settings import Solver, SolveResult, SolveStatus
+from ...settings import SolveResult, SolveStatus
 from ...skeleton.pose import Pose
 from ..scene.evaluation import FrameSample
 from ..solve.solving import FrameSolveSettings, Solution, errors_of
@@ -19,11 +19,7 @@ from ..solve.walking import solve_frame
 from .bake_frames import BakeFrames
 from .batch_solver import BatchSolver
 from .batches import Batch
-from .planted_frames import PlantedFrames
-from .planted_solver import PlantedSolver
-
-WAITING_AT_MOST = 512
-"""Frames that wait at once: what is read of a frame takes memory."""
+from .planted_solver import WAITING_AT_MOST, PlantedSolver, one_by_one
 
 
 class Edge(NamedTuple):
@@ -57,7 +53,7 @@ class FrameSolver:
 
     def add(self, row: int, sample: FrameSample) -> Iterator[None]:
         """The next frame to solve; an item after each longer piece of work."""
-        if self.bake_frames.tracks is not None and self._one_by_one:
+        if self.bake_frames.tracks is not None and one_by_one(self.bake_frames, self.settings):
             self._before = solve_frame(sample, self.bake_frames.constraints, self.settings, self._before)
             states = dict(zip(self._before.active, self._before.states, strict=True))
             self.bake_frames.store_solution(row, self._before.pose, states, self._before.contact_state)
@@ -71,19 +67,12 @@ class FrameSolver:
         waiting, self._waiting = self._waiting, []
         if self.bake_frames.tracks is not None:
             if waiting:
-                rows = np.array([row for row, _ in waiting], dtype=np.intp)
-                samples = [sample for _, sample in waiting]
-                yield from self._planted.solve(PlantedFrames.of(self.bake_frames, rows, samples))
+                yield from self._planted.solve(self.bake_frames, waiting)
             return
         if self._edge is not None and waiting:
             waiting.insert(0, (self._edge.row, self._edge.sample))
         for run in _runs(self.bake_frames, waiting):
             yield from self._solve_run(run)
-
-    @property
-    def _one_by_one(self) -> bool:
-        """Whether frames with planted bones are solved in turn, each from the one before."""
-        return self.settings.solver.solver is Solver.CCD or len(self.bake_frames.solved_frames) == 1
 
     def solution(self, sample: FrameSample) -> Solution:
         """That of the only frame that was added, with how far off each constraint is."""

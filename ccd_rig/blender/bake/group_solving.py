@@ -44,6 +44,8 @@ GAIN, RANKED_GAIN = 0.005, 1e-3
 before others, which then count next to nothing."""
 PASSES = 20
 """Most passes of CCD that look for another way to goals that are missed."""
+SHARPENING = 8
+"""Most steps in which rows that meet their goals are brought still nearer."""
 RETRY_EVERY = 16
 """In a run of frames that miss their goals other ways are looked for at the first and so many frames later;
 after each that has none the next waits twice as long."""
@@ -89,9 +91,10 @@ def solve_group(batch: Batch, group: Group) -> NDArray[np.bool_]:
             chosen = np.flatnonzero(~met.all(1) | batch.held)
             if not _solve_some(batch, group, (limits, step), (chosen, base), met):
                 break
-    _judge(batch, group, met, base)
     if batch.settings.solver.restarts:
         _restart(batch, group, met, base)
+    if batch.sharper < 1.0:
+        _sharpen(batch, group, met, base)
     return met
 
 
@@ -141,18 +144,22 @@ def _solve_some(
     return asked.is_ranked
 
 
-def _judge(batch: Batch, group: Group, met: NDArray[np.bool_], base: JointPoses) -> None:
-    """Where rows are solved to less than the tolerances, count as met what is inside the whole of them."""
-    missed = np.flatnonzero(~met.all(1))
-    if batch.sharper >= 1.0 or not len(missed):
+def _sharpen(batch: Batch, group: Group, met: NDArray[np.bool_], base: JointPoses) -> None:
+    """Bring rows that meet their goals, but not to the part of the tolerances that the batch asks for, there
+    by the least rotations."""
+    chosen = np.flatnonzero(met.all(1) & ~batch.held)
+    if not len(chosen):
         return
-    asked = _group_problem(batch, group, (batch.limits, PRIORITY_STEP), missed, base)
-    problem, given, stop = asked.problem, asked.given, asked.stop
-    met[missed] = True
-    state = start_state(problem.layout, given, asked.poses)
-    for place, miss in zip(asked.places, problem.evaluate(given, state).misses, strict=True):
-        within = batch.sharper * miss.distance <= stop.position
-        met[missed, place] &= within & (batch.sharper * miss.angle <= stop.angle)
+    asked = _group_problem(batch, group, (batch.limits, PRIORITY_STEP), chosen, base)
+    problem, given, stop = asked.problem, replace(asked.given, reference=None), asked.stop
+    sharp = Limits(batch.sharper * stop.position, batch.sharper * stop.angle, SHARPENING)
+    start = start_state(problem.layout, given, asked.poses)
+    some = np.flatnonzero(problem.evaluate(given, start).excess(sharp.position, sharp.angle) > 1.0)
+    if len(some):
+        solved = solve_batch(problem, given.at(some), start.at(some), sharp.at(some))
+        kept = np.zeros(len(some), np.bool_)
+        found = SolvedFrames(solved.state, solved.excess, kept, solved.iterations)
+        _store(batch, problem, found, chosen[some])
 
 
 def _group_problem(batch: Batch, group: Group, stage: Stage, chosen: Rows, base: JointPoses) -> GroupProblem:
@@ -178,8 +185,8 @@ def _group_problem(batch: Batch, group: Group, stage: Stage, chosen: Rows, base:
     )
     solver, is_ranked = batch.settings.solver, len({goal.priority for goal in row_goals}) > 1
     stop = Limits(
-        batch.sharper * solver.position_tolerance / scales(samples),
-        batch.sharper * solver.angle_tolerance,
+        solver.position_tolerance / scales(samples),
+        solver.angle_tolerance,
         min(STEPS, solver.max_iterations),
         RANKED_GAIN if is_ranked and step != MILD_STEP else GAIN,
     )
@@ -266,12 +273,12 @@ def _another_way(batch: Batch, group: Group, k: int, base: JointPoses) -> Pose |
     copies = np.full(size, k)
     reference = batch.reference([sample] * size, poses_of(base[0][copies], base[1][copies]))
     given = problem.given(Bones.of(skeleton), poses, problem.own_targets(), reference)
-    tolerances = np.full(size, batch.sharper * solver.position_tolerance)
+    tolerances = np.full(size, solver.position_tolerance)
     solved = solve_batch(
         problem,
         given,
         start_state(problem.layout, given, poses),
-        Limits(tolerances, batch.sharper * solver.angle_tolerance, min(STEPS, solver.max_iterations), HURRIED_GAIN),
+        Limits(tolerances, solver.angle_tolerance, min(STEPS, solver.max_iterations), HURRIED_GAIN),
     )
     met = np.flatnonzero(solved.excess <= 1.0)
     if not len(met):

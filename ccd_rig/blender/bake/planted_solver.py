@@ -21,7 +21,7 @@ import numpy as np
 from mathutils import Quaternion
 
 from ...limits.shapes import Slide
-from ...settings import SolveStatus
+from ...settings import Solver, SolveStatus
 from ...skeleton.joints import Joint, Skeleton
 from ...skeleton.pose import Pose
 from ...solvers.least_squares.ways import NEAR
@@ -30,13 +30,15 @@ from ..solve.contact_poses import JointPoses, blended, drifted, placed, returnin
 from ..solve.planting import ContactState
 from ..solve.solving import FrameSolveSettings, base_pose, frame_conditions
 from ..solve.walking import SHARPER, anchor_of, let_go, lifted, released_joints, unplanted_pose
-from .bake_frames import Rows
+from .bake_frames import BakeFrames, Rows
 from .batch_solver import BatchSolver
 from .batches import Batch, bones_of
 from .foresight import Foresight, Standing
 from .planted_frames import PlantedFrames
 from .stretches import Part, Stretch, held_constraints, parts, stretches
 
+WAITING_AT_MOST = 512
+"""Frames that are solved at once: what is read of a frame takes memory."""
 APART = 2 * NEAR
 """Frames by which stretches are set apart in a batch: they are not to be compared, and keep their places
 among the key poses."""
@@ -59,6 +61,11 @@ class Ended:
     solved: Pose
 
 
+def one_by_one(bake_frames: BakeFrames, settings: FrameSolveSettings) -> bool:
+    """Whether frames with planted bones are solved in turn, each from the one before (`solve.walking`)."""
+    return settings.solver.solver is Solver.CCD or len(bake_frames.solved_frames) == 1
+
+
 @dataclass
 class PlantedSolver:
     """Solves the frames of a bake with planted bones, in order, and keeps the solutions there.
@@ -71,8 +78,18 @@ class PlantedSolver:
     _batches: BatchSolver = field(default_factory=BatchSolver)
     _ended: dict[tuple[int, ...], Ended] = field(default_factory=dict)  # of each part
 
-    def solve(self, frames: PlantedFrames) -> Iterator[None]:
-        """Solve the next frames; an item after each longer piece of work."""
+    def solve(
+        self, bake_frames: BakeFrames, waiting: Sequence[tuple[int, FrameSample]], shifts: Array | None = None
+    ) -> Iterator[None]:
+        """Solve the next frames; an item after each longer piece of work.
+
+        Args:
+            bake_frames: where they are kept.
+            waiting: rows and samples, in order.
+            shifts: (R, 3) by which the body of each frame is moved, armature space; the samples have that.
+        """
+        rows = np.array([row for row, _ in waiting], dtype=np.intp)
+        frames = PlantedFrames.of(bake_frames, rows, [sample for _, sample in waiting], shifts)
         skeleton = frames.samples[0].reading.skeleton
         for part in parts(skeleton, frames.constraints, frames.support_chains):
             solver = _PartSolver(frames, part, self.settings, self._batches, self._ended.get(part.members))
@@ -223,7 +240,7 @@ class _PartSolver:
             bones_of(frames.bake_frames, frames.rows[rows]),
             base,
             self.settings,
-            SHARPER,
+            SHARPER if first.planted else 1.0,
         )
         states: list[dict[int, str]] = [{} for _ in rows]
         yield from self.batches.solve(batch, np.arange(len(rows)), states)
