@@ -11,7 +11,7 @@ from mathutils import Quaternion
 
 from ...maths.batch import Array
 from ...maths.rotations import angle_between
-from ...settings import SolveStatus, SolverSettings
+from ...settings import SolverSettings, SolveStatus
 from ...skeleton.kinematics import Transform
 from ..properties.constraint_values import Kind
 from ..solve.contact_poses import RETURN
@@ -58,7 +58,10 @@ class Foresight:
         self.frames, self.stretches, self.before, self.solver = frames, stretches, before, solver
         self.chains = frames.support_chains
         self.body_is_placed = not self.chains.keeps_body and all(
-            self._placing(row) >= 0 for stretch in stretches if stretch.planted for row in stretch.rows.tolist()
+            self._placing(row) >= 0
+            for stretch in stretches
+            if stretch.planted
+            for row in stretch.rows.tolist()
         )
         self._wrong: set[int] = set()
 

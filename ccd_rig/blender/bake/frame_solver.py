@@ -12,7 +12,6 @@ import numpy as np
 from ...limits.shapes import Limit
 from ...maths.batch import Array
 from ...settings import SolveResult, SolveStatus
-from ...skeleton.pose import Pose
 from ..scene.evaluation import FrameSample
 from ..solve.solving import FrameSolveSettings, Solution, errors_of
 from ..solve.walking import solve_frame

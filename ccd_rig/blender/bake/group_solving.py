@@ -15,7 +15,7 @@ from mathutils import Quaternion
 from numpy.typing import NDArray
 
 from ...limits.shapes import Limit
-from ...maths.batch import Array, multiply, unit
+from ...maths.batch import multiply, unit
 from ...settings import Solver
 from ...skeleton.pose import Pose
 from ...solvers.least_squares.problem import MILD_STEP, PRIORITY_STEP, LeastSquaresProblem

@@ -21,6 +21,7 @@ import numpy as np
 from mathutils import Quaternion
 
 from ...limits.shapes import Slide
+from ...maths.batch import Array
 from ...settings import Solver, SolveStatus
 from ...skeleton.joints import Joint, Skeleton
 from ...skeleton.pose import Pose
@@ -172,7 +173,9 @@ class _PartSolver:
             pose = unplanted_pose(sample, constraints, stretch.planted, conditions) if held else None
             world = frames.worlds[stretch.first]
             return Standing(
-                {} if pose is None else {c: anchor_of(constraints[c].tip, skeleton, pose, world) for c in held}
+                {}
+                if pose is None
+                else {c: anchor_of(constraints[c].tip, skeleton, pose, world) for c in held}
             )
         before = self.ended.contact_state
         anchors = {
@@ -266,7 +269,9 @@ class _PartSolver:
                 self.frames.hold(row, c, standing.anchors.get(c))
         poses, joints = self._continued(k), list(standing.carried)
         if joints:
-            poses.rotations[:, joints] = self.frames.animated.rotations[stretch.first : stretch.last + 1, joints]
+            poses.rotations[:, joints] = self.frames.animated.rotations[
+                stretch.first : stretch.last + 1, joints
+            ]
             turned(poses.rotations, standing.carried, stretch.limits)
         self._place(stretch, stretch.rows, poses)
         return poses

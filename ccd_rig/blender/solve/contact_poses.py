@@ -159,7 +159,11 @@ def drifted(poses: JointPoses, bones: FigureBones, root_bone: int, worlds: Array
 
 
 def placed(
-    poses: JointPoses, bones: FigureBones, root_bone: int, tips: Sequence[int] | int, targets: tuple[Array, Array]
+    poses: JointPoses,
+    bones: FigureBones,
+    root_bone: int,
+    tips: Sequence[int] | int,
+    targets: tuple[Array, Array],
 ) -> None:
     """Put the root bone where one planted bone of each frame is held; in place.
 

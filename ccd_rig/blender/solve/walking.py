@@ -75,7 +75,8 @@ def solve_frame(
         before_pose, before_world = contact_state.pose, contact_state.world
     held = {} if contact_state is None else contact_state.anchors
     anchors = {
-        c: held.get(c) or anchor_of(constraints[c].tip, sample.reading.skeleton, before_pose, before_world) for c in planted
+        c: held.get(c) or anchor_of(constraints[c].tip, sample.reading.skeleton, before_pose, before_world)
+        for c in planted
     }
     anchors |= {c: anchor for c in planted if (anchor := target_anchor(c, sample, world)) is not None}
     step = _Step(sample, constraints, chains, planted, anchors, world, contact_state)
@@ -189,9 +190,7 @@ def released_joints(
     before: ContactState, moved: frozenset[int], root_bone: int, frame: float
 ) -> dict[int, tuple[float, Quaternion]]:
     """Joints that nothing moves any more and that are not back yet; see `ContactState.released`."""
-    released = {
-        j: at for j, at in before.released.items() if j not in moved and frame - at[0] < RETURN
-    }
+    released = {j: at for j, at in before.released.items() if j not in moved and frame - at[0] < RETURN}
     return released | {j: (before.frame, turn) for j, turn in let_go(before, moved, root_bone).items()}
 
 
