@@ -17,7 +17,7 @@ from ...skeleton.kinematics import Transform, forward_kinematics
 from ..properties.constraint_values import Constraint
 from ..scene.evaluation import FrameSample
 from ..scene.targets import TargetSample
-from ..solve.contact_poses import FigureBones, JointPoses
+from ..solve.contact_poses import FigureBones, JointPoses, targets_of
 from ..solve.planting import ContactState, PlantAnchor, SupportChains
 from ..solve.walking import target_anchor
 from .bake_frames import BakeFrames, Rows
@@ -124,10 +124,7 @@ class PlantedFrames:
 
     def held_targets(self, rows: Rows, c: int) -> tuple[Array, Array]:
         """(R, 3) heads and (R, 4) rotations where the bone of a planted constraint is held."""
-        targets = [self.held_target(row, c) for row in rows.tolist()]
-        points = np.array([target.point[:] for target in targets])
-        rotations = np.array([() if target.rotation is None else target.rotation[:] for target in targets])
-        return points, unit(rotations, axis=-1)
+        return targets_of([self.held_target(row, c) for row in rows.tolist()])
 
     def animated_root(self, row: int) -> Transform:
         """Where the animation has the root bone at a frame, armature space."""

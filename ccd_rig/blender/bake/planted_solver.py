@@ -119,7 +119,7 @@ class _PartSolver:
         self.chains = frames.support_chains
         limits = [frames.bake_frames.limits[row] for row in frames.rows.tolist()]
         self.stretches = stretches(frames.samples, limits, frames.constraints, self.chains, part)
-        # Where the body follows planted bones joints need not go home to another pose than that they start in.
+        # Where the body follows planted bones the poses that joints start in are all they stay near to.
         self.settings = settings if self.chains.keeps_body else replace(settings, reference=base_pose)
         state = None if before is None else before.contact_state
         self.foresight = Foresight(frames, self.stretches, state, settings.solver)

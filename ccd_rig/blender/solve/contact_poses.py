@@ -19,6 +19,7 @@ from ...maths.batch import Array, conjugate, matrices, multiply, quaternions, ro
 from ...skeleton.joints import Skeleton
 from ...skeleton.kinematics import forward_kinematics_of_frames
 from ...skeleton.pose import Pose
+from ..scene.targets import TargetSample
 from .planting import inverse
 
 RETURN = 8.0
@@ -184,6 +185,13 @@ def placed(
     put_root(poses, bones, root_bone, (head, multiply(turn, axes[rows, root_bone].T).T))
 
 
+def targets_of(samples: Sequence[TargetSample]) -> tuple[Array, Array]:
+    """(R, 3) points and (R, 4) unit rotations of targets, all of which have a rotation."""
+    points = np.array([sample.point[:] for sample in samples])
+    rotations = np.array([() if sample.rotation is None else sample.rotation[:] for sample in samples])
+    return points, unit(rotations, axis=-1)
+
+
 def put_root(poses: JointPoses, bones: FigureBones, root_bone: int, to: tuple[Array, Array]) -> None:
     """Put the root bone, a root, at (R, 3) heads with (R, 4) rotations in armature space; in place."""
     back = np.broadcast_to(conjugate(bones.rests[:, root_bone].T), to[1].T.shape)
@@ -193,7 +201,7 @@ def put_root(poses: JointPoses, bones: FigureBones, root_bone: int, to: tuple[Ar
 
 
 def _upright(axes: Array) -> Array:
-    """(R, 4) rotations of (R, 3, 3) axes that stay unsheared, as near as there is one (`planting.upright`)."""
+    """(R, 4) rotations of (R, 3, 3) axes that stay unsheared, as near as can be; see `planting.upright`."""
     y, z = axes[..., 1], axes[..., 2]
     y = y / np.linalg.norm(y, axis=-1, keepdims=True)
     z = z - y * (y * z).sum(-1, keepdims=True)

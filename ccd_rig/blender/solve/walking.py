@@ -21,7 +21,7 @@ import numpy as np
 from mathutils import Quaternion
 
 from ...goals import GoalError
-from ...maths.batch import Array, unit
+from ...maths.batch import Array
 from ...maths.rotations import slerp
 from ...settings import SolveResult, SolveStatus
 from ...skeleton.joints import Skeleton
@@ -33,7 +33,7 @@ from ..scene.evaluation import FrameSample
 from ..scene.targets import TargetSample
 from . import solving
 from .constraint_goals import chain_joints
-from .contact_poses import RETURN, FigureBones, JointPoses, drifted, placed, returning, turned
+from .contact_poses import RETURN, FigureBones, JointPoses, drifted, placed, returning, targets_of, turned
 from .planting import (
     ContactState,
     PlantAnchor,
@@ -230,9 +230,7 @@ def _on_a_base(step: _Step, conditions: FrameConditions, before: Solution | None
 def _placed(step: _Step, pose: Pose) -> Pose:
     """The pose with the root bone where the base is held."""
     base, poses = step.planted[0], JointPoses.of([pose])
-    target = step.anchors[base].seen(step.world)
-    assert target.rotation is not None
-    held = np.array([target.point[:]]), unit(np.array([target.rotation[:]]), axis=-1)
+    held = targets_of([step.anchors[base].seen(step.world)])
     tip = step.skeleton.index(step.constraints[base].tip)
     placed(poses, FigureBones.of(step.skeleton), step.support_chains.root_bone, tip, held)
     return poses.pose(0)
