@@ -20,21 +20,20 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from mathutils import Quaternion
 
-from ...limits.shapes import Slide
 from ...maths.batch import Array
-from ...settings import Solver, SolveStatus
-from ...skeleton.joints import Joint, Skeleton
+from ...settings import Solver
 from ...skeleton.pose import Pose
 from ...solvers.least_squares.ways import NEAR
 from ..scene.evaluation import FrameSample
-from ..solve.contact_poses import JointPoses, blended, drifted, placed, returning, turned
+from ..solve.contact_poses import JointPoses
 from ..solve.planting import ContactState
 from ..solve.solving import FrameSolveSettings, base_pose, frame_conditions
 from ..solve.walking import SHARPER, anchor_of, let_go, lifted, released_joints, unplanted_pose
-from .bake_frames import BakeFrames, Rows
-from .batch_solver import BatchSolver
+from .bake_frames import BakeFrames
+from .batch_solver import BatchSolver, States
 from .batches import Batch, bones_of
 from .foresight import Foresight, Standing
+from .part_poses import PartPoses, with_free_root
 from .planted_frames import PlantedFrames
 from .stretches import Part, Stretch, held_constraints, parts, stretches
 
@@ -43,8 +42,6 @@ WAITING_AT_MOST = 512
 APART = 2 * NEAR
 """Frames by which stretches are set apart in a batch: they are not to be compared, and keep their places
 among the key poses."""
-AROUND = 2.0
-"""Lengths of a leg by which the root bone may be moved from where the animation has it above its base."""
 
 
 @dataclass(frozen=True)
@@ -115,7 +112,7 @@ class _PartSolver:
         batches: BatchSolver,
         before: Ended | None,
     ) -> None:
-        self.frames, self.part, self.batches, self.ended = frames, part, batches, before
+        self.frames, self.poses, self.batches, self.ended = frames, PartPoses(frames, part), batches, before
         self.chains = frames.support_chains
         limits = [frames.bake_frames.limits[row] for row in frames.rows.tolist()]
         self.stretches = stretches(frames.samples, limits, frames.constraints, self.chains, part)
@@ -134,7 +131,7 @@ class _PartSolver:
             kinds: dict[object, list[int]] = {}
             for k in self._ready():
                 stretch = self.stretches[k]
-                kinds.setdefault((stretch.active, stretch.planted, stretch.limits), []).append(k)
+                kinds.setdefault((stretch.active, stretch.limits, stretch.slides), []).append(k)
             for some in kinds.values():
                 yield from self._solve_stretches(some)
                 self.solved.update(some)
@@ -150,6 +147,7 @@ class _PartSolver:
                 continue
             if k == self.finished:
                 standing: Standing | None = self._standing(k)
+                self.foreseen.discard(k)
             else:
                 standing = self.foresight.standing(k, self.standings.get(k - 1))
                 self.foreseen.add(k)
@@ -200,44 +198,28 @@ class _PartSolver:
             for j in frozenset().union(*stretch.moves.values()) & known
         }
 
-    def _continued(self, k: int) -> JointPoses:
-        """The animated poses of a stretch, with what was let go moved on from where it stood."""
-        frames, stretch, standing = self.frames, self.stretches[k], self.standings[k]
-        rows, own = stretch.rows, sorted(self.part.joints)
-        poses, animated = frames.solved.at(rows), frames.animated.at(rows)
-        poses.rotations[:, own], poses.translations[:, own] = (
-            animated.rotations[:, own],
-            animated.translations[:, own],
-        )
-        if self.chains.keeps_body:
-            returning(poses.rotations, frames.frames[rows], standing.released, stretch.limits)
-        else:
-            turned(poses.rotations, standing.turns, stretch.limits)
-            root_bone, bones = self.chains.root_bone, frames.bones.at(rows)
-            drifted(poses, bones, root_bone, frames.worlds[rows], standing.drift)
-        return poses
-
     # Solving ------------------------------------------------------------------------------------------------
 
     def _solve_stretches(self, some: Sequence[int]) -> Iterator[None]:
         """Solve stretches with the same constraints in force as one batch; an item after each longer work."""
-        frames, first = self.frames, self.stretches[some[0]]
-        rows = np.concatenate([self.stretches[k].rows for k in some])
+        frames, poses, chains = self.frames, self.poses, self.frames.support_chains
+        first = self.stretches[some[0]]
         if not first.active:
             return
-        bases = [self._base(k) for k in some]
+        rows = np.concatenate([self.stretches[k].rows for k in some])
+        bases = [poses.base(self.stretches[k], self.standings[k]) for k in some]
         base = JointPoses(*(np.concatenate(each) for each in zip(*bases, strict=True)))
-        samples = [sample for k in some for sample in self._held_samples(k)]
+        samples = [sample for k in some for sample in poses.samples(self.stretches[k])]
         limits = list(first.limits)
         skeleton = samples[0].reading.skeleton
-        if self._stands_on(first) >= 0:
-            limits[self.chains.root_bone] = None
-            shift = float(np.abs(base.translations[:, self.chains.root_bone]).max())
-            samples = _freed(samples, self.chains.root_bone, shift)
+        if poses.stands_on(first) >= 0:
+            limits[chains.root_bone] = None
+            shift = float(np.abs(base.translations[:, chains.root_bone]).max())
+            samples = with_free_root(samples, chains.root_bone, shift)
         apart = np.repeat(APART * np.arange(len(some)), [len(self.stretches[k].rows) for k in some])
         batch = Batch(
             frames.frames[rows] + apart,
-            held_constraints(skeleton, frames.constraints, self.chains, first.planted),
+            held_constraints(skeleton, frames.constraints, chains, first.planted),
             samples,
             tuple(limits),
             bones_of(frames.bake_frames, frames.rows[rows]),
@@ -245,63 +227,16 @@ class _PartSolver:
             self.settings,
             SHARPER if first.planted else 1.0,
         )
-        states: list[dict[int, str]] = [{} for _ in rows]
+        states: States = [{} for _ in rows]
         yield from self.batches.solve(batch, np.arange(len(rows)), states)
-        poses = JointPoses(batch.rotations, batch.translations)
-        self._place(first, rows, poses)
-        own = np.ix_(rows, sorted(self.part.joints))
-        frames.solved.rotations[own] = poses.rotations[:, own[1][0]]
-        frames.solved.translations[own] = poses.translations[:, own[1][0]]
-        for row, ended in zip(rows.tolist(), states, strict=True):
-            frames.states[row] |= ended
-            if self._stands_on(first) >= 0:
-                frames.states[row][self._stands_on(first)] = SolveStatus.CONVERGED.name
-
-    def _stands_on(self, stretch: Stretch) -> int:
-        """The constraint on whose bone the figure stands, or -1."""
-        return stretch.planted[0] if stretch.planted and not self.chains.keeps_body else -1
-
-    def _base(self, k: int) -> JointPoses:
-        """The base poses of a stretch."""
-        stretch, standing = self.stretches[k], self.standings[k]
-        for row in stretch.rows.tolist():
-            for c in stretch.planted:
-                self.frames.hold(row, c, standing.anchors.get(c))
-        poses, joints = self._continued(k), list(standing.carried)
-        if joints:
-            poses.rotations[:, joints] = self.frames.animated.rotations[
-                stretch.first : stretch.last + 1, joints
-            ]
-            turned(poses.rotations, standing.carried, stretch.limits)
-        self._place(stretch, stretch.rows, poses)
-        return poses
-
-    def _place(self, stretch: Stretch, rows: Rows, poses: JointPoses) -> None:
-        """Put the root bone where the base is held, if the figure stands on one; in place."""
-        base, frames = self._stands_on(stretch), self.frames
-        if base >= 0:
-            tip = frames.bones.skeleton.index(frames.constraints[base].tip)
-            root_bone, held = self.chains.root_bone, frames.held_targets(rows, base)
-            placed(poses, frames.bones.at(rows), root_bone, tip, held)
-
-    def _held_samples(self, k: int) -> list[FrameSample]:
-        """The samples of a stretch with the part's constraints in force, and targets where bones are held."""
-        stretch, members, found = self.stretches[k], set(self.part.members), []
-        for row in stretch.rows.tolist():
-            sample = self.frames.samples[row]
-            targets = list(sample.targets)
-            for c in stretch.planted:
-                targets[c] = self.frames.held_target(row, c)
-            influences = tuple([i if c in members else 0.0 for c, i in enumerate(sample.influences)])
-            found.append(sample._replace(targets=tuple(targets), influences=influences))
-        return found
+        poses.keep(first, rows, JointPoses(batch.rotations, batch.translations), states)
 
     # What comes of it ---------------------------------------------------------------------------------------
 
     def _finish(self) -> None:
         """Go on to the first stretch that is not solved from what is true of the frame before it."""
         while self.finished < len(self.stretches) and self.finished in self.solved:
-            k = self.finished
+            k, stretch = self.finished, self.stretches[self.finished]
             if k in self.foreseen:
                 present = self._standing(k)
                 if not self.foresight.holds(k, self.standings[k], present):
@@ -309,7 +244,8 @@ class _PartSolver:
                     return
                 self.standings[k] = replace(self.standings[k], released=present.released)
                 self.foreseen.discard(k)
-            self._end(k)
+            state = self.poses.finish(stretch, self.standings[k])
+            self.ended = Ended(stretch, state, self.frames.solved.pose(stretch.last))
             self.finished += 1
 
     def _forget(self, k: int, present: Standing) -> None:
@@ -322,59 +258,3 @@ class _PartSolver:
                 return
             self.solved.discard(later)
             self.foreseen.discard(later)
-
-    def _end(self, k: int) -> None:
-        """Say what is keyed of a solved stretch, and how it ends."""
-        frames, stretch, standing = self.frames, self.stretches[k], self.standings[k]
-        rows, own, base = stretch.rows, sorted(self.part.joints), self._stands_on(stretch)
-        continued = self._continued(k)
-        keyed = continued.at(slice(None))
-        if stretch.active:
-            influences = np.zeros(keyed.rotations.shape[:2])
-            given = np.array([frames.samples[row].influences for row in rows.tolist()])
-            for c, joints in stretch.moves.items():
-                each = sorted(joints)
-                influences[:, each] = np.maximum(influences[:, each], given[:, c, None])
-            solved = frames.solved.rotations[rows]
-            keyed.rotations[:] = blended(continued.rotations, solved, influences, stretch.limits)
-            self._place(stretch, rows, keyed)
-        else:
-            frames.solved.rotations[np.ix_(rows, own)] = continued.rotations[:, own]
-            frames.solved.translations[np.ix_(rows, own)] = continued.translations[:, own]
-        frames.keyed.rotations[np.ix_(rows, own)] = keyed.rotations[:, own]
-        frames.keyed.translations[np.ix_(rows, own)] = keyed.translations[:, own]
-        for row in rows.tolist():
-            frames.moved[row] |= stretch.moved
-            frames.bases[row] = base
-        last = stretch.last
-        state = ContactState(
-            self.chains,
-            base,
-            {c: frames.anchors[last][c] for c in stretch.planted},
-            frames.keyed.pose(last),
-            frames.animated.pose(last),
-            frames.worlds[last],
-            stretch.moved,
-            standing.turns,
-            standing.drift,
-            float(frames.frames[last]),
-            standing.released,
-        )
-        self.ended = Ended(stretch, state, frames.solved.pose(last))
-
-
-def _freed(samples: Sequence[FrameSample], root_bone: int, shift: float) -> list[FrameSample]:
-    """Samples whose root bone is free to turn, and to move about shifts up to `shift`, armature space."""
-    known: dict[int, Skeleton] = {}
-    found = []
-    for sample in samples:
-        skeleton = sample.reading.skeleton
-        if id(skeleton) not in known:
-            size = shift + AROUND * sum(joint.offset.length for joint in skeleton.joints)
-            slides = tuple(Slide(axis, -size, size) for axis in ((1, 0, 0), (0, 1, 0), (0, 0, 1)))
-            free = {"limit": None, "comfort": None, "stiffness": 0.0, "slides": slides}
-            name = skeleton.joints[root_bone].name
-            known[id(skeleton)] = skeleton.replace({name: free | {"max_step": Joint.max_step}})
-        reading = replace(sample.reading, skeleton=known[id(skeleton)])
-        found.append(sample._replace(reading=reading))
-    return found

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ...limits.shapes import Limit
+from ...limits.shapes import Limit, Slide
 from ...skeleton.joints import Skeleton
 from ..properties.constraint_values import Constraint, Kind
 from ..scene.evaluation import FrameSample
@@ -43,7 +43,7 @@ class Stretch:
         first, last: its rows, both included.
         active: those of the part's constraints that are in force.
         planted: those of them that plant a bone.
-        limits: of each joint.
+        limits, slides: of each joint.
         moves: of each constraint in force, but for the one whose bone the figure stands on, what it moves.
         moved: joints of the support chains, and the root bone, that something moves.
     """
@@ -53,6 +53,7 @@ class Stretch:
     active: tuple[int, ...]
     planted: tuple[int, ...]
     limits: tuple[Limit | None, ...]
+    slides: tuple[tuple[Slide, ...], ...]
     moves: Mapping[int, frozenset[int]]
     moved: frozenset[int]
 
@@ -112,12 +113,15 @@ def _stretch(
     figure: tuple[Skeleton, Sequence[Constraint], SupportChains],
 ) -> Stretch:
     skeleton, constraints, chains = figure
+    slides = tuple(joint.slides for joint in skeleton.joints)
     planted = tuple(c for c in active if constraints[c].kind is Kind.PLANT)
     own = {c: frozenset(chain_joints(skeleton, constraints[c])) for c in active}
     legs = frozenset(chains.joints)
     if chains.keeps_body or not planted:
         moves, ends = own, legs if chains.keeps_body else legs | {chains.root_bone}
-        return Stretch(*rows, active, planted, limits, moves, frozenset().union(*moves.values()) & ends)
+        return Stretch(
+            *rows, active, planted, limits, slides, moves, frozenset().union(*moves.values()) & ends
+        )
     # What moves the root bone moves the leg that the figure stands on.
     base = own.pop(planted[0]) - {chains.root_bone}
     moves = {}
@@ -125,7 +129,7 @@ def _stretch(
         whole = skeleton.chain(constraints[c].tip, constraints[c].chain_length)[0] == chains.root_bone
         moves[c] = (joints | base if whole else joints) - {chains.root_bone}
     moved = frozenset().union(*moves.values()) & legs | {chains.root_bone}
-    return Stretch(*rows, active, planted, limits, moves, moved)
+    return Stretch(*rows, active, planted, limits, slides, moves, moved)
 
 
 def held_constraints(

@@ -239,7 +239,7 @@ def inverse(matrix: Array) -> Array:
 
 def _cross(a: Array, b: Array) -> Array:
     """(..., 3) cross products; NumPy's own takes ten times as long for a single one."""
-    (ax, ay, az), (bx, by, bz) = (np.moveaxis(each, -1, 0) for each in (a, b))
+    ax, ay, az, bx, by, bz = (each[..., k] for each in (a, b) for k in range(3))
     return np.stack((ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx), axis=-1)
 
 
