@@ -35,6 +35,7 @@ from ..solve.planting import ContactState
 from ..solve.solving import FrameSolveSettings, Solution
 from ..solve.walking import solve_frame
 from .bake_frames import BakeFrames, number
+from .planted_frames import BodyMoves
 from .planted_solver import WAITING_AT_MOST, PlantedSolver, one_by_one
 from .report import BodyReport
 
@@ -117,6 +118,8 @@ def move_body(
         planned = least_shifts(frames, reaches, length)
         if np.abs(planned - shifts).max(initial=0.0) <= SAME * length:
             break
+        changed = (planned != shifts).any(axis=1)
+        anchors = [contact_state.anchors for contact_state in tracks.contact_states]
         shifts, before = planned, None
         tracks.contact_states.clear()
         root_bone = tracks.support_chains.root_bone
@@ -131,7 +134,8 @@ def move_body(
             solver = PlantedSolver(settings)
             for first in range(0, len(moved), WAITING_AT_MOST):
                 some = slice(first, first + WAITING_AT_MOST)
-                for _ in solver.solve(bake_frames, moved[some], shifts[some]):
+                moves = BodyMoves(shifts[some], changed[some], anchors[some])
+                for _ in solver.solve(bake_frames, moved[some], moves):
                     yield first
         tracks.contact_states[:] = map(_with_root_bone, tracks.contact_states)
     return before

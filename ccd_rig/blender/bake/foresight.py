@@ -82,7 +82,7 @@ class Foresight:
                 return None
             anchors[c] = anchor
         if self.chains.keeps_body:
-            return None if self._hangs_on_unmoved(stretch) else Standing(anchors)
+            return None if self.hangs_on_unmoved(stretch) else Standing(anchors)
         if before is None or previous.moved - stretch.moved - {self.chains.root_bone}:
             return None
         drift: Array | None = before.drift
@@ -157,7 +157,7 @@ class Foresight:
         solved = world @ homogeneous(Transform(target.point, target.rotation))
         return solved @ inverse(world @ homogeneous(self.frames.animated_root(row)))
 
-    def _hangs_on_unmoved(self, stretch: Stretch) -> bool:
+    def hangs_on_unmoved(self, stretch: Stretch) -> bool:
         """Whether bones of a leg that nothing moves, which may be on their way back, carry moved ones."""
         skeleton = self.frames.samples[stretch.first].reading.skeleton
         moved = frozenset[int]().union(*stretch.moves.values())

@@ -45,17 +45,14 @@ class PartPoses:
         """The constraint on whose bone the figure stands, or -1."""
         return stretch.planted[0] if stretch.planted and not self._chains.keeps_body else -1
 
-    def samples(self, stretch: Stretch) -> list[FrameSample]:
-        """The samples of a stretch with the part's constraints in force, and targets where bones are held."""
-        members, found = set(self.part.members), []
-        for row in stretch.rows.tolist():
-            sample = self.frames.samples[row]
-            targets = list(sample.targets)
-            for c in stretch.planted:
-                targets[c] = self.frames.held_target(row, c)
-            influences = tuple([i if c in members else 0.0 for c, i in enumerate(sample.influences)])
-            found.append(sample._replace(targets=tuple(targets), influences=influences))
-        return found
+    def sample(self, row: int, stretch: Stretch) -> FrameSample:
+        """A frame with the part's constraints in force, and targets where bones are held."""
+        sample, members = self.frames.samples[row], set(self.part.members)
+        targets = list(sample.targets)
+        for c in stretch.planted:
+            targets[c] = self.frames.held_target(row, c)
+        influences = tuple([i if c in members else 0.0 for c, i in enumerate(sample.influences)])
+        return sample._replace(targets=tuple(targets), influences=influences)
 
     def base(self, stretch: Stretch, standing: Standing) -> JointPoses:
         """The base poses of a stretch; notes where its bones are held."""

@@ -7,10 +7,12 @@ pose has not.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...maths.batch import Array, conjugate, rotate, unit
 from ...skeleton.kinematics import Transform, forward_kinematics
@@ -21,6 +23,20 @@ from ..solve.contact_poses import FigureBones, JointPoses, targets_of
 from ..solve.planting import ContactState, PlantAnchor, SupportChains
 from ..solve.walking import target_anchor
 from .bake_frames import BakeFrames, Rows
+
+
+class BodyMoves(NamedTuple):
+    """A body that is moved, after its frames were solved.
+
+    Attributes:
+        shifts: (R, 3) by which it is, armature space.
+        changed: (R,) whether that is other than what the frame was solved with.
+        anchors: (R,) where bones were held then.
+    """
+
+    shifts: Array
+    changed: NDArray[np.bool_]
+    anchors: Sequence[Mapping[int, PlantAnchor]]
 
 
 @dataclass
@@ -40,6 +56,8 @@ class PlantedFrames:
         anchors: (R,) of planted constraints.
         moved: (R,) joints of the support chains, and the root bone, that something moves.
         bases: (R,) the constraint on whose bone the figure stands, or -1.
+        kept: (R,) whether the frame was solved before with the body where it is now.
+        anchors_before: (R,) of planted constraints, as those frames were solved.
     """
 
     bake_frames: BakeFrames
@@ -54,13 +72,19 @@ class PlantedFrames:
     anchors: list[dict[int, PlantAnchor]]
     moved: list[frozenset[int]]
     bases: list[int]
+    kept: NDArray[np.bool_]
+    anchors_before: Sequence[Mapping[int, PlantAnchor]]
     _held: dict[tuple[bytes, ...], TargetSample] = field(default_factory=dict)
 
     @classmethod
     def of(
-        cls, bake_frames: BakeFrames, rows: Rows, samples: Sequence[FrameSample], shifts: Array | None = None
+        cls,
+        bake_frames: BakeFrames,
+        rows: Rows,
+        samples: Sequence[FrameSample],
+        moves: BodyMoves | None = None,
     ) -> PlantedFrames:
-        """Frames that stand as they are animated, the body moved by (R, 3) `shifts` in armature space."""
+        """Frames that stand as they are animated, with the body moved."""
         tracks = bake_frames.tracks
         assert tracks is not None
         every = rows
@@ -68,10 +92,19 @@ class PlantedFrames:
             every = rows[:1]
         rests = unit(bake_frames.rests[every], axis=-1)
         animated = JointPoses(bake_frames.base, bake_frames.translations).at(rows)
-        if shifts is not None and shifts.any():
+        kept: NDArray[np.bool_] = np.zeros(len(rows), np.bool_)
+        states: list[dict[int, str]] = [{} for _ in rows]
+        solved = animated.at(slice(None))
+        if moves is not None:
             root_bone = tracks.support_chains.root_bone
             back = np.broadcast_to(conjugate(rests[:, root_bone].T), (4, len(rows)))
-            animated.translations[:, root_bone] += rotate(back, shifts.T).T
+            animated.translations[:, root_bone] += rotate(back, moves.shifts.T).T
+            solved = animated.at(slice(None))
+            if not bake_frames.sliding:
+                kept = ~moves.changed
+                places = np.searchsorted(bake_frames.solved_frames, bake_frames.frames[rows[kept]])
+                solved.rotations[kept] = bake_frames.solved[places]
+                states = [dict(bake_frames.states[row]) for row in rows.tolist()]
         return cls(
             bake_frames,
             rows,
@@ -79,12 +112,14 @@ class PlantedFrames:
             np.array([tracks.worlds[row] for row in rows.tolist()]),
             FigureBones(samples[0].reading.skeleton, bake_frames.offsets[every], rests),
             animated,
+            solved,
             animated.at(slice(None)),
-            animated.at(slice(None)),
-            [{} for _ in rows],
+            states,
             [{} for _ in rows],
             [frozenset()] * len(rows),
             [-1] * len(rows),
+            kept,
+            [] if moves is None else moves.anchors,
         )
 
     @property
@@ -106,6 +141,13 @@ class PlantedFrames:
         own = target_anchor(c, self.samples[row], self.worlds[row]) or anchor
         assert own is not None
         self.anchors[row][c] = own
+
+    def is_kept(self, row: int, planted: Sequence[int]) -> bool:
+        """Whether a frame was solved before as it would be now, with these constraints planted."""
+        return bool(self.kept[row]) and all(
+            c in self.anchors_before[row] and self.anchors_before[row][c].equals(self.anchors[row][c])
+            for c in planted
+        )
 
     def target_anchor(self, row: int, c: int) -> PlantAnchor | None:
         """Where a constraint's target is in the world at a frame."""

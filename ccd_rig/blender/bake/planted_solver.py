@@ -20,7 +20,6 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from mathutils import Quaternion
 
-from ...maths.batch import Array
 from ...settings import Solver
 from ...skeleton.pose import Pose
 from ...solvers.least_squares.ways import NEAR
@@ -34,7 +33,7 @@ from .batch_solver import BatchSolver, States
 from .batches import Batch, bones_of
 from .foresight import Foresight, Standing
 from .part_poses import PartPoses, with_free_root
-from .planted_frames import PlantedFrames
+from .planted_frames import BodyMoves, PlantedFrames
 from .stretches import Part, Stretch, held_constraints, parts, stretches
 
 WAITING_AT_MOST = 512
@@ -77,17 +76,20 @@ class PlantedSolver:
     _ended: dict[tuple[int, ...], Ended] = field(default_factory=dict)  # of each part
 
     def solve(
-        self, bake_frames: BakeFrames, waiting: Sequence[tuple[int, FrameSample]], shifts: Array | None = None
+        self,
+        bake_frames: BakeFrames,
+        waiting: Sequence[tuple[int, FrameSample]],
+        moves: BodyMoves | None = None,
     ) -> Iterator[None]:
         """Solve the next frames; an item after each longer piece of work.
 
         Args:
             bake_frames: where they are kept.
             waiting: rows and samples, in order.
-            shifts: (R, 3) by which the body of each frame is moved, armature space; the samples have that.
+            moves: of the body, where frames are solved again with that; the samples have it moved.
         """
         rows = np.array([row for row, _ in waiting], dtype=np.intp)
-        frames = PlantedFrames.of(bake_frames, rows, [sample for _, sample in waiting], shifts)
+        frames = PlantedFrames.of(bake_frames, rows, [sample for _, sample in waiting], moves)
         skeleton = frames.samples[0].reading.skeleton
         for part in parts(skeleton, frames.constraints, frames.support_chains):
             solver = _PartSolver(frames, part, self.settings, self._batches, self._ended.get(part.members))
@@ -209,14 +211,21 @@ class _PartSolver:
         rows = np.concatenate([self.stretches[k].rows for k in some])
         bases = [poses.base(self.stretches[k], self.standings[k]) for k in some]
         base = JointPoses(*(np.concatenate(each) for each in zip(*bases, strict=True)))
-        samples = [sample for k in some for sample in poses.samples(self.stretches[k])]
+        apart = np.repeat(APART * np.arange(len(some)), [len(self.stretches[k].rows) for k in some])
+        fresh = ~np.array([frames.is_kept(row, first.planted) for row in rows.tolist()])
+        if self.foresight.hangs_on_unmoved(first):  # bones on their way back may be elsewhere now
+            fresh[:] = True
+        rows, base, apart = rows[fresh], base.at(fresh), apart[fresh]
+        if not len(rows):
+            return
+        frames.kept[rows] = False
+        samples = [poses.sample(row, first) for row in rows.tolist()]
         limits = list(first.limits)
         skeleton = samples[0].reading.skeleton
         if poses.stands_on(first) >= 0:
             limits[chains.root_bone] = None
             shift = float(np.abs(base.translations[:, chains.root_bone]).max())
             samples = with_free_root(samples, chains.root_bone, shift)
-        apart = np.repeat(APART * np.arange(len(some)), [len(self.stretches[k].rows) for k in some])
         batch = Batch(
             frames.frames[rows] + apart,
             held_constraints(skeleton, frames.constraints, chains, first.planted),

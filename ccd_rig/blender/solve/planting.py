@@ -179,6 +179,10 @@ class PlantAnchor:
         head = world[:3, :3] @ np.array(transform.translation[:]) + world[:3, 3]
         return cls(head, world[:3, :3] @ _axes(transform))
 
+    def equals(self, other: PlantAnchor) -> bool:
+        """Whether both are the same to the bit."""
+        return np.array_equal(self.head, other.head) and np.array_equal(self.axes, other.axes)
+
     def seen(self, world: Array) -> TargetSample:
         """The same in armature space, wherever the armature object is by now."""
         back = inverse(world)
