@@ -188,8 +188,5 @@ class PlantedFrames:
                     self.samples[row].reading.pose,
                     self.worlds[row],
                     self.moved[row],
-                    {},
-                    np.eye(4),
-                    float(self.frames[row]),
                 )
             )

@@ -194,6 +194,8 @@ class PlantAnchor:
 class ContactState:
     """How the figure stands in a solved frame, and what the next one goes on from.
 
+    What a bake keeps of frames that are solved at once leaves out the last four.
+
     Attributes:
         support_chains: what is planted at some time.
         base: index of the row on whose bone the figure hangs, or -1.
@@ -216,8 +218,8 @@ class ContactState:
     animated: Pose
     world: Array
     moved: frozenset[int]
-    turns: Mapping[int, Quaternion]
-    drift: Array
+    turns: Mapping[int, Quaternion] = field(default_factory=dict)
+    drift: Array = field(default_factory=lambda: np.eye(4))
     frame: float = 0.0
     released: Mapping[int, tuple[float, Quaternion]] = field(default_factory=dict)
 

@@ -90,6 +90,15 @@ def test_with_ccd_alone_frames_are_solved_in_turn(ext, bake, alone):
     assert max(slip.played_distance for slip in report.foot_slips) < 1e-3
 
 
+def test_only_frames_whose_body_is_moved_are_solved_again(bake, batches):
+    """Where the body stays and feet are held where they were, a frame keeps the pose that it has."""
+    report = bake.bake(bpy.context.scene, leaning(), bake.BakeSettings(1, 60))
+    counts = [count for names, count in batches if names == ("Plant L",)]
+    assert counts[0] == 60
+    assert report.body.moved_frames <= counts[1] < 50
+    assert report.unsolved_count() == 0
+
+
 # It makes no difference -------------------------------------------------------------------------------------
 
 
