@@ -31,6 +31,8 @@ class Standing:
         drift: see `ContactState.drift`.
         released: see `ContactState.released`.
         carried: of joints that are moved on, what they are turned by beside their animation.
+        fading: of joints that were let go and are moved again, the last frame before that: from there on they
+            are solved near to their animation again, within `contact_poses.RETURN` frames.
     """
 
     anchors: Mapping[int, PlantAnchor]
@@ -38,6 +40,27 @@ class Standing:
     drift: Array = field(default_factory=lambda: np.eye(4))
     released: Mapping[int, tuple[float, Quaternion]] = field(default_factory=dict)
     carried: Mapping[int, Quaternion] = field(default_factory=dict)
+    fading: Mapping[int, float] = field(default_factory=dict)
+
+
+def fading(
+    before: tuple[Stretch, Mapping[int, float]],
+    stretch: Stretch,
+    turns: Mapping[int, Quaternion],
+    last: float,
+) -> dict[int, float]:
+    """`Standing.fading` of a stretch.
+
+    Args:
+        before: the stretch before it, and what faded there.
+        stretch: which one.
+        turns: of legs that were let go.
+        last: the last frame before it.
+    """
+    previous, faded = before
+    moved_before = frozenset[int]().union(*previous.moves.values())
+    moved = frozenset[int]().union(*stretch.moves.values())
+    return {j: faded.get(j, last) if j in moved_before else float(last) for j in moved & turns.keys()}
 
 
 class Foresight:
@@ -88,7 +111,10 @@ class Foresight:
         drift: Array | None = before.drift
         if previous.planted and not stretch.planted:
             drift = self._drift(previous.last)
-        return None if drift is None else Standing(anchors, before.turns, drift)
+        if drift is None:
+            return None
+        faded = fading((previous, before.fading), stretch, before.turns, self.frames.frames[previous.last])
+        return Standing(anchors, before.turns, drift, fading=faded)
 
     def holds(self, k: int, foreseen: Standing, present: Standing) -> bool:
         """Whether a stretch goes on from what was foreseen, within the tolerances; else it is not foreseen

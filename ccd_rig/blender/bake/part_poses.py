@@ -59,9 +59,13 @@ class PartPoses:
         for row in stretch.rows.tolist():
             for c in stretch.planted:
                 self.frames.hold(row, c, standing.anchors.get(c))
-        poses, joints = self._continued(stretch, standing), list(standing.carried)
+        frames, rows = self.frames, stretch.rows
+        poses, joints = self._continued(stretch, standing), [*standing.fading, *standing.carried]
         if joints:
-            poses.rotations[:, joints] = self.frames.animated.rotations[stretch.rows][:, joints]
+            poses.rotations[:, joints] = frames.animated.rotations[rows][:, joints]
+            back = {j: (frame, standing.turns[j]) for j, frame in standing.fading.items()}
+            back = {j: each for j, each in back.items() if j not in standing.carried}
+            returning(poses.rotations, frames.frames[rows], back, stretch.limits)
             turned(poses.rotations, standing.carried, stretch.limits)
         self.place(stretch, stretch.rows, poses)
         return poses

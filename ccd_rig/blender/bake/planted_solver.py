@@ -14,7 +14,7 @@ moves the figure.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -31,7 +31,7 @@ from ..solve.walking import SHARPER, anchor_of, let_go, lifted, released_joints,
 from .bake_frames import BakeFrames
 from .batch_solver import BatchSolver, States
 from .batches import Batch, bones_of
-from .foresight import Foresight, Standing
+from .foresight import Foresight, Standing, fading
 from .part_poses import PartPoses, with_free_root
 from .planted_frames import BodyMoves, PlantedFrames
 from .stretches import Part, Stretch, held_constraints, parts, stretches
@@ -51,11 +51,13 @@ class Ended:
         stretch: that it belongs to.
         contact_state: what the next one goes on from.
         solved: the pose at full influence.
+        fading: see `Standing.fading`.
     """
 
     stretch: Stretch
     contact_state: ContactState
     solved: Pose
+    fading: Mapping[int, float]
 
 
 def one_by_one(bake_frames: BakeFrames, settings: FrameSolveSettings) -> bool:
@@ -188,7 +190,8 @@ class _PartSolver:
         turns = {**before.turns, **let_go(before, stretch.moved, root_bone)}
         drift = before.drift if stretch.planted else lifted(skeleton, before, root_bone)
         carried = {} if self.foresight.body_is_placed else self._carried(stretch, self.ended)
-        return Standing(anchors, turns, drift, carried=carried)
+        faded = fading((self.ended.stretch, self.ended.fading), stretch, turns, before.frame)
+        return Standing(anchors, turns, drift, carried=carried, fading=faded)
 
     def _carried(self, stretch: Stretch, ended: Ended) -> dict[int, Quaternion]:
         """Joints that go on being moved, with what they are turned by beside their animation."""
@@ -254,7 +257,9 @@ class _PartSolver:
                 self.standings[k] = replace(self.standings[k], released=present.released)
                 self.foreseen.discard(k)
             state = self.poses.finish(stretch, self.standings[k])
-            self.ended = Ended(stretch, state, self.frames.solved.pose(stretch.last))
+            self.ended = Ended(
+                stretch, state, self.frames.solved.pose(stretch.last), self.standings[k].fading
+            )
             self.finished += 1
 
     def _forget(self, k: int, present: Standing) -> None:

@@ -191,6 +191,30 @@ def test_hips_that_are_placed_or_left_to_the_legs_do_not_jump(bake, rotation):
     assert max(angle(a, b) for k in range(3) for a, b in zip(seen[:-1, k], seen[1:, k], strict=True)) < 0.12
 
 
+def test_a_leg_that_is_moved_again_goes_back_near_its_animation(bake):
+    """It was let go bent, and kept that; a Reach of its foot leaves it room to go back, without a jump."""
+    rig, frames = standing(rotation="ORIENTATION"), range(1, 41)
+    bpy.data.objects["Hips"].rotation_euler = (math.pi / 2, 0, 0)
+    rows = rig.ccd_rig.constraints
+    key_influence(rows["Plant L"], [(1, 10)], frames)
+    target = rigs.empty("Foot", rig.data.bones["foot.L"].head_local)
+    reach = constrain(rig, "REACH", "foot.L", "Reach L", target, 3, use_tail=False)
+    key_influence(reach, [(21, 40)], frames)
+    report = bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, 40))
+    assert report.unsolved_count() == 0, report.summary()
+    turns = []
+    for frame in frames:
+        bpy.context.scene.frame_set(frame)
+        legs = [rig.pose.bones[f"{bone}.L"].rotation_quaternion.copy() for bone in ("thigh", "shin", "foot")]
+        turns.append(legs)
+    angles = np.array([[2.0 * math.acos(min(1.0, abs(q.w))) for q in legs] for legs in turns])
+    assert np.abs(np.diff(angles, axis=0)).max() < 0.1
+    assert np.abs(angles[10:20] - angles[9]).max() < 1e-3
+    assert angles[19, 2] > 0.3  # the foot, which need not be flat any more
+    assert angles[28:, 2].max() < 1e-3
+    assert np.abs(angles[28:] - angles[28]).max() < 1e-2
+
+
 def test_a_pose_below_a_kept_body_depends_on_no_other_frame(bake):
     """Feet are held at targets: a range baked alone has the poses of the whole shot."""
 
