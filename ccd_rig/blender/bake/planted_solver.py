@@ -20,6 +20,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from mathutils import Quaternion
 
+from ...maths.batch import Array
 from ...settings import Solver
 from ...skeleton.pose import Pose
 from ...solvers.least_squares.ways import NEAR
@@ -28,7 +29,7 @@ from ..solve.contact_poses import JointPoses
 from ..solve.planting import ContactState
 from ..solve.solving import FrameSolveSettings, base_pose, frame_conditions
 from ..solve.walking import SHARPER, anchor_of, let_go, lifted, released_joints, unplanted_pose
-from .bake_frames import BakeFrames
+from .bake_frames import BakeFrames, Rows
 from .batch_solver import BatchSolver, States
 from .batches import Batch, bones_of
 from .foresight import Foresight, Standing, fading
@@ -207,8 +208,7 @@ class _PartSolver:
 
     def _solve_stretches(self, some: Sequence[int]) -> Iterator[None]:
         """Solve stretches with the same constraints in force as one batch; an item after each longer work."""
-        frames, poses, chains = self.frames, self.poses, self.frames.support_chains
-        first = self.stretches[some[0]]
+        frames, poses, first = self.frames, self.poses, self.stretches[some[0]]
         if not first.active:
             return
         rows = np.concatenate([self.stretches[k].rows for k in some])
@@ -222,14 +222,30 @@ class _PartSolver:
         if not len(rows):
             return
         frames.kept[rows] = False
-        samples = [poses.sample(row, first) for row in rows.tolist()]
-        limits = list(first.limits)
-        skeleton = samples[0].reading.skeleton
-        if poses.stands_on(first) >= 0:
+        states: States = [{} for _ in rows]
+        if first.active != (poses.stands_on(first),):  # else the base poses have all that is asked for
+            batch = self._batch(first, rows, base, apart)
+            yield from self.batches.solve(batch, np.arange(len(rows)), states)
+            base = JointPoses(batch.rotations, batch.translations)
+        poses.keep(first, rows, base, states)
+
+    def _batch(self, first: Stretch, rows: Rows, base: JointPoses, apart: Array) -> Batch:
+        """Rows of stretches like the first of them, as a batch.
+
+        Args:
+            first: one of the stretches.
+            rows: (R,) of all of them.
+            base: the base poses of the rows.
+            apart: (R,) what sets stretches apart in time.
+        """
+        frames, chains = self.frames, self.frames.support_chains
+        samples = [self.poses.sample(row, first) for row in rows.tolist()]
+        limits, skeleton = list(first.limits), samples[0].reading.skeleton
+        if self.poses.stands_on(first) >= 0:
             limits[chains.root_bone] = None
             shift = float(np.abs(base.translations[:, chains.root_bone]).max())
             samples = with_free_root(samples, chains.root_bone, shift)
-        batch = Batch(
+        return Batch(
             frames.frames[rows] + apart,
             held_constraints(skeleton, frames.constraints, chains, first.planted),
             samples,
@@ -239,9 +255,6 @@ class _PartSolver:
             self.settings,
             SHARPER if first.planted else 1.0,
         )
-        states: States = [{} for _ in rows]
-        yield from self.batches.solve(batch, np.arange(len(rows)), states)
-        poses.keep(first, rows, JointPoses(batch.rotations, batch.translations), states)
 
     # What comes of it ---------------------------------------------------------------------------------------
 
