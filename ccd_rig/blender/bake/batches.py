@@ -8,7 +8,7 @@ pass, and what the solver CCD is chosen for, are left to be solved frame by fram
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from mathutils import Quaternion, Vector
@@ -20,8 +20,9 @@ from ...settings import Solver
 from ...skeleton.joints import Skeleton
 from ...skeleton.pose import Pose
 from ...solvers.least_squares.state import Bones, Poses
-from ..properties.constraint_values import Kind
+from ..properties.constraint_values import Constraint, Kind
 from ..scene.evaluation import FrameSample
+from ..solve.contact_poses import JointPoses
 from ..solve.solving import FrameSolveSettings, groups
 from .bake_frames import BakeFrames, Rows
 
@@ -39,24 +40,36 @@ class Batch:
     """Frames with the same constraints in force and the same limits.
 
     Attributes:
-        bake_frames: where frames and solutions are.
-        rows: of these, in order of time.
-        samples: of these rows.
+        times: (R,) frame numbers, increasing; rows that are not to be compared lie far apart.
+        constraints: all of them; what a group asks for.
+        samples: of each row; their targets are what is asked for.
+        limits: of each joint.
+        bones: of the rows; one column where all are the same.
+        base: the base poses.
         settings: how they are solved.
         rotations: (R, J, 4), solved as far as groups are.
         translations: (R, J, 3) likewise.
         held: (R,) rows that are solved already: those beside them choose their ways to fit.
+        sharper: part of the tolerances to which rows that meet their goals are brought at last.
         iterations: most steps of a row.
     """
 
-    bake_frames: BakeFrames
-    rows: Rows
+    times: Array
+    constraints: Sequence[Constraint]
     samples: Sequence[FrameSample]
+    limits: tuple[Limit | None, ...]
+    bones: Bones
+    base: JointPoses
     settings: FrameSolveSettings
-    rotations: Array
-    translations: Array
-    held: NDArray[np.bool_]
+    rotations: Array = field(init=False)
+    translations: Array = field(init=False)
+    held: NDArray[np.bool_] = field(init=False)
+    sharper: float = 1.0
     iterations: int = 0
+
+    def __post_init__(self) -> None:
+        self.rotations, self.translations = self.base.at(slice(None))
+        self.held = np.zeros(len(self.times), np.bool_)
 
     @classmethod
     def of(
@@ -66,10 +79,16 @@ class Batch:
         samples: Sequence[FrameSample],
         settings: FrameSolveSettings,
     ) -> Batch:
-        """A batch that stands at its base poses."""
-        rotations, translations = bake_frames.base[rows].copy(), bake_frames.translations[rows].copy()
-        held = np.zeros(len(rows), np.bool_)
-        return cls(bake_frames, rows, samples, settings, rotations, translations, held)
+        """Rows of a bake's frames, in order of time, that stand at their base poses."""
+        return cls(
+            bake_frames.frames[rows],
+            bake_frames.constraints,
+            samples,
+            bake_frames.limits[int(rows[0])],
+            bones_of(bake_frames, rows),
+            JointPoses(bake_frames.base, bake_frames.translations).at(rows),
+            settings,
+        )
 
     def hold(self, k: int, rotations: Array, translations: Array) -> None:
         """Let a row stand as it was solved before: rotations (J, 4) and translations (J, 3)."""
@@ -79,23 +98,18 @@ class Batch:
     def skeleton(self) -> Skeleton:
         return self.samples[0].reading.skeleton
 
-    @property
-    def limits(self) -> tuple[Limit | None, ...]:
-        """Of each joint."""
-        return self.bake_frames.limits[int(self.rows[0])]
-
     def pose(self, k: int) -> Pose:
         """Row `k` of the batch as it stands now."""
         return Pose(tuple(map(Quaternion, self.rotations[k])), tuple(map(Vector, self.translations[k])))
 
     def groups(self) -> list[Group]:
         """The groups of the constraints in force, parents before children."""
-        members_by_joints = groups(self.skeleton, self.bake_frames.constraints, self.samples[0].active)
+        members_by_joints = groups(self.skeleton, self.constraints, self.samples[0].active)
         return [Group(frozenset(joints), tuple(members)) for joints, members in members_by_joints]
 
     def takes(self, group: Group) -> bool:
         """Whether least squares solve a group."""
-        members = [self.bake_frames.constraints[c] for c in group.members]
+        members = [self.constraints[c] for c in group.members]
         alone = any(each.kind is not Kind.BALANCE and each.method != "CCD" for each in members)
         return self.settings.solver.solver is not Solver.CCD and not alone
 
@@ -117,14 +131,6 @@ class Batch:
                 limits[j] = comfort.region
         return tuple(limits)
 
-    def bones(self, rows: Rows) -> Bones:
-        """The bones at rows of the bake's frames; one column where all are the same."""
-        bake_frames = self.bake_frames
-        if bake_frames.same_bones(int(rows[0]), int(rows[-1])):
-            rows = rows[:1]
-        rests = unit(bake_frames.rests[rows].transpose(2, 1, 0))
-        return Bones(bake_frames.offsets[rows].transpose(2, 1, 0), rests, bake_frames.lengths[rows].T)
-
     def reference(self, samples: Sequence[FrameSample], base: Poses) -> Poses:
         """The reference poses of samples, whose base poses are given."""
         poses = [self.settings.reference(sample) or sample.reading.pose for sample in samples]
@@ -132,6 +138,14 @@ class Batch:
             return base
         rotations = np.array([[q[:] for q in pose.rotations] for pose in poses])
         return poses_of(rotations, base.translations.transpose(2, 1, 0))
+
+
+def bones_of(bake_frames: BakeFrames, rows: Rows) -> Bones:
+    """The bones at rows of a bake's frames, in order of time; one column where all are the same."""
+    if bake_frames.same_bones(int(rows[0]), int(rows[-1])):
+        rows = rows[:1]
+    rests = unit(bake_frames.rests[rows].transpose(2, 1, 0))
+    return Bones(bake_frames.offsets[rows].transpose(2, 1, 0), rests, bake_frames.lengths[rows].T)
 
 
 def poses_of(rotations: Array, translations: Array) -> Poses:

@@ -35,6 +35,8 @@ from ..solve.planting import ContactState
 from ..solve.solving import FrameSolveSettings, Solution
 from ..solve.walking import solve_frame
 from .bake_frames import BakeFrames, number
+from .planted_frames import BodyMoves
+from .planted_solver import WAITING_AT_MOST, PlantedSolver, one_by_one
 from .report import BodyReport
 
 REACHES = 0.9998
@@ -116,15 +118,26 @@ def move_body(
         planned = least_shifts(frames, reaches, length)
         if np.abs(planned - shifts).max(initial=0.0) <= SAME * length:
             break
+        changed = (planned != shifts).any(axis=1)
+        anchors = [contact_state.anchors for contact_state in tracks.contact_states]
         shifts, before = planned, None
         tracks.contact_states.clear()
-        for k, (row, sample) in enumerate(samples):
-            moved = _moved(sample, tracks.support_chains.root_bone, shifts[k])
-            before = solve_frame(moved, bake_frames.constraints, settings, before)
-            states = dict(zip(before.active, before.states, strict=True))
-            assert before.contact_state is not None
-            bake_frames.store_solution(row, before.pose, states, _with_root_bone(before.contact_state))
-            yield k
+        root_bone = tracks.support_chains.root_bone
+        moved = [(row, _moved(sample, root_bone, shifts[k])) for k, (row, sample) in enumerate(samples)]
+        if one_by_one(bake_frames, settings):
+            for k, (row, sample) in enumerate(moved):
+                before = solve_frame(sample, bake_frames.constraints, settings, before)
+                states = dict(zip(before.active, before.states, strict=True))
+                bake_frames.store_solution(row, before.pose, states, before.contact_state)
+                yield k
+        else:
+            solver = PlantedSolver(settings)
+            for first in range(0, len(moved), WAITING_AT_MOST):
+                some = slice(first, first + WAITING_AT_MOST)
+                moves = BodyMoves(shifts[some], changed[some], anchors[some])
+                for _ in solver.solve(bake_frames, moved[some], moves):
+                    yield first
+        tracks.contact_states[:] = map(_with_root_bone, tracks.contact_states)
     return before
 
 

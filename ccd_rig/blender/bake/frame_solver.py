@@ -12,25 +12,13 @@ import numpy as np
 from ...limits.shapes import Limit
 from ...maths.batch import Array
 from ...settings import SolveResult, SolveStatus
-from ...skeleton.pose import Pose
 from ..scene.evaluation import FrameSample
-from ..solve.solving import (
-    FrameSolveSettings,
-    Solution,
-    departed,
-    errors_of,
-    frame_conditions,
-    solve_active,
-)
+from ..solve.solving import FrameSolveSettings, Solution, errors_of
 from ..solve.walking import solve_frame
 from .bake_frames import BakeFrames
-from .batches import Batch, Group
-from .group_solving import solve_group
-
-WAITING_AT_MOST = 512
-"""Frames that wait at once: what is read of a frame takes memory."""
-RETRY_EVERY = 8
-"""In a run of frames that CCD does not reach, restarts are tried at the first and at every eighth."""
+from .batch_solver import BatchSolver
+from .batches import Batch
+from .planted_solver import WAITING_AT_MOST, PlantedSolver, one_by_one
 
 
 class Edge(NamedTuple):
@@ -56,12 +44,15 @@ class FrameSolver:
     _waiting: list[tuple[int, FrameSample]] = field(default_factory=list)
     _edge: Edge | None = None  # the last of the frames that waited before
     _before: Solution | None = None  # of the frame solved last
-    _by_ccd: list[_Solved] = field(default_factory=list)  # of each group, the latest first
-    _iterations: int = 0  # of the frame solved last
+    _batches: BatchSolver = field(default_factory=BatchSolver)
+    _planted: PlantedSolver = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._planted = PlantedSolver(self.settings)
 
     def add(self, row: int, sample: FrameSample) -> Iterator[None]:
         """The next frame to solve; an item after each longer piece of work."""
-        if self.bake_frames.tracks is not None:
+        if self.bake_frames.tracks is not None and one_by_one(self.bake_frames, self.settings):
             self._before = solve_frame(sample, self.bake_frames.constraints, self.settings, self._before)
             states = dict(zip(self._before.active, self._before.states, strict=True))
             self.bake_frames.store_solution(row, self._before.pose, states, self._before.contact_state)
@@ -73,6 +64,10 @@ class FrameSolver:
     def finish(self) -> Iterator[None]:
         """Solves the frames that wait; an item after each longer piece of work."""
         waiting, self._waiting = self._waiting, []
+        if self.bake_frames.tracks is not None:
+            if waiting:
+                yield from self._planted.solve(self.bake_frames, waiting)
+            return
         if self._edge is not None and waiting:
             waiting.insert(0, (self._edge.row, self._edge.sample))
         for run in _runs(self.bake_frames, waiting):
@@ -87,7 +82,7 @@ class FrameSolver:
         states = self.bake_frames.states[0]
         ended = tuple(states[c] for c in self._before.active)
         missed = next((s for s in ended if s != SolveStatus.CONVERGED.name), SolveStatus.CONVERGED.name)
-        result = SolveResult(self._before.pose, SolveStatus[missed], self._iterations, errors)
+        result = SolveResult(self._before.pose, SolveStatus[missed], self._batches.iterations, errors)
         return replace(self._before, result=result, states=ended)
 
     def _solve_run(self, run: Sequence[tuple[int, FrameSample]]) -> Iterator[None]:
@@ -103,89 +98,15 @@ class FrameSolver:
         free = np.flatnonzero(~batch.held)
         states: list[dict[int, str]] = [{} for _ in rows]
         descending = len(run) > 1 and run[0][0] > run[-1][0]
-        order = (free[::-1] if descending else free).tolist()
-        for group in batch.groups():
-            if batch.takes(group):
-                ended = solve_group(batch, group)
-                self._iterations = max(self._iterations, batch.iterations)
-                for state, names in zip(states, ended, strict=True):
-                    state |= zip(group.members, names, strict=True)
-                yield
-            else:
-                for k in order:
-                    states[k] |= self._solve_by_ccd(batch, group, k)
-                    yield
+        order = free[::-1] if descending else free
+        yield from self._batches.solve(batch, order, states)
         free_states = [states[k] for k in free.tolist()]
         self.bake_frames.store_batch(rows[free], batch.rotations[free], batch.translations[free], free_states)
-        last = order[-1]
+        last = int(order[-1])
         self._edge = Edge(
             int(rows[last]), batch.samples[last], batch.rotations[last], batch.translations[last]
         )
         self._before = Solution(batch.pose(last), tuple(sorted(states[last])), None, ())
-
-    def _solve_by_ccd(self, batch: Batch, group: Group, k: int) -> dict[int, str]:
-        """Solve a group at one row near its reference pose, and keep the pose; how each constraint ended.
-
-        The start is as far from the reference as the row solved before it was from its own: so a chain keeps
-        to its side where there are several.
-        """
-        sample, start = batch.samples[k], batch.pose(k)
-        reference = self.settings.reference(sample) or start
-        before = next((each for each in self._by_ccd if set(group.members) <= set(each.members)), None)
-        if before is not None:
-            start = departed(batch.skeleton, start, (before.reference, before.pose), reference, group.joints)
-            if before.stays(group.members, sample, start, reference):
-                self._keep(batch, group, k, start)
-                return dict(zip(group.members, before.states, strict=True))
-        missed = 0 if before is None else before.missed
-        retry = missed % RETRY_EVERY == 0
-        conditions = frame_conditions(sample, self.settings, before is not None, retry)
-        constraints = self.bake_frames.constraints
-        result, states = solve_active(sample, constraints, group.members, start, conditions)
-        self._iterations = max(self._iterations, result.iterations)
-        reached = all(state == SolveStatus.CONVERGED.name for state in states)
-        self._keep(batch, group, k, result.pose)
-        solved = _Solved(group.members, sample, result.pose, reference, states, 0 if reached else missed + 1)
-        self._by_ccd = [solved, *(each for each in self._by_ccd if each.members != group.members)]
-        return dict(zip(group.members, states, strict=True))
-
-    @staticmethod
-    def _keep(batch: Batch, group: Group, k: int, pose: Pose) -> None:
-        for j in group.joints:
-            batch.rotations[k, j] = pose.rotations[j][:]
-            batch.translations[k, j] = pose.translations[j][:]
-
-
-@dataclass(frozen=True)
-class _Solved:
-    """A group of constraints that CCD solved at the row before.
-
-    Attributes:
-        members: the constraints.
-        sample: of that row.
-        pose: of all joints.
-        reference: what the pose was to be near to.
-        states: how each constraint ended.
-        missed: how many rows in a row have missed a goal.
-    """
-
-    members: tuple[int, ...]
-    sample: FrameSample
-    pose: Pose
-    reference: Pose
-    states: tuple[str, ...]
-    missed: int
-
-    def stays(self, members: Sequence[int], sample: FrameSample, start: Pose, reference: Pose) -> bool:
-        """Whether nothing has changed since, so that a chain at rest keeps the very bits of its pose."""
-        return (
-            self.members == tuple(members)
-            and sample.reading.skeleton is self.sample.reading.skeleton
-            and sample.matrix_world == self.sample.matrix_world
-            and all(sample.targets[c] == self.sample.targets[c] for c in members)
-            and start == self.pose
-            and reference == self.reference
-        )
 
 
 def _runs(

@@ -20,12 +20,11 @@ from ...solvers.least_squares.state import Given, Poses
 from ..scene.evaluation import FrameSample
 from ..scene.targets import AXES
 from ..solve.constraint_goals import goal_targets, goals
+from ..solve.contact_poses import JointPoses
 from ..solve.solving import group_level, scales
 from .bake_frames import Rows
 from .batches import Batch, Group, poses_of
 
-Base = tuple[Array, Array]
-"""The poses that a group starts from: (R, J, 4) rotations and (R, J, 3) translations."""
 Stage = tuple[Sequence[Limit | None], float]
 """What limits hold, and what goals count beside those served before them."""
 
@@ -68,21 +67,22 @@ class GroupProblem:
         return self.asked.stop
 
 
-def group_problem(batch: Batch, group: Group, stage: Stage, chosen: Rows, base: Base) -> GroupProblem:
+def group_problem(batch: Batch, group: Group, stage: Stage, chosen: Rows, base: JointPoses) -> GroupProblem:
     """What a group asks for at some of the rows; `base` has the base poses of all."""
     limits, step = stage
-    samples, rows = [batch.samples[k] for k in chosen.tolist()], batch.rows[chosen]
-    constraints, targets = batch.bake_frames.constraints, batch.bake_frames.targets
+    samples = [batch.samples[k] for k in chosen.tolist()]
     placed = [
         (place, goal)
         for place, c in enumerate(group.members)
-        for goal in goals(batch.skeleton, constraints[c], samples[0].targets[c])
+        for goal in goals(batch.skeleton, batch.constraints[c], samples[0].targets[c])
     ]
     row_goals = [goal for _, goal in placed]
     problem = LeastSquaresProblem(batch.skeleton, row_goals, limits, sorted(group.joints), step)
     axes = balance_axes(batch, group, samples)
     found = [
-        _with_axes(goal, goal_targets(goal, [targets[r][group.members[place]] for r in rows.tolist()]), axes)
+        _with_axes(
+            goal, goal_targets(goal, [sample.targets[group.members[place]] for sample in samples]), axes
+        )
         for place, goal in placed
     ]
     is_ranked = len({goal.priority for goal in row_goals}) > 1 or bool(problem.windows)
@@ -94,7 +94,7 @@ def group_problem(batch: Batch, group: Group, stage: Stage, chosen: Rows, base: 
         RANKED_GAIN if is_ranked and step != MILD_STEP else GAIN,
     )
     asked = Asked(
-        batch.bones(rows),
+        batch.bones.at(chosen),
         poses_of(batch.rotations[chosen], batch.translations[chosen]),
         found,
         batch.reference(samples, poses_of(base[0][chosen], base[1][chosen])),
@@ -108,7 +108,7 @@ def balance_axes(batch: Batch, group: Group, samples: Sequence[FrameSample]) -> 
 
     A balance counts along the world's axes: where the armature object is turned, each frame has its own.
     """
-    constraints = [batch.bake_frames.constraints[c] for c in group.members]
+    constraints = [batch.constraints[c] for c in group.members]
     turns: list[Quaternion] = []
     for k, sample in enumerate(samples):
         same = k > 0 and sample.matrix_world is samples[k - 1].matrix_world

@@ -30,15 +30,18 @@ from ...solvers.least_squares.windowed import held_at_border, solve_frames, solv
 from ...solvers.many_search import HURRIED_GAIN
 from ...solvers.restarts import StartSpace, starts
 from ...solvers.solve import solve
+from ..solve.contact_poses import JointPoses
 from ..solve.solving import frame_conditions, level_model
 from .bake_frames import Rows
 from .batches import Batch, Group, poses_of
-from .group_problem import STEPS, Base, GroupProblem, Stage, group_problem
+from .group_problem import STEPS, GroupProblem, Stage, group_problem
 
 UNMOVED = 1e-12
 """Components of a quaternion, and model units, that differ by less are the same."""
 PASSES = 20
 """Most passes of CCD that look for another way to goals that are missed."""
+SHARPENING = 8
+"""Most steps in which rows that meet their goals are brought still nearer."""
 RETRY_EVERY = 16
 """In a run of frames that miss their goals other ways are looked for at the first and so many frames later;
 after each that has none the next waits twice as long."""
@@ -54,7 +57,7 @@ def solve_group(batch: Batch, group: Group) -> list[list[str]]:
     if batch.settings.solver.comfort and (regions := batch.regions(group)) != batch.limits:
         stages = [regions, batch.limits]
     base = _base_of(batch, group)
-    met = np.zeros((len(batch.rows), len(group.members)), np.bool_)
+    met = np.zeros((len(batch.times), len(group.members)), np.bool_)
     met[batch.held] = True
     if batch.tolerances(group).any():
         _solve_relaxed(batch, group, stages, base, met)
@@ -63,11 +66,13 @@ def solve_group(batch: Batch, group: Group) -> list[list[str]]:
         _solve_stage(batch, group, limits, base, met)
     if batch.settings.solver.restarts:
         _restart(batch, group, met, base)
+    if batch.sharper < 1.0:
+        _sharpen(batch, group, met, base)
     return _states(batch, group, met, base)
 
 
 def _solve_stage(
-    batch: Batch, group: Group, limits: Sequence[Limit | None], base: Base, met: NDArray[np.bool_]
+    batch: Batch, group: Group, limits: Sequence[Limit | None], base: JointPoses, met: NDArray[np.bool_]
 ) -> None:
     """Solve what is not met yet inside limits, and bring (R, members) up to date."""
     for step in (MILD_STEP, PRIORITY_STEP):
@@ -82,7 +87,7 @@ def _solve_relaxed(
     batch: Batch,
     group: Group,
     stages: Sequence[Sequence[Limit | None]],
-    base: Base,
+    base: JointPoses,
     met: NDArray[np.bool_],
 ) -> None:
     """Solve a group whose joints have comfort tolerances: first without these, then as far as they let it."""
@@ -99,7 +104,7 @@ def _solve_relaxed(
         met[batch.held] = True
 
 
-def _states(batch: Batch, group: Group, met: NDArray[np.bool_], base: Base) -> list[list[str]]:
+def _states(batch: Batch, group: Group, met: NDArray[np.bool_], base: JointPoses) -> list[list[str]]:
     """Per row how each constraint ended: one that is missed is OPTIMAL where nothing nearer exists."""
     missed = np.flatnonzero(~met.all(1))
     nearest = np.zeros(len(met), np.bool_)
@@ -116,7 +121,7 @@ def _ease(
     batch: Batch,
     group: Group,
     limits: Sequence[Limit | None],
-    some: tuple[Rows, Base],
+    some: tuple[Rows, JointPoses],
     met: NDArray[np.bool_],
     ahead: Poses,
 ) -> NDArray[np.bool_]:
@@ -159,21 +164,19 @@ def _note_met(asked: GroupProblem, state: State, met: NDArray[np.bool_], chosen:
         met[chosen, asked.places[window.number]] &= stretched <= stop.position
 
 
-def _base_of(batch: Batch, group: Group) -> Base:
+def _base_of(batch: Batch, group: Group) -> JointPoses:
     """The poses of all rows with a group's joints at their base poses."""
     rotations, translations = batch.rotations.copy(), batch.translations.copy()
-    rows, joints = np.flatnonzero(batch.held), sorted(group.joints)
-    places = np.ix_(batch.rows[rows], joints)
-    rotations[np.ix_(rows, joints)] = batch.bake_frames.base[places]
-    translations[np.ix_(rows, joints)] = batch.bake_frames.translations[places]
-    return rotations, translations
+    places = np.ix_(np.flatnonzero(batch.held), sorted(group.joints))
+    rotations[places], translations[places] = batch.base.rotations[places], batch.base.translations[places]
+    return JointPoses(rotations, translations)
 
 
 def _solve_some(
     batch: Batch,
     group: Group,
     stage: Stage,
-    some: tuple[Rows, Base],
+    some: tuple[Rows, JointPoses],
     met: NDArray[np.bool_],
     from_base: bool = True,
 ) -> bool:
@@ -197,13 +200,32 @@ def _solve_some(
         alone = solve_windowed(problem, own, start, stop)
         solved = SolvedFrames(alone.state, alone.excess, held, alone.iterations)
     else:
-        times = batch.bake_frames.frames[batch.rows[chosen]]
-        solved = solve_frames(Frames(problem, given, start, stop, held, times), from_base)
+        frames = Frames(problem, given, start, stop, held, batch.times[chosen])
+        solved = solve_frames(frames, from_base)
     _store(batch, problem, solved, chosen)
     batch.iterations = max(batch.iterations, int(solved.iterations.max(initial=0)))
     _note_met(asked, solved.state, met, chosen)
     met[batch.held] = True
     return asked.is_ranked
+
+
+def _sharpen(batch: Batch, group: Group, met: NDArray[np.bool_], base: JointPoses) -> None:
+    """Bring rows that meet their goals, but not to the part of the tolerances that the batch asks for, there
+    by the least rotations."""
+    chosen = np.flatnonzero(met.all(1) & ~batch.held)
+    if not len(chosen):
+        return
+    asked = group_problem(batch, group, (batch.limits, PRIORITY_STEP), chosen, base)
+    problem, stop = asked.problem, asked.stop
+    sharp = Limits(batch.sharper * stop.position, batch.sharper * stop.angle, SHARPENING)
+    start = start_state(problem.layout, asked.given, asked.poses)
+    given = held_at_border(problem, replace(asked.given, reference=None), start, stop)
+    some = np.flatnonzero(problem.evaluate(given, start).excess(sharp.position, sharp.angle) > 1.0)
+    if len(some):
+        solved = solve_windowed(problem, given.at(some), start.at(some), sharp.at(some))
+        kept = np.zeros(len(some), np.bool_)
+        found = SolvedFrames(solved.state, solved.excess, kept, solved.iterations)
+        _store(batch, problem, found, chosen[some])
 
 
 def _store(batch: Batch, problem: LeastSquaresProblem, solved: SolvedFrames, chosen: Rows) -> None:
@@ -222,7 +244,7 @@ def _store(batch: Batch, problem: LeastSquaresProblem, solved: SolvedFrames, cho
 # Other ways ------------------------------------------------------------------------------------------------
 
 
-def _restart(batch: Batch, group: Group, met: NDArray[np.bool_], base: Base) -> None:
+def _restart(batch: Batch, group: Group, met: NDArray[np.bool_], base: JointPoses) -> None:
     """Look for other ways to goals that are missed, at the first of a run of frames and some of the others;
     what reaches them there is where the frames of the run start once more.
 
@@ -251,7 +273,7 @@ def _restart(batch: Batch, group: Group, met: NDArray[np.bool_], base: Base) -> 
             met[left[~worse]] = True
 
 
-def _may_be_met(batch: Batch, group: Group, met: NDArray[np.bool_], base: Base) -> NDArray[np.bool_]:
+def _may_be_met(batch: Batch, group: Group, met: NDArray[np.bool_], base: JointPoses) -> NDArray[np.bool_]:
     """(R,) rows that miss some goal, without those whose chains are too short for their targets."""
     missed = np.flatnonzero(~met.all(1))
     if len(missed):
@@ -264,7 +286,7 @@ def _may_be_met(batch: Batch, group: Group, met: NDArray[np.bool_], base: Base) 
     return marked
 
 
-def _another_way(batch: Batch, group: Group, k: int, base: Base) -> Pose | None:
+def _another_way(batch: Batch, group: Group, k: int, base: JointPoses) -> Pose | None:
     """A pose of a row that meets a group's goals, found from other starts; of several the one nearest to the
     base pose."""
     sample, settings = batch.samples[k], batch.settings
@@ -272,7 +294,7 @@ def _another_way(batch: Batch, group: Group, k: int, base: Base) -> Pose | None:
     limits = [joint.limit for joint in skeleton.joints]
     solver = frame_conditions(sample, settings, False).solver
     passes = replace(solver, solver=Solver.CCD, restarts=0, max_iterations=min(PASSES, solver.max_iterations))
-    members = {c: batch.bake_frames.constraints[c] for c in group.members}
+    members = {c: batch.constraints[c] for c in group.members}
     model = level_model(sample, members, group.joints, present)
     first = model.back(solve(model.skeleton, model.pose, model.goals, passes).pose)
     names = {joint.name for joint in skeleton.joints}
@@ -311,7 +333,7 @@ def _another_way(batch: Batch, group: Group, k: int, base: Base) -> Pose | None:
     )
 
 
-def _depart(batch: Batch, group: Group, rows: Rows, other: tuple[int, Pose], base: Base) -> None:
+def _depart(batch: Batch, group: Group, rows: Rows, other: tuple[int, Pose], base: JointPoses) -> None:
     """Let joints of rows be as far from their base poses as those of another row are."""
     k, pose = other
     for j in group.joints:

@@ -73,8 +73,8 @@ class BakeSettings:
         destination: into which action.
         constraints: names of the constraints; empty for all that are enabled.
         error_reduction: part of the error that one pass of CCD removes, shared out over a chain's joints, 0.1
-            to 0.97. It counts where planted bones carry the body and chains have several goals. Smaller
-            bends chains more evenly and takes longer.
+            to 0.97. It counts where chains have several goals. Smaller bends chains more evenly and takes
+            longer.
         reference_object: for REFERENCE_KEYS, name of the object whose keys say where to key.
         reference_bone: name of a bone of it; empty for all that the object has keys for.
         start: where each frame starts from. A root bone that follows planted bones starts from where it

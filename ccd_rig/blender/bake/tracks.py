@@ -12,14 +12,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+from mathutils import Matrix
 
-from ...maths import batch
 from ...maths.batch import Array
 from ...skeleton.joints import Skeleton
-from ...skeleton.kinematics import forward_kinematics_of_frames
 from ..properties.constraint_values import Constraint
 from ..scene.evaluation import FrameSample
 from ..scene.targets import TargetSample
+from ..solve.contact_poses import FigureBones, JointPoses, placed, targets_of
 from ..solve.planting import ContactState, SupportChains
 
 
@@ -34,11 +34,16 @@ class Tracks:
     shifts: list[Array] = field(default_factory=list)  # (F, 3, 3) the root bone's locations to translations
     contact_states: list[ContactState] = field(default_factory=list)  # (S,)
     short_rows: list[int] = field(default_factory=list)  # rows at which a leg is too short and nothing helps
+    _matrix_world: Matrix | None = None  # of the frame stored last
+    _world: Array = field(default_factory=lambda: np.eye(4))  # the same as an array
 
     def store(self, sample: FrameSample) -> None:
         """Keep what was evaluated at the next frame."""
         self.shifts.append(sample.reading.shifts[self.support_chains.root_bone])
-        self.worlds.append(np.array(sample.matrix_world, dtype=np.float64))
+        if sample.matrix_world is not self._matrix_world:  # shared while the object stays
+            self._matrix_world = sample.matrix_world
+            self._world = np.array(sample.matrix_world, dtype=np.float64)
+        self.worlds.append(self._world)
 
     def without_first(self, rows: int) -> Tracks:
         """The same without its first rows, all of which are solved."""
@@ -70,13 +75,15 @@ class Tracks:
             targets: (F, C) as they were sampled, for constraints with a target.
         """
         held = []
+        known: dict[tuple[int, int], TargetSample] = {}
         for f, frame in enumerate(frames):
             after = int(np.searchsorted(solved_frames, frame))
             last, following = self.contact_states[max(after - 1, 0)], self.contact_states[after]
             planted = {}
             for c, anchor in following.anchors.items():
                 if solved_frames[after] == frame or not self.constraints[c].target:
-                    planted[c] = anchor.seen(self.worlds[f])
+                    key = id(anchor), id(self.worlds[f])  # frames share what stays
+                    planted[c] = known.get(key) or known.setdefault(key, anchor.seen(self.worlds[f]))
                 elif c in last.anchors:  # it is at its target by now
                     planted[c] = targets[f][c]
             held.append(planted)
@@ -100,26 +107,14 @@ class Tracks:
             bones: (F, J, 3) offsets and (F, J, 4) rest rotations.
         """
         (frames, solved_frames), (offsets, rests) = times, bones
+        bases = [self.contact_states[k].base for k in np.searchsorted(solved_frames, frames).tolist()]
+        rows = np.array([f for f, base in enumerate(bases) if base in held[f]], dtype=np.intp)
+        if not len(rows):
+            return
+        tips = [self.skeleton.index(self.constraints[bases[f]].tip) for f in rows.tolist()]
+        poses = JointPoses(rotations, translations).at(rows)
+        figure = FigureBones(self.skeleton, offsets, rests).at(rows)
         root_bone = self.support_chains.root_bone
-        heads, axes = forward_kinematics_of_frames(
-            self.skeleton, offsets, rests, batch.unit(rotations, axis=-1), translations
-        )
-        for f, frame in enumerate(frames):
-            base = self.contact_states[int(np.searchsorted(solved_frames, frame))].base
-            if base not in held[f]:
-                continue
-            tip, target = self.skeleton.index(self.constraints[base].tip), held[f][base]
-            assert target.rotation is not None
-            # In quaternions and double precision: the base moves by no more than the rounding of the keys.
-            held_axes = batch.unit(np.array(target.rotation[:]), axis=-1)
-            rotation = batch.multiply(held_axes, _conjugate(axes[f, tip]), axis=-1)
-            lever = heads[f, root_bone] - heads[f, tip]
-            head = np.array(target.point[:]) + batch.rotate(rotation, lever, axis=-1)
-            to_rest = _conjugate(rests[f, root_bone])
-            local = batch.multiply(to_rest, batch.multiply(rotation, axes[f, root_bone], axis=-1), axis=-1)
-            rotations[f, root_bone] = batch.unit(local, axis=-1)
-            translations[f, root_bone] = batch.rotate(to_rest, head - offsets[f, root_bone], axis=-1)
-
-
-def _conjugate(rotation: Array) -> Array:
-    return rotation * np.array((1.0, -1.0, -1.0, -1.0))
+        placed(poses, figure, root_bone, tips, targets_of([held[f][bases[f]] for f in rows.tolist()]))
+        rotations[rows, root_bone] = poses.rotations[:, root_bone]
+        translations[rows, root_bone] = poses.translations[:, root_bone]

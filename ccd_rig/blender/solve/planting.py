@@ -185,6 +185,10 @@ class PlantAnchor:
         head = world[:3, :3] @ np.array(transform.translation[:]) + world[:3, 3]
         return cls(head, world[:3, :3] @ _axes(transform))
 
+    def equals(self, other: PlantAnchor) -> bool:
+        """Whether both are the same to the bit."""
+        return np.array_equal(self.head, other.head) and np.array_equal(self.axes, other.axes)
+
     def seen(self, world: Array) -> TargetSample:
         """The same in armature space, wherever the armature object is by now."""
         back = inverse(world)
@@ -195,6 +199,8 @@ class PlantAnchor:
 @dataclass(frozen=True)
 class ContactState:
     """How the figure stands in a solved frame, and what the next one goes on from.
+
+    What a bake keeps of frames that are solved at once leaves out the last four.
 
     Attributes:
         support_chains: what is planted at some time.
@@ -218,8 +224,8 @@ class ContactState:
     animated: Pose
     world: Array
     moved: frozenset[int]
-    turns: Mapping[int, Quaternion]
-    drift: Array
+    turns: Mapping[int, Quaternion] = field(default_factory=dict)
+    drift: Array = field(default_factory=lambda: np.eye(4))
     frame: float = 0.0
     released: Mapping[int, tuple[float, Quaternion]] = field(default_factory=dict)
 
@@ -233,12 +239,20 @@ def upright(axes: Array) -> Quaternion:
 
 
 def inverse(matrix: Array) -> Array:
-    """(4, 4) of an affine matrix. NumPy's own may wake threads for it, which costs more than the rest."""
-    (a, b, c), inverted = matrix[:3, :3].T, np.eye(4)
-    across = np.cross(b, c)
-    inverted[:3, :3] = np.stack((across, np.cross(c, a), np.cross(a, b))) / (a @ across)
-    inverted[:3, 3] = -(inverted[:3, :3] @ matrix[:3, 3])
+    """(..., 4, 4) of affine matrices. NumPy's own may wake threads for it, which costs more than the rest."""
+    a, b, c = (matrix[..., :3, k] for k in range(3))
+    across, inverted = _cross(b, c), np.zeros_like(matrix)
+    volume = (a * across).sum(-1)[..., None, None]
+    inverted[..., :3, :3] = np.stack((across, _cross(c, a), _cross(a, b)), axis=-2) / volume
+    inverted[..., :3, 3] = -(inverted[..., :3, :3] @ matrix[..., :3, 3:])[..., 0]
+    inverted[..., 3, 3] = 1.0
     return inverted
+
+
+def _cross(a: Array, b: Array) -> Array:
+    """(..., 3) cross products; NumPy's own takes ten times as long for a single one."""
+    ax, ay, az, bx, by, bz = (each[..., k] for each in (a, b) for k in range(3))
+    return np.stack((ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx), axis=-1)
 
 
 def homogeneous(transform: Transform) -> Array:

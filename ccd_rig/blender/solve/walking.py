@@ -18,10 +18,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from mathutils import Quaternion, Vector
-from numpy.typing import NDArray
+from mathutils import Quaternion
 
 from ...goals import GoalError
+from ...maths.batch import Array
 from ...maths.rotations import slerp
 from ...settings import SolveResult, SolveStatus
 from ...skeleton.joints import Skeleton
@@ -33,6 +33,7 @@ from ..scene.evaluation import FrameSample
 from ..scene.targets import TargetSample
 from . import solving
 from .constraint_goals import chain_joints
+from .contact_poses import RETURN, FigureBones, JointPoses, drifted, placed, returning, targets_of, turned
 from .planting import (
     ContactState,
     PlantAnchor,
@@ -42,19 +43,12 @@ from .planting import (
     moved_bones,
     rerooted_constraints,
     support_chains,
-    upright,
 )
 from .solving import FrameConditions, FrameSolveSettings, Solution
-
-Array = NDArray[np.float64]
 
 SHARPER = 0.1
 """Part of the tolerances to which a planted figure is solved: of planted bones beside the base what is left
 of it slides, and where one more is planted all others would make up for it."""
-
-
-RETURN = 8.0
-"""Frames in which a leg that was let go goes back to its animation, where the body keeps its own."""
 
 
 def solve_frame(
@@ -76,14 +70,15 @@ def solve_frame(
     if not chains.keeps_body:
         conditions = replace(conditions, reference=None)
     if contact_state is None:
-        before_pose, before_world = _unplanted_pose(sample, constraints, planted, conditions), world
+        before_pose, before_world = unplanted_pose(sample, constraints, planted, conditions), world
     else:
         before_pose, before_world = contact_state.pose, contact_state.world
     held = {} if contact_state is None else contact_state.anchors
     anchors = {
-        c: held.get(c) or _anchor_of(c, sample, constraints, (before_pose, before_world)) for c in planted
+        c: held.get(c) or anchor_of(constraints[c].tip, sample.reading.skeleton, before_pose, before_world)
+        for c in planted
     }
-    anchors |= {c: anchor for c in planted if (anchor := _target_of(c, sample, world)) is not None}
+    anchors |= {c: anchor for c in planted if (anchor := target_anchor(c, sample, world)) is not None}
     step = _Step(sample, constraints, chains, planted, anchors, world, contact_state)
     if chains.keeps_body:
         return _below_a_kept_body(step, conditions, before)
@@ -127,17 +122,12 @@ class _Step:
         return influences
 
 
-def _anchor_of(
-    c: int, sample: FrameSample, constraints: Sequence[Constraint], before: tuple[Pose, Array]
-) -> PlantAnchor:
+def anchor_of(tip: str, skeleton: Skeleton, pose: Pose, world: Array) -> PlantAnchor:
     """Where a bone is in a pose, given with (4, 4) from armature space to the world at that time."""
-    pose, world = before
-    skeleton = sample.reading.skeleton
-    transform = forward_kinematics(skeleton, pose)[skeleton.index(constraints[c].tip)]
-    return PlantAnchor.of(transform, world)
+    return PlantAnchor.of(forward_kinematics(skeleton, pose)[skeleton.index(tip)], world)
 
 
-def _target_of(c: int, sample: FrameSample, world: Array) -> PlantAnchor | None:
+def target_anchor(c: int, sample: FrameSample, world: Array) -> PlantAnchor | None:
     """Where the target of a planted bone is; None if it has none."""
     target = sample.targets[c]
     if target.rotation is None:
@@ -145,7 +135,7 @@ def _target_of(c: int, sample: FrameSample, world: Array) -> PlantAnchor | None:
     return PlantAnchor.of(Transform(target.point, target.rotation), world)
 
 
-def _unplanted_pose(
+def unplanted_pose(
     sample: FrameSample,
     constraints: Sequence[Constraint],
     planted: Sequence[int],
@@ -172,6 +162,36 @@ def _unplanted_pose(
         for j in chain_joints(skeleton, constraints[c]):
             joints[j] = max(joints[j], sample.unplanted[c])
     return _between(skeleton, start, result.pose, joints)
+
+
+# What was let go --------------------------------------------------------------------------------------------
+
+
+def let_go(before: ContactState, moved: frozenset[int], root_bone: int) -> dict[int, Quaternion]:
+    """Joints that nothing moves any more, with what they are turned by beside their animation."""
+    return {
+        j: (before.pose.rotations[j] @ before.animated.rotations[j].conjugated()).normalized()
+        for j in before.moved - moved - {root_bone}
+    }
+
+
+def lifted(skeleton: Skeleton, before: ContactState, root_bone: int) -> Array:
+    """(4, 4) in the world: what the root bone is moved by beside its animation once nothing is planted."""
+    if before.base < 0:
+        return before.drift
+    solved, animated = (
+        before.world @ homogeneous(forward_kinematics(skeleton, pose)[root_bone])
+        for pose in (before.pose, before.animated)
+    )
+    return solved @ inverse(animated)
+
+
+def released_joints(
+    before: ContactState, moved: frozenset[int], root_bone: int, frame: float
+) -> dict[int, tuple[float, Quaternion]]:
+    """Joints that nothing moves any more and that are not back yet; see `ContactState.released`."""
+    released = {j: at for j, at in before.released.items() if j not in moved and frame - at[0] < RETURN}
+    return released | {j: (before.frame, turn) for j, turn in let_go(before, moved, root_bone).items()}
 
 
 # On a planted bone ------------------------------------------------------------------------------------------
@@ -209,13 +229,11 @@ def _on_a_base(step: _Step, conditions: FrameConditions, before: Solution | None
 
 def _placed(step: _Step, pose: Pose) -> Pose:
     """The pose with the root bone where the base is held."""
-    base, root_bone = step.planted[0], step.support_chains.root_bone
-    transforms = forward_kinematics(step.skeleton, pose)
-    target = step.anchors[base].seen(step.world)
-    assert target.rotation is not None
-    tip = transforms[step.skeleton.index(step.constraints[base].tip)]
-    to_target = homogeneous(Transform(target.point, target.rotation)) @ inverse(homogeneous(tip))
-    return _with_root_bone(step.skeleton, pose, root_bone, to_target @ homogeneous(transforms[root_bone]))
+    base, poses = step.planted[0], JointPoses.of([pose])
+    held = targets_of([step.anchors[base].seen(step.world)])
+    tip = step.skeleton.index(step.constraints[base].tip)
+    placed(poses, FigureBones.of(step.skeleton), step.support_chains.root_bone, tip, held)
+    return poses.pose(0)
 
 
 def _restored(skeleton: Skeleton, rerooted: Skeleton, starts: tuple[Pose, Pose], solved: Pose) -> Pose:
@@ -275,7 +293,11 @@ def _below_a_kept_body(step: _Step, conditions: FrameConditions, before: Solutio
     moves = {c: set(chain_joints(skeleton, rows[c])) for c in active}
     influences = step.influences_of(moves)
     moved = frozenset(influences) & frozenset(step.support_chains.joints)
-    released = _released(step, moved)
+    released = (
+        {}
+        if step.before is None
+        else released_joints(step.before, moved, step.support_chains.root_bone, step.sample.frame)
+    )
     continued = _Continued(_returning(step, released), {}, np.eye(4))
     if not active:
         contact_state = replace(
@@ -290,27 +312,12 @@ def _below_a_kept_body(step: _Step, conditions: FrameConditions, before: Solutio
     return Solution(result.pose, active, result, states, contact_state)
 
 
-def _released(step: _Step, moved: frozenset[int]) -> dict[int, tuple[float, Quaternion]]:
-    """Joints that nothing moves any more and that are not back yet; see `ContactState.released`."""
-    before = step.before
-    if before is None:
-        return {}
-    now = step.sample.frame
-    released = {j: at for j, at in before.released.items() if j not in moved and now - at[0] < RETURN}
-    for j in before.moved - moved - {step.support_chains.root_bone}:
-        turn = before.pose.rotations[j] @ before.animated.rotations[j].conjugated()
-        released[j] = (before.frame, turn.normalized())
-    return released
-
-
 def _returning(step: _Step, released: Mapping[int, tuple[float, Quaternion]]) -> Pose:
     """The animated pose, but for joints on their way back to it."""
-    animated, rotations = step.sample.reading.pose, {}
-    for j, (frame, turn) in released.items():
-        part = min(1.0, (step.sample.frame - frame) / RETURN)
-        left = slerp(turn, Quaternion(), part * part * (3.0 - 2.0 * part))
-        rotations[j] = step.skeleton.joints[j].allowed((left @ animated.rotations[j]).normalized())
-    return animated.with_rotations(rotations)
+    poses = JointPoses.of([step.sample.reading.pose])
+    limits = [joint.limit for joint in step.skeleton.joints]
+    returning(poses.rotations, np.array([step.sample.frame]), released, limits)
+    return poses.pose(0)
 
 
 # From frame to frame ----------------------------------------------------------------------------------------
@@ -330,25 +337,12 @@ def _continued(step: _Step, moved: frozenset[int]) -> _Continued:
     animated, before, root_bone = step.sample.reading.pose, step.before, step.support_chains.root_bone
     if before is None:
         return _Continued(animated, {}, np.eye(4))
-    turns, drift = dict(before.turns), before.drift
-    for j in before.moved - moved - {root_bone}:
-        turns[j] = (before.pose.rotations[j] @ before.animated.rotations[j].conjugated()).normalized()
-    transforms = forward_kinematics(step.skeleton, before.pose)
-    if before.base >= 0 and not step.planted:
-        animated_before = forward_kinematics(step.skeleton, before.animated)[root_bone]
-        solved_root = before.world @ homogeneous(transforms[root_bone])
-        drift = solved_root @ inverse(before.world @ homogeneous(animated_before))
-    pose = animated.with_rotations(
-        {
-            j: step.skeleton.joints[j].allowed((turn @ animated.rotations[j]).normalized())
-            for j, turn in turns.items()
-        }
-    )
-    now = homogeneous(forward_kinematics(step.skeleton, animated)[root_bone])
-    moved_to = inverse(step.world) @ drift @ step.world @ now
-    if not np.array_equal(drift, np.eye(4)):
-        pose = _with_root_bone(step.skeleton, pose, root_bone, moved_to)
-    return _Continued(pose, turns, drift)
+    turns = {**before.turns, **let_go(before, moved, root_bone)}
+    drift = before.drift if step.planted else lifted(step.skeleton, before, root_bone)
+    poses, bones = JointPoses.of([animated]), FigureBones.of(step.skeleton)
+    turned(poses.rotations, turns, [joint.limit for joint in step.skeleton.joints])
+    drifted(poses, bones, root_bone, step.world[None], drift)
+    return _Continued(poses.pose(0), turns, drift)
 
 
 def _start(
@@ -395,13 +389,3 @@ def _contact_state_of(
         continued.drift,
         step.sample.frame,
     )
-
-
-def _with_root_bone(skeleton: Skeleton, pose: Pose, root_bone: int, to: Array) -> Pose:
-    """The pose with the root bone, a root, at (4, 4) in armature space."""
-    joint = skeleton.joints[root_bone]
-    back = joint.rest_rotation.conjugated()
-    rotations, translations = list(pose.rotations), list(pose.translations)
-    rotations[root_bone] = (back @ upright(to[:3, :3])).normalized().freeze()
-    translations[root_bone] = (back @ (Vector(to[:3, 3].tolist()) - joint.offset)).freeze()
-    return Pose(tuple(rotations), tuple(translations))

@@ -27,11 +27,11 @@ def bake(ext):
 @pytest.fixture
 def solved(ext, monkeypatch):
     """Grows by one with each frame that CCD solves by itself."""
-    frame_solver = ext.module("ccd_rig.blender.bake.frame_solver")
+    batch_solver = ext.module("ccd_rig.blender.bake.batch_solver")
     found = []
-    plain = frame_solver.solve_active
+    plain = batch_solver.solve_active
     monkeypatch.setattr(
-        frame_solver, "solve_active", lambda sample, *rest: found.append(1) or plain(sample, *rest)
+        batch_solver, "solve_active", lambda sample, *rest: found.append(1) or plain(sample, *rest)
     )
     return found
 

@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Frames of a figure with planted bones as arrays, solved part by part.
+
+In the shapes R counts the frames, J joints. What is keyed of a frame has influence below 1 blended; a solved
+pose has not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...maths.batch import Array, conjugate, rotate, unit
+from ...skeleton.kinematics import Transform, forward_kinematics
+from ..properties.constraint_values import Constraint
+from ..scene.evaluation import FrameSample
+from ..scene.targets import TargetSample
+from ..solve.contact_poses import FigureBones, JointPoses, targets_of
+from ..solve.planting import ContactState, PlantAnchor, SupportChains
+from ..solve.walking import target_anchor
+from .bake_frames import BakeFrames, Rows
+
+
+class BodyMoves(NamedTuple):
+    """A body that is moved, after its frames were solved.
+
+    Attributes:
+        shifts: (R, 3) by which it is, armature space.
+        changed: (R,) whether that is other than what the frame was solved with.
+        anchors: (R,) where bones were held then.
+    """
+
+    shifts: Array
+    changed: NDArray[np.bool_]
+    anchors: Sequence[Mapping[int, PlantAnchor]]
+
+
+@dataclass
+class PlantedFrames:
+    """Some frames of a bake, in order of time.
+
+    Attributes:
+        bake_frames: where they are kept.
+        rows: (R,) of these.
+        samples: (R,)
+        worlds: (R, 4, 4) from armature space to the world.
+        bones: at all frames, or one where they are the same.
+        animated: without constraints, the body moved by its shift.
+        solved: at full influence.
+        keyed: what is keyed of the support chains and the root bone.
+        states: (R,) how constraints ended.
+        anchors: (R,) of planted constraints.
+        moved: (R,) joints of the support chains, and the root bone, that something moves.
+        bases: (R,) the constraint on whose bone the figure stands, or -1.
+        kept: (R,) whether the frame was solved before with the body where it is now.
+        anchors_before: (R,) of planted constraints, as those frames were solved.
+    """
+
+    bake_frames: BakeFrames
+    rows: Rows
+    samples: Sequence[FrameSample]
+    worlds: Array
+    bones: FigureBones
+    animated: JointPoses
+    solved: JointPoses
+    keyed: JointPoses
+    states: list[dict[int, str]]
+    anchors: list[dict[int, PlantAnchor]]
+    moved: list[frozenset[int]]
+    bases: list[int]
+    kept: NDArray[np.bool_]
+    anchors_before: Sequence[Mapping[int, PlantAnchor]]
+    _held: dict[tuple[bytes, ...], TargetSample] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls,
+        bake_frames: BakeFrames,
+        rows: Rows,
+        samples: Sequence[FrameSample],
+        moves: BodyMoves | None = None,
+    ) -> PlantedFrames:
+        """Frames that stand as they are animated, with the body moved."""
+        tracks = bake_frames.tracks
+        assert tracks is not None
+        every = rows
+        if bake_frames.same_bones(int(rows[0]), int(rows[-1])):
+            every = rows[:1]
+        rests = unit(bake_frames.rests[every], axis=-1)
+        animated = JointPoses(bake_frames.base, bake_frames.translations).at(rows)
+        kept: NDArray[np.bool_] = np.zeros(len(rows), np.bool_)
+        states: list[dict[int, str]] = [{} for _ in rows]
+        solved = animated.at(slice(None))
+        if moves is not None:
+            root_bone = tracks.support_chains.root_bone
+            back = np.broadcast_to(conjugate(rests[:, root_bone].T), (4, len(rows)))
+            animated.translations[:, root_bone] += rotate(back, moves.shifts.T).T
+            solved = animated.at(slice(None))
+            if not bake_frames.sliding:
+                kept = ~moves.changed
+                places = np.searchsorted(bake_frames.solved_frames, bake_frames.frames[rows[kept]])
+                solved.rotations[kept] = bake_frames.solved[places]
+                states = [dict(bake_frames.states[row]) for row in rows.tolist()]
+        return cls(
+            bake_frames,
+            rows,
+            samples,
+            np.array([tracks.worlds[row] for row in rows.tolist()]),
+            FigureBones(samples[0].reading.skeleton, bake_frames.offsets[every], rests),
+            animated,
+            solved,
+            animated.at(slice(None)),
+            states,
+            [{} for _ in rows],
+            [frozenset()] * len(rows),
+            [-1] * len(rows),
+            kept,
+            [] if moves is None else moves.anchors,
+        )
+
+    @property
+    def constraints(self) -> tuple[Constraint, ...]:
+        return self.bake_frames.constraints
+
+    @property
+    def support_chains(self) -> SupportChains:
+        assert self.bake_frames.tracks is not None
+        return self.bake_frames.tracks.support_chains
+
+    @property
+    def frames(self) -> Array:
+        """(R,) frame numbers."""
+        return self.bake_frames.frames[self.rows]
+
+    def hold(self, row: int, c: int, anchor: PlantAnchor | None) -> None:
+        """Note where a bone is planted at a frame: at its target if it has one, else at an anchor."""
+        own = target_anchor(c, self.samples[row], self.worlds[row]) or anchor
+        assert own is not None
+        self.anchors[row][c] = own
+
+    def is_kept(self, row: int, planted: Sequence[int]) -> bool:
+        """Whether a frame was solved before as it would be now, with these constraints planted."""
+        return bool(self.kept[row]) and all(
+            c in self.anchors_before[row] and self.anchors_before[row][c].equals(self.anchors[row][c])
+            for c in planted
+        )
+
+    def target_anchor(self, row: int, c: int) -> PlantAnchor | None:
+        """Where a constraint's target is in the world at a frame."""
+        return target_anchor(c, self.samples[row], self.worlds[row])
+
+    def held_target(self, row: int, c: int) -> TargetSample:
+        """Where a planted bone is held, in armature space; frames share what is the same."""
+        target = self.samples[row].targets[c]
+        if target.rotation is not None:
+            return target
+        anchor, world = self.anchors[row][c], self.worlds[row]
+        key = anchor.head.tobytes(), anchor.axes.tobytes(), world.tobytes()
+        if key not in self._held:
+            self._held[key] = anchor.seen(world)
+        return self._held[key]
+
+    def held_targets(self, rows: Rows, c: int) -> tuple[Array, Array]:
+        """(R, 3) heads and (R, 4) rotations where the bone of a planted constraint is held."""
+        return targets_of([self.held_target(row, c) for row in rows.tolist()])
+
+    def animated_root(self, row: int) -> Transform:
+        """Where the animation has the root bone at a frame, armature space."""
+        skeleton = self.samples[row].reading.skeleton
+        return forward_kinematics(skeleton, self.animated.pose(row))[self.support_chains.root_bone]
+
+    def store(self) -> None:
+        """Keep all in the bake's frames."""
+        tracks = self.bake_frames.tracks
+        assert tracks is not None
+        self.bake_frames.store_batch(self.rows, *self.solved, self.states)
+        for row in range(len(self.rows)):
+            tracks.contact_states.append(
+                ContactState(
+                    self.support_chains,
+                    self.bases[row],
+                    self.anchors[row],
+                    self.keyed.pose(row),
+                    self.samples[row].reading.pose,
+                    self.worlds[row],
+                    self.moved[row],
+                )
+            )
