@@ -248,7 +248,9 @@ class Stage:
 
     def _over(self, given: Given, residual: Residual) -> Array:
         """(B,) by how much more than the tolerance reach windows are stretched, model units; 0 inside."""
-        over = self.problem.overstretched(given, residual.now.state).max(0, initial=0.0)
+        if not self.problem.windows:
+            return np.zeros(len(residual.square))
+        over = self.problem.overstretched(given, residual.now.state).max(0)
         return np.asarray(np.where(over > self._position, over, 0.0))
 
     def _frozen(self, given: Given, state: State, limits: Limits, ranks: int) -> Given:
