@@ -248,7 +248,9 @@ class Stage:
 
     def _over(self, given: Given, residual: Residual) -> Array:
         """(B,) by how much more than the tolerance reach windows are stretched, model units; 0 inside."""
-        over = self.problem.overstretched(given, residual.now.state).max(0, initial=0.0)
+        if not self.problem.windows:
+            return np.zeros(len(residual.square))
+        over = self.problem.overstretched(given, residual.now.state).max(0)
         return np.asarray(np.where(over > self._position, over, 0.0))
 
     def _frozen(self, given: Given, state: State, limits: Limits, ranks: int) -> Given:
@@ -277,20 +279,22 @@ class Stage:
         excess = np.maximum(self._excess(residual), over / self._position)
         late = np.zeros(len(excess), np.bool_)
         stretched = (over / self.problem.reach) ** 2 / PRIORITY_STEP  # before all goals
-        score = self._score(residual)
+        score = _scores(self, residual)
         score[0] += stretched
         return Found(poses, excess, residual.square + stretched, score, iterations.copy(), late)
 
-    def _score(self, residual: Residual) -> Array:
-        settings = self.input.settings
-        found = np.zeros((len(self.ranks), len(residual.square)))
-        own = sorted({goal.priority for goal in self.goals})
-        for goal, place, miss in zip(self.goals, self.problem.places, residual.misses, strict=True):
-            met = (miss.distance <= settings.position_tolerance) & (miss.angle <= settings.angle_tolerance)
-            weight = max(PRIORITY_STEP ** own.index(goal.priority), LEAST_PRIORITY)
-            square = (residual.values[place] ** 2).sum(0) / weight
-            found[self.ranks.index(goal.priority)] += np.where(met, 0.0, square)
-        return found
+
+def _scores(stage: Stage, residual: Residual) -> Array:
+    """(ranks, B) squares of the goals that are not met."""
+    settings = stage.input.settings
+    found = np.zeros((len(stage.ranks), len(residual.square)))
+    own = sorted({goal.priority for goal in stage.goals})
+    for goal, place, miss in zip(stage.goals, stage.problem.places, residual.misses, strict=True):
+        met = (miss.distance <= settings.position_tolerance) & (miss.angle <= settings.angle_tolerance)
+        weight = max(PRIORITY_STEP ** own.index(goal.priority), LEAST_PRIORITY)
+        square = (residual.values[place] ** 2).sum(0) / weight
+        found[stage.ranks.index(goal.priority)] += np.where(met, 0.0, square)
+    return found
 
 
 def _joined(parts: Sequence[Found]) -> Found:

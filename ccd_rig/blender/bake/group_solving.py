@@ -159,7 +159,7 @@ def _note_met(asked: GroupProblem, state: State, met: NDArray[np.bool_], chosen:
     met[chosen] = True
     for place, miss in zip(asked.places, problem.evaluate(given, state).misses, strict=True):
         met[chosen, place] &= (miss.distance <= stop.position) & (miss.angle <= stop.angle)
-    over = problem.overstretched(given, state)
+    over = problem.overstretched(given, state) if problem.windows else ()
     for window, stretched in zip(problem.windows, over, strict=True):
         met[chosen, asked.places[window.number]] &= stretched <= stop.position
 

@@ -114,7 +114,7 @@ def solve_eased(relaxed: Relaxed, asked: Asked, ahead: Poses) -> Eased:
         search.go(going, first, ahead, np.ones((1, len(going))))
     elif len(going):
         search.go(going, first, ahead, search.parts_to_ease(going, first, ahead))
-    at_ease: Mask = (search.angles <= search.tolerances + EASE).all(0)
+    at_ease = np.asarray((search.angles <= search.tolerances + EASE).all(0))
     return Eased(search.poses, at_ease, search.iterations)
 
 
@@ -217,10 +217,11 @@ class _Search:
     def _between(self, some: Indices, start: Poses, end: Poses, parts: Array) -> Poses:
         """Some of the poses with joints at parts (n or 1, K) of their ways from a start to an end, inside the
         limits."""
-        asked, problem = self.asked.at(some, start.at(some)), self.whole
+        count, pair = len(some), at_least_two(some)
+        asked, problem = self.asked.at(pair, start.at(pair)), self.whole
         layout, given = problem.layout, asked.given(problem)
-        first, last = start_state(layout, given, asked.poses), start_state(layout, given, end.at(some))
-        part = dict(zip(layout.moved, np.broadcast_to(parts, (len(layout.moved), len(some))), strict=True))
+        first, last = start_state(layout, given, asked.poses), start_state(layout, given, end.at(pair))
+        part = dict(zip(layout.moved, np.broadcast_to(parts, (len(layout.moved), len(pair))), strict=True))
         balls = first.rotations[:, layout.ball_rows]
         if layout.balls:
             to = last.rotations[:, layout.ball_rows]
@@ -231,4 +232,4 @@ class _Search:
         for column, (i, _) in enumerate(layout.slides):
             slides[column] += part[i] * (last.slides[column] - first.slides[column])
         state = confined(problem, given, rebuilt(layout, given, first, balls, angles, slides))
-        return to_poses(layout, state, asked.poses)
+        return to_poses(layout, state, asked.poses).at(np.arange(count))

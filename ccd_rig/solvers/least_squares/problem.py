@@ -56,7 +56,7 @@ from .residuals import (
     Position,
 )
 from .state import Bones, Given, Poses, State, geometry, start_state, to_model
-from .windows import ReachWindow, window_part
+from .windows import longest_extents, measured_windows, past_windows, windows_of, write_window_slopes
 
 LEVER = 0.3
 """Part of the reach that stands for one radian: what an orientation counts beside a position."""
@@ -134,7 +134,7 @@ class LeastSquaresProblem:
         layout: the unknowns.
         blocks: the residual of each goal.
         places: where each block stands among the residuals.
-        windows: reach windows; each has one residual after those of the goals.
+        windows: reach windows; each has one residual after those of the goals, with `window_weight`.
         rows: how many residuals there are.
         reach: length of the longest chain, model units: what lengths are divided by.
         serves: (rows, columns) 1 where a column may move for a residual; None where all may.
@@ -168,12 +168,8 @@ class LeastSquaresProblem:
             for goal in goals
         ]
         first = math.sqrt(1.0 / max(priority_step, 1e-12)) / self.reach  # windows are served before goals
-        self.windows = [
-            ReachWindow(self.layout, (number, block.point.points[0]), part, goal.max_extension, first)
-            for number, (goal, block) in enumerate(zip(self.goals, self.blocks, strict=True))
-            if isinstance(goal, PositionGoal) and isinstance(block, Position)
-            if (part := window_part(skeleton, goal))
-        ]
+        self.windows = windows_of(self.layout, self.goals, self.blocks, first)
+        self.window_weight = (first * self.reach) ** 2
         self.point_rows = np.array([self.layout.row[i] for i, _ in self._points], dtype=np.intp)
         sizes = np.cumsum([0, *(block.size for block in self.blocks)]).tolist()
         self.places = [slice(a, b) for a, b in pairwise(sizes)]
@@ -239,9 +235,9 @@ class LeastSquaresProblem:
         """
         layout = self.layout
         rests, shifts, slide_axes = geometry(layout, bones, poses)
-        points, framed = self._goal_points(bones.lengths), self._framed(targets)
-        windows = self._window_extents(bones, poses, points)
-        given = Given(rests, shifts, points, framed, slide_axes, windows, None)
+        points = self._goal_points(bones.lengths)
+        windows = longest_extents(self.windows, bones, poses, points)
+        given = Given(rests, shifts, points, framed(self.goals, targets), slide_axes, windows, None)
         if reference is None:
             return given
         there = start_state(layout, given, reference)
@@ -259,22 +255,6 @@ class LeastSquaresProblem:
                 points[:, number] = np.array(at[:])[:, None]
         return points
 
-    def _window_extents(self, bones: Bones, poses: Poses, points: Array) -> Array:
-        """(2, w, B or 1) the largest extents of the reach windows, none of which is held."""
-        longest = [each.longest(bones, poses, points[:, each.line.points[0][0]]) for each in self.windows]
-        size = max((len(each) for each in longest), default=1)
-        found = np.zeros((2, len(longest), size))
-        for k, each in enumerate(longest):
-            found[0, k] = each
-        return found
-
-    def _framed(self, targets: Sequence[Array]) -> tuple[Array, ...]:
-        """Targets as residuals take them: rotations as matrices (3, 3, B or 1)."""
-        return tuple(
-            matrices(unit(target)) if isinstance(goal, OrientationGoal) else target
-            for goal, target in zip(self.goals, targets, strict=True)
-        )
-
     def misses(self, transforms: Array, lengths: Array, targets: Sequence[Array]) -> tuple[Misses, ...]:
         """How far off the goals are where joints are anywhere at all.
 
@@ -286,7 +266,7 @@ class LeastSquaresProblem:
         none = np.empty((0, transforms.shape[-1]))
         state = State(np.empty((4, 0, transforms.shape[-1])), none, none, transforms[self.layout.rows])
         now = Now(state, self._ends(self._goal_points(lengths), state))
-        blocks = zip(self.blocks, self._framed(targets), strict=True)
+        blocks = zip(self.blocks, framed(self.goals, targets), strict=True)
         return tuple(block.measure(now, target)[1] for block, target in blocks)
 
     def _ends(self, points: Array, state: State) -> Array:
@@ -306,21 +286,12 @@ class LeastSquaresProblem:
         for block, place, target in zip(self.blocks, self.places, given.targets, strict=True):
             values[place], miss = block.measure(now, target)
             misses.append(miss)
-        stretched = np.zeros((len(self.windows), state.size))
-        for k, window in enumerate(self.windows):
-            longest, held = given.windows[:, k]
-            over = held * (window.extent(now) - longest)
-            values[self.rows - len(self.windows) + k] = window.factor * over
-            stretched[k] = np.abs(over)
+        values[self.rows - len(self.windows) :], stretched = measured_windows(self.windows, given, now)
         return Residual(now, values, np.einsum("mb,mb->b", values, values), tuple(misses), stretched)
 
     def overstretched(self, given: Given, state: State) -> Array:
-        """(w, B) how far poses stretch parts past their reach windows, held or not; model units, below 0
-        inside."""
-        if not self.windows:
-            return np.zeros((0, state.size))
-        now = Now(state, self._ends(given.points, state))
-        return np.asarray(np.stack([each.extent(now) for each in self.windows]) - given.windows[0])
+        """(w, B) by how much poses stretch parts past their reach windows, held or not; below 0 inside."""
+        return past_windows(self.windows, given, Now(state, self._ends(given.points, state)))
 
     def jacobian(self, given: Given, residual: Residual) -> tuple[Now, Array]:
         """(m, k, B) how the residuals change with each column, after the state with the columns' axes."""
@@ -333,10 +304,7 @@ class LeastSquaresProblem:
         found = np.zeros((self.rows, layout.columns, state.size))
         for block, place, target in zip(self.blocks, self.places, given.targets, strict=True):
             block.slope(now, target, found[place])
-        for k, window in enumerate(self.windows):
-            held = given.windows[1, k]
-            if held.any():
-                found[self.rows - len(self.windows) + k] = held * window.slope(now, layout.columns)
+        write_window_slopes(self.windows, given, now, found[self.rows - len(self.windows) :])
         return now, found
 
     def departure(self, given: Given, state: State) -> Array | None:
@@ -439,6 +407,14 @@ def _serving(goals: Sequence[Goal], skeleton: Skeleton) -> list[set[int]]:
         beside = [other for other in own if isinstance(goal, PoleGoal) and joints <= other]
         found.append(joints.union(*beside))
     return found
+
+
+def framed(goals: Sequence[Goal], targets: Sequence[Array]) -> tuple[Array, ...]:
+    """Targets as residuals take them: rotations as matrices (3, 3, B or 1)."""
+    return tuple(
+        matrices(unit(target)) if isinstance(goal, OrientationGoal) else target
+        for goal, target in zip(goals, targets, strict=True)
+    )
 
 
 def _tips(goal: Goal, skeleton: Skeleton) -> list[int]:

@@ -14,10 +14,12 @@ from .sequence import Sequence, solve_sequence
 from .solve import Limits, Solved, confined, solve_batch
 from .state import Given, State
 from .ways import Frames, put
-from .windows import SLACK, bent, hold
+from .windows import SLACK, bent, hold, longer
 
-ROUNDS = 4
+ROUNDS = 5
 """How often windows are held and let go of."""
+MILD_WEIGHT = 100.0
+"""Weight of a window's squared residual, beside 1 of goals, up to which a goal may stretch it."""
 
 Found = TypeVar("Found", Solved, Sequence)
 
@@ -29,23 +31,21 @@ def solve_windowed(problem: LeastSquaresProblem, given: Given, start: State, lim
     past their windows too.
     """
 
-    def again(found: Solved, given: Given, rows: Indices) -> Solved:
-        own = given.at(rows)
-        solved = solve_batch(problem, own, entered(problem, own, start.at(rows)), limits.at(rows))
+    def again(found: Solved, given: Given, rows: Indices, begin: State) -> Solved:
+        solved = solve_batch(problem, given.at(rows), begin, limits.at(rows))
         return put(found, rows, replace(solved, iterations=solved.iterations + found.iterations[rows]))
 
     everything = np.ones(start.size, np.bool_)
     begin = entered(problem, given, start) if given.windows[1].any() else start
-    return _in_rounds(problem, given, (limits, everything), solve_batch(problem, given, begin, limits), again)
+    found = solve_batch(problem, given, begin, limits)
+    return _in_rounds(problem, given, (limits, everything, start), found, again)
 
 
 def solve_frames(frames: Frames, from_base: bool = True) -> Sequence:
     """`solve_sequence` inside the reach windows; see `solve_windowed`."""
-    problem = frames.problem
 
-    def again(found: Sequence, given: Given, rows: Indices) -> Sequence:
+    def again(found: Sequence, given: Given, rows: Indices, begin: State) -> Sequence:
         # The others stand as they are solved: those about them choose their ways to fit.
-        begin = entered(problem, given.at(rows), frames.base.at(rows))
         base, fixed = found.state.joined(rows, begin), np.ones(found.state.size, np.bool_)
         fixed[rows] = False
         solved = solve_sequence(replace(frames, given=given, base=base, fixed=fixed), from_base)
@@ -55,7 +55,8 @@ def solve_frames(frames: Frames, from_base: bool = True) -> Sequence:
         return Sequence(found.state.joined(rows, solved.state.at(rows)), excess, kept, iterations)
 
     found = solve_sequence(frames, from_base)
-    return _in_rounds(problem, frames.given, (frames.limits, ~frames.fixed), found, again)
+    asked = frames.limits, ~frames.fixed, frames.base
+    return _in_rounds(frames.problem, frames.given, asked, found, again)
 
 
 def entered(problem: LeastSquaresProblem, given: Given, state: State) -> State:
@@ -76,31 +77,37 @@ def held_at_border(problem: LeastSquaresProblem, given: Given, state: State, lim
 def _in_rounds(
     problem: LeastSquaresProblem,
     given: Given,
-    asked: tuple[Limits, Mask],
+    asked: tuple[Limits, Mask, State],
     found: Found,
-    again: Callable[[Found, Given, Indices], Found],
+    again: Callable[[Found, Given, Indices, State], Found],
 ) -> Found:
     """What was found, with what its poses stretch too far solved again until nothing changes.
 
-    `asked` are the limits, and (B,) which poses may be solved again.
+    Where a held part stays too long, because its limits do not let it bend, it is held as it is: the goals
+    are served then. `asked` are the limits, (B,) which poses may be solved again, and where they start.
     """
     if not problem.windows:
         return found
-    limits, free = asked
+    limits, free, start = asked
     size = found.state.size
     held = np.broadcast_to(given.windows[1] > 0.0, (len(problem.windows), size)).copy()
-    released = np.zeros_like(held)
+    released, stuck = np.zeros_like(held), np.zeros_like(held)
     for _ in range(ROUNDS):
         over = problem.overstretched(given, found.state)
         loose = held & ~released & (found.excess > 1.0) & _would_shorten(problem, given, found.state)
         released |= loose
         wanted = (held & ~loose) | (over > SLACK * limits.position)
-        changed = (wanted != held).any(0) & free
-        if not changed.any():
+        late = held & (over > limits.position) & (problem.window_weight > MILD_WEIGHT)
+        given = longer(given, np.where(late & stuck, over, 0.0))
+        new = ((wanted != held).any(0) | late.any(0)) & free
+        if not new.any():
             break
         held = np.where(free, wanted, held)
         given = hold(given, held)
-        found = again(found, given, at_least_two(np.flatnonzero(changed)))
+        rows, go_on = at_least_two(np.flatnonzero(new)), np.flatnonzero((late & ~stuck).any(0))
+        stuck |= late
+        begin = start.joined(go_on, found.state.at(go_on)) if len(go_on) else start
+        found = again(found, given, rows, entered(problem, given.at(rows), begin.at(rows)))
     over = problem.overstretched(given, found.state).max(0)
     return replace(found, excess=np.maximum(found.excess, over / limits.position))
 

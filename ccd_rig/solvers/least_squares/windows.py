@@ -12,11 +12,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from ...goals import PositionGoal
+from ...goals import Goal, PositionGoal
 from ...maths.batch import TINY, Array, Mask, cross, length
-from ...skeleton.joints import Skeleton
 from .layout import Layout
-from .residuals import Now, PointSum
+from .residuals import Block, Now, PointSum, Position
 from .state import Bones, Given, Poses, State, rebuilt, stepped_balls
 
 SLACK = 0.1
@@ -49,6 +48,11 @@ class ReachWindow:
         self.part, self.number, self.most, self.factor = tuple(part), end[0], most, factor
         self.rows = [layout.row[i] for i in part]
         self.line = PointSum(layout, [end[1], (-1, part[0])], [1.0, -1.0])
+        # Joints from the first one down turn the part rigidly, but where one does not inherit rotation.
+        self.inner: Array | None = None
+        if not layout.skeleton.pivots & set(part):
+            self.inner = np.array([float(owner in part[1:]) for owner in layout.owners])
+        self.moving = self.line if self.inner is None else PointSum(layout, [end[1]], [1.0])
 
     def longest(self, bones: Bones, poses: Poses, point: Array) -> Array:
         """(B or 1,) the largest extent, model units, for bones that are as long as in poses.
@@ -72,16 +76,70 @@ class ReachWindow:
         """(k, B) how the extent changes with each column, residual units."""
         line = self.line.value(now)
         moves = np.zeros((3, columns, line.shape[1]))
-        self.line.slope(now, self.factor, moves)
+        self.moving.slope(now, self.factor, moves)
         way = line / np.maximum(length(line), TINY)
-        return np.asarray((moves * way[:, None]).sum(0))
+        found: Array = (moves * way[:, None]).sum(0)
+        return found if self.inner is None else self.inner[:, None] * found
 
 
-def window_part(skeleton: Skeleton, goal: PositionGoal) -> tuple[int, ...]:
-    """Indices of the joints that a goal's reach window is about, root first; empty without one."""
-    if goal.max_extension >= 1.0:
-        return ()
-    return skeleton.chain(goal.joint, goal.chain_length)[-goal.extension_joints :]
+def windows_of(
+    layout: Layout, goals: Sequence[Goal], blocks: Sequence[Block], factor: float
+) -> list[ReachWindow]:
+    """The reach windows that goals ask for; `factor` is the residual of one model unit."""
+    found = []
+    for number, (goal, block) in enumerate(zip(goals, blocks, strict=True)):
+        if isinstance(goal, PositionGoal) and isinstance(block, Position) and goal.max_extension < 1.0:
+            part = layout.skeleton.chain(goal.joint, goal.chain_length)[-goal.extension_joints :]
+            end = number, block.point.points[0]
+            if _bends(layout, part):
+                found.append(ReachWindow(layout, end, part, goal.max_extension, factor))
+    return found
+
+
+def _bends(layout: Layout, part: Sequence[int]) -> bool:
+    """Whether anything that moves can change the extent of a part: a joint inside it, a slide, or one below
+    where the part does not turn rigidly."""
+    inside = set(part[1:])
+    if inside & layout.skeleton.pivots:
+        return True
+    return bool(inside & set(layout.moved))
+
+
+def longest_extents(windows: Sequence[ReachWindow], bones: Bones, poses: Poses, points: Array) -> Array:
+    """(2, w, B or 1) the largest extents of reach windows, none of which is held; `points` as `Given` has
+    them."""
+    longest = [each.longest(bones, poses, points[:, each.line.points[0][0]]) for each in windows]
+    found: Array = np.zeros((2, len(longest), max((len(each) for each in longest), default=1)))
+    for k, each in enumerate(longest):
+        found[0, k] = each
+    return found
+
+
+def measured_windows(windows: Sequence[ReachWindow], given: Given, now: Now) -> tuple[Array, Array]:
+    """(w, B) residuals of reach windows, and how far held ones are from their extents, model units."""
+    values: Array = np.zeros((len(windows), now.state.size))
+    stretched: Array = np.zeros_like(values)
+    for k, window in enumerate(windows):
+        longest, held = given.windows[:, k]
+        over = held * (window.extent(now) - longest)
+        values[k], stretched[k] = window.factor * over, np.abs(over)
+    return values, stretched
+
+
+def past_windows(windows: Sequence[ReachWindow], given: Given, now: Now) -> Array:
+    """(w, B) by how much parts are stretched past their windows, model units; below 0 inside."""
+    found: Array = np.zeros((len(windows), now.state.size))
+    for k, window in enumerate(windows):
+        found[k] = window.extent(now) - given.windows[0, k]
+    return found
+
+
+def write_window_slopes(windows: Sequence[ReachWindow], given: Given, now: Now, into: Array) -> None:
+    """Write the slopes of reach windows that are held into (w, k, B), which is zero."""
+    for k, window in enumerate(windows):
+        held = given.windows[1, k]
+        if held.any():
+            into[k] = held * window.slope(now, into.shape[1])
 
 
 def bent(windows: Sequence[ReachWindow], layout: Layout, given: Given, state: State, now: Now) -> State:
@@ -98,10 +156,12 @@ def bent(windows: Sequence[ReachWindow], layout: Layout, given: Given, state: St
         straight = np.broadcast_to(holding, lever.shape) & (np.abs(slope).max(0) <= FOLDED * lever)
         if straight.any():
             step = np.where(straight, _curl(window, layout, state, window.line.value(now)), step)
-    if not step.any():
+    some = np.flatnonzero(step.any(0))
+    if not len(some):
         return state
     angles = state.angles + step[: layout.first_ball]
-    return rebuilt(layout, given, state, stepped_balls(layout, state, step), angles, state.slides)
+    found = rebuilt(layout, given, state, stepped_balls(layout, state, step), angles, state.slides)
+    return state.joined(some, found.at(some))
 
 
 def _curl(window: ReachWindow, layout: Layout, state: State, line: Array) -> Array:
@@ -132,6 +192,14 @@ def _across(line: Array, frame: Array) -> Array:
     side[np.abs(local).argmin(0), np.arange(local.shape[1])] = 1.0
     found = cross(way, np.einsum("ijb,jb->ib", frame, side))
     return np.asarray(found / np.maximum(length(found), TINY))
+
+
+def longer(given: Given, more: Array) -> Given:
+    """The same with windows that let parts be longer by (w, B) model units."""
+    if not more.any():
+        return given
+    longest, held = np.broadcast_to(given.windows, (2, *more.shape))
+    return replace(given, windows=np.stack((longest + more, held)))
 
 
 def hold(given: Given, held: Mask) -> Given:

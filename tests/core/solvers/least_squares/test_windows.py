@@ -1,0 +1,151 @@
+"""Reach windows in least squares: slopes against differences, held in every pose, as near as CCD comes."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+from chains import Z, legal_pose, straight, tail
+from mathutils import Quaternion, Vector
+
+from ccd_rig.goals import PositionGoal
+from ccd_rig.limits.shapes import Cone, Hinge, Limit, Slide, SwingTwist
+from ccd_rig.settings import SolverSettings, SolveStatus
+from ccd_rig.skeleton.joints import Skeleton
+from ccd_rig.skeleton.kinematics import forward_kinematics
+from ccd_rig.skeleton.pose import Pose
+from ccd_rig.solvers.ccd.working_pose import WorkingPose
+from ccd_rig.solvers.least_squares.problem import LeastSquaresProblem
+from ccd_rig.solvers.least_squares.state import Bones, Poses, moved_state, start_state, stepped_balls
+from ccd_rig.solvers.least_squares.windows import hold
+from ccd_rig.solvers.many import solve_many
+from ccd_rig.solvers.solve import solve
+
+TOLERANCE = 1e-3
+SETTINGS = SolverSettings(position_tolerance=TOLERANCE)
+LIMITS = {"free": None, "cones": SwingTwist(Cone(0.7), (-0.5, 0.5)), "hinges": Hinge(Z, -1.2, 1.2)}
+PART = 3
+"""Joints of the window, counted from the tip."""
+
+
+def goal(target: object = (0.0, 1.0, 0.0), most: float = 0.9) -> PositionGoal:
+    return PositionGoal("joint4", target, max_extension=most, extension_joints=PART)
+
+
+def extent(skeleton: Skeleton, pose: Pose) -> float:
+    transforms = forward_kinematics(skeleton, pose)
+    return (tail(skeleton, pose) - transforms[5 - PART].translation).length
+
+
+def targets(skeleton: Skeleton, rng: random.Random, count: int = 20) -> list[Vector]:
+    """In reach of random poses, which may be past their windows, and out of reach."""
+    inside = [tail(skeleton, legal_pose(skeleton, rng)) for _ in range(count)]
+    return [*inside, *(1.5 * each + Vector((0.0, 3.5, 0.0)) for each in inside[: count // 2])]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_slope_of_a_window_is_that_of_differences(seed: int) -> None:
+    rng = random.Random(seed)
+    limit = (None, Hinge((0.6, 0.0, 0.8), -3.0, 3.0))[seed % 2]
+    skeleton = straight(5, limit).replace({"joint3": {"slides": (Slide((0.0, 1.0, 0.0), -0.5, 0.5),)}})
+    problem = LeastSquaresProblem(skeleton, [goal()], [limit] * 5)
+    poses = Poses.of([legal_pose(skeleton, rng) for _ in range(3)])
+    given = problem.given(Bones.of(skeleton), poses, problem.own_targets())
+    given = hold(given, np.ones((1, 3), np.bool_))
+    state = start_state(problem.layout, given, poses)
+    _, slope = problem.jacobian(given, problem.evaluate(given, state))
+
+    def values(step: np.ndarray) -> np.ndarray:
+        balls = stepped_balls(problem.layout, state, step)
+        moved = moved_state(problem.layout, given, state, step, balls, problem.reach)
+        return problem.evaluate(given, moved).values
+
+    for column in range(problem.layout.columns):
+        step = np.zeros((problem.layout.columns, 3))
+        step[column] = 1e-6
+        found = (values(step) - values(-step)) / 2e-6
+        assert slope[:, column] == pytest.approx(found, abs=1e-3)  # windows weigh 1000 times as much
+    start = WorkingPose(skeleton, Pose.rest(skeleton), [goal()])
+    assert given.windows[0] == pytest.approx(start.windows[0].longest, rel=1e-6)
+
+
+@pytest.mark.parametrize("name", LIMITS)
+def test_windows_are_held_in_every_pose_and_targets_met_as_by_ccd(name: str) -> None:
+    skeleton = straight(5, LIMITS[name])
+    wanted = targets(skeleton, random.Random(2))
+    start = Pose.rest(skeleton)  # straight: stretched past the window
+    many = solve_many(skeleton, [start] * len(wanted), [goal()], SETTINGS, targets=[[t[:] for t in wanted]])
+    met = nearer = 0.0
+    for k, target in enumerate(wanted):
+        assert extent(skeleton, many.pose(k)) <= 0.9 * PART + TOLERANCE, k
+        once = solve(skeleton, start, [goal(target)], SETTINGS)
+        met += (many.statuses[k] is SolveStatus.CONVERGED) - (once.status is SolveStatus.CONVERGED)
+        if extent(skeleton, once.pose) <= 0.9 * PART + TOLERANCE:
+            nearer += once.errors[0].distance - many.distances[k, 0]
+    assert met >= 0 and nearer > -0.02 * len(wanted)
+
+
+def test_a_window_asks_for_nothing_inside_it() -> None:
+    """The same bits as without one, where the solution stays inside."""
+    skeleton, rng = straight(5, LIMITS["cones"]), random.Random(4)
+    starts = [legal_pose(skeleton, rng) for _ in range(20)]
+    wanted = [tail(skeleton, legal_pose(skeleton, rng))[:] for _ in starts]
+    free = solve_many(skeleton, starts, [goal(most=1.0)], SETTINGS, targets=[wanted])
+    held = solve_many(skeleton, starts, [goal(most=0.97)], SETTINGS, targets=[wanted])
+    inside = [extent(skeleton, free.pose(k)) < 0.96 * PART for k in range(20)]
+    settled = [k for k in range(20) if inside[k] and free.statuses[k] is SolveStatus.CONVERGED]
+    assert len(settled) > 5
+    same = [np.abs(free.rotations[k] - held.rotations[k]).max() < 1e-9 for k in settled]
+    assert sum(same) >= len(settled) - 2  # a first try past the window may have gone on elsewhere
+
+
+def test_a_window_and_its_batch_do_not_depend_on_other_poses() -> None:
+    skeleton = straight(5, LIMITS["cones"])
+    wanted = [each[:] for each in targets(skeleton, random.Random(6))]
+    start = [Pose.rest(skeleton)] * len(wanted)
+    many = solve_many(skeleton, start, [goal()], SETTINGS, targets=[wanted])
+    for k in (0, 7, 25):
+        one = solve_many(skeleton, start[:1], [goal()], SETTINGS, targets=[wanted[k : k + 1]])
+        assert np.array_equal(one.rotations[0], many.rotations[k])
+        assert one.statuses[0] is many.statuses[k]
+
+
+@pytest.mark.parametrize("limit", LIMITS.values())
+def test_what_a_window_holds_back_is_optimal(limit: Limit | None) -> None:
+    """Beyond reach of the window, not of the chain."""
+    skeleton = straight(5, limit)
+    bent = Pose.rest(skeleton).with_rotations({i: Quaternion(Z, 0.6) for i in range(5)})
+    far = goal((0.1, 4.95, 0.0))
+    many = solve_many(skeleton, [bent], [far], SETTINGS)
+    once = solve(skeleton, bent, [far], SETTINGS)
+    for status, distance in (
+        (many.statuses[0], many.distances[0, 0]),
+        (once.status, once.errors[0].distance),
+    ):
+        assert status is SolveStatus.OPTIMAL
+        assert distance == pytest.approx(0.1 * PART - 0.05, abs=0.02)
+
+
+def test_two_windows_on_a_shared_trunk_are_both_held() -> None:
+    """Two arms of three on a trunk of three; one target near, one far."""
+    from ccd_rig.skeleton.joints import Joint
+
+    joints = [Joint(f"trunk{i}", i - 1, (0.0, 1.0 if i else 0.0, 0.0)) for i in range(3)]
+    for side, sign in (("l", 1.0), ("r", -1.0)):
+        for i in range(3):
+            parent = len(joints) - 1 if i else 2
+            rest = Quaternion() if i else Quaternion(Z, -sign * 1.2)
+            joints.append(Joint(f"{side}{i}", parent, (0.0, 1.0, 0.0), rest))
+    skeleton = Skeleton(joints)
+    goals = [
+        PositionGoal("l2", (3.2, 3.6, 0.5), max_extension=0.95, extension_joints=3),
+        PositionGoal("r2", (-2.0, 3.0, 0.4), max_extension=0.95, extension_joints=3),
+    ]
+    many = solve_many(skeleton, [Pose.rest(skeleton)], goals, SETTINGS)
+    transforms = forward_kinematics(skeleton, many.pose(0))
+    for side in ("l", "r"):
+        first, last = (transforms[skeleton.index(f"{side}{i}")] for i in (0, 2))
+        end = last.point(Vector((0.0, 1.0, 0.0)))
+        assert (end - first.translation).length <= 0.95 * 3.0 + TOLERANCE
+    assert many.statuses[0] is SolveStatus.CONVERGED
