@@ -22,7 +22,6 @@ from mathutils import Quaternion
 
 from ...goals import GoalError
 from ...maths.batch import Array
-from ...maths.rotations import slerp
 from ...settings import SolveResult, SolveStatus
 from ...skeleton.joints import Skeleton
 from ...skeleton.kinematics import Transform, forward_kinematics
@@ -33,7 +32,17 @@ from ..scene.evaluation import FrameSample
 from ..scene.targets import TargetSample
 from . import solving
 from .constraint_goals import chain_joints
-from .contact_poses import RETURN, FigureBones, JointPoses, drifted, placed, returning, targets_of, turned
+from .contact_poses import (
+    RETURN,
+    FigureBones,
+    JointPoses,
+    blended,
+    drifted,
+    placed,
+    returning,
+    targets_of,
+    turned,
+)
 from .planting import (
     ContactState,
     PlantAnchor,
@@ -364,14 +373,12 @@ def _blended(step: _Step, continued: _Continued, solved: Pose, influences: Mappi
 
 def _between(skeleton: Skeleton, base: Pose, solved: Pose, influences: Mapping[int, float]) -> Pose:
     """The base pose with joints turned as far to the solved one as their influence says."""
-    rotations = list(base.rotations)
+    poses, weights = JointPoses.of([base]), np.zeros((1, len(skeleton.joints)))
     for j, influence in influences.items():
-        if influence >= 1.0:
-            rotations[j] = solved.rotations[j]
-        else:
-            part = slerp(base.rotations[j], solved.rotations[j], influence)
-            rotations[j] = skeleton.joints[j].allowed(part).freeze()
-    return Pose(tuple(rotations), base.translations)
+        weights[0, j] = influence
+    limits = [joint.limit for joint in skeleton.joints]
+    rotations = blended(poses.rotations, JointPoses.of([solved]).rotations, weights, limits)
+    return JointPoses(rotations, poses.translations).pose(0)
 
 
 def _contact_state_of(
