@@ -145,7 +145,7 @@ class LeastSquaresProblem:
                 f"give a limit or None for each of {len(skeleton)} joints, not {len(limits)} limits"
             )
         self.skeleton, self.goals = skeleton, tuple(goals)
-        serving = [served(goal, skeleton) for goal in goals]
+        serving = _serving(goals, skeleton)
         wanted = set(movable) if movable is not None else set().union(*serving)
         self._points: list[tuple[int, Vector | None]] = []
         self.layout = Layout(skeleton, [i for goal in goals for i in _tips(goal, skeleton)], limits, wanted)
@@ -163,8 +163,7 @@ class LeastSquaresProblem:
         self.rows = sizes[-1]
         serves = np.zeros((self.rows, self.layout.columns))
         for place, joints in zip(self.places, serving, strict=True):
-            inside = set(joints)
-            serves[place] = [float(owner in inside) for owner in self.layout.owners]
+            serves[place] = [float(owner in joints) for owner in self.layout.owners]
         self.serves = None if serves.all() else serves
 
     def _block(self, goal: Goal, factor: float) -> Block:
@@ -379,6 +378,20 @@ class Metric:
         """(B,) what steps (k, B) cost."""
         found: Array = (vectors * self.invert(vectors)).sum(0)
         return found
+
+
+def _serving(goals: Sequence[Goal], skeleton: Skeleton) -> list[set[int]]:
+    """The joints that move for each goal.
+
+    For a pole that is its root, and what moves together with that for other goals: did the root alone, what
+    the pole asks for would not be met by the pose nearest to the reference.
+    """
+    own = [set(served(goal, skeleton)) for goal in goals]
+    found = []
+    for goal, joints in zip(goals, own, strict=True):
+        beside = [other for other in own if isinstance(goal, PoleGoal) and joints <= other]
+        found.append(joints.union(*beside))
+    return found
 
 
 def _tips(goal: Goal, skeleton: Skeleton) -> list[int]:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from mathutils import Quaternion, Vector
 
-from ccd_rig.goals import PositionGoal
+from ccd_rig.goals import PoleGoal, PositionGoal
 from ccd_rig.limits.shapes import Hinge, Limit
 from ccd_rig.skeleton.joints import Joint, Skeleton
 from ccd_rig.skeleton.pose import Pose
@@ -125,6 +125,40 @@ def test_what_starts_elsewhere_goes_back_to_its_base():
     assert (solved.excess <= 1.0).all()
     foot = solved.state.rotations[:, 2]
     assert np.degrees(2.0 * np.arccos(np.minimum(np.abs(foot[0]), 1.0))).max() < 0.1
+
+
+def turns(solved: Sequence) -> np.ndarray:
+    """(J, F - 1) degrees that joints turn from one frame to the next."""
+    q = solved.state.rotations
+    return np.degrees(2.0 * np.arccos(np.minimum(np.abs((q[..., 1:] * q[..., :-1]).sum(0)), 1.0)))
+
+
+def snake(around: np.ndarray) -> Frames:
+    """20 bones, nearly straight, whose target and pole go round them: angles (F,), radians."""
+    count, size = 20, len(around)
+    joints = [Joint(f"bone{i}", i - 1, (0.0, 0.25 * (i > 0), 0.0), length=0.25) for i in range(count)]
+    skeleton = Skeleton(joints)
+    goals = [PositionGoal("bone19", (0.0, 1.0, 0.0)), PoleGoal("bone0", "bone19", (0.0, 1.0, 0.0))]
+    problem = LeastSquaresProblem(skeleton, goals, [None] * count)
+    bent = (Quaternion(X, math.radians(2.0)),) * count
+    poses = Poses.of([Pose(bent, (Vector(),) * count)] * size)
+    wide, high = 2.25 + 0.5 * np.cos(2.0 * around), 2.5 + 0.75 * np.sin(3.0 * around)
+    targets = np.array([wide * np.cos(around), high, -2.25 * np.sin(around)])
+    poles = 10.0 * np.array([-np.sin(around), np.full(size, 0.25), -np.cos(around)])
+    given = problem.given(Bones.of(skeleton), poses, [targets, poles], poses)
+    stop = Limits(np.full(size, TOLERANCE), 1e-3, 40)
+    base = start_state(problem.layout, given, poses)
+    return Frames(problem, given, base, stop, np.zeros(size, dtype=np.bool_), np.arange(size, dtype=float))
+
+
+def test_a_long_chain_follows_a_pole_smoothly():
+    """Its root alone would twist half round, and jump on the way."""
+    around = 2.0 * math.pi * np.arange(1, 251) / 250.0
+    solved = solve_sequence(snake(around))
+    assert (solved.excess <= 1.0).all()
+    assert turns(solved).max() < 2.0
+    w, _, y, _ = solved.state.rotations
+    assert np.degrees(2.0 * np.arctan(np.abs(y / w))).max() < 10.0
 
 
 def test_what_meets_its_goals_stays_to_the_bit():
