@@ -8,15 +8,15 @@ import numpy as np
 
 from ...maths.batch import TINY, Array
 from ...maths.small_systems import inverses
+from .bending import Bending, Composite, Now
 from .held import Held
 from .problem import LeastSquaresProblem, Metric
-from .residuals import Bending, Now
 
 LEAST_DAMPING = 1e-12
 """Damping that always remains, so that singular poses and goals that contradict each other have a step."""
 INNER = 6
 """Most conjugate gradients of one step."""
-LEAST_WAY = 5e-5
+LEAST_WAY = 1e-5
 """Radians: shorter ways back are none."""
 NEAR = 1e-2
 """Part of the squared gradient at which they stop."""
@@ -109,8 +109,12 @@ class Curvature:
         metric: Metric,
     ) -> None:
         self.metric, self.now = metric, now
-        blocks = zip(problem.blocks, problem.places, strict=True)
-        self.bendings = _sums(block.bending(now, multipliers[place]) for block, place in blocks)
+        blocks = zip(problem.blocks, problem.places, now.targets, strict=True)
+        self.bendings = _sums(
+            bending
+            for block, place, target in blocks
+            for bending in block.bending(now, target, multipliers[place])
+        )
         layout = problem.layout
         self.balls = slice(layout.first_ball, layout.first_slide)
         balls = departure[self.balls].reshape(-1, 3, departure.shape[1])
@@ -131,14 +135,17 @@ class Curvature:
         return found
 
 
-def _sums(bendings: Iterable[Bending | None]) -> list[Bending]:
+def _sums(bendings: Iterable[Bending | Composite]) -> list[Bending | Composite]:
     """Those along the same paths as one."""
     found: dict[tuple[int, ...], Bending] = {}
+    others: list[Bending | Composite] = []
     for bending in bendings:
-        if bending is not None:
-            rows = bending.path.rows
-            other = found.get(rows)
-            found[rows] = Bending(
-                bending.path, bending.matrices if other is None else other.matrices + bending.matrices
-            )
-    return list(found.values())
+        if isinstance(bending, Composite):
+            others.append(bending)
+            continue
+        rows = bending.path.rows
+        other = found.get(rows)
+        found[rows] = Bending(
+            bending.path, bending.matrices if other is None else other.matrices + bending.matrices
+        )
+    return [*found.values(), *others]
