@@ -23,8 +23,6 @@ STRIDE = 16
 CLOSE, MOST = 0.1, 0.75
 """Residual up to which a base pose is near its goals, and the part of the frames that has to be: then all
 start from their base poses, without key poses."""
-SETTLED = 6
-"""Steps between key poses after which a pose that meets its goals stays: limits bend the way it takes."""
 RUN, ROOM = 128, 8192
 """Fewest frames that are solved in one go, and about how many columns of all of them together: few calls, and
 arrays that stay near the processor."""
@@ -86,13 +84,13 @@ def solve_sequence(frames: Frames, from_base: bool = True) -> Sequence:
         places = np.union1d(keys, np.flatnonzero(frames.fixed))
         found = put(found, places, _solve_keys(frames.at(places)))
         start = _interpolated(frames, found.state, _anchors(kept, keys), rows)
-    steps, stop = found.iterations, replace(limits, settled=SETTLED)
+    steps = found.iterations
     count = max(RUN, ROOM // problem.layout.columns)
     for run in range(0, len(rows), count):
         part = np.arange(run, min(run + count, len(rows)))
         some = rows[part]
-        found = put(found, some, solve_batch(problem, given.at(some), start.at(part), stop.at(some)))
-    frames = replace(frames, limits=stop, fixed=kept | frames.fixed)
+        found = put(found, some, solve_batch(problem, given.at(some), start.at(part), limits.at(some)))
+    frames = replace(frames, fixed=kept | frames.fixed)
     found = mend_jumps(frames, found)
     return Sequence(found.state, found.excess, kept, found.iterations + steps)
 
