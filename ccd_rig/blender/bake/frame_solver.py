@@ -23,7 +23,7 @@ from ..solve.solving import (
     solve_active,
 )
 from ..solve.walking import solve_frame
-from .bake_frames import BakeFrames
+from .bake_frames import BakeFrames, LedWay
 from .batches import Batch, Group
 from .group_solving import solve_group
 
@@ -102,13 +102,16 @@ class FrameSolver:
             batch.hold(held, self._edge.rotations, self._edge.translations)
         free = np.flatnonzero(~batch.held)
         states: list[dict[int, str]] = [{} for _ in rows]
+        ways: list[list[LedWay]] = [[] for _ in rows]
         descending = len(run) > 1 and run[0][0] > run[-1][0]
         order = (free[::-1] if descending else free).tolist()
         for group in batch.groups():
             if batch.takes(group):
-                met = solve_group(batch, group)
+                result = solve_group(batch, group)
                 self._iterations = max(self._iterations, batch.iterations)
-                for k, reached in enumerate(met.tolist()):
+                for k in np.flatnonzero(result.led & result.met.all(1)).tolist():
+                    ways[k].append(LedWay(group.members, float(result.apart[k])))
+                for k, reached in enumerate(result.met.tolist()):
                     states[k] |= {
                         c: (SolveStatus.CONVERGED if good else SolveStatus.STALLED).name
                         for c, good in zip(group.members, reached, strict=True)
@@ -120,6 +123,7 @@ class FrameSolver:
                     yield
         free_states = [states[k] for k in free.tolist()]
         self.bake_frames.store_batch(rows[free], batch.rotations[free], batch.translations[free], free_states)
+        self.bake_frames.ways.update((int(rows[k]), tuple(ways[k])) for k in free.tolist())
         last = order[-1]
         self._edge = Edge(
             int(rows[last]), batch.samples[last], batch.rotations[last], batch.translations[last]

@@ -18,13 +18,13 @@ from ...limits.shapes import Limit
 from ...maths.batch import Array, multiply, unit
 from ...settings import Solver
 from ...skeleton.pose import Pose
+from ...solvers.least_squares.frames import Frames
 from ...solvers.least_squares.problem import MILD_STEP, PRIORITY_STEP, LeastSquaresProblem
 from ...solvers.least_squares.reach import beyond_reach
 from ...solvers.least_squares.sequence import Sequence as SolvedFrames
 from ...solvers.least_squares.sequence import solve_sequence
 from ...solvers.least_squares.solve import Limits, solve_batch
 from ...solvers.least_squares.state import Bones, Given, Poses, start_state
-from ...solvers.least_squares.ways import Frames
 from ...solvers.many_search import HURRIED_GAIN
 from ...solvers.restarts import StartSpace, starts
 from ...solvers.solve import solve
@@ -71,8 +71,40 @@ class GroupProblem:
     is_ranked: bool
 
 
-def solve_group(batch: Batch, group: Group) -> NDArray[np.bool_]:
-    """Solve a group at all rows; (R, members) which constraints are met.
+@dataclass(frozen=True)
+class GroupResult:
+    """How a group ended at R rows.
+
+    Attributes:
+        met: (R, members) which constraints are met.
+        led: (R,) rows that meet their goals another way than their base poses alone lead; see
+            `least_squares.sequence.Sequence`.
+        apart: (R,) radians to where the base poses of these alone meet their goals too; else 0.
+    """
+
+    met: NDArray[np.bool_]
+    led: NDArray[np.bool_]
+    apart: Array
+
+    @classmethod
+    def of(cls, batch: Batch, group: Group) -> GroupResult:
+        """Before anything is solved: only rows that are held are met."""
+        size = len(batch.rows)
+        met = np.zeros((size, len(group.members)), np.bool_)
+        met[batch.held] = True
+        return cls(met, np.zeros(size, np.bool_), np.zeros(size))
+
+    def put(self, rows: Rows, other: GroupResult) -> None:
+        """Take over some rows, in place."""
+        self.met[rows], self.led[rows], self.apart[rows] = other.met[rows], other.led[rows], other.apart[rows]
+
+    def copy(self) -> GroupResult:
+        """One that may be written to."""
+        return GroupResult(self.met.copy(), self.led.copy(), self.apart.copy())
+
+
+def solve_group(batch: Batch, group: Group) -> GroupResult:
+    """Solve a group at all rows.
 
     Comfort regions are the limits first, and goals served later count nearly as much as those served
     first; what is not there then goes on without.
@@ -81,18 +113,17 @@ def solve_group(batch: Batch, group: Group) -> NDArray[np.bool_]:
     if batch.settings.solver.comfort and (regions := batch.regions(group)) != batch.limits:
         stages = [regions, batch.limits]
     base = _base_of(batch, group)
-    met = np.zeros((len(batch.rows), len(group.members)), np.bool_)
-    met[batch.held] = True
+    result = GroupResult.of(batch, group)
     for limits in stages:
         for step in (MILD_STEP, PRIORITY_STEP):
-            if met.all():
+            if result.met.all():
                 break
-            chosen = np.flatnonzero(~met.all(1) | batch.held)
-            if not _solve_some(batch, group, (limits, step), (chosen, base), met):
+            chosen = np.flatnonzero(~result.met.all(1) | batch.held)
+            if not _solve_some(batch, group, (limits, step), (chosen, base), result):
                 break
     if batch.settings.solver.restarts:
-        _restart(batch, group, met, base)
-    return met
+        _restart(batch, group, result, base)
+    return result
 
 
 def _base_of(batch: Batch, group: Group) -> Base:
@@ -110,7 +141,7 @@ def _solve_some(
     group: Group,
     stage: Stage,
     some: tuple[Rows, Base],
-    met: NDArray[np.bool_],
+    result: GroupResult,
     from_base: bool = True,
 ) -> bool:
     """Solve a group at some of the rows; whether some goals are served before others.
@@ -120,7 +151,7 @@ def _solve_some(
         group: of its constraints.
         stage: what limits hold, and what goals count beside those served before them.
         some: which rows, and the base poses of all.
-        met: (R, members), those of the rows are replaced.
+        result: its rows are replaced.
         from_base: whether frames start from their base poses; else they start as they stand.
     """
     chosen, base = some
@@ -130,16 +161,18 @@ def _solve_some(
     if asked.is_ranked and stage[1] != MILD_STEP:
         # What is served later would give way to the pull to the reference.
         alone = solve_batch(problem, replace(given, reference=None), start, stop)
-        solved = SolvedFrames(alone.state, alone.excess, held, alone.iterations)
+        solved = SolvedFrames.each_alone(alone, held)
     else:
         times = batch.bake_frames.frames[batch.rows[chosen]]
         solved = solve_sequence(Frames(problem, given, start, stop, held, times), from_base)
     _store(batch, problem, solved, chosen)
     batch.iterations = max(batch.iterations, int(solved.iterations.max(initial=0)))
+    met = result.met
     met[chosen] = True
     for place, miss in zip(asked.places, problem.evaluate(given, solved.state).misses, strict=True):
         met[chosen, place] &= (miss.distance <= stop.position) & (miss.angle <= stop.angle)
     met[batch.held] = True
+    result.led[chosen], result.apart[chosen] = solved.led, solved.apart
     return asked.is_ranked
 
 
@@ -191,12 +224,13 @@ def _store(batch: Batch, problem: LeastSquaresProblem, solved: SolvedFrames, cho
 # Other ways ------------------------------------------------------------------------------------------------
 
 
-def _restart(batch: Batch, group: Group, met: NDArray[np.bool_], base: Base) -> None:
+def _restart(batch: Batch, group: Group, result: GroupResult, base: Base) -> None:
     """Look for other ways to goals that are missed, at the first of a run of frames and some of the others;
     what reaches them there is where the frames of the run start once more.
 
     Targets farther away than their chains are long are left: nothing reaches them.
     """
+    met = result.met
     for run in _runs(_may_be_met(batch, group, met, base)):
         wait, gap = 0, RETRY_EVERY
         for k in run.tolist():
@@ -211,13 +245,13 @@ def _restart(batch: Batch, group: Group, met: NDArray[np.bool_], base: Base) -> 
             left = run[~met[run].all(1)]
             kept = batch.rotations[left].copy(), batch.translations[left].copy()
             _depart(batch, group, left, (k, pose), base)
-            met_now = met.copy()
+            other = result.copy()
             stage = batch.limits, PRIORITY_STEP
-            _solve_some(batch, group, stage, (left, base), met_now, from_base=False)
-            worse = ~met_now[left].all(1)
+            _solve_some(batch, group, stage, (left, base), other, from_base=False)
+            worse = ~other.met[left].all(1)
             batch.rotations[left[worse]] = kept[0][worse]
             batch.translations[left[worse]] = kept[1][worse]
-            met[left[~worse]] = True
+            result.put(left[~worse], other)
 
 
 def _may_be_met(batch: Batch, group: Group, met: NDArray[np.bool_], base: Base) -> NDArray[np.bool_]:

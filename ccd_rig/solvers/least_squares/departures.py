@@ -65,3 +65,13 @@ def largest_changes(a: Departures, b: Departures) -> Array:
     if len(a[1]):
         found = np.maximum(found, np.abs(a[1] - b[1]).max(0))
     return np.asarray(found)
+
+
+def neighbours(departed: Departures) -> tuple[Departures, Departures]:
+    """All but the last, and all but the first."""
+    balls, angles, slides = departed
+    return (balls[..., :-1], angles[..., :-1], slides[..., :-1]), (
+        balls[..., 1:],
+        angles[..., 1:],
+        slides[..., 1:],
+    )
