@@ -265,7 +265,8 @@ class CCD_RIG_OT_bake(bpy.types.Operator):
         if advice := report.advice(both_ways=self.order == "BOTH"):
             self.report({"WARNING"}, advice)
         for ways in report.several_ways:
-            self.report({"INFO"}, ways.words())
+            if ways.is_seen:
+                self.report({"INFO"}, ways.words())
         level = "WARNING" if report.unsolved() else "INFO"
         self.report({level}, f"{report.summary()} (action '{report.action}')")
         return {"FINISHED"}

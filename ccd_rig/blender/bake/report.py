@@ -20,6 +20,9 @@ _NOT_MISSED = (SolveStatus.CONVERGED.name, SLERPED)
 POP = math.radians(30.0)
 """A turn from one frame to the next that an eye takes for a jump."""
 
+SEEN = math.radians(0.5)
+"""Two ways whose poses are nearer to each other are told in JSON only."""
+
 
 class Entry(NamedTuple):
     """How one constraint stands at one frame.
@@ -184,13 +187,18 @@ class SeveralWays:
         who, target = ", ".join(self.constraints), "its target" if is_one else "their targets"
         if self.angle > 0.0:
             return (
-                f"{who}: two ways to {target} at {self.span()}, up to {_degrees(self.angle)} apart; the bake "
-                "goes on from the frames around, Solve at one of these goes the other way"
+                f"{who}: two ways to {target} at {self.span()}, up to {math.degrees(self.angle):.2g} degrees "
+                "apart; the bake goes on from the frames around, Solve at one of these goes the other way"
             )
         return (
             f"{who}: {'reaches' if is_one else 'reach'} {target} at {self.span()} the way that the frames "
             "around go; Solve at one of these may miss"
         )
+
+    @property
+    def is_seen(self) -> bool:
+        """Whether an animator would see which way was taken."""
+        return self.angle == 0.0 or self.angle >= SEEN
 
     def span(self) -> str:
         """Such as "frame 40" or "frames 40 to 58"."""
@@ -376,11 +384,11 @@ class BakeReport:
         return f"; {words}" if words else ""
 
     def _ways(self) -> str:
-        if not self.several_ways:
+        seen = [each for each in self.several_ways if each.is_seen]
+        if not seen:
             return ""
-        first = self.several_ways[0]
-        more = f" and {len(self.several_ways) - 1} more" if len(self.several_ways) > 1 else ""
-        return f"; several ways at {first.span()} ({first.constraints[0]}){more}"
+        more = f" and {len(seen) - 1} more" if len(seen) > 1 else ""
+        return f"; several ways at {seen[0].span()} ({seen[0].constraints[0]}){more}"
 
     def advice(self, both_ways: bool) -> str:
         """What to try where a bone jumps, and was not solved both ways; or nothing."""

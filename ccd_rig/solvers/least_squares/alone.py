@@ -9,12 +9,16 @@ import numpy as np
 from ...maths.batch import Array, Indices, Mask
 from .departures import departures, largest_changes, neighbours
 from .frames import Frames, put
+from .residuals import Pole
 from .solve import Solved, solve_batch
 
 SAME = 1.5e-4
 """Radians by which joints of poses that went the same way may differ."""
 ABOUT = 128
 """Frames within which others may lead elsewhere too."""
+OF_POLES = 4
+"""Of so many frames one is asked. Where a pole is behind a chain its base pose leads round one side or the
+other, for a few frames in a row."""
 KINK, KINK_PARTS = 0.02, 3.0
 """Radians by which a joint changes from frame to frame beside its base, and parts of the changes before and
 after, above which another way may begin there."""
@@ -56,10 +60,12 @@ def led_by_neighbours(frames: Frames, found: Solved, alone: Alone) -> tuple[Mask
     """(F,) frames that meet their goals, but not where their base poses alone lead; and (F,) radians from
     there to where these lead, if goals are met there too, else 0.
 
-    What is not known is seen by solving from base poses: frames beside a kink, and all about those that lead
-    elsewhere. Every frame is solved once at most.
+    What is not known is seen by solving from base poses: frames beside a kink, one in `OF_POLES` where there
+    are poles, and all about those that lead elsewhere. Every frame is solved once at most.
     """
     asked = _beside_kinks(frames, found)
+    if any(isinstance(block, Pole) for block in frames.problem.blocks):
+        asked |= frames.times % OF_POLES == 0.0
     while True:
         asked |= _about(alone.differences(frames, found) > 0.0)
         rows = np.flatnonzero(asked & ~alone.known & ~frames.fixed)

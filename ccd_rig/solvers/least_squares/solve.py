@@ -43,7 +43,7 @@ REFUSED = 4
 """Steps back to the reference in a row that may fail until a pose that meets its goals stays where it is."""
 ARRIVALS = 3
 """Times that a pose comes near its goals until it does not leave them again."""
-RETURNS = 2
+RETURNS = 4
 """Times that a pose which met its goals without its reference goes back to that."""
 LOOSE = 100.0
 """Tolerances within which a pose is near its goals: there the way back to the reference is taken in full."""

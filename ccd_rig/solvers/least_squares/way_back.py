@@ -22,6 +22,8 @@ NEAR = 1e-2
 """Part of the squared gradient at which they stop."""
 LEAST_CURVATURE = 1e-2
 """Least curvature of the departure, beside 1 of joints without goals, at which Newton's step is taken."""
+OFF_SADDLE = 0.05
+"""Radians by which a step goes along a direction in which the departure bends down."""
 LONGEST_BACK = 0.5
 """Longest rotation of a joint back to the reference in one step: farther away it would leave the goals."""
 
@@ -58,8 +60,7 @@ def way_back(
         curve = (direction * turned).sum(0)
         own_size = (direction * force).sum(0)
         down = going & (curve > LEAST_CURVATURE * own_size)
-        if count == 0:
-            found = np.where(going & ~down, direction, found)
+        found = np.where(going & ~down, _along(found, direction), found)
         length = np.where(down, size / np.where(down, curve, 1.0), 0.0)
         found += length * direction
         going = down
@@ -74,6 +75,15 @@ def way_back(
         direction, force = part * direction - rest, part * force - residual
         size = after
     return found
+
+
+def _along(found: Array, direction: Array) -> Array:
+    """Steps that go on along directions of negative curvature.
+
+    Beside a saddle gradients are small: steps as long as these would look as if the pose were at rest.
+    """
+    longest = np.maximum(np.abs(direction).max(0), TINY)
+    return np.asarray(found + direction * np.maximum(OFF_SADDLE / longest, np.where(found.any(0), 0.0, 1.0)))
 
 
 class Projection:
