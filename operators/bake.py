@@ -280,6 +280,9 @@ class CCD_RIG_OT_bake(bpy.types.Operator):
             self.report({"WARNING"}, mismatch)
         if advice := report.advice(both_ways=self.order == "BOTH"):
             self.report({"WARNING"}, advice)
+        for ways in report.several_ways:
+            if ways.is_seen:
+                self.report({"INFO"}, ways.words())
         level = "WARNING" if report.unsolved() else "INFO"
         self.report({level}, f"{report.summary()} (action '{report.action}')")
         return {"FINISHED"}

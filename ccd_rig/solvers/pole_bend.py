@@ -19,6 +19,8 @@ from numpy.typing import NDArray
 from ..goals import BEND_RANGE, POLE_NOISE
 
 Array = NDArray[np.float64]
+DIFFERENCE = 1e-6
+"""Parts of their lengths by which vectors are moved to see how slopes change."""
 _TINY = 1e-300
 
 
@@ -64,12 +66,14 @@ class PoleSlopes(NamedTuple):
         line: by `line`, the vector from the root's head to the chain's end.
         between: by `between`.
         to_target: by `to_target`.
+        axis: by `axis`.
         turn: by a rotation vector (model axes) of the frame that carries the axis.
     """
 
     line: Array
     between: Array
     to_target: Array
+    axis: Array
     turn: Array
 
 
@@ -121,9 +125,30 @@ def pole_slopes(bends: PoleBends) -> PoleSlopes:
         - _dot(bends.to_target, unit) * turn_side
     )
     by_line = (by_unit - _dot(by_unit, unit) * unit) / np.maximum(bends.line_length, _TINY)
-    by_turn = share * _cross(axis, _cross(turn_bend, unit))
+    by_axis = share * _cross(turn_bend, unit)
+    by_turn = _cross(axis, by_axis)
     asked = bends.weight > 0.0
-    return PoleSlopes(*(np.where(asked, each, 0.0) for each in (by_line, by_between, turn_side, by_turn)))
+    found = (by_line, by_between, turn_side, by_axis, by_turn)
+    return PoleSlopes(*(np.where(asked, each, 0.0) for each in found))
+
+
+def pole_bending(bends: PoleBends) -> Array:
+    """(12, 12, B) the second derivative of the residual by line, between, target and axis, in this order.
+
+    By differences of `pole_slopes`, which are smooth but where a smooth step ends.
+    """
+    vectors = np.concatenate((bends.line_length * bends.line, bends.between, bends.to_target, bends.axis))
+    count, size = vectors.shape
+    steps = np.repeat(DIFFERENCE * np.array([_length(each) for each in np.split(vectors, 4)]), 3, axis=0)
+    steps += _TINY
+    moved = np.repeat(vectors[:, None], count + 1, axis=1)
+    each = np.arange(count)
+    moved[each, each] += steps
+    line, between, to_target, axis = np.split(moved.reshape(count, -1), 4)
+    by = pole_slopes(pole_bends(line, between, to_target, axis, bends.full / BEND_RANGE))
+    slopes = np.concatenate((by.line, by.between, by.to_target, by.axis)).reshape(count, count + 1, size)
+    found = (slopes[:, :count] - slopes[:, count:]) / steps
+    return np.asarray(0.5 * (found + found.transpose(1, 0, 2)))
 
 
 def _smooth_step(x: Array) -> Array:

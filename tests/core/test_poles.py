@@ -20,7 +20,7 @@ from ccd_rig.settings import SolverSettings
 from ccd_rig.skeleton.joints import Joint, Skeleton
 from ccd_rig.skeleton.kinematics import forward_kinematics
 from ccd_rig.skeleton.pose import Pose
-from ccd_rig.solvers.pole_bend import pole_bends, pole_slopes
+from ccd_rig.solvers.pole_bend import pole_bending, pole_bends, pole_slopes
 from ccd_rig.solvers.solve import solve
 
 X, Y = Vector((1.0, 0.0, 0.0)), Vector((0.0, 1.0, 0.0))
@@ -206,6 +206,31 @@ def test_slopes_of_arrays_are_finite_differences(seed):
                 values.append(pole_bends(*moved.values(), scale).residual)
             expected = (values[0] - values[1]) / (2.0 * small)
             np.testing.assert_allclose(getattr(slopes, what)[k], expected, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_second_derivatives_of_arrays_are_finite_differences(seed):
+    """Along random lines, beside the ends of the smooth steps."""
+    rng = np.random.default_rng(seed)
+    count, scale, small = 5, 4.0, 1e-4
+    line = np.array([[0.1], [2.0], [-0.3]]) + rng.normal(size=(3, count)) * 0.05
+    between = line + 0.5 * unit_columns(rng.normal(size=(3, count)))
+    if seed % 2:  # nearly straight: the chain's own axis counts
+        between = 0.5 * line + 0.06 * np.cross(unit_columns(rng.normal(size=(3, count))), line, axis=0)
+    to_target = rng.normal(size=(3, count)) * 3.0
+    vectors = np.concatenate((line, between, to_target, unit_columns(rng.normal(size=(3, count)))))
+    way = rng.normal(size=(12, count))
+    values = [
+        pole_bends(*np.split(vectors + part * small * way, 4), scale).residual for part in (-1.0, 0.0, 1.0)
+    ]
+    expected = (values[0] - 2.0 * values[1] + values[2]) / small**2
+    second = pole_bending(pole_bends(*np.split(vectors, 4), scale))
+    found = np.einsum("pb,pqb,qb->b", way, second, way)
+    np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-3 * np.abs(second).max())
+
+
+def unit_columns(vectors: np.ndarray) -> np.ndarray:
+    return vectors / np.sqrt((vectors * vectors).sum(0))
 
 
 def test_arrays_ask_for_nothing_where_one_does_not():

@@ -10,7 +10,7 @@ from ...settings import SolveStatus
 from ...skeleton.pose import Pose
 from ..scene.evaluation import FrameSample
 from ..solve.solving import departed, frame_conditions, solve_active
-from .bake_frames import Rows
+from .bake_frames import LedWay, Rows
 from .batches import Batch, Group
 from .group_solving import solve_group
 
@@ -19,6 +19,8 @@ RETRY_EVERY = 8
 
 States = list[dict[int, str]]
 """Of each row how its constraints ended."""
+Ways = list[list[LedWay]]
+"""Of each row the groups that went another way than its base pose alone leads."""
 
 
 @dataclass
@@ -32,20 +34,22 @@ class BatchSolver:
     iterations: int = 0
     _by_ccd: list[_Solved] = field(default_factory=list)  # of each group, the latest first
 
-    def solve(self, batch: Batch, order: Rows, states: States) -> Iterator[None]:
+    def solve(self, batch: Batch, order: Rows, states: States, ways: Ways) -> Iterator[None]:
         """Solve all groups of a batch; an item after each longer piece of work.
 
         Args:
             batch: its poses are replaced, but for rows that are held.
             order: its rows that are not, as CCD takes them.
-            states: filled.
+            states, ways: filled.
         """
         for group in batch.groups():
             if batch.takes(group):
-                ended = solve_group(batch, group)
+                result = solve_group(batch, group)
                 self.iterations = max(self.iterations, batch.iterations)
-                for state, names in zip(states, ended, strict=True):
+                for state, names in zip(states, result.states(), strict=True):
                     state |= zip(group.members, names, strict=True)
+                for k, way in result.led_ways(group):
+                    ways[k].append(way)
                 yield
             else:
                 for k in order.tolist():

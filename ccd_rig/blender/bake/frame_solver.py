@@ -16,7 +16,7 @@ from ..scene.evaluation import FrameSample
 from ..solve.solving import FrameSolveSettings, Solution, errors_of
 from ..solve.walking import solve_frame
 from .bake_frames import BakeFrames
-from .batch_solver import BatchSolver
+from .batch_solver import BatchSolver, Ways
 from .batches import Batch
 from .planted_solver import WAITING_AT_MOST, PlantedSolver, one_by_one
 
@@ -97,11 +97,13 @@ class FrameSolver:
             batch.hold(held, self._edge.rotations, self._edge.translations)
         free = np.flatnonzero(~batch.held)
         states: list[dict[int, str]] = [{} for _ in rows]
+        ways: Ways = [[] for _ in rows]
         descending = len(run) > 1 and run[0][0] > run[-1][0]
         order = free[::-1] if descending else free
-        yield from self._batches.solve(batch, order, states)
+        yield from self._batches.solve(batch, order, states, ways)
         free_states = [states[k] for k in free.tolist()]
         self.bake_frames.store_batch(rows[free], batch.rotations[free], batch.translations[free], free_states)
+        self.bake_frames.ways.update((int(rows[k]), tuple(ways[k])) for k in free.tolist())
         last = int(order[-1])
         self._edge = Edge(
             int(rows[last]), batch.samples[last], batch.rotations[last], batch.translations[last]

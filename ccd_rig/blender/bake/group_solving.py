@@ -16,16 +16,16 @@ from numpy.typing import NDArray
 
 from ...limits.shapes import Limit
 from ...maths.batch import at_least_two, multiply, unit
-from ...settings import Solver, SolveStatus
+from ...settings import Solver
 from ...skeleton.pose import Pose
 from ...solvers.least_squares.ease import Relaxed, solve_eased
+from ...solvers.least_squares.frames import Frames
 from ...solvers.least_squares.optimality import STATIONARY, steepness
 from ...solvers.least_squares.problem import MILD_STEP, PRIORITY_STEP, LeastSquaresProblem
 from ...solvers.least_squares.reach import beyond_reach
 from ...solvers.least_squares.sequence import Sequence as SolvedFrames
 from ...solvers.least_squares.solve import Limits
 from ...solvers.least_squares.state import Bones, Poses, State, start_state
-from ...solvers.least_squares.ways import Frames
 from ...solvers.least_squares.windowed import held_at_border, solve_frames, solve_windowed
 from ...solvers.many_search import HURRIED_GAIN
 from ...solvers.restarts import StartSpace, starts
@@ -35,6 +35,7 @@ from ..solve.solving import frame_conditions, level_model
 from .bake_frames import Rows
 from .batches import Batch, Group, poses_of
 from .group_problem import STEPS, GroupProblem, Stage, group_problem
+from .group_result import GroupResult
 
 UNMOVED = 1e-12
 """Components of a quaternion, and model units, that differ by less are the same."""
@@ -47,8 +48,8 @@ RETRY_EVERY = 16
 after each that has none the next waits twice as long."""
 
 
-def solve_group(batch: Batch, group: Group) -> list[list[str]]:
-    """Solve a group at all rows; per row how each of its constraints ended, the name of a `SolveStatus`.
+def solve_group(batch: Batch, group: Group) -> GroupResult:
+    """Solve a group at all rows.
 
     Comfort regions are the limits first, and goals served later count nearly as much as those served
     first; what is not there then goes on without. Where joints have comfort tolerances, see `ease`.
@@ -57,29 +58,29 @@ def solve_group(batch: Batch, group: Group) -> list[list[str]]:
     if batch.settings.solver.comfort and (regions := batch.regions(group)) != batch.limits:
         stages = [regions, batch.limits]
     base = _base_of(batch, group)
-    met = np.zeros((len(batch.times), len(group.members)), np.bool_)
-    met[batch.held] = True
+    result = GroupResult.of(batch, group)
     if batch.tolerances(group).any():
-        _solve_relaxed(batch, group, stages, base, met)
-        return _states(batch, group, met, base)
-    for limits in stages:
-        _solve_stage(batch, group, limits, base, met)
-    if batch.settings.solver.restarts:
-        _restart(batch, group, met, base)
-    if batch.sharper < 1.0:
-        _sharpen(batch, group, met, base)
-    return _states(batch, group, met, base)
+        _solve_relaxed(batch, group, stages, base, result)
+    else:
+        for limits in stages:
+            _solve_stage(batch, group, limits, base, result)
+        if batch.settings.solver.restarts:
+            _restart(batch, group, result, base)
+        if batch.sharper < 1.0:
+            _sharpen(batch, group, result.met, base)
+    _note_nearest(batch, group, result, base)
+    return result
 
 
 def _solve_stage(
-    batch: Batch, group: Group, limits: Sequence[Limit | None], base: JointPoses, met: NDArray[np.bool_]
+    batch: Batch, group: Group, limits: Sequence[Limit | None], base: JointPoses, result: GroupResult
 ) -> None:
-    """Solve what is not met yet inside limits, and bring (R, members) up to date."""
+    """Solve what is not met yet inside limits."""
     for step in (MILD_STEP, PRIORITY_STEP):
-        if met.all():
+        if result.met.all():
             break
-        chosen = np.flatnonzero(~met.all(1) | batch.held)
-        if not _solve_some(batch, group, (limits, step), (chosen, base), met):
+        chosen = np.flatnonzero(~result.met.all(1) | batch.held)
+        if not _solve_some(batch, group, (limits, step), (chosen, base), result):
             break
 
 
@@ -88,7 +89,7 @@ def _solve_relaxed(
     group: Group,
     stages: Sequence[Sequence[Limit | None]],
     base: JointPoses,
-    met: NDArray[np.bool_],
+    result: GroupResult,
 ) -> None:
     """Solve a group whose joints have comfort tolerances: first without these, then as far as they let it."""
     done = batch.held.copy()
@@ -97,24 +98,21 @@ def _solve_relaxed(
         if not len(chosen):
             break
         start = batch.rotations[chosen].copy(), batch.translations[chosen].copy()
-        _solve_stage(batch, group, limits, base, met)
+        _solve_stage(batch, group, limits, base, result)
         ahead = poses_of(batch.rotations[chosen], batch.translations[chosen])
         batch.rotations[chosen], batch.translations[chosen] = start
-        done[chosen] = _ease(batch, group, limits, (chosen, base), met, ahead)
-        met[batch.held] = True
+        done[chosen] = _ease(batch, group, limits, (chosen, base), result.met, ahead)
+        result.met[batch.held] = True
 
 
-def _states(batch: Batch, group: Group, met: NDArray[np.bool_], base: JointPoses) -> list[list[str]]:
-    """Per row how each constraint ended: one that is missed is OPTIMAL where nothing nearer exists."""
-    missed = np.flatnonzero(~met.all(1))
-    nearest = np.zeros(len(met), np.bool_)
+def _note_nearest(batch: Batch, group: Group, result: GroupResult, base: JointPoses) -> None:
+    """Note which rows miss a goal though nothing nearer exists close by."""
+    missed = np.flatnonzero(~result.met.all(1))
     if len(missed):
         asked = group_problem(batch, group, (batch.limits, PRIORITY_STEP), at_least_two(missed), base)
         problem, given = asked.problem, asked.given
         steep = steepness(problem, given, start_state(problem.layout, given, asked.poses), asked.stop)
-        nearest[missed] = steep[: len(missed)] <= STATIONARY
-    ended = np.where(nearest, SolveStatus.OPTIMAL.name, SolveStatus.STALLED.name)
-    return np.where(met, SolveStatus.CONVERGED.name, ended[:, None]).tolist()
+        result.nearest[missed] = steep[: len(missed)] <= STATIONARY
 
 
 def _ease(
@@ -147,7 +145,9 @@ def _ease(
     unmoved = np.abs(eased.poses.rotations - asked.poses.rotations).max((0, 1)) <= UNMOVED
     unmoved &= np.abs(eased.poses.translations - asked.poses.translations).max((0, 1)) <= UNMOVED
     none = np.zeros(len(chosen))
-    _store(batch, asked.problem, SolvedFrames(state, none, unmoved, eased.iterations), chosen)
+    _store(
+        batch, asked.problem, SolvedFrames(state, none, unmoved, eased.iterations, none > 0.0, none), chosen
+    )
     batch.iterations = max(batch.iterations, int(eased.iterations.max(initial=0)))
     _note_met(asked, state, met, chosen)
     return np.asarray(met[chosen].all(1) | eased.at_ease)
@@ -177,7 +177,7 @@ def _solve_some(
     group: Group,
     stage: Stage,
     some: tuple[Rows, JointPoses],
-    met: NDArray[np.bool_],
+    result: GroupResult,
     from_base: bool = True,
 ) -> bool:
     """Solve a group at some of the rows; whether some goals are served before others.
@@ -187,7 +187,7 @@ def _solve_some(
         group: of its constraints.
         stage: what limits hold, and what goals count beside those served before them.
         some: which rows, and the base poses of all.
-        met: (R, members), those of the rows are replaced.
+        result: its rows are replaced.
         from_base: whether frames start from their base poses; else they start as they stand.
     """
     chosen, base = some
@@ -198,14 +198,16 @@ def _solve_some(
         # What is served later would give way to the pull to the reference.
         own = held_at_border(problem, replace(given, reference=None), start, stop)
         alone = solve_windowed(problem, own, start, stop)
-        solved = SolvedFrames(alone.state, alone.excess, held, alone.iterations)
+        solved = SolvedFrames.each_alone(alone, held)
     else:
         frames = Frames(problem, given, start, stop, held, batch.times[chosen])
         solved = solve_frames(frames, from_base)
     _store(batch, problem, solved, chosen)
     batch.iterations = max(batch.iterations, int(solved.iterations.max(initial=0)))
+    met = result.met
     _note_met(asked, solved.state, met, chosen)
     met[batch.held] = True
+    result.led[chosen], result.apart[chosen] = solved.led, solved.apart
     return asked.is_ranked
 
 
@@ -224,7 +226,7 @@ def _sharpen(batch: Batch, group: Group, met: NDArray[np.bool_], base: JointPose
     if len(some):
         solved = solve_windowed(problem, given.at(some), start.at(some), sharp.at(some))
         kept = np.zeros(len(some), np.bool_)
-        found = SolvedFrames(solved.state, solved.excess, kept, solved.iterations)
+        found = SolvedFrames.each_alone(solved, kept)
         _store(batch, problem, found, chosen[some])
 
 
@@ -244,12 +246,13 @@ def _store(batch: Batch, problem: LeastSquaresProblem, solved: SolvedFrames, cho
 # Other ways ------------------------------------------------------------------------------------------------
 
 
-def _restart(batch: Batch, group: Group, met: NDArray[np.bool_], base: JointPoses) -> None:
+def _restart(batch: Batch, group: Group, result: GroupResult, base: JointPoses) -> None:
     """Look for other ways to goals that are missed, at the first of a run of frames and some of the others;
     what reaches them there is where the frames of the run start once more.
 
     Targets farther away than their chains are long are left: nothing reaches them.
     """
+    met = result.met
     for run in _runs(_may_be_met(batch, group, met, base)):
         wait, gap = 0, RETRY_EVERY
         for k in run.tolist():
@@ -264,13 +267,13 @@ def _restart(batch: Batch, group: Group, met: NDArray[np.bool_], base: JointPose
             left = run[~met[run].all(1)]
             kept = batch.rotations[left].copy(), batch.translations[left].copy()
             _depart(batch, group, left, (k, pose), base)
-            met_now = met.copy()
+            other = result.copy()
             stage = batch.limits, PRIORITY_STEP
-            _solve_some(batch, group, stage, (left, base), met_now, from_base=False)
-            worse = ~met_now[left].all(1)
+            _solve_some(batch, group, stage, (left, base), other, from_base=False)
+            worse = ~other.met[left].all(1)
             batch.rotations[left[worse]] = kept[0][worse]
             batch.translations[left[worse]] = kept[1][worse]
-            met[left[~worse]] = True
+            result.put(left[~worse], other)
 
 
 def _may_be_met(batch: Batch, group: Group, met: NDArray[np.bool_], base: JointPoses) -> NDArray[np.bool_]:

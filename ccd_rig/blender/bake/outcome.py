@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import bpy
@@ -14,7 +15,7 @@ from . import body_shift, measuring
 from .bake_frames import BakeFrames, number
 from .foot_slip import foot_slips
 from .keyed_motion import KeyedMotion, rotated_joints
-from .report import SLERPED, BodyReport, Entry, FootSlip, LargestRotation, WeightedFit
+from .report import SLERPED, BodyReport, Entry, FootSlip, LargestRotation, SeveralWays, WeightedFit
 from .shot import Task
 from .weighted_fits import weighted_fit
 
@@ -26,6 +27,7 @@ class Outcome(NamedTuple):
     largest_rotation: LargestRotation | None
     foot_slips: tuple[FootSlip, ...]
     fit: WeightedFit | None
+    several_ways: tuple[SeveralWays, ...]
     body: BodyReport | None
 
     @classmethod
@@ -55,6 +57,7 @@ class Outcome(NamedTuple):
             None if rotation is None else LargestRotation(*rotation),
             foot_slips(scene, armature_object, bake_frames, entries),
             weighted_fit(bake_frames, distances),
+            _several_ways(bake_frames),
             None if body is None else body_shift.report_of(bake_frames, body, task.body_obstacle),
         )
 
@@ -74,3 +77,21 @@ def _entries(bake_frames: BakeFrames, motion: KeyedMotion, at_full: tuple[Array,
         Entry(frames[f], names[c], states[f][c] if f in states else SLERPED, *row)
         for f, c, *row in zip(*columns, strict=True)
     )
+
+
+def _several_ways(bake_frames: BakeFrames) -> tuple[SeveralWays, ...]:
+    """One for each run of solved frames in which the same constraints are led, with two ways or with one."""
+    names = [constraint.name for constraint in bake_frames.constraints]
+    found: list[SeveralWays] = []
+    latest: dict[tuple[tuple[int, ...], bool], int] = {}  # places of the runs that the frame before is of
+    for row in sorted(bake_frames.states):
+        frame, present = number(bake_frames.frames[row]), {}
+        for way in bake_frames.ways.get(row, ()):
+            key = way.constraints, way.apart > 0.0
+            place = present[key] = latest.get(key, len(found))
+            if place == len(found):
+                found.append(SeveralWays(tuple(names[c] for c in way.constraints), frame, frame, way.apart))
+            angle = max(found[place].angle, way.apart)
+            found[place] = replace(found[place], frame_end=frame, angle=angle)
+        latest = present
+    return tuple(found)

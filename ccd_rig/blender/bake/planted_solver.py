@@ -23,14 +23,14 @@ from mathutils import Quaternion
 from ...maths.batch import Array
 from ...settings import Solver
 from ...skeleton.pose import Pose
-from ...solvers.least_squares.ways import NEAR
+from ...solvers.least_squares.frames import NEAR
 from ..scene.evaluation import FrameSample
 from ..solve.contact_poses import JointPoses
 from ..solve.planting import ContactState
 from ..solve.solving import FrameSolveSettings, base_pose, frame_conditions
 from ..solve.walking import SHARPER, anchor_of, let_go, lifted, released_joints, unplanted_pose
 from .bake_frames import BakeFrames, Rows
-from .batch_solver import BatchSolver, States
+from .batch_solver import BatchSolver, States, Ways
 from .batches import Batch, bones_of
 from .foresight import Foresight, Standing, fading
 from .part_poses import PartPoses, with_free_root
@@ -223,11 +223,14 @@ class _PartSolver:
             return
         frames.kept[rows] = False
         states: States = [{} for _ in rows]
+        ways: Ways = [[] for _ in rows]
         if first.active != (poses.stands_on(first),):  # else the base poses have all that is asked for
             batch = self._batch(first, rows, base, apart)
-            yield from self.batches.solve(batch, np.arange(len(rows)), states)
+            yield from self.batches.solve(batch, np.arange(len(rows)), states, ways)
             base = JointPoses(batch.rotations, batch.translations)
         poses.keep(first, rows, base, states)
+        led = zip(frames.rows[rows].tolist(), map(tuple, ways), strict=True)
+        frames.bake_frames.ways.update(led)
 
     def _batch(self, first: Stretch, rows: Rows, base: JointPoses, apart: Array) -> Batch:
         """Rows of stretches like the first of them, as a batch.

@@ -50,7 +50,9 @@ def keep_baked(bake_frames: BakeFrames, solver: SolverSettings) -> None:
         for k, row in enumerate(rows.tolist())
     }
     slides = bake_frames.slid(rows, bake_frames.translations[rows])
-    bake_frames.restore(Solutions(batch.unit(bake_frames.base[rows], axis=-1), slides, states))
+    bake_frames.restore(
+        Solutions(batch.unit(bake_frames.base[rows], axis=-1), slides, states, bake_frames.ways)
+    )
 
 
 def _misses(bake_frames: BakeFrames, motion: Motion, tolerances: tuple[float, float]) -> Array:

@@ -20,6 +20,9 @@ _NOT_MISSED = (SolveStatus.CONVERGED.name, SLERPED)
 POP = math.radians(30.0)
 """A turn from one frame to the next that an eye takes for a jump."""
 
+SEEN = math.radians(0.5)
+"""Two ways whose poses are nearer to each other are told in JSON only."""
+
 
 class Entry(NamedTuple):
     """How one constraint stands at one frame.
@@ -162,6 +165,49 @@ class WeightedFit:
 
 
 @dataclass(frozen=True, slots=True)
+class SeveralWays:
+    """Frames in a row that go to their targets the way the frames around do, not where each alone would.
+
+    Attributes:
+        constraints: names of those that are solved together there.
+        frame_start: the first of the frames.
+        frame_end: the last of them.
+        angle: radians, the largest rotation of a bone to another pose that meets the targets, to which the
+            base pose alone leads; 0 where it leads to none.
+    """
+
+    constraints: tuple[str, ...]
+    frame_start: float
+    frame_end: float
+    angle: float
+
+    def words(self) -> str:
+        """A sentence that starts like "Tail: two ways to its target at frames 40 to 58"."""
+        is_one = len(self.constraints) == 1
+        who, target = ", ".join(self.constraints), "its target" if is_one else "their targets"
+        if self.angle > 0.0:
+            return (
+                f"{who}: two ways to {target} at {self.span()}, up to {math.degrees(self.angle):.2g} degrees "
+                "apart; the bake goes on from the frames around, Solve at one of these goes the other way"
+            )
+        return (
+            f"{who}: {'reaches' if is_one else 'reach'} {target} at {self.span()} the way that the frames "
+            "around go; Solve at one of these may miss"
+        )
+
+    @property
+    def is_seen(self) -> bool:
+        """Whether an animator would see which way was taken."""
+        return self.angle == 0.0 or self.angle >= SEEN
+
+    def span(self) -> str:
+        """Such as "frame 40" or "frames 40 to 58"."""
+        if self.frame_start == self.frame_end:
+            return f"frame {self.frame_start:g}"
+        return f"frames {self.frame_start:g} to {self.frame_end:g}"
+
+
+@dataclass(frozen=True, slots=True)
 class PlaybackResult:
     """How one constraint plays in Blender after the bake.
 
@@ -250,6 +296,7 @@ class BakeReport:
         largest_rotation: of the keyed bones; None if only one frame is keyed.
         foot_slips: one for each constraint that plants a bone in these frames.
         fit: of goals that pull against each other; None where there are none, or all are met.
+        several_ways: frames of which a bake of another range may find other poses, in order of time.
         body: what became of the bone that carries the figure; None where no constraint plants a bone.
         check: what plays after the bake; None if nobody looked.
         warnings: what the checks before the bake have found.
@@ -272,6 +319,7 @@ class BakeReport:
     largest_rotation: LargestRotation | None = None
     foot_slips: tuple[FootSlip, ...] = ()
     fit: WeightedFit | None = None
+    several_ways: tuple[SeveralWays, ...] = ()
     body: BodyReport | None = None
     check: Check | None = None
     warnings: tuple[str, ...] = ()
@@ -320,6 +368,7 @@ class BakeReport:
             )
             + self._slide()
             + self._body()
+            + self._ways()
             + self._pop()
             + self._rested()
             + self._left_out()
@@ -345,6 +394,13 @@ class BakeReport:
     def _body(self) -> str:
         words = "" if self.body is None else self.body.words()
         return f"; {words}" if words else ""
+
+    def _ways(self) -> str:
+        seen = [each for each in self.several_ways if each.is_seen]
+        if not seen:
+            return ""
+        more = f" and {len(seen) - 1} more" if len(seen) > 1 else ""
+        return f"; several ways at {seen[0].span()} ({seen[0].constraints[0]}){more}"
 
     def advice(self, both_ways: bool) -> str:
         """What to try where a bone jumps, and was not solved both ways; or nothing."""
@@ -372,12 +428,14 @@ class BakeReport:
         missed frames the weighted `rms`, the `mean` and the `worst` of the frames' own, world metres, the
         `worst_frame`, and `frames`, a list of objects with `frame` and `rms`), `largest_rotation` (null, or
         `angle` in radians per frame, `frame` and `bone`), `foot_slips` (a list of objects with the fields of
-        `FootSlip`; empty where nothing is planted), `body` (null, or the fields of `BodyReport`), `seconds`
-        (of the bake), `keys` and `keys_before` (how many were written, and before any were left out),
-        `warnings` (what the checks before the bake have found, a list of sentences), `check` (null, or
-        `seconds`, `frames`, `words` and `results`, a list of objects with the fields of `PlaybackResult`),
-        and `entries`, a list of objects with the fields of `Entry`: `frame`, `constraint`, `status`,
-        `residual`, `keyed_residual` (world metres), `influence`, `angle` and `keyed_angle` (radians).
+        `FootSlip`; empty where nothing is planted), `several_ways` (a list of objects with the fields of
+        `SeveralWays` and `words`; empty where every frame goes the way that its base pose leads), `body`
+        (null, or the fields of `BodyReport`), `seconds` (of the bake), `keys` and `keys_before` (how many
+        were written, and before any were left out), `warnings` (what the checks before the bake have found,
+        a list of sentences), `check` (null, or `seconds`, `frames`, `words` and `results`, a list of objects
+        with the fields of `PlaybackResult`), and `entries`, a list of objects with the fields of `Entry`:
+        `frame`, `constraint`, `status`, `residual`, `keyed_residual` (world metres), `influence`, `angle` and
+        `keyed_angle` (radians).
         """
         solved = self.solved_count()
         content = {
@@ -398,6 +456,7 @@ class BakeReport:
             "frames_reached": solved - self.unsolved_count(),
             "fit": None if self.fit is None else _fit_content(self.fit),
             "foot_slips": [asdict(slip) for slip in self.foot_slips],
+            "several_ways": [{**asdict(each), "words": each.words()} for each in self.several_ways],
             "largest_rotation": None if self.largest_rotation is None else asdict(self.largest_rotation),
             "body": None if self.body is None else asdict(self.body),
             "seconds": round(self.seconds, 3),

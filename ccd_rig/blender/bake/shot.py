@@ -218,9 +218,11 @@ def _join(
     part = (part * part * (3.0 - 2.0 * part))[:, None]
     part = np.broadcast_to(part, backwards.rotations.shape[:2])
     blended = batch.slerp(forwards.rotations, backwards.rotations, part, axis=-1)
-    states = {row: (forwards if k < meet else backwards).states[row] for k, (row, _) in enumerate(samples)}
+    sides = {row: forwards if k < meet else backwards for k, (row, _) in enumerate(samples)}
+    states = {row: side.states[row] for row, side in sides.items()}
+    led = {row: side.ways[row] for row, side in sides.items() if row in side.ways}
     slides = np.where((places < meet)[:, None], forwards.slides, backwards.slides)
-    bake_frames.restore(Solutions(blended, slides, states))
+    bake_frames.restore(Solutions(blended, slides, states, led))
     if angles[meet] > SAME:
         for k in range(first, last + 1):
             row, sample = samples[k]

@@ -116,6 +116,9 @@ def _bake(options: argparse.Namespace) -> Exit:
     elif not options.quiet:
         print(f"{armature_object.name}: {result.summary()}", flush=True)
     if not options.quiet:
+        for ways in result.several_ways:
+            if ways.is_seen:
+                print(f"{armature_object.name}: {ways.words()}", flush=True)
         print(f"{armature_object.name}: {_times(result)}", flush=True)
     return Exit.NOT_REACHED if missed and options.strict else Exit.DONE
 

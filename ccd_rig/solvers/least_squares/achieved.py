@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from ...maths.batch import Array
+from .bending import Now
 from .problem import Residual
-from .residuals import Balance, Block, Direction, Misses, Now, Orientation, Pole, Position
+from .residuals import Balance, Block, Direction, Misses, Orientation, Pole, Position
 from .solve import Limits
 
 

@@ -98,3 +98,13 @@ def _curve(at: Array, values: Array, wanted: Array) -> Array:
         * ((1.0 - t) * (slopes[..., i] - chords[..., i]) - t * (slopes[..., i + 1] - chords[..., i]))
     )
     return np.asarray(found)
+
+
+def neighbours(departed: Departures) -> tuple[Departures, Departures]:
+    """All but the last, and all but the first."""
+    balls, angles, slides = departed
+    return (balls[..., :-1], angles[..., :-1], slides[..., :-1]), (
+        balls[..., 1:],
+        angles[..., 1:],
+        slides[..., 1:],
+    )

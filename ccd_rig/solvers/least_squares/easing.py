@@ -14,11 +14,11 @@ import numpy as np
 from ...maths.batch import Array, Indices, Mask, conjugate, logarithm, multiply
 from ...maths.small_systems import products, solved
 from .departures import Departures, departed_state, departures, interpolated, joined, largest_changes, some_of
+from .frames import Frames, put, solved_at
 from .problem import Metric
 from .solve import Solved, solve_batch
 from .state import to_model
 from .way_back import LEAST_DAMPING
-from .ways import Frames, put, solved_at
 
 SUDDEN, TIMES = 0.03, 2.0
 """Radians from a frame to the next that goals leave free, and times the median of the changes about it, above

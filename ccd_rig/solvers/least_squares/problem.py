@@ -42,6 +42,7 @@ from ...maths.batch import (
     unit,
 )
 from ...skeleton.joints import Skeleton
+from .bending import Now
 from .layout import Layout
 from .residuals import (
     Balance,
@@ -49,7 +50,6 @@ from .residuals import (
     Direction,
     FrameTurns,
     Misses,
-    Now,
     Orientation,
     PointSum,
     Pole,
@@ -300,7 +300,7 @@ class LeastSquaresProblem:
         hinge_axes = _hinge_axes(layout, state) if layout.first_ball else None
         rates = [each.rate(state.rotations, given.rests, state.transforms) for each in layout.coupled]
         coupled = np.stack(rates) if rates else None
-        now = Now(state, residual.now.ends, hinge_axes, slide_axes, coupled)
+        now = Now(state, residual.now.ends, hinge_axes, slide_axes, coupled, given.targets)
         found = np.zeros((self.rows, layout.columns, state.size))
         for block, place, target in zip(self.blocks, self.places, given.targets, strict=True):
             block.slope(now, target, found[place])

@@ -10,15 +10,14 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
-from ...maths.batch import TINY, Array, Indices, Mask, cross, dot, length, matrix_logarithm, select
-from ..pole_bend import PoleBends, pole_bends, pole_slopes
+from ...maths.batch import TINY, Array, Indices, cross, dot, length, matrix_logarithm
+from ..pole_bend import PoleBends, pole_bending, pole_bends, pole_slopes
+from .bending import Bending, Composite, Now, Path, swinging
 from .layout import Layout
-from .state import State
 
 
 class Misses(NamedTuple):
@@ -26,35 +25,6 @@ class Misses(NamedTuple):
 
     distance: Array
     angle: Array
-
-
-@dataclass(frozen=True)
-class Now:
-    """A state and what the residuals read of it.
-
-    Attributes:
-        state: where.
-        ends: (P, 3, B) the goals' points in model space.
-        axes: (h, 3, B) axes of the hinge columns, model space; None until slopes are asked for.
-        slide_axes: (s, 3, B) of the slide columns, model space, times the reach; None as above.
-        coupled_rates: (c, 3, B) of the coupled offsets, model units per radian; None where there are none.
-    """
-
-    state: State
-    ends: Array
-    axes: Array | None = None
-    slide_axes: Array | None = None
-    coupled_rates: Array | None = None
-
-    def at(self, some: Mask | Indices) -> Now:
-        """Some of the poses."""
-        return Now(
-            self.state.at(some),
-            select(self.ends, some),
-            None if self.axes is None else select(self.axes, some),
-            None if self.slide_axes is None else select(self.slide_axes, some),
-            None if self.coupled_rates is None else select(self.coupled_rates, some),
-        )
 
 
 class PointSum:
@@ -95,6 +65,10 @@ class PointSum:
                 else:
                     ends[at][number] = ends[at].get(number, 0.0) + weight
         self._tables(moved, shares, ends, totals)
+        # Where ways part no rotation is above all others.
+        chain = {rows[j] for j in layout.path(max(joint for _, joint in points))}
+        turned = chain.issuperset(moved) and bool(shares.any() or self.of_ends.any())
+        self.path = Path(layout, moved) if turned else None
         self.slides = np.flatnonzero(slid)
         self.slid = slid[self.slides]
         self.coupled = [
@@ -121,7 +95,6 @@ class PointSum:
         self.ball_at = np.array([place[int(layout.ball_rows[n])] for n in self.balls], dtype=np.intp)
         self.hinge_at = np.array([place[int(layout.hinge_rows[n])] for n in self.hinges], dtype=np.intp)
         self.all_balls = len(self.balls) == len(layout.balls)
-        self.path = Path(layout, moved) if self.single else None
 
     def value(self, now: Now) -> Array:
         """(3, B)."""
@@ -144,6 +117,12 @@ class PointSum:
             found += (self.of_ends @ ends).reshape(-1, 3, size)
         found -= self.totals[:, None, None] * heads[self.rows]
         return np.asarray(found)
+
+    def bending(self, now: Now, force: Array) -> list[Bending | Composite]:
+        """The second derivative of force.sum, with a force (3, B)."""
+        if self.path is None:
+            return []
+        return [Bending(self.path, swinging(self.levers(now)[self.path.arms], force))]
 
     def slope(self, now: Now, factor: float, into: Array) -> None:
         """Write how the sum moves, times `factor`, into (3, k, B), which is zero."""
@@ -188,6 +167,10 @@ class FrameTurns:
         found: Array = now.state.transforms[self.row, :, :3]
         return found
 
+    def bending(self, axis: Array, force: Array) -> list[Bending | Composite]:
+        """The second derivative of force.axis, both (3, B), for an axis that the frame carries."""
+        return [Bending(self.path, swinging(axis[None], force))] if self.path.size else []
+
     def slope(self, now: Now, per_turn: Array, into: Array) -> None:
         """Write (m, 3, B) `per_turn`, what a turn about each axis of model space does, for each column."""
         layout, size = self.layout, now.state.size
@@ -203,105 +186,17 @@ class FrameTurns:
             into[:, self.hinges] = found
 
 
-class Path:
-    """The rotating columns on the way from the root to a joint, in order: rotations by which a goal bends.
-
-    To second order in rotations w_i, w_j of joints i above j a point at a moves by w_i x (w_j x a).
-    """
-
-    def __init__(self, layout: Layout, rows: Sequence[int]) -> None:
-        self.layout, self.rows = layout, tuple(rows)
-        balls = {row: n for n, row in enumerate(layout.ball_rows.tolist())}
-        hinges: dict[int, list[int]] = {}
-        for column, row in enumerate(layout.hinge_rows.tolist()):
-            hinges.setdefault(row, []).append(column)
-        entries: list[tuple[int, int, int]] = []  # place of the row, ball or -1, hinge or -1
-        for at, row in enumerate(rows):
-            if row in balls:
-                entries.append((at, balls[row], -1))
-            entries += [(at, -1, column) for column in hinges.get(row, ())]
-        self.arms = np.array([at for at, _, _ in entries], dtype=np.intp)
-        self.of_balls = np.array([e for e, (_, b, _) in enumerate(entries) if b != -1], dtype=np.intp)
-        self.balls = np.array([b for _, b, _ in entries if b != -1], dtype=np.intp)
-        self.of_hinges = np.array([e for e, (_, _, h) in enumerate(entries) if h != -1], dtype=np.intp)
-        self.hinges = np.array([h for _, _, h in entries if h != -1], dtype=np.intp)
-
-    @property
-    def size(self) -> int:
-        """E, how many rotations there are."""
-        return len(self.arms)
-
-    def rotations(self, now: Now, step: Array) -> Array:
-        """(E, 3, B) the rotation vectors of a step, model axes."""
-        layout, size = self.layout, step.shape[1]
-        balls = step[layout.first_ball : layout.first_slide].reshape(-1, 3, size)[self.balls]
-        if not len(self.hinges):
-            return balls
-        assert now.axes is not None
-        found = np.empty((self.size, 3, size))
-        found[self.of_balls] = balls
-        found[self.of_hinges] = now.axes[self.hinges] * step[self.hinges, None]
-        return found
-
-    def add(self, now: Now, forces: Array, into: Array) -> None:
-        """Add what (E, 3, B) means for each column."""
-        layout, size = self.layout, into.shape[1]
-        balls = into[layout.first_ball : layout.first_slide].reshape(-1, 3, size)
-        if not len(self.hinges):
-            balls[self.balls] += forces
-            return
-        assert now.axes is not None
-        balls[self.balls] += forces[self.of_balls]
-        into[self.hinges] += (now.axes[self.hinges] * forces[self.of_hinges]).sum(1)
-
-
-class Bending(NamedTuple):
-    """The second derivative of a number along the rotations w of a path.
-
-    It is the sum of w_i . M_j w_j over pairs of entries i before j, and of w_j . M_j w_j / 2.
-
-    Attributes:
-        path: E rotations.
-        matrices: (E, 3, 3, B), M of each entry; (1, 3, 3, B) where all are alike.
-    """
-
-    path: Path
-    matrices: Array
-
-    def add(self, now: Now, step: Array, into: Array) -> None:
-        """Add what it makes of a step (k, B) to (k, B)."""
-        turned = self.path.rotations(now, step)
-        half = 0.5 * turned
-        own = np.einsum("ejib,ejb->eib", self.matrices, turned)
-        total = np.cumsum(own, axis=0)
-        found = total[-1:] - total
-        found += 0.5 * own
-        sums = np.cumsum(turned, axis=0)
-        sums -= half
-        found += np.einsum("eijb,ejb->eib", self.matrices, sums)
-        self.path.add(now, found, into)
-
-
-def _swinging(arms: Array, force: Array) -> Array:
-    """(E, 3, 3, B): what a force (3, B) makes of the second derivative of points on arms (E, 3, B)."""
-    found: Array = force[None, :, None] * arms[:, None]
-    along = (arms * force).sum(1)
-    for i in range(3):
-        found[:, i, i] -= along
-    return found
-
-
 class Block(ABC):
     """A goal's part of the residuals; `size` is m."""
 
     size = 3
 
-    def bending(self, now: Now, multiplier: Array) -> Bending | None:
-        """The second derivative of multiplier.residual (m, B).
+    def bending(self, now: Now, target: Array, multiplier: Array) -> list[Bending | Composite]:
+        """Parts whose sum is the second derivative of multiplier.residual (m, B).
 
         Left out where it is small or would cost much: then the way back to the reference takes more steps.
         """
-        return None
+        return []
 
     @abstractmethod
     def measure(self, now: Now, target: Array) -> tuple[Array, Misses]:
@@ -329,11 +224,8 @@ class Position(Block):
     def slope(self, now: Now, target: Array, into: Array) -> None:
         self.point.slope(now, self.factor, into)
 
-    def bending(self, now: Now, multiplier: Array) -> Bending | None:
-        path = self.point.path
-        if path is None or not path.size:
-            return None
-        return Bending(path, _swinging(self.point.levers(now)[path.arms], self.factor * multiplier))
+    def bending(self, now: Now, target: Array, multiplier: Array) -> list[Bending | Composite]:
+        return self.point.bending(now, self.factor * multiplier)
 
 
 class Balance(Block):
@@ -404,13 +296,13 @@ class Orientation(Block):
             found[j, i] -= half_part
         self.turns.slope(now, self.factor * found, into)
 
-    def bending(self, now: Now, multiplier: Array) -> Bending | None:
+    def bending(self, now: Now, target: Array, multiplier: Array) -> list[Bending | Composite]:
         path = self.turns.path
         if not path.size:
-            return None
+            return []
         x, y, z = 0.5 * self.factor * multiplier
         none = np.zeros_like(x)
-        return Bending(path, np.array([[[none, -z, y], [z, none, -x], [-y, x, none]]]))
+        return [Bending(path, np.array([[[none, -z, y], [z, none, -x], [-y, x, none]]]))]
 
 
 class Direction(Block):
@@ -451,12 +343,9 @@ class Direction(Block):
         found += (ratio * side)[:, None] * cross(a, side)[None, :]
         self.turns.slope(now, self.factor * found, into)
 
-    def bending(self, now: Now, multiplier: Array) -> Bending | None:
-        path = self.turns.path
-        if not path.size:
-            return None
+    def bending(self, now: Now, target: Array, multiplier: Array) -> list[Bending | Composite]:
         axis = np.einsum("ijb,j->ib", self.turns.frame(now), self.axis)
-        return Bending(path, _swinging(axis[None], self.factor * multiplier))
+        return self.turns.bending(axis, self.factor * multiplier)
 
 
 class Pole(Block):
@@ -496,6 +385,29 @@ class Pole(Block):
             moves[:] = 0.0
             each.slope(now, self.factor, moves)
             into[0] += (weights[:, None] * moves).sum(0)
+
+    def bending(self, now: Now, target: Array, multiplier: Array) -> list[Bending | Composite]:
+        bends, force = self.bends(now, target), self.factor * multiplier[0]
+        by = pole_slopes(bends)
+        found = self.line.bending(now, force * by.line)
+        found += self.between.bending(now, force * by.between)
+        found += self.root.bending(now, -force * by.to_target)
+        if by.axis.any():
+            found += self.turns.bending(bends.axis, force * by.axis)
+        return [*found, Composite(self._vector_slopes(now), force * pole_bending(bends))]
+
+    def _vector_slopes(self, now: Now) -> Array:
+        """(12, k, B) how the columns move what `pole_bending` is about."""
+        columns, size = self.turns.layout.columns, now.state.size
+        found = np.zeros((4, 3, columns, size))
+        self.line.slope(now, 1.0, found[0])
+        self.between.slope(now, 1.0, found[1])
+        self.root.slope(now, -1.0, found[2])
+        axis = np.einsum("ijb,j->ib", self.turns.frame(now), self.axis)
+        x, y, z = axis
+        none = np.zeros(size)
+        self.turns.slope(now, np.array([[none, z, -y], [-z, none, x], [y, -x, none]]), found[3])
+        return found.reshape(12, columns, size)
 
     def bends(self, now: Now, target: Array) -> PoleBends:
         """The bend of each pose and the side it should be on."""

@@ -14,19 +14,19 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ...maths.batch import Array, Indices, Mask
-from .departures import departed_state, departures, interpolated
+from .alone import Alone, led_by_neighbours
+from .departures import departed_state, departures, interpolated, largest_changes
 from .easing import eased
+from .frames import Frames, put, solved_at
 from .solve import Solved, solve_batch
 from .state import Given, State
-from .ways import Frames, choose_key_ways, mend_jumps, put
+from .ways import choose_key_ways, mend_jumps
 
 STRIDE = 16
 """Frames from one key pose to the next."""
 CLOSE, MOST = 0.1, 0.75
 """Residual up to which a base pose is near its goals, and the part of the frames that has to be: then all
 start from their base poses, without key poses."""
-SETTLED = 6
-"""Steps between key poses after which a pose that meets its goals stays: limits bend the way it takes."""
 RUN, ROOM = 128, 8192
 """Fewest frames that are solved in one go, and about how many columns of all of them together: few calls, and
 arrays that stay near the processor."""
@@ -43,12 +43,35 @@ class Sequence:
         excess: (F,) the largest miss in tolerances: up to 1 all goals are met.
         kept: (F,) whether the base pose was left as it was.
         iterations: (F,) steps tried.
+        led: (F,) whether a frame meets its goals, but not in the way that its base pose alone leads: the
+            frames beside it have decided, or a sudden change is spread over it.
+        apart: (F,) radians of the largest rotation of a joint from a frame that is led to where its base
+            pose alone leads, if goals are met there as well; else 0.
     """
 
     state: State
     excess: Array
     kept: Mask
     iterations: Indices
+    led: Mask
+    apart: Array
+
+    @classmethod
+    def each_alone(cls, solved: Solved, kept: Mask) -> Sequence:
+        """Frames that were solved without regard to one another."""
+        none = np.zeros(len(kept), dtype=np.bool_)
+        return cls(solved.state, solved.excess, kept, solved.iterations, none, np.zeros(len(kept)))
+
+    def at(self, some: Indices) -> Sequence:
+        """Some of them."""
+        return Sequence(
+            self.state.at(some),
+            self.excess[some],
+            self.kept[some],
+            self.iterations[some],
+            self.led[some],
+            self.apart[some],
+        )
 
 
 def solve_sequence(frames: Frames, from_base: bool = True) -> Sequence:
@@ -62,15 +85,12 @@ def solve_sequence(frames: Frames, from_base: bool = True) -> Sequence:
     Args:
         frames: what is solved; what is fixed stands as its base state says, others choose their ways to fit.
         from_base: whether frames start from their base poses; else the base states are where each starts,
-            and none is kept.
+            none is kept, and all that meet their goals count as led.
     """
     first = _first_of_its_kind(frames.given, frames.base)
     if not first.all():
-        once = solve_sequence(frames.at(first), from_base)
-        which = np.cumsum(first) - 1
-        return Sequence(
-            once.state.at(which), once.excess[which], once.kept[which], once.iterations[which] * first
-        )
+        once = solve_sequence(frames.at(first), from_base).at(np.cumsum(first) - 1)
+        return replace(once, iterations=once.iterations * first)
     problem, given, base, limits = frames.problem, frames.given, frames.base, frames.limits
     residual = problem.evaluate(given, base)
     excess = residual.excess(limits.position, limits.angle)
@@ -80,23 +100,48 @@ def solve_sequence(frames: Frames, from_base: bool = True) -> Sequence:
     )
     rows = np.flatnonzero(~kept & ~frames.fixed)
     if not len(rows) or not problem.layout.columns:
-        return Sequence(base, excess, kept, found.iterations)
-    start = base.at(rows)
+        return Sequence.each_alone(found, kept)
+    start, alone = base.at(rows), Alone(kept, found)
     keys = _key_rows(kept | frames.fixed, frames.times)
     is_close = (residual.square[rows] <= CLOSE * CLOSE).mean() >= MOST and not frames.fixed.any()
-    if from_base and not is_close and len(keys) < len(rows):
+    is_keyed = from_base and not is_close and len(keys) < len(rows)
+    if is_keyed:
         places = np.union1d(keys, np.flatnonzero(frames.fixed))
-        found = put(found, places, _solve_keys(frames.at(places)))
+        chosen, own = _solve_keys(frames.at(places))
+        found, alone = put(found, places, chosen), alone.noted(places, own)
         start = _interpolated(frames, found.state, _anchors(kept, keys), rows)
-    steps, stop = found.iterations, replace(limits, settled=SETTLED)
-    count = max(RUN, ROOM // problem.layout.columns)
+    steps = found.iterations
+    found = _brought_to_goals(frames, found, rows, start)
+    if from_base and not is_keyed:
+        alone = alone.noted(rows, solved_at(found, rows))
+    frames = replace(frames, fixed=kept | frames.fixed)
+    found, alone = mend_jumps(frames, found, alone)
+    led: Mask = ~frames.fixed & (found.excess <= 1.0)
+    apart: Array = np.zeros(base.size)
+    if from_base:
+        led, apart = led_by_neighbours(frames, found, alone)
+    calm = eased(frames, found)
+    if calm is not found:
+        change = _change(frames, found.state, calm.state)
+        led, apart, found = led | (change > 0.0), np.maximum(apart, change), calm
+    return Sequence(found.state, found.excess, kept, found.iterations + steps, led, apart)
+
+
+def _change(frames: Frames, before: State, after: State) -> Array:
+    """(F,) radians, the largest rotation of a joint from one state to another."""
+    layout, given = frames.problem.layout, frames.given
+    return largest_changes(departures(layout, given, before), departures(layout, given, after))
+
+
+def _brought_to_goals(frames: Frames, found: Solved, rows: Indices, start: State) -> Solved:
+    """What was found, with some frames solved from where they start."""
+    count = max(RUN, ROOM // frames.problem.layout.columns)
     for run in range(0, len(rows), count):
         part = np.arange(run, min(run + count, len(rows)))
         some = rows[part]
-        found = put(found, some, solve_batch(problem, given.at(some), start.at(part), stop.at(some)))
-    frames = replace(frames, limits=stop, fixed=kept | frames.fixed)
-    found = eased(frames, mend_jumps(frames, found))
-    return Sequence(found.state, found.excess, kept, found.iterations + steps)
+        given, limits = frames.given.at(some), frames.limits.at(some)
+        found = put(found, some, solve_batch(frames.problem, given, start.at(part), limits))
+    return found
 
 
 def _first_of_its_kind(given: Given, base: State) -> Mask:
@@ -126,8 +171,8 @@ def _anchors(kept: Mask, keys: Indices) -> Indices:
     return np.unique(np.concatenate((keys, beside[kept[beside]])))
 
 
-def _solve_keys(frames: Frames) -> Solved:
-    """Key poses from their base poses; where neighbours leap, the ways that fit together best."""
+def _solve_keys(frames: Frames) -> tuple[Solved, Solved]:
+    """Key poses, where neighbours leap in the ways that fit best; and where their base poses alone lead."""
     problem, limits = frames.problem, replace(frames.limits, rest=KEY_AT_REST)
     free = np.flatnonzero(~frames.fixed)
     solved = solve_batch(problem, frames.given.at(free), frames.base.at(free), limits.at(free))
@@ -136,7 +181,8 @@ def _solve_keys(frames: Frames) -> Solved:
         none = np.zeros(frames.base.size, dtype=np.intp)
         excess = residual.excess(limits.position, limits.angle)
         solved = put(Solved(frames.base, excess, residual.square, none, none > 0), free, solved)
-    return choose_key_ways(replace(frames, limits=limits), solved, np.diff(frames.times) < 2 * STRIDE)
+    near = np.diff(frames.times) < 2 * STRIDE
+    return choose_key_ways(replace(frames, limits=limits), solved, near), solved
 
 
 # Starts ---------------------------------------------------------------------------------------------

@@ -40,9 +40,11 @@ what is left falls with the square of the step."""
 SETTLED = 12
 """Steps that meet the goals after which a pose stays where it is."""
 REFUSED = 4
-"""Steps back to the reference that may fail until a pose that meets its goals stays where it is."""
+"""Steps back to the reference in a row that may fail until a pose that meets its goals stays where it is."""
 ARRIVALS = 3
 """Times that a pose comes near its goals until it does not leave them again."""
+RETURNS = 4
+"""Times that a pose which met its goals without its reference goes back to that."""
 LOOSE = 100.0
 """Tolerances within which a pose is near its goals: there the way back to the reference is taken in full."""
 WAITING, LAST = 4, 16
@@ -147,6 +149,7 @@ class _Poses:
         rotated: longest rotation of the last step, radians.
         met, waiting, refused: steps that met the goals, in a row that came near only, and that failed there.
         arrivals: how often it has come near its goals.
+        returns: how often it has got its reference back.
     """
 
     places: Indices
@@ -162,6 +165,7 @@ class _Poses:
     waiting: Indices
     refused: Indices
     arrivals: Indices
+    returns: Indices
 
     @classmethod
     def of(cls, off: Array, square: Array, departed: Array, referred: bool) -> _Poses:
@@ -177,7 +181,7 @@ class _Poses:
             np.full(size, float(referred)),
             np.full(size, LOOSE if referred else 1.0),
             np.zeros(size),
-            *(np.zeros(size, dtype=np.intp) for _ in range(4)),
+            *(np.zeros(size, dtype=np.intp) for _ in range(5)),
         )
 
     def at(self, some: Indices) -> _Poses:
@@ -263,7 +267,7 @@ class _Search:
         self._take(accepted, tried, off, departed)
         self.iterations[poses.places] += 1
         self.history.append(self.now.square)
-        self._leave(self._done(accepted))
+        self._leave(self._done(accepted, pull))
 
     def _tried(self, step: Step, slope: Array) -> tuple[Residual, Mask]:
         """What a step gives, corrected near the goals and shortened far from them; where it was shortened."""
@@ -312,7 +316,7 @@ class _Search:
         arrived = ~near & accepted & referred & (off <= poses.loose)
         poses.arrivals = poses.arrivals + arrived
         poses.pull = np.where(near, taken, np.where(arrived, 1.0, pull))
-        poses.refused = poses.refused + (near & ~accepted)
+        poses.refused = np.where(accepted, 0, poses.refused + near)
 
     def _take(
         self, accepted: Mask, tried: Residual, off: Array, departed: tuple[Array | None, Array]
@@ -334,8 +338,12 @@ class _Search:
         near = (poses.off > 1.0) & (poses.off <= LOOSE) & (self.given.reference is not None)
         poses.waiting = np.where(near, poses.waiting + 1, 0)
         alone = poses.waiting >= WAITING
-        poses.loose = np.where(alone, 1.0, poses.loose)
-        poses.pull = np.where(alone, 0.0, poses.pull)
+        # What meets them without it goes back to it once more, and then is as near to it as can be.
+        again = (poses.loose == 1.0) & (poses.off <= ENOUGH) & (poses.returns < RETURNS)
+        again &= self.given.reference is not None
+        poses.returns = poses.returns + again
+        poses.loose = np.where(alone, 1.0, np.where(again, LOOSE, poses.loose))
+        poses.pull = np.where(alone, 0.0, np.where(again, 1.0, poses.pull))
         self.best.note(self.now, poses.off, poses.places)
 
     def _departed(self, state: State) -> tuple[Array | None, Array]:
@@ -345,12 +353,13 @@ class _Search:
             return None, np.zeros(state.size)
         return found, Metric(self.problem.layout, state).square(found)
 
-    def _done(self, accepted: Mask) -> Mask:
-        """Which poses are done."""
+    def _done(self, accepted: Mask, pull: Array) -> Mask:
+        """Which poses are done, after steps with this part of the way back."""
         poses = self.poses
         done = poses.off <= ENOUGH
         if self.given.reference is not None:
-            done &= accepted & (poses.rotated <= self.limits.rest)
+            at_rest = poses.rotated <= self.limits.rest * pull
+            done &= accepted & (at_rest | (poses.loose == 1.0))
             settled = (poses.refused >= REFUSED) | (poses.met >= self.limits.settled)
             done |= (poses.off <= 1.0) & settled
         stalled = (poses.damping * self.now.square > HOPELESS) | (poses.waiting >= WAITING + LAST)

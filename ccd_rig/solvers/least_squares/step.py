@@ -31,9 +31,9 @@ from ...maths.batch import (
 )
 from ...maths.small_systems import products, solved
 from .ball_limits import BallLimits
+from .bending import Now
 from .held import FACES, Active, Held, fixed_steps, hold_borders
 from .problem import LeastSquaresProblem, Metric, Residual
-from .residuals import Now
 from .state import State, ball_vectors, stepped_balls
 from .way_back import LEAST_DAMPING, LONGEST_BACK, Curvature, Projection, way_back
 

@@ -8,20 +8,22 @@ import numpy as np
 
 from ...maths.batch import TINY, Array
 from ...maths.small_systems import inverses
+from .bending import Bending, Composite, Now
 from .held import Held
 from .problem import LeastSquaresProblem, Metric
-from .residuals import Bending, Now
 
 LEAST_DAMPING = 1e-12
 """Damping that always remains, so that singular poses and goals that contradict each other have a step."""
 INNER = 6
 """Most conjugate gradients of one step."""
-LEAST_WAY = 5e-5
+LEAST_WAY = 1e-5
 """Radians: shorter ways back are none."""
 NEAR = 1e-2
 """Part of the squared gradient at which they stop."""
 LEAST_CURVATURE = 1e-2
 """Least curvature of the departure, beside 1 of joints without goals, at which Newton's step is taken."""
+OFF_SADDLE = 0.05
+"""Radians by which a step goes along a direction in which the departure bends down."""
 LONGEST_BACK = 0.5
 """Longest rotation of a joint back to the reference in one step: farther away it would leave the goals."""
 
@@ -58,8 +60,7 @@ def way_back(
         curve = (direction * turned).sum(0)
         own_size = (direction * force).sum(0)
         down = going & (curve > LEAST_CURVATURE * own_size)
-        if count == 0:
-            found = np.where(going & ~down, direction, found)
+        found = np.where(going & ~down, _along(found, direction), found)
         length = np.where(down, size / np.where(down, curve, 1.0), 0.0)
         found += length * direction
         going = down
@@ -74,6 +75,15 @@ def way_back(
         direction, force = part * direction - rest, part * force - residual
         size = after
     return found
+
+
+def _along(found: Array, direction: Array) -> Array:
+    """Steps that go on along directions of negative curvature.
+
+    Beside a saddle gradients are small: steps as long as these would look as if the pose were at rest.
+    """
+    longest = np.maximum(np.abs(direction).max(0), TINY)
+    return np.asarray(found + direction * np.maximum(OFF_SADDLE / longest, np.where(found.any(0), 0.0, 1.0)))
 
 
 class Projection:
@@ -109,8 +119,12 @@ class Curvature:
         metric: Metric,
     ) -> None:
         self.metric, self.now = metric, now
-        blocks = zip(problem.blocks, problem.places, strict=True)
-        self.bendings = _sums(block.bending(now, multipliers[place]) for block, place in blocks)
+        blocks = zip(problem.blocks, problem.places, now.targets, strict=True)
+        self.bendings = _sums(
+            bending
+            for block, place, target in blocks
+            for bending in block.bending(now, target, multipliers[place])
+        )
         layout = problem.layout
         self.balls = slice(layout.first_ball, layout.first_slide)
         balls = departure[self.balls].reshape(-1, 3, departure.shape[1])
@@ -131,14 +145,17 @@ class Curvature:
         return found
 
 
-def _sums(bendings: Iterable[Bending | None]) -> list[Bending]:
+def _sums(bendings: Iterable[Bending | Composite]) -> list[Bending | Composite]:
     """Those along the same paths as one."""
     found: dict[tuple[int, ...], Bending] = {}
+    others: list[Bending | Composite] = []
     for bending in bendings:
-        if bending is not None:
-            rows = bending.path.rows
-            other = found.get(rows)
-            found[rows] = Bending(
-                bending.path, bending.matrices if other is None else other.matrices + bending.matrices
-            )
-    return list(found.values())
+        if isinstance(bending, Composite):
+            others.append(bending)
+            continue
+        rows = bending.path.rows
+        other = found.get(rows)
+        found[rows] = Bending(
+            bending.path, bending.matrices if other is None else other.matrices + bending.matrices
+        )
+    return [*found.values(), *others]

@@ -8,11 +8,11 @@ pose to the next. The cheapest sequence is found by dynamic programming (Viterbi
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ...maths.batch import Array, Indices, Mask
+from .alone import Alone
 from .departures import (
     Departures,
     departed_state,
@@ -20,13 +20,13 @@ from .departures import (
     distances,
     joined,
     largest_changes,
+    neighbours,
     sizes,
     some_of,
 )
-from .problem import LeastSquaresProblem
+from .frames import Frames, put, solved_at
 from .reach import beyond_reach
-from .solve import Limits, Solved, solve_batch
-from .state import Given, State
+from .solve import Solved, solve_batch
 
 LEAP = 0.35
 """Radians by which a joint may go between neighbouring key poses beside its base: more is another way."""
@@ -45,71 +45,6 @@ ASIDE = 8
 """Frames from a jump within which the switch from one way to the other is looked for in one round."""
 ROUNDS = 3
 """How often jumps are looked for."""
-NEAR = 16
-"""Frames that are farther apart are not compared."""
-
-
-@dataclass(frozen=True)
-class Frames:
-    """Frames in order of time, to be solved.
-
-    Attributes:
-        problem: what all share.
-        given: what each brings; its reference is the base pose.
-        base: the base poses, inside the limits.
-        limits: when to stop.
-        fixed: (F,) frames that stay as they are.
-        times: (F,) frame numbers, increasing.
-    """
-
-    problem: LeastSquaresProblem
-    given: Given
-    base: State
-    limits: Limits
-    fixed: Mask
-    times: Array
-
-    @property
-    def together(self) -> Mask:
-        """(F - 1,) whether a frame and the next are near enough to be compared."""
-        return np.asarray(np.diff(self.times) <= NEAR)
-
-    def at(self, some: Mask | Indices) -> Frames:
-        """Some of them."""
-        return Frames(
-            self.problem,
-            self.given.at(some),
-            self.base.at(some),
-            self.limits.at(some),
-            self.fixed[some],
-            self.times[some],
-        )
-
-
-def solved_at(solved: Solved, some: Indices) -> Solved:
-    """Those of some of the poses."""
-    return Solved(
-        solved.state.at(some),
-        solved.excess[some],
-        solved.square[some],
-        solved.iterations[some],
-        solved.stalled[some],
-    )
-
-
-def put(solved: Solved, some: Indices, others: Solved) -> Solved:
-    """Others in place of some of the poses."""
-    if not len(some):
-        return solved
-    found = solved_at(solved, np.arange(solved.state.size))
-    for mine, theirs in (
-        (found.excess, others.excess),
-        (found.square, others.square),
-        (found.iterations, others.iterations),
-        (found.stalled, others.stalled),
-    ):
-        mine[some] = theirs
-    return replace(found, state=solved.state.joined(some, others.state))
 
 
 # Key poses ------------------------------------------------------------------------------------------
@@ -125,7 +60,7 @@ def choose_key_ways(frames: Frames, own: Solved, near: Mask) -> Solved:
     """
     layout, given = frames.problem.layout, frames.given
     departed = departures(layout, given, own.state)
-    steps = largest_changes(*_neighbours(departed))
+    steps = largest_changes(*neighbours(departed))
     # What is out of reach has no other way.
     far = beyond_reach(frames.problem, given, frames.base, frames.limits.position, frames.limits.angle)
     missed = (own.excess > 1.0) & ~far
@@ -190,8 +125,8 @@ def _sources(own: Mask, met: Mask, before: Indices, sign: int) -> Indices:
 # Frames ---------------------------------------------------------------------------------------------
 
 
-def mend_jumps(frames: Frames, found: Solved) -> Solved:
-    """The frames without the jumps that another way avoids.
+def mend_jumps(frames: Frames, found: Solved, alone: Alone) -> tuple[Solved, Alone]:
+    """The frames without the jumps that another way avoids, and what was learned of where bases lead alone.
 
     The two frames of a jump, and those between which goals begin or end to be missed, are solved from their
     base poses and from each other's departures. Where this leads another way all frames about the jump are,
@@ -202,24 +137,27 @@ def mend_jumps(frames: Frames, found: Solved) -> Solved:
     for _ in range(ROUNDS):
         departed = departures(frames.problem.layout, frames.given, found.state)
         missed = found.excess > 1.0
-        jumps = largest_changes(*_neighbours(departed)) > JUMP
+        jumps = largest_changes(*neighbours(departed)) > JUMP
         marked = frames.together & (jumps | (missed[1:] != missed[:-1]))
         places = np.flatnonzero(marked & ~(tried[1:] & tried[:-1]))
         tried[places] = tried[places + 1] = True
-        places = places[_leads_elsewhere(frames, found, places)]
+        elsewhere, alone = _leads_elsewhere(frames, found, places, alone)
+        places = places[elsewhere]
         if not len(places):
             break
         rows = np.unique(np.clip(places[:, None] + np.arange(1 - ASIDE, ASIDE + 1), 0, size - 1))
         free = rows[~frames.fixed[rows]]
         others = [np.clip(free + aside, 0, size - 1) for aside in (-ASIDE, ASIDE)]
-        found = _with_best_ways(frames, found, rows, _offers(frames, found, free, others))
-    return found
+        offers = _offers(frames, found, free, others)
+        found, alone = _with_best_ways(frames, found, rows, offers), alone.noted(free, offers[0])
+    return found, alone
 
 
-def _leads_elsewhere(frames: Frames, found: Solved, places: Indices) -> Mask:
+def _leads_elsewhere(frames: Frames, found: Solved, places: Indices, alone: Alone) -> tuple[Mask, Alone]:
     """(P,) whether there is another way for a frame or the next, from the base or from each other.
 
-    That is one that meets goals which are missed, or goes elsewhere and misses no more.
+    That is one that meets goals which are missed, or goes elsewhere and misses no more. `alone` is returned
+    with what was learned.
     """
     pairs = np.concatenate((places, places + 1))
     partners = np.concatenate((places + 1, places))
@@ -230,11 +168,13 @@ def _leads_elsewhere(frames: Frames, found: Solved, places: Indices) -> Mask:
         own = solved_at(found, rows)
         given, layout = frames.given.at(rows), frames.problem.layout
         mine = departures(layout, given, own.state)
-        for offer in _offers(frames, found, rows, [partners[free]]):
+        offers = _offers(frames, found, rows, [partners[free]])
+        alone = alone.noted(rows, offers[0])
+        for offer in offers:
             changed = largest_changes(mine, departures(layout, given, offer.state)) > JUMP / 2
             cost, now = _miss_cost(offer), _miss_cost(own)
             elsewhere[free] |= (cost < now - NOTABLE) | (changed & (cost <= now + NOTABLE))
-    return np.asarray(elsewhere[: len(places)] | elsewhere[len(places) :])
+    return elsewhere[: len(places)] | elsewhere[len(places) :], alone
 
 
 def _offers(frames: Frames, found: Solved, rows: Indices, others: Sequence[Indices]) -> list[Solved]:
@@ -305,21 +245,11 @@ def _links(
     From and to poses that miss their goals it costs nothing: out of reach there is one way only, and a
     stretched limb is as near to one side as to the other.
     """
-    before = [_neighbours(each)[0] for each in others]
-    after = [_neighbours(each)[1] for each in others]
+    before = [neighbours(each)[0] for each in others]
+    after = [neighbours(each)[1] for each in others]
     found = np.array([[cost(a, b) for a in before] for b in after])
     missed = np.array([offer.excess > 1.0 for offer in offers])
     return np.where(missed[None, :, :-1] | missed[:, None, 1:], 0.0, found)
-
-
-def _neighbours(departed: Departures) -> tuple[Departures, Departures]:
-    """All but the last, and all but the first."""
-    balls, angles, slides = departed
-    return (balls[..., :-1], angles[..., :-1], slides[..., :-1]), (
-        balls[..., 1:],
-        angles[..., 1:],
-        slides[..., 1:],
-    )
 
 
 def _miss_cost(offer: Solved) -> Array:

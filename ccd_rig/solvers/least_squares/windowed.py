@@ -9,11 +9,11 @@ from typing import TypeVar
 import numpy as np
 
 from ...maths.batch import Indices, Mask, at_least_two
+from .frames import Frames, put
 from .problem import LeastSquaresProblem
 from .sequence import Sequence, solve_sequence
 from .solve import Limits, Solved, confined, solve_batch
 from .state import Given, State
-from .ways import Frames, put
 from .windows import SLACK, bent, hold, longer
 
 ROUNDS = 5
@@ -50,9 +50,12 @@ def solve_frames(frames: Frames, from_base: bool = True) -> Sequence:
         fixed[rows] = False
         solved = solve_sequence(replace(frames, given=given, base=base, fixed=fixed), from_base)
         excess, kept, iterations = found.excess.copy(), found.kept.copy(), found.iterations.copy()
+        led, apart = found.led.copy(), found.apart.copy()
         excess[rows], kept[rows] = solved.excess[rows], False
+        led[rows], apart[rows] = solved.led[rows], solved.apart[rows]
         iterations[rows] += solved.iterations[rows]
-        return Sequence(found.state.joined(rows, solved.state.at(rows)), excess, kept, iterations)
+        state = found.state.joined(rows, solved.state.at(rows))
+        return Sequence(state, excess, kept, iterations, led, apart)
 
     found = solve_sequence(frames, from_base)
     asked = frames.limits, ~frames.fixed, frames.base

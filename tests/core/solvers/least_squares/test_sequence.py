@@ -12,11 +12,12 @@ from ccd_rig.goals import Goal, OrientationGoal, PoleGoal, PositionGoal
 from ccd_rig.limits.shapes import Hinge, Limit
 from ccd_rig.skeleton.joints import Joint, Skeleton
 from ccd_rig.skeleton.pose import Pose
+from ccd_rig.solvers.least_squares.frames import Frames
 from ccd_rig.solvers.least_squares.problem import LeastSquaresProblem
 from ccd_rig.solvers.least_squares.sequence import Sequence, solve_sequence
 from ccd_rig.solvers.least_squares.solve import Limits
 from ccd_rig.solvers.least_squares.state import Bones, Poses, rebuilt, start_state
-from ccd_rig.solvers.least_squares.ways import Frames, cheapest
+from ccd_rig.solvers.least_squares.ways import cheapest
 
 TOLERANCE = 1e-4
 KNEE = Hinge((1.0, 0.0, 0.0), math.radians(-120.0), math.radians(120.0))

@@ -1,0 +1,107 @@
+"""Frames with two ways to a target: the report names them, in words and as JSON."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import bpy
+import numpy as np
+import pytest
+import rigs
+from test_bake import arm, constrain, key_location
+
+FRAMES = 60
+
+
+@pytest.fixture
+def bake(ext):
+    return ext.module("ccd_rig.blender.bake.bake")
+
+
+TURNS = ((1, (0.0, 0.0, 0.0)), (20, (0.4, -0.3, 0.5)), (40, (-0.2, 0.5, 1.1)), (61, (0.0, 0.0, 0.0)))
+
+
+def swinging():
+    """A chain whose last bone points as its target does: its spin is left open, so there are two ways."""
+    rig, target = arm(20, rotation="DIRECTION")
+    for frame, turned in TURNS:
+        target.rotation_euler = turned
+        target.keyframe_insert("rotation_euler", frame=frame)
+    return rig
+
+
+def baked(bake, rig, first, last):
+    """The report, and (F, J, 4) the rotations that are keyed; the bones are left at rest without keys."""
+    report = bake.bake(bpy.context.scene, rig, bake.BakeSettings(first, last, verify=False))
+    found = []
+    for frame in range(first, last + 1):
+        bpy.context.scene.frame_set(frame)
+        found.append([bone.matrix_basis.to_quaternion()[:] for bone in rig.pose.bones])
+    rig.animation_data_clear()
+    for bone in rig.pose.bones:
+        bone.rotation_quaternion = (1, 0, 0, 0)
+    rigs.update()
+    return report, np.array(found)
+
+
+def named(report):
+    spans = [(int(ways.frame_start), int(ways.frame_end)) for ways in report.several_ways]
+    return {frame for first, last in spans for frame in range(first, last + 1)}
+
+
+def apart(a, b):
+    """(F,) degrees, the largest rotation of a bone between two motions."""
+    cosines = np.abs((a * b).sum(-1)) / np.linalg.norm(a, axis=-1) / np.linalg.norm(b, axis=-1)
+    return np.degrees(2.0 * np.arccos(np.minimum(cosines, 1.0))).max(axis=1)
+
+
+def test_ranges_agree_but_at_frames_that_are_named(bake):
+    rig = swinging()
+    report, whole = baked(bake, rig, 1, FRAMES)
+    assert report.unsolved_count() == 0
+    assert named(report), "there are several ways"
+    for first, last in ((1, 20), (13, 44), (30, 60), (47, 52)):
+        part_report, part = baked(bake, rig, first, last)
+        free = [f for f in range(first, last + 1) if f not in named(report) | named(part_report)]
+        rows = np.array(free, dtype=int)
+        # Keys are float32, in which small angles between quaternions are seen to 0.03 degrees.
+        assert apart(whole[rows - 1], part[rows - first]).max(initial=0.0) < 0.05
+
+
+def test_a_frame_that_is_named_has_two_ways(bake):
+    """What Solve finds there alone meets the target too, and is as far away as the report says."""
+    rig = swinging()
+    report, whole = baked(bake, rig, 1, FRAMES)
+    for ways in report.several_ways:
+        frames = range(int(ways.frame_start), int(ways.frame_end) + 1)
+        largest = 0.0
+        for frame in frames:
+            alone_report, alone = baked(bake, rig, frame, frame)
+            assert alone_report.unsolved_count() == 0
+            assert not alone_report.several_ways
+            largest = max(largest, float(apart(whole[frame - 1 : frame], alone)[0]))
+        assert largest == pytest.approx(math.degrees(ways.angle), abs=0.1)
+
+
+def test_words_and_json_name_them(bake):
+    rig = swinging()
+    report, _ = baked(bake, rig, 1, FRAMES)
+    seen = [ways for ways in report.several_ways if ways.is_seen]
+    assert seen
+    assert f"; several ways at {seen[0].span()} (Hand)" in report.summary()
+    assert seen[0].words().startswith(f"Hand: two ways to its target at {seen[0].span()}, up to ")
+    content = json.loads(report.to_json())["several_ways"]
+    assert [each["words"] for each in content] == [ways.words() for ways in report.several_ways]
+    assert content[0]["constraints"] == ["Hand"]
+    assert content[0]["angle"] == report.several_ways[0].angle
+
+
+def test_one_way_is_not_told(bake):
+    rig, target = rigs.chain(8, 0.25), rigs.empty("Target")
+    key_location(target, [(0.8, 0.2, 1.1), (0.3, 0.9, 1.2)], gap=30)
+    constrain(rig, "bone_7", target)
+    report, _ = baked(bake, rig, 1, 31)
+    assert report.several_ways == ()
+    assert "ways" not in report.summary()
+    assert json.loads(report.to_json())["several_ways"] == []
