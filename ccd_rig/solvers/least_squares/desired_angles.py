@@ -12,8 +12,9 @@ from ...limits.shapes import Hinge, Limit
 from ...maths.batch import Array, length
 from ...maths.tolerances import NOISE
 from ...skeleton.joints import Skeleton
+from .bending import Now
 from .problem import LEVER, LeastSquaresProblem
-from .residuals import Balance, Block, Direction, Now, Orientation, Pole, Position
+from .residuals import Balance, Block, Direction, Orientation, Pole, Position
 from .state import Given, State
 
 

@@ -14,8 +14,9 @@ import numpy as np
 
 from ...goals import Goal, PositionGoal
 from ...maths.batch import TINY, Array, Mask, cross, length
+from .bending import Now
 from .layout import Layout
-from .residuals import Block, Now, PointSum, Position
+from .residuals import Block, PointSum, Position
 from .state import Bones, Given, Poses, State, rebuilt, stepped_balls
 
 SLACK = 0.1
