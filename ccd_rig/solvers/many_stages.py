@@ -146,8 +146,8 @@ class Stage:
         own = poses if len(pair) == len(some) else poses.at(np.array([0, 0]))
         given = self._given(pair, own)
         residual = self.problem.evaluate(given, start_state(self.problem.layout, given, own))
-        distances = np.stack([miss.distance for miss in residual.misses], axis=1)
-        angles = np.stack([miss.angle for miss in residual.misses], axis=1)
+        distances = np.where(residual.angular, 0.0, residual.misses).T
+        angles = np.where(residual.angular, residual.misses, 0.0).T
         return distances[: len(some)], angles[: len(some)], self._excess(residual)[: len(some)]
 
     def steepness(self, some: Indices, poses: Poses) -> Array:
@@ -245,11 +245,11 @@ class Stage:
         settings = self.input.settings
         found = np.zeros((len(self.ranks), len(residual.square)))
         own = sorted({goal.priority for goal in self.goals})
-        for goal, place, miss in zip(self.goals, self.problem.places, residual.misses, strict=True):
-            met = (miss.distance <= settings.position_tolerance) & (miss.angle <= settings.angle_tolerance)
+        missed = residual.missed(settings.position_tolerance, settings.angle_tolerance)
+        for goal, place, each in zip(self.goals, self.problem.places, missed, strict=True):
             weight = max(PRIORITY_STEP ** own.index(goal.priority), LEAST_PRIORITY)
             square = (residual.values[place] ** 2).sum(0) / weight
-            found[self.ranks.index(goal.priority)] += np.where(met, 0.0, square)
+            found[self.ranks.index(goal.priority)] += np.where(each, square, 0.0)
         return found
 
 

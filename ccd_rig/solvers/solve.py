@@ -2,7 +2,7 @@
 
 The loop (`ccd/loop`) brings joints inside their limits, makes passes and keeps the best pose. It stops when
 the goals are met, when nothing can be won, or when the iterations run out. Where passes creep, damped least
-squares go on inside the same limits (`closing/refine`). The first stall is answered by one deterministic
+squares go on inside the same limits (`least_squares/closing`). The first stall is answered by one deterministic
 nudge, which leaves straight and folded chains. After that other starts are tried (`restarts`).
 
 Comfort regions are taken for the limits first, and left only if the goals cannot be met. Goals served first
@@ -29,8 +29,8 @@ from .ccd.chain_length import bound, enter_windows, stretched
 from .ccd.loop import CLOSING, by_priority, may_close
 from .ccd.progress import Progress, met
 from .ccd.working_pose import WorkingPose
-from .closing.problem import Kinematics
-from .closing.refine import HURRIED_GAIN, Descent, refined
+from .least_squares.closing import HURRIED_GAIN, Descent, refined
+from .least_squares.pose_problem import PoseProblem
 from .restarts import StartSpace, starts
 
 EASE = 1e-3
@@ -230,7 +230,7 @@ def _start_again(
     )
     working.restore(found.rotations, found.slides)
     score, allowed = _score(working, settings), stretched(working)
-    straight = Kinematics(working.skeleton, goals, limits, movable) if found.hurried else None
+    straight = PoseProblem(working.skeleton, goals, limits, movable) if found.hurried else None
     best = working.pose(found.rotations, found.slides)
     descent = Descent(settings.position_tolerance, settings.angle_tolerance, CLOSING, HURRIED_GAIN)
     for start in starts(

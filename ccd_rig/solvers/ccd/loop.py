@@ -8,8 +8,9 @@ from dataclasses import replace
 
 from ...goals import GoalError
 from ...settings import STEP_RANGE, Solver, SolverSettings, SolveStatus, Sweep
-from ..closing.problem import Kinematics
-from ..closing.refine import GAIN, HURRIED_GAIN, Descent, refined
+from ..least_squares.closing import HURRIED_GAIN, Descent, refined
+from ..least_squares.pose_problem import PoseProblem
+from ..least_squares.solve import GAIN
 from . import passes, shared_passes
 from .chain_length import bound, length_scale, step_parts, stretch, stretched
 from .dead_ends import nudge
@@ -351,12 +352,12 @@ def _close(
     # first are kept.
     kept = _kept(working, found)
     ranked = [replace(working.effectors[k].goal, priority=int(kept and k not in found.caps)) for k in goals]
-    kinematics = Kinematics(working.skeleton, ranked, working.limits, working.movable)
+    problem = PoseProblem(working.skeleton, ranked, working.limits, working.movable)
     best = working.pose(found.rotations, found.slides)
     left = min(CLOSING, settings.max_iterations - found.iterations)
     gain = HURRIED_GAIN if found.hurried else GAIN
     tolerances = (settings.position_tolerance, settings.angle_tolerance)
-    closed = refined(kinematics, best, Descent(*tolerances, left, gain, calm=found.calm))
+    closed = refined(problem, best, Descent(*tolerances, left, gain, calm=found.calm))
     found.iterations += closed.iterations
     working.set_pose(closed.pose)
     return found.note(working, goals)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from ...maths.batch import Array
+from .columns import Now
 from .problem import Residual
-from .residuals import Balance, Block, Direction, Misses, Now, Orientation, Pole, Position
+from .residuals import Balance, Block, Direction, Orientation, Pole, Position
 from .solve import Limits
 
 
@@ -15,14 +16,11 @@ def achieved(
 ) -> list[Array]:
     """Per goal its target (..., B), in poses that miss it the one that they have achieved."""
     found = []
-    for block, target, miss in zip(blocks, targets, residual.misses, strict=True):
+    missed = residual.missed(limits.position, limits.angle)
+    for block, target, each in zip(blocks, targets, missed, strict=True):
         own = _own(block, residual.now, target)
-        found.append(np.where(_missed(miss, limits), own, np.broadcast_to(target, own.shape)))
+        found.append(np.where(each, own, np.broadcast_to(target, own.shape)))
     return found
-
-
-def _missed(miss: Misses, limits: Limits) -> Array:
-    return np.asarray((miss.distance > limits.position) | (miss.angle > limits.angle))
 
 
 def _own(block: Block, now: Now, target: Array) -> Array:

@@ -10,7 +10,6 @@ from .ball_limits import BallLimits
 from .problem import LeastSquaresProblem
 from .solve import Limits
 from .state import Given, State, stepped_balls, to_model
-from .step import bounds
 
 AT_BOUND = 1e-6
 """Radians (parts of the reach of slides) from a bound at which a hinge is held by it."""
@@ -32,8 +31,9 @@ def steepness(problem: LeastSquaresProblem, given: Given, state: State, limits: 
     _, slope = problem.jacobian(given, residual)
     serving = slope if problem.serves is None else slope * problem.serves[..., None]
     values = residual.values.copy()
-    for place, miss in zip(problem.places, residual.misses, strict=True):
-        values[place] *= (miss.distance > limits.position) | (miss.angle > limits.angle)
+    missed = residual.missed(limits.position, limits.angle)
+    for place, each in zip(problem.places, missed, strict=True):
+        values[place] *= each
     found = np.zeros(state.size)
     before: list[int] = []
     for rank in sorted({goal.priority for goal in problem.goals}):
@@ -52,7 +52,7 @@ def steepness(problem: LeastSquaresProblem, given: Given, state: State, limits: 
 
 def _free(problem: LeastSquaresProblem, state: State, gradient: Array) -> Array:
     """The gradient without hinges and slides that a bound keeps from going against it."""
-    down, up = bounds(problem, state)
+    down, up = problem.bounds(state)
     held = np.where(gradient > 0.0, down >= -AT_BOUND, up <= AT_BOUND)
     return np.where(held, 0.0, gradient)
 

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from copy import copy
 from dataclasses import replace
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -33,7 +32,6 @@ from ...maths.batch import (
     Indices,
     Mask,
     conjugate,
-    cross,
     is_all,
     logarithm,
     matrices,
@@ -42,19 +40,9 @@ from ...maths.batch import (
     unit,
 )
 from ...skeleton.joints import Skeleton
+from .columns import FrameTurns, Now, PointSum, SinglePoints
 from .layout import Layout
-from .residuals import (
-    Balance,
-    Block,
-    Direction,
-    FrameTurns,
-    Misses,
-    Now,
-    Orientation,
-    PointSum,
-    Pole,
-    Position,
-)
+from .residuals import Balance, Block, Direction, Orientation, Pole, Position
 from .state import Bones, Given, Poses, State, geometry, start_state, to_model
 
 LEVER = 0.3
@@ -65,10 +53,6 @@ MILD_STEP = 0.1
 """The same while there may be room for both: steps that serve one need not creep along the other."""
 
 
-ACROSS = 0.1
-"""Mobility of a limb's inner joint across its rest bend, beside 1 about the bend's axis."""
-
-
 class Residual(NamedTuple):
     """How far off the goals are in each pose.
 
@@ -76,20 +60,25 @@ class Residual(NamedTuple):
         now: where.
         values: (m, B) what is to become 0.
         square: (B,) their sum of squares.
-        misses: per goal.
+        misses: (goals, B) how far off each goal is: model units, or radians of an angular one.
+        angular: (goals, 1) which goals count radians.
     """
 
     now: Now
     values: Array
     square: Array
-    misses: tuple[Misses, ...]
+    misses: Array
+    angular: Mask
 
-    def excess(self, position_tolerance: Array, angle_tolerance: float) -> Array:
+    def excess(self, position_tolerance: float | Array, angle_tolerance: float) -> Array:
         """(B,) the largest miss in parts of its tolerance: up to 1 all goals are met."""
-        found = np.zeros(len(self.square))
-        for miss in self.misses:
-            np.maximum(found, miss.distance / position_tolerance, out=found)
-            np.maximum(found, miss.angle / angle_tolerance, out=found)
+        tolerances = np.where(self.angular, angle_tolerance, position_tolerance)
+        found: Array = (self.misses / tolerances).max(0)
+        return found
+
+    def missed(self, position_tolerance: float | Array, angle_tolerance: float) -> Mask:
+        """(goals, B) which goals are not met."""
+        found: Mask = self.misses > np.where(self.angular, angle_tolerance, position_tolerance)
         return found
 
     def at(self, some: Mask | Indices) -> Residual:
@@ -98,7 +87,8 @@ class Residual(NamedTuple):
             replace(self.now, state=self.now.state.at(some), ends=select(self.now.ends, some)),
             select(self.values, some),
             self.square[some],
-            tuple(type(miss)(miss.distance[some], miss.angle[some]) for miss in self.misses),
+            select(self.misses, some),
+            self.angular,
         )
 
     def joined(self, some: Indices, other: Residual) -> Residual:
@@ -109,13 +99,10 @@ class Residual(NamedTuple):
             return other
         ends, values, square = self.now.ends.copy(), self.values.copy(), self.square.copy()
         ends[..., some], values[:, some], square[some] = other.now.ends, other.values, other.square
-        misses = []
-        for miss, theirs in zip(self.misses, other.misses, strict=True):
-            distance, angle = miss.distance.copy(), miss.angle.copy()
-            distance[some], angle[some] = theirs.distance, theirs.angle
-            misses.append(type(miss)(distance, angle))
+        misses = self.misses.copy()
+        misses[:, some] = other.misses
         state = self.now.state.joined(some, other.now.state)
-        return Residual(replace(self.now, state=state, ends=ends), values, square, tuple(misses))
+        return Residual(replace(self.now, state=state, ends=ends), values, square, misses, self.angular)
 
 
 class LeastSquaresProblem:
@@ -148,24 +135,37 @@ class LeastSquaresProblem:
         serving = [served(goal, skeleton) for goal in goals]
         wanted = set(movable) if movable is not None else set().union(*serving)
         self._points: list[tuple[int, Vector | None]] = []
-        self.layout = Layout(skeleton, [i for goal in goals for i in _tips(goal, skeleton)], limits, wanted)
+        self.layout = layout = Layout(
+            skeleton, [i for goal in goals for i in _tips(goal, skeleton)], limits, wanted
+        )
         self.reach = max((reach_of(skeleton, goal) for goal in goals), default=0.0) or 1.0
         ranks = sorted({goal.priority for goal in goals})
+        weights = [goal.weight * max(priority_step ** ranks.index(goal.priority), 1e-12) for goal in goals]
         self.blocks = [
-            self._block(
-                goal, math.sqrt(goal.weight * max(priority_step ** ranks.index(goal.priority), 1e-12))
-            )
-            for goal in goals
+            self._block(goal, math.sqrt(weight)) for goal, weight in zip(goals, weights, strict=True)
         ]
-        self.point_rows = np.array([self.layout.row[i] for i, _ in self._points], dtype=np.intp)
-        sizes = np.cumsum([0, *(block.size for block in self.blocks)]).tolist()
+        self._angular: Mask = np.array([[block.angular] for block in self.blocks])
+        self._per_unit = np.array([[1.0 / block.factor] for block in self.blocks])
+        self.point_rows = np.array([layout.row[i] for i, _ in self._points], dtype=np.intp)
+        sizes = [0, *accumulate(block.size for block in self.blocks)]
         self.places = [slice(a, b) for a, b in pairwise(sizes)]
         self.rows = sizes[-1]
-        serves = np.zeros((self.rows, self.layout.columns))
-        for place, joints in zip(self.places, serving, strict=True):
-            inside = set(joints)
-            serves[place] = [float(owner in inside) for owner in self.layout.owners]
-        self.serves = None if serves.all() else serves
+        self.serves = _serves(layout, self.places, serving)
+        self._units = np.ones((layout.columns, 1))
+        self._units[layout.first_slide :] = self.reach
+        self._bounds = layout.lower[:, None] / self._units, layout.upper[:, None] / self._units
+        self._gather_points()
+
+    def _gather_points(self) -> None:
+        """Goals about single points: their slopes are written all at once."""
+        parts = list(zip(self.blocks, self.places, strict=True))
+        single = {
+            k: (block.point, place.start, block.factor)
+            for k, (block, place) in enumerate(parts)
+            if isinstance(block, Position) and block.point.single
+        }
+        self._single = SinglePoints(self.layout, list(single.values())) if single else None
+        self._others = [k for k in range(len(parts)) if k not in single]
 
     def _block(self, goal: Goal, factor: float) -> Block:
         skeleton, layout = self.skeleton, self.layout
@@ -220,9 +220,9 @@ class LeastSquaresProblem:
             reference: the poses to stay near to; None: the least rotations from where each pose starts.
         """
         layout = self.layout
-        rests, shifts, slide_axes = geometry(layout, bones, poses)
+        rests, turns, shifts, slide_axes = geometry(layout, bones, poses)
         points, framed = self._goal_points(bones.lengths), self._framed(targets)
-        given = Given(rests, shifts, points, framed, slide_axes, None)
+        given = Given(rests, turns, shifts, points, framed, slide_axes, None)
         if reference is None:
             return given
         there = start_state(layout, given, reference)
@@ -230,14 +230,16 @@ class LeastSquaresProblem:
         return replace(given, reference=held)
 
     def _goal_points(self, lengths: Array) -> Array:
-        """(3, P, B or 1) the goals' points in their joints' frames, for bones (N, B or 1) that long."""
+        """(4, P, B or 1) the goals' points in their joints' frames, for bones (N, B or 1) that long; the last
+        component is 1."""
         size = lengths.shape[-1] if any(at is None for _, at in self._points) else 1
-        points = np.zeros((3, len(self._points), size))
+        points = np.zeros((4, len(self._points), size))
+        points[3] = 1.0
         for number, (joint, at) in enumerate(self._points):
             if at is None:
                 points[1, number] = lengths[joint]
             else:
-                points[:, number] = np.array(at[:])[:, None]
+                points[:3, number, :] = [(value,) for value in at]
         return points
 
     def _framed(self, targets: Sequence[Array]) -> tuple[Array, ...]:
@@ -247,7 +249,7 @@ class LeastSquaresProblem:
             for goal, target in zip(self.goals, targets, strict=True)
         )
 
-    def misses(self, transforms: Array, lengths: Array, targets: Sequence[Array]) -> tuple[Misses, ...]:
+    def measure(self, transforms: Array, lengths: Array, targets: Sequence[Array]) -> Residual:
         """How far off the goals are where joints are anywhere at all.
 
         Args:
@@ -258,40 +260,54 @@ class LeastSquaresProblem:
         none = np.empty((0, transforms.shape[-1]))
         state = State(np.empty((4, 0, transforms.shape[-1])), none, none, transforms[self.layout.rows])
         now = Now(state, self._ends(self._goal_points(lengths), state))
-        blocks = zip(self.blocks, self._framed(targets), strict=True)
-        return tuple(block.measure(now, target)[1] for block, target in blocks)
+        return self._residual(now, self._framed(targets))
 
     def _ends(self, points: Array, state: State) -> Array:
         """(P, 3, B) the goals' points in model space."""
-        transforms = state.transforms[self.point_rows]
-        ends = transforms[:, :, 3].copy()
-        for k in range(3):
-            if points[k].any():
-                ends += transforms[:, :, k] * points[k][:, None]
-        return ends
+        return np.einsum("pijb,jpb->pib", state.transforms.take(self.point_rows, 0), points)
 
     def evaluate(self, given: Given, state: State) -> Residual:
         """How far off the goals are."""
-        now = Now(state, self._ends(given.points, state))
-        values = np.empty((self.rows, state.size))
-        misses = []
-        for block, place, target in zip(self.blocks, self.places, given.targets, strict=True):
-            values[place], miss = block.measure(now, target)
-            misses.append(miss)
-        return Residual(now, values, np.einsum("mb,mb->b", values, values), tuple(misses))
+        return self._residual(Now(state, self._ends(given.points, state)), given.targets)
+
+    def _residual(self, now: Now, targets: Sequence[Array]) -> Residual:
+        values = np.empty((self.rows, now.state.size))
+        for block, place, target in zip(self.blocks, self.places, targets, strict=True):
+            values[place] = block.values(now, target)
+        squares = values * values
+        if self.rows == 3 * len(self.blocks):
+            sums = np.add.reduce(squares.reshape(-1, 3, squares.shape[1]), 1)
+        else:
+            sums = np.stack([np.add.reduce(squares[place], 0) for place in self.places])
+        return Residual(now, values, np.add.reduce(sums, 0), np.sqrt(sums) * self._per_unit, self._angular)
 
     def jacobian(self, given: Given, residual: Residual) -> tuple[Now, Array]:
         """(m, k, B) how the residuals change with each column, after the state with the columns' axes."""
         layout, state = self.layout, residual.now.state
         slide_axes = self.reach * _slide_axes(layout, given, state) if layout.slides else None
         hinge_axes = _hinge_axes(layout, state) if layout.first_ball else None
-        rates = [each.rate(state.rotations, given.rests, state.transforms) for each in layout.coupled]
-        coupled = np.stack(rates) if rates else None
+        coupled = None
+        if layout.coupled:
+            coupled = np.stack(
+                [each.rate(state.rotations, given.rests, state.transforms) for each in layout.coupled]
+            )
         now = Now(state, residual.now.ends, hinge_axes, slide_axes, coupled)
         found = np.zeros((self.rows, layout.columns, state.size))
-        for block, place, target in zip(self.blocks, self.places, given.targets, strict=True):
-            block.slope(now, target, found[place])
+        if self._single is not None:
+            self._single.slope(now, found)
+        for k in self._others:
+            place = self.places[k]
+            self.blocks[k].slope(now, given.targets[k], residual.values[place], found[place])
         return now, found
+
+    def bounds(self, state: State) -> tuple[Array, Array]:
+        """(k, B) the steps to the lower and to the upper bounds of hinges and slides."""
+        layout, (lower, upper) = self.layout, self._bounds
+        position = np.zeros((layout.columns, state.size))
+        position[: layout.first_ball] = state.angles
+        if layout.slides:
+            position[layout.first_slide :] = state.slides / self.reach
+        return lower - position, upper - position
 
     def departure(self, given: Given, state: State) -> Array | None:
         """(k, B) how far each column is from the reference; None without one."""
@@ -312,75 +328,6 @@ class LeastSquaresProblem:
         return found
 
 
-class Metric:
-    """What rotations and shifts cost: the square of each over its mobility.
-
-    Across the rest bend of a limb's inner joint they cost 1 / `ACROSS` times as much as about its axis.
-    """
-
-    def __init__(self, layout: Layout, state: State) -> None:
-        self.layout = layout
-        self.mobility = layout.mobility[:, None]
-        self.to_steps = self.to_forces = np.empty(0)
-        if len(layout.bent):
-            frames = state.frames[layout.ball_rows[layout.bent]]
-            axes = np.einsum("nijb,nj->nib", frames, layout.bends)
-            along = axes[:, :, None] * axes[:, None]
-            across = np.eye(3)[..., None] - along
-            self.to_steps, self.to_forces = along + ACROSS * across, along + across / ACROSS
-
-    def at(self, some: Mask | Indices) -> Metric:
-        """That of some of the poses."""
-        found = copy(self)
-        if len(self.layout.bent):
-            found.to_steps, found.to_forces = select(self.to_steps, some), select(self.to_forces, some)
-        return found
-
-    def apply(self, vectors: Array) -> Array:
-        """Steps (..., k, B) of forces."""
-        return self._scaled(self.mobility * vectors, self.to_steps)
-
-    def invert(self, vectors: Array) -> Array:
-        """Forces (..., k, B) of steps."""
-        return self._scaled(vectors / self.mobility, self.to_forces)
-
-    def _scaled(self, vectors: Array, scales: Array) -> Array:
-        layout = self.layout
-        if len(layout.bent):
-            shape = (*vectors.shape[:-2], -1, 3, vectors.shape[-1])
-            balls = vectors[..., layout.first_ball : layout.first_slide, :].reshape(shape)
-            balls[..., layout.bent, :, :] = np.einsum(
-                "nijb,...njb->...nib", scales, balls[..., layout.bent, :, :]
-            )
-        return vectors
-
-    def gradient(self, departure: Array) -> Array:
-        """(k, B) the steepest way, as a step, of half of what a departure costs.
-
-        The rotation vector e of a joint changes by J^-1 d with a rotation d after it, J^-1 = 1 + [e]/2 + k
-        [e]^2 in the joint's frame. For equal mobilities about all axes the way is e itself.
-        """
-        layout = self.layout
-        if not len(layout.bent):
-            return departure
-        forces = self.invert(departure.copy())
-        balls = (-1, 3, departure.shape[1])
-        e = departure[layout.first_ball : layout.first_slide].reshape(balls)[layout.bent].transpose(1, 0, 2)
-        f = forces[layout.first_ball : layout.first_slide].reshape(balls)
-        own = f[layout.bent].transpose(1, 0, 2)
-        square = (e * e).sum(0)
-        half = np.maximum(0.5 * np.sqrt(square), 1e-3)
-        k = (1.0 - half / np.tan(half)) / (4.0 * half * half)
-        turned = cross(e, own)
-        f[layout.bent] = (own - 0.5 * turned + k * cross(e, turned)).transpose(1, 0, 2)
-        return self.apply(forces)
-
-    def square(self, vectors: Array) -> Array:
-        """(B,) what steps (k, B) cost."""
-        found: Array = (vectors * self.invert(vectors)).sum(0)
-        return found
-
-
 def _tips(goal: Goal, skeleton: Skeleton) -> list[int]:
     """The last joints of the chains whose transforms a goal is about."""
     if isinstance(goal, BalanceGoal):
@@ -388,25 +335,33 @@ def _tips(goal: Goal, skeleton: Skeleton) -> list[int]:
     return [skeleton.index(goal.joint)]
 
 
+def _serves(layout: Layout, places: Sequence[slice], serving: Sequence[Sequence[int]]) -> Array | None:
+    """(rows, columns) 1 where a column's joint is among those that serve the goal; None where all are."""
+    if all(len(layout.moved_set.difference(joints)) == 0 for joints in serving):
+        return None
+    found = np.zeros((places[-1].stop, layout.columns))
+    owners = np.array(layout.owners, dtype=np.intp)
+    for place, joints in zip(places, serving, strict=True):
+        inside = np.zeros(len(layout.skeleton))
+        inside[list(joints)] = 1.0
+        found[place] = inside[owners]
+    return found
+
+
 def _hinge_axes(layout: Layout, state: State) -> Array:
     """(h, 3, B) in model space. Hinges of an Euler box stand on each other, the last on the joint's frame."""
-    frames = state.frames[layout.hinge_rows]
-    own = np.broadcast_to(layout.hinge_axes[..., None], (*layout.hinge_axes.shape, state.size))
+    own = layout.hinge_axes[..., None]
     if len(layout.box_rows):
-        own = own.copy()
-        first = layout.singles
-        for box, (i, j, k) in enumerate(layout.box_axes.tolist()):
-            at = first + 3 * box
-            s, c = np.sin(state.angles[at + 1 : at + 3]), np.cos(state.angles[at + 1 : at + 3])
-            sign = 1.0 if (i, j, k) in ((0, 1, 2), (1, 2, 0), (2, 0, 1)) else -1.0
-            # The middle axis seen through the last turn, and the first one through both.
-            own[at + 1] = own[at] = 0.0
-            own[at + 1, j], own[at + 1, i] = c[1], sign * s[1]
-            own[at, i], own[at, j], own[at, k] = c[0] * c[1], -sign * c[0] * s[1], sign * s[0]
-    found = frames[:, :, 0] * own[:, None, 0]
-    found += frames[:, :, 1] * own[:, None, 1]
-    found += frames[:, :, 2] * own[:, None, 2]
-    return np.asarray(found)
+        # The middle axis seen through the last turn, and the first one through both.
+        own = np.repeat(own, state.size, axis=2)
+        angles = state.angles[layout.singles :].reshape(-1, 3, state.size)
+        sines, cosines = np.sin(angles[:, 1:]), np.cos(angles[:, 1:])
+        (s0, s1), (c0, c1) = sines.transpose(1, 0, 2), cosines.transpose(1, 0, 2)
+        sign = layout.box_signs[:, None]
+        middle, last = sign * s1, sign * s0
+        flat = own.reshape(-1, state.size)
+        flat[layout.box_places] = np.concatenate((c1, middle, c0 * c1, -c0 * middle, last))
+    return np.einsum("nijb,njb->nib", state.transforms.take(layout.hinge_rows, 0)[:, :, :3], own)
 
 
 def _slide_axes(layout: Layout, given: Given, state: State) -> Array:

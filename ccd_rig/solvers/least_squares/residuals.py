@@ -7,294 +7,33 @@ the numbers of one residual, k the columns, B the poses.
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 
-from ...maths.batch import TINY, Array, Indices, Mask, cross, dot, length, matrix_logarithm, select
+from ...maths.batch import TINY, Array, Indices, cross, dot, length, matrix_logarithm
 from ..pole_bend import PoleBends, pole_bends, pole_slopes
-from .layout import Layout
-from .state import State
+from .columns import Bending, FrameTurns, Now, PointSum, swinging
 
-
-class Misses(NamedTuple):
-    """How far off a goal is in each pose, (B,) each: `distance` in model units, `angle` in radians."""
-
-    distance: Array
-    angle: Array
-
-
-@dataclass(frozen=True)
-class Now:
-    """A state and what the residuals read of it.
-
-    Attributes:
-        state: where.
-        ends: (P, 3, B) the goals' points in model space.
-        axes: (h, 3, B) axes of the hinge columns, model space; None until slopes are asked for.
-        slide_axes: (s, 3, B) of the slide columns, model space, times the reach; None as above.
-        coupled_rates: (c, 3, B) of the coupled offsets, model units per radian; None where there are none.
-    """
-
-    state: State
-    ends: Array
-    axes: Array | None = None
-    slide_axes: Array | None = None
-    coupled_rates: Array | None = None
-
-    def at(self, some: Mask | Indices) -> Now:
-        """Some of the poses."""
-        return Now(
-            self.state.at(some),
-            select(self.ends, some),
-            None if self.axes is None else select(self.axes, some),
-            None if self.slide_axes is None else select(self.slide_axes, some),
-            None if self.coupled_rates is None else select(self.coupled_rates, some),
-        )
-
-
-class PointSum:
-    """A weighted sum of points, and how the columns move it.
-
-    A turn about joint j moves the sum by u x (sum of w_p (a_pj - h_j)) over the points p that j carries,
-    where a_pj is what the turn swings: the point itself, or the head of a joint on the way to it that does
-    not inherit rotation.
-    """
-
-    def __init__(self, layout: Layout, points: Sequence[tuple[int, int]], weights: Sequence[float]) -> None:
-        """`points` are (number of the point in `Now.ends`, its joint), -1 for the joint's own head."""
-        self.layout = layout
-        self.points, self.weights = list(points), list(weights)
-        rows, count = layout.row, len(layout.rows)
-        self.tips = [(number, rows[joint]) for number, joint in points]
-        moved = sorted({rows[j] for _, joint in points for j in layout.path(joint) if j in layout.limits})
-        shares = np.zeros((len(moved), count))
-        ends: list[dict[int, float]] = [{} for _ in moved]
-        totals = np.zeros(len(moved))
-        place = {row: at for at, row in enumerate(moved)}
-        slid = np.zeros(len(layout.slides))
-        coupled = np.zeros(len(layout.coupled))
-        for (number, joint), weight in zip(points, weights, strict=True):
-            for j, pivot in layout.path(joint).items():
-                for s, (i, _) in enumerate(layout.slides):
-                    slid[s] += weight * (i == j)
-                for c, each in enumerate(layout.coupled):
-                    coupled[c] += weight * (each.row == rows[j])
-                if rows[j] not in place or (number == -1 and j == joint):
-                    continue
-                at = place[rows[j]]
-                totals[at] += weight
-                if pivot != -1:
-                    shares[at, rows[pivot]] += weight
-                elif number == -1:
-                    shares[at, rows[joint]] += weight
-                else:
-                    ends[at][number] = ends[at].get(number, 0.0) + weight
-        self._tables(moved, shares, ends, totals)
-        self.slides = np.flatnonzero(slid)
-        self.slid = slid[self.slides]
-        self.coupled = [
-            (c, each.column, share)
-            for c, (each, share) in enumerate(zip(layout.coupled, coupled.tolist(), strict=True))
-            if each.column != -1 and share != 0.0
-        ]
-
-    def _tables(self, moved: list[int], shares: Array, ends: list[dict[int, float]], totals: Array) -> None:
-        layout = self.layout
-        place = {row: at for at, row in enumerate(moved)}
-        self.rows = np.array(moved, dtype=np.intp)
-        self.single = len(self.points) == 1 and self.weights[0] == 1.0 and self.points[0][0] != -1
-        self.single = self.single and not shares.any()
-        numbers = sorted({number for each in ends for number in each})
-        self.numbers = np.array(numbers, dtype=np.intp)
-        of_ends = np.array([[each.get(number, 0.0) for number in numbers] for each in ends])
-        self.of_ends = of_ends.reshape(len(moved), len(numbers))
-        self.of_heads, self.totals = shares, totals
-        self.balls = np.array(
-            [n for n, r in enumerate(layout.ball_rows.tolist()) if r in place], dtype=np.intp
-        )
-        self.hinges = np.array([n for n, r in enumerate(layout.hinge_rows.tolist()) if r in place], np.intp)
-        self.ball_at = np.array([place[int(layout.ball_rows[n])] for n in self.balls], dtype=np.intp)
-        self.hinge_at = np.array([place[int(layout.hinge_rows[n])] for n in self.hinges], dtype=np.intp)
-        self.all_balls = len(self.balls) == len(layout.balls)
-        self.path = Path(layout, moved) if self.single else None
-
-    def value(self, now: Now) -> Array:
-        """(3, B)."""
-        heads = now.state.transforms
-        terms = [
-            weight * (heads[row, :, 3] if number == -1 else now.ends[number])
-            for (number, row), weight in zip(self.tips, self.weights, strict=True)
-        ]
-        return np.asarray(sum(terms[1:], terms[0]))
-
-    def levers(self, now: Now) -> Array:
-        """(rows, 3, B) what a turn about each joint's head swings."""
-        heads = now.state.transforms[:, :, 3]
-        if self.single:
-            return np.asarray(now.ends[self.points[0][0]] - heads[self.rows])
-        size = now.state.size
-        found = (self.of_heads @ heads.reshape(len(heads), -1)).reshape(-1, 3, size)
-        if len(self.numbers):
-            ends = now.ends[self.numbers].reshape(len(self.numbers), -1)
-            found += (self.of_ends @ ends).reshape(-1, 3, size)
-        found -= self.totals[:, None, None] * heads[self.rows]
-        return np.asarray(found)
-
-    def slope(self, now: Now, factor: float, into: Array) -> None:
-        """Write how the sum moves, times `factor`, into (3, k, B), which is zero."""
-        layout, size = self.layout, now.state.size
-        levers = factor * self.levers(now)
-        if len(self.balls):
-            balls = into[:, layout.first_ball : layout.first_slide].reshape(3, -1, 3, size)
-            arms = levers[self.ball_at]
-            some: slice | Indices = slice(None) if self.all_balls else self.balls
-            # d x arm, for d along each axis of model space.
-            balls[0, some, 1], balls[0, some, 2] = arms[:, 2], -arms[:, 1]
-            balls[1, some, 0], balls[1, some, 2] = -arms[:, 2], arms[:, 0]
-            balls[2, some, 0], balls[2, some, 1] = arms[:, 1], -arms[:, 0]
-        if len(self.hinges):
-            assert now.axes is not None
-            u, arms = now.axes[self.hinges], levers[self.hinge_at]
-            into[0, self.hinges] = u[:, 1] * arms[:, 2] - u[:, 2] * arms[:, 1]
-            into[1, self.hinges] = u[:, 2] * arms[:, 0] - u[:, 0] * arms[:, 2]
-            into[2, self.hinges] = u[:, 0] * arms[:, 1] - u[:, 1] * arms[:, 0]
-        if len(self.slides):
-            assert now.slide_axes is not None
-            moves = factor * self.slid[:, None, None] * now.slide_axes[self.slides]
-            into[:, layout.first_slide + self.slides] = moves.transpose(1, 0, 2)
-        for c, column, share in self.coupled:
-            assert now.coupled_rates is not None
-            into[:, column] += factor * share * now.coupled_rates[c]
-
-
-class FrameTurns:
-    """How the columns turn the frame of a joint."""
-
-    def __init__(self, layout: Layout, joint: int) -> None:
-        self.layout = layout
-        self.row = layout.row[joint]
-        turning = {layout.row[j] for j, pivot in layout.path(joint).items() if pivot == -1}
-        self.balls = np.array([n for n, r in enumerate(layout.ball_rows.tolist()) if r in turning], np.intp)
-        self.hinges = np.array([n for n, r in enumerate(layout.hinge_rows.tolist()) if r in turning], np.intp)
-        self.path = Path(layout, sorted(turning))
-
-    def frame(self, now: Now) -> Array:
-        """(3, 3, B)."""
-        found: Array = now.state.transforms[self.row, :, :3]
-        return found
-
-    def slope(self, now: Now, per_turn: Array, into: Array) -> None:
-        """Write (m, 3, B) `per_turn`, what a turn about each axis of model space does, for each column."""
-        layout, size = self.layout, now.state.size
-        if len(self.balls):
-            balls = into[:, layout.first_ball : layout.first_slide].reshape(len(into), -1, 3, size)
-            balls[:, self.balls] = per_turn[:, None]
-        if len(self.hinges):
-            assert now.axes is not None
-            u = now.axes[self.hinges]
-            found = per_turn[:, None, 0] * u[:, 0]
-            found += per_turn[:, None, 1] * u[:, 1]
-            found += per_turn[:, None, 2] * u[:, 2]
-            into[:, self.hinges] = found
-
-
-class Path:
-    """The rotating columns on the way from the root to a joint, in order: rotations by which a goal bends.
-
-    To second order in rotations w_i, w_j of joints i above j a point at a moves by w_i x (w_j x a).
-    """
-
-    def __init__(self, layout: Layout, rows: Sequence[int]) -> None:
-        self.layout, self.rows = layout, tuple(rows)
-        balls = {row: n for n, row in enumerate(layout.ball_rows.tolist())}
-        hinges: dict[int, list[int]] = {}
-        for column, row in enumerate(layout.hinge_rows.tolist()):
-            hinges.setdefault(row, []).append(column)
-        entries: list[tuple[int, int, int]] = []  # place of the row, ball or -1, hinge or -1
-        for at, row in enumerate(rows):
-            if row in balls:
-                entries.append((at, balls[row], -1))
-            entries += [(at, -1, column) for column in hinges.get(row, ())]
-        self.arms = np.array([at for at, _, _ in entries], dtype=np.intp)
-        self.of_balls = np.array([e for e, (_, b, _) in enumerate(entries) if b != -1], dtype=np.intp)
-        self.balls = np.array([b for _, b, _ in entries if b != -1], dtype=np.intp)
-        self.of_hinges = np.array([e for e, (_, _, h) in enumerate(entries) if h != -1], dtype=np.intp)
-        self.hinges = np.array([h for _, _, h in entries if h != -1], dtype=np.intp)
-
-    @property
-    def size(self) -> int:
-        """E, how many rotations there are."""
-        return len(self.arms)
-
-    def rotations(self, now: Now, step: Array) -> Array:
-        """(E, 3, B) the rotation vectors of a step, model axes."""
-        layout, size = self.layout, step.shape[1]
-        balls = step[layout.first_ball : layout.first_slide].reshape(-1, 3, size)[self.balls]
-        if not len(self.hinges):
-            return balls
-        assert now.axes is not None
-        found = np.empty((self.size, 3, size))
-        found[self.of_balls] = balls
-        found[self.of_hinges] = now.axes[self.hinges] * step[self.hinges, None]
-        return found
-
-    def add(self, now: Now, forces: Array, into: Array) -> None:
-        """Add what (E, 3, B) means for each column."""
-        layout, size = self.layout, into.shape[1]
-        balls = into[layout.first_ball : layout.first_slide].reshape(-1, 3, size)
-        if not len(self.hinges):
-            balls[self.balls] += forces
-            return
-        assert now.axes is not None
-        balls[self.balls] += forces[self.of_balls]
-        into[self.hinges] += (now.axes[self.hinges] * forces[self.of_hinges]).sum(1)
-
-
-class Bending(NamedTuple):
-    """The second derivative of a number along the rotations w of a path.
-
-    It is the sum of w_i . M_j w_j over pairs of entries i before j, and of w_j . M_j w_j / 2.
-
-    Attributes:
-        path: E rotations.
-        matrices: (E, 3, 3, B), M of each entry; (1, 3, 3, B) where all are alike.
-    """
-
-    path: Path
-    matrices: Array
-
-    def add(self, now: Now, step: Array, into: Array) -> None:
-        """Add what it makes of a step (k, B) to (k, B)."""
-        turned = self.path.rotations(now, step)
-        half = 0.5 * turned
-        own = np.einsum("ejib,ejb->eib", self.matrices, turned)
-        total = np.cumsum(own, axis=0)
-        found = total[-1:] - total
-        found += 0.5 * own
-        sums = np.cumsum(turned, axis=0)
-        sums -= half
-        found += np.einsum("eijb,ejb->eib", self.matrices, sums)
-        self.path.add(now, found, into)
-
-
-def _swinging(arms: Array, force: Array) -> Array:
-    """(E, 3, 3, B): what a force (3, B) makes of the second derivative of points on arms (E, 3, B)."""
-    found: Array = force[None, :, None] * arms[:, None]
-    along = (arms * force).sum(1)
-    for i in range(3):
-        found[:, i, i] -= along
-    return found
+# Entries of the matrix of e x v, halved and with their signs, and which component of e stands in each.
+_HALF_CROSS: Array = 0.5 * np.array([[0, 1, -1, -1, 0, 1, 1, -1, 0]]).T
+_CROSS_OF: Indices = np.array([0, 2, 1, 2, 0, 0, 1, 0, 0], dtype=np.intp)
 
 
 class Block(ABC):
-    """A goal's part of the residuals; `size` is m."""
+    """A goal's part of the residuals.
+
+    Attributes:
+        size: m, how many numbers it has.
+        angular: whether it counts radians; else it counts model units.
+        factor: residual of one model unit or radian: the length of a residual is how far off the goal is,
+            times this.
+    """
 
     size = 3
+    angular = False
+    factor: float
 
     def bending(self, now: Now, multiplier: Array) -> Bending | None:
         """The second derivative of multiplier.residual (m, B).
@@ -304,12 +43,12 @@ class Block(ABC):
         return None
 
     @abstractmethod
-    def measure(self, now: Now, target: Array) -> tuple[Array, Misses]:
-        """The residual (m, B), and how far off the goal is."""
+    def values(self, now: Now, target: Array) -> Array:
+        """The residual (m, B)."""
 
     @abstractmethod
-    def slope(self, now: Now, target: Array, into: Array) -> None:
-        """Write the derivative of the residual into (m, k, B), which is zero."""
+    def slope(self, now: Now, target: Array, values: Array, into: Array) -> None:
+        """Write the derivative of the residual, which is `values`, into (m, k, B), which is zero."""
 
 
 class Position(Block):
@@ -318,18 +57,17 @@ class Position(Block):
     def __init__(self, point: PointSum, factor: float) -> None:
         self.point, self.factor = point, factor
 
-    def measure(self, now: Now, target: Array) -> tuple[Array, Misses]:
-        off = self.point.value(now) - target
-        return self.factor * off, Misses(length(off), np.zeros(off.shape[1]))
+    def values(self, now: Now, target: Array) -> Array:
+        return self.factor * (self.point.value(now) - target)
 
-    def slope(self, now: Now, target: Array, into: Array) -> None:
+    def slope(self, now: Now, target: Array, values: Array, into: Array) -> None:
         self.point.slope(now, self.factor, into)
 
     def bending(self, now: Now, multiplier: Array) -> Bending | None:
         path = self.point.path
         if path is None or not path.size:
             return None
-        return Bending(path, _swinging(self.point.levers(now)[path.arms], self.factor * multiplier))
+        return Bending(path, swinging(self.point.levers(now)[path.arms], self.factor * multiplier))
 
 
 class Balance(Block):
@@ -340,11 +78,10 @@ class Balance(Block):
         self.axes = [axis for axis in range(3) if axes[axis]]
         self.size = len(self.axes)
 
-    def measure(self, now: Now, target: Array) -> tuple[Array, Misses]:
-        off = (self.centre.value(now) - target)[self.axes]
-        return self.factor * off, Misses(np.sqrt((off * off).sum(0)), np.zeros(off.shape[1]))
+    def values(self, now: Now, target: Array) -> Array:
+        return self.factor * (self.centre.value(now) - target)[self.axes]
 
-    def slope(self, now: Now, target: Array, into: Array) -> None:
+    def slope(self, now: Now, target: Array, values: Array, into: Array) -> None:
         whole = np.zeros((3, *into.shape[1:]))
         self.centre.slope(now, self.factor, whole)
         into[:] = whole[self.axes]
@@ -353,36 +90,28 @@ class Balance(Block):
 class Orientation(Block):
     """A frame and its target: the rotation vector from the one to the other, model axes."""
 
+    angular = True
+
     def __init__(self, turns: FrameTurns, factor: float) -> None:
         self.turns, self.factor = turns, factor
 
-    def _vector(self, now: Now, target: Array) -> Array:
+    def values(self, now: Now, target: Array) -> Array:
         frame = self.turns.frame(now)
-        return matrix_logarithm(np.einsum("ikb,jkb->ijb", frame, np.broadcast_to(target, frame.shape)))
+        between = np.einsum("ikb,jkb->ijb", frame, np.broadcast_to(target, frame.shape))
+        return self.factor * matrix_logarithm(between)
 
-    def measure(self, now: Now, target: Array) -> tuple[Array, Misses]:
-        vector = self._vector(now, target)
-        angle = length(vector)
-        return self.factor * vector, Misses(np.zeros(len(angle)), angle)
-
-    def slope(self, now: Now, target: Array, into: Array) -> None:
-        # The inverse of the left Jacobian of SO(3): 1 - [e]/2 + k [e]^2, k = (1 - (a/2) cot(a/2)) / a^2.
-        e = self._vector(now, target)
+    def slope(self, now: Now, target: Array, values: Array, into: Array) -> None:
+        # The inverse of the left Jacobian of SO(3): 1 - [e]/2 + k [e]^2, k = (1 - (a/2) cot(a/2)) / a^2. At
+        # smaller angles than 2e-3 radians k [e]^2 differs by less than rounding.
+        e = values / self.factor
         square = dot(e, e)
-        half = 0.5 * np.sqrt(square)
-        safe = np.maximum(half, 1e-3)
-        # Below 1e-3 radians two terms of the series are exact.
-        exact = (1.0 - safe / np.tan(safe)) / (4.0 * safe * safe)
-        k = np.where(half > 1e-3, exact, 1.0 / 12.0 + square / 720.0)
-        found = k * e[:, None] * e[None, :]
-        own = 1.0 - k * square
-        for i in range(3):
-            found[i, i] += own
-        for i, j, sign in ((0, 1, 1.0), (1, 2, 1.0), (2, 0, 1.0)):
-            half_part = 0.5 * sign * e[3 - i - j]
-            found[i, j] += half_part
-            found[j, i] -= half_part
-        self.turns.slope(now, self.factor * found, into)
+        half = np.maximum(0.5 * np.sqrt(square), 1e-3)
+        k = (1.0 - half / np.tan(half)) / (4.0 * half * half)
+        found = (self.factor * k * e)[:, None] * e
+        entries = found.reshape(9, -1)
+        entries[::4] += self.factor * (1.0 - k * square)
+        entries += self.factor * _HALF_CROSS * e.take(_CROSS_OF, 0)
+        self.turns.slope(now, found, into)
 
     def bending(self, now: Now, multiplier: Array) -> Bending | None:
         path = self.turns.path
@@ -395,6 +124,8 @@ class Orientation(Block):
 
 class Direction(Block):
     """An axis a of a frame and its target b: the tangent at b towards a, as long as the angle between."""
+
+    angular = True
 
     def __init__(self, turns: FrameTurns, axis: Sequence[float], factor: float) -> None:
         self.turns, self.factor = turns, factor
@@ -414,12 +145,11 @@ class Direction(Block):
             way = np.where(alike, _across(b), way)
         return a, b, way, sine, cosine
 
-    def measure(self, now: Now, target: Array) -> tuple[Array, Misses]:
+    def values(self, now: Now, target: Array) -> Array:
         _, _, way, sine, cosine = self._parts(now, target)
-        angle = np.arctan2(sine, cosine)
-        return self.factor * angle * way, Misses(np.zeros(len(angle)), angle)
+        return np.asarray(self.factor * np.arctan2(sine, cosine) * way)
 
-    def slope(self, now: Now, target: Array, into: Array) -> None:
+    def slope(self, now: Now, target: Array, values: Array, into: Array) -> None:
         # A turn w changes the angle by w.(b x way) and moves the way round b by w.(...) angle / sine.
         a, b, way, sine, cosine = self._parts(now, target)
         angle = np.arctan2(sine, cosine)
@@ -436,7 +166,7 @@ class Direction(Block):
         if not path.size:
             return None
         axis = np.einsum("ijb,j->ib", self.turns.frame(now), self.axis)
-        return Bending(path, _swinging(axis[None], self.factor * multiplier))
+        return Bending(path, swinging(axis[None], self.factor * multiplier))
 
 
 class Pole(Block):
@@ -446,6 +176,7 @@ class Pole(Block):
     """
 
     size = 1
+    angular = True
 
     def __init__(
         self,
@@ -464,11 +195,10 @@ class Pole(Block):
         self.links, self.turns, self.factor = links, turns, factor
         self.axis, self.scale = np.array(axis[0], dtype=np.float64), axis[1]
 
-    def measure(self, now: Now, target: Array) -> tuple[Array, Misses]:
-        angle = self.bends(now, target).residual
-        return self.factor * angle[None], Misses(np.zeros(len(angle)), np.abs(angle))
+    def values(self, now: Now, target: Array) -> Array:
+        return self.factor * self.bends(now, target).residual[None]
 
-    def slope(self, now: Now, target: Array, into: Array) -> None:
+    def slope(self, now: Now, target: Array, values: Array, into: Array) -> None:
         by = pole_slopes(self.bends(now, target))
         self.turns.slope(now, self.factor * by.turn[None], into)
         moves = np.zeros((3, *into.shape[1:]))
@@ -491,8 +221,3 @@ def _across(vectors: Array) -> Array:
     axis[np.argmin(np.abs(vectors), axis=0), np.arange(vectors.shape[1])] = 1.0
     across = axis - dot(axis, vectors) * vectors
     return np.asarray(across / length(across))
-
-
-def unit_lever(reach: float) -> float:
-    """Residual of one model unit."""
-    return 1.0 / reach if reach > 0.0 and math.isfinite(reach) else 1.0

@@ -8,9 +8,10 @@ import numpy as np
 
 from ...maths.batch import TINY, Array
 from ...maths.small_systems import inverses
+from .columns import Bending, Now
 from .held import Held
-from .problem import LeastSquaresProblem, Metric
-from .residuals import Bending, Now
+from .metric import Metric
+from .problem import LeastSquaresProblem
 
 LEAST_DAMPING = 1e-12
 """Damping that always remains, so that singular poses and goals that contradict each other have a step."""

@@ -18,7 +18,8 @@ from ccd_rig.skeleton.kinematics import forward_kinematics
 from ccd_rig.skeleton.pose import Pose
 from ccd_rig.solvers.closing.problem import Kinematics
 from ccd_rig.solvers.closing.refine import Descent, refined
-from ccd_rig.solvers.least_squares.problem import LeastSquaresProblem, Metric
+from ccd_rig.solvers.least_squares.metric import Metric
+from ccd_rig.solvers.least_squares.problem import LeastSquaresProblem
 from ccd_rig.solvers.least_squares.solve import Limits, solve_batch
 from ccd_rig.solvers.least_squares.state import (
     Bones,
