@@ -11,9 +11,12 @@ Every pose that is looked at is inside the limits, and taken only if it is neare
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
+
+import numpy as np
 
 
 from ...goals import Goal
@@ -34,6 +37,8 @@ ENOUGH = 0.5
 rest."""
 CALM = 100.0
 """Damping that stays, where what is found must not leap from one frame to the next."""
+ROUNDED = 1e-6
+"""Residual that one joint's rounding to single precision may add at most: its rotation changes by 1e-7."""
 HURRIED_GAIN = 0.1
 """Next to nothing (`solve.GAIN`) where a dead end is soon given up, since there are other poses to start
 from."""
@@ -45,12 +50,10 @@ class Refined:
 
     Attributes:
         pose: the nearest pose, inside the limits.
-        met: whether every goal is within its tolerance.
         iterations: steps tried.
     """
 
     pose: Pose
-    met: bool
     iterations: int
 
 
@@ -71,10 +74,6 @@ class Descent(NamedTuple):
     max_iterations: int
     gain: float = GAIN
     calm: bool = False
-
-    def excess(self, residual: Residual) -> float:
-        """The largest miss in parts of its tolerance: up to 1 all goals are met."""
-        return float(residual.excess(self.position_tolerance, self.angle_tolerance)[0])
 
 
 def refine(
@@ -111,9 +110,10 @@ def refined(problem: PoseProblem, pose: Pose, descent: Descent) -> Refined:
     damping, down = (CALM, 1.0) if descent.calm else (DAMPING, DAMPING_DOWN)
     square = float(now.square[0])
     history = [square]
+    enough = ENOUGH * np.where(now.angular, descent.angle_tolerance, descent.position_tolerance)
     linear: Linear | None = None
     while (
-        iterations < descent.max_iterations and problem.layout.columns and descent.excess(now) > ENOUGH
+        iterations < descent.max_iterations and problem.layout.columns and (now.misses > enough).any()
     ):
         iterations += 1
         if linear is None:
@@ -136,13 +136,13 @@ def refined(problem: PoseProblem, pose: Pose, descent: Descent) -> Refined:
         if iterations >= PATIENCE and square > (1.0 - descent.gain) * history[-1 - PATIENCE]:
             break
     if now is before:
-        return Refined(start, descent.excess(before) <= 1.0, iterations)
+        return Refined(start, iterations)
     end = problem.pose(start, before.now.state, now.now.state)
-    # Rounded to single precision, and so measured again.
-    after = problem.residual(end)
-    if not after.square[0] <= before.square[0]:
-        return Refined(start, descent.excess(before) <= 1.0, iterations)
-    return Refined(end, descent.excess(after) <= 1.0, iterations)
+    # Rounding to single precision may make up for what was won, where that is little.
+    little = math.sqrt(float(before.square[0])) - math.sqrt(square) < ROUNDED * len(problem.layout.rows)
+    if little and not problem.residual(end).square[0] <= before.square[0]:
+        return Refined(start, iterations)
+    return Refined(end, iterations)
 
 
 def _shortened(

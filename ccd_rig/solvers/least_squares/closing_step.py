@@ -65,12 +65,12 @@ def limited_step(
     held = _held_at_start(linear) if layout.bounded else None
     fixed: Array = np.zeros(layout.columns)
     faces: dict[int, list[Face]] = {}
-    balls = state.rotations[:, layout.ball_rows]
+    balls: Array = state.rotations
     for _ in range(ROUNDS):
         free = _free(layout, slope, held, faces, fixed)
         freed = free if problem.serves is None else free * problem.serves
         system = (free * mobility) @ freed.T
-        system.flat[:: len(system) + 1] += damping
+        system.reshape(-1)[:: len(system) + 1] += damping
         dual = np.linalg.solve(system, linear.values + slope @ fixed)
         step = fixed - mobility * (freed.T @ dual)
         part = _part(layout, step)
@@ -109,7 +109,7 @@ def moved(problem: PoseProblem, given: Given, state: State, step: Array) -> Stat
     """The state after a step (k,) of hinges and slides inside their bounds, ball joints inside their
     limits."""
     layout = problem.layout
-    balls = _confined(layout, state, step)[0] if layout.balls else state.rotations[:, :0]
+    balls = _confined(layout, state, step)[0] if layout.balls else state.rotations
     return moved_state(problem.layout, given, state, step[:, None], balls, problem.reach)
 
 
@@ -135,18 +135,18 @@ def _free(
 
 def _part(layout: Layout, step: Array) -> float:
     """The part of a step that turns no joint farther than it may in one step."""
-    first, slides = layout.first_ball, layout.first_slide
-    part = 1.0
-    if slides:
-        rotations = np.abs(step[:slides])
-        if slides > first:
-            each = step[first:slides].reshape(-1, 3)
-            rotations[first:] = np.repeat(np.sqrt((each * each).sum(1)), 3)
-        most = np.minimum(layout.longest[:slides], LONGEST)
-        part = min(1.0, 1.0 / max(float((rotations / most).max()), 1e-300))
-    if slides < layout.columns:
-        part = min(part, LONGEST / max(float(np.abs(step[slides:]).max()), 1e-300))
-    return part
+    first, last = layout.first_ball, layout.first_slide
+    most = 1.0
+    if first:
+        most = max(most, float((np.abs(step[:first]) / np.minimum(layout.longest[:first], LONGEST)).max()))
+    if first < last:
+        balls = step[first:last].reshape(-1, 3)
+        squares = np.add.reduce(balls * balls, 1)
+        longest = np.minimum(layout.longest[first:last:3], LONGEST)
+        most = max(most, math.sqrt(float((squares / (longest * longest)).max())))
+    if last < layout.columns:
+        most = max(most, float(np.abs(step[last:]).max()) / LONGEST)
+    return 1.0 / most
 
 
 def _confined(

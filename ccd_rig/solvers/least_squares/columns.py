@@ -6,13 +6,12 @@ In the shapes below m counts the numbers of one residual, k the columns, B the p
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
-from ...maths.batch import Array, Indices, Mask, select
+from ...maths.batch import Array, Indices, Mask, as_slice, select
 from .layout import Layout
 from .state import State
 
@@ -23,8 +22,7 @@ _ARM_OF: Indices = np.array([2, 1, 2, 0, 1, 0], dtype=np.intp)
 _ARM_SIGNS: Array = np.array([[1.0], [-1.0], [-1.0], [1.0], [1.0], [-1.0]])
 
 
-@dataclass(frozen=True)
-class Now:
+class Now(NamedTuple):
     """A state and what the residuals read of it.
 
     Attributes:
@@ -272,7 +270,8 @@ class FrameTurns:
         self.row = layout.row[joint]
         turning = {layout.row[j] for j, pivot in layout.path(joint).items() if pivot == -1}
         self.balls = np.array([n for n, r in enumerate(layout.ball_rows.tolist()) if r in turning], np.intp)
-        self.hinges = np.array([n for n, r in enumerate(layout.hinge_rows.tolist()) if r in turning], np.intp)
+        hinges = np.array([n for n, r in enumerate(layout.hinge_rows.tolist()) if r in turning], np.intp)
+        self.hinges = as_slice(hinges) if len(hinges) else None
         self._turning = sorted(turning)
 
     @cached_property
@@ -291,9 +290,9 @@ class FrameTurns:
         if len(self.balls):
             balls = into[:, layout.first_ball : layout.first_slide].reshape(len(into), -1, 3, size)
             balls[:, self.balls] = per_turn[:, None]
-        if len(self.hinges):
+        if self.hinges is not None:
             assert now.axes is not None
-            into[:, self.hinges] = np.einsum("mib,nib->mnb", per_turn, now.axes.take(self.hinges, 0))
+            into[:, self.hinges] = np.einsum("mib,nib->mnb", per_turn, now.axes[self.hinges])
 
 
 class Path:

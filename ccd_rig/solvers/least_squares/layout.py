@@ -15,9 +15,10 @@ import numpy as np
 
 from ...limits.hinges import FULL_TURN, as_hinges
 from ...limits.shapes import EulerBox, Limit
-from ...maths.batch import Array, Indices
+from ...maths.batch import Array, Indices, as_slice
 from ...skeleton.joints import Skeleton
 from .coupled import coupled_rows
+from .euler_boxes import EulerBoxes, into_range
 
 LIMB = 4
 """Most joints of a limb."""
@@ -58,9 +59,8 @@ class Layout:
         hinges_of: the hinge columns of each joint that has some.
         hinge_rows: (h,) row of each hinge column, those of Euler boxes included.
         hinge_axes: (h, 3) axis of each hinge column; of an Euler box's hinge that of its own coordinate.
-        singles: how many hinges are no part of an Euler box; they come first.
-        box_rows, box_axes, box_signs: (b,) rows of Euler boxes, (b, 3) the axes of their columns, those that
-            turn last first, and (b,) 1 where these are right-handed in that order, else -1.
+        singles: how many hinges are no part of an Euler box; they come first. single_rows: their rows.
+        boxes: joints inside Euler boxes, None where there are none; their columns come after the others.
         ball_rows: (n,) rows of ball joints.
         ball_limits: of each ball joint.
         slides: joint and slide of each slide column.
@@ -72,6 +72,7 @@ class Layout:
         longest: (columns,) the longest step, radians; infinite for slides.
         lower, upper: (columns,) bounds: radians, and model units of slides; infinite for ball joints.
         bounded: whether any of them is finite.
+        hinge_ranges: (h,) lower and upper bounds of hinges, and the middles between; 0 without bounds.
     """
 
     def __init__(
@@ -107,19 +108,12 @@ class Layout:
         for k, (i, _) in enumerate(boxes):
             self.hinges_of[i] = slice(self.singles + 3 * k, self.singles + 3 * k + 3)
         self.hinge_rows = _indices(self.row[i] for i in self.hinge_joints)
+        self.single_rows = as_slice(self.hinge_rows[: self.singles])
         self.hinge_axes = np.array([hinge.axis for hinge in self.hinges], dtype=float).reshape(-1, 3)
-        self.box_joints = [i for i, _ in boxes]
-        self.box_rows = _indices(self.row[i] for i in self.box_joints)
-        axes = [[hinge.axis.index(1.0) for hinge in each] for _, each in boxes]
-        self.box_axes = np.array(axes, dtype=np.intp).reshape(-1, 3)
-        i, j, k = self.box_axes.T
-        self.box_signs = np.where((j - i) % 3 == 1, 1.0, -1.0)
-        outer = 3 * (self.singles + 3 * np.arange(len(axes)))
-        # Where the sine of each column stands in (3 hinges, 4 components, b), see `state`.
-        boxes = np.arange(len(axes))[:, None]
-        self.box_sines = ((4 * np.arange(3) + 1 + self.box_axes) * len(axes) + boxes).reshape(-1)
-        # Where the axes of the two outer columns stand in (h, 3), see `problem.hinge_axes`.
-        self.box_places = np.concatenate((outer + 3 + j, outer + 3 + i, outer + i, outer + j, outer + k))
+        self.boxes: EulerBoxes | None = None
+        if boxes:
+            rows = _indices(self.row[i] for i, _ in boxes)
+            self.boxes = EulerBoxes(rows, [each for _, each in boxes], self.singles)
         self.balls = [i for i, hinges in turning.items() if not hinges]
 
     def _balls_and_slides(self) -> None:
@@ -140,19 +134,20 @@ class Layout:
 
     def _bounds(self) -> None:
         joints = self.skeleton.joints
-        self.mobility = np.array([1.0 - joints[i].stiffness for i in self.owners])
-        self.longest = np.array([joints[i].max_step for i in self.owners])
+        owners = [joints[i] for i in self.owners]
+        self.mobility = np.array([1.0 - joint.stiffness for joint in owners])
+        self.longest = np.array([joint.max_step for joint in owners])
         self.longest[self.first_slide :] = math.inf
         self.lower, self.upper = np.full(self.columns, -math.inf), np.full(self.columns, math.inf)
+        middles = np.zeros(self.first_ball)
         for column, hinge in enumerate(self.hinges):
             if hinge.upper - hinge.lower < FULL_TURN:
                 self.lower[column], self.upper[column] = hinge.lower, hinge.upper
+                middles[column] = 0.5 * (hinge.lower + hinge.upper)
         for column, (_, slide) in enumerate(self.slides, start=self.first_slide):
             self.lower[column], self.upper[column] = slide.lower, slide.upper
-        lower, upper = self.lower[: self.first_ball], self.upper[: self.first_ball]
-        ends = np.where(np.isfinite(lower), lower, 0.0), np.where(np.isfinite(upper), upper, 0.0)
-        self.hinge_ranges = lower, upper, 0.5 * (ends[0] + ends[1])
-        self.bounded = bool(np.isfinite(self.lower).any() or np.isfinite(self.upper).any())
+        self.bounded = bool((self.lower > -math.inf).any() or (self.upper < math.inf).any())
+        self.hinge_ranges = self.lower[: self.first_ball], self.upper[: self.first_ball], middles
 
     @cached_property
     def _limb_bends(self) -> tuple[Indices, Array]:
@@ -221,54 +216,11 @@ def angles_from_rotations(layout: Layout, rotations: Array) -> Array:
     found = np.empty((len(layout.hinges), rotations.shape[-1]))
     singles = layout.singles
     if singles:
-        rows, axes = layout.hinge_rows[:singles], layout.hinge_axes[:singles]
-        q = rotations[:, rows]
-        sine = axes[:, :1] * q[1] + axes[:, 1:2] * q[2] + axes[:, 2:] * q[3]
-        found[:singles] = _into(layout, slice(0, singles), 2.0 * np.arctan2(sine, q[0]))
-    if len(layout.box_rows):
-        found[singles:] = _box_angles(layout, rotations[:, layout.box_rows]).reshape(-1, found.shape[1])
+        q = rotations[:, layout.single_rows]
+        sine = np.einsum("hk,khb->hb", layout.hinge_axes[:singles], q[1:])
+        ranges = [each[:singles, None] for each in layout.hinge_ranges]
+        found[:singles] = into_range(2.0 * np.arctan2(sine, q[0]), ranges)
+    if layout.boxes is not None:
+        ranges = [each[singles:] for each in layout.hinge_ranges]
+        found[singles:] = layout.boxes.angles(rotations[:, layout.boxes.rows], ranges)
     return found
-
-
-def _box_angles(layout: Layout, rotations: Array) -> Array:
-    """(b, 3, B) angles of joints inside Euler boxes (Bernardes & Viollet 2022), outermost first, from
-    rotations (4, b, B)."""
-    columns = slice(layout.singles, None)
-    w, v = rotations[0], rotations[1:]
-    boxes = np.arange(len(w))
-    k, j, i = layout.box_axes.T
-    sign = -layout.box_signs[:, None]
-    last = sign * v[k, boxes]
-    a, b = w - v[j, boxes], v[i, boxes] + last
-    c, d = w + v[j, boxes], last - v[i, boxes]
-    p, m = np.hypot(a, b), np.hypot(c, d)
-    half_sum, half_difference = np.arctan2(b, a), np.arctan2(d, c)
-    # At gimbal lock only the sum, or only the difference, is known: the innermost angle is then 0, or as near
-    # as it may be.
-    locked = np.minimum(p, m) < 1e-5 * np.maximum(p, m)
-    if locked.any():
-        alpha = _into(layout, columns, np.zeros((len(w), 3, w.shape[1])))[:, 2]
-        half_difference = np.where(locked & (m < p), half_sum - alpha, half_difference)
-        half_sum = np.where(locked & (m >= p), half_difference + alpha, half_sum)
-    alpha, gamma = half_sum - half_difference, sign * (half_sum + half_difference)
-    beta = 2.0 * np.arctan2(m, p) - 0.5 * math.pi
-    ways = np.empty((2, len(w), 3, w.shape[1]))
-    ways[0, :, 0], ways[0, :, 1], ways[0, :, 2] = gamma, beta, alpha
-    ways[1, :, 0], ways[1, :, 1], ways[1, :, 2] = gamma + math.pi, math.pi - beta, alpha + math.pi
-    inside = _into(layout, columns, ways)
-    off = np.abs(np.remainder(ways - inside + math.pi, FULL_TURN) - math.pi).max(2)
-    size = np.abs(inside).sum(2)
-    outside = off > 1e-5
-    # Inside both ways the smaller angles; outside the nearer one.
-    second = np.where(
-        outside[0] == outside[1], np.where(outside[0], off[1] < off[0], size[1] < size[0]), outside[0]
-    )
-    return np.where(second[:, None], inside[1], inside[0])
-
-
-def _into(layout: Layout, columns: slice, angles: Array) -> Array:
-    """Angles plus whole turns, inside the bounds of their hinges: (c, B), or (..., c / 3, 3, B) of boxes."""
-    shape = (-1, 1) if angles.ndim == 2 else (-1, 3, 1)
-    lower, upper, middle = (each[columns].reshape(shape) for each in layout.hinge_ranges)
-    near = angles - FULL_TURN * np.round((angles - middle) / FULL_TURN)
-    return np.asarray(np.clip(near, lower, upper))

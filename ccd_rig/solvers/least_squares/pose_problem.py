@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+import numpy as np
 from mathutils import Quaternion, Vector
 
 from ...goals import Goal
@@ -13,7 +14,7 @@ from ...limits.shapes import Limit, Slide, clamp
 from ...skeleton.joints import Skeleton
 from ...skeleton.pose import Pose, check_pose
 from .problem import LeastSquaresProblem, Residual
-from .state import Bones, Given, Poses, State, start_state
+from .state import Bones, Given, Poses, State, posed_state, start_state
 
 
 class PoseProblem(LeastSquaresProblem):
@@ -28,8 +29,10 @@ class PoseProblem(LeastSquaresProblem):
     ) -> None:
         super().__init__(skeleton, goals, limits, movable)
         self._limits = tuple(limits)
-        self._bones = Bones.of(skeleton)
-        self._targets = self.own_targets()
+        self._bones, self._targets = Bones.of(skeleton), self.own_targets()
+        # What poses bring that shift no joint.
+        none = Poses(np.empty((4, 0, 1)), np.zeros((3, len(skeleton), 1)))
+        self._unshifted = self.given(self._bones, none, self._targets)
 
     def clamped(self, pose: Pose) -> Pose:
         """`pose` with the joints that may move inside their limits; `pose` itself where they are."""
@@ -53,12 +56,19 @@ class PoseProblem(LeastSquaresProblem):
     def arrays(self, pose: Pose) -> tuple[Given, State]:
         """What a pose brings, and its state; its joints are inside their limits."""
         poses = Poses.of([pose])
-        given = self.given(self._bones, poses, self._targets)
+        given = self._given(poses)
         return given, start_state(self.layout, given, poses)
 
     def residual(self, pose: Pose) -> Residual:
         """How far off the goals are in a pose whose joints are inside their limits."""
-        return self.evaluate(*self.arrays(pose))
+        poses = Poses.of([pose])
+        given = self._given(poses)
+        return self.evaluate(given, posed_state(self.layout, given, poses))
+
+    def _given(self, poses: Poses) -> Given:
+        if poses.translations.any():
+            return self.given(self._bones, poses, self._targets)
+        return self._unshifted
 
     def pose(self, start: Pose, before: State, state: State) -> Pose:
         """`start`, whose state is `before`, with the moved joints as in `state`.

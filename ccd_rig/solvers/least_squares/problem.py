@@ -84,7 +84,7 @@ class Residual(NamedTuple):
     def at(self, some: Mask | Indices) -> Residual:
         """Those of some of the poses."""
         return Residual(
-            replace(self.now, state=self.now.state.at(some), ends=select(self.now.ends, some)),
+            self.now._replace(state=self.now.state.at(some), ends=select(self.now.ends, some)),
             select(self.values, some),
             self.square[some],
             select(self.misses, some),
@@ -102,7 +102,7 @@ class Residual(NamedTuple):
         misses = self.misses.copy()
         misses[:, some] = other.misses
         state = self.now.state.joined(some, other.now.state)
-        return Residual(replace(self.now, state=state, ends=ends), values, square, misses, self.angular)
+        return Residual(self.now._replace(state=state, ends=ends), values, square, misses, self.angular)
 
 
 class LeastSquaresProblem:
@@ -351,16 +351,9 @@ def _serves(layout: Layout, places: Sequence[slice], serving: Sequence[Sequence[
 def _hinge_axes(layout: Layout, state: State) -> Array:
     """(h, 3, B) in model space. Hinges of an Euler box stand on each other, the last on the joint's frame."""
     own = layout.hinge_axes[..., None]
-    if len(layout.box_rows):
-        # The middle axis seen through the last turn, and the first one through both.
+    if layout.boxes is not None:
         own = np.repeat(own, state.size, axis=2)
-        angles = state.angles[layout.singles :].reshape(-1, 3, state.size)
-        sines, cosines = np.sin(angles[:, 1:]), np.cos(angles[:, 1:])
-        (s0, s1), (c0, c1) = sines.transpose(1, 0, 2), cosines.transpose(1, 0, 2)
-        sign = layout.box_signs[:, None]
-        middle, last = sign * s1, sign * s0
-        flat = own.reshape(-1, state.size)
-        flat[layout.box_places] = np.concatenate((c1, middle, c0 * c1, -c0 * middle, last))
+        layout.boxes.fill_axes(state.angles[layout.boxes.columns], own[layout.boxes.columns])
     return np.einsum("nijb,njb->nib", state.transforms.take(layout.hinge_rows, 0)[:, :, :3], own)
 
 

@@ -96,21 +96,19 @@ class Orientation(Block):
         self.turns, self.factor = turns, factor
 
     def values(self, now: Now, target: Array) -> Array:
-        frame = self.turns.frame(now)
-        between = np.einsum("ikb,jkb->ijb", frame, np.broadcast_to(target, frame.shape))
+        between = np.einsum("ikb,jkb->ijb", self.turns.frame(now), target)
         return self.factor * matrix_logarithm(between)
 
     def slope(self, now: Now, target: Array, values: Array, into: Array) -> None:
         # The inverse of the left Jacobian of SO(3): 1 - [e]/2 + k [e]^2, k = (1 - (a/2) cot(a/2)) / a^2. At
         # smaller angles than 2e-3 radians k [e]^2 differs by less than rounding.
-        e = values / self.factor
-        square = dot(e, e)
-        half = np.maximum(0.5 * np.sqrt(square), 1e-3)
-        k = (1.0 - half / np.tan(half)) / (4.0 * half * half)
-        found = (self.factor * k * e)[:, None] * e
+        square = dot(values, values)
+        half = np.maximum((0.5 / self.factor) * np.sqrt(square), 1e-3)
+        k = (0.25 / self.factor) * (1.0 / (half * half) - 1.0 / (half * np.tan(half)))
+        found = (k * values)[:, None] * values
         entries = found.reshape(9, -1)
-        entries[::4] += self.factor * (1.0 - k * square)
-        entries += self.factor * _HALF_CROSS * e.take(_CROSS_OF, 0)
+        entries[::4] += self.factor - k * square
+        entries += _HALF_CROSS * values.take(_CROSS_OF, 0)
         self.turns.slope(now, found, into)
 
     def bending(self, now: Now, multiplier: Array) -> Bending | None:

@@ -119,8 +119,7 @@ class Given:
         )
 
 
-@dataclass(frozen=True)
-class State:
+class State(NamedTuple):
     """Poses of the joints that matter.
 
     Attributes:
@@ -190,7 +189,9 @@ def geometry(layout: Layout, bones: Bones, poses: Poses) -> tuple[Array, Array, 
         shifts = shifts + np.einsum("nijb,jnb->nib", turns, translations)
         if shifts.shape[-1] > 1 and (shifts == shifts[..., :1]).all():
             shifts = shifts[..., :1].copy()
-    axes = np.einsum("sijb,sj->sib", turns[layout.slide_rows], layout.slide_axes)
+    axes = np.empty((0, 3, 1))
+    if layout.slides:
+        axes = np.einsum("sijb,sj->sib", turns[layout.slide_rows], layout.slide_axes)
     return rests, turns, shifts, axes
 
 
@@ -198,14 +199,26 @@ def start_state(layout: Layout, given: Given, poses: Poses) -> State:
     """The state of poses whose joints are inside their limits."""
     rotations = poses.rotations.take(layout.rows, 1)
     angles = angles_from_rotations(layout, rotations)
-    if len(layout.hinges):
-        rotations[:, layout.hinge_rows] = 0.0
+    if layout.hinges:
         _set_hinges(layout, rotations, angles)
-    slides = np.empty((len(layout.slides), rotations.shape[-1]))
+    slides = _slides(layout, poses)
+    return State(rotations, angles, slides, _transforms(layout, given, rotations, slides, None))
+
+
+def posed_state(layout: Layout, given: Given, poses: Poses) -> State:
+    """The state of poses as they are, to measure it: hinges have no angles."""
+    rotations, slides = poses.rotations.take(layout.rows, 1), _slides(layout, poses)
+    transforms = _transforms(layout, given, rotations, slides, None)
+    return State(rotations, np.empty((0, rotations.shape[-1])), slides, transforms)
+
+
+def _slides(layout: Layout, poses: Poses) -> Array:
+    """(s, B) along the slides' axes, model units, inside their ranges."""
+    found = np.empty((len(layout.slides), poses.rotations.shape[-1]))
     for k, (i, slide) in enumerate(layout.slides):
         along = np.array(slide.axis) @ poses.translations[:, i]
-        slides[k] = np.clip(along, slide.lower, slide.upper)
-    return State(rotations, angles, slides, _transforms(layout, given, rotations, slides, None))
+        found[k] = np.clip(along, slide.lower, slide.upper)
+    return found
 
 
 def rebuilt(layout: Layout, given: Given, state: State, balls: Array, angles: Array, slides: Array) -> State:
@@ -226,11 +239,12 @@ def moved_state(layout: Layout, given: Given, state: State, step: Array, balls: 
     """The state after a step (columns, B) of hinges and slides, with ball joints at (4, balls, B)."""
     rotations = state.rotations.copy()
     angles, slides = state.angles, state.slides
-    if len(layout.hinges):
+    if layout.hinges:
         angles = angles + step[: layout.first_ball]
         _set_hinges(layout, rotations, angles)
-    rotations[:, layout.ball_rows] = balls
-    if len(layout.slides):
+    if layout.balls:
+        rotations[:, layout.ball_rows] = balls
+    if layout.slides:
         slides = slides + reach * step[layout.first_slide :]
     return State(rotations, angles, slides, _transforms(layout, given, rotations, slides, state.transforms))
 
@@ -262,15 +276,11 @@ def _set_hinges(layout: Layout, rotations: Array, angles: Array) -> None:
     cosines, sines = np.cos(half), np.sin(half)
     singles = layout.singles
     if singles:
-        rows = layout.hinge_rows[:singles]
+        rows = layout.single_rows
         rotations[0, rows] = cosines[:singles]
         rotations[1:, rows] = sines[:singles] * layout.hinge_axes[:singles].T[..., None]
-    if len(layout.box_rows):
-        size = angles.shape[-1]
-        turned = np.zeros((12, len(layout.box_rows), size))
-        turned[::4] = cosines[singles:].reshape(-1, 3, size).transpose(1, 0, 2)
-        turned.reshape(-1, size)[layout.box_sines] = sines[singles:]
-        rotations[:, layout.box_rows] = multiply(multiply(turned[:4], turned[4:8]), turned[8:])
+    if layout.boxes is not None:
+        rotations[:, layout.boxes.rows] = layout.boxes.rotations(cosines[singles:], sines[singles:])
 
 
 def _transforms(layout: Layout, given: Given, rotations: Array, slides: Array, before: Array | None) -> Array:

@@ -106,8 +106,8 @@ class Trials:
 
 def squares_along(values: Array, line: Array, bend: Array) -> Array:
     """Square errors (parts, B) of parts of a step, for residuals that are values + t line + t^2 bend."""
+    terms = np.stack((values, line, bend))
+    (a, b, d), (_, c, e), (_, _, f) = np.einsum("imb,jmb->ijb", terms, terms)
     t = FRACTIONS
-    a, b, c = ((x * y).sum(0) for x, y in ((values, values), (values, line), (line, line)))
-    d, e, f = ((x * y).sum(0) for x, y in ((values, bend), (line, bend), (bend, bend)))
     squares: Array = a + t * (2.0 * b + t * (c + 2.0 * d + t * (2.0 * e + t * f)))
     return squares

@@ -16,9 +16,9 @@ from ccd_rig.limits.shapes import Cone, Ellipse, EulerBox, Hinge, Limit, SwingTw
 from ccd_rig.skeleton.joints import Joint, Skeleton
 from ccd_rig.skeleton.kinematics import forward_kinematics
 from ccd_rig.skeleton.pose import Pose
-from ccd_rig.solvers.closing.problem import Kinematics
-from ccd_rig.solvers.closing.refine import Descent, refined
+from ccd_rig.solvers.least_squares.closing import Descent, refined
 from ccd_rig.solvers.least_squares.metric import Metric
+from ccd_rig.solvers.least_squares.pose_problem import PoseProblem
 from ccd_rig.solvers.least_squares.problem import LeastSquaresProblem
 from ccd_rig.solvers.least_squares.solve import Limits, solve_batch
 from ccd_rig.solvers.least_squares.state import (
@@ -202,7 +202,7 @@ def test_agrees_with_one_by_one(name: str, posed: bool) -> None:
 
     limits = [joint.limit for joint in skeleton.joints]
     problem = LeastSquaresProblem(skeleton, goals(0), limits)
-    start = Kinematics(skeleton, goals(0), limits).clamped(Pose.rest(skeleton))
+    start = PoseProblem(skeleton, goals(0), limits).clamped(Pose.rest(skeleton))
     targets = [np.array([target[:] for target in ends]).T]
     targets += [np.array([each.rotation[:] for each in last]).T] if posed else []
     poses = Poses.of([start] * count)
@@ -215,7 +215,10 @@ def test_agrees_with_one_by_one(name: str, posed: bool) -> None:
     )
     alone = 0
     for k in range(count):
-        alone += refined(Kinematics(skeleton, goals(k), limits), start, Descent(tolerance, tolerance, 60)).met
+        own = refined(PoseProblem(skeleton, goals(k), limits), start, Descent(tolerance, tolerance, 60)).pose
+        transforms = forward_kinematics(skeleton, own)
+        errors = [measure(goal, skeleton, transforms) for goal in goals(k)]
+        alone += all(max(error.distance, error.angle) <= tolerance for error in errors)
         rotations = [start.rotations[0].copy() for _ in skeleton.joints]
         for i, rotation in enumerate(rotations):
             rotation[:] = found.state.rotations[:, problem.layout.row[i], k]
