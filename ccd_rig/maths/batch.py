@@ -8,7 +8,6 @@ Nothing here checks for NaN.
 
 from __future__ import annotations
 
-import math
 from functools import reduce
 from typing import Any
 

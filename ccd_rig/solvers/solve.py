@@ -2,8 +2,8 @@
 
 The loop (`ccd/loop`) brings joints inside their limits, makes passes and keeps the best pose. It stops when
 the goals are met, when nothing can be won, or when the iterations run out. Where passes creep, damped least
-squares go on inside the same limits (`least_squares/closing`). The first stall is answered by one deterministic
-nudge, which leaves straight and folded chains. After that other starts are tried (`restarts`).
+squares go on inside the same limits (`least_squares/closing`). The first stall is answered by one
+deterministic nudge, which leaves straight and folded chains. After that other starts are tried (`restarts`).
 
 Comfort regions are taken for the limits first, and left only if the goals cannot be met. Goals served first
 get the last word in every pass; poses in which they are farther off do not count. A result that is farther

@@ -18,7 +18,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-
 from ...goals import Goal
 from ...limits.shapes import Limit
 from ...maths.batch import Array
@@ -112,9 +111,7 @@ def refined(problem: PoseProblem, pose: Pose, descent: Descent) -> Refined:
     history = [square]
     enough = ENOUGH * np.where(now.angular, descent.angle_tolerance, descent.position_tolerance)
     linear: Linear | None = None
-    while (
-        iterations < descent.max_iterations and problem.layout.columns and (now.misses > enough).any()
-    ):
+    while iterations < descent.max_iterations and problem.layout.columns and (now.misses > enough).any():
         iterations += 1
         if linear is None:
             linear = Linear.about(problem, given, now)
@@ -145,9 +142,7 @@ def refined(problem: PoseProblem, pose: Pose, descent: Descent) -> Refined:
     return Refined(end, iterations)
 
 
-def _shortened(
-    problem: PoseProblem, given: Given, linear: Linear, found: Residual, step: Array
-) -> Residual:
+def _shortened(problem: PoseProblem, given: Given, linear: Linear, found: Residual, step: Array) -> Residual:
     """What a part of a step gives that won little or nothing, if that is better than all of it.
 
     See `trials.Trials.shortened`.

@@ -23,7 +23,7 @@ from .step import LONGEST, ROUNDS
 
 Triple = tuple[float, float, float]
 Face = tuple[Triple, float]
-"""A border at which a ball joint is held: the unit normal n, model axes, and n.d of its rotation d, radians."""
+"""A border at which a ball joint is held: its unit normal n, model axes, and n.d of the rotation d, radians."""
 
 
 class Linear(NamedTuple):
@@ -52,9 +52,7 @@ class Linear(NamedTuple):
         return cls(residual, residual.values[:, 0], slope, serving, down[:, 0], up[:, 0])
 
 
-def limited_step(
-    problem: PoseProblem, given: Given, linear: Linear, damping: float
-) -> tuple[Array, State]:
+def limited_step(problem: PoseProblem, given: Given, linear: Linear, damping: float) -> tuple[Array, State]:
     """The shortest step (k,) that brings the goals nearer inside the limits, and the state after it.
 
     The step d minimises |r + J d|^2 + damping |d|^2 / mobility, see `step`. What is held at a limit leaves J
@@ -63,29 +61,33 @@ def limited_step(
     layout, state = problem.layout, linear.residual.now.state
     mobility, down, up, slope = layout.mobility, linear.down, linear.up, linear.slope
     held = _held_at_start(linear) if layout.bounded else None
-    fixed: Array = np.zeros(layout.columns)
+    fixed: Array | None = None
     faces: dict[int, list[Face]] = {}
     balls: Array = state.rotations
     for _ in range(ROUNDS):
-        free = _free(layout, slope, held, faces, fixed)
+        free = slope if held is None else np.where(held, 0.0, slope)
+        if faces:
+            free, fixed = _held_balls(layout, free, faces, fixed)
         freed = free if problem.serves is None else free * problem.serves
         system = (free * mobility) @ freed.T
         system.reshape(-1)[:: len(system) + 1] += damping
-        dual = np.linalg.solve(system, linear.values + slope @ fixed)
-        step = fixed - mobility * (freed.T @ dual)
+        missing = linear.values if fixed is None else linear.values + slope @ fixed
+        dual = np.linalg.solve(system, missing)
+        step = -mobility * (freed.T @ dual)
+        if fixed is not None:
+            step += fixed
         part = _part(layout, step)
         step *= part
         # What each unknown would like to do, now that the others are held: it tells which limits hold it
         # still (the primal-dual active set method, Hintermueller, Ito & Kunisch 2002).
         wanted = -part * mobility * (linear.serving.T @ dual)
-        changed = False
+        changed, fixed = False, None
         if held is not None:
             over, under = wanted > up, wanted < down
             before, held = held, over | under
             changed = bool((before != held).any())
-            fixed = np.where(over, up, np.where(under, down, 0.0))
-        elif faces:
-            fixed = np.zeros(layout.columns)
+            if held.any():
+                fixed = np.where(over, up, np.where(under, down, 0.0))
         if layout.balls:
             changed = _release(faces, wanted[layout.first_ball : layout.first_slide].tolist()) or changed
             balls, outside = _confined(layout, state, step)
@@ -113,24 +115,19 @@ def moved(problem: PoseProblem, given: Given, state: State, step: Array) -> Stat
     return moved_state(problem.layout, given, state, step[:, None], balls, problem.reach)
 
 
-def _free(
-    layout: Layout, slope: Array, held: Mask | None, faces: dict[int, list[Face]], fixed: Array
-) -> Array:
-    """The slope (m, k) without what is held; writes the rotations that ball joints are held at."""
-    free = slope if held is None else np.where(held, 0.0, slope)
-    if faces and free is slope:
-        free = slope.copy()
+def _held_balls(
+    layout: Layout, slope: Array, faces: dict[int, list[Face]], fixed: Array | None
+) -> tuple[Array, Array]:
+    """The slope (m, k) without what borders hold of ball joints, and what is held at (k,), with their
+    rotations there."""
+    slope = slope.copy()
+    fixed = np.zeros(layout.columns) if fixed is None else fixed
     for ball, borders in faces.items():
         place = slice(layout.first_ball + 3 * ball, layout.first_ball + 3 * ball + 3)
-        left = np.eye(3)
-        rotation = np.zeros(3)
-        for normal, value in borders:
-            axis = np.array(normal)
-            left -= axis[:, None] * axis
-            rotation += value * axis
-        free[:, place] = free[:, place] @ left
-        fixed[place] = rotation
-    return free
+        normals = np.array([normal for normal, _ in borders]).reshape(-1, 3)
+        slope[:, place] -= (slope[:, place] @ normals.T) @ normals
+        fixed[place] = np.array([value for _, value in borders]) @ normals
+    return slope, fixed
 
 
 def _part(layout: Layout, step: Array) -> float:
@@ -149,9 +146,7 @@ def _part(layout: Layout, step: Array) -> float:
     return 1.0 / most
 
 
-def _confined(
-    layout: Layout, state: State, step: Array
-) -> tuple[Array, list[tuple[int, Triple, Triple]]]:
+def _confined(layout: Layout, state: State, step: Array) -> tuple[Array, list[tuple[int, Triple, Triple]]]:
     """The ball joints (4, balls, 1) after a step, inside their limits; which the step would take outside.
 
     Of those: the number, the rotation that the step wants and the one that is allowed, rotation vectors about

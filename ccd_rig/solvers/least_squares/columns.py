@@ -239,9 +239,7 @@ class SinglePoints:
         self.ball_factors: Array = factors[: self.balls] * _ARM_SIGNS
         self.hinge_places: Indices = (starts[self.balls :] + columns * np.arange(3)).reshape(-1)
         self.hinge_factors: Array = factors[self.balls :]
-        self.shifted = [
-            each for each in points if (layout.slides or layout.coupled) and each[0].has_shifts
-        ]
+        self.shifted = [each for each in points if (layout.slides or layout.coupled) and each[0].has_shifts]
 
     def slope(self, now: Now, into: Array) -> None:
         """Write how the points move into the slope (m, k, B) of all goals, which is zero."""
@@ -388,5 +386,3 @@ def swinging(arms: Array, force: Array) -> Array:
     for i in range(3):
         found[:, i, i] -= along
     return found
-
-

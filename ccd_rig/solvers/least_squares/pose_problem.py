@@ -81,9 +81,7 @@ class PoseProblem(LeastSquaresProblem):
         for i, columns in layout.hinges_of.items():
             if angles[columns] != angles_before[columns]:
                 rotations[i] = composed(layout.hinges[columns], angles[columns])
-        balls, balls_before = (
-            each.rotations[:, layout.ball_rows, 0].T.tolist() for each in (state, before)
-        )
+        balls, balls_before = (each.rotations[:, layout.ball_rows, 0].T.tolist() for each in (state, before))
         for i, rotation, rotation_before in zip(layout.balls, balls, balls_before, strict=True):
             if rotation != rotation_before:
                 rotations[i] = Quaternion(rotation)

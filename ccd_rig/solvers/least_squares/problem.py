@@ -13,36 +13,16 @@ from itertools import accumulate, pairwise
 from typing import NamedTuple
 
 import numpy as np
-from mathutils import Vector
 
 from ...errors import InvalidInput
-from ...goals import (
-    BalanceGoal,
-    DirectionGoal,
-    Goal,
-    OrientationGoal,
-    PoleGoal,
-    PositionGoal,
-    reach_of,
-    served,
-)
+from ...goals import Goal, reach_of, served
 from ...limits.shapes import Limit
-from ...maths.batch import (
-    Array,
-    Indices,
-    Mask,
-    conjugate,
-    is_all,
-    logarithm,
-    matrices,
-    multiply,
-    select,
-    unit,
-)
+from ...maths.batch import Array, Indices, Mask, conjugate, is_all, logarithm, multiply, select
 from ...skeleton.joints import Skeleton
-from .columns import FrameTurns, Now, PointSum, SinglePoints
+from .columns import Now, SinglePoints
+from .goal_points import GoalPoints
 from .layout import Layout
-from .residuals import Balance, Block, Direction, Orientation, Pole, Position
+from .residuals import Position, block_of, tips_of
 from .state import Bones, Given, Poses, State, geometry, start_state, to_model
 
 LEVER = 0.3
@@ -134,19 +114,17 @@ class LeastSquaresProblem:
         self.skeleton, self.goals = skeleton, tuple(goals)
         serving = [served(goal, skeleton) for goal in goals]
         wanted = set(movable) if movable is not None else set().union(*serving)
-        self._points: list[tuple[int, Vector | None]] = []
-        self.layout = layout = Layout(
-            skeleton, [i for goal in goals for i in _tips(goal, skeleton)], limits, wanted
-        )
+        tips = [i for goal in goals for i in tips_of(goal, skeleton)]
+        self.layout = layout = Layout(skeleton, tips, limits, wanted)
         self.reach = max((reach_of(skeleton, goal) for goal in goals), default=0.0) or 1.0
         ranks = sorted({goal.priority for goal in goals})
-        weights = [goal.weight * max(priority_step ** ranks.index(goal.priority), 1e-12) for goal in goals]
-        self.blocks = [
-            self._block(goal, math.sqrt(weight)) for goal, weight in zip(goals, weights, strict=True)
-        ]
+        self._points, self.blocks = GoalPoints(layout), []
+        for goal in goals:
+            factor = math.sqrt(goal.weight * max(priority_step ** ranks.index(goal.priority), 1e-12))
+            block = block_of(goal, layout, self._points, factor / self.reach, factor * LEVER)
+            self.blocks.append(block)
         self._angular: Mask = np.array([[block.angular] for block in self.blocks])
         self._per_unit = np.array([[1.0 / block.factor] for block in self.blocks])
-        self.point_rows = np.array([layout.row[i] for i, _ in self._points], dtype=np.intp)
         sizes = [0, *accumulate(block.size for block in self.blocks)]
         self.places = [slice(a, b) for a, b in pairwise(sizes)]
         self.rows = sizes[-1]
@@ -167,43 +145,6 @@ class LeastSquaresProblem:
         self._single = SinglePoints(self.layout, list(single.values())) if single else None
         self._others = [k for k in range(len(parts)) if k not in single]
 
-    def _block(self, goal: Goal, factor: float) -> Block:
-        skeleton, layout = self.skeleton, self.layout
-        per_length, per_angle = factor / self.reach, factor * LEVER
-        if isinstance(goal, PositionGoal):
-            number = self._point(skeleton.index(goal.joint), goal.offset)
-            return Position(PointSum(layout, [(number, skeleton.index(goal.joint))], [1.0]), per_length)
-        if isinstance(goal, OrientationGoal):
-            return Orientation(FrameTurns(layout, skeleton.index(goal.joint)), per_angle)
-        if isinstance(goal, DirectionGoal):
-            return Direction(FrameTurns(layout, skeleton.index(goal.joint)), goal.axis[:], per_angle)
-        if isinstance(goal, PoleGoal):
-            return self._pole(goal, per_angle)
-        massive = [(i, joint) for i, joint in enumerate(skeleton.joints) if joint.mass > 0.0]
-        if not massive:
-            raise InvalidInput("balance goal: no joint has a mass; give at least one joint a mass above 0")
-        total = math.fsum(joint.mass for _, joint in massive)
-        points = [(self._point(i, Vector((0.0, 0.5 * joint.length, 0.0))), i) for i, joint in massive]
-        centre = PointSum(layout, points, [joint.mass / total for _, joint in massive])
-        return Balance(centre, goal.axes, per_length)
-
-    def _pole(self, goal: PoleGoal, factor: float) -> Pole:
-        layout, chain = self.layout, goal.chain(self.skeleton)
-        end = self._point(chain[-1], goal.offset)
-        heads = [(-1, i) for i in chain]
-        root = PointSum(layout, heads[:1], [1.0])
-        line = PointSum(layout, [(end, chain[-1]), heads[0]], [1.0, -1.0])
-        between = PointSum(layout, heads, [-(len(chain) - 1.0), *[1.0] * (len(chain) - 1)])
-        links = np.array([layout.row[i] for i in chain], dtype=np.intp)
-        own = goal.bend_axis(self.skeleton)
-        turns = FrameTurns(layout, own.joint)
-        return Pole((root, line, between), links, turns, (own.axis[:], own.scale), factor)
-
-    def _point(self, joint: int, at: Vector | None) -> int:
-        """The number of a new point of a joint's bone; None: its tail."""
-        self._points.append((joint, at))
-        return len(self._points) - 1
-
     def own_targets(self) -> list[Array]:
         """The goals' own targets, as `given` takes them, the same for all poses."""
         return [np.array(goal.target[:], dtype=np.float64)[:, None] for goal in self.goals]
@@ -221,7 +162,7 @@ class LeastSquaresProblem:
         """
         layout = self.layout
         rests, turns, shifts, slide_axes = geometry(layout, bones, poses)
-        points, framed = self._goal_points(bones.lengths), self._framed(targets)
+        points, framed = self._points.in_frames(bones.lengths), self._framed(targets)
         given = Given(rests, turns, shifts, points, framed, slide_axes, None)
         if reference is None:
             return given
@@ -229,25 +170,8 @@ class LeastSquaresProblem:
         held = (there.rotations[:, layout.ball_rows], there.angles, there.slides)
         return replace(given, reference=held)
 
-    def _goal_points(self, lengths: Array) -> Array:
-        """(4, P, B or 1) the goals' points in their joints' frames, for bones (N, B or 1) that long; the last
-        component is 1."""
-        size = lengths.shape[-1] if any(at is None for _, at in self._points) else 1
-        points = np.zeros((4, len(self._points), size))
-        points[3] = 1.0
-        for number, (joint, at) in enumerate(self._points):
-            if at is None:
-                points[1, number] = lengths[joint]
-            else:
-                points[:3, number, :] = [(value,) for value in at]
-        return points
-
     def _framed(self, targets: Sequence[Array]) -> tuple[Array, ...]:
-        """Targets as residuals take them: rotations as matrices (3, 3, B or 1)."""
-        return tuple(
-            matrices(unit(target)) if isinstance(goal, OrientationGoal) else target
-            for goal, target in zip(self.goals, targets, strict=True)
-        )
+        return tuple(block.framed(target) for block, target in zip(self.blocks, targets, strict=True))
 
     def measure(self, transforms: Array, lengths: Array, targets: Sequence[Array]) -> Residual:
         """How far off the goals are where joints are anywhere at all.
@@ -259,16 +183,12 @@ class LeastSquaresProblem:
         """
         none = np.empty((0, transforms.shape[-1]))
         state = State(np.empty((4, 0, transforms.shape[-1])), none, none, transforms[self.layout.rows])
-        now = Now(state, self._ends(self._goal_points(lengths), state))
+        now = Now(state, self._points.in_model(self._points.in_frames(lengths), state))
         return self._residual(now, self._framed(targets))
-
-    def _ends(self, points: Array, state: State) -> Array:
-        """(P, 3, B) the goals' points in model space."""
-        return np.einsum("pijb,jpb->pib", state.transforms.take(self.point_rows, 0), points)
 
     def evaluate(self, given: Given, state: State) -> Residual:
         """How far off the goals are."""
-        return self._residual(Now(state, self._ends(given.points, state)), given.targets)
+        return self._residual(Now(state, self._points.in_model(given.points, state)), given.targets)
 
     def _residual(self, now: Now, targets: Sequence[Array]) -> Residual:
         values = np.empty((self.rows, now.state.size))
@@ -328,13 +248,6 @@ class LeastSquaresProblem:
         return found
 
 
-def _tips(goal: Goal, skeleton: Skeleton) -> list[int]:
-    """The last joints of the chains whose transforms a goal is about."""
-    if isinstance(goal, BalanceGoal):
-        return [i for i, joint in enumerate(skeleton.joints) if joint.mass > 0.0]
-    return [skeleton.index(goal.joint)]
-
-
 def _serves(layout: Layout, places: Sequence[slice], serving: Sequence[Sequence[int]]) -> Array | None:
     """(rows, columns) 1 where a column's joint is among those that serve the goal; None where all are."""
     if all(len(layout.moved_set.difference(joints)) == 0 for joints in serving):
@@ -354,7 +267,9 @@ def _hinge_axes(layout: Layout, state: State) -> Array:
     if layout.boxes is not None:
         own = np.repeat(own, state.size, axis=2)
         layout.boxes.fill_axes(state.angles[layout.boxes.columns], own[layout.boxes.columns])
-    return np.einsum("nijb,njb->nib", state.transforms.take(layout.hinge_rows, 0)[:, :, :3], own)
+    frames = state.transforms.take(layout.hinge_rows, 0)[:, :, :3]
+    found: Array = np.einsum("nijb,njb->nib", frames, own)
+    return found
 
 
 def _slide_axes(layout: Layout, given: Given, state: State) -> Array:

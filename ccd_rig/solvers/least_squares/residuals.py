@@ -7,14 +7,21 @@ the numbers of one residual, k the columns, B the poses.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
 import numpy as np
+from mathutils import Vector
 
-from ...maths.batch import TINY, Array, Indices, cross, dot, length, matrix_logarithm
+from ...errors import InvalidInput
+from ...goals import BalanceGoal, DirectionGoal, Goal, PoleGoal, PositionGoal
+from ...maths.batch import TINY, Array, Indices, cross, dot, length, matrices, matrix_logarithm, unit
+from ...skeleton.joints import Skeleton
 from ..pole_bend import PoleBends, pole_bends, pole_slopes
 from .columns import Bending, FrameTurns, Now, PointSum, swinging
+from .goal_points import GoalPoints
+from .layout import Layout
 
 # Entries of the matrix of e x v, halved and with their signs, and which component of e stands in each.
 _HALF_CROSS: Array = 0.5 * np.array([[0, 1, -1, -1, 0, 1, 1, -1, 0]]).T
@@ -42,6 +49,14 @@ class Block(ABC):
         """
         return None
 
+    def framed(self, target: Array) -> Array:
+        """A target as the residual takes it, of one as a goal has it."""
+        return target
+
+    @abstractmethod
+    def achieved(self, now: Now, target: Array) -> Array:
+        """The target that the present state meets."""
+
     @abstractmethod
     def values(self, now: Now, target: Array) -> Array:
         """The residual (m, B)."""
@@ -56,6 +71,9 @@ class Position(Block):
 
     def __init__(self, point: PointSum, factor: float) -> None:
         self.point, self.factor = point, factor
+
+    def achieved(self, now: Now, target: Array) -> Array:
+        return self.point.value(now)
 
     def values(self, now: Now, target: Array) -> Array:
         return self.factor * (self.point.value(now) - target)
@@ -78,6 +96,9 @@ class Balance(Block):
         self.axes = [axis for axis in range(3) if axes[axis]]
         self.size = len(self.axes)
 
+    def achieved(self, now: Now, target: Array) -> Array:
+        return self.centre.value(now)
+
     def values(self, now: Now, target: Array) -> Array:
         return self.factor * (self.centre.value(now) - target)[self.axes]
 
@@ -94,6 +115,12 @@ class Orientation(Block):
 
     def __init__(self, turns: FrameTurns, factor: float) -> None:
         self.turns, self.factor = turns, factor
+
+    def framed(self, target: Array) -> Array:
+        return matrices(unit(target))
+
+    def achieved(self, now: Now, target: Array) -> Array:
+        return self.turns.frame(now)
 
     def values(self, now: Now, target: Array) -> Array:
         between = np.einsum("ikb,jkb->ijb", self.turns.frame(now), target)
@@ -128,6 +155,13 @@ class Direction(Block):
     def __init__(self, turns: FrameTurns, axis: Sequence[float], factor: float) -> None:
         self.turns, self.factor = turns, factor
         self.axis = np.array(axis, dtype=np.float64)
+        self.axis /= np.linalg.norm(self.axis)
+
+    def framed(self, target: Array) -> Array:
+        return unit(target)
+
+    def achieved(self, now: Now, target: Array) -> Array:
+        return np.asarray(np.einsum("ijb,j->ib", self.turns.frame(now), self.axis))
 
     def _parts(self, now: Now, target: Array) -> tuple[Array, Array, Array, Array, Array]:
         """a, b, the unit way across from b to a, sine and cosine between."""
@@ -193,6 +227,9 @@ class Pole(Block):
         self.links, self.turns, self.factor = links, turns, factor
         self.axis, self.scale = np.array(axis[0], dtype=np.float64), axis[1]
 
+    def achieved(self, now: Now, target: Array) -> Array:
+        return np.asarray(self.root.value(now) + self.bends(now, target).bend)
+
     def values(self, now: Now, target: Array) -> Array:
         return self.factor * self.bends(now, target).residual[None]
 
@@ -211,6 +248,55 @@ class Pole(Block):
         root, end = heads[0], now.ends[self.line.points[0][0]]
         axis = np.einsum("ijb,j->ib", self.turns.frame(now), self.axis)
         return pole_bends(end - root, (heads - root).sum(0), target - root, axis, self.scale)
+
+
+def tips_of(goal: Goal, skeleton: Skeleton) -> list[int]:
+    """The last joints of the chains whose transforms a goal is about."""
+    if isinstance(goal, BalanceGoal):
+        return [i for i, joint in enumerate(skeleton.joints) if joint.mass > 0.0]
+    return [skeleton.index(goal.joint)]
+
+
+def block_of(goal: Goal, layout: Layout, points: GoalPoints, per_length: float, per_angle: float) -> Block:
+    """The goal's part of the residuals; adds the points that it is about.
+
+    Args:
+        goal: of the layout's skeleton.
+        layout: the columns.
+        points: of all goals.
+        per_length, per_angle: residual of one model unit and of one radian.
+    """
+    skeleton = layout.skeleton
+    if isinstance(goal, PoleGoal):
+        return _pole(goal, layout, points, per_angle)
+    if isinstance(goal, BalanceGoal):
+        massive = [(i, joint) for i, joint in enumerate(skeleton.joints) if joint.mass > 0.0]
+        if not massive:
+            raise InvalidInput("balance goal: no joint has a mass; give at least one joint a mass above 0")
+        total = math.fsum(joint.mass for _, joint in massive)
+        middles = [(points.add(i, Vector((0.0, 0.5 * joint.length, 0.0))), i) for i, joint in massive]
+        return Balance(
+            PointSum(layout, middles, [joint.mass / total for _, joint in massive]), goal.axes, per_length
+        )
+    joint = skeleton.index(goal.joint)
+    if isinstance(goal, PositionGoal):
+        return Position(PointSum(layout, [(points.add(joint, goal.offset), joint)], [1.0]), per_length)
+    if isinstance(goal, DirectionGoal):
+        return Direction(FrameTurns(layout, joint), goal.axis[:], per_angle)
+    return Orientation(FrameTurns(layout, joint), per_angle)
+
+
+def _pole(goal: PoleGoal, layout: Layout, points: GoalPoints, factor: float) -> Pole:
+    chain = goal.chain(layout.skeleton)
+    end = points.add(chain[-1], goal.offset)
+    heads = [(-1, i) for i in chain]
+    root = PointSum(layout, heads[:1], [1.0])
+    line = PointSum(layout, [(end, chain[-1]), heads[0]], [1.0, -1.0])
+    between = PointSum(layout, heads, [-(len(chain) - 1.0), *[1.0] * (len(chain) - 1)])
+    links = np.array([layout.row[i] for i in chain], dtype=np.intp)
+    own = goal.bend_axis(layout.skeleton)
+    turns = FrameTurns(layout, own.joint)
+    return Pole((root, line, between), links, turns, (own.axis[:], own.scale), factor)
 
 
 def _across(vectors: Array) -> Array:

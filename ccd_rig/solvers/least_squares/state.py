@@ -258,7 +258,8 @@ def stepped_balls(layout: Layout, state: State, step: Array) -> Array:
 def ball_vectors(layout: Layout, state: State, step: Array) -> Array:
     """(3, balls, B) rotation vectors in the joints' frames of a step, whose columns are about model axes."""
     about = step[layout.first_ball : layout.first_slide].reshape(-1, 3, state.size)
-    return np.einsum("njib,njb->inb", state.transforms.take(layout.ball_rows, 0)[:, :, :3], about)
+    found: Array = np.einsum("njib,njb->inb", state.transforms.take(layout.ball_rows, 0)[:, :, :3], about)
+    return found
 
 
 def to_model(layout: Layout, state: State, vectors: Array) -> Array:

@@ -31,8 +31,8 @@ from ...maths.batch import (
 )
 from ...maths.small_systems import products, solved
 from .ball_limits import BallLimits
-from .held import FACES, Active, Held, fixed_steps, hold_borders
 from .columns import Now
+from .held import FACES, Active, Held, fixed_steps, hold_borders
 from .metric import Metric
 from .problem import LeastSquaresProblem, Residual
 from .state import State, ball_vectors, stepped_balls
