@@ -23,7 +23,7 @@ from .step import LONGEST, ROUNDS
 
 Triple = tuple[float, float, float]
 Face = tuple[Triple, float]
-"""A border at which a ball joint is held: its unit normal n, model axes, and n.d of the rotation d, radians."""
+"""A border that holds a ball joint: its unit normal n, model axes, and n.d of the rotation d, radians."""
 
 
 class Linear(NamedTuple):
