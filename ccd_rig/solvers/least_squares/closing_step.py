@@ -76,7 +76,7 @@ def limited_step(problem: PoseProblem, given: Given, linear: Linear, damping: fl
         step = -mobility * (freed.T @ dual)
         if fixed is not None:
             step += fixed
-        part = _part(layout, step)
+        part = _part(problem, step)
         step *= part
         # What each unknown would like to do, now that the others are held: it tells which limits hold it
         # still (the primal-dual active set method, Hintermueller, Ito & Kunisch 2002).
@@ -130,17 +130,17 @@ def _held_balls(
     return slope, fixed
 
 
-def _part(layout: Layout, step: Array) -> float:
+def _part(problem: PoseProblem, step: Array) -> float:
     """The part of a step that turns no joint farther than it may in one step."""
+    layout = problem.layout
     first, last = layout.first_ball, layout.first_slide
     most = 1.0
     if first:
-        most = max(most, float((np.abs(step[:first]) / np.minimum(layout.longest[:first], LONGEST)).max()))
+        most = max(most, float((np.abs(step[:first]) / problem.longest[:first]).max()))
     if first < last:
         balls = step[first:last].reshape(-1, 3)
         squares = np.add.reduce(balls * balls, 1)
-        longest = np.minimum(layout.longest[first:last:3], LONGEST)
-        most = max(most, math.sqrt(float((squares / (longest * longest)).max())))
+        most = max(most, float((np.sqrt(squares) / problem.longest[first:last:3]).max()))
     if last < layout.columns:
         most = max(most, float(np.abs(step[last:]).max()) / LONGEST)
     return 1.0 / most

@@ -15,10 +15,15 @@ from ...skeleton.joints import Skeleton
 from ...skeleton.pose import Pose, check_pose
 from .problem import LeastSquaresProblem, Residual
 from .state import Bones, Given, Poses, State, posed_state, start_state
+from .step import LONGEST
 
 
 class PoseProblem(LeastSquaresProblem):
-    """Goals with their own targets, and what may move for them: the same for every pose that is tried."""
+    """Goals with their own targets, and what may move for them: the same for every pose that is tried.
+
+    Attributes:
+        longest: (k,) the longest step of each column, radians and parts of the reach.
+    """
 
     def __init__(
         self,
@@ -29,6 +34,7 @@ class PoseProblem(LeastSquaresProblem):
     ) -> None:
         super().__init__(skeleton, goals, limits, movable)
         self._limits = tuple(limits)
+        self.longest = np.minimum(self.layout.longest, LONGEST)
         self._bones, self._targets = Bones.of(skeleton), self.own_targets()
         # What poses bring that shift no joint.
         none = Poses(np.empty((4, 0, 1)), np.zeros((3, len(skeleton), 1)))

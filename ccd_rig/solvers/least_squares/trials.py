@@ -106,7 +106,7 @@ class Trials:
 
 def squares_along(values: Array, line: Array, bend: Array) -> Array:
     """Square errors (parts, B) of parts of a step, for residuals that are values + t line + t^2 bend."""
-    terms = np.stack((values, line, bend))
+    terms = np.array((values, line, bend))
     (a, b, d), (_, c, e), (_, _, f) = np.einsum("imb,jmb->ijb", terms, terms)
     t = FRACTIONS
     squares: Array = a + t * (2.0 * b + t * (c + 2.0 * d + t * (2.0 * e + t * f)))
