@@ -137,8 +137,9 @@ def _solve_some(
     _store(batch, problem, solved, chosen)
     batch.iterations = max(batch.iterations, int(solved.iterations.max(initial=0)))
     met[chosen] = True
-    for place, miss in zip(asked.places, problem.evaluate(given, solved.state).misses, strict=True):
-        met[chosen, place] &= (miss.distance <= stop.position) & (miss.angle <= stop.angle)
+    missed = problem.evaluate(given, solved.state).missed(stop.position, stop.angle)
+    for place, each in zip(asked.places, missed, strict=True):
+        met[chosen, place] &= ~each
     met[batch.held] = True
     return asked.is_ranked
 
