@@ -2,9 +2,9 @@
 
 Sweeps come near fast and creep at the end; Wang & Chen (1991, "A combined optimization method for solving
 the inverse kinematics problem of mechanical manipulators") hand over to a descent of all joints together.
-It is that of `solve`, for one pose: the problem, its residuals and their slopes are the same. The search is
-a shorter one, since a single pose has no reference here and waits for no other. It takes half of the time
-of a batch of one.
+Problem, residuals, slopes and states are those of many poses (`solve`), with B = 1. The search is a shorter
+one: a pose has no reference here and waits for no other, and each ball joint is brought inside its limit on
+its own. A batch of one takes two to four times as long.
 
 Every pose that is looked at is inside the limits, and taken only if it is nearer.
 """

@@ -109,6 +109,25 @@ def test_slopes_are_those_of_differences(kind: type, seed: int) -> None:
         assert slope[:, column] == pytest.approx(found, abs=2e-6)
 
 
+@pytest.mark.parametrize("seed", range(8))
+def test_slopes_of_points_written_together_are_those_of_each(seed: int) -> None:
+    """Positions on several joints, of different weight and priority, in a tree with limits of every kind."""
+    rng = random.Random(f"together {seed}")
+    skeleton = random_couplings(random_skeleton(rng, 9, tree=True), rng)
+    goals = [
+        PositionGoal(joint.name, [rng.gauss(0.0, 1.0) for _ in range(3)], weight=0.5 + k, priority=k % 2)
+        for k, joint in enumerate(rng.sample(skeleton.joints, 4))
+    ]
+    case = Case(skeleton, goals, rng)
+    problem = case.problem
+    residual = problem.evaluate(case.given, case.state)
+    now, slope = problem.jacobian(case.given, residual)
+    for block, place, target in zip(problem.blocks, problem.places, case.given.targets, strict=True):
+        own = np.zeros_like(slope[place])
+        block.slope(now, target, residual.values[place], own)
+        assert slope[place] == pytest.approx(own, abs=1e-12)
+
+
 @pytest.mark.parametrize("kind", [PositionGoal, OrientationGoal, DirectionGoal])
 @pytest.mark.parametrize(
     "limit", [None, Hinge((1.0, 0.0, 0.0), -3.0, 3.0), EulerBox("XZY", (-1,) * 3, (1,) * 3)]
