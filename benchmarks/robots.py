@@ -59,8 +59,8 @@ from ccd_rig.limits.shapes import (  # noqa: E402
 from ccd_rig.skeleton.joints import Joint, Skeleton, shift_of  # noqa: E402
 from ccd_rig.skeleton.kinematics import forward_kinematics  # noqa: E402
 from ccd_rig.skeleton.pose import Pose  # noqa: E402
-from ccd_rig.solvers.closing.problem import Kinematics  # noqa: E402
-from ccd_rig.solvers.closing.refine import HURRIED_GAIN, Descent, refined  # noqa: E402
+from ccd_rig.solvers.least_squares.closing import HURRIED_GAIN, Descent, refined  # noqa: E402
+from ccd_rig.solvers.least_squares.pose_problem import PoseProblem  # noqa: E402
 from ccd_rig.solvers.restarts import StartSpace, starts  # noqa: E402
 
 BROKEN = 1e-5
@@ -244,17 +244,16 @@ def by_least_squares(
 ) -> tuple[Pose, int]:
     """The closing phase alone, from the start and then from others."""
     limits: list[Limit | None] = [joint.limit for joint in skeleton.joints]
-    kinematics = Kinematics(skeleton, goals, limits)
+    problem = PoseProblem(skeleton, goals, limits)
     descent = Descent(tolerance, angle_tolerance, ITERATIONS, HURRIED_GAIN)
-    found = refined(kinematics, start, descent)
-    used = 0
-    if not found.met:
-        for again in starts(StartSpace(skeleton, goals, limits, kinematics.moved, ()), start, 0, RESTARTS):
-            used += 1
-            found = refined(kinematics, again, descent)
-            if found.met:
-                break
-    return found.pose, used
+    found, used = refined(problem, start, descent).pose, 0
+    space = StartSpace(skeleton, goals, limits, problem.layout.moved, ())
+    for again in starts(space, start, 0, RESTARTS):
+        if problem.residual(found).excess(tolerance, angle_tolerance)[0] <= 1.0:
+            break
+        used += 1
+        found = refined(problem, again, descent).pose
+    return found, used
 
 
 def by_solver(

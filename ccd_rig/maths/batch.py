@@ -8,7 +8,6 @@ Nothing here checks for NaN.
 
 from __future__ import annotations
 
-import math
 from functools import reduce
 from typing import Any
 
@@ -20,6 +19,34 @@ Mask = NDArray[np.bool_]
 Indices = NDArray[np.intp]
 
 TINY = 1e-300
+
+# Rows of products (w, x, y, z) x (w, x, y, z) to the nine entries of the rotation matrix, row by row.
+_TO_MATRIX = np.zeros((16, 9))
+for _entry, _terms in enumerate(
+    (
+        ((0, 0, 1), (1, 1, 1), (2, 2, -1), (3, 3, -1)),
+        ((1, 2, 2), (0, 3, -2)),
+        ((1, 3, 2), (0, 2, 2)),
+        ((1, 2, 2), (0, 3, 2)),
+        ((0, 0, 1), (1, 1, -1), (2, 2, 1), (3, 3, -1)),
+        ((2, 3, 2), (0, 1, -2)),
+        ((1, 3, 2), (0, 2, -2)),
+        ((2, 3, 2), (0, 1, 2)),
+        ((0, 0, 1), (1, 1, -1), (2, 2, -1), (3, 3, 1)),
+    )
+):
+    for _a, _b, _sign in _terms:
+        _TO_MATRIX[4 * _a + _b, _entry] = _sign
+
+
+_FEW = 256
+"""Numbers up to which the time of an operation is that of its call."""
+# Of the products of quaternions a b: in row r what of a_r counts for each component, after b_{r ^ component}.
+_FACTOR_OF: Indices = np.array([[0] * 4, [1] * 4, [2] * 4, [3] * 4], dtype=np.intp)
+_OTHER_OF: Indices = np.array([[0, 1, 2, 3], [1, 0, 3, 2], [2, 3, 0, 1], [3, 2, 1, 0]], dtype=np.intp)
+_FACTOR_SIGNS: Array = np.array(
+    [[1.0, 1.0, 1.0, 1.0], [-1.0, 1.0, -1.0, 1.0], [-1.0, 1.0, 1.0, -1.0], [-1.0, -1.0, 1.0, 1.0]]
+)
 
 
 def select(values: NDArray[Any], some: Mask | Indices | slice) -> Any:
@@ -34,6 +61,13 @@ def at_least_two(some: Indices) -> Indices:
     return np.repeat(some, 2) if len(some) == 1 else some
 
 
+def as_slice(indices: Indices) -> slice | Indices:
+    """Ascending indices without a gap as a slice, which is quicker; others as they are."""
+    if len(indices) and int(indices[-1] - indices[0]) == len(indices) - 1:
+        return slice(int(indices[0]), int(indices[-1]) + 1)
+    return indices
+
+
 def is_all(some: Indices, size: int) -> bool:
     """Whether ascending indices name all of so many poses."""
     return len(some) == size and int(some[-1] - some[0]) == size - 1
@@ -44,6 +78,12 @@ def multiply(a: Array, b: Array, axis: int = 0) -> Array:
     if axis != 0:
         products = multiply(np.moveaxis(a, axis, 0), np.moveaxis(b, axis, 0))
         return np.ascontiguousarray(np.moveaxis(products, 0, axis))
+    if b.size <= _FEW:
+        # The fewest calls: all sixteen products, in the order in which they are added below.
+        factors = a.take(_FACTOR_OF, 0)
+        factors *= _FACTOR_SIGNS.reshape(4, 4, *(1,) * (a.ndim - 1))
+        small: Array = np.add.reduce(factors * b.take(_OTHER_OF, 0), 0)
+        return small
     aw, ax, ay, az = a
     found: Array = aw * b
     # Few calls on whole arrays: what each part of a multiplies is b with its components exchanged.
@@ -118,12 +158,10 @@ def slerp(a: Array, b: Array, fractions: Array, axis: int = 0) -> Array:
 
 def exponential(vectors: Array) -> Array:
     """Unit quaternions (4, ...) of rotation vectors (3, ...)."""
-    square = (vectors * vectors).sum(0)
-    half = 0.5 * np.sqrt(square)
+    half = 0.5 * length(vectors) + TINY
     found = np.empty((4, *vectors.shape[1:]))
     found[0] = np.cos(half)
-    # sin(angle / 2) / angle; numpy's sinc is sin(pi x) / (pi x).
-    found[1:] = (0.5 * np.sinc(half / math.pi)) * vectors
+    np.multiply(0.5 * np.sin(half) / half, vectors, out=found[1:])
     return found
 
 
@@ -146,8 +184,8 @@ def cross(a: Array, b: Array) -> Array:
 
 def dot(a: Array, b: Array, axis: int = 0) -> Array:
     """Dot products of vectors (3, ...) or quaternions (4, ...)."""
-    if axis == 0 and len(a) == 3:
-        found: Array = a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
+    if axis == 0:
+        found: Array = np.add.reduce(a * b, 0)
         return found
     # NumPy's own sum takes far longer along a short last axis.
     return np.asarray(reduce(np.add, _components(a * b, axis)))
@@ -177,9 +215,20 @@ def fill_matrices(rotations: Array, into: Array) -> None:
     np.add(yz, wx, out=into[:, 2, 1])
 
 
+def stacked_matrices(rotations: Array) -> Array:
+    """Rotation matrices (N, 3, 3) of unit quaternions (N, 4): the quicker way for a single pose's joints.
+
+    The bits of one depend on how many there are, as BLAS has it.
+    """
+    products = (rotations[:, :, None] * rotations[:, None, :]).reshape(-1, 16)
+    return (products @ _TO_MATRIX).reshape(-1, 3, 3)
+
+
 def matrices(rotations: Array) -> Array:
     """Rotation matrices (3, 3, ...) of unit quaternions (4, ...)."""
     flat = rotations.reshape(4, 1, -1)
+    if flat.shape[2] == 1:
+        return stacked_matrices(flat[:, 0].T).reshape(3, 3, *rotations.shape[1:])
     found = np.empty((1, 3, 3, flat.shape[-1]))
     fill_matrices(flat, found)
     shaped: Array = found[0].reshape(3, 3, *rotations.shape[1:])
@@ -206,18 +255,27 @@ def quaternions(matrices: Array) -> Array:
     return np.asarray(np.where(found[:1] < 0.0, -found, found))
 
 
+# Entries of a matrix whose differences are the sine times the axis: below the diagonal, and above it.
+_BELOW: Indices = np.array([7, 2, 3], dtype=np.intp)
+_ABOVE: Indices = np.array([5, 6, 1], dtype=np.intp)
+
+
 def matrix_logarithm(matrices: Array) -> Array:
     """Rotation vectors (3, ...), up to half a turn long, of rotation matrices (3, 3, ...)."""
-    m = matrices
-    sine = 0.5 * np.stack((m[2, 1] - m[1, 2], m[0, 2] - m[2, 0], m[1, 0] - m[0, 1]))
-    cosine = 0.5 * (m[0, 0] + m[1, 1] + m[2, 2] - 1.0)
-    size = length(sine)
+    entries = matrices.reshape(9, -1)
+    # Twice the sine and the cosine.
+    sine = entries.take(_BELOW, 0)
+    sine -= entries.take(_ABOVE, 0)
+    cosine = np.add.reduce(entries[::4], 0) - 1.0
+    size = length(sine) + TINY
     angle = np.arctan2(size, cosine)
-    found: Array = sine * np.where(size > 1e-9, angle / np.maximum(size, 1e-9), 1.0)
-    near = (cosine < 0.0) & (size < 1e-3)
-    if near.any():
-        found[:, near] = _near_half_turn(m[..., near], sine[:, near], cosine[near], angle[near])
-    return found
+    found: Array = sine * (angle / size)
+    back = cosine < 0.0
+    if back.any() and (near := back & (size < 2e-3)).any():
+        sine, cosine = 0.5 * sine, 0.5 * cosine
+        own = entries[:, near].reshape(3, 3, -1)
+        found[:, near] = _near_half_turn(own, sine[:, near], cosine[near], angle[near])
+    return found.reshape(3, *matrices.shape[2:])
 
 
 def _near_half_turn(m: Array, sine: Array, cosine: Array, angle: Array) -> Array:

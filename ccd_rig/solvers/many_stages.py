@@ -176,8 +176,8 @@ class Stage:
         own = poses if len(pair) == len(some) else poses.at(np.array([0, 0]))
         given = self._given(pair, own)
         residual = self.problem.evaluate(given, start_state(self.problem.layout, given, own))
-        distances = np.stack([miss.distance for miss in residual.misses], axis=1)
-        angles = np.stack([miss.angle for miss in residual.misses], axis=1)
+        distances = np.where(residual.angular, 0.0, residual.misses).T
+        angles = np.where(residual.angular, residual.misses, 0.0).T
         excess = np.maximum(self._excess(residual), self._over(given, residual) / self._position)
         return distances[: len(some)], angles[: len(some)], excess[: len(some)]
 
@@ -289,11 +289,11 @@ def _scores(stage: Stage, residual: Residual) -> Array:
     settings = stage.input.settings
     found = np.zeros((len(stage.ranks), len(residual.square)))
     own = sorted({goal.priority for goal in stage.goals})
-    for goal, place, miss in zip(stage.goals, stage.problem.places, residual.misses, strict=True):
-        met = (miss.distance <= settings.position_tolerance) & (miss.angle <= settings.angle_tolerance)
+    missed = residual.missed(settings.position_tolerance, settings.angle_tolerance)
+    for goal, place, each in zip(stage.goals, stage.problem.places, missed, strict=True):
         weight = max(PRIORITY_STEP ** own.index(goal.priority), LEAST_PRIORITY)
         square = (residual.values[place] ** 2).sum(0) / weight
-        found[stage.ranks.index(goal.priority)] += np.where(met, 0.0, square)
+        found[stage.ranks.index(goal.priority)] += np.where(each, square, 0.0)
     return found
 
 

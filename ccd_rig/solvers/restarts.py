@@ -28,7 +28,7 @@ from ..maths.rotations import exp
 from ..skeleton.joints import Skeleton
 from ..skeleton.pose import Pose, check_pose
 from ..skeleton.pose_library import PoseEntry, apply_entry
-from .closing.problem import Kinematics
+from .least_squares.pose_problem import PoseProblem
 
 LIBRARY = 3
 """So many entries of the pose library are tried, the nearest first."""
@@ -115,16 +115,16 @@ def _nearest(space: StartSpace, pose: Pose, moved: Sequence[int]) -> list[Pose]:
     skeleton, goals, limits, _, poses = space
     if not poses:
         return []
-    kinematics = Kinematics(skeleton, goals, limits, moved)
+    problem = PoseProblem(skeleton, goals, limits, moved)
     found: list[tuple[float, int, Pose]] = []
     for place, entry in enumerate(poses):
         applied = apply_entry(entry, skeleton, pose)
         rotations = list(pose.rotations)
         for i in moved:
             rotations[i] = applied.rotations[i]
-        start = kinematics.clamped(Pose(tuple(rotations), pose.translations))
+        start = problem.clamped(Pose(tuple(rotations), pose.translations))
         if all(start != other for _, _, other in found):
-            found.append((kinematics.residual(kinematics.take(start)).square, place, start))
+            found.append((float(problem.residual(start).square[0]), place, start))
     return [start for _, _, start in sorted(found, key=lambda each: each[:2])]
 
 

@@ -2,9 +2,10 @@
 
 The loop (`ccd/loop`) brings joints inside their limits, makes passes and keeps the best pose. It stops when
 the goals are met, when nothing can be won, or when the iterations run out. Where passes creep, damped least
-squares go on inside the same limits (`closing/refine`). The first stall is answered by one deterministic
-nudge, which leaves straight and folded chains. After a second stall, or where the iterations have run out,
-other starts are tried (`restarts`). What still misses its goals is tested for the status OPTIMAL.
+squares go on inside the same limits (`least_squares/closing`). The first stall is answered by one
+deterministic nudge, which leaves straight and folded chains. After a second stall, or where the iterations
+have run out, other starts are tried (`restarts`). What still misses its goals is tested for the status
+OPTIMAL.
 
 Comfort regions are taken for the limits first, and left only if the goals cannot be met. Goals served first
 get the last word in every pass; poses in which they are farther off do not count. A result that is farther
@@ -32,10 +33,10 @@ from .ccd.chain_length import bound, enter_windows, stretched
 from .ccd.loop import CLOSING, by_priority, may_close
 from .ccd.progress import Progress, met
 from .ccd.working_pose import WorkingPose
-from .closing.problem import Kinematics
-from .closing.refine import HURRIED_GAIN, PATIENT_GAIN, Descent, refined
+from .least_squares.closing import HURRIED_GAIN, PATIENT_GAIN, Descent, refined
 from .least_squares.ease import EASE
 from .least_squares.optimality import is_optimal
+from .least_squares.pose_problem import PoseProblem
 from .least_squares.problem import LeastSquaresProblem
 from .restarts import StartSpace, starts
 
@@ -168,10 +169,10 @@ def _settled(
     goals = [effector.goal for effector in working.effectors]
     limits = [joint.limit for joint in working.joints]
     if may_close(working, settings):
-        kinematics = Kinematics(working.skeleton, goals, limits, working.movable)
+        closing = PoseProblem(working.skeleton, goals, limits, working.movable)
         most = min(CLOSING, settings.max_iterations)
         descent = Descent(settings.position_tolerance, settings.angle_tolerance, most, PATIENT_GAIN)
-        closed = refined(kinematics, working.pose(found.rotations, found.slides), descent)
+        closed = refined(closing, working.pose(found.rotations, found.slides), descent)
         found.iterations += closed.iterations
         # One goal may be traded for another, but neither for those served first nor past the start.
         several = len({goal.priority for goal in goals}) > 1
@@ -273,7 +274,7 @@ def _start_again(
     )
     working.restore(found.rotations, found.slides)
     score, allowed = _score(working, settings), stretched(working)
-    straight = Kinematics(working.skeleton, goals, limits, movable) if found.hurried else None
+    straight = PoseProblem(working.skeleton, goals, limits, movable) if found.hurried else None
     best = working.pose(found.rotations, found.slides)
     most = min(CLOSING, settings.max_iterations)
     descent = Descent(settings.position_tolerance, settings.angle_tolerance, most, HURRIED_GAIN)

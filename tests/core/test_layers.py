@@ -23,7 +23,7 @@ CORE = (
     ("settings",),
     ("motion",),
     ("solvers.pole_bend",),
-    ("solvers.closing", "solvers.least_squares"),
+    ("solvers.least_squares",),
     ("solvers.ccd", "solvers.analytic"),
     ("solvers.restarts",),
     ("solvers.many_input", "solvers.solve"),

@@ -157,8 +157,9 @@ def _note_met(asked: GroupProblem, state: State, met: NDArray[np.bool_], chosen:
     """Bring (R, members) up to date for some of the rows: which constraints are met, inside their windows."""
     problem, stop, given = asked.problem, asked.stop, asked.given
     met[chosen] = True
-    for place, miss in zip(asked.places, problem.evaluate(given, state).misses, strict=True):
-        met[chosen, place] &= (miss.distance <= stop.position) & (miss.angle <= stop.angle)
+    missed = problem.evaluate(given, state).missed(stop.position, stop.angle)
+    for place, each in zip(asked.places, missed, strict=True):
+        met[chosen, place] &= ~each
     over = problem.overstretched(given, state) if problem.windows else ()
     for window, stretched in zip(problem.windows, over, strict=True):
         met[chosen, asked.places[window.number]] &= stretched <= stop.position

@@ -103,8 +103,8 @@ def _angles(bake_frames: BakeFrames, c: int, frames: Rows, heads: Array, axes: A
     transforms = np.empty((len(skeleton), 3, 4, len(frames)))
     batch.fill_matrices(axes[frames].transpose(2, 1, 0), transforms)
     transforms[:, :, 3] = heads[frames].transpose(1, 2, 0)
-    misses = problem.misses(transforms, lengths[:, None], [goal_targets(goal, samples) for goal in asked])
-    return np.asarray(np.max([miss.angle for miss in misses], axis=0))
+    found = problem.measure(transforms, lengths[:, None], [goal_targets(goal, samples) for goal in asked])
+    return np.asarray(np.where(found.angular, found.misses, 0.0).max(0))
 
 
 def _equally_long(bake_frames: BakeFrames, frames: Rows) -> list[Rows]:

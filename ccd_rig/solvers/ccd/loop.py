@@ -6,10 +6,11 @@ import math
 from collections.abc import Generator, Sequence
 from dataclasses import replace
 
-from ...goals import GoalError
+from ...goals import Goal, GoalError
 from ...settings import STEP_RANGE, Solver, SolverSettings, SolveStatus, Sweep
-from ..closing.problem import Kinematics
-from ..closing.refine import GAIN, HURRIED_GAIN, Descent, refined
+from ..least_squares.closing import HURRIED_GAIN, Descent, refined
+from ..least_squares.pose_problem import PoseProblem
+from ..least_squares.solve import GAIN
 from . import passes, shared_passes
 from .chain_length import bound, length_scale, step_parts, stretch, stretched
 from .dead_ends import nudge
@@ -350,16 +351,21 @@ def _close(
     # Goals of one rank while there may be room for all, then of two: the stage sees to it that those served
     # first are kept.
     kept = _kept(working, found)
-    ranked = [replace(working.effectors[k].goal, priority=int(kept and k not in found.caps)) for k in goals]
-    kinematics = Kinematics(working.skeleton, ranked, working.limits, working.movable)
+    ranked = [_ranked(working.effectors[k].goal, int(kept and k not in found.caps)) for k in goals]
+    problem = PoseProblem(working.skeleton, ranked, working.limits, working.movable)
     best = working.pose(found.rotations, found.slides)
     left = min(CLOSING, settings.max_iterations - found.iterations)
     gain = HURRIED_GAIN if found.hurried else GAIN
     tolerances = (settings.position_tolerance, settings.angle_tolerance)
-    closed = refined(kinematics, best, Descent(*tolerances, left, gain, calm=found.calm))
+    closed = refined(problem, best, Descent(*tolerances, left, gain, calm=found.calm))
     found.iterations += closed.iterations
     working.set_pose(closed.pose)
     return found.note(working, goals)
+
+
+def _ranked(goal: Goal, priority: int) -> Goal:
+    """The goal with another priority."""
+    return goal if goal.priority == priority else replace(goal, priority=priority)
 
 
 def _kept(working: WorkingPose, found: Progress) -> bool:

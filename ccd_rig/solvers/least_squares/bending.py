@@ -6,7 +6,6 @@ In the shapes below k counts the columns, B the poses.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -16,8 +15,7 @@ from .layout import Layout
 from .state import State
 
 
-@dataclass(frozen=True)
-class Now:
+class Now(NamedTuple):
     """A state and what the residuals read of it.
 
     Attributes:

@@ -15,7 +15,7 @@ from ...maths.batch import Array, Indices, Mask, conjugate, logarithm, multiply
 from ...maths.small_systems import products, solved
 from .departures import Departures, departed_state, departures, interpolated, joined, largest_changes, some_of
 from .frames import Frames, put, solved_at
-from .problem import Metric
+from .metric import Metric
 from .solve import Solved, solve_batch
 from .state import to_model
 from .way_back import LEAST_DAMPING

@@ -9,19 +9,41 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import cached_property
 
 import numpy as np
 
 from ...limits.hinges import FULL_TURN, as_hinges
 from ...limits.shapes import EulerBox, Limit
-from ...maths.batch import Array, Indices
+from ...maths.batch import Array, Indices, as_slice
 from ...skeleton.joints import Skeleton
 from .coupled import coupled_rows
+from .euler_boxes import EulerBoxes, into_range
 
 LIMB = 4
 """Most joints of a limb."""
 STRAIGHT = 0.01
 """Radians of bend at rest below which a joint is straight."""
+
+
+class Walk:
+    """Rows in order, parents first, as forward kinematics takes them.
+
+    Attributes:
+        rows: their numbers. whole: whether these are all rows.
+        place: of each row among them.
+        steps: place, row, row of the parent (-1: none), whether it inherits the parent's rotation.
+        fixed: the other rows.
+    """
+
+    def __init__(self, layout: Layout, rows: Sequence[int]) -> None:
+        self.rows = np.array(rows, dtype=np.intp)
+        self.whole = len(rows) == len(layout.rows)
+        self.place = {row: place for place, row in enumerate(rows)}
+        self.steps = [
+            (place, row, layout.parents[row], layout.inherits[row]) for place, row in enumerate(rows)
+        ]
+        self.fixed = [row for row in range(len(layout.rows)) if row not in self.place]
 
 
 class Layout:
@@ -33,22 +55,24 @@ class Layout:
         row: row of each joint index that matters.
         parents: row of each row's parent, -1 for a root.
         inherits: whether each row inherits its parent's rotation.
-        live: rows whose transforms the columns change.
+        all_rows: every row. live: those whose transforms the columns change.
+        hinges_of: the hinge columns of each joint that has some.
         hinge_rows: (h,) row of each hinge column, those of Euler boxes included.
         hinge_axes: (h, 3) axis of each hinge column; of an Euler box's hinge that of its own coordinate.
-        boxes: (rows, axes (b, 3)) of Euler boxes, the columns that turn last first; their first column is
-            `singles`.
+        singles: how many hinges are no part of an Euler box; they come first. single_rows: their rows.
+        boxes: joints inside Euler boxes, None where there are none; their columns come after the others.
         ball_rows: (n,) rows of ball joints.
         ball_limits: of each ball joint.
         slides: joint and slide of each slide column.
         slide_rows: (s,) rows of the joints that slide.
         slide_axes: (s, 3) in the joint's rest frame.
         coupled: coupled offsets of the joints that matter.
-        bent, bends: numbers of ball joints inside limbs, and their (b, 3) rest bend axes, joint frames.
         columns: how many unknowns there are.
         mobility: (columns,) 1 minus the stiffness.
         longest: (columns,) the longest step, radians; infinite for slides.
         lower, upper: (columns,) bounds: radians, and model units of slides; infinite for ball joints.
+        bounded: whether any of them is finite.
+        hinge_ranges: (h,) lower and upper bounds of hinges, and the middles between; 0 without bounds.
     """
 
     def __init__(
@@ -59,6 +83,7 @@ class Layout:
         self.rows = sorted({i for tip in tips for i in skeleton.chain(tip)})
         self.row = {i: place for place, i in enumerate(self.rows)}
         self.moved = [i for i in self.rows if i in movable and not joints[i].locked]
+        self.moved_set = set(self.moved)
         self.limits = {i: limits[i] for i in self.moved}
         self.parents = [self.row.get(joints[i].parent, -1) for i in self.rows]
         self.inherits = [joints[i].inherit_rotation for i in self.rows]
@@ -66,11 +91,11 @@ class Layout:
         for place, i in enumerate(self.rows):
             if i in self.limits or self.parents[place] in live:
                 live.add(place)
-        self.live = sorted(live)
+        self.all_rows = Walk(self, range(len(self.rows)))
+        self.live = Walk(self, sorted(live)) if len(live) < len(self.rows) else self.all_rows
         self._hinges()
         self._balls_and_slides()
         self._bounds()
-        self._limb_bends()
 
     def _hinges(self) -> None:
         turning = {i: as_hinges(limit) for i, limit in self.limits.items()}
@@ -79,12 +104,16 @@ class Layout:
         self.singles = len(single)
         self.hinges = [hinge for _, hinge in single] + [hinge for _, each in boxes for hinge in each]
         self.hinge_joints = [i for i, _ in single] + [i for i, each in boxes for _ in each]
+        self.hinges_of = {i: slice(k, k + 1) for k, (i, _) in enumerate(single)}
+        for k, (i, _) in enumerate(boxes):
+            self.hinges_of[i] = slice(self.singles + 3 * k, self.singles + 3 * k + 3)
         self.hinge_rows = _indices(self.row[i] for i in self.hinge_joints)
+        self.single_rows = as_slice(self.hinge_rows[: self.singles])
         self.hinge_axes = np.array([hinge.axis for hinge in self.hinges], dtype=float).reshape(-1, 3)
-        self.box_joints = [i for i, _ in boxes]
-        self.box_rows = _indices(self.row[i] for i in self.box_joints)
-        axes = [[hinge.axis.index(1.0) for hinge in each] for _, each in boxes]
-        self.box_axes = np.array(axes, dtype=np.intp).reshape(-1, 3)
+        self.boxes: EulerBoxes | None = None
+        if boxes:
+            rows = _indices(self.row[i] for i, _ in boxes)
+            self.boxes = EulerBoxes(rows, [each for _, each in boxes], self.singles)
         self.balls = [i for i, hinges in turning.items() if not hinges]
 
     def _balls_and_slides(self) -> None:
@@ -105,26 +134,27 @@ class Layout:
 
     def _bounds(self) -> None:
         joints = self.skeleton.joints
-        self.mobility = np.array([1.0 - joints[i].stiffness for i in self.owners])
-        self.longest = np.array([joints[i].max_step for i in self.owners])
+        owners = [joints[i] for i in self.owners]
+        self.mobility = np.array([1.0 - joint.stiffness for joint in owners])
+        self.longest = np.array([joint.max_step for joint in owners])
         self.longest[self.first_slide :] = math.inf
         self.lower, self.upper = np.full(self.columns, -math.inf), np.full(self.columns, math.inf)
+        middles = np.zeros(self.first_ball)
         for column, hinge in enumerate(self.hinges):
             if hinge.upper - hinge.lower < FULL_TURN:
                 self.lower[column], self.upper[column] = hinge.lower, hinge.upper
+                middles[column] = 0.5 * (hinge.lower + hinge.upper)
         for column, (_, slide) in enumerate(self.slides, start=self.first_slide):
             self.lower[column], self.upper[column] = slide.lower, slide.upper
+        self.bounded = bool((self.lower > -math.inf).any() or (self.upper < math.inf).any())
+        self.hinge_ranges = self.lower[: self.first_ball], self.upper[: self.first_ball], middles
 
-    def _limb_bends(self) -> None:
-        """The axes about which joints between others of a limb are bent at rest.
-
-        Such a joint, a knee or an elbow, rotates about that axis more readily than across it.
-        """
+    @cached_property
+    def _limb_bends(self) -> tuple[Indices, Array]:
         joints, axes, found = self.skeleton.joints, [], []
-        moved = set(self.moved)
         for n, i in enumerate(self.balls):
             children = [k for k in self.moved if joints[k].parent == i]
-            if joints[i].parent not in moved or not children or self._limb_length(i) > LIMB:
+            if joints[i].parent not in self.moved_set or not children or self._limb_length(i) > LIMB:
                 continue
             before = joints[i].rest_rotation.conjugated() @ joints[i].offset
             after = joints[children[0]].offset
@@ -133,12 +163,24 @@ class Layout:
             if size > STRAIGHT * before.length * after.length:
                 found.append(n)
                 axes.append(axis / size)
-        self.bent = _indices(found)
-        self.bends = np.array(axes, dtype=float).reshape(-1, 3)
+        return _indices(found), np.array(axes, dtype=float).reshape(-1, 3)
+
+    @property
+    def bent(self) -> Indices:
+        """Numbers of the ball joints between others of a limb that are bent at rest.
+
+        Such a joint, a knee or an elbow, rotates about the axis of that bend more readily than across it.
+        """
+        return self._limb_bends[0]
+
+    @property
+    def bends(self) -> Array:
+        """(b, 3) the axes of these bends, joint frames."""
+        return self._limb_bends[1]
 
     def _limb_length(self, joint: int) -> int:
         """How many joints that move are in a row with one."""
-        joints, moved = self.skeleton.joints, set(self.moved)
+        joints, moved = self.skeleton.joints, self.moved_set
         first, count = joint, 1
         while joints[first].parent in moved:
             first, count = joints[first].parent, count + 1
@@ -174,51 +216,11 @@ def angles_from_rotations(layout: Layout, rotations: Array) -> Array:
     found = np.empty((len(layout.hinges), rotations.shape[-1]))
     singles = layout.singles
     if singles:
-        rows, axes = layout.hinge_rows[:singles], layout.hinge_axes[:singles]
-        q = rotations[:, rows]
-        sine = axes[:, :1] * q[1] + axes[:, 1:2] * q[2] + axes[:, 2:] * q[3]
-        found[:singles] = _into(layout, slice(0, singles), 2.0 * np.arctan2(sine, q[0]))
-    for k, row in enumerate(layout.box_rows.tolist()):
-        first = singles + 3 * k
-        found[first : first + 3] = _box_angles(layout, slice(first, first + 3), k, rotations[:, row])
+        q = rotations[:, layout.single_rows]
+        sine = np.einsum("hk,khb->hb", layout.hinge_axes[:singles], q[1:])
+        ranges = [each[:singles, None] for each in layout.hinge_ranges]
+        found[:singles] = into_range(2.0 * np.arctan2(sine, q[0]), ranges)
+    if layout.boxes is not None:
+        ranges = [each[singles:] for each in layout.hinge_ranges]
+        found[singles:] = layout.boxes.angles(rotations[:, layout.boxes.rows], ranges)
     return found
-
-
-def _box_angles(layout: Layout, columns: slice, box: int, rotation: Array) -> Array:
-    """The three angles of a joint inside an Euler box (Bernardes & Viollet 2022), outermost first."""
-    k, j, i = layout.box_axes[box].tolist()
-    sign = 1.0 if (i, j, k) in ((0, 1, 2), (1, 2, 0), (2, 0, 1)) else -1.0
-    w, v = rotation[0], rotation[1:]
-    a, b = w - v[j], v[i] + sign * v[k]
-    c, d = w + v[j], sign * v[k] - v[i]
-    p, m = np.hypot(a, b), np.hypot(c, d)
-    half_sum, half_difference = np.arctan2(b, a), np.arctan2(d, c)
-    inner = slice(columns.stop - 1, columns.stop)
-    # At gimbal lock only the sum, or only the difference, is known: the innermost angle is then 0, or as near
-    # as it may be.
-    locked = np.minimum(p, m) < 1e-5 * np.maximum(p, m)
-    alpha = _into(layout, inner, np.zeros((1, len(w))))[0]
-    half_difference = np.where(locked & (m < p), half_sum - alpha, half_difference)
-    half_sum = np.where(locked & (m >= p), half_difference + alpha, half_sum)
-    alpha, gamma = half_sum - half_difference, sign * (half_sum + half_difference)
-    beta = 2.0 * np.arctan2(m, p) - 0.5 * math.pi
-    ways = np.stack(((gamma, beta, alpha), (gamma + math.pi, math.pi - beta, alpha + math.pi)))
-    inside = np.stack([_into(layout, columns, way) for way in ways])
-    off = np.abs(np.remainder(ways - inside + math.pi, FULL_TURN) - math.pi).max(1)
-    size = np.abs(inside).sum(1)
-    outside = off > 1e-5
-    # Inside both ways the smaller angles; outside the nearer one.
-    second = np.where(
-        outside[0] == outside[1], np.where(outside[0], off[1] < off[0], size[1] < size[0]), outside[0]
-    )
-    found: Array = np.where(second, inside[1], inside[0])
-    return found
-
-
-def _into(layout: Layout, columns: slice, angles: Array) -> Array:
-    """Angles (c, B) plus whole turns, inside the bounds of their columns."""
-    lower, upper = layout.lower[columns, None], layout.upper[columns, None]
-    ends = np.where(np.isfinite(lower), lower, 0.0), np.where(np.isfinite(upper), upper, 0.0)
-    middle = 0.5 * (ends[0] + ends[1])
-    near = angles - FULL_TURN * np.round((angles - middle) / FULL_TURN)
-    return np.asarray(np.clip(near, lower, upper))

@@ -11,7 +11,6 @@ from .ball_limits import BallLimits
 from .problem import LeastSquaresProblem
 from .solve import Limits
 from .state import Bones, Given, Poses, State, start_state, stepped_balls, to_model
-from .step import bounds
 from .windowed import held_at_border
 
 STATIONARY = 1e-2
@@ -38,8 +37,9 @@ def steepness(problem: LeastSquaresProblem, given: Given, state: State, limits: 
     _, slope = problem.jacobian(given, residual)
     serving = slope if problem.serves is None else slope * problem.serves[..., None]
     values = residual.values.copy()
-    for place, miss in zip(problem.places, residual.misses, strict=True):
-        values[place] *= (miss.distance > limits.position) | (miss.angle > limits.angle)
+    missed = residual.missed(limits.position, limits.angle)
+    for place, each in zip(problem.places, missed, strict=True):
+        values[place] *= each
     found = np.zeros(state.size)
     before: list[int] = []
     for rank in sorted({goal.priority for goal in problem.goals}):
@@ -84,7 +84,7 @@ def _unstretched(problem: LeastSquaresProblem, state: State, slope: Array, gradi
 
 def _free(problem: LeastSquaresProblem, state: State, gradient: Array) -> Array:
     """The gradient without hinges and slides that a bound keeps from going against it."""
-    down, up = bounds(problem, state)
+    down, up = problem.bounds(state)
     held = np.where(gradient > 0.0, down >= -AT_BOUND, up <= AT_BOUND)
     return np.where(held, 0.0, gradient)
 

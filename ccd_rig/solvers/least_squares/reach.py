@@ -42,7 +42,7 @@ def beyond_reach(
             continue
         rows = [layout.row[i] for i in chain[first:]]
         links = np.sqrt((given.shifts[rows[1:]] ** 2).sum(1)).sum(0)
-        point = given.points[:, block.point.points[0][0]]
+        point = given.points[:3, block.point.points[0][0]]
         last, slack = length(point), position_tolerance + 1e-6 * problem.reach
         frame = turned.get(chain[-1])
         # A reach window takes away what its part of the chain could be stretched further.

@@ -10,186 +10,38 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
+from mathutils import Vector
 
-from ...maths.batch import TINY, Array, Indices, cross, dot, length, matrix_logarithm
+from ...errors import InvalidInput
+from ...goals import BalanceGoal, DirectionGoal, Goal, PoleGoal, PositionGoal
+from ...maths.batch import TINY, Array, Indices, cross, dot, length, matrices, matrix_logarithm, unit
+from ...skeleton.joints import Skeleton
 from ..pole_bend import PoleBends, pole_bending, pole_bends, pole_slopes
-from .bending import Bending, Composite, Now, Path, swinging
+from .bending import Bending, Composite, Now
+from .columns import FrameTurns, PointSum
+from .goal_points import GoalPoints
 from .layout import Layout
 
-
-class Misses(NamedTuple):
-    """How far off a goal is in each pose, (B,) each: `distance` in model units, `angle` in radians."""
-
-    distance: Array
-    angle: Array
-
-
-class PointSum:
-    """A weighted sum of points, and how the columns move it.
-
-    A turn about joint j moves the sum by u x (sum of w_p (a_pj - h_j)) over the points p that j carries,
-    where a_pj is what the turn swings: the point itself, or the head of a joint on the way to it that does
-    not inherit rotation.
-    """
-
-    def __init__(self, layout: Layout, points: Sequence[tuple[int, int]], weights: Sequence[float]) -> None:
-        """`points` are (number of the point in `Now.ends`, its joint), -1 for the joint's own head."""
-        self.layout = layout
-        self.points, self.weights = list(points), list(weights)
-        rows, count = layout.row, len(layout.rows)
-        self.tips = [(number, rows[joint]) for number, joint in points]
-        moved = sorted({rows[j] for _, joint in points for j in layout.path(joint) if j in layout.limits})
-        shares = np.zeros((len(moved), count))
-        ends: list[dict[int, float]] = [{} for _ in moved]
-        totals = np.zeros(len(moved))
-        place = {row: at for at, row in enumerate(moved)}
-        slid = np.zeros(len(layout.slides))
-        coupled = np.zeros(len(layout.coupled))
-        for (number, joint), weight in zip(points, weights, strict=True):
-            for j, pivot in layout.path(joint).items():
-                for s, (i, _) in enumerate(layout.slides):
-                    slid[s] += weight * (i == j)
-                for c, each in enumerate(layout.coupled):
-                    coupled[c] += weight * (each.row == rows[j])
-                if rows[j] not in place or (number == -1 and j == joint):
-                    continue
-                at = place[rows[j]]
-                totals[at] += weight
-                if pivot != -1:
-                    shares[at, rows[pivot]] += weight
-                elif number == -1:
-                    shares[at, rows[joint]] += weight
-                else:
-                    ends[at][number] = ends[at].get(number, 0.0) + weight
-        self._tables(moved, shares, ends, totals)
-        # Where ways part no rotation is above all others.
-        chain = {rows[j] for j in layout.path(max(joint for _, joint in points))}
-        turned = chain.issuperset(moved) and bool(shares.any() or self.of_ends.any())
-        self.path = Path(layout, moved) if turned else None
-        self.slides = np.flatnonzero(slid)
-        self.slid = slid[self.slides]
-        self.coupled = [
-            (c, each.column, share)
-            for c, (each, share) in enumerate(zip(layout.coupled, coupled.tolist(), strict=True))
-            if each.column != -1 and share != 0.0
-        ]
-
-    def _tables(self, moved: list[int], shares: Array, ends: list[dict[int, float]], totals: Array) -> None:
-        layout = self.layout
-        place = {row: at for at, row in enumerate(moved)}
-        self.rows = np.array(moved, dtype=np.intp)
-        self.single = len(self.points) == 1 and self.weights[0] == 1.0 and self.points[0][0] != -1
-        self.single = self.single and not shares.any()
-        numbers = sorted({number for each in ends for number in each})
-        self.numbers = np.array(numbers, dtype=np.intp)
-        of_ends = np.array([[each.get(number, 0.0) for number in numbers] for each in ends])
-        self.of_ends = of_ends.reshape(len(moved), len(numbers))
-        self.of_heads, self.totals = shares, totals
-        self.balls = np.array(
-            [n for n, r in enumerate(layout.ball_rows.tolist()) if r in place], dtype=np.intp
-        )
-        self.hinges = np.array([n for n, r in enumerate(layout.hinge_rows.tolist()) if r in place], np.intp)
-        self.ball_at = np.array([place[int(layout.ball_rows[n])] for n in self.balls], dtype=np.intp)
-        self.hinge_at = np.array([place[int(layout.hinge_rows[n])] for n in self.hinges], dtype=np.intp)
-        self.all_balls = len(self.balls) == len(layout.balls)
-
-    def value(self, now: Now) -> Array:
-        """(3, B)."""
-        heads = now.state.transforms
-        terms = [
-            weight * (heads[row, :, 3] if number == -1 else now.ends[number])
-            for (number, row), weight in zip(self.tips, self.weights, strict=True)
-        ]
-        return np.asarray(sum(terms[1:], terms[0]))
-
-    def levers(self, now: Now) -> Array:
-        """(rows, 3, B) what a turn about each joint's head swings."""
-        heads = now.state.transforms[:, :, 3]
-        if self.single:
-            return np.asarray(now.ends[self.points[0][0]] - heads[self.rows])
-        size = now.state.size
-        found = (self.of_heads @ heads.reshape(len(heads), -1)).reshape(-1, 3, size)
-        if len(self.numbers):
-            ends = now.ends[self.numbers].reshape(len(self.numbers), -1)
-            found += (self.of_ends @ ends).reshape(-1, 3, size)
-        found -= self.totals[:, None, None] * heads[self.rows]
-        return np.asarray(found)
-
-    def bending(self, now: Now, force: Array) -> list[Bending | Composite]:
-        """The second derivative of force.sum, with a force (3, B)."""
-        if self.path is None:
-            return []
-        return [Bending(self.path, swinging(self.levers(now)[self.path.arms], force))]
-
-    def slope(self, now: Now, factor: float, into: Array) -> None:
-        """Write how the sum moves, times `factor`, into (3, k, B), which is zero."""
-        layout, size = self.layout, now.state.size
-        levers = factor * self.levers(now)
-        if len(self.balls):
-            balls = into[:, layout.first_ball : layout.first_slide].reshape(3, -1, 3, size)
-            arms = levers[self.ball_at]
-            some: slice | Indices = slice(None) if self.all_balls else self.balls
-            # d x arm, for d along each axis of model space.
-            balls[0, some, 1], balls[0, some, 2] = arms[:, 2], -arms[:, 1]
-            balls[1, some, 0], balls[1, some, 2] = -arms[:, 2], arms[:, 0]
-            balls[2, some, 0], balls[2, some, 1] = arms[:, 1], -arms[:, 0]
-        if len(self.hinges):
-            assert now.axes is not None
-            u, arms = now.axes[self.hinges], levers[self.hinge_at]
-            into[0, self.hinges] = u[:, 1] * arms[:, 2] - u[:, 2] * arms[:, 1]
-            into[1, self.hinges] = u[:, 2] * arms[:, 0] - u[:, 0] * arms[:, 2]
-            into[2, self.hinges] = u[:, 0] * arms[:, 1] - u[:, 1] * arms[:, 0]
-        if len(self.slides):
-            assert now.slide_axes is not None
-            moves = factor * self.slid[:, None, None] * now.slide_axes[self.slides]
-            into[:, layout.first_slide + self.slides] = moves.transpose(1, 0, 2)
-        for c, column, share in self.coupled:
-            assert now.coupled_rates is not None
-            into[:, column] += factor * share * now.coupled_rates[c]
-
-
-class FrameTurns:
-    """How the columns turn the frame of a joint."""
-
-    def __init__(self, layout: Layout, joint: int) -> None:
-        self.layout = layout
-        self.row = layout.row[joint]
-        turning = {layout.row[j] for j, pivot in layout.path(joint).items() if pivot == -1}
-        self.balls = np.array([n for n, r in enumerate(layout.ball_rows.tolist()) if r in turning], np.intp)
-        self.hinges = np.array([n for n, r in enumerate(layout.hinge_rows.tolist()) if r in turning], np.intp)
-        self.path = Path(layout, sorted(turning))
-
-    def frame(self, now: Now) -> Array:
-        """(3, 3, B)."""
-        found: Array = now.state.transforms[self.row, :, :3]
-        return found
-
-    def bending(self, axis: Array, force: Array) -> list[Bending | Composite]:
-        """The second derivative of force.axis, both (3, B), for an axis that the frame carries."""
-        return [Bending(self.path, swinging(axis[None], force))] if self.path.size else []
-
-    def slope(self, now: Now, per_turn: Array, into: Array) -> None:
-        """Write (m, 3, B) `per_turn`, what a turn about each axis of model space does, for each column."""
-        layout, size = self.layout, now.state.size
-        if len(self.balls):
-            balls = into[:, layout.first_ball : layout.first_slide].reshape(len(into), -1, 3, size)
-            balls[:, self.balls] = per_turn[:, None]
-        if len(self.hinges):
-            assert now.axes is not None
-            u = now.axes[self.hinges]
-            found = per_turn[:, None, 0] * u[:, 0]
-            found += per_turn[:, None, 1] * u[:, 1]
-            found += per_turn[:, None, 2] * u[:, 2]
-            into[:, self.hinges] = found
+# Entries of the matrix of e x v, halved and with their signs, and which component of e stands in each.
+_HALF_CROSS: Array = 0.5 * np.array([[0, 1, -1, -1, 0, 1, 1, -1, 0]]).T
+_CROSS_OF: Indices = np.array([0, 2, 1, 2, 0, 0, 1, 0, 0], dtype=np.intp)
 
 
 class Block(ABC):
-    """A goal's part of the residuals; `size` is m."""
+    """A goal's part of the residuals.
+
+    Attributes:
+        size: m, how many numbers it has.
+        angular: whether it counts radians; else it counts model units.
+        factor: residual of one model unit or radian: the length of a residual is how far off the goal is,
+            times this.
+    """
 
     size = 3
+    angular = False
+    factor: float
 
     def bending(self, now: Now, target: Array, multiplier: Array) -> list[Bending | Composite]:
         """Parts whose sum is the second derivative of multiplier.residual (m, B).
@@ -198,13 +50,21 @@ class Block(ABC):
         """
         return []
 
-    @abstractmethod
-    def measure(self, now: Now, target: Array) -> tuple[Array, Misses]:
-        """The residual (m, B), and how far off the goal is."""
+    def framed(self, target: Array) -> Array:
+        """A target as the residual takes it, of one as a goal has it."""
+        return target
 
     @abstractmethod
-    def slope(self, now: Now, target: Array, into: Array) -> None:
-        """Write the derivative of the residual into (m, k, B), which is zero."""
+    def achieved(self, now: Now, target: Array) -> Array:
+        """The target that the present state meets."""
+
+    @abstractmethod
+    def values(self, now: Now, target: Array) -> Array:
+        """The residual (m, B)."""
+
+    @abstractmethod
+    def slope(self, now: Now, target: Array, values: Array, into: Array) -> None:
+        """Write the derivative of the residual, which is `values`, into (m, k, B), which is zero."""
 
 
 class Position(Block):
@@ -213,15 +73,17 @@ class Position(Block):
     def __init__(self, point: PointSum, factor: float) -> None:
         self.point, self.factor = point, factor
 
+    def achieved(self, now: Now, target: Array) -> Array:
+        return self.point.value(now)
+
     def offset(self, now: Now, target: Array) -> Array:
         """(3, B) from the target to the point."""
         return np.asarray(self.point.value(now) - target)
 
-    def measure(self, now: Now, target: Array) -> tuple[Array, Misses]:
-        off = self.offset(now, target)
-        return self.factor * off, Misses(length(off), np.zeros(off.shape[1]))
+    def values(self, now: Now, target: Array) -> Array:
+        return self.factor * self.offset(now, target)
 
-    def slope(self, now: Now, target: Array, into: Array) -> None:
+    def slope(self, now: Now, target: Array, values: Array, into: Array) -> None:
         self.point.slope(now, self.factor, into)
 
     def bending(self, now: Now, target: Array, multiplier: Array) -> list[Bending | Composite]:
@@ -249,14 +111,20 @@ class Balance(Block):
         axes = target[:, 1:]
         return np.asarray(np.einsum("imb,jmb,jb->ib", axes, axes, self.centre.value(now) - target[:, 0]))
 
-    def measure(self, now: Now, target: Array) -> tuple[Array, Misses]:
+    def achieved(self, now: Now, target: Array) -> Array:
+        centre = self.centre.value(now)
         if target.ndim == 2:
-            off = (self.centre.value(now) - target)[self.axes]
-        else:
-            off = np.einsum("imb,ib->mb", target[:, 1:], self.centre.value(now) - target[:, 0])
-        return self.factor * off, Misses(np.sqrt((off * off).sum(0)), np.zeros(off.shape[1]))
+            return centre
+        axes = np.broadcast_to(target[:, 1:], (3, target.shape[1] - 1, centre.shape[-1]))
+        return np.concatenate((centre[:, None], axes), axis=1)
 
-    def slope(self, now: Now, target: Array, into: Array) -> None:
+    def values(self, now: Now, target: Array) -> Array:
+        if target.ndim == 2:
+            return self.factor * (self.centre.value(now) - target)[self.axes]
+        off = np.einsum("imb,ib->mb", target[:, 1:], self.centre.value(now) - target[:, 0])
+        return np.asarray(self.factor * off)
+
+    def slope(self, now: Now, target: Array, values: Array, into: Array) -> None:
         whole = np.zeros((3, *into.shape[1:]))
         self.centre.slope(now, self.factor, whole)
         into[:] = whole[self.axes] if target.ndim == 2 else np.einsum("imb,ikb->mkb", target[:, 1:], whole)
@@ -265,36 +133,32 @@ class Balance(Block):
 class Orientation(Block):
     """A frame and its target: the rotation vector from the one to the other, model axes."""
 
+    angular = True
+
     def __init__(self, turns: FrameTurns, factor: float) -> None:
         self.turns, self.factor = turns, factor
 
-    def _vector(self, now: Now, target: Array) -> Array:
-        frame = self.turns.frame(now)
-        return matrix_logarithm(np.einsum("ikb,jkb->ijb", frame, np.broadcast_to(target, frame.shape)))
+    def framed(self, target: Array) -> Array:
+        return matrices(unit(target))
 
-    def measure(self, now: Now, target: Array) -> tuple[Array, Misses]:
-        vector = self._vector(now, target)
-        angle = length(vector)
-        return self.factor * vector, Misses(np.zeros(len(angle)), angle)
+    def achieved(self, now: Now, target: Array) -> Array:
+        return self.turns.frame(now)
 
-    def slope(self, now: Now, target: Array, into: Array) -> None:
-        # The inverse of the left Jacobian of SO(3): 1 - [e]/2 + k [e]^2, k = (1 - (a/2) cot(a/2)) / a^2.
-        e = self._vector(now, target)
-        square = dot(e, e)
-        half = 0.5 * np.sqrt(square)
-        safe = np.maximum(half, 1e-3)
-        # Below 1e-3 radians two terms of the series are exact.
-        exact = (1.0 - safe / np.tan(safe)) / (4.0 * safe * safe)
-        k = np.where(half > 1e-3, exact, 1.0 / 12.0 + square / 720.0)
-        found = k * e[:, None] * e[None, :]
-        own = 1.0 - k * square
-        for i in range(3):
-            found[i, i] += own
-        for i, j, sign in ((0, 1, 1.0), (1, 2, 1.0), (2, 0, 1.0)):
-            half_part = 0.5 * sign * e[3 - i - j]
-            found[i, j] += half_part
-            found[j, i] -= half_part
-        self.turns.slope(now, self.factor * found, into)
+    def values(self, now: Now, target: Array) -> Array:
+        between = np.einsum("ikb,jkb->ijb", self.turns.frame(now), target)
+        return self.factor * matrix_logarithm(between)
+
+    def slope(self, now: Now, target: Array, values: Array, into: Array) -> None:
+        # The inverse of the left Jacobian of SO(3): 1 - [e]/2 + k [e]^2, k = (1 - (a/2) cot(a/2)) / a^2. At
+        # smaller angles than 2e-3 radians k [e]^2 differs by less than rounding.
+        square = dot(values, values)
+        half = np.maximum((0.5 / self.factor) * np.sqrt(square), 1e-3)
+        k = (0.25 / self.factor) * (1.0 / (half * half) - 1.0 / (half * np.tan(half)))
+        found = (k * values)[:, None] * values
+        entries = found.reshape(9, -1)
+        entries[::4] += self.factor - k * square
+        entries += _HALF_CROSS * values.take(_CROSS_OF, 0)
+        self.turns.slope(now, found, into)
 
     def bending(self, now: Now, target: Array, multiplier: Array) -> list[Bending | Composite]:
         path = self.turns.path
@@ -308,9 +172,18 @@ class Orientation(Block):
 class Direction(Block):
     """An axis a of a frame and its target b: the tangent at b towards a, as long as the angle between."""
 
+    angular = True
+
     def __init__(self, turns: FrameTurns, axis: Sequence[float], factor: float) -> None:
         self.turns, self.factor = turns, factor
         self.axis = np.array(axis, dtype=np.float64)
+        self.axis /= np.linalg.norm(self.axis)
+
+    def framed(self, target: Array) -> Array:
+        return unit(target)
+
+    def achieved(self, now: Now, target: Array) -> Array:
+        return np.asarray(np.einsum("ijb,j->ib", self.turns.frame(now), self.axis))
 
     def _parts(self, now: Now, target: Array) -> tuple[Array, Array, Array, Array, Array]:
         """a, b, the unit way across from b to a, sine and cosine between."""
@@ -326,12 +199,11 @@ class Direction(Block):
             way = np.where(alike, _across(b), way)
         return a, b, way, sine, cosine
 
-    def measure(self, now: Now, target: Array) -> tuple[Array, Misses]:
+    def values(self, now: Now, target: Array) -> Array:
         _, _, way, sine, cosine = self._parts(now, target)
-        angle = np.arctan2(sine, cosine)
-        return self.factor * angle * way, Misses(np.zeros(len(angle)), angle)
+        return np.asarray(self.factor * np.arctan2(sine, cosine) * way)
 
-    def slope(self, now: Now, target: Array, into: Array) -> None:
+    def slope(self, now: Now, target: Array, values: Array, into: Array) -> None:
         # A turn w changes the angle by w.(b x way) and moves the way round b by w.(...) angle / sine.
         a, b, way, sine, cosine = self._parts(now, target)
         angle = np.arctan2(sine, cosine)
@@ -355,6 +227,7 @@ class Pole(Block):
     """
 
     size = 1
+    angular = True
 
     def __init__(
         self,
@@ -373,11 +246,13 @@ class Pole(Block):
         self.links, self.turns, self.factor = links, turns, factor
         self.axis, self.scale = np.array(axis[0], dtype=np.float64), axis[1]
 
-    def measure(self, now: Now, target: Array) -> tuple[Array, Misses]:
-        angle = self.bends(now, target).residual
-        return self.factor * angle[None], Misses(np.zeros(len(angle)), np.abs(angle))
+    def achieved(self, now: Now, target: Array) -> Array:
+        return np.asarray(self.root.value(now) + self.bends(now, target).bend)
 
-    def slope(self, now: Now, target: Array, into: Array) -> None:
+    def values(self, now: Now, target: Array) -> Array:
+        return self.factor * self.bends(now, target).residual[None]
+
+    def slope(self, now: Now, target: Array, values: Array, into: Array) -> None:
         by = pole_slopes(self.bends(now, target))
         self.turns.slope(now, self.factor * by.turn[None], into)
         moves = np.zeros((3, *into.shape[1:]))
@@ -417,14 +292,58 @@ class Pole(Block):
         return pole_bends(end - root, (heads - root).sum(0), target - root, axis, self.scale)
 
 
+def tips_of(goal: Goal, skeleton: Skeleton) -> list[int]:
+    """The last joints of the chains whose transforms a goal is about."""
+    if isinstance(goal, BalanceGoal):
+        return [i for i, joint in enumerate(skeleton.joints) if joint.mass > 0.0]
+    return [skeleton.index(goal.joint)]
+
+
+def block_of(goal: Goal, layout: Layout, points: GoalPoints, per_length: float, per_angle: float) -> Block:
+    """The goal's part of the residuals; adds the points that it is about.
+
+    Args:
+        goal: of the layout's skeleton.
+        layout: the columns.
+        points: of all goals.
+        per_length, per_angle: residual of one model unit and of one radian.
+    """
+    skeleton = layout.skeleton
+    if isinstance(goal, PoleGoal):
+        return _pole(goal, layout, points, per_angle)
+    if isinstance(goal, BalanceGoal):
+        massive = [(i, joint) for i, joint in enumerate(skeleton.joints) if joint.mass > 0.0]
+        if not massive:
+            raise InvalidInput("balance goal: no joint has a mass; give at least one joint a mass above 0")
+        total = math.fsum(joint.mass for _, joint in massive)
+        middles = [(points.add(i, Vector((0.0, 0.5 * joint.length, 0.0))), i) for i, joint in massive]
+        return Balance(
+            PointSum(layout, middles, [joint.mass / total for _, joint in massive]), goal.axes, per_length
+        )
+    joint = skeleton.index(goal.joint)
+    if isinstance(goal, PositionGoal):
+        return Position(PointSum(layout, [(points.add(joint, goal.offset), joint)], [1.0]), per_length)
+    if isinstance(goal, DirectionGoal):
+        return Direction(FrameTurns(layout, joint), goal.axis[:], per_angle)
+    return Orientation(FrameTurns(layout, joint), per_angle)
+
+
+def _pole(goal: PoleGoal, layout: Layout, points: GoalPoints, factor: float) -> Pole:
+    chain = goal.chain(layout.skeleton)
+    end = points.add(chain[-1], goal.offset)
+    heads = [(-1, i) for i in chain]
+    root = PointSum(layout, heads[:1], [1.0])
+    line = PointSum(layout, [(end, chain[-1]), heads[0]], [1.0, -1.0])
+    between = PointSum(layout, heads, [-(len(chain) - 1.0), *[1.0] * (len(chain) - 1)])
+    links = np.array([layout.row[i] for i in chain], dtype=np.intp)
+    own = goal.bend_axis(layout.skeleton)
+    turns = FrameTurns(layout, own.joint)
+    return Pole((root, line, between), links, turns, (own.axis[:], own.scale), factor)
+
+
 def _across(vectors: Array) -> Array:
     """Unit vectors (3, B) at right angles to unit vectors, always the same ones."""
     axis = np.zeros(vectors.shape)
     axis[np.argmin(np.abs(vectors), axis=0), np.arange(vectors.shape[1])] = 1.0
     across = axis - dot(axis, vectors) * vectors
     return np.asarray(across / length(across))
-
-
-def unit_lever(reach: float) -> float:
-    """Residual of one model unit."""
-    return 1.0 / reach if reach > 0.0 and math.isfinite(reach) else 1.0

@@ -16,7 +16,8 @@ import numpy as np
 from ...maths.batch import TINY, Array, Indices, Mask, at_least_two, is_all, select
 from .ball_limits import BallLimits
 from .held import Active
-from .problem import LeastSquaresProblem, Metric, Residual
+from .metric import Metric
+from .problem import LeastSquaresProblem, Residual
 from .state import Given, State, rebuilt
 from .step import Step, limited_step, linearise
 from .trials import Trials

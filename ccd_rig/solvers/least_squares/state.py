@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from ...maths.batch import (
     Array,
@@ -16,14 +15,14 @@ from ...maths.batch import (
     exponential,
     fill_matrices,
     is_all,
-    matrices,
     multiply,
     select,
+    stacked_matrices,
     unit,
 )
 from ...skeleton.joints import Skeleton
 from ...skeleton.pose import Pose
-from .layout import Layout, angles_from_rotations
+from .layout import Layout, Walk, angles_from_rotations
 
 
 class Poses(NamedTuple):
@@ -98,8 +97,9 @@ class Given:
     """What of each pose is given: geometry, targets, and the pose that joints are held near to.
 
     Attributes:
-        rests: (4, rows, B or 1). shifts: (rows, 3, B or 1) heads in the parents' frames without slides.
-        points: (3, P, B or 1) the goals' points in their joints' frames, see `Problem`.
+        rests: (4, rows, B or 1) rest rotations; turns: (rows, 3, 3, B or 1) their matrices.
+        shifts: (rows, 3, B or 1) heads in the parents' frames without slides.
+        points: (4, P, B or 1) the goals' points in their joints' frames, the last component 1.
         targets: per goal (3, B) of a point or a direction, or (3, 3, B) of a frame.
         slide_axes: (slides, 3, B or 1) in the parents' frames.
         windows: (2, w, B or 1) of reach windows: the largest extent, model units, and 1 where it is held.
@@ -107,6 +107,7 @@ class Given:
     """
 
     rests: Array
+    turns: Array
     shifts: Array
     points: Array
     targets: tuple[Array, ...]
@@ -126,6 +127,7 @@ class Given:
         return replace(
             self,
             rests=cut(self.rests),
+            turns=cut(self.turns),
             shifts=cut(self.shifts),
             points=cut(self.points),
             targets=tuple(map(cut, self.targets)),
@@ -135,8 +137,7 @@ class Given:
         )
 
 
-@dataclass(frozen=True)
-class State:
+class State(NamedTuple):
     """Poses of the joints that matter.
 
     Attributes:
@@ -188,40 +189,54 @@ class State:
         return State(*found)
 
 
-def geometry(layout: Layout, bones: Bones, poses: Poses) -> tuple[Array, Array, Array]:
-    """Rests, shifts without slides, and slide axes, as `Given` holds them."""
+def geometry(layout: Layout, bones: Bones, poses: Poses) -> tuple[Array, Array, Array, Array]:
+    """Rests, their matrices, shifts without slides, and slide axes, as `Given` holds them."""
     rows = layout.rows
-    rests = bones.rests[:, rows]
-    turn = matrices(rests)
-    translations = poses.translations[:, rows]
-    if len(layout.slides):
-        translations = translations.copy()
-        for (_, slide), row in zip(layout.slides, layout.slide_rows.tolist(), strict=True):
-            axis = np.array(slide.axis)
-            translations[:, row] -= axis[:, None] * (axis @ translations[:, row])
-    if not translations.any():
-        shifts = np.ascontiguousarray(bones.offsets[:, rows].transpose(1, 0, 2))
+    rests = bones.rests.take(rows, 1)
+    turns = np.empty((len(rows), 3, 3, rests.shape[-1]))
+    if rests.shape[-1] == 1:
+        turns[..., 0] = stacked_matrices(rests[..., 0].T)
     else:
-        moved = np.einsum("ijnb,jnb->nib", turn, np.broadcast_to(translations, translations.shape))
-        shifts = bones.offsets[:, rows].transpose(1, 0, 2) + moved
+        fill_matrices(rests, turns)
+    translations = poses.translations.take(rows, 1)
+    for (_, slide), row in zip(layout.slides, layout.slide_rows.tolist(), strict=True):
+        axis = np.array(slide.axis)
+        translations[:, row] -= axis[:, None] * (axis @ translations[:, row])
+    shifts = np.ascontiguousarray(bones.offsets.take(rows, 1).transpose(1, 0, 2))
+    if translations.any():
+        shifts = shifts + np.einsum("nijb,jnb->nib", turns, translations)
         if shifts.shape[-1] > 1 and (shifts == shifts[..., :1]).all():
             shifts = shifts[..., :1].copy()
-    axes = np.einsum("ijsb,sj->sib", turn[:, :, layout.slide_rows], layout.slide_axes)
-    return np.ascontiguousarray(rests), shifts, axes
+    axes = np.empty((0, 3, 1))
+    if layout.slides:
+        axes = np.einsum("sijb,sj->sib", turns[layout.slide_rows], layout.slide_axes)
+    return rests, turns, shifts, axes
 
 
 def start_state(layout: Layout, given: Given, poses: Poses) -> State:
     """The state of poses whose joints are inside their limits."""
-    rotations = np.ascontiguousarray(poses.rotations[:, layout.rows])
+    rotations = poses.rotations.take(layout.rows, 1)
     angles = angles_from_rotations(layout, rotations)
-    if len(layout.hinges):
-        rotations[:, layout.hinge_rows] = 0.0
+    if layout.hinges:
         _set_hinges(layout, rotations, angles)
-    slides = np.empty((len(layout.slides), rotations.shape[-1]))
+    slides = _slides(layout, poses)
+    return State(rotations, angles, slides, _transforms(layout, given, rotations, slides, None))
+
+
+def posed_state(layout: Layout, given: Given, poses: Poses) -> State:
+    """The state of poses as they are, to measure it: hinges have no angles."""
+    rotations, slides = poses.rotations.take(layout.rows, 1), _slides(layout, poses)
+    transforms = _transforms(layout, given, rotations, slides, None)
+    return State(rotations, np.empty((0, rotations.shape[-1])), slides, transforms)
+
+
+def _slides(layout: Layout, poses: Poses) -> Array:
+    """(s, B) along the slides' axes, model units, inside their ranges."""
+    found = np.empty((len(layout.slides), poses.rotations.shape[-1]))
     for k, (i, slide) in enumerate(layout.slides):
         along = np.array(slide.axis) @ poses.translations[:, i]
-        slides[k] = np.clip(along, slide.lower, slide.upper)
-    return State(rotations, angles, slides, _transforms(layout, given, rotations, slides, None))
+        found[k] = np.clip(along, slide.lower, slide.upper)
+    return found
 
 
 def to_poses(layout: Layout, state: State, own: Poses) -> Poses:
@@ -254,11 +269,12 @@ def moved_state(layout: Layout, given: Given, state: State, step: Array, balls: 
     """The state after a step (columns, B) of hinges and slides, with ball joints at (4, balls, B)."""
     rotations = state.rotations.copy()
     angles, slides = state.angles, state.slides
-    if len(layout.hinges):
+    if layout.hinges:
         angles = angles + step[: layout.first_ball]
         _set_hinges(layout, rotations, angles)
-    rotations[:, layout.ball_rows] = balls
-    if len(layout.slides):
+    if layout.balls:
+        rotations[:, layout.ball_rows] = balls
+    if layout.slides:
         slides = slides + reach * step[layout.first_slide :]
     return State(rotations, angles, slides, _transforms(layout, given, rotations, slides, state.transforms))
 
@@ -272,13 +288,8 @@ def stepped_balls(layout: Layout, state: State, step: Array) -> Array:
 def ball_vectors(layout: Layout, state: State, step: Array) -> Array:
     """(3, balls, B) rotation vectors in the joints' frames of a step, whose columns are about model axes."""
     about = step[layout.first_ball : layout.first_slide].reshape(-1, 3, state.size)
-    frames = state.frames[layout.ball_rows]
-    return np.stack(
-        [
-            frames[:, 0, k] * about[:, 0] + frames[:, 1, k] * about[:, 1] + frames[:, 2, k] * about[:, 2]
-            for k in range(3)
-        ]
-    )
+    found: Array = np.einsum("njib,njb->inb", state.transforms.take(layout.ball_rows, 0)[:, :, :3], about)
+    return found
 
 
 def to_model(layout: Layout, state: State, vectors: Array) -> Array:
@@ -292,59 +303,73 @@ def to_model(layout: Layout, state: State, vectors: Array) -> Array:
 
 def _set_hinges(layout: Layout, rotations: Array, angles: Array) -> None:
     """Write the rotations of hinges and Euler boxes; in place."""
-    cosines, sines = np.cos(0.5 * angles), np.sin(0.5 * angles)
+    half = 0.5 * angles
+    cosines, sines = np.cos(half), np.sin(half)
     singles = layout.singles
-    rows, axes = layout.hinge_rows[:singles], layout.hinge_axes[:singles]
     if singles:
+        rows = layout.single_rows
         rotations[0, rows] = cosines[:singles]
-        for k in range(3):
-            rotations[k + 1, rows] = sines[:singles] * axes[:, k, None]
-    if len(layout.box_rows):
-        c = cosines[singles:].reshape(-1, 3, angles.shape[-1])
-        s = sines[singles:].reshape(-1, 3, angles.shape[-1])
-        turned = []
-        for place in range(3):
-            each = np.zeros((4, len(c), angles.shape[-1]))
-            each[0] = c[:, place]
-            each[layout.box_axes[:, place] + 1, np.arange(len(c))] = s[:, place]
-            turned.append(each)
-        rotations[:, layout.box_rows] = multiply(multiply(turned[0], turned[1]), turned[2])
+        rotations[1:, rows] = sines[:singles] * layout.hinge_axes[:singles].T[..., None]
+    if layout.boxes is not None:
+        rotations[:, layout.boxes.rows] = layout.boxes.rotations(cosines[singles:], sines[singles:])
 
 
 def _transforms(layout: Layout, given: Given, rotations: Array, slides: Array, before: Array | None) -> Array:
     """(rows, 3, 4, B): forward kinematics; what no column moves is taken from `before`."""
-    live = layout.live if before is not None else list(range(len(layout.rows)))
-    whole = len(live) == len(layout.rows)
+    walk = layout.live if before is not None else layout.all_rows
     size = rotations.shape[-1]
-    local = np.empty((len(live), 3, 4, size))
-    some = slice(None) if whole else live
-    fill_matrices(multiply(given.rests[:, some], rotations[:, some]), local)
-    local[:, :, 3] = given.shifts[some]
+    local, found = _room(len(walk.steps), size), _room(len(layout.rows), size)
+    some = slice(None) if walk.whole else walk.rows
+    if size == 1:
+        local[:, :3, :3, 0] = given.turns[some, :, :, 0] @ stacked_matrices(rotations[:, some, 0].T)
+    else:
+        fill_matrices(multiply(given.rests[:, some], rotations[:, some]), local)
+    local[:, :3, 3] = given.shifts[some]
     for k, row in enumerate(layout.slide_rows.tolist()):
-        local[row if whole else live.index(row), :, 3] += given.slide_axes[k] * slides[k]
+        local[walk.place[row], :3, 3] += given.slide_axes[k] * slides[k]
     for each in layout.coupled:
-        if whole or each.row in live:
-            place = each.row if whole else live.index(each.row)
-            local[place, :, 3] += each.shift(rotations, given.rests)
-    found = np.empty((len(layout.rows), 3, 4, size))
-    if not whole:
+        if each.row in walk.place:
+            local[walk.place[each.row], :3, 3] += each.shift(rotations, given.rests)
+    if not walk.whole:
         assert before is not None
-        fixed = [row for row in range(len(layout.rows)) if row not in set(live)]
-        found[fixed] = before[fixed]
-    for place, row in enumerate(live):
-        parent = layout.parents[row]
+        found[walk.fixed, :3] = before[walk.fixed]
+    if size == 1:
+        _chain_one(walk, list(local[..., 0]), list(found[..., 0]))
+    else:
+        _chain(walk, local, found)
+    return found[:, :3]
+
+
+def _room(count: int, size: int) -> Array:
+    """(count, 3, 4, B) for transforms; of one pose (count, 4, 4, 1), whose last row is 0, 0, 0, 1."""
+    if size > 1:
+        return np.empty((count, 3, 4, size))
+    found = np.zeros((count, 4, 4, 1))
+    found[:, 3, 3] = 1.0
+    return found
+
+
+def _chain_one(walk: Walk, local: list[Array], found: list[Array]) -> None:
+    """As `_chain` for one pose, of whole matrices (4, 4): its few numbers are quicker with BLAS."""
+    for place, row, parent, inherits in walk.steps:
+        if parent == -1:
+            found[row][:] = local[place]
+        elif inherits:
+            np.dot(found[parent], local[place], found[row])
+        else:
+            found[row][:] = local[place]
+            found[row][:3, 3] = found[parent][:3] @ local[place][:, 3]
+
+
+def _chain(walk: Walk, local: Array, found: Array) -> None:
+    """Write transforms in model space (rows, 3, 4, B) from those in the parents' frames."""
+    for place, row, parent, inherits in walk.steps:
         if parent == -1:
             found[row] = local[place]
-        elif layout.inherits[row]:
+        elif inherits:
             np.einsum("ijb,jkb->ikb", found[parent, :, :3], local[place], out=found[row])
             found[row, :, 3] += found[parent, :, 3]
         else:
             found[row, :, :3] = local[place, :, :3]
             found[row, :, 3] = np.einsum("ijb,jb->ib", found[parent, :, :3], local[place, :, 3])
             found[row, :, 3] += found[parent, :, 3]
-    return found
-
-
-def targets_array(value: ArrayLike) -> Array:
-    """One target for all poses, with a last size of 1."""
-    return np.asarray(value, dtype=np.float64)[..., None]

@@ -33,7 +33,8 @@ from ...maths.small_systems import products, solved
 from .ball_limits import BallLimits
 from .bending import Now
 from .held import FACES, Active, Held, fixed_steps, hold_borders
-from .problem import LeastSquaresProblem, Metric, Residual
+from .metric import Metric
+from .problem import LeastSquaresProblem, Residual
 from .state import State, ball_vectors, stepped_balls
 from .way_back import LEAST_DAMPING, LONGEST_BACK, Curvature, Projection, way_back
 
@@ -120,19 +121,6 @@ class Linear:
         )
 
 
-def bounds(problem: LeastSquaresProblem, state: State) -> tuple[Array, Array]:
-    """(k, B) the steps to the lower and to the upper bounds of hinges and slides."""
-    layout = problem.layout
-    unit = np.ones(layout.columns)
-    unit[layout.first_slide :] = problem.reach
-    position = np.zeros((layout.columns, state.size))
-    position[: layout.first_ball] = state.angles
-    position[layout.first_slide :] = state.slides
-    down = (layout.lower[:, None] - position) / unit[:, None]
-    up = (layout.upper[:, None] - position) / unit[:, None]
-    return down, up
-
-
 def linearise(
     problem: LeastSquaresProblem,
     about: tuple[Residual, Now, Array],
@@ -144,7 +132,7 @@ def linearise(
     residual, now, slope = about
     state = residual.now.state
     serving = slope if problem.serves is None else slope * problem.serves[..., None]
-    down, up = bounds(problem, state)
+    down, up = problem.bounds(state)
     weight = damping * residual.square + LEAST_DAMPING
     metric = Metric(problem.layout, state)
     return Linear(state, residual.values, slope, serving, weight, departure, pull, down, up, now, metric)

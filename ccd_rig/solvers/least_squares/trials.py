@@ -8,7 +8,7 @@ from ...maths.batch import Array, Indices, Mask, at_least_two, select
 from .ball_limits import BallLimits
 from .problem import LeastSquaresProblem, Residual
 from .state import Given, State, moved_state, stepped_balls
-from .step import Step, bounds
+from .step import Step
 
 POOR = 0.5
 """A step that leaves more than this part of the square error is tried again in part."""
@@ -48,7 +48,7 @@ class Trials:
         if not len(some):
             return tried
         state, given = tried.now.state.at(some), given.at(some)
-        columns = np.clip(select(step.correction(tried.values), some), *bounds(self.problem, state))
+        columns = np.clip(select(step.correction(tried.values), some), *self.problem.bounds(state))
         return self._nearer(given, tried, some, self._moved(given, state, columns))[0]
 
     def shortened(
@@ -73,7 +73,7 @@ class Trials:
             return tried, cut
         values = select(now.values, some)
         line = np.einsum("mkb,kb->mb", select(slope, some), select(columns, some))
-        squares = _squares_along(values, line, select(tried.values, some) - values - line)
+        squares = squares_along(values, line, select(tried.values, some) - values - line)
         best = squares.argmin(0)
         won = now.square[some] - squares[best, np.arange(len(some))]
         use = (best < len(FRACTIONS) - 1) & (won > MORE * np.maximum(now.square - tried.square, 0.0)[some])
@@ -104,10 +104,10 @@ class Trials:
         return moved_state(layout, given, state, columns, balls, self.problem.reach)
 
 
-def _squares_along(values: Array, line: Array, bend: Array) -> Array:
+def squares_along(values: Array, line: Array, bend: Array) -> Array:
     """Square errors (parts, B) of parts of a step, for residuals that are values + t line + t^2 bend."""
+    terms = np.array((values, line, bend))
+    (a, b, d), (_, c, e), (_, _, f) = np.einsum("imb,jmb->ijb", terms, terms)
     t = FRACTIONS
-    a, b, c = ((x * y).sum(0) for x, y in ((values, values), (values, line), (line, line)))
-    d, e, f = ((x * y).sum(0) for x, y in ((values, bend), (line, bend), (bend, bend)))
     squares: Array = a + t * (2.0 * b + t * (c + 2.0 * d + t * (2.0 * e + t * f)))
     return squares

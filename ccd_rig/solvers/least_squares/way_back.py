@@ -10,7 +10,8 @@ from ...maths.batch import TINY, Array
 from ...maths.small_systems import inverses
 from .bending import Bending, Composite, Now
 from .held import Held
-from .problem import LeastSquaresProblem, Metric
+from .metric import Metric
+from .problem import LeastSquaresProblem
 
 LEAST_DAMPING = 1e-12
 """Damping that always remains, so that singular poses and goals that contradict each other have a step."""

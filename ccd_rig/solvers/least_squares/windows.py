@@ -15,8 +15,9 @@ import numpy as np
 from ...goals import Goal, PositionGoal
 from ...maths.batch import TINY, Array, Mask, cross, length
 from .bending import Now
+from .columns import PointSum
 from .layout import Layout
-from .residuals import Block, PointSum, Position
+from .residuals import Block, Position
 from .state import Bones, Given, Poses, State, rebuilt, stepped_balls
 
 SLACK = 0.1
@@ -109,19 +110,22 @@ def _bends(layout: Layout, part: Sequence[int]) -> bool:
 def longest_extents(windows: Sequence[ReachWindow], bones: Bones, poses: Poses, points: Array) -> Array:
     """(2, w, B or 1) the largest extents of reach windows, none of which is held; `points` as `Given` has
     them."""
-    longest = [each.longest(bones, poses, points[:, each.line.points[0][0]]) for each in windows]
+    longest = [each.longest(bones, poses, points[:3, each.line.points[0][0]]) for each in windows]
     found: Array = np.zeros((2, len(longest), max((len(each) for each in longest), default=1)))
     for k, each in enumerate(longest):
         found[0, k] = each
     return found
 
 
-def measured_windows(windows: Sequence[ReachWindow], given: Given, now: Now) -> tuple[Array, Array]:
-    """(w, B) residuals of reach windows, and how far held ones are from their extents, model units."""
+def measured_windows(windows: Sequence[ReachWindow], extents: Array, now: Now) -> tuple[Array, Array]:
+    """(w, B) residuals of reach windows, and how far held ones are from their extents, model units.
+
+    `extents` are as `Given.windows`.
+    """
     values: Array = np.zeros((len(windows), now.state.size))
     stretched: Array = np.zeros_like(values)
     for k, window in enumerate(windows):
-        longest, held = given.windows[:, k]
+        longest, held = extents[:, k]
         over = held * (window.extent(now) - longest)
         values[k], stretched[k] = window.factor * over, np.abs(over)
     return values, stretched

@@ -25,6 +25,29 @@ def test_multiply_is_the_hamilton_product():
         assert np.abs(each - product(p, q)).max() < EXACT
 
 
+def test_products_have_the_same_bits_however_many_they_are():
+    a, b = np.moveaxis(random_rotations(11, 2, 500), -1, 1)
+    whole = batch.multiply(a, b)
+    for size in (1, 2, 7, 64):
+        assert np.array_equal(batch.multiply(a[:, :size], b[:, :size]), whole[:, :size])
+
+
+def test_matrices_of_one_and_of_many_agree():
+    rotations = random_rotations(12, 20)
+    many = batch.matrices(rotations.T)
+    assert np.abs(batch.stacked_matrices(rotations) - np.moveaxis(many, -1, 0)).max() < EXACT
+    for k, rotation in enumerate(rotations):
+        assert np.abs(batch.matrices(rotation) - many[..., k]).max() < EXACT
+
+
+@pytest.mark.parametrize("angle", [0.0, 1e-300, 1e-12, 1e-4, 0.5, 3.0, np.pi - 1e-4, np.pi - 1e-9])
+def test_exponential_and_matrix_logarithm_are_inverse(angle):
+    axis = random_rotations(13, 30)[:, 1:].T
+    vectors = angle * axis / np.linalg.norm(axis, axis=0)
+    found = batch.matrix_logarithm(batch.matrices(batch.exponential(vectors)))
+    assert np.abs(found - vectors).max() < 1e-7
+
+
 def test_rotate_is_the_sandwich_product():
     rotations, vectors = random_rotations(4, 50), np.random.default_rng(4).normal(size=(50, 3))
     for q, v, rotated in zip(rotations, vectors, batch.rotate(rotations, vectors, axis=-1), strict=True):

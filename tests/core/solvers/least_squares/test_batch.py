@@ -16,9 +16,10 @@ from ccd_rig.limits.shapes import Cone, Ellipse, EulerBox, Hinge, Limit, SwingTw
 from ccd_rig.skeleton.joints import Joint, Skeleton
 from ccd_rig.skeleton.kinematics import forward_kinematics
 from ccd_rig.skeleton.pose import Pose
-from ccd_rig.solvers.closing.problem import Kinematics
-from ccd_rig.solvers.closing.refine import Descent, refined
-from ccd_rig.solvers.least_squares.problem import LeastSquaresProblem, Metric
+from ccd_rig.solvers.least_squares.closing import Descent, refined
+from ccd_rig.solvers.least_squares.metric import Metric
+from ccd_rig.solvers.least_squares.pose_problem import PoseProblem
+from ccd_rig.solvers.least_squares.problem import LeastSquaresProblem
 from ccd_rig.solvers.least_squares.solve import Limits, solve_batch
 from ccd_rig.solvers.least_squares.state import (
     Bones,
@@ -106,6 +107,25 @@ def test_slopes_are_those_of_differences(kind: type, seed: int) -> None:
         step[column] = STEP
         found = (case.values(step) - case.values(-step)) / (2.0 * STEP)
         assert slope[:, column] == pytest.approx(found, abs=2e-6)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_slopes_of_points_written_together_are_those_of_each(seed: int) -> None:
+    """Positions on several joints, of different weight and priority, in a tree with limits of every kind."""
+    rng = random.Random(f"together {seed}")
+    skeleton = random_couplings(random_skeleton(rng, 9, tree=True), rng)
+    goals = [
+        PositionGoal(joint.name, [rng.gauss(0.0, 1.0) for _ in range(3)], weight=0.5 + k, priority=k % 2)
+        for k, joint in enumerate(rng.sample(skeleton.joints, 4))
+    ]
+    case = Case(skeleton, goals, rng)
+    problem = case.problem
+    residual = problem.evaluate(case.given, case.state)
+    now, slope = problem.jacobian(case.given, residual)
+    for block, place, target in zip(problem.blocks, problem.places, case.given.targets, strict=True):
+        own = np.zeros_like(slope[place])
+        block.slope(now, target, residual.values[place], own)
+        assert slope[place] == pytest.approx(own, abs=1e-12)
 
 
 @pytest.mark.parametrize("kind", [PositionGoal, OrientationGoal, DirectionGoal])
@@ -201,7 +221,7 @@ def test_agrees_with_one_by_one(name: str, posed: bool) -> None:
 
     limits = [joint.limit for joint in skeleton.joints]
     problem = LeastSquaresProblem(skeleton, goals(0), limits)
-    start = Kinematics(skeleton, goals(0), limits).clamped(Pose.rest(skeleton))
+    start = PoseProblem(skeleton, goals(0), limits).clamped(Pose.rest(skeleton))
     targets = [np.array([target[:] for target in ends]).T]
     targets += [np.array([each.rotation[:] for each in last]).T] if posed else []
     poses = Poses.of([start] * count)
@@ -214,7 +234,10 @@ def test_agrees_with_one_by_one(name: str, posed: bool) -> None:
     )
     alone = 0
     for k in range(count):
-        alone += refined(Kinematics(skeleton, goals(k), limits), start, Descent(tolerance, tolerance, 60)).met
+        own = refined(PoseProblem(skeleton, goals(k), limits), start, Descent(tolerance, tolerance, 60)).pose
+        transforms = forward_kinematics(skeleton, own)
+        errors = [measure(goal, skeleton, transforms) for goal in goals(k)]
+        alone += all(max(error.distance, error.angle) <= tolerance for error in errors)
         rotations = [start.rotations[0].copy() for _ in skeleton.joints]
         for i, rotation in enumerate(rotations):
             rotation[:] = found.state.rotations[:, problem.layout.row[i], k]

@@ -105,9 +105,9 @@ def test_misses_are_those_of_the_goals_wherever_joints_are(seed):
             transforms[i, :, 3, b] = each[i].translation
     problem = LeastSquaresProblem(skeleton, goals, [None] * len(skeleton), ())
     lengths = np.array([[joint.length] for joint in skeleton.joints])
-    found = problem.misses(transforms, lengths, problem.own_targets())
-    for goal, miss in zip(goals, found, strict=True):
-        for b, each in enumerate(where):
-            error = measure(goal, skeleton, each)
-            assert miss.distance[b] == pytest.approx(error.distance, abs=1e-5)
-            assert miss.angle[b] == pytest.approx(error.angle, abs=2e-3)
+    found = problem.measure(transforms, lengths, problem.own_targets())
+    assert found.angular.tolist() == [[False], [True]]
+    for b, each in enumerate(where):
+        errors = [measure(goal, skeleton, each) for goal in goals]
+        assert found.misses[0, b] == pytest.approx(errors[0].distance, abs=1e-5)
+        assert found.misses[1, b] == pytest.approx(errors[1].angle, abs=2e-3)
