@@ -55,10 +55,18 @@ class Alone:
         found_changes[asked] = np.where(changes > SAME, changes, 0.0)
         return found_changes
 
+    def led(self, frames: Frames, found: Solved) -> tuple[Mask, Array]:
+        """(F,) frames that meet their goals, but not where their base poses alone lead; and (F,) radians from
+        there to where these lead, if goals are met there too, else 0.
 
-def led_by_neighbours(frames: Frames, found: Solved, alone: Alone) -> tuple[Mask, Array]:
-    """(F,) frames that meet their goals, but not where their base poses alone lead; and (F,) radians from
-    there to where these lead, if goals are met there too, else 0.
+        What is not known counts as ending where its base pose alone leads.
+        """
+        differences = self.differences(frames, found)
+        return differences > 0.0, np.where(self.solved.excess <= 1.0, differences, 0.0)
+
+
+def where_bases_lead(frames: Frames, found: Solved, alone: Alone) -> Alone:
+    """What frames end as alone, known of all that may have gone another way because of those beside them.
 
     What is not known is seen by solving from base poses: frames beside a kink, one in `OF_POLES` where there
     are poles, and all about those that lead elsewhere. Every frame is solved once at most.
@@ -70,11 +78,9 @@ def led_by_neighbours(frames: Frames, found: Solved, alone: Alone) -> tuple[Mask
         asked |= _about(alone.differences(frames, found) > 0.0)
         rows = np.flatnonzero(asked & ~alone.known & ~frames.fixed)
         if not len(rows):
-            break
+            return alone
         given, base, limits = frames.given.at(rows), frames.base.at(rows), frames.limits.at(rows)
         alone = alone.noted(rows, solve_batch(frames.problem, given, base, limits))
-    differences = alone.differences(frames, found)
-    return differences > 0.0, np.where(alone.solved.excess <= 1.0, differences, 0.0)
 
 
 def _beside_kinks(frames: Frames, found: Solved) -> Mask:

@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ...maths.batch import Array, Indices, Mask
-from .alone import Alone, led_by_neighbours
-from .departures import departed_state, departures, interpolated, largest_changes
+from .alone import Alone, where_bases_lead
+from .departures import departed_state, departures, interpolated
 from .easing import eased
 from .frames import Frames, put, solved_at
 from .solve import Solved, solve_batch
@@ -116,21 +116,15 @@ def solve_sequence(frames: Frames, from_base: bool = True) -> Sequence:
         alone = alone.noted(rows, solved_at(found, rows))
     frames = replace(frames, fixed=kept | frames.fixed)
     found, alone = mend_jumps(frames, found, alone)
-    led: Mask = ~frames.fixed & (found.excess <= 1.0)
+    calm = eased(frames, found)
+    led: Mask = ~frames.fixed & (calm.excess <= 1.0)
     apart: Array = np.zeros(base.size)
     if from_base:
-        led, apart = led_by_neighbours(frames, found, alone)
-    calm = eased(frames, found)
-    if calm is not found:
-        change = _change(frames, found.state, calm.state)
-        led, apart, found = led | (change > 0.0), np.maximum(apart, change), calm
-    return Sequence(found.state, found.excess, kept, found.iterations + steps, led, apart)
-
-
-def _change(frames: Frames, before: State, after: State) -> Array:
-    """(F,) radians, the largest rotation of a joint from one state to another."""
-    layout, given = frames.problem.layout, frames.given
-    return largest_changes(departures(layout, given, before), departures(layout, given, after))
+        alone = where_bases_lead(frames, found, alone)
+        # Others ended where they would alone, until sudden changes were spread.
+        others = np.flatnonzero(~alone.known)
+        led, apart = alone.noted(others, solved_at(found, others)).led(frames, calm)
+    return Sequence(calm.state, calm.excess, kept, calm.iterations + steps, led, apart)
 
 
 def _brought_to_goals(frames: Frames, found: Solved, rows: Indices, start: State) -> Solved:
