@@ -58,7 +58,7 @@ def played(rig):
 
 def baked(bake, rig, solver):
     rig.ccd_rig.solver.solver = solver
-    return bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, FRAMES))
+    return bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, FRAMES, start=bake.Start.POSE))
 
 
 def turns(rig):
@@ -75,7 +75,7 @@ def turns(rig):
 @pytest.fixture
 def by_ccd(ext, monkeypatch):
     """The groups that went frame by frame."""
-    solver = ext.module("ccd_rig.blender.bake.frame_solver").FrameSolver
+    solver = ext.module("ccd_rig.blender.bake.batch_solver").BatchSolver
     found, own = [], solver._solve_by_ccd
 
     def counted(self, batch, group, k):

@@ -279,7 +279,9 @@ def test_starting_from_the_original_leads_to_the_same(bake, channels):
     bend(rig, chain_length=3)
     bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, FRAMES))
     before = keys_of(channels, rig, "shin", "location")
-    settings = bake.BakeSettings(1, FRAMES, from_original=True, destination=bake.Destination.CURRENT_ACTION)
+    settings = bake.BakeSettings(
+        1, FRAMES, start=bake.Start.ORIGINAL, destination=bake.Destination.CURRENT_ACTION
+    )
     bake.bake(bpy.context.scene, rig, settings)
     assert keys_of(channels, rig, "shin", "location") == pytest.approx(before, abs=1e-5)
 
