@@ -9,13 +9,14 @@ import pytest
 from chains import Z, legal_pose, straight, tail
 from mathutils import Quaternion, Vector
 
-from ccd_rig.goals import PositionGoal
+from ccd_rig.goals import BalanceGoal, PoleGoal, PositionGoal, measure
 from ccd_rig.limits.shapes import Cone, Hinge, Limit, Slide, SwingTwist
 from ccd_rig.settings import SolverSettings, SolveStatus
 from ccd_rig.skeleton.joints import Skeleton
 from ccd_rig.skeleton.kinematics import forward_kinematics
 from ccd_rig.skeleton.pose import Pose
 from ccd_rig.solvers.ccd.working_pose import WorkingPose
+from ccd_rig.solvers.least_squares.pose_problem import PoseProblem
 from ccd_rig.solvers.least_squares.problem import LeastSquaresProblem
 from ccd_rig.solvers.least_squares.state import Bones, Poses, moved_state, start_state, stepped_balls
 from ccd_rig.solvers.least_squares.windows import hold
@@ -149,3 +150,34 @@ def test_two_windows_on_a_shared_trunk_are_both_held() -> None:
         end = last.point(Vector((0.0, 1.0, 0.0)))
         assert (end - first.translation).length <= 0.95 * 3.0 + TOLERANCE
     assert many.statuses[0] is SolveStatus.CONVERGED
+
+
+def test_residuals_of_windows_and_goals_that_count_fewer_axes_are_told_apart() -> None:
+    """A window's row beside a balance on two axes: as many rows in all as two goals of three have."""
+    heavy = {f"joint{i}": {"mass": 1.0} for i in range(5)}
+    skeleton, rng = straight(5).replace(heavy), random.Random(5)
+    goals = [goal((2.0, 1.0, 0.5)), BalanceGoal((0.4, 0.0, 0.3), (True, False, True))]
+    problem = LeastSquaresProblem(skeleton, goals, [None] * 5)
+    drawn = [legal_pose(skeleton, rng) for _ in range(3)]
+    poses = Poses.of(drawn)
+    given = hold(problem.given(Bones.of(skeleton), poses, problem.own_targets()), np.ones((1, 3), np.bool_))
+    found = problem.evaluate(given, start_state(problem.layout, given, poses))
+    assert found.values.shape == (6, 3)
+    assert found.square == pytest.approx((found.values**2).sum(0))
+    for k, pose in enumerate(drawn):
+        transforms = forward_kinematics(skeleton, pose)
+        errors = [measure(each, skeleton, transforms).distance for each in goals]
+        assert found.misses[:, k] == pytest.approx(errors, abs=1e-5)
+        off = abs(extent(skeleton, pose) - 0.9 * PART)
+        assert found.stretched[0, k] == pytest.approx(off, abs=1e-5)
+        assert found.excess(1e-3, 1e-3)[k] == pytest.approx(max(*errors, off) / 1e-3, rel=1e-2)
+
+
+def test_the_closing_phase_of_one_pose_leaves_windows_to_the_passes() -> None:
+    """And a pole to the joint that the passes turn for it."""
+    skeleton = straight(5)
+    goals = [goal(), PoleGoal("joint0", "joint4", (0.0, 0.0, 3.0))]
+    one, many = (kind(skeleton, goals, [None] * 5) for kind in (PoseProblem, LeastSquaresProblem))
+    assert (len(one.windows), one.rows, len(many.windows), many.rows) == (0, 4, 1, 5)
+    assert one.serving() == [{0, 1, 2, 3, 4}, {0}]
+    assert many.serving() == [{0, 1, 2, 3, 4}] * 2
