@@ -190,12 +190,7 @@ def layout(
     all_slots = {pose_bone.name: slot for slot, pose_bone in enumerate(pose_bones)}
     members = [pose_bones[name] for name in in_chains | between]
     ordered = sorted(members, key=lambda b: (len(b.parent_recursive), all_slots[b.name]))
-    offsets = coupled_offsets.followers(joint_settings, in_chains)
-    # Bones between chains are never posed, so no limit may ask for that.
-    settings = dict(joint_settings)
-    for name in between:
-        shifted = {"mass": masses.get(name, 0.0), "coupled_offsets": offsets.get(name, ())}
-        settings[name] = {"stiffness": 1.0, **shifted}
+    settings = {**joint_settings, **_held_settings(joint_settings, in_chains, between, masses)}
     for pose_bone in ordered:
         coupled_offsets.refuse(pose_bone, settings, in_chains)
     bones, locked = _rests(ordered, all_slots, settings)
@@ -263,6 +258,20 @@ def _locations(reading: RigReading, pose: Pose, joints: Iterable[int]) -> dict[i
 
 
 # --- Which bones --------------------------------------------------------------------------------------------
+
+
+def _held_settings(
+    joint_settings: Mapping[str, Mapping[str, Any]],
+    in_chains: set[str],
+    between: set[str],
+    masses: Mapping[str, float],
+) -> dict[str, Mapping[str, Any]]:
+    """Joint keywords of bones between chains: these are never posed, so no limit may ask for that."""
+    offsets = coupled_offsets.followers(joint_settings, in_chains)
+    return {
+        name: {"stiffness": 1.0, "mass": masses.get(name, 0.0), "coupled_offsets": offsets.get(name, ())}
+        for name in between
+    }
 
 
 def _require_posed(armature_object: Any) -> None:
