@@ -183,25 +183,14 @@ def layout(
             coupled offset that the bone's location cannot make; a coupled offset without a driver.
         InvalidInput: a negative chain length, or joint settings that Joint refuses.
     """
-    if armature_object is None or armature_object.type != "ARMATURE":
-        raise RigError(f"{_label(armature_object)} is not an armature: choose an armature object")
-    if armature_object.data.pose_position == "REST":
-        raise RigError(
-            f"armature '{armature_object.name}' is shown in Rest Position: switch it to Pose Position"
-        )
+    _require_posed(armature_object)
     pose_bones = armature_object.pose.bones
     masses = dict(carried or {})
     in_chains, between = _collect(armature_object, chains, masses, joint_settings)
     all_slots = {pose_bone.name: slot for slot, pose_bone in enumerate(pose_bones)}
     members = [pose_bones[name] for name in in_chains | between]
     ordered = sorted(members, key=lambda b: (len(b.parent_recursive), all_slots[b.name]))
-    offsets = coupled_offsets.followers(joint_settings, in_chains)
-    # Bones between chains are never posed, so no limit may ask for that.
-    held = {
-        name: {"stiffness": 1.0, "mass": masses.get(name, 0.0), "coupled_offsets": offsets.get(name, ())}
-        for name in between
-    }
-    settings = {**joint_settings, **held}
+    settings = {**joint_settings, **_held_settings(joint_settings, in_chains, between, masses)}
     for pose_bone in ordered:
         coupled_offsets.refuse(pose_bone, settings, in_chains)
     bones, locked = _rests(ordered, all_slots, settings)
@@ -269,6 +258,29 @@ def _locations(reading: RigReading, pose: Pose, joints: Iterable[int]) -> dict[i
 
 
 # --- Which bones --------------------------------------------------------------------------------------------
+
+
+def _held_settings(
+    joint_settings: Mapping[str, Mapping[str, Any]],
+    in_chains: set[str],
+    between: set[str],
+    masses: Mapping[str, float],
+) -> dict[str, Mapping[str, Any]]:
+    """Joint keywords of bones between chains: these are never posed, so no limit may ask for that."""
+    offsets = coupled_offsets.followers(joint_settings, in_chains)
+    return {
+        name: {"stiffness": 1.0, "mass": masses.get(name, 0.0), "coupled_offsets": offsets.get(name, ())}
+        for name in between
+    }
+
+
+def _require_posed(armature_object: Any) -> None:
+    if armature_object is None or armature_object.type != "ARMATURE":
+        raise RigError(f"{_label(armature_object)} is not an armature: choose an armature object")
+    if armature_object.data.pose_position == "REST":
+        raise RigError(
+            f"armature '{armature_object.name}' is shown in Rest Position: switch it to Pose Position"
+        )
 
 
 def _label(armature_object: Any) -> str:
