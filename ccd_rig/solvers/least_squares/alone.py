@@ -14,7 +14,7 @@ from .solve import Solved, solve_batch
 
 SAME = 1.5e-4
 """Radians by which joints of poses that went the same way may differ."""
-ABOUT = 16
+ABOUT = 64
 """Frames within which others may lead elsewhere too."""
 OF_POLES = 4
 """Of so many frames one is asked. Where a pole is behind a chain its base pose leads round one side or the
