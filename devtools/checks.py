@@ -87,7 +87,8 @@ def test(versions: list[str], pytest_arguments: list[str], coverage: bool) -> in
 
     Of several, as many run at once as there are processors; the output of each comes when it has ended.
     `pytest_arguments` that name files choose: then only the suites they lie in are run. Without arguments
-    tests/blender, which takes longest, is run in `PARTS` processes.
+    tests/blender, which takes longest, is run in `PARTS` processes. Of several versions only the oldest and the
+    newest run the tests that are marked `mass`.
 
     Args:
         versions: of Blender.
@@ -117,7 +118,7 @@ def test(versions: list[str], pytest_arguments: list[str], coverage: bool) -> in
             flags = ["-P"] if layer == "blender" else []
             for number, part in enumerate(parts, 1):
                 name = f"{folder}, Blender {version}" + (f", part {number}" if len(parts) > 1 else "")
-                command = [python, *flags, "-m", "pytest", *part, *options]
+                command = [python, *flags, "-m", "pytest", *part, *options, *_left_out(layer, version, versions)]
                 suites.append(Suite(name, command, extra, layer, version, number))
     if coverage:
         # The solver's loops suffer most from being measured: here the core takes longest.
@@ -126,6 +127,13 @@ def test(versions: list[str], pytest_arguments: list[str], coverage: bool) -> in
     if coverage:
         failed += _below_floor(suites, pythons)
     return verdict(failed, "tests")
+
+
+def _left_out(layer: str, version: str, versions: list[str]) -> list[str]:
+    """Arguments that leave the mass tests of the core to the oldest and the newest of several versions."""
+    known = list(environments.BLENDERS)
+    between = len(versions) > 1 and version not in (known[0], known[-1])
+    return ["-m", "not mass"] if layer == "core" and between else []
 
 
 def _parts(folder: str) -> list[list[str]]:

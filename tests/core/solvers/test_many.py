@@ -75,6 +75,7 @@ def same_bits(one: ManyResult, other: ManyResult, first: int = 0) -> bool:
 # What is found --------------------------------------------------------------------------------------
 
 
+@pytest.mark.mass
 @pytest.mark.parametrize("part", range(4))
 @pytest.mark.parametrize("rolls", [False, True])
 def test_random_solves_keep_their_promises(part: int, rolls: bool) -> None:
@@ -248,6 +249,7 @@ def test_comfort_regions_are_left_only_where_they_must() -> None:
 # The same bits --------------------------------------------------------------------------------------
 
 
+@pytest.mark.mass
 @pytest.mark.parametrize(
     ("seed", "rolls"), [(3, False), (12, False), (40, False), (63, False), (13, True), (15, True)]
 )
@@ -255,7 +257,7 @@ def test_a_pose_has_the_same_bits_in_every_batch(seed: int, rolls: bool) -> None
     case = known(seed, rolls)
     assert bool(case.skeleton.couplings) == rolls
     rng = random.Random(seed)
-    poses = [_pose(case.skeleton, rng) for _ in range(200)]
+    poses = [_pose(case.skeleton, rng) for _ in range(100)]
     reference = poses if seed % 2 else None
     arguments = (case.goals, replace(case.settings, max_iterations=30))
     whole = solve_many(case.skeleton, poses, *arguments, reference=reference)

@@ -17,9 +17,10 @@ from ccd_rig.settings import SolveStatus, Sweep
 from ccd_rig.skeleton.pose import Pose
 from ccd_rig.solvers.solve import iterate
 
-COUNT, PARTS = 20_000, 20
+COUNT, PARTS = 6_000, 6
 
 
+@pytest.mark.mass
 @pytest.mark.parametrize("part", range(PARTS))
 def test_no_solve_breaks_a_promise(part):
     """See `mixtures.faults` for the promises; every tenth solve is made twice, some step by step."""

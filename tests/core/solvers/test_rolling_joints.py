@@ -33,6 +33,7 @@ from ccd_rig.skeleton.joints import shift_of
 NEAR = 1e-5
 
 
+@pytest.mark.mass
 @pytest.mark.parametrize("part", range(4))
 def test_no_solve_breaks_a_promise(part: int) -> None:
     wrong = []

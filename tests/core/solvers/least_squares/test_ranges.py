@@ -97,9 +97,10 @@ def ranges_of(seed: int) -> list[np.ndarray]:
     return found
 
 
+@pytest.mark.mass
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("count", [4, 12, 30])
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", [2])
 def test_ranges_agree_where_no_frame_is_named(kind, count, seed):
     frames = scene(kind, count, seed)
     whole = solve_sequence(frames)
@@ -112,9 +113,10 @@ def test_ranges_agree_where_no_frame_is_named(kind, count, seed):
         assert apart(own, whole.state.at(some), part.state)[same].max(initial=0.0) < most
 
 
+@pytest.mark.mass
 @pytest.mark.parametrize("kind", sorted(set(KINDS) - {"cones"}))
 @pytest.mark.parametrize("count", [4, 12])
-@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("seed", [2, 3])
 def test_frames_are_named_that_do_not_end_where_they_would_alone(kind, count, seed):
     """One by one, in a batch of its own, each frame is solved from its base pose once more."""
     frames = scene(kind, count, seed)
