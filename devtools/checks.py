@@ -87,8 +87,8 @@ def test(versions: list[str], pytest_arguments: list[str], coverage: bool) -> in
 
     Of several, as many run at once as there are processors; the output of each comes when it has ended.
     `pytest_arguments` that name files choose: then only the suites they lie in are run. Without arguments
-    tests/blender, which takes longest, is run in `PARTS` processes. Of several versions only the oldest and the
-    newest run the tests that are marked `mass`.
+    tests/blender, which takes longest, is run in `PARTS` processes. Of several versions only the oldest and
+    the newest run the tests that are marked `mass`.
 
     Args:
         versions: of Blender.
@@ -118,7 +118,8 @@ def test(versions: list[str], pytest_arguments: list[str], coverage: bool) -> in
             flags = ["-P"] if layer == "blender" else []
             for number, part in enumerate(parts, 1):
                 name = f"{folder}, Blender {version}" + (f", part {number}" if len(parts) > 1 else "")
-                command = [python, *flags, "-m", "pytest", *part, *options, *_left_out(layer, version, versions)]
+                left_out = _left_out(layer, version, versions)
+                command = [python, *flags, "-m", "pytest", *part, *options, *left_out]
                 suites.append(Suite(name, command, extra, layer, version, number))
     if coverage:
         # The solver's loops suffer most from being measured: here the core takes longest.
