@@ -128,7 +128,7 @@ def _key_pelvis(rig: bpy.types.Object, motion: walk.Motion) -> None:
 
 
 def _lower_arms(rig: bpy.types.Object) -> None:
-    """Where the first frame's solve starts from: hanging arms, elbows a little bent."""
+    """What the arms stay near to: hanging, elbows a little bent."""
     for side in "LR":
         arm, forearm = rig.pose.bones[f"upper_arm.{side}"], rig.pose.bones[f"forearm.{side}"]
         down = arm.ccd_rig.limit
@@ -136,6 +136,8 @@ def _lower_arms(rig: bpy.types.Object) -> None:
         arm.rotation_quaternion = Quaternion((0.0, 0.0, 1.0), sign * np.radians(ARMS_DOWN))
         hinge = forearm.ccd_rig.limit
         forearm.rotation_quaternion = Quaternion(hinge.axis, np.radians(12.0) + hinge.hinge_lower)
+        for bone in (arm, forearm):  # a pose without keys would not count: bakes start from what plays
+            bone.keyframe_insert("rotation_quaternion", frame=walk.FRAME_START)
 
 
 def _targets(motion: walk.Motion) -> dict[str, bpy.types.Object]:

@@ -20,7 +20,7 @@ _NOT_MISSED = (SolveStatus.CONVERGED.name, SLERPED)
 POP = math.radians(30.0)
 """A turn from one frame to the next that an eye takes for a jump."""
 
-SEEN = math.radians(0.5)
+SEEN = math.radians(5.0)
 """Two ways whose poses are nearer to each other are told in JSON only."""
 
 
@@ -198,7 +198,7 @@ class SeveralWays:
     @property
     def is_seen(self) -> bool:
         """Whether an animator would see which way was taken."""
-        return self.angle == 0.0 or self.angle >= SEEN
+        return self.angle >= SEEN
 
     def span(self) -> str:
         """Such as "frame 40" or "frames 40 to 58"."""
