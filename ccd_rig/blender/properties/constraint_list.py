@@ -72,11 +72,15 @@ def root_bone_chain_length(armature_object: bpy.types.Object, tip: str) -> int:
         if root_bone in whole[1:]:
             return (whole.index(root_bone) + 1) % len(whole)
     least = limb_length(armature_object, tip) or len(whole)
-    for count, bone in enumerate(whole, 1):
-        movable = bone.parent is None or not bone.bone.use_connect
-        if count > least and movable and not any((*bone.lock_location, *bone.lock_rotation)):
-            return count if count < len(whole) else 0
-    return 0
+    movable = [count for count, bone in enumerate(whole, 1) if count > least and _can_carry(bone)]
+    # Of a front leg the chest carries a part of the figure, and the hips all of it.
+    limbs = [
+        count for count in movable if sum(bool(child.children) for child in whole[count - 1].children) > 1
+    ]
+    if len(limbs) > 1 and limbs[-1] == len(whole) and not _is_joined(whole[-2]):
+        limbs.pop()  # a root that stands apart also carries controls
+    found = limbs[-1] if limbs else next(iter(movable), 0)
+    return found if found < len(whole) else 0
 
 
 CHAIN_LENGTHS: Mapping[Kind, Callable[[bpy.types.Object, str], int]] = MappingProxyType(
@@ -102,6 +106,12 @@ def set_kind(constraint: Any, kind: Kind) -> None:
         for field in ("target_bone", "offset", "use_tail"):
             constraint.property_unset(field)
     constraint.kind = kind
+
+
+def _can_carry(bone: bpy.types.PoseBone) -> bool:
+    """Whether nothing keeps a bone from being moved and turned."""
+    movable = bone.parent is None or not bone.bone.use_connect
+    return movable and not any((*bone.lock_location, *bone.lock_rotation))
 
 
 def _is_joined(bone: bpy.types.PoseBone) -> bool:

@@ -91,6 +91,35 @@ def test_all_plants_share_the_bone_that_carries_the_figure():
     assert end_of(rig, add(rig, "head", kind="PLANT")) == "root"
 
 
+def test_the_hips_of_a_quadruped_carry_its_front_legs_too():
+    """Whichever foot comes first: the chest carries the front legs and the neck, the hips all of it."""
+    bones = [
+        B("root", (0, 0, 0), (0, 0.3, 0)),
+        B("hips", (0, 1, 1), (0, 0.7, 1), "root"),
+        B("chest", (0, 0.5, 1), (0, 0, 1), "hips"),
+        B("neck", (0, 0, 1), (0, -0.3, 1.2), "chest", connect=True),
+        B("head", (0, -0.3, 1.2), (0, -0.6, 1.2), "neck", connect=True),
+    ]
+    for end, y, above in (("front", 0.1, "chest"), ("hind", 1.0, "hips")):
+        for side, x in (("L", 0.2), ("R", -0.2)):
+            bones += [
+                B(f"{end}_upper.{side}", (x, y, 1), (x, y + 0.05, 0.5), above),
+                B(
+                    f"{end}_lower.{side}",
+                    (x, y + 0.05, 0.5),
+                    (x, y, 0.1),
+                    f"{end}_upper.{side}",
+                    connect=True,
+                ),
+                B(f"{end}_paw.{side}", (x, y, 0.1), (x, y - 0.1, 0), f"{end}_lower.{side}", connect=True),
+            ]
+    for first, second in (("front", "hind"), ("hind", "front")):
+        bpy.ops.wm.read_homefile(use_empty=True)
+        rig = rigs.armature(bones)
+        for paw in (f"{first}_paw.L", f"{second}_paw.L", f"{first}_paw.R", f"{second}_paw.R"):
+            assert end_of(rig, add(rig, paw, kind="PLANT")) == "hips"
+
+
 def test_undo_takes_all_of_it_back():
     rig = figure()
     row = add(rig, "shin.L")
