@@ -5,6 +5,7 @@ import bpy
 from bpy.props import IntProperty
 
 from ..ccd_rig.blender.properties import coupled_offsets
+from ..ccd_rig.errors import CCDRigError
 from . import poll_reasons
 
 
@@ -22,13 +23,9 @@ class CCD_RIG_OT_coupled_offset_remove(bpy.types.Operator):
 
     def execute(self, context: bpy.types.Context) -> set[str]:
         bone = context.active_pose_bone
-        rows = bone.ccd_rig.coupled_offsets
-        if self.offset >= len(rows):
-            self.report({"ERROR"}, f"Bone '{bone.name}' has no coupled offset {self.offset + 1}")
+        try:
+            coupled_offsets.remove(bone, self.offset)
+        except CCDRigError as error:
+            self.report({"ERROR"}, str(error))
             return {"CANCELLED"}
-        if self.offset < len(coupled_offsets.from_library(bone)):
-            words = "This coupled offset comes from the library's file: remove it there"
-            self.report({"ERROR"}, words)
-            return {"CANCELLED"}
-        rows.remove(self.offset)
         return {"FINISHED"}

@@ -5,6 +5,7 @@ import bpy
 from bpy.props import IntProperty
 
 from ..ccd_rig.blender.properties import coupled_offsets
+from ..ccd_rig.errors import CCDRigError
 from . import poll_reasons
 
 
@@ -24,9 +25,9 @@ class CCD_RIG_OT_offset_point_add(bpy.types.Operator):
 
     def execute(self, context: bpy.types.Context) -> set[str]:
         bone = context.active_pose_bone
-        rows = bone.ccd_rig.coupled_offsets
-        if self.offset >= len(rows):
-            self.report({"ERROR"}, f"Bone '{bone.name}' has no coupled offset {self.offset + 1}")
+        try:
+            coupled_offsets.add_point(bone, self.offset)
+        except CCDRigError as error:
+            self.report({"ERROR"}, str(error))
             return {"CANCELLED"}
-        coupled_offsets.add_point(bone, self.offset)
         return {"FINISHED"}

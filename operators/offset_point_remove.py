@@ -5,6 +5,7 @@ import bpy
 from bpy.props import IntProperty
 
 from ..ccd_rig.blender.properties import coupled_offsets
+from ..ccd_rig.errors import CCDRigError
 from . import poll_reasons
 
 
@@ -25,17 +26,9 @@ class CCD_RIG_OT_offset_point_remove(bpy.types.Operator):
 
     def execute(self, context: bpy.types.Context) -> set[str]:
         bone = context.active_pose_bone
-        rows, library = bone.ccd_rig.coupled_offsets, coupled_offsets.from_library(bone)
-        points = rows[self.offset].points if self.offset < len(rows) else ()
-        if self.point >= len(points):
-            words = f"Bone '{bone.name}' has no point {self.point + 1} in its coupled offset"
-            self.report({"ERROR"}, f"{words} {self.offset + 1}")
+        try:
+            coupled_offsets.remove_point(bone, self.offset, self.point)
+        except CCDRigError as error:
+            self.report({"ERROR"}, str(error))
             return {"CANCELLED"}
-        if len(points) <= 2:
-            self.report({"ERROR"}, "A curve needs two points: move one of them, or remove the coupled offset")
-            return {"CANCELLED"}
-        if self.offset < len(library) and self.point < library[self.offset]:
-            self.report({"ERROR"}, "This point comes from the library's file: remove it there")
-            return {"CANCELLED"}
-        points.remove(self.point)
         return {"FINISHED"}

@@ -74,9 +74,7 @@ def root_bone_chain_length(armature_object: bpy.types.Object, tip: str) -> int:
     least = limb_length(armature_object, tip) or len(whole)
     movable = [count for count, bone in enumerate(whole, 1) if count > least and _can_carry(bone)]
     # Of a front leg the chest carries a part of the figure, and the hips all of it.
-    limbs = [
-        count for count in movable if sum(bool(child.children) for child in whole[count - 1].children) > 1
-    ]
+    limbs = [count for count in movable if _branches(whole[count - 1])]
     if len(limbs) > 1 and limbs[-1] == len(whole) and not _is_joined(whole[-2]):
         limbs.pop()  # a root that stands apart also carries controls
     found = limbs[-1] if limbs else next(iter(movable), 0)
@@ -106,6 +104,11 @@ def set_kind(constraint: Any, kind: Kind) -> None:
         for field in ("target_bone", "offset", "use_tail"):
             constraint.property_unset(field)
     constraint.kind = kind
+
+
+def _branches(bone: bpy.types.PoseBone) -> bool:
+    """Whether a bone has several children with bones of their own."""
+    return sum(bool(child.children) for child in bone.children) > 1
 
 
 def _can_carry(bone: bpy.types.PoseBone) -> bool:

@@ -116,9 +116,49 @@ def add(pose_bone: bpy.types.PoseBone) -> Any:
     return row
 
 
+def remove(pose_bone: bpy.types.PoseBone, index: int) -> None:
+    """Take a coupled offset away.
+
+    Raises:
+        RigError: there is none of this number, or it comes from the library of an override.
+    """
+    _require_row(pose_bone, index)
+    if index < len(from_library(pose_bone)):
+        raise RigError("This coupled offset comes from the library's file: remove it there")
+    pose_bone.ccd_rig.coupled_offsets.remove(index)
+
+
+def remove_point(pose_bone: bpy.types.PoseBone, index: int, point: int) -> None:
+    """Take a point of a coupled offset's curve away.
+
+    Raises:
+        RigError: there is no such point, the curve has but two, or the point comes from the library of an
+            override.
+    """
+    points, library = _require_row(pose_bone, index).points, from_library(pose_bone)
+    if point >= len(points):
+        raise RigError(f"Bone '{pose_bone.name}' has no point {point + 1} in its coupled offset {index + 1}")
+    if len(points) <= 2:
+        raise RigError("A curve needs two points: move one of them, or remove the coupled offset")
+    if index < len(library) and point < library[index]:
+        raise RigError("This point comes from the library's file: remove it there")
+    points.remove(point)
+
+
+def _require_row(pose_bone: bpy.types.PoseBone, index: int) -> Any:
+    rows = pose_bone.ccd_rig.coupled_offsets
+    if index >= len(rows):
+        raise RigError(f"Bone '{pose_bone.name}' has no coupled offset {index + 1}")
+    return rows[index]
+
+
 def add_point(pose_bone: bpy.types.PoseBone, index: int) -> Any:
-    """Append a point to a coupled offset: beyond the last one, with the same shift."""
-    points = pose_bone.ccd_rig.coupled_offsets[index].points
+    """Append a point to a coupled offset: beyond the last one, with the same shift.
+
+    Raises:
+        RigError: there is none of this number.
+    """
+    points = _require_row(pose_bone, index).points
     last = max(points, key=lambda point: point.angle, default=None)
     angle, shift = (0.0, 0.0) if last is None else (last.angle + STEP, last.shift)
     point = points.add()

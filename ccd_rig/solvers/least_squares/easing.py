@@ -13,7 +13,16 @@ import numpy as np
 
 from ...maths.batch import Array, Indices, Mask, conjugate, logarithm, multiply
 from ...maths.small_systems import products, solved
-from .departures import Departures, departed_state, departures, interpolated, joined, largest_changes, some_of
+from .departures import (
+    Departures,
+    departed_state,
+    departures,
+    interpolated,
+    joined,
+    largest_changes,
+    neighbours,
+    some_of,
+)
 from .frames import Frames, put, solved_at
 from .metric import Metric
 from .solve import Solved, solve_batch
@@ -65,9 +74,7 @@ def eased(frames: Frames, found: Solved) -> Solved:
 
 def _steps(departed: Departures) -> Array:
     """(F - 1,) the largest changes from frame to frame."""
-    balls, angles, slides = departed
-    before = balls[..., :-1], angles[..., :-1], slides[..., :-1]
-    return largest_changes(before, (balls[..., 1:], angles[..., 1:], slides[..., 1:]))
+    return largest_changes(*neighbours(departed))
 
 
 def _sudden(steps: Array) -> Mask:
