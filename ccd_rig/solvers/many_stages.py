@@ -11,7 +11,7 @@ from ..goals import Goal, served
 from ..limits.shapes import Limit
 from ..maths.batch import Array, Indices, Mask, at_least_two, select
 from .least_squares.achieved import achieved
-from .least_squares.ease import Asked, Relaxed, solve_eased
+from .least_squares.comfort_tolerances import Asked, Relaxed, solve_eased
 from .least_squares.optimality import beside, steepness
 from .least_squares.problem import PRIORITY_STEP, LeastSquaresProblem, Residual
 from .least_squares.reach import beyond_reach

@@ -13,7 +13,7 @@ from mathutils import Quaternion
 from ...goals import BalanceGoal, Goal
 from ...limits.shapes import Limit
 from ...maths.batch import Array
-from ...solvers.least_squares.ease import Asked
+from ...solvers.least_squares.comfort_tolerances import Asked
 from ...solvers.least_squares.problem import MILD_STEP, LeastSquaresProblem
 from ...solvers.least_squares.solve import Limits
 from ...solvers.least_squares.state import Given, Poses

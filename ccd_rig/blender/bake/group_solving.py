@@ -18,7 +18,7 @@ from ...limits.shapes import Limit
 from ...maths.batch import at_least_two, multiply, unit
 from ...settings import Solver
 from ...skeleton.pose import Pose
-from ...solvers.least_squares.ease import Relaxed, solve_eased
+from ...solvers.least_squares.comfort_tolerances import Relaxed, solve_eased
 from ...solvers.least_squares.frames import Frames
 from ...solvers.least_squares.optimality import STATIONARY, steepness
 from ...solvers.least_squares.problem import MILD_STEP, PRIORITY_STEP, LeastSquaresProblem
@@ -52,7 +52,7 @@ def solve_group(batch: Batch, group: Group) -> GroupResult:
     """Solve a group at all rows.
 
     Comfort regions are the limits first, and goals served later count nearly as much as those served
-    first; what is not there then goes on without. Where joints have comfort tolerances, see `ease`.
+    first; what is not there then goes on without. Comfort tolerances: see `comfort_tolerances`.
     """
     stages = [batch.limits]
     if batch.settings.solver.comfort and (regions := batch.regions(group)) != batch.limits:

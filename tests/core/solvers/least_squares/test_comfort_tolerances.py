@@ -18,8 +18,8 @@ from ccd_rig.settings import SolverSettings, SolveStatus
 from ccd_rig.skeleton.joints import Skeleton
 from ccd_rig.skeleton.pose import Pose
 from ccd_rig.solvers.ccd.working_pose import WorkingPose
+from ccd_rig.solvers.least_squares.comfort_tolerances import EASE
 from ccd_rig.solvers.least_squares.desired_angles import DesiredAngles
-from ccd_rig.solvers.least_squares.ease import EASE
 from ccd_rig.solvers.least_squares.problem import LeastSquaresProblem
 from ccd_rig.solvers.least_squares.state import Bones, Poses, start_state
 from ccd_rig.solvers.many import solve_many
