@@ -31,7 +31,8 @@ from .outcome import Outcome
 from .playback import play_steps
 from .progress import Clock, Progress, Steps, run
 from .recorder import FrameRecorder
-from .report import BakeReport, Check
+from .report import BakeReport
+from .report_parts import Check
 from .settings import BakeSettings, Keys, Order, Start
 from .start import start_poses
 from .thinning import reduce_steps

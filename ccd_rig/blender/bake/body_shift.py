@@ -37,7 +37,7 @@ from ..solve.walking import solve_frame
 from .bake_frames import BakeFrames, number
 from .planted_frames import BodyMoves
 from .planted_solver import WAITING_AT_MOST, PlantedSolver, one_by_one
-from .report import BodyReport
+from .report_parts import BodyReport
 
 REACHES = 0.9998
 """Part of a leg's largest extension to which it is stretched: a straight knee could bend either way."""

@@ -13,7 +13,7 @@ from ...maths.rotations import angle_between
 from ..scene import evaluation
 from ..solve.planting import inverse, upright
 from .bake_frames import BakeFrames
-from .report import Entry, FootSlip
+from .report_parts import Entry, FootSlip
 
 
 def foot_slips(

@@ -15,7 +15,7 @@ from . import body_shift, measuring
 from .bake_frames import BakeFrames, number
 from .foot_slip import foot_slips
 from .keyed_motion import KeyedMotion, rotated_joints
-from .report import SLERPED, BodyReport, Entry, FootSlip, LargestRotation, SeveralWays, WeightedFit
+from .report_parts import SLERPED, BodyReport, Entry, FootSlip, LargestRotation, SeveralWays, WeightedFit
 from .shot import Task
 from .weighted_fits import weighted_fit
 

@@ -26,7 +26,7 @@ from ..solve.constraint_goals import chain_joints
 from . import measuring
 from .bake_frames import BakeFrames, Motion
 from .progress import Progress, Steps
-from .report import Check, PlaybackResult
+from .report_parts import Check, PlaybackResult
 
 BLOCK = 256
 """Frames whose matrices are kept until they are worked on, all at once."""

@@ -15,7 +15,7 @@ from ...settings import SolveStatus
 from ..properties.constraint_values import Constraint, Kind
 from ..solve.solving import groups
 from .bake_frames import BakeFrames, number
-from .report import FrameFit, WeightedFit
+from .report_parts import FrameFit, WeightedFit
 
 
 def weighted_fit(bake_frames: BakeFrames, distances: Array) -> WeightedFit | None:
