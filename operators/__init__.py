@@ -18,6 +18,8 @@ def _classes() -> tuple[type, ...]:
     from .pose_remove import CCD_RIG_OT_pose_remove
     from .poses_export import CCD_RIG_OT_poses_export
     from .poses_import import CCD_RIG_OT_poses_import
+    from .report_fix import CCD_RIG_OT_report_fix
+    from .report_markers import CCD_RIG_OT_report_markers
     from .solve import CCD_RIG_OT_solve
     from .solver_preset import CCD_RIG_OT_solver_preset
     from .target_select import CCD_RIG_OT_rig_select, CCD_RIG_OT_target_select
@@ -37,6 +39,8 @@ def _classes() -> tuple[type, ...]:
         CCD_RIG_OT_solver_preset,
         CCD_RIG_OT_bake,
         CCD_RIG_OT_go_to_frame,
+        CCD_RIG_OT_report_fix,
+        CCD_RIG_OT_report_markers,
         CCD_RIG_OT_pose_capture,
         CCD_RIG_OT_pose_remove,
         CCD_RIG_OT_pose_apply,

@@ -5,89 +5,18 @@ import dataclasses
 import time
 
 import bpy
-from bpy.props import BoolProperty, EnumProperty, FloatProperty, IntProperty, StringProperty
+from bpy.props import IntProperty
 
-from ..ccd_rig.blender.bake import bake
+from ..ccd_rig.blender.bake import bake, options
 from ..ccd_rig.blender.bake.progress import Progress, Steps
 from ..ccd_rig.blender.bake.report import BakeReport
-from ..ccd_rig.blender.bake.settings import BakeSettings, Keys, Order, Start
-from ..ccd_rig.blender.keys import channels, obstacles
+from ..ccd_rig.blender.keys import channels
 from ..ccd_rig.blender.properties import constraint_list
 from ..ccd_rig.blender.properties.active_rig import active_rig
-from ..ccd_rig.blender.properties.solver_settings import field_help
 from ..ccd_rig.errors import CCDRigError, RigError
-from ..ccd_rig.settings import EVEN_REDUCTION
 from . import poll_reasons
 
 SLICE = 0.2  # [s] of solving between two looks at the keyboard; each costs a redraw
-DEFAULTS = {field.name: field.default for field in dataclasses.fields(BakeSettings)}
-KEYS = (
-    (
-        "EVERY_FRAME",
-        "Every Frame",
-        "Key every frame of the range; between solved frames rotations are slerped",
-    ),
-    (
-        "SOLVED_FRAMES",
-        "Solved Frames Only",
-        "Key only the solved frames; between them Blender interpolates each component by itself, so that "
-        "limits and targets hold at the keys alone",
-    ),
-    (
-        "TARGET_KEYS",
-        "Where Targets Have Keys",
-        "Solve and key only the frames at which a target, a pole or what moves them has keys, and the ends "
-        "of the range; between them Blender interpolates",
-    ),
-    (
-        "REFERENCE_KEYS",
-        "Where Another Has Keys",
-        "Solve and key only the frames at which another object or bone has keys, and the ends of the range; "
-        "between them Blender interpolates",
-    ),
-)
-STARTS = (
-    (
-        "ACTION",
-        "Animation",
-        "What plays at the frame; bones without keys start from rest, whatever pose they are in",
-    ),
-    (
-        "ORIGINAL",
-        "Original Animation",
-        "Of an action that was baked, what played before it was first baked, so that influence does not add "
-        "up from bake to bake",
-    ),
-    ("REST", "Rest Pose", "The rest pose, at every frame"),
-    ("POSE", "Present Pose", "The pose as it stands now, at every frame"),
-)
-ORDERS = (
-    ("FORWARDS", "Forwards", "From the first frame to the last: a chain keeps to the way of the first"),
-    (
-        "BACKWARDS",
-        "Backwards",
-        "From the last frame to the first: a chain keeps to the way of the last",
-    ),
-    (
-        "BOTH",
-        "Both Ways",
-        "Both ways, joined where they are nearest to each other; what jumps least is kept",
-    ),
-)
-DESTINATIONS = (
-    (
-        "NEW_ACTION",
-        "New Action",
-        "A copy of the present action, with the chains' keys in the range replaced; the old one is kept",
-    ),
-    ("CURRENT_ACTION", "Present Action", "The present action itself"),
-    (
-        "NLA_STRIP",
-        "NLA Strip Above",
-        "A new action with these keys alone, in a strip above all others; the present action goes into a "
-        "strip below it and plays on as before",
-    ),
-)
 
 
 class CCD_RIG_OT_bake(bpy.types.Operator):
@@ -99,107 +28,32 @@ class CCD_RIG_OT_bake(bpy.types.Operator):
     )
     bl_options = {"REGISTER", "UNDO"}
 
-    frame_start: IntProperty(
-        name="Start Frame",
-        description="First frame; when not set, that of the scene or its preview range",
-        default=1,
-        options={"SKIP_SAVE"},
-    )
-    frame_end: IntProperty(
-        name="End Frame",
-        description="Last frame; when not set, that of the scene or its preview range",
-        default=250,
-        options={"SKIP_SAVE"},
-    )
-    step: IntProperty(
-        name="Frame Step",
-        description="Frames from one solve to the next; the last frame is always solved",
-        default=DEFAULTS["step"],
-        min=1,
-        soft_max=10,
-    )
-    only_selected: BoolProperty(
-        name="Only Selected Bones", description="Bake only constraints whose chain has a selected bone"
-    )
-    destination: EnumProperty(
-        name="Bake Into",
-        description="Where the keys go",
-        items=DESTINATIONS,
-        default=DEFAULTS["destination"].name,
-    )
-    keys: EnumProperty(
-        name="Keys", description="Which frames get keys", items=KEYS, default=DEFAULTS["keys"].name
-    )
-    order: EnumProperty(
-        name="Order",
-        description="In which order CCD solves frames one by one; least squares solve all frames at once",
-        items=ORDERS,
-        default=DEFAULTS["order"].name,
-    )
-    preroll: IntProperty(
-        name="Preroll",
-        description=field_help(BakeSettings, "preroll"),
-        default=DEFAULTS["preroll"],
-        min=0,
-        soft_max=250,
-    )
-    reference_object: StringProperty(
-        name="Reference Object", description="The object whose keys say where to key"
-    )
-    reference_bone: StringProperty(
-        name="Reference Bone",
-        description="Bone of the reference object whose keys count; empty: all that the object has keys for",
-    )
-    error_reduction: FloatProperty(
-        name="Error Reduction",
-        description=field_help(BakeSettings, "error_reduction"),
-        default=DEFAULTS["error_reduction"],
-        min=0.1,
-        max=EVEN_REDUCTION,
-        subtype="FACTOR",
-    )
-
-    reduce_angle: FloatProperty(
-        name="Reduce, Angle",
-        description="Leave out keys where each bone stays within this angle of the full motion; 0 is no such "
-        "bound, and keeps all keys if Reduce, Error is 0 too",
-        default=DEFAULTS["reduce_angle"],
-        min=0.0,
-        soft_max=0.1,
-        subtype="ANGLE",
-        precision=3,
-    )
-    reduce_error: FloatProperty(
-        name="Reduce, Error",
-        description="Leave out keys where the end of each chain stays within this distance of the full "
-        "motion, in world units; 0 is no such bound",
-        default=DEFAULTS["reduce_error"],
-        min=0.0,
-        soft_max=0.1,
-        subtype="DISTANCE",
-        precision=4,
-    )
-    start: EnumProperty(
-        name="Start",
-        description="Where each frame starts from: the pose that it stays near to",
-        items=STARTS,
-        default=DEFAULTS["start"].name,
-    )
-    verify: BoolProperty(
-        name="Check Afterwards",
-        description="Evaluate the range once more after the bake: say what really plays, and what keeps keys "
-        "from playing as baked",
-        default=DEFAULTS["verify"],
-    )
+    # The armature stores the options: what is left over from a bake of another one must not count.
+    __annotations__ = {
+        "frame_start": IntProperty(
+            name="Start Frame",
+            description="First frame; when not set, that of the scene or its preview range",
+            default=1,
+            options={"SKIP_SAVE"},
+        ),
+        "frame_end": IntProperty(
+            name="End Frame",
+            description="Last frame; when not set, that of the scene or its preview range",
+            default=250,
+            options={"SKIP_SAVE"},
+        ),
+        **options.properties(options={"SKIP_SAVE"}),
+    }
 
     @classmethod
     def poll(cls, context: bpy.types.Context) -> bool:
         return poll_reasons.poll(cls, poll_reasons.none_enabled(context))
 
     def invoke(self, context: bpy.types.Context, _event: bpy.types.Event) -> set[str]:
-        if bpy.app.background:
-            return self.execute(context)
         try:
+            options.take_stored(self.properties, active_rig(context))
+            if bpy.app.background:
+                return self.execute(context)
             self._run = self._begin(context)
         except CCDRigError as error:
             self.report({"ERROR"}, str(error))
@@ -253,25 +107,10 @@ class CCD_RIG_OT_bake(bpy.types.Operator):
             self.frame_start = scene.frame_preview_start if scene.use_preview_range else scene.frame_start
         if not self.properties.is_property_set("frame_end"):
             self.frame_end = scene.frame_preview_end if scene.use_preview_range else scene.frame_end
-        settings = BakeSettings(
-            frame_start=self.frame_start,
-            frame_end=self.frame_end,
-            step=self.step,
-            keys=Keys[self.keys],
-            destination=obstacles.Destination[self.destination],
-            constraints=_selected(active_rig(context)) if self.only_selected else (),
-            error_reduction=self.error_reduction,
-            order=Order[self.order],
-            preroll=self.preroll,
-            verify=self.verify,
-            start=Start[self.start],
-            # Of a bake on a few frames nothing is left out, whatever was chosen for the last one.
-            reduce_angle=self.reduce_angle if self.keys == "EVERY_FRAME" else 0.0,
-            reduce_error=self.reduce_error if self.keys == "EVERY_FRAME" else 0.0,
-            reference_object=self.reference_object,
-            reference_bone=self.reference_bone,
-        )
-        return _Run(bake.bake_steps(scene, active_rig(context), settings))
+        rig = active_rig(context)
+        chosen = _selected(rig) if self.only_selected else ()
+        settings = options.bake_settings(self, rig, (self.frame_start, self.frame_end), chosen)
+        return _Run(bake.bake_steps(scene, rig, settings))
 
     def _finish(self, report: BakeReport) -> set[str]:
         for message in report.warnings:

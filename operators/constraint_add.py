@@ -114,7 +114,7 @@ def _new_empty(context: bpy.types.Context, tip: bpy.types.PoseBone, balances: bo
     owner = context.object
     evaluated = owner.evaluated_get(context.evaluated_depsgraph_get())
     # The bone's name comes last: its ending (.L, .R) stays an ending.
-    empty = bpy.data.objects.new(f"Target {tip.name}", None)
+    empty = new_target(context, owner, f"Target {tip.name}", tip.name)
     point = evaluated.pose.bones[tip.name].tail
     masses = joints.masses(owner) if balances else {}
     if masses:
@@ -122,12 +122,19 @@ def _new_empty(context: bpy.types.Context, tip: bpy.types.PoseBone, balances: bo
         middles = [mass * 0.5 * (bone.head + bone.tail) for mass, bone in bones]
         point = sum(middles, Vector()) / sum(masses.values())
     empty.location = evaluated.matrix_world @ point
-    axis = evaluated.matrix_world.to_3x3() @ Vector(evaluated.pose.bones[tip.name].vector)
+    return empty
+
+
+def new_target(context: bpy.types.Context, owner: bpy.types.Object, name: str, tip: str) -> bpy.types.Object:
+    """An empty for a bone, sized and coloured to suit it, in the collection of the rig's targets."""
+    empty = bpy.data.objects.new(name, None)
+    evaluated = owner.evaluated_get(context.evaluated_depsgraph_get())
+    axis = evaluated.matrix_world.to_3x3() @ Vector(evaluated.pose.bones[tip].vector)
     empty.empty_display_type = "SPHERE"
     size = max(Vector(owner.dimensions).length, 1e-3 / LEAST_SIZE)
     empty.empty_display_size = min(max(EMPTY_SIZE * axis.length, LEAST_SIZE * size), MOST_SIZE * size)
     empty.show_in_front = True
-    empty.color[:] = COLOURS[_side(tip.name)]
+    empty.color[:] = COLOURS[_side(tip)]
     empty[MADE] = True
     _collection(context, owner).objects.link(empty)
     return empty

@@ -71,6 +71,16 @@ def no_pose(context: bpy.types.Context) -> str:
     return "" if pose_library.active(active_rig(context)) is not None else "Choose a pose in the list"
 
 
+def no_findings(context: bpy.types.Context) -> str:
+    """The last bake's report has nothing to show."""
+    active = active_rig(context)
+    if active is None:
+        return "Select an armature"
+    if not active.ccd_rig.report.words:
+        return f"'{active.name}' has not been baked yet"
+    return "" if active.ccd_rig.report.findings not in ("", "[]") else "The report has found nothing"
+
+
 def poll(operator: type[bpy.types.Operator], reason: str) -> bool:
     """Whether there is no reason to be grey; a reason goes to the button's tooltip."""
     if reason:

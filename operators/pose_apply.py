@@ -3,8 +3,10 @@
 
 import bpy
 
+from ..ccd_rig.blender.keys import auto_keys
 from ..ccd_rig.blender.properties import pose_library
 from ..ccd_rig.blender.properties.active_rig import active_rig
+from ..ccd_rig.blender.rig.rotation_modes import rotation_channel
 from ..ccd_rig.errors import CCDRigError
 from . import poll_reasons
 
@@ -12,7 +14,10 @@ from . import poll_reasons
 class CCD_RIG_OT_pose_apply(bpy.types.Operator):
     bl_idname = "ccd_rig.pose_apply"
     bl_label = "Apply Pose"
-    bl_description = "Rotate the bones as the chosen pose has them; limits are not applied, no keys are set"
+    bl_description = (
+        "Rotate the bones as the chosen pose has them; limits are not applied, keys are set only with Auto "
+        "Keying"
+    )
     bl_options = {"REGISTER", "UNDO"}
 
     @classmethod
@@ -27,6 +32,9 @@ class CCD_RIG_OT_pose_apply(bpy.types.Operator):
         except CCDRigError as error:
             self.report({"ERROR"}, str(error))
             return {"CANCELLED"}
+        posed = [owner.pose.bones[bone] for bone in entry.rotations if bone in owner.pose.bones]
+        if refusal := auto_keys.insert(context, [(bone, rotation_channel(bone)[0]) for bone in posed]):
+            self.report({"WARNING"}, refusal)
         if strangers := pose_library.strangers(owner, entry):
             self.report({"WARNING"}, strangers)
         return {"FINISHED"}

@@ -9,6 +9,7 @@ import bpy
 from bpy.props import BoolProperty, FloatProperty, IntProperty
 
 from ..ccd_rig.blender.bake import bake
+from ..ccd_rig.blender.keys import auto_keys
 from ..ccd_rig.blender.properties import constraint_list
 from ..ccd_rig.blender.properties.active_rig import active_rig
 from ..ccd_rig.blender.properties.constraint_values import Constraint
@@ -30,7 +31,9 @@ DEFAULTS = {field.name: field.default for field in dataclasses.fields(SolverSett
 class CCD_RIG_OT_solve(bpy.types.Operator):
     bl_idname = "ccd_rig.solve"
     bl_label = "Solve Pose"
-    bl_description = "Pose the chains so that they reach their targets at this frame; no keys are set"
+    bl_description = (
+        "Pose the chains so that they reach their targets at this frame; keys are set only with Auto Keying"
+    )
     bl_options = {"REGISTER", "UNDO"}
 
     only_active: BoolProperty(
@@ -73,11 +76,14 @@ class CCD_RIG_OT_solve(bpy.types.Operator):
         try:
             settings = self._settings(active_rig(context))
             depsgraph = context.evaluated_depsgraph_get()
-            result, constraints = bake.solve_current(depsgraph, active_rig(context), names, settings)
+            posed = bake.pose_current(depsgraph, active_rig(context), names, settings)
         except CCDRigError as error:
             self.report({"ERROR"}, str(error))
             return {"CANCELLED"}
-        self.report(*_words(result, constraints, active_rig(context), settings))
+        bones = active_rig(context).pose.bones
+        if refusal := auto_keys.insert(context, [(bones[bone], channel) for bone, channel in posed.channels]):
+            self.report({"WARNING"}, refusal)
+        self.report(*_words(posed.result, posed.constraints, active_rig(context), settings))
         return {"FINISHED"}
 
     def _settings(self, armature_object: bpy.types.Object) -> SolverSettings:

@@ -3,7 +3,7 @@
 
 
 def _classes() -> tuple[type, ...]:
-    from .bake import CCD_RIG_PT_bake, CCD_RIG_PT_bake_more
+    from .bake import CCD_RIG_PT_bake, CCD_RIG_PT_bake_more, CCD_RIG_PT_bake_options
     from .bone import CCD_RIG_PT_bone, CCD_RIG_PT_comfort, CCD_RIG_PT_mass, CCD_RIG_PT_slide
     from .constraints import (
         CCD_RIG_PT_constraints,
@@ -19,6 +19,9 @@ def _classes() -> tuple[type, ...]:
     from .solver import CCD_RIG_PT_solver, CCD_RIG_PT_solver_steps
 
     return (
+        CCD_RIG_PT_bake,  # first: it is in sight also in a low window
+        CCD_RIG_PT_bake_options,
+        CCD_RIG_PT_bake_more,
         CCD_RIG_UL_constraints,
         CCD_RIG_PT_constraints,
         CCD_RIG_PT_rotation,
@@ -26,8 +29,6 @@ def _classes() -> tuple[type, ...]:
         CCD_RIG_PT_importance,
         CCD_RIG_PT_method,
         CCD_RIG_PT_effector,
-        CCD_RIG_PT_bake,  # within sight also in a low window
-        CCD_RIG_PT_bake_more,
         CCD_RIG_PT_bone,
         CCD_RIG_PT_comfort,
         CCD_RIG_PT_slide,

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What all panels of the tab share: where they stand, and words that are wider than the sidebar."""
 
-import textwrap
-
+import blf
 import bpy
 
-CHARACTER = 6.2  # [pixels] mean width of a letter in Blender's interface font at scale 1
-MARGIN = 60  # [pixels] what a panel and the icon take of the sidebar's width at scale 1
+MARGIN = 92  # [pixels] what tabs, panel, box and icon take of the sidebar's width at scale 1
+FONT = 0  # the font of Blender's interface
+LEAST = 40  # [pixels] of words at scale 1, however narrow the sidebar is
 
 
 class Sidebar:
@@ -19,9 +19,35 @@ class Sidebar:
 
 def draw_words(layout: bpy.types.UILayout, context: bpy.types.Context, words: str, icon: str) -> None:
     """Draw a sentence in as many lines as the sidebar's width asks for."""
-    scale = context.preferences.system.ui_scale
-    width = max(20, int((context.region.width / scale - MARGIN) / CHARACTER))
     lines = layout.column(align=True)
     lines.scale_y = 0.8
-    for i, line in enumerate(textwrap.wrap(words, width)):
+    for i, line in enumerate(wrapped(context, words)):
         lines.label(text=line, icon="BLANK1" if i else icon)
+
+
+def wrapped(context: bpy.types.Context, words: str, aside: float = 0.0) -> list[str]:
+    """A sentence in lines that fit into the sidebar, as Blender's interface font is wide.
+
+    Args:
+        context: of the sidebar.
+        words: the sentence.
+        aside: pixels at scale 1 that something beside the words takes.
+    """
+    preferences = context.preferences
+    scale = preferences.system.ui_scale
+    blf.size(FONT, preferences.ui_styles[0].widget.points * scale)
+    room = max(context.region.width - (MARGIN + aside) * scale, LEAST * scale)
+    lines: list[str] = []
+    for word in words.split():
+        longer = f"{lines[-1]} {word}" if lines else word
+        if lines and blf.dimensions(FONT, longer)[0] <= room:
+            lines[-1] = longer
+            continue
+        while (
+            len(word) > 1 and blf.dimensions(FONT, word)[0] > room
+        ):  # a bone's name may be longer than a line
+            fits = max(n for n in range(1, len(word)) if n == 1 or blf.dimensions(FONT, word[:n])[0] <= room)
+            lines.append(word[:fits])
+            word = word[fits:]
+        lines.append(word)
+    return lines

@@ -4,21 +4,27 @@
 
 def register() -> None:
     """Put the properties on Blender's objects and pose bones, and the command on Blender's command line."""
+    from .bake import options, staleness
     from .cli import command_line
     from .properties import armature_data, coupled_offsets, overrides
 
+    options.register()
     armature_data.register()
     coupled_offsets.register()
     overrides.register()
+    staleness.register()
     command_line.register()
 
 
 def unregister() -> None:
     """Take everything away again."""
+    from .bake import options, staleness
     from .cli import command_line
     from .properties import armature_data, coupled_offsets, overrides
 
     command_line.unregister()
+    staleness.unregister()
     overrides.unregister()
     coupled_offsets.unregister()
     armature_data.unregister()
+    options.unregister()

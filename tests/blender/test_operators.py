@@ -309,6 +309,8 @@ def test_bake_options(ext, moving):
     first = moving.animation_data.action
     bpy.ops.ccd_rig.bake(frame_start=2, frame_end=12, step=4, keys="EVERY_FRAME")
     assert frames_with_keys(ext, moving) == list(range(2, 13))
+    assert moving.animation_data.action == first  # a bake overwrites what a bake has made
+    bpy.ops.ccd_rig.bake(frame_start=2, frame_end=12, destination="NEW_ACTION")
     second = moving.animation_data.action
     assert first != second
     assert first.use_fake_user

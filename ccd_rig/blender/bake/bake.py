@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 import bpy
 from mathutils import Quaternion, Vector
@@ -22,7 +23,7 @@ from ..rig import armature, rotation_modes
 from ..scene import evaluation
 from ..solve.constraint_goals import chain_joints
 from ..solve.solving import FrameSolveSettings
-from . import body_shift, frame_selection, originals, shot
+from . import body_shift, finding, frame_selection, originals, shot, staleness
 from .bake_frames import BakeFrames
 from .frame_solver import FrameSolver
 from .keyed_motion import KeyedMotion, keyed_joints, keyed_locations, keyed_motion, rotated_joints
@@ -155,6 +156,7 @@ def _fingerprint(ready: Ready, settings: BakeSettings, solver: SolverSettings) -
         frame_end=0,
         destination=Destination.NEW_ACTION,
         verify=True,
+        ground=None,
         solver=None,
         body="",
     )
@@ -175,12 +177,38 @@ def _check(
     return replace(check, seconds=clock.seconds)
 
 
+class Posed(NamedTuple):
+    """What a solve of the present state came to.
+
+    Attributes:
+        result: at full influence, in armature space.
+        constraints: in the order of its errors, one each (the largest of their goals): those with an
+            influence above 0.
+        channels: that were written, each with the name of its bone.
+    """
+
+    result: SolveResult
+    constraints: tuple[Constraint, ...]
+    channels: tuple[tuple[str, str], ...]
+
+
 def solve_current(
     depsgraph: bpy.types.Depsgraph,
     armature_object: bpy.types.Object,
     names: Sequence[str] = (),
     settings: SolverSettings | None = None,
 ) -> tuple[SolveResult, tuple[Constraint, ...]]:
+    """The same as `pose_current`: its result and constraints alone."""
+    posed = pose_current(depsgraph, armature_object, names, settings)
+    return posed.result, posed.constraints
+
+
+def pose_current(
+    depsgraph: bpy.types.Depsgraph,
+    armature_object: bpy.types.Object,
+    names: Sequence[str] = (),
+    settings: SolverSettings | None = None,
+) -> Posed:
     """Solve the present state and pose the bones accordingly, without keys.
 
     Args:
@@ -188,10 +216,6 @@ def solve_current(
         armature_object: carries the constraints.
         names: of the constraints; empty for all that are enabled.
         settings: position tolerance in world metres; None for the armature's own.
-
-    Returns:
-        The solve at full influence, in armature space, and the constraints in the order of its errors, one
-        each (the largest of their goals): those with an influence above 0.
 
     Raises:
         CCDRigError: the set-up cannot be solved. Nothing has changed then.
@@ -220,9 +244,13 @@ def solve_current(
         raise RigError(all_locked(bake_frames))
     pose = Pose(tuple(map(Quaternion, motion.rotations[0])), tuple(map(Vector, motion.translations[0])))
     located = {j: at[0].tolist() for j, at in keyed_locations(bake_frames, motion).items() if j in joints}
-    armature.apply(armature_object, sample.reading, pose, rotated_joints(bake_frames), located)
+    rotated, bones = rotated_joints(bake_frames), sample.reading.bones
+    armature.apply(armature_object, sample.reading, pose, rotated, located)
     assert solution.result is not None
-    return solution.result, tuple(ready.constraints[c] for c in solution.active)
+    pose_bones = armature_object.pose.bones
+    channels = [(bones[j], rotation_modes.rotation_channel(pose_bones[bones[j]])[0]) for j in rotated]
+    channels += [(bones[j], "location") for j in located]
+    return Posed(solution.result, tuple(ready.constraints[c] for c in solution.active), tuple(channels))
 
 
 # --- the end ------------------------------------------------------------------------------------------------
@@ -255,3 +283,5 @@ def store_report(armature_object: bpy.types.Object, report: BakeReport) -> None:
     group.unsolved = report.unsolved_count()
     group.check = "" if report.check is None else report.check.words()
     group.mismatches = 0 if report.check is None else len(report.check.mismatches())
+    group.findings = finding.to_json(report.findings)
+    group.state = staleness.state_of(armature_object)

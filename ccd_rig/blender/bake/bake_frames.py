@@ -98,6 +98,7 @@ class BakeFrames:
     lengths: Array  # (F, J)
     influences: Array  # (F, C)
     worlds: Array  # (F, 3, 3) armature space to world metres, without the shift
+    places: Array  # (F, 3) that shift: the origin of armature space, world metres
     solved: Array  # (S, J, 4)
     sliding: tuple[int, ...]  # (K,) the joint of each slide
     slides: tuple[Slide, ...]  # (K,)
@@ -147,6 +148,7 @@ class BakeFrames:
             lengths=np.empty((f, j)),
             influences=np.empty((f, c)),
             worlds=np.empty((f, 3, 3)),
+            places=np.empty((f, 3)),
             solved=np.empty((s, j, 4)),
             sliding=tuple(j for j, _ in slides),
             slides=tuple(slide for _, slide in slides),
@@ -202,7 +204,7 @@ class BakeFrames:
         if rows == 0:
             return self
         names = ["frames", "base", "translations", "offsets", "rests", "lengths", "influences", "worlds"]
-        names += ["shifts", "targets", "limits", "solved_frames", "solved", "solved_slides"]
+        names += ["places", "shifts", "targets", "limits", "solved_frames", "solved", "solved_slides"]
         return replace(
             self,
             **{name: getattr(self, name)[rows:] for name in names},

@@ -71,8 +71,11 @@ def write_keys(
     original = animation.action if animation is not None else None
     pose = _without_keys(armature_object, [each.bone for each in keys], task.start.values)
     action = write(armature_object, keys, settings.destination, span, name, undo)
-    if settings.destination is Destination.NEW_ACTION:  # others are not copies: nothing remains of before
-        originals.remember(action, original, pose)
+    # Others are not copies: nothing remains of before, but in an action that has noted it.
+    if settings.destination is Destination.NEW_ACTION or (
+        action == original and originals.is_baked(armature_object)
+    ):
+        originals.remember(action, original, pose, undo)
     return action
 
 

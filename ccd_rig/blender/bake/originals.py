@@ -69,18 +69,31 @@ def was_baked_so(armature_object: bpy.types.Object, fingerprint: str) -> bool:
     return action is not None and action.get(SETTINGS) == fingerprint
 
 
-def remember(action: bpy.types.Action, original: bpy.types.Action | None, pose: Values) -> None:
-    """Note what a new action was made from. A copy of a baked action has that noted already.
+def remember(
+    action: bpy.types.Action, original: bpy.types.Action | None, pose: Values, undo: ExitStack
+) -> None:
+    """Note what an action was made from. A copy of a baked action has that noted already.
 
     Args:
         pose: what channels of keyed bones hold where no key moves them; only bones that are not noted yet
             are taken over.
+        undo: gets what takes that back.
     """
     properties: Any = action  # the stubs do not know that data-blocks hold custom properties
     if POSE not in properties and original is not None and original != action:
         properties[REMEMBERED] = original
-    noted = properties[POSE].to_dict() if POSE in properties else {}
+    noted = {}
+    if POSE in properties:
+        noted = properties[POSE].to_dict()
+        undo.callback(properties.__setitem__, POSE, noted)
     properties[POSE] = {**pose, **noted}
+
+
+def is_baked(armature_object: bpy.types.Object) -> bool:
+    """Whether the present action is one that a bake has made, and can be written to."""
+    animation = armature_object.animation_data
+    action: Any = animation.action if animation is not None else None
+    return action is not None and POSE in action and action.is_editable and action.override_library is None
 
 
 def baked_action(armature_object: bpy.types.Object) -> Any:

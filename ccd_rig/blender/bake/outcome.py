@@ -13,9 +13,22 @@ from ...maths.batch import Array
 from ..properties.body import Body
 from . import body_shift, measuring
 from .bake_frames import BakeFrames, number
+from .baked import Baked
+from .finding import Finding, Trouble
+from .findings import findings
 from .foot_slip import foot_slips
 from .keyed_motion import KeyedMotion, rotated_joints
-from .report_parts import SLERPED, BodyReport, Entry, FootSlip, LargestRotation, SeveralWays, WeightedFit
+from .loops import loop
+from .report_parts import (
+    SLERPED,
+    BodyReport,
+    Entry,
+    FootSlip,
+    LargestRotation,
+    Loop,
+    SeveralWays,
+    WeightedFit,
+)
 from .shot import Task
 from .weighted_fits import weighted_fit
 
@@ -29,6 +42,8 @@ class Outcome(NamedTuple):
     fit: WeightedFit | None
     several_ways: tuple[SeveralWays, ...]
     body: BodyReport | None
+    loop: Loop | None
+    findings: tuple[Finding, ...]
 
     @classmethod
     def of(
@@ -52,13 +67,23 @@ class Outcome(NamedTuple):
         rotation = measuring.largest_rotation(bake_frames, motion.keyed, rotated_joints(bake_frames))
         distances, angles = measuring.residuals(bake_frames, motion.full)
         entries = _entries(bake_frames, motion, (distances, angles))
+        slips = foot_slips(scene, armature_object, bake_frames, entries)
+        baked = Baked.of(bake_frames, motion.keyed, task.solver, (distances, angles))
+        frames_per_second = scene.render.fps / scene.render.fps_base
+        found = findings(baked, slips, task.settings.ground, frames_per_second)
+        circle = loop(baked)
+        if circle is not None and not circle.closes:
+            ends = circle.frame_start, circle.frame_end, circle.frame_end
+            found += (Finding(Trouble.LOOP, "", circle.bone, *ends, angle=circle.angle),)
         return cls(
             entries,
             None if rotation is None else LargestRotation(*rotation),
-            foot_slips(scene, armature_object, bake_frames, entries),
+            slips,
             weighted_fit(bake_frames, distances),
             _several_ways(bake_frames),
             None if body is None else body_shift.report_of(bake_frames, body, task.body_obstacle),
+            circle,
+            found,
         )
 
 

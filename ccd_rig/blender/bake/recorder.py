@@ -19,7 +19,7 @@ class FrameRecorder:
         self._last: FrameSample | None = None  # the one stored last
         self._bones = RepeatedRows((bake_frames.offsets, bake_frames.rests, bake_frames.lengths))
         self._poses = RepeatedRows((bake_frames.base, bake_frames.translations))
-        self._worlds = RepeatedRows((bake_frames.worlds,))
+        self._worlds = RepeatedRows((bake_frames.worlds, bake_frames.places))
         self._influences = RepeatedRows((bake_frames.influences,))
 
     def store(self, row: int, sample: FrameSample) -> None:
@@ -39,7 +39,8 @@ class FrameRecorder:
         if last is not None and sample.matrix_world is last.matrix_world:  # shared while the object stays
             self._worlds.keep(row)
         else:
-            self._worlds.set(row, np.array(sample.matrix_world.to_3x3()))
+            matrix = sample.matrix_world
+            self._worlds.set(row, np.array(matrix.to_3x3()), np.array(matrix.translation))
         if last is not None and sample.influences == last.influences:
             self._influences.keep(row)
         else:

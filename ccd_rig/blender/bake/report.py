@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import math
 import os
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from ...settings import Solver, SolverSettings, SolveStatus
 from ..whole_files import WriteError, replacing
+from .finding import Finding, Trouble
 from .report_parts import (
     SLERPED,
     BodyReport,
@@ -17,6 +19,7 @@ from .report_parts import (
     Entry,
     FootSlip,
     LargestRotation,
+    Loop,
     SeveralWays,
     WeightedFit,
     metres,
@@ -24,9 +27,6 @@ from .report_parts import (
 )
 
 _NOT_MISSED = (SolveStatus.CONVERGED.name, SLERPED)
-
-POP = math.radians(30.0)
-"""A turn from one frame to the next that an eye takes for a jump."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +50,8 @@ class BakeReport:
         fit: of goals that pull against each other; None where there are none, or all are met.
         several_ways: frames of which a bake of another range may find other poses, in order of time.
         body: what became of the bone that carries the figure; None where no constraint plants a bone.
+        loop: the range, if base poses and targets end as they begin.
+        findings: what an animator would see, by constraint and then in time.
         check: what plays after the bake; None if nobody looked.
         warnings: what the checks before the bake have found.
         seconds: how long the bake took, without the check.
@@ -73,6 +75,8 @@ class BakeReport:
     fit: WeightedFit | None = None
     several_ways: tuple[SeveralWays, ...] = ()
     body: BodyReport | None = None
+    loop: Loop | None = None
+    findings: tuple[Finding, ...] = ()
     check: Check | None = None
     warnings: tuple[str, ...] = ()
     seconds: float = field(default=0.0, compare=False)
@@ -85,6 +89,11 @@ class BakeReport:
             self.entries,
             key=lambda entry: max(entry.residual / self.tolerance, entry.angle / self.angle_tolerance),
         )
+
+    def largest_jump(self) -> Finding | None:
+        """Of the jumps that were found; None where there are none."""
+        found = (each for each in self.findings if each.trouble is Trouble.JUMP)
+        return max(found, key=lambda each: each.angle, default=None)
 
     def unsolved(self) -> tuple[Entry, ...]:
         """Rows of solved frames where the constraint was not reached within the tolerance."""
@@ -102,8 +111,8 @@ class BakeReport:
         """One sentence for people, such as "118 of 120 frames reached; worst 0.0040 m at frame 57 (Hand)".
 
         Goals that pull against each other are told as a weighted fit; where no frame reaches all of them,
-        that stands in place of the count. How far planted bones slide, and a turn of more than `POP` from one
-        frame to the next, are named too.
+        that stands in place of the count. How far planted bones slide, and the bone that jumps most, are
+        named too.
         """
         solved = self.solved_count()
         reached = solved - self.unsolved_count()
@@ -121,22 +130,11 @@ class BakeReport:
             + self._slide()
             + self._body()
             + self._ways()
+            + ("" if self.loop is None else f"; {self.loop.words()}")
             + self._pop()
-            + self._rested()
-            + self._left_out()
+            + _rested(self.from_rest)
+            + ("" if self.keys == self.keys_before else f"; {self.keys} of {self.keys_before} keys kept")
         )
-
-    def _rested(self) -> str:
-        if not self.from_rest:
-            return ""
-        first, others = self.from_rest[0], len(self.from_rest) - 1
-        who = f"'{first}'" + (f" and {others} more" if others else "")
-        return f"; {who} posed without keys, baked from rest"
-
-    def _left_out(self) -> str:
-        if self.keys == self.keys_before:
-            return ""
-        return f"; {self.keys} of {self.keys_before} keys kept"
 
     def _slide(self) -> str:
         if not self.foot_slips:
@@ -156,8 +154,8 @@ class BakeReport:
 
     def advice(self, both_ways: bool) -> str:
         """What to try where a bone jumps, and was not solved both ways; or nothing."""
-        turn = self.largest_rotation
-        if both_ways or turn is None or turn.angle <= POP:
+        turn = self.largest_jump()
+        if both_ways or turn is None:
             return ""
         return (
             f"Bone '{turn.bone}' turns {math.degrees(turn.angle):.0f} degrees at frame {turn.frame:g}: its "
@@ -165,8 +163,8 @@ class BakeReport:
         )
 
     def _pop(self) -> str:
-        turn = self.largest_rotation
-        if turn is None or turn.angle <= POP:
+        turn = self.largest_jump()
+        if turn is None:
             return ""
         return f"; '{turn.bone}' turns {math.degrees(turn.angle):.0f} degrees at frame {turn.frame:g}"
 
@@ -182,12 +180,13 @@ class BakeReport:
         `angle` in radians per frame, `frame` and `bone`), `foot_slips` (a list of objects with the fields of
         `FootSlip`; empty where nothing is planted), `several_ways` (a list of objects with the fields of
         `SeveralWays` and `words`; empty where every frame goes the way that its base pose leads), `body`
-        (null, or the fields of `BodyReport`), `seconds` (of the bake), `keys` and `keys_before` (how many
-        were written, and before any were left out), `warnings` (what the checks before the bake have found,
-        a list of sentences), `check` (null, or `seconds`, `frames`, `words` and `results`, a list of objects
-        with the fields of `PlaybackResult`), and `entries`, a list of objects with the fields of `Entry`:
-        `frame`, `constraint`, `status`, `residual`, `keyed_residual` (world metres), `influence`, `angle` and
-        `keyed_angle` (radians).
+        (null, or the fields of `BodyReport`), `loop` (null, or the fields of `Loop`), `findings` (a list of
+        objects with the fields of `Finding` and `words`), `seconds` (of the bake), `keys` and `keys_before`
+        (how many were written, and before any were left out), `warnings` (what the checks before the bake
+        have found, a list of sentences), `check` (null, or `seconds`, `frames`, `words` and `results`, a list
+        of objects with the fields of `PlaybackResult`), and `entries`, a list of objects with the fields of
+        `Entry`: `frame`, `constraint`, `status`, `residual`, `keyed_residual` (world metres), `influence`,
+        `angle` and `keyed_angle` (radians).
         """
         solved = self.solved_count()
         content = {
@@ -211,6 +210,8 @@ class BakeReport:
             "several_ways": [{**asdict(each), "words": each.words()} for each in self.several_ways],
             "largest_rotation": None if self.largest_rotation is None else asdict(self.largest_rotation),
             "body": None if self.body is None else asdict(self.body),
+            "loop": None if self.loop is None else asdict(self.loop),
+            "findings": [{**asdict(each), "words": each.words()} for each in self.findings],
             "seconds": round(self.seconds, 3),
             "keys": self.keys,
             "keys_before": self.keys_before,
@@ -238,6 +239,14 @@ def save(report: BakeReport, path: str | os.PathLike[str]) -> None:
         return
     with replacing(path) as temporary:
         temporary.write_text(report.to_json(), encoding="utf-8")
+
+
+def _rested(bones: Sequence[str]) -> str:
+    if not bones:
+        return ""
+    first, others = bones[0], len(bones) - 1
+    who = f"'{first}'" + (f" and {others} more" if others else "")
+    return f"; {who} posed without keys, baked from rest"
 
 
 def _fit_content(fit: WeightedFit) -> dict[str, object]:

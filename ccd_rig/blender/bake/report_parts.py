@@ -13,6 +13,9 @@ SLERPED = "SLERPED"
 SEEN = math.radians(5.0)
 """Two ways whose poses are nearer to each other are told in JSON only."""
 
+SEAM = math.radians(0.5)
+"""A turn that nobody sees where a loop starts again."""
+
 
 class Entry(NamedTuple):
     """How one constraint stands at one frame.
@@ -195,6 +198,35 @@ class SeveralWays:
         if self.frame_start == self.frame_end:
             return f"frame {self.frame_start:g}"
         return f"frames {self.frame_start:g} to {self.frame_end:g}"
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """A range whose base poses and targets end as they begin.
+
+    Attributes:
+        frame_start: first frame.
+        frame_end: last frame.
+        bone: name of the bone that ends farthest from where it began.
+        angle: how far, radians.
+    """
+
+    frame_start: float
+    frame_end: float
+    bone: str
+    angle: float
+
+    @property
+    def closes(self) -> bool:
+        """Whether nobody sees where it starts again."""
+        return self.angle <= SEAM
+
+    def words(self) -> str:
+        """Such as "loop of frames 1 to 120 closes"."""
+        words = f"loop of frames {self.frame_start:g} to {self.frame_end:g}"
+        if self.closes:
+            return f"{words} closes"
+        return f"{words} does not close: '{self.bone}' ends {degrees(self.angle)} off"
 
 
 @dataclass(frozen=True, slots=True)

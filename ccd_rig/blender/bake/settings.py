@@ -87,6 +87,7 @@ class BakeSettings:
             frame, the first frame then takes the way that it would take in a longer bake.
         order: in which order CCD solves frames one by one.
         solver: which methods solve; None for the armature's own setting.
+        ground: height of the ground in the world, metres, below which the report finds bones; None for none.
         body: what becomes of the bone that carries the figure while bones are planted: "AUTO",
             "KEEP_ANIMATION" or "FOLLOW_FEET"; empty for the armature's own setting.
 
@@ -112,6 +113,7 @@ class BakeSettings:
     reference_bone: str = ""
     solver: Solver | None = None
     body: str = ""
+    ground: float | None = None
 
     def __post_init__(self) -> None:
         known = bpy.types.Scene.bl_rna.properties["frame_current"]
@@ -129,6 +131,8 @@ class BakeSettings:
             raise InvalidInput(
                 f"error_reduction must be 0.1 to {EVEN_REDUCTION:g}, not {self.error_reduction:g}"
             )
+        if self.ground is not None and not math.isfinite(self.ground):
+            raise InvalidInput(f"ground must be a height, not {self.ground:g}")
         for name in ("reduce_angle", "reduce_error"):
             if not 0.0 <= getattr(self, name) < math.inf:
                 raise InvalidInput(f"{name} must be 0 or more, not {getattr(self, name):g}")

@@ -58,6 +58,16 @@ def times(fcurve: bpy.types.FCurve) -> NDArray[np.float32]:
     return flat[::2].copy()
 
 
+def content(fcurve: bpy.types.FCurve) -> bytes:
+    """Frames, values and interpolation of the keys of an F-curve, to be compared."""
+    points = fcurve.keyframe_points
+    co: NDArray[Any] = np.zeros(len(points) * 2, np.float32)
+    interpolation: NDArray[Any] = np.zeros(len(points), np.uint8)
+    points.foreach_get("co", co)
+    points.foreach_get("interpolation", interpolation)
+    return co.tobytes() + interpolation.tobytes()
+
+
 def write(
     fcurve: bpy.types.FCurve,
     co: NDArray[np.float32],

@@ -37,7 +37,14 @@ class CCD_RIG_PG_report(bpy.types.PropertyGroup):
         min=0,
         override=OVERRIDE,
     )
-
+    findings: StringProperty(
+        name="Findings", description="What an animator would see in the last bake, as JSON", override=OVERRIDE
+    )
+    state: StringProperty(
+        name="State",
+        description="What the last bake was made from: where it differs now, the report is out of date",
+        override=OVERRIDE,
+    )
     check: StringProperty(
         name="Check", description="What plays after the last bake, evaluated by Blender", override=OVERRIDE
     )

@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What an animator would see in a baked motion, frame ranges first, as words and as JSON.
+
+Knows nothing of Blender; `findings` finds them.
+"""
+
+from __future__ import annotations
+
+import enum
+import json
+import math
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, replace
+
+
+class Trouble(enum.StrEnum):
+    """What is wrong."""
+
+    SHORT = "SHORT"
+    """The target is out of reach."""
+    OFF = "OFF"
+    """The target is missed for another reason: limits, or other constraints."""
+    JUMP = "JUMP"
+    """A bone turns far more from one frame to the next than in the frames around."""
+    SLIDE = "SLIDE"
+    """What should be held in the world moves."""
+    GROUND = "GROUND"
+    """A bone is below the ground."""
+    LIMIT = "LIMIT"
+    """A limit holds a bone for long."""
+    LOOP = "LOOP"
+    """Base poses and targets end as they begin, the bake does not."""
+
+
+class Fix(enum.StrEnum):
+    """A setting that helps against a jump."""
+
+    NONE = ""
+    EXTENSION = "EXTENSION"
+    """Max Extension: the chain is never quite straight."""
+    SOFT = "SOFT"
+    """Soft, which is the same for the method Two Bones."""
+    POLE = "POLE"
+    """A pole, so that the chain does not swing about the line to its target."""
+    LEAST_SQUARES = "LEAST_SQUARES"
+    """The solver that spreads sudden changes over the frames around."""
+    BOTH_WAYS = "BOTH_WAYS"
+    """The order of frames that jumps least, where CCD solves frame by frame."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing at frames in a row.
+
+    Attributes:
+        trouble: what is wrong.
+        constraint: name of the constraint that it is about; empty for a loop.
+        bone: name of the bone that shows it most.
+        frame_start: the first of the frames.
+        frame_end: the last of them.
+        frame: where it is worst.
+        distance: how far, world metres, at that frame; 0 where it is no distance.
+        angle: how far, radians, at that frame; 0 where it is no angle.
+        more: how many other bones of the constraint show it.
+        follows: of a jump, whether the target jumps too.
+        fix: the setting that helps.
+    """
+
+    trouble: Trouble
+    constraint: str
+    bone: str
+    frame_start: float
+    frame_end: float
+    frame: float
+    distance: float = 0.0
+    angle: float = 0.0
+    more: int = 0
+    follows: bool = False
+    fix: Fix = Fix.NONE
+
+    def words(self) -> str:
+        """Such as "112-120 tail.tip 0.48 m short"."""
+        return f"{self.span()} {self.label()}"
+
+    def span(self) -> str:
+        """Such as "57" or "112-120"."""
+        first, last = f"{self.frame_start:g}", f"{self.frame_end:g}"
+        return first if first == last else f"{first}-{last}"
+
+    def label(self) -> str:
+        """The words without the frames."""
+        more = f" (and {self.more} more)" if self.more else ""
+        far, wide = _length(self.distance), f"{math.degrees(self.angle):.2g}°"
+        match self.trouble:
+            case Trouble.SHORT | Trouble.OFF:
+                parts = (
+                    [f"{far} {'short' if self.trouble is Trouble.SHORT else 'off'}"] if self.distance else []
+                )
+                parts += [f"turned {wide} off"] if self.angle else []
+                return f"{self.constraint} {', '.join(parts)}"
+            case Trouble.JUMP:
+                return f"{self.bone} jumps {wide}{more}" + (", as its target does" if self.follows else "")
+            case Trouble.SLIDE:
+                return f"{self.constraint} slides {far}"
+            case Trouble.GROUND:
+                return f"{self.bone} {far} below the ground{more}"
+            case Trouble.LIMIT:
+                return f"{self.bone} held by its limit{more}"
+            case Trouble.LOOP:
+                return f"loop does not close: {self.bone} {wide} off"
+
+
+def to_json(findings: Iterable[Finding]) -> str:
+    """Findings as one line of JSON."""
+    return json.dumps([asdict(each) for each in findings], allow_nan=False)
+
+
+def from_json(text: str) -> tuple[Finding, ...]:
+    """Findings that `to_json` has written; none of an empty text."""
+    rows = json.loads(text) if text else []
+    found = (Finding(**row) for row in rows)
+    return tuple(replace(each, trouble=Trouble(each.trouble), fix=Fix(each.fix)) for each in found)
+
+
+def _length(metres: float) -> str:
+    """Such as "0.48 m" or "2.1 mm"."""
+    if metres >= 0.01:
+        return f"{metres:.2g} m"
+    return f"{1000.0 * metres:.2g} mm" if metres >= 5e-5 else "below 0.1 mm"

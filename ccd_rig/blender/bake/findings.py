@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What an animator would see in what a bake has keyed: misses, jumps, slides, bones below the ground, limits.
+
+See `bake_frames` for the letters in the shapes. A range is a run of keyed frames.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from ...limits.batch import BatchLimits
+from ...limits.hinges import FULL_TURN, as_hinge
+from ...limits.shapes import Limit
+from ...maths import batch
+from ...maths.batch import Array
+from ...settings import SolveStatus
+from ..properties.constraint_values import Kind
+from .baked import Baked, Mask, runs, span
+from .finding import Finding, Trouble
+from .jumps import jumps
+from .keyed_motion import rotated_joints
+from .report_parts import FootSlip
+
+SEEN = 1e-3
+"""Part of a chain's length that an eye takes for a slide, or for a foot in the ground."""
+NEAR = np.radians(0.5)
+"""Radians from its limit at which a bone is held by it."""
+STILL_FRAMES = 4
+"""Frames in a row that a target has to stay where it is for its bone to be held."""
+
+
+def findings(
+    baked: Baked, foot_slips: Sequence[FootSlip], ground: float | None, frames_per_second: float
+) -> tuple[Finding, ...]:
+    """All that is found, by constraint and then in time.
+
+    Args:
+        baked: the motion.
+        foot_slips: how far planted bones stray, as Blender plays them.
+        ground: height of the ground in the world, metres; None if there is none.
+        frames_per_second: a limit that holds for a second holds for long.
+    """
+    found = [
+        *_missed(baked),
+        *jumps(baked),
+        *_slides(baked, foot_slips),
+        *_held_by_limits(baked, frames_per_second),
+    ]
+    if ground is not None:
+        found += _below(baked, ground)
+    names = [row.name for row in baked.bake_frames.constraints]
+    return tuple(sorted(found, key=lambda each: (names.index(each.constraint), each.frame_start)))
+
+
+def _missed(baked: Baked) -> Iterator[Finding]:
+    """Runs of solved frames at which a constraint is not reached."""
+    bake_frames, reached = baked.bake_frames, SolveStatus.CONVERGED.name
+    rows = np.array(sorted(bake_frames.states))
+    tolerances = baked.solver.position_tolerance, baked.solver.angle_tolerance
+    for c, constraint in enumerate(bake_frames.constraints):
+        distances, angles = (each[rows, c] for each in baked.misses)
+        over = np.maximum(distances / tolerances[0], angles / tolerances[1])
+        states = [bake_frames.states[row].get(c, reached) for row in rows.tolist()]
+        missed = np.array([state != reached for state in states])
+        beyond = _beyond(baked, c) if missed.any() else missed
+        for run in runs(missed):
+            first, last, frame, k = span(bake_frames.frames[rows], run, over)
+            far = float(distances[k]) if distances[k] > tolerances[0] else 0.0
+            wide = float(angles[k]) if angles[k] > tolerances[1] else 0.0
+            if far == wide == 0.0:
+                continue  # a part of the constraint that is served after others
+            trouble = Trouble.SHORT if beyond[rows[k]] else Trouble.OFF
+            yield Finding(trouble, constraint.name, constraint.tip, first, last, frame, far, wide)
+
+
+def _beyond(baked: Baked, c: int) -> Mask:
+    """(F,) whether a target is farther from the root of the chain than the bone gets."""
+    targets, reached = baked.targets(c), baked.reached(c)
+    if not baked.chains[c] or baked.bake_frames.constraints[c].kind is not Kind.REACH:
+        return np.zeros(len(targets), dtype=np.bool_)
+    root = baked.heads[:, baked.chains[c][0]]
+    more = np.linalg.norm(targets - root, axis=-1) - np.linalg.norm(reached - root, axis=-1)
+    return np.asarray(more > 0.5 * np.linalg.norm(targets - reached, axis=-1))
+
+
+def _slides(baked: Baked, foot_slips: Sequence[FootSlip]) -> Iterator[Finding]:
+    """Bones that move although they are planted, or although their target stands still."""
+    bake_frames = baked.bake_frames
+    frames = bake_frames.frames
+    slips = {slip.constraint: slip for slip in foot_slips}
+    for c, constraint in enumerate(bake_frames.constraints):
+        least = max(2.0 * baked.solver.position_tolerance, SEEN * baked.size(c))
+        in_force = bake_frames.influences[:, c] > 0.0
+        if constraint.kind is Kind.PLANT:
+            slip = slips.get(constraint.name)
+            if slip is None or slip.played_distance <= least:
+                continue
+            at = min(int(np.searchsorted(frames, slip.frame)), len(frames) - 1)
+            run = next((run for run in runs(in_force) if run.start <= at < run.stop), slice(at, at + 1))
+            first, last, *_ = span(frames, run, frames)
+            far = slip.played_distance
+            yield Finding(Trouble.SLIDE, constraint.name, constraint.tip, first, last, slip.frame, far)
+        elif constraint.kind is Kind.REACH and constraint.use_position:
+            targets, reached = baked.world(baked.targets(c)), baked.world(baked.reached(c))
+            for run in _still(targets, in_force, baked.solver.position_tolerance):
+                strays = np.zeros(len(frames))
+                misses = reached - targets
+                strays[run] = np.linalg.norm(misses[run] - misses[run.start], axis=-1)
+                first, last, frame, row = span(frames, run, strays)
+                if strays[row] > least:
+                    far = float(strays[row])
+                    yield Finding(Trouble.SLIDE, constraint.name, constraint.tip, first, last, frame, far)
+
+
+def _still(targets: Array, in_force: Mask, tolerance: float) -> Iterator[slice]:
+    """Runs of frames in which world points (F, 3) stay where they are."""
+    steps = np.linalg.norm(np.diff(targets, axis=0), axis=-1) <= tolerance
+    for run in runs(steps & in_force[1:] & in_force[:-1]):
+        if run.stop + 1 - run.start >= STILL_FRAMES:
+            yield slice(run.start, run.stop + 1)
+
+
+def _below(baked: Baked, ground: float) -> Iterator[Finding]:
+    """Runs of frames at which an end of a bone of a chain is below the ground."""
+    bake_frames = baked.bake_frames
+    seen: set[int] = set()
+    for c, constraint in enumerate(bake_frames.constraints):
+        chain = [j for j in baked.chains[c] if j not in seen]
+        seen.update(chain)
+        if not chain:
+            continue
+        ends = np.zeros((len(bake_frames.frames), len(chain), 3))
+        ends[..., 1] = bake_frames.lengths[:, chain]
+        tails = baked.heads[:, chain] + batch.rotate(baked.axes[:, chain], ends, axis=-1)
+        up = bake_frames.worlds[:, 2]
+        heights = [np.einsum("fi,fji->fj", up, points) for points in (baked.heads[:, chain], tails)]
+        depths = ground - bake_frames.places[:, 2:] - np.minimum(*heights)
+        deepest = depths.max(axis=1)
+        least = max(baked.solver.position_tolerance, SEEN * baked.size(c))
+        for run in runs((deepest > least) & (bake_frames.influences[:, c] > 0.0)):
+            first, last, frame, row = span(bake_frames.frames, run, deepest)
+            bone = baked.bone(chain[int(np.argmax(depths[row]))])
+            more = int((depths[run] > least).any(axis=0).sum()) - 1
+            far = float(deepest[row])
+            yield Finding(Trouble.GROUND, constraint.name, bone, first, last, frame, distance=far, more=more)
+
+
+def _held_by_limits(baked: Baked, frames_per_second: float) -> Iterator[Finding]:
+    """Limits that hold a bone off its base pose for a second or more: one for each constraint."""
+    bake_frames = baked.bake_frames
+    rotated, limits = set(rotated_joints(bake_frames)), bake_frames.limits[0]
+    for c, constraint in enumerate(bake_frames.constraints):
+        held: list[tuple[float, int, slice]] = []
+        for j in baked.chains[c]:
+            limit = limits[j]
+            if limit is None or j not in rotated:
+                continue
+            rotated.discard(j)  # told of the first constraint that moves it
+            rotations, base = (
+                batch.unit(each[:, j], axis=-1) for each in (baked.motion.rotations, bake_frames.base)
+            )
+            moved = batch.angles_between(rotations, base, axis=-1) > NEAR
+            mask = is_at_limit(limit, rotations) & moved & (bake_frames.influences[:, c] > 0.0)
+            longest = max(runs(mask), key=lambda run: run.stop - run.start, default=None)
+            if longest is not None:
+                frames = bake_frames.frames[[longest.start, longest.stop - 1]]
+                held.append((float(frames[1] - frames[0]), j, longest))
+        held = [each for each in held if each[0] >= frames_per_second]
+        if held:
+            _, j, run = max(held, key=lambda each: each[0])
+            first, last, *_ = span(bake_frames.frames, run, bake_frames.frames)
+            more = len(held) - 1
+            yield Finding(Trouble.LIMIT, constraint.name, baked.bone(j), first, last, first, more=more)
+
+
+def is_at_limit(limit: Limit, rotations: Array) -> Mask:
+    """Which rotations (F, 4) are within `NEAR` of where a limit holds them."""
+    hinge = as_hinge(limit)
+    if hinge is not None:
+        width = hinge.upper - hinge.lower
+        if width <= 2.0 * NEAR or width >= FULL_TURN:  # fixed, or free
+            return np.zeros(len(rotations), dtype=np.bool_)
+        middle = 0.5 * (hinge.lower + hinge.upper)
+        angles = 2.0 * np.arctan2(rotations[:, 1:] @ np.array(hinge.axis), rotations[:, 0]) - middle
+        aside = np.abs((angles + np.pi) % FULL_TURN - np.pi)
+        return np.asarray(aside >= 0.5 * width - NEAR)
+    vectors = batch.logarithm(rotations.T)
+    lengths = np.maximum(batch.length(vectors), 1e-12)
+    pushed = batch.exponential(vectors * (1.0 + NEAR / lengths))
+    outside = BatchLimits([limit]).violations(pushed[:, None])[0]
+    return np.asarray((outside > 0.5 * NEAR) & (lengths > NEAR))

@@ -1,0 +1,316 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The options of a bake as properties: those of the operator, and the same stored with each armature.
+
+The panel shows what the armature stores, so a file opens as it was left.
+"""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Any
+
+import bpy
+from bpy.props import (
+    BoolProperty,
+    EnumProperty,
+    FloatProperty,
+    IntProperty,
+    PointerProperty,
+    StringProperty,
+)
+
+from ...errors import RigError
+from ...settings import EVEN_REDUCTION
+from ..keys import channels
+from ..keys.obstacles import Destination
+from ..properties.armature_data import CCD_RIG_PG_armature
+from ..properties.solver_settings import OVERRIDE, field_help
+from . import originals
+from .settings import BakeSettings, Keys, Order, Start
+
+DEFAULTS = {field.name: field.default for field in fields(BakeSettings)}
+AUTO = "AUTO"
+
+# Files store the numbers: they stay with their words for good.
+ITEMS = {
+    "destination": (
+        (
+            AUTO,
+            "Automatic",
+            "A copy of the present action, with the chains' keys in the range replaced; the old one is kept. "
+            "An action that CCD Rig has baked is overwritten",
+            3,
+        ),
+        (
+            "NEW_ACTION",
+            "New Action",
+            "A copy of the present action, with the chains' keys in the range replaced; the old one is kept",
+            0,
+        ),
+        ("CURRENT_ACTION", "Present Action", "The present action itself", 1),
+        (
+            "NLA_STRIP",
+            "NLA Strip Above",
+            "A new action with these keys alone, in a strip above all others; the present action goes into a "
+            "strip below it and plays on as before",
+            2,
+        ),
+    ),
+    "start": (
+        (
+            "ACTION",
+            "Animation",
+            "What plays at the frame; bones without keys start from rest, whatever pose they are in",
+            0,
+        ),
+        (
+            "ORIGINAL",
+            "Original Animation",
+            "Of an action that was baked, what played before it was first baked, so that influence does not "
+            "add up from bake to bake",
+            1,
+        ),
+        ("REST", "Rest Pose", "The rest pose, at every frame", 2),
+        ("POSE", "Present Pose", "The pose as it stands now, at every frame", 3),
+    ),
+    "keys": (
+        (
+            "EVERY_FRAME",
+            "Every Frame",
+            "Key every frame of the range; between solved frames rotations are slerped",
+            0,
+        ),
+        (
+            "SOLVED_FRAMES",
+            "Solved Frames Only",
+            "Key only the solved frames; between them Blender interpolates each component by itself, so that "
+            "limits and targets hold at the keys alone",
+            1,
+        ),
+        (
+            "TARGET_KEYS",
+            "Where Targets Have Keys",
+            "Solve and key only the frames at which a target, a pole or what moves them has keys, and the "
+            "ends of the range; between them Blender interpolates",
+            2,
+        ),
+        (
+            "REFERENCE_KEYS",
+            "Where Another Has Keys",
+            "Solve and key only the frames at which another object or bone has keys, and the ends of the "
+            "range; between them Blender interpolates",
+            3,
+        ),
+    ),
+    "order": (
+        (
+            "FORWARDS",
+            "Forwards",
+            "From the first frame to the last: a chain keeps to the way of the first",
+            0,
+        ),
+        (
+            "BACKWARDS",
+            "Backwards",
+            "From the last frame to the first: a chain keeps to the way of the last",
+            1,
+        ),
+        (
+            "BOTH",
+            "Both Ways",
+            "Both ways, joined where they are nearest to each other; what jumps least is kept",
+            2,
+        ),
+    ),
+}
+
+
+def properties(**more: Any) -> dict[str, Any]:
+    """All options by name, as properties; `more` goes to each of them."""
+    return {
+        **{name: _choice(name, more) for name in ITEMS},
+        "step": IntProperty(
+            name="Frame Step",
+            description="Frames from one solve to the next; the last frame is always solved",
+            default=DEFAULTS["step"],
+            min=1,
+            soft_max=10,
+            **more,
+        ),
+        "only_selected": BoolProperty(
+            name="Only Selected Bones",
+            description="Bake only constraints whose chain has a selected bone",
+            **more,
+        ),
+        "preroll": IntProperty(
+            name="Preroll",
+            description=field_help(BakeSettings, "preroll"),
+            default=DEFAULTS["preroll"],
+            min=0,
+            soft_max=250,
+            **more,
+        ),
+        "reference_object": StringProperty(
+            name="Reference Object", description="The object whose keys say where to key", **more
+        ),
+        "reference_bone": StringProperty(
+            name="Reference Bone",
+            description="Bone of the reference object whose keys count; empty: all that the object has keys "
+            "for",
+            **more,
+        ),
+        "error_reduction": FloatProperty(
+            name="Error Reduction",
+            description=field_help(BakeSettings, "error_reduction"),
+            default=DEFAULTS["error_reduction"],
+            min=0.1,
+            max=EVEN_REDUCTION,
+            subtype="FACTOR",
+            **more,
+        ),
+        **_reductions(more),
+        "verify": BoolProperty(
+            name="Check Afterwards",
+            description="Evaluate the range once more after the bake: say what really plays, and what keeps "
+            "keys from playing as baked",
+            default=DEFAULTS["verify"],
+            **more,
+        ),
+        **_ground(more),
+    }
+
+
+def _ground(more: dict[str, Any]) -> dict[str, Any]:
+    """Below which height the report finds bones."""
+    return {
+        "use_ground": BoolProperty(
+            name="Ground", description="Let the report find bones below a ground", **more
+        ),
+        "ground": FloatProperty(
+            name="Height",
+            description="Of the ground, along the world's Z axis",
+            subtype="DISTANCE",
+            **more,
+        ),
+    }
+
+
+def _choice(name: str, more: dict[str, Any]) -> Any:
+    words = {
+        "destination": ("Bake Into", "Where the keys go"),
+        "start": ("Start", "Where each frame starts from: the pose that it stays near to"),
+        "keys": ("Keys", "Which frames get keys"),
+        "order": (
+            "Order",
+            "In which order CCD solves frames one by one; least squares solve all frames at once",
+        ),
+    }
+    label, description = words[name]
+    default = AUTO if name == "destination" else DEFAULTS[name].name
+    return EnumProperty(name=label, description=description, items=ITEMS[name], default=default, **more)
+
+
+def _reductions(more: dict[str, Any]) -> dict[str, Any]:
+    """How far a motion may be off where keys are left out."""
+    return {
+        "reduce_angle": FloatProperty(
+            name="Reduce, Angle",
+            description="Leave out keys where each bone stays within this angle of the full motion; 0 is no "
+            "such bound, and keeps all keys if Reduce, Error is 0 too",
+            default=DEFAULTS["reduce_angle"],
+            min=0.0,
+            soft_max=0.1,
+            subtype="ANGLE",
+            precision=3,
+            **more,
+        ),
+        "reduce_error": FloatProperty(
+            name="Reduce, Error",
+            description="Leave out keys where the end of each chain stays within this distance of the full "
+            "motion, in world units; 0 is no such bound",
+            default=DEFAULTS["reduce_error"],
+            min=0.0,
+            soft_max=0.1,
+            subtype="DISTANCE",
+            precision=4,
+            **more,
+        ),
+    }
+
+
+class CCD_RIG_PG_bake(bpy.types.PropertyGroup):
+    """The options of the next bake of an armature."""
+
+    __annotations__ = properties(override=OVERRIDE)
+
+
+def bake_settings(
+    options: Any, armature_object: bpy.types.Object, frames: tuple[int, int], constraints: tuple[str, ...]
+) -> BakeSettings:
+    """The settings that options come to.
+
+    Args:
+        options: the operator or the armature's own.
+        armature_object: that is baked.
+        frames: first and last one.
+        constraints: names; empty for all that are enabled.
+    """
+    every = options.keys == Keys.EVERY_FRAME.name  # of a bake on a few frames nothing is left out
+    return BakeSettings(
+        frame_start=frames[0],
+        frame_end=frames[1],
+        step=options.step,
+        keys=Keys[options.keys],
+        destination=_destination(options.destination, armature_object),
+        constraints=constraints,
+        error_reduction=options.error_reduction,
+        order=Order[options.order],
+        preroll=options.preroll,
+        verify=options.verify,
+        start=Start[options.start],
+        reduce_angle=options.reduce_angle if every else 0.0,
+        reduce_error=options.reduce_error if every else 0.0,
+        reference_object=options.reference_object,
+        reference_bone=options.reference_bone,
+        ground=options.ground if options.use_ground else None,
+    )
+
+
+def _destination(name: str, armature_object: bpy.types.Object) -> Destination:
+    if name != AUTO:
+        return Destination[name]
+    shared = channels.shared_users(armature_object)
+    overwrites = originals.is_baked(armature_object) and not shared
+    return Destination.CURRENT_ACTION if overwrites else Destination.NEW_ACTION
+
+
+def take_stored(properties: Any, armature_object: bpy.types.Object) -> None:
+    """Give an operator's properties the options that the armature stores, but for those that its call names.
+
+    Raises:
+        RigError: one of them comes from a later version.
+    """
+    stored = armature_object.ccd_rig.bake
+    for name in ITEMS:
+        if not getattr(stored, name):  # the file holds a number that is not in the list
+            raise RigError(
+                f"armature '{armature_object.name}', bake: {stored.bl_rna.properties[name].name} is not "
+                "known to this version: choose one, or update CCD Rig"
+            )
+    for name in CCD_RIG_PG_bake.__annotations__:
+        if not properties.is_property_set(name):
+            setattr(properties, name, getattr(stored, name))
+
+
+def register() -> None:
+    """Let armatures store the options; before the group that holds all that they store is registered."""
+    bpy.utils.register_class(CCD_RIG_PG_bake)
+    CCD_RIG_PG_armature.__annotations__["bake"] = PointerProperty(
+        name="Bake", description="The options of the next bake", type=CCD_RIG_PG_bake, override=OVERRIDE
+    )
+
+
+def unregister() -> None:
+    """Take them away again; what a file has stored stays in it."""
+    del CCD_RIG_PG_armature.__annotations__["bake"]
+    bpy.utils.unregister_class(CCD_RIG_PG_bake)

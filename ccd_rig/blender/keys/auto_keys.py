@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Auto Keying: keys of what an operator has just posed, as Blender's own tools set them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import bpy
+
+from . import channels
+
+
+def insert(context: bpy.types.Context, moved: Sequence[tuple[Any, str]]) -> str:
+    """Key channels at the present frame if Auto Keying is on.
+
+    The preferences and the mode of Auto Keying hold; a keying set does not limit what is keyed.
+
+    Args:
+        context: its scene says whether Auto Keying is on.
+        moved: pose bones or objects, each with the name of a channel.
+
+    Returns:
+        Why nothing could be keyed, in words; empty if all was, or Auto Keying is off.
+    """
+    settings = context.scene.tool_settings
+    if not settings.use_keyframe_insert_auto:
+        return ""
+    for owner in dict.fromkeys(owner.id_data for owner, _ in moved):
+        animation = owner.animation_data
+        action = None if animation is None else animation.action
+        if action is not None and not action.is_editable:
+            return f"Auto Keying: action '{action.name}' cannot be edited, so no keys were set"
+    options = _options(context)
+    for owner, channel in moved:
+        bone = owner.name if isinstance(owner, bpy.types.PoseBone) else "Object Transforms"
+        if options & {"INSERTKEY_AVAILABLE", "INSERTKEY_REPLACE"} and not _has_keys(owner, channel):
+            continue
+        owner.keyframe_insert(channel, group=bone, options=options)
+    return ""
+
+
+def _options(context: bpy.types.Context) -> set[str]:
+    """What Blender's own automatic keys follow, as `keyframe_insert` has it."""
+    settings, edit = context.scene.tool_settings, context.preferences.edit
+    chosen = {
+        "INSERTKEY_VISUAL": edit.use_visual_keying,
+        "INSERTKEY_NEEDED": edit.use_auto_keyframe_insert_needed,
+        "INSERTKEY_AVAILABLE": edit.use_keyframe_insert_available,
+        "INSERTKEY_CYCLE_AWARE": settings.use_keyframe_cycle_aware,
+        "INSERTKEY_REPLACE": settings.auto_keying_mode == "REPLACE_KEYS",
+    }
+    return {name for name, is_on in chosen.items() if is_on}
+
+
+def _has_keys(owner: Any, channel: str) -> bool:
+    path = owner.path_from_id(channel) if isinstance(owner, bpy.types.PoseBone) else channel
+    return any(curve.data_path == path for curve in channels.fcurves_of(owner.id_data))

@@ -1,0 +1,384 @@
+"""What an animator would see in a bake: ranges of frames, the worst of them, and the setting that helps."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import bpy
+import numpy as np
+import pytest
+import rigs
+from mathutils import Quaternion
+
+FRAMES = 48
+
+
+@pytest.fixture
+def bake(ext):
+    return ext.module("ccd_rig.blender.bake.bake")
+
+
+@pytest.fixture
+def finding(ext):
+    return ext.module("ccd_rig.blender.bake.finding")
+
+
+def reach(rig, bone, target, name="", **fields):
+    row = rig.ccd_rig.constraints.add()
+    row.name, row.tip, row.target = name or bone, bone, target
+    for field, value in fields.items():
+        setattr(row, field, value)
+    return row
+
+
+def keyed(target, path):
+    """Key an object's location at frames."""
+    for frame, place in path.items():
+        target.location = place
+        target.keyframe_insert("location", frame=frame)
+    bpy.context.scene.frame_set(1)
+    return target
+
+
+def run(bake, rig, last=FRAMES, **options):
+    rigs.update()
+    return bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, last, **options))
+
+
+def of(report, trouble):
+    return [each for each in report.findings if each.trouble == trouble]
+
+
+def test_frames_out_of_reach_are_one_range(bake):
+    """Constant keys: the target is 0.5 m too far from frame 10 to 15."""
+    rig = rigs.chain(3)
+    target = keyed(rigs.empty("Goal"), {1: (2, 0, 1.5), 10: (3.5, 0, 0), 16: (2, 0, 1.5)})
+    for curve in _curves(target):
+        for point in curve.keyframe_points:
+            point.interpolation = "CONSTANT"
+    reach(rig, "bone_2", target, "tail.tip")
+    report = run(bake, rig, 30)
+    (short,) = of(report, "SHORT")
+    assert (short.frame_start, short.frame_end) == (10, 15)
+    assert short.distance == pytest.approx(0.5, abs=1e-3)
+    assert short.words() == "10-15 tail.tip 0.5 m short"
+    assert [each["words"] for each in json.loads(report.to_json())["findings"]][:1] == [short.words()]
+
+
+def _curves(thing):
+    action = thing.animation_data.action
+    if hasattr(action, "fcurves"):
+        return list(action.fcurves)
+    return [c for layer in action.layers for s in layer.strips for b in s.channelbags for c in b.fcurves]
+
+
+def test_a_target_that_limits_keep_it_from_is_off_not_short(bake):
+    rig = rigs.chain(2)
+    for bone in rig.pose.bones:
+        bone.ccd_rig.limit.kind = "CONE"
+        bone.ccd_rig.limit.cone_radius = 0.1
+    reach(rig, "bone_1", rigs.empty("Goal", (1.0, 0.0, 0.0)))
+    report = run(bake, rig, 5)
+    (off,) = of(report, "OFF")
+    assert (off.frame_start, off.frame_end) == (1, 5)
+    assert off.words().startswith("1-5 bone_1 ") and off.words().endswith(" off")
+
+
+def test_a_jump_is_relative_to_the_motions_own_speed(bake):
+    """A target that circles fast is no jump; one that leaps in the midst of a slow motion is."""
+    rig = rigs.chain(3)
+    circle = {f: (1.5 * math.cos(0.4 * f), 1.5 * math.sin(0.4 * f), 1.0) for f in range(1, FRAMES + 1)}
+    reach(rig, "bone_2", keyed(rigs.empty("Goal"), circle))
+    assert of(run(bake, rig), "JUMP") == []
+    target = rig.ccd_rig.constraints[0].target
+    target.animation_data_clear()
+    slow = {f: (1.5, 0.01 * f + (1.0 if f >= 20 else 0.0), 1.0) for f in range(1, FRAMES + 1)}
+    keyed(target, slow)
+    jumps = of(run(bake, rig, start=bake.Start.REST), "JUMP")
+    assert [(each.frame, each.follows, each.fix) for each in jumps] == [(20, True, "")]
+    assert jumps[0].words().endswith(", as its target does")
+
+
+def test_a_speed_is_sudden_by_the_frames_around(ext):
+    jumps = ext.module("ccd_rig.blender.bake.jumps")
+    speeds = np.full((40, 3), 0.05)
+    speeds[20, 0] = 0.6  # a spike
+    speeds[20:, 1] = 0.6  # a motion that starts and goes on
+    speeds[:, 2] = 0.6  # one that is fast throughout
+    found = jumps.is_sudden(speeds, math.radians(5.0))
+    assert [tuple(at) for at in np.argwhere(found)] == [(20, 0)]
+    assert not jumps.is_sudden(np.zeros((1, 2)), 0.1).any()
+    first = np.zeros((12, 1))
+    first[0] = 0.6
+    assert np.argwhere(jumps.is_sudden(first, 0.1)).tolist() == [[0, 0]]
+
+
+def test_a_held_foot_that_slides(bake):
+    """The body of a leg with influence 0.5 moves, its target stands still."""
+    rig = rigs.chain(3)
+    foot = reach(rig, "bone_2", rigs.empty("Goal", (1.5, 0.0, 1.5)))
+    for frame, angle in ((1, -0.5), (FRAMES, 0.5)):
+        rig.pose.bones["bone_0"].rotation_quaternion = Quaternion((0, 0, 1), angle)
+        rig.pose.bones["bone_0"].keyframe_insert("rotation_quaternion", frame=frame)
+    assert of(run(bake, rig), "SLIDE") == []
+    foot.influence = 0.5
+    (slide,) = of(run(bake, rig, start=bake.Start.ORIGINAL), "SLIDE")
+    assert (slide.frame_start, slide.frame_end, slide.constraint) == (1, FRAMES, "bone_2")
+    assert slide.distance > 0.02 and " slides " in slide.words()
+
+
+def test_bones_below_the_ground(bake, errors):
+    rig = rigs.chain(3)
+    rig.location.z = 1.0
+    path = {1: (2.0, 0.0, 1.5), 24: (2.0, 0.0, -0.5), 48: (2.0, 0.0, 1.5)}
+    reach(rig, "bone_2", keyed(rigs.empty("Goal"), path))
+    assert of(run(bake, rig), "GROUND") == []
+    (below,) = of(run(bake, rig, ground=0.0), "GROUND")
+    assert below.bone == "bone_2" and below.frame == 24
+    assert below.distance == pytest.approx(0.5, abs=1e-3)
+    assert 10 < below.frame_start < 24 < below.frame_end < 40
+    assert of(run(bake, rig, ground=-1.0), "GROUND") == []
+    with pytest.raises(errors.InvalidInput, match="ground"):
+        bake.BakeSettings(1, 2, ground=math.nan)
+
+
+@pytest.fixture
+def errors(ext):
+    return ext.module("ccd_rig.errors")
+
+
+def test_a_limit_that_holds_for_more_than_a_second(bake):
+    rig = rigs.chain(2)
+    limit = rig.pose.bones["bone_0"].ccd_rig.limit
+    limit.kind, limit.axis, limit.hinge_lower, limit.hinge_upper = "HINGE", (1, 0, 0), -0.1, 0.1
+    target = keyed(rigs.empty("Goal"), {1: (0.0, -0.1, 1.9), 12: (0.0, -1.2, 1.0), 40: (0.0, -1.3, 0.9)})
+    reach(rig, "bone_1", target)
+    (held,) = of(run(bake, rig), "LIMIT")
+    assert held.bone == "bone_0" and held.frame_end - held.frame_start >= 24
+    assert held.words().endswith("bone_0 held by its limit")
+    bpy.context.scene.render.fps = 120
+    assert of(run(bake, rig, start=bake.Start.ORIGINAL), "LIMIT") == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "values", "turn"),
+    [
+        ("CONE", {"cone_radius": 0.5}, Quaternion((1, 0, 0), 0.5)),
+        (
+            "ELLIPSE",
+            {"x_lower": -0.2, "x_upper": 0.6, "z_lower": -0.3, "z_upper": 0.3},
+            Quaternion((1, 0, 0), 0.6),
+        ),
+        ("EULER", {"euler_lower": (-0.3,) * 3, "euler_upper": (0.3,) * 3}, Quaternion((0, 0, 1), 0.3)),
+        ("HINGE", {"axis": (1, 0, 0), "hinge_lower": 0.2, "hinge_upper": 0.9}, Quaternion((1, 0, 0), 0.2)),
+    ],
+)
+def test_at_its_limit(ext, kind, values, turn):
+    findings, joints = (
+        ext.module("ccd_rig.blender.bake.findings"),
+        ext.module("ccd_rig.blender.properties.joints"),
+    )
+    rig = rigs.chain(1)
+    limit = rig.pose.bones["bone_0"].ccd_rig.limit
+    limit.kind = kind
+    for name, value in values.items():
+        setattr(limit, name, value)
+    found = joints.joint_settings(rig, ["bone_0"])["bone_0"]["limit"]
+    middle = turn.copy()
+    middle.angle = turn.angle * (0.5 if kind != "HINGE" else 2.5)
+    rotations = np.array([turn[:], middle[:], (-turn)[:]])
+    assert findings.is_at_limit(found, rotations).tolist() == [True, False, True]
+
+
+def test_a_loop_is_found_and_said(bake):
+    """The target comes back to where it began, and so do the bones."""
+    rig = rigs.chain(4)
+    turns = np.linspace(0.0, 2.0 * math.pi, FRAMES)
+    path = {f + 1: (2.0 * math.cos(a), 2.0 * math.sin(a), 1.0) for f, a in enumerate(turns.tolist())}
+    reach(rig, "bone_3", keyed(rigs.empty("Goal"), path))
+    report = run(bake, rig)
+    assert (report.loop.frame_start, report.loop.frame_end) == (1, FRAMES)
+    assert report.loop.closes and of(report, "LOOP") == []
+    assert f"loop of frames 1 to {FRAMES} closes" in report.summary()
+    assert json.loads(report.to_json())["loop"]["frame_end"] == FRAMES
+    assert run(bake, rig, FRAMES - 1).loop is None  # one frame short of it
+    still = rigs.chain(2, name="Still")
+    reach(still, "bone_1", rigs.empty("There", (1.0, 0.0, 1.0)))
+    assert run(bake, still).loop is None  # nothing moves
+
+
+def test_words_of_a_loop_that_does_not_close(ext):
+    parts = ext.module("ccd_rig.blender.bake.report_parts")
+    open_loop = parts.Loop(1, 48, "tail", math.radians(4.2))
+    assert not open_loop.closes
+    assert open_loop.words() == "loop of frames 1 to 48 does not close: 'tail' ends 4.2 degrees off"
+
+
+def test_findings_are_kept_with_the_armature(finding, bake):
+    rig = rigs.chain(3)
+    reach(rig, "bone_2", rigs.empty("Goal", (9.0, 0.0, 0.0)))
+    report = run(bake, rig, 5)
+    assert report.findings and finding.from_json(rig.ccd_rig.report.findings) == report.findings
+    assert finding.from_json("") == ()
+
+
+def test_words(finding):
+    found = finding.Finding(finding.Trouble.SHORT, "Hand", "hand", 57, 57, 57, distance=0.0021)
+    assert found.words() == "57 Hand 2.1 mm short"
+    turned = finding.Finding(finding.Trouble.OFF, "Hand", "hand", 1, 9, 4, angle=math.radians(12.0))
+    assert turned.words() == "1-9 Hand turned 12° off"
+    limit = finding.Finding(finding.Trouble.LIMIT, "Leg", "shin", 1, 40, 1, more=2)
+    assert limit.words() == "1-40 shin held by its limit (and 2 more)"
+
+
+# --- operators
+
+
+def snapping(bake):
+    """A leg whose target leaves reach and comes back: the chain snaps straight."""
+    rig = rigs.chain(2)
+    rig.ccd_rig.solver.solver = "CCD"
+    reach(rig, "bone_1", keyed(rigs.empty("Goal"), {1: (1.0, 0.0, 1.0), FRAMES: (3.0, 0.0, 0.0)}))
+    return rig, run(bake, rig)
+
+
+def test_markers_in_the_timeline(bake):
+    rig, report = snapping(bake)
+    rigs.activate(rig)
+    markers = bpy.context.scene.timeline_markers
+    markers.new("Mine", frame=3)
+    for _ in range(2):  # the second press replaces those of the first
+        assert bpy.ops.ccd_rig.report_markers() == {"FINISHED"}
+        assert len(markers) == 1 + len(report.findings)
+    short = next(each for each in report.findings if each.trouble == "SHORT")
+    marker = next(each for each in markers if " short" in each.name)
+    assert marker.frame == short.frame_start
+    assert marker.name == f"CCD: {short.label()} to {short.frame_end}"
+    bpy.ops.ccd_rig.report_markers(clear=True)
+    assert [each.name for each in markers] == ["Mine"]
+
+
+def test_go_to_a_finding(bake):
+    rig, report = snapping(bake)
+    rigs.activate(rig)
+    assert bpy.ops.ccd_rig.go_to_frame(finding=0) == {"FINISHED"}
+    assert bpy.context.scene.frame_current == math.floor(report.findings[0].frame)
+    with pytest.raises(RuntimeError, match="no such line"):
+        bpy.ops.ccd_rig.go_to_frame(finding=99)
+
+
+def stored(rig, finding, fix, **fields):
+    """A report that asks for one fix."""
+    found = finding.Finding(
+        finding.Trouble.JUMP, rig.ccd_rig.constraints[0].name, "bone_1", 5, 5, 5, angle=0.5, fix=fix, **fields
+    )
+    rig.ccd_rig.report.words = "1 of 1 frames reached"
+    rig.ccd_rig.report.findings = finding.to_json([found])
+    rigs.activate(rig)
+
+
+def test_fixes_set_what_they_say(finding):
+    rig = rigs.chain(3)
+    row = reach(rig, "bone_2", rigs.empty("Goal", (1.0, 0.0, 1.0)))
+    rig.ccd_rig.solver.solver = "CCD"
+    for fix, value in (
+        (finding.Fix.EXTENSION, lambda: row.max_extension == pytest.approx(0.98)),
+        (finding.Fix.SOFT, lambda: row.soft == pytest.approx(0.05)),
+        (finding.Fix.LEAST_SQUARES, lambda: rig.ccd_rig.solver.solver == "CCD_LEAST_SQUARES"),
+        (finding.Fix.BOTH_WAYS, lambda: rig.ccd_rig.bake.order == "BOTH"),
+    ):
+        stored(rig, finding, fix)
+        assert not value()
+        assert bpy.ops.ccd_rig.report_fix(finding=0) == {"FINISHED"}
+        assert value()
+    with pytest.raises(RuntimeError, match="nothing to set"):
+        bpy.ops.ccd_rig.report_fix(finding=1)
+    stored(rig, finding, finding.Fix.EXTENSION)
+    rig.ccd_rig.constraints[0].name = "Renamed"
+    with pytest.raises(RuntimeError, match="not there any more"):
+        bpy.ops.ccd_rig.report_fix(finding=0)
+
+
+def test_a_pole_is_put_on_the_side_of_the_bend(finding):
+    """The chain hangs on a bone; the pole goes with it and asks for what the chain does already."""
+    rig = rigs.chain(4)
+    reach(rig, "bone_3", rigs.empty("Goal", (1.0, 0.0, 1.0)), chain_length=3)
+    rig.pose.bones["bone_0"].rotation_quaternion = Quaternion((0, 1, 0), 0.3)
+    rig.pose.bones["bone_2"].rotation_quaternion = Quaternion((1, 0, 0), 1.0)
+    rigs.update()
+    stored(rig, finding, finding.Fix.POLE)
+    assert bpy.ops.ccd_rig.report_fix(finding=0) == {"FINISHED"}
+    pole = rig.ccd_rig.constraints[0].pole_target
+    assert pole is not None and (pole.parent, pole.parent_bone) == (rig, "bone_0")
+    rigs.update()
+    bones = rig.pose.bones
+    root, end = bones["bone_1"].head, bones["bone_3"].tail
+    line = (end - root).normalized()
+    bend = bones["bone_2"].head + bones["bone_3"].head - 2.0 * root
+    bend -= line * bend.dot(line)
+    side = rig.matrix_world.inverted() @ pole.matrix_world.translation - root
+    side -= line * side.dot(line)
+    assert bend.angle(side) < 0.02
+    rig.pose.bones["bone_2"].rotation_quaternion = Quaternion()
+    rig.ccd_rig.constraints[0].pole_target = None
+    rigs.update()
+    before = len(bpy.data.objects)
+    with pytest.raises(RuntimeError, match="straight at frame 4"):
+        bpy.ops.ccd_rig.report_fix(finding=0)
+    assert len(bpy.data.objects) == before
+
+
+# --- out of date
+
+
+def test_a_report_goes_stale(ext, bake):
+    staleness = ext.module("ccd_rig.blender.bake.staleness")
+    rig = rigs.chain(3)
+    target = keyed(rigs.empty("Goal"), {1: (1.0, 0.0, 1.0), 10: (1.0, 1.0, 1.0)})
+    row = reach(rig, "bone_2", target)
+    assert not staleness.is_stale(rig)
+    run(bake, rig, 10)
+    assert not staleness.is_stale(rig)
+    bpy.context.scene.frame_set(7)
+    rigs.update()
+    assert not staleness.is_stale(rig)
+    for change, back in (
+        (lambda: setattr(row, "weight", 2.0), lambda: setattr(row, "weight", 1.0)),
+        (lambda: _stiffen(rig, 0.5), lambda: _stiffen(rig, 0.0)),
+        (
+            lambda: setattr(rig.ccd_rig.solver, "restarts", 3),
+            lambda: setattr(rig.ccd_rig.solver, "restarts", 8),
+        ),
+    ):
+        change()
+        assert staleness.is_stale(rig)
+        back()
+        assert not staleness.is_stale(rig)
+    target.location = (1.5, 0.0, 1.0)
+    target.keyframe_insert("location", frame=10)
+    rigs.update()
+    assert staleness.is_stale(rig)
+    run(bake, rig, 10)
+    assert not staleness.is_stale(rig)
+    rig.pose.bones["bone_1"].rotation_quaternion = Quaternion((1, 0, 0), 1.0)
+    rig.pose.bones["bone_1"].keyframe_insert("rotation_quaternion", frame=5)
+    rigs.update()
+    assert staleness.is_stale(rig)
+
+
+def _stiffen(rig, value):
+    rig.pose.bones["bone_1"].ccd_rig.stiffness = value
+
+
+def test_an_animated_influence_does_not_make_it_stale(ext, bake):
+    staleness = ext.module("ccd_rig.blender.bake.staleness")
+    rig = rigs.chain(2)
+    row = reach(rig, "bone_1", rigs.empty("Goal", (1.0, 0.0, 1.0)))
+    for frame, value in ((1, 0.2), (10, 1.0)):
+        row.influence = value
+        row.keyframe_insert("influence", frame=frame)
+    run(bake, rig, 10)
+    for frame in (1, 10):
+        bpy.context.scene.frame_set(frame)
+        assert not staleness.is_stale(rig)
