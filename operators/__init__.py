@@ -23,6 +23,8 @@ def _classes() -> tuple[type, ...]:
     from .solve import CCD_RIG_OT_solve
     from .solver_preset import CCD_RIG_OT_solver_preset
     from .target_select import CCD_RIG_OT_rig_select, CCD_RIG_OT_target_select
+    from .targets_from_motion import CCD_RIG_OT_targets_from_motion
+    from .targets_match import CCD_RIG_OT_targets_match
 
     return (
         CCD_RIG_OT_constraint_add,
@@ -31,6 +33,8 @@ def _classes() -> tuple[type, ...]:
         CCD_RIG_OT_constraint_move,
         CCD_RIG_OT_target_select,
         CCD_RIG_OT_rig_select,
+        CCD_RIG_OT_targets_match,
+        CCD_RIG_OT_targets_from_motion,
         CCD_RIG_OT_coupled_offset_add,
         CCD_RIG_OT_coupled_offset_remove,
         CCD_RIG_OT_offset_point_add,

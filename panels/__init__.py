@@ -15,6 +15,7 @@ def _classes() -> tuple[type, ...]:
         CCD_RIG_UL_constraints,
     )
     from .coupled_offsets import CCD_RIG_PT_coupled_offsets
+    from .fk_ik import CCD_RIG_PT_fk_ik
     from .pose_library import CCD_RIG_MT_poses, CCD_RIG_PT_pose_library, CCD_RIG_UL_poses
     from .solver import CCD_RIG_PT_solver, CCD_RIG_PT_solver_steps
 
@@ -22,6 +23,7 @@ def _classes() -> tuple[type, ...]:
         CCD_RIG_PT_bake,  # first: it is in sight also in a low window
         CCD_RIG_PT_bake_options,
         CCD_RIG_PT_bake_more,
+        CCD_RIG_PT_fk_ik,
         CCD_RIG_UL_constraints,
         CCD_RIG_PT_constraints,
         CCD_RIG_PT_rotation,

@@ -16,6 +16,7 @@ MODULES = {
     "solver": ("solver", "solver_steps"),
     "pose_library": ("pose_library",),
     "bake": ("bake", "bake_options", "bake_more"),
+    "fk_ik": ("fk_ik",),
 }
 PANELS = tuple(name for names in MODULES.values() for name in names)
 

@@ -41,7 +41,7 @@ def obstacles(
     present = () if destination is Destination.NLA_STRIP else fcurves_of(armature_object)
     for fcurve in present:
         if fcurve.data_path in bones:
-            sentences += [f"Bone '{bones[fcurve.data_path]}': {text}" for text in _curve_obstacles(fcurve)]
+            sentences += [f"Bone '{bones[fcurve.data_path]}': {text}" for text in curve_obstacles(fcurve)]
     return tuple(sentences)
 
 
@@ -119,7 +119,7 @@ def _nla_obstacles(where: str, animation: bpy.types.AnimData, solo: bool) -> Ite
         yield f"{where}: the action's influence in the NLA is {influence:.3f}: set it to 1"
 
 
-def _curve_obstacles(fcurve: bpy.types.FCurve) -> Iterator[str]:
+def curve_obstacles(fcurve: bpy.types.FCurve) -> Iterator[str]:
     """What keeps one F-curve from taking or playing keys."""
     what = f"the F-curve of {_label(fcurve)}"
     group = fcurve.group

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from ...errors import InvalidInput, RigError
 from ..rig.pose_values import foreach
 from . import channels, keyframes, strips
-from .obstacles import Destination, obstacles
+from .obstacles import Destination, curve_obstacles, obstacles
 
 
 @dataclass(frozen=True)
@@ -107,6 +107,50 @@ def write(
             undo.callback(_restore, armature_object, pose)
             undo.callback(done.close)
     return action
+
+
+def write_in_place(
+    thing: bpy.types.Object,
+    group: str,
+    frames: NDArray[Any],
+    values: dict[str, NDArray[Any]],
+    interpolation: str,
+    undo: ExitStack,
+) -> None:
+    """Write channels of any object into its present action, in place of the keys in the frames' range.
+
+    Without an action one is made.
+
+    Args:
+        thing: gets the keys.
+        group: name of the F-curves' group.
+        frames: (F,) of keys, increasing.
+        values: data path -> (F, C).
+        interpolation: as in `BoneKeys`.
+        undo: gets what takes everything back.
+
+    Raises:
+        RigError: the action or an F-curve cannot take keys.
+    """
+    span = float(frames[0]), float(frames[-1])
+    stored = _frames(frames, f"keys of '{thing.name}'", *span)
+    written = []
+    for path, rows in values.items():
+        curves = np.empty((rows.shape[1], len(stored), 2), np.float32)
+        curves[..., 0], curves[..., 1] = stored, rows.T
+        written.append(_Channel(path, group, curves, interpolation, False))
+    animation = thing.animation_data
+    action = None if animation is None else animation.action
+    if action is None:
+        _write_new(thing, written, span, f"{thing.name} CCD", undo)
+        return
+    if not action.is_editable or action.override_library is not None:
+        raise RigError(f"Action '{action.name}' of '{thing.name}' cannot be edited: assign another one")
+    for fcurve in channels.fcurves_of(thing):
+        if fcurve.data_path in values:
+            for sentence in curve_obstacles(fcurve):
+                raise RigError(f"'{thing.name}': {sentence}")
+    _write_in_place(thing, written, span, undo)
 
 
 def _restore(armature_object: bpy.types.Object, pose: dict[str, NDArray[np.float32]]) -> None:

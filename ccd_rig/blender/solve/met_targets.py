@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Where targets have to be for a pose to meet its goals: the way back from FK to IK."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mathutils import Vector
+
+from ...goals import centre_of_mass, pole_bend
+from ...skeleton.joints import Skeleton
+from ...skeleton.kinematics import Transform, forward_kinematics
+from ..properties.constraint_values import Constraint, Kind
+from ..scene.evaluation import FrameSample
+from ..scene.targets import AXES, TargetSample
+from .constraint_goals import effector, pole_goal, rotation_chain
+
+
+def met_targets(sample: FrameSample, constraints: Sequence[Constraint]) -> tuple[TargetSample, ...]:
+    """For each constraint the targets that the base pose of a frame meets, in armature space.
+
+    What a constraint does not ask for is as it is now. So is the pole of a chain without a clear bend.
+    """
+    skeleton = sample.reading.skeleton
+    transforms = forward_kinematics(skeleton, sample.reading.pose)
+    return tuple(
+        _met(skeleton, transforms, constraint, present)
+        for constraint, present in zip(constraints, sample.targets, strict=True)
+    )
+
+
+def _met(
+    skeleton: Skeleton, transforms: Sequence[Transform], constraint: Constraint, present: TargetSample
+) -> TargetSample:
+    if constraint.kind is Kind.BALANCE:
+        centre, axes = centre_of_mass(skeleton, transforms), constraint.balance_axes
+        parts = zip(centre, present.point, axes, strict=True)
+        return TargetSample(Vector([now if counts else was for now, was, counts in parts]))
+    point = present.point
+    if constraint.use_position:
+        point = transforms[skeleton.index(constraint.tip)].point(effector(skeleton, constraint))
+    rotation, direction = present.rotation, present.direction
+    if rotation is not None or direction is not None:
+        turned = transforms[skeleton.index(rotation_chain(skeleton, constraint)[0])].rotation
+        rotation = None if rotation is None else turned
+        direction = None if direction is None else turned @ AXES[constraint.bone_axis]
+    pole = present.pole
+    if pole is not None:
+        pole = _met_pole(skeleton, transforms, constraint, pole)
+    return TargetSample(point, rotation, direction, pole)
+
+
+def _met_pole(
+    skeleton: Skeleton, transforms: Sequence[Transform], constraint: Constraint, present: Vector
+) -> Vector:
+    """A pole on the side of the bend, as far off the chain's line as it is now, or half the line's length."""
+    goal = pole_goal(skeleton, constraint, present)
+    chain, own = goal.chain(skeleton), goal.bend_axis(skeleton)
+    heads = [transforms[i].translation for i in chain]
+    end = transforms[chain[-1]].point(goal.effector(skeleton))
+    line = end - heads[0]
+    if line.length == 0.0:
+        return present
+    along = line.normalized()
+    axis = transforms[own.joint].rotation @ own.axis
+    # Any point off the line tells the bend.
+    bend = pole_bend(heads, end, heads[0] + along.orthogonal(), axis, own.scale)
+    if bend.weight == 0.0:
+        return present
+    side = present - heads[0]
+    away = (side - along * side.dot(along)).length
+    side = bend.bend - along * bend.bend.dot(along)
+    return heads[0] + 0.5 * line + side.normalized() * max(away, 0.5 * line.length)

@@ -1,0 +1,258 @@
+"""From FK to IK and back: targets put where the motion has the bones, and a bake that leaves it as it is."""
+
+from __future__ import annotations
+
+import math
+
+import bpy
+import numpy as np
+import pytest
+import rigs
+from mathutils import Euler, Quaternion, Vector
+
+FRAMES = range(1, 21)
+
+
+def waving(count=6, mode="QUATERNION"):
+    """A chain with keys on all its bones."""
+    rig = rigs.chain(count, 0.5)
+    for k, bone in enumerate(rig.pose.bones):
+        bone.rotation_mode = mode
+        for frame in (1, 8, 14, 20):
+            turn = Quaternion(Vector((1.0, 0.3 * k, 0.5)).normalized(), 0.35 * math.sin(frame + k))
+            rigs.set_rotation(bone, turn)
+            bone.keyframe_insert(
+                {"QUATERNION": "rotation_quaternion", "AXIS_ANGLE": "rotation_axis_angle"}.get(
+                    mode, "rotation_euler"
+                ),
+                frame=frame,
+            )
+    bpy.context.scene.frame_start, bpy.context.scene.frame_end = FRAMES[0], FRAMES[-1]
+    bpy.context.scene.frame_set(1)
+    return rig
+
+
+def reach(rig, bone, target, **fields):
+    row = rig.ccd_rig.constraints.add()
+    row.name, row.tip, row.target = bone, bone, target
+    for field, value in fields.items():
+        setattr(row, field, value)
+    rigs.activate(rig)
+    return row
+
+
+def played(rig):
+    """(F, B, 4, 4) poses of all frames."""
+    found = []
+    for frame in FRAMES:
+        bpy.context.scene.frame_set(frame)
+        found.append([np.array(bone.matrix) for bone in rig.pose.bones])
+    return np.array(found)
+
+
+def fails(operator, match, **options):
+    with pytest.raises(RuntimeError, match=match):
+        operator(**options)
+
+
+@pytest.mark.parametrize("mode", ["QUATERNION", "XYZ"])
+def test_the_round_trip_is_the_identity(ext, mode):
+    """A position, a rotation and a pole from the motion; the bake then keeps every frame."""
+    rig = waving(mode=mode)
+    pole = rigs.empty("Pole", (2.0, 1.0, 0.0))
+    target = rigs.empty("Goal", (9.0, 0.0, 0.0))
+    target.rotation_mode = "QUATERNION"
+    reach(rig, "bone_5", target, rotation="ORIENTATION", pole_target=pole)
+    before = played(rig)
+    assert bpy.ops.ccd_rig.targets_from_motion() == {"FINISHED"}
+    assert np.abs(played(rig) - before).max() == 0.0  # only targets have got keys
+    assert bpy.ops.ccd_rig.bake() == {"FINISHED"}
+    assert np.abs(played(rig) - before).max() < 1e-5
+    assert "20 of 20 frames reached" in rig.ccd_rig.report.words
+
+
+def test_targets_of_all_sorts_arrive(ext):
+    """Parented objects, bones of a control rig, offsets, directions, a scaled armature that moves."""
+    rig = waving()
+    rig.location, rig.scale = (1.0, 2.0, 0.5), (0.7, 0.7, 0.7)
+    carrier = rigs.empty("Carrier", (0.3, 0.0, 0.0))
+    carrier.rotation_euler = Euler((0.4, 0.1, 0.9))
+    for frame, x in ((1, 0.0), (20, 1.0)):
+        carrier.location.x = x
+        carrier.keyframe_insert("location", frame=frame)
+    hand = rigs.empty("Hand", (0.1, 0.2, 0.3))
+    hand.parent, hand.scale = carrier, (2.0, 2.0, 2.0)
+    controls = rigs.armature(
+        [
+            rigs.B("base", (0, 0, 0), (0, 1, 0)),
+            rigs.B("grip", (0, 1, 0), (0, 2, 0.5), parent="base", roll=0.4),
+        ],
+        "Controls",
+    )
+    controls.pose.bones["base"].rotation_quaternion = Quaternion((0, 0, 1), 0.8)
+    reach(rig, "bone_5", hand, offset=(0.1, 0.0, 0.2), rotation="DIRECTION")
+    reach(rig, "bone_3", controls, target_bone="grip", rotation="ORIENTATION", use_tail=False)
+    before = played(rig)
+    assert bpy.ops.ccd_rig.targets_from_motion() == {"FINISHED"}
+    assert bpy.ops.ccd_rig.bake() == {"FINISHED"}
+    assert np.abs(played(rig) - before).max() < 2e-5
+
+
+def test_only_where_bones_have_keys(ext):
+    rig = waving()
+    target = rigs.empty("Goal")
+    reach(rig, "bone_5", target)
+    assert bpy.ops.ccd_rig.targets_from_motion(frames="KEYED") == {"FINISHED"}
+    channels = ext.module("ccd_rig.blender.keys.channels")
+    curves = list(channels.fcurves_of(target))
+    assert {curve.data_path for curve in curves} == {"location"}
+    assert {tuple(point.co[0] for point in curve.keyframe_points) for curve in curves} == {(1, 8, 14, 20)}
+
+
+def test_more_targets_keep_a_tails_shape(ext):
+    """A bake from rest, with all motion forgotten, comes near it where every third bone has a target."""
+    rig = waving(9)
+    reach(rig, "bone_8", rigs.empty("Goal"))
+    before = played(rig)
+    off = {}
+    for every in (0, 3):
+        assert bpy.ops.ccd_rig.targets_from_motion(every=every) == {"FINISHED"}
+        action = rig.animation_data.action
+        assert bpy.ops.ccd_rig.bake(start="REST", destination="NEW_ACTION") == {"FINISHED"}
+        off[every] = np.abs(played(rig) - before)[..., :3, 3].max()
+        channels = ext.module("ccd_rig.blender.keys.channels")
+        channels.assign(rig, action, next(iter(getattr(action, "slots", [None]))))
+    rows = [(row.tip, row.chain_length) for row in rig.ccd_rig.constraints]
+    assert rows == [("bone_8", 0), ("bone_5", 6), ("bone_2", 3)]
+    assert off[3] < 0.5 * off[0]
+    assert rig.ccd_rig.active_index == 0
+
+
+def test_targets_at_this_frame(ext):
+    """Keys stay; a pose by hand counts, and undoing the solve of it is not needed."""
+    rig = waving()
+    target, pole = rigs.empty("Goal", (5.0, 0.0, 0.0)), rigs.empty("Pole", (2.0, 0.0, 0.0))
+    reach(rig, "bone_5", target, pole_target=pole, rotation="ORIENTATION")
+    bpy.context.scene.frame_set(9)
+    rig.pose.bones["bone_2"].rotation_quaternion = Quaternion((1, 0, 0), 0.9)
+    rigs.update()
+    posed = [bone.matrix.copy() for bone in rig.pose.bones]
+    assert bpy.ops.ccd_rig.targets_match() == {"FINISHED"}
+    rigs.update()
+    tail = rig.matrix_world @ rig.pose.bones["bone_5"].tail
+    assert (target.matrix_world.translation - tail).length < 1e-5
+    assert target.animation_data is None
+    assert bpy.ops.ccd_rig.solve() == {"FINISHED"}
+    rigs.update()
+    for bone, matrix in zip(rig.pose.bones, posed, strict=True):
+        assert np.abs(np.array(bone.matrix) - np.array(matrix)).max() < 1e-4
+
+
+def test_targets_that_hang_on_each_other(ext):
+    rig = waving()
+    first, second = rigs.empty("First", (1.0, 0.0, 0.0)), rigs.empty("Second", (0.0, 1.0, 0.0))
+    second.parent = first
+    reach(rig, "bone_5", second)
+    reach(rig, "bone_2", first)
+    rigs.update()
+    assert bpy.ops.ccd_rig.targets_match() == {"FINISHED"}
+    rigs.update()
+    for thing, bone in ((first, "bone_2"), (second, "bone_5")):
+        assert (thing.matrix_world.translation - rig.pose.bones[bone].tail).length < 1e-5
+    before = played(rig)
+    bpy.ops.ccd_rig.targets_from_motion()
+    bpy.ops.ccd_rig.bake()
+    assert np.abs(played(rig) - before).max() < 1e-5
+
+
+def test_matching_honours_auto_keying(ext):
+    rig = waving()
+    target = rigs.empty("Goal", (5.0, 0.0, 0.0))
+    reach(rig, "bone_5", target)
+    edit = bpy.context.preferences.edit
+    before = edit.use_keyframe_insert_available
+    edit.use_keyframe_insert_available = False
+    bpy.context.scene.tool_settings.use_keyframe_insert_auto = True
+    bpy.context.scene.frame_set(4)
+    bpy.ops.ccd_rig.targets_match()
+    edit.use_keyframe_insert_available = before
+    channels = ext.module("ccd_rig.blender.keys.channels")
+    assert {c.data_path for c in channels.fcurves_of(target)} == {"location"}
+    assert {p.co[0] for c in channels.fcurves_of(target) for p in c.keyframe_points} == {4.0}
+
+
+def test_a_straight_chain_leaves_its_pole(ext):
+    rig = rigs.chain(3)
+    pole = rigs.empty("Pole", (0.0, 3.0, 0.5))
+    reach(rig, "bone_2", rigs.empty("Goal", (1.0, 0.0, 1.0)), pole_target=pole)
+    rigs.update()
+    assert bpy.ops.ccd_rig.targets_match() == {"FINISHED"}
+    assert pole.location == Vector((0.0, 3.0, 0.5))
+
+
+# --- bad input: a clear message, and nothing has changed
+
+
+def state(rig):
+    objects = {
+        thing.name: (tuple(map(tuple, thing.matrix_basis)), thing.animation_data)
+        for thing in bpy.data.objects
+    }
+    return objects, len(bpy.data.actions), len(bpy.data.collections), len(rig.ccd_rig.constraints)
+
+
+def refused(rig, match, **options):
+    before = state(rig)
+    fails(bpy.ops.ccd_rig.targets_from_motion, match, **options)
+    assert state(rig) == before
+
+
+def test_a_target_that_something_else_moves_is_refused(ext):
+    rig = waving()
+    target = rigs.empty("Goal", (5.0, 0.0, 0.0))
+    reach(rig, "bone_5", target)
+    held = target.constraints.new("LIMIT_LOCATION")
+    refused(rig, "constraint 'Limit Location' moves it: mute it")
+    fails(bpy.ops.ccd_rig.targets_match, "mute it")
+    held.mute = True
+    assert bpy.ops.ccd_rig.targets_match() == {"FINISHED"}
+
+
+def test_a_target_that_a_driver_holds_is_refused(ext):
+    rig = waving()
+    target = rigs.empty("Goal", (5.0, 0.0, 0.0))
+    target.driver_add("location", 0).driver.expression = "1.0"
+    reach(rig, "bone_5", target)
+    reach(rig, "bone_2", rigs.empty("Other", (1.0, 0.0, 0.0)))
+    count = len(bpy.data.actions)
+    fails(bpy.ops.ccd_rig.targets_from_motion, "cannot be put where the bone is at frame 1: look for drivers")
+    assert len(bpy.data.actions) == count and bpy.data.objects["Other"].animation_data is None
+    fails(bpy.ops.ccd_rig.targets_match, "cannot be put where the bone is: look for drivers")
+    assert bpy.data.objects["Other"].location == Vector((1.0, 0.0, 0.0))
+
+
+def test_more_targets_that_fail_leave_nothing(ext):
+    rig = waving()
+    target = rigs.empty("Goal", (5.0, 0.0, 0.0))
+    target.constraints.new("LIMIT_LOCATION")
+    reach(rig, "bone_5", target)
+    refused(rig, "mute it", every=2)
+    rig.ccd_rig.active_index = -1
+    refused(rig, "needs a Reach as the active constraint", every=2)
+
+
+def test_a_locked_curve_is_refused(ext):
+    rig = waving()
+    target = rigs.empty("Goal", (5.0, 0.0, 0.0))
+    target.keyframe_insert("location", frame=1)
+    next(iter(ext.module("ccd_rig.blender.keys.channels").fcurves_of(target))).lock = True
+    reach(rig, "bone_5", target)
+    fails(bpy.ops.ccd_rig.targets_from_motion, "is locked: unlock it")
+
+
+def test_bones_without_keys_are_told(ext):
+    rig = rigs.chain(3)
+    reach(rig, "bone_2", rigs.empty("Goal", (1.0, 0.0, 1.0)))
+    refused(rig, "No bone of the chains has keys in frames", frames="KEYED")
+    rig.ccd_rig.active_index = -1
+    fails(bpy.ops.ccd_rig.targets_match, "No constraint is active", only_active=True)
