@@ -528,10 +528,8 @@ class Lines:
 
 def drawn(ext, rig, name):
     panels, lines = ext.module("panels.constraints"), Lines()
-    system = SimpleNamespace(ui_scale=1.0)
-    context = SimpleNamespace(
-        region=SimpleNamespace(width=2000), preferences=SimpleNamespace(system=system), scene=None
-    )
+    preferences = bpy.context.preferences
+    context = SimpleNamespace(region=SimpleNamespace(width=2000), preferences=preferences, scene=None)
     constraint = rig.ccd_rig.constraints[name]
     panels._draw_chain(lines, rig, constraint)
     if constraint.kind == "PLANT":
