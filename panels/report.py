@@ -7,9 +7,9 @@ import bpy
 
 from ..ccd_rig.blender.bake import finding, staleness
 from ..ccd_rig.blender.bake.finding import Finding, Fix, Trouble
-from .sidebar import draw_words, wrapped
+from .sidebar import LINE, draw_words, wrapped
 
-PADDING = 12  # [pixels] on either side of a button's words at scale 1
+PADDING = 8  # [pixels] on either side of a button's words at scale 1
 SHOWN = 6
 """Findings that the panel shows; markers show all."""
 ICONS = {
@@ -65,7 +65,7 @@ def _draw_finding(lines: bpy.types.UILayout, context: bpy.types.Context, found: 
     """Its words, each line of which goes to the frame, and below them the button that helps."""
     for i, words in enumerate(wrapped(context, found.words(), PADDING)):
         line = lines.row()
-        line.alignment = "LEFT"
+        line.alignment, line.scale_y = "LEFT", LINE
         icon = "BLANK1" if i else ICONS[found.trouble]
         line.operator("ccd_rig.go_to_frame", text=words, icon=icon, emboss=False).finding = index
     if found.fix:

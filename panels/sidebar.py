@@ -4,8 +4,9 @@
 import blf
 import bpy
 
-MARGIN = 92  # [pixels] what tabs, panel, box and icon take of the sidebar's width at scale 1
+MARGIN = 86  # [pixels] what tabs, panel, box and icon take of the sidebar's width at scale 1
 FONT = 0  # the font of Blender's interface
+LINE = 0.8  # height of a line of a sentence
 LEAST = 40  # [pixels] of words at scale 1, however narrow the sidebar is
 
 
@@ -20,7 +21,7 @@ class Sidebar:
 def draw_words(layout: bpy.types.UILayout, context: bpy.types.Context, words: str, icon: str) -> None:
     """Draw a sentence in as many lines as the sidebar's width asks for."""
     lines = layout.column(align=True)
-    lines.scale_y = 0.8
+    lines.scale_y = LINE
     for i, line in enumerate(wrapped(context, words)):
         lines.label(text=line, icon="BLANK1" if i else icon)
 
