@@ -63,7 +63,7 @@ class CCD_RIG_OT_report_fix(bpy.types.Operator):
 
 WORDS = {
     Fix.NONE: "Nothing to set",
-    Fix.EXTENSION: f"Set Max Extension of the constraint to {jumps.REACH:g}: the chain is never quite "
+    Fix.EXTENSION: f"Set Max Extension of the constraint to {jumps.REACH:g}: the limb is never quite "
     "straight, where it would snap",
     Fix.SOFT: f"Set Soft of the constraint to {SOFT:g}: the limb eases into straight",
     Fix.POLE: "Add an empty as the constraint's pole, on the side to which the chain is bent before it jumps",

@@ -13,6 +13,7 @@ import numpy as np
 from ...maths import batch
 from ...maths.batch import Array
 from ...settings import Solver
+from ...solvers.least_squares.layout import LIMB
 from ..properties.constraint_values import Kind
 from .baked import Baked, Mask, runs, span
 from .finding import Finding, Fix, Trouble
@@ -27,7 +28,7 @@ LEAST = np.radians(5.0)
 STRAIGHT = 0.985
 """Part of its length from which a chain is nearly straight: there it bends fastest."""
 REACH = 0.98
-"""The Max Extension that keeps it from that."""
+"""The Max Extension that keeps a limb from that; longer chains get no smoother by it, as they wind instead."""
 
 
 def jumps(baked: Baked) -> Iterator[Finding]:
@@ -118,7 +119,8 @@ def _fix(baked: Baked, c: int, angle: float, shape: tuple[Array, Array]) -> Fix:
     straight = extension.max() >= STRAIGHT
     if straight and constraint.method == "TWO_BONE" and constraint.soft == 0.0:
         return Fix.SOFT
-    if straight and constraint.method in ("CCD", "TWO_BONE_TIP") and constraint.max_extension > REACH:
+    is_limb = len(baked.chains[c]) <= LIMB and constraint.method in ("CCD", "TWO_BONE_TIP")
+    if straight and is_limb and constraint.max_extension > REACH:
         return Fix.EXTENSION
     swings = sides.any(axis=1).all() and float(batch.dot(*sides)) < np.cos(0.5 * min(angle, np.pi))
     if swings and not constraint.pole_target and constraint.method != "TRIANGLE":

@@ -382,3 +382,42 @@ def test_an_animated_influence_does_not_make_it_stale(ext, bake):
     for frame in (1, 10):
         bpy.context.scene.frame_set(frame)
         assert not staleness.is_stale(rig)
+
+
+def leg():
+    """Three bones downwards, bent a little at rest."""
+    bones, head = [], (0.0, 0.0, 0.0)
+    for i, angle in enumerate((-0.2, 0.0, 0.2)):
+        tail = (head[0] + math.sin(angle), 0.0, head[2] - math.cos(angle))
+        bones.append(rigs.B(f"bone_{i}", head, tail, parent=f"bone_{i - 1}" if i else "", connect=i > 0))
+        head = tail
+    return rigs.armature(bones)
+
+
+def test_the_fix_of_a_limb_that_snaps_straight_helps(bake):
+    """A target leaves reach and comes back: with the fix the limb turns half as much in a frame."""
+    rig = leg()
+    path = {1: (0.3, 0, -1.9), 15: (2.2, 0, -2.6), 25: (2.6, 0, -2.0), 40: (0.3, 0, -1.7)}
+    reach(rig, "bone_2", keyed(rigs.empty("Goal"), path))
+    report = run(bake, rig, 40)
+    jumps = of(report, "JUMP")
+    assert [each.fix for each in jumps] == ["EXTENSION", "EXTENSION"]
+    rigs.activate(rig)
+    assert bpy.ops.ccd_rig.report_fix(finding=report.findings.index(jumps[0])) == {"FINISHED"}
+    again = run(bake, rig, 40, start=bake.Start.ORIGINAL)
+    assert again.largest_rotation.angle < 0.6 * report.largest_rotation.angle
+
+
+def test_a_tail_is_not_told_to_keep_from_straight(bake):
+    rig = rigs.chain(8, 0.5)
+    path = {
+        1: (0, 0.5, 2.5),
+        20: (1.5, -1, 2.5),
+        30: (0, 1, 5),
+        40: (0, -1, 5),
+        50: (1, -1, 1),
+        60: (0, 0.5, 2.5),
+    }
+    reach(rig, "bone_7", keyed(rigs.empty("Goal"), path))
+    jumps = of(run(bake, rig, 60), "JUMP")
+    assert jumps and all(each.fix != "EXTENSION" for each in jumps)
