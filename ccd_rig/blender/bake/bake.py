@@ -284,4 +284,5 @@ def store_report(armature_object: bpy.types.Object, report: BakeReport) -> None:
     group.check = "" if report.check is None else report.check.words()
     group.mismatches = 0 if report.check is None else len(report.check.mismatches())
     group.findings = finding.to_json(report.findings)
+    staleness.forget()
     group.state = staleness.state_of(armature_object)

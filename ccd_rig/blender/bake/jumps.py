@@ -28,7 +28,7 @@ LEAST = np.radians(5.0)
 STRAIGHT = 0.985
 """Part of its length from which a chain is nearly straight: there it bends fastest."""
 REACH = 0.98
-"""The Max Extension that keeps a limb from that; longer chains get no smoother by it, as they wind instead."""
+"""The Max Extension that keeps a limb from that. Longer chains get no smoother by it: they wind instead."""
 
 
 def jumps(baked: Baked) -> Iterator[Finding]:

@@ -147,7 +147,8 @@ def _forget_changed(_scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -> 
 
 
 @bpy.app.handlers.persistent  # type: ignore[misc, untyped-decorator]
-def _forget_all(*_arguments: object) -> None:
+def forget(*_arguments: object) -> None:
+    """Read all keys again when next asked: after undo, loading, or an edit that Blender has not seen yet."""
     _known.clear()
 
 
@@ -155,13 +156,13 @@ def register() -> None:
     """Listen to what changes keys."""
     bpy.app.handlers.depsgraph_update_post.append(_forget_changed)
     for handlers in (bpy.app.handlers.undo_post, bpy.app.handlers.redo_post, bpy.app.handlers.load_post):
-        handlers.append(_forget_all)
+        handlers.append(forget)
 
 
 def unregister() -> None:
     """Listen no more."""
     bpy.app.handlers.depsgraph_update_post.remove(_forget_changed)
     for handlers in (bpy.app.handlers.undo_post, bpy.app.handlers.redo_post, bpy.app.handlers.load_post):
-        handlers.remove(_forget_all)
+        handlers.remove(forget)
     _known.clear()
     _fields.cache_clear()

@@ -367,6 +367,24 @@ def test_a_report_goes_stale(ext, bake):
     assert staleness.is_stale(rig)
 
 
+def test_a_bake_into_the_same_action_is_not_stale(ext):
+    """The panel has read the keys before they are overwritten."""
+    staleness = ext.module("ccd_rig.blender.bake.staleness")
+    rig = rigs.chain(3)
+    target = keyed(rigs.empty("Goal"), {1: (1.0, 0.0, 1.0), 10: (1.0, 1.0, 1.0)})
+    reach(rig, "bone_2", target)
+    rigs.activate(rig)
+    for x in (1.0, 1.5):
+        target.location = (x, 0.0, 1.0)
+        target.keyframe_insert("location", frame=10)
+        rigs.update()
+        assert staleness.is_stale(rig) == (x == 1.5)
+        assert bpy.ops.ccd_rig.bake(frame_start=1, frame_end=10) == {"FINISHED"}
+        assert not staleness.is_stale(rig)
+        rigs.update()
+        assert not staleness.is_stale(rig)
+
+
 def _stiffen(rig, value):
     rig.pose.bones["bone_1"].ccd_rig.stiffness = value
 
