@@ -15,7 +15,7 @@ SHOWN = 6
 ICONS = {
     Trouble.SHORT: "ERROR",
     Trouble.OFF: "ERROR",
-    Trouble.JUMP: "IPO_CONSTANT",
+    Trouble.JUMP: "SHARPCURVE",
     Trouble.SLIDE: "PINNED",
     Trouble.GROUND: "TRIA_DOWN_BAR",
     Trouble.LIMIT: "DRIVER_ROTATIONAL_DIFFERENCE",
