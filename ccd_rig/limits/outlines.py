@@ -1,0 +1,232 @@
+"""Limits as they are drawn: arcs of single angles, the rim of a swing, and where a rotation stands in them.
+
+All is in the joint's own frame at rest: the joint at the origin, the bone along +Y. Lengths are parts of the
+size of the drawing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from math import atan2, cos, hypot, inf, pi, radians, sin
+from typing import Any
+
+from mathutils import Quaternion, Vector
+
+from ..maths.rotations import exp, log, perpendicular, swing_twist
+from ..maths.tolerances import NOISE, ROUNDING
+from .projection import wrapped
+from .shapes import ORDERS, Cone, EulerBox, Hinge, Limit, SwingTwist, swing_axes
+
+NEAR = radians(0.5)
+"""Radians from a border at which a rotation counts as being there."""
+
+ARC_STEP = radians(5.0)  # from one point of an arc to the next, at most
+RIM_POINTS = 72
+TWIST_PLACE, TWIST_RADIUS = 0.7, 0.45  # of the arc of a rotation about the bone: along the bone, and its size
+FULL_TURN = 2.0 * pi
+_BONE = Vector((0.0, 1.0, 0.0)).freeze()
+
+
+@dataclass(frozen=True)
+class Dial:
+    """A range of one angle, as an arc about a centre.
+
+    Attributes:
+        name: "HINGE", "TWIST", or the Euler angle: "X", "Y" or "Z".
+        centre: of the arc.
+        axis: unit; angles count about it, right-handed.
+        zero: unit, at right angles to `axis`; where angle 0 points.
+        radius: of the arc.
+        lower: smallest angle, radians.
+        upper: largest angle; a full turn or more above `lower` leaves the angle free.
+        angle: the present one, radians, on the turn that is nearest to the range.
+    """
+
+    name: str
+    centre: Vector
+    axis: Vector
+    zero: Vector
+    radius: float
+    lower: float
+    upper: float
+    angle: float
+
+    def point(self, angle: float) -> Vector:
+        """Where an angle in radians lies on the arc."""
+        side: Any = self.axis.cross(self.zero)
+        return self.centre + (self.zero * cos(angle) + side * sin(angle)) * self.radius
+
+    def arc(self) -> list[Vector]:
+        """Points from the lower to the upper bound; one full circle where the angle is free."""
+        span = min(self.upper - self.lower, FULL_TURN)
+        count = max(1, round(span / ARC_STEP))
+        return [self.point(self.lower + span * i / count) for i in range(count + 1)]
+
+    @property
+    def is_at_border(self) -> bool:
+        """Whether the present angle is at a bound or outside; of a range that is a point, only outside."""
+        if self.upper - self.lower >= FULL_TURN:
+            return False
+        margin = min(self.angle - self.lower, self.upper - self.angle)
+        return margin < (NEAR if self.upper - self.lower > 2.0 * NEAR else -NEAR)
+
+
+@dataclass(frozen=True)
+class Rim:
+    """The border of a swing on the unit sphere: the directions that the limit's axis may just have.
+
+    Attributes:
+        points: unit, from +X on round the axis; the last is the first.
+        direction: unit, where the axis points now.
+        margin: radians from there to the rim, away from rest; below 0 outside.
+    """
+
+    points: tuple[Vector, ...]
+    direction: Vector
+    margin: float
+
+    @property
+    def is_at_border(self) -> bool:
+        """Whether the axis points to the rim or outside."""
+        return self.margin < NEAR
+
+
+def dials(limit: Limit, rotation: Quaternion) -> tuple[Dial, ...]:
+    """The arcs of a limit whose joint has this rotation, relative to rest.
+
+    A hinge has one. A twist range has one that swings along with the bone. An Euler box has one for each
+    angle, carried by the angles that turn after it. A free twist and a ReversedLimit, which no bone has by
+    itself, have none.
+    """
+    if isinstance(limit, Hinge):
+        return (_hinge_dial(limit, rotation),)
+    if isinstance(limit, SwingTwist) and limit.twist is not None:
+        return (_twist_dial(limit, limit.twist, rotation),)
+    if isinstance(limit, EulerBox):
+        return _euler_dials(limit, rotation)
+    return ()
+
+
+def rim(limit: Limit, rotation: Quaternion) -> Rim | None:
+    """The border of a limit's swing for a joint with this rotation; None where the swing is free."""
+    if not isinstance(limit, SwingTwist) or limit.swing is None:
+        return None
+    sides = _sides(limit)
+    if min(sides) >= pi - ROUNDING:
+        return None
+    axis = Vector(limit.axis)
+    swing, _ = swing_twist(rotation, axis)
+    vector = log(swing)
+    a, b = (Vector(each) for each in swing_axes(limit.axis))
+    return Rim(_rim_points(limit), rotation @ axis, _margin(vector.dot(a), vector.dot(b), sides))
+
+
+def _sides(limit: SwingTwist) -> tuple[float, float, float, float]:
+    """How far the swing goes to its four sides, radians, all 0 or more."""
+    swing = limit.swing
+    assert swing is not None
+    if isinstance(swing, Cone):
+        return (swing.radius,) * 4
+    return -swing.x_lower, swing.x_upper, -swing.z_lower, swing.z_upper
+
+
+@lru_cache(maxsize=256)
+def _rim_points(limit: SwingTwist) -> tuple[Vector, ...]:
+    x_lower, x_upper, z_lower, z_upper = _sides(limit)
+    axis = Vector(limit.axis)
+    a, b = (Vector(each) for each in swing_axes(limit.axis))
+    points = []
+    for i in range(RIM_POINTS):
+        x, z = cos(FULL_TURN * i / RIM_POINTS), sin(FULL_TURN * i / RIM_POINTS)
+        on_a, on_b = x * (x_upper if x >= 0.0 else x_lower), z * (z_upper if z >= 0.0 else z_lower)
+        points.append((exp(a * on_a + b * on_b) @ axis).freeze())
+    return (*points, points[0])
+
+
+def _margin(on_a: float, on_b: float, sides: tuple[float, float, float, float]) -> float:
+    """Radians from a swing's rotation vector to the rim, along the line from rest; see `Rim.margin`."""
+    x_lower, x_upper, z_lower, z_upper = sides
+    reach = 0.0
+    for part, side in (
+        (on_a, x_upper if on_a >= 0.0 else x_lower),
+        (on_b, z_upper if on_b >= 0.0 else z_lower),
+    ):
+        if side > NEAR:
+            reach = hypot(reach, part / side)
+        elif abs(part) > side + NEAR:
+            return side - abs(part)
+    # A side that is a point is no border to come near to: at rest the nearest of the others counts.
+    angle = hypot(on_a, on_b)
+    if reach == 0.0 or angle == 0.0:
+        return min((side for side in sides if side > NEAR), default=inf)
+    return angle / reach - angle
+
+
+def _hinge_dial(limit: Hinge, rotation: Quaternion) -> Dial:
+    axis = Vector(limit.axis)
+    across = _BONE - axis * axis.dot(_BONE)
+    if across.length > NOISE:
+        return _dial(
+            "HINGE", limit.lower, limit.upper, _angle_about(axis, rotation), axis, across.normalized()
+        )
+    return _roll_dial("HINGE", limit.lower, limit.upper, _angle_about(axis, rotation), Quaternion(), axis)
+
+
+def _twist_dial(limit: SwingTwist, twist: tuple[float, float], rotation: Quaternion) -> Dial:
+    axis = Vector(limit.axis)
+    swing, _ = swing_twist(rotation, axis)
+    return _roll_dial("TWIST", *twist, _angle_about(axis, rotation), swing, axis)
+
+
+def _euler_dials(limit: EulerBox, rotation: Quaternion) -> tuple[Dial, ...]:
+    angles = _euler_angles(limit, rotation)
+    found = []
+    carried = Quaternion()
+    i, j, k, _ = ORDERS[limit.order]
+    for component in (k, j, i):  # the last to turn carries the others
+        axis = Vector([float(component == each) for each in range(3)])
+        name, bounds = "XYZ"[component], (limit.lower[component], limit.upper[component])
+        if component == 1:
+            found.append(_roll_dial(name, *bounds, angles[component], carried, axis))
+        else:
+            found.append(_dial(name, *bounds, angles[component], carried @ axis, carried @ _BONE))
+        carried = carried @ exp(axis * angles[component])
+    return tuple(found)
+
+
+def _euler_angles(limit: EulerBox, rotation: Quaternion) -> tuple[float, float, float]:
+    """The Euler angles that lie nearest to the ranges: either of the two ways to write a rotation."""
+    order: Any = limit.order
+    euler = rotation.to_euler(order)
+    first = [euler.x, euler.y, euler.z]
+    i, j, k, _ = ORDERS[limit.order]
+    second = [0.0, 0.0, 0.0]
+    second[i], second[j], second[k] = first[i] + pi, pi - first[j], first[k] + pi
+    ways = []
+    for way in (first, second):
+        bounds = list(zip(limit.lower, limit.upper, strict=True))
+        x, y, z = (wrapped(angle, 0.5 * sum(ends)) for angle, ends in zip(way, bounds, strict=True))
+        outside = sum(
+            max(lower - angle, angle - upper, 0.0)
+            for angle, (lower, upper) in zip((x, y, z), bounds, strict=True)
+            if upper - lower < FULL_TURN
+        )
+        ways.append((round(outside, 5), abs(x) + abs(y) + abs(z), (x, y, z)))
+    return min(ways)[2]
+
+
+def _angle_about(axis: Vector, rotation: Quaternion) -> float:
+    return 2.0 * atan2(axis.dot(Vector((rotation.x, rotation.y, rotation.z))), rotation.w)
+
+
+def _dial(name: str, lower: float, upper: float, angle: float, axis: Vector, zero: Vector) -> Dial:
+    return Dial(name, Vector(), axis, zero, 1.0, lower, upper, wrapped(angle, 0.5 * (lower + upper)))
+
+
+def _roll_dial(name: str, lower: float, upper: float, angle: float, swing: Quaternion, axis: Vector) -> Dial:
+    """An arc about the bone's length: beside the bone, and smaller. It starts at +X for a bone along +Y."""
+    along = swing @ axis
+    near = wrapped(angle, 0.5 * (lower + upper))
+    zero = swing @ perpendicular(axis)
+    return Dial(name, along * TWIST_PLACE, along, zero, TWIST_RADIUS, lower, upper, near)
