@@ -236,20 +236,26 @@ def run() -> Iterator[float]:
     note("undo", curves=len(keyed()))
 
 
-def step(work: Iterator[float] = run()) -> float | None:  # noqa: B008  (one generator for the whole visit)
-    try:
-        return next(work)
-    except StopIteration:
-        result["finished"] = True
-    except Exception:  # whatever it was, it goes into the file for the tests to show
-        result["error"] = traceback.format_exc()
-        photograph("error")
-    (OUT / "result.json").write_text(json.dumps(result, indent=1))
-    bpy.ops.wm.quit_blender()
-    return None
+def start(work: Iterator[float]) -> None:
+    """Go through a visit, which yields the seconds until its next step, then quit Blender."""
+
+    def step() -> float | None:
+        try:
+            return next(work)
+        except StopIteration:
+            result["finished"] = True
+        except Exception:  # whatever it was, it goes into the file for the tests to show
+            result["error"] = traceback.format_exc()
+            photograph("error")
+        (OUT / "result.json").write_text(json.dumps(result, indent=1))
+        bpy.ops.wm.quit_blender()
+        return None
+
+    preferences = bpy.context.preferences
+    preferences.view.show_splash = False  # before the first redraw
+    preferences.use_preferences_save = False  # else quitting writes the user's preferences
+    bpy.app.timers.register(step, first_interval=1.0)
 
 
-preferences = bpy.context.preferences
-preferences.view.show_splash = False  # before the first redraw
-preferences.use_preferences_save = False  # else quitting writes the user's preferences
-bpy.app.timers.register(step, first_interval=1.0)
+if __name__ == "__main__":
+    start(run())

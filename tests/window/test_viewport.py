@@ -1,0 +1,63 @@
+"""A visit to a real Blender window: what stands in the viewport is drawn, and follows the pointer."""
+
+from __future__ import annotations
+
+import pytest
+from visits import go, photographs, saw
+
+SCRIPT = "drive_viewport.py"
+DRAGGED = 1.0  # [degrees] between where the pointer let go and the value
+
+
+@pytest.fixture(scope="module")
+def visit() -> dict:
+    """Drive the window once; what was seen, step by step."""
+    return go(SCRIPT)
+
+
+def test_visit_came_to_its_end(visit):
+    assert visit.get("finished"), visit.get("error", visit["output"])
+    assert "Traceback" not in visit["output"], visit["output"]
+    assert "Error" not in visit["output"], visit["output"]
+
+
+def test_a_handle_is_dragged(visit):
+    step = saw(visit, "drag")
+    assert step["degrees"] == pytest.approx(45.0, abs=DRAGGED)
+    assert step["lower"] == 0.0
+    assert saw(visit, "cone")["degrees"] == pytest.approx(70.0, abs=DRAGGED)
+
+
+def test_a_drag_is_one_step_of_undo(visit):
+    assert saw(visit, "undo")["degrees"] == pytest.approx(90.0, abs=1e-3)
+    assert saw(visit, "redo")["degrees"] == pytest.approx(saw(visit, "drag")["degrees"], abs=1e-3)
+
+
+def test_the_right_button_takes_a_drag_back(visit):
+    assert saw(visit, "cancel")["degrees"] == pytest.approx(90.0, abs=1e-3)
+
+
+def test_ctrl_snaps_and_shift_is_precise(visit):
+    assert saw(visit, "snap")["degrees"] == pytest.approx(65.0, abs=1e-3)
+    assert saw(visit, "precise")["degrees"] == pytest.approx(88.0, abs=DRAGGED)
+
+
+def test_a_drag_stops_at_the_other_bound_and_passes_a_half_turn(visit):
+    assert saw(visit, "past_the_other")["degrees"] == pytest.approx(0.0, abs=1e-3)
+    assert saw(visit, "past_a_half_turn")["degrees"] == pytest.approx(210.0, abs=DRAGGED)
+
+
+def test_a_hinges_axis_is_turned_round(visit):
+    assert saw(visit, "axis")["axis"] == pytest.approx([0.0, 0.0, -1.0], abs=0.02)
+
+
+def test_bone_and_constraint_follow_each_other(visit):
+    assert saw(visit, "click_bone") == {"bone": "Foot", "row": 1}
+    assert saw(visit, "click_row") == {"bone": "Bone2", "row": 0}
+
+
+@pytest.mark.parametrize("name", ["overlays_off", "bones_off", "switched_off"])
+def test_switches_take_the_drawing_away(visit, name):
+    saw(visit, "click_bone")
+    drawn = (photographs(SCRIPT) / "out_of_reach.png").read_bytes()
+    assert (photographs(SCRIPT) / f"{name}.png").read_bytes() != drawn

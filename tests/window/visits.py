@@ -1,0 +1,82 @@
+"""A visit to a real Blender window: a script of this folder, driven on a virtual screen.
+
+`python3 dev.py test --window` makes the folder with Debian's Blender and names it in CCD_RIG_WINDOW_ROOT.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+PHOTOGRAPHS = HERE.parents[1] / "output/window"
+VISIT_TIMEOUT = 900  # [s]
+SCREEN = (1600, 1400)  # high enough for the whole sidebar, report included
+
+
+def go(script: str) -> dict[str, Any]:
+    """Run a script in a window once; what was seen, step by step. `photographs` says where pictures are."""
+    root = Path(os.environ["CCD_RIG_WINDOW_ROOT"])
+    place = root / "visit"
+    shutil.rmtree(place, ignore_errors=True)
+    for folder in ("user", "home", "tmp", "out"):
+        (place / folder).mkdir(parents=True)
+    for file in HERE.glob("drive*.py"):
+        shutil.copy2(file, place)
+    shutil.copy2(os.environ["CCD_RIG_ZIP"], place / "ccd_rig.zip")
+    environment = {
+        "PATH": "/usr/sbin:/usr/bin:/sbin:/bin:/usr/games",
+        "HOME": "/visit/home",
+        "TMPDIR": "/visit/tmp",
+        "LANG": "C.UTF-8",
+        "LIBGL_ALWAYS_SOFTWARE": "1",
+        "BLENDER_USER_RESOURCES": "/visit/user",
+        "CCD_RIG_ZIP": "/visit/ccd_rig.zip",
+        "CCD_RIG_OUT": "/visit/out",
+    }
+    assignments = [f"{name}={value}" for name, value in environment.items()]
+    width, height = SCREEN
+    screen = f"-screen 0 {width}x{height}x24 -nolisten tcp"
+    command = ["chroot", str(root), "env", "-i", *assignments, "xvfb-run", "-a", "-s", screen]
+    command += ["blender", "--gpu-backend", "opengl", "--window-geometry", "0", "0", str(width), str(height)]
+    command += ["--python", f"/visit/{script}"]
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True
+    )
+    try:
+        output, _ = process.communicate(timeout=VISIT_TIMEOUT)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        output = f"no end within {VISIT_TIMEOUT} s\n" + process.communicate()[0]
+    shutil.rmtree(photographs(script), ignore_errors=True)
+    shutil.copytree(place / "out", photographs(script))
+    print(output)
+    file = place / "out/result.json"
+    assert file.is_file(), f"Blender's window told nothing:\n{output}"
+    seen = json.loads(file.read_text())
+    seen["output"] = output
+    return seen
+
+
+def photographs(script: str) -> Path:
+    """The folder with what a visit has photographed."""
+    return PHOTOGRAPHS / Path(script).stem
+
+
+def saw(visit: dict, step: str) -> dict:
+    """What a step noted; a step that never came fails with what stopped the visit."""
+    assert step in visit["steps"], f"the visit ended before {step!r}:\n{visit.get('error', visit['output'])}"
+    return visit["steps"][step]
+
+
+def colours(photograph: Path) -> int:
+    """How many colours a picture of the last visit has: a black or empty one has very few."""
+    root = os.environ["CCD_RIG_WINDOW_ROOT"]
+    inside = "/" + str(Path("visit/out") / photograph.name)
+    command = ["chroot", root, "identify", "-format", "%k", inside]
+    return int(subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stdout)
