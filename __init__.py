@@ -3,20 +3,22 @@
 
 
 def register() -> None:
-    """Make properties, operators and panels known to Blender, each after what it builds on."""
-    from . import operators, panels
+    """Make properties, operators, panels and what the viewport shows known, each after what it builds on."""
+    from . import operators, panels, viewport
     from .ccd_rig import blender
 
     blender.register()
     operators.register()
     panels.register()
+    viewport.register()
 
 
 def unregister() -> None:
     """Take everything away again, last first."""
-    from . import operators, panels
+    from . import operators, panels, viewport
     from .ccd_rig import blender
 
+    viewport.unregister()
     panels.unregister()
     operators.unregister()
     blender.unregister()

@@ -20,7 +20,7 @@ TEST_TIMEOUT = 1800  # [s] one suite on one version of Blender
 LINT_TIMEOUT = 300  # [s]
 BENCH_TIMEOUT = 3600  # [s] one script
 PARTS = 2  # processes for tests/blender
-SOURCES = ("__init__.py", "ccd_rig", "operators", "panels")
+SOURCES = ("__init__.py", "ccd_rig", "operators", "panels", "viewport")
 
 
 def run(

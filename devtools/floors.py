@@ -39,9 +39,11 @@ LAYERS = {
         floor=95.0,
     ),
     "blender": Layer(
-        sources=tuple(f"{INSTALLED}.{name}" for name in ("ccd_rig.blender", "operators", "panels")),
+        sources=tuple(
+            f"{INSTALLED}.{name}" for name in ("ccd_rig.blender", "operators", "panels", "viewport")
+        ),
         # `python -m ccd_rig` runs in processes of its own, where nothing is measured.
-        include=("ccd_rig/blender/**/*.py", "operators/**/*.py", "panels/**/*.py"),
+        include=("ccd_rig/blender/**/*.py", "operators/**/*.py", "panels/**/*.py", "viewport/**/*.py"),
         omit=(),
         floor=90.0,
     ),

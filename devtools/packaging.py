@@ -31,7 +31,7 @@ KEYS = {
 
 # What the package holds: these files and, below these folders, Python sources only.
 PACKAGE_FILES = {"__init__.py", "blender_manifest.toml", "LICENSE", "README.md", "ccd_rig/py.typed"}
-PACKAGE_FOLDERS = {"ccd_rig", "operators", "panels"}
+PACKAGE_FOLDERS = {"ccd_rig", "operators", "panels", "viewport"}
 
 
 class PackagingError(Exception):

@@ -36,6 +36,7 @@ BLENDER = (
     ("rig",),
     ("keys",),
     ("properties",),
+    ("viewport",),
     ("scene",),
     ("solve",),
     ("checks",),
@@ -43,7 +44,7 @@ BLENDER = (
     ("cli",),
 )
 PUBLIC = "ccd_rig"  # ccd_rig/__init__.py: gathers the core's names, so it stands below the core
-SHELLS = ("operators", "panels")
+SHELLS = ("operators", "panels", "viewport")
 VERSION_BRANCHES = "ccd_rig.blender.keys"  # the one folder that may ask which Blender this is
 
 

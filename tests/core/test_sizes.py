@@ -10,7 +10,9 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 FILES = sorted(
-    file for folder in ("ccd_rig", "operators", "panels") for file in (ROOT / folder).rglob("*.py")
+    file
+    for folder in ("ccd_rig", "operators", "panels", "viewport")
+    for file in (ROOT / folder).rglob("*.py")
 )
 
 CLASS_LINES, FUNCTION_LINES, PARAMETERS = 200, 60, 6

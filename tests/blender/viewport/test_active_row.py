@@ -1,0 +1,128 @@
+"""The active bone and the active constraint follow each other."""
+
+from __future__ import annotations
+
+import bpy
+import pytest
+import rigs
+
+
+@pytest.fixture
+def rig(ext):
+    """Two arms on a spine, with a constraint for each hand and one for the spine."""
+    bones = [rigs.B("spine", (0, 0, 0), (0, 0, 1))]
+    for side, x in (("L", 1), ("R", -1)):
+        bones += [
+            rigs.B(f"arm.{side}", (0, 0, 1), (x, 0, 1), "spine"),
+            rigs.B(f"hand.{side}", (x, 0, 1), (2 * x, 0, 1), f"arm.{side}"),
+        ]
+    rig = rigs.armature(bones)
+    add = ext.module("ccd_rig.blender.properties.constraint_list").add
+    for tip, length in (("hand.L", 2), ("hand.R", 2), ("spine", 1)):
+        add(rig, tip, tip).chain_length = length
+    rigs.activate(rig)
+    bpy.ops.object.mode_set(mode="POSE")
+    choose(rig, "hand.L")
+    rig.ccd_rig.active_index = 0
+    settle(rig)
+    return rig
+
+
+def choose(rig, bone):
+    rig.data.bones.active = rig.data.bones[bone]
+
+
+def settle(rig):
+    """What a click does as well: it lets Blender evaluate the armature, which calls the handler."""
+    rig.update_tag()
+    rigs.update()
+
+
+@pytest.mark.parametrize(
+    ("bone", "row"), [("hand.R", 1), ("arm.R", 1), ("spine", 2), ("arm.L", 0), ("hand.L", 0)]
+)
+def test_the_row_follows_the_bone(rig, bone, row):
+    choose(rig, bone)
+    settle(rig)
+    assert rig.ccd_rig.active_index == row
+    assert rig.data.bones.active.name == bone
+    settle(rig)
+    assert rig.data.bones.active.name == bone
+
+
+@pytest.mark.parametrize(("row", "bone"), [(1, "hand.R"), (2, "spine")])
+def test_the_bone_follows_the_row(ext, rig, row, bone):
+    rig.ccd_rig.active_index = row
+    settle(rig)
+    assert rig.data.bones.active.name == bone
+    selected = [each.name for each in bpy.context.selected_pose_bones]
+    assert selected == [bone]
+    assert rig.ccd_rig.active_index == row
+
+
+def test_a_bone_of_the_active_chain_keeps_its_row(ext, rig):
+    ext.module("ccd_rig.blender.properties.constraint_list").add(rig, "whole", "hand.R")
+    settle(rig)
+    choose(rig, "spine")
+    settle(rig)
+    assert rig.ccd_rig.active_index == 2  # the tip of its own
+    choose(rig, "arm.R")
+    settle(rig)
+    assert rig.ccd_rig.active_index == 1
+    rig.ccd_rig.active_index = 3  # another constraint of the same bone
+    settle(rig)
+    choose(rig, "hand.R")
+    settle(rig)
+    assert rig.ccd_rig.active_index == 3
+
+
+def test_removing_moving_and_renaming_a_row_leave_the_bone(ext, rig):
+    module = ext.module("ccd_rig.blender.properties.constraint_list")
+    choose(rig, "arm.L")
+    settle(rig)
+    module.move(rig, 0, 1)
+    settle(rig)
+    assert rig.data.bones.active.name == "arm.L"
+    assert rig.ccd_rig.active_index == 1
+    rig.ccd_rig.constraints[1].name = "Other"
+    settle(rig)
+    assert rig.data.bones.active.name == "arm.L"
+    module.remove(rig, 1)
+    settle(rig)
+    assert rig.data.bones.active.name == "arm.L"
+
+
+def test_the_preference_switches_it_off(ext, rig):
+    chosen = bpy.context.preferences.addons[ext.package].preferences
+    chosen.follow_selection = False
+    try:
+        choose(rig, "hand.R")
+        settle(rig)
+        rig.ccd_rig.active_index = 2
+        settle(rig)
+        assert (rig.ccd_rig.active_index, rig.data.bones.active.name) == (2, "hand.R")
+    finally:
+        chosen.follow_selection = True
+    settle(rig)
+    assert (rig.ccd_rig.active_index, rig.data.bones.active.name) == (2, "hand.R")
+
+
+def test_a_hidden_bone_is_not_made_active(rig):
+    hidden = rig.data.collections.new("Hidden")
+    hidden.assign(rig.data.bones["hand.R"])
+    hidden.is_visible = False
+    rig.ccd_rig.active_index = 1
+    settle(rig)
+    assert rig.data.bones.active.name == "hand.L"
+
+
+def test_object_mode_is_left_alone(rig):
+    bpy.ops.object.mode_set(mode="OBJECT")
+    rig.ccd_rig.active_index = 2
+    settle(rig)
+    assert rig.data.bones.active.name == "hand.L"
+
+
+def test_nothing_is_drawn_without_a_window(ext):
+    assert bpy.app.background
+    assert ext.module("viewport.overlay")._handlers == []

@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What stands in the 3D viewport itself: the overlay and the handles. Imports stand inside the functions."""
+
+
+def register() -> None:
+    """Make the preferences known to Blender, then what asks for them."""
+    from . import active_row, limit_handles, overlay, preferences
+
+    preferences.register()
+    overlay.register()
+    limit_handles.register()
+    active_row.register()
+
+
+def unregister() -> None:
+    """Take everything away again."""
+    from . import active_row, limit_handles, overlay, preferences
+
+    active_row.unregister()
+    limit_handles.unregister()
+    overlay.unregister()
+    preferences.unregister()

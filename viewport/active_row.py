@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The active bone and the active constraint follow each other, as long as the user wants it so."""
+
+from typing import Any, NamedTuple
+
+import bpy
+
+from ..ccd_rig.blender.keys import channels
+from ..ccd_rig.blender.properties import constraint_list
+from .preferences import preferences
+
+
+class _Seen(NamedTuple):
+    """What was active when Blender last evaluated the scene."""
+
+    rig: int  # the armature object's session_uid
+    bone: str
+    row: int
+    tip: str
+    rows: int
+
+
+_last: list[_Seen] = []  # one at most: that of the active armature
+
+
+@bpy.app.handlers.persistent  # type: ignore[misc, untyped-decorator]
+def follow(_scene: Any = None, _depsgraph: Any = None) -> None:
+    """After an evaluation: let the constraint follow a bone that was just made active, or the reverse."""
+    context = bpy.context
+    bone = context.active_pose_bone if context.mode == "POSE" else None
+    if bone is None or not bone.id_data.is_editable:
+        _last.clear()
+        return
+    chosen, rig = preferences(context), bone.id_data
+    if chosen is None or not chosen.follow_selection:
+        _last.clear()
+        return
+    before, now = _last[0] if _last else None, _seen(rig, bone)
+    if before is None or before.rig != now.rig:
+        pass  # another armature: nothing was clicked in it yet
+    elif before.bone != now.bone:
+        rig.ccd_rig.active_index = row_of(rig, now.bone)
+    elif before.row != now.row and before.tip != now.tip and before.rows == now.rows:
+        _activate_bone(rig, now.tip)
+    if before != now:
+        _last[:] = [_seen(rig, context.active_pose_bone)]
+
+
+def row_of(rig: bpy.types.Object, bone: str) -> int:
+    """The constraint that a bone belongs to: the one it is the tip of, the active one, else the first.
+
+    A bone that no chain holds leaves the active one as it is.
+    """
+    active, rows = rig.ccd_rig.active_index, list(rig.ccd_rig.constraints)
+    order = sorted(range(len(rows)), key=lambda i: i != active)
+    tips = [i for i in order if rows[i].tip == bone]
+    held = [i for i in order if bone in _chain_names(rig, rows[i])]
+    return next(iter((*tips, *held)), active)
+
+
+def _chain_names(rig: bpy.types.Object, row: Any) -> set[str]:
+    return {bone.name for bone in constraint_list.chain(rig, row.tip, row.chain_length)}
+
+
+def _seen(rig: bpy.types.Object, bone: bpy.types.PoseBone) -> _Seen:
+    row = constraint_list.active(rig)
+    group = rig.ccd_rig
+    tip = "" if row is None else row.tip
+    return _Seen(rig.session_uid, bone.name, group.active_index, tip, len(group.constraints))
+
+
+def _activate_bone(rig: bpy.types.Object, name: str) -> None:
+    """Make a bone the active and only selected one of its armature, if the view shows it."""
+    if not any(bone.name == name and bone.id_data == rig for bone in bpy.context.visible_pose_bones):
+        return
+    for bone in rig.pose.bones:
+        channels.select_bone(bone, bone.name == name)
+    rig.data.bones.active = rig.data.bones[name]
+
+
+def register() -> None:
+    """Listen to evaluations."""
+    bpy.app.handlers.depsgraph_update_post.append(follow)
+
+
+def unregister() -> None:
+    """Listen no more."""
+    bpy.app.handlers.depsgraph_update_post.remove(follow)
+    _last.clear()

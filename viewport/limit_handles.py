@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Handles at the active bone's limit that can be dragged, with Ctrl in steps and with Shift precisely."""
+
+import math
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any
+
+import bpy
+from bpy_extras.view3d_utils import region_2d_to_origin_3d, region_2d_to_vector_3d
+from mathutils import Matrix, Vector
+
+from ..ccd_rig.blender.viewport.bone_axes import bone_axes, drawable_limit
+from ..ccd_rig.blender.viewport.handles import Handle, drag_to, handles, restore, stored
+from ..ccd_rig.limits.dragging import Drag, angle_on
+from .overlay import shown_bones, shown_rig
+
+MOST = 6  # handles of numbers that a limit has at most, and as many of vectors: an ellipse with twist, a box
+SIZE = 0.075  # of a handle, in units of Blender's preferences for handles
+REACH = 1.8  # radius in which the pointer takes hold of a handle, as a part of the handle's
+STEP, SMALL_STEP = math.radians(5.0), math.radians(1.0)  # with Ctrl, and with Ctrl and Shift
+COLOUR, AXIS_COLOUR = (0.25, 0.62, 1.0), (0.85, 0.85, 0.85)
+HIGHLIGHT = (1.0, 0.9, 0.3)
+
+
+def _disc(radius: float, corners: int = 20) -> list[tuple[float, float, float]]:
+    """Triangles of a disc that faces Z."""
+    angles = [2.0 * math.pi * i / corners for i in range(corners + 1)]
+    rim = [(radius * math.cos(angle), radius * math.sin(angle), 0.0) for angle in angles]
+    return [point for a, b in pairwise(rim) for point in ((0.0, 0.0, 0.0), a, b)]
+
+
+class CCD_RIG_GT_limit_handle(bpy.types.Gizmo):
+    """One value of a limit."""
+
+    bl_idname = "CCD_RIG_GT_limit_handle"
+    # The value is drawn and dragged by its name: a target gives Blender the property's tooltip.
+    bl_target_properties = (
+        {"id": "number", "type": "FLOAT", "array_length": 1},
+        {"id": "vector", "type": "FLOAT", "array_length": 3},
+    )
+
+    __slots__ = ("component", "drag", "field", "shape", "target_shape", "value_before")
+
+    def setup(self) -> None:
+        self.shape = self.new_custom_shape("TRIS", _disc(1.0))
+        self.target_shape = self.new_custom_shape("TRIS", _disc(REACH))
+        self.field, self.component = "", -1
+
+    def draw(self, _context: bpy.types.Context) -> None:
+        self.draw_custom_shape(self.shape)
+
+    def draw_select(self, _context: bpy.types.Context, select_id: int) -> None:
+        self.draw_custom_shape(self.target_shape, select_id=select_id)
+
+    def invoke(self, context: bpy.types.Context, event: bpy.types.Event) -> set[str]:
+        handle = self._handle(context)
+        angle = None if handle is None else _pointer_angle(context, event, handle)
+        if angle is None:
+            return {"CANCELLED"}
+        group = context.active_pose_bone.ccd_rig.limit
+        self.drag = Drag(handle.value, angle)
+        self.value_before = stored(group, handle)
+        return {"RUNNING_MODAL"}
+
+    def modal(self, context: bpy.types.Context, event: bpy.types.Event, tweak: set[str]) -> set[str]:
+        handle = self._handle(context)
+        if handle is None:
+            return {"CANCELLED"}
+        angle = _pointer_angle(context, event, handle)
+        if angle is not None:
+            self.drag.follow(angle, "PRECISE" in tweak)
+        step = (SMALL_STEP if "PRECISE" in tweak else STEP) if "SNAP" in tweak else 0.0
+        value = self.drag.bounded(handle.lower, handle.upper, step)
+        drag_to(context.active_pose_bone.ccd_rig.limit, handle, value)
+        context.active_pose_bone.id_data.update_tag()
+        context.area.tag_redraw()
+        context.area.header_text_set(f"{_label(context, handle)}: {math.degrees(value):.2f}°")
+        return {"RUNNING_MODAL"}
+
+    def exit(self, context: bpy.types.Context, cancel: bool) -> None:
+        context.area.header_text_set(None)
+        handle = self._handle(context)
+        if handle is None:
+            return
+        group = context.active_pose_bone.ccd_rig.limit
+        if cancel:
+            restore(group, handle, self.value_before)
+        elif stored(group, handle) != self.value_before:
+            bpy.ops.ed.undo_push(message=f"Limit {_label(context, handle)}")
+
+    def _handle(self, context: bpy.types.Context) -> Handle | None:
+        """The value that this is for now."""
+        found = _handles(context)
+        return next((h for h in found if (h.field, h.component) == (self.field, self.component)), None)
+
+
+class CCD_RIG_GGT_limit(bpy.types.GizmoGroup):
+    bl_idname = "CCD_RIG_GGT_limit"
+    bl_label = "Limit of the Bone"
+    bl_space_type = "VIEW_3D"
+    bl_region_type = "WINDOW"
+    bl_options = {"3D", "PERSISTENT", "SHOW_MODAL_ALL"}
+
+    @classmethod
+    def poll(cls, context: bpy.types.Context) -> bool:
+        return context.mode == "POSE" and bool(_handles(context))
+
+    def setup(self, _context: bpy.types.Context) -> None:
+        for _ in range(2 * MOST):
+            made = self.gizmos.new(CCD_RIG_GT_limit_handle.bl_idname)
+            made.use_draw_modal = True
+            made.color_highlight, made.alpha_highlight = HIGHLIGHT, 1.0
+            made.alpha, made.scale_basis = 0.95, SIZE
+
+    def refresh(self, context: bpy.types.Context) -> None:
+        group = context.active_pose_bone.ccd_rig.limit
+        for gizmo in self.gizmos:
+            gizmo.hide = True
+        for gizmo, handle in self._pairs(_handles(context)):
+            gizmo.hide, gizmo.field, gizmo.component = False, handle.field, handle.component
+            gizmo.target_set_prop("vector" if _is_vector(handle) else "number", group, handle.field)
+            gizmo.color = AXIS_COLOUR if handle.field == "axis" else COLOUR
+
+    def draw_prepare(self, context: bpy.types.Context) -> None:
+        found = _handles(context)
+        shown = {(gizmo.field, gizmo.component) for gizmo in self.gizmos if not gizmo.hide}
+        if shown != {(handle.field, handle.component) for handle in found}:
+            self.refresh(context)
+        matrix = bone_axes(context.active_pose_bone).matrix
+        facing: Any = context.region_data.view_rotation.to_matrix().to_4x4()
+        for gizmo, handle in self._pairs(found):
+            gizmo.matrix_basis = Matrix.Translation(matrix @ handle.point) @ facing
+
+    def _pairs(self, found: list[Handle]) -> Iterator[tuple[Any, Handle]]:
+        """Each handle with its gizmo: a gizmo whose target was a number never gets a vector."""
+        for is_vector, gizmos in ((False, self.gizmos[:MOST]), (True, self.gizmos[MOST:])):
+            of_kind = (handle for handle in found if _is_vector(handle) == is_vector)
+            yield from zip(gizmos, of_kind, strict=False)
+
+
+def _handles(context: bpy.types.Context) -> list[Handle]:
+    """Of the active bone's limit; none where the view does not show it or it cannot be changed."""
+    bone, rig = context.active_pose_bone, shown_rig(context)
+    if bone is None or rig is None or bone.id_data != rig or not rig.is_editable:
+        return []
+    limit = drawable_limit(bone.ccd_rig.limit)
+    if limit is None or bone.name not in shown_bones(context, rig):
+        return []
+    return handles(bone.ccd_rig.limit, limit, bone_axes(bone).rotation)
+
+
+def _pointer_angle(context: bpy.types.Context, event: bpy.types.Event, handle: Handle) -> float | None:
+    """The pointer's angle on a handle's dial; None at the dial's centre."""
+    pointer = event.mouse_region_x, event.mouse_region_y
+    inverse = bone_axes(context.active_pose_bone).matrix.inverted_safe()
+    origin = region_2d_to_origin_3d(context.region, context.region_data, pointer)
+    direction = region_2d_to_vector_3d(context.region, context.region_data, pointer)
+    local: Vector = inverse @ origin
+    return angle_on(handle.dial, local, inverse.to_3x3() @ direction)
+
+
+def _is_vector(handle: Handle) -> bool:
+    return handle.field == "axis" or handle.component >= 0
+
+
+def _label(context: bpy.types.Context, handle: Handle) -> str:
+    name = context.active_pose_bone.ccd_rig.limit.bl_rna.properties[handle.field].name
+    return f"{name} {'XYZ'[handle.component]}" if handle.component >= 0 else str(name)
+
+
+def register() -> None:
+    """Make the handles known to Blender."""
+    bpy.utils.register_class(CCD_RIG_GT_limit_handle)
+    bpy.utils.register_class(CCD_RIG_GGT_limit)
+
+
+def unregister() -> None:
+    """Take them away again."""
+    bpy.utils.unregister_class(CCD_RIG_GGT_limit)
+    bpy.utils.unregister_class(CCD_RIG_GT_limit_handle)

@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Draws limits and constraints in every 3D viewport that shows overlays and bones."""
+
+from typing import Any
+
+import blf
+import bpy
+import gpu
+from bpy_extras.view3d_utils import location_3d_to_region_2d
+from gpu_extras.batch import batch_for_shader
+
+from ..ccd_rig.blender.properties import constraint_list
+from ..ccd_rig.blender.properties.active_rig import active_rig
+from ..ccd_rig.blender.viewport.limit_sketch import sketch_limits
+from ..ccd_rig.blender.viewport.row_sketch import sketch_rows
+from ..ccd_rig.blender.viewport.sketch import Label, Sketch
+from .preferences import preferences
+
+TEXT_SIZE = 13  # [points] at interface scale 1
+TEXT_OFFSET = 8  # [pixels]
+
+_handlers: list[Any] = []  # what Blender gave for them; it is needed to take them away again
+_labels: list[Label] = []  # words of the view whose lines were drawn last; they are drawn right after these
+
+
+def shown_rig(context: bpy.types.Context) -> bpy.types.Object | None:
+    """The armature that this view draws limits and constraints of; None if the view shows none."""
+    chosen, space = preferences(context), context.space_data
+    if chosen is None or not chosen.show_overlay:
+        return None
+    if not (space.overlay.show_overlays and space.overlay.show_bones):
+        return None
+    rig = active_rig(context)
+    if rig is None or rig.mode == "EDIT" or rig.data.pose_position == "REST":
+        return None
+    return rig if rig.visible_in_viewport_get(space) else None
+
+
+def shown_bones(context: bpy.types.Context, rig: bpy.types.Object) -> frozenset[str]:
+    """Names of the bones that are not hidden; outside Pose Mode all."""
+    if context.mode != "POSE":
+        return frozenset(bone.name for bone in rig.pose.bones)
+    return frozenset(bone.name for bone in context.visible_pose_bones if bone.id_data == rig)
+
+
+def sketch(context: bpy.types.Context) -> Sketch:
+    """What the view is to show."""
+    made, rig = Sketch(), shown_rig(context)
+    if rig is None:
+        return made
+    shown = shown_bones(context, rig)
+    sketch_rows(made, rig, shown, lambda metres: _in_words(context.scene, metres))
+    for bone in _limited_bones(context, rig):
+        if bone.name in shown:
+            sketch_limits(made, bone)
+    return made
+
+
+def _limited_bones(context: bpy.types.Context, rig: bpy.types.Object) -> list[bpy.types.PoseBone]:
+    """The bones whose limits are drawn."""
+    active = context.active_pose_bone
+    found = [active] if active is not None and active.id_data == rig else []
+    row = constraint_list.active(rig)
+    if row is not None and preferences(context).show_chain_limits:
+        found += [bone for bone in constraint_list.chain(rig, row.tip, row.chain_length) if bone not in found]
+    return found
+
+
+def _in_words(scene: bpy.types.Scene, metres: float) -> str:
+    units = scene.unit_settings
+    if units.system == "NONE":
+        return f"{metres:.3g}"
+    return bpy.utils.units.to_string(units.system, "LENGTH", metres * units.scale_length, precision=3)
+
+
+def _draw_view() -> None:
+    made = sketch(bpy.context)
+    _labels[:] = made.labels
+    if not (made.lines or made.faces):
+        return
+    before = gpu.state.blend_get(), gpu.state.depth_test_get(), gpu.state.depth_mask_get()
+    gpu.state.blend_set("ALPHA")
+    gpu.state.depth_test_set("NONE")
+    gpu.state.depth_mask_set(False)
+    _draw_faces(made)
+    _draw_lines(made)
+    blend, depth_test, depth_mask = before
+    gpu.state.blend_set(blend)
+    gpu.state.depth_test_set(depth_test)
+    gpu.state.depth_mask_set(depth_mask)
+
+
+def _draw_faces(made: Sketch) -> None:
+    shader = gpu.shader.from_builtin("UNIFORM_COLOR")
+    shader.bind()
+    for colour, corners in made.faces.items():
+        shader.uniform_float("color", colour)
+        batch_for_shader(shader, "TRIS", _positions(corners)).draw(shader)
+
+
+def _draw_lines(made: Sketch) -> None:
+    shader = gpu.shader.from_builtin("POLYLINE_UNIFORM_COLOR")
+    shader.bind()
+    shader.uniform_float("viewportSize", gpu.state.viewport_get()[2:])
+    scale = bpy.context.preferences.system.ui_scale
+    for (colour, width), ends in made.lines.items():
+        shader.uniform_float("lineWidth", width * scale)
+        shader.uniform_float("color", colour)
+        batch_for_shader(shader, "LINES", _positions(ends)).draw(shader)
+
+
+def _positions(points: Any) -> dict[str, Any]:
+    return {"pos": points}
+
+
+def _draw_words() -> None:
+    region, view = bpy.context.region, bpy.context.region_data
+    scale = bpy.context.preferences.system.ui_scale
+    blf.size(0, TEXT_SIZE * scale)
+    blf.enable(0, blf.SHADOW)
+    blf.shadow(0, 5, 0.0, 0.0, 0.0, 0.8)
+    for label in _labels:
+        place = location_3d_to_region_2d(region, view, label.point)
+        if place is None:  # behind the viewer
+            continue
+        other = location_3d_to_region_2d(region, view, label.away_from)
+        is_right = other is None or other.x <= place.x
+        width, height = blf.dimensions(0, label.words)
+        x = place.x + (TEXT_OFFSET * scale if is_right else -width - TEXT_OFFSET * scale)
+        blf.color(0, *label.colour)
+        blf.position(0, x, place.y - 0.5 * height, 0.0)
+        blf.draw(0, label.words)
+    blf.disable(0, blf.SHADOW)
+
+
+def register() -> None:
+    """Draw from now on; nothing where Blender has no window."""
+    if bpy.app.background:
+        return
+    view = bpy.types.SpaceView3D
+    _handlers.append(view.draw_handler_add(_draw_view, (), "WINDOW", "POST_VIEW"))
+    _handlers.append(view.draw_handler_add(_draw_words, (), "WINDOW", "POST_PIXEL"))
+
+
+def unregister() -> None:
+    """Draw no more."""
+    while _handlers:
+        bpy.types.SpaceView3D.draw_handler_remove(_handlers.pop(), "WINDOW")

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a user chooses once for all files, in the preferences and in the popover of Blender's overlays."""
+
+from typing import Any
+
+import bpy
+from bpy.props import BoolProperty
+
+from .. import __package__ as ROOT  # noqa: N812  (Blender's name of the extension)
+
+
+class CCD_RIG_preferences(bpy.types.AddonPreferences):
+    """Kept with Blender's preferences."""
+
+    bl_idname = ROOT
+
+    show_overlay: BoolProperty(
+        name="Limits and Constraints",
+        description="Draw the limit of the active bone with its handles, the active constraint's chain, "
+        "lines to targets and planted bones",
+        default=True,
+    )
+    show_chain_limits: BoolProperty(
+        name="Limits of the Chain",
+        description="Draw the limits of all bones of the active constraint's chain, not of the active bone "
+        "alone",
+        default=False,
+    )
+    follow_selection: BoolProperty(
+        name="Constraint Follows Bone",
+        description="Selecting a bone in Pose Mode makes its constraint the active one, and choosing a "
+        "constraint selects its bone",
+        default=True,
+    )
+
+    def draw(self, _context: bpy.types.Context) -> None:
+        draw_choices(self.layout, self)
+        self.layout.prop(self, "follow_selection")
+
+
+class CCD_RIG_PT_overlay(bpy.types.Panel):
+    bl_space_type = "VIEW_3D"
+    bl_region_type = "HEADER"
+    bl_parent_id = "VIEW3D_PT_overlay"
+    bl_label = "CCD Rig"
+
+    def draw(self, context: bpy.types.Context) -> None:
+        chosen = preferences(context)
+        if chosen is not None:
+            self.layout.active = context.space_data.overlay.show_overlays
+            draw_choices(self.layout, chosen)
+
+
+def draw_choices(layout: bpy.types.UILayout, chosen: Any) -> None:
+    """The switches of what is drawn."""
+    lines = layout.column(align=True)
+    lines.prop(chosen, "show_overlay")
+    below = lines.row()
+    below.active = chosen.show_overlay
+    below.prop(chosen, "show_chain_limits")
+
+
+def preferences(context: bpy.types.Context) -> Any:
+    """What the user has chosen; None in a Blender that runs the extension without having it enabled."""
+    addon = context.preferences.addons.get(ROOT)
+    return None if addon is None else addon.preferences
+
+
+def register() -> None:
+    """Make the choices known to Blender."""
+    bpy.utils.register_class(CCD_RIG_preferences)
+    bpy.utils.register_class(CCD_RIG_PT_overlay)
+
+
+def unregister() -> None:
+    """Take them away again."""
+    bpy.utils.unregister_class(CCD_RIG_PT_overlay)
+    bpy.utils.unregister_class(CCD_RIG_preferences)
