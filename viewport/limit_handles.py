@@ -12,6 +12,7 @@ from mathutils import Matrix, Vector
 
 from ..ccd_rig.blender.viewport.bone_axes import bone_axes, drawable_limit
 from ..ccd_rig.blender.viewport.handles import Handle, drag_to, handles, restore, stored
+from ..ccd_rig.blender.viewport.limit_sketch import BLUE, EULER_COLOURS
 from ..ccd_rig.limits.dragging import Drag, angle_on
 from .overlay import shown_bones, shown_rig
 
@@ -19,7 +20,7 @@ MOST = 6  # handles of numbers that a limit has at most, and as many of vectors:
 SIZE = 0.075  # of a handle, in units of Blender's preferences for handles
 REACH = 1.8  # radius in which the pointer takes hold of a handle, as a part of the handle's
 STEP, SMALL_STEP = math.radians(5.0), math.radians(1.0)  # with Ctrl, and with Ctrl and Shift
-COLOUR, AXIS_COLOUR = (0.25, 0.62, 1.0), (0.85, 0.85, 0.85)
+COLOURS = {**EULER_COLOURS, "AXIS": (0.85, 0.85, 0.85)}  # by the handle's dial; others are blue
 HIGHLIGHT = (1.0, 0.9, 0.3)
 
 
@@ -120,7 +121,7 @@ class CCD_RIG_GGT_limit(bpy.types.GizmoGroup):
         for gizmo, handle in self._pairs(_handles(context)):
             gizmo.hide, gizmo.field, gizmo.component = False, handle.field, handle.component
             gizmo.target_set_prop("vector" if _is_vector(handle) else "number", group, handle.field)
-            gizmo.color = AXIS_COLOUR if handle.field == "axis" else COLOUR
+            gizmo.color = COLOURS.get(handle.dial.name, BLUE)[:3]
 
     def draw_prepare(self, context: bpy.types.Context) -> None:
         found = _handles(context)
@@ -144,7 +145,7 @@ def _handles(context: bpy.types.Context) -> list[Handle]:
     bone, rig = context.active_pose_bone, shown_rig(context)
     if bone is None or rig is None or bone.id_data != rig or not rig.is_editable:
         return []
-    limit = drawable_limit(bone.ccd_rig.limit)
+    limit = drawable_limit(bone, bone.ccd_rig.limit)
     if limit is None or bone.name not in shown_bones(context, rig):
         return []
     return handles(bone.ccd_rig.limit, limit, bone_axes(bone).rotation)

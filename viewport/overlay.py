@@ -125,10 +125,10 @@ def _draw_words() -> None:
             continue
         other = location_3d_to_region_2d(region, view, label.away_from)
         is_right = other is None or other.x <= place.x
-        width, height = blf.dimensions(0, label.words)
-        x = place.x + (TEXT_OFFSET * scale if is_right else -width - TEXT_OFFSET * scale)
+        size: Any = blf.dimensions(0, label.words)
+        x = place.x + (TEXT_OFFSET * scale if is_right else -size[0] - TEXT_OFFSET * scale)
         blf.color(0, *label.colour)
-        blf.position(0, x, place.y - 0.5 * height, 0.0)
+        blf.position(0, x, place.y - 0.5 * size[1], 0.0)
         blf.draw(0, label.words)
     blf.disable(0, blf.SHADOW)
 

@@ -55,7 +55,8 @@ class Dial:
     def point(self, angle: float) -> Vector:
         """Where an angle in radians lies on the arc."""
         side: Any = self.axis.cross(self.zero)
-        return self.centre + (self.zero * cos(angle) + side * sin(angle)) * self.radius
+        found: Vector = self.centre + (self.zero * cos(angle) + side * sin(angle)) * self.radius
+        return found
 
     def arc(self) -> list[Vector]:
         """Points from the lower to the upper bound; one full circle where the angle is free."""

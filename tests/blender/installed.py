@@ -72,7 +72,8 @@ def leftovers() -> list[str]:
         while stack:
             kind = stack.pop()
             stack += kind.__subclasses__()
-            if kind.__module__.startswith(PACKAGE) and getattr(kind, "is_registered", False):
+            # A class has its own `bl_rna` as long as it is registered; gizmos have no `is_registered`.
+            if kind.__module__.startswith(PACKAGE) and "bl_rna" in vars(kind):
                 found.append(f"class {kind.__module__}.{kind.__name__}")
     found += [f"bpy.ops.ccd_rig.{name}" for name in dir(bpy.ops.ccd_rig)]
     for name in ("Object", "PoseBone", "Bone", "Armature", "Scene", "WindowManager", "Action"):

@@ -220,8 +220,16 @@ def show_constraints() -> Iterator[float]:
     bpy.context.preferences.addons[PACKAGE].preferences.show_chain_limits = True
     for name in ("Bone0", "Bone1", "Bone2"):
         bone(name).ccd_rig.limit.kind = "CONE"
+    area.tag_redraw()
     yield REDRAW
     photograph("chain_limits")
+    window, area, _ = view()
+    region = next(region for region in area.regions if region.type == "WINDOW")
+    with bpy.context.temp_override(window=window, area=area, region=region):
+        bpy.ops.wm.call_panel("INVOKE_DEFAULT", name="VIEW3D_PT_overlay", keep_open=False)
+    yield 2 * REDRAW
+    photograph("popover")
+    yield from key("Escape")
 
 
 def follow_clicks() -> Iterator[float]:
@@ -243,6 +251,19 @@ def follow_clicks() -> Iterator[float]:
     note("click_row", bone=rig.data.bones.active.name, row=rig.ccd_rig.active_index)
 
 
+def come_and_go() -> Iterator[float]:
+    """Disabled in the middle of work the extension leaves nothing drawn, and it comes back."""
+    bpy.ops.preferences.addon_disable(module=PACKAGE)
+    yield REDRAW
+    photograph("disabled")
+    bpy.ops.preferences.addon_enable(module=PACKAGE)
+    _, area, _ = view()
+    area.tag_redraw()
+    yield REDRAW
+    photograph("enabled_again")
+    note("come_and_go", limit=limit().kind)
+
+
 def run() -> Iterator[float]:
     install()
     make_rig()
@@ -253,6 +274,7 @@ def run() -> Iterator[float]:
     yield from drag_others()
     yield from show_constraints()
     yield from follow_clicks()
+    yield from come_and_go()
 
 
 if __name__ == "__main__":

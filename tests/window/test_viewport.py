@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from visits import go, photographs, saw
+from visits import go, pixels, saw
 
 SCRIPT = "drive_viewport.py"
+RED = "rgb(255,46,31)"
 DRAGGED = 1.0  # [degrees] between where the pointer let go and the value
 
 
@@ -56,8 +57,14 @@ def test_bone_and_constraint_follow_each_other(visit):
     assert saw(visit, "click_row") == {"bone": "Bone2", "row": 0}
 
 
-@pytest.mark.parametrize("name", ["overlays_off", "bones_off", "switched_off"])
-def test_switches_take_the_drawing_away(visit, name):
+def test_disabled_nothing_is_drawn_and_enabled_it_is_there_again(visit):
+    assert saw(visit, "come_and_go")["limit"] == "CONE"
+    assert pixels("disabled", RED) < 30
+    assert pixels("enabled_again", RED) > 300
+
+
+@pytest.mark.parametrize("name", ["reach", "overlays_off", "bones_off", "switched_off"])
+def test_only_what_is_out_of_reach_is_red_and_switches_take_it_away(visit, name):
     saw(visit, "click_bone")
-    drawn = (photographs(SCRIPT) / "out_of_reach.png").read_bytes()
-    assert (photographs(SCRIPT) / f"{name}.png").read_bytes() != drawn
+    assert pixels("out_of_reach", RED) > 300
+    assert pixels(name, RED) < 30

@@ -80,3 +80,21 @@ def colours(photograph: Path) -> int:
     inside = "/" + str(Path("visit/out") / photograph.name)
     command = ["chroot", root, "identify", "-format", "%k", inside]
     return int(subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stdout)
+
+
+def pixels(photograph: str, colour: str) -> int:
+    """How many pixels of a picture of the last visit have about this colour, as ImageMagick writes it."""
+    root = os.environ["CCD_RIG_WINDOW_ROOT"]
+    command = [
+        "chroot",
+        root,
+        "convert",
+        f"/visit/out/{photograph}.png",
+        "-fuzz",
+        "10%",
+        "+transparent",
+        colour,
+    ]
+    command += ["-alpha", "extract", "-format", "%[fx:mean*w*h]", "info:"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    return round(float(done.stdout))

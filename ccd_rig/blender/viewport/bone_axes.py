@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from math import isfinite
 from typing import Any, NamedTuple
 
 import bpy
@@ -37,8 +38,13 @@ def bone_axes(pose_bone: bpy.types.PoseBone) -> BoneAxes:
     return BoneAxes(pose_bone.id_data.matrix_world @ head @ size, rotation)
 
 
-def drawable_limit(group: Any) -> Limit | None:
-    """A limit as it is stored; None for a free bone, and where its bounds contradict themselves."""
+def drawable_limit(pose_bone: bpy.types.PoseBone, group: Any) -> Limit | None:
+    """A limit of a bone, from how it is stored.
+
+    None for a free bone, where the bounds contradict themselves, and of a bone that is nowhere.
+    """
+    if not isfinite(sum(map(sum, pose_bone.matrix))):  # one number that is not makes the sum so
+        return None
     try:
         return limit_value(group)
     except InvalidInput:  # the checks before a solve say it in words

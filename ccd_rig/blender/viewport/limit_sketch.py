@@ -25,7 +25,7 @@ NEEDLE_LENGTH = 1.08  # of the arc's radius
 def sketch_limits(sketch: Sketch, pose_bone: bpy.types.PoseBone) -> None:
     """Draw the limit of a bone and its comfort region, if it has them."""
     group = pose_bone.ccd_rig
-    limit, region = drawable_limit(group.limit), drawable_limit(group.comfort.region)
+    limit, region = (drawable_limit(pose_bone, each) for each in (group.limit, group.comfort.region))
     if limit is None and region is None:
         return
     axes = bone_axes(pose_bone)

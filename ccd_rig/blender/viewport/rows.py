@@ -12,8 +12,9 @@ from mathutils import Vector
 
 from ..properties import constraint_list
 from ..properties.constraint_values import Kind
+from ..scene.influences import PLANTED
+from ..scene.targets import FAR
 
-IN_FORCE = 0.5  # an influence above this plants a bone
 SLACK = 1e-4  # part of a chain's length by which a target may be out of reach and still is not called so
 
 
@@ -33,15 +34,17 @@ class Reach(NamedTuple):
 
 
 def reach_of(armature_object: bpy.types.Object, constraint: Any) -> Reach | None:
-    """From where to where a constraint reaches now; None if it brings no point to a target."""
+    """From where to where a constraint reaches now; None without a point to bring, or a place to bring it."""
     chain = constraint_list.chain(armature_object, constraint.tip, constraint.chain_length)
     if constraint.kind != Kind.REACH or not constraint.use_position or not chain:
         return None
     target = target_point(constraint)
     if target is None:
         return None
-    end = _end_point(chain[0], constraint)
     world: Any = armature_object.matrix_world
+    end = _end_point(chain[0], constraint)
+    if not all(abs(part) < FAR for part in (*target, *(world @ end))):  # what is not a number is not below
+        return None
     gap = 0.0
     if not _is_open(armature_object, chain):
         root = chain[-1].head
@@ -70,7 +73,7 @@ def target_point(constraint: Any) -> Vector | None:
 
 def is_planted(constraint: Any) -> bool:
     """Whether a constraint holds its bone now."""
-    return constraint.kind == Kind.PLANT and constraint.enabled and constraint.influence > IN_FORCE
+    return constraint.kind == Kind.PLANT and constraint.enabled and constraint.influence > PLANTED
 
 
 def _end_point(tip: bpy.types.PoseBone, constraint: Any) -> Vector:

@@ -49,7 +49,8 @@ class Sketch:
         """A line of dashes about `dash` metres long, with gaps of the same length between them."""
         start, end = ends
         least, most = DASHES
-        count = min(max(round((end - start).length / (2.0 * dash)), least), most) if dash > 0.0 else least
+        wanted = (end - start).length / (2.0 * dash) if dash > 0.0 else 0.0
+        count = round(min(max(wanted, least), most))
         pieces = self.lines[colour, width]
         for i in range(count):
             pieces += (

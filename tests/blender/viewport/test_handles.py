@@ -24,7 +24,7 @@ def bone(ext):
 def found(ext, bone):
     viewport = "ccd_rig.blender.viewport"
     axes = ext.module(f"{viewport}.bone_axes")
-    limit = axes.drawable_limit(bone.ccd_rig.limit)
+    limit = axes.drawable_limit(bone, bone.ccd_rig.limit)
     return ext.module(f"{viewport}.handles").handles(bone.ccd_rig.limit, limit, axes.bone_axes(bone).rotation)
 
 
@@ -117,11 +117,16 @@ def test_a_hinges_axis_is_turned_round_the_bone(ext, bone):
 def test_a_limit_that_contradicts_itself_is_not_drawn(ext, bone):
     axes = ext.module("ccd_rig.blender.viewport.bone_axes")
     group = bone.ccd_rig.limit
-    assert axes.drawable_limit(group) is None
+    assert axes.drawable_limit(bone, group) is None
     group.kind, group.hinge_lower, group.hinge_upper = "HINGE", 1.0, 0.5
-    assert axes.drawable_limit(group) is None
+    assert axes.drawable_limit(bone, group) is None
     group.hinge_upper, group.axis = 1.5, (0.0, 0.0, 0.0)
-    assert axes.drawable_limit(group) is None
+    assert axes.drawable_limit(bone, group) is None
+    group.axis = (1.0, 0.0, 0.0)
+    assert axes.drawable_limit(bone, group) is not None
+    bone.rotation_quaternion = (math.nan,) * 4
+    rigs.update()
+    assert axes.drawable_limit(bone, group) is None
 
 
 @pytest.mark.parametrize("mode", rigs.MODES)

@@ -45,6 +45,13 @@ def test_a_line_goes_from_the_tip_to_the_target(ext, rig):
     assert reach_of(ext, rig, row) is None
 
 
+@pytest.mark.parametrize("place", [math.nan, math.inf, 1e30])
+def test_a_target_that_is_nowhere_does_not_stop_the_drawing(ext, rig, place):
+    row = reach_row(ext, rig, (place, 0.0, 0.0))
+    assert reach_of(ext, rig, row) is None
+    sketched_rows(ext, rig)
+
+
 def test_a_bone_of_another_armature_is_a_target(ext, rig):
     row = reach_row(ext, rig, (0, 0, 0))
     other = rigs.chain(1, name="Other")
