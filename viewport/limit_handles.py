@@ -56,7 +56,7 @@ class CCD_RIG_GT_limit_handle(bpy.types.Gizmo):
 
     def invoke(self, context: bpy.types.Context, event: bpy.types.Event) -> set[str]:
         handle = self._handle(context)
-        angle = None if handle is None else _pointer_angle(context, event, handle)
+        angle = None if handle is None else _pointer_angle(context, event, handle, handle.value)
         if angle is None:
             return {"CANCELLED"}
         group = context.active_pose_bone.ccd_rig.limit
@@ -68,7 +68,7 @@ class CCD_RIG_GT_limit_handle(bpy.types.Gizmo):
         handle = self._handle(context)
         if handle is None:
             return {"CANCELLED"}
-        angle = _pointer_angle(context, event, handle)
+        angle = _pointer_angle(context, event, handle, self.drag.angle)
         if angle is not None:
             self.drag.follow(angle, "PRECISE" in tweak)
         step = (SMALL_STEP if "PRECISE" in tweak else STEP) if "SNAP" in tweak else 0.0
@@ -151,14 +151,16 @@ def _handles(context: bpy.types.Context) -> list[Handle]:
     return handles(bone.ccd_rig.limit, limit, bone_axes(bone).rotation)
 
 
-def _pointer_angle(context: bpy.types.Context, event: bpy.types.Event, handle: Handle) -> float | None:
-    """The pointer's angle on a handle's dial; None at the dial's centre."""
+def _pointer_angle(
+    context: bpy.types.Context, event: bpy.types.Event, handle: Handle, near: float
+) -> float | None:
+    """The pointer's angle on a handle's dial, after one before; None at the dial's centre."""
     pointer = event.mouse_region_x, event.mouse_region_y
     inverse = bone_axes(context.active_pose_bone).matrix.inverted_safe()
     origin = region_2d_to_origin_3d(context.region, context.region_data, pointer)
     direction = region_2d_to_vector_3d(context.region, context.region_data, pointer)
     local: Vector = inverse @ origin
-    return angle_on(handle.dial, local, inverse.to_3x3() @ direction)
+    return angle_on(handle.dial, local, inverse.to_3x3() @ direction, near)
 
 
 def _is_vector(handle: Handle) -> bool:

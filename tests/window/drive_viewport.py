@@ -83,7 +83,7 @@ def on_arc(degrees: float, axis: str = "X") -> Vector:
 
 def drag(start_at: Vector, places: list[Vector], held: str = "", ends_with: int = 1) -> Iterator[float]:
     """Drag with the left button over places, perhaps with a key held, and let go or press another button."""
-    sh("xdotool", "mousemove", *screen(start_at + Vector((0, 0, 0.2))))
+    sh("xdotool", "mousemove", *screen(start_at + Vector((0.2, 0, 0.2))))
     yield 0.3
     sh("xdotool", "mousemove", *screen(start_at))
     yield REDRAW  # Blender finds the handle below the pointer
@@ -174,9 +174,13 @@ def drag_others() -> Iterator[float]:
     yield REDRAW
     yield from drag(on_arc(40.0), [on_arc(degrees) for degrees in (50, 60, 70)])
     note("cone", degrees=math.degrees(limit().cone_radius))
+    limit().cone_radius = math.radians(40.0)
+    look(Quaternion())  # along the bone: the arc on which the radius turns is seen edge-on
+    yield REDRAW
+    yield from drag(on_arc(40.0), [on_arc(degrees) for degrees in (35, 30, 25)])
+    note("cone_from_above", degrees=math.degrees(limit().cone_radius))
     limit().kind, limit().axis = "HINGE", (1.0, 0.0, 0.0)
     limit().hinge_lower, limit().hinge_upper = 0.0, math.radians(90.0)
-    look(Quaternion())
     yield REDRAW
     axes = bone().bone.matrix_local.to_3x3()
     places = [

@@ -27,6 +27,7 @@ def test_a_handle_is_dragged(visit):
     assert step["degrees"] == pytest.approx(45.0, abs=DRAGGED)
     assert step["lower"] == 0.0
     assert saw(visit, "cone")["degrees"] == pytest.approx(70.0, abs=DRAGGED)
+    assert saw(visit, "cone_from_above")["degrees"] == pytest.approx(25.0, abs=DRAGGED)
 
 
 def test_a_drag_is_one_step_of_undo(visit):

@@ -30,20 +30,32 @@ def test_a_ray_through_a_point_of_the_arc_has_its_angle(seed):
         eye = point + Vector([rng.uniform(-5, 5) for _ in range(3)])
         if abs((point - eye).normalized().dot(dial.axis)) > 0.2:
             break
-    seen = angle_on(dial, eye, (point - eye) * rng.uniform(0.1, 10.0))
+    seen = angle_on(dial, eye, (point - eye) * rng.uniform(0.1, 10.0), 0.0)
     assert math.remainder(seen - angle, 2.0 * PI) == pytest.approx(0.0, abs=1e-4)
 
 
-def test_edge_on_the_nearest_point_counts():
+@pytest.mark.parametrize("seed", range(40))
+def test_edge_on_the_point_near_the_one_before_counts(seed):
+    rng = random.Random(seed)
+    dial = random_dial(rng)
+    view = rng.uniform(-PI, PI)
+    direction = (dial.point(view) - dial.centre).normalized()  # in the dial's plane, from behind it
+    for offset in (-2.8, -2.0, -1.2, -0.4, 0.4, 1.2, 2.0, 2.8):
+        angle = view + offset
+        origin = dial.point(angle) - direction * 10.0
+        seen = angle_on(dial, origin, direction, angle + rng.uniform(-0.1, 0.1))
+        assert math.remainder(seen - angle, 2.0 * PI) == pytest.approx(0.0, abs=1e-3)
+
+
+def test_edge_on_past_the_arc_its_end_counts():
     dial = Dial("HINGE", Vector(), Vector((0, 0, 1)), Vector((1, 0, 0)), 1.0, 0.0, 1.0, 0.0)
-    assert angle_on(dial, Vector((5.0, 0.4, 0.0)), Vector((-1.0, 0.0, 0.0))) == pytest.approx(PI / 2)
-    assert angle_on(dial, Vector((5.0, -0.4, 0.1)), Vector((-1.0, 0.0, 0.0))) == pytest.approx(-PI / 2)
-    assert angle_on(dial, Vector((5.0, 0.0, 0.0)), Vector((-1.0, 0.0, 0.0))) is None
+    assert angle_on(dial, Vector((5.0, 3.0, 0.0)), Vector((-1.0, 0.0, 0.0)), 1.0) == pytest.approx(PI / 2)
+    assert angle_on(dial, Vector((5.0, -3.0, 0.0)), Vector((-1.0, 0.0, 0.0)), -1.0) == pytest.approx(-PI / 2)
 
 
 def test_through_the_centre_there_is_no_angle():
     dial = Dial("HINGE", Vector(), Vector((0, 0, 1)), Vector((1, 0, 0)), 1.0, 0.0, 1.0, 0.0)
-    assert angle_on(dial, Vector((0.0, 0.0, 3.0)), Vector((0.0, 0.0, -1.0))) is None
+    assert angle_on(dial, Vector((0.0, 0.0, 3.0)), Vector((0.0, 0.0, -1.0)), 0.0) is None
 
 
 def test_a_drag_goes_on_past_half_turns():
