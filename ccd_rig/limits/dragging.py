@@ -38,7 +38,8 @@ def angle_on(dial: Dial, origin: Vector, direction: Vector, near: float) -> floa
         return None if max(abs(x), abs(y)) < 1e-6 * dial.radius else atan2(y, x)
     to_eye: Any = dial.axis * slope - ray
     facing = atan2(to_eye.dot(side), to_eye.dot(dial.zero))
-    across = from_centre.dot(dial.axis.cross(to_eye).normalized()) / dial.radius
+    line: Any = dial.axis.cross(to_eye)
+    across = from_centre.dot(line.normalized()) / dial.radius
     swing = asin(min(max(across, -1.0), 1.0))
     return min(
         (facing + swing, facing + pi - swing), key=lambda angle: abs(remainder(angle - near, FULL_TURN))
