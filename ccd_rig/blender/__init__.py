@@ -5,19 +5,23 @@
 def register() -> None:
     """Put the properties on Blender's objects and pose bones, and the command on Blender's command line."""
     from .cli import command_line
+    from .live import handlers
     from .properties import armature_data, coupled_offsets, overrides
 
     armature_data.register()
     coupled_offsets.register()
     overrides.register()
     command_line.register()
+    handlers.register()
 
 
 def unregister() -> None:
     """Take everything away again."""
     from .cli import command_line
+    from .live import handlers
     from .properties import armature_data, coupled_offsets, overrides
 
+    handlers.unregister()
     command_line.unregister()
     overrides.unregister()
     coupled_offsets.unregister()

@@ -7,6 +7,7 @@
 
 import bpy
 from bpy.props import (
+    BoolProperty,
     CollectionProperty,
     EnumProperty,
     FloatProperty,
@@ -15,7 +16,7 @@ from bpy.props import (
     StringProperty,
 )
 
-from . import body, constraint_group, pose_library
+from . import body, constraint_group, live_switch, pose_library
 from .coupled_offsets import CCD_RIG_PG_coupled_offset, CCD_RIG_PG_offset_point
 from .joints import CCD_RIG_PG_comfort, CCD_RIG_PG_joint, CCD_RIG_PG_limit
 from .solver_settings import OVERRIDE, CCD_RIG_PG_solver
@@ -82,6 +83,14 @@ class CCD_RIG_PG_armature(bpy.types.PropertyGroup):
     )
     report: PointerProperty(
         name="Report", description="What the last bake came to", type=CCD_RIG_PG_report, override=OVERRIDE
+    )
+    live: BoolProperty(
+        name="Live",
+        description="The rig follows its targets while they move; keys and channels stay as they are. Files "
+        "keep nothing of it",
+        update=live_switch.on_switch,
+        options={"SKIP_SAVE"},
+        override=OVERRIDE,
     )
 
 

@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The live preview of one armature: what is known of it, and one update.
+
+Every update solves the frame from the pose in the channels, as Solve and a bake of that frame do. While
+things move, an update spends few iterations; one that is `patient` then solves with the armature's own
+settings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+import bpy
+import numpy as np
+
+from ...errors import CCDRigError, RigError
+from ...settings import SolverSettings
+from ..bake import single_frame
+from ..bake.single_frame import SolvedFrame
+from ..checks import setup
+from ..properties.constraint_values import Kind
+from ..properties.solver_settings import solver_settings
+from ..rig import clamps
+from ..scene.evaluation import FrameSample, Present
+from ..solve.solving import FrameSolveSettings
+
+ITERATIONS = 8
+"""Most iterations of an update while things move."""
+
+
+class SetUp(NamedTuple):
+    """What an update is made with, until it changes.
+
+    Attributes:
+        ready: the constraints and their bones.
+        solver: the armature's settings.
+        patient: how a frame is solved at rest.
+        quick: how it is solved while things move.
+        present: reads the state of the armature.
+    """
+
+    ready: setup.Ready
+    solver: SolverSettings
+    patient: FrameSolveSettings
+    quick: FrameSolveSettings
+    present: Present
+
+    @classmethod
+    def of(cls, armature_object: bpy.types.Object, scene: bpy.types.Scene) -> SetUp:
+        """Raises CCDRigError where the armature cannot be solved."""
+        ready = setup.require(armature_object, scene)
+        solver = solver_settings(armature_object)
+        patient = single_frame.settings_of(armature_object, scene, solver)
+        hurried = replace(solver, max_iterations=min(ITERATIONS, solver.max_iterations), restarts=0)
+        quick = replace(patient, solver=hurried, poses=())
+        present = Present.of(armature_object, ready.constraints, ready.layout)
+        return cls(ready, solver, patient, quick, present)
+
+    def asks_as(self, other: SetUp) -> bool:
+        """Whether both ask for the same, so that the same sample has the same solution."""
+        return (
+            self.ready.constraints == other.ready.constraints
+            and self.ready.body == other.ready.body
+            and self.ready.layout.joint_settings == other.ready.layout.joint_settings
+            and self.ready.layout.bones == other.ready.layout.bones
+            and self.solver == other.solver
+            and self.patient.poses == other.patient.poses
+        )
+
+
+@dataclass
+class Preview:
+    """What is known of a live armature.
+
+    Attributes:
+        set_up: None until it is needed, and after anything may have made it invalid.
+        sample: what is shown was solved for this; None: nothing is shown.
+        is_settled: whether that was solved patiently.
+        has_echo: whether a patient update has changed clamps, which Blender will report as one more change.
+        failure: why nothing is shown, in words; empty where something is.
+    """
+
+    set_up: SetUp | None = None
+    sample: FrameSample | None = field(default=None, repr=False)
+    shown: Collection[clamps.Place] = ()
+    is_settled: bool = False
+    has_echo: bool = False
+    failure: str = ""
+
+    def forget(self) -> None:
+        """Read everything anew at the next update."""
+        self.set_up = self.sample = None
+        self.is_settled = self.has_echo = False
+
+    def notes(self) -> tuple[str, ...]:
+        """What the user should know about what is shown, a sentence each."""
+        if self.failure:
+            return (self.failure,)
+        if self.set_up is not None and any(c.kind is Kind.PLANT for c in self.set_up.ready.constraints):
+            return ("Planted bones are held where this frame has them; a bake holds them over frames",)
+        return ()
+
+
+def update(
+    armature_object: bpy.types.Object, depsgraph: bpy.types.Depsgraph, preview: Preview, patient: bool
+) -> bool:
+    """Bring the shown pose up to date.
+
+    Args:
+        armature_object: the original object, in Pose Position and not in Edit Mode.
+        depsgraph: evaluated, and of the user's scene.
+        preview: what is known of the armature; it is brought up to date too.
+        patient: whether things rest; the set-up is then read anew.
+
+    Returns:
+        Whether anything has changed since the update before.
+    """
+    try:
+        return _update(armature_object, depsgraph, preview, patient)
+    except ReferenceError:  # an object that we hold was deleted
+        preview.forget()
+        return True
+    except CCDRigError as error:
+        preview.forget()
+        preview.failure = str(error)
+        clamps.show(armature_object, {}, _places(armature_object))
+        return True
+
+
+def _update(
+    armature_object: bpy.types.Object, depsgraph: bpy.types.Depsgraph, preview: Preview, patient: bool
+) -> bool:
+    if preview.failure and not patient:  # asking for the reason at each movement would cost too much
+        return True
+    if preview.set_up is None or patient:
+        before, preview.set_up = preview.set_up, SetUp.of(armature_object, depsgraph.scene.original)
+        if before is None or not preview.set_up.asks_as(before):
+            preview.sample = None
+    set_up, preview.failure = preview.set_up, ""
+    _refuse_hidden(set_up, depsgraph)
+    sample = set_up.present.sample(depsgraph)
+    is_same = preview.sample is not None and _is_same(sample, preview.sample)
+    if is_same and (preview.is_settled or not patient):
+        return False
+    preview.sample, preview.is_settled = sample, patient
+    wanted: dict[clamps.Place, clamps.Values] = {}
+    if sample.active:
+        settings = set_up.patient if patient else set_up.quick
+        solved = single_frame.solve_sample(armature_object, set_up.ready, sample, settings)
+        wanted = _clamps_of(sample, solved)
+    # A copy of a bone's constraints may have brought clamps elsewhere.
+    before_shown = _places(armature_object) if patient else preview.shown
+    changed = clamps.show(armature_object, wanted, before_shown)
+    preview.shown, preview.has_echo = wanted.keys(), changed and patient
+    return True
+
+
+def _refuse_hidden(set_up: SetUp, depsgraph: bpy.types.Depsgraph) -> None:
+    """Blender does not evaluate hidden objects, and evaluating them apart would be slow."""
+    hidden = {thing for thing, _ in set_up.present.hidden(depsgraph)}
+    for source in set_up.present.sources if hidden else ():
+        for thing, _ in source.things():
+            if thing in hidden:
+                raise RigError(
+                    f"Constraint '{source.constraint.name}': Live does not see '{thing.name}' while it is "
+                    "hidden: show it, or use Solve Pose and Bake, which do"
+                )
+
+
+def _clamps_of(sample: FrameSample, solved: SolvedFrame) -> dict[clamps.Place, clamps.Values]:
+    """What the clamps of a solved frame hold."""
+    names, single = sample.reading.bones, np.float32
+    wanted: dict[clamps.Place, clamps.Values] = {
+        (names[j], clamps.ROTATION): clamps.rotation_clamp(solved.pose.rotations[j]) for j in solved.rotated
+    }
+    for j, location in solved.located.items():
+        wanted[names[j], clamps.LOCATION] = tuple(single(location).tolist())
+    return wanted
+
+
+def _places(armature_object: bpy.types.Object) -> list[clamps.Place]:
+    """All clamps of an armature."""
+    return [(bone.name, each.name) for bone, each in clamps.clamps_of(armature_object)]
+
+
+def _is_same(sample: FrameSample, other: FrameSample) -> bool:
+    """Whether two samples ask for the same pose."""
+    return (
+        (sample.reading is other.reading or sample.reading == other.reading)
+        and sample.targets == other.targets
+        and sample.influences == other.influences
+        and sample.unplanted == other.unplanted
+        and sample.matrix_world == other.matrix_world
+    )
