@@ -25,7 +25,6 @@ _previews: dict[int, Preview] = {}  # by session_uid
 _restless: dict[int, tuple[str, str]] = {}  # those to solve patiently: names of scene and view layer
 _changed_at = 0.0  # when one of them changed last, by time.monotonic
 _switched_off_by_save: list[int] = []
-_objects = 0  # how many objects there were at the last update
 
 
 def preview_of(armature_object: bpy.types.Object) -> Preview | None:
@@ -49,7 +48,7 @@ def follow(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -> None:
     """Something was evaluated, or the frame has changed: show what follows from it."""
     if is_isolated(scene) or clamps.is_suspended() or depsgraph.mode == "RENDER":
         return
-    _end_copies()
+    _end_copies(depsgraph)
     if not live_switch.switched_on:
         return
     for armature_object in _armatures(scene.objects):
@@ -66,7 +65,8 @@ def follow(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -> None:
 def _follow_one(armature_object: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> None:
     global _changed_at
     preview = _previews.setdefault(armature_object.session_uid, Preview())
-    if _is_updated(armature_object.data, depsgraph):  # bones may have come or gone
+    # Bones may have come or gone. Blender reports the same when clamps change.
+    if _is_updated(armature_object.data, depsgraph) and not preview.has_echo:
         preview.forget()
     changed = update(armature_object, depsgraph, preview, patient=False)
     if preview.is_settled:  # nothing moves; but the object may have other settings now
@@ -139,17 +139,18 @@ def _end(armature_object: bpy.types.Object) -> None:
         armature_object.ccd_rig.property_unset("live")
 
 
-def _end_copies() -> None:
+def _end_copies(depsgraph: bpy.types.Depsgraph) -> None:
     """Copies of live armatures, and those that come from other files, are not live."""
-    global _objects
-    count = len(bpy.data.objects)
-    if count == _objects:
+    if not depsgraph.id_type_updated("ARMATURE"):  # as it is where there is a new object
         return
-    _objects = count
-    for thing in _armatures(bpy.data.objects):
+    for thing in _armatures([each.id.original for each in depsgraph.updates if _is_object(each.id)]):
         is_other = thing.session_uid not in live_switch.switched_on and thing.is_editable
         if is_other and (thing.ccd_rig.live or any(clamps.clamps_of(thing))):
             _end(thing)
+
+
+def _is_object(thing: bpy.types.ID) -> bool:
+    return isinstance(thing, bpy.types.Object)
 
 
 def _armatures(objects: Any) -> Iterator[bpy.types.Object]:

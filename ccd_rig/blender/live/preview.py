@@ -58,6 +58,12 @@ class SetUp(NamedTuple):
         present = Present.of(armature_object, ready.constraints, ready.layout)
         return cls(ready, solver, patient, quick, present)
 
+    def has_bones(self) -> bool:
+        """Whether the bones are where they were, with the same names."""
+        pose_bones = self.present.armature_object.pose.bones
+        count, bones = len(pose_bones), self.ready.layout.bones
+        return all(bone.slot < count and pose_bones[bone.slot].name == bone.name for bone in bones)
+
     def asks_as(self, other: SetUp) -> bool:
         """Whether both ask for the same, so that the same sample has the same solution."""
         return (
@@ -134,7 +140,7 @@ def _update(
 ) -> bool:
     if preview.failure and not patient:  # asking for the reason at each movement would cost too much
         return True
-    if preview.set_up is None or patient:
+    if preview.set_up is None or patient or not preview.set_up.has_bones():
         before, preview.set_up = preview.set_up, SetUp.of(armature_object, depsgraph.scene.original)
         if before is None or not preview.set_up.asks_as(before):
             preview.sample = None

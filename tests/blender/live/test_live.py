@@ -472,7 +472,7 @@ def test_files_hold_nothing_of_it(rig, live, clamps, tmp_path):
     rigs.update()
     settle(live)
     path = str(tmp_path / "rig.blend")
-    bpy.ops.wm.save_as_mainfile(filepath=path)
+    bpy.ops.wm.save_as_mainfile(filepath=path, copy=True)
     rigs.update()
     settle(live)
     assert rig.ccd_rig.live
