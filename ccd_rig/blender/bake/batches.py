@@ -24,7 +24,7 @@ from ..properties.constraint_values import Constraint, Kind
 from ..scene.evaluation import FrameSample
 from ..solve.contact_poses import JointPoses
 from ..solve.solving import FrameSolveSettings, groups
-from .bake_frames import BakeFrames, Rows
+from .bake_frames import BakeFrames, Rows, numbers
 
 
 @dataclass(frozen=True)
@@ -49,6 +49,7 @@ class Batch:
         settings: how they are solved.
         rotations: (R, J, 4), solved as far as groups are.
         translations: (R, J, 3) likewise.
+        from_base: whether rows start from their base poses.
         held: (R,) rows that are solved already: those beside them choose their ways to fit.
         sharper: part of the tolerances to which rows that meet their goals are brought at last.
         iterations: most steps of a row.
@@ -64,6 +65,7 @@ class Batch:
     rotations: Array = field(init=False)
     translations: Array = field(init=False)
     held: NDArray[np.bool_] = field(init=False)
+    from_base: bool = True
     sharper: float = 1.0
     iterations: int = 0
 
@@ -93,6 +95,11 @@ class Batch:
     def hold(self, k: int, rotations: Array, translations: Array) -> None:
         """Let a row stand as it was solved before: rotations (J, 4) and translations (J, 3)."""
         self.rotations[k], self.translations[k], self.held[k] = rotations, translations, True
+
+    def start_from(self, pose: Pose) -> None:
+        """Let all rows start from a pose."""
+        self.rotations[:], self.translations[:] = numbers(pose.rotations), numbers(pose.translations)
+        self.from_base = False
 
     @property
     def skeleton(self) -> Skeleton:

@@ -12,6 +12,7 @@ import numpy as np
 from ...limits.shapes import Limit
 from ...maths.batch import Array
 from ...settings import SolveResult, SolveStatus
+from ...skeleton.pose import Pose
 from ..scene.evaluation import FrameSample
 from ..solve.solving import FrameSolveSettings, Solution, errors_of
 from ..solve.walking import solve_frame
@@ -37,10 +38,12 @@ class FrameSolver:
     Attributes:
         bake_frames: its rows are stored before they come here.
         settings: how they are solved.
+        start: where all of them start; None: from their base poses. Planted figures do so in any case.
     """
 
     bake_frames: BakeFrames
     settings: FrameSolveSettings
+    start: Pose | None = None
     _waiting: list[tuple[int, FrameSample]] = field(default_factory=list)
     _edge: Edge | None = None  # the last of the frames that waited before
     _before: Solution | None = None  # of the frame solved last
@@ -90,6 +93,8 @@ class FrameSolver:
         ordered = sorted(run, key=lambda each: each[0])
         rows = np.array([row for row, _ in ordered], dtype=np.intp)
         batch = Batch.of(self.bake_frames, rows, [sample for _, sample in ordered], self.settings)
+        if self.start is not None:
+            batch.start_from(self.start)
         if self._edge is not None and self._edge.row in rows:
             if len(rows) == 1:
                 return

@@ -33,6 +33,7 @@ class SolvedFrame(NamedTuple):
 
     Attributes:
         pose: of the sample's skeleton, blended by influence.
+        full: the same at full influence.
         rotated: joints whose rotation channels change.
         located: {joint: what its location channel gets}.
         result: the solve at full influence, in armature space; its errors are in the order of `constraints`.
@@ -40,6 +41,7 @@ class SolvedFrame(NamedTuple):
     """
 
     pose: Pose
+    full: Pose
     rotated: Sequence[int]
     located: Mapping[int, Sequence[float]]
     result: SolveResult
@@ -64,7 +66,11 @@ def settings_of(
 
 
 def solve_sample(
-    armature_object: Any, ready: Ready, sample: FrameSample, settings: FrameSolveSettings
+    armature_object: Any,
+    ready: Ready,
+    sample: FrameSample,
+    settings: FrameSolveSettings,
+    start: Pose | None = None,
 ) -> SolvedFrame:
     """Solve what was evaluated; nothing is written.
 
@@ -73,13 +79,14 @@ def solve_sample(
         ready: what the sample was taken for.
         sample: at least one of its constraints has an influence above 0.
         settings: how the frame is solved.
+        start: see `FrameSolver`.
 
     Raises:
         RigError: the frame cannot be solved, or no bone of its chains can be changed.
     """
     bake_frames = BakeFrames.empty(sample, ready.constraints, [0], [0])
     FrameRecorder(bake_frames).store(0, sample)
-    frame_solver = FrameSolver(bake_frames, settings)
+    frame_solver = FrameSolver(bake_frames, settings, start)
     for _ in (*frame_solver.add(0, sample), *frame_solver.finish()):
         pass
     solution = frame_solver.solution(sample)
@@ -94,4 +101,5 @@ def solve_sample(
     located = {j: at[0].tolist() for j, at in keyed_locations(bake_frames, motion).items() if j in joints}
     assert solution.result is not None
     active = tuple(ready.constraints[c] for c in solution.active)
-    return SolvedFrame(pose, rotated_joints(bake_frames), located, solution.result, active)
+    rotated = rotated_joints(bake_frames)
+    return SolvedFrame(pose, solution.pose, rotated, located, solution.result, active)

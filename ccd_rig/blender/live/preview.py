@@ -8,6 +8,7 @@ settings.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
@@ -17,6 +18,7 @@ import numpy as np
 
 from ...errors import CCDRigError, RigError
 from ...settings import SolverSettings
+from ...skeleton.pose import Pose
 from ..bake import single_frame
 from ..bake.single_frame import SolvedFrame
 from ..checks import setup
@@ -24,10 +26,13 @@ from ..properties.constraint_values import Kind
 from ..properties.solver_settings import solver_settings
 from ..rig import clamps
 from ..scene.evaluation import FrameSample, Present
-from ..solve.solving import FrameSolveSettings
+from ..solve.solving import FrameSolveSettings, departed
 
-ITERATIONS = 8
-"""Most iterations of an update while things move."""
+ITERATIONS = (2, 8)
+"""Least and most iterations of an update while things move."""
+SHORT, LONG = 0.007, 0.012
+"""Seconds of solving below which an update may spend one iteration more, and above which it has to spend
+less."""
 
 
 class SetUp(NamedTuple):
@@ -37,14 +42,12 @@ class SetUp(NamedTuple):
         ready: the constraints and their bones.
         solver: the armature's settings.
         patient: how a frame is solved at rest.
-        quick: how it is solved while things move.
         present: reads the state of the armature.
     """
 
     ready: setup.Ready
     solver: SolverSettings
     patient: FrameSolveSettings
-    quick: FrameSolveSettings
     present: Present
 
     @classmethod
@@ -53,10 +56,13 @@ class SetUp(NamedTuple):
         ready = setup.require(armature_object, scene)
         solver = solver_settings(armature_object)
         patient = single_frame.settings_of(armature_object, scene, solver)
-        hurried = replace(solver, max_iterations=min(ITERATIONS, solver.max_iterations), restarts=0)
-        quick = replace(patient, solver=hurried, poses=())
         present = Present.of(armature_object, ready.constraints, ready.layout)
-        return cls(ready, solver, patient, quick, present)
+        return cls(ready, solver, patient, present)
+
+    def quick(self, iterations: int) -> FrameSolveSettings:
+        """How a frame is solved while things move."""
+        most = min(iterations, self.solver.max_iterations)
+        return replace(self.patient, solver=replace(self.solver, max_iterations=most, restarts=0), poses=())
 
     def has_bones(self) -> bool:
         """Whether the bones are where they were, with the same names."""
@@ -83,22 +89,35 @@ class Preview:
     Attributes:
         set_up: None until it is needed, and after anything may have made it invalid.
         sample: what is shown was solved for this; None: nothing is shown.
-        is_settled: whether that was solved patiently.
+        solved: its pose at full influence, where the next update starts.
+        iterations: of the next update, unless it is patient.
+        is_settled: whether what is shown was solved patiently.
+        shown: the clamps that have influence.
         has_echo: whether a patient update has changed clamps, which Blender will report as one more change.
         failure: why nothing is shown, in words; empty where something is.
     """
 
     set_up: SetUp | None = None
     sample: FrameSample | None = field(default=None, repr=False)
+    solved: Pose | None = field(default=None, repr=False)
     shown: Collection[clamps.Place] = ()
+    iterations: int = ITERATIONS[1]
     is_settled: bool = False
     has_echo: bool = False
     failure: str = ""
 
     def forget(self) -> None:
         """Read everything anew at the next update."""
-        self.set_up = self.sample = None
+        self.set_up = self.sample = self.solved = None
         self.is_settled = self.has_echo = False
+
+    def note_time(self, seconds: float) -> None:
+        """Choose how much the next update may spend by what this one has taken."""
+        least, most = ITERATIONS
+        if seconds > LONG:
+            self.iterations = max(least, self.iterations // 2)
+        elif seconds < SHORT:
+            self.iterations = min(most, self.iterations + 1)
 
     def notes(self) -> tuple[str, ...]:
         """What the user should know about what is shown, a sentence each."""
@@ -143,24 +162,41 @@ def _update(
     if preview.set_up is None or patient or not preview.set_up.has_bones():
         before, preview.set_up = preview.set_up, SetUp.of(armature_object, depsgraph.scene.original)
         if before is None or not preview.set_up.asks_as(before):
-            preview.sample = None
+            preview.sample = preview.solved = None
     set_up, preview.failure = preview.set_up, ""
     _refuse_hidden(set_up, depsgraph)
     sample = set_up.present.sample(depsgraph)
     is_same = preview.sample is not None and _is_same(sample, preview.sample)
     if is_same and (preview.is_settled or not patient):
         return False
+    wanted = _clamps_of(sample, _solved(preview, set_up, sample, patient)) if sample.active else {}
     preview.sample, preview.is_settled = sample, patient
-    wanted: dict[clamps.Place, clamps.Values] = {}
-    if sample.active:
-        settings = set_up.patient if patient else set_up.quick
-        solved = single_frame.solve_sample(armature_object, set_up.ready, sample, settings)
-        wanted = _clamps_of(sample, solved)
     # A copy of a bone's constraints may have brought clamps elsewhere.
     before_shown = _places(armature_object) if patient else preview.shown
     changed = clamps.show(armature_object, wanted, before_shown)
     preview.shown, preview.has_echo = wanted.keys(), changed and patient
     return True
+
+
+def _solved(preview: Preview, set_up: SetUp, sample: FrameSample, patient: bool) -> SolvedFrame:
+    """The frame solved: patiently as a bake does, or on from where the preview stands.
+
+    What is as far from its base pose as it was before is near to its targets, if these have moved a little.
+    """
+    rig, ready, before = set_up.present.armature_object, set_up.ready, preview.sample
+    if patient or before is None or preview.solved is None or abs(sample.frame - before.frame) > 1.0:
+        settings = set_up.patient if patient else set_up.quick(ITERATIONS[1])
+        solved = single_frame.solve_sample(rig, ready, sample, settings)
+    else:
+        skeleton, base = sample.reading.skeleton, sample.reading.pose
+        known = before.reading.pose, preview.solved
+        start = departed(skeleton, base, known, base, range(len(skeleton.joints)))
+        started = time.perf_counter()
+        settings = set_up.quick(preview.iterations)
+        solved = single_frame.solve_sample(rig, ready, sample, settings, start)
+        preview.note_time(time.perf_counter() - started)
+    preview.solved = solved.full
+    return solved
 
 
 def _refuse_hidden(set_up: SetUp, depsgraph: bpy.types.Depsgraph) -> None:
