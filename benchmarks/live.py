@@ -5,12 +5,13 @@
 
 Protocol: `frame_set` over the frames of a shot, on the clock. With our constraints that is Blender's
 evaluation, the handler (sample, solve, clamps) and Blender's second evaluation. With Blender's IK constraints
-it is one evaluation. Both in files of their own, by turns. The unit of the ratios is the median of Blender's.
-The first frames of a run are not counted: they set up what is kept between updates.
+it is one evaluation. Both in files of their own, by turns. Of each frame the shortest of its runs counts, as
+other work on the machine makes some longer. The unit of the ratios is the median of Blender's. The first
+frames of a run are not counted: they set up what is kept between updates.
 
 The budget: the median at most 3, the 95th percentile at most 6, and no update above 25 ms.
 
-Cases, each with targets in reach and, as *-far, out of reach:
+Cases, each with all targets moving, as *-one with just one of them as in a drag, and as *-far out of reach:
     chain      20 free bones
     human      Rigify's human metarig, five targets
     figure     the demo's figure
@@ -69,13 +70,27 @@ def far(make: Make, frames: int) -> scenes.Shot:
     return shot
 
 
+def one(make: Make, frames: int) -> scenes.Shot:
+    """A shot of whose targets only the last one moves."""
+    shot = make(frames)
+    bpy.context.scene.frame_set(1)
+    for reach in shot.reaches[:-1]:
+        reach.target.animation_data_clear()
+    return shot
+
+
 def cases() -> dict[str, Make]:
     near: dict[str, Make] = {
         "chain": partial(scenes.chain, 20),
         "human": scenes.character,
         "figure": characters.figure,
     }
-    return {**near, **{f"{name}-far": partial(far, make) for name, make in near.items()}}
+    found = dict(near)
+    for name, make in near.items():
+        if name != "chain":
+            found[f"{name}-one"] = partial(one, make)
+        found[f"{name}-far"] = partial(far, make)
+    return found
 
 
 def updates(frames: int) -> np.ndarray:
@@ -123,8 +138,7 @@ def measure(name: str, make: Make, runs: int) -> bool:
                 mine.append(found)
             else:
                 its.append(blenders(make, FRAMES))
-    unit = float(np.median(np.concatenate(its)))
-    each = np.concatenate(mine)
+    unit, each = float(np.median(np.min(its, axis=0))), np.min(mine, axis=0)
     median, late, most = float(np.median(each)), float(np.percentile(each, 95)), float(each.max())
     within = median / unit <= MEDIAN and late / unit <= LATE and most <= MOST
     values = (f"{unit:.2f}", f"{median:.2f}", f"{late:.2f}", f"{most:.1f}")
@@ -140,7 +154,7 @@ def _line(cells: tuple[str, ...]) -> None:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--case", nargs="+", default=[], help="names, or their beginnings; default: all")
-    parser.add_argument("--runs", type=int, default=3, help="pairs")
+    parser.add_argument("--runs", type=int, default=5, help="pairs")
     parser.add_argument("--profile", type=int, default=0, help="lines of a profile of ours")
     chosen = parser.parse_args()
     product.register()

@@ -42,7 +42,13 @@ class BatchSolver:
             order: its rows that are not, as CCD takes them.
             states, ways: filled.
         """
+        moved: set[int] = set()
         for group in batch.groups():
+            if still := batch.still(group, moved):
+                for state in states:
+                    state |= still
+                continue
+            moved |= group.joints
             if batch.takes(group):
                 result = solve_group(batch, group)
                 self.iterations = max(self.iterations, batch.iterations)

@@ -7,8 +7,9 @@ pass, and what the solver CCD is chosen for, are left to be solved frame by fram
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 from mathutils import Quaternion, Vector
@@ -35,6 +36,18 @@ class Group:
     members: tuple[int, ...]
 
 
+class WarmStart(NamedTuple):
+    """Where a frame starts that goes on from one solved before, not from its base pose.
+
+    Attributes:
+        pose: of all joints.
+        still: {constraint: how it ended}, of those that meet their goals and ask for the same as before.
+    """
+
+    pose: Pose
+    still: Mapping[int, str]
+
+
 @dataclass
 class Batch:
     """Frames with the same constraints in force and the same limits.
@@ -49,7 +62,7 @@ class Batch:
         settings: how they are solved.
         rotations: (R, J, 4), solved as far as groups are.
         translations: (R, J, 3) likewise.
-        from_base: whether rows start from their base poses.
+        warm_start: where rows start; None: from their base poses.
         held: (R,) rows that are solved already: those beside them choose their ways to fit.
         sharper: part of the tolerances to which rows that meet their goals are brought at last.
         iterations: most steps of a row.
@@ -65,7 +78,7 @@ class Batch:
     rotations: Array = field(init=False)
     translations: Array = field(init=False)
     held: NDArray[np.bool_] = field(init=False)
-    from_base: bool = True
+    warm_start: WarmStart | None = None
     sharper: float = 1.0
     iterations: int = 0
 
@@ -96,10 +109,26 @@ class Batch:
         """Let a row stand as it was solved before: rotations (J, 4) and translations (J, 3)."""
         self.rotations[k], self.translations[k], self.held[k] = rotations, translations, True
 
-    def start_from(self, pose: Pose) -> None:
+    def start_from(self, start: WarmStart) -> None:
         """Let all rows start from a pose."""
-        self.rotations[:], self.translations[:] = numbers(pose.rotations), numbers(pose.translations)
-        self.from_base = False
+        self.rotations[:], self.translations[:] = (
+            numbers(start.pose.rotations),
+            numbers(start.pose.translations),
+        )
+        self.warm_start = start
+
+    def still(self, group: Group, moved: Collection[int]) -> dict[int, str]:
+        """How the constraints of a group ended before, if it can stand as it starts; else nothing.
+
+        `moved` are the joints of groups that were solved anew: none may carry the group or its mass.
+        """
+        if self.warm_start is None or not self.warm_start.still.keys() >= set(group.members):
+            return {}
+        balances = any(self.constraints[c].kind is Kind.BALANCE for c in group.members)
+        carriers = {above for j in group.joints for above in self.skeleton.chain(j)}
+        if moved if balances else not carriers.isdisjoint(moved):
+            return {}
+        return {c: self.warm_start.still[c] for c in group.members}
 
     @property
     def skeleton(self) -> Skeleton:

@@ -12,13 +12,12 @@ import numpy as np
 from ...limits.shapes import Limit
 from ...maths.batch import Array
 from ...settings import SolveResult, SolveStatus
-from ...skeleton.pose import Pose
 from ..scene.evaluation import FrameSample
 from ..solve.solving import FrameSolveSettings, Solution, errors_of
 from ..solve.walking import solve_frame
 from .bake_frames import BakeFrames
 from .batch_solver import BatchSolver, Ways
-from .batches import Batch
+from .batches import Batch, WarmStart
 from .planted_solver import WAITING_AT_MOST, PlantedSolver, one_by_one
 
 
@@ -43,7 +42,7 @@ class FrameSolver:
 
     bake_frames: BakeFrames
     settings: FrameSolveSettings
-    start: Pose | None = None
+    start: WarmStart | None = None
     _waiting: list[tuple[int, FrameSample]] = field(default_factory=list)
     _edge: Edge | None = None  # the last of the frames that waited before
     _before: Solution | None = None  # of the frame solved last

@@ -10,7 +10,7 @@ import bpy
 from mathutils import Quaternion, Vector
 
 from ...errors import RigError
-from ...settings import SolveResult, SolverSettings
+from ...settings import SolveResult, SolverSettings, SolveStatus
 from ...skeleton.pose import Pose
 from ..checks.setup import Ready
 from ..keys.obstacles import Destination
@@ -20,6 +20,7 @@ from ..scene.evaluation import FrameSample
 from ..solve.solving import FrameSolveSettings
 from . import body_shift, frame_selection, originals
 from .bake_frames import BakeFrames
+from .batches import WarmStart
 from .frame_solver import FrameSolver
 from .keyed_motion import keyed_joints, keyed_locations, keyed_motion, rotated_joints
 from .keying import all_locked
@@ -38,6 +39,7 @@ class SolvedFrame(NamedTuple):
         located: {joint: what its location channel gets}.
         result: the solve at full influence, in armature space; its errors are in the order of `constraints`.
         constraints: those with an influence above 0.
+        met: {place of a constraint: how it ended} of those that meet their goals.
     """
 
     pose: Pose
@@ -46,6 +48,7 @@ class SolvedFrame(NamedTuple):
     located: Mapping[int, Sequence[float]]
     result: SolveResult
     constraints: tuple[Constraint, ...]
+    met: Mapping[int, str]
 
 
 def settings_of(
@@ -70,7 +73,7 @@ def solve_sample(
     ready: Ready,
     sample: FrameSample,
     settings: FrameSolveSettings,
-    start: Pose | None = None,
+    start: WarmStart | None = None,
 ) -> SolvedFrame:
     """Solve what was evaluated; nothing is written.
 
@@ -101,5 +104,7 @@ def solve_sample(
     located = {j: at[0].tolist() for j, at in keyed_locations(bake_frames, motion).items() if j in joints}
     assert solution.result is not None
     active = tuple(ready.constraints[c] for c in solution.active)
+    ended = zip(solution.active, solution.states, strict=True)
+    met = {c: state for c, state in ended if state == SolveStatus.CONVERGED.name}
     rotated = rotated_joints(bake_frames)
-    return SolvedFrame(pose, solution.pose, rotated, located, solution.result, active)
+    return SolvedFrame(pose, solution.pose, rotated, located, solution.result, active, met)

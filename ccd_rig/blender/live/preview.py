@@ -18,8 +18,8 @@ import numpy as np
 
 from ...errors import CCDRigError, RigError
 from ...settings import SolverSettings
-from ...skeleton.pose import Pose
 from ..bake import single_frame
+from ..bake.batches import WarmStart
 from ..bake.single_frame import SolvedFrame
 from ..checks import setup
 from ..properties.constraint_values import Kind
@@ -89,7 +89,7 @@ class Preview:
     Attributes:
         set_up: None until it is needed, and after anything may have made it invalid.
         sample: what is shown was solved for this; None: nothing is shown.
-        solved: its pose at full influence, where the next update starts.
+        solved: what was solved then, where the next update starts.
         iterations: of the next update, unless it is patient.
         is_settled: whether what is shown was solved patiently.
         shown: the clamps that have influence.
@@ -99,7 +99,7 @@ class Preview:
 
     set_up: SetUp | None = None
     sample: FrameSample | None = field(default=None, repr=False)
-    solved: Pose | None = field(default=None, repr=False)
+    solved: SolvedFrame | None = field(default=None, repr=False)
     shown: Collection[clamps.Place] = ()
     iterations: int = ITERATIONS[1]
     is_settled: bool = False
@@ -188,15 +188,24 @@ def _solved(preview: Preview, set_up: SetUp, sample: FrameSample, patient: bool)
         settings = set_up.patient if patient else set_up.quick(ITERATIONS[1])
         solved = single_frame.solve_sample(rig, ready, sample, settings)
     else:
-        skeleton, base = sample.reading.skeleton, sample.reading.pose
-        known = before.reading.pose, preview.solved
-        start = departed(skeleton, base, known, base, range(len(skeleton.joints)))
+        start = _warm_start(sample, before, preview.solved)
         started = time.perf_counter()
         settings = set_up.quick(preview.iterations)
         solved = single_frame.solve_sample(rig, ready, sample, settings, start)
         preview.note_time(time.perf_counter() - started)
-    preview.solved = solved.full
+    preview.solved = solved
     return solved
+
+
+def _warm_start(sample: FrameSample, before: FrameSample, solved: SolvedFrame) -> WarmStart:
+    """The pose as far from the base pose as the one that was solved before."""
+    skeleton, base = sample.reading.skeleton, sample.reading.pose
+    known = before.reading.pose, solved.full
+    pose = departed(skeleton, base, known, base, range(len(skeleton.joints)))
+    still: dict[int, str] = {}
+    if _has_same_base(sample, before) and sample.active == before.active:
+        still = {c: state for c, state in solved.met.items() if sample.targets[c] == before.targets[c]}
+    return WarmStart(pose, still)
 
 
 def _refuse_hidden(set_up: SetUp, depsgraph: bpy.types.Depsgraph) -> None:
@@ -230,9 +239,14 @@ def _places(armature_object: bpy.types.Object) -> list[clamps.Place]:
 def _is_same(sample: FrameSample, other: FrameSample) -> bool:
     """Whether two samples ask for the same pose."""
     return (
-        (sample.reading is other.reading or sample.reading == other.reading)
+        _has_same_base(sample, other)
         and sample.targets == other.targets
         and sample.influences == other.influences
         and sample.unplanted == other.unplanted
-        and sample.matrix_world == other.matrix_world
     )
+
+
+def _has_same_base(sample: FrameSample, other: FrameSample) -> bool:
+    """Whether two samples have the same base pose at the same place."""
+    is_same = sample.reading is other.reading or sample.reading == other.reading
+    return is_same and sample.matrix_world == other.matrix_world
