@@ -42,13 +42,12 @@ class BatchSolver:
             order: its rows that are not, as CCD takes them.
             states, ways: filled.
         """
-        moved: set[int] = set()
-        for group in batch.groups():
-            if still := batch.still(group, moved):
-                for state in states:
-                    state |= still
-                continue
-            moved |= group.joints
+        groups = batch.groups()
+        if batch.warm_start is not None:
+            groups, still = batch.going_on(batch.warm_start)
+            for state in states:
+                state |= still
+        for group in groups:
             if batch.takes(group):
                 result = solve_group(batch, group)
                 self.iterations = max(self.iterations, batch.iterations)

@@ -117,18 +117,32 @@ class Batch:
         )
         self.warm_start = start
 
-    def still(self, group: Group, moved: Collection[int]) -> dict[int, str]:
-        """How the constraints of a group ended before, if it can stand as it starts; else nothing.
+    def going_on(self, start: WarmStart) -> tuple[list[Group], dict[int, str]]:
+        """The groups that have to be solved from a warm start, and how constraints of all others ended.
 
-        `moved` are the joints of groups that were solved anew: none may carry the group or its mass.
+        What least squares solve is one group then: a few steps of all cost little more than those of one.
         """
-        if self.warm_start is None or not self.warm_start.still.keys() >= set(group.members):
-            return {}
-        balances = any(self.constraints[c].kind is Kind.BALANCE for c in group.members)
+        groups, still, moved = list[Group](), dict[int, str](), set[int]()
+        for group in self.groups():
+            if start.still.keys() >= set(group.members) and not self._is_carried(group, moved):
+                still |= {c: start.still[c] for c in group.members}
+            else:
+                groups.append(group)
+                moved |= group.joints
+        together = [group for group in groups if self.takes(group)]
+        if len({self.constraints[c].priority for group in together for c in group.members}) > 1:
+            return groups, still
+        joints = frozenset().union(*(group.joints for group in together))
+        members = sorted(c for group in together for c in group.members)
+        apart = [group for group in groups if group not in together]
+        return [*([Group(joints, tuple(members))] if together else []), *apart], still
+
+    def _is_carried(self, group: Group, moved: Collection[int]) -> bool:
+        """Whether joints carry a group, or mass that it balances."""
+        if any(self.constraints[c].kind is Kind.BALANCE for c in group.members):
+            return bool(moved)
         carriers = {above for j in group.joints for above in self.skeleton.chain(j)}
-        if moved if balances else not carriers.isdisjoint(moved):
-            return {}
-        return {c: self.warm_start.still[c] for c in group.members}
+        return not carriers.isdisjoint(moved)
 
     @property
     def skeleton(self) -> Skeleton:

@@ -24,9 +24,10 @@ def no_traceback(capfd):
 
 @pytest.fixture
 def live(ext, monkeypatch):
-    """The module of the handlers; things are at rest as soon as `settle` is called."""
+    """The module of the handlers; things rest as soon as `settle` is called, and time plays no part."""
     module = ext.module("ccd_rig.blender.live.handlers")
     monkeypatch.setattr(module, "REST", 0.0)
+    monkeypatch.setattr(ext.module("ccd_rig.blender.live.preview"), "LONG", math.inf)
     return module
 
 
@@ -108,6 +109,37 @@ def test_the_rig_follows_a_target(rig, live):
     assert rig.animation_data is None
     assert bpy.ops.ccd_rig.live() == {"FINISHED"}
     assert (shows(rig) - Vector((0.0, 0.0, 4.0))).length < SHOWN
+
+
+def test_chains_follow_together_and_rest_apart(ext, live):
+    """Three chains of a rig: all follow; while one target is dragged the chains that it cannot move stay."""
+    bones = [rigs.B("spine", (0, 0, 0), (0, 0, 1))]
+    for side, x in (("L", 1.0), ("R", -1.0)):
+        for i in range(3):
+            parent = f"arm_{i - 1}.{side}" if i else "spine"
+            ends = (x * (i + 0.2), 0, 1 - 0.1 * i), (x * (i + 1.2), 0, 0.9 - 0.1 * i)
+            bones.append(rigs.B(f"arm_{i}.{side}", *ends, parent))
+    rig = rigs.armature(bones)
+    reach(rig, "spine", (0.6, 0.0, 0.8), chain_length=1)
+    for side, x in (("L", 1.0), ("R", -1.0)):
+        reach(rig, f"arm_2.{side}", (2.2 * x, 0.8, 1.2), chain_length=3)
+    bpy.ops.ccd_rig.live()
+    arms = "arm_2.L", "arm_2.R"
+    for y in (0.8, 0.9, 1.0):
+        for arm in arms:
+            bpy.data.objects[f"Target {arm}"].location.y = y
+        assert max(off(rig, arm, f"Target {arm}") for arm in arms) < 0.01
+    settle(live)
+    before = matrices(rig)
+    bpy.data.objects["Target arm_2.L"].location.z += 0.1
+    shown = matrices(rig)
+    assert off(rig, "arm_2.L", "Target arm_2.L") < 0.01
+    left = [bone.name.endswith(".L") for bone in rig.pose.bones]
+    assert np.array_equal(shown[~np.array(left)], before[~np.array(left)])
+    bpy.data.objects["Target spine"].location.x -= 0.1  # it carries the arms
+    assert max(off(rig, arm, f"Target {arm}") for arm in arms) < 0.01
+    settle(live)
+    assert max(off(rig, arm, f"Target {arm}") for arm in arms) < REACHED
 
 
 def limited(rig):
