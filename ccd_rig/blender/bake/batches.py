@@ -62,10 +62,10 @@ class Batch:
         settings: how they are solved.
         rotations: (R, J, 4), solved as far as groups are.
         translations: (R, J, 3) likewise.
-        warm_start: where rows start; None: from their base poses.
         held: (R,) rows that are solved already: those beside them choose their ways to fit.
         sharper: part of the tolerances to which rows that meet their goals are brought at last.
         iterations: most steps of a row.
+        warm_start: where rows start; None: from their base poses.
     """
 
     times: Array
@@ -78,9 +78,9 @@ class Batch:
     rotations: Array = field(init=False)
     translations: Array = field(init=False)
     held: NDArray[np.bool_] = field(init=False)
-    warm_start: WarmStart | None = None
     sharper: float = 1.0
     iterations: int = 0
+    warm_start: WarmStart | None = None
 
     def __post_init__(self) -> None:
         self.rotations, self.translations = self.base.at(slice(None))

@@ -7,7 +7,6 @@
 
 import bpy
 from bpy.props import (
-    BoolProperty,
     CollectionProperty,
     EnumProperty,
     FloatProperty,
@@ -51,7 +50,7 @@ class CCD_RIG_PG_report(bpy.types.PropertyGroup):
 
 
 class CCD_RIG_PG_armature(bpy.types.PropertyGroup):
-    """All that an armature object stores."""
+    """All that an armature object stores. Its property `live` is added by `live_switch`."""
 
     constraints: CollectionProperty(
         name="CCD Constraints",
@@ -84,14 +83,6 @@ class CCD_RIG_PG_armature(bpy.types.PropertyGroup):
     report: PointerProperty(
         name="Report", description="What the last bake came to", type=CCD_RIG_PG_report, override=OVERRIDE
     )
-    live: BoolProperty(
-        name="Live",
-        description="The rig follows its targets while they move; keys and channels stay as they are. Files "
-        "keep nothing of it",
-        update=live_switch.on_switch,
-        options={"SKIP_SAVE"},
-        override=OVERRIDE,
-    )
 
 
 CLASSES = (
@@ -113,6 +104,7 @@ def register() -> None:
     """Register the groups and put them on objects and pose bones."""
     constraint_group.register_name()
     pose_library.register_names()
+    live_switch.register_on(CCD_RIG_PG_armature)
     for group in CLASSES:
         bpy.utils.register_class(group)
     bpy.types.Object.ccd_rig = PointerProperty(
@@ -135,5 +127,6 @@ def unregister() -> None:
     del bpy.types.Object.ccd_rig
     for group in reversed(CLASSES):
         bpy.utils.unregister_class(group)
+    live_switch.unregister_from(CCD_RIG_PG_armature)
     pose_library.unregister_names()
     constraint_group.unregister_name()
