@@ -11,6 +11,7 @@ def _classes() -> tuple[type, ...]:
     from .coupled_offset_add import CCD_RIG_OT_coupled_offset_add
     from .coupled_offset_remove import CCD_RIG_OT_coupled_offset_remove
     from .go_to_frame import CCD_RIG_OT_go_to_frame
+    from .live import CCD_RIG_OT_live
     from .offset_point_add import CCD_RIG_OT_offset_point_add
     from .offset_point_remove import CCD_RIG_OT_offset_point_remove
     from .pose_apply import CCD_RIG_OT_pose_apply
@@ -39,6 +40,7 @@ def _classes() -> tuple[type, ...]:
         CCD_RIG_OT_coupled_offset_remove,
         CCD_RIG_OT_offset_point_add,
         CCD_RIG_OT_offset_point_remove,
+        CCD_RIG_OT_live,
         CCD_RIG_OT_solve,
         CCD_RIG_OT_solver_preset,
         CCD_RIG_OT_bake,

@@ -14,6 +14,7 @@ from ..ccd_rig.blender.properties import constraint_list
 from ..ccd_rig.blender.properties.active_rig import active_rig
 from ..ccd_rig.blender.properties.constraint_values import Constraint
 from ..ccd_rig.blender.properties.solver_settings import field_help, solver_settings
+from ..ccd_rig.blender.rig import clamps
 from ..ccd_rig.errors import CCDRigError
 from ..ccd_rig.settings import SolveResult, SolverSettings, SolveStatus
 from . import poll_reasons
@@ -75,8 +76,9 @@ class CCD_RIG_OT_solve(bpy.types.Operator):
         names = (active.name,) if self.only_active else ()
         try:
             settings = self._settings(active_rig(context))
-            depsgraph = context.evaluated_depsgraph_get()
-            posed = bake.pose_current(depsgraph, active_rig(context), names, settings)
+            with clamps.suspended():  # other rigs that are live may move its targets
+                depsgraph = context.evaluated_depsgraph_get()
+                posed = bake.solve_current(depsgraph, active_rig(context), names, settings)
         except CCDRigError as error:
             self.report({"ERROR"}, str(error))
             return {"CANCELLED"}

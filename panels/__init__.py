@@ -48,13 +48,19 @@ def register() -> None:
     """Make the panels known to Blender."""
     import bpy
 
+    from . import live
+
     for panel in _classes():
         bpy.utils.register_class(panel)
+    bpy.types.VIEW3D_MT_pose.append(live.draw_in_pose_menu)
 
 
 def unregister() -> None:
     """Take them away again."""
     import bpy
 
+    from . import live
+
+    bpy.types.VIEW3D_MT_pose.remove(live.draw_in_pose_menu)
     for panel in reversed(_classes()):
         bpy.utils.unregister_class(panel)

@@ -9,6 +9,7 @@ from ..ccd_rig.blender.checks import constraint_checks
 from ..ccd_rig.blender.properties import body, constraint_list, joints
 from ..ccd_rig.blender.properties.active_rig import active_rig
 from ..ccd_rig.blender.properties.constraint_values import Kind
+from . import live
 from .sidebar import Sidebar, draw_words
 
 ICONS = {"ERROR": "CANCEL", "WARNING": "ERROR"}  # as Blender names its icons
@@ -50,6 +51,11 @@ class CCD_RIG_UL_constraints(bpy.types.UIList):
 class CCD_RIG_PT_constraints(Sidebar, bpy.types.Panel):
     bl_label = "CCD Constraints"
 
+    def draw_header_preset(self, context: bpy.types.Context) -> None:
+        armature_object = active_rig(context)
+        if armature_object is not None and armature_object.ccd_rig.constraints:
+            live.draw_switch(self.layout, armature_object)
+
     def draw(self, context: bpy.types.Context) -> None:
         armature_object = active_rig(context)
         if armature_object is None or not armature_object.ccd_rig.constraints:
@@ -59,6 +65,7 @@ class CCD_RIG_PT_constraints(Sidebar, bpy.types.Panel):
             line = self.layout.row()
             line.label(text=f"Target of '{armature_object.name}'", icon="EMPTY_DATA")
             line.operator("ccd_rig.rig_select", icon="BACK")
+        live.draw_notes(self.layout, context, armature_object)
         _draw_list(self.layout, armature_object)
         constraint = constraint_list.active(armature_object)
         if constraint is not None:

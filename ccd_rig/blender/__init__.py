@@ -6,6 +6,7 @@ def register() -> None:
     """Put the properties on Blender's objects and pose bones, and the command on Blender's command line."""
     from .bake import options, staleness
     from .cli import command_line
+    from .live import handlers
     from .properties import armature_data, coupled_offsets, overrides
 
     options.register()
@@ -14,14 +15,17 @@ def register() -> None:
     overrides.register()
     staleness.register()
     command_line.register()
+    handlers.register()
 
 
 def unregister() -> None:
     """Take everything away again."""
     from .bake import options, staleness
     from .cli import command_line
+    from .live import handlers
     from .properties import armature_data, coupled_offsets, overrides
 
+    handlers.unregister()
     command_line.unregister()
     staleness.unregister()
     overrides.unregister()

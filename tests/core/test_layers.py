@@ -41,7 +41,7 @@ BLENDER = (
     ("solve",),
     ("checks",),
     ("bake",),
-    ("cli",),
+    ("cli", "live"),
 )
 PUBLIC = "ccd_rig"  # ccd_rig/__init__.py: gathers the core's names, so it stands below the core
 SHELLS = ("operators", "panels", "viewport")

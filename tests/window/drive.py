@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import bpy
+from mathutils import Vector
 
 PACKAGE = "bl_ext.user_default.ccd_rig"
 TAB = "CCD Rig"
@@ -198,6 +199,7 @@ def run() -> Iterator[float]:
 
     yield from buttons("bpy.ops.ccd_rig.bake(", found)
     note("buttons_after", found=sorted(found))
+    yield from drag_live(found)
     before = [distance(frame) for frame in range(1, FRAMES + 1)]
     bpy.context.scene.frame_set(1)
     yield from click(found, "bpy.ops.ccd_rig.bake(")
@@ -234,6 +236,58 @@ def run() -> Iterator[float]:
     yield 2 * REDRAW
     photograph("undone")
     note("undo", curves=len(keyed()))
+
+
+def drag_live(found: dict[str, tuple[int, int]]) -> Iterator[float]:
+    """Switch Live on, drag the target with G and the pointer, undo the drag, and switch Live off again."""
+    # Blender tells nothing about buttons in a panel's header. This one stands above the list's plus.
+    _, _, region = view()
+    _, y = found["bpy.ops.ccd_rig.constraint_add()"]
+    found["live"] = region.x + region.width - 90, y - 30
+    yield from click(found, "live")
+    note("live_on", on=rig().ccd_rig.live, off=shown_error())
+    bpy.ops.object.mode_set(mode="OBJECT")
+    target = bpy.data.objects["Target"]
+    held = [tuple(bone.rotation_quaternion) for bone in rig().pose.bones]
+    for thing in bpy.data.objects:
+        thing.select_set(thing == target)
+    bpy.context.view_layer.objects.active = target
+    yield REDRAW
+    place = tuple(target.location)
+    yield from key("g")
+    dragged = []
+    for _ in range(6):
+        sh("xdotool", "mousemove_relative", "--", -8, 4)
+        yield 0.2
+        dragged.append(shown_error())
+    photograph("live_drag")
+    moved = (bpy.data.objects["Target"].matrix_world.translation - Vector(place)).length
+    sh("xdotool", "click", 1)
+    yield 3 * REDRAW
+    photograph("live_rest")
+    kept = [tuple(bone.rotation_quaternion) for bone in rig().pose.bones] == held
+    note(
+        "live_drag", moved=moved, dragged=dragged, rest=shown_error(), channels_kept=kept, curves=len(keyed())
+    )
+    yield from key("ctrl+z")
+    yield 2 * REDRAW
+    back = (bpy.data.objects["Target"].location - Vector(place)).length
+    note("live_undo", back=back, on=rig().ccd_rig.live, off=shown_error())
+    yield from click(found, "live")
+    bones = [bone for bone in rig().pose.bones if len(bone.constraints)]
+    note("live_off", on=rig().ccd_rig.live, clamped=len(bones), off=shown_error())
+    bpy.context.view_layer.objects.active = rig()
+    rig().select_set(True)
+    bpy.ops.object.mode_set(mode="POSE")
+    yield REDRAW
+
+
+def shown_error() -> float:
+    """Metres between the tail of the last bone and the target, as the window shows them."""
+    graph = bpy.context.evaluated_depsgraph_get()
+    armature = rig().evaluated_get(graph)
+    tail = armature.matrix_world @ armature.pose.bones[f"Bone{BONES - 1}"].tail
+    return (tail - bpy.data.objects["Target"].evaluated_get(graph).matrix_world.translation).length
 
 
 def start(work: Iterator[float]) -> None:

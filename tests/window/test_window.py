@@ -36,6 +36,24 @@ def test_pointer_adds_a_constraint(visit):
     assert (step["count"], step["tip"], step["target"]) == (1, "Bone7", "Target")
 
 
+def test_the_rig_follows_a_dragged_target(visit):
+    assert saw(visit, "live_on")["on"]
+    assert saw(visit, "live_on")["off"] < REACHED
+    step = saw(visit, "live_drag")
+    assert step["moved"] > 0.3
+    assert max(step["dragged"]) < 0.05
+    assert step["rest"] < REACHED
+    assert step["channels_kept"]
+    assert step["curves"] == 0
+    step = saw(visit, "live_undo")
+    assert step["on"]
+    assert max(step["back"], step["off"]) < REACHED
+    step = saw(visit, "live_off")
+    assert not step["on"]
+    assert step["clamped"] == 0
+    assert step["off"] > 0.1
+
+
 def test_pointer_bakes(visit):
     step = saw(visit, "bake")
     assert max(step["before"]) > 1.0  # else the bake would have nothing to do

@@ -9,29 +9,24 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import bpy
-from mathutils import Quaternion, Vector
 
 from ...errors import RigError
 from ...settings import SolveResult, SolverSettings
-from ...skeleton.pose import Pose
 from ..checks import setup
 from ..checks.setup import Ready
 from ..keys.obstacles import Destination, obstacles
 from ..properties import pose_library, solver_settings
 from ..properties.constraint_values import Constraint
-from ..rig import armature, rotation_modes
+from ..rig import armature, clamps, rotation_modes
 from ..scene import evaluation
 from ..solve.constraint_goals import chain_joints
-from ..solve.solving import FrameSolveSettings
-from . import body_shift, finding, frame_selection, originals, shot, staleness
+from . import body_shift, finding, frame_selection, originals, shot, single_frame, staleness
 from .bake_frames import BakeFrames
-from .frame_solver import FrameSolver
-from .keyed_motion import KeyedMotion, keyed_joints, keyed_locations, keyed_motion, rotated_joints
-from .keying import all_locked, keys_of, nothing_to_key, write_keys
+from .keyed_motion import KeyedMotion, keyed_joints, keyed_motion
+from .keying import keys_of, nothing_to_key, write_keys
 from .outcome import Outcome
 from .playback import play_steps
 from .progress import Clock, Progress, Steps, run
-from .recorder import FrameRecorder
 from .report import BakeReport
 from .report_parts import Check
 from .settings import BakeSettings, Keys, Order, Start
@@ -77,8 +72,16 @@ def bake_steps(
     """Like `bake`, an item after each frame to solve, and after longer work on many.
 
     The set-up is checked when the first item is asked for, and everything is written after the last one.
-    Close the generator to cancel: until the end all that was written is taken back.
+    Close the generator to cancel: until the end all that was written is taken back. The live preview is off
+    meanwhile.
     """
+    with clamps.suspended():
+        return (yield from _bake_steps(scene, armature_object, settings))
+
+
+def _bake_steps(
+    scene: bpy.types.Scene, armature_object: bpy.types.Object, settings: BakeSettings
+) -> Steps[BakeReport]:
     ready = setup.require(armature_object, scene, settings.constraints, settings.destination, settings.body)
     solver = solver_settings.solver_settings(armature_object)
     if settings.solver is not None:
@@ -197,17 +200,6 @@ def solve_current(
     armature_object: bpy.types.Object,
     names: Sequence[str] = (),
     settings: SolverSettings | None = None,
-) -> tuple[SolveResult, tuple[Constraint, ...]]:
-    """The same as `pose_current`: its result and constraints alone."""
-    posed = pose_current(depsgraph, armature_object, names, settings)
-    return posed.result, posed.constraints
-
-
-def pose_current(
-    depsgraph: bpy.types.Depsgraph,
-    armature_object: bpy.types.Object,
-    names: Sequence[str] = (),
-    settings: SolverSettings | None = None,
 ) -> Posed:
     """Solve the present state and pose the bones accordingly, without keys.
 
@@ -221,36 +213,16 @@ def pose_current(
         CCDRigError: the set-up cannot be solved. Nothing has changed then.
     """
     ready = setup.require(armature_object, depsgraph.scene, names)
-    solver = settings or solver_settings.solver_settings(armature_object)
-    poses = pose_library.entries(armature_object) if solver.restarts else ()
+    frame_settings = single_frame.settings_of(armature_object, depsgraph.scene, settings)
     sample = evaluation.current(depsgraph, armature_object, ready.constraints, ready.layout)
-    reference = originals.reference_from(armature_object, frame_selection.key_time(depsgraph.scene))
-    # The error reduction of a bake, so that both pose the bones alike.
-    frame_settings = FrameSolveSettings(solver, BakeSettings.error_reduction, poses, reference)
     if not sample.active:
         raise RigError(f"{armature_object.name}: every constraint has influence 0; raise one to solve")
-    bake_frames = BakeFrames.empty(sample, ready.constraints, [0], [0])
-    FrameRecorder(bake_frames).store(0, sample)
-    frame_solver = FrameSolver(bake_frames, frame_settings)
-    for _ in (*frame_solver.add(0, sample), *frame_solver.finish()):
-        pass
-    solution = frame_solver.solution(sample)
-    body, present = ready.body, Destination.CURRENT_ACTION
-    if body is not None and body.keeps and not body_shift.body_obstacle(armature_object, body, present):
-        solution = run(body_shift.move_body(bake_frames, [(0, sample)], frame_settings)) or solution
-    bake_frames, motion, _ = keyed_motion(bake_frames)
-    joints = keyed_joints(bake_frames)
-    if not joints:
-        raise RigError(all_locked(bake_frames))
-    pose = Pose(tuple(map(Quaternion, motion.rotations[0])), tuple(map(Vector, motion.translations[0])))
-    located = {j: at[0].tolist() for j, at in keyed_locations(bake_frames, motion).items() if j in joints}
-    rotated, bones = rotated_joints(bake_frames), sample.reading.bones
-    armature.apply(armature_object, sample.reading, pose, rotated, located)
-    assert solution.result is not None
-    pose_bones = armature_object.pose.bones
-    channels = [(bones[j], rotation_modes.rotation_channel(pose_bones[bones[j]])[0]) for j in rotated]
-    channels += [(bones[j], "location") for j in located]
-    return Posed(solution.result, tuple(ready.constraints[c] for c in solution.active), tuple(channels))
+    solved = single_frame.solve_sample(armature_object, ready, sample, frame_settings)
+    armature.apply(armature_object, sample.reading, solved.pose, solved.rotated, solved.located)
+    pose_bones, bones = armature_object.pose.bones, sample.reading.bones
+    channels = [(bones[j], rotation_modes.rotation_channel(pose_bones[bones[j]])[0]) for j in solved.rotated]
+    channels += [(bones[j], "location") for j in solved.located]
+    return Posed(solved.result, solved.constraints, tuple(channels))
 
 
 # --- the end ------------------------------------------------------------------------------------------------

@@ -42,7 +42,12 @@ class BatchSolver:
             order: its rows that are not, as CCD takes them.
             states, ways: filled.
         """
-        for group in batch.groups():
+        groups = batch.groups()
+        if batch.warm_start is not None:
+            groups, still = batch.going_on(batch.warm_start)
+            for state in states:
+                state |= still
+        for group in groups:
             if batch.takes(group):
                 result = solve_group(batch, group)
                 self.iterations = max(self.iterations, batch.iterations)

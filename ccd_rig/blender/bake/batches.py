@@ -7,8 +7,9 @@ pass, and what the solver CCD is chosen for, are left to be solved frame by fram
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 from mathutils import Quaternion, Vector
@@ -24,7 +25,7 @@ from ..properties.constraint_values import Constraint, Kind
 from ..scene.evaluation import FrameSample
 from ..solve.contact_poses import JointPoses
 from ..solve.solving import FrameSolveSettings, groups
-from .bake_frames import BakeFrames, Rows
+from .bake_frames import BakeFrames, Rows, numbers
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,18 @@ class Group:
 
     joints: frozenset[int]
     members: tuple[int, ...]
+
+
+class WarmStart(NamedTuple):
+    """Where a frame starts that goes on from one solved before, not from its base pose.
+
+    Attributes:
+        pose: of all joints.
+        still: {constraint: how it ended}, of those that meet their goals and ask for the same as before.
+    """
+
+    pose: Pose
+    still: Mapping[int, str]
 
 
 @dataclass
@@ -52,6 +65,7 @@ class Batch:
         held: (R,) rows that are solved already: those beside them choose their ways to fit.
         sharper: part of the tolerances to which rows that meet their goals are brought at last.
         iterations: most steps of a row.
+        warm_start: where rows start; None: from their base poses.
     """
 
     times: Array
@@ -66,6 +80,7 @@ class Batch:
     held: NDArray[np.bool_] = field(init=False)
     sharper: float = 1.0
     iterations: int = 0
+    warm_start: WarmStart | None = None
 
     def __post_init__(self) -> None:
         self.rotations, self.translations = self.base.at(slice(None))
@@ -93,6 +108,41 @@ class Batch:
     def hold(self, k: int, rotations: Array, translations: Array) -> None:
         """Let a row stand as it was solved before: rotations (J, 4) and translations (J, 3)."""
         self.rotations[k], self.translations[k], self.held[k] = rotations, translations, True
+
+    def start_from(self, start: WarmStart) -> None:
+        """Let all rows start from a pose."""
+        self.rotations[:], self.translations[:] = (
+            numbers(start.pose.rotations),
+            numbers(start.pose.translations),
+        )
+        self.warm_start = start
+
+    def going_on(self, start: WarmStart) -> tuple[list[Group], dict[int, str]]:
+        """The groups that have to be solved from a warm start, and how constraints of all others ended.
+
+        What least squares solve is one group then: a few steps of all cost little more than those of one.
+        """
+        groups, still, moved = list[Group](), dict[int, str](), set[int]()
+        for group in self.groups():
+            if start.still.keys() >= set(group.members) and not self._is_carried(group, moved):
+                still |= {c: start.still[c] for c in group.members}
+            else:
+                groups.append(group)
+                moved |= group.joints
+        together = [group for group in groups if self.takes(group)]
+        if len({self.constraints[c].priority for group in together for c in group.members}) > 1:
+            return groups, still
+        joints = frozenset().union(*(group.joints for group in together))
+        members = sorted(c for group in together for c in group.members)
+        apart = [group for group in groups if group not in together]
+        return [*([Group(joints, tuple(members))] if together else []), *apart], still
+
+    def _is_carried(self, group: Group, moved: Collection[int]) -> bool:
+        """Whether joints carry a group, or mass that it balances."""
+        if any(self.constraints[c].kind is Kind.BALANCE for c in group.members):
+            return bool(moved)
+        carriers = {above for j in group.joints for above in self.skeleton.chain(j)}
+        return not carriers.isdisjoint(moved)
 
     @property
     def skeleton(self) -> Skeleton:

@@ -68,7 +68,8 @@ def solve_group(batch: Batch, group: Group) -> GroupResult:
             _restart(batch, group, result, base)
         if batch.sharper < 1.0:
             _sharpen(batch, group, result.met, base)
-    _note_nearest(batch, group, result, base)
+    if batch.warm_start is None:
+        _note_nearest(batch, group, result, base)
     return result
 
 
@@ -80,7 +81,7 @@ def _solve_stage(
         if result.met.all():
             break
         chosen = np.flatnonzero(~result.met.all(1) | batch.held)
-        if not _solve_some(batch, group, (limits, step), (chosen, base), result):
+        if not _solve_some(batch, group, (limits, step), (chosen, base), result, batch.warm_start is None):
             break
 
 

@@ -15,6 +15,7 @@ from ...skeleton.rerooting import reroot
 from ..properties import constraint_list
 from ..properties.body import Body
 from ..properties.constraint_values import Constraint, Kind
+from ..rig import clamps
 from ..scene.influences import PLANTED
 from ..solve.planting import different_ends, support_chains
 from .problem import Problem
@@ -108,7 +109,7 @@ def body_problems(
                 message = f"Constraint '{row.name}' goes up to {stays}: only bones below it turn"
                 yield Problem("WARNING", row.name, f"{message}; set Body to Follow Feet to let it turn")
     bone = armature_object.pose.bones[figure.bone]
-    for constraint in bone.constraints:
+    for constraint in clamps.user_constraints(bone):
         if not constraint.mute and constraint.influence > 0.0:
             message = (
                 f"Bone '{bone.name}' keeps its animation, but what Blender's constraint "

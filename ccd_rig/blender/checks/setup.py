@@ -17,7 +17,7 @@ from ..keys import channels
 from ..keys.obstacles import Destination, obstacles
 from ..properties import body, constraint_list, constraint_values, pose_library, solver_settings
 from ..properties.constraint_values import Kind
-from ..rig import armature, rotation_modes
+from ..rig import armature, clamps, rotation_modes
 from ..scene import dependence, evaluation
 from ..solve import constraint_goals
 from . import method_checks, plant_checks
@@ -311,7 +311,7 @@ def _pole_problems(
 
 def _carried_problems(bone: bpy.types.PoseBone) -> Iterator[Problem]:
     """A bone that only carries mass: it is read from its channels."""
-    for constraint in bone.constraints:
+    for constraint in clamps.user_constraints(bone):
         if not constraint.mute and constraint.influence > 0.0:
             message = (
                 f"Bone '{bone.name}': balance does not see where Blender's constraint '{constraint.name}'"
@@ -326,7 +326,7 @@ def _bone_problems(bone: bpy.types.PoseBone, settings: dict[str, Any]) -> Iterat
             f"Bone '{bone.name}': its rest pose is outside its limit, so it turns as soon as it is solved"
         )
         yield Problem("WARNING", bone.name, f"{message}: let the limit include 0, or keep it on purpose")
-    for constraint in bone.constraints:
+    for constraint in clamps.user_constraints(bone):
         if not constraint.mute and constraint.influence > 0.0 and constraint.type not in ("IK", "SPLINE_IK"):
             message = (
                 f"Bone '{bone.name}': Blender's constraint '{constraint.name}' acts on top of the solved pose"

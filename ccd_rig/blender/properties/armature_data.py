@@ -15,7 +15,7 @@ from bpy.props import (
     StringProperty,
 )
 
-from . import body, constraint_group, pose_library
+from . import body, constraint_group, live_switch, pose_library
 from .coupled_offsets import CCD_RIG_PG_coupled_offset, CCD_RIG_PG_offset_point
 from .joints import CCD_RIG_PG_comfort, CCD_RIG_PG_joint, CCD_RIG_PG_limit
 from .solver_settings import OVERRIDE, CCD_RIG_PG_solver
@@ -57,7 +57,7 @@ class CCD_RIG_PG_report(bpy.types.PropertyGroup):
 
 
 class CCD_RIG_PG_armature(bpy.types.PropertyGroup):
-    """All that an armature object stores."""
+    """All that an armature object stores. Its property `live` is added by `live_switch`."""
 
     constraints: CollectionProperty(
         name="CCD Constraints",
@@ -111,6 +111,7 @@ def register() -> None:
     """Register the groups and put them on objects and pose bones."""
     constraint_group.register_name()
     pose_library.register_names()
+    live_switch.register_on(CCD_RIG_PG_armature)
     for group in CLASSES:
         bpy.utils.register_class(group)
     bpy.types.Object.ccd_rig = PointerProperty(
@@ -133,5 +134,6 @@ def unregister() -> None:
     del bpy.types.Object.ccd_rig
     for group in reversed(CLASSES):
         bpy.utils.unregister_class(group)
+    live_switch.unregister_from(CCD_RIG_PG_armature)
     pose_library.unregister_names()
     constraint_group.unregister_name()

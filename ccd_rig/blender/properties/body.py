@@ -11,6 +11,7 @@ import bpy
 
 from ...errors import InvalidInput
 from ..keys import channels
+from ..rig import clamps
 from . import constraint_list
 from .constraint_values import Constraint, Kind
 
@@ -114,7 +115,7 @@ def _animation(armature_object: bpy.types.Object, root_bone: bpy.types.PoseBone,
         return "it has a driver"
     for above in root_bone.parent_recursive:
         moved = _is_keyed(armature_object, above) or _has_driver(armature_object, above)
-        if moved or any(not c.mute and c.influence > 0.0 for c in above.constraints):
+        if moved or any(not c.mute and c.influence > 0.0 for c in clamps.user_constraints(above)):
             return f"'{above.name}' above it is animated"
     return ""
 

@@ -7,8 +7,9 @@ Frames are evaluated in a scene of their own (`isolation.py`) that is made for i
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import bpy
@@ -26,9 +27,13 @@ from ..rig.armature import RigLayout, RigReading
 from .dependence import require_evaluable
 from .influences import in_force, unplanted
 from .isolation import isolated_scene, set_frame
-from .targets import ObjectRef, TargetSample, objects_of, sample_target, target_sources
+from .targets import ObjectRef, TargetSample, TargetSource, objects_of, sample_target, target_sources
 
 FLAT = 1e-8  # a length of an axis of the armature object below this cannot be inverted in float32
+NOWHERE: Mapping[bpy.types.Object, bpy.types.Depsgraph] = MappingProxyType({})
+
+_Influences = Callable[[bpy.types.Object, float], tuple[tuple[float, ...], tuple[float, ...]]]
+"""Reads influences of an armature object, original or evaluated, at a frame; see `_influences`."""
 
 
 class FrameSample(NamedTuple):
@@ -189,32 +194,73 @@ def current(
             return sample(frame)
     require_evaluable(scene, armature_object, constraints)
     evaluated = armature_object.evaluated_get(depsgraph)
-    matrix_world = _matrix_world(evaluated, frame)
-    to_armature = matrix_world.inverted()
-    reading = (layout or rig_layout(armature_object, evaluated, constraints)).read(evaluated)
-    indices = _indices_of(armature_object, constraints)
-    sources = target_sources(armature_object, constraints)
-    hidden = [(thing, bone) for thing, bone in objects_of(sources) if not _is_evaluated(thing, depsgraph)]
-    hidden_objects = {thing for thing, _ in hidden}
+    layout = layout or rig_layout(armature_object, evaluated, constraints)
+    present = Present.of(armature_object, constraints, layout)
+    hidden = present.hidden(depsgraph)
     with ExitStack() as stack:
         elsewhere = depsgraph
         if hidden:
             isolated = stack.enter_context(isolated_scene(scene, armature_object, hidden, ()))
             elsewhere = set_frame(isolated, frame)
+        return present.sample(depsgraph, {thing: elsewhere for thing, _ in hidden})
+
+
+class Present(NamedTuple):
+    """What the present state of an armature is read with, as long as its set-up stays.
+
+    Attributes:
+        armature_object: the original object.
+        sources: what is looked at for each constraint.
+        read: gives the chains and their pose.
+        influences: gives the influences of the constraints.
+    """
+
+    armature_object: bpy.types.Object
+    sources: Sequence[TargetSource]
+    read: Callable[[Any, float], RigReading]
+    influences: _Influences
+
+    @classmethod
+    def of(
+        cls, armature_object: bpy.types.Object, constraints: Sequence[Constraint], layout: RigLayout
+    ) -> Present:
+        indices = _indices_of(armature_object, constraints)
+        sources = target_sources(armature_object, constraints)
+        influences = _influences(armature_object, constraints, indices)
+        return cls(armature_object, sources, _reader(layout), influences)
+
+    def hidden(self, depsgraph: bpy.types.Depsgraph) -> list[tuple[bpy.types.Object, str]]:
+        """Targets that a depsgraph does not keep up to date, each with the name of its bone, or none."""
+        return [pair for pair in objects_of(self.sources) if not _is_evaluated(pair[0], depsgraph)]
+
+    def sample(
+        self,
+        depsgraph: bpy.types.Depsgraph,
+        elsewhere: Mapping[bpy.types.Object, bpy.types.Depsgraph] = NOWHERE,
+    ) -> FrameSample:
+        """The present state, with edits that have no keys yet; `elsewhere` evaluates targets that are hidden.
+
+        Raises:
+            RigError: as the function of `frames`.
+        """
+        frame = depsgraph.scene.original.frame_float
+        evaluated = self.armature_object.evaluated_get(depsgraph)
+        matrix_world = _matrix_world(evaluated, frame)
+        to_armature, reading = matrix_world.inverted(), self.read(evaluated, frame)
 
         def graph_of(ref: ObjectRef | None) -> bpy.types.Depsgraph:
-            return elsewhere if ref is not None and ref.thing in hidden_objects else depsgraph
+            return depsgraph if ref is None else elsewhere.get(ref.thing, depsgraph)
 
         targets = tuple(
             sample_target(
                 evaluated, to_armature, source, (graph_of(source.target), graph_of(source.pole)), frame
             )
-            for source in sources
+            for source in self.sources
         )
-    # Blender writes keyed and driven values back to the original, but does not evaluate the object anew when
-    # a script sets a property of ours.
-    influences, unplanted = _influences(armature_object, constraints, indices)(armature_object, frame)
-    return FrameSample(frame, reading, targets, influences, matrix_world, unplanted)
+        # Blender writes keyed and driven values back to the original, but does not evaluate the object anew
+        # when a script sets a property of ours.
+        influences, unplanted = self.influences(self.armature_object, frame)
+        return FrameSample(frame, reading, targets, influences, matrix_world, unplanted)
 
 
 # Reading evaluated objects --------------------------------------------------------------------------
@@ -305,7 +351,7 @@ def _matrix_world(evaluated: bpy.types.Object, frame: float) -> Matrix:
 
 def _influences(
     armature_object: bpy.types.Object, constraints: Sequence[Constraint], indices: Sequence[int]
-) -> Callable[[bpy.types.Object, float], tuple[tuple[float, ...], tuple[float, ...]]]:
+) -> _Influences:
     """A function that reads the influences of constraints, those with these indices, as they count.
 
     It takes the armature object, original or evaluated, and the frame. Its second result is

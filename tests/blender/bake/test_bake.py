@@ -729,7 +729,7 @@ def test_solve_current_poses_as_the_first_frame_of_a_bake(bake):
     for i, mode in enumerate(rigs.MODES):
         rig.pose.bones[f"bone_{i}"].rotation_mode = mode
     bpy.context.scene.frame_set(1)
-    result, constraints = bake.solve_current(bpy.context.evaluated_depsgraph_get(), rig)
+    result, constraints, _ = bake.solve_current(bpy.context.evaluated_depsgraph_get(), rig)
     rigs.update()
     assert result.status.name == "CONVERGED"
     assert [constraint.name for constraint in constraints] == ["Hand"]

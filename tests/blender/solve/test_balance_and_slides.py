@@ -362,7 +362,7 @@ def test_solve_pose_writes_the_slide(bake):
     rig, target, _ = crane()
     target.location = (0.2, 0.3, 2.7)
     rigs.update()
-    result, _ = bake.solve_current(bpy.context.evaluated_depsgraph_get(), rig)
+    result = bake.solve_current(bpy.context.evaluated_depsgraph_get(), rig).result
     rigs.update()
     assert result.status.name == "CONVERGED"
     assert 0.1 < rig.pose.bones["mast"].location.y <= 0.7

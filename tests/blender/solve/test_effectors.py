@@ -54,7 +54,7 @@ def leg(toes=True):
 def solved(bake, rig):
     """The armature, evaluated, after a solve at the current frame."""
     rigs.update()
-    result, _ = bake.solve_current(bpy.context.evaluated_depsgraph_get(), rig)
+    result = bake.solve_current(bpy.context.evaluated_depsgraph_get(), rig).result
     rigs.update()
     return result, rig.evaluated_get(bpy.context.evaluated_depsgraph_get())
 

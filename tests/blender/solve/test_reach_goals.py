@@ -303,7 +303,7 @@ def test_solve_pose_takes_pole_and_rotation_too(bake):
     row.use_position = True
     row.rotation = "NONE"
     bpy.context.scene.frame_set(9)
-    result, _ = bake.solve_current(bpy.context.evaluated_depsgraph_get(), rig)
+    result = bake.solve_current(bpy.context.evaluated_depsgraph_get(), rig).result
     rigs.update()
     depsgraph = bpy.context.evaluated_depsgraph_get()
     assert len(result.errors) == 1

@@ -1,0 +1,186 @@
+"""What an update of the live preview costs, beside Blender's own evaluation of the same rig with its IK.
+
+    python3 dev.py bench live
+    python3 dev.py bench live -- --case chain figure --runs 5 --profile 20
+
+Protocol: `frame_set` over the frames of a shot, processor time of all threads. With our constraints that is
+Blender's evaluation, the handler (sample, solve, clamps) and Blender's second evaluation. With Blender's IK
+constraints it is one evaluation. Both in files of their own, by turns. Of each frame the shortest of its runs
+counts, as other work on the machine makes some longer. The unit of the ratios is the median of Blender's. The
+first frames of a run are not counted: they set up what is kept between updates.
+
+The budget: the median at most 3, the 95th percentile at most 6, and no update above 25 ms.
+
+Cases, each with all targets moving, as *-far out of reach, and as *-one with just one of them, as in a drag:
+    chain      20 free bones
+    human      Rigify's human metarig, five targets
+    figure     the demo's figure
+"""
+
+from __future__ import annotations
+
+import argparse
+import cProfile
+import os
+import pstats
+import sys
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(name, "1")
+
+import bpy  # noqa: E402
+import numpy as np  # noqa: E402
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(ROOT), str(ROOT / "benchmarks")]
+
+import _bake_characters as characters  # noqa: E402
+import _bake_scenes as scenes  # noqa: E402
+import _product as product  # noqa: E402
+from _bake_pairs import add_iks, add_rows, machine  # noqa: E402
+
+FRAMES, WARM = 200, 10
+FAR = 8.0  # metres that targets go up where they are out of reach
+MEDIAN, LATE, MOST = 3.0, 6.0, 25.0  # the budget: ratios, and milliseconds
+HEADS = (
+    "case",
+    "Blender, ms",
+    "ours, ms",
+    "95th, ms",
+    "largest, ms",
+    "ratio",
+    "ratio, 95th",
+    "error, mm",
+    "within",
+)
+WIDTHS = (12, 11, 8, 8, 11, 6, 11, 9, 6)
+
+Make = Callable[[int], scenes.Shot]
+
+
+def far(make: Make, frames: int) -> scenes.Shot:
+    """A shot whose targets are out of reach."""
+    shot = make(frames)
+    for reach in shot.reaches:
+        reach.target.delta_location.z += FAR
+    return shot
+
+
+def one(make: Make, frames: int) -> scenes.Shot:
+    """A shot of whose targets only the last one moves."""
+    shot = make(frames)
+    bpy.context.scene.frame_set(1)
+    for reach in shot.reaches[:-1]:
+        reach.target.animation_data_clear()
+    return shot
+
+
+def cases() -> dict[str, Make]:
+    near: dict[str, Make] = {
+        "chain": partial(scenes.chain, 20),
+        "human": scenes.character,
+        "figure": characters.figure,
+    }
+    found = dict(near)
+    for name, make in near.items():
+        if name == "human":  # the figure walks away from targets that stand still
+            found[f"{name}-one"] = partial(one, make)
+        found[f"{name}-far"] = partial(far, make)
+    return found
+
+
+def updates(frames: int) -> np.ndarray:
+    """Milliseconds of each frame change."""
+    found = []
+    for frame in range(1, frames + 1):
+        started = time.process_time()
+        bpy.context.scene.frame_set(frame)
+        found.append(1e3 * (time.process_time() - started))
+    return np.array(found[WARM:])
+
+
+def error(shot: scenes.Shot) -> float:
+    """Millimetres from a target at the present frame, at most."""
+    rig, found = shot.rig, []
+    for reach in shot.reaches:
+        tip = rig.pose.bones[reach.tip]
+        point = rig.matrix_world @ (tip.tail if reach.use_tail else tip.head)
+        found.append(1e3 * (point - reach.target.matrix_world.translation).length)
+    return max(found)
+
+
+def ours(make: Make, frames: int) -> tuple[np.ndarray, float]:
+    shot = make(frames)
+    add_rows(shot)
+    shot.rig.ccd_rig.live = True
+    return updates(frames), error(shot)
+
+
+def blenders(make: Make, frames: int) -> np.ndarray:
+    shot = make(frames)
+    if shot.is_set_up:
+        shot.rig.ccd_rig.constraints.clear()
+    add_iks(shot)
+    return updates(frames)
+
+
+def measure(name: str, make: Make, runs: int) -> bool:
+    """Print a line of the table; whether the case is within the budget."""
+    mine, its, off = [], [], 0.0
+    for run in range(runs):
+        for side in (0, 1) if run % 2 == 0 else (1, 0):
+            if side == 0:
+                found, off = ours(make, FRAMES)
+                mine.append(found)
+            else:
+                its.append(blenders(make, FRAMES))
+    unit, each = float(np.median(np.min(its, axis=0))), np.min(mine, axis=0)
+    median, late, most = float(np.median(each)), float(np.percentile(each, 95)), float(each.max())
+    within = median / unit <= MEDIAN and late / unit <= LATE and most <= MOST
+    values = (f"{unit:.2f}", f"{median:.2f}", f"{late:.2f}", f"{most:.1f}")
+    ratios = (f"{median / unit:.2f}", f"{late / unit:.2f}", f"{off:.2g}", "yes" if within else "NO")
+    _line((name, *values, *ratios))
+    return within
+
+
+def _line(cells: tuple[str, ...]) -> None:
+    print("".join(f"| {cell:>{w}s} " for cell, w in zip(cells, WIDTHS, strict=True)) + "|", flush=True)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--case", nargs="+", default=[], help="names, or their beginnings; default: all")
+    parser.add_argument("--runs", type=int, default=5, help="pairs")
+    parser.add_argument("--profile", type=int, default=0, help="lines of a profile of ours")
+    chosen = parser.parse_args()
+    product.register()
+    try:
+        known = cases()
+        names = [n for n in known if not chosen.case or any(n.startswith(case) for case in chosen.case)]
+        if not names:
+            parser.error(f"no such case; there are: {', '.join(known)}")
+        print(f"Blender {bpy.app.version_string}; {machine()}; {chosen.runs} pairs of {FRAMES} frames.\n")
+        _line(HEADS)
+        _line(tuple("-" * (width - 1) + ":" for width in WIDTHS))
+        late = [name for name in names if not measure(name, known[name], chosen.runs)]
+        for name in names if chosen.profile else ():
+            profile = cProfile.Profile()
+            profile.runcall(ours, known[name], FRAMES)
+            pstats.Stats(profile).sort_stats("cumulative").print_stats(chosen.profile)
+        print(f"\nover the budget: {', '.join(late) or 'none'}")
+    finally:
+        bpy.ops.wm.read_homefile(use_empty=True)
+        product.unregister()
+    return 0
+
+
+if __name__ == "__main__":
+    code = main()
+    # Blender's own shutdown crashes (4.2) or hangs (4.5) with Rigify.
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)

@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""One frame solved as a bake of that frame alone solves it, and what its bones' channels then hold."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import bpy
+from mathutils import Quaternion, Vector
+
+from ...errors import RigError
+from ...settings import SolveResult, SolverSettings, SolveStatus
+from ...skeleton.pose import Pose
+from ..checks.setup import Ready
+from ..keys.obstacles import Destination
+from ..properties import pose_library, solver_settings
+from ..properties.constraint_values import Constraint
+from ..scene.evaluation import FrameSample
+from ..solve.solving import FrameSolveSettings
+from . import body_shift, frame_selection, originals
+from .bake_frames import BakeFrames
+from .batches import WarmStart
+from .frame_solver import FrameSolver
+from .keyed_motion import keyed_joints, keyed_locations, keyed_motion, rotated_joints
+from .keying import all_locked
+from .progress import run
+from .recorder import FrameRecorder
+from .settings import BakeSettings
+
+
+class SolvedFrame(NamedTuple):
+    """What a frame came to.
+
+    Attributes:
+        pose: of the sample's skeleton, blended by influence.
+        full: the same at full influence.
+        rotated: joints whose rotation channels change.
+        located: {joint: what its location channel gets}.
+        result: the solve at full influence, in armature space; its errors are in the order of `constraints`.
+        constraints: those with an influence above 0.
+        met: {place of a constraint: how it ended} of those that meet their goals.
+    """
+
+    pose: Pose
+    full: Pose
+    rotated: Sequence[int]
+    located: Mapping[int, Sequence[float]]
+    result: SolveResult
+    constraints: tuple[Constraint, ...]
+    met: Mapping[int, str]
+
+
+def settings_of(
+    armature_object: bpy.types.Object, scene: bpy.types.Scene, solver: SolverSettings | None = None
+) -> FrameSolveSettings:
+    """How a single frame of an armature is solved.
+
+    Args:
+        armature_object: the original object.
+        scene: gives the time of keys.
+        solver: position tolerance in world metres; None for the armature's own.
+    """
+    chosen = solver or solver_settings.solver_settings(armature_object)
+    poses = pose_library.entries(armature_object) if chosen.restarts else ()
+    reference = originals.reference_from(armature_object, frame_selection.key_time(scene))
+    # The error reduction of a bake, so that both pose the bones alike.
+    return FrameSolveSettings(chosen, BakeSettings.error_reduction, poses, reference)
+
+
+def solve_sample(
+    armature_object: Any,
+    ready: Ready,
+    sample: FrameSample,
+    settings: FrameSolveSettings,
+    start: WarmStart | None = None,
+) -> SolvedFrame:
+    """Solve what was evaluated; nothing is written.
+
+    Args:
+        armature_object: the original object.
+        ready: what the sample was taken for.
+        sample: at least one of its constraints has an influence above 0.
+        settings: how the frame is solved.
+        start: see `FrameSolver`.
+
+    Raises:
+        RigError: the frame cannot be solved, or no bone of its chains can be changed.
+    """
+    bake_frames = BakeFrames.empty(sample, ready.constraints, [0], [0])
+    FrameRecorder(bake_frames).store(0, sample)
+    frame_solver = FrameSolver(bake_frames, settings, start)
+    for _ in (*frame_solver.add(0, sample), *frame_solver.finish()):
+        pass
+    solution = frame_solver.solution(sample)
+    body, present = ready.body, Destination.CURRENT_ACTION
+    if body is not None and body.keeps and not body_shift.body_obstacle(armature_object, body, present):
+        solution = run(body_shift.move_body(bake_frames, [(0, sample)], settings)) or solution
+    bake_frames, motion, _ = keyed_motion(bake_frames)
+    joints = keyed_joints(bake_frames)
+    if not joints:
+        raise RigError(all_locked(bake_frames))
+    pose = Pose(tuple(map(Quaternion, motion.rotations[0])), tuple(map(Vector, motion.translations[0])))
+    located = {j: at[0].tolist() for j, at in keyed_locations(bake_frames, motion).items() if j in joints}
+    assert solution.result is not None
+    active = tuple(ready.constraints[c] for c in solution.active)
+    ended = zip(solution.active, solution.states, strict=True)
+    met = {c: state for c, state in ended if state == SolveStatus.CONVERGED.name}
+    rotated = rotated_joints(bake_frames)
+    return SolvedFrame(pose, solution.pose, rotated, located, solution.result, active, met)

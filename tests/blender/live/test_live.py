@@ -1,0 +1,630 @@
+"""The live preview: what it shows, that it touches nothing, and that nothing of it stays."""
+
+from __future__ import annotations
+
+import math
+
+import bpy
+import numpy as np
+import pytest
+import rigs
+from mathutils import Vector
+
+SHOWN = 2e-5  # between matrices of bones shown by clamps and by channels, in rigs a few metres long
+REACHED = 1e-3  # [m]
+
+
+@pytest.fixture(autouse=True)
+def no_traceback(capfd):
+    """Blender prints what a handler raises, and goes on."""
+    yield
+    seen = capfd.readouterr()
+    assert "Traceback" not in seen.out + seen.err, seen.out + seen.err
+
+
+@pytest.fixture
+def live(ext, monkeypatch):
+    """The module of the handlers; things rest as soon as `settle` is called, and time plays no part."""
+    module = ext.module("ccd_rig.blender.live.handlers")
+    monkeypatch.setattr(module, "REST", 0.0)
+    monkeypatch.setattr(ext.module("ccd_rig.blender.live.preview"), "LONG", math.inf)
+    return module
+
+
+@pytest.fixture
+def clamps(ext):
+    return ext.module("ccd_rig.blender.rig.clamps")
+
+
+def reach(rig, tip, location, **fields):
+    """A constraint with an empty of its own as the target."""
+    row = rig.ccd_rig.constraints.add()
+    row.name, row.tip = tip, tip
+    row.target = rigs.empty(f"Target {tip}", location)
+    for name, value in fields.items():
+        setattr(row, name, value)
+    rigs.activate(rig)
+    rigs.update()
+    return row
+
+
+@pytest.fixture
+def rig(ext):
+    made = rigs.chain(4)
+    reach(made, "bone_3", (1.5, 0.5, 2.0))
+    bpy.ops.object.mode_set(mode="POSE")
+    return made
+
+
+def matrices(rig):
+    """(bones, 4, 4) as Blender shows them, in armature space."""
+    rigs.update()
+    evaluated = rig.evaluated_get(bpy.context.evaluated_depsgraph_get())
+    return np.array([bone.matrix for bone in evaluated.pose.bones])
+
+
+def shows(rig, bone="bone_3"):
+    """The place of a bone's tail in the world, as Blender shows it."""
+    rigs.update()
+    evaluated = rig.evaluated_get(bpy.context.evaluated_depsgraph_get())
+    return evaluated.matrix_world @ evaluated.pose.bones[bone].tail
+
+
+def off(rig, bone="bone_3", target="Target bone_3"):
+    """Metres between a bone's tail and its target."""
+    return (shows(rig, bone) - bpy.data.objects[target].matrix_world.translation).length
+
+
+def channels(rig):
+    return [
+        (*b.rotation_quaternion, *b.rotation_euler, *b.rotation_axis_angle, *b.location, *b.scale)
+        for b in rig.pose.bones
+    ]
+
+
+def shows_channels(rig):
+    """Whether Blender shows a rig in its rest pose, as no channel has moved it."""
+    rests = np.array([bone.matrix_local for bone in rig.data.bones])
+    return np.abs(matrices(rig) - rests).max() < SHOWN
+
+
+def settle(live):
+    assert live.settle() is None
+    rigs.update()
+
+
+# What it shows -------------------------------------------------------------------------------------------
+
+
+def test_the_rig_follows_a_target(rig, live):
+    before = channels(rig)
+    assert off(rig) > 1.0
+    assert bpy.ops.ccd_rig.live() == {"FINISHED"}
+    for place in ((1.0, 1.0, 2.0), (0.0, -2.0, 2.5), (-1.0, 0.5, 3.0)):
+        rig.ccd_rig.constraints[0].target.location = place
+        assert off(rig) < 0.01
+    settle(live)
+    assert off(rig) < REACHED
+    assert channels(rig) == before
+    assert rig.animation_data is None
+    assert bpy.ops.ccd_rig.live() == {"FINISHED"}
+    assert (shows(rig) - Vector((0.0, 0.0, 4.0))).length < SHOWN
+
+
+def test_chains_follow_together_and_rest_apart(ext, live):
+    """Three chains of a rig: all follow; while one target is dragged the chains that it cannot move stay."""
+    bones = [rigs.B("spine", (0, 0, 0), (0, 0, 1))]
+    for side, x in (("L", 1.0), ("R", -1.0)):
+        for i in range(3):
+            parent = f"arm_{i - 1}.{side}" if i else "spine"
+            ends = (x * (i + 0.2), 0, 1 - 0.1 * i), (x * (i + 1.2), 0, 0.9 - 0.1 * i)
+            bones.append(rigs.B(f"arm_{i}.{side}", *ends, parent))
+    rig = rigs.armature(bones)
+    reach(rig, "spine", (0.6, 0.0, 0.8), chain_length=1)
+    for side, x in (("L", 1.0), ("R", -1.0)):
+        reach(rig, f"arm_2.{side}", (2.2 * x, 0.8, 1.2), chain_length=3)
+    bpy.ops.ccd_rig.live()
+    arms = "arm_2.L", "arm_2.R"
+    for y in (0.8, 0.9, 1.0):
+        for arm in arms:
+            bpy.data.objects[f"Target {arm}"].location.y = y
+        assert max(off(rig, arm, f"Target {arm}") for arm in arms) < 0.01
+    settle(live)
+    before = matrices(rig)
+    bpy.data.objects["Target arm_2.L"].location.z += 0.1
+    shown = matrices(rig)
+    assert off(rig, "arm_2.L", "Target arm_2.L") < 0.01
+    left = [bone.name.endswith(".L") for bone in rig.pose.bones]
+    assert np.array_equal(shown[~np.array(left)], before[~np.array(left)])
+    bpy.data.objects["Target spine"].location.x -= 0.1  # it carries the arms
+    assert max(off(rig, arm, f"Target {arm}") for arm in arms) < 0.01
+    settle(live)
+    assert max(off(rig, arm, f"Target {arm}") for arm in arms) < REACHED
+
+
+def limited(rig):
+    for bone, angle in zip(rig.pose.bones, (40, 60, 80, 30), strict=True):
+        bone.ccd_rig.limit.kind = "CONE"
+        bone.ccd_rig.limit.cone_radius = math.radians(angle)
+
+
+def comfortable(rig):
+    for bone in rig.pose.bones:
+        bone.ccd_rig.comfort.tolerance = math.radians(20)
+
+
+def poled(rig):
+    rig.ccd_rig.constraints[0].pole_target = rigs.empty("Pole", (0.0, -5.0, 2.0))
+    rigs.activate(rig)
+
+
+def half(rig):
+    rig.ccd_rig.constraints[0].influence = 0.5
+    rig.pose.bones["bone_1"].rotation_quaternion = (0.9, 0.3, 0.2, 0.1)
+
+
+def eulers(rig):
+    for bone, mode in zip(rig.pose.bones, ("XYZ", "ZXY", "AXIS_ANGLE", "YZX"), strict=True):
+        bone.rotation_mode = mode
+    rig.pose.bones["bone_1"].rotation_euler = (0.4, -0.3, 0.8)
+
+
+def flagged(rig):
+    for bone, scale in zip(rig.data.bones, rigs.INHERIT_SCALES, strict=False):
+        bone.inherit_scale = scale
+    rig.data.bones["bone_2"].use_inherit_rotation = False
+    rig.scale = (1.5, 1.5, 1.5)
+
+
+def sliding(rig):
+    bone = rig.pose.bones["bone_0"]
+    bone.ccd_rig.use_slide[2] = bone.ccd_rig.use_slide[0] = True
+    bone.ccd_rig.slide_lower, bone.ccd_rig.slide_upper = (-0.5,) * 3, (0.5,) * 3
+    rig.ccd_rig.constraints[0].target.location = (2.0, 0.0, 4.0)
+
+
+def single(rig):
+    rig.ccd_rig.constraints[0].method = "TWO_BONE"
+
+
+def by_ccd(rig):
+    rig.ccd_rig.solver.solver = "CCD"
+
+
+def out_of_reach(rig):
+    rig.ccd_rig.constraints[0].target.location = (7.0, 1.0, 3.0)
+
+
+def shared(rig):
+    row = reach(rig, "bone_1", (0.5, 0.5, 1.5), weight=2.0)
+    row.use_tail = True
+
+
+CASES = (
+    limited,
+    comfortable,
+    poled,
+    half,
+    eulers,
+    flagged,
+    sliding,
+    single,
+    by_ccd,
+    out_of_reach,
+    shared,
+)
+
+
+@pytest.mark.parametrize("change", CASES, ids=[change.__name__ for change in CASES])
+def test_at_rest_it_shows_what_a_bake_keys(rig, live, change):
+    bpy.ops.object.mode_set(mode="OBJECT")
+    change(rig)
+    rigs.update()
+    bpy.ops.ccd_rig.live()
+    rigs.update()
+    settle(live)
+    shown, held = matrices(rig), channels(rig)
+    bpy.ops.ccd_rig.live()
+    assert channels(rig) == held
+    unsolved = matrices(rig)
+    assert np.abs(shown - unsolved).max() > 0.1
+    frame = bpy.context.scene.frame_current
+    bpy.ops.ccd_rig.bake(frame_start=frame, frame_end=frame, start="POSE", verify=False)
+    bpy.context.scene.frame_set(frame)
+    assert np.abs(shown - matrices(rig)).max() < SHOWN
+
+
+def test_planted_feet(ext, live):
+    """Two legs on a pelvis that a target pulls down: feet stay, the pelvis goes by its location."""
+    rig = rigs.armature(
+        [
+            rigs.B("hips", (0, 0, 2), (0, 0, 2.4)),
+            *(
+                bone
+                for side, x in (("L", 0.3), ("R", -0.3))
+                for bone in (
+                    rigs.B(f"thigh.{side}", (x, 0, 2), (x, -0.1, 1), "hips"),
+                    rigs.B(f"shin.{side}", (x, -0.1, 1), (x, 0, 0.1), f"thigh.{side}", connect=True),
+                    rigs.B(f"foot.{side}", (x, 0, 0.1), (x, -0.3, 0), f"shin.{side}", connect=True),
+                )
+            ),
+        ]
+    )
+    for side in "LR":
+        row = rig.ccd_rig.constraints.add()
+        row.name = row.tip = f"foot.{side}"
+        row.kind, row.chain_length = "PLANT", 0
+    reach(rig, "hips", (0.1, 0.2, 2.1), chain_length=1)
+    feet = [shows(rig, f"foot.{side}") for side in "LR"]
+    bpy.ops.ccd_rig.live()
+    rigs.update()
+    settle(live)
+    assert off(rig, "hips", "Target hips") < REACHED
+    for side, foot in zip("LR", feet, strict=True):
+        assert (shows(rig, f"foot.{side}") - foot).length < REACHED
+    assert any("Planted" in note for note in live.preview_of(rig).notes())
+    shown = matrices(rig)
+    bpy.ops.ccd_rig.live()
+    bpy.ops.ccd_rig.solve()
+    assert np.abs(shown - matrices(rig)).max() < SHOWN
+
+
+def test_it_follows_keys_and_drivers(rig, live):
+    target = rig.ccd_rig.constraints[0].target
+    for frame, place in ((1, (1.0, 0.0, 3.0)), (11, (-1.0, 1.0, 2.0))):
+        target.location = place
+        target.keyframe_insert("location", frame=frame)
+    other = rigs.empty("Driven")
+    driver = other.driver_add("location", 1).driver
+    driver.expression = "frame * 0.1"
+    rig.ccd_rig.constraints[0].pole_target = other
+    row = rig.ccd_rig.constraints[0]
+    row.keyframe_insert("influence", frame=1)
+    rigs.activate(rig)
+    bpy.ops.ccd_rig.live()
+    for frame in (1, 4, 11):
+        bpy.context.scene.frame_set(frame)
+        assert off(rig) < 0.01
+    row.influence = 0.0
+    rig.animation_data_clear()
+    bpy.context.scene.frame_set(12)
+    settle(live)
+    assert (shows(rig) - Vector((0.0, 0.0, 4.0))).length < SHOWN
+
+
+def test_what_was_set_counts_after_a_rest(rig, live):
+    bpy.ops.ccd_rig.live()
+    rigs.update()
+    settle(live)
+    rig.ccd_rig.constraints[0].chain_length = 2
+    rig.update_tag()
+    rigs.update()
+    settle(live)
+    assert np.abs(matrices(rig)[:2] - np.array([b.matrix_local for b in rig.data.bones])[:2]).max() < SHOWN
+
+
+def test_own_constraints_act_on_top(rig, live):
+    copy = rig.pose.bones["bone_3"].constraints.new("LIMIT_ROTATION")
+    copy.use_limit_x = copy.use_limit_y = copy.use_limit_z = True
+    copy.owner_space = "LOCAL"
+    bpy.ops.ccd_rig.live()
+    rigs.update()
+    settle(live)
+    assert rig.pose.bones["bone_3"].constraints[-1] == copy
+    shown = matrices(rig)
+    bpy.ops.ccd_rig.live()
+    bpy.ops.ccd_rig.solve()
+    assert np.abs(shown - matrices(rig)).max() < SHOWN
+
+
+def test_several_armatures(rig, live):
+    """The second one's target hangs on the first one's hand."""
+    bpy.ops.object.mode_set(mode="OBJECT")
+    other = rigs.chain(4, name="Other")
+    other.location.x = 2.0
+    row = other.ccd_rig.constraints.add()
+    row.name = row.tip = "bone_3"
+    row.target, row.target_bone = rig, "bone_3"
+    for each in (rig, other):
+        rigs.activate(each)
+        rigs.update()
+        bpy.ops.ccd_rig.live()
+    rigs.update()
+    settle(live)
+    for _ in range(3):
+        rigs.update()
+        settle(live)
+    hand = (
+        rig.matrix_world @ rig.evaluated_get(bpy.context.evaluated_depsgraph_get()).pose.bones["bone_3"].head
+    )
+    assert off(rig) < REACHED
+    assert (shows(other) - hand).length < REACHED
+
+
+# Where it is off -----------------------------------------------------------------------------------------
+
+
+def test_bake_and_solve_do_not_see_it(rig, live, clamps):
+    bpy.ops.ccd_rig.live()
+    rigs.update()
+    settle(live)
+    shown = matrices(rig)
+    bpy.ops.ccd_rig.bake(frame_start=1, frame_end=3)
+    assert rig.ccd_rig.report.mismatches == 0
+    assert rig.ccd_rig.live
+    assert not any(constraint.mute for _, constraint in clamps.clamps_of(rig))
+    rigs.update()
+    settle(live)
+    assert np.abs(shown - matrices(rig)).max() < 1e-3
+    assert bpy.ops.ccd_rig.solve() == {"FINISHED"}
+    assert not clamps.is_suspended()
+    rig.ccd_rig.constraints[0].target = None
+    with pytest.raises(RuntimeError):
+        bpy.ops.ccd_rig.bake(frame_start=1, frame_end=3)
+    assert not clamps.is_suspended()
+    assert not any(constraint.mute for _, constraint in clamps.clamps_of(rig))
+
+
+def test_renders_show_keys(rig, live, clamps):
+    scene = bpy.context.scene
+    rig.pose.bones["bone_0"].rotation_mode = "XYZ"
+    for frame, angle in ((1, 0.0), (3, 1.0)):
+        rig.pose.bones["bone_0"].rotation_euler.x = angle
+        rig.pose.bones["bone_0"].keyframe_insert("rotation_euler", frame=frame)
+    camera = rigs.link(bpy.data.cameras.new("Camera"), "Camera")
+    scene.camera = camera
+    scene.render.engine = "BLENDER_WORKBENCH"
+    scene.render.resolution_x = scene.render.resolution_y = 16
+    scene.frame_start, scene.frame_end = 1, 3
+    scene.render.filepath = bpy.app.tempdir
+    rigs.activate(rig)
+    scene.frame_set(2)
+    keyed = matrices(rig)
+    bpy.ops.ccd_rig.live()
+    rigs.update()
+    settle(live)
+    assert np.abs(keyed - matrices(rig)).max() > 0.1
+    seen = {}
+
+    def look(scene, depsgraph):
+        if depsgraph.mode == "RENDER":
+            bones = rig.evaluated_get(depsgraph).pose.bones
+            seen[scene.frame_current] = np.array([bone.matrix for bone in bones])
+
+    bpy.app.handlers.frame_change_post.append(look)
+    try:
+        bpy.ops.render.render(animation=True)
+    finally:
+        bpy.app.handlers.frame_change_post.remove(look)
+    assert np.abs(seen[2] - keyed).max() < SHOWN
+    assert not any(constraint.mute for _, constraint in clamps.clamps_of(rig))
+    scene.frame_set(2)
+    settle(live)
+    assert off(rig) < REACHED
+
+
+def test_edit_mode_and_rest_position_wait(rig, live):
+    bpy.ops.ccd_rig.live()
+    rigs.update()
+    settle(live)
+    bpy.ops.object.mode_set(mode="EDIT")
+    rig.ccd_rig.constraints[0].target.location = (0.0, 1.0, 2.0)
+    rigs.update()
+    bpy.ops.object.mode_set(mode="POSE")
+    rigs.update()
+    settle(live)
+    assert off(rig) < REACHED
+    rig.data.pose_position = "REST"
+    rig.ccd_rig.constraints[0].target.location = (0.0, -1.0, 2.0)
+    rigs.update()
+    assert (shows(rig) - Vector((0.0, 0.0, 4.0))).length < SHOWN
+    rig.data.pose_position = "POSE"
+    rigs.update()
+    settle(live)
+    assert off(rig) < REACHED
+
+
+def test_a_renamed_bone_is_said(rig, live):
+    bpy.ops.ccd_rig.live()
+    rigs.update()
+    settle(live)
+    rig.data.bones["bone_1"].name = "middle"  # inside the chain: nothing is lost
+    rig.ccd_rig.constraints[0].target.location = (0.0, 1.0, 2.0)
+    rigs.update()
+    settle(live)
+    assert off(rig) < REACHED
+    rig.data.bones["bone_3"].name = "end"
+    rigs.update()
+    rigs.update()
+    settle(live)
+    assert shows_channels(rig)
+    assert "'bone_3'" in live.preview_of(rig).notes()[0]
+    rig.ccd_rig.constraints[0].tip = "end"
+    rig.update_tag()
+    rigs.update()
+    settle(live)
+    assert live.preview_of(rig).notes() == ()
+    assert off(rig, "end") < REACHED
+
+
+def test_a_removed_bone_target_and_rig(rig, live):
+    bpy.ops.ccd_rig.live()
+    rigs.update()
+    settle(live)
+    with rigs.edit_bones(rig) as bones:
+        bones.remove(bones["bone_0"])
+    rig.ccd_rig.constraints[0].target.location = (0.3, 0.5, 2.5)
+    rigs.update()
+    settle(live)
+    assert off(rig) < REACHED
+    bpy.data.objects.remove(bpy.data.objects["Target bone_3"])
+    rigs.update()
+    settle(live)
+    assert shows_channels(rig)
+    assert "target" in live.preview_of(rig).notes()[0]
+    bpy.data.objects.remove(rig)
+    rigs.update()
+    live.settle()
+
+
+def test_a_hidden_target_is_said(rig, live):
+    bpy.ops.ccd_rig.live()
+    target = rig.ccd_rig.constraints[0].target
+    rigs.update()
+    settle(live)
+    target.hide_set(True)
+    target.location.x += 0.1
+    rig.update_tag()
+    rigs.update()
+    settle(live)
+    assert "hidden" in live.preview_of(rig).notes()[0]
+    assert shows_channels(rig)
+    target.hide_set(False)
+    rigs.update()
+    rig.update_tag()
+    rigs.update()
+    settle(live)
+    assert off(rig) < REACHED
+
+
+def test_what_cannot_be_solved_is_refused(rig, live):
+    rig.ccd_rig.constraints[0].target = None
+    with pytest.raises(RuntimeError, match="target"):
+        bpy.ops.ccd_rig.live()
+    assert not rig.ccd_rig.live
+    rig.ccd_rig.constraints[0].enabled = False
+    assert not bpy.ops.ccd_rig.live.poll()
+
+
+# Nothing of it stays -------------------------------------------------------------------------------------
+
+
+def test_files_hold_nothing_of_it(rig, live, clamps, tmp_path):
+    bpy.ops.ccd_rig.live()
+    rigs.update()
+    settle(live)
+    path = str(tmp_path / "rig.blend")
+    bpy.ops.wm.save_as_mainfile(filepath=path, copy=True)
+    rigs.update()
+    settle(live)
+    assert rig.ccd_rig.live
+    assert off(rig) < REACHED
+    with bpy.data.libraries.load(path, link=False) as (there, here):
+        here.objects = there.objects
+    stored = next(thing for thing in here.objects if thing.type == "ARMATURE")
+    assert not stored.ccd_rig.is_property_set("live")
+    assert not any(len(bone.constraints) for bone in stored.pose.bones)
+    bpy.ops.wm.open_mainfile(filepath=path)
+    assert live._previews == {}
+    assert not bpy.data.objects["Rig"].ccd_rig.live
+
+
+def test_a_library_written_while_live(rig, live, clamps, tmp_path):
+    bpy.ops.ccd_rig.live()
+    rigs.update()
+    settle(live)
+    path = str(tmp_path / "library.blend")
+    bpy.data.libraries.write(path, {rig})
+    bpy.ops.wm.read_homefile(use_empty=True)
+    with bpy.data.libraries.load(path, link=False) as (_, here):
+        here.objects = ["Rig"]
+    (made,) = here.objects
+    bpy.context.scene.collection.objects.link(made)
+    rigs.update()
+    assert not made.ccd_rig.live
+    assert list(clamps.clamps_of(made)) == []
+    bpy.ops.wm.open_mainfile(filepath=path)
+    assert not any(len(bone.constraints) for bone in bpy.data.objects["Rig"].pose.bones)
+
+
+def test_copies_are_not_live(rig, live, clamps):
+    bpy.ops.ccd_rig.live()
+    rigs.update()
+    settle(live)
+    bpy.ops.object.mode_set(mode="OBJECT")
+    bpy.ops.object.duplicate()
+    copy = bpy.context.object
+    rigs.update()
+    assert copy != rig
+    assert not copy.ccd_rig.live
+    assert list(clamps.clamps_of(copy)) == []
+    assert (shows(copy) - Vector((0.0, 0.0, 4.0))).length < SHOWN
+    assert rig.ccd_rig.live
+    assert off(rig) < REACHED
+
+
+def test_undo_and_redo(rig, live, clamps):
+    bpy.ops.ed.undo_push(message="before")
+    bpy.ops.ccd_rig.live()
+    bpy.ops.ed.undo_push(message="live")
+    rigs.update()
+    settle(live)
+    bpy.data.objects["Target bone_3"].location = (0.0, 1.0, 2.0)
+    rigs.update()
+    settle(live)
+    bpy.ops.ed.undo_push(message="moved")
+    bpy.ops.ed.undo()
+    rigs.update()
+    settle(live)
+    rig = bpy.data.objects["Rig"]
+    assert bpy.data.objects["Target bone_3"].location.y == 0.5
+    assert rig.ccd_rig.live
+    assert off(rig) < REACHED
+    bpy.ops.ed.undo()
+    rig = bpy.data.objects["Rig"]
+    rigs.update()
+    assert not rig.ccd_rig.live
+    assert list(clamps.clamps_of(rig)) == []
+    assert (shows(rig) - Vector((0.0, 0.0, 4.0))).length < SHOWN
+    bpy.ops.ed.redo()
+    rigs.update()
+    settle(live)
+    assert off(bpy.data.objects["Rig"]) < REACHED
+
+
+def test_keys_hold_the_channels(rig, live):
+    rig.pose.bones["bone_1"].rotation_quaternion = (0.8, 0.6, 0.0, 0.0)
+    bpy.ops.ccd_rig.live()
+    rigs.update()
+    settle(live)
+    rig.pose.bones["bone_1"].keyframe_insert("rotation_quaternion", frame=1)
+    assert tuple(rig.pose.bones["bone_1"].rotation_quaternion) == pytest.approx((0.8, 0.6, 0.0, 0.0))
+    bpy.context.scene.frame_set(1)
+    assert tuple(rig.pose.bones["bone_1"].rotation_quaternion) == pytest.approx((0.8, 0.6, 0.0, 0.0))
+
+
+def test_an_override_keeps_nothing(rig, live, clamps, tmp_path):
+    bpy.ops.object.mode_set(mode="OBJECT")
+    library, path = str(tmp_path / "library.blend"), str(tmp_path / "shot.blend")
+    bpy.ops.wm.save_as_mainfile(filepath=library)
+    bpy.ops.wm.read_homefile(use_empty=True)
+    with bpy.data.libraries.load(library, link=True) as (_, here):
+        here.objects = ["Rig"]
+    (linked,) = here.objects
+    bpy.context.scene.collection.objects.link(linked)
+    made = linked.override_create(remap_local_usages=True)
+    made.ccd_rig.constraints[0].target = rigs.empty("Goal", (1.0, 0.5, 2.0))
+    rigs.activate(made)
+    rigs.update()
+    assert bpy.ops.ccd_rig.live() == {"FINISHED"}
+    rigs.update()
+    settle(live)
+    assert off(made, target="Goal") < REACHED
+    bpy.ops.wm.save_as_mainfile(filepath=path)
+    rigs.update()
+    settle(live)
+    assert off(made, target="Goal") < REACHED
+    bpy.ops.wm.open_mainfile(filepath=path)
+    made = next(thing for thing in bpy.data.objects if thing.override_library)
+    paths = [each.rna_path for each in made.override_library.properties]
+    assert not made.ccd_rig.live
+    assert not any(len(bone.constraints) for bone in made.pose.bones)
+    assert not any("live" in each or "pose.bones" in each for each in paths), paths
+
+
+def test_disabling_the_extension_ends_it(ext, rig, live):
+    bpy.ops.ccd_rig.live()
+    rigs.update()
+    bpy.ops.preferences.addon_disable(module=ext.package)
+    assert not any(len(bone.constraints) for bone in rig.pose.bones)
+    bpy.ops.preferences.addon_enable(module=ext.package)
