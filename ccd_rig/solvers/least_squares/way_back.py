@@ -126,7 +126,8 @@ class Curvature:
             for block, place, target in blocks
             for bending in block.bending(now, target, multipliers[place])
         )
-        layout = problem.layout
+        self.layout = layout = problem.layout
+        self.bent = metric.curvature(departure) if len(layout.bent) else None
         self.balls = slice(layout.first_ball, layout.first_slide)
         balls = departure[self.balls].reshape(-1, 3, departure.shape[1])
         angle = np.sqrt((balls * balls).sum(1))
@@ -141,6 +142,9 @@ class Curvature:
         along = (balls * self.axis).sum(1)[:, None] * self.axis
         found[self.balls] = (self.across * balls + (1.0 - self.across) * along).reshape(-1, step.shape[1])
         found = self.metric.invert(found)
+        if self.bent is not None:
+            bent = np.einsum("nijb,njb->nib", self.bent, balls[self.layout.bent])
+            found[self.balls].reshape(-1, 3, step.shape[1])[self.layout.bent] = bent
         for bending in self.bendings:
             bending.add(self.now, step, found)
         return found
