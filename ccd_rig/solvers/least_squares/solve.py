@@ -18,9 +18,10 @@ from .ball_limits import BallLimits
 from .held import Active
 from .metric import Metric
 from .problem import LeastSquaresProblem, Residual
+from .reach import beyond_reach
 from .state import Given, State, rebuilt
 from .step import Step, limited_step, linearise
-from .trials import Trials
+from .trials import POOR, Trials
 
 ENOUGH = 0.1
 """Part of the tolerances at which to stop: single precision, in which poses are kept, fits into the rest."""
@@ -167,6 +168,7 @@ class _Poses:
     refused: Indices
     arrivals: Indices
     returns: Indices
+    slow: Mask
 
     @classmethod
     def of(cls, off: Array, square: Array, departed: Array, referred: bool) -> _Poses:
@@ -183,6 +185,7 @@ class _Poses:
             np.full(size, LOOSE if referred else 1.0),
             np.zeros(size),
             *(np.zeros(size, dtype=np.intp) for _ in range(5)),
+            np.zeros(size, dtype=np.bool_),
         )
 
     def at(self, some: Indices) -> _Poses:
@@ -236,6 +239,9 @@ class _Search:
         off = self.now.excess(limits.position, limits.angle)
         self.departure, departed = self._departed(start)
         self.poses = _Poses.of(off, self.now.square, departed, given.reference is not None)
+        if given.reference is not None:
+            far = beyond_reach(problem, given, start, limits.position, limits.angle)
+            self.poses.loose[far], self.poses.pull[far] = 1.0, 0.0
         self.active = Active.none(problem.layout.columns, len(self.trials.limits.limited), size)
         self.history: list[Array] = []
         self.count = 0
@@ -252,7 +258,8 @@ class _Search:
         axes, slope = problem.jacobian(self.given, now)
         ramp = np.clip(1.0 - RAMP * np.sqrt(now.square / np.maximum(poses.first_square, TINY)), 0.0, 1.0)
         pull = np.where(poses.near(), poses.pull, ramp * poses.pull)
-        linear = linearise(problem, (now, axes, slope), self.departure, poses.damping, pull)
+        curved = poses.slow & (pull == 0.0)
+        linear = linearise(problem, (now, axes, slope), self.departure, poses.damping, pull, curved)
         holding = self.active.copy()
         step = limited_step(problem, self.trials.limits, linear, holding)
         poses.rotated = np.abs(step.columns).max(0)
@@ -264,11 +271,12 @@ class _Search:
         holding.let_go(step.shortened | (tried.square > 0.25 * now.square))
         self.active.put(accepted, holding.at(accepted))
         self.active.let_go(~accepted)
+        poses.slow = tried.square > POOR * now.square
         self._adapt(accepted, tried, off, cut)
         self._take(accepted, tried, off, departed)
         self.iterations[poses.places] += 1
         self.history.append(self.now.square)
-        self._leave(self._done(accepted, pull))
+        self._leave(self._done(accepted, pull, curved))
 
     def _tried(self, step: Step, slope: Array) -> tuple[Residual, Mask]:
         """What a step gives, corrected near the goals and shortened far from them; where it was shortened."""
@@ -354,8 +362,8 @@ class _Search:
             return None, np.zeros(state.size)
         return found, Metric(self.problem.layout, state).square(found)
 
-    def _done(self, accepted: Mask, pull: Array) -> Mask:
-        """Which poses are done, after steps with this part of the way back."""
+    def _done(self, accepted: Mask, pull: Array, curved: Mask) -> Mask:
+        """Which poses are done, after steps with this part of the way back, and which were Newton's."""
         poses = self.poses
         done = poses.off <= ENOUGH
         if self.given.reference is not None:
@@ -368,6 +376,8 @@ class _Search:
             slow = self.now.square > (1.0 - self.limits.gain) * self.history[-1 - PATIENCE]
             still = (poses.rotated <= STILL) & (poses.pull == 0.0) | (self.given.reference is None)
             stalled |= slow & still & (poses.off > poses.loose)
+        if self.problem.serves is None:
+            stalled |= curved & (poses.rotated <= self.limits.rest) & (poses.off > poses.loose)
         stalled &= ~done
         self.stalled[poses.places[stalled]] = True
         return np.asarray(done | stalled | (self.count >= self.limits.iterations))

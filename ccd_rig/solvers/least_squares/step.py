@@ -36,7 +36,8 @@ from .held import FACES, Active, Held, fixed_steps, hold_borders
 from .metric import Metric
 from .problem import LeastSquaresProblem, Residual
 from .state import State, ball_vectors, stepped_balls
-from .way_back import LEAST_DAMPING, LONGEST_BACK, Curvature, Projection, way_back
+from .newton import newton_step
+from .way_back import LEAST_DAMPING, LONGEST_BACK, Curvature, Projection, sums, way_back
 
 LONGEST, LONGEST_NEAR = 1.2, 0.3
 """Longest rotation of a joint in one step, radians: farther away the linear picture means little. With a
@@ -89,6 +90,7 @@ class Linear:
         departure: (k, B), or None. pull: (B,) part of it to take back.
         down, up: (k, B) steps to the bounds.
         now: the state with the columns' axes. metric: what steps cost there.
+        slow: (B,) where the step before won little, and no way back is taken.
     """
 
     state: State
@@ -102,6 +104,7 @@ class Linear:
     up: Array
     now: Now
     metric: Metric
+    slow: Mask
 
     def at(self, some: Mask | Indices) -> Linear:
         """Some of the poses."""
@@ -118,6 +121,7 @@ class Linear:
             select(self.up, some),
             self.now.at(some),
             self.metric.at(some),
+            self.slow[some],
         )
 
 
@@ -127,6 +131,7 @@ def linearise(
     departure: Array | None,
     damping: Array,
     pull: Array,
+    slow: Mask,
 ) -> Linear:
     """The linear picture about residuals, their state with the columns' axes, and their slope."""
     residual, now, slope = about
@@ -135,7 +140,7 @@ def linearise(
     down, up = problem.bounds(state)
     weight = damping * residual.square + LEAST_DAMPING
     metric = Metric(problem.layout, state)
-    return Linear(state, residual.values, slope, serving, weight, departure, pull, down, up, now, metric)
+    return Linear(state, residual.values, slope, serving, weight, departure, pull, down, up, now, metric, slow)
 
 
 def limited_step(problem: LeastSquaresProblem, limits: BallLimits, linear: Linear, active: Active) -> Step:
@@ -177,6 +182,8 @@ def _step(
     if fixed is not None:
         step += fixed
     wanted = -metric.apply(np.einsum("mkb,mb->kb", linear.serving, goal))
+    if linear.serving is linear.slope and linear.slow.any():
+        _curve(problem, linear, held, (slope, weighted, system, missing), fixed, (step, wanted))
     back = None
     if linear.departure is not None:
         back = _back(problem, linear, held, (slope, weighted, system, step))
@@ -187,6 +194,33 @@ def _step(
     wanted *= part
     balls = stepped_balls(layout, linear.state, step)
     return Step(step, balls, part < 1.0, weighted, back), wanted
+
+
+def _curve(
+    problem: LeastSquaresProblem,
+    linear: Linear,
+    held: Held,
+    parts: tuple[Array, Array, Array, Array],
+    fixed: Array | None,
+    found: tuple[Array, Array],
+) -> None:
+    """Replace slow steps by Newton's: the step, and what bounded columns that are free want; in place."""
+    step, wanted = found
+    some = at_least_two(np.flatnonzero(linear.slow))
+    slope, weighted, system, missing = (select(each, some) for each in parts)
+    now, metric, own = linear.now.at(some), linear.metric.at(some), held.at(some)
+    blocks = zip(problem.blocks, problem.places, now.targets, strict=True)
+    bendings = sums(
+        bending
+        for block, place, target in blocks
+        for bending in block.bending(now, target, linear.values[place][:, some])
+    )
+    curved = newton_step((slope, weighted, system), bendings, (now, metric, own), missing, linear.damping[some])
+    columns = step[:, some] = curved if fixed is None else curved + fixed[:, some]
+    layout = problem.layout
+    free = np.ones_like(columns, dtype=np.bool_) if held.columns is None else ~select(held.columns, some)
+    free[layout.first_ball : layout.first_slide] = False
+    wanted[:, some] = np.where(free, columns, wanted[:, some])
 
 
 @dataclass

@@ -121,7 +121,7 @@ class Curvature:
     ) -> None:
         self.metric, self.now = metric, now
         blocks = zip(problem.blocks, problem.places, now.targets, strict=True)
-        self.bendings = _sums(
+        self.bendings = sums(
             bending
             for block, place, target in blocks
             for bending in block.bending(now, target, multipliers[place])
@@ -150,7 +150,7 @@ class Curvature:
         return found
 
 
-def _sums(bendings: Iterable[Bending | Composite]) -> list[Bending | Composite]:
+def sums(bendings: Iterable[Bending | Composite]) -> list[Bending | Composite]:
     """Those along the same paths as one."""
     found: dict[tuple[int, ...], Bending] = {}
     others: list[Bending | Composite] = []
