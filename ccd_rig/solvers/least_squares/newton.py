@@ -19,6 +19,10 @@ NEAR = 1e-2
 """Part of the squared gradient at which they stop."""
 LEAST_CURVATURE = 1e-3
 """Curvature along a direction, in parts of the residual, below which it bends down."""
+LEAST = 1e-9
+"""Least length of the residuals."""
+OFF_SADDLE = 0.05
+"""Radians by which a step goes along a direction in which the square error bends down."""
 
 
 def newton_step(
@@ -38,11 +42,13 @@ def newton_step(
         bendings: their sum is the second derivative of values.residual.
         about: where, what steps cost there, and what the limits that hold leave.
         values: (m, B) the residuals, with what held joints do.
-        damping: (B,) of the step.
+        damping: (B,) of a Gauss-Newton step, which is in parts of the square error: that of Newton's step is
+            as large a part of the residual.
     """
     slope, weighted, system = slopes
     now, metric, held = about
-    size = np.sqrt((values * values).sum(0))
+    size = np.maximum(np.sqrt((values * values).sum(0)), LEAST)
+    damping = damping / size
     loose = np.maximum(damping, size)
     each = np.arange(len(system))
     whole = system.copy()
@@ -73,8 +79,7 @@ def newton_step(
         curve = (direction * turned).sum(0)
         least = LEAST_CURVATURE * size * (direction * direction).sum(0)
         down = going & (curve > least)
-        # Where it bends down from the start the preconditioned gradient is the step.
-        found = np.where(going & ~down & ~found.any(0), direction, found)
+        found = np.where(going & ~down & ~found.any(0), _away(direction), found)
         found += np.where(down, product / np.where(down, curve, 1.0), 0.0) * direction
         left = left + np.where(down, product / np.where(down, curve, 1.0), 0.0) * turned
         going = down
@@ -86,3 +91,9 @@ def newton_step(
         direction = np.where(going, after / np.maximum(product, TINY), 0.0) * direction - rest
         product = after
     return found
+
+
+def _away(direction: Array) -> Array:
+    """Steps along directions in which the square error bends down from the start: long enough to leave."""
+    longest = np.maximum(np.abs(direction).max(0), TINY)
+    return np.asarray(direction * np.maximum(OFF_SADDLE / longest, 1.0))
