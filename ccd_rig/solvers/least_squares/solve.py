@@ -39,7 +39,7 @@ GAIN = 1e-3
 AT_REST = 2e-3
 """Radians, and parts of the reach: after a shorter step a pose is as near to its reference as can be, since
 what is left falls with the square of the step."""
-SETTLED = 12
+SETTLED = 6
 """Steps that meet the goals after which a pose stays where it is."""
 REFUSED = 4
 """Steps back to the reference in a row that may fail until a pose that meets its goals stays where it is."""
@@ -169,6 +169,7 @@ class _Poses:
     arrivals: Indices
     returns: Indices
     slow: Mask
+    curved: Mask
 
     @classmethod
     def of(cls, off: Array, square: Array, departed: Array, referred: bool) -> _Poses:
@@ -185,7 +186,7 @@ class _Poses:
             np.full(size, LOOSE if referred else 1.0),
             np.zeros(size),
             *(np.zeros(size, dtype=np.intp) for _ in range(5)),
-            np.zeros(size, dtype=np.bool_),
+            *(np.zeros(size, dtype=np.bool_) for _ in range(2)),
         )
 
     def at(self, some: Indices) -> _Poses:
@@ -258,7 +259,10 @@ class _Search:
         axes, slope = problem.jacobian(self.given, now)
         ramp = np.clip(1.0 - RAMP * np.sqrt(now.square / np.maximum(poses.first_square, TINY)), 0.0, 1.0)
         pull = np.where(poses.near(), poses.pull, ramp * poses.pull)
-        curved = poses.slow & (pull == 0.0)
+        curved = poses.slow & (poses.pull == 0.0)
+        poses.damping = np.where(curved & ~poses.curved, np.minimum(poses.damping, DAMPING), poses.damping)
+        poses.curved = curved
+        at_rest = curved & (poses.damping <= 1.0)
         linear = linearise(problem, (now, axes, slope), self.departure, poses.damping, pull, curved)
         holding = self.active.copy()
         step = limited_step(problem, self.trials.limits, linear, holding)
@@ -276,7 +280,7 @@ class _Search:
         self._take(accepted, tried, off, departed)
         self.iterations[poses.places] += 1
         self.history.append(self.now.square)
-        self._leave(self._done(accepted, pull, curved))
+        self._leave(self._done(accepted, pull, at_rest & (poses.rotated <= self.limits.rest)))
 
     def _tried(self, step: Step, slope: Array) -> tuple[Residual, Mask]:
         """What a step gives, corrected near the goals and shortened far from them; where it was shortened."""
@@ -362,8 +366,8 @@ class _Search:
             return None, np.zeros(state.size)
         return found, Metric(self.problem.layout, state).square(found)
 
-    def _done(self, accepted: Mask, pull: Array, curved: Mask) -> Mask:
-        """Which poses are done, after steps with this part of the way back, and which were Newton's."""
+    def _done(self, accepted: Mask, pull: Array, still: Mask) -> Mask:
+        """Which poses are done, after steps with this part of the way back; which of Newton's were short."""
         poses = self.poses
         done = poses.off <= ENOUGH
         if self.given.reference is not None:
@@ -374,10 +378,10 @@ class _Search:
         stalled = (poses.damping * self.now.square > HOPELESS) | (poses.waiting >= WAITING + LAST)
         if len(self.history) > PATIENCE:
             slow = self.now.square > (1.0 - self.limits.gain) * self.history[-1 - PATIENCE]
-            still = (poses.rotated <= STILL) & (poses.pull == 0.0) | (self.given.reference is None)
-            stalled |= slow & still & (poses.off > poses.loose)
+            resting = (poses.rotated <= STILL) & (poses.pull == 0.0) | (self.given.reference is None)
+            stalled |= slow & resting & (poses.off > poses.loose)
         if self.problem.serves is None:
-            stalled |= curved & (poses.rotated <= self.limits.rest) & (poses.off > poses.loose)
+            stalled |= still & (poses.off > poses.loose)
         stalled &= ~done
         self.stalled[poses.places[stalled]] = True
         return np.asarray(done | stalled | (self.count >= self.limits.iterations))
