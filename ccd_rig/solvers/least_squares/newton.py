@@ -1,52 +1,46 @@
 """The step towards goals that cannot be met together, or not at all.
 
-Where the residuals stay, their own curvature counts: a stretched limb has no slope that tells how it bends.
+Where residuals stay, their own curvature counts: a stretched limb has no slope that tells how it bends.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from ...maths.batch import TINY, Array
+from ...maths.batch import Array
 from ...maths.small_systems import inverses
-from .bending import Bending, Composite, Now
+from .bending import Now, along_paths
+from .conjugate_gradients import Eased, least
 from .held import Held
 from .metric import Metric
+from .problem import LeastSquaresProblem
 
-INNER = 8
-"""Most conjugate gradients of one step."""
 NEAR = 1e-2
-"""Part of the squared gradient at which they stop."""
-LEAST_CURVATURE = 1e-3
-"""Curvature along a direction, in parts of the residual, below which it bends down."""
+"""Part of the squared gradient at which the search ends."""
 LEAST = 1e-9
 """Least length of the residuals."""
-OFF_SADDLE = 0.05
-"""Radians by which a step goes along a direction in which the square error bends down."""
 
 
 def newton_step(
-    slopes: tuple[Array, Array, Array],
-    bendings: list[Bending | Composite],
+    problem: LeastSquaresProblem,
     about: tuple[Now, Metric, Held],
-    values: Array,
+    slopes: tuple[Array, Array, Array],
+    residuals: tuple[Array, Array],
     damping: Array,
 ) -> Array:
-    """(k, B) Newton's step to the least square error, by conjugate gradients.
+    """(k, B) Newton's step to the least square error.
 
-    They go as far as the curvature is positive (Steihaug 1983, "The conjugate gradient method and trust
-    regions in large scale optimization"), after a damped Gauss-Newton step as the preconditioner.
+    The preconditioner is Gauss and Newton's step with a damping as large as the residual.
 
     Args:
-        slopes: (m, k, B) of what is free, the same in the metric, and their product (m, m, B).
-        bendings: their sum is the second derivative of values.residual.
+        problem: what all poses share.
         about: where, what steps cost there, and what the limits that hold leave.
-        values: (m, B) the residuals, with what held joints do.
-        damping: (B,) of a Gauss-Newton step, which is in parts of the square error: that of Newton's step is
-            as large a part of the residual.
+        slopes: (m, k, B) of what is free, the same in the metric, and their product (m, m, B).
+        residuals: (m, B), and with what held joints do.
+        damping: (B,) of Gauss and Newton's step, a part of the square error. That of Newton's step is as
+            large a part of the residual.
     """
-    slope, weighted, system = slopes
-    now, metric, held = about
+    (now, metric, held), (slope, weighted, system), (values, missing) = about, slopes, residuals
     size = np.maximum(np.sqrt((values * values).sum(0)), LEAST)
     damping = damping / size
     loose = np.maximum(damping, size)
@@ -54,46 +48,23 @@ def newton_step(
     whole = system.copy()
     whole[each, each] += loose
     inverse = inverses(whole)
+    bendings = along_paths(
+        bending
+        for block, place, target in zip(problem.blocks, problem.places, now.targets, strict=True)
+        for bending in block.bending(now, target, values[place])
+    )
 
-    def eased(force: Array) -> Array:
-        """The step that a force (k, B) makes in the damped linear picture."""
+    def ease(force: Array) -> Eased:
         own = held.free(metric.apply(force))
         dual = np.einsum("mnb,nb->mb", inverse, np.einsum("mkb,kb->mb", slope, own))
-        return np.asarray((own - np.einsum("mkb,mb->kb", weighted, dual)) / loose)
+        return (own - np.einsum("mkb,mb->kb", weighted, dual)) / loose, force
 
-    def bent(step: Array) -> Array:
-        """What a step changes of the gradient."""
+    def bend(step: Array) -> Array:
         found = damping * metric.invert(step.copy())
         found += np.einsum("mkb,mb->kb", slope, np.einsum("mkb,kb->mb", slope, step))
         for bending in bendings:
             bending.add(now, step, found)
         return held.free(found)
 
-    left = np.einsum("mkb,mb->kb", slope, values)
-    rest = eased(left)
-    found, direction = np.zeros_like(rest), -rest
-    product = (left * rest).sum(0)
-    enough, going = NEAR * product, product > TINY
-    for count in range(INNER):
-        turned = bent(direction)
-        curve = (direction * turned).sum(0)
-        least = LEAST_CURVATURE * size * (direction * direction).sum(0)
-        down = going & (curve > least)
-        found = np.where(going & ~down & ~found.any(0), _away(direction), found)
-        found += np.where(down, product / np.where(down, curve, 1.0), 0.0) * direction
-        left = left + np.where(down, product / np.where(down, curve, 1.0), 0.0) * turned
-        going = down
-        if not going.any() or count == INNER - 1:
-            break
-        rest = eased(left)
-        after = (left * rest).sum(0)
-        going &= after > enough
-        direction = np.where(going, after / np.maximum(product, TINY), 0.0) * direction - rest
-        product = after
-    return found
-
-
-def _away(direction: Array) -> Array:
-    """Steps along directions in which the square error bends down from the start: long enough to leave."""
-    longest = np.maximum(np.abs(direction).max(0), TINY)
-    return np.asarray(direction * np.maximum(OFF_SADDLE / longest, 1.0))
+    start = ease(np.einsum("mkb,mb->kb", slope, missing))
+    return least(start, bend, ease, NEAR * (start[0] * start[1]).sum(0))

@@ -59,6 +59,8 @@ SLOW, LEAST_PULL = 0.7, 0.02
 part of it that is."""
 PENALTY = 10.0
 """Weight of the square error in the merit of steps near the goals."""
+HURRIED = 0.05
+"""Least gain of a search that ends where little is won: others go on there with Newton's steps."""
 STILL = 5e-3
 """Radians of a step above which a pose with a reference goes on, though next to nothing is won: how a chain
 points at a target out of reach wins little."""
@@ -149,6 +151,7 @@ class _Poses:
         pull: part of the way back to the reference that is taken.
         loose: see `LOOSE`; 1 without a reference.
         rotated: longest rotation of the last step, radians.
+        slow: whether the last step won little. curved: whether it was Newton's.
         met, waiting, refused: steps that met the goals, in a row that came near only, and that failed there.
         arrivals: how often it has come near its goals.
         returns: how often it has got its reference back.
@@ -163,13 +166,13 @@ class _Poses:
     pull: Array
     loose: Array
     rotated: Array
+    slow: Mask
+    curved: Mask
     met: Indices
     waiting: Indices
     refused: Indices
     arrivals: Indices
     returns: Indices
-    slow: Mask
-    curved: Mask
 
     @classmethod
     def of(cls, off: Array, square: Array, departed: Array, referred: bool) -> _Poses:
@@ -185,8 +188,8 @@ class _Poses:
             np.full(size, float(referred)),
             np.full(size, LOOSE if referred else 1.0),
             np.zeros(size),
-            *(np.zeros(size, dtype=np.intp) for _ in range(5)),
-            *(np.zeros(size, dtype=np.bool_) for _ in range(2)),
+            *np.zeros((2, size), dtype=np.bool_),
+            *np.zeros((5, size), dtype=np.intp),
         )
 
     def at(self, some: Indices) -> _Poses:
@@ -236,6 +239,7 @@ class _Search:
         size = start.size
         self.problem, self.given, self.limits = problem, given, limits
         self.trials = Trials(problem)
+        self.patient = limits.gain < HURRIED and problem.serves is None
         self.now = problem.evaluate(given, start)
         off = self.now.excess(limits.position, limits.angle)
         self.departure, departed = self._departed(start)
@@ -259,11 +263,9 @@ class _Search:
         axes, slope = problem.jacobian(self.given, now)
         ramp = np.clip(1.0 - RAMP * np.sqrt(now.square / np.maximum(poses.first_square, TINY)), 0.0, 1.0)
         pull = np.where(poses.near(), poses.pull, ramp * poses.pull)
-        curved = poses.slow & (poses.pull == 0.0)
-        poses.damping = np.where(curved & ~poses.curved, np.minimum(poses.damping, DAMPING), poses.damping)
-        poses.curved = curved
-        at_rest = curved & (poses.damping <= 1.0)
-        linear = linearise(problem, (now, axes, slope), self.departure, poses.damping, pull, curved)
+        self._curve()
+        undamped = poses.curved & (poses.damping <= 1.0)
+        linear = linearise(problem, (now, axes, slope), self.departure, poses.damping, pull, poses.curved)
         holding = self.active.copy()
         step = limited_step(problem, self.trials.limits, linear, holding)
         poses.rotated = np.abs(step.columns).max(0)
@@ -280,7 +282,14 @@ class _Search:
         self._take(accepted, tried, off, departed)
         self.iterations[poses.places] += 1
         self.history.append(self.now.square)
-        self._leave(self._done(accepted, pull, at_rest & (poses.rotated <= self.limits.rest)))
+        self._leave(self._done(accepted, pull, undamped & (poses.rotated <= self.limits.rest)))
+
+    def _curve(self) -> None:
+        """Choose which poses take Newton's step: those without a way back that win little."""
+        poses = self.poses
+        curved = poses.slow & (poses.pull == 0.0) & self.patient
+        poses.damping = np.where(curved & ~poses.curved, np.minimum(poses.damping, DAMPING), poses.damping)
+        poses.curved = curved
 
     def _tried(self, step: Step, slope: Array) -> tuple[Residual, Mask]:
         """What a step gives, corrected near the goals and shortened far from them; where it was shortened."""
@@ -380,8 +389,7 @@ class _Search:
             slow = self.now.square > (1.0 - self.limits.gain) * self.history[-1 - PATIENCE]
             resting = (poses.rotated <= STILL) & (poses.pull == 0.0) | (self.given.reference is None)
             stalled |= slow & resting & (poses.off > poses.loose)
-        if self.problem.serves is None:
-            stalled |= still & (poses.off > poses.loose)
+        stalled |= still & (poses.off > poses.loose)
         stalled &= ~done
         self.stalled[poses.places[stalled]] = True
         return np.asarray(done | stalled | (self.count >= self.limits.iterations))

@@ -34,10 +34,10 @@ from .ball_limits import BallLimits
 from .bending import Now
 from .held import FACES, Active, Held, fixed_steps, hold_borders
 from .metric import Metric
+from .newton import newton_step
 from .problem import LeastSquaresProblem, Residual
 from .state import State, ball_vectors, stepped_balls
-from .newton import newton_step
-from .way_back import LEAST_DAMPING, LONGEST_BACK, Curvature, Projection, sums, way_back
+from .way_back import LEAST_DAMPING, LONGEST_BACK, Curvature, Projection, way_back
 
 LONGEST, LONGEST_NEAR = 1.2, 0.3
 """Longest rotation of a joint in one step, radians: farther away the linear picture means little. With a
@@ -90,7 +90,7 @@ class Linear:
         departure: (k, B), or None. pull: (B,) part of it to take back.
         down, up: (k, B) steps to the bounds.
         now: the state with the columns' axes. metric: what steps cost there.
-        slow: (B,) where the step before won little, and no way back is taken.
+        curved: (B,) where Newton's step is taken.
     """
 
     state: State
@@ -104,7 +104,7 @@ class Linear:
     up: Array
     now: Now
     metric: Metric
-    slow: Mask
+    curved: Mask
 
     def at(self, some: Mask | Indices) -> Linear:
         """Some of the poses."""
@@ -121,7 +121,7 @@ class Linear:
             select(self.up, some),
             self.now.at(some),
             self.metric.at(some),
-            self.slow[some],
+            self.curved[some],
         )
 
 
@@ -131,7 +131,7 @@ def linearise(
     departure: Array | None,
     damping: Array,
     pull: Array,
-    slow: Mask,
+    curved: Mask,
 ) -> Linear:
     """The linear picture about residuals, their state with the columns' axes, and their slope."""
     residual, now, slope = about
@@ -140,7 +140,9 @@ def linearise(
     down, up = problem.bounds(state)
     weight = damping * residual.square + LEAST_DAMPING
     metric = Metric(problem.layout, state)
-    return Linear(state, residual.values, slope, serving, weight, departure, pull, down, up, now, metric, slow)
+    return Linear(
+        state, residual.values, slope, serving, weight, departure, pull, down, up, now, metric, curved
+    )
 
 
 def limited_step(problem: LeastSquaresProblem, limits: BallLimits, linear: Linear, active: Active) -> Step:
@@ -182,7 +184,7 @@ def _step(
     if fixed is not None:
         step += fixed
     wanted = -metric.apply(np.einsum("mkb,mb->kb", linear.serving, goal))
-    if linear.serving is linear.slope and linear.slow.any():
+    if linear.curved.any():
         _curve(problem, linear, held, (slope, weighted, system, missing), fixed, (step, wanted))
     back = None
     if linear.departure is not None:
@@ -204,22 +206,23 @@ def _curve(
     fixed: Array | None,
     found: tuple[Array, Array],
 ) -> None:
-    """Replace slow steps by Newton's: the step, and what bounded columns that are free want; in place."""
+    """Replace steps by Newton's: the step, and what bounded columns that are free want; in place."""
     step, wanted = found
-    some = at_least_two(np.flatnonzero(linear.slow))
+    some = at_least_two(np.flatnonzero(linear.curved))
     slope, weighted, system, missing = (select(each, some) for each in parts)
-    now, metric, own = linear.now.at(some), linear.metric.at(some), held.at(some)
-    blocks = zip(problem.blocks, problem.places, now.targets, strict=True)
-    bendings = sums(
-        bending
-        for block, place, target in blocks
-        for bending in block.bending(now, target, linear.values[place][:, some])
+    own = held.at(some)
+    columns = newton_step(
+        problem,
+        (linear.now.at(some), linear.metric.at(some), own),
+        (slope, weighted, system),
+        (select(linear.values, some), missing),
+        linear.damping[some],
     )
-    curved = newton_step((slope, weighted, system), bendings, (now, metric, own), missing, linear.damping[some])
-    columns = step[:, some] = curved if fixed is None else curved + fixed[:, some]
-    layout = problem.layout
-    free = np.ones_like(columns, dtype=np.bool_) if held.columns is None else ~select(held.columns, some)
-    free[layout.first_ball : layout.first_slide] = False
+    if fixed is not None:
+        columns += fixed[:, some]
+    free = np.ones_like(columns, dtype=np.bool_) if own.columns is None else ~own.columns
+    free[problem.layout.first_ball : problem.layout.first_slide] = False
+    step[:, some] = columns
     wanted[:, some] = np.where(free, columns, wanted[:, some])
 
 
