@@ -151,7 +151,8 @@ class _Poses:
         pull: part of the way back to the reference that is taken.
         loose: see `LOOSE`; 1 without a reference.
         rotated: longest rotation of the last step, radians.
-        slow: whether the last step won little. curved: whether it was Newton's.
+        slow: whether the last step won little, but not at the border of a ball joint.
+        curved: whether it was Newton's.
         met, waiting, refused: steps that met the goals, in a row that came near only, and that failed there.
         arrivals: how often it has come near its goals.
         returns: how often it has got its reference back.
@@ -263,12 +264,13 @@ class _Search:
         axes, slope = problem.jacobian(self.given, now)
         ramp = np.clip(1.0 - RAMP * np.sqrt(now.square / np.maximum(poses.first_square, TINY)), 0.0, 1.0)
         pull = np.where(poses.near(), poses.pull, ramp * poses.pull)
-        self._curve()
-        undamped = poses.curved & (poses.damping <= 1.0)
-        linear = linearise(problem, (now, axes, slope), self.departure, poses.damping, pull, poses.curved)
+        asked = self._curved()
+        linear = linearise(problem, (now, axes, slope), self.departure, poses.damping, pull, asked)
         holding = self.active.copy()
         step = limited_step(problem, self.trials.limits, linear, holding)
-        poses.rotated = np.abs(step.columns).max(0)
+        poses.rotated, poses.curved = np.abs(step.columns).max(0), step.curved
+        still = step.curved & (poses.damping <= 1.0) & (poses.rotated <= self.limits.rest)
+        at_border = holding.at_borders()
         tried, cut = self._tried(step, slope)
         off = tried.excess(self.limits.position, self.limits.angle)
         departed = self._departed(tried.now.state)
@@ -277,19 +279,20 @@ class _Search:
         holding.let_go(step.shortened | (tried.square > 0.25 * now.square))
         self.active.put(accepted, holding.at(accepted))
         self.active.let_go(~accepted)
-        poses.slow = tried.square > POOR * now.square
+        # How the borders of ball joints bend is not known: Newton's step is for others.
+        poses.slow = (tried.square > POOR * now.square) & ~at_border
         self._adapt(accepted, tried, off, cut)
         self._take(accepted, tried, off, departed)
         self.iterations[poses.places] += 1
         self.history.append(self.now.square)
-        self._leave(self._done(accepted, pull, undamped & (poses.rotated <= self.limits.rest)))
+        self._leave(self._done(accepted, pull, still))
 
-    def _curve(self) -> None:
-        """Choose which poses take Newton's step: those without a way back that win little."""
+    def _curved(self) -> Mask:
+        """(B,) the poses that take Newton's step: those without a way back that win little."""
         poses = self.poses
-        curved = poses.slow & (poses.pull == 0.0) & self.patient
-        poses.damping = np.where(curved & ~poses.curved, np.minimum(poses.damping, DAMPING), poses.damping)
-        poses.curved = curved
+        found: Mask = poses.slow & (poses.pull == 0.0) & self.patient
+        poses.damping = np.where(found & ~poses.curved, np.minimum(poses.damping, DAMPING), poses.damping)
+        return found
 
     def _tried(self, step: Step, slope: Array) -> tuple[Residual, Mask]:
         """What a step gives, corrected near the goals and shortened far from them; where it was shortened."""

@@ -55,6 +55,7 @@ class Step:
         balls: (4, balls, B) ball joints after it, inside their limits.
         shortened: (B,) whether a joint wanted to rotate farther than it may in one step.
         weighted: (m, k, B) the slope of what is free, in the metric of the mobilities.
+        curved: (B,) whether it is Newton's.
         back: what of it leads back to the reference; None without one.
     """
 
@@ -62,12 +63,14 @@ class Step:
     balls: Array
     shortened: Mask
     weighted: Array
+    curved: Mask
     back: _Back | None
 
     def put(self, some: Mask | Indices, other: Step) -> None:
         """Take over those of some of the poses."""
         self.columns[:, some], self.balls[..., some] = other.columns, other.balls
         self.shortened[some], self.weighted[..., some] = other.shortened, other.weighted
+        self.curved[some] = other.curved
         if self.back is not None and other.back is not None:
             self.back.put(some, other.back)
 
@@ -90,7 +93,8 @@ class Linear:
         departure: (k, B), or None. pull: (B,) part of it to take back.
         down, up: (k, B) steps to the bounds.
         now: the state with the columns' axes. metric: what steps cost there.
-        curved: (B,) where Newton's step is taken.
+        curved: (B,) where Newton's step is asked for. At borders of ball joints none is taken: how those bend
+            is not known.
     """
 
     state: State
@@ -184,8 +188,9 @@ def _step(
     if fixed is not None:
         step += fixed
     wanted = -metric.apply(np.einsum("mkb,mb->kb", linear.serving, goal))
-    if linear.curved.any():
-        _curve(problem, linear, held, (slope, weighted, system, missing), fixed, (step, wanted))
+    curved = linear.curved & ~active.at_borders()
+    if curved.any():
+        _curve(problem, linear, held, (slope, weighted, system, missing), (fixed, curved), (step, wanted))
     back = None
     if linear.departure is not None:
         back = _back(problem, linear, held, (slope, weighted, system, step))
@@ -195,7 +200,7 @@ def _step(
     step *= part
     wanted *= part
     balls = stepped_balls(layout, linear.state, step)
-    return Step(step, balls, part < 1.0, weighted, back), wanted
+    return Step(step, balls, part < 1.0, weighted, curved, back), wanted
 
 
 def _curve(
@@ -203,12 +208,16 @@ def _curve(
     linear: Linear,
     held: Held,
     parts: tuple[Array, Array, Array, Array],
-    fixed: Array | None,
+    where: tuple[Array | None, Mask],
     found: tuple[Array, Array],
 ) -> None:
-    """Replace steps by Newton's: the step, and what bounded columns that are free want; in place."""
-    step, wanted = found
-    some = at_least_two(np.flatnonzero(linear.curved))
+    """Replace steps by Newton's: the step, and what bounded columns that are free want; in place.
+
+    `parts` are the slope of what is free, the same weighted, their product, and the residuals with what held
+    joints do; `where` has the steps of those, and (B,) which poses take Newton's step.
+    """
+    (step, wanted), (fixed, curved) = found, where
+    some = at_least_two(np.flatnonzero(curved))
     slope, weighted, system, missing = (select(each, some) for each in parts)
     own = held.at(some)
     columns = newton_step(
