@@ -39,6 +39,9 @@ for _entry, _terms in enumerate(
         _TO_MATRIX[4 * _a + _b, _entry] = _sign
 
 
+# The axes one and two after x, y and z.
+_NEXT: Indices = np.array([1, 2, 0], dtype=np.intp)
+_AFTER: Indices = np.array([2, 0, 1], dtype=np.intp)
 _FEW = 256
 """Numbers up to which the time of an operation is that of its call."""
 # Of the products of quaternions a b: in row r what of a_r counts for each component, after b_{r ^ component}.
@@ -175,11 +178,11 @@ def logarithm(rotations: Array) -> Array:
     return found
 
 
-def cross(a: Array, b: Array) -> Array:
+def cross(a: Array, b: Array, axis: int = 0) -> Array:
     """Cross products of vectors (3, ...)."""
-    ax, ay, az = a
-    bx, by, bz = b
-    return np.stack((ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx))
+    found: Array = a.take(_NEXT, axis) * b.take(_AFTER, axis)
+    found -= a.take(_AFTER, axis) * b.take(_NEXT, axis)
+    return found
 
 
 def dot(a: Array, b: Array, axis: int = 0) -> Array:

@@ -14,14 +14,13 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..goals import BEND_RANGE, POLE_NOISE
+from ..maths.batch import TINY, Array, cross, dot
+from ..maths.batch import length as length_of
 
-Array = NDArray[np.float64]
 DIFFERENCE = 1e-6
 """Parts of their lengths by which vectors are moved to see how slopes change."""
-_TINY = 1e-300
 
 
 class PoleBends(NamedTuple):
@@ -88,45 +87,45 @@ def pole_bends(line: Array, between: Array, to_target: Array, axis: Array, scale
         scale: `BendAxis.scale`.
     """
     full = BEND_RANGE * scale
-    length = _length(line)
+    length = length_of(line)
     known = (full > 0.0) & (length > POLE_NOISE * scale)
-    unit = line / np.maximum(length, _TINY)
-    across = between - _dot(between, unit) * unit
-    away = to_target - _dot(to_target, unit) * unit
-    away_length = _length(away)
-    known &= away_length > POLE_NOISE * _length(to_target)
-    side = away / np.maximum(away_length, _TINY)
-    part = _length(across) / max(full, _TINY)
-    bend = across + (1.0 - _smooth_step(part)) * full * _cross(unit, axis)
-    weight = np.where(known, _smooth_step(_length(bend) / max(full, _TINY)), 0.0)
-    angle = np.arctan2(_dot(unit, _cross(bend, side)), _dot(bend, side))
+    unit = line / np.maximum(length, TINY)
+    across = between - dot(between, unit) * unit
+    away = to_target - dot(to_target, unit) * unit
+    away_length = length_of(away)
+    known &= away_length > POLE_NOISE * length_of(to_target)
+    side = away / np.maximum(away_length, TINY)
+    part = length_of(across) / max(full, TINY)
+    bend = across + (1.0 - _smooth_step(part)) * full * cross(unit, axis)
+    weight = np.where(known, _smooth_step(length_of(bend) / max(full, TINY)), 0.0)
+    angle = np.arctan2(dot(unit, cross(bend, side)), dot(bend, side))
     angle = np.where(weight > 0.0, angle, 0.0)
     return PoleBends(bend, side, weight, angle, unit, length, between, across, to_target, axis, full)
 
 
 def pole_slopes(bends: PoleBends) -> PoleSlopes:
     """How the residual changes; 0 where nothing is asked for."""
-    unit, bend, side, axis, full = bends.line, bends.bend, bends.side, bends.axis, max(bends.full, _TINY)
-    size = np.maximum(_length(bend), _TINY)
-    part, filled = _length(bends.across) / full, size / full
+    unit, bend, side, axis, full = bends.line, bends.bend, bends.side, bends.axis, max(bends.full, TINY)
+    size = np.maximum(length_of(bend), TINY)
+    part, filled = length_of(bends.across) / full, size / full
     # What the residual changes by is turn_bend.d(bend) + turn_side.d(to_target - its part along the line).
     fading = np.where(filled < 1.0, 6.0 * filled * (1.0 - filled) / full, 0.0)
-    turn_bend = (bends.angle * fading * bend - bends.weight * _cross(unit, bend) / size) / size
-    away = bends.to_target - _dot(bends.to_target, unit) * unit
-    turn_side = bends.weight * _cross(unit, side) / np.maximum(_length(away), _TINY)
-    own = _cross(unit, axis)
+    turn_bend = (bends.angle * fading * bend - bends.weight * cross(unit, bend) / size) / size
+    away = bends.to_target - dot(bends.to_target, unit) * unit
+    turn_side = bends.weight * cross(unit, side) / np.maximum(length_of(away), TINY)
+    own = cross(unit, axis)
     # d(F) = -6 (1 - |B| / t) / t B.d(B), within the range of the smooth step.
     falling = np.where(part < 1.0, 6.0 * (1.0 - part) / full, 0.0)
-    by_between = turn_bend - falling * _dot(turn_bend, own) * bends.across
+    by_between = turn_bend - falling * dot(turn_bend, own) * bends.across
     share = np.where(part < 1.0, (1.0 - _smooth_step(part)) * full, 0.0)
     by_unit = (
-        share * _cross(axis, turn_bend)
-        - _dot(bends.between, unit) * by_between
-        - _dot(bends.to_target, unit) * turn_side
+        share * cross(axis, turn_bend)
+        - dot(bends.between, unit) * by_between
+        - dot(bends.to_target, unit) * turn_side
     )
-    by_line = (by_unit - _dot(by_unit, unit) * unit) / np.maximum(bends.line_length, _TINY)
-    by_axis = share * _cross(turn_bend, unit)
-    by_turn = _cross(axis, by_axis)
+    by_line = (by_unit - dot(by_unit, unit) * unit) / np.maximum(bends.line_length, TINY)
+    by_axis = share * cross(turn_bend, unit)
+    by_turn = cross(axis, by_axis)
     asked = bends.weight > 0.0
     found = (by_line, by_between, turn_side, by_axis, by_turn)
     return PoleSlopes(*(np.where(asked, each, 0.0) for each in found))
@@ -139,8 +138,8 @@ def pole_bending(bends: PoleBends) -> Array:
     """
     vectors = np.concatenate((bends.line_length * bends.line, bends.between, bends.to_target, bends.axis))
     count, size = vectors.shape
-    steps = np.repeat(DIFFERENCE * np.array([_length(each) for each in np.split(vectors, 4)]), 3, axis=0)
-    steps += _TINY
+    steps = np.repeat(DIFFERENCE * np.array([length_of(each) for each in np.split(vectors, 4)]), 3, axis=0)
+    steps += TINY
     moved = np.repeat(vectors[:, None], count + 1, axis=1)
     each = np.arange(count)
     moved[each, each] += steps
@@ -154,17 +153,3 @@ def pole_bending(bends: PoleBends) -> Array:
 def _smooth_step(x: Array) -> Array:
     x = np.minimum(x, 1.0)
     return np.asarray(x * x * (3.0 - 2.0 * x))
-
-
-def _dot(a: Array, b: Array) -> Array:
-    return np.asarray((a * b).sum(0))
-
-
-def _length(vectors: Array) -> Array:
-    return np.sqrt(_dot(vectors, vectors))
-
-
-def _cross(a: Array, b: Array) -> Array:
-    ax, ay, az = a
-    bx, by, bz = b
-    return np.stack((ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx))

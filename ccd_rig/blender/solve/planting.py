@@ -16,6 +16,7 @@ from mathutils import Matrix, Quaternion, Vector
 from numpy.typing import NDArray
 
 from ...errors import RigError
+from ...maths.batch import cross
 from ...skeleton.joints import Skeleton
 from ...skeleton.kinematics import Transform
 from ...skeleton.pose import Pose
@@ -241,18 +242,12 @@ def upright(axes: Array) -> Quaternion:
 def inverse(matrix: Array) -> Array:
     """(..., 4, 4) of affine matrices. NumPy's own may wake threads for it, which costs more than the rest."""
     a, b, c = (matrix[..., :3, k] for k in range(3))
-    across, inverted = _cross(b, c), np.zeros_like(matrix)
+    across, inverted = cross(b, c, axis=-1), np.zeros_like(matrix)
     volume = (a * across).sum(-1)[..., None, None]
-    inverted[..., :3, :3] = np.stack((across, _cross(c, a), _cross(a, b)), axis=-2) / volume
+    inverted[..., :3, :3] = np.stack((across, cross(c, a, axis=-1), cross(a, b, axis=-1)), axis=-2) / volume
     inverted[..., :3, 3] = -(inverted[..., :3, :3] @ matrix[..., :3, 3:])[..., 0]
     inverted[..., 3, 3] = 1.0
     return inverted
-
-
-def _cross(a: Array, b: Array) -> Array:
-    """(..., 3) cross products; NumPy's own takes ten times as long for a single one."""
-    ax, ay, az, bx, by, bz = (each[..., k] for each in (a, b) for k in range(3))
-    return np.stack((ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx), axis=-1)
 
 
 def homogeneous(transform: Transform) -> Array:

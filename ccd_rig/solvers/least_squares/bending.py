@@ -5,7 +5,7 @@ In the shapes below k counts the columns, B the poses.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -149,3 +149,19 @@ def swinging(arms: Array, force: Array) -> Array:
     for i in range(3):
         found[:, i, i] -= along
     return found
+
+
+def along_paths(bendings: Iterable[Bending | Composite]) -> list[Bending | Composite]:
+    """Second derivatives, with those along the same paths as one."""
+    found: dict[tuple[int, ...], Bending] = {}
+    others: list[Bending | Composite] = []
+    for bending in bendings:
+        if isinstance(bending, Composite):
+            others.append(bending)
+            continue
+        rows = bending.path.rows
+        other = found.get(rows)
+        found[rows] = Bending(
+            bending.path, bending.matrices if other is None else other.matrices + bending.matrices
+        )
+    return [*found.values(), *others]

@@ -10,12 +10,10 @@ from functools import cached_property
 
 import numpy as np
 
-from ...maths.batch import Array, Indices, as_slice
+from ...maths.batch import Array, Indices, as_slice, cross
 from .bending import Bending, Composite, Now, Path, swinging
 from .layout import Layout
 
-_NEXT: Indices = np.array([1, 2, 0], dtype=np.intp)
-_AFTER: Indices = np.array([2, 0, 1], dtype=np.intp)
 # Which component of an arm, with which sign, stands in each entry of d x arm that is not 0.
 _ARM_OF: Indices = np.array([2, 1, 2, 0, 1, 0], dtype=np.intp)
 _ARM_SIGNS: Array = np.array([[1.0], [-1.0], [-1.0], [1.0], [1.0], [-1.0]])
@@ -160,7 +158,7 @@ class PointSum:
             moved[2, balls, 0], moved[2, balls, 1] = arms[:, 1], -arms[:, 0]
         if len(hinges):
             assert now.axes is not None
-            moves = crossed(now.axes.take(hinges, 0), levers.take(hinge_at, 0))
+            moves = cross(now.axes.take(hinges, 0), levers.take(hinge_at, 0), axis=1)
             into[:, hinges] = moves.transpose(1, 0, 2)
         self.add_shifts(now, factor, into)
 
@@ -235,7 +233,7 @@ class SinglePoints:
             flat[self.ball_places] = moves.reshape(-1, state.size)
         if len(self.axes):
             assert now.axes is not None
-            moves = crossed(now.axes.take(self.axes, 0), arms[self.balls :])
+            moves = cross(now.axes.take(self.axes, 0), arms[self.balls :], axis=1)
             moves *= self.hinge_factors
             flat[self.hinge_places] = moves.reshape(-1, state.size)
         for point, first, factor in self.shifted:
@@ -277,10 +275,3 @@ class FrameTurns:
         if self.hinges is not None:
             assert now.axes is not None
             into[:, self.hinges] = np.einsum("mib,nib->mnb", per_turn, now.axes[self.hinges])
-
-
-def crossed(axes: Array, arms: Array) -> Array:
-    """(E, 3, B) cross products of (E, 3, B)."""
-    found: Array = axes.take(_NEXT, 1) * arms.take(_AFTER, 1)
-    found -= axes.take(_AFTER, 1) * arms.take(_NEXT, 1)
-    return found

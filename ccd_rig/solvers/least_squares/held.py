@@ -48,6 +48,10 @@ class Active:
         """The same once more."""
         return Active(self.held.copy(), self.fixed.copy(), self.normals.copy(), self.gaps.copy())
 
+    def at_borders(self) -> Mask:
+        """(B,) whether a ball joint is held."""
+        return np.asarray(self.normals.any((0, 1, 2)))
+
     def let_go(self, some: Mask) -> None:
         """Let go of the borders of some poses' ball joints; at those of the others the joints now are."""
         self.normals[..., some] = 0.0

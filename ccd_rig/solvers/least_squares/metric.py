@@ -62,22 +62,73 @@ class Metric:
         The rotation vector e of a joint changes by J^-1 d with a rotation d after it, J^-1 = 1 + [e]/2 + k
         [e]^2 in the joint's frame. For equal mobilities about all axes the way is e itself.
         """
-        layout = self.layout
-        if not len(layout.bent):
+        if not len(self.layout.bent):
             return departure
         forces = self.invert(departure.copy())
-        balls = (-1, 3, departure.shape[1])
-        e = departure[layout.first_ball : layout.first_slide].reshape(balls)[layout.bent].transpose(1, 0, 2)
-        f = forces[layout.first_ball : layout.first_slide].reshape(balls)
-        own = f[layout.bent].transpose(1, 0, 2)
-        square = (e * e).sum(0)
-        half = np.maximum(0.5 * np.sqrt(square), 1e-3)
-        k = (1.0 - half / np.tan(half)) / (4.0 * half * half)
+        e, own = self._bent(departure), self._bent(forces)
         turned = cross(e, own)
-        f[layout.bent] = (own - 0.5 * turned + k * cross(e, turned)).transpose(1, 0, 2)
+        found = own - 0.5 * turned + _factors(e)[0] * cross(e, turned)
+        self._balls(forces)[self.layout.bent] = found.transpose(1, 0, 2)
         return self.apply(forces)
+
+    def curvature(self, departure: Array) -> Array:
+        """(b, 3, 3, B) the second derivative of half of what a departure costs, by rotations of the bent.
+
+        With u the force of a departure e, w = e x u, and k as in `gradient`, that is the symmetric part of
+        (J^-T M + [u] / 2 - k ([w] + [e][u]) + k' / |e| [e] w e^T) J^-1, M the inverse of the mobilities.
+        """
+        mobility = self.layout.mobility[self.layout.first_ball : self.layout.first_slide : 3]
+        scales = (self.to_forces / mobility[self.layout.bent, None, None, None]).transpose(1, 2, 0, 3)
+        e = self._bent(departure)
+        u = np.einsum("ijnb,jnb->inb", scales, e)
+        k, change = _factors(e)
+        w = cross(e, u)
+        turn, force = _skew(e), _skew(u)
+        square = _product(turn, turn)
+        there = _identity(e) + 0.5 * turn + k * square
+        found = _product(_identity(e) - 0.5 * turn + k * square, scales)
+        found += 0.5 * force - k * (_skew(w) + _product(turn, force))
+        found += change * cross(e, w)[:, None] * e
+        found = _product(found, there)
+        return np.asarray(0.5 * (found + found.transpose(1, 0, 2, 3)).transpose(2, 0, 1, 3))
+
+    def _balls(self, vectors: Array) -> Array:
+        """(balls, 3, B) what (k, B) has of the ball joints."""
+        layout = self.layout
+        found: Array = vectors[layout.first_ball : layout.first_slide].reshape(-1, 3, vectors.shape[1])
+        return found
+
+    def _bent(self, vectors: Array) -> Array:
+        """(3, b, B) what (k, B) has of the bent joints."""
+        found: Array = self._balls(vectors)[self.layout.bent].transpose(1, 0, 2)
+        return found
 
     def square(self, vectors: Array) -> Array:
         """(B,) what steps (k, B) cost."""
         found: Array = (vectors * self.invert(vectors)).sum(0)
         return found
+
+
+def _factors(vectors: Array) -> tuple[Array, Array]:
+    """k of rotation vectors (3, ...), see `Metric.gradient`, and its change with their length, over that."""
+    angle = np.maximum(np.sqrt((vectors * vectors).sum(0)), 2e-2)
+    half = 0.5 * angle
+    k = (1.0 - half / np.tan(half)) / (angle * angle)
+    change = (half / np.tan(half) + (half / np.sin(half)) ** 2 - 2.0) / angle**4
+    return k, change
+
+
+def _skew(vectors: Array) -> Array:
+    """(3, 3, ...): the matrices of the cross products of (3, ...)."""
+    x, y, z = vectors
+    none = np.zeros_like(x)
+    return np.array(((none, -z, y), (z, none, -x), (-y, x, none)))
+
+
+def _identity(like: Array) -> Array:
+    return np.eye(3).reshape(3, 3, *(1,) * (like.ndim - 1))
+
+
+def _product(a: Array, b: Array) -> Array:
+    """(3, 3, ...) products of matrices."""
+    return np.asarray(np.einsum("ij...,jk...->ik...", a, b))

@@ -146,7 +146,7 @@ class LeastSquaresProblem:
         first = math.sqrt(1.0 / max(priority_step, 1e-12)) / self.reach  # windows are served before goals
         self.windows, self.window_weight = self.asked_windows(first), (first * self.reach) ** 2
         self.rows = sizes[-1] + len(self.windows)
-        self.serves = _serves(layout, self.rows, self.places, serving)
+        self.serves = _serves(layout, self.goals, self.places, serving, self.rows)
         self._units = np.ones((layout.columns, 1))
         self._units[layout.first_slide :] = self.reach
         self._bounds = layout.lower[:, None] / self._units, layout.upper[:, None] / self._units
@@ -297,9 +297,16 @@ class LeastSquaresProblem:
         return found
 
 
-def _serves(layout: Layout, rows: int, places: Sequence[slice], serving: Sequence[set[int]]) -> Array | None:
-    """(rows, columns) 1 where a column's joint is among those that serve the goal; None where all are."""
-    if all(layout.moved_set <= joints for joints in serving):
+def _serves(
+    layout: Layout, goals: Sequence[Goal], places: Sequence[slice], serving: Sequence[set[int]], rows: int
+) -> Array | None:
+    """(rows, columns) 1 where a column's joint is among those that serve the goal; None where all are that
+    carry it."""
+    carrying = [
+        {i for tip in tips_of(goal, layout.skeleton) for i in layout.path(tip)} & layout.moved_set
+        for goal in goals
+    ]
+    if all(joints <= own for joints, own in zip(carrying, serving, strict=True)):
         return None
     found = np.ones((rows, layout.columns))
     owners = np.array(layout.owners, dtype=np.intp)

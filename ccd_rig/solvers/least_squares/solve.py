@@ -18,9 +18,10 @@ from .ball_limits import BallLimits
 from .held import Active
 from .metric import Metric
 from .problem import LeastSquaresProblem, Residual
+from .reach import beyond_reach
 from .state import Given, State, rebuilt
 from .step import Step, limited_step, linearise
-from .trials import Trials
+from .trials import POOR, Trials
 
 ENOUGH = 0.1
 """Part of the tolerances at which to stop: single precision, in which poses are kept, fits into the rest."""
@@ -38,7 +39,7 @@ GAIN = 1e-3
 AT_REST = 2e-3
 """Radians, and parts of the reach: after a shorter step a pose is as near to its reference as can be, since
 what is left falls with the square of the step."""
-SETTLED = 12
+SETTLED = 6
 """Steps that meet the goals after which a pose stays where it is."""
 REFUSED = 4
 """Steps back to the reference in a row that may fail until a pose that meets its goals stays where it is."""
@@ -58,6 +59,8 @@ SLOW, LEAST_PULL = 0.7, 0.02
 part of it that is."""
 PENALTY = 10.0
 """Weight of the square error in the merit of steps near the goals."""
+HURRIED = 0.05
+"""Least gain of a search that ends where little is won: others go on there with Newton's steps."""
 STILL = 5e-3
 """Radians of a step above which a pose with a reference goes on, though next to nothing is won: how a chain
 points at a target out of reach wins little."""
@@ -148,6 +151,8 @@ class _Poses:
         pull: part of the way back to the reference that is taken.
         loose: see `LOOSE`; 1 without a reference.
         rotated: longest rotation of the last step, radians.
+        slow: whether the last step won little, but not at the border of a ball joint.
+        curved: whether it was Newton's.
         met, waiting, refused: steps that met the goals, in a row that came near only, and that failed there.
         arrivals: how often it has come near its goals.
         returns: how often it has got its reference back.
@@ -162,6 +167,8 @@ class _Poses:
     pull: Array
     loose: Array
     rotated: Array
+    slow: Mask
+    curved: Mask
     met: Indices
     waiting: Indices
     refused: Indices
@@ -182,7 +189,8 @@ class _Poses:
             np.full(size, float(referred)),
             np.full(size, LOOSE if referred else 1.0),
             np.zeros(size),
-            *(np.zeros(size, dtype=np.intp) for _ in range(5)),
+            *np.zeros((2, size), dtype=np.bool_),
+            *np.zeros((5, size), dtype=np.intp),
         )
 
     def at(self, some: Indices) -> _Poses:
@@ -232,10 +240,14 @@ class _Search:
         size = start.size
         self.problem, self.given, self.limits = problem, given, limits
         self.trials = Trials(problem)
+        self.patient = limits.gain < HURRIED and problem.serves is None
         self.now = problem.evaluate(given, start)
         off = self.now.excess(limits.position, limits.angle)
         self.departure, departed = self._departed(start)
         self.poses = _Poses.of(off, self.now.square, departed, given.reference is not None)
+        if given.reference is not None:
+            far = beyond_reach(problem, given, start, limits.position, limits.angle)
+            self.poses.loose[far], self.poses.pull[far] = 1.0, 0.0
         self.active = Active.none(problem.layout.columns, len(self.trials.limits.limited), size)
         self.history: list[Array] = []
         self.count = 0
@@ -252,10 +264,13 @@ class _Search:
         axes, slope = problem.jacobian(self.given, now)
         ramp = np.clip(1.0 - RAMP * np.sqrt(now.square / np.maximum(poses.first_square, TINY)), 0.0, 1.0)
         pull = np.where(poses.near(), poses.pull, ramp * poses.pull)
-        linear = linearise(problem, (now, axes, slope), self.departure, poses.damping, pull)
+        asked = self._curved()
+        linear = linearise(problem, (now, axes, slope), self.departure, poses.damping, pull, asked)
         holding = self.active.copy()
         step = limited_step(problem, self.trials.limits, linear, holding)
-        poses.rotated = np.abs(step.columns).max(0)
+        poses.rotated, poses.curved = np.abs(step.columns).max(0), step.curved
+        still = step.curved & (poses.damping <= 1.0) & (poses.rotated <= self.limits.rest)
+        at_border = holding.at_borders()
         tried, cut = self._tried(step, slope)
         off = tried.excess(self.limits.position, self.limits.angle)
         departed = self._departed(tried.now.state)
@@ -264,11 +279,20 @@ class _Search:
         holding.let_go(step.shortened | (tried.square > 0.25 * now.square))
         self.active.put(accepted, holding.at(accepted))
         self.active.let_go(~accepted)
+        # How the borders of ball joints bend is not known: Newton's step is for others.
+        poses.slow = (tried.square > POOR * now.square) & ~at_border
         self._adapt(accepted, tried, off, cut)
         self._take(accepted, tried, off, departed)
         self.iterations[poses.places] += 1
         self.history.append(self.now.square)
-        self._leave(self._done(accepted, pull))
+        self._leave(self._done(accepted, pull, still))
+
+    def _curved(self) -> Mask:
+        """(B,) the poses that take Newton's step: those without a way back that win little."""
+        poses = self.poses
+        found: Mask = poses.slow & (poses.pull == 0.0) & self.patient
+        poses.damping = np.where(found & ~poses.curved, np.minimum(poses.damping, DAMPING), poses.damping)
+        return found
 
     def _tried(self, step: Step, slope: Array) -> tuple[Residual, Mask]:
         """What a step gives, corrected near the goals and shortened far from them; where it was shortened."""
@@ -354,8 +378,8 @@ class _Search:
             return None, np.zeros(state.size)
         return found, Metric(self.problem.layout, state).square(found)
 
-    def _done(self, accepted: Mask, pull: Array) -> Mask:
-        """Which poses are done, after steps with this part of the way back."""
+    def _done(self, accepted: Mask, pull: Array, still: Mask) -> Mask:
+        """Which poses are done, after steps with this part of the way back; which of Newton's were short."""
         poses = self.poses
         done = poses.off <= ENOUGH
         if self.given.reference is not None:
@@ -366,8 +390,9 @@ class _Search:
         stalled = (poses.damping * self.now.square > HOPELESS) | (poses.waiting >= WAITING + LAST)
         if len(self.history) > PATIENCE:
             slow = self.now.square > (1.0 - self.limits.gain) * self.history[-1 - PATIENCE]
-            still = (poses.rotated <= STILL) & (poses.pull == 0.0) | (self.given.reference is None)
-            stalled |= slow & still & (poses.off > poses.loose)
+            resting = (poses.rotated <= STILL) & (poses.pull == 0.0) | (self.given.reference is None)
+            stalled |= slow & resting & (poses.off > poses.loose)
+        stalled |= still & (poses.off > poses.loose)
         stalled &= ~done
         self.stalled[poses.places[stalled]] = True
         return np.asarray(done | stalled | (self.count >= self.limits.iterations))

@@ -34,6 +34,7 @@ from .ball_limits import BallLimits
 from .bending import Now
 from .held import FACES, Active, Held, fixed_steps, hold_borders
 from .metric import Metric
+from .newton import newton_step
 from .problem import LeastSquaresProblem, Residual
 from .state import State, ball_vectors, stepped_balls
 from .way_back import LEAST_DAMPING, LONGEST_BACK, Curvature, Projection, way_back
@@ -54,6 +55,7 @@ class Step:
         balls: (4, balls, B) ball joints after it, inside their limits.
         shortened: (B,) whether a joint wanted to rotate farther than it may in one step.
         weighted: (m, k, B) the slope of what is free, in the metric of the mobilities.
+        curved: (B,) whether it is Newton's.
         back: what of it leads back to the reference; None without one.
     """
 
@@ -61,12 +63,14 @@ class Step:
     balls: Array
     shortened: Mask
     weighted: Array
+    curved: Mask
     back: _Back | None
 
     def put(self, some: Mask | Indices, other: Step) -> None:
         """Take over those of some of the poses."""
         self.columns[:, some], self.balls[..., some] = other.columns, other.balls
         self.shortened[some], self.weighted[..., some] = other.shortened, other.weighted
+        self.curved[some] = other.curved
         if self.back is not None and other.back is not None:
             self.back.put(some, other.back)
 
@@ -89,6 +93,8 @@ class Linear:
         departure: (k, B), or None. pull: (B,) part of it to take back.
         down, up: (k, B) steps to the bounds.
         now: the state with the columns' axes. metric: what steps cost there.
+        curved: (B,) where Newton's step is asked for. At borders of ball joints none is taken: how those bend
+            is not known.
     """
 
     state: State
@@ -102,6 +108,7 @@ class Linear:
     up: Array
     now: Now
     metric: Metric
+    curved: Mask
 
     def at(self, some: Mask | Indices) -> Linear:
         """Some of the poses."""
@@ -118,6 +125,7 @@ class Linear:
             select(self.up, some),
             self.now.at(some),
             self.metric.at(some),
+            self.curved[some],
         )
 
 
@@ -127,6 +135,7 @@ def linearise(
     departure: Array | None,
     damping: Array,
     pull: Array,
+    curved: Mask,
 ) -> Linear:
     """The linear picture about residuals, their state with the columns' axes, and their slope."""
     residual, now, slope = about
@@ -135,7 +144,9 @@ def linearise(
     down, up = problem.bounds(state)
     weight = damping * residual.square + LEAST_DAMPING
     metric = Metric(problem.layout, state)
-    return Linear(state, residual.values, slope, serving, weight, departure, pull, down, up, now, metric)
+    return Linear(
+        state, residual.values, slope, serving, weight, departure, pull, down, up, now, metric, curved
+    )
 
 
 def limited_step(problem: LeastSquaresProblem, limits: BallLimits, linear: Linear, active: Active) -> Step:
@@ -177,6 +188,9 @@ def _step(
     if fixed is not None:
         step += fixed
     wanted = -metric.apply(np.einsum("mkb,mb->kb", linear.serving, goal))
+    curved = linear.curved & ~active.at_borders()
+    if curved.any():
+        _curve(problem, linear, held, (slope, weighted, system, missing), (fixed, curved), (step, wanted))
     back = None
     if linear.departure is not None:
         back = _back(problem, linear, held, (slope, weighted, system, step))
@@ -186,7 +200,39 @@ def _step(
     step *= part
     wanted *= part
     balls = stepped_balls(layout, linear.state, step)
-    return Step(step, balls, part < 1.0, weighted, back), wanted
+    return Step(step, balls, part < 1.0, weighted, curved, back), wanted
+
+
+def _curve(
+    problem: LeastSquaresProblem,
+    linear: Linear,
+    held: Held,
+    parts: tuple[Array, Array, Array, Array],
+    where: tuple[Array | None, Mask],
+    found: tuple[Array, Array],
+) -> None:
+    """Replace steps by Newton's: the step, and what bounded columns that are free want; in place.
+
+    `parts` are the slope of what is free, the same weighted, their product, and the residuals with what held
+    joints do; `where` has the steps of those, and (B,) which poses take Newton's step.
+    """
+    (step, wanted), (fixed, curved) = found, where
+    some = at_least_two(np.flatnonzero(curved))
+    slope, weighted, system, missing = (select(each, some) for each in parts)
+    own = held.at(some)
+    columns = newton_step(
+        problem,
+        (linear.now.at(some), linear.metric.at(some), own),
+        (slope, weighted, system),
+        (select(linear.values, some), missing),
+        linear.damping[some],
+    )
+    if fixed is not None:
+        columns += fixed[:, some]
+    free = np.ones_like(columns, dtype=np.bool_) if own.columns is None else ~own.columns
+    free[problem.layout.first_ball : problem.layout.first_slide] = False
+    step[:, some] = columns
+    wanted[:, some] = np.where(free, columns, wanted[:, some])
 
 
 @dataclass

@@ -2,29 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import numpy as np
 
 from ...maths.batch import TINY, Array
 from ...maths.small_systems import inverses
-from .bending import Bending, Composite, Now
+from .bending import Now, along_paths
+from .conjugate_gradients import Eased, least
 from .held import Held
 from .metric import Metric
 from .problem import LeastSquaresProblem
 
 LEAST_DAMPING = 1e-12
 """Damping that always remains, so that singular poses and goals that contradict each other have a step."""
-INNER = 6
-"""Most conjugate gradients of one step."""
 LEAST_WAY = 1e-5
 """Radians: shorter ways back are none."""
 NEAR = 1e-2
 """Part of the squared gradient at which they stop."""
-LEAST_CURVATURE = 1e-2
-"""Least curvature of the departure, beside 1 of joints without goals, at which Newton's step is taken."""
-OFF_SADDLE = 0.05
-"""Radians by which a step goes along a direction in which the departure bends down."""
 LONGEST_BACK = 0.5
 """Longest rotation of a joint back to the reference in one step: farther away it would leave the goals."""
 
@@ -36,7 +29,7 @@ def way_back(
 
     Newton's step of the Lagrangian |e|^2 / 2 + y.r in the null space of the slope, by projected conjugate
     gradients (Gould, Hribar & Nocedal 2001, "On the solution of equality constrained quadratic programming
-    problems arising in optimization"), as far as the curvature is positive (Steihaug 1983).
+    problems arising in optimization").
 
     Args:
         bend: the second derivative of the Lagrangian.
@@ -51,40 +44,15 @@ def way_back(
     ahead = projection.apply(own + metric.apply(bend(np.where(small, towards, 0.0))))
     # Residuals are kept in the null space: what the multipliers hold is far larger, and its rounding too.
     residual, rest = metric.invert(ahead), ahead
-    found, direction, force = np.zeros_like(rest), -rest, -residual
     size = (residual * rest).sum(0)
     # Near the end they are taken further, so that steps fall with their square (Dembo & Steihaug 1983).
     enough = np.maximum(np.minimum(NEAR, size) * size, LEAST_WAY * LEAST_WAY)
-    going = size > TINY
-    for count in range(INNER):
-        turned = bend(direction)
-        curve = (direction * turned).sum(0)
-        own_size = (direction * force).sum(0)
-        down = going & (curve > LEAST_CURVATURE * own_size)
-        found = np.where(going & ~down, _along(found, direction), found)
-        length = np.where(down, size / np.where(down, curve, 1.0), 0.0)
-        found += length * direction
-        going = down
-        if not going.any() or count == INNER - 1:
-            break
-        residual = residual + length * turned
-        rest = projection.apply(metric.apply(residual))
-        residual = metric.invert(rest)
-        after = (residual * rest).sum(0)
-        going &= after > enough
-        part = np.where(going, after / np.maximum(size, TINY), 0.0)
-        direction, force = part * direction - rest, part * force - residual
-        size = after
-    return found
 
+    def ease(force: Array) -> Eased:
+        own = projection.apply(metric.apply(force))
+        return own, metric.invert(own)
 
-def _along(found: Array, direction: Array) -> Array:
-    """Steps that go on along directions of negative curvature.
-
-    Beside a saddle gradients are small: steps as long as these would look as if the pose were at rest.
-    """
-    longest = np.maximum(np.abs(direction).max(0), TINY)
-    return np.asarray(found + direction * np.maximum(OFF_SADDLE / longest, np.where(found.any(0), 0.0, 1.0)))
+    return least((rest, residual), bend, ease, enough)
 
 
 class Projection:
@@ -121,12 +89,13 @@ class Curvature:
     ) -> None:
         self.metric, self.now = metric, now
         blocks = zip(problem.blocks, problem.places, now.targets, strict=True)
-        self.bendings = _sums(
+        self.bendings = along_paths(
             bending
             for block, place, target in blocks
             for bending in block.bending(now, target, multipliers[place])
         )
-        layout = problem.layout
+        self.layout = layout = problem.layout
+        self.bent = metric.curvature(departure) if len(layout.bent) else None
         self.balls = slice(layout.first_ball, layout.first_slide)
         balls = departure[self.balls].reshape(-1, 3, departure.shape[1])
         angle = np.sqrt((balls * balls).sum(1))
@@ -141,22 +110,9 @@ class Curvature:
         along = (balls * self.axis).sum(1)[:, None] * self.axis
         found[self.balls] = (self.across * balls + (1.0 - self.across) * along).reshape(-1, step.shape[1])
         found = self.metric.invert(found)
+        if self.bent is not None:
+            bent = np.einsum("nijb,njb->nib", self.bent, balls[self.layout.bent])
+            found[self.balls].reshape(-1, 3, step.shape[1])[self.layout.bent] = bent
         for bending in self.bendings:
             bending.add(self.now, step, found)
         return found
-
-
-def _sums(bendings: Iterable[Bending | Composite]) -> list[Bending | Composite]:
-    """Those along the same paths as one."""
-    found: dict[tuple[int, ...], Bending] = {}
-    others: list[Bending | Composite] = []
-    for bending in bendings:
-        if isinstance(bending, Composite):
-            others.append(bending)
-            continue
-        rows = bending.path.rows
-        other = found.get(rows)
-        found[rows] = Bending(
-            bending.path, bending.matrices if other is None else other.matrices + bending.matrices
-        )
-    return [*found.values(), *others]

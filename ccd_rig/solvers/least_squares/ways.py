@@ -132,16 +132,18 @@ def mend_jumps(frames: Frames, found: Solved, alone: Alone) -> tuple[Solved, Alo
     base poses and from each other's departures. Where this leads another way all frames about the jump are,
     and the switch is made where the ways are nearest to each other.
     """
-    size = found.state.size
+    size, stop = found.state.size, frames.limits
     tried = np.zeros(size, dtype=np.bool_)
+    # What is out of reach has no other way.
+    far = beyond_reach(frames.problem, frames.given, frames.base, stop.position, stop.angle)
     for _ in range(ROUNDS):
         departed = departures(frames.problem.layout, frames.given, found.state)
-        missed = found.excess > 1.0
+        missed = (found.excess > 1.0) & ~far
         jumps = largest_changes(*neighbours(departed)) > JUMP
         marked = frames.together & (jumps | (missed[1:] != missed[:-1]))
         places = np.flatnonzero(marked & ~(tried[1:] & tried[:-1]))
         tried[places] = tried[places + 1] = True
-        elsewhere, alone = _leads_elsewhere(frames, found, places, alone)
+        elsewhere, alone = _leads_elsewhere(frames, found, places, far, alone)
         places = places[elsewhere]
         if not len(places):
             break
@@ -153,15 +155,17 @@ def mend_jumps(frames: Frames, found: Solved, alone: Alone) -> tuple[Solved, Alo
     return found, alone
 
 
-def _leads_elsewhere(frames: Frames, found: Solved, places: Indices, alone: Alone) -> tuple[Mask, Alone]:
+def _leads_elsewhere(
+    frames: Frames, found: Solved, places: Indices, far: Mask, alone: Alone
+) -> tuple[Mask, Alone]:
     """(P,) whether there is another way for a frame or the next, from the base or from each other.
 
-    That is one that meets goals which are missed, or goes elsewhere and misses no more. `alone` is returned
-    with what was learned.
+    That is one that meets goals which are missed, or goes elsewhere and misses no more. There is none for
+    frames out of reach, (F,) `far`. `alone` is returned with what was learned.
     """
     pairs = np.concatenate((places, places + 1))
     partners = np.concatenate((places + 1, places))
-    free = np.flatnonzero(~frames.fixed[pairs])
+    free = np.flatnonzero(~(frames.fixed | far)[pairs])
     elsewhere = np.zeros(len(pairs), dtype=np.bool_)
     if len(free):
         rows = pairs[free]

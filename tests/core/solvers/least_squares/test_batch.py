@@ -8,7 +8,7 @@ import random
 import numpy as np
 import pytest
 from chains import FLOAT32, legal_pose, random_couplings, random_skeleton, random_slides, straight, tip
-from mathutils import Vector
+from mathutils import Quaternion, Vector
 from mixtures import _goal, _pose
 
 from ccd_rig.goals import BalanceGoal, DirectionGoal, Goal, OrientationGoal, PoleGoal, PositionGoal, measure
@@ -17,7 +17,9 @@ from ccd_rig.skeleton.joints import Joint, Skeleton
 from ccd_rig.skeleton.kinematics import forward_kinematics
 from ccd_rig.skeleton.pose import Pose
 from ccd_rig.solvers.least_squares.closing import Descent, refined
+from ccd_rig.solvers.least_squares.conjugate_gradients import INNER, least
 from ccd_rig.solvers.least_squares.metric import Metric
+from ccd_rig.solvers.least_squares.optimality import steepness
 from ccd_rig.solvers.least_squares.pose_problem import PoseProblem
 from ccd_rig.solvers.least_squares.problem import LeastSquaresProblem
 from ccd_rig.solvers.least_squares.solve import Limits, solve_batch
@@ -167,6 +169,98 @@ def test_curvature_is_that_of_differences(kind: type, limit: Limit | None) -> No
         found = (way * Curvature(problem, now, departure, multipliers, metric)(way)).sum(0)
     expected = (value(h) - 2.0 * value(0.0) + value(-h)) / h**2
     assert found == pytest.approx(expected, rel=1e-3, abs=1e-2)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_curvature_is_that_of_differences_in_limbs_bent_at_rest(seed: int) -> None:
+    """Their inner joints rotate about the axis of the bend more readily than across it."""
+    rng, noise = random.Random(seed), np.random.default_rng(seed)
+    bend = Quaternion((1.0, 0.0, 0.0), rng.uniform(0.2, 1.5))
+    limb = [Joint("upper", stiffness=0.2), Joint("lower", 0, (0.0, 1.0, 0.0), bend, stiffness=0.4)]
+    skeleton = Skeleton([*limb, Joint("end", 1, (0.1, 0.9, 0.0), bend)])
+    case = Case(skeleton, goals_of(PositionGoal, skeleton), rng, held=True)
+    problem, layout = case.problem, case.problem.layout
+    assert len(layout.bent)
+    multipliers = noise.normal(size=(problem.rows, SIZE))
+    way = noise.normal(size=(layout.columns, SIZE))
+
+    def value(t: float) -> np.ndarray:
+        state = case.moved(t * way)
+        held = 0.5 * Metric(layout, state).square(problem.departure(case.given, state))
+        return held + (multipliers * problem.evaluate(case.given, state).values).sum(0)
+
+    now, _ = problem.jacobian(case.given, problem.evaluate(case.given, case.state))
+    departure = problem.departure(case.given, case.state)
+    curvature = Curvature(problem, now, departure, multipliers, Metric(layout, case.state))
+    h = 1e-3
+    expected = (value(h) - 2.0 * value(0.0) + value(-h)) / h**2
+    assert (way * curvature(way)).sum(0) == pytest.approx(expected, rel=1e-3, abs=1e-2)
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("far", [1.0005, 1.02, 1.5])
+def test_chains_point_at_targets_out_of_reach_within_a_few_steps(seed: int, far: float) -> None:
+    """The nearest that a chain of free joints gets is its whole length towards the target."""
+    rng, count, joints = random.Random(seed), 12, 5
+    skeleton = straight(joints)
+    limits: list[Limit | None] = [None] * joints
+    bent = [
+        Pose.rest(skeleton).with_rotations(
+            {i: Quaternion((1.0, *(rng.gauss(0.0, 0.15) for _ in "xyz"))).normalized() for i in range(joints)}
+        )
+        for _ in range(count)
+    ]
+    base = Poses.of(bent)
+    ends = [forward_kinematics(skeleton, pose)[-1].point(Vector((0.0, 1.0, 0.0))) for pose in bent]
+    length = sum(joint.length for joint in skeleton.joints)
+    targets = np.array([far * length * end.normalized() for end in ends]).T
+    problem = LeastSquaresProblem(skeleton, [PositionGoal(tip(skeleton), (0.0, 1.0, 0.0))], limits)
+    given = problem.given(Bones.of(skeleton), base, [targets], base)
+    stop = Limits(np.full(count, 1e-5 * length), 1e-3, 40)
+    found = solve_batch(problem, given, start_state(problem.layout, given, base), stop)
+    missed = found.excess * stop.position
+    assert missed == pytest.approx((far - 1.0) * length, abs=stop.position[0])
+    assert found.iterations.max() <= 14
+
+
+def test_poses_whose_goals_are_in_conflict_are_as_near_as_they_get() -> None:
+    """In reach of each of two targets, but not of both: the gradient is gone, within a few steps."""
+    rng, count, joints = random.Random(3), 30, 6
+    skeleton = straight(joints)
+    limits: list[Limit | None] = [None] * joints
+    base = Poses.of([legal_pose(skeleton, rng) for _ in range(count)])
+    goals: list[Goal] = [
+        PositionGoal("joint3", (0.0, 1.0, 0.0)),
+        PositionGoal(tip(skeleton), (0.0, 1.0, 0.0)),
+    ]
+    problem = LeastSquaresProblem(skeleton, goals, limits)
+    targets = [np.array([[rng.uniform(-2.0, 2.0) for _ in range(count)] for _ in range(3)]) for _ in goals]
+    targets[1] = targets[0] + 3.5 * targets[1] / np.sqrt((targets[1] ** 2).sum(0))
+    given = problem.given(Bones.of(skeleton), base, targets, base)
+    stop = Limits(np.full(count, 1e-4), 1e-3, 40)
+    found = solve_batch(problem, given, start_state(problem.layout, given, base), stop)
+    missed = found.excess > 1.0
+    assert missed.all()
+    assert steepness(problem, given, found.state, stop).max() <= 1e-3
+    assert np.median(found.iterations) <= 15
+
+
+def test_conjugate_gradients_find_the_least_of_a_quadratic() -> None:
+    """As a direct solve does; and where the function bends down they leave the saddle."""
+    rng, size = np.random.default_rng(0), 4
+    half = rng.normal(size=(size, INNER, INNER))
+    whole = np.einsum("bij,bkj->bik", half, half) + np.eye(INNER)
+    gradient = rng.normal(size=(INNER, size))
+
+    def bend(step: np.ndarray) -> np.ndarray:
+        return np.einsum("bij,jb->ib", whole, step)
+
+    found = least((gradient, gradient), bend, lambda force: (force, force), np.zeros(size))
+    expected = -np.linalg.solve(whole, gradient.T[..., None])[..., 0].T
+    assert found == pytest.approx(expected, rel=1e-6)
+    away = least((gradient, gradient), lambda step: -step, lambda force: (force, force), np.zeros(size))
+    assert ((away * gradient).sum(0) < 0.0).all()
+    assert (np.abs(away).max(0) >= 0.05).all()
 
 
 @pytest.mark.parametrize("seed", range(12))
