@@ -8,8 +8,10 @@ def _classes() -> tuple[type, ...]:
     from .constraint_kind import CCD_RIG_OT_constraint_kind
     from .constraint_move import CCD_RIG_OT_constraint_move
     from .constraint_remove import CCD_RIG_OT_constraint_remove
+    from .contacts_find import CCD_RIG_OT_contacts_find
     from .coupled_offset_add import CCD_RIG_OT_coupled_offset_add
     from .coupled_offset_remove import CCD_RIG_OT_coupled_offset_remove
+    from .feet_plant import CCD_RIG_OT_feet_plant
     from .go_to_frame import CCD_RIG_OT_go_to_frame
     from .live import CCD_RIG_OT_live
     from .offset_point_add import CCD_RIG_OT_offset_point_add
@@ -32,6 +34,8 @@ def _classes() -> tuple[type, ...]:
         CCD_RIG_OT_constraint_remove,
         CCD_RIG_OT_constraint_kind,
         CCD_RIG_OT_constraint_move,
+        CCD_RIG_OT_feet_plant,
+        CCD_RIG_OT_contacts_find,
         CCD_RIG_OT_target_select,
         CCD_RIG_OT_rig_select,
         CCD_RIG_OT_targets_match,

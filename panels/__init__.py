@@ -14,6 +14,7 @@ def _classes() -> tuple[type, ...]:
         CCD_RIG_PT_rotation,
         CCD_RIG_UL_constraints,
     )
+    from .contacts import CCD_RIG_PT_contacts
     from .coupled_offsets import CCD_RIG_PT_coupled_offsets
     from .fk_ik import CCD_RIG_PT_fk_ik
     from .pose_library import CCD_RIG_MT_poses, CCD_RIG_PT_pose_library, CCD_RIG_UL_poses
@@ -31,6 +32,7 @@ def _classes() -> tuple[type, ...]:
         CCD_RIG_PT_importance,
         CCD_RIG_PT_method,
         CCD_RIG_PT_effector,
+        CCD_RIG_PT_contacts,
         CCD_RIG_PT_bone,
         CCD_RIG_PT_comfort,
         CCD_RIG_PT_slide,

@@ -309,14 +309,15 @@ def _draw_plant(lines: bpy.types.UILayout, context: bpy.types.Context, constrain
         reach = next((row.name for row in rows if row.tip == constraint.tip), "")
         words = f"Held where '{reach}' has brought it" if reach else "Held where it is when planted"
         draw_words(lines, context, words, "INFO")
+    parts = lines.row(heading="Hold", align=True)
+    for part in ("plant_ground", "plant_height", "plant_rotation"):
+        parts.prop(constraint, part, toggle=True)
     armature_object = constraint.id_data
     lines.prop(armature_object.ccd_rig, "body")
     figure = body.body_of(armature_object)
     if figure is None:
         return
-    does = "keeps its animation" if figure.keeps else "follows planted bones"
-    because = f": {figure.because}" if figure.because else ""
-    draw_words(lines, context, f"'{figure.bone}' {does}{because}", "INFO")
+    draw_words(lines, context, figure.words(), "INFO")
     if figure.is_keyed and not figure.keeps:
         draw_words(lines, context, f"The bake replaces the keys of '{figure.bone}'", "ERROR")
 

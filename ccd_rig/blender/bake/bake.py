@@ -148,7 +148,19 @@ def _task(
     start = start_poses(
         armature_object, ready.constraints, ready.layout, settings.start, frame_selection.key_time(scene)
     )
-    return shot.Task(ready.constraints, ready.layout, start, settings, solver, poses, body_obstacle=obstacle)
+    walks_on = ready.body is not None and ready.body.walks_on
+    if walks_on and obstacle:
+        raise RigError(f"Bone '{ready.body.bone}' cannot be carried along the ground: {obstacle}")
+    return shot.Task(
+        ready.constraints,
+        ready.layout,
+        start,
+        settings,
+        solver,
+        poses,
+        body_obstacle=obstacle,
+        walks_on=walks_on,
+    )
 
 
 def _fingerprint(ready: Ready, settings: BakeSettings, solver: SolverSettings) -> str:

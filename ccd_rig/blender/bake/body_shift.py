@@ -29,12 +29,12 @@ from ...skeleton.kinematics import forward_kinematics
 from ...skeleton.pose import Pose
 from ...solvers.solve import solve
 from ..keys.obstacles import Destination, obstacles
-from ..properties.body import FOLLOW_FEET, KEEP_ANIMATION, Body
+from ..properties.body import FOLLOW_FEET, KEEP_ANIMATION, WALK_ON, Body
 from ..scene.evaluation import FrameSample
-from ..solve.planting import ContactState
 from ..solve.solving import FrameSolveSettings, Solution
 from ..solve.walking import solve_frame
 from .bake_frames import BakeFrames, number
+from .body_drift import BodyDrift
 from .planted_frames import BodyMoves
 from .planted_solver import WAITING_AT_MOST, PlantedSolver, one_by_one
 from .report_parts import BodyReport
@@ -137,8 +137,16 @@ def move_body(
                 moves = BodyMoves(shifts[some], changed[some], anchors[some])
                 for _ in solver.solve(bake_frames, moved[some], moves):
                     yield first
-        tracks.contact_states[:] = map(_with_root_bone, tracks.contact_states)
+        key_root_bone(bake_frames)
     return before
+
+
+def key_root_bone(bake_frames: BakeFrames) -> None:
+    """Let a body that is moved at some frame be keyed at all."""
+    assert bake_frames.tracks is not None
+    states = bake_frames.tracks.contact_states
+    root_bone = bake_frames.tracks.support_chains.root_bone
+    states[:] = [replace(each, moved=each.moved | {root_bone}) for each in states]
 
 
 def note_short_legs(
@@ -327,11 +335,6 @@ def _moved(sample: FrameSample, root_bone: int, shift: Array) -> FrameSample:
     return sample._replace(reading=replace(reading, pose=pose), unmoved=reading.pose)
 
 
-def _with_root_bone(contact_state: ContactState) -> ContactState:
-    """The same of a figure whose body is moved at some frame, so that it is keyed at all."""
-    return replace(contact_state, moved=contact_state.moved | {contact_state.support_chains.root_bone})
-
-
 # What came of it --------------------------------------------------------------------------------------------
 
 
@@ -361,17 +364,27 @@ def body_obstacle(armature_object: bpy.types.Object, body: Body, destination: De
     return problems[0].partition(": ")[2] if problems else ""
 
 
-def report_of(bake_frames: BakeFrames, body: Body, held_by: str) -> BodyReport:
+def report_of(bake_frames: BakeFrames, body: Body, held_by: str, drift: BodyDrift) -> BodyReport:
     """What became of the body."""
     if not body.keeps:
-        return BodyReport(body.bone, FOLLOW_FEET, keys_replaced=body.is_keyed)
+        return BodyReport(body.bone, FOLLOW_FEET, keys_replaced=body.is_keyed, drift=drift)
     lengths = shift_lengths(bake_frames)
     largest = int(np.argmax(lengths))
     frames = int((lengths > SHOWN).sum())
     distance, frame = (
         (float(lengths[largest]), number(bake_frames.solved_frames[largest])) if frames else (0.0, None)
     )
-    assert bake_frames.tracks is not None
-    short = len(bake_frames.tracks.short_rows)
-    obstacle = held_by if short else ""
-    return BodyReport(body.bone, KEEP_ANIMATION, False, frames, distance, frame, short, obstacle)
+    tracks = bake_frames.tracks
+    assert tracks is not None
+    short = len(tracks.short_rows)
+    return BodyReport(
+        body.bone,
+        WALK_ON if body.walks_on else KEEP_ANIMATION,
+        moved_frames=frames,
+        distance=distance,
+        frame=frame,
+        short_frames=short,
+        obstacle=held_by if short else "",
+        travel=tracks.travel,
+        drift=drift,
+    )

@@ -77,7 +77,7 @@ def _planted(
 ) -> dict[int, int]:
     """Constraints whose bone is planted at a frame, each with the row of `bake_frames` that says where.
 
-    Between two keys that is where both hold it, if it is held without a target.
+    Between two keys that is where both hold it, if it is held without a target and as a whole.
     """
     after = bisect.bisect_left(frames, frame)
     if frames[after] == frame:
@@ -87,4 +87,5 @@ def _planted(
         for c in planting
         if min(bake_frames.influences[after - 1 : after + 1, c]) > 0.0
         and not bake_frames.constraints[c].target
+        and all(bake_frames.constraints[c].holds)
     }

@@ -119,8 +119,11 @@ class Foresight:
     def holds(self, k: int, foreseen: Standing, present: Standing) -> bool:
         """Whether a stretch goes on from what was foreseen, within the tolerances; else it is not foreseen
         once more."""
-        ways = [(present.anchors[c], anchor) for c, anchor in foreseen.anchors.items()]
-        ways = [(one, other) for one, other in ways if one is not other]
+        ways = []
+        for c, anchor in foreseen.anchors.items():
+            one = present.anchors[c]
+            if one is not anchor:  # parts that are not held are none of its business
+                ways.append((one, anchor.held(one, self.frames.constraints[c].holds)))
         if not np.array_equal(present.drift, foreseen.drift):
             root = self.frames.animated_root(self.stretches[k].first)
             ways.append((PlantAnchor.of(root, present.drift), PlantAnchor.of(root, foreseen.drift)))

@@ -14,6 +14,7 @@ from ..properties.body import Body
 from . import body_shift, measuring
 from .bake_frames import BakeFrames, number
 from .baked import Baked
+from .drifting import body_drift
 from .finding import Finding, Trouble
 from .findings import findings
 from .foot_slip import foot_slips
@@ -81,10 +82,15 @@ class Outcome(NamedTuple):
             slips,
             weighted_fit(bake_frames, distances),
             _several_ways(bake_frames),
-            None if body is None else body_shift.report_of(bake_frames, body, task.body_obstacle),
+            None if body is None else _body_report(motion, task, body),
             circle,
             found,
         )
+
+
+def _body_report(motion: KeyedMotion, task: Task, body: Body) -> BodyReport:
+    drift = body_drift(motion.bake_frames, motion.keyed)
+    return body_shift.report_of(motion.bake_frames, body, task.body_obstacle, drift)
 
 
 def _entries(bake_frames: BakeFrames, motion: KeyedMotion, at_full: tuple[Array, Array]) -> tuple[Entry, ...]:

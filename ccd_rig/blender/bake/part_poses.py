@@ -56,9 +56,6 @@ class PartPoses:
 
     def base(self, stretch: Stretch, standing: Standing) -> JointPoses:
         """The base poses of a stretch; notes where its bones are held."""
-        for row in stretch.rows.tolist():
-            for c in stretch.planted:
-                self.frames.hold(row, c, standing.anchors.get(c))
         frames, rows = self.frames, stretch.rows
         poses, joints = self._continued(stretch, standing), [*standing.fading, *standing.carried]
         if joints:
@@ -67,8 +64,18 @@ class PartPoses:
             back = {j: each for j, each in back.items() if j not in standing.carried}
             returning(poses.rotations, frames.frames[rows], back, stretch.limits)
             turned(poses.rotations, standing.carried, stretch.limits)
-        self.place(stretch, stretch.rows, poses)
+        self._hold(stretch, standing, poses)
         return poses
+
+    def _hold(self, stretch: Stretch, standing: Standing, poses: JointPoses) -> None:
+        """Note where bones are held, and put the root bone of the poses where the base is, in place."""
+        base = self.stands_on(stretch)
+        for c in stretch.planted:  # the base is the first of them: the others go along with it
+            for row in stretch.rows.tolist():
+                self.frames.hold(row, c, standing.anchors.get(c))
+            self.frames.hold_parts(stretch.rows, c, poses)
+            if c == base:
+                self.place(stretch, stretch.rows, poses)
 
     def _continued(self, stretch: Stretch, standing: Standing) -> JointPoses:
         """The animated poses of a stretch, with what was let go moved on from where it stood."""

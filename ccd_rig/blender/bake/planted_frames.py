@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ...maths.batch import Array, conjugate, rotate, unit
+from ...maths.batch import Array, conjugate, matrices, rotate, unit
 from ...skeleton.kinematics import Transform, forward_kinematics
 from ..properties.constraint_values import Constraint
 from ..scene.evaluation import FrameSample
@@ -58,6 +58,7 @@ class PlantedFrames:
         bases: (R,) the constraint on whose bone the figure stands, or -1.
         kept: (R,) whether the frame was solved before with the body where it is now.
         anchors_before: (R,) of planted constraints, as those frames were solved.
+        shifts: (R, 3) by which the body is moved, armature space.
     """
 
     bake_frames: BakeFrames
@@ -74,6 +75,7 @@ class PlantedFrames:
     bases: list[int]
     kept: NDArray[np.bool_]
     anchors_before: Sequence[Mapping[int, PlantAnchor]]
+    shifts: Array
     _held: dict[tuple[bytes, ...], TargetSample] = field(default_factory=dict)
 
     @classmethod
@@ -120,6 +122,7 @@ class PlantedFrames:
             [-1] * len(rows),
             kept,
             [] if moves is None else moves.anchors,
+            np.zeros((len(rows), 3)) if moves is None else moves.shifts,
         )
 
     @property
@@ -141,6 +144,25 @@ class PlantedFrames:
         own = target_anchor(c, self.samples[row], self.worlds[row]) or anchor
         assert own is not None
         self.anchors[row][c] = own
+
+    def hold_parts(self, rows: Rows, c: int, poses: JointPoses) -> None:
+        """Note for planted bones of which only parts are held where the others have them.
+
+        Args:
+            rows: (R,)
+            c: the constraint, noted as held at these rows.
+            poses: of the rows, with nothing planted but the body moved, which those parts do not follow.
+        """
+        constraint = self.constraints[c]
+        if all(constraint.holds):
+            return
+        tip, worlds = self.bones.skeleton.index(constraint.tip), self.worlds[rows]
+        heads, rotations = (each[:, tip] for each in self.bones.at(rows).transforms(poses))
+        heads = np.einsum("rij,rj->ri", worlds[:, :3, :3], heads - self.shifts[rows]) + worlds[:, :3, 3]
+        axes = worlds[:, :3, :3] @ matrices(rotations.T).transpose(2, 0, 1)
+        for row, head, own in zip(rows.tolist(), heads, axes, strict=True):
+            animated = PlantAnchor(head, own)
+            self.anchors[row][c] = self.anchors[row][c].held(animated, constraint.holds)
 
     def is_kept(self, row: int, planted: Sequence[int]) -> bool:
         """Whether a frame was solved before as it would be now, with these constraints planted."""

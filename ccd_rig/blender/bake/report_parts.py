@@ -7,6 +7,8 @@ import math
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from .body_drift import BodyDrift
+
 SLERPED = "SLERPED"
 """Status of a frame that was not solved: it stands between two frames that were."""
 
@@ -86,13 +88,15 @@ class BodyReport:
 
     Attributes:
         bone: its name.
-        mode: "KEEP_ANIMATION" or "FOLLOW_FEET".
+        mode: "KEEP_ANIMATION", "WALK_ON" or "FOLLOW_FEET".
         keys_replaced: whether it follows planted bones although it had keys of its own.
         moved_frames: at how many keyed frames it is moved off its animation, as a leg is too short.
         distance: the largest such shift, world metres.
         frame: where that is; None where it is never moved.
         short_frames: at how many keyed frames a leg is too short and the body cannot be moved.
         obstacle: what keeps it from being moved there, in words; empty if nothing does.
+        travel: world metres along the ground by which it walks on.
+        drift: how far the figure leaves its animation.
     """
 
     bone: str
@@ -103,9 +107,16 @@ class BodyReport:
     frame: float | None = None
     short_frames: int = 0
     obstacle: str = ""
+    travel: float = 0.0
+    drift: BodyDrift | None = None
 
     def words(self) -> str:
         """What a user should know, such as "'hips' moved at 12 frames so that legs reach"; or nothing."""
+        travel = f"'{self.bone}' walks on by {metres(self.travel)}" if self.mode == "WALK_ON" else ""
+        drift = "" if self.drift is None else self.drift.words()
+        return "; ".join(filter(None, (travel, self._moves(), drift)))
+
+    def _moves(self) -> str:
         if self.keys_replaced:
             return f"'{self.bone}' follows planted bones, its own keys are replaced"
         if self.short_frames:

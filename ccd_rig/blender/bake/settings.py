@@ -89,7 +89,7 @@ class BakeSettings:
         solver: which methods solve; None for the armature's own setting.
         ground: height of the ground in the world, metres, below which the report finds bones; None for none.
         body: what becomes of the bone that carries the figure while bones are planted: "AUTO",
-            "KEEP_ANIMATION" or "FOLLOW_FEET"; empty for the armature's own setting.
+            "KEEP_ANIMATION", "WALK_ON" or "FOLLOW_FEET"; empty for the armature's own setting.
 
     Raises:
         InvalidInput: the range is empty, the preroll is negative, the step is below 1, the fraction is not

@@ -23,7 +23,7 @@ from ..scene import evaluation
 from ..scene.evaluation import FrameSample
 from ..solve.solving import FrameSolveSettings, Solution, base_pose
 from ..solve.walking import solve_frame
-from . import body_shift, frame_selection, originals
+from . import body_shift, frame_selection, originals, travel
 from .bake_frames import BakeFrames, Solutions
 from .frame_solver import FrameSolver
 from .progress import Progress, Steps
@@ -51,6 +51,7 @@ class Task(NamedTuple):
         is_rebake: what plays was baked in just this way, and stays if it is still right.
         body_obstacle: what keeps a body that keeps its animation from being moved where a leg is too short;
             empty if nothing does.
+        walks_on: whether planted bones carry a body that keeps its animation along the ground.
     """
 
     constraints: Sequence[Constraint]
@@ -61,6 +62,7 @@ class Task(NamedTuple):
     poses: Sequence[PoseEntry]
     is_rebake: bool = False
     body_obstacle: str = ""
+    walks_on: bool = False
 
     @property
     def keeps_body(self) -> bool:
@@ -94,6 +96,8 @@ def solve(
         for k in body_shift.move_body(bake_frames, planted, shot.settings):
             frame = shot.frames[planted[k][0]]
             yield Progress(frame, k, len(planted), "solved with the body moved")
+    if task.walks_on:
+        body_shift.key_root_bone(bake_frames)
     if shot.backwards:
         yield from _solve_backwards(shot, bake_frames)
     bake_frames = bake_frames.without_first(shot.preroll)
@@ -131,7 +135,8 @@ class _Shot:
         settings = task.settings
         before: list[float] = [*settings.preroll_frames()]
         solved, keyed = frame_selection.frames(scene, armature_object, task.constraints, settings)
-        if task.keeps_body:  # the body moves between solved frames, so feet would slip there
+        # The body, or a part of a bone that is not held, moves between solved frames: feet would slip there.
+        if task.keeps_body or not all(all(constraint.holds) for constraint in task.constraints):
             solved = keyed
         reference: Callable[[FrameSample], Pose] = base_pose
         if settings.start in (Start.ACTION, Start.ORIGINAL):
@@ -174,7 +179,7 @@ def _evaluate(
             recorder.store(row, sample)
             if frame not in due:
                 continue
-            if shot.forwards:
+            if shot.forwards and not task.walks_on:
                 for _ in solver.add(row, sample):
                     yield Progress(frame, done, shot.total)
             if shot.backwards or task.keeps_body:
@@ -182,6 +187,11 @@ def _evaluate(
             done += 1
             yield Progress(frame, done, shot.total)
     assert recorder is not None and solver is not None  # a range is never empty
+    if task.walks_on:  # how far the body has gone is known once all frames are evaluated
+        shot.samples[:] = travel.walk_on(recorder.bake_frames, shot.samples)
+        for row, sample in shot.samples:
+            for _ in solver.add(row, sample):
+                yield Progress(sample.frame, done, shot.total)
     for _ in solver.finish():
         yield Progress(shot.frames[-1], done, shot.total)
     return recorder.bake_frames

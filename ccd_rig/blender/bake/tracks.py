@@ -34,6 +34,7 @@ class Tracks:
     shifts: list[Array] = field(default_factory=list)  # (F, 3, 3) the root bone's locations to translations
     contact_states: list[ContactState] = field(default_factory=list)  # (S,)
     short_rows: list[int] = field(default_factory=list)  # rows at which a leg is too short and nothing helps
+    travel: float = 0.0  # world metres along the ground by which a body walks on
     _matrix_world: Matrix | None = None  # of the frame stored last
     _world: Array = field(default_factory=lambda: np.eye(4))  # the same as an array
 

@@ -36,6 +36,9 @@ def plant_problems(armature_object: bpy.types.Object, constraint: Any, keeps_bod
     ):
         message = f"{where}: a bone is planted while influence is above {PLANTED}: raise it"
         yield Problem("WARNING", constraint.name, message)
+    if not (constraint.plant_ground or constraint.plant_height or constraint.plant_rotation):
+        message = f"{where} holds no part of its bone: switch on Ground, Height or Rotation"
+        yield Problem("ERROR", constraint.name, message)
     if not chain:
         return
     root_bone = chain[-1]
@@ -109,6 +112,8 @@ def body_problems(
                 message = f"Constraint '{row.name}' goes up to {stays}: only bones below it turn"
                 yield Problem("WARNING", row.name, f"{message}; set Body to Follow Feet to let it turn")
     bone = armature_object.pose.bones[figure.bone]
+    if figure.walks_on:
+        yield from _walking_problems(bone)
     for constraint in clamps.user_constraints(bone):
         if not constraint.mute and constraint.influence > 0.0:
             message = (
@@ -117,6 +122,17 @@ def body_problems(
             )
             message += ": bake it to keys and mute it, or set Body to Follow Feet"
             yield Problem("ERROR", bone.name, message)
+
+
+def _walking_problems(bone: bpy.types.PoseBone) -> Iterator[Problem]:
+    """What keeps a body from being carried along the ground."""
+    does = f"Bone '{bone.name}' walks on over planted bones, but"
+    if bone.parent is not None and bone.bone.use_connect:
+        message = f"{does} it is connected to its parent: switch off Connected in Edit Mode"
+        yield Problem("ERROR", bone.name, message)
+    if any(bone.lock_location):
+        message = f"{does} its location is locked: unlock it, or set Body to Keep Animation"
+        yield Problem("ERROR", bone.name, message)
 
 
 def skeleton_problems(

@@ -41,7 +41,7 @@ KEYS = {
 
 SOLVERS = {solver.name.lower().replace("_", "-"): solver for solver in Solver}
 
-BODIES = {"auto": body.AUTO, "keep": body.KEEP_ANIMATION, "follow": body.FOLLOW_FEET}
+BODIES = {"auto": body.AUTO, "keep": body.KEEP_ANIMATION, "follow": body.FOLLOW_FEET, "walk": body.WALK_ON}
 
 EPILOG = """\
 exit codes:
@@ -222,8 +222,8 @@ def _add_frame_arguments(command: argparse.ArgumentParser) -> None:
     add(
         "--body",
         choices=tuple(BODIES),
-        help="with planted bones: the bone that carries the figure keeps its animation, or follows the feet "
-        "(default: the armature's own setting)",
+        help="with planted bones: the bone that carries the figure keeps its animation, follows the feet, "
+        "or walks on over them (default: the armature's own setting)",
     )
     add(
         "--start",

@@ -15,7 +15,7 @@ from ..rig import clamps
 from . import constraint_list
 from .constraint_values import Constraint, Kind
 
-AUTO, KEEP_ANIMATION, FOLLOW_FEET = "AUTO", "KEEP_ANIMATION", "FOLLOW_FEET"
+AUTO, KEEP_ANIMATION, FOLLOW_FEET, WALK_ON = "AUTO", "KEEP_ANIMATION", "FOLLOW_FEET", "WALK_ON"
 
 # Files store the numbers: they stay with their words for good.
 BODIES = (
@@ -39,6 +39,13 @@ BODIES = (
         "Planted bones take the bone that carries the figure along; its own keys are replaced",
         2,
     ),
+    (
+        WALK_ON,
+        "Walk On",
+        "The bone that carries the figure keeps its height and rotation, and is carried along the ground as "
+        "planted bones push back: a walk in place goes through the world",
+        3,
+    ),
 )
 FOLLOWED = "ccd_rig_followed"
 """Custom property of an action: names of the bones whose keys in it come from planted bones."""
@@ -52,12 +59,21 @@ class Body(NamedTuple):
         keeps: whether it keeps its animation; else it follows planted bones.
         is_keyed: whether keys of its own play, that no bake has made of planted bones.
         because: why that was chosen, in words; empty where the user has chosen.
+        walks_on: whether it keeps its animation but for its way along the ground, which planted bones give.
     """
 
     bone: str
     keeps: bool
     is_keyed: bool
     because: str
+    walks_on: bool = False
+
+    def words(self) -> str:
+        """What becomes of it, such as "'hips' keeps its animation: it has keys"."""
+        does = "keeps its animation" if self.keeps else "follows planted bones"
+        if self.walks_on:
+            does = "keeps its animation and walks on over planted bones"
+        return f"'{self.bone}' {does}" + (f": {self.because}" if self.because else "")
 
 
 def body_of(
@@ -82,8 +98,8 @@ def body_of(
         return None
     choice = asked or armature_object.ccd_rig.body
     keyed = _is_keyed(armature_object, root_bone)
-    if choice in (KEEP_ANIMATION, FOLLOW_FEET):
-        return Body(root_bone.name, choice == KEEP_ANIMATION, keyed, "")
+    if choice != AUTO:
+        return Body(root_bone.name, choice != FOLLOW_FEET, keyed, "", choice == WALK_ON)
     mover = next((row for row in rows if row.tip == root_bone.name), None)
     if mover is not None:
         does = "plants" if mover.kind == Kind.PLANT else "moves"

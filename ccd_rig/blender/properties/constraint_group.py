@@ -243,6 +243,25 @@ class CCD_RIG_PG_constraint(bpy.types.PropertyGroup):
         subtype="FACTOR",
         override=OVERRIDE,
     )
+    plant_ground: BoolProperty(
+        name="Ground",
+        description="The planted bone keeps its place along the ground",
+        default=True,
+        override=OVERRIDE,
+    )
+    plant_height: BoolProperty(
+        name="Height",
+        description="The planted bone keeps its height; when off, it rises and sinks as it is animated",
+        default=True,
+        override=OVERRIDE,
+    )
+    plant_rotation: BoolProperty(
+        name="Rotation",
+        description="The planted bone keeps its rotation; when off, it turns as it is animated, so that a "
+        "foot rolls",
+        default=True,
+        override=OVERRIDE,
+    )
     balance_axes: BoolVectorProperty(
         **from_core(
             BalanceGoal,

@@ -57,7 +57,7 @@ def limb_length(armature_object: bpy.types.Object, tip: str) -> int:
 
 
 def root_bone_chain_length(armature_object: bpy.types.Object, tip: str) -> int:
-    """The same for a planted bone, whose chain ends at the bone that carries the figure and can move.
+    """`limb_length` for a planted bone, whose chain ends at the bone that carries the figure and can move.
 
     Where other bones are planted already that is the bone which they have. 0 where it is the root, or where
     there is none.
@@ -71,6 +71,12 @@ def root_bone_chain_length(armature_object: bpy.types.Object, tip: str) -> int:
     for root_bone in (bone for other in others for bone in other):
         if root_bone in whole[1:]:
             return (whole.index(root_bone) + 1) % len(whole)
+    return first_root_bone_chain_length(armature_object, tip)
+
+
+def first_root_bone_chain_length(armature_object: bpy.types.Object, tip: str) -> int:
+    """The same where no other bone is planted."""
+    whole = chain(armature_object, tip)
     least = limb_length(armature_object, tip) or len(whole)
     movable = [count for count, bone in enumerate(whole, 1) if count > least and _can_carry(bone)]
     # Of a front leg the chest carries a part of the figure, and the hips all of it.

@@ -5,7 +5,7 @@ import enum
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 import bpy
 
@@ -21,6 +21,16 @@ class Kind(enum.StrEnum):
     """The tip stays put while the influence is above 0.5, held by its head and its rotation; the chain goes
     up to the root bone."""
 
+
+class Holds(NamedTuple):
+    """Which parts of a planted bone are held; the others are as the bone is animated."""
+
+    ground: bool = True  # its place along the world's X and Y
+    height: bool = True  # along the world's Z
+    rotation: bool = True
+
+
+WHOLE = Holds()
 
 @dataclass(frozen=True)
 class Constraint:
@@ -56,6 +66,7 @@ class Constraint:
         effector_offset: of the point that is brought to the target, from the tip's tail or head, along the
             bone's axes, in armature units.
         rotation_bone: name of the chain's bone that `rotation` is about, empty for the tip.
+        holds: for PLANT, which parts of the bone are held.
         keeps_body: for PLANT, whether the bone that carries the figure keeps its animation; else it follows
             planted bones. Set by `body.settled`.
     """
@@ -86,6 +97,7 @@ class Constraint:
     soft: float = 0.0
     effector_offset: tuple[float, float, float] = (0.0, 0.0, 0.0)
     rotation_bone: str = ""
+    holds: Holds = WHOLE
     keeps_body: bool = False
 
 
@@ -123,13 +135,14 @@ def value_of(stored: Any) -> Constraint:
         soft=stored.soft,
         effector_offset=tuple(stored.effector_offset),
         rotation_bone=stored.rotation_bone,
+        holds=Holds(stored.plant_ground, stored.plant_height, stored.plant_rotation),
     )
     return replace(constraint, **ASKED[constraint.kind])
 
 
 ASKED: Mapping[Kind, Mapping[str, Any]] = MappingProxyType(
     {
-        Kind.REACH: {},
+        Kind.REACH: {"holds": WHOLE},
         Kind.BALANCE: {
             "use_position": True,
             "rotation": "NONE",
@@ -138,6 +151,7 @@ ASKED: Mapping[Kind, Mapping[str, Any]] = MappingProxyType(
             "max_extension": 1.0,
             "extension_joints": 0,
             "method": "CCD",
+            "holds": WHOLE,
         },
         Kind.PLANT: {
             "use_tail": False,

@@ -21,7 +21,7 @@ from ...skeleton.joints import Skeleton
 from ...skeleton.kinematics import Transform
 from ...skeleton.pose import Pose
 from ...skeleton.rerooting import reversed_name
-from ..properties.constraint_values import Constraint, Kind
+from ..properties.constraint_values import Constraint, Holds, Kind
 from ..scene.targets import TargetSample, orthonormal
 from .constraint_goals import chain_joints
 
@@ -189,6 +189,12 @@ class PlantAnchor:
     def equals(self, other: PlantAnchor) -> bool:
         """Whether both are the same to the bit."""
         return np.array_equal(self.head, other.head) and np.array_equal(self.axes, other.axes)
+
+    def held(self, animated: PlantAnchor, holds: Holds) -> PlantAnchor:
+        """This anchor, but for the parts that are not held: those are as the bone is animated."""
+        keeps = np.array((holds.ground, holds.ground, holds.height))
+        head = np.where(keeps, self.head, animated.head)
+        return PlantAnchor(head, self.axes if holds.rotation else animated.axes)
 
     def seen(self, world: Array) -> TargetSample:
         """The same in armature space, wherever the armature object is by now."""

@@ -218,7 +218,9 @@ def _on_a_base(step: _Step, conditions: FrameConditions, before: Solution | None
     influences = step.influences_of(moves)
     moved = frozenset(influences) & frozenset(step.support_chains.joints) | {step.support_chains.root_bone}
     continued = _continued(step, moved)
+    step = _with_parts(step, continued.pose, planted=step.planted[:1])
     start = _placed(step, _start(step, continued, before, moves))
+    step = _with_parts(step, start, planted=step.planted[1:])
     rerooted, rerooted_start = reroot(skeleton, start, tip)
     reading = replace(step.sample.reading, skeleton=rerooted, pose=rerooted_start)
     sample = step.sample._replace(reading=reading, targets=step.held_targets())
@@ -234,6 +236,17 @@ def _on_a_base(step: _Step, conditions: FrameConditions, before: Solution | None
     result = replace(result, pose=solved, errors=tuple(ended[c][0] for c in order))
     contact_state = _contact_state_of(step, base, keyed, continued, moved)
     return Solution(solved, order, result, tuple(ended[c][1] for c in order), contact_state)
+
+
+def _with_parts(step: _Step, pose: Pose, planted: Sequence[int]) -> _Step:
+    """The step with those parts of planted bones that are not held where a pose has them."""
+    anchors = dict(step.anchors)
+    for c in planted:
+        row = step.constraints[c]
+        if not all(row.holds):
+            animated = anchor_of(row.tip, step.skeleton, pose, step.world)
+            anchors[c] = anchors[c].held(animated, row.holds)
+    return replace(step, anchors=anchors)
 
 
 def _placed(step: _Step, pose: Pose) -> Pose:
@@ -314,11 +327,21 @@ def _below_a_kept_body(step: _Step, conditions: FrameConditions, before: Solutio
         )
         return Solution(continued.pose, (), None, (), contact_state)
     start = _start(step, continued, before, moves)
+    step = _with_parts(step, _unmoved(step, continued.pose), planted=step.planted)
     sample = step.sample._replace(targets=step.held_targets())
     result, states = solving.solve_active(sample, rows, active, start, conditions, SHARPER)
     keyed = _blended(step, continued, result.pose, influences)
     contact_state = replace(_contact_state_of(step, -1, keyed, continued, moved), released=released)
     return Solution(result.pose, active, result, states, contact_state)
+
+
+def _unmoved(step: _Step, pose: Pose) -> Pose:
+    """The pose with the body where it was before it was moved so that legs reach."""
+    if step.sample.unmoved is None:
+        return pose
+    root_bone, translations = step.support_chains.root_bone, list(pose.translations)
+    translations[root_bone] = step.sample.unmoved.translations[root_bone]
+    return Pose(pose.rotations, tuple(translations))
 
 
 def _returning(step: _Step, released: Mapping[int, tuple[float, Quaternion]]) -> Pose:

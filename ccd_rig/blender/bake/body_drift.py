@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A body that leaves its animation while bones are planted, in words: it climbs, tips or floats.
+
+Knows nothing of Blender.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+CLIMBS = 0.05
+"""Part of a leg's length by which a body is seen to climb or sink, and a planted bone to float."""
+TIPS = math.radians(15.0)
+"""Lean beside its animation that is seen."""
+
+
+@dataclass(frozen=True, slots=True)
+class Peak:
+    """Where something is largest.
+
+    Attributes:
+        bone: its name.
+        frame: where that is.
+        amount: world metres, above 0 upwards; or radians.
+    """
+
+    bone: str
+    frame: float
+    amount: float
+
+
+@dataclass(frozen=True, slots=True)
+class BodyDrift:
+    """How far a figure with planted bones is from its animation.
+
+    Attributes:
+        leg: the length of its longest leg, world metres.
+        rise: of the bone that carries it beside its animation, since the first frame; None where that is
+            placed by a constraint.
+        lean: the angle between its upright and that of its animation; None likewise.
+        hover: the planted bone that is held highest above where it is animated; None if none is held in
+            height.
+    """
+
+    leg: float
+    rise: Peak | None
+    lean: Peak | None
+    hover: Peak | None
+
+    def words(self) -> str:
+        """What is seen of it, such as "'hips' climbs 0.21 m by frame 40 and tips 20 degrees"; or nothing."""
+        seen, found = CLIMBS * self.leg, []
+        if self.rise is not None and abs(self.rise.amount) > seen:
+            does = "climbs" if self.rise.amount > 0.0 else "sinks"
+            found.append(
+                f"'{self.rise.bone}' {does} {abs(self.rise.amount):.2f} m by frame {self.rise.frame:g}"
+            )
+        if self.lean is not None and self.lean.amount > TIPS:
+            degrees = math.degrees(self.lean.amount)
+            found.append(f"'{self.lean.bone}' tips by {degrees:.0f} degrees at frame {self.lean.frame:g}")
+        # A body that climbs takes its feet along.
+        if not found and self.hover is not None and self.hover.amount > seen:
+            far = f"{self.hover.amount:.2f} m above its animation at frame {self.hover.frame:g}"
+            found.append(f"'{self.hover.bone}' floats, held {far}")
+        return "; ".join(found)

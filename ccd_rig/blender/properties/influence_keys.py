@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Keys of constraints' influences: on while something lasts, off between, in the present action."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import bpy
+
+from ...errors import RigError
+from ..keys.channels import fcurves_of
+
+FIELD = "influence"
+
+
+def require_keyable(armature_object: bpy.types.Object, constraints: Sequence[Any]) -> None:
+    """Raise RigError, which names the constraint, unless influences can be keyed; nothing changes."""
+    animation = armature_object.animation_data
+    if animation is None:
+        return
+    action = animation.action
+    if action is not None and not action.is_editable:
+        raise RigError(
+            f"Action '{action.name}' is linked from a library: make it local to key Influence in it"
+        )
+    for constraint in constraints:
+        path = _path(constraint)
+        where = f"Constraint '{constraint.name}': Influence"
+        if any(driver.data_path == path for driver in animation.drivers):
+            raise RigError(f"{where} has a driver: remove it, or disable the constraint")
+        for curve in fcurves_of(armature_object):
+            if curve.data_path == path and (curve.lock or (curve.group is not None and curve.group.lock)):
+                raise RigError(f"{where} has a locked F-curve: unlock it in the Graph Editor")
+
+
+def key_spans(constraint: Any, spans: Sequence[tuple[int, int]], start: int, end: int) -> None:
+    """Key the influence 1 in some frames of a range and 0 in the others, constant between the keys.
+
+    Keys in the range are replaced; what plays after it stays.
+
+    Args:
+        constraint: as it is stored; see `require_keyable`.
+        spans: first and last frame of each, in order, apart, inside the range.
+        start, end: first and last frame of the range.
+    """
+    rig: bpy.types.Object = constraint.id_data
+    path = _path(constraint)
+    before = _curve(rig, path)
+    if before is not None:
+        times = [point.co[0] for point in before.keyframe_points]
+        after, value = [t for t in times if t > end], before.evaluate(end + 1)
+        for time in (t for t in times if start <= t <= end):
+            constraint.keyframe_delete(FIELD, frame=time)
+        if after and after[0] > end + 1:
+            constraint.influence = value
+            constraint.keyframe_insert(FIELD, frame=end + 1)
+    values = {start: 0.0} | {last + 1: 0.0 for _, last in spans if last < end}
+    values |= {first: 1.0 for first, _ in spans}
+    for frame, value in sorted(values.items()):
+        constraint.influence = value
+        constraint.keyframe_insert(FIELD, frame=frame)
+    curve: Any = _curve(rig, path)
+    for point in curve.keyframe_points:
+        if round(point.co[0]) in values:
+            point.interpolation = "CONSTANT"
+    curve.update()
+
+
+def planted_spans(constraint: Any) -> list[tuple[int, int | None]]:
+    """First and last frame of each span in which keys hold the influence above 0.5; None for no end."""
+    curve = _curve(constraint.id_data, _path(constraint))
+    found: list[tuple[int, int | None]] = []
+    for point in [] if curve is None else curve.keyframe_points:
+        frame, is_on = round(point.co[0]), point.co[1] > 0.5
+        is_open = bool(found) and found[-1][1] is None
+        if is_on and not is_open:
+            found.append((frame, None))
+        elif is_open and not is_on:
+            found[-1] = found[-1][0], frame - 1
+    return found
+
+
+def _curve(rig: bpy.types.Object, path: str) -> Any | None:
+    return next((curve for curve in fcurves_of(rig) if curve.data_path == path), None)
+
+
+def _path(constraint: Any) -> str:
+    return f"{constraint.path_from_id()}.{FIELD}"

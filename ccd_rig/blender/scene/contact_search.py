@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Contacts of planted bones found, keyed as their influences and marked in the timeline."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import bpy
+import numpy as np
+
+from ...errors import RigError
+from ...motion.contacts import Array, ContactThresholds, Phase
+from ..properties import influence_keys
+from ..properties.constraint_values import value_of
+from .foot_motion import FootMotion
+
+GROUNDS = (
+    ("AUTO", "Automatic", "The ground moves if feet that are down do", 0),
+    ("STILL", "Stands Still", "The figure walks through the world", 1),
+    ("MOVES", "Moves", "The figure walks in place, as on a treadmill", 2),
+)
+DOWN, UP = "down", "up"
+
+
+@dataclass(frozen=True)
+class Contacts:
+    """What was found.
+
+    Attributes:
+        phases: by constraint, first and last frame of each contact, in order.
+        velocity: (3,) of the ground, world metres per second; 0 where it stands still.
+    """
+
+    phases: Mapping[str, Sequence[Phase]]
+    velocity: Array
+
+    @property
+    def ground_moves(self) -> bool:
+        """Whether the figure walks in place."""
+        return bool(self.velocity.any())
+
+    def words(self) -> tuple[str, ...]:
+        """A line for each constraint, such as "foot.L: 1-14, 31-44", and one for ground that moves."""
+        lines = [f"{name}: {spans_in_words(spans) or 'no contact'}" for name, spans in self.phases.items()]
+        if self.ground_moves:
+            lines.append(f"Walks in place: the ground moves at {np.linalg.norm(self.velocity):.2f} m/s")
+        return tuple(lines)
+
+
+def find_contacts(
+    scene: bpy.types.Scene,
+    armature_object: bpy.types.Object,
+    names: Sequence[str],
+    frames: range,
+    thresholds: ContactThresholds,
+    ground: str = "AUTO",
+) -> Contacts:
+    """The contacts of constraints that plant a bone, as the range plays now; nothing changes.
+
+    Args:
+        scene: in which the armature plays.
+        armature_object: carries the constraints.
+        names: of the constraints.
+        frames: in a row, at least three.
+        thresholds: when a foot is down.
+        ground: one of `GROUNDS`.
+
+    Raises:
+        RigError: the range is too short, a constraint has no leg, its influence cannot be keyed, or no bone
+            is ever down.
+    """
+    if len(frames) < 3:
+        raise RigError(f"A range of {len(frames)} frames shows no contact: set Start Frame and End Frame")
+    rows = [armature_object.ccd_rig.constraints[name] for name in names]
+    influence_keys.require_keyable(armature_object, rows)
+    motion = FootMotion.of(scene, armature_object, [value_of(row) for row in rows], frames)
+    velocity = motion.ground_velocity(None if ground == "MOVES" else thresholds)
+    if ground == "STILL":
+        velocity = np.zeros(3)
+    contacts = Contacts({name: motion.phases(name, velocity, thresholds) for name in names}, velocity)
+    if not any(contacts.phases.values()):
+        raise RigError(
+            f"No contact of {', '.join(names)} in frames {frames[0]} to {frames[-1]}: raise Speed or Height"
+        )
+    return contacts
+
+
+def key_contacts(armature_object: bpy.types.Object, contacts: Contacts, frames: range) -> None:
+    """Key the influences of the constraints whose bones are down at some frame.
+
+    A bone that comes into force stays where the frame before has it. So it is planted from the second frame
+    of a contact on, and from the first one only at the start of the range.
+    """
+    for name, phases in contacts.phases.items():
+        spans = [(p.first + (p.first > frames[0]), p.last) for p in phases]
+        spans = [(first, last) for first, last in spans if first <= last]
+        if spans:
+            row = armature_object.ccd_rig.constraints[name]
+            influence_keys.key_spans(row, spans, frames[0], frames[-1])
+
+
+def mark_contacts(scene: bpy.types.Scene, contacts: Contacts, frames: range) -> None:
+    """Put markers where each bone comes down and where it leaves; those of another search are replaced."""
+    markers: Any = scene.timeline_markers
+    for name, phases in contacts.phases.items():
+        down, up = f"{name} {DOWN}", f"{name} {UP}"
+        for marker in list(markers):
+            if marker.name in (down, up) and frames[0] <= marker.frame <= frames[-1] + 1:
+                markers.remove(marker)
+        for phase in phases:
+            markers.new(down, frame=phase.first)
+            if phase.last < frames[-1]:
+                markers.new(up, frame=phase.last + 1)
+
+
+def spans_in_words(spans: Sequence[tuple[int, int]]) -> str:
+    """Such as "1-14, 31-44"."""
+    return ", ".join(f"{first}-{last}" if first != last else f"{first}" for first, last in spans)

@@ -1,0 +1,196 @@
+"""Contacts found by the buttons: keys, markers, one root bone, and what is refused."""
+
+from __future__ import annotations
+
+import bpy
+import numpy as np
+import pytest
+import rigs
+import walks
+
+FEET = ("toe.L", "toe.R")
+
+
+def select(ext, rig, *bones):
+    rigs.activate(rig)
+    bpy.ops.object.mode_set(mode="POSE")
+    channels = ext.module("ccd_rig.blender.keys.channels")
+    for bone in rig.pose.bones:
+        channels.select_bone(bone, bone.name in bones)
+    rig.data.bones.active = rig.data.bones[bones[0]] if bones else None
+
+
+def influence(ext, rig, name, frames):
+    """(F,) of a constraint, by its F-curve."""
+    row = rig.ccd_rig.constraints[name]
+    path = f"{row.path_from_id()}.influence"
+    curves = ext.module("ccd_rig.blender.keys.channels").fcurves_of(rig)
+    curve = next(each for each in curves if each.data_path == path)
+    return np.array([curve.evaluate(frame) for frame in frames])
+
+
+def state(ext, rig):
+    """Rows, keys and markers, to see that nothing has changed."""
+    rows = [(r.name, r.kind, r.tip, r.chain_length, r.influence) for r in rig.ccd_rig.constraints]
+    curves = ext.module("ccd_rig.blender.keys.channels").fcurves_of(rig)
+    keys = [(c.data_path, c.array_index, len(c.keyframe_points)) for c in curves]
+    return rows, keys, [(m.name, m.frame) for m in bpy.context.scene.timeline_markers], rig.ccd_rig.body
+
+
+@pytest.mark.parametrize("in_place", [True, False])
+def test_plant_selected_feet(ext, in_place):
+    rig = walks.walk(ext, 2, in_place)
+    frames = range(1, 2 * walks.PERIOD + 2)
+    select(ext, rig, *FEET)
+    assert bpy.ops.ccd_rig.feet_plant() == {"FINISHED"}
+    assert rig.ccd_rig.body == ("WALK_ON" if in_place else "AUTO")
+    for row in rig.ccd_rig.constraints:
+        chain = [rig.pose.bones[row.tip], *rig.pose.bones[row.tip].parent_recursive]
+        assert chain[: row.chain_length or None][-1].name == "hips"
+        assert (row.plant_ground, row.plant_height, row.plant_rotation) == (True, False, False)
+        values = influence(ext, rig, row.name, frames)
+        stands = np.array([walks.down(row.tip[-1], frame) for frame in frames])
+        assert set(values) == {0.0, 1.0}
+        assert (values == stands).mean() > 0.85
+        # The ball touches down as the foot becomes flat, and leaves with the heel still in the air.
+        assert values[[not s for s in stands]].mean() < 0.25
+
+
+def test_keys_are_constant_and_markers_stand_where_bones_come_down(ext):
+    rig = walks.walk(ext, 2)
+    select(ext, rig, *FEET)
+    bpy.ops.ccd_rig.feet_plant()
+    scene = bpy.context.scene
+    once = sorted((m.name, m.frame) for m in scene.timeline_markers)
+    assert {name for name, _ in once} == {"toe.L down", "toe.L up", "toe.R down", "toe.R up"}
+    curve = next(
+        c
+        for c in ext.module("ccd_rig.blender.keys.channels").fcurves_of(rig)
+        if c.data_path == "ccd_rig.constraints[1].influence"
+    )
+    assert {point.interpolation for point in curve.keyframe_points} == {"CONSTANT"}
+    keys = [tuple(point.co) for point in curve.keyframe_points]
+    downs = [frame for name, frame in once if name == "toe.R down"]
+    # What comes into force stays where the frame before has it.
+    assert [frame for frame, value in keys if value == 1.0] == [f + (f > 1) for f in downs]
+    other = scene.timeline_markers.new("Jump", frame=5)
+    assert bpy.ops.ccd_rig.contacts_find() == {"FINISHED"}
+    assert [tuple(point.co) for point in curve.keyframe_points] == keys
+    scene.timeline_markers.remove(other)
+    assert sorted((m.name, m.frame) for m in scene.timeline_markers) == once
+
+
+def test_contacts_of_a_part_of_the_range_leave_the_other_keys(ext):
+    rig = walks.walk(ext, 3)
+    select(ext, rig, *FEET)
+    bpy.ops.ccd_rig.feet_plant()
+    frames = np.arange(1, 3 * walks.PERIOD + 2)
+    before = influence(ext, rig, "toe.L", frames)
+    part = (frames >= 20) & (frames <= 50)
+    with pytest.raises(RuntimeError, match="frames 20 to 50"):
+        bpy.ops.ccd_rig.contacts_find(frame_start=20, frame_end=50, speed=0.001)
+    assert (influence(ext, rig, "toe.L", frames) == before).all()
+    assert bpy.ops.ccd_rig.contacts_find(frame_start=20, frame_end=50, height=0.02) == {"FINISHED"}
+    after = influence(ext, rig, "toe.L", frames)
+    assert (after[~part] == before[~part]).all()
+    assert after[part].sum() < before[part].sum()
+
+
+def test_rows_that_bones_have_are_switched_with_one_root_bone_for_all(ext):
+    rig = walks.walk(ext)
+    target = rigs.empty("Target")
+    for tip, kind, length in (("toe.L", "REACH", 3), ("toe.R", "PLANT", 2), ("heel.R", "PLANT", 3)):
+        row = rig.ccd_rig.constraints.add()
+        row.name, row.tip, row.kind, row.chain_length = f"Row {tip}", tip, kind, length
+        if kind == "REACH":
+            row.target = target
+    select(ext, rig, "toe.L", "toe.R")
+    assert bpy.ops.ccd_rig.feet_plant() == {"FINISHED"}
+    rows = rig.ccd_rig.constraints
+    assert [row.name for row in rows] == ["Row toe.L", "Row toe.R", "Row heel.R"]
+    for row in rows:
+        chain = [rig.pose.bones[row.tip], *rig.pose.bones[row.tip].parent_recursive]
+        assert (row.kind, chain[: row.chain_length or None][-1].name) == ("PLANT", "hips")
+    assert rows[0].target is None
+    assert rows[1].plant_height  # it was planted as a whole, and stays so
+
+
+def test_nothing_selected_is_said(ext):
+    rig = walks.walk(ext)
+    select(ext, rig)
+    with pytest.raises(RuntimeError, match="poll"):
+        bpy.ops.ccd_rig.feet_plant()
+    with pytest.raises(RuntimeError, match="poll"):
+        bpy.ops.ccd_rig.contacts_find()
+
+
+def driver(rig):
+    rig.driver_add("ccd_rig.constraints[0].influence").driver.expression = "1"
+
+
+def locked(rig):
+    rig.ccd_rig.constraints[0].keyframe_insert("influence", frame=1)
+    bag = getattr(rig.animation_data.action, "fcurves", None)
+    if bag is None:
+        bag = rig.animation_data.action.layers[0].strips[0].channelbags[0].fcurves
+    next(c for c in bag if c.data_path.endswith("influence")).lock = True
+
+
+def renamed(rig):
+    rig.ccd_rig.constraints[0].tip = "paw"
+
+
+def short(rig):
+    rig.ccd_rig.constraints[0].chain_length = 1
+
+
+@pytest.mark.parametrize(
+    ("spoil", "options", "words"),
+    [
+        (driver, {}, "'toe.L': Influence has a driver"),
+        (locked, {}, "'toe.L': Influence has a locked F-curve"),
+        (renamed, {}, "'paw' is not in armature"),
+        (short, {}, "no leg hangs"),
+        (None, {"frame_start": 10, "frame_end": 11}, "2 frames"),
+        (None, {"frame_start": 20, "frame_end": 3}, "frames"),
+        (None, {"speed": 0.001, "ground": "STILL"}, "raise Speed or Height"),
+    ],
+)
+def test_what_cannot_be_keyed_changes_nothing(ext, spoil, options, words):
+    rig = walks.walk(ext)
+    for tip in FEET:
+        row = rig.ccd_rig.constraints.add()
+        row.name, row.tip, row.kind, row.chain_length = tip, tip, "PLANT", 5
+    if spoil is not None:
+        spoil(rig)
+    rigs.update()
+    before = state(ext, rig)
+    with pytest.raises(RuntimeError, match=words):
+        bpy.ops.ccd_rig.contacts_find(**options)
+    assert state(ext, rig) == before
+
+
+def test_feet_of_two_figures_in_one_armature_are_refused(ext):
+    rig = rigs.armature(
+        [
+            rigs.B(f"{name}{part}", (x, 0, 1 - part), (x, 0, 0.2 - part), f"{name}{part - 1}" if part else "")
+            for x, name in ((0, "a"), (2, "b"))
+            for part in range(3)
+        ]
+    )
+    select(ext, rig, "a2", "b2")
+    before = state(ext, rig)
+    with pytest.raises(RuntimeError, match="No bone carries 'a2', 'b2'"):
+        bpy.ops.ccd_rig.feet_plant()
+    assert state(ext, rig) == before
+
+
+def test_undo_takes_all_of_it_back(ext):
+    rig = walks.walk(ext)
+    select(ext, rig, *FEET)
+    name, before = rig.name, state(ext, rig)
+    bpy.ops.ed.undo_push(message="before")
+    bpy.ops.ccd_rig.feet_plant("EXEC_DEFAULT", True)
+    bpy.ops.ed.undo_push(message="planted")
+    bpy.ops.ed.undo()
+    assert state(ext, bpy.data.objects[name]) == before

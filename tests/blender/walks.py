@@ -1,0 +1,133 @@
+"""A figure that walks by keys alone, in place or through the world, with feet that roll over heel and ball."""
+
+from __future__ import annotations
+
+import math
+
+import bpy
+import numpy as np
+import rigs
+from mathutils import Euler, Matrix, Vector
+from rigs import B
+
+PERIOD, STANCE = 24, 14  # frames of a cycle, and those of them in which a foot is down
+STRIDE = 0.7  # [m] per cycle
+HEEL, BALL = Vector((0, 0.07, 0)), Vector((0, -0.12, 0.02))
+ANKLE = Vector((0, 0.02, 0.08))
+PITCH = ((0, -12), (3, 0), (7, 0), (STANCE, 38), (18, 15), (PERIOD, -12))  # degrees, heel up
+HIPS = -0.09  # [m] how far the hips sink, so that knees bend
+
+
+def figure():
+    """Root on the ground, hips, spine, legs with knees that bend, feet with heels and toes; looks along -Y."""
+    bones = [
+        B("root", (0, 0, 0), (0, 0.3, 0)),
+        B("hips", (0, 0, 1.0), (0, 0, 1.2), "root"),
+        B("spine", (0, 0, 1.2), (0, 0, 1.6), "hips", connect=True),
+        B("head", (0, 0, 1.6), (0, 0, 1.8), "spine", connect=True),
+    ]
+    for side, x in (("L", 0.1), ("R", -0.1)):
+        bones += [
+            B(f"thigh.{side}", (x, 0, 0.95), (x, -0.03, 0.5), "hips"),
+            B(f"shin.{side}", (x, -0.03, 0.5), (x, 0.02, 0.08), f"thigh.{side}", connect=True),
+            B(f"foot.{side}", (x, 0.02, 0.08), (x, -0.12, 0.02), f"shin.{side}", connect=True),
+            B(f"toe.{side}", (x, -0.12, 0.02), (x, -0.2, 0.02), f"foot.{side}", connect=True),
+            B(f"heel.{side}", (x, 0.07, 0.0), (x, 0.07, 0.04), f"foot.{side}"),
+        ]
+    rig = rigs.armature(bones, "Walker")
+    for bone in rig.pose.bones:
+        bone.rotation_mode = "QUATERNION"
+    return rig
+
+
+def down(side, frame):
+    """Whether a foot stands at a frame."""
+    return _phase(side, frame) <= STANCE
+
+
+def walk(ext, cycles=1, in_place=True):
+    """The figure with every bone's motion keyed, frames 1 to `PERIOD * cycles + 1`, and no constraint.
+
+    The legs' rotations are solved once, by the extension's own bake, for feet and hips that are known.
+    """
+    rig, scene = figure(), bpy.context.scene
+    scene.frame_start, scene.frame_end = 1, PERIOD * cycles + 1
+    frames = range(1, scene.frame_end + 1)
+    hips = rig.pose.bones["hips"]
+    for frame in frames:
+        turn = 2.0 * math.pi * (frame - 1) / PERIOD
+        along = 0.0 if in_place else STRIDE * (frame - 1) / PERIOD
+        hips.location = (0.01 * math.sin(turn), HIPS + 0.012 * math.cos(2.0 * turn), along)
+        hips.rotation_quaternion = Euler((0.0, 0.05 * math.sin(turn), 0.0)).to_quaternion()
+        hips.keyframe_insert("location", frame=frame)
+        hips.keyframe_insert("rotation_quaternion", frame=frame)
+    targets = []
+    for side, x in (("L", 0.1), ("R", -0.1)):
+        rest = rig.data.bones[f"foot.{side}"].matrix_local.to_3x3().to_4x4()
+        target = rigs.empty(f"Foot {side}")
+        toe = rig.pose.bones[f"toe.{side}"]
+        for frame in frames:
+            place, pitch = _foot(side, frame)
+            along = 0.0 if in_place else -STRIDE * (frame - 1) / PERIOD
+            turn = Matrix.Rotation(pitch, 4, "X")
+            target.location = place + Vector((x, along, 0))
+            target.rotation_euler = (turn @ rest).to_euler()
+            target.keyframe_insert("location", frame=frame)
+            target.keyframe_insert("rotation_euler", frame=frame)
+            # Toes stay flat while the heel is up.
+            own = toe.bone.matrix_local.to_3x3()
+            back = own.inverted() @ Matrix.Rotation(-max(pitch, 0.0), 3, "X") @ own
+            toe.rotation_quaternion = back.to_quaternion()
+            toe.keyframe_insert("rotation_quaternion", frame=frame)
+        row = rig.ccd_rig.constraints.add()
+        row.name, row.tip, row.target, row.chain_length = side, f"foot.{side}", target, 3
+        row.use_tail, row.rotation = False, "ORIENTATION"
+        targets.append(target)
+    rigs.update()
+    bake = ext.module("ccd_rig.blender.bake.bake")
+    report = bake.bake(scene, rig, bake.BakeSettings(1, scene.frame_end, verify=False))
+    assert report.unsolved_count() == 0, report.summary()
+    rig.ccd_rig.constraints.clear()
+    for target in targets:
+        bpy.data.objects.remove(target)
+    rigs.update()
+    return rig
+
+
+def heads(rig, bones, frames):
+    """(F, bones, 3) of their heads in the world, as Blender plays them."""
+    scene, found = bpy.context.scene, []
+    for frame in frames:
+        scene.frame_set(frame)
+        seen = rig.evaluated_get(bpy.context.evaluated_depsgraph_get())
+        found.append([(seen.matrix_world @ seen.pose.bones[bone].matrix).translation[:] for bone in bones])
+    return np.array(found)
+
+
+def _phase(side, frame):
+    return (frame - 1 + (PERIOD // 2 if side == "R" else 0)) % PERIOD
+
+
+def _foot(side, frame):
+    """Ankle of a foot at x = 0 that walks in place, and its pitch [radians, heel up]."""
+    phase = _phase(side, frame)
+    speed = STRIDE / PERIOD
+    front = -speed * STANCE / 2.0
+    lift = 0.0
+    if phase <= STANCE:
+        along = front + speed * phase
+    else:  # on to the front, with the ground's speed at both ends
+        count = PERIOD - STANCE
+        t = (phase - STANCE) / count
+        slope = speed * count
+        along = (
+            (1 + 2 * t) * (1 - t) ** 2 * -front
+            + t * (1 - t) ** 2 * slope
+            + t * t * (3 - 2 * t) * front
+            + t * t * (t - 1) * slope
+        )
+        lift = 0.09 * math.sin(math.pi * t) ** 2
+    pitch = math.radians(float(np.interp(phase, *np.transpose(PITCH))))
+    pivot = BALL if pitch > 0.0 else HEEL
+    ankle = pivot + Matrix.Rotation(pitch, 3, "X") @ (ANKLE - pivot)
+    return ankle + Vector((0, along, lift)), pitch

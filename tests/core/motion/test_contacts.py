@@ -1,0 +1,115 @@
+"""Contact phases of motion whose contacts are known."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from ccd_rig.errors import InvalidInput
+from ccd_rig.motion.contacts import ContactThresholds, Phase, contact_phases, ground_velocity
+
+LEG = 0.9  # [m]
+STILL = np.zeros(3)
+FPS = 30.0
+
+
+def walk(cycles=4, period=30, stance=18, stride=1.2, offset=0, in_place=False):
+    """A foot that stands for `stance` of `period` frames and swings on by `stride` m in an arc of 0.1 m."""
+    frames = np.arange(cycles * period)
+    phase = (frames + offset) % period
+    count = (frames + offset) // period
+    part = np.clip((phase - stance + 1) / (period - stance), 0.0, 1.0)
+    y = -stride * (count + part * part * (3.0 - 2.0 * part))
+    if in_place:
+        y += stride * frames / period
+    z = 0.05 + 0.1 * np.sin(np.pi * part) ** 2
+    return np.stack((np.full(len(frames), 0.1), y, z), axis=1), frames / FPS, phase < stance
+
+
+def flags(phases, count):
+    found = np.zeros(count, bool)
+    for first, last in phases:
+        found[first : last + 1] = True
+    return found
+
+
+@pytest.mark.parametrize("scale", [1.0, 0.01, 100.0])
+def test_phases_of_a_walk_at_any_scale(scale):
+    points, times, stands = walk()
+    found = flags(contact_phases(scale * points, times, scale * LEG, STILL), len(times))
+    # The frames about touch-down and lift-off are slow: at most two more on either side.
+    assert found[stands].mean() > 0.97
+    assert (found & ~stands).sum() <= 4 * 4
+
+
+def test_a_walk_in_place_is_found_beside_the_ground_that_moves():
+    left, times, _ = walk(in_place=True)
+    right = walk(offset=15, in_place=True)[0]
+    velocity = ground_velocity([left, right], times)
+    assert velocity == pytest.approx([0.0, 1.2 * FPS / 30, 0.0], abs=1e-6)
+    there = contact_phases(walk()[0], times, LEG, STILL)
+    assert contact_phases(left, times, LEG, velocity) == there
+    assert contact_phases(left, times, LEG, STILL) != there
+
+
+def test_the_ground_stands_still_under_a_walk_through_the_world():
+    left, times, _ = walk()
+    assert ground_velocity([left, walk(offset=15)[0]], times) == pytest.approx(STILL, abs=1e-9)
+
+
+def test_hysteresis_keeps_noise_about_a_threshold_from_making_contacts_flicker():
+    times = np.arange(120) / FPS
+    speed = np.where(times < 2.0, 0.36 * LEG * (1.0 + 0.2 * np.sin(40.0 * times)), 1.0)
+    points = np.stack((np.cumsum(speed) / FPS, 0.0 * times, 0.0 * times), axis=1)
+    at_once = ContactThresholds(release=1.0, shortest=0.0)
+    assert len(contact_phases(points, times, LEG, STILL, at_once)) > 3
+    kept = ContactThresholds(release=1.5, shortest=0.0)
+    assert len(contact_phases(points, times, LEG, STILL, kept)) == 1
+
+
+def test_a_foot_that_hovers_is_not_down():
+    points, times, _ = walk()
+    points[:60] += (0.0, 0.0, 0.3)
+    assert contact_phases(points, times, LEG, STILL)[0].first >= 59
+
+
+def test_short_gaps_are_closed_and_short_contacts_left_out():
+    times = np.arange(90) / FPS
+    points = np.zeros((90, 3))
+    points[10, 2] = 1.0  # one frame of noise while it stands
+    points[40:, 2] = 1.0
+    points[60:62, 2] = 0.0  # two frames low in the air
+    assert contact_phases(points, times, LEG, STILL, ContactThresholds(shortest=0.15)) == [Phase(0, 38)]
+
+
+def test_few_frames_have_no_contact():
+    assert contact_phases(np.zeros((1, 3)), np.zeros(1), LEG, STILL) == []
+    assert ground_velocity([np.zeros((1, 3))], np.zeros(1)).tolist() == [0.0, 0.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    ("field", "value"), [("speed", 0.0), ("height", -1.0), ("release", 0.9), ("shortest", float("nan"))]
+)
+def test_thresholds_are_refused_by_name(field, value):
+    with pytest.raises(InvalidInput, match=field):
+        ContactThresholds(**{field: value})
+
+
+@pytest.mark.parametrize(
+    ("points", "times", "leg", "words"),
+    [
+        (np.zeros((3, 2)), np.arange(3.0), 1.0, "points"),
+        (np.zeros((3, 3)), np.arange(4.0), 1.0, "points"),
+        (np.full((3, 3), np.nan), np.arange(3.0), 1.0, "numbers"),
+        (np.zeros((3, 3)), np.zeros(3), 1.0, "increase"),
+        (np.zeros((3, 3)), np.arange(3.0), 0.0, "leg"),
+    ],
+)
+def test_bad_motion_is_refused(points, times, leg, words):
+    with pytest.raises(InvalidInput, match=words):
+        contact_phases(points, times, leg, STILL)
+
+
+def test_ground_needs_a_foot():
+    with pytest.raises(InvalidInput, match="foot"):
+        ground_velocity([], np.arange(3.0))
