@@ -102,7 +102,9 @@ class ContactOptions:
             self.report({"INFO"}, line)
         missed = [name for name, phases in contacts.phases.items() if not phases]
         if missed:
-            self.report({"WARNING"}, f"No contact of {', '.join(missed)}: raise Speed or Height")
+            self.report(
+                {"WARNING"}, f"{', '.join(missed)}: never down, so not planted; raise Speed or Height"
+            )
 
     @property
     def frames(self) -> range:

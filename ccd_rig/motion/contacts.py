@@ -10,7 +10,7 @@ so that noise about a threshold makes no contact flicker:
     down[f] = speed[f] < r v  and height[f] < r h          if down[f - 1]
 
 with thresholds v and h, and r >= 1. The speed is that of the point beside the ground, which moves under a
-figure that walks in place. Arrays are (F, 3) world positions in metres with Z up, and (F,) times in seconds.
+figure that walks in place; v then is at least `SLIDES` of the ground's speed. Arrays are (F, 3) world positions in metres with Z up, and (F,) times in seconds.
 """
 
 from __future__ import annotations
@@ -28,6 +28,9 @@ Array = NDArray[np.float64]
 
 FLOOR = 5.0
 """Percentile of a point's heights that is taken for the ground under it: a single low frame is noise."""
+
+SLIDES = 0.25
+"""Part of the speed of moving ground by which a foot may miss it: feet slide in a run more than in a walk."""
 
 
 @dataclass(frozen=True)
@@ -89,10 +92,11 @@ def contact_phases(
         return []
     speeds = np.linalg.norm(np.gradient(points, times, axis=0) - ground_velocity, axis=1) / leg
     heights = (points[:, 2] - np.percentile(points[:, 2], FLOOR)) / leg
+    slow = max(thresholds.speed, SLIDES * float(np.linalg.norm(ground_velocity)) / leg)
     down, is_down = np.zeros(len(times), np.bool_), False
     for f, (speed, height) in enumerate(zip(speeds.tolist(), heights.tolist(), strict=True)):
         factor = thresholds.release if is_down else 1.0
-        is_down = speed < factor * thresholds.speed and height < factor * thresholds.height
+        is_down = speed < factor * slow and height < factor * thresholds.height
         down[f] = is_down
     _drop_short(~down, down, times, thresholds.shortest, at_ends=False)
     _drop_short(down, down, times, thresholds.shortest, at_ends=True)

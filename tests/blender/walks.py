@@ -91,7 +91,18 @@ def walk(ext, cycles=1, in_place=True):
     for target in targets:
         bpy.data.objects.remove(target)
     rigs.update()
+    rigs.activate(rig)
     return rig
+
+
+def select(ext, rig, *bones):
+    """Pose Mode with these bones selected alone."""
+    rigs.activate(rig)
+    bpy.ops.object.mode_set(mode="POSE")
+    channels = ext.module("ccd_rig.blender.keys.channels")
+    for bone in rig.pose.bones:
+        channels.select_bone(bone, bone.name in bones)
+    rig.data.bones.active = rig.data.bones[bones[0]] if bones else None
 
 
 def heads(rig, bones, frames):

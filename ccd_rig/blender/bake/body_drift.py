@@ -35,7 +35,7 @@ class BodyDrift:
     """How far a figure with planted bones is from its animation.
 
     Attributes:
-        leg: the length of its longest leg, world metres.
+        leg: the length of its shortest leg, world metres.
         rise: of the bone that carries it beside its animation, since the first frame; None where that is
             placed by a constraint.
         lean: the angle between its upright and that of its animation; None likewise.

@@ -45,14 +45,14 @@ def body_drift(bake_frames: BakeFrames, keyed: Motion) -> BodyDrift:
 
 
 def _leg(bake_frames: BakeFrames, worlds: Array) -> float:
-    """World metres of the longest leg, along its bones in the first frame."""
+    """World metres of the shortest leg, along its bones in the first frame."""
     tracks, skeleton = bake_frames.tracks, bake_frames.skeleton
     assert tracks is not None
     size = float(np.cbrt(abs(np.linalg.det(worlds[0, :3, :3]))))
     lengths = np.linalg.norm(bake_frames.offsets[0], axis=-1)
     planted = [bake_frames.constraints[c] for c in tracks.support_chains.constraints]
     chains = [skeleton.chain(row.tip, row.chain_length)[2:] for row in planted]
-    return size * max(float(lengths[list(chain)].sum()) for chain in chains)
+    return size * min(float(lengths[list(chain)].sum()) for chain in chains)
 
 
 def _hover(bake_frames: BakeFrames, worlds: Array, heads: Array) -> Peak | None:

@@ -4,9 +4,10 @@
 A bone that is planted at a frame must not move along the ground from the frame before to it. So the body goes
 by as much the other way as its animation moves the planted bones, on average over them:
 
-    travel[f] = travel[f - 1] - mean over bones planted at f of (animated[f] - animated[f - 1])
+    travel[f] = travel[f - 1] - sum w[f] (animated[f] - animated[f - 1]) / sum w[f]
 
-Where nothing is planted it goes on at the speeds before and after. What bones still differ by is left to the
+The weight w of a bone counts frames from where it comes down and to where it leaves, whichever are fewer: as
+one foot takes over from another the body goes over smoothly, and feet that land or leave say little. Where nothing is planted it goes on at the speeds before and after. What bones still differ by is left to the
 legs. Height and rotation stay as they are animated, so no error of a step adds up to a climb. A walk that
 goes through the world already has no travel but what its feet slide. In the shapes F counts the frames, P the
 constraints that plant bones.
@@ -67,7 +68,8 @@ def walk_on(
     tracks.travel = float(np.linalg.norm(ways[-1]))
     shifts = np.einsum("fij,fj->fi", inverse(worlds)[:, :3, :3], ways)
     shifts = rotate(conjugate(rests[:, root_bone].T), shifts.T).T
-    bake_frames.translations[:, root_bone] += shifts
+    # As poses hold it: what float32 rounds off is no shift of the body.
+    bake_frames.translations[:, root_bone] = np.float32(bake_frames.translations[:, root_bone] + shifts)
     return [
         (row, _moved(sample, root_bone, bake_frames.translations[row, root_bone])) for row, sample in samples
     ]
@@ -83,16 +85,28 @@ def travel(frames: Array, places: Array, planted: NDArray[np.bool_]) -> Array:
     """
     steps = np.diff(frames)[:, None]
     speeds = np.diff(places, axis=0) / steps[..., None]
-    counts = planted[1:].sum(axis=1)
-    known = np.flatnonzero(counts)
+    weights = _weights(planted)[1:]
+    sums = weights.sum(axis=1)
+    known = np.flatnonzero(sums)
     ways = np.zeros((len(frames), 3))
     if len(known):
-        mean = (speeds[known] * planted[1:][known, :, None]).sum(axis=1) / counts[known, None]
+        mean = (speeds[known] * weights[known, :, None]).sum(axis=1) / sums[known, None]
         times = (frames[1:] + frames[:-1]) / 2.0
         for axis in range(2):
             along = np.interp(times, times[known], mean[:, axis])
             ways[1:, axis] = -np.cumsum(along * steps[:, 0])
     return ways
+
+
+def _weights(planted: NDArray[np.bool_]) -> Array:
+    """(F, P) frames to the nearer end of the span in which a bone is planted; one cut off has one end."""
+    count = len(planted)
+    since, until = (np.zeros(planted.shape) for _ in range(2))
+    for f in range(count):
+        since[f] = np.where(planted[f], since[f - 1] + 1.0 if f else count, 0.0)
+        g = count - 1 - f
+        until[g] = np.where(planted[g], until[g + 1] + 1.0 if f else count, 0.0)
+    return np.minimum(since, until)
 
 
 def _moved(sample: FrameSample, root_bone: int, translation: Array) -> FrameSample:

@@ -32,6 +32,7 @@ class Holds(NamedTuple):
 
 WHOLE = Holds()
 
+
 @dataclass(frozen=True)
 class Constraint:
     """One constraint, as a value.

@@ -88,7 +88,7 @@ def find_contacts(
 
 
 def key_contacts(armature_object: bpy.types.Object, contacts: Contacts, frames: range) -> None:
-    """Key the influences of the constraints whose bones are down at some frame.
+    """Key the influences of the constraints, those whose bones are never down off all the time.
 
     A bone that comes into force stays where the frame before has it. So it is planted from the second frame
     of a contact on, and from the first one only at the start of the range.
@@ -96,9 +96,8 @@ def key_contacts(armature_object: bpy.types.Object, contacts: Contacts, frames: 
     for name, phases in contacts.phases.items():
         spans = [(p.first + (p.first > frames[0]), p.last) for p in phases]
         spans = [(first, last) for first, last in spans if first <= last]
-        if spans:
-            row = armature_object.ccd_rig.constraints[name]
-            influence_keys.key_spans(row, spans, frames[0], frames[-1])
+        row = armature_object.ccd_rig.constraints[name]
+        influence_keys.key_spans(row, spans, frames[0], frames[-1])
 
 
 def mark_contacts(scene: bpy.types.Scene, contacts: Contacts, frames: range) -> None:

@@ -519,6 +519,8 @@ class Lines:
     def column(self, **_):
         return self
 
+    row = column
+
     def label(self, text="", **_):
         self.labels.append(text)
 
@@ -534,7 +536,7 @@ def drawn(ext, rig, name):
     panels._draw_chain(lines, rig, constraint)
     if constraint.kind == "PLANT":
         panels._draw_plant(lines, context, constraint)
-        assert lines.fields == ["body"]
+        assert lines.fields == ["plant_ground", "plant_height", "plant_rotation", "body"]
     return lines.labels
 
 
