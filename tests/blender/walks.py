@@ -88,6 +88,9 @@ def walk(ext, cycles=1, in_place=True):
     report = bake.bake(scene, rig, bake.BakeSettings(1, scene.frame_end, verify=False))
     assert report.unsolved_count() == 0, report.summary()
     rig.ccd_rig.constraints.clear()
+    action = rig.animation_data.action
+    for name in [name for name in action.keys() if name.startswith("ccd_rig")]:  # noqa: SIM118
+        del action[name]  # from now on this is the motion before any bake
     for target in targets:
         bpy.data.objects.remove(target)
     rigs.update()
