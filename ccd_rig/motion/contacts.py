@@ -10,7 +10,8 @@ so that noise about a threshold makes no contact flicker:
     down[f] = speed[f] < r v  and height[f] < r h          if down[f - 1]
 
 with thresholds v and h, and r >= 1. The speed is that of the point beside the ground, which moves under a
-figure that walks in place; v then is at least `SLIDES` of the ground's speed. Arrays are (F, 3) world positions in metres with Z up, and (F,) times in seconds.
+figure that walks in place; v then is at least `SLIDES` of the ground's speed. Arrays are (F, 3) world
+positions in metres with Z up, and (F,) times in seconds.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A figure that walks by keys alone, in place or through the world, with feet that roll over heel and ball."""
+"""A figure that walks by keys alone, in place or through the world, with feet that roll."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ HIPS = -0.09  # [m] how far the hips sink, so that knees bend
 
 
 def figure():
-    """Root on the ground, hips, spine, legs with knees that bend, feet with heels and toes; looks along -Y."""
+    """Root, hips, spine, legs with knees that bend, feet with heels and toes; it looks along -Y."""
     bones = [
         B("root", (0, 0, 0), (0, 0.3, 0)),
         B("hips", (0, 0, 1.0), (0, 0, 1.2), "root"),

@@ -7,9 +7,10 @@ by as much the other way as its animation moves the planted bones, on average ov
     travel[f] = travel[f - 1] - sum w[f] (animated[f] - animated[f - 1]) / sum w[f]
 
 The weight w of a bone counts frames from where it comes down and to where it leaves, whichever are fewer: as
-one foot takes over from another the body goes over smoothly, and feet that land or leave say little. Where nothing is planted it goes on at the speeds before and after. What bones still differ by is left to the
-legs. Height and rotation stay as they are animated, so no error of a step adds up to a climb. A walk that
-goes through the world already has no travel but what its feet slide. In the shapes F counts the frames, P the
+one foot takes over from another the body goes over smoothly, and feet that land or leave say little. Where
+nothing is planted it goes on at the speeds before and after. What bones still differ by is left to the legs.
+Height and rotation stay as they are animated, so no error of a step adds up to a climb. A walk that goes
+through the world already has no travel but what its feet slide. In the shapes F counts the frames, P the
 constraints that plant bones.
 """
 
@@ -54,8 +55,8 @@ def walk_on(
     planted = bake_frames.influences[:, pushing] > 0.0
     if not planted.any():
         raise RigError(
-            "Body is Walk On, but no bone is planted along the ground in these frames: press Find Contacts, or "
-            "set Body to Keep Animation"
+            "Body is Walk On, but no bone is planted along the ground in these frames: press Find Contacts, "
+            "or set Body to Keep Animation"
         )
     worlds, root_bone = np.array(tracks.worlds), tracks.support_chains.root_bone
     rests = unit(bake_frames.rests, axis=-1)
