@@ -67,7 +67,8 @@ class ContactOptions:
     )
     found: StringProperty(description="What was found, a line each", options={"HIDDEN", "SKIP_SAVE"})
 
-    def draw(self, _context: bpy.types.Context) -> None:
+    def draw_thresholds(self) -> None:
+        """The redo panel: what to look for, and what was found."""
         layout = self.layout
         layout.use_property_split = True
         for name in ("frame_start", "frame_end", "speed", "height", "release", "shortest"):

@@ -49,8 +49,8 @@ class CCD_RIG_OT_contacts_find(ContactOptions, bpy.types.Operator):
         self.keep(context, rig, contacts)
         return {"FINISHED"}
 
-    def draw(self, context: bpy.types.Context) -> None:
-        super().draw(context)
+    def draw(self, _context: bpy.types.Context) -> None:
+        self.draw_thresholds()
         self.layout.prop(self, "only_active")
 
 

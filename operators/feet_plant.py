@@ -68,8 +68,8 @@ class CCD_RIG_OT_feet_plant(ContactOptions, bpy.types.Operator):
         self.keep(context, rig, contacts)
         return {"FINISHED"}
 
-    def draw(self, context: bpy.types.Context) -> None:
-        super().draw(context)
+    def draw(self, _context: bpy.types.Context) -> None:
+        self.draw_thresholds()
         parts = self.layout.column(heading="Hold")
         parts.prop(self, "hold_ground", text="Ground")
         parts.prop(self, "hold_height", text="Height")

@@ -309,7 +309,8 @@ def _draw_plant(lines: bpy.types.UILayout, context: bpy.types.Context, constrain
         reach = next((row.name for row in rows if row.tip == constraint.tip), "")
         words = f"Held where '{reach}' has brought it" if reach else "Held where it is when planted"
         draw_words(lines, context, words, "INFO")
-    parts = lines.row(heading="Hold", align=True)
+    parts = lines.row(align=True)
+    parts.use_property_split = False  # three words need the whole width
     for part in ("plant_ground", "plant_height", "plant_rotation"):
         parts.prop(constraint, part, toggle=True)
     armature_object = constraint.id_data

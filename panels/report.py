@@ -78,5 +78,5 @@ def _icon_of(words: str) -> str:
     """Of a part of the summary."""
     if words.endswith("kept"):
         return "KEYFRAME"
-    quiet = (" follows planted bones", " so that legs reach", "closes")
+    quiet = (" follows planted bones", " so that legs reach", " walks on by ", "closes")
     return "INFO" if any(part in words for part in quiet) else "ERROR"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import bpy
 import numpy as np
 import pytest
@@ -190,3 +192,38 @@ def test_undo_takes_all_of_it_back(ext):
     bpy.ops.ccd_rig.feet_plant("EXEC_DEFAULT", True)
     bpy.ops.ed.undo()
     assert state(ext, bpy.data.objects[name]) == before
+
+
+class Layout:
+    """A layout that keeps what is drawn on it."""
+
+    def __init__(self):
+        self.labels, self.fields = [], []
+
+    def box(self, **_):
+        return self
+
+    column = box
+
+    def label(self, text="", **_):
+        self.labels.append(text)
+
+    def prop(self, operator, field, **_):
+        assert field in operator.fields
+        self.fields.append(field)
+
+
+@pytest.mark.parametrize("name", ["feet_plant", "contacts_find"])
+def test_the_redo_panel_shows_thresholds_and_ranges(ext, name):
+    operator = getattr(ext.module(f"operators.{name}"), f"CCD_RIG_OT_{name}")
+    layout = Layout()
+    drawn = SimpleNamespace(
+        layout=layout,
+        found="toe.L: 1-15\ntoe.R: no contact",
+        fields=set(operator.bl_rna.properties.keys()) | set(operator.__annotations__),
+    )
+    drawn.fields |= set(ext.module("operators.contact_options").ContactOptions.__annotations__)
+    drawn.draw_thresholds = lambda: operator.draw_thresholds(drawn)
+    operator.draw(drawn, None)
+    assert layout.labels == ["toe.L: 1-15", "toe.R: no contact"]
+    assert {"speed", "height", "release", "shortest", "ground", "walk_on", "markers"} <= set(layout.fields)
