@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Contact phases: the frames in which a foot rests on the ground, read from its motion.
 
-A foot is down where it is both slow and low, as in Kovar, Schreiner and Gleicher 2002 ("Footskate Cleanup for
-Motion Capture Editing", section 2) and in Prazak, Hoyet and O'Sullivan 2011 ("Perceptual Evaluation of
-Footskate Cleanup", section 3). Each threshold has a second, larger one at which a contact ends (hysteresis),
-so that noise about a threshold makes no contact flicker:
+These are the foot plants of Kovar, Schreiner and Gleicher 2002 ("Footskate Cleanup for Motion Capture
+Editing") and of Prazak, Hoyet and O'Sullivan 2011 ("Perceptual Evaluation of Footskate Cleanup"). A foot is
+down where it is both slow and low. Each threshold has a second, larger one at which a contact ends
+(hysteresis), so that noise about a threshold makes no contact flicker:
 
     down[f] = speed[f] < v  and height[f] < h              if not down[f - 1]
     down[f] = speed[f] < r v  and height[f] < r h          if down[f - 1]

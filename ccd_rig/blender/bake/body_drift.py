@@ -36,8 +36,8 @@ class BodyDrift:
 
     Attributes:
         leg: the length of its shortest leg, world metres.
-        rise: of the bone that carries it beside its animation, since the first frame; None where that is
-            placed by a constraint.
+        rise: of the bone that carries it beside its animation, since the first frame; None where that bone
+            keeps its animation or is placed by a constraint.
         lean: the angle between its upright and that of its animation; None likewise.
         hover: the planted bone that is held highest above where it is animated; None if none is held in
             height.
@@ -49,7 +49,7 @@ class BodyDrift:
     hover: Peak | None
 
     def words(self) -> str:
-        """What is seen of it, such as "'hips' climbs 0.21 m by frame 40 and tips 20 degrees"; or nothing."""
+        """What is seen of it, such as "'hips' climbs 0.21 m by frame 40"; or nothing."""
         seen, found = CLIMBS * self.leg, []
         if self.rise is not None and abs(self.rise.amount) > seen:
             does = "climbs" if self.rise.amount > 0.0 else "sinks"

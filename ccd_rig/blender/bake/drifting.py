@@ -30,7 +30,7 @@ def body_drift(bake_frames: BakeFrames, keyed: Motion) -> BodyDrift:
     root_bone, frames = tracks.support_chains.root_bone, [number(each) for each in bake_frames.frames]
     name = skeleton.joints[root_bone].name
     rise = lean = None
-    if not any(constraint.tip == name for constraint in bake_frames.constraints):
+    if not tracks.keeps_body and not any(constraint.tip == name for constraint in bake_frames.constraints):
         rises = np.einsum("fj,fj->f", worlds[:, 2, :3], (keyed_heads - heads)[:, root_bone])
         rises -= rises[0]
         highest = int(np.argmax(np.abs(rises)))

@@ -82,7 +82,7 @@ def travel(frames: Array, places: Array, planted: NDArray[np.bool_]) -> Array:
     Args:
         frames: (F,) increasing.
         places: (F, P, 3) of the bones as they are animated, world metres.
-        planted: (F, P) where each is held; at some frame at least one.
+        planted: (F, P) where each is held.
     """
     steps = np.diff(frames)[:, None]
     speeds = np.diff(places, axis=0) / steps[..., None]
