@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What the operators that find contacts have in common: their thresholds, and how they go on."""
 
+import textwrap
+
 import bpy
 from bpy.props import BoolProperty, EnumProperty, FloatProperty, IntProperty, StringProperty
 
@@ -8,6 +10,8 @@ from ..ccd_rig.blender.properties import body
 from ..ccd_rig.blender.scene import contact_search
 from ..ccd_rig.blender.scene.contact_search import GROUNDS, Contacts
 from ..ccd_rig.motion.contacts import ContactThresholds
+
+REDO_WIDTH = 36  # letters of a line in the redo panel
 
 
 class ContactOptions:
@@ -77,7 +81,8 @@ class ContactOptions:
             layout.prop(self, name)
         lines = layout.box().column(align=True)
         for line in self.found.splitlines():
-            lines.label(text=line)
+            for part in textwrap.wrap(line, REDO_WIDTH):
+                lines.label(text=part)
 
     def find(self, context: bpy.types.Context, rig: bpy.types.Object, names: list[str]) -> Contacts:
         """Look for contacts; nothing changes."""
@@ -97,7 +102,7 @@ class ContactOptions:
         lines = list(contacts.words())
         if contacts.ground_moves and self.walk_on and rig.ccd_rig.body != body.WALK_ON:
             rig.ccd_rig.body = body.WALK_ON
-            lines[-1] += "; Body is set to Walk On"
+            lines.append("Body is set to Walk On")
         self.found = "\n".join(lines)
         for line in lines:
             self.report({"INFO"}, line)
