@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Contact phases: the frames in which a foot rests on the ground, read from its motion.
 
 These are the foot plants of Kovar, Schreiner and Gleicher 2002 ("Footskate Cleanup for Motion Capture
@@ -10,8 +9,9 @@ down where it is both slow and low. Each threshold has a second, larger one at w
     down[f] = speed[f] < r v  and height[f] < r h          if down[f - 1]
 
 with thresholds v and h, and r >= 1. The speed is that of the point beside the ground, which moves under a
-figure that walks in place; v then is at least `SLIDES` of the ground's speed. Arrays are (F, 3) world
-positions in metres with Z up, and (F,) times in seconds.
+figure that walks in place. Feet slide more the faster they go: v is at least `SLIDES` of the ground's speed
+and `SWINGS` of the foot's own. Arrays are (F, 3) world positions in metres with Z up, and (F,) times in
+seconds.
 """
 
 from __future__ import annotations
@@ -21,11 +21,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..errors import InvalidInput
-
-Array = NDArray[np.float64]
+from ..maths.batch import Array, Mask
 
 FLOOR = 5.0
 """Percentile of a point's heights that is taken for the ground under it: a single low frame is noise."""
@@ -33,13 +31,16 @@ FLOOR = 5.0
 SLIDES = 0.25
 """Part of the speed of moving ground by which a foot may miss it: feet slide in a run more than in a walk."""
 
+SWINGS, FASTEST = 0.15, 95.0
+"""Part of a foot's own speed by which it may slide, and the percentile of its speeds that this is."""
+
 
 @dataclass(frozen=True)
 class ContactThresholds:
     """When a foot is down; the lengths in those of a leg, so that they suit figures of any size.
 
     Attributes:
-        speed: leg lengths per second below which a contact begins.
+        speed: leg lengths per second below which a contact begins; more for feet that go fast, see above.
         height: leg lengths above its lowest height below which a contact begins.
         release: factor on both at which a contact ends, at least 1.
         shortest: seconds; shorter gaps between contacts are closed, then shorter contacts left out.
@@ -93,7 +94,8 @@ def contact_phases(
         return []
     speeds = np.linalg.norm(np.gradient(points, times, axis=0) - ground_velocity, axis=1) / leg
     heights = (points[:, 2] - np.percentile(points[:, 2], FLOOR)) / leg
-    slow = max(thresholds.speed, SLIDES * float(np.linalg.norm(ground_velocity)) / leg)
+    slides = SLIDES * float(np.linalg.norm(ground_velocity)) / leg
+    slow = max(thresholds.speed, slides, SWINGS * float(np.percentile(speeds, FASTEST)))
     down, is_down = np.zeros(len(times), np.bool_), False
     for f, (speed, height) in enumerate(zip(speeds.tolist(), heights.tolist(), strict=True)):
         factor = thresholds.release if is_down else 1.0
@@ -138,9 +140,7 @@ def _require(points: Array, times: Array) -> None:
         raise InvalidInput("times must increase")
 
 
-def _drop_short(
-    runs: NDArray[np.bool_], down: NDArray[np.bool_], times: Array, shortest: float, at_ends: bool
-) -> None:
+def _drop_short(runs: Mask, down: Mask, times: Array, shortest: float, at_ends: bool) -> None:
     """Turn frames of short runs over, in place; those cut off by an end only `at_ends`."""
     frame = float(np.median(np.diff(times)))
     for first, last in _runs(runs):
@@ -149,7 +149,7 @@ def _drop_short(
             down[first : last + 1] ^= True
 
 
-def _runs(flags: NDArray[np.bool_]) -> list[tuple[int, int]]:
+def _runs(flags: Mask) -> list[tuple[int, int]]:
     """First and last place of each run of true values."""
     padded = np.concatenate(([False], flags, [False])).astype(np.int8)
     edges = np.flatnonzero(np.diff(padded))

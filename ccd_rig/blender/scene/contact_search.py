@@ -11,7 +11,8 @@ import bpy
 import numpy as np
 
 from ...errors import RigError
-from ...motion.contacts import Array, ContactThresholds, Phase
+from ...maths.batch import Array
+from ...motion.contacts import ContactThresholds, Phase
 from ..properties import influence_keys
 from ..properties.constraint_values import value_of
 from .foot_motion import FootMotion

@@ -14,7 +14,8 @@ import bpy
 import numpy as np
 
 from ...errors import RigError
-from ...motion.contacts import Array, ContactThresholds, Phase, contact_phases, ground_velocity
+from ...maths.batch import Array
+from ...motion.contacts import ContactThresholds, Phase, contact_phases, ground_velocity
 from ..properties import constraint_list
 from ..properties.constraint_values import Constraint
 from .evaluation import playback

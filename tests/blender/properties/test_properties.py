@@ -305,7 +305,7 @@ def fill(rig, rows):
 
     def change(group):
         for name, prop in group.bl_rna.properties.items():
-            if name == "rna_type" or prop.type == "COLLECTION":
+            if name == "rna_type" or prop.type == "COLLECTION" or prop.is_skip_save:
                 continue
             if prop.type == "POINTER":
                 if prop.fixed_type == bpy.types.Object.bl_rna:
