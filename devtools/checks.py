@@ -88,7 +88,8 @@ def test(versions: list[str], pytest_arguments: list[str], coverage: bool) -> in
     Of several, as many run at once as there are processors; the output of each comes when it has ended.
     `pytest_arguments` that name files choose: then only the suites they lie in are run. Without arguments
     tests/blender, which takes longest, is run in `PARTS` processes. Of several versions only the oldest and
-    the newest run the tests that are marked `mass`.
+    the newest run the tests that are marked `mass`, which take several times as long when they are measured
+    and run nothing that others do not: with `coverage` they are left out.
 
     Args:
         versions: of Blender.
@@ -118,7 +119,7 @@ def test(versions: list[str], pytest_arguments: list[str], coverage: bool) -> in
             flags = ["-P"] if layer == "blender" else []
             for number, part in enumerate(parts, 1):
                 name = f"{folder}, Blender {version}" + (f", part {number}" if len(parts) > 1 else "")
-                left_out = _left_out(layer, version, versions)
+                left_out = _left_out(layer, version, versions, coverage)
                 command = [python, *flags, "-m", "pytest", *part, *options, *left_out]
                 suites.append(Suite(name, command, extra, layer, version, number))
     if coverage:
@@ -130,11 +131,12 @@ def test(versions: list[str], pytest_arguments: list[str], coverage: bool) -> in
     return verdict(failed, "tests")
 
 
-def _left_out(layer: str, version: str, versions: list[str]) -> list[str]:
-    """Arguments that leave the mass tests of the core to the oldest and the newest of several versions."""
+def _left_out(layer: str, version: str, versions: list[str], coverage: bool) -> list[str]:
+    """Arguments that leave the mass tests of the core to the oldest and the newest of several versions, and
+    to runs that are not measured."""
     known = list(environments.BLENDERS)
     between = len(versions) > 1 and version not in (known[0], known[-1])
-    return ["-m", "not mass"] if layer == "core" and between else []
+    return ["-m", "not mass"] if layer == "core" and (between or coverage) else []
 
 
 def _parts(folder: str) -> list[list[str]]:
