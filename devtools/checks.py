@@ -109,7 +109,7 @@ def test(versions: list[str], pytest_arguments: list[str], coverage: bool) -> in
         paths = [a for a in chosen if a.startswith(folder)] if chosen else [folder]
         if not paths:
             continue
-        parts = _parts(folder) if layer == "blender" and not pytest_arguments else [paths]
+        parts = parts_of(folder) if layer == "blender" and not pytest_arguments else [paths]
         for version, python in pythons.items():
             extra = {}
             if layer == "blender":
@@ -125,7 +125,7 @@ def test(versions: list[str], pytest_arguments: list[str], coverage: bool) -> in
     if coverage:
         # The solver's loops suffer most from being measured: here the core takes longest.
         suites = [_with_coverage(suite) for suite in sorted(suites, key=lambda suite: suite.layer != "core")]
-    failed = _run_all(suites)
+    failed = run_all(suites)
     if coverage:
         failed += _below_floor(suites, pythons)
     return verdict(failed, "tests")
@@ -139,7 +139,7 @@ def _left_out(layer: str, version: str, versions: list[str], coverage: bool) -> 
     return ["-m", "not mass"] if layer == "core" and (between or coverage) else []
 
 
-def _parts(folder: str) -> list[list[str]]:
+def parts_of(folder: str) -> list[list[str]]:
     """The files of a suite dealt out to `PARTS` runs, by their size: it is the nearest to their time."""
     parts: list[list[Path]] = [[] for _ in range(PARTS)]
     for file in sorted((ROOT / folder).rglob("test_*.py"), key=lambda file: (-file.stat().st_size, file)):
@@ -195,7 +195,7 @@ def _below_floor(suites: list[Suite], pythons: dict[str, str]) -> list[str]:
     return failed
 
 
-def _run_all(suites: list[Suite]) -> list[str]:
+def run_all(suites: list[Suite]) -> list[str]:
     """Run suites side by side; the names of those that failed."""
     running: set[subprocess.Popen[bytes]] = set()
     at_once = min(len(suites), os.cpu_count() or 1)

@@ -25,7 +25,6 @@ PACKAGES = (
     *("libgl1", "libglx-mesa0", "libgl1-mesa-dri", "libegl1", "libegl-mesa0", "mesa-vulkan-drivers"),
 )
 STEP_TIMEOUT = 900  # [s] debootstrap, or Blender and its 300 packages, on a slow mirror
-SUITE_TIMEOUT = 1800  # [s] tests/blender inside the Blender program
 WINDOW_TIMEOUT = 1200  # [s] tests/window
 RUN = "suite"  # the folder inside the chroot that belongs to one run
 
@@ -36,8 +35,6 @@ def test(version: str, pytest_arguments: list[str]) -> int:
     package = checks.build(version, ROOT / "dist")
     run = FOLDER / RUN
     shutil.rmtree(run, ignore_errors=True)
-    for folder in ("user", "home", "tmp"):
-        (run / folder).mkdir(parents=True)
     shutil.copytree(ROOT / "tests", run / "project/tests", ignore=shutil.ignore_patterns("__pycache__"))
     (run / "project/docs").mkdir()
     # Tests run the examples of the README and of docs/.
@@ -45,10 +42,7 @@ def test(version: str, pytest_arguments: list[str]) -> int:
         shutil.copy2(file, run / "project" / file.relative_to(ROOT))
     shutil.copy2(package, run / "ccd_rig.zip")
 
-    failed = []
-    print("\n=== tests/blender inside Debian's Blender", flush=True)
-    if _suite_inside_blender(run, pytest_arguments):
-        failed.append("tests/blender inside Debian's Blender")
+    failed = _inside_blender(run, pytest_arguments)
     print("\n=== tests/window", flush=True)
     python = str(environments.prepare(environments.BLENDERS[version]))
     command = [python, "-m", "pytest", "tests/window", *pytest_arguments]
@@ -58,27 +52,39 @@ def test(version: str, pytest_arguments: list[str]) -> int:
     return checks.verdict(failed, "window tests")
 
 
-def _suite_inside_blender(run: Path, pytest_arguments: list[str]) -> int:
-    environment = {
-        "PATH": "/usr/sbin:/usr/bin:/sbin:/bin:/usr/games",
-        "HOME": f"/{RUN}/home",
-        "TMPDIR": f"/{RUN}/tmp",
-        "LANG": "C.UTF-8",
-        "BLENDER_USER_RESOURCES": f"/{RUN}/user",
-        "CCD_RIG_ZIP": f"/{RUN}/ccd_rig.zip",
-        "CCD_RIG_RESULT": f"/{RUN}/suite.json",
-        "PYTHONDONTWRITEBYTECODE": "1",
-    }
-    assignments = [f"{name}={value}" for name, value in environment.items()]
-    command = ["chroot", str(FOLDER), "env", "-i", *assignments, "blender", "--background"]
-    command += ["--python", f"/{RUN}/project/tests/run_in_blender.py", "--", *pytest_arguments]
-    code = checks.run(command, SUITE_TIMEOUT)
-    result = run / "suite.json"
-    # Blender ends with 0 even when the script never ran: only the file tells.
-    if not result.is_file():
-        print(f"dev.py: Blender ended with {code} before the tests did", file=sys.stderr)
-        return 1
-    return int(json.loads(result.read_text())["exit"]) or code
+def _inside_blender(run: Path, pytest_arguments: list[str]) -> list[str]:
+    """Run tests/blender in several Blenders side by side; the names of the parts that failed."""
+    parts = [[]] if pytest_arguments else checks.parts_of("tests/blender")
+    suites, results = [], []
+    for number, files in enumerate(parts, 1):
+        own = f"/{RUN}/part{number}"
+        for folder in ("user", "home", "tmp"):
+            (run / f"part{number}" / folder).mkdir(parents=True)
+        environment = {
+            "PATH": "/usr/sbin:/usr/bin:/sbin:/bin:/usr/games",
+            "HOME": f"{own}/home",
+            "TMPDIR": f"{own}/tmp",
+            "LANG": "C.UTF-8",
+            "BLENDER_USER_RESOURCES": f"{own}/user",
+            "CCD_RIG_ZIP": f"/{RUN}/ccd_rig.zip",
+            "CCD_RIG_RESULT": f"{own}/result.json",
+            "PYTHONDONTWRITEBYTECODE": "1",
+        }
+        assignments = [f"{name}={value}" for name, value in environment.items()]
+        command = ["chroot", str(FOLDER), "env", "-i", *assignments, "blender", "--background"]
+        command += ["--python", f"/{RUN}/project/tests/run_in_blender.py", "--", *files, *pytest_arguments]
+        name = "tests/blender inside Debian's Blender" + (f", part {number}" if len(parts) > 1 else "")
+        suites.append(checks.Suite(name, command, {}, "blender", SUITE, number))
+        results.append(run / f"part{number}" / "result.json")
+    failed = checks.run_all(suites)
+    for suite, result in zip(suites, results, strict=True):
+        # Blender ends with 0 even when the script never ran: only the file tells.
+        if suite.name not in failed and not (
+            result.is_file() and json.loads(result.read_text())["exit"] == 0
+        ):
+            print(f"dev.py: {suite.name}: Blender ended before the tests did", file=sys.stderr)
+            failed.append(suite.name)
+    return failed
 
 
 def prepare() -> None:

@@ -1,6 +1,6 @@
 """Run tests/blender inside a Blender program.
 
-`blender --background --python tests/run_in_blender.py -- [pytest arguments]`
+`blender --background --python tests/run_in_blender.py -- [files, from the project's root] [pytest arguments]`
 
 Blender's exit code does not tell how a script ended: CCD_RIG_RESULT names the file for the result, as JSON.
 BLENDER_USER_RESOURCES must name an empty folder.
@@ -16,7 +16,10 @@ import pytest
 HERE = Path(__file__).resolve().parent
 
 arguments = sys.argv[sys.argv.index("--") + 1 :] if "--" in sys.argv else []
-code = pytest.main([str(HERE / "blender"), f"--rootdir={HERE.parent}", "-p", "no:cacheprovider", *arguments])
+files = [argument for argument in arguments if (HERE.parent / argument).is_file()]
+paths = [str(HERE.parent / file) for file in files] or [str(HERE / "blender")]
+options = [argument for argument in arguments if argument not in files]
+code = pytest.main([*paths, f"--rootdir={HERE.parent}", "-p", "no:cacheprovider", *options])
 Path(os.environ["CCD_RIG_RESULT"]).write_text(json.dumps({"exit": int(code)}))
 sys.stdout.flush()
 sys.stderr.flush()
