@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import IO, NamedTuple
@@ -88,8 +89,9 @@ def test(versions: list[str], pytest_arguments: list[str], coverage: bool) -> in
     Of several, as many run at once as there are processors; the output of each comes when it has ended.
     `pytest_arguments` that name files choose: then only the suites they lie in are run. Without arguments
     tests/blender, which takes longest, is run in `PARTS` processes. Of several versions only the oldest and
-    the newest run the tests that are marked `mass`, which take several times as long when they are measured
-    and run nothing that others do not: with `coverage` they are left out.
+    the newest run tests/core/solvers: those between have the same Python and NumPy as the oldest. Tests that
+    are marked `mass` take several times as long when they are measured, and run nothing that others do not:
+    with `coverage` they are left out.
 
     Args:
         versions: of Blender.
@@ -132,17 +134,27 @@ def test(versions: list[str], pytest_arguments: list[str], coverage: bool) -> in
 
 
 def _left_out(layer: str, version: str, versions: list[str], coverage: bool) -> list[str]:
-    """Arguments that leave the mass tests of the core to the oldest and the newest of several versions, and
-    to runs that are not measured."""
+    """Arguments that leave the core's long tests to some of the runs; see `test`."""
+    if layer != "core":
+        return []
     known = list(environments.BLENDERS)
-    between = len(versions) > 1 and version not in (known[0], known[-1])
-    return ["-m", "not mass"] if layer == "core" and (between or coverage) else []
+    if len(versions) > 1 and version not in (known[0], known[-1]):
+        return ["--ignore=tests/core/solvers"]
+    return ["-m", "not mass"] if coverage else []
 
 
-def parts_of(folder: str) -> list[list[str]]:
-    """The files of a suite dealt out to `PARTS` runs, by their size: it is the nearest to their time."""
+def parts_of(folder: str, without: Sequence[str] = ()) -> list[list[str]]:
+    """The files of a suite dealt out to `PARTS` runs, by their size: it is the nearest to their time.
+
+    `without` names files and folders of the suite to leave out.
+    """
     parts: list[list[Path]] = [[] for _ in range(PARTS)]
-    for file in sorted((ROOT / folder).rglob("test_*.py"), key=lambda file: (-file.stat().st_size, file)):
+    files = [
+        file
+        for file in (ROOT / folder).rglob("test_*.py")
+        if file.relative_to(ROOT / folder).parts[0] not in without
+    ]
+    for file in sorted(files, key=lambda file: (-file.stat().st_size, file)):
         min(parts, key=lambda part: sum(each.stat().st_size for each in part)).append(file)
     return [sorted(str(file.relative_to(ROOT)) for file in part) for part in parts if part]
 
