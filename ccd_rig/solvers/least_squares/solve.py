@@ -240,7 +240,9 @@ class _Search:
         size = start.size
         self.problem, self.given, self.limits = problem, given, limits
         self.trials = Trials(problem)
-        self.patient = limits.gain < HURRIED and problem.serves is None
+        # Where goals count next to nothing beside others, few conjugate gradients do not find Newton's step.
+        ranked = len({goal.priority for goal in problem.goals}) > 1 or bool(problem.windows)
+        self.patient = limits.gain < HURRIED and problem.serves is None and not ranked
         self.now = problem.evaluate(given, start)
         off = self.now.excess(limits.position, limits.angle)
         self.departure, departed = self._departed(start)
