@@ -4,7 +4,8 @@ Levenberg's and Marquardt's method with the damping, the active limits and the s
 damping follows the square error (Sugihara 2011, "Solvability-unconcerned inverse kinematics by the
 Levenberg-Marquardt method"). With reference poses the result is, of the poses that meet the goals, one as
 near to its reference as a descent leads; the part of the departure that one step takes back follows the
-curvature (Barzilai & Borwein 1988, "Two-point step size gradient methods").
+curvature (Barzilai & Borwein 1988, "Two-point step size gradient methods"). Poses that cannot meet their
+goals end where nothing nearer exists, by Newton's method.
 """
 
 from __future__ import annotations
@@ -247,7 +248,7 @@ class _Search:
         off = self.now.excess(limits.position, limits.angle)
         self.departure, departed = self._departed(start)
         self.poses = _Poses.of(off, self.now.square, departed, given.reference is not None)
-        if given.reference is not None:
+        if given.reference is not None:  # what is out of reach goes on without it
             far = beyond_reach(problem, given, start, limits.position, limits.angle)
             self.poses.loose[far], self.poses.pull[far] = 1.0, 0.0
         self.active = Active.none(problem.layout.columns, len(self.trials.limits.limited), size)

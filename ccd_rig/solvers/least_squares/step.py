@@ -7,7 +7,8 @@ With r the residuals, J their slope, W the mobility and e the departure from the
 in its dual form, a system as small as the residual is: the damped least squares step of Levenberg and
 Marquardt, and the part p of the departure that the goals leave room for. What the step would take outside a
 limit is held at the border and the rest is worked out again (the primal-dual active set method,
-Hintermueller, Ito & Kunisch 2002). A ball joint is held along the outward normals of its limit.
+Hintermueller, Ito & Kunisch 2002). A ball joint is held along the outward normals of its limit. Where goals
+cannot be met `newton` takes the place of the first part.
 """
 
 from __future__ import annotations
