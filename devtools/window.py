@@ -25,8 +25,9 @@ PACKAGES = (
     *("libgl1", "libglx-mesa0", "libgl1-mesa-dri", "libegl1", "libegl-mesa0", "mesa-vulkan-drivers"),
 )
 STEP_TIMEOUT = 900  # [s] debootstrap, or Blender and its 300 packages, on a slow mirror
-ON_WHEELS = ("rig", "scene", "solve", "test_peer_cases.py")
-"""What of tests/blender runs on the wheels alone: numbers, which the program works out alike."""
+ON_WHEELS = ("rig", "scene", "solve", "test_peer_cases.py", "test_demo.py")
+"""What of tests/blender runs on the wheels alone: numbers, which the program works out alike, and the demo,
+which needs a Python with the module."""
 WINDOW_TIMEOUT = 1200  # [s] tests/window
 RUN = "suite"  # the folder inside the chroot that belongs to one run
 
