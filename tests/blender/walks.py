@@ -19,21 +19,10 @@ HIPS = -0.09  # [m] how far the hips sink, so that knees bend
 
 
 def figure():
-    """Root, hips, spine, legs with knees that bend, feet with heels and toes; it looks along -Y."""
-    bones = [
-        B("root", (0, 0, 0), (0, 0.3, 0)),
-        B("hips", (0, 0, 1.0), (0, 0, 1.2), "root"),
-        B("spine", (0, 0, 1.2), (0, 0, 1.6), "hips", connect=True),
-        B("head", (0, 0, 1.6), (0, 0, 1.8), "spine", connect=True),
-    ]
+    """A biped whose feet have heels too."""
+    bones = rigs.biped()
     for side, x in (("L", 0.1), ("R", -0.1)):
-        bones += [
-            B(f"thigh.{side}", (x, 0, 0.95), (x, -0.03, 0.5), "hips"),
-            B(f"shin.{side}", (x, -0.03, 0.5), (x, 0.02, 0.08), f"thigh.{side}", connect=True),
-            B(f"foot.{side}", (x, 0.02, 0.08), (x, -0.12, 0.02), f"shin.{side}", connect=True),
-            B(f"toe.{side}", (x, -0.12, 0.02), (x, -0.2, 0.02), f"foot.{side}", connect=True),
-            B(f"heel.{side}", (x, 0.07, 0.0), (x, 0.07, 0.04), f"foot.{side}"),
-        ]
+        bones.append(B(f"heel.{side}", (x, 0.07, 0.0), (x, 0.07, 0.04), f"foot.{side}"))
     rig = rigs.armature(bones, "Walker")
     for bone in rig.pose.bones:
         bone.rotation_mode = "QUATERNION"

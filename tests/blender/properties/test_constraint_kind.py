@@ -14,24 +14,6 @@ def bake(ext):
     return ext.module("ccd_rig.blender.bake.bake")
 
 
-def figure():
-    """Hips that carry a spine and two legs with feet and toes; the left ankle reaches for an empty."""
-    bones = [
-        B("root", (0, 0, 0), (0, 0.3, 0)),
-        B("hips", (0, 0, 1.0), (0, 0, 1.2), "root"),
-        B("spine", (0, 0, 1.2), (0, 0, 1.6), "hips", connect=True),
-        B("head", (0, 0, 1.6), (0, 0, 1.8), "spine", connect=True),
-    ]
-    for side, x in (("L", 0.1), ("R", -0.1)):
-        bones += [
-            B(f"thigh.{side}", (x, 0, 0.95), (x, -0.03, 0.5), "hips"),
-            B(f"shin.{side}", (x, -0.03, 0.5), (x, 0.02, 0.08), f"thigh.{side}", connect=True),
-            B(f"foot.{side}", (x, 0.02, 0.08), (x, -0.12, 0.02), f"shin.{side}", connect=True),
-            B(f"toe.{side}", (x, -0.12, 0.02), (x, -0.2, 0.02), f"foot.{side}", connect=True),
-        ]
-    return rigs.armature(bones)
-
-
 def add(rig, tip, **fields):
     """As a user does, in Pose Mode with the bone active."""
     rigs.activate(rig)
@@ -49,7 +31,7 @@ def end_of(rig, row):
 
 def test_a_reach_that_becomes_a_plant(bake):
     """Its chain goes up to the hips, not to the bone to which it reached: the limb stays on."""
-    rig = figure()
+    rig = rigs.armature(rigs.biped())
     row = add(rig, "shin.L")
     row.offset, row.use_tail = (0.1, 0.0, 0.0), False
     assert end_of(rig, row) == "thigh.L"
@@ -67,7 +49,7 @@ def test_a_reach_that_becomes_a_plant(bake):
 
 
 def test_a_plant_that_becomes_a_reach():
-    rig = figure()
+    rig = rigs.armature(rigs.biped())
     row = add(rig, "foot.L", kind="PLANT")
     assert end_of(rig, row) == "hips"
     bpy.ops.ccd_rig.constraint_kind(kind="REACH")
@@ -77,7 +59,7 @@ def test_a_plant_that_becomes_a_reach():
 
 
 def test_the_same_kind_changes_nothing():
-    rig = figure()
+    rig = rigs.armature(rigs.biped())
     row = add(rig, "foot.L")
     row.chain_length, target = 2, row.target
     bpy.ops.ccd_rig.constraint_kind(kind="REACH")
@@ -85,7 +67,7 @@ def test_the_same_kind_changes_nothing():
 
 
 def test_all_plants_share_the_bone_that_carries_the_figure():
-    rig = figure()
+    rig = rigs.armature(rigs.biped())
     add(rig, "foot.L", kind="PLANT").chain_length = 0  # the user lets the root carry it
     assert end_of(rig, add(rig, "foot.R", kind="PLANT")) == "root"
     assert end_of(rig, add(rig, "head", kind="PLANT")) == "root"
@@ -121,7 +103,7 @@ def test_the_hips_of_a_quadruped_carry_its_front_legs_too():
 
 
 def test_undo_takes_all_of_it_back():
-    rig = figure()
+    rig = rigs.armature(rigs.biped())
     row = add(rig, "shin.L")
     before = row.chain_length, row.target.name
     bpy.ops.ed.undo_push(message="before")
@@ -134,7 +116,7 @@ def test_undo_takes_all_of_it_back():
 
 def test_the_redo_panel_chooses_the_chain_anew_with_the_kind():
     """What the redo panel does: the same operator with all its properties, of which one was changed."""
-    rig = figure()
+    rig = rigs.armature(rigs.biped())
     assert end_of(rig, add(rig, "shin.L", kind="REACH", chain_length=2, suits="REACH")) == "thigh.L"
     assert end_of(rig, add(rig, "shin.R", kind="PLANT", chain_length=2, suits="REACH")) == "hips"
     assert add(rig, "shin.L", kind="REACH", chain_length=1, suits="REACH").chain_length == 1
@@ -143,7 +125,7 @@ def test_the_redo_panel_chooses_the_chain_anew_with_the_kind():
 
 def test_two_root_bones_are_shown_in_the_list(ext):
     checks = ext.module("ccd_rig.blender.checks.constraint_checks")
-    rig = figure()
+    rig = rigs.armature(rigs.biped())
     one, other = add(rig, "foot.L", kind="PLANT"), add(rig, "foot.R", kind="PLANT")
     one, other = rig.ccd_rig.constraints
     other.chain_length = 3
@@ -156,6 +138,6 @@ def test_two_root_bones_are_shown_in_the_list(ext):
 
 
 def test_without_a_constraint_the_button_is_grey():
-    rigs.activate(figure())
+    rigs.activate(rigs.armature(rigs.biped()))
     with pytest.raises(RuntimeError, match="no CCD constraint"):
         bpy.ops.ccd_rig.constraint_kind(kind="PLANT")
