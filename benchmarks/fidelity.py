@@ -29,7 +29,6 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import os
 import sys
 from collections.abc import Callable
 from functools import partial
@@ -356,8 +355,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    code = main()
-    # Blender's own shutdown crashes (4.2) or hangs (4.5) with Rigify.
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os._exit(code)
+    product.leave(main())

@@ -179,8 +179,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    code = main()
-    # Blender's own shutdown crashes (4.2) or hangs (4.5) with Rigify.
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os._exit(code)
+    product.leave(main())
