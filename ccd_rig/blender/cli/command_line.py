@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import bpy
@@ -41,6 +42,27 @@ def unregister() -> None:
         bpy.utils.unregister_cli_command(_handles.pop())
 
 
+class Interrupt:
+    """Ctrl-C: it ends the command at once, or else at the next step of the bake's progress.
+
+    A signal may arrive while Blender runs a handler for a frame change, of any add-on; Blender prints what
+    such a handler raises and goes on.
+    """
+
+    def __init__(self) -> None:
+        self._arrived = False
+
+    def __call__(self, _signal: int, _frame: FrameType | None) -> None:
+        """Take the signal."""
+        self._arrived = True
+        self.check()
+
+    def check(self) -> None:
+        """Raise the KeyboardInterrupt that may have been lost."""
+        if self._arrived:
+            raise KeyboardInterrupt
+
+
 def main(argv: Sequence[str]) -> int:
     """Run one command.
 
@@ -54,11 +76,12 @@ def main(argv: Sequence[str]) -> int:
         options = arguments.parse(argv)
     except SystemExit as end:  # argparse has already said why, or has shown the help
         return int(end.code or 0)
+    interrupt = Interrupt()
     # A Blender program in the background answers Ctrl-C by ending at once, with exit code 0.
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    before = signal.signal(signal.SIGINT, interrupt)
     try:
         _open(options)
-        return int(_bake(options) if options.command == "bake" else _check(options))
+        return int(_bake(options, interrupt) if options.command == "bake" else _check(options))
     except KeyboardInterrupt:
         return _fail("interrupted, nothing is written", Exit.INTERRUPTED)
     except UsageError as error:
@@ -89,7 +112,7 @@ def _open(options: argparse.Namespace) -> None:
         _warn(f"{path}: {skipped} was not run; use --enable-autoexec if you trust the file")
 
 
-def _bake(options: argparse.Namespace) -> Exit:
+def _bake(options: argparse.Namespace, interrupt: Interrupt) -> Exit:
     if options.output is None and options.report is None:
         raise UsageError("nothing would be kept: name --output, --report or both")
     for path in (options.output, options.report):
@@ -98,8 +121,14 @@ def _bake(options: argparse.Namespace) -> Exit:
     scene = bpy.context.scene
     settings = arguments.bake_settings(options, scene)
     armature_object = _armature(scene, options.armature)
-    with _progress_line(options.quiet) as progress:
+    with _progress_line(options.quiet) as show:
+
+        def progress(step: Progress) -> None:
+            interrupt.check()
+            show(step)
+
         result = bake(scene, armature_object, settings, progress)
+    interrupt.check()
     for warning in result.warnings:
         _warn(warning)
     if options.output is not None:

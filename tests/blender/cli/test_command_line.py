@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 
 import bpy
 import pytest
@@ -408,6 +409,27 @@ def test_a_slow_bake_shows_how_far_it_is(cli, shot, tmp_path, capfd, monkeypatch
     assert len(dict.fromkeys(lines)) == 9
     assert cli.main([*words, "--quiet"]) == 0
     assert "solved, about" not in capfd.readouterr().err
+
+
+def test_interrupted_inside_a_handler(cli, shot, tmp_path, capfd):
+    """Blender prints what a handler for a frame change raises, and goes on: Ctrl-C must not be lost there."""
+    output = tmp_path / "out.blend"
+
+    @bpy.app.handlers.persistent
+    def press(*_):
+        if not pressed:
+            pressed.append(True)
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(0.01)  # Python runs signals between two of its own steps
+
+    pressed = []
+    bpy.app.handlers.frame_change_post.append(press)
+    try:
+        assert cli.main(["bake", str(shot), "--output", str(output)]) == 130
+    finally:
+        bpy.app.handlers.frame_change_post.remove(press)
+    assert "interrupted, nothing is written" in capfd.readouterr().err
+    assert pressed and not output.exists()
 
 
 def test_interrupted(shot, tmp_path):
