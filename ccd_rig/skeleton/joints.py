@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from copy import copy
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import Any, NamedTuple, TypeVar
@@ -123,9 +122,9 @@ class Joint:
 
     def at(self, offset: Vector, rest_rotation: Quaternion) -> Joint:
         """The same joint elsewhere; a finite offset and a unit rotation are taken as they are."""
-        moved = copy(self)
-        object.__setattr__(moved, "offset", offset.copy().freeze())
-        object.__setattr__(moved, "rest_rotation", rest_rotation.copy().freeze())
+        moved = object.__new__(Joint)
+        frozen = {"offset": offset.copy().freeze(), "rest_rotation": rest_rotation.copy().freeze()}
+        moved.__dict__.update(self.__dict__, **frozen)
         return moved
 
     def allowed(self, rotation: Quaternion) -> Quaternion:
@@ -243,6 +242,13 @@ class Skeleton:
             self._computed[key] = compute()
         found: T = self._computed[key]
         return found
+
+    def moved(self, joints: Mapping[int, Joint]) -> Skeleton:
+        """The same skeleton with some joints elsewhere, as `Joint.at` gives them."""
+        moved = object.__new__(Skeleton)
+        changed = tuple([joints.get(i, joint) for i, joint in enumerate(self.joints)])
+        moved.__dict__.update(self.__dict__, joints=changed, _computed={})
+        return moved
 
     def replace(self, changes: Mapping[str, Mapping[str, Any]]) -> Skeleton:
         """The same skeleton with fields of some joints changed: {joint name: {field: value}}."""

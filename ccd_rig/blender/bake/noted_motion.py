@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import bpy
+from mathutils import Quaternion
 
 from ...skeleton.pose import Pose
 from ..keys import channels
@@ -25,6 +27,45 @@ def curves_by_path(curves: Iterable[bpy.types.FCurve]) -> Curves:
     return {(curve.data_path, curve.array_index): curve for curve in curves if channels.plays(curve)}
 
 
+class _Part(NamedTuple):
+    """A channel of a joint's bone that curves move.
+
+    Attributes:
+        joint: of a reading.
+        mode: the rotation mode; empty for the location.
+        values: of its components, where no curve says otherwise.
+        curves: of its components.
+    """
+
+    joint: int
+    mode: str
+    values: Sequence[float]
+    curves: Sequence[bpy.types.FCurve | None]
+
+    def at(self, time: float) -> list[float]:
+        """What the channel holds at the time of a key."""
+        return [
+            value if curve is None else float(curve.evaluate(time))
+            for curve, value in zip(self.curves, self.values, strict=True)
+        ]
+
+
+class _Plan(NamedTuple):
+    """What a reading of some bones gets.
+
+    Attributes:
+        bones: of each joint.
+        rotations: of joints that stay.
+        locations: {joint: its location channel}, of those that stay.
+        moved: the channels that curves move.
+    """
+
+    bones: tuple[str, ...]
+    rotations: Mapping[int, Quaternion]
+    locations: Mapping[int, Sequence[float]]
+    moved: Sequence[_Part]
+
+
 @dataclass
 class NotedMotion:
     """Channels of some bones; others are what they are evaluated to.
@@ -41,6 +82,7 @@ class NotedMotion:
     values: Values
     curves: Curves
     _before: tuple[RigReading, RigReading] | None = field(default=None, init=False)
+    _plan: _Plan | None = field(default=None, init=False)
 
     def based(self, sample: FrameSample) -> FrameSample:
         """The sample with its base pose replaced; while nothing changes, with the very same reading."""
@@ -50,26 +92,40 @@ class NotedMotion:
         return sample._replace(reading=self._before[1])
 
     def _read(self, reading: RigReading, at: float) -> RigReading:
+        plan = self._plan
+        if plan is None or plan.bones != reading.bones:
+            plan = self._plan = self._planned(reading.bones)
         rotations, translations = list(reading.pose.rotations), list(reading.pose.translations)
-        for j, bone in enumerate(reading.bones):
-            if bone not in self.values:
-                continue
-            pose_bone = self.armature_object.pose.bones[bone]
-            rotation = self._values_at(bone, rotation_channel(pose_bone)[0], at)
-            if rotation is not None:
-                rotations[j] = rotation_of(pose_bone.rotation_mode, rotation)
-            location = self._values_at(bone, "location", at)
-            if location is not None and not pose_bone.bone.use_connect:  # Blender ignores it there
-                translations[j] = reading.translation(j, location)
+        for j, rotation in plan.rotations.items():
+            rotations[j] = rotation
+        for j, location in plan.locations.items():
+            translations[j] = reading.translation(j, location)
+        for part in plan.moved:
+            if part.mode:
+                rotations[part.joint] = rotation_of(part.mode, part.at(at))
+            else:
+                translations[part.joint] = reading.translation(part.joint, part.at(at))
         return replace(reading, pose=Pose.trusted(tuple(rotations), tuple(translations)))
 
-    def _values_at(self, bone: str, channel: str, at: float) -> list[float] | None:
-        noted = self.values[bone].get(channel)
-        if noted is None:  # nobody asked, or it is in another rotation mode
-            return None
-        path = channels.data_path(self.armature_object, bone, channel)
-        components = (self.curves.get((path, i)) for i in range(len(noted)))
-        return [
-            value if curve is None else float(curve.evaluate(at))
-            for curve, value in zip(components, noted, strict=True)
-        ]
+    def _planned(self, bones: tuple[str, ...]) -> _Plan:
+        """What readings of these bones get; of a bone in another rotation mode than noted its location."""
+        plan = _Plan(bones, rotations := {}, locations := {}, moved := [])
+        for j, bone in enumerate(bones):
+            noted = self.values.get(bone, {})
+            pose_bone = self.armature_object.pose.bones[bone]
+            connected = pose_bone.bone.use_connect  # Blender ignores the location there
+            channel, _ = rotation_channel(pose_bone)
+            for name, mode in ((channel, pose_bone.rotation_mode), ("location", "")):
+                if name not in noted or (not mode and connected):
+                    continue
+                path = channels.data_path(self.armature_object, bone, name)
+                part = _Part(
+                    j, mode, noted[name], [self.curves.get((path, i)) for i in range(len(noted[name]))]
+                )
+                if any(curve is not None for curve in part.curves):
+                    moved.append(part)
+                elif mode:
+                    rotations[j] = rotation_of(mode, part.values)
+                else:
+                    locations[j] = part.values
+        return plan

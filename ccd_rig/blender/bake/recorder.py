@@ -53,14 +53,19 @@ class FrameRecorder:
             bake_frames.tracks.store(sample)
 
     def _store_bones(self, row: int, sample: FrameSample) -> None:
-        joints, limits = sample.reading.skeleton.joints, self.bake_frames.limits
-        if [joint.name for joint in joints] != [joint.name for joint in self.bake_frames.skeleton.joints]:
+        """Keep the bones of a row; of most frames only those are others that stand on a moving parent."""
+        bake_frames, last = self.bake_frames, self._last
+        joints, limits = sample.reading.skeleton.joints, bake_frames.limits
+        if last is not None and sample.reading.bones != last.reading.bones:
             raise RigError(f"frame {sample.frame:g}: the chains have other bones than at the first frame")
-        self._bones.set(
+        before = (None,) * len(joints) if last is None else last.reading.skeleton.joints
+        others = [j for j, (joint, old) in enumerate(zip(joints, before, strict=True)) if joint is not old]
+        self._bones.change(
             row,
-            numbers(joint.offset for joint in joints),
-            numbers(joint.rest_rotation for joint in joints),
-            [joint.length for joint in joints],
+            others,
+            numbers(joints[j].offset for j in others),
+            numbers(joints[j].rest_rotation for j in others),
+            [joints[j].length for j in others],
         )
-        present = tuple(joint.limit for joint in joints)
-        limits.append(limits[-1] if limits and present == limits[-1] else present)
+        same = limits and all(joints[j].limit == limits[-1][j] for j in others)
+        limits.append(limits[-1] if same else tuple(joint.limit for joint in joints))

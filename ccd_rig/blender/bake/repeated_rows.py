@@ -7,6 +7,7 @@ costs next to nothing.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from numpy.typing import ArrayLike
@@ -30,6 +31,13 @@ class RepeatedRows:
         """Put in a row that is another one than that before it; one value for each array."""
         for array, value in zip(self.arrays, values, strict=True):
             array[row] = value
+        self.first, self.filled = row, row + 1
+
+    def change(self, row: int, places: Sequence[int], *values: ArrayLike) -> None:
+        """Let a row be as the one before it but for some places; one value for each array."""
+        self.keep(row)
+        for array, value in zip(self.arrays, values, strict=True):
+            array[row, places] = value
         self.first, self.filled = row, row + 1
 
     def keep(self, row: int) -> None:

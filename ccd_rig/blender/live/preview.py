@@ -67,7 +67,7 @@ class SetUp(NamedTuple):
     def has_bones(self) -> bool:
         """Whether the bones are where they were, with the same names."""
         pose_bones = self.present.armature_object.pose.bones
-        count, bones = len(pose_bones), self.ready.layout.bones
+        count, bones = len(pose_bones), self.ready.layout.placed.bones
         return all(bone.slot < count and pose_bones[bone.slot].name == bone.name for bone in bones)
 
     def asks_as(self, other: SetUp) -> bool:
@@ -76,7 +76,7 @@ class SetUp(NamedTuple):
             self.ready.constraints == other.ready.constraints
             and self.ready.body == other.ready.body
             and self.ready.layout.joint_settings == other.ready.layout.joint_settings
-            and self.ready.layout.bones == other.ready.layout.bones
+            and self.ready.layout.placed.bones == other.ready.layout.placed.bones
             and self.solver == other.solver
             and self.patient.poses == other.patient.poses
         )

@@ -7,9 +7,8 @@ armature object's own transform plays no part.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -17,12 +16,12 @@ from mathutils import Matrix, Vector
 from numpy.typing import NDArray
 
 from ...errors import InvalidInput, RigError
-from ...limits.shapes import EulerBox
 from ...skeleton.joints import Skeleton
 from ...skeleton.kinematics import coupled_translations
 from ...skeleton.pose import Pose, check_pose
 from . import coupled_offsets, slides
-from .bone_space import NOISE, ZERO, BoneRest, PlacedBone, is_rigid, moved_by, place
+from .bone_space import ZERO, BoneRest
+from .placed_bones import PlacedBones
 from .pose_values import Seen, Watch, foreach, watch
 from .rotation_modes import (
     CHANNELS,
@@ -66,19 +65,6 @@ class RigReading:
 
 
 @dataclass(frozen=True)
-class _State:
-    """What decides the joints, and the joints."""
-
-    scales: tuple[tuple[float, float, float], ...]
-    parents: tuple[Matrix | None, ...]  # pose matrix of the first bones' parents
-    held: tuple[tuple[float, ...], ...]  # present angles of locked Euler axes, radians
-    placed: tuple[PlacedBone, ...]
-    unmoved: tuple[PlacedBone | None, ...]  # first bones under a parent at the origin, where known
-    skeleton: Skeleton
-    shifts: NDArray[np.float64]  # (joints, 3, 3)
-
-
-@dataclass(frozen=True)
 class RigLayout:
     """What stays the same from frame to frame, so that reading a frame costs little.
 
@@ -88,25 +74,24 @@ class RigLayout:
 
     chains: tuple[tuple[str, int], ...]
     joint_settings: Mapping[str, Mapping[str, Any]]
-    bones: tuple[BoneRest, ...]
     names: tuple[str, ...]
     slots: NDArray[np.intp]  # index of each bone in pose.bones
     modes: tuple[str, ...]
-    locked: tuple[tuple[int, ...], ...]  # of each bone the Euler axes that must stay, if not all must
     mode_codes: NDArray[np.int32] = field(repr=False)  # of all pose bones
-    state: _State = field(repr=False)
+    connected: NDArray[np.intp] = field(repr=False)  # bones whose location Blender ignores
+    placed: PlacedBones = field(repr=False)  # as they were when the layout was made
     carried: Mapping[str, float]
     free_parts: Mapping[int, NDArray[np.float64]] = field(repr=False)  # of joints with coupled offsets
 
     @property
     def skeleton(self) -> Skeleton:
         """As it was when the layout was made."""
-        return self.state.skeleton
+        return self.placed.skeleton
 
     def watch(self) -> Watch:
         """A function that looks at all that `read` needs: where nothing has changed, nothing need be read."""
         names = {"rotation_mode": 1, **dict(CHANNELS[mode] for mode in self.modes), "location": 3, "scale": 3}
-        if any(bone.parent < 0 <= bone.parent_slot for bone in self.bones):
+        if any(bone.parent < 0 <= bone.parent_slot for bone in self.placed.bones):
             names["matrix"] = 16
         return watch(names)
 
@@ -128,17 +113,17 @@ class RigLayout:
             layout_now = layout(armature_object, self.chains, self.joint_settings, self.carried)
             return layout_now.read(armature_object)
         rotations = read_rotations(pose_bones, self.slots, self.modes, now)
-        state = _update(pose_bones, now["scale"], self.bones, self.slots, self.locked, self.state)
+        placed = self.placed.now(pose_bones, now["scale"])
         locations = now["location"][self.slots].astype(np.float64)
-        locations[[bone.connected for bone in self.bones]] = 0.0  # Blender ignores them
+        locations[self.connected] = 0.0
         require_finite(pose_bones, self.slots, locations, "location")
         for j, free_part in self.free_parts.items():
             locations[j] = free_part @ locations[j]
-        shifts = slides.translations_of(state.shifts, locations).tolist()
+        shifts = slides.translations_of(placed.shifts, locations).tolist()
         translations = [Vector(shift).freeze() if any(shift) else NO_SHIFT for shift in shifts]
         # Finite and unit by now, so the pose need not check each number again.
         pose = Pose.trusted(tuple(rotations), tuple(translations))
-        return RigReading(state.skeleton, pose, self.names, state.shifts, self.free_parts)
+        return RigReading(placed.skeleton, pose, self.names, placed.shifts, self.free_parts)
 
 
 def read(
@@ -194,17 +179,15 @@ def layout(
     for pose_bone in ordered:
         coupled_offsets.refuse(pose_bone, settings, in_chains)
     bones, locked = _rests(ordered, all_slots, settings)
-    slots = np.array([bone.slot for bone in bones], np.intp)
     return RigLayout(
         chains=tuple((tip, length) for tip, length in chains),
         joint_settings=joint_settings,
-        bones=tuple(bones),
         names=tuple(pose_bone.name for pose_bone in ordered),
-        slots=slots,
+        slots=np.array([bone.slot for bone in bones], np.intp),
         modes=tuple(pose_bone.rotation_mode for pose_bone in ordered),
-        locked=tuple(locked),
         mode_codes=foreach(pose_bones, "rotation_mode", 1)[:, 0],
-        state=_update(pose_bones, foreach(pose_bones, "scale", 3), bones, slots, locked, None),
+        connected=np.flatnonzero([bone.connected for bone in bones]),
+        placed=PlacedBones.of(pose_bones, foreach(pose_bones, "scale", 3), bones, locked),
         carried=masses,
         free_parts=coupled_offsets.free_parts([bone.keywords for bone in bones]),
     )
@@ -383,94 +366,3 @@ def _locks(pose_bone: Any, settings: Mapping[str, Any]) -> tuple[Mapping[str, An
             f"bone '{name}' has rotation locked on {where} and a limit too: unlock it, or remove the limit"
         )
     return settings, tuple(axis for axis in range(3) if locks[axis])
-
-
-# --- Joints under the present scales ------------------------------------------------------------------------
-
-
-def _update(
-    pose_bones: Any,
-    every_scale: NDArray[np.float32],
-    bones: Sequence[BoneRest],
-    slots: NDArray[np.intp],
-    locked: Sequence[tuple[int, ...]],
-    old: _State | None,
-) -> _State:
-    """The joints under the present scales, parents and locked angles; what did not change is that of
-    `old`."""
-    scale_values = every_scale[slots]
-    require_finite(pose_bones, slots, scale_values, "scale")
-    scales = tuple(map(tuple, scale_values.tolist()))
-    parents = tuple(
-        [
-            pose_bones[bone.parent_slot].matrix.copy() if bone.parent < 0 <= bone.parent_slot else None
-            for bone in bones
-        ]
-    )
-    held = tuple(
-        [_held(pose_bones, bone.slot, axes) if axes else () for bone, axes in zip(bones, locked, strict=True)]
-    )
-    if old is not None and (old.scales, old.parents, old.held) == (scales, parents, held):
-        return old
-    placed: list[PlacedBone] = []
-    unmoved: list[PlacedBone | None] = []
-    for i, bone in enumerate(bones):
-        stretch = placed[bone.parent].stretch if bone.parent >= 0 else None
-        is_same = old is not None and (old.scales[i], old.held[i]) == (scales[i], held[i])
-        known = old.unmoved[i] if old is not None and is_same else None
-        angles = dict(zip(locked[i], held[i], strict=True))
-        if (
-            old is not None
-            and is_same
-            and old.parents[i] == parents[i]
-            and (stretch is None or stretch == old.placed[bone.parent].stretch)
-        ):
-            placed.append(old.placed[i])
-        elif stretch is None and parents[i] is not None and bone.follows_parent and is_rigid(parents[i]):
-            # Most first bones move with their parents: what stays the same is found once.
-            known = known or _placed(bone, pose_bones[bone.slot], scales[i], Matrix.Identity(4), angles)
-            placed.append(moved_by(bone, known, parents[i]))
-        else:
-            matrix = parents[i] if stretch is None else Matrix.Diagonal(stretch).to_4x4()
-            now = _placed(bone, pose_bones[bone.slot], scales[i], matrix, angles)
-            before = now.stretch if old is None else old.placed[i].stretch
-            if all(abs(a - b) <= NOISE * abs(b) for a, b in zip(now.stretch, before, strict=True)):
-                now = replace(now, stretch=before)  # then the children need not be placed anew
-            placed.append(now)
-        unmoved.append(known)
-    shifts = np.array([item.shift for item in placed]).reshape(-1, 3, 3)
-    skeleton = Skeleton(item.joint for item in placed)
-    return _State(scales, parents, held, tuple(placed), tuple(unmoved), skeleton, shifts)
-
-
-def _placed(
-    bone: BoneRest, pose_bone: Any, scale: Sequence[float], parent: Any, held: Mapping[int, float]
-) -> PlacedBone:
-    """A bone under a parent's matrix, with its slides and coupled offsets, and its locked Euler axes at their
-    angles."""
-    found = place(bone, pose_bone.bone, scale, parent)
-    if bone.keywords.get("slides"):
-        along = slides.model_slides(bone.name, bone.keywords["slides"], found.shift)
-        found = replace(found, joint=replace(found.joint, slides=along))
-    if bone.keywords.get("coupled_offsets"):
-        offsets = coupled_offsets.model_offsets(bone.keywords["coupled_offsets"], found.shift)
-        found = replace(found, joint=replace(found.joint, coupled_offsets=offsets))
-    if held:
-        found = replace(found, joint=replace(found.joint, limit=_box(pose_bone.rotation_mode, held)))
-    return found
-
-
-def _held(pose_bones: Any, slot: int, axes: tuple[int, ...]) -> tuple[float, ...]:
-    """Present angles of a bone's locked Euler axes."""
-    euler = pose_bones[slot].rotation_euler
-    require_finite(pose_bones, (slot,), np.array((tuple(euler),)), "rotation")
-    return tuple(euler[axis] for axis in axes)
-
-
-def _box(order: str, held: Mapping[int, float]) -> EulerBox:
-    """Holds some Euler axes at their angles and leaves the others free."""
-    x, y, z = (
-        (math.remainder(held[axis], 2 * math.pi),) * 2 if axis in held else (-math.pi, math.pi)
-        for axis in range(3)
-    )
-    return EulerBox(order, (x[0], y[0], z[0]), (x[1], y[1], z[1]))

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -183,22 +183,25 @@ def _unposed(bone: BoneRest, blender_bone: Any, scale: Sequence[float], parent: 
     return unposed, columns
 
 
-def moved_by(bone: BoneRest, placed: PlacedBone, parent: Any) -> PlacedBone:
-    """The bone under a rigid pose matrix of its parent, of the bone `placed` under the identity."""
-    offset = parent @ placed.joint.offset
+def moved_by(bone: BoneRest, placed: PlacedBone, parent: tuple[Any, Any]) -> PlacedBone:
+    """The bone under a rigid pose matrix of its parent, given with its rotation, of the bone `placed` under
+    the identity."""
+    matrix, rotation = parent
+    offset = matrix @ placed.joint.offset
     if not math.isfinite(sum(offset)):
         raise RigError(
             f"bone '{bone.name}' has a parent '{bone.parent_name}' that is nowhere: clear its transform"
         )
-    rest = (parent.to_quaternion() @ placed.joint.rest_rotation).normalized()
-    return replace(placed, joint=placed.joint.at(offset, rest))
+    rest = (rotation @ placed.joint.rest_rotation).normalized()
+    return PlacedBone(placed.joint.at(offset, rest), placed.stretch, placed.shift)
 
 
-def is_rigid(matrix: Any) -> bool:
-    """Whether a matrix moves without scale, shear or mirroring."""
-    difference = matrix.to_3x3() - matrix.to_quaternion().to_matrix()
+def rigid_rotation(matrix: Any) -> Any:
+    """The rotation of a matrix that moves without scale, shear or mirroring; None of any other."""
+    rotation = matrix.to_quaternion()
+    difference = matrix.to_3x3() - rotation.to_matrix()
     # Not a number is not below.
-    return all(abs(value) <= STEADY for row in difference for value in row)
+    return rotation if all(abs(value) <= STEADY for row in difference for value in row) else None
 
 
 def nearest_rotation(matrix: Any) -> Any:

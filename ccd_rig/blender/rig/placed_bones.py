@@ -1,0 +1,212 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Bones as joints under the present scales, parents and locked angles: what did not change stays as it is."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from mathutils import Matrix
+from numpy.typing import NDArray
+
+from ...limits.shapes import EulerBox
+from ...skeleton.joints import Skeleton
+from . import coupled_offsets, slides
+from .bone_space import NOISE, BoneRest, PlacedBone, moved_by, place, rigid_rotation
+from .rotation_modes import require_finite
+
+
+class _Cause(NamedTuple):
+    """What decides the joints.
+
+    Attributes:
+        scales: of each bone, what its channel holds.
+        parents: {slot: pose matrix} of the parents of chains' first bones.
+        held: of each bone the present angles of its locked Euler axes, radians.
+    """
+
+    scales: tuple[tuple[float, float, float], ...]
+    parents: Mapping[int, Matrix]
+    held: tuple[tuple[float, ...], ...]
+
+
+@dataclass(frozen=True)
+class PlacedBones:
+    """Bones and the joints that they are.
+
+    Attributes:
+        bones: what stays of each.
+        locked: of each bone the Euler axes that must stay, if not all must.
+        skeleton: the joints.
+        shifts: (joints, 3, 3), turn what a location channel holds into the translation of a pose.
+    """
+
+    bones: Sequence[BoneRest]
+    locked: Sequence[tuple[int, ...]]
+    skeleton: Skeleton
+    shifts: NDArray[np.float64]
+    _cause: _Cause = field(repr=False)
+    _placed: tuple[PlacedBone, ...] = field(repr=False)
+    _unmoved: tuple[PlacedBone | None, ...] = field(repr=False)
+    """First bones under a parent at the origin, where known."""
+
+    @classmethod
+    def of(
+        cls,
+        pose_bones: Any,
+        every_scale: NDArray[np.float32],
+        bones: Sequence[BoneRest],
+        locked: Sequence[tuple[int, ...]],
+    ) -> PlacedBones:
+        """The joints as they are now.
+
+        Args:
+            pose_bones: of the armature object.
+            every_scale: (P, 3) of all of them.
+            bones, locked: see the class.
+
+        Raises:
+            RigError: as `bone_space.place`; a scale or an angle that is not a finite number.
+        """
+        return _placed_anew(
+            pose_bones, _cause_of(pose_bones, every_scale, bones, locked), bones, locked, None
+        )
+
+    def now(self, pose_bones: Any, every_scale: NDArray[np.float32]) -> PlacedBones:
+        """The joints as they are now; itself where nothing has changed. Arguments and errors as of `of`."""
+        cause, before = _cause_of(pose_bones, every_scale, self.bones, self.locked), self._cause
+        if cause == before:
+            return self
+        if cause.scales == before.scales and cause.held == before.held:
+            moved = self._moved(pose_bones, cause)
+            if moved is not None:
+                return moved
+        return _placed_anew(pose_bones, cause, self.bones, self.locked, self)
+
+    def _moved(self, pose_bones: Any, cause: _Cause) -> PlacedBones | None:
+        """The joints under parents that only moved; None where one did more than that."""
+        rotations = {
+            slot: rigid_rotation(matrix)
+            for slot, matrix in cause.parents.items()
+            if matrix != self._cause.parents[slot]
+        }
+        placed, unmoved = list(self._placed), list(self._unmoved)
+        joints = {}
+        for i, bone in enumerate(self.bones):
+            if bone.parent >= 0 or bone.parent_slot not in rotations:
+                continue
+            rotation, known = rotations[bone.parent_slot], unmoved[i]
+            if rotation is None or known is None or known.stretch != placed[i].stretch:
+                return None
+            placed[i] = moved_by(bone, known, (cause.parents[bone.parent_slot], rotation))
+            joints[i] = placed[i].joint
+        skeleton = self.skeleton.moved(joints)
+        return replace(self, skeleton=skeleton, _cause=cause, _placed=tuple(placed), _unmoved=tuple(unmoved))
+
+
+def _cause_of(
+    pose_bones: Any,
+    every_scale: NDArray[np.float32],
+    bones: Sequence[BoneRest],
+    locked: Sequence[tuple[int, ...]],
+) -> _Cause:
+    slots = [bone.slot for bone in bones]
+    scales = every_scale[slots]
+    require_finite(pose_bones, slots, scales, "scale")
+    parents = {bone.parent_slot for bone in bones if bone.parent < 0 <= bone.parent_slot}
+    return _Cause(
+        tuple(map(tuple, scales.tolist())),
+        {slot: pose_bones[slot].matrix.copy() for slot in parents},
+        tuple(
+            [
+                _held(pose_bones, bone.slot, axes) if axes else ()
+                for bone, axes in zip(bones, locked, strict=True)
+            ]
+        ),
+    )
+
+
+def _placed_anew(
+    pose_bones: Any,
+    cause: _Cause,
+    bones: Sequence[BoneRest],
+    locked: Sequence[tuple[int, ...]],
+    old: PlacedBones | None,
+) -> PlacedBones:
+    """Bones placed one by one; what did not change is that of `old`."""
+    placed: list[PlacedBone] = []
+    unmoved: list[PlacedBone | None] = []
+    before = None if old is None else old._cause
+    for i, bone in enumerate(bones):
+        stretch = placed[bone.parent].stretch if bone.parent >= 0 else None
+        parent = cause.parents.get(bone.parent_slot) if bone.parent < 0 else None
+        same_bone = before is not None and (before.scales[i], before.held[i]) == (
+            cause.scales[i],
+            cause.held[i],
+        )
+        known = old._unmoved[i] if old is not None and same_bone else None
+        angles = dict(zip(locked[i], cause.held[i], strict=True))
+        rotation = None
+        if stretch is None and parent is not None and bone.follows_parent:
+            rotation = rigid_rotation(parent)
+        if old is not None and before is not None and same_bone and _same_parent(old, placed, i, parent):
+            placed.append(old._placed[i])
+        elif parent is not None and rotation is not None:
+            # Most first bones move with their parents: what stays the same is found once.
+            known = known or _placed(bone, pose_bones[bone.slot], cause.scales[i], Matrix.Identity(4), angles)
+            placed.append(moved_by(bone, known, (parent, rotation)))
+        else:
+            matrix = parent if stretch is None else Matrix.Diagonal(stretch).to_4x4()
+            now = _placed(bone, pose_bones[bone.slot], cause.scales[i], matrix, angles)
+            last = now.stretch if old is None else old._placed[i].stretch
+            if all(abs(a - b) <= NOISE * abs(b) for a, b in zip(now.stretch, last, strict=True)):
+                now = replace(now, stretch=last)  # then the children need not be placed anew
+            placed.append(now)
+        unmoved.append(known)
+    shifts = np.array([item.shift for item in placed]).reshape(-1, 3, 3)
+    skeleton = Skeleton(item.joint for item in placed)
+    return PlacedBones(bones, locked, skeleton, shifts, cause, tuple(placed), tuple(unmoved))
+
+
+def _same_parent(old: PlacedBones, placed: Sequence[PlacedBone], i: int, parent: Matrix | None) -> bool:
+    """Whether what a bone stands on is as it was."""
+    bone = old.bones[i]
+    if bone.parent >= 0:
+        return placed[bone.parent].stretch == old._placed[bone.parent].stretch
+    return old._cause.parents.get(bone.parent_slot) == parent
+
+
+def _placed(
+    bone: BoneRest, pose_bone: Any, scale: Sequence[float], parent: Any, held: Mapping[int, float]
+) -> PlacedBone:
+    """A bone under a parent's matrix, with its slides and coupled offsets, and its locked Euler axes at their
+    angles."""
+    found = place(bone, pose_bone.bone, scale, parent)
+    if bone.keywords.get("slides"):
+        along = slides.model_slides(bone.name, bone.keywords["slides"], found.shift)
+        found = replace(found, joint=replace(found.joint, slides=along))
+    if bone.keywords.get("coupled_offsets"):
+        offsets = coupled_offsets.model_offsets(bone.keywords["coupled_offsets"], found.shift)
+        found = replace(found, joint=replace(found.joint, coupled_offsets=offsets))
+    if held:
+        found = replace(found, joint=replace(found.joint, limit=_box(pose_bone.rotation_mode, held)))
+    return found
+
+
+def _held(pose_bones: Any, slot: int, axes: tuple[int, ...]) -> tuple[float, ...]:
+    """Present angles of a bone's locked Euler axes."""
+    euler = pose_bones[slot].rotation_euler
+    require_finite(pose_bones, (slot,), np.array((tuple(euler),)), "rotation")
+    return tuple(euler[axis] for axis in axes)
+
+
+def _box(order: str, held: Mapping[int, float]) -> EulerBox:
+    """Holds some Euler axes at their angles and leaves the others free."""
+    x, y, z = (
+        (math.remainder(held[axis], 2 * math.pi),) * 2 if axis in held else (-math.pi, math.pi)
+        for axis in range(3)
+    )
+    return EulerBox(order, (x[0], y[0], z[0]), (x[1], y[1], z[1]))
