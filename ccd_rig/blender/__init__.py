@@ -7,12 +7,13 @@ def register() -> None:
     from .bake import options, staleness
     from .cli import command_line
     from .live import handlers
-    from .properties import armature_data, coupled_offsets, overrides
+    from .properties import armature_data, coupled_offsets, overrides, renamed_bones
 
     options.register()
     armature_data.register()
     coupled_offsets.register()
     overrides.register()
+    renamed_bones.register()
     staleness.register()
     command_line.register()
     handlers.register()
@@ -23,11 +24,12 @@ def unregister() -> None:
     from .bake import options, staleness
     from .cli import command_line
     from .live import handlers
-    from .properties import armature_data, coupled_offsets, overrides
+    from .properties import armature_data, coupled_offsets, overrides, renamed_bones
 
     handlers.unregister()
     command_line.unregister()
     staleness.unregister()
+    renamed_bones.unregister()
     overrides.unregister()
     coupled_offsets.unregister()
     armature_data.unregister()

@@ -40,6 +40,12 @@ def link(data: bpy.types.ID | None, name: str) -> bpy.types.Object:
     return made
 
 
+def forget_names(rig: bpy.types.Object) -> None:
+    """Let bones forget the names that they are known by, so that nothing follows a renamed one."""
+    for bone in rig.pose.bones:
+        bone.ccd_rig.property_unset("known_as")
+
+
 def activate(thing: bpy.types.Object) -> None:
     """Make an object the active and only selected one."""
     for other in bpy.context.view_layer.objects:

@@ -205,6 +205,7 @@ def tip_removed(rig):
 
 
 def tip_renamed(rig):
+    rigs.forget_names(rig)
     rig.data.bones["bone_2"].name = "Bone-2"
 
 

@@ -15,7 +15,7 @@ from ...settings import SolveResult, SolverSettings
 from ..checks import setup
 from ..checks.setup import Ready
 from ..keys.obstacles import Destination, obstacles
-from ..properties import pose_library, solver_settings
+from ..properties import pose_library, renamed_bones, solver_settings
 from ..properties.constraint_values import Constraint
 from ..rig import armature, clamps, rotation_modes
 from ..scene import evaluation
@@ -75,6 +75,7 @@ def bake_steps(
     Close the generator to cancel: until the end all that was written is taken back. The live preview is off
     meanwhile.
     """
+    renamed_bones.follow(armature_object)
     with clamps.suspended():
         return (yield from _bake_steps(scene, armature_object, settings))
 
@@ -131,6 +132,7 @@ def _bake_steps(
             warnings=tuple(problem.message for problem in ready.warnings),
         )
         undo.pop_all()
+    renamed_bones.note(armature_object, (task.layout.names[j] for j in keyed_joints(motion.bake_frames)))
     store_report(armature_object, report)
     return report
 
@@ -224,6 +226,7 @@ def solve_current(
     Raises:
         CCDRigError: the set-up cannot be solved. Nothing has changed then.
     """
+    renamed_bones.follow(armature_object)
     ready = setup.require(armature_object, depsgraph.scene, names)
     frame_settings = single_frame.settings_of(armature_object, depsgraph.scene, settings)
     sample = evaluation.current(depsgraph, armature_object, ready.constraints, ready.layout)

@@ -17,15 +17,13 @@ import bpy
 from ...errors import RigError
 from ...skeleton.pose import Pose
 from ..keys import channels
-from ..properties.body import FOLLOWED, followed
+from ..properties.baked_action import FOLLOWED, POSE, followed
 from ..scene.evaluation import FrameSample
 from ..solve.solving import base_pose
 from .noted_motion import Curves, NotedMotion, Values, curves_by_path
 
 REMEMBERED = "ccd_rig_original"
 """Custom property of a baked action: the action that it is a copy of, if there was one."""
-POSE = "ccd_rig_pose"
-"""Another one: what keyed channels held that had no keys there, bone -> channel -> values."""
 SETTINGS = "ccd_rig_bake_settings"
 """Another one: the `fingerprint` of the last bake into the action."""
 

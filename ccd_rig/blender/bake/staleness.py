@@ -104,7 +104,7 @@ def _fields(group: type) -> tuple[tuple[str, str], ...]:
     found = [
         (name, "ARRAY" if getattr(field, "is_array", False) else field.type)
         for name, field in fields.items()
-        if name != "rna_type"
+        if name != "rna_type" and not field.is_hidden
     ]
     return tuple(sorted(found, key=lambda pair: pair[0] != "kind"))
 

@@ -109,7 +109,7 @@ CLASSES = (
 
 def register() -> None:
     """Register the groups and put them on objects and pose bones."""
-    constraint_group.register_name()
+    constraint_group.register_calls()
     pose_library.register_names()
     live_switch.register_on(CCD_RIG_PG_armature)
     for group in CLASSES:
@@ -136,4 +136,4 @@ def unregister() -> None:
         bpy.utils.unregister_class(group)
     live_switch.unregister_from(CCD_RIG_PG_armature)
     pose_library.unregister_names()
-    constraint_group.unregister_name()
+    constraint_group.unregister_calls()

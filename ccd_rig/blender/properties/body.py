@@ -13,6 +13,7 @@ from ...errors import InvalidInput
 from ..keys import channels
 from ..rig import clamps
 from . import constraint_list
+from .baked_action import followed
 from .constraint_values import Constraint, Kind
 
 AUTO, KEEP_ANIMATION, FOLLOW_FEET, WALK_ON = "AUTO", "KEEP_ANIMATION", "FOLLOW_FEET", "WALK_ON"
@@ -47,8 +48,6 @@ BODIES = (
         3,
     ),
 )
-FOLLOWED = "ccd_rig_followed"
-"""Custom property of an action: names of the bones whose keys in it come from planted bones."""
 
 
 class Body(NamedTuple):
@@ -143,11 +142,6 @@ def _is_keyed(armature_object: bpy.types.Object, bone: bpy.types.PoseBone) -> bo
         if any(curve.data_path.startswith(start) and _places(curve) for curve in curves):
             return bone.name not in followed(action)
     return False
-
-
-def followed(action: Any) -> list[str]:
-    """Names of the bones whose keys in an action come from planted bones."""
-    return list(action.get(FOLLOWED, ()))
 
 
 def _has_driver(armature_object: bpy.types.Object, bone: bpy.types.PoseBone) -> bool:

@@ -15,6 +15,7 @@ from bpy.props import (
 
 from ...goals import BalanceGoal, PositionGoal
 from ...solvers.analytic.two_bone import TwoBoneOptions
+from . import renamed_bones
 from .solver_settings import OVERRIDE, from_core
 from .unique_names import unique_name
 
@@ -75,7 +76,7 @@ def _keep_name_unique(self: bpy.types.PropertyGroup, _context: bpy.types.Context
 
 
 class CCD_RIG_PG_constraint(bpy.types.PropertyGroup):
-    """A bone, and where and how it should be. Its property `name` is added by `register_name`."""
+    """A bone, and where and how it should be. Its property `name` is added by `register_calls`."""
 
     tip: StringProperty(
         name="Bone", description="The bone to move: the last one of the chain", override=OVERRIDE
@@ -275,14 +276,16 @@ class CCD_RIG_PG_constraint(bpy.types.PropertyGroup):
     )
 
 
-def register_name() -> None:
-    """Give constraints their name."""
+def register_calls() -> None:
+    """Give constraints their name, and let what names bones call a function."""
     # The bpy module 4.2 crashes at exit if a class then still holds a property that calls a function.
     CCD_RIG_PG_constraint.__annotations__["name"] = StringProperty(
         name="Name", description="Name of the constraint", update=_keep_name_unique, override=OVERRIDE
     )
+    renamed_bones.register_on(CCD_RIG_PG_constraint)
 
 
-def unregister_name() -> None:
-    """Take the name away again."""
+def unregister_calls() -> None:
+    """Take the name away again, and let nothing call a function."""
+    renamed_bones.unregister_from(CCD_RIG_PG_constraint)
     del CCD_RIG_PG_constraint.__annotations__["name"]

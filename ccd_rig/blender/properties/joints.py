@@ -18,6 +18,7 @@ from bpy.props import (
     FloatProperty,
     FloatVectorProperty,
     PointerProperty,
+    StringProperty,
 )
 
 from ...errors import InvalidInput, RigError
@@ -148,6 +149,12 @@ class CCD_RIG_PG_comfort(bpy.types.PropertyGroup):
 class CCD_RIG_PG_joint(bpy.types.PropertyGroup):
     """What one bone may do."""
 
+    known_as: StringProperty(
+        name="Known As",
+        description="The name by which constraints know the bone: when it is renamed, they follow",
+        override=OVERRIDE,
+        options={"HIDDEN"},
+    )
     limit: PointerProperty(
         name="Limit",
         description="Rotations that are allowed; they are never left",

@@ -16,7 +16,7 @@ from ...errors import InvalidInput, RigError
 from ...skeleton.pose_library import PoseEntry, from_json, to_json
 from ..rig.rotation_modes import channel_values, rotation_channel
 from ..whole_files import replacing
-from . import overrides
+from . import overrides, renamed_bones
 from .solver_settings import OVERRIDE
 from .unique_names import unique_name
 
@@ -101,6 +101,7 @@ def add(armature_object: bpy.types.Object, added: Iterable[PoseEntry]) -> None:
             line.name = bone
             line.rotation = rotation
         group.active_pose = len(group.poses) - 1
+        renamed_bones.note(armature_object, entry.rotations)
     overrides.keep(armature_object)
 
 

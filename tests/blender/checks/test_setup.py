@@ -102,11 +102,13 @@ def test_a_scale_of_zero_on_one_axis(rig, found):
 
 @pytest.mark.parametrize("name", ["bone_2_renamed", "Bone_2", "bone2"])
 def test_a_renamed_bone_is_suggested(rig, found, name):
+    rigs.forget_names(rig)
     rig.data.bones["bone_2"].name = name
     one(found(), "ERROR", "Hand", "bone 'bone_2' is not in armature 'Rig'", f"'{name}'")
 
 
 def test_a_deleted_bone(rig, found):
+    rigs.forget_names(rig)
     with rigs.edit_bones(rig) as bones:
         for bone in list(bones):
             bone.name = f"x{bone.name[-1]}"

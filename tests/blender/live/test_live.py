@@ -424,15 +424,25 @@ def test_edit_mode_and_rest_position_wait(rig, live):
     assert off(rig) < REACHED
 
 
-def test_a_renamed_bone_is_said(rig, live):
+def test_a_renamed_bone_is_followed(rig, live):
     bpy.ops.ccd_rig.live()
     rigs.update()
     settle(live)
-    rig.data.bones["bone_1"].name = "middle"  # inside the chain: nothing is lost
+    rig.data.bones["bone_1"].name = "middle"
+    rig.data.bones["bone_3"].name = "end"
     rig.ccd_rig.constraints[0].target.location = (0.0, 1.0, 2.0)
     rigs.update()
+    rigs.update()
     settle(live)
-    assert off(rig) < REACHED
+    assert live.preview_of(rig).notes() == ()
+    assert off(rig, "end") < REACHED
+
+
+def test_a_bone_that_is_not_there_is_said(rig, live):
+    bpy.ops.ccd_rig.live()
+    rigs.update()
+    settle(live)
+    rigs.forget_names(rig)
     rig.data.bones["bone_3"].name = "end"
     rigs.update()
     rigs.update()

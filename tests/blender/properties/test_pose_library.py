@@ -313,6 +313,7 @@ def lost(rig):
     """A pose of bones of which one is renamed, and one of a bone that is gone altogether."""
     bpy.ops.ccd_rig.pose_capture(name="Both")
     bpy.ops.ccd_rig.pose_capture(name="One", bones="SELECTED")
+    rigs.forget_names(rig)
     rig.data.bones["bone_1"].name = "elbow"
     rig.data.bones["bone_0"].name = "shoulder"
     rigs.update()
