@@ -152,7 +152,6 @@ PRESETS: Mapping[str, SolverSettings] = MappingProxyType(
         "DEFAULT": SolverSettings(),
         "LIMB": SolverSettings(step_fraction=1.0),
         "TAIL": SolverSettings(error_reduction=0.95),
-        "SPINE": SolverSettings(error_reduction=0.95),
     }
 )
 """What suits a kind of chain, as measured in docs/orders.md. Limbs have up to 4 joints."""

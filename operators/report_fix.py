@@ -65,10 +65,10 @@ WORDS = {
     Fix.NONE: "Nothing to set",
     Fix.EXTENSION: f"Set Max Extension of the constraint to {jumps.REACH:g}: the limb is never quite "
     "straight, where it would snap",
-    Fix.SOFT: f"Set Soft of the constraint to {SOFT:g}: the limb eases into straight",
+    Fix.SOFT: f"Set Softness of the constraint to {SOFT:g}: the limb eases into straight",
     Fix.POLE: "Add an empty as the constraint's pole, on the side to which the chain is bent before it jumps",
     Fix.LEAST_SQUARES: "Set Solver to CCD and Least Squares, which spreads sudden changes over frames",
-    Fix.BOTH_WAYS: "Set Order of the bake to Both Ways, which keeps what jumps least",
+    Fix.BOTH_WAYS: "Set Frame Order of the bake to Both Ways, which keeps what jumps least",
 }
 
 
@@ -80,13 +80,13 @@ def _set(context: bpy.types.Context, row: Any, found: Finding) -> str:
         return f"Max Extension of '{row.name}' is {jumps.REACH:g}"
     if found.fix is Fix.SOFT:
         row.soft = SOFT
-        return f"Soft of '{row.name}' is {SOFT:g}"
+        return f"Softness of '{row.name}' is {SOFT:g}"
     if found.fix is Fix.LEAST_SQUARES:
         group.solver.solver = Solver.CCD_LEAST_SQUARES.name
         return "Solver is CCD and Least Squares"
     if found.fix is Fix.BOTH_WAYS:
         group.bake.order = "BOTH"
-        return "Order is Both Ways"
+        return "Frame Order is Both Ways"
     place = pole_place(context.scene, row.id_data, value_of(row), found.frame_start - 1.0)
     pole = new_target(context, row.id_data, f"Pole {row.tip}", row.tip)
     pole.parent, pole.location = row.id_data, place.location

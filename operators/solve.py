@@ -49,7 +49,7 @@ class CCD_RIG_OT_solve(bpy.types.Operator):
         options={"SKIP_SAVE"},
     )
     step_fraction: FloatProperty(
-        name="Step Fraction",
+        name="Step Size",
         description=field_help(SolverSettings, "step_fraction"),
         default=DEFAULTS["step_fraction"],
         min=0.1,

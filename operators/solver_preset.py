@@ -12,8 +12,10 @@ from . import poll_reasons
 WORDS = {
     "DEFAULT": ("Default", "What a new armature has"),
     "LIMB": ("Limb", "Full steps: arms, legs and other chains of up to four bones, in few iterations"),
-    "TAIL": ("Tail", "Each pass shared out over the chain: long chains bend evenly and do not coil"),
-    "SPINE": ("Spine", "Each pass shared out over the chain: spines and necks bend evenly"),
+    "TAIL": (
+        "Tail or Spine",
+        "Each pass shared out over the chain: tails, spines and necks bend evenly and do not coil",
+    ),
 }
 ITEMS = tuple((name, *WORDS[name], number) for number, name in enumerate(PRESETS))
 

@@ -311,8 +311,12 @@ def _draw_plant(lines: bpy.types.UILayout, context: bpy.types.Context, constrain
         draw_words(lines, context, words, "INFO")
     parts = lines.row(align=True)
     parts.use_property_split = False  # three words need the whole width
-    for part in ("plant_ground", "plant_height", "plant_rotation"):
-        parts.prop(constraint, part, toggle=True)
+    for part, words in (
+        ("plant_ground", "Place"),
+        ("plant_height", "Height"),
+        ("plant_rotation", "Rotation"),
+    ):
+        parts.prop(constraint, part, text=words, toggle=True)
     armature_object = constraint.id_data
     lines.prop(armature_object.ccd_rig, "body")
     figure = body.body_of(armature_object)

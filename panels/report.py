@@ -23,7 +23,7 @@ ICONS = {
 }
 FIXES = {  # short: a narrow sidebar has little room
     Fix.EXTENSION: "Reach 0.98",
-    Fix.SOFT: "Soft 0.05",
+    Fix.SOFT: "Softness 0.05",
     Fix.POLE: "Add Pole",
     Fix.LEAST_SQUARES: "Smooth",
     Fix.BOTH_WAYS: "Both Ways",

@@ -8,7 +8,9 @@ from typing import Any
 import bpy
 
 from ..ccd_rig.blender.properties.active_rig import active_rig
+from ..ccd_rig.blender.properties.solver_settings import present_preset
 from ..ccd_rig.settings import SolverSettings
+from ..operators.solver_preset import WORDS
 from .sidebar import Sidebar
 
 MAIN = ("solver", "max_iterations", "position_tolerance", "angle_tolerance", "sweep", "comfort")
@@ -24,7 +26,9 @@ class CCD_RIG_PT_solver(Sidebar, bpy.types.Panel):
         return armature_object is not None and len(armature_object.ccd_rig.constraints) > 0
 
     def draw(self, context: bpy.types.Context) -> None:
-        self.layout.operator_menu_enum("ccd_rig.solver_preset", "preset", text="Preset")
+        name = present_preset(active_rig(context))
+        label = WORDS[name][0] if name else "Custom"
+        self.layout.operator_menu_enum("ccd_rig.solver_preset", "preset", text=f"Preset: {label}")
         _draw_fields(self.layout, active_rig(context).ccd_rig.solver, MAIN)
 
 

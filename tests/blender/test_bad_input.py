@@ -805,7 +805,9 @@ CASES = [
     Case(euler_order_of_another_version, ("'bone_1', limit:", "order")),
     Case(kind_of_another_version, ("'Hand': its kind is not known to this version", "choose one")),
     Case(method_of_another_version, ("'Hand': its method is not known to this version", "choose one")),
-    Case(sweep_of_another_version, ("'Rig', solver settings: Order is not known", "choose one, or update")),
+    Case(
+        sweep_of_another_version, ("'Rig', solver settings: Bone Order is not known", "choose one, or update")
+    ),
     Case(comfort_outside_the_limit, ("'bone_1'", "comfort", "limit")),
     Case(comfort_contradicts_itself, ("'bone_1', comfort region: Min (28.65°) is above", "swap them")),
     Case(comfort_tolerance_is_nan, ("'bone_1', comfort:", "tolerance", "nan")),

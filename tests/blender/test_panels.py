@@ -127,3 +127,26 @@ def test_a_problem_is_found_for_the_list(ext, rig):
     assert [p.severity for p in found] == ["ERROR", "ERROR", "WARNING"]
     assert "'bone_3' is not in armature 'Rig'" in found[0].message
     assert "'bone_2'" in found[0].message
+
+
+def test_no_label_has_two_meanings(ext):
+    """What stands beside a field tells it from all others that panels show; Min and Max stand by their kind."""
+    modules = {
+        "constraint_group": ("CCD_RIG_PG_constraint",),
+        "solver_settings": ("CCD_RIG_PG_solver",),
+        "joints": ("CCD_RIG_PG_joint", "CCD_RIG_PG_limit", "CCD_RIG_PG_comfort"),
+    }
+    groups = [
+        getattr(ext.module(f"ccd_rig.blender.properties.{module}"), name)
+        for module, names in modules.items()
+        for name in names
+    ]
+    groups.append(ext.module("ccd_rig.blender.bake.options").CCD_RIG_PG_bake)
+    fields = {}
+    for group in groups:
+        for name, field in group.bl_rna.properties.items():
+            if name not in ("rna_type", "name") and field.type != "POINTER":
+                fields.setdefault(field.name, set()).add((name, field.description))
+    # A bake has its own value of what a pass removes.
+    same = {"Min", "Max", "Even Bend"}
+    assert {label: those for label, those in fields.items() if len(those) > 1 and label not in same} == {}

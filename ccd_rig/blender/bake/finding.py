@@ -39,7 +39,7 @@ class Fix(enum.StrEnum):
     EXTENSION = "EXTENSION"
     """Max Extension: the chain is never quite straight."""
     SOFT = "SOFT"
-    """Soft, which is the same for the method Two Bones."""
+    """Softness, which is the same for the method Two Bones."""
     POLE = "POLE"
     """A pole, so that the chain does not swing about the line to its target."""
     LEAST_SQUARES = "LEAST_SQUARES"

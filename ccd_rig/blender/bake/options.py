@@ -160,7 +160,7 @@ def properties(**more: Any) -> dict[str, Any]:
             **more,
         ),
         "error_reduction": FloatProperty(
-            name="Error Reduction",
+            name="Even Bend",
             description=field_help(BakeSettings, "error_reduction"),
             default=DEFAULTS["error_reduction"],
             min=0.1,
@@ -184,10 +184,10 @@ def _ground(more: dict[str, Any]) -> dict[str, Any]:
     """Below which height the report finds bones."""
     return {
         "use_ground": BoolProperty(
-            name="Ground", description="Let the report find bones below a ground", **more
+            name="Check Ground", description="Let the report find bones below a ground", **more
         ),
         "ground": FloatProperty(
-            name="Height",
+            name="Ground Height",
             description="Of the ground, along the world's Z axis",
             subtype="DISTANCE",
             **more,
@@ -201,7 +201,7 @@ def _choice(name: str, more: dict[str, Any]) -> Any:
         "start": ("Start", "Where each frame starts from: the pose that it stays near to"),
         "keys": ("Keys", "Which frames get keys"),
         "order": (
-            "Order",
+            "Frame Order",
             "In which order CCD solves frames one by one; least squares solve all frames at once",
         ),
     }
@@ -214,9 +214,9 @@ def _reductions(more: dict[str, Any]) -> dict[str, Any]:
     """How far a motion may be off where keys are left out."""
     return {
         "reduce_angle": FloatProperty(
-            name="Reduce, Angle",
+            name="Reduce Keys, Angle",
             description="Leave out keys where each bone stays within this angle of the full motion; 0 is no "
-            "such bound, and keeps all keys if Reduce, Error is 0 too",
+            "such bound, and keeps all keys if Reduce Keys, Distance is 0 too",
             default=DEFAULTS["reduce_angle"],
             min=0.0,
             soft_max=0.1,
@@ -225,7 +225,7 @@ def _reductions(more: dict[str, Any]) -> dict[str, Any]:
             **more,
         ),
         "reduce_error": FloatProperty(
-            name="Reduce, Error",
+            name="Reduce Keys, Distance",
             description="Leave out keys where the end of each chain stays within this distance of the full "
             "motion, in world units; 0 is no such bound",
             default=DEFAULTS["reduce_error"],

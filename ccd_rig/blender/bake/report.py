@@ -159,7 +159,7 @@ class BakeReport:
             return ""
         return (
             f"Bone '{turn.bone}' turns {math.degrees(turn.angle):.0f} degrees at frame {turn.frame:g}: its "
-            "target leaps, or limits leave no nearer way from there. Try Order: Both Ways, or a Preroll"
+            "target leaps, or limits leave no nearer way from there. Try Frame Order: Both Ways, or a Preroll"
         )
 
     def _pop(self) -> str:

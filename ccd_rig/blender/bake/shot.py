@@ -174,7 +174,7 @@ def _evaluate(
                 bake_frames = BakeFrames.empty(sample, task.constraints, shot.frames, shot.solved)
                 check(bake_frames)
                 if shot.backwards and bake_frames.tracks is not None:
-                    raise RigError("Planted bones are solved forwards only: set Order to Forwards")
+                    raise RigError("Planted bones are solved forwards only: set Frame Order to Forwards")
                 recorder, solver = FrameRecorder(bake_frames), FrameSolver(bake_frames, shot.settings)
             recorder.store(row, sample)
             if frame not in due:

@@ -94,7 +94,7 @@ def _reach_problems(
     if constraint.rotation != "NONE" and constraint.rotation_bone:
         yield from _rotation_bone_problems(armature_object, constraint)
     if not all(math.isfinite(value) for value in constraint.effector_offset):
-        message = f"{where}: Effector Offset is not a number: set it to 0"
+        message = f"{where}: Bone Offset is not a number: set it to 0"
         yield Problem("ERROR", constraint.name, message)
     if not 0.0 < constraint.max_extension <= 1.0:  # a script can store NaN
         yield Problem(

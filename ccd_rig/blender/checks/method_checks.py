@@ -38,7 +38,7 @@ def method_problems(constraint: Any) -> Iterator[Problem]:
         ends = "brings the tail of a bone to the target: switch on Position and Use Tail"
         yield error(f"{does} {ends}, or choose Loop")
     if any(constraint.effector_offset):
-        yield error(f"{does} knows no Effector Offset: set it to 0, or choose Loop")
+        yield error(f"{does} knows no Bone Offset: set it to 0, or choose Loop")
     if constraint.method not in SINGLE_PASS:
         return
     if constraint.rotation != "NONE":

@@ -104,7 +104,7 @@ class CCD_RIG_PG_constraint(bpy.types.PropertyGroup):
         override=OVERRIDE,
     )
     offset: FloatVectorProperty(
-        name="Offset",
+        name="Target Offset",
         description="Shift of the point to reach, along the target's own axes",
         size=3,
         subtype="XYZ_LENGTH",
@@ -139,7 +139,7 @@ class CCD_RIG_PG_constraint(bpy.types.PropertyGroup):
         override=OVERRIDE,
     )
     effector_offset: FloatVectorProperty(
-        name="Effector Offset",
+        name="Bone Offset",
         description="Shift of the point that is brought to the target, from the bone's tail or head, along "
         "the bone's own axes, in the armature's unit: the sole of a foot, the grip of a hand",
         size=3,
@@ -234,7 +234,7 @@ class CCD_RIG_PG_constraint(bpy.types.PropertyGroup):
         name="Method", description="How the chain is brought to the target", items=METHODS, override=OVERRIDE
     )
     soft: FloatProperty(
-        name="Soft",
+        name="Softness",
         description="Part of the two bones' length over which they ease into straight, so that the knee does "
         "not snap; the bone then stays behind a target that is far away",
         default=TwoBoneOptions.soft,
@@ -245,19 +245,19 @@ class CCD_RIG_PG_constraint(bpy.types.PropertyGroup):
         override=OVERRIDE,
     )
     plant_ground: BoolProperty(
-        name="Ground",
+        name="Hold Place",
         description="The planted bone keeps its place along the ground",
         default=True,
         override=OVERRIDE,
     )
     plant_height: BoolProperty(
-        name="Height",
+        name="Hold Height",
         description="The planted bone keeps its height; when off, it rises and sinks as it is animated",
         default=True,
         override=OVERRIDE,
     )
     plant_rotation: BoolProperty(
-        name="Rotation",
+        name="Hold Rotation",
         description="The planted bone keeps its rotation; when off, it turns as it is animated, so that a "
         "foot rolls",
         default=True,

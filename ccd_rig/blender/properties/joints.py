@@ -71,7 +71,7 @@ class CCD_RIG_PG_limit(bpy.types.PropertyGroup):
         override=OVERRIDE,
     )
     axis: FloatVectorProperty(
-        name="Axis",
+        name="Hinge Axis",
         description="The hinge's axis in the bone's own axes at rest; Y points along the bone",
         size=3,
         default=(1.0, 0.0, 0.0),
@@ -97,7 +97,7 @@ class CCD_RIG_PG_limit(bpy.types.PropertyGroup):
     twist_lower: _angle("Min", "Smallest roll about the bone's length", -math.pi / 4, -math.pi, math.pi)
     twist_upper: _angle("Max", "Largest roll about the bone's length", math.pi / 4, -math.pi, math.pi)
     euler_order: EnumProperty(
-        name="Order",
+        name="Euler Order",
         description="Order in which the three angles are applied",
         items=EULER_ORDERS,
         override=OVERRIDE,
@@ -131,7 +131,7 @@ class CCD_RIG_PG_comfort(bpy.types.PropertyGroup):
         **from_core(
             Comfort,
             "tolerance",
-            name="Tolerance",
+            name="Comfort Tolerance",
             description="How far off the target, seen from the bone's head, is near enough to keep still",
         ),
         min=0.0,

@@ -7,6 +7,7 @@ import re
 from typing import Any
 
 import bpy
+import numpy as np
 from bpy.props import BoolProperty, EnumProperty, FloatProperty, IntProperty
 
 from ...errors import InvalidInput, RigError
@@ -22,7 +23,7 @@ _SHOWN: dict[str, dict[str, Any]] = {
     },
     "max_iterations": {"name": "Iterations", "min": 1, "soft_max": 500},
     "position_tolerance": {
-        "name": "Tolerance",
+        "name": "Position Tolerance",
         "description": "A bone has reached its target when it is this near, in the world's unit",
         "min": 1e-6,
         "soft_max": 0.1,
@@ -37,26 +38,30 @@ _SHOWN: dict[str, dict[str, Any]] = {
         "subtype": "ANGLE",
         "precision": 3,
     },
-    "sweep": {"name": "Order"},
-    "step_fraction": {"name": "Step Fraction", "min": 0.1, "max": 1.3, "subtype": "FACTOR"},
+    "sweep": {"name": "Bone Order"},
+    "step_fraction": {"name": "Step Size", "min": 0.1, "max": 1.3, "subtype": "FACTOR"},
     "step_feedback": {
-        "name": "Step Feedback",
+        "name": "Exact Near Target",
         "description": "How far steps become exact again as the error falls: at 1, those near the target are",
         "min": 0.0,
         "max": 1.0,
         "subtype": "FACTOR",
     },
     "error_reduction": {
-        "name": "Error Reduction",
+        "name": "Even Bend",
         "description": "Part of the error that one pass removes, shared out so that long chains bend evenly; "
-        "0 leaves it at the step fraction",
+        "0 leaves it at Step Size",
         "min": 0.0,
         "max": EVEN_REDUCTION,
         "subtype": "FACTOR",
     },
-    "stall_threshold": {"name": "Stall Threshold", "min": 0.0, "max": 1.0, "soft_max": 1e-3, "precision": 6},
+    "stall_threshold": {"name": "Least Progress", "min": 0.0, "max": 1.0, "soft_max": 1e-3, "precision": 6},
     "restarts": {"min": 0, "soft_max": 30},
-    "seed": {"description": "Another number draws other random poses to start again from"},
+    "comfort": {"name": "Use Comfort"},
+    "seed": {
+        "name": "Random Seed",
+        "description": "Another number draws other random poses to start again from",
+    },
 }
 # Files store the number: it stays with its item for good.
 _SOLVERS = (
@@ -132,7 +137,25 @@ def apply_preset(armature_object: bpy.types.Object, name: str) -> None:
     group, preset = armature_object.ccd_rig.solver, PRESETS[name]
     for field in PRESET_FIELDS:
         value = getattr(preset, field)
-        setattr(group, field, value.name if isinstance(value, enum.Enum) else value)
+        setattr(group, field, _stored(value))
+
+
+def present_preset(armature_object: bpy.types.Object) -> str:
+    """The preset of the core that the settings are, or an empty text."""
+    group = armature_object.ccd_rig.solver
+    fits = (
+        name
+        for name, preset in PRESETS.items()
+        if all(_stored(getattr(preset, field)) == getattr(group, field) for field in PRESET_FIELDS)
+    )
+    return next(fits, "")
+
+
+def _stored(value: Any) -> Any:
+    """What a property holds for a value of the core: properties have single precision."""
+    if isinstance(value, enum.Enum):
+        return value.name
+    return float(np.float32(value)) if isinstance(value, float) else value
 
 
 def solver_settings(armature_object: bpy.types.Object) -> SolverSettings:

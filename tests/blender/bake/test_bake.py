@@ -787,7 +787,7 @@ def test_a_jump_is_named(bake):
     assert report.summary().endswith("; 'bone_0' turns 174 degrees at frame 7")
     assert json.loads(report.to_json())["largest_rotation"]["bone"] == "bone_0"
     assert "'bone_0' turns 174 degrees at frame 7" in report.advice(both_ways=False)
-    assert "Order: Both Ways" in report.advice(both_ways=False)
+    assert "Frame Order: Both Ways" in report.advice(both_ways=False)
     assert report.advice(both_ways=True) == ""
     still = bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, 5))
     assert "turns" not in still.summary()

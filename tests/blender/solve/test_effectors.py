@@ -125,11 +125,11 @@ def test_checks_name_what_is_wrong(checks):
 
     assert said() == []
     row.effector_offset = (math.nan, 0.0, 0.0)
-    assert "Effector Offset is not a number" in said()[0]
+    assert "Bone Offset is not a number" in said()[0]
     row.effector_offset = (0.1, 0.0, 0.0)
     assert said() == []
     row.method = "TWO_BONE"
-    assert "knows no Effector Offset" in said()[0]
+    assert "knows no Bone Offset" in said()[0]
     row.method, row.effector_offset = "CCD", (0.0, 0.0, 0.0)
     row.rotation_bone = "nowhere"
     assert said() == []  # nothing is turned
