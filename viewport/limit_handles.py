@@ -12,15 +12,16 @@ from mathutils import Matrix, Vector
 
 from ..ccd_rig.blender.viewport.bone_axes import bone_axes, drawable_limit
 from ..ccd_rig.blender.viewport.handles import Handle, drag_to, handles, restore, stored
-from ..ccd_rig.blender.viewport.limit_sketch import BLUE, EULER_COLOURS
+from ..ccd_rig.blender.viewport.limit_sketch import EULER_COLOURS
 from ..ccd_rig.limits.dragging import Drag, angle_on
 from .overlay import shown_bones, shown_rig
+from .preferences import palette
 
 MOST = 6  # handles of numbers that a limit has at most, and as many of vectors: an ellipse with twist, a box
 SIZE = 0.075  # of a handle, in units of Blender's preferences for handles
 REACH = 1.8  # radius in which the pointer takes hold of a handle, as a part of the handle's
 STEP, SMALL_STEP = math.radians(5.0), math.radians(1.0)  # with Ctrl, and with Ctrl and Shift
-COLOURS = {**EULER_COLOURS, "AXIS": (0.85, 0.85, 0.85)}  # by the handle's dial; others are blue
+COLOURS = {**EULER_COLOURS, "AXIS": (0.85, 0.85, 0.85)}  # by the handle's dial; others have the limit's
 HIGHLIGHT = (1.0, 0.9, 0.3)
 
 
@@ -115,13 +116,13 @@ class CCD_RIG_GGT_limit(bpy.types.GizmoGroup):
             made.alpha, made.scale_basis = 0.95, SIZE
 
     def refresh(self, context: bpy.types.Context) -> None:
-        group = context.active_pose_bone.ccd_rig.limit
+        group, own = context.active_pose_bone.ccd_rig.limit, palette(context).limit
         for gizmo in self.gizmos:
             gizmo.hide = True
         for gizmo, handle in self._pairs(_handles(context)):
             gizmo.hide, gizmo.field, gizmo.component = False, handle.field, handle.component
             gizmo.target_set_prop("vector" if _is_vector(handle) else "number", group, handle.field)
-            gizmo.color = COLOURS.get(handle.dial.name, BLUE)[:3]
+            gizmo.color = COLOURS.get(handle.dial.name, own)
 
     def draw_prepare(self, context: bpy.types.Context) -> None:
         found = _handles(context)

@@ -14,7 +14,7 @@ from ..ccd_rig.blender.properties.active_rig import active_rig
 from ..ccd_rig.blender.viewport.limit_sketch import sketch_limits
 from ..ccd_rig.blender.viewport.row_sketch import sketch_rows
 from ..ccd_rig.blender.viewport.sketch import Label, Sketch
-from .preferences import preferences
+from .preferences import palette, preferences
 
 TEXT_SIZE = 13  # [points] at interface scale 1
 TEXT_OFFSET = 8  # [pixels]
@@ -45,7 +45,7 @@ def shown_bones(context: bpy.types.Context, rig: bpy.types.Object) -> frozenset[
 
 def sketch(context: bpy.types.Context) -> Sketch:
     """What the view is to show."""
-    made, rig = Sketch(), shown_rig(context)
+    made, rig = Sketch(palette(context)), shown_rig(context)
     if rig is None:
         return made
     shown = shown_bones(context, rig)

@@ -4,9 +4,27 @@
 from typing import Any
 
 import bpy
-from bpy.props import BoolProperty
+from bpy.props import BoolProperty, FloatVectorProperty
 
 from .. import __package__ as ROOT  # noqa: N812  (Blender's name of the extension)
+from ..ccd_rig.blender.viewport.sketch import Palette
+
+COLOURS = {
+    "limit": ("Limits", "Limits of bones"),
+    "comfort": ("Comfort Regions", "Comfort regions inside limits"),
+    "needle": ("Needle", "The present rotation in a limit"),
+    "chain": ("Chain", "The active constraint's chain, and lines to targets"),
+    "planted": ("Planted Bones", "Rings round planted bones"),
+    "warning": ("Warning", "Bones at the border of their limit, and targets out of reach"),
+}
+
+
+def _colour(name: str) -> Any:
+    label, description = COLOURS[name]
+    default = Palette._field_defaults[name]
+    return FloatVectorProperty(
+        name=label, description=description, default=default, size=3, min=0.0, max=1.0, subtype="COLOR"
+    )
 
 
 class CCD_RIG_preferences(bpy.types.AddonPreferences):
@@ -33,9 +51,15 @@ class CCD_RIG_preferences(bpy.types.AddonPreferences):
         default=True,
     )
 
+    __annotations__ |= {f"{name}_colour": _colour(name) for name in Palette._fields}
+
     def draw(self, _context: bpy.types.Context) -> None:
         draw_choices(self.layout, self)
         self.layout.prop(self, "follow_selection")
+        colours = self.layout.column(heading="Colors")
+        colours.use_property_split = True
+        for name in Palette._fields:
+            colours.prop(self, f"{name}_colour")
 
 
 class CCD_RIG_PT_overlay(bpy.types.Panel):
@@ -64,6 +88,14 @@ def preferences(context: bpy.types.Context) -> Any:
     """What the user has chosen; None in a Blender that runs the extension without having it enabled."""
     addon = context.preferences.addons.get(ROOT)
     return None if addon is None else addon.preferences
+
+
+def palette(context: bpy.types.Context) -> Palette:
+    """The colours that the user has chosen."""
+    chosen = preferences(context)
+    if chosen is None:
+        return Palette()
+    return Palette(*(tuple(getattr(chosen, f"{name}_colour")) for name in Palette._fields))
 
 
 def register() -> None:

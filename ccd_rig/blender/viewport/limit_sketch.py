@@ -9,12 +9,9 @@ from mathutils import Matrix, Quaternion, Vector
 from ...limits.outlines import Dial, dials, rim
 from ...limits.shapes import Hinge, Limit
 from .bone_axes import bone_axes, drawable_limit
-from .sketch import RED, Colour, Sketch, placed
+from .sketch import Sketch, placed
 
-BLUE = (0.25, 0.62, 1.0, 1.0)
-GREEN = (0.35, 0.9, 0.4, 1.0)
-WHITE = (1.0, 1.0, 1.0, 1.0)
-EULER_COLOURS = {"X": (1.0, 0.32, 0.35, 1.0), "Y": (0.55, 0.85, 0.2, 1.0), "Z": (0.3, 0.55, 1.0, 1.0)}
+EULER_COLOURS = {"X": (1.0, 0.32, 0.35), "Y": (0.55, 0.85, 0.2), "Z": (0.3, 0.55, 1.0)}
 FILL, COMFORT_FILL = 0.13, 0.16  # alpha of faces
 COMFORT_SIZE = 0.8  # of the limit's drawing
 RIBS = 8  # lines of a cone from its point to its rim
@@ -31,13 +28,15 @@ def sketch_limits(sketch: Sketch, pose_bone: bpy.types.PoseBone) -> None:
     axes = bone_axes(pose_bone)
     if region is not None:
         smaller = axes.matrix @ Matrix.Scale(COMFORT_SIZE, 4)
-        sketch_shape(sketch, smaller, region, axes.rotation, GREEN)
+        sketch_shape(sketch, smaller, region, axes.rotation, is_comfort=True)
     if limit is not None:
-        sketch_shape(sketch, axes.matrix, limit, axes.rotation, BLUE)
+        sketch_shape(sketch, axes.matrix, limit, axes.rotation)
         sketch_needles(sketch, axes.matrix, limit, axes.rotation)
 
 
-def sketch_shape(sketch: Sketch, matrix: Matrix, limit: Limit, rotation: Quaternion, colour: Colour) -> None:
+def sketch_shape(
+    sketch: Sketch, matrix: Matrix, limit: Limit, rotation: Quaternion, is_comfort: bool = False
+) -> None:
     """Draw the border of a limit, for a joint with this rotation.
 
     Args:
@@ -45,24 +44,26 @@ def sketch_shape(sketch: Sketch, matrix: Matrix, limit: Limit, rotation: Quatern
         matrix: from the joint's frame at rest to world space.
         limit: what is drawn.
         rotation: of the joint relative to rest; it carries a twist and the angles of an Euler box.
-        colour: of lines; faces are paler. Euler boxes have the colours of their axes unless it is green.
+        is_comfort: whether it is a comfort region. Euler boxes that are limits have the colours of their
+            axes.
     """
-    alpha = COMFORT_FILL if colour == GREEN else FILL
+    palette = sketch.palette
+    colour, alpha = (palette.comfort, COMFORT_FILL) if is_comfort else (palette.limit, FILL)
     for dial in dials(limit, rotation):
-        own = EULER_COLOURS.get(dial.name, colour) if colour != GREEN else colour
+        own = colour if is_comfort else EULER_COLOURS.get(dial.name, colour)
         centre, arc = matrix @ dial.centre, placed(matrix, dial.arc())
-        sketch.fan(centre, arc, (*own[:3], alpha))
-        sketch.path([centre, *arc, centre], own, LINE)
-    if isinstance(limit, Hinge) and colour != GREEN:
+        sketch.fan(centre, arc, (*own, alpha))
+        sketch.path([centre, *arc, centre], (*own, 1.0), LINE)
+    if isinstance(limit, Hinge) and not is_comfort:
         axis = Vector(limit.axis)
-        sketch.path(placed(matrix, (-axis, axis)), (*colour[:3], 0.6), THIN)
+        sketch.path(placed(matrix, (-axis, axis)), (*colour, 0.6), THIN)
     border = rim(limit, rotation)
     if border is not None:
         centre, points = matrix.to_translation(), placed(matrix, border.points)
-        sketch.fan(centre, points, (*colour[:3], alpha))
-        sketch.path(points, colour, LINE)
+        sketch.fan(centre, points, (*colour, alpha))
+        sketch.path(points, (*colour, 1.0), LINE)
         for rib in points[: -1 : max(1, (len(points) - 1) // RIBS)]:
-            sketch.path((centre, rib), (*colour[:3], 0.5), THIN)
+            sketch.path((centre, rib), (*colour, 0.5), THIN)
 
 
 def sketch_needles(sketch: Sketch, matrix: Matrix, limit: Limit, rotation: Quaternion) -> None:
@@ -80,4 +81,5 @@ def _beyond(dial: Dial) -> Vector:
 
 
 def _needle(sketch: Sketch, ends: tuple[Vector, Vector], is_at_border: bool) -> None:
-    sketch.path(ends, RED if is_at_border else WHITE, NEEDLE)
+    colour = sketch.palette.warning if is_at_border else sketch.palette.needle
+    sketch.path(ends, (*colour, 1.0), NEEDLE)

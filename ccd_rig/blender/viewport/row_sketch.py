@@ -13,10 +13,8 @@ from mathutils import Vector
 from ..properties import constraint_list
 from ..properties.constraint_values import Kind
 from . import rows
-from .sketch import RED, Sketch
+from .sketch import Sketch
 
-AMBER = (1.0, 0.72, 0.2)
-TEAL = (0.1, 0.85, 0.7)
 CHAIN, LINE, RING = 7.0, 2.0, 3.0  # [pixels]
 RING_SIZE = 0.35  # radius of the mark of a planted bone, as a part of the bone's length
 DASH = 0.08  # length of a dash, as a part of the tip's length
@@ -51,7 +49,7 @@ def sketch_rows(
 
 def _sketch_chain(sketch: Sketch, armature_object: bpy.types.Object, row: Any, shown: Container[str]) -> None:
     world: Any = armature_object.matrix_world
-    colour = (*AMBER, 0.4 if row.enabled else 0.15)
+    colour = (*sketch.palette.chain, 0.4 if row.enabled else 0.15)
     for bone in constraint_list.chain(armature_object, row.tip, row.chain_length):
         if bone.name in shown:
             sketch.path((world @ bone.head, world @ bone.tail), colour, CHAIN)
@@ -60,28 +58,29 @@ def _sketch_chain(sketch: Sketch, armature_object: bpy.types.Object, row: Any, s
 def _sketch_reach(
     sketch: Sketch, reach: rows.Reach, dash: float, alpha: float, in_words: Callable[[float], str]
 ) -> None:
-    colour = (*(RED[:3] if reach.gap > 0.0 else AMBER), alpha)
-    sketch.dotted((reach.end, reach.target), dash, colour, LINE)
-    if reach.gap > 0.0:
-        sketch.label(reach.target, reach.end, f"{in_words(reach.gap)} out of reach", RED)
+    warning, is_far = sketch.palette.warning, reach.gap > 0.0
+    colour = warning if is_far else sketch.palette.chain
+    sketch.dotted((reach.end, reach.target), dash, (*colour, alpha), LINE)
+    if is_far:
+        sketch.label(reach.target, reach.end, f"{in_words(reach.gap)} out of reach", (*warning, 1.0))
 
 
 def _sketch_plant(sketch: Sketch, tip: bpy.types.PoseBone, is_planted: bool, alpha: float) -> None:
     """A level ring round the head of a bone: with a cross while it is planted, thin while it is not."""
-    head = tip.id_data.matrix_world @ tip.head
+    head, planted = tip.id_data.matrix_world @ tip.head, sketch.palette.planted
     radius = RING_SIZE * _length(tip)
     ring = [
         head + Vector((cos(angle), sin(angle), 0.0)) * radius
         for angle in (2.0 * pi * i / 32 for i in range(33))
     ]
     if not is_planted:
-        sketch.path(ring, (*TEAL, 0.5 * alpha), 1.0)
+        sketch.path(ring, (*planted, 0.5 * alpha), 1.0)
         return
-    colour = (*TEAL, alpha)
+    colour = (*planted, alpha)
     sketch.path(ring, colour, RING)
     sketch.path((ring[4], ring[20]), colour, RING)
     sketch.path((ring[12], ring[28]), colour, RING)
-    sketch.fan(head, ring, (*TEAL, 0.25 * alpha))
+    sketch.fan(head, ring, (*planted, 0.25 * alpha))
 
 
 def _length(bone: bpy.types.PoseBone) -> float:

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 from mathutils import Vector
 
 Colour = tuple[float, float, float, float]  # red, green, blue, alpha; 0..1
+Opaque = tuple[float, float, float]  # red, green, blue
 
-RED = (1.0, 0.18, 0.12, 1.0)
 DASHES = (4, 60)  # how many dashes a dotted line has, at least and at most
 
 
@@ -25,16 +25,37 @@ class Label(NamedTuple):
     colour: Colour
 
 
+class Palette(NamedTuple):
+    """The colours of what is drawn.
+
+    Attributes:
+        limit: of limits. comfort: of comfort regions.
+        needle: of the present rotation in a limit.
+        chain: of the active chain and of lines to targets.
+        planted: of planted bones.
+        warning: of what is at a border or out of reach.
+    """
+
+    limit: Opaque = (0.25, 0.62, 1.0)
+    comfort: Opaque = (0.35, 0.9, 0.4)
+    needle: Opaque = (1.0, 1.0, 1.0)
+    chain: Opaque = (1.0, 0.72, 0.2)
+    planted: Opaque = (0.1, 0.85, 0.7)
+    warning: Opaque = (1.0, 0.18, 0.12)
+
+
 class Sketch:
     """Lines, faces and words in world space.
 
     Attributes:
+        palette: the colours to draw with.
         lines: (colour, width in pixels) -> ends of straight pieces, two by two.
         faces: colour -> corners of triangles, three by three.
         labels: words.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, palette: Palette | None = None) -> None:
+        self.palette = palette or Palette()
         self.lines: dict[tuple[Colour, float], list[Vector]] = defaultdict(list)
         self.faces: dict[Colour, list[Vector]] = defaultdict(list)
         self.labels: list[Label] = []

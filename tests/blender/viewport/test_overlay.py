@@ -115,3 +115,19 @@ def test_handles_belong_to_what_is_shown(ext, rig):
         space.overlay.show_bones = True
         rig.pose.bones["bone_1"].ccd_rig.limit.kind = "NONE"
         assert not module.CCD_RIG_GGT_limit.poll(bpy.context)
+
+
+def test_colours_are_the_users(ext, rig):
+    overlay = ext.module("viewport.overlay")
+    chosen = bpy.context.preferences.addons[ext.package].preferences
+    mine = (0.125, 0.25, 0.5)
+    for name in ("limit", "chain", "warning"):
+        setattr(chosen, f"{name}_colour", mine)
+    try:
+        with in_view():
+            made = overlay.sketch(bpy.context)
+    finally:
+        for name in ("limit", "chain", "warning"):
+            chosen.property_unset(f"{name}_colour")
+    assert {colour[:3] for colour, _ in made.lines} == {mine, (1.0, 1.0, 1.0)}
+    assert {label.colour[:3] for label in made.labels} == {mine}

@@ -108,7 +108,7 @@ def colours_of(sketch):
 
 
 def test_out_of_reach_is_red_with_the_distance(ext, rig):
-    red = ext.module("ccd_rig.blender.viewport.sketch").RED[:3]
+    red = ext.module("ccd_rig.blender.viewport.sketch").Palette().warning
     row = reach_row(ext, rig, (1.0, 0.0, 1.0))
     sketch = sketched_rows(ext, rig)
     assert red not in colours_of(sketch) and sketch.labels == []
@@ -167,7 +167,7 @@ def sketched_limit(ext, bone):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_needle_turns_red_at_the_border(ext, rig, kind):
-    red = ext.module("ccd_rig.blender.viewport.sketch").RED[:3]
+    red = ext.module("ccd_rig.blender.viewport.sketch").Palette().warning
     bone = rig.pose.bones["bone_1"]
     bone.ccd_rig.limit.kind = kind  # each to 45 degrees and more by default, but the hinge's 90
     axis, border = ((0, 1, 0) if kind == "TWIST" else (1, 0, 0)), (90 if kind == "HINGE" else 45)
@@ -183,7 +183,7 @@ def test_the_comfort_region_is_drawn_inside(ext, rig, kind):
     alone = sketched_limit(ext, bone)
     bone.ccd_rig.comfort.region.kind = kind
     both = sketched_limit(ext, bone)
-    green = ext.module("ccd_rig.blender.viewport.limit_sketch").GREEN[:3]
+    green = ext.module("ccd_rig.blender.viewport.sketch").Palette().comfort
     assert green not in colours_of(alone) and green in colours_of(both)
     head = rig.matrix_world @ bone.head
     farthest = {
