@@ -28,6 +28,7 @@ class Progress:
         self.rotations: list[Quaternion] = list(working.rotations)
         self.slides: list[tuple[float, ...]] = list(working.slides)
         self.error = math.inf
+        self.seen = math.inf  # the error of the pose that was noted last
         self.iterations = 0
         self.history: list[float] = []
         self.caps: dict[int, GoalError] = {}
@@ -46,17 +47,31 @@ class Progress:
         """Keeps the working pose if it is the best so far for these goals; returns how far off each of them
         is."""
         errors = [working.effectors[k].error() for k in goals]
-        error = math.fsum(working.effectors[k].square() for k in goals)
-        if error < self.error and self.holds_caps(working):
-            self.error = error
-            self.rotations = list(working.rotations)
-            self.slides = list(working.slides)
+        self.seen = math.fsum(working.effectors[k].square() for k in goals)
+        if self.seen < self.error and self.holds_caps(working):
+            self._keep(working)
         self.history.append(self.error)
         return errors
 
     def meets(self, working: WorkingPose, errors: Sequence[GoalError], settings: SolverSettings) -> bool:
-        """Whether goals are within their tolerances, and those that are served first as near as they were."""
-        return all(met(error, settings) for error in errors) and self.holds_caps(working)
+        """Whether goals are within their tolerances, and those that are served first as near as they were.
+
+        Such a pose is the best: one noted before may have the smaller sum of errors, and miss a goal.
+
+        Args:
+            working: the pose that was noted last.
+            errors: how far off the goals are in it.
+            settings: with the tolerances.
+        """
+        if not (all(met(error, settings) for error in errors) and self.holds_caps(working)):
+            return False
+        self._keep(working)
+        return True
+
+    def _keep(self, working: WorkingPose) -> None:
+        self.error = self.seen
+        self.rotations = list(working.rotations)
+        self.slides = list(working.slides)
 
     def holds_caps(self, working: WorkingPose) -> bool:
         """Whether goals that are served first are as near as they were."""

@@ -1,0 +1,34 @@
+"""Which pose of a solve counts as the best."""
+
+from __future__ import annotations
+
+from mathutils import Quaternion
+
+from ccd_rig.goals import DirectionGoal
+from ccd_rig.settings import SolverSettings
+from ccd_rig.skeleton.joints import Joint, Skeleton
+from ccd_rig.skeleton.pose import Pose
+from ccd_rig.solvers.ccd.progress import Progress
+from ccd_rig.solvers.ccd.working_pose import WorkingPose
+
+X, Z = (1.0, 0.0, 0.0), (0.0, 0.0, 1.0)
+
+
+def working_pose(first: float, second: float) -> WorkingPose:
+    """Two joints that are to point along Z and are so far off it, radians; the second counts 4 times as much."""
+    skeleton = Skeleton([Joint("a"), Joint("b")])
+    goals = [DirectionGoal("a", Z, Z), DirectionGoal("b", Z, Z, weight=4.0)]
+    rotations = tuple(Quaternion(X, angle) for angle in (first, second))
+    return WorkingPose(skeleton, Pose(rotations, Pose.rest(skeleton).translations), goals)
+
+
+def test_a_pose_that_meets_its_goals_counts_before_one_with_a_smaller_sum():
+    settings = SolverSettings(angle_tolerance=1e-3)
+    near, met = working_pose(1.2e-3, 0.1e-3), working_pose(0.9e-3, 0.9e-3)
+    found = Progress(near)
+    assert not found.meets(near, found.note(near, (0, 1)), settings)
+    assert found.rotations == list(near.rotations)
+    before = found.error
+    assert found.meets(met, found.note(met, (0, 1)), settings)
+    assert found.rotations == list(met.rotations)
+    assert found.error > before
