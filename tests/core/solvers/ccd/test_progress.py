@@ -15,7 +15,7 @@ X, Z = (1.0, 0.0, 0.0), (0.0, 0.0, 1.0)
 
 
 def working_pose(first: float, second: float) -> WorkingPose:
-    """Two joints that are to point along Z and are so far off it, radians; the second counts 4 times as much."""
+    """Two joints that are to point along Z and are so far off it, radians; the second has weight 4."""
     skeleton = Skeleton([Joint("a"), Joint("b")])
     goals = [DirectionGoal("a", Z, Z), DirectionGoal("b", Z, Z, weight=4.0)]
     rotations = tuple(Quaternion(X, angle) for angle in (first, second))
