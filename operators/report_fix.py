@@ -92,5 +92,5 @@ def _set(context: bpy.types.Context, row: Any, found: Finding) -> str:
     pole.parent, pole.location = row.id_data, place.location
     if place.bone:
         pole.parent_type, pole.parent_bone = "BONE", place.bone
-    row.pole_target, row.pole_bone = pole, ""
+    row.pole_target, row.pole_bone, row.pole_angle = pole, "", 0.0
     return f"'{pole.name}' is the pole of '{row.name}'"

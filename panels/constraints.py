@@ -120,6 +120,9 @@ class CCD_RIG_PT_pole(_OfReach, bpy.types.Panel):
     def draw_part(self, lines: bpy.types.UILayout, constraint: Any) -> None:
         lines.prop(constraint, "pole_target", text="Target")
         _draw_bone(lines, constraint, constraint.pole_target, "pole_bone")
+        angle = lines.column()
+        angle.active = constraint.pole_target is not None
+        angle.prop(constraint, "pole_angle", text="Angle")
 
 
 class CCD_RIG_PT_method(_OfReach, bpy.types.Panel):

@@ -117,6 +117,8 @@ def _reach_problems(
         yield from _thing_problems(
             armature_object, constraint, scene, "pole", constraint.pole_target, constraint.pole_bone
         )
+        if not math.isfinite(constraint.pole_angle):  # a script can store NaN
+            yield Problem("ERROR", constraint.name, f"{where}: Pole Angle is not a number: set it to 0")
     elif constraint.pole_bone:
         bone = f"a pole bone '{constraint.pole_bone}'"
         message = f"{where} has {bone} but no pole target (deleted?), so it has no pole"
