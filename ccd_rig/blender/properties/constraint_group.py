@@ -105,7 +105,22 @@ class PoleProperties:
     )
 
 
-class CCD_RIG_PG_constraint(PoleProperties, bpy.types.PropertyGroup):
+class OriginalProperties:
+    """Which of Blender's constraints a constraint was converted from."""
+
+    original_bone: StringProperty(
+        name="Original Bone",
+        description="The bone of Blender's constraint that this one was converted from",
+        override=OVERRIDE,
+    )
+    original_constraint: StringProperty(
+        name="Original Constraint",
+        description="Name of Blender's constraint that this one was converted from, and that is muted for it",
+        override=OVERRIDE,
+    )
+
+
+class CCD_RIG_PG_constraint(PoleProperties, OriginalProperties, bpy.types.PropertyGroup):
     """A bone, and where and how it should be. Its property `name` is added by `register_name`."""
 
     tip: StringProperty(

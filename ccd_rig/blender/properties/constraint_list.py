@@ -148,7 +148,7 @@ def remove(armature_object: bpy.types.Object, index: int) -> None:
         RigError: it comes from the library of an override, and Blender keeps those.
     """
     group = armature_object.ccd_rig
-    _refuse_library_row(armature_object, index)
+    require_own(armature_object, index)
     for curve in _curves(armature_object):
         constraint, field = _row_and_field(curve)
         if constraint != index:
@@ -171,7 +171,7 @@ def move(armature_object: bpy.types.Object, index: int, new_index: int) -> None:
     """
     group = armature_object.ccd_rig
     for i in (index, new_index):
-        _refuse_library_row(armature_object, i)
+        require_own(armature_object, i)
     group.constraints.move(index, new_index)
     _renumber(armature_object, lambda i: {index: new_index, new_index: index}.get(i, i))
     group.active_index = new_index
@@ -192,7 +192,8 @@ def is_animated(armature_object: bpy.types.Object, constraint: Any, field: str) 
     return any(curve.data_path == path for curve in _curves(armature_object))
 
 
-def _refuse_library_row(armature_object: bpy.types.Object, index: int) -> None:
+def require_own(armature_object: bpy.types.Object, index: int) -> None:
+    """Raise RigError, which names the constraint, if it comes from the library of an override."""
     if is_from_library(armature_object, index):
         name = armature_object.ccd_rig.constraints[index].name
         raise RigError(
