@@ -1,17 +1,13 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Take over Blender's IK, Damped Track and Spline IK constraints."""
 
-import textwrap
-
 import bpy
 from bpy.props import BoolProperty, IntProperty, StringProperty
 
 from ..ccd_rig.blender.convert import convert
 from ..ccd_rig.blender.properties.active_rig import active_rig
 from ..ccd_rig.errors import CCDRigError
-from . import poll_reasons
-
-REDO_WIDTH = 60  # [letters]
+from . import poll_reasons, redo_lines
 
 
 class CCD_RIG_OT_ik_convert(bpy.types.Operator):
@@ -29,7 +25,7 @@ class CCD_RIG_OT_ik_convert(bpy.types.Operator):
         options={"SKIP_SAVE"},
     )
     every: IntProperty(
-        name="Spline Target Every",
+        name="Spline Every",
         description="How many bones of a Spline IK share a target on its curve",
         default=3,
         min=1,
@@ -66,7 +62,4 @@ class CCD_RIG_OT_ik_convert(bpy.types.Operator):
         layout.prop(self, "only_selected")
         layout.prop(self, "every")
         if self.told:
-            lines = layout.box().column(align=True)
-            for line in self.told.splitlines():
-                for part in textwrap.wrap(line, REDO_WIDTH):
-                    lines.label(text=part)
+            redo_lines.draw(layout, self.told)

@@ -417,3 +417,22 @@ def test_a_row_whose_original_is_gone_stays(ext):
     made.name = "Renamed"
     fails(bpy.ops.ccd_rig.ik_restore, "constraints behind shin are gone")
     assert len(rig.ccd_rig.constraints) == 1
+
+
+def test_undo_and_redo(ext):
+    rig = leg()
+    ik(rig, "shin", rigs.empty("Goal", (0.1, 0.0, 0.3)))
+    rigs.activate(rig)
+    name = rig.name
+    bpy.ops.ed.undo_push(message="before")
+    assert bpy.ops.ccd_rig.ik_convert() == {"FINISHED"}
+    bpy.ops.ed.undo_push(message="converted")
+
+    def state():
+        rig = bpy.data.objects[name]
+        return rig.pose.bones["shin"].constraints["IK"].mute, len(rig.ccd_rig.constraints)
+
+    bpy.ops.ed.undo()
+    assert state() == (False, 0)
+    bpy.ops.ed.redo()
+    assert state() == (True, 1)
