@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import bpy
@@ -18,6 +18,8 @@ from .conversion import Conversion, NewRow, NotConverted
 
 KINDS = ("IK", "DAMPED_TRACK", "SPLINE_IK")
 """Types of Blender's constraints that rows can take the place of."""
+MOST = 3
+"""Reasons that a refusal as a whole names."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +70,8 @@ def convert(
     found, refused = _not_carried(armature_object, found)
     notes += refused
     if not found:
-        raise RigError("; ".join(notes) or _nothing(armature_object, bones))
+        more = f"; and {len(notes) - MOST} more" if len(notes) > MOST else ""
+        raise RigError("; ".join(notes[:MOST]) + more or _nothing(armature_object, bones))
     rows = []
     for bone, constraint, conversion in found:
         rows += [_add(context, armature_object, bone, constraint, row) for row in conversion.rows]
@@ -93,10 +96,28 @@ def _conversion(
         found = spline.conversion(context, bone, constraint, every)
     else:
         found = tracking.conversion(armature_object, bone, constraint)
+    notes = list(found.notes)
+    if locked := _locked(armature_object, found.rows):
+        notes.append(f"locked rotations hold here: {', '.join(repr(name) for name in locked)}")
     if copied_curves.in_strips(armature_object, constraint.path_from_id("influence")):
-        more = "its Influence is also moved by NLA strips, which is not taken over"
-        return Conversion(found.rows, (*found.notes, more))
-    return found
+        notes.append("its Influence is also moved by NLA strips, which is not taken over")
+    return replace(found, notes=tuple(notes))
+
+
+def _locked(armature_object: bpy.types.Object, rows: Sequence[NewRow]) -> list[str]:
+    """Names of bones that Blender's IK turns although their rotation is locked.
+
+    Raises:
+        NotConverted: no others are in a chain, as in the mechanism of a rig.
+    """
+    found: dict[str, None] = {}
+    for row in rows:
+        chain = constraint_list.chain(armature_object, row.tip, row.chain_length)
+        locked = [bone.name for bone in chain if all(bone.lock_rotation)]
+        if len(locked) == len(chain):
+            raise NotConverted("its bones have locked rotations, as a rig's own mechanism has: unlock them")
+        found |= dict.fromkeys(locked)
+    return list(found)
 
 
 Found = list[tuple[bpy.types.PoseBone, Any, Conversion]]

@@ -332,6 +332,11 @@ def driven_mute(rig, made):
     made.driver_add("mute")
 
 
+def locked(rig, made):
+    for name in ("shin", "thigh"):
+        rig.pose.bones[name].lock_rotation = (True, True, True)
+
+
 def shared(rig, made):
     made.keyframe_insert("influence", frame=1)
     other = rig.copy()
@@ -349,6 +354,7 @@ def shared(rig, made):
         (free_axes, "leaves axes of its target free"),
         (nothing, "neither a position nor a rotation"),
         (driven_mute, "its Mute has keys or a driver"),
+        (locked, "its bones have locked rotations"),
         (shared, "which moves 'Rig.001' too"),
     ],
 )
@@ -377,6 +383,7 @@ def test_what_is_lost_on_the_way_is_said(ext):
     made = ik(rig, "shin", rigs.empty("Goal"), use_stretch=True, pole_target=rigs.empty("Pole"))
     rig.pose.bones["thigh"].ik_stretch = 0.1
     rig.pose.bones["shin"].use_ik_limit_x = True
+    rig.pose.bones["thigh"].lock_rotation = (True, True, True)
     made.use_rotation = True
     look = rig.pose.bones["foot"].constraints.new("DAMPED_TRACK")
     look.target = bpy.data.objects["Goal"]
@@ -384,6 +391,7 @@ def test_what_is_lost_on_the_way_is_said(ext):
     words = "\n".join(told.notes)
     assert "do not stretch here ('thigh' did)" in words
     assert "IK limits, locks and stiffness of 'shin'" in words
+    assert "locked rotations hold here: 'thigh'" in words
     assert "less than two bones are free to bend" in words
     assert "hangs on 'shin', which 'IK' turns" in words
     assert told.rows == ("shin",) and not look.mute
