@@ -18,7 +18,7 @@ from mathutils import Quaternion, Vector
 from .errors import InvalidInput
 from .limits.hinges import FULL_TURN, as_hinge
 from .maths.rotations import angle_between
-from .maths.validation import frozen_rotation, frozen_vector, is_number
+from .maths.validation import finite, frozen_rotation, frozen_vector, is_number
 from .skeleton.joints import Joint, Skeleton
 from .skeleton.kinematics import Transform, forward_kinematics
 from .skeleton.pose import Pose
@@ -204,6 +204,8 @@ class PoleGoal:
         target: point in model space.
         weight, priority: as in `PositionGoal`.
         offset: the chain's end in the last joint's frame; None means the bone's tail.
+        angle: radians by which the bend is turned from the target, about the line from the root's head to
+            the chain's end.
     """
 
     target_kind: ClassVar[TargetKind] = TargetKind.POINT
@@ -214,6 +216,7 @@ class PoleGoal:
     weight: float = 1.0
     priority: int = 0
     offset: Vector | None = None
+    angle: float = 0.0
 
     @property
     def name(self) -> str:
@@ -225,6 +228,7 @@ class PoleGoal:
         object.__setattr__(self, "target", frozen_vector(self.target, f"{what}: target"))
         if self.offset is not None:
             object.__setattr__(self, "offset", frozen_vector(self.offset, f"{what}: offset"))
+        finite(f"{what}: angle", self.angle)
         _check_importance(what, self.weight, self.priority)
 
     def chain(self, skeleton: Skeleton) -> tuple[int, ...]:
@@ -353,7 +357,7 @@ def measure(goal: Goal, skeleton: Skeleton, transforms: Sequence[Transform]) -> 
         heads = [transforms[i].translation for i in chain]
         end = transforms[chain[-1]].point(goal.effector(skeleton))
         axis = transforms[own.joint].rotation @ own.axis
-        return GoalError(angle=pole_bend(heads, end, goal.target, axis, own.scale).error)
+        return GoalError(angle=pole_bend(heads, end, goal.target, axis, own.scale, goal.angle).error)
     return GoalError(distance=masked(centre_of_mass(skeleton, transforms) - goal.target, goal.axes).length)
 
 
@@ -378,7 +382,7 @@ class PoleBend(NamedTuple):
 
     Attributes:
         bend: across the chain's line, the model's unit.
-        side: unit, across the line, towards the pole target.
+        side: unit, across the line: towards the pole target, turned by the goal's angle.
         weight: 0 to 1, how much it is asked for.
     """
 
@@ -408,7 +412,9 @@ def smooth_step(x: float) -> float:
     return x * x * (3.0 - 2.0 * x)
 
 
-def pole_bend(heads: Sequence[Vector], end: Vector, target: Vector, axis: Vector, scale: float) -> PoleBend:
+def pole_bend(
+    heads: Sequence[Vector], end: Vector, target: Vector, axis: Vector, scale: float, angle: float = 0.0
+) -> PoleBend:
     """The bend of a chain, the side its pole target is on, and how much the one should point along the other.
 
     With l the unit line from the first head to the end, B the part across l of the sum of the heads from the
@@ -425,6 +431,7 @@ def pole_bend(heads: Sequence[Vector], end: Vector, target: Vector, axis: Vector
         target: the pole target.
         axis: `BendAxis.axis` in model space.
         scale: `BendAxis.scale`.
+        angle: `PoleGoal.angle`, by which the side is turned about l.
     """
     root = heads[0]
     line = end - root
@@ -441,7 +448,10 @@ def pole_bend(heads: Sequence[Vector], end: Vector, target: Vector, axis: Vector
         bend += head - root
     bend -= line * bend.dot(line)
     bend += (1.0 - smooth_step(bend.length / full)) * full * _cross(line, axis)
-    return PoleBend(bend, away.normalized(), smooth_step(bend.length / full))
+    side = away.normalized()
+    if angle != 0.0:
+        side = Quaternion(line, angle) @ side
+    return PoleBend(bend, side, smooth_step(bend.length / full))
 
 
 def _bend_axis(skeleton: Skeleton, chain: Sequence[int], effector: Vector) -> BendAxis:

@@ -13,6 +13,8 @@ def _classes() -> tuple[type, ...]:
     from .coupled_offset_remove import CCD_RIG_OT_coupled_offset_remove
     from .feet_plant import CCD_RIG_OT_feet_plant
     from .go_to_frame import CCD_RIG_OT_go_to_frame
+    from .ik_convert import CCD_RIG_OT_ik_convert
+    from .ik_restore import CCD_RIG_OT_ik_restore
     from .live import CCD_RIG_OT_live
     from .offset_point_add import CCD_RIG_OT_offset_point_add
     from .offset_point_remove import CCD_RIG_OT_offset_point_remove
@@ -34,6 +36,8 @@ def _classes() -> tuple[type, ...]:
         CCD_RIG_OT_constraint_remove,
         CCD_RIG_OT_constraint_kind,
         CCD_RIG_OT_constraint_move,
+        CCD_RIG_OT_ik_convert,
+        CCD_RIG_OT_ik_restore,
         CCD_RIG_OT_feet_plant,
         CCD_RIG_OT_contacts_find,
         CCD_RIG_OT_target_select,

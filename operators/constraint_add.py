@@ -1,41 +1,48 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Add a constraint for the active bone."""
+"""Add a constraint for each selected bone."""
 
-import re
+from collections.abc import Sequence
 from typing import Any
 
 import bpy
 from bpy.props import BoolProperty, EnumProperty, IntProperty, StringProperty
 from mathutils import Vector
 
-from ..ccd_rig.blender.properties import constraint_list, joints
+from ..ccd_rig.blender.properties import constraint_list, joints, new_rows
 from ..ccd_rig.blender.properties.constraint_group import KINDS
 from ..ccd_rig.blender.properties.constraint_values import Kind
+from ..ccd_rig.blender.properties.new_targets import new_target
 from ..ccd_rig.errors import CCDRigError, RigError
 from . import poll_reasons
 
-EMPTY_SIZE = 0.3  # part of the bone's length
-LEAST_SIZE, MOST_SIZE = 0.01, 0.05  # parts of the rig's size between which that is kept
-MADE = "ccd_rig_target"  # mark of the targets that are made here, and of their collection
-COLOURS = {"L": (0.2, 0.45, 1.0, 1.0), "R": (1.0, 0.25, 0.2, 1.0), "": (1.0, 0.8, 0.1, 1.0)}
-"""Object colours by side, as rigs have them: blue, red, yellow in the middle."""
+SELECTED = (
+    ("EACH", "Each Reaches", "Each selected bone gets a constraint and a target of its own"),
+    ("TARGET", "Other Is Target", "The active bone reaches for the other selected bone"),
+)
 
 
 class CCD_RIG_OT_constraint_add(bpy.types.Operator):
     bl_idname = "ccd_rig.constraint_add"
     bl_label = "Add CCD Constraint"
     bl_description = (
-        "Let the active bone reach for a target: the other selected bone or object, or a new empty"
+        "Let each selected bone reach for a target of its own: a new empty, or one other selected object or "
+        "bone of another armature"
     )
     bl_options = {"REGISTER", "UNDO"}
 
     kind: EnumProperty(
         name="Kind", description="What the constraint is about", items=KINDS, options={"SKIP_SAVE"}
     )
+    selected: EnumProperty(
+        name="Selected Bones",
+        description="What several selected bones of one armature are",
+        items=SELECTED,
+        options={"SKIP_SAVE"},
+    )
     chain_length: IntProperty(
         name="Chain Length",
         description="How many bones may turn, counted from the active one, locked ones too; 0 goes up to the "
-        "root. At first up to the bone that also carries other parts of the rig",
+        "root. At first up to the bone that also carries other limbs, for each bone its own",
         min=0,
         soft_max=255,
         options={"SKIP_SAVE"},
@@ -43,9 +50,14 @@ class CCD_RIG_OT_constraint_add(bpy.types.Operator):
     suits: StringProperty(
         description="Kind that the chain length was chosen for", options={"HIDDEN", "SKIP_SAVE"}
     )
+    suited: IntProperty(
+        description="Chain length that was chosen for the active bone",
+        default=-1,
+        options={"HIDDEN", "SKIP_SAVE"},
+    )
     target_empty: BoolProperty(
         name="New Empty as Target",
-        description="Where nothing else is selected, make an empty as the target: at the bone's tail, or for "
+        description="Where nothing else is selected, make an empty as the target: at the bone's end, or for "
         "balance at the centre of mass. A planted bone needs none",
         default=True,
         options={"SKIP_SAVE"},
@@ -61,44 +73,79 @@ class CCD_RIG_OT_constraint_add(bpy.types.Operator):
         return poll_reasons.poll(cls, reason)
 
     def execute(self, context: bpy.types.Context) -> set[str]:
-        tip = context.active_pose_bone
-        # The redo panel shows what was chosen, and keeps it while the kind stays.
-        if self.suits != self.kind and (self.suits or not self.properties.is_property_set("chain_length")):
-            self.chain_length = constraint_list.CHAIN_LENGTHS[Kind(self.kind)](context.object, tip.name)
-        self.suits = self.kind
+        rig, kind = context.object, Kind(self.kind)
+        length = self._asked_length(context)
+        tips = _tips(context, kind, self.selected)
+        rows, in_chains = new_rows.new_rows(rig, tips, kind, length)
         try:
-            target, target_bone = _selected_target(context, tip, self.chain_length)
+            found = _selected_target(context, rows, self.selected)
         except CCDRigError as error:
             self.report({"ERROR"}, str(error))
             return {"CANCELLED"}
-        if target is None and self.target_empty and self.kind != Kind.PLANT:
-            target = _new_empty(context, tip, self.kind == Kind.BALANCE)
-        constraint = constraint_list.add(context.object, tip.name, tip.name)
-        constraint.kind = self.kind
-        constraint.chain_length = self.chain_length
-        constraint.target = target
-        constraint.target_bone = target_bone
+        for row in rows:
+            target, target_bone = found
+            if target is None and self.target_empty and kind != Kind.PLANT:
+                target = _new_empty(context, row, kind == Kind.BALANCE)
+            added = constraint_list.add(rig, row.tip, row.tip)
+            added.kind, added.chain_length, added.use_tail = kind, row.chain_length, row.use_tail
+            added.target, added.target_bone = target, target_bone
+        if kind is Kind.REACH:
+            for words in new_rows.words(rig, rows, in_chains):
+                self.report({"INFO"}, words)
         return {"FINISHED"}
+
+    def _asked_length(self, context: bpy.types.Context) -> int | None:
+        """The chain length that the user has asked for; None: what suits each bone.
+
+        The redo panel shows what was chosen for the active bone; it stays until the kind is another.
+        """
+        if self.suits != self.kind and (self.suits or not self.properties.is_property_set("chain_length")):
+            lengths = constraint_list.CHAIN_LENGTHS[Kind(self.kind)]
+            self.suited = self.chain_length = lengths(context.object, context.active_pose_bone.name)
+        self.suits = self.kind
+        return None if self.chain_length == self.suited else int(self.chain_length)
+
+
+def _tips(context: bpy.types.Context, kind: Kind, selected: str) -> list[str]:
+    """Names of the bones that get a constraint, the active one last: it is shown then."""
+    active = context.active_pose_bone.name
+    if kind is Kind.BALANCE or selected == "TARGET":
+        return [active]
+    return [
+        *(bone for bone in poll_reasons.selected_bones(context, context.object) if bone != active),
+        active,
+    ]
 
 
 def _selected_target(
-    context: bpy.types.Context, tip: bpy.types.PoseBone, chain_length: int
+    context: bpy.types.Context, rows: Sequence[new_rows.NewRow], selected: str
 ) -> tuple[bpy.types.Object | None, str]:
-    """The other selected bone or object: (object, bone name), (None, "") if nothing else is selected."""
-    owner = context.object
-    bones = [bone for bone in context.selected_pose_bones if bone != tip]
+    """The other selected object or bone: (object, bone name), (None, "") if nothing else is selected.
+
+    Raises:
+        RigError: there are several, or one for several bones, or it moves with the chain.
+    """
+    owner, tip = context.object, context.active_pose_bone
+    bones = [
+        bone
+        for bone in context.selected_pose_bones
+        if bone != tip and (bone.id_data != owner or selected == "TARGET")
+    ]
     posed = {owner, *(bone.id_data for bone in context.selected_pose_bones), *context.objects_in_mode}
     objects = [each for each in context.selected_objects if each not in posed]
+    names = ", ".join(f"'{each.name}'" for each in (*bones, *objects))
     if len(bones) + len(objects) > 1:
-        names = ", ".join(f"'{each.name}'" for each in (*bones, *objects))
         raise RigError(
             f"More than one target is selected ({names}): select the target first, then the bone to move"
         )
+    if names and len(rows) > 1:
+        tips = ", ".join(f"'{row.tip}'" for row in rows)
+        raise RigError(f"{names} can be the target of one bone, not of {tips}: select it and one of them")
     if objects:
         return objects[0], ""
     if not bones:
         return None, ""
-    chain = {bone.name for bone in constraint_list.chain(owner, tip.name, chain_length)}
+    chain = {bone.name for bone in constraint_list.chain(owner, rows[0].tip, rows[0].chain_length)}
     below = {bone.name for bone in (bones[0], *bones[0].parent_recursive)}
     if bones[0].id_data == owner and chain & below:
         raise RigError(
@@ -109,13 +156,14 @@ def _selected_target(
     return posed_by, bones[0].name
 
 
-def _new_empty(context: bpy.types.Context, tip: bpy.types.PoseBone, balances: bool) -> bpy.types.Object:
-    """An empty at the evaluated tail of a bone, or at the centre of mass, beside the armature."""
+def _new_empty(context: bpy.types.Context, row: new_rows.NewRow, balances: bool) -> bpy.types.Object:
+    """An empty at the evaluated end of a bone, or at the centre of mass, beside the armature."""
     owner = context.object
     evaluated = owner.evaluated_get(context.evaluated_depsgraph_get())
     # The bone's name comes last: its ending (.L, .R) stays an ending.
-    empty = new_target(context, owner, f"Target {tip.name}", tip.name)
-    point = evaluated.pose.bones[tip.name].tail
+    empty = new_target(context, owner, f"Target {row.tip}", row.tip)
+    tip = evaluated.pose.bones[row.tip]
+    point = tip.tail if row.use_tail else tip.head
     masses = joints.masses(owner) if balances else {}
     if masses:
         bones = [(mass, evaluated.pose.bones[name]) for name, mass in masses.items()]
@@ -123,40 +171,3 @@ def _new_empty(context: bpy.types.Context, tip: bpy.types.PoseBone, balances: bo
         point = sum(middles, Vector()) / sum(masses.values())
     empty.location = evaluated.matrix_world @ point
     return empty
-
-
-def new_target(context: bpy.types.Context, owner: bpy.types.Object, name: str, tip: str) -> bpy.types.Object:
-    """An empty for a bone, sized and coloured to suit it, in the collection of the rig's targets."""
-    empty = bpy.data.objects.new(name, None)
-    evaluated = owner.evaluated_get(context.evaluated_depsgraph_get())
-    axis = evaluated.matrix_world.to_3x3() @ Vector(evaluated.pose.bones[tip].vector)
-    empty.empty_display_type = "SPHERE"
-    size = max(Vector(owner.dimensions).length, 1e-3 / LEAST_SIZE)
-    empty.empty_display_size = min(max(EMPTY_SIZE * axis.length, LEAST_SIZE * size), MOST_SIZE * size)
-    empty.show_in_front = True
-    empty.color[:] = COLOURS[_side(tip)]
-    empty[MADE] = True
-    _collection(context, owner).objects.link(empty)
-    return empty
-
-
-def _side(name: str) -> str:
-    """ "L" or "R" for a bone of one side, by Blender's own rules of names; else empty."""
-    if bpy.utils.flip_name(name) == name:
-        return ""
-    ends = name.lower().replace("left", "l").replace("right", "r")
-    words = [word for word in re.split(r"[^a-z]+", ends) if word in ("l", "r")]
-    return words[-1].upper() if words else ""
-
-
-def _collection(context: bpy.types.Context, owner: bpy.types.Object) -> bpy.types.Collection:
-    """The collection of a rig's targets, made beside the rig where it has none yet."""
-    targets = [row.target for row in owner.ccd_rig.constraints if row.target is not None]
-    for known in (each for target in targets for each in target.users_collection):
-        if known.get(MADE) and known.is_editable:
-            return known
-    made = bpy.data.collections.new(f"Targets of {owner.name}")
-    made[MADE] = True
-    beside = next((each for each in owner.users_collection if each.is_editable), context.scene.collection)
-    beside.children.link(made)
-    return made

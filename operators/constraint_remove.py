@@ -6,9 +6,9 @@ from bpy.props import BoolProperty
 
 from ..ccd_rig.blender.properties import constraint_list
 from ..ccd_rig.blender.properties.active_rig import active_rig
+from ..ccd_rig.blender.properties.new_targets import is_left_over
 from ..ccd_rig.errors import CCDRigError
 from . import poll_reasons
-from .constraint_add import MADE
 
 
 class CCD_RIG_OT_constraint_remove(bpy.types.Operator):
@@ -42,7 +42,7 @@ class CCD_RIG_OT_constraint_remove(bpy.types.Operator):
         except CCDRigError as error:
             self.report({"ERROR"}, str(error))
             return {"CANCELLED"}
-        if target is not None and target.get(MADE) and target.users <= len(target.users_collection):
+        if target is not None and is_left_over(target):
             if self.with_target:
                 bpy.data.objects.remove(target)
             else:

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What the operators that find contacts have in common: their thresholds, and how they go on."""
 
-import textwrap
-
 import bpy
 from bpy.props import BoolProperty, EnumProperty, FloatProperty, IntProperty, StringProperty
 
@@ -10,8 +8,7 @@ from ..ccd_rig.blender.properties import body
 from ..ccd_rig.blender.scene import contact_search
 from ..ccd_rig.blender.scene.contact_search import GROUNDS, Contacts
 from ..ccd_rig.motion.contacts import ContactThresholds
-
-REDO_WIDTH = 36  # letters of a line in the redo panel
+from . import redo_lines
 
 
 class ContactOptions:
@@ -79,10 +76,7 @@ class ContactOptions:
             layout.prop(self, name)
         for name in ("ground", "walk_on", "markers"):
             layout.prop(self, name)
-        lines = layout.box().column(align=True)
-        for line in self.found.splitlines():
-            for part in textwrap.wrap(line, REDO_WIDTH):
-                lines.label(text=part)
+        redo_lines.draw(layout, self.found)
 
     def find(self, context: bpy.types.Context, rig: bpy.types.Object, names: list[str]) -> Contacts:
         """Look for contacts; nothing changes."""

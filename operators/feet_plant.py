@@ -38,7 +38,7 @@ class CCD_RIG_OT_feet_plant(ContactOptions, bpy.types.Operator):
         reason = poll_reasons.no_armature(context)
         if not reason and context.mode != "POSE":
             reason = "Go to Pose Mode and select the feet"
-        if not reason and not _tips(context):
+        if not reason and not poll_reasons.selected_bones(context, context.object):
             reason = "Select the feet: the bones that rest on the ground, such as feet or balls of feet"
         return poll_reasons.poll(cls, reason)
 
@@ -49,7 +49,7 @@ class CCD_RIG_OT_feet_plant(ContactOptions, bpy.types.Operator):
             self.report({"ERROR"}, "Nothing of the feet is held: switch on Ground, Height or Rotation")
             return {"CANCELLED"}
         try:
-            planted = planted_rows.plant(rig, _tips(context), holds)
+            planted = planted_rows.plant(rig, poll_reasons.selected_bones(context, context.object), holds)
         except CCDRigError as error:
             self.report({"ERROR"}, str(error))
             return {"CANCELLED"}
@@ -74,9 +74,3 @@ class CCD_RIG_OT_feet_plant(ContactOptions, bpy.types.Operator):
         parts.prop(self, "hold_ground", text="Ground")
         parts.prop(self, "hold_height", text="Height")
         parts.prop(self, "hold_rotation", text="Rotation")
-
-
-def _tips(context: bpy.types.Context) -> list[str]:
-    """Selected bones of the active armature, in its order."""
-    selected = {bone.name for bone in context.selected_pose_bones or () if bone.id_data == context.object}
-    return [bone.name for bone in context.object.pose.bones if bone.name in selected]

@@ -81,6 +81,12 @@ def no_findings(context: bpy.types.Context) -> str:
     return "" if active.ccd_rig.report.findings not in ("", "[]") else "The report has found nothing"
 
 
+def selected_bones(context: bpy.types.Context, rig: bpy.types.Object) -> list[str]:
+    """Names of an armature's bones that are selected in Pose Mode, in its order; none outside that."""
+    selected = {bone.name for bone in context.selected_pose_bones or () if bone.id_data == rig}
+    return [bone.name for bone in rig.pose.bones if bone.name in selected]
+
+
 def poll(operator: type[bpy.types.Operator], reason: str) -> bool:
     """Whether there is no reason to be grey; a reason goes to the button's tooltip."""
     if reason:

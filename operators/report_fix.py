@@ -11,10 +11,10 @@ from ..ccd_rig.blender.bake.finding import Finding, Fix
 from ..ccd_rig.blender.bake.pole_place import pole_place
 from ..ccd_rig.blender.properties.active_rig import active_rig
 from ..ccd_rig.blender.properties.constraint_values import value_of
+from ..ccd_rig.blender.properties.new_targets import new_target
 from ..ccd_rig.errors import CCDRigError
 from ..ccd_rig.settings import Solver
 from . import poll_reasons
-from .constraint_add import new_target
 
 SOFT = 0.05
 """Part of its length over which a limb eases into straight."""
@@ -92,5 +92,5 @@ def _set(context: bpy.types.Context, row: Any, found: Finding) -> str:
     pole.parent, pole.location = row.id_data, place.location
     if place.bone:
         pole.parent_type, pole.parent_bone = "BONE", place.bone
-    row.pole_target, row.pole_bone = pole, ""
+    row.pole_target, row.pole_bone, row.pole_angle = pole, "", 0.0
     return f"'{pole.name}' is the pole of '{row.name}'"

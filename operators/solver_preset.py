@@ -5,19 +5,11 @@ import bpy
 from bpy.props import EnumProperty
 
 from ..ccd_rig.blender.properties.active_rig import active_rig
-from ..ccd_rig.blender.properties.solver_settings import apply_preset
+from ..ccd_rig.blender.properties.solver_settings import PRESET_WORDS, apply_preset
 from ..ccd_rig.settings import PRESETS
 from . import poll_reasons
 
-WORDS = {
-    "DEFAULT": ("Default", "What a new armature has"),
-    "LIMB": ("Limb", "Full steps: arms, legs and other chains of up to four bones, in few iterations"),
-    "TAIL": (
-        "Tail or Spine",
-        "Each pass shared out over the chain: tails, spines and necks bend evenly and do not coil",
-    ),
-}
-ITEMS = tuple((name, *WORDS[name], number) for number, name in enumerate(PRESETS))
+ITEMS = tuple((name, *PRESET_WORDS[name], number) for number, name in enumerate(PRESETS))
 
 
 class CCD_RIG_OT_solver_preset(bpy.types.Operator):

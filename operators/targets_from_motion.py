@@ -12,10 +12,10 @@ from ..ccd_rig.blender.checks import setup
 from ..ccd_rig.blender.properties import constraint_list
 from ..ccd_rig.blender.properties.active_rig import active_rig
 from ..ccd_rig.blender.properties.constraint_values import Kind
+from ..ccd_rig.blender.properties.new_targets import new_target
 from ..ccd_rig.blender.properties.solver_settings import solver_settings
 from ..ccd_rig.errors import CCDRigError, RigError
 from . import poll_reasons
-from .constraint_add import new_target
 
 FRAMES = (
     ("ALL", "Every Frame", "Key targets at every frame of the range"),

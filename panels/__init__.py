@@ -6,6 +6,7 @@ def _classes() -> tuple[type, ...]:
     from .bake import CCD_RIG_PT_bake, CCD_RIG_PT_bake_more, CCD_RIG_PT_bake_options
     from .bone import CCD_RIG_PT_bone, CCD_RIG_PT_comfort, CCD_RIG_PT_mass, CCD_RIG_PT_slide
     from .constraints import (
+        CCD_RIG_MT_constraints,
         CCD_RIG_PT_constraints,
         CCD_RIG_PT_effector,
         CCD_RIG_PT_importance,
@@ -26,6 +27,7 @@ def _classes() -> tuple[type, ...]:
         CCD_RIG_PT_bake_more,
         CCD_RIG_PT_fk_ik,
         CCD_RIG_UL_constraints,
+        CCD_RIG_MT_constraints,
         CCD_RIG_PT_constraints,
         CCD_RIG_PT_rotation,
         CCD_RIG_PT_pole,
@@ -50,19 +52,19 @@ def register() -> None:
     """Make the panels known to Blender."""
     import bpy
 
-    from . import live
+    from . import pose_menu
 
     for panel in _classes():
         bpy.utils.register_class(panel)
-    bpy.types.VIEW3D_MT_pose.append(live.draw_in_pose_menu)
+    bpy.types.VIEW3D_MT_pose.append(pose_menu.draw)
 
 
 def unregister() -> None:
     """Take them away again."""
     import bpy
 
-    from . import live
+    from . import pose_menu
 
-    bpy.types.VIEW3D_MT_pose.remove(live.draw_in_pose_menu)
+    bpy.types.VIEW3D_MT_pose.remove(pose_menu.draw)
     for panel in reversed(_classes()):
         bpy.utils.unregister_class(panel)

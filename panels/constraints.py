@@ -6,6 +6,7 @@ from typing import Any
 import bpy
 
 from ..ccd_rig.blender.checks import constraint_checks
+from ..ccd_rig.blender.convert import convert
 from ..ccd_rig.blender.properties import body, constraint_list, joints
 from ..ccd_rig.blender.properties.active_rig import active_rig
 from ..ccd_rig.blender.properties.constraint_values import Kind
@@ -46,6 +47,16 @@ class CCD_RIG_UL_constraints(bpy.types.UIList):
         line.prop(
             item, "enabled", text="", emboss=False, icon="CHECKBOX_HLT" if item.enabled else "CHECKBOX_DEHLT"
         )
+
+
+class CCD_RIG_MT_constraints(bpy.types.Menu):
+    """What is done to the list as a whole."""
+
+    bl_label = "CCD Constraints"
+
+    def draw(self, _context: bpy.types.Context) -> None:
+        self.layout.operator("ccd_rig.ik_convert", icon="CON_KINEMATIC")
+        self.layout.operator("ccd_rig.ik_restore", icon="LOOP_BACK")
 
 
 class CCD_RIG_PT_constraints(Sidebar, bpy.types.Panel):
@@ -120,6 +131,9 @@ class CCD_RIG_PT_pole(_OfReach, bpy.types.Panel):
     def draw_part(self, lines: bpy.types.UILayout, constraint: Any) -> None:
         lines.prop(constraint, "pole_target", text="Target")
         _draw_bone(lines, constraint, constraint.pole_target, "pole_bone")
+        angle = lines.column()
+        angle.active = constraint.pole_target is not None
+        angle.prop(constraint, "pole_angle", text="Angle")
 
 
 class CCD_RIG_PT_method(_OfReach, bpy.types.Panel):
@@ -183,6 +197,9 @@ def _draw_first_steps(layout: bpy.types.UILayout, context: bpy.types.Context) ->
         layout.operator("object.posemode_toggle", text="Pose Mode", icon="POSE_HLT")
     else:
         layout.operator("ccd_rig.constraint_add", text="Add", icon="ADD")
+    rig = active_rig(context)
+    if rig is not None and next(convert.candidates(rig), None) is not None:
+        layout.operator("ccd_rig.ik_convert", icon="CON_KINEMATIC")
 
 
 def _draw_list(layout: bpy.types.UILayout, armature_object: bpy.types.Object) -> None:
@@ -200,6 +217,7 @@ def _draw_list(layout: bpy.types.UILayout, armature_object: bpy.types.Object) ->
     side = line.column(align=True)
     side.operator("ccd_rig.constraint_add", text="", icon="ADD")
     side.operator("ccd_rig.constraint_remove", text="", icon="REMOVE")
+    side.menu("CCD_RIG_MT_constraints", text="", icon="DOWNARROW_HLT")
     if len(group.constraints) > 1:
         side.separator()
         side.operator("ccd_rig.constraint_move", text="", icon="TRIA_UP").direction = "UP"

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The switch of the live preview, in the tab and in the viewport's Pose menu."""
+"""The switch of the live preview."""
 
 import bpy
 
 from ..ccd_rig.blender.live import handlers
-from ..ccd_rig.blender.properties.active_rig import active_rig
 from .sidebar import draw_words
 
 
@@ -24,12 +23,3 @@ def draw_notes(
         return
     for note in preview.notes():
         draw_words(layout, context, note, "CANCEL" if preview.failure else "INFO")
-
-
-def draw_in_pose_menu(self: bpy.types.Menu, context: bpy.types.Context) -> None:
-    """An entry of the Pose menu, ticked while the armature is live."""
-    armature_object = active_rig(context)
-    if armature_object is not None and len(armature_object.ccd_rig.constraints):
-        self.layout.separator()
-        icon = "CHECKBOX_HLT" if armature_object.ccd_rig.live else "CHECKBOX_DEHLT"
-        self.layout.operator("ccd_rig.live", icon=icon)

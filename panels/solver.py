@@ -8,9 +8,8 @@ from typing import Any
 import bpy
 
 from ..ccd_rig.blender.properties.active_rig import active_rig
-from ..ccd_rig.blender.properties.solver_settings import present_preset
+from ..ccd_rig.blender.properties.solver_settings import PRESET_WORDS, present_preset
 from ..ccd_rig.settings import SolverSettings
-from ..operators.solver_preset import WORDS
 from .sidebar import Sidebar
 
 MAIN = ("solver", "max_iterations", "position_tolerance", "angle_tolerance", "sweep", "comfort")
@@ -27,7 +26,7 @@ class CCD_RIG_PT_solver(Sidebar, bpy.types.Panel):
 
     def draw(self, context: bpy.types.Context) -> None:
         name = present_preset(active_rig(context))
-        label = WORDS[name][0] if name else "Custom"
+        label = PRESET_WORDS[name][0] if name else "Custom"
         self.layout.operator_menu_enum("ccd_rig.solver_preset", "preset", text=f"Preset: {label}")
         _draw_fields(self.layout, active_rig(context).ccd_rig.solver, MAIN)
 

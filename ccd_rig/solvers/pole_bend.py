@@ -5,12 +5,14 @@ Arrays are (3, B): components first, poses last, double precision. With l the un
 
     F = (1 - f(|B| / t)) t        V = B + F (l x a)        weight w = f(|V| / t)
 
-The residual is w times the signed angle about l from V to the side A of the target. Its differential follows
-from that of an azimuth: a vector v across l turns about l by (l x v).dv / |v|^2.
+The residual is w times the signed angle about l from V to the side A of the target, plus the goal's own angle
+(`PoleGoal.angle`), which is constant. Its differential follows from that of an azimuth: a vector v across l
+turns about l by (l x v).dv / |v|^2.
 """
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -28,7 +30,7 @@ class PoleBends(NamedTuple):
 
     Attributes:
         bend: (3, B) across the chain's line, the model's unit.
-        side: (3, B) unit, across the line, towards the target.
+        side: (3, B) unit, across the line: towards the target, turned by the goal's angle.
         weight: (B,) 0 to 1, how much `bend` should point along `side`; 0 where nothing is asked for.
         angle: (B,) signed, about the line, from bend to side, radians; 0 where nothing is asked for.
         line: (3, B) unit.
@@ -38,6 +40,7 @@ class PoleBends(NamedTuple):
         to_target: (3, B) as given.
         axis: (3, B) as given.
         full: BEND_RANGE times the scale.
+        turned: the goal's angle.
     """
 
     bend: Array
@@ -51,11 +54,17 @@ class PoleBends(NamedTuple):
     to_target: Array
     axis: Array
     full: float
+    turned: float
 
     @property
     def residual(self) -> Array:
         """(B,) the weighted signed angle, radians; its size is what `goals.measure` reports."""
         return self.weight * self.angle
+
+    @property
+    def met(self) -> Array:
+        """(3, B) from the root's head: targets that the bends point at."""
+        return turned_about(self.line, self.bend, -self.turned)
 
 
 class PoleSlopes(NamedTuple):
@@ -76,7 +85,16 @@ class PoleSlopes(NamedTuple):
     turn: Array
 
 
-def pole_bends(line: Array, between: Array, to_target: Array, axis: Array, scale: float) -> PoleBends:
+def turned_about(line: Array, across: Array, angle: float) -> Array:
+    """(3, B) vectors across unit lines, turned about these by an angle in radians."""
+    if angle == 0.0:
+        return across
+    return np.asarray(math.cos(angle) * across + math.sin(angle) * cross(line, across))
+
+
+def pole_bends(
+    line: Array, between: Array, to_target: Array, axis: Array, scale: float, turned: float = 0.0
+) -> PoleBends:
     """The bend, the side and the weight of a pole goal in each pose.
 
     Args:
@@ -85,6 +103,7 @@ def pole_bends(line: Array, between: Array, to_target: Array, axis: Array, scale
         to_target: (3, B) from the root's head to the pole target.
         axis: (3, B) `BendAxis.axis` in model space.
         scale: `BendAxis.scale`.
+        turned: `PoleGoal.angle`.
     """
     full = BEND_RANGE * scale
     length = length_of(line)
@@ -94,24 +113,25 @@ def pole_bends(line: Array, between: Array, to_target: Array, axis: Array, scale
     away = to_target - dot(to_target, unit) * unit
     away_length = length_of(away)
     known &= away_length > POLE_NOISE * length_of(to_target)
-    side = away / np.maximum(away_length, TINY)
+    side = turned_about(unit, away / np.maximum(away_length, TINY), turned)
     part = length_of(across) / max(full, TINY)
     bend = across + (1.0 - _smooth_step(part)) * full * cross(unit, axis)
     weight = np.where(known, _smooth_step(length_of(bend) / max(full, TINY)), 0.0)
     angle = np.arctan2(dot(unit, cross(bend, side)), dot(bend, side))
     angle = np.where(weight > 0.0, angle, 0.0)
-    return PoleBends(bend, side, weight, angle, unit, length, between, across, to_target, axis, full)
+    return PoleBends(bend, side, weight, angle, unit, length, between, across, to_target, axis, full, turned)
 
 
 def pole_slopes(bends: PoleBends) -> PoleSlopes:
     """How the residual changes; 0 where nothing is asked for."""
-    unit, bend, side, axis, full = bends.line, bends.bend, bends.side, bends.axis, max(bends.full, TINY)
+    unit, bend, axis, full = bends.line, bends.bend, bends.axis, max(bends.full, TINY)
     size = np.maximum(length_of(bend), TINY)
     part, filled = length_of(bends.across) / full, size / full
     # What the residual changes by is turn_bend.d(bend) + turn_side.d(to_target - its part along the line).
     fading = np.where(filled < 1.0, 6.0 * filled * (1.0 - filled) / full, 0.0)
     turn_bend = (bends.angle * fading * bend - bends.weight * cross(unit, bend) / size) / size
     away = bends.to_target - dot(bends.to_target, unit) * unit
+    side = away / np.maximum(length_of(away), TINY)
     turn_side = bends.weight * cross(unit, side) / np.maximum(length_of(away), TINY)
     own = cross(unit, axis)
     # d(F) = -6 (1 - |B| / t) / t B.d(B), within the range of the smooth step.
@@ -144,7 +164,7 @@ def pole_bending(bends: PoleBends) -> Array:
     each = np.arange(count)
     moved[each, each] += steps
     line, between, to_target, axis = np.split(moved.reshape(count, -1), 4)
-    by = pole_slopes(pole_bends(line, between, to_target, axis, bends.full / BEND_RANGE))
+    by = pole_slopes(pole_bends(line, between, to_target, axis, bends.full / BEND_RANGE, bends.turned))
     slopes = np.concatenate((by.line, by.between, by.to_target, by.axis)).reshape(count, count + 1, size)
     found = (slopes[:, :count] - slopes[:, count:]) / steps
     return np.asarray(0.5 * (found + found.transpose(1, 0, 2)))

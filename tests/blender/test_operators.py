@@ -112,7 +112,7 @@ def test_add_takes_the_other_selected_bone_as_target(ext):
         ]
     )
     select(ext, rig, "control", "hand")
-    bpy.ops.ccd_rig.constraint_add()
+    bpy.ops.ccd_rig.constraint_add(selected="TARGET")
     (row,) = rig.ccd_rig.constraints
     assert (row.tip, row.target, row.target_bone) == ("hand", rig, "control")
     assert len(bpy.data.objects) == 1
@@ -146,21 +146,22 @@ def test_add_takes_the_other_selected_object(ext, rig):
 
 def test_add_refuses_a_target_in_the_chain_itself(ext, rig):
     select(ext, rig, "bone_0", "bone_2")
-    fails(bpy.ops.ccd_rig.constraint_add, "'bone_0' moves with the chain of 'bone_2'")
+    fails(bpy.ops.ccd_rig.constraint_add, "'bone_0' moves with the chain of 'bone_2'", selected="TARGET")
     assert listed() == []
     select(ext, rig, "bone_0", "bone_2")
-    bpy.ops.ccd_rig.constraint_add(chain_length=1)  # bone_0 is above a chain of one bone
+    bpy.ops.ccd_rig.constraint_add(chain_length=1, selected="TARGET")  # bone_0 is above a chain of one bone
     assert rig.ccd_rig.constraints[0].target_bone == "bone_0"
 
 
 def test_add_refuses_a_target_that_hangs_on_the_chain(ext, rig):
     select(ext, rig, "bone_2", "bone_1")
-    fails(bpy.ops.ccd_rig.constraint_add, "'bone_2' moves with the chain of 'bone_1'")
+    fails(bpy.ops.ccd_rig.constraint_add, "'bone_2' moves with the chain of 'bone_1'", selected="TARGET")
 
 
 def test_add_refuses_several_targets(ext, rig):
     select(ext, rig, "bone_0", "bone_1", "bone_2")
-    fails(bpy.ops.ccd_rig.constraint_add, "More than one target is selected ('bone_0', 'bone_1')")
+    words = "More than one target is selected ('bone_0', 'bone_1')"
+    fails(bpy.ops.ccd_rig.constraint_add, words, selected="TARGET")
     assert listed() == []
 
 

@@ -404,6 +404,7 @@ def test_smart_bounce_leaves_far_joints_still_where_near_ones_suffice():
         (lambda: DirectionGoal("hand", (0.0, 0.0, 0.0), (0.0, 1.0, 0.0)), "hand.*axis"),
         (lambda: DirectionGoal("hand", (0.0, 1.0, 0.0), (math.nan, 1.0, 0.0)), "hand.*target"),
         (lambda: PoleGoal("hip", "foot", (math.inf, 0.0, 0.0)), "hip.*foot.*target"),
+        (lambda: PoleGoal("hip", "foot", (1.0, 0.0, 0.0), angle=math.nan), "hip.*foot.*angle"),
         (lambda: PoleGoal("hip", "foot", (1.0, 0.0, 0.0), offset=(math.nan, 0.0, 0.0)), "hip.*foot.*offset"),
         (lambda: BalanceGoal((0, 0, 0), axes=(False, False, False)), "axes"),
         (lambda: PositionGoal("hand", (0, 0, 0), max_extension=0.0), "hand.*max_extension"),

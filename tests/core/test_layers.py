@@ -37,7 +37,7 @@ BLENDER = (
     ("keys",),
     ("properties",),
     ("scene",),
-    ("viewport",),
+    ("viewport", "convert"),
     ("solve",),
     ("checks",),
     ("bake",),

@@ -16,7 +16,7 @@ from mathutils import Quaternion, Vector
 from ccd_rig.goals import BEND_RANGE, PoleGoal, PositionGoal, angle_apart, measure, pole_bend
 from ccd_rig.limits.shapes import Hinge, ReversedLimit
 from ccd_rig.maths.rotations import angle_between
-from ccd_rig.settings import SolverSettings
+from ccd_rig.settings import Solver, SolverSettings
 from ccd_rig.skeleton.joints import Joint, Skeleton
 from ccd_rig.skeleton.kinematics import forward_kinematics
 from ccd_rig.skeleton.pose import Pose
@@ -155,8 +155,8 @@ def columns(vectors) -> np.ndarray:
     return np.array([vector[:] for vector in vectors], dtype=float).T
 
 
-@given(st.integers(0, 10_000))
-def test_arrays_are_what_is_defined_for_one(seed):
+@given(st.integers(0, 10_000), st.sampled_from((0.0, 0.7, -3.0)))
+def test_arrays_are_what_is_defined_for_one(seed, angle):
     rng = random.Random(seed)
     _, _, _, _, scale = first = random_chain(rng)
     chains = [first]
@@ -170,27 +170,31 @@ def test_arrays_are_what_is_defined_for_one(seed):
         columns(target - heads[0] for heads, _, target, *_ in chains),
         columns(axis for _, _, _, axis, _ in chains),
         scale,
+        angle,
     )
     for b, chain in enumerate(chains):
-        one = pole_bend(*chain)
+        one = pole_bend(*chain, angle)
         assert found.weight[b] == pytest.approx(one.weight, abs=1e-4)
         if one.weight > 1e-3:
             np.testing.assert_allclose(found.bend[:, b], one.bend[:], atol=1e-5 * scale)
             np.testing.assert_allclose(found.side[:, b], one.side[:], atol=1e-4)
+            root, end = chain[0][0], chain[1]
+            met = pole_bend(chain[0], end, root + Vector(found.met[:, b]), *chain[3:], angle)
+            assert met.error < 2e-3
         assert abs(found.residual[b]) == pytest.approx(one.error, abs=2e-3)
 
 
 @pytest.mark.parametrize("seed", range(40))
 def test_slopes_of_arrays_are_finite_differences(seed):
     rng = np.random.default_rng(seed)
-    count, scale = 7, 4.0
+    count, scale, angle = 7, 4.0, (0.0, 1.3)[seed % 2]
     size = rng.choice((0.001, 0.05, 0.15, 0.19, 0.5), count)
     line = np.array([[0.1], [2.0], [-0.3]]) + rng.normal(size=(3, count)) * 0.05
     between = line + size * rng.normal(size=(3, count))
     to_target = rng.normal(size=(3, count)) * 3.0
     axis = rng.normal(size=(3, count)) * (rng.random(count) < 0.7)
     axis /= np.maximum(np.sqrt((axis * axis).sum(0)), 1.0)
-    slopes = pole_slopes(pole_bends(line, between, to_target, axis, scale))
+    slopes = pole_slopes(pole_bends(line, between, to_target, axis, scale, angle))
     small = 1e-6
     for what in ("line", "between", "to_target", "turn"):
         for k in range(3):
@@ -203,7 +207,7 @@ def test_slopes_of_arrays_are_finite_differences(seed):
                     moved["axis"] = axis + np.cross(sign * step, axis, axis=0)
                 else:
                     moved[what] = moved[what] + sign * step
-                values.append(pole_bends(*moved.values(), scale).residual)
+                values.append(pole_bends(*moved.values(), scale, angle).residual)
             expected = (values[0] - values[1]) / (2.0 * small)
             np.testing.assert_allclose(getattr(slopes, what)[k], expected, rtol=1e-5, atol=1e-5)
 
@@ -212,7 +216,7 @@ def test_slopes_of_arrays_are_finite_differences(seed):
 def test_second_derivatives_of_arrays_are_finite_differences(seed):
     """Along random lines, beside the ends of the smooth steps."""
     rng = np.random.default_rng(seed)
-    count, scale, small = 5, 4.0, 1e-4
+    count, scale, small, angle = 5, 4.0, 1e-4, (0.0, -0.9, 2.0)[seed % 3]
     line = np.array([[0.1], [2.0], [-0.3]]) + rng.normal(size=(3, count)) * 0.05
     between = line + 0.5 * unit_columns(rng.normal(size=(3, count)))
     if seed % 2:  # nearly straight: the chain's own axis counts
@@ -221,10 +225,11 @@ def test_second_derivatives_of_arrays_are_finite_differences(seed):
     vectors = np.concatenate((line, between, to_target, unit_columns(rng.normal(size=(3, count)))))
     way = rng.normal(size=(12, count))
     values = [
-        pole_bends(*np.split(vectors + part * small * way, 4), scale).residual for part in (-1.0, 0.0, 1.0)
+        pole_bends(*np.split(vectors + part * small * way, 4), scale, angle).residual
+        for part in (-1.0, 0.0, 1.0)
     ]
     expected = (values[0] - 2.0 * values[1] + values[2]) / small**2
-    second = pole_bending(pole_bends(*np.split(vectors, 4), scale))
+    second = pole_bending(pole_bends(*np.split(vectors, 4), scale, angle))
     found = np.einsum("pb,pqb,qb->b", way, second, way)
     np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-3 * np.abs(second).max())
 
@@ -299,6 +304,24 @@ def test_in_between_bones_do_not_roll_because_of_a_pole(count, rest_bend, shorte
     poses, missed = motion(leg(count, rest_bend), shortest, noise)
     assert missed == 0
     assert max(roll(rotation) for pose in poses for rotation in pose.rotations[1:]) < 1.0
+
+
+@pytest.mark.parametrize("solver", list(Solver))
+@pytest.mark.parametrize("count", [2, 4])
+@pytest.mark.parametrize("angle", [0.0, 1.0, -2.5, 3.0, 7.0])
+def test_the_bend_is_turned_from_the_pole_about_the_line(solver, count, angle):
+    """The end is on the Y axis and the pole on the side of +Z: a positive turn about Y leads to +X."""
+    name = f"joint{count - 1}"
+    skeleton = leg(count, 0.3)
+    goals = [
+        PositionGoal(name, (0.0, 1.5, 0.0)),
+        PoleGoal("joint0", name, (0.0, 1.0, 4.0), priority=1, angle=angle),
+    ]
+    result = solve(skeleton, Pose.rest(skeleton), goals, SolverSettings(solver=solver))
+    transforms = forward_kinematics(skeleton, result.pose)
+    bend = sum((each.translation for each in transforms[1:]), Vector())
+    assert result.errors[0].distance < 1e-3
+    assert math.remainder(math.atan2(bend.x, bend.z) - angle, math.tau) == pytest.approx(0.0, abs=3e-3)
 
 
 def test_a_pole_alone_is_met_by_the_root_alone():

@@ -103,6 +103,9 @@ def _reach_problems(
             f"{where}: Max Extension is {constraint.max_extension:g}: set it above 0 and at most to 1",
         )
     yield from method_problems(constraint)
+    if _turns_about_its_end(armature_object, constraint):
+        message = f"{where}: its one bone turns about its own head, which so stays where it is"
+        yield Problem("WARNING", constraint.name, f"{message}: raise Chain Length, or switch on Use Tail")
     if not 0.0 <= constraint.soft <= 1.0:  # a script can store NaN
         yield Problem("ERROR", constraint.name, f"{where}: soft is {constraint.soft:g}: set it to 0 to 1")
     bones = len(constraint_list.chain(armature_object, constraint.tip, constraint.chain_length))
@@ -117,10 +120,19 @@ def _reach_problems(
         yield from _thing_problems(
             armature_object, constraint, scene, "pole", constraint.pole_target, constraint.pole_bone
         )
+        if not math.isfinite(constraint.pole_angle):  # a script can store NaN
+            yield Problem("ERROR", constraint.name, f"{where}: Pole Angle is not a number: set it to 0")
     elif constraint.pole_bone:
         bone = f"a pole bone '{constraint.pole_bone}'"
         message = f"{where} has {bone} but no pole target (deleted?), so it has no pole"
         yield Problem("WARNING", constraint.name, f"{message}: choose the pole target, or clear the bone")
+
+
+def _turns_about_its_end(armature_object: bpy.types.Object, constraint: Any) -> bool:
+    """Whether no bone of a chain can move what should reach the target: the head of the only one."""
+    chain = constraint_list.chain(armature_object, constraint.tip, constraint.chain_length)
+    asks = constraint.use_position and not constraint.use_tail and not any(constraint.effector_offset)
+    return asks and len(chain) == 1 and not any(chain[0].ccd_rig.use_slide)
 
 
 Check = Callable[[bpy.types.Object, Any, bpy.types.Scene, Body | None], Iterator[Problem]]

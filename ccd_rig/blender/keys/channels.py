@@ -27,7 +27,7 @@ LEGACY_SLOT = "Legacy Slot"  # Blender's name for the slot of an action that was
 
 def fcurves_of(datablock: bpy.types.ID) -> Iterator[bpy.types.FCurve]:
     """The F-curves that animate a data-block now: those of its action, in its slot. Read only."""
-    bag = _bag(datablock)
+    bag = bag_of(datablock)
     if bag is not None:
         yield from bag.fcurves
 
@@ -201,7 +201,7 @@ def has_slots() -> bool:
     return "slots" in bpy.types.Action.bl_rna.properties
 
 
-def _bag(datablock: bpy.types.ID) -> Any | None:
+def bag_of(datablock: bpy.types.ID) -> Any | None:
     """The container of the F-curves that animate a data-block now, or None."""
     animation = datablock.animation_data
     if animation is None or animation.action is None:

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """One constraint as it is stored in the .blend file, with all there is to choose."""
 
+from math import pi
+
 import bpy
 from bpy.props import (
     BoolProperty,
@@ -13,7 +15,7 @@ from bpy.props import (
     StringProperty,
 )
 
-from ...goals import BalanceGoal, PositionGoal
+from ...goals import BalanceGoal, PoleGoal, PositionGoal
 from ...solvers.analytic.two_bone import TwoBoneOptions
 from . import renamed_bones
 from .solver_settings import OVERRIDE, from_core
@@ -75,7 +77,51 @@ def _keep_name_unique(self: bpy.types.PropertyGroup, _context: bpy.types.Context
         self.name = free  # runs this function once more, which then finds nothing to do
 
 
-class CCD_RIG_PG_constraint(bpy.types.PropertyGroup):
+class PoleProperties:
+    """What the chain of a constraint bends towards."""
+
+    pole_target: PointerProperty(
+        name="Pole Target",
+        description="The object that the chain bends towards. It comes after the position: the target is "
+        "reached first, and limits hold",
+        type=bpy.types.Object,
+        override=OVERRIDE,
+    )
+    pole_bone: StringProperty(
+        name="Pole Bone",
+        description="The bone of the pole armature whose head is the pole; empty: the object's origin",
+        override=OVERRIDE,
+    )
+    pole_angle: FloatProperty(
+        **from_core(
+            PoleGoal,
+            "angle",
+            name="Pole Angle",
+            description="By how much the bend is turned from the pole, about the line from the chain's root "
+            "to its end",
+        ),
+        soft_min=-pi,
+        soft_max=pi,
+        subtype="ANGLE",
+    )
+
+
+class OriginalProperties:
+    """Which of Blender's constraints a constraint was converted from."""
+
+    original_bone: StringProperty(
+        name="Original Bone",
+        description="The bone of Blender's constraint that this one was converted from",
+        override=OVERRIDE,
+    )
+    original_constraint: StringProperty(
+        name="Original Constraint",
+        description="Name of Blender's constraint that this one was converted from, and that is muted for it",
+        override=OVERRIDE,
+    )
+
+
+class CCD_RIG_PG_constraint(PoleProperties, OriginalProperties, bpy.types.PropertyGroup):
     """A bone, and where and how it should be. Its property `name` is added by `register_calls`."""
 
     tip: StringProperty(
@@ -184,18 +230,6 @@ class CCD_RIG_PG_constraint(bpy.types.PropertyGroup):
         description="The axis of the target that the bone's axis points along",
         items=AXES,
         default="POS_Y",
-        override=OVERRIDE,
-    )
-    pole_target: PointerProperty(
-        name="Pole Target",
-        description="The object that the chain bends towards. It comes after the position: the target is "
-        "reached first, and limits hold",
-        type=bpy.types.Object,
-        override=OVERRIDE,
-    )
-    pole_bone: StringProperty(
-        name="Pole Bone",
-        description="The bone of the pole armature whose head is the pole; empty: the object's origin",
         override=OVERRIDE,
     )
     priority: IntProperty(

@@ -14,11 +14,9 @@ import bpy
 
 from ...errors import RigError
 from ..keys.channels import fcurves_of
-from . import overrides
+from . import limbs, overrides
 from .constraint_values import Kind
 
-JOINED = 1e-3
-"""Part of a bone's length that its head may be away from its parent's tail where the two are joined."""
 _PATH = re.compile(r"ccd_rig\.constraints\[(\d+)\]\.(.*)", re.DOTALL)
 
 
@@ -41,19 +39,8 @@ def chain(armature_object: bpy.types.Object, tip: str, length: int = 0) -> tuple
 
 
 def limb_length(armature_object: bpy.types.Object, tip: str) -> int:
-    """A chain length that suits a new constraint: how many bones up to the one that also carries other parts.
-
-    The chain ends below a bone that has another child with bones of its own (hips, chest), and below a root
-    that it is not joined to, as game rigs have it. 0 where it goes up to the root.
-    """
-    whole = chain(armature_object, tip)
-    for count, bone in enumerate(whole[1:], 1):
-        below = whole[count - 1]
-        carries = any(child != below and child.children for child in bone.children)
-        stands_apart = bone.parent is None and not _is_joined(below)
-        if carries or stands_apart:
-            return count
-    return 0
+    """A chain length that suits a new constraint, see `limbs.limb_length`; 0 where it goes up to the root."""
+    return limbs.limb_length(chain(armature_object, tip))
 
 
 def root_bone_chain_length(armature_object: bpy.types.Object, tip: str) -> int:
@@ -81,7 +68,7 @@ def first_root_bone_chain_length(armature_object: bpy.types.Object, tip: str) ->
     movable = [count for count, bone in enumerate(whole, 1) if count > least and _can_carry(bone)]
     # Of a front leg the chest carries a part of the figure, and the hips all of it.
     limbs = [count for count in movable if _branches(whole[count - 1])]
-    if len(limbs) > 1 and limbs[-1] == len(whole) and not _is_joined(whole[-2]):
+    if len(limbs) > 1 and limbs[-1] == len(whole) and not limbs.is_joined(whole[-2]):
         limbs.pop()  # a root that stands apart also carries controls
     found = limbs[-1] if limbs else next(iter(movable), 0)
     return found if found < len(whole) else 0
@@ -123,12 +110,6 @@ def _can_carry(bone: bpy.types.PoseBone) -> bool:
     return movable and not any((*bone.lock_location, *bone.lock_rotation))
 
 
-def _is_joined(bone: bpy.types.PoseBone) -> bool:
-    """Whether a bone starts where its parent ends."""
-    gap = (bone.bone.head_local - bone.parent.bone.tail_local).length
-    return bool(bone.bone.use_connect) or gap <= JOINED * bone.bone.length
-
-
 def add(armature_object: bpy.types.Object, name: str, tip: str) -> Any:
     """Append a constraint, show it, and return it. Its name becomes `name`, with a number where that is
     taken."""
@@ -148,7 +129,7 @@ def remove(armature_object: bpy.types.Object, index: int) -> None:
         RigError: it comes from the library of an override, and Blender keeps those.
     """
     group = armature_object.ccd_rig
-    _refuse_library_row(armature_object, index)
+    require_own(armature_object, index)
     for curve in _curves(armature_object):
         constraint, field = _row_and_field(curve)
         if constraint != index:
@@ -171,7 +152,7 @@ def move(armature_object: bpy.types.Object, index: int, new_index: int) -> None:
     """
     group = armature_object.ccd_rig
     for i in (index, new_index):
-        _refuse_library_row(armature_object, i)
+        require_own(armature_object, i)
     group.constraints.move(index, new_index)
     _renumber(armature_object, lambda i: {index: new_index, new_index: index}.get(i, i))
     group.active_index = new_index
@@ -192,7 +173,8 @@ def is_animated(armature_object: bpy.types.Object, constraint: Any, field: str) 
     return any(curve.data_path == path for curve in _curves(armature_object))
 
 
-def _refuse_library_row(armature_object: bpy.types.Object, index: int) -> None:
+def require_own(armature_object: bpy.types.Object, index: int) -> None:
+    """Raise RigError, which names the constraint, if it comes from the library of an override."""
     if is_from_library(armature_object, index):
         name = armature_object.ccd_rig.constraints[index].name
         raise RigError(

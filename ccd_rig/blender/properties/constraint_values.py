@@ -56,6 +56,7 @@ class Constraint:
         target_axis: for DIRECTION, of the target.
         pole_target: name of the object that the chain bends towards, empty for none.
         pole_bone: name of its bone, empty for the object itself.
+        pole_angle: radians by which the bend is turned from the pole, see `goals.PoleGoal`.
         priority: 0 is served first.
         max_extension: part of its length past which the chain is never stretched; 1 is off.
         extension_joints: how many bones, counted from the tip, `max_extension` is about; 0 is the whole
@@ -90,6 +91,7 @@ class Constraint:
     target_axis: str = "POS_Y"
     pole_target: str = ""
     pole_bone: str = ""
+    pole_angle: float = 0.0
     priority: int = 0
     max_extension: float = 1.0
     extension_joints: int = 0
@@ -128,6 +130,7 @@ def value_of(stored: Any) -> Constraint:
         target_axis=stored.target_axis,
         pole_target=stored.pole_target.name if stored.pole_target else "",
         pole_bone=stored.pole_bone,
+        pole_angle=stored.pole_angle,
         priority=stored.priority,
         max_extension=stored.max_extension,
         extension_joints=stored.extension_joints,

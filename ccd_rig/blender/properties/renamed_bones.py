@@ -16,7 +16,7 @@ import bpy
 from ..keys import channels
 from . import baked_action
 
-OWN_BONES = ("tip", "rotation_bone")
+OWN_BONES = ("tip", "rotation_bone", "original_bone")
 """Properties of a constraint that name bones of its own armature."""
 OTHER_BONES = {"target_bone": "target", "pole_bone": "pole_target"}
 """Those that name bones of an object, and the property that names the object."""
@@ -132,17 +132,24 @@ def _rows_that_name(armature_object: bpy.types.Object) -> Iterator[tuple[Any, st
 def register_on(group: type[Any]) -> None:
     """Let properties of a group that is not registered yet call `on_named`."""
     # The bpy module 4.2 crashes at exit if a class then still holds a property that calls a function.
-    for name in CALLERS:
-        made = group.__annotations__[name]
-        group.__annotations__[name] = made.function(**made.keywords, update=on_named)
+    for noted, name in _places(group):
+        made = noted[name]
+        noted[name] = made.function(**made.keywords, update=on_named)
 
 
 def unregister_from(group: type[Any]) -> None:
     """Let them call nothing any more."""
-    for name in CALLERS:
-        made = group.__annotations__[name]
+    for noted, name in _places(group):
+        made = noted[name]
         keywords = {key: value for key, value in made.keywords.items() if key != "update"}
-        group.__annotations__[name] = made.function(**keywords)
+        noted[name] = made.function(**keywords)
+
+
+def _places(group: type[Any]) -> Iterator[tuple[dict[str, Any], str]]:
+    """Where a group or a class that it is made of says what a property is."""
+    for made_of in group.__mro__:
+        annotations = made_of.__dict__.get("__annotations__", {})
+        yield from ((annotations, name) for name in CALLERS if name in annotations)
 
 
 def register() -> None:

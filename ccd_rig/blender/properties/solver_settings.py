@@ -95,6 +95,16 @@ _ORDERS = (
 
 _ITEMS: dict[str, tuple[tuple[enum.Enum, str, str, int], ...]] = {"solver": _SOLVERS, "sweep": _ORDERS}
 
+PRESET_WORDS = {
+    "DEFAULT": ("Default", "What a new armature has"),
+    "LIMB": ("Limb", "Full steps: arms, legs and other chains of up to four bones, in few iterations"),
+    "TAIL": (
+        "Tail or Spine",
+        "Each pass shared out over the chain: tails, spines and necks bend evenly and do not coil",
+    ),
+}
+"""Label and tooltip of each preset of the core."""
+
 
 def from_core(value_class: type, field_name: str, **shown: Any) -> dict[str, Any]:
     """Keywords of the property of a core dataclass's field: its default and tooltip there, and `shown`."""

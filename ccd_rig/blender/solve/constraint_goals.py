@@ -134,7 +134,8 @@ def pole_goal(skeleton: Skeleton, constraint: Constraint, target: Vector) -> Pol
         )
     end = _offset(skeleton, constraint) if fixed is None else skeleton.joints[skeleton.index(fixed)].offset
     root, last = skeleton.joints[first].name, skeleton.joints[chain[-1]].name
-    return PoleGoal(root, last, target, constraint.weight, 2 * constraint.priority + 1, end)
+    priority = 2 * constraint.priority + 1
+    return PoleGoal(root, last, target, constraint.weight, priority, end, constraint.pole_angle)
 
 
 def _offset(skeleton: Skeleton, constraint: Constraint) -> Vector | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mathutils import Vector
+from mathutils import Quaternion, Vector
 
 from ...goals import centre_of_mass, pole_bend
 from ...skeleton.joints import Skeleton
@@ -69,5 +69,5 @@ def _met_pole(
         return present
     side = present - heads[0]
     away = (side - along * side.dot(along)).length
-    side = bend.bend - along * bend.bend.dot(along)
+    side = Quaternion(along, -goal.angle) @ (bend.bend - along * bend.bend.dot(along))
     return heads[0] + 0.5 * line + side.normalized() * max(away, 0.5 * line.length)

@@ -40,9 +40,8 @@ def solve_once(
     position = next(goal for goal in all_goals if isinstance(goal, PositionGoal))
     try:
         if constraint.method == "TWO_BONE":
-            result = two_bone(
-                skeleton, pose, position, TwoBoneOptions(pole=target.pole, soft=constraint.soft)
-            )
+            options = TwoBoneOptions(pole=target.pole, pole_angle=constraint.pole_angle, soft=constraint.soft)
+            result = two_bone(skeleton, pose, position, options)
         else:
             result = target_triangle(skeleton, pose, position)
     except InvalidInput as error:

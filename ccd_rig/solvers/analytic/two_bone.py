@@ -26,7 +26,7 @@ from ...limits.shapes import Hinge, clamp, contains, violation
 from ...maths.alignment import best_hinge_turn, nearest_turn
 from ...maths.rotations import perpendicular, slerp
 from ...maths.tolerances import NOISE
-from ...maths.validation import frozen_vector, store
+from ...maths.validation import finite, frozen_vector, store
 from ...settings import SolveResult, SolverSettings
 from ...skeleton.joints import Skeleton
 from ...skeleton.kinematics import forward_kinematics
@@ -47,6 +47,7 @@ class TwoBoneOptions:
 
     Attributes:
         pole: a point in model space that the bend points to, or None to keep the bend's plane.
+        pole_angle: radians by which the bend is turned from there about the line to the target.
         soft: part of the chain's length over which it eases into straight, 0 to 1. From d_a = (1 - soft)
             length on the distance is d_a + s (1 - exp(-(d - d_a) / s)), s = soft length (A. Nicholas,
             xsi-blog.com/archives/108): no snap at full reach, but the effector stays behind a target that
@@ -61,11 +62,13 @@ class TwoBoneOptions:
     """
 
     pole: Vector | None = None
+    pole_angle: float = 0.0
     soft: float = 0.0
     weight: float = 1.0
     accept_limited: bool = True
 
     def __post_init__(self) -> None:
+        finite("two_bone: pole_angle", self.pole_angle)
         soft, weight = self.soft, self.weight
         if not (math.isfinite(soft) and 0.0 <= soft <= 1.0):
             raise InvalidInput(f"two_bone: soft must be 0 to 1 (a part of the chain's length), not {soft:g}")
@@ -115,7 +118,7 @@ def two_bone(
     transforms = forward_kinematics(skeleton, start)
     root, middle = (seen_joint(skeleton, start, transforms, i) for i in chain)
     effector = transforms[skeleton.index(goal.joint)].point(goal.effector(skeleton))
-    arm = _Arm(root, middle, effector, goal.target, options.pole)
+    arm = _Arm(root, middle, effector, goal.target, options.pole, options.pole_angle)
     to_target = (goal.target - root.head).length
     softened = _softened(to_target, options.soft * arm.length, arm.length)
     distance = arm.within(min(softened, goal.max_extension * arm.length))
@@ -141,6 +144,7 @@ class _Arm:
     effector: Vector
     target: Vector
     pole: Vector | None
+    pole_angle: float
 
     @property
     def upper(self) -> Vector:
@@ -241,7 +245,7 @@ def _bend_axes(arm: _Arm) -> Iterator[Vector]:
         # Straight or folded: M goes to the pole's side of the line when the bend's normal is pole x line.
         side = cross(arm.pole - arm.root.head, u)
         if side.length > NOISE * (arm.pole - arm.root.head).length * u.length:
-            yield side.normalized()
+            yield Quaternion(u, arm.pole_angle) @ side.normalized()
     for own in (Vector((1.0, 0.0, 0.0)), Vector((0.0, 0.0, 1.0))):
         axis = arm.middle.frame @ own
         across = axis - u * (axis.dot(u) / u.length_squared)
@@ -351,4 +355,4 @@ def _twist_to_pole(arm: _Arm, line: Vector, upper: Vector, normal: Vector) -> fl
     bend = upper - line * upper.dot(line)
     if bend.length <= 10.0 * NOISE * upper.length:
         bend = cross(line, normal)  # straight: the side to which it would bend
-    return math.atan2(line.dot(cross(bend, side)), bend.dot(side))
+    return math.remainder(math.atan2(line.dot(cross(bend, side)), bend.dot(side)) + arm.pole_angle, math.tau)

@@ -296,6 +296,7 @@ class PoleEffector(Effector):
     def __init__(self, goal: PoleGoal, skeleton: Skeleton) -> None:
         self.goal = goal
         self.target = goal.target
+        self.angle = goal.angle
         self.chain = goal.chain(skeleton)
         self.reads = self.chain[-1:]
         self.moving_joints = _movable(skeleton, self.chain[:1])
@@ -310,7 +311,7 @@ class PoleEffector(Effector):
         tip = self.chain[-1]
         end = joints.heads[tip] + joints.frames[tip] @ self.end
         axis = joints.frames[self.axis.joint] @ self.axis.axis
-        self.pole_bend = pole_bend(heads, end, self.target, axis, self.axis.scale)
+        self.pole_bend = pole_bend(heads, end, self.target, axis, self.axis.scale, self.angle)
 
     def vector_pairs(self, joints: Joints, i: int, found: list[Pair]) -> None:
         joints.update_to(self.chain[-1])

@@ -89,8 +89,10 @@ def _mirror(working: WorkingPose, effector: PoleEffector) -> bool:
     if math.fsum(offset.length for offset in offsets) >= longest:
         return False
     mirrored = [points[0] + part - offset for part, offset in zip(along, offsets, strict=True)]
-    now = pole_bend(points[:-1], points[-1], effector.target, axis, own.scale)
-    then = pole_bend(mirrored[:-1], points[-1], effector.target, axis, own.scale)
+    now, then = (
+        pole_bend(heads, points[-1], effector.target, axis, own.scale, effector.angle)
+        for heads in (points[:-1], mirrored[:-1])
+    )
     if then.weight == 0.0 or abs(now.swivel(line)) <= 0.5 * math.pi or then.error >= now.error:
         return False
     for place, i in enumerate(chain):

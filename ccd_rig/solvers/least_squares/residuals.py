@@ -234,20 +234,21 @@ class Pole(Block):
         sums: tuple[PointSum, PointSum, PointSum],
         links: Indices,
         turns: FrameTurns,
-        axis: tuple[Sequence[float], float],
+        axis: tuple[Sequence[float], float, float],
         factor: float,
     ) -> None:
         """`sums`: the root's head, the line from there, and the sum of the heads between from there.
 
         `links`: rows of the chain's joints, root first. `turns` of the frame that carries the axis of the
-        bend; `axis` is that, in the frame, and the chain's scale (`goals.BendAxis`).
+        bend; `axis` is that, in the frame, the chain's scale (`goals.BendAxis`) and the goal's angle.
         """
         self.root, self.line, self.between = sums
         self.links, self.turns, self.factor = links, turns, factor
-        self.axis, self.scale = np.array(axis[0], dtype=np.float64), axis[1]
+        self.axis = np.array(axis[0], dtype=np.float64)
+        self.scale, self.turned = axis[1:]
 
     def achieved(self, now: Now, target: Array) -> Array:
-        return np.asarray(self.root.value(now) + self.bends(now, target).bend)
+        return np.asarray(self.root.value(now) + self.bends(now, target).met)
 
     def values(self, now: Now, target: Array) -> Array:
         return self.factor * self.bends(now, target).residual[None]
@@ -289,7 +290,8 @@ class Pole(Block):
         heads = now.state.transforms[self.links, :, 3]
         root, end = heads[0], now.ends[self.line.points[0][0]]
         axis = np.einsum("ijb,j->ib", self.turns.frame(now), self.axis)
-        return pole_bends(end - root, (heads - root).sum(0), target - root, axis, self.scale)
+        between = (heads - root).sum(0)
+        return pole_bends(end - root, between, target - root, axis, self.scale, self.turned)
 
 
 def tips_of(goal: Goal, skeleton: Skeleton) -> list[int]:
@@ -338,7 +340,7 @@ def _pole(goal: PoleGoal, layout: Layout, points: GoalPoints, factor: float) -> 
     links = np.array([layout.row[i] for i in chain], dtype=np.intp)
     own = goal.bend_axis(layout.skeleton)
     turns = FrameTurns(layout, own.joint)
-    return Pole((root, line, between), links, turns, (own.axis[:], own.scale), factor)
+    return Pole((root, line, between), links, turns, (own.axis[:], own.scale, goal.angle), factor)
 
 
 def _across(vectors: Array) -> Array:

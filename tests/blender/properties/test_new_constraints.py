@@ -49,7 +49,8 @@ def add(rig, bone, **options):
     [
         ("foot.L", "REACH", 3),  # foot, shin, thigh: the hips carry the rest
         ("hand.R", "REACH", 2),
-        ("head", "REACH", 1),  # the spine carries the arms
+        ("head", "REACH", 2),  # the spine carries the arms, but a head alone could not reach
+        ("arm.L", "REACH", 1),  # goes on in the hand
         ("hips", "REACH", 1),  # the root stands apart
         ("foot.L", "PLANT", 4),  # up to the hips
         ("hips", "PLANT", 0),
@@ -63,6 +64,124 @@ def test_a_new_chain_ends_where_the_limb_does(bone, kind, length):
 def test_a_chain_that_is_asked_for_is_kept():
     assert add(game_rig(), "foot.L", chain_length=0).chain_length == 0
     assert add(rigs.chain(4), "bone_3").chain_length == 0  # a tail goes up to its root
+
+
+def in_pose_mode(ext, rig, *bones):
+    """Pose Mode with these bones selected, the last one active."""
+    rigs.activate(rig)
+    if rig.mode != "POSE":
+        bpy.ops.object.mode_set(mode="POSE")
+    select = ext.module("ccd_rig.blender.keys.channels").select_bone
+    for bone in rig.pose.bones:
+        select(bone, bone.name in bones)
+    rig.data.bones.active = rig.data.bones[bones[-1]]
+
+
+def test_each_selected_bone_reaches_for_a_target_of_its_own(ext):
+    """One foot does not reach for the other."""
+    rig = game_rig()
+    in_pose_mode(ext, rig, "foot.L", "hand.R", "foot.R")
+    assert bpy.ops.ccd_rig.constraint_add() == {"FINISHED"}
+    rows = rig.ccd_rig.constraints
+    assert {row.tip: row.chain_length for row in rows} == {"hand.R": 2, "foot.L": 3, "foot.R": 3}
+    assert rows[rig.ccd_rig.active_index].tip == "foot.R"
+    for row in rows:
+        tail = rig.matrix_world @ rig.pose.bones[row.tip].tail
+        assert row.target.type == "EMPTY" and (row.target.location - tail).length < 1e-5
+        assert row.target.name == f"Target {row.tip}"
+    assert len({row.target for row in rows}) == 3
+    assert bpy.ops.ccd_rig.solve() == {"FINISHED"}
+
+
+def test_of_a_limb_that_is_selected_as_a_whole_the_end_reaches(ext):
+    rig = game_rig()
+    in_pose_mode(ext, rig, "foot.L", "shin.L", "thigh.L")
+    assert bpy.ops.ccd_rig.constraint_add() == {"FINISHED"}
+    assert [row.tip for row in rig.ccd_rig.constraints] == ["foot.L"]
+
+
+def test_a_chain_length_that_is_asked_for_is_that_of_all(ext):
+    rig = game_rig()
+    in_pose_mode(ext, rig, "foot.L", "hand.L")
+    assert bpy.ops.ccd_rig.constraint_add(chain_length=2) == {"FINISHED"}
+    assert [row.chain_length for row in rig.ccd_rig.constraints] == [2, 2]
+
+
+def test_an_object_is_the_target_of_one_bone_alone(ext):
+    rig = game_rig()
+    ball = rigs.empty("Ball")
+    in_pose_mode(ext, rig, "foot.L", "foot.R")
+    ball.select_set(True)
+    with pytest.raises(
+        RuntimeError, match=r"'Ball' can be the target of one bone, not of 'foot\.L', 'foot\.R'"
+    ):
+        bpy.ops.ccd_rig.constraint_add()
+    assert not rig.ccd_rig.constraints
+
+
+@pytest.mark.parametrize(
+    ("kind", "tip", "end", "count"),
+    [
+        ("bird", "Wing.002.L", "shoulder.L", 4),
+        ("bird", "head", "spine.006", 4),
+        ("horse", "head", "spine.006", 6),  # past the mane on each bone of the neck
+        ("horse", "forefoot.L", "shoulder.L", 4),
+        ("cat", "hand.L", "shoulder.L", 4),
+        ("cat", "tail.004", "tail.001", 4),
+        ("human", "f_index.03.L", "f_index.01.L", 3),
+        ("human", "foot.L", "thigh.L", 3),
+        ("human", "eye.L", "eye.L", 1),
+    ],
+)
+def test_chains_of_animals_end_at_the_next_limb(ext, kind, tip, end, count):
+    rig = rigs.metarig(kind)
+    lists = ext.module("ccd_rig.blender.properties.constraint_list")
+    length = lists.limb_length(rig, tip)
+    assert (length, lists.chain(rig, tip, length)[-1].name) == (count, end)
+
+
+@pytest.mark.parametrize(
+    ("name", "length", "gap", "guessed"),
+    [
+        ("toe", 0.3, 0.0, False),  # as long as its parent, as in a tail of equal bones
+        ("toe_end", 0.3, 0.0, True),
+        ("Toe.Leaf.L", 0.3, 0.0, True),
+        ("toe_end", 0.2, 0.0, False),  # somebody has given it a length
+        ("joint_12", 0.3, 0.1, True),  # does not begin where its parent ends
+        ("legend", 0.3, 0.0, False),
+    ],
+)
+def test_an_end_with_a_guessed_tail_reaches_with_its_head(ext, name, length, gap, guessed):
+    """As importers make it of a joint without children."""
+    rig = rigs.armature(
+        [
+            B("hip", (0, 0, 1), (0, 0, 1.2)),
+            B("thigh", (0, 0, 1), (0, -0.1, 0.6), "hip"),
+            B("foot", (0, -0.1, 0.6), (0, -0.1, 0.3), "thigh", connect=True),
+            B(name, (0, -0.1 - gap, 0.3), (0, -0.1 - gap, 0.3 - length), "foot"),
+        ]
+    )
+    row = add(rig, name)
+    assert (row.use_tail, row.chain_length) == (not guessed, 3)
+    end = rig.pose.bones[name]
+    assert (row.target.location - (end.head if guessed else end.tail)).length < 1e-6
+
+
+def test_a_row_that_can_do_nothing_says_so(ext):
+    checks = ext.module("ccd_rig.blender.checks.constraint_checks")
+    row = add(game_rig(), "hand.L", chain_length=1)
+
+    def words():
+        found = checks.constraint_problems(row.id_data, row, bpy.context.scene)
+        return [problem.message for problem in found if "turns about its own head" in problem.message]
+
+    assert words() == []
+    row.use_tail = False
+    assert len(words()) == 1
+    row.effector_offset = (0.0, 0.1, 0.0)
+    assert words() == []
+    row.effector_offset, row.chain_length = (0.0, 0.0, 0.0), 2
+    assert words() == []
 
 
 def test_a_planted_bone_needs_no_target():

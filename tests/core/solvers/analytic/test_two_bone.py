@@ -116,18 +116,20 @@ def test_ozz_weight_is_clamped_and_halves_both_rotations(weight, share):
         assert result.pose == pose
 
 
-def test_the_bend_points_to_the_pole():
+@pytest.mark.parametrize("angle", [0.0, 1.2, -3.0])
+def test_the_bend_points_to_the_pole(angle):
     rng = random.Random(1)
     skeleton, _ = arm()
     for _ in range(300):
         pose = Pose.rest(skeleton).with_rotations({1: random_rotation(rng), 2: random_rotation(rng)})
         target = Vector([rng.uniform(-1.0, 1.0) for _ in range(3)])
         pole = Vector([rng.uniform(-3.0, 3.0) for _ in range(3)])
-        result = bend(skeleton, pose, target, pole=pole)
+        result = bend(skeleton, pose, target, pole=pole, pole_angle=angle)
         assert result.status is CONVERGED
         knee = forward_kinematics(skeleton, result.pose)[2].translation
         line = target.normalized()
         side, wanted = knee - line * knee.dot(line), pole - line * pole.dot(line)
+        wanted = Quaternion(line, angle) @ wanted
         assert side.angle(wanted) <= 1e-3
 
 
@@ -384,6 +386,7 @@ def test_two_bone_refuses_bad_input():
         ({"soft": math.nan}, "soft must be 0 to 1"),
         ({"weight": math.nan}, "weight must be"),
         ({"pole": (math.nan, 0.0, 0.0)}, "pole must be three finite"),
+        ({"pole_angle": math.inf}, "pole_angle is inf"),
     ):
         with pytest.raises(InvalidInput, match=message):
             two_bone(skeleton, pose, goal, TwoBoneOptions(**fields))

@@ -1,0 +1,1 @@
+"""What a rig has already of Blender's own, taken over as constraints of this extension."""

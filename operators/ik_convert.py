@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Take over Blender's IK, Damped Track and Spline IK constraints."""
+
+import bpy
+from bpy.props import BoolProperty, IntProperty, StringProperty
+
+from ..ccd_rig.blender.convert import convert
+from ..ccd_rig.blender.properties.active_rig import active_rig
+from ..ccd_rig.errors import CCDRigError
+from . import poll_reasons, redo_lines
+
+
+class CCD_RIG_OT_ik_convert(bpy.types.Operator):
+    bl_idname = "ccd_rig.ik_convert"
+    bl_label = "Convert IK"
+    bl_description = (
+        "Make CCD constraints from Blender's IK, Damped Track and Spline IK constraints, with their poles, "
+        "influence, keys and drivers. The originals are muted; Restore IK is the way back"
+    )
+    bl_options = {"REGISTER", "UNDO"}
+
+    only_selected: BoolProperty(
+        name="Only Selected Bones",
+        description="Convert constraints of selected bones alone",
+        options={"SKIP_SAVE"},
+    )
+    every: IntProperty(
+        name="Spline Every",
+        description="How many bones of a Spline IK share a target on its curve",
+        default=3,
+        min=1,
+        soft_max=20,
+    )
+    told: StringProperty(description="What is not as it was, a line each", options={"HIDDEN", "SKIP_SAVE"})
+
+    @classmethod
+    def poll(cls, context: bpy.types.Context) -> bool:
+        reason = poll_reasons.no_armature(context)
+        if not reason and next(convert.candidates(active_rig(context)), None) is None:
+            name = active_rig(context).name
+            reason = f"No IK, Damped Track or Spline IK constraint of '{name}' is on"
+        return poll_reasons.poll(cls, reason)
+
+    def execute(self, context: bpy.types.Context) -> set[str]:
+        rig = active_rig(context)
+        bones = poll_reasons.selected_bones(context, rig) if self.only_selected else None
+        try:
+            done = convert.convert(context, rig, bones, self.every)
+        except CCDRigError as error:
+            self.report({"ERROR"}, str(error))
+            return {"CANCELLED"}
+        self.told = "\n".join(done.notes)
+        for note in done.notes:
+            self.report({"WARNING"}, note)
+        originals = f"{done.originals} constraint{'' if done.originals == 1 else 's'}"
+        self.report({"INFO"}, f"Converted {originals} of Blender, muted now: {', '.join(done.rows)}")
+        return {"FINISHED"}
+
+    def draw(self, _context: bpy.types.Context) -> None:
+        layout = self.layout
+        layout.use_property_split = True
+        layout.prop(self, "only_selected")
+        layout.prop(self, "every")
+        if self.told:
+            redo_lines.draw(layout, self.told)
