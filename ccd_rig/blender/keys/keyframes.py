@@ -59,13 +59,15 @@ def times(fcurve: bpy.types.FCurve) -> NDArray[np.float32]:
 
 
 def content(fcurve: bpy.types.FCurve) -> bytes:
-    """Frames, values and interpolation of the keys of an F-curve, to be compared."""
+    """Frames, values, handles and interpolation of the keys of an F-curve, to be compared."""
     points = fcurve.keyframe_points
-    co: NDArray[Any] = np.zeros(len(points) * 2, np.float32)
-    interpolation: NDArray[Any] = np.zeros(len(points), np.uint8)
-    points.foreach_get("co", co)
-    points.foreach_get("interpolation", interpolation)
-    return co.tobytes() + interpolation.tobytes()
+    found = b""
+    for field in ("co", *_HANDLES, "interpolation", "easing"):
+        dtype, width = _FIELDS[field]
+        flat: NDArray[Any] = np.zeros(len(points) * width, dtype)
+        points.foreach_get(field, flat)
+        found += flat.tobytes()
+    return found
 
 
 def write(

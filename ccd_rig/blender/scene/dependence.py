@@ -36,7 +36,7 @@ class _Source(NamedTuple):
 
 
 _Sources: TypeAlias = Iterator[_Source]
-# `_iks` and `_drivers_by_bone`, which are asked of the same armature for bone after bone.
+# `_iks` and `drivers_by_bone`, which are asked of the same armature for bone after bone.
 _Iks: TypeAlias = Callable[[bpy.types.Object], list[tuple[str, Any, set[str]]]]
 _Drivers: TypeAlias = Callable[[bpy.types.ID], dict[str, list[bpy.types.FCurve]]]
 
@@ -171,6 +171,17 @@ def require_evaluable(
             _refuse_soft(start, mover.thing)
 
 
+def all_movers(armature_object: bpy.types.Object) -> Iterator[Mover]:
+    """All that moves an armature, the bones of its constraints, their targets or poles, where there are any."""
+    starts = [Mover(armature_object, "", "")]
+    for row in armature_object.ccd_rig.constraints:
+        starts.append(Mover(armature_object, row.tip, ""))
+        pairs = ((row.target, row.target_bone), (row.pole_target, row.pole_bone))
+        starts += [Mover(thing, bone, "") for thing, bone in pairs if thing is not None]
+    for _, mover in _followed(starts, None):
+        yield mover
+
+
 def movers(
     thing: bpy.types.Object, bone: str, unfollowed: bpy.types.Object | None, word: str = "target"
 ) -> Iterator[Mover]:
@@ -192,7 +203,7 @@ def _followed(starts: Iterable[Mover], unfollowed: bpy.types.Object | None) -> I
 
     What has come once does not come again, nor does what moves it.
     """
-    iks_of, drivers_of = cache(_iks), cache(_drivers_by_bone)
+    iks_of, drivers_of = cache(_iks), cache(drivers_by_bone)
     seen = set()
     for start in starts:
         queue = deque([start] if (start.thing, start.bone, False) not in seen else ())
@@ -294,7 +305,7 @@ def _sources_of_drivers(curves: Iterable[bpy.types.FCurve]) -> _Sources:
                 yield _Source(target.id, bone, verb)
 
 
-def _drivers_by_bone(thing: bpy.types.ID) -> dict[str, list[bpy.types.FCurve]]:
+def drivers_by_bone(thing: bpy.types.ID) -> dict[str, list[bpy.types.FCurve]]:
     """Drivers of an object by the path of the bone that they are on, or by nothing for its own. Custom
     properties of bones move nothing."""
     by_path: dict[str, list[bpy.types.FCurve]] = {}
