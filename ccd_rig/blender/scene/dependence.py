@@ -172,7 +172,7 @@ def require_evaluable(
 
 
 def all_movers(armature_object: bpy.types.Object) -> Iterator[Mover]:
-    """All that moves an armature, the bones of its constraints, their targets or poles, where there are any."""
+    """All that moves an armature, the bones of its constraints, their targets and their poles."""
     starts = [Mover(armature_object, "", "")]
     for row in armature_object.ccd_rig.constraints:
         starts.append(Mover(armature_object, row.tip, ""))
