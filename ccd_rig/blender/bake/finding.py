@@ -90,7 +90,7 @@ class Finding:
     def label(self) -> str:
         """The words without the frames."""
         more = f" (and {self.more} more)" if self.more else ""
-        far, wide = _length(self.distance), f"{math.degrees(self.angle):.2g}°"
+        far, wide = _length(self.distance), f"{_figure(math.degrees(self.angle))}°"
         match self.trouble:
             case Trouble.SHORT | Trouble.OFF:
                 parts = (
@@ -125,5 +125,10 @@ def from_json(text: str) -> tuple[Finding, ...]:
 def _length(metres: float) -> str:
     """Such as "0.48 m" or "2.1 mm"."""
     if metres >= 0.01:
-        return f"{metres:.2g} m"
-    return f"{1000.0 * metres:.2g} mm" if metres >= 5e-5 else "below 0.1 mm"
+        return f"{_figure(metres)} m"
+    return f"{_figure(1000.0 * metres)} mm" if metres >= 5e-5 else "below 0.1 mm"
+
+
+def _figure(value: float) -> str:
+    """To two digits, all of them if it has more before its point: "0.48", "2.1", "148"."""
+    return f"{value:.0f}" if value >= 10.0 else f"{value:.2g}"
