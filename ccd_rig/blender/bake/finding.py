@@ -30,10 +30,12 @@ class Trouble(enum.StrEnum):
     """A limit holds a bone for long."""
     LOOP = "LOOP"
     """Base poses and targets end as they begin, the bake does not."""
+    IK = "IK"
+    """A switch of the rig is at IK, so that what is baked moves nothing."""
 
 
 class Fix(enum.StrEnum):
-    """A setting that helps against a jump."""
+    """A setting that helps."""
 
     NONE = ""
     EXTENSION = "EXTENSION"
@@ -46,6 +48,8 @@ class Fix(enum.StrEnum):
     """The solver that spreads sudden changes over the frames around."""
     BOTH_WAYS = "BOTH_WAYS"
     """The order of frames that jumps least, where CCD solves frame by frame."""
+    FK = "FK"
+    """The rig's switch to FK."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +112,8 @@ class Finding:
                 return f"{self.bone} held by its limit{more}"
             case Trouble.LOOP:
                 return f"loop does not close: {self.bone} {wide} off"
+            case Trouble.IK:
+                return f"{self.constraint} moves nothing: {self.bone} is at IK"
 
 
 def to_json(findings: Iterable[Finding]) -> str:

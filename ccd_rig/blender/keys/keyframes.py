@@ -149,6 +149,13 @@ def _joined(
     return {field: values[order] for field, values in joined.items()}, is_old[order]
 
 
+def interpolate_after(fcurve: bpy.types.FCurve, frame: float, interpolation: str) -> None:
+    """Let the key at a frame lead to the next one by an interpolation, by its name."""
+    place = int(np.argmin(np.abs(times(fcurve) - np.float32(frame))))
+    point: Any = fcurve.keyframe_points[place]
+    point.interpolation = interpolation
+
+
 def negate_after(fcurve: bpy.types.FCurve, frame: float) -> None:
     """Turn round the sign of all keys after a frame, and of their handles."""
     keys = read(fcurve)

@@ -21,7 +21,7 @@ from ..keys.channels import fcurves_of
 from ..properties.constraint_values import Kind
 from . import surfaces
 
-_BONE_PATH = re.compile(r'pose\.bones\["((?:[^"\\]|\\.)*)"\]')
+BONE_PATH = re.compile(r'pose\.bones\["((?:[^"\\]|\\.)*)"\]')
 _ON_GEOMETRY = {"VERTEX", "VERTEX_3", "LATTICE"}  # kinds of parenting that follow the parent's surface
 _ON_SURFACE = {"SHRINKWRAP", "FOLLOW_PATH", "CLAMP_TO", "SPLINE_IK", "GEOMETRY_ATTRIBUTE"}  # constraints
 
@@ -298,7 +298,7 @@ def _sources_of_drivers(curves: Iterable[bpy.types.FCurve]) -> _Sources:
                 if not isinstance(target.id, bpy.types.Object):
                     continue
                 if variable.type == "SINGLE_PROP":
-                    match = _BONE_PATH.match(target.data_path)
+                    match = BONE_PATH.match(target.data_path)
                     bone = re.sub(r"\\(.)", r"\1", match[1]) if match else ""
                 else:
                     bone = target.bone_target
@@ -310,7 +310,7 @@ def drivers_by_bone(thing: bpy.types.ID) -> dict[str, list[bpy.types.FCurve]]:
     properties of bones move nothing."""
     by_path: dict[str, list[bpy.types.FCurve]] = {}
     for curve in _drivers(thing):
-        match = _BONE_PATH.match(curve.data_path)
+        match = BONE_PATH.match(curve.data_path)
         if match is None:
             by_path.setdefault("", []).append(curve)
         elif curve.data_path.startswith(".", match.end()):
