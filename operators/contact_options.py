@@ -38,8 +38,8 @@ class ContactOptions:
     )
     height: FloatProperty(
         name="Height",
-        description="A contact begins where the bone is nearer than this to the ground, in lengths of its leg. "
-        "From one rise of the foot to the next that is its lowest height",
+        description="A contact begins where the bone is nearer than this to the ground, in lengths of its "
+        "leg. From one rise of the foot to the next the ground is at its lowest height",
         default=ContactThresholds.height,
         min=0.001,
         soft_max=1.0,

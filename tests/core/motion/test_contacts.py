@@ -124,7 +124,7 @@ def test_a_foot_that_is_lifted_and_held_is_not_down():
     found = flags(phases, len(times))
     assert found[times < 1.0].all() and found[times > 4.1].all()
     assert not found[(times > 1.2) & (times < 3.8)].any()
-    beside = standing + (0.0, 0.0, 0.35)  # the other foot stands as high: a step up
+    beside = standing + np.array((0.0, 0.0, 0.35))  # the other foot stands as high: a step up
     assert flags(contact_phases(points, times, LEG, STILL, beside=beside), 150)[
         (times > 1.6) & (times < 3.4)
     ].all()
@@ -134,7 +134,7 @@ def test_a_jump_has_no_contact_at_its_top():
     times = np.arange(90) / FPS
     heights = np.maximum(0.0, 3.5 * (times - 1.0) - 4.905 * (times - 1.0) ** 2)
     points = np.stack((0.0 * times, 0.0 * times, 0.05 + heights), axis=1)
-    phases = contact_phases(points, times, LEG, STILL, beside=points + (0.2, 0.0, 0.0))
+    phases = contact_phases(points, times, LEG, STILL, beside=points + np.array((0.2, 0.0, 0.0)))
     assert [(p.first <= 30, p.last >= 50) for p in phases] == [(True, False), (False, True)]
 
 
