@@ -35,8 +35,8 @@ class ContactOptions:
     )
     height: FloatProperty(
         name="Height",
-        description="A contact begins where the bone is nearer than this to its lowest height, in lengths of "
-        "its leg",
+        description="A contact begins where the bone is nearer than this to the ground, in lengths of its "
+        "leg. From one rise of the foot to the next the ground is at its lowest height",
         default=ContactThresholds.height,
         min=0.001,
         soft_max=1.0,
@@ -103,7 +103,9 @@ class ContactOptions:
         missed = [name for name, phases in contacts.phases.items() if not phases]
         if missed:
             self.report(
-                {"WARNING"}, f"{', '.join(missed)}: never down, so not planted; raise Speed or Height"
+                {"WARNING"},
+                f"{', '.join(missed)}: never down, so not planted; raise Speed or Height, or for quick steps "
+                "lower Shortest",
             )
 
     @property

@@ -69,6 +69,8 @@ WORDS = {
     Fix.POLE: "Add an empty as the constraint's pole, on the side to which the chain is bent before it jumps",
     Fix.LEAST_SQUARES: "Set Solver to CCD and Least Squares, which spreads sudden changes over frames",
     Fix.BOTH_WAYS: "Set Frame Order of the bake to Both Ways, which keeps what jumps least",
+    Fix.FK: "Let the bake key the rig's switch between IK and FK to FK over its range: baked bones then move "
+    "the others",
 }
 
 
@@ -86,7 +88,10 @@ def _set(context: bpy.types.Context, row: Any, found: Finding) -> str:
         return "Solver is CCD and Least Squares"
     if found.fix is Fix.BOTH_WAYS:
         group.bake.order = "BOTH"
-        return "Frame Order is Both Ways"
+        return "Order is Both Ways"
+    if found.fix is Fix.FK:
+        group.bake.switch_to_fk = True
+        return "Switch to FK is on"
     place = pole_place(context.scene, row.id_data, value_of(row), found.frame_start - 1.0)
     pole = new_target(context, row.id_data, f"Pole {row.tip}", row.tip)
     pole.parent, pole.location = row.id_data, place.location

@@ -7,7 +7,7 @@ from typing import Any
 import bpy
 from bpy.props import EnumProperty, IntProperty
 
-from ..ccd_rig.blender.bake import target_motion
+from ..ccd_rig.blender.bake import switches, target_motion
 from ..ccd_rig.blender.checks import setup
 from ..ccd_rig.blender.properties import constraint_list
 from ..ccd_rig.blender.properties.active_rig import active_rig
@@ -74,6 +74,8 @@ class CCD_RIG_OT_targets_from_motion(bpy.types.Operator):
                 self.report({"ERROR"}, str(error))
                 return {"CANCELLED"}
             undo.pop_all()
+        if warning := switches.ik_warning(scene, rig, ready.constraints, frames):
+            self.report({"WARNING"}, warning)
         words = f"{count} target{'' if count == 1 else 's'} at {len(frames)} frames"
         self.report({"INFO"}, f"Keyed {words}")
         return {"FINISHED"}

@@ -4,7 +4,7 @@
 import bpy
 from bpy.props import BoolProperty
 
-from ..ccd_rig.blender.bake import target_motion
+from ..ccd_rig.blender.bake import switches, target_motion
 from ..ccd_rig.blender.checks import setup
 from ..ccd_rig.blender.keys import auto_keys
 from ..ccd_rig.blender.properties import constraint_list
@@ -32,18 +32,20 @@ class CCD_RIG_OT_targets_match(bpy.types.Operator):
         return poll_reasons.poll(cls, poll_reasons.none_enabled(context))
 
     def execute(self, context: bpy.types.Context) -> set[str]:
-        rig = active_rig(context)
+        rig, scene = active_rig(context), context.scene
         active = constraint_list.active(rig)
         if self.only_active and active is None:
             self.report({"ERROR"}, "No constraint is active: choose one in the list")
             return {"CANCELLED"}
         try:
-            ready = setup.require(rig, context.scene, (active.name,) if self.only_active else ())
+            ready = setup.require(rig, scene, (active.name,) if self.only_active else ())
             solver = solver_settings(rig)
             moved = target_motion.match(context.evaluated_depsgraph_get(), rig, ready.constraints, solver)
         except CCDRigError as error:
             self.report({"ERROR"}, str(error))
             return {"CANCELLED"}
+        if warning := switches.ik_warning(scene, rig, ready.constraints, [scene.frame_current]):
+            self.report({"WARNING"}, warning)
         if refusal := auto_keys.insert(context, moved):
             self.report({"WARNING"}, refusal)
         count = len({owner for owner, _ in moved})

@@ -73,4 +73,5 @@ class CCD_RIG_PT_bake_more(Sidebar, bpy.types.Panel):
         layout.prop(options, "order")
         layout.prop(options, "preroll")
         layout.prop(options, "error_reduction")
+        layout.prop(options, "switch_to_fk")
         layout.prop(options, "verify")

@@ -20,6 +20,7 @@ ICONS = {
     Trouble.GROUND: "TRIA_DOWN_BAR",
     Trouble.LIMIT: "DRIVER_ROTATIONAL_DIFFERENCE",
     Trouble.LOOP: "FILE_REFRESH",
+    Trouble.IK: "UNLINKED",
 }
 FIXES = {  # short: a narrow sidebar has little room
     Fix.EXTENSION: "Reach 0.98",
@@ -27,6 +28,7 @@ FIXES = {  # short: a narrow sidebar has little room
     Fix.POLE: "Add Pole",
     Fix.LEAST_SQUARES: "Smooth",
     Fix.BOTH_WAYS: "Both Ways",
+    Fix.FK: "Switch to FK",
 }
 TOLD = {"worst ": set(Trouble), " turns ": {Trouble.JUMP}, " slide ": {Trouble.SLIDE}}
 """Parts of the summary that findings of these sorts tell better."""
@@ -78,5 +80,5 @@ def _icon_of(words: str) -> str:
     """Of a part of the summary."""
     if words.endswith("kept"):
         return "KEYFRAME"
-    quiet = (" follows planted bones", " so that legs reach", " walks on by ", "closes")
+    quiet = (" follows planted bones", " so that legs reach", " walks on by ", "closes", "witched to FK")
     return "INFO" if any(part in words for part in quiet) else "ERROR"

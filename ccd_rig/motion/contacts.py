@@ -10,8 +10,14 @@ down where it is both slow and low. Each threshold has a second, larger one at w
 
 with thresholds v and h, and r >= 1. The speed is that of the point beside the ground, which moves under a
 figure that walks in place. Feet slide more the faster they go: v is at least `SLIDES` of the ground's speed
-and `SWINGS` of the foot's own. Arrays are (F, 3) world positions in metres with Z up, and (F,) times in
-seconds.
+and `SWINGS` of the foot's own.
+
+The height is that above the ground where the foot is. From one rise to the next the foot is above one place,
+whose height is the lowest that it gets to (`local_ground`). So stairs and slopes are found as flats are. A
+foot that rests higher than at other times may just be lifted, though: then it counts as down only if, during
+that contact, it is about as low as the foot beside it, which swings past. Without one the ground is level.
+
+Arrays are (F, 3) world positions in metres with Z up, and (F,) times in seconds.
 """
 
 from __future__ import annotations
@@ -31,6 +37,12 @@ FLOOR = 5.0
 SLIDES = 0.25
 """Part of the speed of moving ground by which a foot may miss it: feet slide in a run more than in a walk."""
 
+RISES = 0.3
+"""Part of the height threshold by which a foot has to rise and sink between two places on the ground."""
+
+LEVEL = 0.25
+"""Part of the height threshold up to which places count as one level, that of all the motion."""
+
 SWINGS, FASTEST = 0.15, 95.0
 """Part of a foot's own speed by which it may slide, and the percentile of its speeds that this is."""
 
@@ -41,7 +53,7 @@ class ContactThresholds:
 
     Attributes:
         speed: leg lengths per second below which a contact begins; more for feet that go fast, see above.
-        height: leg lengths above its lowest height below which a contact begins.
+        height: leg lengths above the ground below which a contact begins.
         release: factor on both at which a contact ends, at least 1.
         shortest: seconds; shorter gaps between contacts are closed, then shorter contacts left out.
     """
@@ -74,6 +86,7 @@ def contact_phases(
     leg: float,
     ground_velocity: Array,
     thresholds: ContactThresholds = ContactThresholds(),  # noqa: B008  (it is frozen)
+    beside: Array | None = None,
 ) -> list[Phase]:
     """The phases in which a point is down, in order; they do not touch.
 
@@ -83,17 +96,23 @@ def contact_phases(
         leg: its length, world metres.
         ground_velocity: (3,) metres per second, 0 for ground that stands still; see `ground_velocity`.
         thresholds: when it is down.
+        beside: (F, 3) the foot beside it, such as the other one of a person; None if there is none: the
+            ground is level then.
 
     Raises:
         InvalidInput: shapes do not fit, times do not increase, or the leg has no length.
     """
     _require(points, times)
+    if beside is not None:
+        _require(beside, times, "beside")
     if not leg > 0.0:
         raise InvalidInput(f"leg must be above 0, not {leg}")
     if len(times) < 2:
         return []
     speeds = np.linalg.norm(np.gradient(points, times, axis=0) - ground_velocity, axis=1) / leg
-    heights = (points[:, 2] - np.percentile(points[:, 2], FLOOR)) / leg
+    low = thresholds.height * leg
+    ground = level_ground(points[:, 2]) if beside is None else local_ground(points[:, 2], low)
+    heights = (points[:, 2] - ground) / leg
     slides = SLIDES * float(np.linalg.norm(ground_velocity)) / leg
     slow = max(thresholds.speed, slides, SWINGS * float(np.percentile(speeds, FASTEST)))
     down, is_down = np.zeros(len(times), np.bool_), False
@@ -102,8 +121,30 @@ def contact_phases(
         is_down = speed < factor * slow and height < factor * thresholds.height
         down[f] = is_down
     _drop_short(~down, down, times, thresholds.shortest, at_ends=False)
+    if beside is not None:
+        _drop_lifted(down, points[:, 2] - beside[:, 2], ground - ground.min(), low)
     _drop_short(down, down, times, thresholds.shortest, at_ends=True)
     return [Phase(first, last) for first, last in _runs(down)]
+
+
+def level_ground(heights: Array) -> Array:
+    """(F,) height of the ground below a point, from its own heights (F,), metres: the lowest, everywhere."""
+    return np.full(len(heights), np.percentile(heights, FLOOR))
+
+
+def local_ground(heights: Array, low: float) -> Array:
+    """(F,) height of the ground below a point, from its own heights (F,), metres.
+
+    Where the point rises and sinks by a part of `low`, it has gone on to another place. The lowest height
+    there is that of the ground, but where it is about the lowest of all.
+    """
+    ground = level_ground(heights)
+    tops = _tops(heights, RISES * low)
+    for first, last in zip([0, *tops], [*tops, len(heights)], strict=True):
+        own = float(np.percentile(heights[first:last], FLOOR))
+        if own > ground[first] + LEVEL * low:
+            ground[first:last] = own
+    return ground
 
 
 def ground_velocity(points: Sequence[Array], times: Array) -> Array:
@@ -125,19 +166,45 @@ def ground_velocity(points: Sequence[Array], times: Array) -> Array:
         _require(each, times)
     if len(times) < 2:
         return np.zeros(3)
-    heights = np.array([each[:, 2] - np.percentile(each[:, 2], FLOOR) for each in points])
+    heights = np.array([each[:, 2] - level_ground(each[:, 2]) for each in points])
     velocities = np.array([np.gradient(each, times, axis=0) for each in points])
     lowest = velocities[np.argmin(heights, axis=0), np.arange(len(times))]
     return np.array([*np.median(lowest[:, :2], axis=0), 0.0])
 
 
-def _require(points: Array, times: Array) -> None:
+def _require(points: Array, times: Array, name: str = "points") -> None:
     if points.ndim != 2 or points.shape != (len(times), 3):
-        raise InvalidInput(f"points must be ({len(times)}, 3) as there are {len(times)} times")
+        raise InvalidInput(f"{name} must be ({len(times)}, 3) as there are {len(times)} times")
     if not (np.isfinite(points).all() and np.isfinite(times).all()):
-        raise InvalidInput("points and times must be numbers")
+        raise InvalidInput(f"{name} and times must be numbers")
     if (np.diff(times) <= 0.0).any():
         raise InvalidInput("times must increase")
+
+
+def _tops(heights: Array, rise: float) -> list[int]:
+    """Places of the highest heights (F,) between two sinks, with a rise and a sink of at least `rise` about
+    each."""
+    tops, highest, lowest, is_rising = [], 0, 0, False
+    for f, height in enumerate(heights.tolist()):
+        if is_rising:
+            highest = f if height > heights[highest] else highest
+            if height < heights[highest] - rise:
+                tops.append(highest)
+                lowest, is_rising = f, False
+        else:
+            lowest = f if height < heights[lowest] else lowest
+            if height > heights[lowest] + rise:
+                highest, is_rising = f, True
+    return tops
+
+
+def _drop_lifted(down: Mask, above: Array, level: Array, low: float) -> None:
+    """Turn contacts over, in place, in which a foot is lifted: on a higher level than at other times, and
+    never about as low as the foot beside it. `above` (F,) is how much higher it is than that."""
+    for first, last in _runs(down):
+        contact = slice(first, last + 1)
+        if level[contact].min() > low and above[contact].min() > low:
+            down[contact] = False
 
 
 def _drop_short(runs: Mask, down: Mask, times: Array, shortest: float, at_ends: bool) -> None:

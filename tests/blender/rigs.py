@@ -121,6 +121,18 @@ def metarig(kind: str) -> bpy.types.Object:
     return rig
 
 
+def generated(kind: str) -> bpy.types.Object:
+    """The rig that Rigify generates from one of its metarigs, which is removed."""
+    meta = metarig(kind)
+    activate(meta)
+    bpy.ops.pose.rigify_generate()
+    rig = bpy.context.object
+    bpy.data.objects.remove(meta)
+    if rig.mode != "POSE":
+        bpy.ops.object.mode_set(mode="POSE")
+    return rig
+
+
 def random_rotation(rng: random.Random) -> Quaternion:
     """A rotation drawn evenly from all rotations."""
     return Quaternion([rng.gauss(0.0, 1.0) for _ in range(4)]).normalized()

@@ -20,7 +20,7 @@ from ..properties.constraint_values import Constraint
 from ..rig import armature, clamps, rotation_modes
 from ..scene import evaluation
 from ..solve.constraint_goals import chain_joints
-from . import body_shift, finding, frame_selection, originals, shot, single_frame, staleness
+from . import body_shift, finding, frame_selection, originals, shot, single_frame, staleness, switches
 from .bake_frames import BakeFrames
 from .keyed_motion import KeyedMotion, keyed_joints, keyed_motion
 from .keying import keys_of, nothing_to_key, write_keys
@@ -106,13 +106,17 @@ def _bake_steps(
         reducing = reduce_steps(armature_object, motion.bake_frames, motion.keyed, keys, settings)
         keys, reduced = yield from clock.run(reducing)
         motion = motion._replace(keyed=reduced)
+    plays = switches.switch_plays(scene, armature_object, ready.constraints, settings)
+    to_fk = switches.fk_keys(scene, armature_object, plays, settings)
     with contextlib.ExitStack() as undo:
         with clock.measure():
-            action = write_keys(scene, armature_object, keys, task, undo)
+            action = write_keys(scene, armature_object, keys, to_fk, task, undo)
             originals.note_settings(action, fingerprint, undo)
             if ready.body is not None and not ready.body.keeps:
                 originals.note_followed(action, ready.body.bone, undo)
             outcome = Outcome.of(scene, armature_object, motion, task, ready.body)
+            moot = switches.in_ik(armature_object, plays, to_fk, ready.constraints)
+            outcome = outcome._replace(findings=(*moot, *outcome.findings))
         report = BakeReport(
             armature=armature_object.name,
             action=action.name,
@@ -129,7 +133,8 @@ def _bake_steps(
             seconds=clock.seconds,
             keys=sum(len(each.frames) for each in keys),
             keys_before=keys_before,
-            warnings=tuple(problem.message for problem in ready.warnings),
+            warnings=(*(problem.message for problem in ready.warnings), *switches.refusals(plays, settings)),
+            switched_to_fk=tuple(each.bone for each in to_fk),
         )
         undo.pop_all()
     renamed_bones.note(armature_object, (task.layout.names[j] for j in keyed_joints(motion.bake_frames)))
@@ -174,6 +179,7 @@ def _fingerprint(ready: Ready, settings: BakeSettings, solver: SolverSettings) -
         destination=Destination.NEW_ACTION,
         verify=True,
         ground=None,
+        switch_to_fk=True,
         solver=None,
         body="",
     )

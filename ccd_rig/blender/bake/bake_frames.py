@@ -112,6 +112,8 @@ class BakeFrames:
     limits: list[tuple[Limit | None, ...]] = field(default_factory=list)  # (F, J), equal rows shared
     since: list[int] = field(default_factory=list)  # (F,) the first row with the same bones and base pose
     tracks: Tracks | None = None  # of planted bones
+    is_loop: bool = False  # see `loops`
+    next_round: BakeFrames | None = None  # of a loop whose first frame comes again after the last one
 
     @classmethod
     def empty(

@@ -30,10 +30,12 @@ class Trouble(enum.StrEnum):
     """A limit holds a bone for long."""
     LOOP = "LOOP"
     """Base poses and targets end as they begin, the bake does not."""
+    IK = "IK"
+    """A switch of the rig is at IK, so that what is baked moves nothing."""
 
 
 class Fix(enum.StrEnum):
-    """A setting that helps against a jump."""
+    """A setting that helps."""
 
     NONE = ""
     EXTENSION = "EXTENSION"
@@ -46,6 +48,8 @@ class Fix(enum.StrEnum):
     """The solver that spreads sudden changes over the frames around."""
     BOTH_WAYS = "BOTH_WAYS"
     """The order of frames that jumps least, where CCD solves frame by frame."""
+    FK = "FK"
+    """The rig's switch to FK."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +94,7 @@ class Finding:
     def label(self) -> str:
         """The words without the frames."""
         more = f" (and {self.more} more)" if self.more else ""
-        far, wide = _length(self.distance), f"{math.degrees(self.angle):.2g}°"
+        far, wide = _length(self.distance), f"{_figure(math.degrees(self.angle))}°"
         match self.trouble:
             case Trouble.SHORT | Trouble.OFF:
                 parts = (
@@ -108,6 +112,8 @@ class Finding:
                 return f"{self.bone} held by its limit{more}"
             case Trouble.LOOP:
                 return f"loop does not close: {self.bone} {wide} off"
+            case Trouble.IK:
+                return f"{self.constraint} moves nothing: {self.bone} is at IK"
 
 
 def to_json(findings: Iterable[Finding]) -> str:
@@ -125,5 +131,10 @@ def from_json(text: str) -> tuple[Finding, ...]:
 def _length(metres: float) -> str:
     """Such as "0.48 m" or "2.1 mm"."""
     if metres >= 0.01:
-        return f"{metres:.2g} m"
-    return f"{1000.0 * metres:.2g} mm" if metres >= 5e-5 else "below 0.1 mm"
+        return f"{_figure(metres)} m"
+    return f"{_figure(1000.0 * metres)} mm" if metres >= 5e-5 else "below 0.1 mm"
+
+
+def _figure(value: float) -> str:
+    """To two digits, all of them if it has more before its point: "0.48", "2.1", "148"."""
+    return f"{value:.0f}" if value >= 10.0 else f"{value:.2g}"

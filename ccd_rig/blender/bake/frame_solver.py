@@ -19,6 +19,7 @@ from .bake_frames import BakeFrames
 from .batch_solver import BatchSolver, Ways
 from .batches import Batch, WarmStart
 from .planted_solver import WAITING_AT_MOST, PlantedSolver, one_by_one
+from .recorder import FrameRecorder
 
 
 class Edge(NamedTuple):
@@ -74,6 +75,26 @@ class FrameSolver:
             waiting.insert(0, (self._edge.row, self._edge.sample))
         for run in _runs(self.bake_frames, waiting):
             yield from self._solve_run(run)
+
+    def one_more(self, sample: FrameSample) -> BakeFrames:
+        """A frame solved after all others, in bake frames of its own; nothing is planted.
+
+        Their last row is that frame. The row before it, if there is one, is what it goes on from.
+        """
+        edge = self._edge
+        samples = [sample] if edge is None else [edge.sample, sample]
+        frames = [each.frame for each in samples]
+        bake_frames = BakeFrames.empty(sample, self.bake_frames.constraints, frames, frames)
+        recorder = FrameRecorder(bake_frames)
+        for row, each in enumerate(samples):
+            recorder.store(row, each)
+        solver = FrameSolver(bake_frames, self.settings, self.start, _batches=self._batches)
+        if edge is not None:
+            solver._edge = edge._replace(row=0)
+            bake_frames.store_batch(np.array([0]), edge.rotations[None], edge.translations[None], [{}])
+        for _ in (*solver.add(len(samples) - 1, sample), *solver.finish()):
+            pass
+        return bake_frames
 
     def solution(self, sample: FrameSample) -> Solution:
         """That of the only frame that was added, with how far off each constraint is."""

@@ -9,7 +9,7 @@ import bpy
 
 from ..keys import channels
 from ..keys.obstacles import Destination
-from ..keys.writer import BoneKeys, write
+from ..keys.writer import BoneKeys, PropertyKeys, write
 from ..rig import rotation_modes
 from . import originals
 from .bake_frames import BakeFrames, Motion
@@ -60,6 +60,7 @@ def write_keys(
     scene: bpy.types.Scene,
     armature_object: bpy.types.Object,
     keys: Sequence[BoneKeys],
+    switches: Sequence[PropertyKeys],
     task: Task,
     undo: ExitStack,
 ) -> bpy.types.Action:
@@ -70,7 +71,7 @@ def write_keys(
     animation = armature_object.animation_data
     original = animation.action if animation is not None else None
     pose = _without_keys(armature_object, [each.bone for each in keys], task.start.values)
-    action = write(armature_object, keys, settings.destination, span, name, undo)
+    action = write(armature_object, [*keys, *switches], settings.destination, span, name, undo)
     # Others are not copies: nothing remains of before, but in an action that has noted it.
     if settings.destination is Destination.NEW_ACTION or (
         action == original and originals.is_baked(armature_object)

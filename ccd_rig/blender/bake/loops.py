@@ -1,65 +1,128 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whether a range is a loop, base poses and targets alike at both ends, and whether its bake closes."""
+"""Whether a range is a loop, and whether its bake closes.
+
+A loop has base poses and targets that come back to where they began: at its last frame, or at the frame
+after it, which starts the next round, as in cycles for games. That frame is then solved too, without keys.
+Base poses are those before any bake.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ...maths import batch
 from ...maths.batch import Array
+from ...skeleton.pose import Pose
 from ..properties.constraint_values import Kind
-from .bake_frames import number
+from ..scene.evaluation import FrameSample
+from ..scene.targets import TargetSample
+from ..solve.constraint_goals import chain_joints
+from .bake_frames import BakeFrames, number, numbers
 from .baked import Baked
-from .keyed_motion import rotated_joints
+from .frame_solver import FrameSolver
+from .keyed_motion import keyed_motion, rotated_joints
 from .report_parts import Loop
 
 ALIKE = 1e-3
 """Radians, and parts of a chain's length, that both ends of a loop may differ by."""
 
 
-def loop(baked: Baked) -> Loop | None:
-    """The range as a loop; None if its ends differ, or if nothing moves in between.
+class Ends(NamedTuple):
+    """Samples of the first and of the last frame of a range and, if there is one, of the frame after it."""
+
+    first: FrameSample
+    last: FrameSample
+    after: FrameSample | None
+
+
+def note_loop(
+    bake_frames: BakeFrames, ends: Ends, reference: Callable[[FrameSample], Pose], solver: FrameSolver
+) -> None:
+    """Note in the frames whether they are a loop, and its next round where that begins after them.
 
     Targets are compared in armature space: a cycle that travels with its armature is a loop. Where planted
-    bones are held does not count.
+    bones are held does not count, and what they carry is not solved beyond the range.
+
+    Args:
+        bake_frames: all of it is solved.
+        ends: of the range.
+        reference: gives the base pose before any bake.
+        solver: has solved the range.
     """
-    bake_frames = baked.bake_frames
     joints = rotated_joints(bake_frames)
-    if len(bake_frames.frames) < 3 or not joints:
+    if len(bake_frames.frames) < 3 or not joints or not _moves(bake_frames, joints):
+        return
+
+    def comes_back(sample: FrameSample) -> bool:
+        samples = ends.first, sample
+        poses = np.array([numbers(reference(each).rotations) for each in samples])[:, joints]
+        targets = _targets_moved(bake_frames, [s.targets for s in samples], [s.influences for s in samples])
+        return max(_turned(poses)[1], targets[1]) <= ALIKE
+
+    bake_frames.is_loop = comes_back(ends.last)
+    if not bake_frames.is_loop and ends.after is not None and bake_frames.tracks is None:
+        bake_frames.is_loop = comes_back(ends.after)
+        if bake_frames.is_loop:
+            reading = replace(ends.after.reading, pose=reference(ends.after))
+            bake_frames.next_round = solver.one_more(ends.after._replace(reading=reading))
+
+
+def loop(baked: Baked) -> Loop | None:
+    """The range as a loop; None if it is none."""
+    bake_frames = baked.bake_frames
+    if not bake_frames.is_loop:
         return None
-    base = batch.unit(bake_frames.base[:, joints], axis=-1)
-    turned = batch.angles_between(base, base[:1], axis=-1).max(axis=1)
-    moved = np.maximum(turned, _targets_moved(baked))
-    if moved[-1] > ALIKE or moved.max() <= ALIKE:
-        return None
-    keyed = batch.unit(baked.motion.rotations[:, joints], axis=-1)
-    gaps = batch.angles_between(keyed[-1], keyed[0], axis=-1)
+    joints, frames, start = rotated_joints(bake_frames), bake_frames.frames, bake_frames.next_round
+    ends = baked.motion.rotations[[0, -1]]
+    if start is not None:
+        ends[1] = keyed_motion(start).keyed.rotations[-1]
+    first, last = batch.unit(ends[:, joints], axis=-1)
+    gaps = batch.angles_between(first, last, axis=-1)
     k = int(np.argmax(gaps))
-    frames = bake_frames.frames
-    return Loop(number(frames[0]), number(frames[-1]), baked.bone(joints[k]), float(gaps[k]))
+    name = baked.bone(joints[k])
+    return Loop(number(frames[0]), number(frames[-1]), name, float(gaps[k]), start is not None)
 
 
-def _targets_moved(baked: Baked) -> Array:
-    """(F,) how far targets and influences are from those of the first frame.
+def _moves(bake_frames: BakeFrames, joints: Sequence[int]) -> bool:
+    """Whether base poses, targets or influences change over the range."""
+    targets = _targets_moved(bake_frames, bake_frames.targets, bake_frames.influences)
+    return bool(np.maximum(_turned(bake_frames.base[:, joints]), targets).max() > ALIKE)
+
+
+def _turned(rotations: Array) -> Array:
+    """(F,) radians by which the rotations (F, J, 4) of joints are from the first ones, whichever is most."""
+    rotations = batch.unit(rotations, axis=-1)
+    return np.asarray(batch.angles_between(rotations, rotations[:1], axis=-1).max(axis=1))
+
+
+def _targets_moved(
+    bake_frames: BakeFrames, rows: Sequence[Sequence[TargetSample]], influences: ArrayLike
+) -> Array:
+    """(R,) how far the targets and influences of rows are from those of the first row.
 
     Parts of chains' lengths and radians, whichever is most.
     """
-    bake_frames = baked.bake_frames
-    influences = bake_frames.influences
-    moved = np.abs(influences - influences[:1]).max(axis=1)
+    values = np.asarray(influences)
+    moved = np.abs(values - values[:1]).max(axis=1)
     for c, constraint in enumerate(bake_frames.constraints):
-        if constraint.kind is Kind.PLANT or not baked.chains[c]:
+        joints = list(chain_joints(bake_frames.skeleton, constraint))
+        if constraint.kind is Kind.PLANT or not joints:
             continue
-        samples = [row[c] for row in bake_frames.targets]
-        points = [baked.targets(c)]
+        samples = [row[c] for row in rows]
+        points = [np.array([sample.point[:] for sample in samples])]
         if samples[0].pole is not None:
             points.append(np.array([sample.pole[:] for sample in samples if sample.pole is not None]))
-        length = float(bake_frames.lengths[0, list(baked.chains[c])].sum())
+        length = float(bake_frames.lengths[0, joints].sum())
         for each in points:
             moved = np.maximum(moved, np.linalg.norm(each - each[:1], axis=-1) / length)
         if samples[0].rotation is not None:
-            turns = batch.unit(np.array([s.rotation[:] for s in samples if s.rotation is not None]), axis=-1)
-            moved = np.maximum(moved, batch.angles_between(turns, turns[:1], axis=-1))
+            turns = np.array([s.rotation[:] for s in samples if s.rotation is not None])
+            moved = np.maximum(moved, _turned(turns[:, None]))
         if samples[0].direction is not None:
             ways = np.array([s.direction[:] for s in samples if s.direction is not None])
             moved = np.maximum(moved, np.linalg.norm(ways - ways[:1], axis=-1))

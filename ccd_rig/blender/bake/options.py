@@ -176,6 +176,13 @@ def properties(**more: Any) -> dict[str, Any]:
             default=DEFAULTS["verify"],
             **more,
         ),
+        "switch_to_fk": BoolProperty(
+            name="Switch to FK",
+            description="Where a switch of the rig shows IK, and baked bones would move nothing, key it to "
+            "FK over the range; outside the range it stays as it is",
+            default=DEFAULTS["switch_to_fk"],
+            **more,
+        ),
         **_ground(more),
     }
 
@@ -273,6 +280,7 @@ def bake_settings(
         reference_object=options.reference_object,
         reference_bone=options.reference_bone,
         ground=options.ground if options.use_ground else None,
+        switch_to_fk=options.switch_to_fk,
     )
 
 

@@ -53,6 +53,7 @@ class BakeReport:
         loop: the range, if base poses and targets end as they begin.
         findings: what an animator would see, by constraint and then in time.
         check: what plays after the bake; None if nobody looked.
+        switched_to_fk: names of bones whose switches between IK and FK were keyed to FK.
         warnings: what the checks before the bake have found.
         seconds: how long the bake took, without the check.
         keys: how many were written, all components of a channel counted as one.
@@ -78,6 +79,7 @@ class BakeReport:
     loop: Loop | None = None
     findings: tuple[Finding, ...] = ()
     check: Check | None = None
+    switched_to_fk: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     seconds: float = field(default=0.0, compare=False)
     keys: int = 0
@@ -133,6 +135,7 @@ class BakeReport:
             + ("" if self.loop is None else f"; {self.loop.words()}")
             + self._pop()
             + _rested(self.from_rest)
+            + (f"; switched to FK: {', '.join(self.switched_to_fk)}" if self.switched_to_fk else "")
             + ("" if self.keys == self.keys_before else f"; {self.keys} of {self.keys_before} keys kept")
         )
 
@@ -182,7 +185,8 @@ class BakeReport:
         `SeveralWays` and `words`; empty where every frame goes the way that its base pose leads), `body`
         (null, or the fields of `BodyReport`), `loop` (null, or the fields of `Loop`), `findings` (a list of
         objects with the fields of `Finding` and `words`), `seconds` (of the bake), `keys` and `keys_before`
-        (how many were written, and before any were left out), `warnings` (what the checks before the bake
+        (how many were written, and before any were left out), `switched_to_fk` (names of bones whose
+        switches between IK and FK were keyed), `warnings` (what the checks before the bake
         have found, a list of sentences), `check` (null, or `seconds`, `frames`, `words` and `results`, a list
         of objects with the fields of `PlaybackResult`), and `entries`, a list of objects with the fields of
         `Entry`: `frame`, `constraint`, `status`, `residual`, `keyed_residual` (world metres), `influence`,
@@ -215,6 +219,7 @@ class BakeReport:
             "seconds": round(self.seconds, 3),
             "keys": self.keys,
             "keys_before": self.keys_before,
+            "switched_to_fk": list(self.switched_to_fk),
             "warnings": list(self.warnings),
             "check": None if self.check is None else {**asdict(self.check), "words": self.check.words()},
         }

@@ -213,19 +213,21 @@ class SeveralWays:
 
 @dataclass(frozen=True, slots=True)
 class Loop:
-    """A range whose base poses and targets end as they begin.
+    """A range whose base poses and targets come back to where they began.
 
     Attributes:
         frame_start: first frame.
         frame_end: last frame.
         bone: name of the bone that ends farthest from where it began.
         angle: how far, radians.
+        repeats_after: whether they come back at the frame after the last one, which is then solved too.
     """
 
     frame_start: float
     frame_end: float
     bone: str
     angle: float
+    repeats_after: bool = False
 
     @property
     def closes(self) -> bool:
@@ -235,6 +237,8 @@ class Loop:
     def words(self) -> str:
         """Such as "loop of frames 1 to 120 closes"."""
         words = f"loop of frames {self.frame_start:g} to {self.frame_end:g}"
+        if self.repeats_after:
+            words += f" ({self.frame_end + 1:g} is {self.frame_start:g} again)"
         if self.closes:
             return f"{words} closes"
         return f"{words} does not close: '{self.bone}' ends {degrees(self.angle)} off"

@@ -90,6 +90,7 @@ class BakeSettings:
         ground: height of the ground in the world, metres, below which the report finds bones; None for none.
         body: what becomes of the bone that carries the figure while bones are planted: "AUTO",
             "KEEP_ANIMATION", "WALK_ON" or "FOLLOW_FEET"; empty for the armature's own setting.
+        switch_to_fk: whether switches of the rig by which its FK bones move nothing are keyed to FK.
 
     Raises:
         InvalidInput: the range is empty, the preroll is negative, the step is below 1, the fraction is not
@@ -114,6 +115,7 @@ class BakeSettings:
     solver: Solver | None = None
     body: str = ""
     ground: float | None = None
+    switch_to_fk: bool = True
 
     def __post_init__(self) -> None:
         known = bpy.types.Scene.bl_rna.properties["frame_current"]

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -26,6 +27,7 @@ from ..solve.walking import solve_frame
 from . import body_shift, frame_selection, originals, travel
 from .bake_frames import BakeFrames, Solutions
 from .frame_solver import FrameSolver
+from .loops import Ends, note_loop
 from .progress import Progress, Steps
 from .rebake import keep_baked
 from .recorder import FrameRecorder
@@ -101,6 +103,8 @@ def solve(
     if shot.backwards:
         yield from _solve_backwards(shot, bake_frames)
     bake_frames = bake_frames.without_first(shot.preroll)
+    if shot.ends is not None and shot.solver is not None:
+        note_loop(bake_frames, shot.ends, shot.settings.reference, shot.solver)
     if task.is_rebake and bake_frames.tracks is None:
         keep_baked(bake_frames, task.solver)
     return bake_frames
@@ -119,6 +123,8 @@ class _Shot:
         forwards: whether frames are solved as they are evaluated.
         backwards: whether they are solved from the last to the first, after that.
         samples: row and sample of each solved frame, where they are needed once more.
+        ends: of the keyed range, once they are evaluated.
+        solver: that of the way forwards, once it is through.
     """
 
     task: Task
@@ -129,6 +135,8 @@ class _Shot:
     forwards: bool
     backwards: bool
     samples: list[tuple[int, FrameSample]] = field(default_factory=list)
+    ends: Ends | None = None
+    solver: FrameSolver | None = None
 
     @classmethod
     def of(cls, scene: bpy.types.Scene, armature_object: bpy.types.Object, task: Task) -> _Shot:
@@ -167,6 +175,8 @@ def _evaluate(
     task, due, done = shot.task, frozenset(shot.solved), 0
     recorder: FrameRecorder | None = None
     solver: FrameSolver | None = None
+    first: FrameSample | None = None
+    after: FrameSample | None = None
     with evaluation.frames(scene, armature_object, task.constraints, task.layout) as sample_at:
         for row, frame in enumerate(shot.frames):
             sample = task.start.based(sample_at(frame))
@@ -177,6 +187,7 @@ def _evaluate(
                     raise RigError("Planted bones are solved forwards only: set Frame Order to Forwards")
                 recorder, solver = FrameRecorder(bake_frames), FrameSolver(bake_frames, shot.settings)
             recorder.store(row, sample)
+            first = sample if row == shot.preroll else first
             if frame not in due:
                 continue
             if shot.forwards and not task.walks_on:
@@ -186,7 +197,9 @@ def _evaluate(
                 shot.samples.append((row, sample))
             done += 1
             yield Progress(frame, done, shot.total)
-    assert recorder is not None and solver is not None  # a range is never empty
+        with suppress(RigError):  # a target may be nowhere beyond the range
+            after = task.start.based(sample_at(frame + 1.0))
+    assert recorder is not None and solver is not None and first is not None  # a range is never empty
     if task.walks_on:  # how far the body has gone is known once all frames are evaluated
         shot.samples[:] = travel.walk_on(recorder.bake_frames, shot.samples)
         for row, sample in shot.samples:
@@ -194,6 +207,7 @@ def _evaluate(
                 yield Progress(sample.frame, done, shot.total)
     for _ in solver.finish():
         yield Progress(shot.frames[-1], done, shot.total)
+    shot.ends, shot.solver = Ends(first, sample, after), solver
     return recorder.bake_frames
 
 

@@ -230,7 +230,8 @@ def _world(
             rotation = axis.rotation_difference(to_world.to_3x3() @ goal.direction) @ rotation
     if placed.point >= 0:
         goal, row = wanted[placed.point], constraints[placed.point]
-        if placed.is_pole or (goal.pole is not None and pole_object(row) == placed.thing):
+        is_pole = (pole_object(row), row.pole_bone) == (placed.thing, placed.bone)
+        if placed.is_pole or (goal.pole is not None and is_pole):
             point = to_world @ goal.pole if goal.pole is not None else point
         else:
             turned: Any = Matrix.LocRotScale(None, rotation, scale).to_3x3()

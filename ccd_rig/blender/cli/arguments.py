@@ -105,6 +105,7 @@ def bake_settings(options: argparse.Namespace, scene: bpy.types.Scene) -> BakeSe
             preroll=options.preroll,
             order=Order[options.order.upper()],
             verify=not options.no_verify,
+            switch_to_fk=not options.keep_switches,
             start=Start[options.start.upper()],
             reduce_angle=math.radians(options.reduce_angle),
             reduce_error=options.reduce_error,
@@ -279,6 +280,11 @@ def _add_key_arguments(command: argparse.ArgumentParser) -> None:
 def _add_output_arguments(command: argparse.ArgumentParser) -> None:
     """What is kept, and what is looked at afterwards."""
     add = command.add_argument
+    add(
+        "--keep-switches",
+        action="store_true",
+        help="do not key the rig's switches between IK and FK to FK where baked bones would move nothing",
+    )
     add(
         "--no-verify",
         action="store_true",

@@ -59,13 +59,15 @@ def times(fcurve: bpy.types.FCurve) -> NDArray[np.float32]:
 
 
 def content(fcurve: bpy.types.FCurve) -> bytes:
-    """Frames, values and interpolation of the keys of an F-curve, to be compared."""
+    """Frames, values, handles and interpolation of the keys of an F-curve, to be compared."""
     points = fcurve.keyframe_points
-    co: NDArray[Any] = np.zeros(len(points) * 2, np.float32)
-    interpolation: NDArray[Any] = np.zeros(len(points), np.uint8)
-    points.foreach_get("co", co)
-    points.foreach_get("interpolation", interpolation)
-    return co.tobytes() + interpolation.tobytes()
+    found = b""
+    for field in ("co", *_HANDLES, "interpolation", "easing"):
+        dtype, width = _FIELDS[field]
+        flat: NDArray[Any] = np.zeros(len(points) * width, dtype)
+        points.foreach_get(field, flat)
+        found += flat.tobytes()
+    return found
 
 
 def write(
@@ -145,6 +147,13 @@ def _joined(
     joined = {field: np.concatenate([old[field][kept], fresh[field]]) for field in _FIELDS}
     order = np.argsort(joined["co"][:, 0], kind="stable")
     return {field: values[order] for field, values in joined.items()}, is_old[order]
+
+
+def interpolate_after(fcurve: bpy.types.FCurve, frame: float, interpolation: str) -> None:
+    """Let the key at a frame lead to the next one by an interpolation, by its name."""
+    place = int(np.argmin(np.abs(times(fcurve) - np.float32(frame))))
+    point: Any = fcurve.keyframe_points[place]
+    point.interpolation = interpolation
 
 
 def negate_after(fcurve: bpy.types.FCurve, frame: float) -> None:

@@ -48,6 +48,25 @@ class BoneKeys:
 
 
 @dataclass(frozen=True)
+class PropertyKeys:
+    """Keys of a number that holds from key to key, beside those of bones.
+
+    Attributes:
+        path: its data path from the armature object.
+        bone: name of the bone that has it; the F-curve is grouped under this name.
+        frames: (F,) as in `BoneKeys`; they may lie outside the span that is written.
+        values: (F, 1).
+        after: interpolation after the last key.
+    """
+
+    path: str
+    bone: str
+    frames: NDArray[Any]
+    values: NDArray[Any]
+    after: str = "CONSTANT"
+
+
+@dataclass(frozen=True)
 class _Channel:
     """What the F-curves of one channel get: `curves` (C, F, 2), frames and values of each component."""
 
@@ -56,11 +75,12 @@ class _Channel:
     curves: NDArray[np.float32]
     interpolation: str
     opposed: bool
+    after: str = ""  # interpolation of the last key, where it is another one
 
 
 def write(
     armature_object: bpy.types.Object,
-    keys: Sequence[BoneKeys],
+    keys: Sequence[BoneKeys | PropertyKeys],
     destination: Destination,
     span: tuple[float, float],
     name: str,
@@ -88,8 +108,10 @@ def write(
         InvalidInput: the keys themselves are not usable; the message names the bone and the channel.
         RigError: the object or the action cannot take them (see `obstacles`).
     """
-    written = _channels(armature_object, keys, *span)
-    problems = obstacles(armature_object, [(item.bone, item.channel) for item in keys], destination)
+    of_bones = [item for item in keys if isinstance(item, BoneKeys)]
+    written = _channels(armature_object, of_bones, *span)
+    written += [_held_number(item) for item in keys if isinstance(item, PropertyKeys)]
+    problems = obstacles(armature_object, [(item.bone, item.channel) for item in of_bones], destination)
     if problems:
         raise RigError(problems[0])
     animation = armature_object.animation_data
@@ -199,6 +221,12 @@ def _channels(
     return list(by_path.values())
 
 
+def _held_number(item: PropertyKeys) -> _Channel:
+    curves = np.empty((1, len(item.frames), 2), np.float32)
+    curves[0, :, 0], curves[0, :, 1] = item.frames, item.values[:, 0]
+    return _Channel(item.path, item.bone, curves, "CONSTANT", False, item.after)
+
+
 def _frames(frames: NDArray[Any], where: str, frame_start: float, frame_end: float) -> NDArray[np.float32]:
     """Frames of keys as Blender stores them; `where` says whose they are."""
     exact = np.asarray(frames, np.float64)
@@ -303,7 +331,7 @@ def _held(armature_object: bpy.types.Object, bare: _Channel) -> _Channel:
     curves = np.zeros((len(bare.curves), 1, 2), np.float32)
     values: Any = armature_object.path_resolve(bare.data_path)
     curves[:, 0, 1] = values
-    return replace(bare, curves=curves, interpolation="LINEAR", opposed=False)
+    return replace(bare, curves=curves, interpolation="LINEAR", opposed=False, after="")
 
 
 def _fill(bag: Any, written: Sequence[_Channel], span: tuple[float, float], undo: ExitStack | None) -> None:
@@ -319,6 +347,8 @@ def _fill(bag: Any, written: Sequence[_Channel], span: tuple[float, float], undo
                 before = keyframes.read(fcurve)
                 undo.callback(keyframes.store, fcurve, before, np.ones(len(before["co"]), np.bool_))
             keyframes.write(fcurve, co, item.interpolation, *span, before)
+            if item.after:
+                keyframes.interpolate_after(fcurve, float(co[-1, 0]), item.after)
             curves.append(fcurve)
         # What repeats what lies before it would repeat the other side.
         if item.opposed and not any(len(fcurve.modifiers) for fcurve in curves):

@@ -83,7 +83,8 @@ def find_contacts(
     contacts = Contacts({name: motion.phases(name, velocity, thresholds) for name in names}, velocity)
     if not any(contacts.phases.values()):
         raise RigError(
-            f"No contact of {', '.join(names)} in frames {frames[0]} to {frames[-1]}: raise Speed or Height"
+            f"No contact of {', '.join(names)} in frames {frames[0]} to {frames[-1]}: raise Speed or Height, "
+            "or for quick steps lower Shortest"
         )
     return contacts
 

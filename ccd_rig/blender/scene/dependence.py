@@ -21,7 +21,7 @@ from ..keys.channels import fcurves_of
 from ..properties.constraint_values import Kind
 from . import surfaces
 
-_BONE_PATH = re.compile(r'pose\.bones\["((?:[^"\\]|\\.)*)"\]')
+BONE_PATH = re.compile(r'pose\.bones\["((?:[^"\\]|\\.)*)"\]')
 _ON_GEOMETRY = {"VERTEX", "VERTEX_3", "LATTICE"}  # kinds of parenting that follow the parent's surface
 _ON_SURFACE = {"SHRINKWRAP", "FOLLOW_PATH", "CLAMP_TO", "SPLINE_IK", "GEOMETRY_ATTRIBUTE"}  # constraints
 
@@ -36,7 +36,7 @@ class _Source(NamedTuple):
 
 
 _Sources: TypeAlias = Iterator[_Source]
-# `_iks` and `_drivers_by_bone`, which are asked of the same armature for bone after bone.
+# `_iks` and `drivers_by_bone`, which are asked of the same armature for bone after bone.
 _Iks: TypeAlias = Callable[[bpy.types.Object], list[tuple[str, Any, set[str]]]]
 _Drivers: TypeAlias = Callable[[bpy.types.ID], dict[str, list[bpy.types.FCurve]]]
 
@@ -171,6 +171,17 @@ def require_evaluable(
             _refuse_soft(start, mover.thing)
 
 
+def all_movers(armature_object: bpy.types.Object) -> Iterator[Mover]:
+    """All that moves an armature, the bones of its constraints, their targets and their poles."""
+    starts = [Mover(armature_object, "", "")]
+    for row in armature_object.ccd_rig.constraints:
+        starts.append(Mover(armature_object, row.tip, ""))
+        pairs = ((row.target, row.target_bone), (row.pole_target, row.pole_bone))
+        starts += [Mover(thing, bone, "") for thing, bone in pairs if thing is not None]
+    for _, mover in _followed(starts, None):
+        yield mover
+
+
 def movers(
     thing: bpy.types.Object, bone: str, unfollowed: bpy.types.Object | None, word: str = "target"
 ) -> Iterator[Mover]:
@@ -192,7 +203,7 @@ def _followed(starts: Iterable[Mover], unfollowed: bpy.types.Object | None) -> I
 
     What has come once does not come again, nor does what moves it.
     """
-    iks_of, drivers_of = cache(_iks), cache(_drivers_by_bone)
+    iks_of, drivers_of = cache(_iks), cache(drivers_by_bone)
     seen = set()
     for start in starts:
         queue = deque([start] if (start.thing, start.bone, False) not in seen else ())
@@ -287,19 +298,19 @@ def _sources_of_drivers(curves: Iterable[bpy.types.FCurve]) -> _Sources:
                 if not isinstance(target.id, bpy.types.Object):
                     continue
                 if variable.type == "SINGLE_PROP":
-                    match = _BONE_PATH.match(target.data_path)
+                    match = BONE_PATH.match(target.data_path)
                     bone = re.sub(r"\\(.)", r"\1", match[1]) if match else ""
                 else:
                     bone = target.bone_target
                 yield _Source(target.id, bone, verb)
 
 
-def _drivers_by_bone(thing: bpy.types.ID) -> dict[str, list[bpy.types.FCurve]]:
+def drivers_by_bone(thing: bpy.types.ID) -> dict[str, list[bpy.types.FCurve]]:
     """Drivers of an object by the path of the bone that they are on, or by nothing for its own. Custom
     properties of bones move nothing."""
     by_path: dict[str, list[bpy.types.FCurve]] = {}
     for curve in _drivers(thing):
-        match = _BONE_PATH.match(curve.data_path)
+        match = BONE_PATH.match(curve.data_path)
         if match is None:
             by_path.setdefault("", []).append(curve)
         elif curve.data_path.startswith(".", match.end()):

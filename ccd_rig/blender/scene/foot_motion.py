@@ -20,6 +20,9 @@ from ..properties import constraint_list
 from ..properties.constraint_values import Constraint
 from .evaluation import playback
 
+SAME_FOOT = 0.4
+"""Leg lengths up to which bones that never part are taken for those of one foot."""
+
 
 @dataclass(frozen=True)
 class FootMotion:
@@ -77,8 +80,20 @@ class FootMotion:
 
     def phases(self, name: str, velocity: Array, thresholds: ContactThresholds) -> list[Phase]:
         """The contacts of one constraint's bone, by frames; `velocity` is that of the ground."""
-        found = contact_phases(self.heads[name], self.times, self.leg, velocity, thresholds)
+        found = contact_phases(
+            self.heads[name], self.times, self.leg, velocity, thresholds, self._beside(name)
+        )
         return [Phase(self.frames[first], self.frames[last]) for first, last in found]
+
+    def _beside(self, name: str) -> Array | None:
+        """(F, 3) of the foot that is nearest to one on average; heel and ball of one foot are one foot."""
+        own = self.heads[name]
+        far = {
+            other: float(np.linalg.norm(heads - own, axis=1).mean())
+            for other, heads in self.heads.items()
+            if other != name and np.linalg.norm(heads - own, axis=1).max() > SAME_FOOT * self.leg
+        }
+        return self.heads[min(far, key=far.__getitem__)] if far else None
 
 
 def _root_bone(armature_object: bpy.types.Object, constraint: Any) -> str:

@@ -184,6 +184,32 @@ def test_feet_of_two_figures_in_one_armature_are_refused(ext):
     assert state(ext, rig) == before
 
 
+def test_a_foot_is_held_against_the_nearest_other_one(ext):
+    """A horse stands with its front feet on a bank: the left one is lifted, or not, beside the right one.
+
+    Heel and ball of the left one are one foot, and the hind feet are too far away to count.
+    """
+    module = ext.module("ccd_rig.blender.scene.foot_motion")
+    thresholds = ext.module("ccd_rig.motion.contacts").ContactThresholds()
+    times = np.arange(120) / 24.0
+    places = {"ball": (0.1, 0.0), "heel": (0.1, 0.1), "right": (-0.1, 0.0), "hind": (0.1, 1.5)}
+    heads = {name: np.tile((*at, 0.0), (120, 1)) for name, at in places.items()}
+    up = np.interp(times, [0.5, 0.9, 1.1, 3.5, 3.7, 4.0], [0.0, 0.7, 0.5, 0.5, 0.7, 0.0])
+    for name in ("ball", "heel"):
+        heads[name][:, 2] = up
+    heads["ball"][30:70, 0] += 0.1  # it may turn
+    motion = module.FootMotion(range(1, 121), times, heads, 1.0)
+    assert 60 not in _frames(motion.phases("heel", np.zeros(3), thresholds))
+    heads["right"][:, 2] = 0.5
+    heads["right"][:, 0] -= 0.5
+    assert 60 in _frames(motion.phases("heel", np.zeros(3), thresholds))
+    assert {1, 115} <= _frames(motion.phases("heel", np.zeros(3), thresholds))
+
+
+def _frames(phases):
+    return {frame for first, last in phases for frame in range(first, last + 1)}
+
+
 def test_undo_takes_all_of_it_back(ext):
     rig = walks.walk(ext)
     select(ext, rig, *FEET)

@@ -73,6 +73,71 @@ def test_a_foot_that_hovers_is_not_down():
     assert contact_phases(points, times, LEG, STILL)[0].first >= 59
 
 
+def climb(rise, stair=0.18, **options):
+    """The two feet of a walk up (or down) stairs, one stair per step, or on a slope that is as steep.
+
+    Feet swing 0.08 m above the higher stair, and come down on it.
+    """
+    feet = []
+    for side, offset in enumerate((0, 15)):
+        points, times, stands = walk(offset=offset, **options)
+        count = (np.arange(len(times)) + offset) // 30
+        part = (points[:, 2] - 0.05) / 0.1  # 0 on the ground, 1 in the middle of the swing
+        swing = np.clip((np.arange(len(times)) + offset) % 30 - 18 + 1, 0, 12) / 12
+        below, above = (2 * count - side) * stair * rise, (2 * count - side + 2) * stair * rise
+        # Up: the rise is done by the first half of the swing; down: the sink by the second half.
+        done = np.clip(2.0 * swing, 0.0, 1.0) if rise > 0 else np.clip(2.0 * swing - 1.0, 0.0, 1.0)
+        points[:, 2] = 0.05 + below + (above - below) * done + 0.08 * part
+        feet.append((points, stands))
+    return feet, times
+
+
+@pytest.mark.parametrize("rise", [1.0, -1.0, 0.3, -0.3])
+def test_stairs_are_found_as_flats_are(rise):
+    feet, times = climb(rise)
+    flat, _ = climb(0.0)
+    for (points, stands), (other, _), (level, _) in zip(feet, feet[::-1], flat, strict=True):
+        found = flags(contact_phases(points, times, LEG, STILL, beside=other), len(times))
+        wanted = flags(contact_phases(level, times, LEG, STILL), len(times))
+        assert found[stands].mean() > 0.9
+        assert (found != wanted).mean() < 0.06
+        if abs(rise) == 1.0:  # without the foot beside it, only the lowest stair is found
+            alone = flags(contact_phases(points, times, LEG, STILL), len(times))
+            assert alone[stands].mean() < 0.6
+
+
+def test_flat_ground_is_as_it_is_without_the_other_foot():
+    left, times, _ = walk()
+    right, _, _ = walk(offset=15)
+    rng = np.random.default_rng(1)
+    left[:, 2] += rng.normal(0.0, 0.002, len(times))
+    assert contact_phases(left, times, LEG, STILL, beside=right) == contact_phases(left, times, LEG, STILL)
+
+
+def test_a_foot_that_is_lifted_and_held_is_not_down():
+    """For two seconds, after it went higher still: as on stairs, but for the other foot, which stays low."""
+    times = np.arange(150) / FPS
+    heights = np.interp(times, [1.0, 1.3, 1.5, 3.5, 3.7, 4.0], [0.0, 0.5, 0.35, 0.35, 0.5, 0.0])
+    points = np.stack((0.0 * times, 0.0 * times, 0.05 + heights), axis=1)
+    standing = np.tile((0.2, 0.0, 0.05), (150, 1))
+    phases = contact_phases(points, times, LEG, STILL, beside=standing)
+    found = flags(phases, len(times))
+    assert found[times < 1.0].all() and found[times > 4.1].all()
+    assert not found[(times > 1.2) & (times < 3.8)].any()
+    beside = standing + np.array((0.0, 0.0, 0.35))  # the other foot stands as high: a step up
+    assert flags(contact_phases(points, times, LEG, STILL, beside=beside), 150)[
+        (times > 1.6) & (times < 3.4)
+    ].all()
+
+
+def test_a_jump_has_no_contact_at_its_top():
+    times = np.arange(90) / FPS
+    heights = np.maximum(0.0, 3.5 * (times - 1.0) - 4.905 * (times - 1.0) ** 2)
+    points = np.stack((0.0 * times, 0.0 * times, 0.05 + heights), axis=1)
+    phases = contact_phases(points, times, LEG, STILL, beside=points + np.array((0.2, 0.0, 0.0)))
+    assert [(p.first <= 30, p.last >= 50) for p in phases] == [(True, False), (False, True)]
+
+
 def test_short_gaps_are_closed_and_short_contacts_left_out():
     times = np.arange(90) / FPS
     points = np.zeros((90, 3))
@@ -108,6 +173,12 @@ def test_thresholds_are_refused_by_name(field, value):
 def test_bad_motion_is_refused(points, times, leg, words):
     with pytest.raises(InvalidInput, match=words):
         contact_phases(points, times, leg, STILL)
+
+
+@pytest.mark.parametrize("beside", [np.zeros((4, 3)), np.full((3, 3), np.inf)])
+def test_a_bad_foot_beside_it_is_refused(beside):
+    with pytest.raises(InvalidInput, match="beside"):
+        contact_phases(np.zeros((3, 3)), np.arange(3.0), 1.0, STILL, beside=beside)
 
 
 def test_ground_needs_a_foot():

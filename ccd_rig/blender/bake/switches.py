@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Switches between FK and IK over a bake's range: where they play IK, and keys that hold FK there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import bpy
+import numpy as np
+from numpy.typing import NDArray
+
+from ...maths.batch import Array
+from ..keys import channels, keyframes
+from ..keys.obstacles import Destination, curve_obstacles
+from ..keys.writer import PropertyKeys
+from ..properties import constraint_list
+from ..properties.constraint_values import Constraint
+from ..scene import isolation
+from ..scene.fk_switches import FkSwitch, fk_switches
+from .baked import runs
+from .finding import Finding, Fix, Trouble
+from .frame_selection import key_time
+from .settings import BakeSettings
+
+
+@dataclass(frozen=True)
+class SwitchPlay:
+    """What a switch plays.
+
+    Attributes:
+        switch: the property.
+        first: the first frame of the range.
+        values: (F + 2,) at the frame before the range, at all its frames, and at the one after it.
+        obstacle: what keeps it from being keyed, in words; or nothing.
+    """
+
+    switch: FkSwitch
+    first: int
+    values: Array
+    obstacle: str
+
+    @property
+    def is_ik(self) -> NDArray[np.bool_]:
+        """(F,) whether chains move nothing by it at the frames of the range."""
+        return ~np.array([self.switch.is_fk(value) for value in self.values[1:-1].tolist()])
+
+
+def switch_plays(
+    scene: bpy.types.Scene,
+    armature_object: bpy.types.Object,
+    constraints: Sequence[Constraint],
+    settings: BakeSettings,
+) -> list[SwitchPlay]:
+    """What the switches of constraints' chains play over a range, and whether they could be keyed."""
+    chains = [_chain(armature_object, row) for row in constraints]
+    switches = fk_switches(armature_object, {bone for chain in chains for bone in chain})
+    if not switches:
+        return []
+    first, last = settings.frame_start, settings.frame_end
+    values = np.empty((len(switches), last - first + 3))
+    things = [(armature_object, switch.bone) for switch in switches]
+    with isolation.isolated_scene(scene, armature_object, things, ()) as isolated:
+        for k, frame in enumerate(range(first - 1, last + 2)):
+            seen = armature_object.evaluated_get(isolation.set_frame(isolated, frame))
+            values[:, k] = [float(seen.path_resolve(switch.path)) for switch in switches]
+    return [
+        SwitchPlay(switch, first, row, _obstacle(armature_object, switch, settings.destination))
+        for switch, row in zip(switches, values, strict=True)
+    ]
+
+
+def fk_keys(
+    scene: bpy.types.Scene,
+    armature_object: bpy.types.Object,
+    plays: Sequence[SwitchPlay],
+    settings: BakeSettings,
+) -> list[PropertyKeys]:
+    """Keys that hold FK over the range where a switch plays IK in it; outside of it all stays as it is."""
+    found, time = [], key_time(scene)
+    for play in plays if settings.switch_to_fk else ():
+        if play.obstacle or not play.is_ik.any():
+            continue
+        end = settings.frame_end + 1
+        values = np.array([play.values[0], play.switch.value, play.values[-1]])
+        frames, after = np.array([play.first - 1, play.first, end]), "CONSTANT"
+        if settings.destination is Destination.NLA_STRIP:  # which plays nothing outside the range
+            frames, values = frames[1:2], values[1:2]
+        else:
+            after = _interpolation(armature_object, play.switch, end * time)
+        found.append(PropertyKeys(play.switch.path, play.switch.bone, frames * time, values[:, None], after))
+    return found
+
+
+def in_ik(
+    armature_object: bpy.types.Object,
+    plays: Sequence[SwitchPlay],
+    keyed: Sequence[PropertyKeys],
+    constraints: Sequence[Constraint],
+) -> Iterator[Finding]:
+    """Runs of frames at which chains move nothing, since their switches play IK and are not keyed."""
+    paths = {each.path for each in keyed}
+    for row in constraints:
+        chain = set(_chain(armature_object, row))
+        for play in plays:
+            if play.switch.path in paths or chain.isdisjoint(play.switch.chain_bones):
+                continue
+            fix = Fix.NONE if play.obstacle else Fix.FK
+            for run in runs(play.is_ik):
+                ends = play.first + run.start, play.first + run.stop - 1
+                yield Finding(Trouble.IK, row.name, play.switch.bone, *ends, ends[0], fix=fix)
+
+
+def refusals(plays: Sequence[SwitchPlay], settings: BakeSettings) -> Iterator[str]:
+    """Why switches that play IK are not keyed, though they should be: a sentence each."""
+    for play in plays if settings.switch_to_fk else ():
+        if play.obstacle and play.is_ik.any():
+            yield play.obstacle
+
+
+def ik_warning(
+    scene: bpy.types.Scene,
+    armature_object: bpy.types.Object,
+    constraints: Sequence[Constraint],
+    frames: Sequence[float],
+) -> str:
+    """That a limb shows IK at some of the frames, so that its FK bones are elsewhere; or nothing."""
+    settings = BakeSettings(int(min(frames)), int(max(frames)))
+    plays = switch_plays(scene, armature_object, constraints, settings)
+    names = ", ".join(play.switch.bone for play in plays if play.is_ik.any())
+    return f"Targets go with the FK bones, but these limbs show IK: {names}" if names else ""
+
+
+def _chain(armature_object: bpy.types.Object, row: Constraint) -> list[str]:
+    return [bone.name for bone in constraint_list.chain(armature_object, row.tip, row.chain_length)]
+
+
+def _interpolation(armature_object: bpy.types.Object, switch: FkSwitch, time: float) -> str:
+    """How a switch goes on from a time by its present keys; constant where it has none."""
+    for curve in channels.fcurves_of(armature_object):
+        if curve.data_path == switch.path:
+            before = int(np.searchsorted(keyframes.times(curve), np.float32(time), side="right")) - 1
+            return str(curve.keyframe_points[before].interpolation) if before >= 0 else "CONSTANT"
+    return "CONSTANT"
+
+
+def _obstacle(armature_object: bpy.types.Object, switch: FkSwitch, destination: Destination) -> str:
+    animation = armature_object.animation_data
+    for driver in () if animation is None else animation.drivers:
+        if driver.data_path == switch.path and not driver.mute:
+            return f"Switch {switch} has a driver, so it stays as it is: switch to FK by hand"
+    present = () if destination is Destination.NLA_STRIP else channels.fcurves_of(armature_object)
+    for curve in present:
+        if curve.data_path == switch.path:
+            for words in curve_obstacles(curve):
+                return f"Switch {switch} stays as it is: {words}"
+    return ""
