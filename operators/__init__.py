@@ -44,6 +44,7 @@ def _classes() -> tuple[type, ...]:
         CCD_RIG_OT_coupled_offset_remove,
         CCD_RIG_OT_offset_point_add,
         CCD_RIG_OT_offset_point_remove,
+        *_limit_classes(),
         CCD_RIG_OT_live,
         CCD_RIG_OT_solve,
         CCD_RIG_OT_solver_preset,
@@ -56,6 +57,22 @@ def _classes() -> tuple[type, ...]:
         CCD_RIG_OT_pose_apply,
         CCD_RIG_OT_poses_export,
         CCD_RIG_OT_poses_import,
+    )
+
+
+def _limit_classes() -> tuple[type, ...]:
+    from .limit_from_pose import CCD_RIG_OT_limit_from_pose
+    from .limits_copy import CCD_RIG_OT_limits_copy
+    from .limits_from_constraints import CCD_RIG_OT_limits_from_constraints
+    from .limits_from_ik import CCD_RIG_OT_limits_from_ik
+    from .limits_mirror import CCD_RIG_OT_limits_mirror
+
+    return (
+        CCD_RIG_OT_limit_from_pose,
+        CCD_RIG_OT_limits_copy,
+        CCD_RIG_OT_limits_mirror,
+        CCD_RIG_OT_limits_from_ik,
+        CCD_RIG_OT_limits_from_constraints,
     )
 
 

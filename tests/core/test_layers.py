@@ -38,6 +38,7 @@ BLENDER = (
     ("properties",),
     ("scene",),
     ("viewport",),
+    ("limit_sources",),
     ("solve",),
     ("checks",),
     ("bake",),
