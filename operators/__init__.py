@@ -63,6 +63,7 @@ def _classes() -> tuple[type, ...]:
 def _limit_classes() -> tuple[type, ...]:
     from .limit_from_pose import CCD_RIG_OT_limit_from_pose
     from .limits_copy import CCD_RIG_OT_limits_copy
+    from .limits_from_action import CCD_RIG_OT_limits_from_action
     from .limits_from_constraints import CCD_RIG_OT_limits_from_constraints
     from .limits_from_ik import CCD_RIG_OT_limits_from_ik
     from .limits_mirror import CCD_RIG_OT_limits_mirror
@@ -73,6 +74,7 @@ def _limit_classes() -> tuple[type, ...]:
         CCD_RIG_OT_limits_mirror,
         CCD_RIG_OT_limits_from_ik,
         CCD_RIG_OT_limits_from_constraints,
+        CCD_RIG_OT_limits_from_action,
     )
 
 

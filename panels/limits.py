@@ -21,6 +21,8 @@ class CCD_RIG_MT_limits(bpy.types.Menu):
         layout.separator()
         layout.operator("ccd_rig.limits_from_ik", text="From Blender's IK")
         layout.operator("ccd_rig.limits_from_constraints", text="From Limit Rotation")
+        layout.operator("ccd_rig.limits_from_action", text="From Action...").source = "ACTION"
+        layout.operator("ccd_rig.limits_from_action", text="From All Actions...").source = "ALL"
         layout.separator()
         layout.operator("ccd_rig.limits_copy", text="Copy to Selected").bones = "SELECTED"
         layout.operator("ccd_rig.limits_copy", text="Copy to Chain").bones = "CHAIN"
