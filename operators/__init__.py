@@ -67,6 +67,9 @@ def _limit_classes() -> tuple[type, ...]:
     from .limits_from_constraints import CCD_RIG_OT_limits_from_constraints
     from .limits_from_ik import CCD_RIG_OT_limits_from_ik
     from .limits_mirror import CCD_RIG_OT_limits_mirror
+    from .setup_load import CCD_RIG_OT_setup_load
+    from .setup_restore import CCD_RIG_OT_setup_restore
+    from .setup_save import CCD_RIG_OT_setup_save
 
     return (
         CCD_RIG_OT_limit_from_pose,
@@ -75,6 +78,9 @@ def _limit_classes() -> tuple[type, ...]:
         CCD_RIG_OT_limits_from_ik,
         CCD_RIG_OT_limits_from_constraints,
         CCD_RIG_OT_limits_from_action,
+        CCD_RIG_OT_setup_save,
+        CCD_RIG_OT_setup_load,
+        CCD_RIG_OT_setup_restore,
     )
 
 

@@ -7,8 +7,9 @@ from typing import Any
 import bpy
 from bpy.props import EnumProperty
 
-from ..ccd_rig.blender.limit_sources.chosen_bones import Outcome, chosen, named
+from ..ccd_rig.blender.limit_sources.chosen_bones import Outcome, chosen
 from ..ccd_rig.blender.properties.active_rig import active_rig
+from ..ccd_rig.blender.properties.names_in_words import named
 from ..ccd_rig.errors import CCDRigError
 from . import poll_reasons
 

@@ -3,6 +3,7 @@
 
 import bpy
 
+from ..ccd_rig.blender.figures.rigify import is_generated
 from ..ccd_rig.blender.limit_sources.present_pose import has_bound
 
 BOUNDS = (("MIN", "Min"), ("MAX", "Max"), ("SWING", "Swing"))
@@ -27,3 +28,8 @@ class CCD_RIG_MT_limits(bpy.types.Menu):
         layout.operator("ccd_rig.limits_copy", text="Copy to Selected").bones = "SELECTED"
         layout.operator("ccd_rig.limits_copy", text="Copy to Chain").bones = "CHAIN"
         layout.operator("ccd_rig.limits_mirror", text="Mirror to Other Side")
+        layout.separator()
+        layout.operator("ccd_rig.setup_save", text="Save Set-Up of Rig...", icon="EXPORT")
+        layout.operator("ccd_rig.setup_load", text="Load Set-Up of Rig...", icon="IMPORT")
+        if is_generated(context.object.data):
+            layout.operator("ccd_rig.setup_restore")

@@ -39,7 +39,7 @@ BLENDER = (
     ("properties",),
     ("scene",),
     ("viewport",),
-    ("limit_sources",),
+    ("limit_sources", "setup_files"),
     ("solve",),
     ("checks",),
     ("bake",),

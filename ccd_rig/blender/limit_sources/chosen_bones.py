@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import bpy
@@ -11,9 +10,6 @@ import bpy
 from ...errors import RigError
 from ..keys.channels import is_bone_selected
 from ..properties import constraint_list
-
-SHOWN = 3
-"""So many bones are named in a message."""
 
 
 @dataclass(frozen=True)
@@ -62,9 +58,3 @@ def chosen(armature_object: bpy.types.Object, scope: str) -> tuple[bpy.types.Pos
     if active is None:
         raise RigError(f"no bone of '{armature_object.name}' is selected: select some in Pose Mode")
     return (bones[active.name],)
-
-
-def named(names: Sequence[str]) -> str:
-    """Names of bones in quotes, the first few of many."""
-    shown = ", ".join(f"'{name}'" for name in names[:SHOWN])
-    return shown + (f" and {len(names) - SHOWN} more" if len(names) > SHOWN else "")

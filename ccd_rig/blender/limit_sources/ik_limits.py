@@ -19,7 +19,8 @@ import bpy
 from ...errors import RigError
 from ...limits.shapes import Ellipse, Hinge, Limit, SwingTwist
 from ..properties.limit_groups import store_limits
-from .chosen_bones import Outcome, named
+from ..properties.names_in_words import named
+from .chosen_bones import Outcome
 
 Range = tuple[float, float]
 

@@ -13,7 +13,8 @@ from ...errors import RigError
 from ...limits.shapes import EulerBox, Limit
 from ..keys.channels import animated_components
 from ..properties.limit_groups import store_limits
-from .chosen_bones import Outcome, named
+from ..properties.names_in_words import named
+from .chosen_bones import Outcome
 
 
 def constraint_of(pose_bone: bpy.types.PoseBone) -> Any | None:

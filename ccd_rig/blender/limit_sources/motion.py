@@ -19,8 +19,9 @@ from ...limits.fitting import FitSettings, fit
 from ...limits.shapes import Limit
 from ..keys import channels
 from ..properties.limit_groups import store_limits
+from ..properties.names_in_words import named
 from ..properties.pose_capture import rotations_at, turned_bones
-from .chosen_bones import Outcome, named
+from .chosen_bones import Outcome
 
 MOST = 4000
 """So many frames are looked at, at most; of longer motion every second, third and so on."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Limits mirrored to the other side of a rig: the bones found by name, the limits by their rest poses."""
+"""Limits mirrored to the other side of a rig: the bones by part or name, the limits by their rest poses."""
 
 from __future__ import annotations
 
@@ -10,21 +10,23 @@ import bpy
 from ...errors import InvalidInput, RigError
 from ...limits.mirroring import mirror_turn, turned
 from ...limits.shapes import Limit
+from ..figures.roles import figure_of, partner_in
 from ..properties.joints import limit_of
 from ..properties.limit_groups import store_limits
+from ..properties.names_in_words import named
 from ..rig.bone_space import nearest_rotation
-from .chosen_bones import Outcome, named
+from .chosen_bones import Outcome
 
 
-def partner(pose_bone: bpy.types.PoseBone) -> bpy.types.PoseBone | None:
-    """The bone on the other side; None for one that has none, as in the middle.
+def partners(pose_bones: Sequence[bpy.types.PoseBone]) -> dict[bpy.types.PoseBone, bpy.types.PoseBone | None]:
+    """The bone on the other side of each; None for one that has none, as in the middle.
 
-    Blender knows it by its name ("hand.L", "Left Hand"), else the part of the body that the name stands for
-    says which it is.
+    The part of the body that a bone is says which it is, else its name: "hand.L", "Left Hand".
     """
-    bones = pose_bone.id_data.pose.bones
-    flipped = bpy.utils.flip_name(pose_bone.name)
-    return bones.get(flipped) if flipped != pose_bone.name else None
+    armature_object = pose_bones[0].id_data
+    bones, figure = armature_object.pose.bones, figure_of(armature_object)
+    found = {bone: bones.get(partner_in(figure, bones.keys(), bone.name)) for bone in pose_bones}
+    return {bone: None if other == bone else other for bone, other in found.items()}
 
 
 def mirror(pose_bones: Sequence[bpy.types.PoseBone], active: bpy.types.PoseBone | None = None) -> Outcome:
@@ -41,7 +43,7 @@ def mirror(pose_bones: Sequence[bpy.types.PoseBone], active: bpy.types.PoseBone 
         RigError: no bone has a partner, both sides have limits and it is not clear which counts, or a limit
             contradicts itself or cannot be mirrored. Nothing has changed then.
     """
-    pairs = {bone: partner(bone) for bone in pose_bones}
+    pairs = partners(pose_bones)
     sources = {bone: other for bone, other in pairs.items() if other is not None}
     if not sources:
         names = named([bone.name for bone in pose_bones])

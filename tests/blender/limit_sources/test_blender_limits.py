@@ -8,8 +8,9 @@ import random
 import bpy
 import pytest
 import rigs
+from limit_tools import select, value
 from mathutils import Matrix, Vector
-from test_from_pose import fails, select, value
+from test_operators import fails
 
 DEGREE = math.radians(1.0)
 FLOAT32 = 1e-5  # [rad]

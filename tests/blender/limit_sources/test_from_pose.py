@@ -8,7 +8,9 @@ import random
 import bpy
 import pytest
 import rigs
+from limit_tools import select, value
 from mathutils import Matrix, Quaternion, Vector
+from test_operators import fails
 
 FLOAT32 = 1e-5  # [rad]
 SOLVE = 1e-4  # [rad]
@@ -16,18 +18,6 @@ PAIRS = [
     ("thigh.{}", (0.1, 0, 1.0), (0.12, -0.05, 0.5), "", 0.3),
     ("shin.{}", (0.12, -0.05, 0.5), (0.1, 0.02, 0.1), "thigh.{}", -0.2),
 ]
-
-
-def select(ext, rig, *bones):
-    """Pose Mode with these bones selected, the last of them active."""
-    if bpy.context.mode != "POSE":
-        rigs.activate(rig)
-        bpy.ops.object.mode_set(mode="POSE")
-    channels = ext.module("ccd_rig.blender.keys.channels")
-    for bone in rig.pose.bones:
-        channels.select_bone(bone, bone.name in bones)
-    rig.data.bones.active = rig.data.bones[bones[-1]] if bones else None
-    return [rig.pose.bones[name] for name in bones]
 
 
 def legs(left="L", right="R", turned=0.0):
@@ -45,17 +35,6 @@ def legs(left="L", right="R", turned=0.0):
                 )
             )
     return rigs.armature(bones)
-
-
-def fails(operator, words, **options):
-    with pytest.raises(RuntimeError) as caught:
-        operator(**options)
-    assert words in str(caught.value)
-    assert "Traceback" not in str(caught.value)
-
-
-def value(ext, bone):
-    return ext.module("ccd_rig.blender.properties.joints").limit_value(bone.ccd_rig.limit)
 
 
 # From the present pose ------------------------------------------------------------------------------------
