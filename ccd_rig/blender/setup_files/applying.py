@@ -18,11 +18,9 @@ from ..properties import constraint_list, overrides
 from ..properties.joints import limit_of
 from ..properties.limit_groups import store_limits
 from ..properties.names_in_words import named
+from ..properties.renamed_bones import OTHER_BONES, OWN_BONES
 from .group_values import Values, give_values, object_of
 from .setup_file import BoneSetup, Setup, rest_of
-
-BONE_FIELDS = {"tip": "", "rotation_bone": "", "target_bone": "target", "pole_bone": "pole_target"}
-"""Fields of a constraint that name a bone, and the field with the armature that it is of; "" is the rig."""
 
 SAME = 1e-3
 """Radians between rest poses below which a limit means the same in both."""
@@ -131,9 +129,12 @@ def _give_row(
 ) -> str:
     """Give a constraint its values, or add it; its name."""
     values = dict(row)
-    for field, owner in BONE_FIELDS.items():
-        of_rig = not owner or object_of(armature_object, row.get(owner)) == armature_object
-        if of_rig and row.get(field):
+    own = [*OWN_BONES]
+    for field, owner in OTHER_BONES.items():
+        if object_of(armature_object, row.get(owner)) == armature_object:
+            own.append(field)
+    for field in own:
+        if row.get(field):
             values[field] = names.get(row[field], row[field])
     listed = armature_object.ccd_rig.constraints
     found: Any = next((each for each in listed if each.name == row.get("name")), None)
@@ -141,7 +142,7 @@ def _give_row(
         found = constraint_list.add(armature_object, row.get("name", ""), values.get("tip", ""))
         values["name"] = found.name
     give_values(found, values)
-    for field in ("target", "pole_target"):
+    for field in OTHER_BONES.values():
         if row.get(field) is not None and getattr(found, field) is None:
             notes.append(
                 f"constraint '{found.name}': there is no object '{row[field]['object']}'; choose one"

@@ -18,6 +18,9 @@ from ...errors import RigError
 
 Values = dict[str, Any]
 
+NOTES = ("rna_type", "known_as")
+"""Fields that are no setting: what they hold stays."""
+
 
 def values_of(group: bpy.types.PropertyGroup) -> Values:
     """What was set in a group, by field; groups inside as values, lists of groups as lists of them."""
@@ -138,7 +141,7 @@ def _fields(rna: Any) -> dict[str, Any]:
     return {
         name: prop
         for name, prop in rna.properties.items()
-        if not (prop.is_readonly and prop.type not in ("COLLECTION", "POINTER")) and name != "rna_type"
+        if not (prop.is_readonly and prop.type not in ("COLLECTION", "POINTER")) and name not in NOTES
     }
 
 

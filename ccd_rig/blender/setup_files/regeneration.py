@@ -16,6 +16,7 @@ import bpy
 
 from ...errors import RigError
 from ..figures.rigify import is_generated
+from ..properties import renamed_bones
 from ..scene.isolation import is_isolated
 from .applying import Applied, apply
 from .group_values import Values, give_values, values_of
@@ -57,10 +58,12 @@ def _give_back(armature_object: bpy.types.Object) -> None:
         if bone is None:
             continue  # Rigify comes this way several times before all bones are there
         values = noted.pop(name)
-        if not bone.is_property_set("ccd_rig"):
+        if not values_of(bone.ccd_rig):
             give_values(bone.ccd_rig, values)
     if not noted:
         del _noted[armature_object.session_uid]
+        for row in armature_object.ccd_rig.constraints:
+            renamed_bones.on_named(row)
 
 
 def metarig_of(armature_object: bpy.types.Object) -> bpy.types.Object | None:

@@ -23,6 +23,7 @@ from ..figures.roles import roles_of
 from ..properties.armature_data import CCD_RIG_PG_armature
 from ..properties.constraint_group import CCD_RIG_PG_constraint
 from ..properties.joints import CCD_RIG_PG_joint
+from ..properties.renamed_bones import OWN_BONES
 from ..rig.bone_space import nearest_rotation
 from ..whole_files import read_text, replacing
 from .group_values import Values, check_values, values_of
@@ -70,7 +71,7 @@ class Setup:
         """The bones of the rig that it is about, each once."""
         found = dict.fromkeys(self.bones)
         for row in self.constraints:
-            found.update(dict.fromkeys(row[name] for name in ("tip", "rotation_bone") if row.get(name)))
+            found.update(dict.fromkeys(row[name] for name in OWN_BONES if row.get(name)))
         return tuple(found)
 
 

@@ -49,6 +49,7 @@ def test_limits_outlast_generation_by_themselves(ext, generated):
         assert limits(rig) == LIMITS
         assert [row.tip for row in rig.ccd_rig.constraints] == ["hand_fk.L"]
     assert ext.module("ccd_rig.blender.setup_files.regeneration")._noted == {}
+    assert rig.pose.bones["hand_fk.L"].ccd_rig.known_as == "hand_fk.L"
 
 
 def test_settings_changed_between_are_those_that_come_back(ext, generated):
