@@ -48,6 +48,7 @@ def _classes() -> tuple[type, ...]:
         CCD_RIG_OT_coupled_offset_remove,
         CCD_RIG_OT_offset_point_add,
         CCD_RIG_OT_offset_point_remove,
+        *_limit_classes(),
         CCD_RIG_OT_live,
         CCD_RIG_OT_solve,
         CCD_RIG_OT_solver_preset,
@@ -60,6 +61,30 @@ def _classes() -> tuple[type, ...]:
         CCD_RIG_OT_pose_apply,
         CCD_RIG_OT_poses_export,
         CCD_RIG_OT_poses_import,
+    )
+
+
+def _limit_classes() -> tuple[type, ...]:
+    from .limit_from_pose import CCD_RIG_OT_limit_from_pose
+    from .limits_copy import CCD_RIG_OT_limits_copy
+    from .limits_from_action import CCD_RIG_OT_limits_from_action
+    from .limits_from_constraints import CCD_RIG_OT_limits_from_constraints
+    from .limits_from_ik import CCD_RIG_OT_limits_from_ik
+    from .limits_mirror import CCD_RIG_OT_limits_mirror
+    from .setup_load import CCD_RIG_OT_setup_load
+    from .setup_restore import CCD_RIG_OT_setup_restore
+    from .setup_save import CCD_RIG_OT_setup_save
+
+    return (
+        CCD_RIG_OT_limit_from_pose,
+        CCD_RIG_OT_limits_copy,
+        CCD_RIG_OT_limits_mirror,
+        CCD_RIG_OT_limits_from_ik,
+        CCD_RIG_OT_limits_from_constraints,
+        CCD_RIG_OT_limits_from_action,
+        CCD_RIG_OT_setup_save,
+        CCD_RIG_OT_setup_load,
+        CCD_RIG_OT_setup_restore,
     )
 
 

@@ -22,7 +22,10 @@ class CCD_RIG_PT_bone(Sidebar, bpy.types.Panel):
         layout.use_property_split = True
         layout.use_property_decorate = False
         layout.label(text=bone.name, icon="BONE_DATA")
-        _draw_limit(layout, bone.ccd_rig.limit, "Limit")
+        line = layout.row(align=True)
+        line.prop(bone.ccd_rig.limit, "kind", text="Limit")
+        line.menu("CCD_RIG_MT_limits", text="", icon="DOWNARROW_HLT")
+        _draw_bounds(layout, bone.ccd_rig.limit)
         lines = layout.column()
         lines.prop(bone.ccd_rig, "stiffness")
         lines.prop(bone.ccd_rig, "max_step")
@@ -72,11 +75,11 @@ class CCD_RIG_PT_comfort(Sidebar, bpy.types.Panel):
         layout.use_property_decorate = False
         layout.active = context.active_pose_bone.id_data.ccd_rig.solver.comfort
         layout.prop(comfort, "tolerance")
-        _draw_limit(layout, comfort.region, "Region")
+        layout.prop(comfort.region, "kind", text="Region")
+        _draw_bounds(layout, comfort.region)
 
 
-def _draw_limit(layout: bpy.types.UILayout, limit: Any, label: str) -> None:
-    layout.prop(limit, "kind", text=label)
+def _draw_bounds(layout: bpy.types.UILayout, limit: Any) -> None:
     if limit.kind == "HINGE":
         layout.column().prop(limit, "axis")
         _draw_pair(layout, limit, "hinge_lower", "hinge_upper")

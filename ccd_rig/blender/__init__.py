@@ -8,12 +8,14 @@ def register() -> None:
     from .cli import command_line
     from .live import handlers
     from .properties import armature_data, coupled_offsets, overrides, renamed_bones
+    from .setup_files import regeneration
 
     options.register()
     armature_data.register()
     coupled_offsets.register()
     overrides.register()
     renamed_bones.register()
+    regeneration.register()
     staleness.register()
     command_line.register()
     handlers.register()
@@ -25,10 +27,12 @@ def unregister() -> None:
     from .cli import command_line
     from .live import handlers
     from .properties import armature_data, coupled_offsets, overrides, renamed_bones
+    from .setup_files import regeneration
 
     handlers.unregister()
     command_line.unregister()
     staleness.unregister()
+    regeneration.unregister()
     renamed_bones.unregister()
     overrides.unregister()
     coupled_offsets.unregister()

@@ -1,4 +1,4 @@
-"""Files that are written as a whole or not at all."""
+"""Files that are written as a whole or not at all, and text that is read."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from ..errors import CCDRigError
+from ..errors import CCDRigError, RigError
 
 
 class WriteError(CCDRigError):
@@ -46,6 +46,16 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
         raise WriteError(f"cannot write {target}: {error.strerror}") from error
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def read_text(path: str | os.PathLike[str]) -> str:
+    """The text of a file in UTF-8; raises RigError, which names the file, if it cannot be read or is none."""
+    try:
+        return Path(path).read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise RigError(f"cannot read {path}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise RigError(f"cannot read {path}: it is not text") from error
 
 
 def _mode(path: Path) -> int:

@@ -123,14 +123,16 @@ def metarig(kind: str) -> bpy.types.Object:
 
 def generated(kind: str) -> bpy.types.Object:
     """The rig that Rigify generates from one of its metarigs, which is removed."""
-    meta = metarig(kind)
-    activate(meta)
+    source = metarig(kind)
+    activate(source)
     bpy.ops.pose.rigify_generate()
-    rig = bpy.context.object
-    bpy.data.objects.remove(meta)
-    if rig.mode != "POSE":
-        bpy.ops.object.mode_set(mode="POSE")
-    return rig
+    made = next(each for each in bpy.data.objects if each.type == "ARMATURE" and each != source)
+    activate(made)
+    if made.mode != "OBJECT":
+        bpy.ops.object.mode_set(mode="OBJECT")
+    bpy.data.objects.remove(source)
+    update()
+    return made
 
 
 def random_rotation(rng: random.Random) -> Quaternion:

@@ -87,6 +87,12 @@ class CCD_RIG_PG_armature(bpy.types.PropertyGroup):
     active_pose: IntProperty(
         name="Active Pose", description="The pose that is chosen in the pose library", override=OVERRIDE
     )
+    kept_setup: StringProperty(
+        name="Kept Set-Up",
+        description="On a metarig: constraints and limits of the rig generated from it, as JSON",
+        override=OVERRIDE,
+        options={"HIDDEN"},
+    )
     report: PointerProperty(
         name="Report", description="What the last bake came to", type=CCD_RIG_PG_report, override=OVERRIDE
     )

@@ -276,8 +276,8 @@ def _joint_keywords(armature_object: bpy.types.Object, bone: str) -> dict[str, A
     if pose_bone is None:
         raise RigError(f"armature '{armature_object.name}' has no bone '{bone}'")
     group = pose_bone.ccd_rig
-    limit = _limit_of(bone, "limit", group.limit)
-    region = _limit_of(bone, "comfort region", group.comfort.region)
+    limit = limit_of(bone, "limit", group.limit)
+    region = limit_of(bone, "comfort region", group.comfort.region)
     tolerance = group.comfort.tolerance
     comfort = _named(bone, "comfort", lambda: Comfort(tolerance, region)) if tolerance or region else None
     return {
@@ -307,7 +307,7 @@ def _slides_of(bone: str, group: Any) -> tuple[Slide, ...]:
     return tuple(found)
 
 
-def _limit_of(bone: str, part: str, group: Any) -> Limit | None:
+def limit_of(bone: str, part: str, group: Any) -> Limit | None:
     """The limit of a bone; raises RigError, in the panel's words and degrees, if it contradicts itself."""
     if not group.kind:  # the file holds a number that is not in the list
         raise RigError(

@@ -71,7 +71,7 @@ def from_action(armature_object: bpy.types.Object, bones: Sequence[str], step: i
     if action is None:
         raise RigError(f"armature '{armature_object.name}' has no action: choose one in the Action Editor")
     curves = [*channels.fcurves_of(armature_object)]
-    turned = _turned(armature_object, curves, bones)
+    turned = turned_bones(armature_object, curves, bones)
     if not turned:
         raise RigError(_turns_none(action, bones))
     if action.use_frame_range:
@@ -84,7 +84,7 @@ def from_action(armature_object: bpy.types.Object, bones: Sequence[str], step: i
             f"action '{action.name}' would give {len(frames)} poses, more than {MOST}: raise Every Nth Frame"
         )
     return tuple(
-        PoseEntry(f"{action.name} {frame}", _rotations(armature_object, curves, turned, frame))
+        PoseEntry(f"{action.name} {frame}", rotations_at(armature_object, curves, turned, frame))
         for frame in frames
     )
 
@@ -103,7 +103,7 @@ def from_asset(armature_object: bpy.types.Object, bones: Sequence[str], name: st
     if action.asset_data is None:
         raise RigError(f"action '{name}' is not a pose asset: mark it as an asset first")
     curves = [*channels.fcurves_for(action, armature_object)]
-    turned = _turned(armature_object, curves, bones)
+    turned = turned_bones(armature_object, curves, bones)
     if not turned:
         raise RigError(_turns_none(action, bones))
     first, last = channels.span(curves)
@@ -112,10 +112,10 @@ def from_asset(armature_object: bpy.types.Object, bones: Sequence[str], name: st
             f"action '{name}' has frames {first:g} to {last:g}, but a pose asset has one: assign it to the "
             "armature and capture it as an action"
         )
-    return PoseEntry(name, _rotations(armature_object, curves, turned, first))
+    return PoseEntry(name, rotations_at(armature_object, curves, turned, first))
 
 
-def _turned(
+def turned_bones(
     armature_object: bpy.types.Object, curves: Iterable[bpy.types.FCurve], bones: Iterable[str]
 ) -> tuple[str, ...]:
     """Those of the bones whose rotation has F-curves, in whatever mode."""
@@ -138,7 +138,7 @@ def _turns_none(action: bpy.types.Action, bones: Sequence[str]) -> str:
     return f"action '{action.name}' turns none of the bones {shown}: choose other bones or another action"
 
 
-def _rotations(
+def rotations_at(
     armature_object: bpy.types.Object,
     curves: Iterable[bpy.types.FCurve],
     bones: Iterable[str],

@@ -6,7 +6,6 @@ Rotations are unit quaternions (w, x, y, z) relative to rest, whatever rotation 
 
 import os
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from typing import Any
 
 import bpy
@@ -15,14 +14,13 @@ from bpy.props import CollectionProperty, FloatVectorProperty, StringProperty
 from ...errors import InvalidInput, RigError
 from ...skeleton.pose_library import PoseEntry, from_json, to_json
 from ..rig.rotation_modes import channel_values, rotation_channel
-from ..whole_files import replacing
+from ..whole_files import read_text, replacing
 from . import overrides, renamed_bones
+from .names_in_words import named
 from .solver_settings import OVERRIDE
 from .unique_names import unique_name
 
 DEFAULT_NAME = "Pose"
-SHOWN = 3
-"""So many names are listed in a message."""
 
 
 class CCD_RIG_PG_pose_bone(bpy.types.PropertyGroup):
@@ -155,13 +153,11 @@ def strangers(armature_object: bpy.types.Object, entry: PoseEntry) -> str:
     gone = missing(armature_object, entry)
     if not gone:
         return ""
-    shown = ", ".join(f"'{bone}'" for bone in gone[:SHOWN])
-    more = f" and {len(gone) - SHOWN} more" if len(gone) > SHOWN else ""
     where = f"armature '{armature_object.name}'"
     if len(gone) == len(entry.rotations):
-        return f"Pose '{entry.name}': none of its bones ({shown}{more}) is in {where}"
+        return f"Pose '{entry.name}': none of its bones ({named(gone)}) is in {where}"
     are = "bone {0} is" if len(gone) == 1 else "bones {0} are"
-    return f"Pose '{entry.name}': {are.format(shown + more)} not in {where}"
+    return f"Pose '{entry.name}': {are.format(named(gone))} not in {where}"
 
 
 def apply(armature_object: bpy.types.Object, entry: PoseEntry) -> None:
@@ -199,12 +195,7 @@ def load(path: str | os.PathLike[str]) -> tuple[PoseEntry, ...]:
     Raises:
         RigError: names the file, and what cannot be read or the field that is wrong.
     """
-    try:
-        text = Path(path).read_text(encoding="utf-8-sig")
-    except OSError as error:
-        raise RigError(f"cannot read {path}: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise RigError(f"cannot read {path}: it is not text") from error
+    text = read_text(path)
     try:
         return from_json(text)
     except InvalidInput as error:

@@ -1,0 +1,13 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Names in messages."""
+
+from collections.abc import Sequence
+
+SHOWN = 3
+"""So many names are listed in a message."""
+
+
+def named(names: Sequence[str]) -> str:
+    """Names in quotes, the first few of many."""
+    shown = ", ".join(f"'{name}'" for name in names[:SHOWN])
+    return shown + (f" and {len(names) - SHOWN} more" if len(names) > SHOWN else "")

@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the operators of the menu "Limits" share: which bones they are for, and how they say what they did."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import bpy
+from bpy.props import EnumProperty
+
+from ..ccd_rig.blender.limit_sources.chosen_bones import Outcome, chosen
+from ..ccd_rig.blender.properties.active_rig import active_rig
+from ..ccd_rig.blender.properties.names_in_words import named
+from ..ccd_rig.errors import CCDRigError
+from . import poll_reasons
+
+SCOPES = (
+    ("SELECTED", "Selected Bones", "All bones that are selected in Pose Mode; the active one where none is"),
+    ("CHAIN", "Chain", "The chain of the active CCD constraint"),
+    ("ALL", "All Bones", "All bones of the armature"),
+)
+
+
+class LimitOperator:
+    """An operator that gives bones limits by its function `give`, in one step of undo."""
+
+    bl_options = {"REGISTER", "UNDO"}
+
+    bones: EnumProperty(
+        name="Bones", description="Which bones it is for", items=SCOPES, options={"SKIP_SAVE"}
+    )
+
+    @classmethod
+    def poll(cls: Any, context: bpy.types.Context) -> bool:
+        return poll_reasons.poll(cls, poll_reasons.no_pose_bone(context))
+
+    def give(self, context: bpy.types.Context, pose_bones: Sequence[bpy.types.PoseBone]) -> Outcome:
+        """Give limits to bones, or take them over from these bones; raises CCDRigError."""
+        raise NotImplementedError
+
+    def execute(self: Any, context: bpy.types.Context) -> set[str]:
+        try:
+            outcome = self.give(context, chosen(active_rig(context), self.bones))
+        except CCDRigError as error:
+            self.report({"ERROR"}, str(error))
+            return {"CANCELLED"}
+        for note in outcome.notes:
+            self.report({"WARNING"}, note[:1].upper() + note[1:])
+        self.report({"INFO"}, f"Limits of {named(outcome.done)} set")
+        return {"FINISHED"}

@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Write the constraints and limits of a rig to a JSON file."""
+
+import bpy
+from bpy.props import StringProperty
+from bpy_extras.io_utils import ExportHelper
+
+from ..ccd_rig.blender.properties.active_rig import active_rig
+from ..ccd_rig.blender.setup_files import setup_file
+from ..ccd_rig.errors import CCDRigError
+from . import poll_reasons
+
+
+class CCD_RIG_OT_setup_save(bpy.types.Operator, ExportHelper):
+    bl_idname = "ccd_rig.setup_save"
+    bl_label = "Save Set-Up"
+    bl_description = (
+        "Write all constraints, limits and solver settings of the armature to a JSON file, for this rig "
+        "generated anew and for others"
+    )
+    bl_options = {"REGISTER"}
+
+    filename_ext = ".json"
+    filter_glob: StringProperty(
+        name="Files", description="Which files are listed", default="*.json", options={"HIDDEN"}
+    )
+
+    @classmethod
+    def poll(cls, context: bpy.types.Context) -> bool:
+        return poll_reasons.poll(cls, poll_reasons.no_armature(context))
+
+    def execute(self, context: bpy.types.Context) -> set[str]:
+        owner, path = active_rig(context), bpy.path.abspath(self.filepath)
+        try:
+            setup = setup_file.with_roles(owner, setup_file.setup_of(owner))
+            setup_file.save(path, setup)
+        except CCDRigError as error:
+            self.report({"ERROR"}, str(error))
+            return {"CANCELLED"}
+        count = f"{len(setup.bones)} bones and {len(setup.constraints)} constraints"
+        self.report({"INFO"}, f"Wrote {count} to {path}")
+        return {"FINISHED"}

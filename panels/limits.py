@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The menu "Limits" of the active bone: where limits come from, and where they go."""
+
+import bpy
+
+from ..ccd_rig.blender.figures.rigify import is_generated
+from ..ccd_rig.blender.limit_sources.present_pose import has_bound
+
+BOUNDS = (("MIN", "Min"), ("MAX", "Max"), ("SWING", "Swing"))
+
+
+class CCD_RIG_MT_limits(bpy.types.Menu):
+    bl_label = "Limits"
+    bl_description = "Limits from the pose, from Blender's own limits or an action; copied and mirrored"
+
+    def draw(self, context: bpy.types.Context) -> None:
+        layout = self.layout
+        bone = context.active_pose_bone
+        for bound, name in BOUNDS:
+            if bone is None or has_bound(bone, bound):
+                layout.operator("ccd_rig.limit_from_pose", text=f"{name} from Pose").bound = bound
+        layout.separator()
+        layout.operator("ccd_rig.limits_from_ik", text="From Blender's IK")
+        layout.operator("ccd_rig.limits_from_constraints", text="From Limit Rotation")
+        layout.operator("ccd_rig.limits_from_action", text="From Action...").source = "ACTION"
+        layout.operator("ccd_rig.limits_from_action", text="From All Actions...").source = "ALL"
+        layout.separator()
+        layout.operator("ccd_rig.limits_copy", text="Copy to Selected").bones = "SELECTED"
+        layout.operator("ccd_rig.limits_copy", text="Copy to Chain").bones = "CHAIN"
+        layout.operator("ccd_rig.limits_mirror", text="Mirror to Other Side")
+        layout.separator()
+        layout.operator("ccd_rig.setup_save", text="Save Set-Up of Rig...", icon="EXPORT")
+        layout.operator("ccd_rig.setup_load", text="Load Set-Up of Rig...", icon="IMPORT")
+        if is_generated(context.object.data):
+            layout.operator("ccd_rig.setup_restore")

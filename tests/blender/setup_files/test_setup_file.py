@@ -1,0 +1,221 @@
+"""Set-ups written to files come back: on the same rig, on one with other names, and never by half."""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+
+import bpy
+import pytest
+import rigs
+from limit_tools import value
+from test_operators import fails
+
+BALL = 'Ball "1"'
+
+
+def dressed(name="Rig"):
+    """A rig with something of every kind to lose."""
+    rig = rigs.chain(4, name=name, connect=False)
+    ball = rigs.empty(BALL)
+    one, two, three = (rig.pose.bones[f"bone_{i}"].ccd_rig for i in (1, 2, 3))
+    one.limit.kind, one.limit.axis, one.limit.hinge_upper = "HINGE", (0.0, 0.6, 0.8), 2.1
+    one.stiffness, one.mass, one.use_slide = 0.3, 2.5, (True, False, True)
+    two.limit.kind, two.limit.x_upper, two.limit.use_twist = "ELLIPSE", 1.1, True
+    two.comfort.tolerance, two.comfort.region.kind = 0.1, "ELLIPSE"
+    offset = three.coupled_offsets.add()
+    offset.driver, offset.axis = "bone_1", (1.0, 0.0, 0.0)
+    for angle, shift in ((0.0, 0.0), (1.0, 0.02)):
+        point = offset.points.add()
+        point.angle, point.shift = angle, shift
+    row = rig.ccd_rig.constraints.add()
+    row.name, row.tip, row.chain_length, row.target, row.influence = "Hand", "bone_3", 3, ball, 0.7
+    row.rotation, row.offset, row.use_tail = "ORIENTATION", (0.1, 0.2, 0.3), False
+    row = rig.ccd_rig.constraints.add()
+    row.name, row.tip, row.kind, row.balance_axes = "Stand", "bone_0", "BALANCE", (True, False, True)
+    row.target, row.target_bone = rig, "bone_0"
+    rig.ccd_rig.solver.max_iterations, rig.ccd_rig.solver.sweep = 77, "ALTERNATING"
+    rigs.activate(rig)
+    return rig
+
+
+def stored(thing):
+    """All that Blender has stored of a group, or of a rig's groups, read field by field."""
+    if isinstance(thing, bpy.types.Object):
+        group = thing.ccd_rig
+        bones = {bone.name: stored(bone.ccd_rig) for bone in thing.pose.bones}
+        return bones, [stored(row) for row in group.constraints], stored(group.solver), group.body
+    if isinstance(thing, bpy.types.PropertyGroup):
+        values = {}
+        for prop in thing.bl_rna.properties:
+            value = getattr(thing, prop.identifier)
+            if prop.type == "POINTER" and isinstance(value, bpy.types.ID):
+                values[prop.identifier] = value.name
+            elif prop.identifier != "rna_type":
+                values[prop.identifier] = stored(value)
+        return values
+    if isinstance(thing, (str, int, float, bool, type(None))):
+        return thing
+    return [stored(each) for each in thing]
+
+
+def test_a_rig_gets_all_of_it_back(ext, tmp_path):
+    rig = dressed()
+    path = str(tmp_path / "rig.json")
+    before = stored(rig)
+    assert before[0]["bone_1"]["limit"]["hinge_upper"] == pytest.approx(2.1)
+    assert bpy.ops.ccd_rig.setup_save(filepath=path) == {"FINISHED"}
+    for bone in rig.pose.bones:
+        bone.property_unset("ccd_rig")
+    rig.property_unset("ccd_rig")
+    assert stored(rig) != before
+    assert bpy.ops.ccd_rig.setup_load(filepath=path) == {"FINISHED"}
+    assert stored(rig) == before
+    bpy.ops.ccd_rig.setup_load(filepath=path)  # once more: constraints of the same name are replaced
+    assert stored(rig) == before
+
+
+def test_targets_on_the_rig_itself_stay_on_the_rig(ext, tmp_path):
+    rig = dressed()
+    bpy.ops.ccd_rig.setup_save(filepath=str(tmp_path / "rig.json"))
+    other = rigs.chain(4, name="Other")
+    bpy.ops.ccd_rig.setup_load(filepath=str(tmp_path / "rig.json"))
+    assert [row.target for row in other.ccd_rig.constraints] == [rig.ccd_rig.constraints[0].target, other]
+
+
+def test_what_is_not_there_is_said(ext, tmp_path, capfd):
+    path = str(tmp_path / "rig.json")
+    dressed()
+    bpy.ops.ccd_rig.setup_save(filepath=path)
+    bpy.data.objects.remove(bpy.data.objects[BALL])
+    rigs.update()
+    short = rigs.chain(3, name="Short")
+    bpy.ops.ccd_rig.setup_load(filepath=path)
+    said = capfd.readouterr().out
+    assert "no bone for 'bone_3'" in said
+    assert f"Constraint 'Hand': there is no object '{BALL}'" in said
+    assert short.ccd_rig.constraints[0].tip == "bone_3"  # the checks name it, with its remedy
+    rigs.armature([rigs.B("other", (0, 0, 0), (0, 0, 1))], "Other")
+    fails(bpy.ops.ccd_rig.setup_load, "has none of the set-up's bones", filepath=path)
+
+
+TRUNK = ("Hips", "Spine", "Spine1", "Spine2", "Neck", "Head")
+LIMBS = {
+    "thigh": "UpLeg",
+    "shin": "Leg",
+    "foot": "Foot",
+    "toe": "ToeBase",
+    "shoulder": "Shoulder",
+    "upper_arm": "Arm",
+    "forearm": "ForeArm",
+    "hand": "Hand",
+}
+
+
+def mixamo():
+    """A human with Mixamo's names, and limbs rolled by a quarter turn beside Rigify's."""
+    human = rigs.metarig("basic_human")
+    trunk = {f"spine.00{i}" if i else "spine": name for i, name in enumerate(TRUNK)}
+    with rigs.edit_bones(human) as bones:
+        for bone in bones:
+            stem, side = bone.name[:-2], {"L": "Left", "R": "Right"}.get(bone.name[-1], "")
+            if bone.name in trunk:
+                bone.name = f"mixamorig:{trunk[bone.name]}"
+            elif stem in LIMBS:
+                bone.name = f"mixamorig:{side}{LIMBS[stem]}"
+                bone.roll += math.pi / 2
+    human.name = "Mixamo"
+    return human
+
+
+def test_a_rig_with_other_names_takes_it_by_roles(ext, tmp_path, capfd):
+    rig = rigs.metarig("basic_human")
+    for name, kind in (("shin.L", "HINGE"), ("upper_arm.R", "ELLIPSE"), ("foot.R", "CONE")):
+        rig.pose.bones[name].ccd_rig.limit.kind = kind
+    rig.pose.bones["shin.L"].ccd_rig.limit.axis = (0.6, 0.0, 0.8)
+    rig.pose.bones["upper_arm.R"].ccd_rig.limit.x_upper = 1.3
+    row = rig.ccd_rig.constraints.add()
+    row.name, row.tip, row.chain_length = "Foot L", "foot.L", 3
+    path = tmp_path / "human.json"
+    bpy.ops.ccd_rig.setup_save(filepath=str(path))
+    assert json.loads(path.read_text(encoding="utf-8"))["roles"]["shin.L"] == ["shin", "L", 0, 0]
+    other = mixamo()
+    bpy.ops.ccd_rig.setup_load(filepath=str(path))
+    assert "left out" not in capfd.readouterr().out
+    assert other.ccd_rig.constraints[0].tip == "mixamorig:LeftFoot"
+    violation = ext.module("ccd_rig.limits.shapes").violation
+    for name, theirs in {"shin.L": "LeftLeg", "upper_arm.R": "RightArm", "foot.R": "RightFoot"}.items():
+        bone, its = rig.pose.bones[name], other.pose.bones[f"mixamorig:{theirs}"]
+        turn = its.bone.matrix_local.to_quaternion().conjugated() @ bone.bone.matrix_local.to_quaternion()
+        rng = random.Random(3)
+        for _ in range(40):  # the same motion of the body is allowed alike
+            rotation = rigs.random_rotation(rng)
+            there = turn @ rotation @ turn.conjugated()
+            expected = violation(value(ext, bone), rotation)
+            assert violation(value(ext, its), there) == pytest.approx(expected, abs=1e-3)
+
+
+def test_undo_takes_a_loaded_set_up_back(ext, tmp_path):
+    dressed()
+    bpy.ops.ccd_rig.setup_save(filepath=str(tmp_path / "rig.json"))
+    rigs.chain(4, name="Other")
+    bpy.ops.ed.undo_push(message="before")
+    bpy.ops.ccd_rig.setup_load(filepath=str(tmp_path / "rig.json"))
+    bpy.ops.ed.undo_push(message="after")
+    bpy.ops.ed.undo()
+    assert len(bpy.data.objects["Other"].ccd_rig.constraints) == 0
+    assert bpy.data.objects["Other"].pose.bones["bone_1"].ccd_rig.limit.kind == "NONE"
+
+
+def joint(data, number=1):
+    return data["bones"][f"bone_{number}"]["joint"]
+
+
+BROKEN = [
+    (lambda d: d.update(format="x"), "no set-up of CCD Rig"),
+    (lambda d: d.update(version=9), "'version' is 9"),
+    (lambda d: d.pop("bones"), "the field 'bones' is missing"),
+    (lambda d: d["bones"]["bone_1"].pop("rest"), "bones['bone_1'] must have the fields"),
+    (lambda d: d["bones"]["bone_1"].update(rest=[1, 0, 0]), "rest must be a unit quaternion"),
+    (lambda d: joint(d).update(stiff=1), "'stiff' is not known to this version"),
+    (lambda d: joint(d).update(stiffness=2.0), "'stiffness' must be 0 to 1, not 2.0"),
+    (lambda d: joint(d).update(stiffness="a"), "'stiffness' must be a number"),
+    (lambda d: joint(d).update(mass=True), "'mass' must be a number, not true"),
+    (lambda d: joint(d, 2)["limit"].update(kind="BALL"), "'kind' must be one of NONE"),
+    (lambda d: joint(d)["limit"].update(axis=[1, 0]), "'axis' must be a list of 3"),
+    (lambda d: joint(d)["limit"].update(axis=[1, 0, None]), "'axis' must be a number"),
+    (lambda d: joint(d, 3).update(coupled_offsets={}), "must be a list"),
+    (lambda d: d["constraints"][0].update(target="Ball"), "'target' must be null or"),
+    (lambda d: d["constraints"][1].update(chain_length=1.5), "'chain_length' must be a whole"),
+    (lambda d: d["rig"].update(report={}), "rig: 'report' is no part of a set-up"),
+    (lambda d: d.update(roles={"bone_1": ["knee", "L", 0, 0]}), "roles['bone_1'] must be"),
+]
+
+
+@pytest.mark.parametrize(("change", "words"), BROKEN, ids=[words for _, words in BROKEN])
+def test_a_broken_file_changes_nothing(ext, tmp_path, change, words):
+    rig = dressed()
+    path = tmp_path / "rig.json"
+    bpy.ops.ccd_rig.setup_save(filepath=str(path))
+    data = json.loads(path.read_text(encoding="utf-8"))
+    change(data)
+    path.write_text(json.dumps(data), encoding="utf-8")
+    before = stored(rig)
+    fails(bpy.ops.ccd_rig.setup_load, words, filepath=str(path))
+    assert stored(rig) == before
+
+
+@pytest.mark.parametrize("content", [b"[1, 2", b"\xff\xfe\x00", b"[]", b'{"format": NaN}'])
+def test_what_is_no_set_up_is_refused_by_the_name_of_the_file(ext, tmp_path, content):
+    rigs.chain(2)
+    (tmp_path / "other.json").write_bytes(content)
+    fails(bpy.ops.ccd_rig.setup_load, "other.json", filepath=str(tmp_path / "other.json"))
+    fails(bpy.ops.ccd_rig.setup_load, "cannot read", filepath=str(tmp_path / "none.json"))
+
+
+def test_a_value_that_is_no_number_is_not_written(ext, tmp_path):
+    rig = dressed()
+    rig.pose.bones["bone_1"].ccd_rig.limit.axis = (math.nan, 0.0, 0.0)
+    fails(bpy.ops.ccd_rig.setup_save, "holds a value that is not a number", filepath=str(tmp_path / "a.json"))
+    assert list(tmp_path.iterdir()) == []
