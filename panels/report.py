@@ -1,17 +1,20 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What the last bake came to, as an animator reads it: what is wrong at which frames, and what helps."""
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import bpy
 
 from ..ccd_rig.blender.bake import finding, staleness
-from ..ccd_rig.blender.bake.finding import Finding, Fix, Trouble
+from ..ccd_rig.blender.bake.finding import Fix, Trouble
 from .sidebar import LINE, draw_words, wrapped
 
 PADDING = 8  # [pixels] on either side of a button's words at scale 1
-SHOWN = 6
+SHOWN = 30
 """Findings that the panel shows; markers show all."""
+FOLDED = 7
+"""Lines of a folded report, below which what stands further down in the tab would be out of sight."""
 ICONS = {
     Trouble.SHORT: "ERROR",
     Trouble.OFF: "ERROR",
@@ -34,8 +37,30 @@ TOLD = {"worst ": set(Trouble), " turns ": {Trouble.JUMP}, " slide ": {Trouble.S
 """Parts of the summary that findings of these sorts tell better."""
 
 
+class Part(NamedTuple):
+    """A part of the report.
+
+    Attributes:
+        lines: its words, wrapped.
+        icon: beside the first of them.
+        finding: which one it is; -1 for none.
+        fix: of the finding.
+    """
+
+    lines: list[str]
+    icon: str
+    finding: int = -1
+    fix: Fix = Fix.NONE
+
+    @property
+    def height(self) -> int:
+        """How many lines it takes, a button counted as two."""
+        return len(self.lines) + (2 if self.fix else 0)
+
+
 def draw_report(layout: bpy.types.UILayout, context: bpy.types.Context, armature_object: Any) -> None:
-    """The last bake's report; grey once it is out of date, nothing before the first bake."""
+    """The last bake's report, folded to a few lines; grey once it is out of date, nothing before the first
+    bake."""
     report = armature_object.ccd_rig.report
     if not report.words:
         return
@@ -44,36 +69,70 @@ def draw_report(layout: bpy.types.UILayout, context: bpy.types.Context, armature
         draw_words(box, context, "Changed since: bake again", "FILE_REFRESH")
         box = box.column()
         box.active = False
+    parts = report_parts(context, report)
+    shown = parts if report.show_all else folded(parts)
+    lines = box.column(align=True)
+    for part in shown:
+        _draw_part(lines, part)
+    count = sum(part.finding >= 0 for part in parts)
+    if count or len(parts) > len(folded(parts)):
+        _draw_foot(box, report, len(parts) - len(shown), count)
+
+
+def report_parts(context: bpy.types.Context, report: Any) -> list[Part]:
+    """All parts of a report: the head, what was found, and what the bake says of itself."""
     found = finding.from_json(report.findings)
     head, _, rest = report.words.partition("; ")
-    draw_words(box, context, head, "ERROR" if report.unsolved else "CHECKMARK")
-    lines = box.column(align=True)
+    parts = [Part(wrapped(context, head), "ERROR" if report.unsolved else "CHECKMARK")]
+    check = [Part(wrapped(context, report.check), "ERROR" if report.mismatches else "CHECKMARK")]
+    if report.mismatches:
+        parts += check
     for index, each in enumerate(found[:SHOWN]):
-        _draw_finding(lines, context, each, index)
-    if found:
-        buttons = box.row(align=True)
-        more = f" ({len(found) - SHOWN} more)" if len(found) > SHOWN else ""
-        buttons.operator("ccd_rig.report_markers", text=f"Markers{more}", icon="MARKER_HLT")
-        buttons.operator("ccd_rig.report_markers", text="", icon="X").clear = True
+        parts.append(Part(wrapped(context, each.words(), PADDING), ICONS[each.trouble], index, each.fix))
     sorts = {each.trouble for each in found}
     for words in rest.split("; "):
         if not any(part in words and sorts & better for part, better in TOLD.items()):
-            draw_words(box, context, words[:1].upper() + words[1:], _icon_of(words))
-    if report.check:
-        draw_words(box, context, report.check, "ERROR" if report.mismatches else "CHECKMARK")
+            parts.append(Part(wrapped(context, words[:1].upper() + words[1:]), _icon_of(words)))
+    return parts if report.mismatches or not report.check else [*parts, *check]
 
 
-def _draw_finding(lines: bpy.types.UILayout, context: bpy.types.Context, found: Finding, index: int) -> None:
-    """Its words, each line of which goes to the frame, and below them the button that helps."""
-    for i, words in enumerate(wrapped(context, found.words(), PADDING)):
+def folded(parts: Sequence[Part]) -> list[Part]:
+    """The first parts, as many as fit into a few lines, two in any case."""
+    shown: list[Part] = []
+    for part in parts:
+        if len(shown) >= 2 and sum(each.height for each in shown) + part.height > FOLDED:
+            break
+        shown.append(part)
+    return shown
+
+
+def _draw_part(lines: bpy.types.UILayout, part: Part) -> None:
+    """Its words; those of a finding go to its frame, and the button that helps stands below them."""
+    for i, words in enumerate(part.lines):
         line = lines.row()
         line.alignment, line.scale_y = "LEFT", LINE
-        icon = "BLANK1" if i else ICONS[found.trouble]
-        line.operator("ccd_rig.go_to_frame", text=words, icon=icon, emboss=False).finding = index
-    if found.fix:
+        icon = "BLANK1" if i else part.icon
+        if part.finding < 0:
+            line.label(text=words, icon=icon)
+        else:
+            line.operator("ccd_rig.go_to_frame", text=words, icon=icon, emboss=False).finding = part.finding
+    if part.fix:
         line = lines.row()
         line.label(text="", icon="BLANK1")
-        line.operator("ccd_rig.report_fix", text=FIXES[found.fix]).finding = index
+        line.operator("ccd_rig.report_fix", text=FIXES[part.fix]).finding = part.finding
+
+
+def _draw_foot(box: bpy.types.UILayout, report: Any, hidden: int, count: int) -> None:
+    """Markers of what was found, and the rest of the report."""
+    buttons = box.row(align=True)
+    if count:
+        more = f" ({count})" if hidden or count > SHOWN else ""
+        buttons.operator("ccd_rig.report_markers", text=f"Markers{more}", icon="MARKER_HLT")
+        buttons.operator("ccd_rig.report_markers", text="", icon="X").clear = True
+    if hidden or report.show_all:
+        icon = "DISCLOSURE_TRI_DOWN" if report.show_all else "DISCLOSURE_TRI_RIGHT"
+        words = "Less" if report.show_all else f"{hidden} more"
+        buttons.prop(report, "show_all", text=words, icon=icon, toggle=True)
 
 
 def _icon_of(words: str) -> str:

@@ -88,6 +88,26 @@ def test_advanced_settings_are_folded_away(ext):
             assert "DEFAULT_CLOSED" in panel(ext, name).bl_options, name
 
 
+def test_a_long_report_is_folded(ext):
+    """To seven lines, a button counted as two, but never to less than the head and the first thing found."""
+    report = ext.module("panels.report")
+    fix = ext.module("ccd_rig.blender.bake.finding").Fix.POLE
+    head, two, four, button = (
+        report.Part(["word"] * count, "NONE", index, found)
+        for count, index, found in ((1, -1, ""), (2, 0, ""), (4, 1, ""), (3, 2, fix))
+    )
+    for parts, count in (
+        ([head], 1),
+        ([head, two, two, two], 4),
+        ([head, two, two, two, head], 4),
+        ([head, two, four, head], 3),
+        ([head, two, button], 2),
+        ([four, button, head], 2),
+        ([head, button, head, head], 3),
+    ):
+        assert report.folded(parts) == parts[:count]
+
+
 def done(ext):
     steps = ext.module("panels.constraints").first_steps(bpy.context)
     assert [words for _, words in steps] == [

@@ -7,6 +7,7 @@
 
 import bpy
 from bpy.props import (
+    BoolProperty,
     CollectionProperty,
     EnumProperty,
     FloatProperty,
@@ -47,6 +48,9 @@ class CCD_RIG_PG_report(bpy.types.PropertyGroup):
     )
     check: StringProperty(
         name="Check", description="What plays after the last bake, evaluated by Blender", override=OVERRIDE
+    )
+    show_all: BoolProperty(
+        name="More", description="Show the whole report, or only its first lines", override=OVERRIDE
     )
     mismatches: IntProperty(
         name="Constraints That Do Not Play as Baked",
