@@ -299,6 +299,25 @@ def test_targets_lie_on_the_curve_of_a_spline_ik(ext):
     assert (there - before - Vector((0.0, 0.0, 1.0))).length < 1e-5
 
 
+def test_a_pole_beside_a_rotation_bends_as_blender_does_now(ext):
+    """The line that Blender turns about goes on to the tail of the bone that is turned."""
+    rig = leg(3)
+    target, pole = rigs.empty("Goal"), rigs.empty("Pole", rig.matrix_world @ Vector((0.9, -1.0, 0.6)))
+    target.matrix_world = rig.matrix_world @ rig.data.bones["foot"].matrix_local
+    target.location += rig.matrix_world.to_3x3() @ Vector((0.1, -0.2, 0.2))
+    ik(rig, "foot", target, 3, use_rotation=True, pole_target=pole, pole_angle=0.4)
+    rigs.update()
+    see = places("thigh", "shin")
+    expected = see(rig.evaluated_get(bpy.context.evaluated_depsgraph_get()))
+    told = ext.module("ccd_rig.blender.convert.convert").convert(bpy.context, rig, None, 3)
+    assert "as now: elsewhere it may differ" in told.notes[0]
+    rigs.activate(rig)
+    assert bpy.ops.ccd_rig.solve() == {"FINISHED"}
+    rigs.update()
+    found = see(rig.evaluated_get(bpy.context.evaluated_depsgraph_get()))
+    assert np.abs(np.array(found) - np.array(expected)).max() < CLOSE
+
+
 def no_target(rig, made):
     made.target = None
 
