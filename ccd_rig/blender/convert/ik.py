@@ -98,43 +98,44 @@ def _pole(
     ):
         return {}, f"its pole '{thing.name}' is not taken over: choose an object or one of its bones"
     # A bone whose rotation is asked for has none left for the bend.
-    bending, end = (chain[1:], "head") if has_rotation else (chain, "tail")
-    if len(bending) < 2:
+    if len(chain) - has_rotation < 2:
         return {}, "its pole is not taken over, since less than two bones are free to bend"
     fields = {"pole_target": thing, "pole_bone": bone}
-    angle = _pole_angle(chain[0], bending, end, constraint.pole_angle)
+    angle = _shown_angle(constraint, chain) if has_rotation else _pole_angle(chain, constraint.pole_angle)
     if angle is None:
         return fields, "its chain is straight at rest and now, so Pole Angle is 0: set it by eye"
-    note = "its pole bends the bones before the one that is turned" if has_rotation else ""
-    return fields | {"pole_angle": angle}, note
+    note = "its pole bends the bones before the one that is turned, as now: elsewhere it may differ"
+    return fields | {"pole_angle": angle}, note if has_rotation else ""
 
 
-def _pole_angle(
-    tip: bpy.types.PoseBone, bending: Sequence[bpy.types.PoseBone], end: str, angle: float
-) -> float | None:
+def _pole_angle(chain: Sequence[bpy.types.PoseBone], angle: float) -> float | None:
     """The pole angle of a row, radians, for that of Blender's IK; None where the chain has no bend.
 
     Blender turns the first bone until X cos(angle) + Z sin(angle) of it is on the side of the pole; a row
     turns the bend there. The angle between the two is that at rest, or now where rest is straight.
 
     Args:
-        tip: the last bone of the chain.
-        bending: bones that bend, last one first.
-        end: which end of the tip is the chain's, "head" or "tail".
+        chain: tip first.
         angle: Blender's, radians.
     """
-    root = bending[-1]
-    rest = [Vector(bone.bone.head_local) for bone in reversed(bending)]
-    now = [Vector(bone.head) for bone in reversed(bending)]
+    root, tip = chain[-1], chain[0]
+    rest = [Vector(bone.bone.head_local) for bone in reversed(chain)]
+    now = [Vector(bone.head) for bone in reversed(chain)]
     up = Vector((math.cos(angle), 0.0, math.sin(angle)))
-    for heads, last, axes in (
-        (rest, getattr(tip.bone, f"{end}_local"), root.bone.matrix_local),
-        (now, getattr(tip, end), root.matrix),
-    ):
-        found = _from_to_bend(heads, Vector(last), axes.to_3x3() @ up)
-        if found is not None:
-            return found
-    return None
+    found = _from_to_bend(rest, Vector(tip.bone.tail_local), root.bone.matrix_local.to_3x3() @ up)
+    return found if found is not None else _from_to_bend(now, Vector(tip.tail), root.matrix.to_3x3() @ up)
+
+
+def _shown_angle(constraint: Any, chain: Sequence[bpy.types.PoseBone]) -> float | None:
+    """The angle from the pole to the bend of the bones before the tip as they are now; None without a bend.
+
+    Blender turns such a chain about a line that goes on to the tip's tail, which fixes no angle to this bend.
+    """
+    thing, bone = constraint.pole_target, constraint.pole_subtarget
+    heads = [Vector(each.head) for each in reversed(chain[1:])]
+    pole = thing.matrix_world @ (thing.pose.bones[bone].head if bone else Vector())
+    local: Any = chain[0].id_data.matrix_world.inverted() @ pole
+    return _from_to_bend(heads, Vector(chain[0].head), local - heads[0])
 
 
 def _from_to_bend(heads: Sequence[Vector], end: Vector, up: Vector) -> float | None:

@@ -299,6 +299,25 @@ def test_targets_lie_on_the_curve_of_a_spline_ik(ext):
     assert (there - before - Vector((0.0, 0.0, 1.0))).length < 1e-5
 
 
+def test_a_pole_beside_a_rotation_bends_as_blender_does_now(ext):
+    """The line that Blender turns about goes on to the tail of the bone that is turned."""
+    rig = leg(3)
+    target, pole = rigs.empty("Goal"), rigs.empty("Pole", rig.matrix_world @ Vector((0.9, -1.0, 0.6)))
+    target.matrix_world = rig.matrix_world @ rig.data.bones["foot"].matrix_local
+    target.location += rig.matrix_world.to_3x3() @ Vector((0.1, -0.2, 0.2))
+    ik(rig, "foot", target, 3, use_rotation=True, pole_target=pole, pole_angle=0.4)
+    rigs.update()
+    see = places("thigh", "shin")
+    expected = see(rig.evaluated_get(bpy.context.evaluated_depsgraph_get()))
+    told = ext.module("ccd_rig.blender.convert.convert").convert(bpy.context, rig, None, 3)
+    assert "as now: elsewhere it may differ" in told.notes[0]
+    rigs.activate(rig)
+    assert bpy.ops.ccd_rig.solve() == {"FINISHED"}
+    rigs.update()
+    found = see(rig.evaluated_get(bpy.context.evaluated_depsgraph_get()))
+    assert np.abs(np.array(found) - np.array(expected)).max() < CLOSE
+
+
 def no_target(rig, made):
     made.target = None
 
@@ -444,3 +463,45 @@ def test_undo_and_redo(ext):
     assert state() == (False, 0)
     bpy.ops.ed.redo()
     assert state() == (True, 1)
+
+
+def linked(rig, tmp_path, overridden):
+    """Save an armature as a library; in a new file, that armature or an override of it."""
+    name = rig.name
+    bpy.data.libraries.write(str(tmp_path / "library.blend"), {rig})
+    bpy.ops.wm.read_homefile(use_empty=True)
+    with bpy.data.libraries.load(str(tmp_path / "library.blend"), link=True) as (_, wanted):
+        wanted.objects = [name]
+    bpy.context.scene.collection.objects.link(wanted.objects[0])
+    if not overridden:
+        return wanted.objects[0]
+    made = wanted.objects[0].override_create(remap_local_usages=True)
+    made.override_library.is_system_override = False
+    return made
+
+
+def test_an_override_keeps_what_was_converted_and_linked_rigs_are_refused(ext, tmp_path):
+    rig = leg()
+    ik(rig, "shin", keyed("Goal", rig, *SPOTS))
+    made = linked(rig, tmp_path, overridden=True)
+    converted(made)
+    bpy.ops.wm.save_as_mainfile(filepath=str(tmp_path / "shot.blend"))
+    bpy.ops.wm.open_mainfile(filepath=str(tmp_path / "shot.blend"))
+    (again,) = [each for each in bpy.data.objects if each.override_library and each.type == "ARMATURE"]
+    original = again.pose.bones["shin"].constraints["IK"]
+    assert (original.mute, [row.tip for row in again.ccd_rig.constraints]) == (True, ["shin"])
+    rigs.activate(again)
+    assert bpy.ops.ccd_rig.ik_restore() == {"FINISHED"}
+    assert (original.mute, len(again.ccd_rig.constraints)) == (False, 0)
+    rigs.activate(linked(leg(), tmp_path, overridden=False))
+    assert not bpy.ops.ccd_rig.ik_convert.poll()
+
+
+def test_what_a_library_has_converted_is_restored_there_alone(ext, tmp_path):
+    rig = leg()
+    ik(rig, "shin", keyed("Goal", rig, *SPOTS))
+    converted(rig)
+    made = linked(rig, tmp_path, overridden=True)
+    rigs.activate(made)
+    fails(bpy.ops.ccd_rig.ik_restore, "comes from the library")
+    assert made.pose.bones["shin"].constraints["IK"].mute
