@@ -115,6 +115,16 @@ def metarig(kind: str) -> bpy.types.Object:
     return rig
 
 
+def generated(kind: str) -> bpy.types.Object:
+    """The rig that Rigify generates from one of its metarigs."""
+    source = metarig(kind)
+    bpy.ops.pose.rigify_generate()
+    made = next(each for each in bpy.data.objects if each.type == "ARMATURE" and each != source)
+    activate(made)
+    update()
+    return made
+
+
 def random_rotation(rng: random.Random) -> Quaternion:
     """A rotation drawn evenly from all rotations."""
     return Quaternion([rng.gauss(0.0, 1.0) for _ in range(4)]).normalized()

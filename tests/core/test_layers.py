@@ -35,6 +35,7 @@ BLENDER = (
     ("whole_files",),
     ("rig",),
     ("keys",),
+    ("figures",),
     ("properties",),
     ("scene",),
     ("viewport", "convert"),

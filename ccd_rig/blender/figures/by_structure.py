@@ -1,0 +1,227 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Figures by how their bones lie at rest: two halves, limbs in pairs, feet on the ground.
+
+All points are in a space whose Z points up.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from itertools import pairwise
+
+from mathutils import Vector
+
+from .limbs import Limb, Skeleton, legs_of, limbs, skeleton
+from .role import Kind, Part, Role, Side
+from .skeleton_tree import SkeletonTree
+from .symmetry import halves
+from .trunk import Trunk, trunk
+
+UPRIGHT = 1.5
+"""Rise over run of the way from hips to head above which a figure with two legs stands as a human does."""
+ANKLE = 0.2
+"""Part of the hips' height below which a joint of a human's leg is the ankle."""
+AXES = (Vector((1.0, 0.0, 0.0)), Vector((0.0, 1.0, 0.0)))
+UP = Vector((0.0, 0.0, 1.0))
+
+
+def by_structure(tree: SkeletonTree) -> tuple[Kind, dict[str, Role]]:
+    """What kind of figure bones make, and their roles; UNKNOWN and none where that cannot be told."""
+    if row := _single_chain(tree):
+        return Kind.CHAIN, {name: Role(Part.TAIL, index=index) for index, name in enumerate(row)}
+    found = halves(tree, AXES)
+    if found is None:
+        return Kind.UNKNOWN, {}
+    bones = skeleton(tree, found)
+    pairs = limbs(bones)
+    legs = legs_of(bones, pairs)
+    others = [limb for limb in pairs if limb not in legs]
+    if len(legs) > 2:
+        return Kind.MANY_LEGS, _many_legs(bones, legs)
+    if len(legs) == 2:
+        hind, fore = _hind_and_fore(bones, legs)
+        middle = trunk(bones, hind, fore)
+        roles = _trunk_roles(middle)
+        left = _left(bones, middle.front)
+        roles |= _leg_roles(bones, hind, left, HIND, middle.front)
+        roles |= _leg_roles(bones, fore, left, FORE, middle.front)
+        return Kind.QUADRUPED, roles
+    if len(legs) == 1:
+        return _two_legs(bones, legs[0], others)
+    if others:
+        middle = trunk(bones, None, others[0])
+        return Kind.FISH, _trunk_roles(middle) | _wings(bones, others, middle)
+    return Kind.UNKNOWN, {}
+
+
+def _single_chain(tree: SkeletonTree) -> list[str]:
+    """The bones of an armature that is one chain, from its root on; none if it branches."""
+    chain: list[str] = []
+    name = ""
+    while len(tree.children[name]) == 1:
+        (name,) = tree.children[name]
+        chain.append(name)
+    return chain if not tree.children[name] and len(chain) > 2 else []
+
+
+def _two_legs(bones: Skeleton, legs: Limb, others: list[Limb]) -> tuple[Kind, dict[str, Role]]:
+    fore = max(others, key=lambda limb: bones.reaches[limb.bones[0]], default=None)
+    middle = trunk(bones, legs, fore)
+    roles = _trunk_roles(middle)
+    left = _left(bones, middle.front)
+    roles |= _leg_roles(bones, legs, left, HIND, middle.front)
+    top = middle.head or (middle.spine[-1] if middle.spine else "")
+    way = bones.places[top] - bones.places[middle.hips] if top and middle.hips else UP
+    if way.z > UPRIGHT * abs(way.dot(middle.front)):
+        if fore:
+            roles |= _arm_roles(bones, fore, left, middle.front)
+        return Kind.HUMAN, roles
+    return Kind.BIRD, roles | _wings(bones, others, middle)
+
+
+def _hind_and_fore(bones: Skeleton, legs: Sequence[Limb]) -> tuple[Limb, Limb]:
+    """Of two pairs of legs the one at the hips, then the one that hangs on it or is nearer to the head."""
+    one, other = legs
+    if one.root != other.root:
+        if bones.tree.is_below(other.root, one.root):
+            return one, other
+        if bones.tree.is_below(one.root, other.root):
+            return other, one
+    heads = [trunk(bones, a, b).head for a, b in ((one, other), (other, one))]
+    for head, (hind, fore) in zip(heads, ((one, other), (other, one)), strict=True):
+        if head and _apart(bones, head, fore) < _apart(bones, head, hind):
+            return hind, fore
+    return (one, other) if one.base.y > other.base.y else (other, one)
+
+
+def _apart(bones: Skeleton, name: str, limb: Limb) -> float:
+    return (bones.places[name] - limb.base).length
+
+
+def _left(bones: Skeleton, front: Vector) -> int:
+    """Which side of the plane, 1 or -1, is the figure's left."""
+    return 1 if UP.cross(front).dot(bones.halves.across) > 0.0 else -1
+
+
+# --- roles --------------------------------------------------------------------------------------------------
+
+HIND = (Part.PELVIS, Part.THIGH, Part.SHIN, Part.FOOT, Part.TOE)
+FORE = (Part.SHOULDER, Part.FRONT_THIGH, Part.FRONT_SHIN, Part.FRONT_FOOT, Part.FRONT_TOE)
+
+
+def _row(part: Part, names: Iterable[str], side: Side = Side.MIDDLE, number: int = 0) -> dict[str, Role]:
+    return {name: Role(part, side, index, number) for index, name in enumerate(names)}
+
+
+def _trunk_roles(middle: Trunk) -> dict[str, Role]:
+    roles = _row(Part.TAIL, middle.tail) | _row(Part.SPINE, middle.spine) | _row(Part.NECK, middle.neck)
+    roles |= {middle.head: Role(Part.HEAD)} if middle.head else {}
+    return roles | ({middle.hips: Role(Part.HIPS)} if middle.hips else {})
+
+
+def _both(bones: Skeleton, roles: dict[str, Role], left: int) -> dict[str, Role]:
+    """Roles of a limb on the positive side of the plane, given as left ones, and those of its partner."""
+    own, other = (Side.LEFT, Side.RIGHT) if left > 0 else (Side.RIGHT, Side.LEFT)
+    found = {}
+    for name, role in roles.items():
+        found[name] = replace(role, side=own)
+        if partner := bones.halves.partners.get(name, ""):
+            found[partner] = replace(role, side=other)
+    return found
+
+
+def _many_legs(bones: Skeleton, legs: list[Limb]) -> dict[str, Role]:
+    root = next((limb.root for limb in legs if limb.root), "")
+    middle = trunk(bones, legs[0], None)
+    roles = _row(Part.TAIL, middle.tail) | ({root: Role(Part.HIPS)} if root else {})
+    ordered = sorted(legs, key=lambda limb: -limb.end.dot(middle.front))
+    for number, limb in enumerate(ordered):
+        roles |= _both(bones, _row(Part.LEG, limb.bones, number=number), _left(bones, middle.front))
+    return roles
+
+
+def _leg_roles(
+    bones: Skeleton, limb: Limb, left: int, parts: tuple[Part, ...], front: Vector
+) -> dict[str, Role]:
+    girdle, thigh, shin, foot, toe = parts
+    names = list(limb.bones)
+    found: dict[str, Role] = {}
+    while len(names) + bool(limb.digits) > 3 and _is_girdle(bones, names, parts is FORE, front):
+        found |= {names[0]: Role(girdle, index=len(found))}
+        names = names[1:]
+    knee, ankle = _knee_and_ankle(bones, names, parts is HIND)
+    found |= _row(thigh, names[:knee]) | _row(shin, names[knee:ankle])
+    found |= _row(foot, names[ankle : ankle + 1]) | _row(toe, names[ankle + 1 :])
+    first = 1 if names[ankle + 1 :] else 0
+    across = bones.halves.across
+    rows = sorted(limb.digits, key=lambda row: abs(bones.places[row[0]].dot(across)))
+    for number, row in enumerate(rows, first):
+        found |= _row(toe, row, number=number)
+    return _both(bones, found, left)
+
+
+def _is_girdle(bones: Skeleton, names: Sequence[str], fore: bool, front: Vector) -> bool:
+    """Whether a leg begins with a pelvis, which leads aside, or with a shoulder, which leads to the front."""
+    points = [bones.places[name] for name in names[:3]]
+    first, second = points[1] - points[0], points[2] - points[1]
+    aside = -first.z < 0.5 * first.length
+    forward = fore and first.dot(front) > 0.2 * first.length and second.dot(front) < first.dot(front)
+    return aside or (forward and second.dot(front) < 0.1 * second.length)
+
+
+def _knee_and_ankle(bones: Skeleton, names: Sequence[str], hind: bool) -> tuple[int, int]:
+    """Which bones the shin and the foot begin with; a thigh or shin may be in several pieces."""
+    heights = [bones.places[name].z - bones.ground for name in names]
+    if not hind or len(names) < 5:
+        return 1, min(2, len(names) - 1)
+    low = [place for place, height in enumerate(heights) if place > 1 and height < ANKLE * heights[0]]
+    ankle = low[0] if low else 2
+    if ankle < 4:  # one bone each, and one more joint in an animal's foot
+        return 1, 2
+    return _halfway(bones, names[: ankle + 1]), ankle
+
+
+def _halfway(bones: Skeleton, names: Sequence[str]) -> int:
+    """Which inner joint of a row is nearest to half its length."""
+    points = [bones.places[name] for name in names]
+    ways = [(b - a).length for a, b in pairwise(points)]
+    whole = sum(ways)
+    return min(range(1, len(names) - 1), key=lambda place: abs(sum(ways[:place]) - 0.5 * whole))
+
+
+def _arm_roles(bones: Skeleton, limb: Limb, left: int, front: Vector) -> dict[str, Role]:
+    names = limb.bones
+    shoulder, elbow, wrist = _arm_joints(bones, names, bool(limb.digits))
+    found = _row(Part.SHOULDER, names[:shoulder]) | _row(Part.UPPER_ARM, names[shoulder:elbow])
+    found |= _row(Part.LOWER_ARM, names[elbow:wrist]) | _row(Part.HAND, names[wrist:])
+    rows = sorted(limb.digits, key=lambda row: -bones.places[row[-1]].dot(front))
+    for number, row in enumerate(rows):
+        found |= _row(Part.FINGER, row, number=number)
+    return _both(bones, found, left)
+
+
+def _arm_joints(bones: Skeleton, names: Sequence[str], has_fingers: bool) -> tuple[int, int, int]:
+    """Which bones of an arm start at the shoulder joint, the elbow and the wrist: both halves as long."""
+    points = [bones.places[name] for name in names]
+    ways = [(b - a).length for a, b in pairwise(points)]
+    last = len(names) - 1
+    wrists = (last,) if has_fingers or last < 4 else (last, last - 1)
+    best = (math.inf, 0, 1, last)
+    for wrist in wrists:
+        for shoulder in range(max(min(3, wrist - 1), 1)):
+            for elbow in range(shoulder + 1, wrist):
+                upper, lower = sum(ways[shoulder:elbow]), sum(ways[elbow:wrist])
+                if upper > 0.0 and lower > 0.0:
+                    cost = abs(math.log(upper / lower)) + 0.5 * (shoulder == 0 and last > 3)
+                    best = min(best, (cost + 0.2 * (wrist < last), shoulder, elbow, wrist))
+    return best[1:] if math.isfinite(best[0]) else (0, min(1, last), last)
+
+
+def _wings(bones: Skeleton, others: Sequence[Limb], middle: Trunk) -> dict[str, Role]:
+    roles: dict[str, Role] = {}
+    ordered = sorted(others, key=lambda limb: -limb.base.dot(middle.front))
+    for number, limb in enumerate(ordered):
+        roles |= _both(bones, _row(Part.WING, limb.bones, number=number), _left(bones, middle.front))
+    return roles

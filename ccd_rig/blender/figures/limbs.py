@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The limbs of a symmetrical skeleton, in pairs. All points are in a space whose Z points up."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from mathutils import Vector
+
+from .skeleton_tree import SkeletonTree
+from .symmetry import Halves, ends, joints, size_of
+
+GROUND = 0.25
+"""Part of the height of a limb's root up to which its end counts as on the ground."""
+LEAST_LIMB = 0.15
+"""Part of the figure's size below which a pair of bones is no limb, but ears, eyes, feathers."""
+STEEP = 0.6
+"""Legs of a figure with one pair lead sideways by at most this part of their drop; fins lead further."""
+DIGIT = 0.4
+"""Part of the longest row's length from which rows of bones side by side are fingers, not a limb's way on."""
+
+
+class Skeleton(NamedTuple):
+    """A symmetrical skeleton.
+
+    Attributes:
+        tree: its bones.
+        halves: its median plane.
+        places: where each bone starts.
+        ends: where each bone ends.
+        reaches: by bone, the length of the longest way from its parent's start down to a last bone's end.
+        size: diagonal of the box round all points.
+        ground: height of the lowest point.
+    """
+
+    tree: SkeletonTree
+    halves: Halves
+    places: Mapping[str, Vector]
+    ends: Mapping[str, Vector]
+    reaches: Mapping[str, float]
+    size: float
+    ground: float
+
+    def is_middle(self, name: str) -> bool:
+        """Whether a bone lies on the median plane."""
+        return self.halves.sides.get(name, 1) == 0
+
+
+class Limb(NamedTuple):
+    """A pair of limbs, as the one on the positive side of the plane is.
+
+    Attributes:
+        root: middle bone that the pair hangs on, empty for none.
+        bones: from the body on to the bone that digits hang on, or to the last.
+        digits: chains of bones beyond that.
+        base: where the first bone starts.
+        end: its lowest point.
+    """
+
+    root: str
+    bones: tuple[str, ...]
+    digits: tuple[tuple[str, ...], ...]
+    base: Vector
+    end: Vector
+
+
+def skeleton(tree: SkeletonTree, halves: Halves) -> Skeleton:
+    """Measure a symmetrical skeleton."""
+    places = joints(tree)
+    tails = ends(tree)
+    reaches: dict[str, float] = {}
+    for name in reversed([each for each in tree.below("") if each]):
+        parent = tree.bones[name].parent
+        step = (places[name] - places[parent]).length if parent in places else 0.0
+        further = [reaches[child] for child in tree.children[name]]
+        reaches[name] = step + (max(further) if further else (tails[name] - places[name]).length)
+    points = [*places.values(), *tails.values()]
+    ground = min(point.z for point in points)
+    return Skeleton(tree, halves, places, tails, reaches, size_of(points), ground)
+
+
+def limbs(bones: Skeleton) -> list[Limb]:
+    """Pairs that are long enough, the longest first."""
+    found = []
+    for name, side in bones.halves.sides.items():
+        parent = bones.tree.bones[name].parent
+        starts = not parent or bones.is_middle(parent)
+        if side > 0 and starts and name in bones.halves.partners:
+            limb = _limb(bones, parent, name)
+            if len(limb.bones) > 1 and _length(bones, name) >= LEAST_LIMB * bones.size:
+                found.append(limb)
+    return sorted(found, key=lambda limb: -_length(bones, limb.bones[0]))
+
+
+def legs_of(bones: Skeleton, found: list[Limb]) -> list[Limb]:
+    """Those limbs that stand on the ground."""
+    standing = []
+    for limb in found:
+        height = max(limb.base.z - bones.ground, 0.1 * bones.size)
+        if limb.end.z - bones.ground <= GROUND * height and limb.base.z > limb.end.z:
+            standing.append(limb)
+    if len(standing) == 1:
+        drop = standing[0].base - standing[0].end
+        if abs(drop.dot(bones.halves.across)) > STEEP * abs(drop.z):
+            return []
+    return standing
+
+
+def _length(bones: Skeleton, first: str) -> float:
+    """Length of a limb from where its first bone starts."""
+    return max((bones.reaches[child] for child in bones.tree.children[first]), default=0.0)
+
+
+def _limb(bones: Skeleton, parent: str, first: str) -> Limb:
+    path = [first]
+    while following := _next(bones, path[-1]):
+        path.append(following)
+    digits = [row for child in bones.tree.children[path[-1]] for row in _rows(bones, child)]
+    points = [point for name in bones.tree.below(first) for point in (bones.places[name], bones.ends[name])]
+    end = min(points, key=lambda point: point.z)
+    return Limb(parent, tuple(path), tuple(digits), bones.places[first], end)
+
+
+def _next(bones: Skeleton, name: str) -> str:
+    """The bone by which a limb goes on; empty at its end, and where digits begin."""
+    further = bones.tree.children[name]
+    rows = [child for child in further if bones.tree.children[child]] or further
+    if not rows:
+        return ""
+    longest = max(rows, key=lambda child: bones.reaches[child])
+    digits = [
+        child
+        for child in rows
+        if child != longest
+        and bones.tree.children[child]
+        and bones.reaches[child] >= DIGIT * bones.reaches[longest]
+    ]
+    return "" if digits else longest
+
+
+def _rows(bones: Skeleton, name: str) -> list[tuple[str, ...]]:
+    """The longest row of bones from one on, and further ones that begin on it, as a thumb does on a palm."""
+    chain = main_chain(bones, name)
+    beside = [
+        child
+        for each in chain
+        for child in bones.tree.children[each]
+        if child not in chain and bones.tree.children[child]
+    ]
+    return [chain, *(row for child in beside for row in _rows(bones, child))]
+
+
+def main_chain(bones: Skeleton, name: str) -> tuple[str, ...]:
+    """A bone and the longest row of bones on it."""
+    chain = [name]
+    while further := bones.tree.children[chain[-1]]:
+        chain.append(max(further, key=lambda child: bones.reaches[child]))
+    return tuple(chain)

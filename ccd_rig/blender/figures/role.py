@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a bone is to a figure, as values."""
+
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+Point = tuple[float, float, float]
+
+
+class Part(enum.StrEnum):
+    """A part of a body. A leg of a quadruped has the same parts as an arm or a leg, front ones their own."""
+
+    HIPS = "hips"
+    SPINE = "spine"
+    NECK = "neck"
+    HEAD = "head"
+    TAIL = "tail"
+    SHOULDER = "shoulder"
+    UPPER_ARM = "upper arm"
+    LOWER_ARM = "lower arm"
+    HAND = "hand"
+    FINGER = "finger"
+    PELVIS = "pelvis"
+    """Bone of one side between the hips and a hind leg."""
+    THIGH = "thigh"
+    SHIN = "shin"
+    FOOT = "foot"
+    TOE = "toe"
+    FRONT_THIGH = "front thigh"
+    FRONT_SHIN = "front shin"
+    FRONT_FOOT = "front foot"
+    FRONT_TOE = "front toe"
+    WING = "wing"
+    LEG = "leg"
+    """Any bone of a leg, where a figure has more than four."""
+
+
+class Side(enum.StrEnum):
+    """Side of the figure itself, as seen from behind it."""
+
+    LEFT = "L"
+    RIGHT = "R"
+    MIDDLE = ""
+
+
+OTHER_SIDE = {Side.LEFT: Side.RIGHT, Side.RIGHT: Side.LEFT, Side.MIDDLE: Side.MIDDLE}
+
+
+@dataclass(frozen=True, order=True)
+class Role:
+    """What one bone is. No two bones of a figure have the same role.
+
+    Attributes:
+        part: the part of the body.
+        side: its side.
+        index: which bone of that part, from 0, counted away from the hips or from the body.
+        number: which limb of several on that side, from 0: fingers and toes from the thumb on, legs and wings
+            from front to back.
+    """
+
+    part: Part
+    side: Side = Side.MIDDLE
+    index: int = 0
+    number: int = 0
+
+    def words(self) -> str:
+        """Such as "left upper arm" or "spine 2", counted from 1."""
+        side = {Side.LEFT: "left ", Side.RIGHT: "right ", Side.MIDDLE: ""}[self.side]
+        counts = [str(count + 1) for count in (self.number, self.index) if count]
+        return " ".join([f"{side}{self.part}", *counts])
+
+
+class Kind(enum.StrEnum):
+    """How a figure is built."""
+
+    HUMAN = "human"
+    QUADRUPED = "quadruped"
+    BIRD = "bird"
+    MANY_LEGS = "many-legged animal"
+    FISH = "fish"
+    CHAIN = "chain"
+    """One row of bones, as a tail, a tentacle or a snake."""
+    UNKNOWN = "unknown"
+
+
+class RestBone(NamedTuple):
+    """One bone at rest, as all that recognises figures sees it.
+
+    Attributes:
+        name: unique.
+        parent: name of its parent, empty for a root.
+        head: in any space, the same for all bones of an armature.
+        tail: likewise.
+        deforms: whether it moves a mesh.
+        rigify_type: Rigify's type of the limb that starts here, empty for none.
+    """
+
+    name: str
+    parent: str
+    head: Point
+    tail: Point
+    deforms: bool = True
+    rigify_type: str = ""
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A recognised figure.
+
+    Attributes:
+        kind: how it is built.
+        roles: by bone, for bones that have one.
+        family: whose names its bones have, such as "Mixamo"; empty where the structure told.
+    """
+
+    kind: Kind
+    roles: Mapping[str, Role]
+    family: str = ""
+
+    def bones(self, part: Part, side: Side = Side.MIDDLE, number: int = 0) -> tuple[str, ...]:
+        """Names of the bones of a part, in the order of their index."""
+        found = [
+            (role.index, name)
+            for name, role in self.roles.items()
+            if (role.part, role.side, role.number) == (part, side, number)
+        ]
+        return tuple(name for _, name in sorted(found))
+
+    def partner(self, name: str) -> str:
+        """The bone of the same role on the other side, itself in the middle; empty where there is none."""
+        role = self.roles.get(name)
+        if role is None:
+            return ""
+        other = replace(role, side=OTHER_SIDE[role.side])
+        return next((bone for bone, each in self.roles.items() if each == other), "")

@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Which bone of an armature is what: a hand, a foot, the third bone of the spine."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+import bpy
+from mathutils import Matrix, Vector
+
+from . import rigify, words
+from .by_name import by_family, by_words
+from .by_structure import by_structure
+from .role import OTHER_SIDE, Figure, Kind, Part, RestBone, Role, Side
+from .skeleton_tree import SkeletonTree
+
+RIGIFY = "Rigify"
+_PAWS = re.compile(r"paw$")
+UP = Vector((0.0, 0.0, 1.0))
+OTHER_WAYS_UP = (Vector((0.0, 1.0, 0.0)), Vector((0.0, -1.0, 0.0)))
+FOURS = 0.5
+"""Cosine of the angle between back and hind leg at rest below which a figure goes on all fours."""
+
+
+def rest_bones(armature_object: bpy.types.Object) -> tuple[RestBone, ...]:
+    """The bones of an armature at rest, parents first, in its own orientation but with Z upwards.
+
+    Armatures from other programs point up by another axis of their own; the object then turns them upright.
+    """
+    upright = _upright(armature_object.matrix_world)
+    found = []
+    for pose_bone in armature_object.pose.bones:
+        bone = pose_bone.bone
+        found.append(
+            RestBone(
+                bone.name,
+                bone.parent.name if bone.parent else "",
+                tuple(upright @ bone.head_local),
+                tuple(upright @ bone.tail_local),
+                bone.use_deform,
+                getattr(pose_bone, "rigify_type", ""),
+            )
+        )
+    return tuple(found)
+
+
+def figure_of(armature_object: bpy.types.Object) -> Figure:
+    """What an armature's bones are."""
+    return recognise(rest_bones(armature_object), rigify.is_generated(armature_object.data))
+
+
+def roles_of(armature_object: bpy.types.Object) -> Mapping[str, Role]:
+    """By bone, what it is; bones that are nothing known are left out."""
+    return figure_of(armature_object).roles
+
+
+def mirror_partner(armature_object: bpy.types.Object, name: str) -> str:
+    """The bone across: of the same role, or of the same name with the other side's word; empty for none.
+
+    A bone of the middle is its own partner if its role says so.
+    """
+    return partner_in(figure_of(armature_object), armature_object.data.bones.keys(), name)
+
+
+def partner_in(figure: Figure, names: Iterable[str], name: str) -> str:
+    """The same for a figure that is known already, and all names of its bones."""
+    if partner := figure.partner(name):
+        return partner
+    other = words.across(name)
+    return other if other != name and other in set(names) else ""
+
+
+def recognise(bones: Sequence[RestBone], generated: bool = False) -> Figure:
+    """What bones are.
+
+    Args:
+        bones: all of an armature, parents first, in a space whose Z points up.
+        generated: whether Rigify has generated them. Only their FK controls get roles.
+    """
+    if generated:
+        return _generated(bones)
+    tree = SkeletonTree(_relevant(bones))
+    paws = any(_PAWS.search(bone.rigify_type) for bone in bones)
+    if not paws:
+        family, roles = by_family(tree)
+        roles = roles or by_words(tree)
+        if roles and not _on_all_fours(tree, roles):
+            return Figure(Kind.HUMAN, roles, family)
+    kind, roles = by_structure(tree)
+    if kind in (Kind.UNKNOWN, Kind.FISH, Kind.BIRD):
+        # A human's bones from other programs may point up by another axis, and the object may be unturned.
+        for up in OTHER_WAYS_UP:
+            other_kind, other_roles = by_structure(_turned(tree, up))
+            if other_kind is Kind.HUMAN and Role(Part.HAND, Side.LEFT) in other_roles.values():
+                return Figure(other_kind, _sided_by_names(other_roles))
+    return Figure(kind, _sided_by_names(roles))
+
+
+def _turned(tree: SkeletonTree, up: Vector) -> SkeletonTree:
+    """Bones turned so that a direction points up."""
+    turn = up.rotation_difference(UP).to_matrix()
+    return SkeletonTree(
+        bone._replace(head=tuple(turn @ Vector(bone.head)), tail=tuple(turn @ Vector(bone.tail)))
+        for bone in tree.bones.values()
+    )
+
+
+def _generated(bones: Sequence[RestBone]) -> Figure:
+    """The metarig is recognised in the rig's copies of its bones."""
+    figure = recognise(rigify.metarig_bones(bones))
+    return Figure(figure.kind, rigify.controls(figure.roles, bones), RIGIFY)
+
+
+def _relevant(bones: Sequence[RestBone]) -> Iterable[RestBone]:
+    """Bones that move a mesh, and those above them; all where none does."""
+    tree = SkeletonTree(bones)
+    wanted = {name for bone in bones if bone.deforms for name in tree.ancestors(bone.name)}
+    return [bone for bone in bones if not wanted or bone.name in wanted]
+
+
+def _on_all_fours(tree: SkeletonTree, roles: Mapping[str, Role]) -> bool:
+    """Whether bones named as a human's lie as an animal's: the legs at a right angle to the back."""
+    place = {role: Vector(tree.bones[name].head) for name, role in roles.items()}
+    hips, neck = place.get(Role(Part.HIPS)), place.get(Role(Part.NECK), place.get(Role(Part.HEAD)))
+    if hips is None or neck is None:
+        return False
+    leg = place[Role(Part.FOOT, Side.LEFT)] - place[Role(Part.THIGH, Side.LEFT)]
+    back = neck - hips
+    return abs(leg.dot(back)) < FOURS * leg.length * back.length
+
+
+def _sided_by_names(roles: dict[str, Role]) -> dict[str, Role]:
+    """Left and right as names have them, where most of them say the other side than the structure does."""
+    votes = 0
+    for name, role in roles.items():
+        said = words.read(name).side
+        if Side.MIDDLE not in (said, role.side):
+            votes += 1 if said is role.side else -1
+    if votes >= 0:
+        return roles
+    return {name: replace(role, side=OTHER_SIDE[role.side]) for name, role in roles.items()}
+
+
+def _upright(matrix_world: Matrix) -> Matrix:
+    """The rotation that brings the armature's axis nearest to the world's Z to Z."""
+    rows = matrix_world.to_3x3()
+    lengths = [max(rows.col[k].length, 1e-12) for k in range(3)]
+    rises = [rows.col[k].z / lengths[k] for k in range(3)]
+    axis = max(range(3), key=lambda k: abs(rises[k]) + (1e-3 if k == 2 else 0.0))
+    up = Vector((0.0, 0.0, 0.0))
+    up[axis] = 1.0 if rises[axis] > 0.0 else -1.0
+    return up.rotation_difference(UP).to_matrix()

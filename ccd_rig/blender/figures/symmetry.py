@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The two halves of a skeleton: its median plane, and which bones are mirror images of each other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from mathutils import Vector
+
+from .role import RestBone
+from .skeleton_tree import SkeletonTree
+
+CLOSE = 0.02
+"""Part of the figure's size within which two points are mirror images, or a point lies on the plane."""
+ENOUGH = 0.6
+"""Part of the bones that must have a mirror image, or lie on the plane."""
+
+
+class Halves(NamedTuple):
+    """A skeleton and its median plane.
+
+    Attributes:
+        across: unit vector from the right to the left half, or back; which is told by what faces front.
+        sides: by bone, 1 or -1 as it lies along `across`, 0 in the middle.
+        partners: by bone off the plane, the bone across.
+    """
+
+    across: Vector
+    sides: Mapping[str, int]
+    partners: Mapping[str, str]
+
+
+def joints(tree: SkeletonTree) -> dict[str, Vector]:
+    """Where each bone starts. Tails of imported bones often point nowhere."""
+    return {name: Vector(bone.head) for name, bone in tree.bones.items()}
+
+
+def ends(tree: SkeletonTree) -> dict[str, Vector]:
+    """Where each bone ends: at its tail if most tails lead to the next bone; else where it starts."""
+    parents = [bone for bone in tree.bones.values() if tree.children[bone.name]]
+    leading = sum(any(_leads_to(bone, tree.bones[c]) for c in tree.children[bone.name]) for bone in parents)
+    trusted = 2 * leading >= len(parents)
+    return {name: Vector(bone.tail if trusted else bone.head) for name, bone in tree.bones.items()}
+
+
+def _leads_to(bone: RestBone, child: RestBone) -> bool:
+    length = (Vector(bone.tail) - Vector(bone.head)).length
+    return (Vector(bone.tail) - Vector(child.head)).length <= CLOSE * length
+
+
+def size_of(points: Sequence[Vector]) -> float:
+    """Diagonal of the box round points."""
+    lows = [min(point[k] for point in points) for k in range(3)]
+    highs = [max(point[k] for point in points) for k in range(3)]
+    return (Vector(highs) - Vector(lows)).length
+
+
+def halves(tree: SkeletonTree, axes: Sequence[Vector]) -> Halves | None:
+    """The median plane at a right angle to one of the axes; None where the skeleton is not symmetrical."""
+    places = joints(tree)
+    if len(places) < 3:
+        return None
+    size = size_of(list(places.values()))
+    best: tuple[float, Halves] | None = None
+    for axis in axes:
+        for middle in _middles(tree, places, axis):
+            score, found = _split(tree, places, axis, middle, CLOSE * size)
+            if found.partners and score >= ENOUGH and (best is None or score > best[0] + 1e-6):
+                best = (score, found)
+    return best[1] if best else None
+
+
+def _middles(tree: SkeletonTree, places: Mapping[str, Vector], axis: Vector) -> list[float]:
+    """Where the plane may stand along an axis: at the root, half way between the outermost joints."""
+    along = [place.dot(axis) for place in places.values()]
+    roots = [places[name].dot(axis) for name in tree.children[""]]
+    return [*roots[:1], 0.5 * (min(along) + max(along))]
+
+
+def _split(
+    tree: SkeletonTree, places: Mapping[str, Vector], axis: Vector, middle: float, close: float
+) -> tuple[float, Halves]:
+    """Which part of the bones has its image across the plane, and the halves."""
+    offsets = {name: place.dot(axis) - middle for name, place in places.items()}
+    sides = {name: _side(tree, offsets, name, close) for name in tree.bones}
+    partners: dict[str, str] = {}
+    ones = [name for name in tree.below("") if sides.get(name, 0) > 0]
+    others = [name for name in tree.bones if sides[name] < 0]
+    for name in ones:
+        image = places[name] - 2.0 * offsets[name] * axis
+        fits = [
+            (distance, other)
+            for other in others
+            if other not in partners
+            and (distance := (places[other] - image).length) <= close
+            and _alike(tree, partners, name, other)
+        ]
+        if fits:
+            other = min(fits)[1]
+            partners |= {name: other, other: name}
+    matched = len(partners) + sum(side == 0 for side in sides.values())
+    return matched / len(places), Halves(axis, sides, partners)
+
+
+def _alike(tree: SkeletonTree, partners: Mapping[str, str], one: str, other: str) -> bool:
+    """Whether two bones hang on the same bone, or on partners, and carry as many bones."""
+    above, beyond = tree.bones[one].parent, tree.bones[other].parent
+    return (partners.get(above, above) == beyond) and len(tree.children[one]) == len(tree.children[other])
+
+
+def _side(tree: SkeletonTree, offsets: Mapping[str, float], name: str, close: float) -> int:
+    """Of a bone and all that hangs on it: 0 if that lies on the plane, or on both sides of it."""
+    below = [offsets[each] for each in tree.below(name)]
+    return (max(below) > close) - (min(below) < -close)

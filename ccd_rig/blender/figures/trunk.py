@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The middle of a symmetrical skeleton: hips, spine, neck, head and tail."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from mathutils import Vector
+
+from .limbs import Limb, Skeleton
+
+BESIDE = 0.25
+"""Part of the hips' height by which a bone above them may be higher or lower and still belong to the body."""
+LEAST_TAIL = 0.08
+"""Part of the figure's size from which a row of bones behind the hips is a tail."""
+STEP = 0.01
+"""Part of the figure's size below which a bone starts where its parent does, and leads no further."""
+LONGER = 1.05
+LEVEL = 0.5
+"""Run over rise of the way from hips to head from which it tells where the front is."""
+LOW = 0.15
+"""Part of the hips' height below which joints of a leg belong to the foot."""
+
+
+class Trunk(NamedTuple):
+    """Middle bones, away from the hips; empty where there are none.
+
+    Attributes:
+        hips: the bone that carries the whole figure.
+        spine: on to the chest, which carries the front limbs.
+        neck: on to the head.
+        head: the last.
+        tail: from the hips on.
+        front: horizontal unit vector to where the figure faces.
+    """
+
+    hips: str
+    spine: tuple[str, ...]
+    neck: tuple[str, ...]
+    head: str
+    tail: tuple[str, ...]
+    front: Vector
+
+
+def trunk(bones: Skeleton, hind: Limb | None, fore: Limb | None) -> Trunk:
+    """Take the middle apart.
+
+    Args:
+        bones: a symmetrical skeleton.
+        hind: the pair of limbs at the hips, if there is one.
+        fore: the pair at the chest, if there is one.
+    """
+    chest = fore.root if fore else ""
+    hips = _body_root(bones, hind.root) if hind else _top(bones, chest)
+    spine = _between(bones, hips, chest) if chest and chest != hips else ()
+    beyond = _beyond(bones, (*spine, hips), chest or hips)
+    head = _head(bones, beyond)
+    neck = beyond[: beyond.index(head)] if head else ()
+    tail = _tail(bones, hips, {*spine, *beyond})
+    return Trunk(hips, spine, neck, head, tail, _front(bones, hind, fore, head, hips))
+
+
+def _body_root(bones: Skeleton, hips: str) -> str:
+    """The highest bone above the hips that lies in the body with them, not on the ground."""
+    found = hips
+    height = bones.places[hips].z - bones.ground if hips else 0.0
+    for above in bones.tree.ancestors(hips):
+        rise = abs(bones.places[above].z - bones.places[hips].z)
+        if not bones.is_middle(above) or rise > BESIDE * height:
+            break
+        found = above
+    return found
+
+
+def _top(bones: Skeleton, name: str) -> str:
+    """The highest middle bone above one."""
+    above = [each for each in bones.tree.ancestors(name) if bones.is_middle(each)]
+    return above[-1] if above else ""
+
+
+def _between(bones: Skeleton, hips: str, chest: str) -> tuple[str, ...]:
+    """From above the hips to the chest."""
+    if not hips:
+        return (chest,)
+    start = bones.tree.common(hips, chest)
+    path = bones.tree.path(start, chest) if start else list(bones.tree.ancestors(chest))[::-1]
+    return tuple(name for name in path if name != hips and (start == hips or name != start))
+
+
+def _beyond(bones: Skeleton, trunk_bones: tuple[str, ...], chest: str) -> tuple[str, ...]:
+    """The row of middle bones from the chest on, up to where ears, eyes and jaws hang."""
+    found: list[str] = []
+    name = chest
+    while name:
+        further = [
+            child
+            for child in bones.tree.children[name]
+            if bones.is_middle(child) and child not in trunk_bones and _leads(bones, name, child)
+        ]
+        if found and any(not bones.is_middle(child) for child in bones.tree.children[name]):
+            break
+        name = max(further, key=lambda child: bones.reaches[child], default="")
+        if name:
+            found.append(name)
+    return tuple(found)
+
+
+def _leads(bones: Skeleton, name: str, child: str) -> bool:
+    return (bones.places[child] - bones.places[name]).length > STEP * bones.size
+
+
+def _head(bones: Skeleton, beyond: tuple[str, ...]) -> str:
+    """The longest bone after the first of a neck; of two as long the first, as the other marks its end."""
+    best = ""
+    for place, name in enumerate(beyond):
+        if place == 0 and len(beyond) > 1:
+            continue
+        if not best or _length(bones, beyond, name) > LONGER * _length(bones, beyond, best):
+            best = name
+    return best
+
+
+def _length(bones: Skeleton, chain: tuple[str, ...], name: str) -> float:
+    """From where a bone starts to where the next one of a chain does; the last one's own length."""
+    place = chain.index(name) + 1
+    bone = bones.tree.bones[name]
+    end = bones.places[chain[place]] if place < len(chain) else Vector(bone.tail)
+    return (end - bones.places[name]).length
+
+
+def _tail(bones: Skeleton, hips: str, taken: set[str]) -> tuple[str, ...]:
+    """The longest row of middle bones on the hips that is neither spine nor head."""
+    best: tuple[str, ...] = ()
+    for child in bones.tree.children.get(hips, ()) if hips else ():
+        if not bones.is_middle(child) or child in taken:
+            continue
+        row = [child]
+        while further := [each for each in bones.tree.children[row[-1]] if bones.is_middle(each)]:
+            row.append(max(further, key=lambda each: bones.reaches[each]))
+        long = bones.reaches[child] >= LEAST_TAIL * bones.size
+        if len(row) > 1 and long and (not best or bones.reaches[child] > bones.reaches[best[0]]):
+            best = tuple(row)
+    return best
+
+
+def _front(bones: Skeleton, hind: Limb | None, fore: Limb | None, head: str, hips: str) -> Vector:
+    """Where the figure faces: as its body lies, or where it is upright as its feet point."""
+    along = Vector(bones.halves.across.cross(Vector((0.0, 0.0, 1.0))))
+    bodies = []
+    if head and hips:
+        bodies.append(bones.places[head] - bones.places[hips])
+    if fore and hind and fore.root and hind.root:
+        bodies.append(bones.places[fore.root] - bones.places[hind.root])
+    ways = [way for way in bodies if abs(way.dot(along)) > LEVEL * abs(way.z)]
+    if hind:
+        foot = [bones.places[name] for name in (*hind.bones, *(row[0] for row in hind.digits))]
+        low = [place for place in foot if place.z - bones.ground < LOW * (hind.base.z - bones.ground)]
+        if len(low) > 1:
+            ways.append(low[-1] - low[0])
+    long = [way for way in ways if abs(way.dot(along)) > STEP * bones.size]
+    forward = long[0].dot(along) > 0.0 if long else along.y < 0.0 or (along.y == 0.0 and along.x > 0.0)
+    return along * (1.0 if forward else -1.0)
