@@ -38,7 +38,7 @@ BLENDER = (
     ("figures",),
     ("properties",),
     ("scene",),
-    ("viewport", "convert"),
+    ("viewport", "convert", "set_up"),
     ("solve",),
     ("checks",),
     ("bake",),
