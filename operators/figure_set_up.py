@@ -8,6 +8,7 @@ from bpy.props import BoolProperty, StringProperty
 
 from ..ccd_rig.blender.properties.active_rig import active_rig
 from ..ccd_rig.blender.set_up import build
+from ..ccd_rig.blender.set_up.made import Choices
 from ..ccd_rig.blender.set_up.planned_rows import Group
 from ..ccd_rig.errors import CCDRigError
 from . import poll_reasons
@@ -46,6 +47,10 @@ class CCD_RIG_OT_figure_set_up(bpy.types.Operator):
         description="Objects that knees and elbows point at, where they bend to now",
         default=True,
     )
+    plant: BoolProperty(
+        name="Plant Feet",
+        description="Hold feet where they are in the world and let hips follow, instead of targets for feet",
+    )
     recognised: StringProperty(description="Groups that the figure has", options={"HIDDEN", "SKIP_SAVE"})
     told: StringProperty(description="What was made, a line each", options={"HIDDEN", "SKIP_SAVE"})
 
@@ -57,7 +62,7 @@ class CCD_RIG_OT_figure_set_up(bpy.types.Operator):
         rig = active_rig(context)
         chosen = [group for group in Group if getattr(self, group)]
         try:
-            made = build.set_up(context, rig, build.Choices(chosen, self.poles))
+            made = build.set_up(context, rig, Choices(chosen, self.poles, self.plant))
         except CCDRigError as error:
             self.report({"ERROR"}, str(error))
             return {"CANCELLED"}
@@ -75,6 +80,7 @@ class CCD_RIG_OT_figure_set_up(bpy.types.Operator):
         for group in self.recognised.split():
             boxes.prop(self, group)
         boxes.prop(self, "poles")
+        boxes.prop(self, "plant")
         lines = layout.box().column(align=True)
         for line in self.told.splitlines():
             for part in textwrap.wrap(line, REDO_WIDTH):
