@@ -12,6 +12,7 @@ def _classes() -> tuple[type, ...]:
     from .coupled_offset_add import CCD_RIG_OT_coupled_offset_add
     from .coupled_offset_remove import CCD_RIG_OT_coupled_offset_remove
     from .feet_plant import CCD_RIG_OT_feet_plant
+    from .figure_set_up import CCD_RIG_OT_figure_set_up
     from .go_to_frame import CCD_RIG_OT_go_to_frame
     from .ik_convert import CCD_RIG_OT_ik_convert
     from .ik_restore import CCD_RIG_OT_ik_restore
@@ -38,6 +39,7 @@ def _classes() -> tuple[type, ...]:
         CCD_RIG_OT_constraint_move,
         CCD_RIG_OT_ik_convert,
         CCD_RIG_OT_ik_restore,
+        CCD_RIG_OT_figure_set_up,
         CCD_RIG_OT_feet_plant,
         CCD_RIG_OT_contacts_find,
         CCD_RIG_OT_target_select,

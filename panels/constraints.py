@@ -55,6 +55,7 @@ class CCD_RIG_MT_constraints(bpy.types.Menu):
     bl_label = "CCD Constraints"
 
     def draw(self, _context: bpy.types.Context) -> None:
+        self.layout.operator("ccd_rig.figure_set_up", icon="OUTLINER_OB_ARMATURE")
         self.layout.operator("ccd_rig.ik_convert", icon="CON_KINEMATIC")
         self.layout.operator("ccd_rig.ik_restore", icon="LOOP_BACK")
 
@@ -197,6 +198,8 @@ def _draw_first_steps(layout: bpy.types.UILayout, context: bpy.types.Context) ->
         layout.operator("object.posemode_toggle", text="Pose Mode", icon="POSE_HLT")
     else:
         layout.operator("ccd_rig.constraint_add", text="Add", icon="ADD")
+    if is_armature:
+        layout.operator("ccd_rig.figure_set_up", icon="OUTLINER_OB_ARMATURE")
     rig = active_rig(context)
     if rig is not None and next(convert.candidates(rig), None) is not None:
         layout.operator("ccd_rig.ik_convert", icon="CON_KINEMATIC")

@@ -12,14 +12,13 @@ def draw(self: bpy.types.Menu, context: bpy.types.Context) -> None:
     rig = active_rig(context)
     if rig is None:
         return
-    entries = []
+    entries = [("ccd_rig.figure_set_up", "OUTLINER_OB_ARMATURE")]
     if next(convert.candidates(rig), None) is not None:
         entries.append(("ccd_rig.ik_convert", "CON_KINEMATIC"))
     if next(restore.candidates(rig), None) is not None:
         entries.append(("ccd_rig.ik_restore", "LOOP_BACK"))
     if len(rig.ccd_rig.constraints):
         entries.append(("ccd_rig.live", "CHECKBOX_HLT" if rig.ccd_rig.live else "CHECKBOX_DEHLT"))
-    if entries:
-        self.layout.separator()
+    self.layout.separator()
     for name, icon in entries:
         self.layout.operator(name, icon=icon)

@@ -38,7 +38,7 @@ BLENDER = (
     ("figures",),
     ("properties",),
     ("scene",),
-    ("viewport", "convert"),
+    ("viewport", "convert", "set_up"),
     ("limit_sources", "setup_files"),
     ("solve",),
     ("checks",),

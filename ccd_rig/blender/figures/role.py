@@ -95,6 +95,7 @@ class RestBone(NamedTuple):
         tail: likewise.
         deforms: whether it moves a mesh.
         rigify_type: Rigify's type of the limb that starts here, empty for none.
+        connected: whether its head is bound to its parent's tail, so that it has no location of its own.
     """
 
     name: str
@@ -103,6 +104,7 @@ class RestBone(NamedTuple):
     tail: Point
     deforms: bool = True
     rigify_type: str = ""
+    connected: bool = False
 
 
 @dataclass(frozen=True)

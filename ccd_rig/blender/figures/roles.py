@@ -40,7 +40,8 @@ def rest_bones(armature_object: bpy.types.Object) -> tuple[RestBone, ...]:
                 tuple(upright @ bone.head_local),
                 tuple(upright @ bone.tail_local),
                 bone.use_deform,
-                getattr(pose_bone, "rigify_type", ""),
+                str(getattr(pose_bone, "rigify_type", "")),
+                bone.parent is not None and bone.use_connect,
             )
         )
     return tuple(found)

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Make a figure's constraints with their targets and poles."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import bpy
+
+from ...errors import RigError
+from ..figures import rigify, roles
+from ..figures.role import Figure, Part
+from ..properties import constraint_list, planted_rows
+from ..properties.constraint_values import Holds
+from . import poles, rig_state, targets
+from .made import Choices, Made
+from .planned_rows import Group, PlannedRow, planned_rows
+from .unknown_bones import unknown_bones
+
+CARRIED = (Group.HEAD, Group.TAIL, Group.WINGS)
+"""Groups whose targets go along with the hips."""
+KNEE_GOES_WITH_FOOT = (Part.FOOT, Part.TOE, Part.FRONT_FOOT, Part.FRONT_TOE)
+
+
+def set_up(context: bpy.types.Context, armature_object: bpy.types.Object, choices: Choices) -> Made:
+    """Make the constraints that are chosen. Bones that have one already keep it.
+
+    Args:
+        context: its scene gets the targets.
+        armature_object: the figure, as it is posed now.
+        choices: what to make.
+
+    Raises:
+        RigError: no figure is recognised, or nothing is left to make. Nothing has changed then.
+    """
+    figure, planned = _planned(armature_object)
+    if not planned:
+        raise RigError(
+            f"'{armature_object.name}' is no figure that is known: neither the names of its bones nor how "
+            "they lie at rest tell hands, feet or a tail. Select a bone and add a constraint for it"
+        )
+    made = Made(figure.kind, figure.family, tuple(dict.fromkeys(row.group for row in planned)))
+    rows = _left(armature_object, planned, choices, made)
+    if not rows:
+        raise RigError(
+            f"'{armature_object.name}': nothing is left to set up. {'. '.join(made.notes)}".strip()
+        )
+    planted = [row for row in rows if choices.plant and row.group is Group.FEET]
+    if planted:
+        names = planted_rows.plant(armature_object, [row.tip for row in planted], Holds()).names
+        made.rows[Group.FEET] = list(names)
+        made.notes.append("Feet are planted where they are, and the hips follow them")
+    _add_rows(context, armature_object, figure, [row for row in rows if row not in planted], choices, made)
+    made.notes += rig_state.stiffen(armature_object, figure, rows)
+    if rigify.is_generated(armature_object.data):
+        made.notes += rig_state.switch_to_fk(armature_object, rows)
+    armature_object.ccd_rig.active_index = 0
+    made.notes += unknown_bones(armature_object, figure, planned)
+    return made
+
+
+def _add_rows(
+    context: bpy.types.Context,
+    armature_object: bpy.types.Object,
+    figure: Figure,
+    rows: Sequence[PlannedRow],
+    choices: Choices,
+    made: Made,
+) -> None:
+    """Constraints with targets; poles of knees go along with the feet, others and the head with the hips."""
+    evaluated = armature_object.evaluated_get(context.evaluated_depsgraph_get())
+    front = poles.front_of(figure, evaluated)
+    hips_target = None
+    for row in rows:
+        target = targets.add_row(context, armature_object, evaluated, row, choices.plant)
+        made.rows.setdefault(row.group, []).append(constraint_list.active(armature_object).name)
+        if row.group is Group.HIPS:
+            hips_target = target
+        if row.group in CARRIED:
+            targets.carry(armature_object, target, hips_target, figure)
+        place = poles.pole_place(evaluated, row, front) if row.bend and choices.poles else None
+        if place is not None:
+            pole = targets.add_pole(context, armature_object, row, place)
+            carrier = target if row.role.part in KNEE_GOES_WITH_FOOT else hips_target
+            targets.carry(armature_object, pole, carrier, figure)
+            made.poles += 1
+
+
+def _planned(armature_object: bpy.types.Object) -> tuple[Figure, list[PlannedRow]]:
+    bones = roles.rest_bones(armature_object)
+    figure = roles.recognise(bones, rigify.is_generated(armature_object.data))
+    return figure, planned_rows(figure, bones)
+
+
+def _left(
+    armature_object: bpy.types.Object, planned: Sequence[PlannedRow], choices: Choices, made: Made
+) -> list[PlannedRow]:
+    """The chosen rows whose bones have no constraint yet and are not keyed as the figure's carrier."""
+    taken = {row.tip for row in armature_object.ccd_rig.constraints}
+    rows = []
+    for row in planned:
+        if row.group not in choices.groups:
+            continue
+        if row.slides and (keyed := rig_state.keyed_at_or_above(armature_object, row.tip)):
+            made.notes.append(f"'{keyed}' keeps its animation, so '{row.tip}' got no target")
+        elif row.group in (Group.TAIL, Group.WINGS) and rig_state.is_turned(armature_object, row):
+            made.notes.append(f"'{row.tip}' got no target: constraints of the rig turn its chain")
+        elif row.tip in taken:
+            made.notes.append(f"'{row.tip}' keeps the constraint that it has")
+        else:
+            rows.append(row)
+    return rows

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What to set up of a figure, and what was set up."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+
+from ..figures.role import Kind
+from .planned_rows import Group
+
+ONE = (Group.HEAD, Group.HIPS, Group.TAIL)
+MOST_NAMES = 3  # of a list that a message shows
+
+
+@dataclass(frozen=True)
+class Choices:
+    """What to make.
+
+    Attributes:
+        groups: of constraints.
+        poles: whether knees and elbows get poles.
+        plant: whether feet are planted where they are, rather than having targets.
+    """
+
+    groups: Collection[Group]
+    poles: bool = True
+    plant: bool = False
+
+
+@dataclass
+class Made:
+    """What was made, and what was not.
+
+    Attributes:
+        kind: of the figure.
+        family: whose names its bones have; empty where its structure told.
+        available: groups that the figure has.
+        rows: names of the new constraints by group.
+        poles: how many.
+        notes: what the user should know, in sentences without a full stop.
+    """
+
+    kind: Kind
+    family: str
+    available: tuple[Group, ...] = ()
+    rows: dict[Group, list[str]] = field(default_factory=dict)
+    poles: int = 0
+    notes: list[str] = field(default_factory=list)
+
+    def words(self) -> str:
+        """Such as "Mixamo human: 2 hands, 2 feet, head, hips, 4 poles"."""
+        counts = [_counted(group, len(names)) for group, names in self.rows.items()]
+        if self.poles:
+            counts.append(f"{self.poles} pole{'' if self.poles == 1 else 's'}")
+        name = f"{self.family} {self.kind}".strip()
+        return f"{name[:1].upper()}{name[1:]}: {', '.join(counts)}"
+
+
+def _counted(group: Group, count: int) -> str:
+    return str(group) if group in ONE else f"{count} {group}"
+
+
+def named(names: Sequence[str]) -> str:
+    """A few names, and how many more there are."""
+    more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
+    return ", ".join(repr(name) for name in names[:MOST_NAMES]) + more

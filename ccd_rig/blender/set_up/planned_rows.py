@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Which constraints bring a figure under control, from the roles of its bones."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from ..figures.role import Figure, Kind, Part, RestBone, Role, Side
+from ..figures.roles import RIGIFY
+from ..figures.skeleton_tree import SkeletonTree
+
+SIDES = (Side.LEFT, Side.RIGHT)
+PAW = 0.1
+"""Part of the leg's height up to which a toe of an animal starts where it stands on the ground."""
+
+
+class Group(enum.StrEnum):
+    """What of a figure is chosen together."""
+
+    HANDS = "hands"
+    FEET = "feet"
+    HEAD = "head"
+    HIPS = "hips"
+    TAIL = "tail"
+    WINGS = "wings"
+
+
+@dataclass(frozen=True)
+class PlannedRow:
+    """One constraint to make.
+
+    Attributes:
+        group: what it belongs to.
+        role: of its bone.
+        tip: name of the bone.
+        top: name of the last bone of its chain.
+        use_tail: whether the bone's tail is brought to the target, or its head.
+        copies_rotation: whether the bone turns as its target does.
+        bend: bone that starts at the knee or elbow; empty where no pole says which way the chain bends.
+        reaches: whether the bone's end is brought to the target.
+        slides: whether the bone is also shifted, as one that carries the whole figure is.
+    """
+
+    group: Group
+    role: Role
+    tip: str
+    top: str
+    use_tail: bool = False
+    copies_rotation: bool = True
+    bend: str = ""
+    reaches: bool = True
+    slides: bool = False
+
+
+def planned_rows(figure: Figure, bones: Sequence[RestBone]) -> list[PlannedRow]:
+    """The constraints for a figure; none where nothing of it is known.
+
+    Args:
+        figure: the roles of its bones.
+        bones: all bones of the armature, in a space whose Z points up.
+    """
+    tree = SkeletonTree(bones)
+    rows = [*_hips(figure, tree), *_head(figure, tree), *_arms(figure), *_legs(figure, tree)]
+    rows += [*_many_legs(figure), *_chains(figure, tree, Part.TAIL, Group.TAIL)]
+    rows += _chains(figure, tree, Part.WING, Group.WINGS)
+    return [row for row in rows if tree.path(row.top, row.tip)]
+
+
+def _hips(figure: Figure, tree: SkeletonTree) -> Iterator[PlannedRow]:
+    """A row for the bone that carries legs and head, and may be shifted."""
+    hips = figure.bones(Part.HIPS)[:1]
+    if figure.kind is Kind.CHAIN or not hips:
+        return
+    carrier = hips[0]
+    if figure.family != RIGIFY:
+        for above in (*figure.bones(Part.SPINE)[:1], *figure.bones(Part.HEAD)[:1]):
+            carrier = tree.common(carrier, above) or carrier
+        free = (name for name in tree.ancestors(carrier) if not tree.bones[name].connected)
+        carrier = next(free, carrier)
+    yield PlannedRow(Group.HIPS, figure.roles[hips[0]], carrier, carrier, slides=True)
+
+
+def _head(figure: Figure, tree: SkeletonTree) -> Iterator[PlannedRow]:
+    for name in figure.bones(Part.HEAD)[:1]:
+        neck = [*figure.bones(Part.SPINE), *figure.bones(Part.NECK), name]
+        above = [bone for bone in neck if tree.is_below(name, bone)]
+        # Controls of a generated neck and head turn each for itself: none carries the next one.
+        reaches = figure.family != RIGIFY and above[0] != name
+        top = above[0] if reaches else name
+        yield PlannedRow(Group.HEAD, figure.roles[name], name, top, reaches=reaches)
+
+
+def _arms(figure: Figure) -> Iterator[PlannedRow]:
+    for side in SIDES:
+        upper, lower = figure.bones(Part.UPPER_ARM, side), figure.bones(Part.LOWER_ARM, side)
+        for hand in figure.bones(Part.HAND, side)[:1]:
+            if upper:
+                bend = lower[0] if lower else ""
+                yield PlannedRow(Group.HANDS, figure.roles[hand], hand, upper[0], bend=bend)
+
+
+def _legs(figure: Figure, tree: SkeletonTree) -> Iterator[PlannedRow]:
+    hind = (Part.THIGH, Part.SHIN, Part.FOOT, Part.TOE)
+    fore = (Part.FRONT_THIGH, Part.FRONT_SHIN, Part.FRONT_FOOT, Part.FRONT_TOE)
+    for parts in (hind, fore):
+        for side in SIDES:
+            thigh, shin, foot, toe = (figure.bones(part, side) for part in parts)
+            if thigh and foot:
+                tip = foot[0] if figure.kind is Kind.HUMAN else _paw(tree, thigh[0], foot[0], toe)
+                bend = shin[0] if shin else ""
+                yield PlannedRow(Group.FEET, figure.roles[tip], tip, thigh[0], bend=bend)
+
+
+def _paw(tree: SkeletonTree, thigh: str, foot: str, toes: Sequence[str]) -> str:
+    """The bone of an animal's foot that stands on the ground: a foot's own heel is up in the air."""
+    ground = min(bone.head[2] for bone in tree.bones.values())
+    height = tree.bones[thigh].head[2] - ground
+    low = [toe for toe in toes if tree.bones[toe].head[2] - ground <= PAW * height]
+    hanging = [toe for toe in (*low[:1], *reversed(toes)) if tree.path(foot, toe)]
+    return hanging[0] if hanging else foot
+
+
+def _many_legs(figure: Figure) -> Iterator[PlannedRow]:
+    numbers = sorted({role.number for role in figure.roles.values() if role.part is Part.LEG})
+    for number in numbers:
+        for side in SIDES:
+            leg = figure.bones(Part.LEG, side, number)
+            if len(leg) > 1:
+                role = figure.roles[leg[-1]]
+                yield PlannedRow(
+                    Group.FEET, role, leg[-1], leg[0], use_tail=True, copies_rotation=False, bend=leg[1]
+                )
+
+
+def _chains(figure: Figure, tree: SkeletonTree, part: Part, group: Group) -> Iterator[PlannedRow]:
+    keys = sorted({(role.number, role.side) for role in figure.roles.values() if role.part is part})
+    for number, side in keys:
+        whole = figure.bones(part, side, number)
+        row = [name for name in whole if tree.is_below(whole[-1], name)]
+        role = figure.roles[whole[-1]]
+        if len(row) > 1:
+            yield PlannedRow(group, role, row[-1], row[0], use_tail=True, copies_rotation=False)

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Where a pole stands: on the side to which a knee or an elbow bends."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import bpy
+from mathutils import Vector
+
+from ..figures.role import Figure, Kind, Part, Side
+from .planned_rows import PlannedRow
+
+BENT = math.sin(math.radians(2.0))
+"""Sine of the bend from which the bend itself says where the pole is."""
+ONE_WAY = 0.6
+"""Part of the largest bend that all bends together must be, for a limb to have one side; legs of animals bend
+to both."""
+KNEES = (Part.FOOT, Part.TOE)
+"""Limbs that bend to the front, as a human's leg; others bend to the back, as an arm or a front leg."""
+DISTANCE = 0.75
+"""Part of the limb's length by which a pole stands away from the knee or elbow."""
+
+
+def pole_place(evaluated: bpy.types.Object, row: PlannedRow, front: Vector | None) -> Vector | None:
+    """World point for a pole; None for a limb that bends to both sides, or whose side nothing tells.
+
+    The pole stands where `goals.pole_bend` looks: on the side of the sum of all bends.
+
+    Args:
+        evaluated: the armature as it is posed.
+        row: a constraint with a bend.
+        front: where the figure faces, world, for limbs that are straight.
+    """
+    world, bones = evaluated.matrix_world, evaluated.pose.bones
+    tip = bones[row.tip]
+    chain = [tip]
+    while chain[-1].name != row.top:
+        chain.append(chain[-1].parent)
+    heads = [world @ bone.head for bone in reversed(chain)]
+    start, end = heads[0], world @ (tip.tail if row.use_tail else tip.head)
+    line = end - start
+    inner = heads[1:] if row.use_tail else heads[1:-1]
+    if line.length < 1e-9 or not inner:
+        return None
+    asides = [(place - start) - (place - start).project(line) for place in inner]
+    aside: Vector = sum(asides, Vector())
+    largest = max(each.length for each in asides)
+    if largest < BENT * line.length:
+        if front is None:
+            return None
+        knee = front if row.role.part in KNEES else -front
+        aside = knee - knee.project(line)
+    elif aside.length < ONE_WAY * largest:
+        return None
+    knee_place = world @ bones[row.bend].head
+    return knee_place + DISTANCE * line.length * aside.normalized() if aside.length > 1e-9 else None
+
+
+def front_of(figure: Figure, evaluated: bpy.types.Object) -> Vector | None:
+    """Where a figure faces, world; None where it has no pair of legs or arms."""
+    bones, world = evaluated.pose.bones, evaluated.matrix_world.to_3x3()
+    up = Vector((0.0, 0.0, 1.0))
+    hips, head = figure.bones(Part.HIPS), figure.bones(Part.HEAD)
+    if figure.kind is Kind.HUMAN and hips and head:
+        up = world @ (bones[head[0]].head - bones[hips[0]].head)
+    for part in (Part.THIGH, Part.UPPER_ARM, Part.LEG):
+        pair = [figure.bones(part, side) for side in (Side.LEFT, Side.RIGHT)]
+        if all(pair):
+            left, right = (bones[names[0]].head for names in pair)
+            front: Any = (world @ (left - right)).cross(up)
+            return front.normalized() if front.length > 1e-9 else None
+    return None

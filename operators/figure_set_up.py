@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Put a whole figure under control."""
+
+import textwrap
+
+import bpy
+from bpy.props import BoolProperty, StringProperty
+
+from ..ccd_rig.blender.properties.active_rig import active_rig
+from ..ccd_rig.blender.set_up import build
+from ..ccd_rig.blender.set_up.made import Choices
+from ..ccd_rig.blender.set_up.planned_rows import Group
+from ..ccd_rig.errors import CCDRigError
+from . import poll_reasons
+
+REDO_WIDTH = 60  # [letters]
+
+
+class CCD_RIG_OT_figure_set_up(bpy.types.Operator):
+    bl_idname = "ccd_rig.figure_set_up"
+    bl_label = "Set Up Figure"
+    bl_description = (
+        "Recognise hands, feet, head, hips, tail and wings by the names of bones or by how they lie at rest, "
+        "and give each a target. Generated Rigify rigs are moved by their FK controls"
+    )
+    bl_options = {"REGISTER", "UNDO"}
+
+    hands: BoolProperty(name="Hands", description="A target for each hand, which also turns it", default=True)
+    feet: BoolProperty(
+        name="Feet",
+        description="A target for each foot, which also turns it where it has a sole",
+        default=True,
+    )
+    head: BoolProperty(
+        name="Head", description="A target for the head, which spine and neck follow", default=True
+    )
+    hips: BoolProperty(
+        name="Hips",
+        description="A target for the bone that carries the figure: it shifts and turns with it. Left out "
+        "where that bone is animated",
+        default=True,
+    )
+    tail: BoolProperty(name="Tail", description="A target for the end of the tail", default=True)
+    wings: BoolProperty(name="Wings", description="A target for the end of each wing or fin", default=True)
+    poles: BoolProperty(
+        name="Poles",
+        description="Objects that knees and elbows point at, where they bend to now",
+        default=True,
+    )
+    plant: BoolProperty(
+        name="Plant Feet",
+        description="Hold feet where they are in the world and let hips follow, instead of targets for feet",
+    )
+    recognised: StringProperty(description="Groups that the figure has", options={"HIDDEN", "SKIP_SAVE"})
+    told: StringProperty(description="What was made, a line each", options={"HIDDEN", "SKIP_SAVE"})
+
+    @classmethod
+    def poll(cls, context: bpy.types.Context) -> bool:
+        return poll_reasons.poll(cls, poll_reasons.no_armature(context))
+
+    def execute(self, context: bpy.types.Context) -> set[str]:
+        rig = active_rig(context)
+        chosen = [group for group in Group if getattr(self, group)]
+        try:
+            made = build.set_up(context, rig, Choices(chosen, self.poles, self.plant))
+        except CCDRigError as error:
+            self.report({"ERROR"}, str(error))
+            return {"CANCELLED"}
+        self.recognised = " ".join(made.available)
+        self.told = "\n".join([made.words(), *made.notes])
+        for note in made.notes:
+            self.report({"WARNING"}, note)
+        self.report({"INFO"}, made.words())
+        return {"FINISHED"}
+
+    def draw(self, _context: bpy.types.Context) -> None:
+        layout = self.layout
+        layout.use_property_split = True
+        boxes = layout.column(heading="Set Up")
+        for group in self.recognised.split():
+            boxes.prop(self, group)
+        boxes.prop(self, "poles")
+        boxes.prop(self, "plant")
+        lines = layout.box().column(align=True)
+        for line in self.told.splitlines():
+            for part in textwrap.wrap(line, REDO_WIDTH):
+                lines.label(text=part)
