@@ -84,12 +84,11 @@ def _conversion(
     context: bpy.types.Context, bone: bpy.types.PoseBone, constraint: Any, every: int
 ) -> Conversion:
     armature_object: Any = bone.id_data
-    for field in ("mute", "influence"):
-        path = constraint.path_from_id(field)
-        if field == "mute" and copied_curves.is_moved(armature_object, path):
-            raise NotConverted("its Mute has keys or a driver: remove them, and animate its Influence")
-        if why := copied_curves.obstacle(armature_object, path):
-            raise NotConverted(f"its Influence {why}")
+    influence = constraint.path_from_id("influence")
+    if copied_curves.is_moved(armature_object, constraint.path_from_id("mute")):
+        raise NotConverted("its Mute has keys or a driver: remove them, and animate its Influence")
+    if why := copied_curves.obstacle(armature_object, influence):
+        raise NotConverted(f"its Influence {why}")
     if constraint.type == "IK":
         found = ik.conversion(armature_object, bone, constraint)
     elif constraint.type == "SPLINE_IK":
@@ -99,7 +98,7 @@ def _conversion(
     notes = list(found.notes)
     if locked := _locked(armature_object, found.rows):
         notes.append(f"locked rotations hold here: {', '.join(repr(name) for name in locked)}")
-    if copied_curves.in_strips(armature_object, constraint.path_from_id("influence")):
+    if copied_curves.in_strips(armature_object, influence):
         notes.append("its Influence is also moved by NLA strips, which is not taken over")
     return replace(found, notes=tuple(notes))
 
