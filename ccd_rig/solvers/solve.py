@@ -145,8 +145,8 @@ def _run(
         working.restore(found.rotations, found.slides)
         after = _score(working, settings)
         if not eased and _gains(before, after, settings.position_tolerance):
-            found.rotations, found.slides = start
-        elif not any(after):
+            (found.rotations, found.slides), after = start, before
+        if not any(after):
             return SolveStatus.CONVERGED
     if status in (SolveStatus.STALLED, SolveStatus.ITERATION_LIMIT):
         return _settled(working, found, settings, start, status)

@@ -546,3 +546,18 @@ def test_presets_are_settings_that_differ_in_their_steps_alone():
     for preset in PRESETS.values():
         steps = {name: getattr(default, name) for name in PRESET_FIELDS}
         assert dataclasses.replace(preset, **steps) == default
+
+
+def test_a_start_that_meets_its_goals_is_converged_though_the_search_leads_away():
+    """A reference pose and few short steps: what they lead to is farther, and the start is what counts."""
+    skeleton = Skeleton([Joint("bone", limit=Hinge(Z, -2.0, 2.0))])
+    start, reference = (
+        Pose((Quaternion(Z, angle),), Pose.rest(skeleton).translations) for angle in (5e-4, 1.0)
+    )
+    goals = [PositionGoal("bone", (0.0, 1.0, 0.0), priority=number) for number in (1, 2)]
+    chosen = SolverSettings(
+        position_tolerance=1e-3, solver=Solver.CCD, max_iterations=2, step_fraction=0.35, restarts=0
+    )
+    result = solve(skeleton, start, goals, chosen, reference=reference)
+    assert result.errors[0].distance <= 1e-3
+    assert result.status is SolveStatus.CONVERGED
