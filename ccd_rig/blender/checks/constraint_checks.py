@@ -10,6 +10,8 @@ from typing import Any
 import bpy
 from mathutils import Matrix
 
+from ..figures import words
+from ..figures.role import Side
 from ..properties import constraint_list
 from ..properties.body import Body, body_of
 from ..properties.constraint_values import Kind
@@ -214,13 +216,24 @@ def _hangs_on_chain(armature_object: bpy.types.Object, constraint: Any, bone: st
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:
-    """The end of a message about a name that is not there: names that may have been meant, or what to do."""
-    names = list(known)
+    """The end of a message about a name that is not there: names that may have been meant, or what to do.
+
+    A hand is not a foot, and left is not right.
+    """
+    said = {each: words.read(each) for each in (name, *known)}
+    names = [each for each in said if each != name and _may_be(said[each], said[name])]
     same = [each for each in names if _plain(each) == _plain(name)]
     longer = [each for each in names if _plain(name) and _plain(name) in _plain(each)]
     near = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
-    meant = list(dict.fromkeys([*same, *longer, *near]))[:3]
+    alike = [each for each in names if said[name].part is not None and said[each] == said[name]]
+    meant = list(dict.fromkeys([*same, *longer, *near, *alike]))[:3]
     return f". Did you mean {' or '.join(repr(each) for each in meant)}?" if meant else ": choose another one"
+
+
+def _may_be(one: words.Name, other: words.Name) -> bool:
+    """Whether two names may be of the same bone, by the side and the part of the body that they say."""
+    sides, parts = {one.side, other.side} - {Side.MIDDLE}, {one.part, other.part} - {None}
+    return len(sides) < 2 and len(parts) < 2
 
 
 def _plain(name: str) -> str:

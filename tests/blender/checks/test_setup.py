@@ -107,6 +107,21 @@ def test_a_renamed_bone_is_suggested(rig, found, name):
     one(found(), "ERROR", "Hand", "bone 'bone_2' is not in armature 'Rig'", f"'{name}'")
 
 
+@pytest.mark.parametrize(
+    ("lost", "there", "meant"),
+    [
+        ("hand.L", ["hand.R", "Hand_Left", "foot.L"], ["Hand_Left"]),
+        ("mixamorig:LeftFoot", ["RightFoot", "foot_l", "LeftForeArm"], ["foot_l"]),
+        ("foot.R", ["foot.L", "hand.R", "spine"], []),
+        ("tail_3", ["tail_03", "tail_04", "spine_3"], ["tail_03", "tail_04"]),
+    ],
+)
+def test_suggestions_keep_to_side_and_part(ext, lost, there, meant):
+    words = ext.module("ccd_rig.blender.checks.constraint_checks").suggestion(lost, there)
+    assert [name for name in there if f"'{name}'" in words] == meant
+    assert ("choose another one" in words) == (not meant)
+
+
 def test_a_deleted_bone(rig, found):
     rigs.forget_names(rig)
     with rigs.edit_bones(rig) as bones:
