@@ -20,6 +20,7 @@ def _classes() -> tuple[type, ...]:
     from .fk_ik import CCD_RIG_PT_fk_ik
     from .limits import CCD_RIG_MT_limits
     from .pose_library import CCD_RIG_MT_poses, CCD_RIG_PT_pose_library, CCD_RIG_UL_poses
+    from .pose_menu import CCD_RIG_MT_pose
     from .solver import CCD_RIG_PT_solver, CCD_RIG_PT_solver_steps
 
     return (
@@ -47,6 +48,7 @@ def _classes() -> tuple[type, ...]:
         CCD_RIG_UL_poses,
         CCD_RIG_MT_poses,
         CCD_RIG_PT_pose_library,
+        CCD_RIG_MT_pose,
     )
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the viewport's Pose menu has of the extension."""
+"""The menu "CCD Rig" in the viewport's Pose menu: what can be done with a rig. Blender's search finds it too."""
 
 import bpy
 
@@ -7,18 +7,35 @@ from ..ccd_rig.blender.convert import convert, restore
 from ..ccd_rig.blender.properties.active_rig import active_rig
 
 
+class CCD_RIG_MT_pose(bpy.types.Menu):
+    bl_label = "CCD Rig"
+
+    def draw(self, context: bpy.types.Context) -> None:
+        layout, rig = self.layout, active_rig(context)
+        if rig is None:
+            return
+        layout.operator("ccd_rig.figure_set_up", icon="OUTLINER_OB_ARMATURE")
+        layout.operator("ccd_rig.constraint_add", icon="ADD")
+        if next(convert.candidates(rig), None) is not None:
+            layout.operator("ccd_rig.ik_convert", icon="CON_KINEMATIC")
+        if next(restore.candidates(rig), None) is not None:
+            layout.operator("ccd_rig.ik_restore", icon="LOOP_BACK")
+        layout.menu("CCD_RIG_MT_limits")
+        if not len(rig.ccd_rig.constraints):
+            return
+        layout.separator()
+        layout.operator("ccd_rig.feet_plant")
+        layout.operator("ccd_rig.contacts_find")
+        layout.operator("ccd_rig.targets_match")
+        layout.operator("ccd_rig.targets_from_motion")
+        layout.separator()
+        layout.operator("ccd_rig.live", icon="CHECKBOX_HLT" if rig.ccd_rig.live else "CHECKBOX_DEHLT")
+        layout.operator("ccd_rig.solve")
+        layout.operator("ccd_rig.bake", icon="ACTION")
+
+
 def draw(self: bpy.types.Menu, context: bpy.types.Context) -> None:
-    """Entries that make sense for the armature: Live is ticked while it is on."""
-    rig = active_rig(context)
-    if rig is None:
-        return
-    entries = [("ccd_rig.figure_set_up", "OUTLINER_OB_ARMATURE")]
-    if next(convert.candidates(rig), None) is not None:
-        entries.append(("ccd_rig.ik_convert", "CON_KINEMATIC"))
-    if next(restore.candidates(rig), None) is not None:
-        entries.append(("ccd_rig.ik_restore", "LOOP_BACK"))
-    if len(rig.ccd_rig.constraints):
-        entries.append(("ccd_rig.live", "CHECKBOX_HLT" if rig.ccd_rig.live else "CHECKBOX_DEHLT"))
-    self.layout.separator()
-    for name, icon in entries:
-        self.layout.operator(name, icon=icon)
+    """The entry of the Pose menu."""
+    if active_rig(context) is not None:
+        self.layout.separator()
+        self.layout.menu("CCD_RIG_MT_pose")
