@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The menu "CCD Rig" in the viewport's Pose menu: what can be done with a rig. Blender's search finds it too."""
+"""The menu "CCD Rig" in the viewport's Pose menu: what can be done with a rig. Search finds it too."""
 
 import bpy
 
