@@ -4,9 +4,26 @@
 import bpy
 
 from ..ccd_rig.blender.figures.rigify import is_generated
+from ..ccd_rig.blender.limit_sources import own_presets
 from ..ccd_rig.blender.limit_sources.present_pose import has_bound
 
 BOUNDS = (("MIN", "Min"), ("MAX", "Max"), ("SWING", "Swing"))
+
+
+class CCD_RIG_MT_limit_presets(bpy.types.Menu):
+    bl_label = "Own Presets"
+    preset_subdir = own_presets.FOLDER
+    preset_operator = "ccd_rig.limit_preset_apply"
+
+    def draw(self, context: bpy.types.Context) -> None:
+        self.draw_preset(context)
+        layout = self.layout
+        layout.separator()
+        layout.operator_context = "INVOKE_DEFAULT"
+        layout.operator("ccd_rig.limit_preset_add", text="Add Limit of Active Bone...", icon="ADD")
+        if type(self).bl_label != "Own Presets":
+            remove = layout.operator("ccd_rig.limit_preset_add", text="Remove Last Used", icon="REMOVE")
+            remove.remove_active = True
 
 
 class CCD_RIG_MT_limits(bpy.types.Menu):
@@ -19,6 +36,9 @@ class CCD_RIG_MT_limits(bpy.types.Menu):
         for bound, name in BOUNDS:
             if bone is None or has_bound(bone, bound):
                 layout.operator("ccd_rig.limit_from_pose", text=f"{name} from Pose").bound = bound
+        layout.separator()
+        layout.operator_menu_enum("ccd_rig.limits_preset", "preset", text="Preset")
+        layout.menu("CCD_RIG_MT_limit_presets", text="Own Presets")
         layout.separator()
         layout.operator("ccd_rig.limits_from_ik", text="From Blender's IK")
         layout.operator("ccd_rig.limits_from_constraints", text="From Limit Rotation")
