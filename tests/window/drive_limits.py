@@ -25,6 +25,7 @@ def make_hinges() -> None:
         pose_bone.ccd_rig.limit.kind = "HINGE"
         pose_bone.select = pose_bone.name == "Bone1"
     pose((1, 0, 0), 100.0)
+    bpy.ops.ed.undo_push(message="Hinges")
 
 
 def upper() -> list[float]:
@@ -56,13 +57,13 @@ def run() -> Iterator[float]:
     yield from open_tab()
     yield from open_menu()
     photograph("menu")
-    yield from press("Down", "Down", "Return")  # Max from Pose
+    yield from press("Home", "Down", "Return")  # Max from Pose
     photograph("max_from_pose")
     note("max_from_pose", upper=upper())
     yield from press("ctrl+z")
     note("undo", upper=upper())
     yield from open_menu()
-    yield from press("Down", "Down", "Down", "Right")
+    yield from press("Home", "Down", "Down", "Right")
     photograph("presets")
     yield from press("Escape", "Escape")
 
