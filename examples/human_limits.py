@@ -1,11 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """How far a healthy adult's joints go, and these ranges as limits on the bones of Rigify's human metarig.
 
-Sources of the table, in degrees from the anatomical position (upright, arms hanging, feet flat):
-
-- American Academy of Orthopaedic Surgeons, "Joint Motion: Method of Measuring and Recording", Chicago 1965:
-  limbs and spine. Norkin & White, "Measurement of Joint Motion", gives these values among others.
-- Neumann, "Kinesiology of the Musculoskeletal System": the clavicle, whose share is taken off the arm's 180.
+Sources of the table are told beside it, in ccd_rig/blender/limit_sources/joint_ranges.py.
 
 A limit speaks about rotations relative to rest, and the metarig does not rest in the anatomical position: its
 arms are spread, its knees and elbows bent. What a joint has used up of its range at rest is read off the rest
@@ -19,35 +15,9 @@ from math import atan2, radians
 import bpy
 from mathutils import Vector
 
-RANGES: dict[str, dict[str, float]] = {  # degrees
-    "lumbar and thoracic spine": {"flexion": 80, "extension": 25, "bending": 35, "rotation": 45},
-    "cervical spine": {"flexion": 45, "extension": 45, "bending": 45, "rotation": 60},
-    "clavicle": {"elevation": 45, "depression": 10, "protraction": 30, "retraction": 30},
-    # 20 of the 75 of adduction: the rest is only there in front of the chest, and the trunk is in the way.
-    "shoulder": {
-        "abduction": 180,
-        "adduction": 20,
-        "horizontal flexion": 135,
-        "horizontal extension": 45,
-        "internal rotation": 70,
-        "external rotation": 90,
-    },
-    # 5 degrees short of straight, so that the elbow and the knee always know which way to bend.
-    "elbow": {"extension to": 5, "flexion": 150},
-    "forearm": {"pronation": 80, "supination": 80},
-    "wrist": {"flexion": 80, "extension": 70, "radial deviation": 20, "ulnar deviation": 30},
-    "hip": {
-        "flexion": 120,
-        "extension": 30,
-        "abduction": 45,
-        "adduction": 30,
-        "internal rotation": 45,
-        "external rotation": 45,
-    },
-    "knee": {"extension to": 3, "flexion": 135},
-    # Turning the toes in and out happens below the ankle; 10 degrees of it are allowed to either side.
-    "ankle": {"dorsiflexion": 20, "plantarflexion": 50, "inversion": 35, "eversion": 15, "turning": 10},
-}
+from ccd_rig.blender.limit_sources import joint_ranges
+
+RANGES = joint_ranges.HUMAN  # degrees
 
 BACK = ("spine.001", "spine.002", "spine.003")
 NECK = ("spine.004", "spine.005", "spine.006")

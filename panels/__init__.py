@@ -18,7 +18,7 @@ def _classes() -> tuple[type, ...]:
     from .contacts import CCD_RIG_PT_contacts
     from .coupled_offsets import CCD_RIG_PT_coupled_offsets
     from .fk_ik import CCD_RIG_PT_fk_ik
-    from .limits import CCD_RIG_MT_limits
+    from .limits import CCD_RIG_MT_limit_presets, CCD_RIG_MT_limits
     from .pose_library import CCD_RIG_MT_poses, CCD_RIG_PT_pose_library, CCD_RIG_UL_poses
     from .pose_menu import CCD_RIG_MT_pose
     from .solver import CCD_RIG_PT_solver, CCD_RIG_PT_solver_steps
@@ -37,6 +37,7 @@ def _classes() -> tuple[type, ...]:
         CCD_RIG_PT_method,
         CCD_RIG_PT_effector,
         CCD_RIG_PT_contacts,
+        CCD_RIG_MT_limit_presets,
         CCD_RIG_MT_limits,
         CCD_RIG_PT_bone,
         CCD_RIG_PT_comfort,

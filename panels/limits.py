@@ -4,9 +4,27 @@
 import bpy
 
 from ..ccd_rig.blender.figures.rigify import is_generated
+from ..ccd_rig.blender.limit_sources import own_presets
 from ..ccd_rig.blender.limit_sources.present_pose import has_bound
+from ..ccd_rig.blender.properties.active_rig import active_rig
 
 BOUNDS = (("MIN", "Min"), ("MAX", "Max"), ("SWING", "Swing"))
+
+
+class CCD_RIG_MT_limit_presets(bpy.types.Menu):
+    bl_label = "Own Presets"
+    preset_subdir = own_presets.FOLDER
+    preset_operator = "ccd_rig.limit_preset_apply"
+
+    def draw(self, context: bpy.types.Context) -> None:
+        self.draw_preset(context)
+        layout = self.layout
+        layout.separator()
+        layout.operator_context = "INVOKE_DEFAULT"
+        layout.operator("ccd_rig.limit_preset_add", text="Add Limit of Active Bone...", icon="ADD")
+        if type(self).bl_label not in ("Own Presets", "Presets"):  # Blender names it after a preset
+            remove = layout.operator("ccd_rig.limit_preset_add", text="Remove Last Used", icon="REMOVE")
+            remove.remove_active = True
 
 
 class CCD_RIG_MT_limits(bpy.types.Menu):
@@ -14,11 +32,14 @@ class CCD_RIG_MT_limits(bpy.types.Menu):
     bl_description = "Limits from the pose, from Blender's own limits or an action; copied and mirrored"
 
     def draw(self, context: bpy.types.Context) -> None:
-        layout = self.layout
+        layout, rig = self.layout, active_rig(context)
         bone = context.active_pose_bone
         for bound, name in BOUNDS:
             if bone is None or has_bound(bone, bound):
                 layout.operator("ccd_rig.limit_from_pose", text=f"{name} from Pose").bound = bound
+        layout.separator()
+        layout.operator_menu_enum("ccd_rig.limits_preset", "preset", text="Preset")
+        layout.menu("CCD_RIG_MT_limit_presets", text="Own Presets")
         layout.separator()
         layout.operator("ccd_rig.limits_from_ik", text="From Blender's IK")
         layout.operator("ccd_rig.limits_from_constraints", text="From Limit Rotation")
@@ -31,5 +52,5 @@ class CCD_RIG_MT_limits(bpy.types.Menu):
         layout.separator()
         layout.operator("ccd_rig.setup_save", text="Save Set-Up of Rig...", icon="EXPORT")
         layout.operator("ccd_rig.setup_load", text="Load Set-Up of Rig...", icon="IMPORT")
-        if is_generated(context.object.data):
+        if rig is not None and is_generated(rig.data):
             layout.operator("ccd_rig.setup_restore")

@@ -148,7 +148,7 @@ def unregister_from(group: type[Any]) -> None:
 def _places(group: type[Any]) -> Iterator[tuple[dict[str, Any], str]]:
     """Where a group or a class that it is made of says what a property is."""
     for made_of in group.__mro__:
-        annotations = made_of.__dict__.get("__annotations__", {})
+        annotations = getattr(made_of, "__annotations__", {})
         yield from ((annotations, name) for name in CALLERS if name in annotations)
 
 

@@ -1,0 +1,101 @@
+"""Limits of a bone from motions of the body: how far its end goes up, forward, outward."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import atan2, cos, hypot, pi, radians, remainder
+from typing import Any, NamedTuple
+
+from mathutils import Quaternion, Vector
+
+from ..errors import InvalidInput
+from ..maths.validation import Triple
+from .shapes import Ellipse, Hinge, SwingTwist
+
+ALIGNED = radians(30.0)
+"""Radians within which a motion counts as one about the bone's X or Z axis."""
+
+_BONE = Vector((0.0, 1.0, 0.0)).freeze()
+
+
+class Motion(NamedTuple):
+    """How far a bone swings to one side.
+
+    Attributes:
+        toward: direction in which its tail goes, in model space; what lies along the bone does not count.
+        angle: radians from rest; below 0 where rest is already past the end of the motion.
+    """
+
+    toward: Vector
+    angle: float
+
+
+def swing_limit(
+    rest: Quaternion, motions: Sequence[Motion], twist: tuple[float, float] | None
+) -> tuple[SwingTwist, bool]:
+    """The ellipse with these motions to its sides, and whether it is exact.
+
+    It is exact where each motion is one about the bone's X or Z axis, within `ALIGNED`. Each side of a bone
+    that is rolled between its motions lies between the two beside it.
+
+    Args:
+        rest: orientation of the bone at rest in model space.
+        motions: four, about at right angles to each other.
+        twist: range about the bone, radians.
+
+    Raises:
+        InvalidInput: a motion goes along the bone.
+    """
+    around = sorted((_azimuth(rest, motion.toward), max(motion.angle, 0.0)) for motion in motions)
+    sides, is_exact = [], True
+    for azimuth in (pi, 0.0, -0.5 * pi, 0.5 * pi):
+        nearest = min(around, key=lambda each: abs(remainder(each[0] - azimuth, 2.0 * pi)))
+        if abs(remainder(nearest[0] - azimuth, 2.0 * pi)) <= ALIGNED:
+            sides.append(nearest[1])
+        else:
+            sides.append(_between(around, azimuth))
+            is_exact = False
+    x_lower, x_upper, z_lower, z_upper = (min(side, pi) for side in sides)
+    return SwingTwist(Ellipse(-x_lower, x_upper, -z_lower, z_upper), twist), is_exact
+
+
+def hinge_limit(rest: Quaternion, axis: Vector, lower: float, upper: float) -> Hinge:
+    """The hinge about an axis in model space.
+
+    Args:
+        rest: orientation of the bone at rest in model space.
+        axis: right-handed; angles count about it.
+        lower: radians from rest.
+        upper: radians from rest.
+    """
+    x, y, z = (rest.conjugated() @ axis.normalized())[:]
+    local: Triple = (x, y, z)
+    return Hinge(local, lower, upper)
+
+
+def _azimuth(rest: Quaternion, toward: Vector) -> float:
+    """The angle in the bone's XZ plane of the axis about which it turns to go there."""
+    axis: Any = _BONE.cross(rest.conjugated() @ toward.normalized())
+    if hypot(axis.x, axis.z) < 0.1:
+        raise InvalidInput("it points along one of its own motions")
+    return atan2(axis.z, axis.x)
+
+
+def _between(around: Sequence[tuple[float, float]], azimuth: float) -> float:
+    """How far a swing about an axis between those of two motions goes: between both, by how near it is."""
+    after = min(around, key=lambda each: (each[0] - azimuth) % (2.0 * pi))
+    before = min(around, key=lambda each: (azimuth - each[0]) % (2.0 * pi))
+    to_after, to_before = (after[0] - azimuth) % (2.0 * pi), (azimuth - before[0]) % (2.0 * pi)
+    part = cos(0.5 * pi * to_before / (to_before + to_after)) ** 2
+    return before[1] * part + after[1] * (1.0 - part)
+
+
+def turned_toward(bone: Vector, reference: Vector, front: Vector) -> float:
+    """The angle in radians by which a direction is turned from another one towards a third."""
+    side: Any = front - reference * front.dot(reference)
+    return atan2(bone.dot(side.normalized()), bone.dot(reference))
+
+
+def blend(low: float, high: float, part: float) -> float:
+    """From `low` at 0 to `high` at 1, along a cosine."""
+    return low + (high - low) * 0.5 * (1.0 - cos(pi * min(max(part, 0.0), 1.0)))

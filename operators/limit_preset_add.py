@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Keep the limit of the active bone as a preset, or remove one."""
+
+import bpy
+from bl_operators.presets import AddPresetBase
+
+from ..ccd_rig.blender.limit_sources import own_presets
+from . import poll_reasons
+
+
+class CCD_RIG_OT_limit_preset_add(AddPresetBase, bpy.types.Operator):
+    bl_idname = "ccd_rig.limit_preset_add"
+    bl_label = "Add Limit Preset"
+    bl_description = "Keep the limit of the active bone under a name, for other bones and files"
+
+    preset_menu = own_presets.MENU
+    preset_subdir = own_presets.FOLDER
+    preset_values = own_presets.VALUES
+
+    @classmethod
+    def poll(cls, context: bpy.types.Context) -> bool:
+        return poll_reasons.poll(cls, poll_reasons.no_pose_bone(context))

@@ -1,0 +1,44 @@
+"""Limits kept as Blender's presets: written where Blender looks for them, and given to other bones."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import bpy
+import rigs
+from limit_tools import select, value
+from test_operators import fails
+
+
+def kept():
+    return [
+        Path(folder) / f for folder in bpy.utils.preset_paths("ccd_rig/limit") for f in Path(folder).glob("*")
+    ]
+
+
+def test_a_limit_is_kept_applied_and_removed(ext):
+    rig = rigs.chain(4)
+    one, *others = select(ext, rig, "bone_3", "bone_1", "bone_0")[::-1]
+    one.ccd_rig.limit.kind, one.ccd_rig.limit.axis = "HINGE", (0.0, 0.6, 0.8)
+    one.ccd_rig.limit.hinge_upper, one.ccd_rig.limit.euler_lower = 2.25, (-0.1, -0.2, -0.3)
+    assert kept() == []
+    assert bpy.ops.ccd_rig.limit_preset_add(name="My Knee") == {"FINISHED"}
+    (path,) = kept()
+    assert path.name == "My_Knee.py"
+    limit = value(ext, one)
+    one.property_unset("ccd_rig")
+    assert bpy.ops.ccd_rig.limit_preset_apply(filepath=str(path)) == {"FINISHED"}
+    assert [value(ext, bone) for bone in (one, *others)] == [limit] * 3
+    assert tuple(others[0].ccd_rig.limit.euler_lower) == tuple(one.ccd_rig.limit.euler_lower)
+    assert value(ext, rig.pose.bones["bone_2"]) is None
+    bpy.ops.ccd_rig.limit_preset_add(name="My Knee", remove_name=True)
+    assert kept() == []
+
+
+def test_a_preset_that_is_not_there_or_does_not_run_is_refused(ext, tmp_path):
+    (bone,) = select(ext, rigs.chain(2), "bone_1")
+    fails(bpy.ops.ccd_rig.limit_preset_apply, "there is no preset", filepath=str(tmp_path / "none.py"))
+    broken = tmp_path / "broken.py"
+    broken.write_text("1 / 0", encoding="utf-8")
+    fails(bpy.ops.ccd_rig.limit_preset_apply, "broken.py", filepath=str(broken))
+    assert bone.ccd_rig.limit.kind == "NONE"
