@@ -7,8 +7,8 @@ import bpy
 from bpy.props import BoolProperty, StringProperty
 
 from ..ccd_rig.blender.properties.active_rig import active_rig
-from ..ccd_rig.blender.set_up import build
-from ..ccd_rig.blender.set_up.made import Choices
+from ..ccd_rig.blender.set_up import build, motion
+from ..ccd_rig.blender.set_up.made import Choices, Made
 from ..ccd_rig.blender.set_up.planned_rows import Group
 from ..ccd_rig.errors import CCDRigError
 from . import poll_reasons
@@ -51,6 +51,12 @@ class CCD_RIG_OT_figure_set_up(bpy.types.Operator):
         name="Plant Feet",
         description="Hold feet where they are in the world and let hips follow, instead of targets for feet",
     )
+    follow_motion: BoolProperty(
+        name="Follow Motion",
+        description="Where the figure is animated, key targets along its motion over the scene's range: a "
+        "bake then leaves it as it is until a target is moved",
+        default=True,
+    )
     recognised: StringProperty(description="Groups that the figure has", options={"HIDDEN", "SKIP_SAVE"})
     told: StringProperty(description="What was made, a line each", options={"HIDDEN", "SKIP_SAVE"})
 
@@ -66,12 +72,28 @@ class CCD_RIG_OT_figure_set_up(bpy.types.Operator):
         except CCDRigError as error:
             self.report({"ERROR"}, str(error))
             return {"CANCELLED"}
+        if self.follow_motion:
+            self._key_targets(context, rig, made)
         self.recognised = " ".join(made.available)
         self.told = "\n".join([made.words(), *made.notes])
         for note in made.notes:
             self.report({"WARNING"}, note)
         self.report({"INFO"}, made.words())
         return {"FINISHED"}
+
+    def _key_targets(self, context: bpy.types.Context, rig: bpy.types.Object, made: Made) -> None:
+        names = [name for group in made.rows.values() for name in group]
+        if self.plant:
+            names = [name for name in names if rig.ccd_rig.constraints[name].target is not None]
+        if not names or not motion.is_animated(rig, names):
+            return
+        context.view_layer.update()
+        try:
+            count = motion.key_targets(context.scene, rig, names)
+        except CCDRigError as error:
+            made.notes.append(f"Targets stand still: {error}")
+            return
+        made.notes.append(f"Targets follow the motion at {count} frames")
 
     def draw(self, _context: bpy.types.Context) -> None:
         layout = self.layout
@@ -81,6 +103,7 @@ class CCD_RIG_OT_figure_set_up(bpy.types.Operator):
             boxes.prop(self, group)
         boxes.prop(self, "poles")
         boxes.prop(self, "plant")
+        boxes.prop(self, "follow_motion")
         lines = layout.box().column(align=True)
         for line in self.told.splitlines():
             for part in textwrap.wrap(line, REDO_WIDTH):
