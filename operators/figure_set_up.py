@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Put a whole figure under control."""
 
-import textwrap
-
 import bpy
 from bpy.props import BoolProperty, StringProperty
 
@@ -11,9 +9,7 @@ from ..ccd_rig.blender.set_up import build, motion
 from ..ccd_rig.blender.set_up.made import Choices, Made
 from ..ccd_rig.blender.set_up.planned_rows import Group
 from ..ccd_rig.errors import CCDRigError
-from . import poll_reasons
-
-REDO_WIDTH = 60  # [letters]
+from . import poll_reasons, redo_lines
 
 
 class CCD_RIG_OT_figure_set_up(bpy.types.Operator):
@@ -47,6 +43,10 @@ class CCD_RIG_OT_figure_set_up(bpy.types.Operator):
         description="Objects that knees and elbows point at, where they bend to now",
         default=True,
     )
+    limits: BoolProperty(
+        name="Limits",
+        description="Limits of the preset for such a figure, for the joints of its chains that have none yet",
+    )
     plant: BoolProperty(
         name="Plant Feet",
         description="Hold feet where they are in the world and let hips follow, instead of targets for feet",
@@ -68,7 +68,7 @@ class CCD_RIG_OT_figure_set_up(bpy.types.Operator):
         rig = active_rig(context)
         chosen = [group for group in Group if getattr(self, group)]
         try:
-            made = build.set_up(context, rig, Choices(chosen, self.poles, self.plant))
+            made = build.set_up(context, rig, Choices(chosen, self.poles, self.limits, self.plant))
         except CCDRigError as error:
             self.report({"ERROR"}, str(error))
             return {"CANCELLED"}
@@ -102,9 +102,7 @@ class CCD_RIG_OT_figure_set_up(bpy.types.Operator):
         for group in self.recognised.split():
             boxes.prop(self, group)
         boxes.prop(self, "poles")
+        boxes.prop(self, "limits")
         boxes.prop(self, "plant")
         boxes.prop(self, "follow_motion")
-        lines = layout.box().column(align=True)
-        for line in self.told.splitlines():
-            for part in textwrap.wrap(line, REDO_WIDTH):
-                lines.label(text=part)
+        redo_lines.draw(layout, self.told)

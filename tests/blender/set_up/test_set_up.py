@@ -222,6 +222,33 @@ def test_what_is_chosen_is_made(ext):
     assert set(again) == {"hand.L", "hand.R", "foot.L", "foot.R"}, "a bone that has a constraint keeps it"
 
 
+@pytest.mark.parametrize(
+    ("kind", "hinge", "beside"),
+    [("basic_human", "forearm.L", "upper_arm.R"), ("basic_quadruped", "shin.L", "front_thigh.R")],
+)
+def test_limits_of_the_preset(ext, kind, hinge, beside):
+    """Joints of chains get limits where they have none; a limit that a bone has stays."""
+    rig = rigs.metarig(kind)
+    rig.pose.bones[beside].ccd_rig.limit.kind = "CONE"
+    set_up(rig, limits=True)
+    assert rig.pose.bones[hinge].ccd_rig.limit.kind == "HINGE"
+    assert rig.pose.bones[beside].ccd_rig.limit.kind == "CONE"
+    rest = matrices(rig)
+    bake(rig)
+    turned = [
+        name
+        for name, matrix in matrices(rig).items()
+        if (matrix.translation - rest[name].translation).length > 0.01
+    ]
+    assert turned == [], "rest lies inside the limits"
+
+
+def test_no_limits_unless_asked(ext):
+    rig = rigs.metarig("basic_human")
+    set_up(rig)
+    assert {bone.ccd_rig.limit.kind for bone in rig.pose.bones} == {"NONE"}
+
+
 def test_pieces_of_a_limb_stay_in_line(ext):
     """A thigh of two bones has no joint in its middle."""
     bones = []
