@@ -1,19 +1,15 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Put a whole figure under control."""
 
-import textwrap
-
 import bpy
 from bpy.props import BoolProperty, StringProperty
 
 from ..ccd_rig.blender.properties.active_rig import active_rig
-from ..ccd_rig.blender.set_up import build
-from ..ccd_rig.blender.set_up.made import Choices
+from ..ccd_rig.blender.set_up import build, motion
+from ..ccd_rig.blender.set_up.made import Choices, Made
 from ..ccd_rig.blender.set_up.planned_rows import Group
 from ..ccd_rig.errors import CCDRigError
-from . import poll_reasons
-
-REDO_WIDTH = 60  # [letters]
+from . import poll_reasons, redo_lines
 
 
 class CCD_RIG_OT_figure_set_up(bpy.types.Operator):
@@ -47,9 +43,19 @@ class CCD_RIG_OT_figure_set_up(bpy.types.Operator):
         description="Objects that knees and elbows point at, where they bend to now",
         default=True,
     )
+    limits: BoolProperty(
+        name="Limits",
+        description="Limits of the preset for such a figure, for the joints of its chains that have none yet",
+    )
     plant: BoolProperty(
         name="Plant Feet",
         description="Hold feet where they are in the world and let hips follow, instead of targets for feet",
+    )
+    follow_motion: BoolProperty(
+        name="Follow Motion",
+        description="Where the figure is animated, key targets along its motion over the scene's range: a "
+        "bake then leaves it as it is until a target is moved",
+        default=True,
     )
     recognised: StringProperty(description="Groups that the figure has", options={"HIDDEN", "SKIP_SAVE"})
     told: StringProperty(description="What was made, a line each", options={"HIDDEN", "SKIP_SAVE"})
@@ -62,16 +68,32 @@ class CCD_RIG_OT_figure_set_up(bpy.types.Operator):
         rig = active_rig(context)
         chosen = [group for group in Group if getattr(self, group)]
         try:
-            made = build.set_up(context, rig, Choices(chosen, self.poles, self.plant))
+            made = build.set_up(context, rig, Choices(chosen, self.poles, self.limits, self.plant))
         except CCDRigError as error:
             self.report({"ERROR"}, str(error))
             return {"CANCELLED"}
+        if self.follow_motion:
+            self._key_targets(context, rig, made)
         self.recognised = " ".join(made.available)
         self.told = "\n".join([made.words(), *made.notes])
         for note in made.notes:
             self.report({"WARNING"}, note)
         self.report({"INFO"}, made.words())
         return {"FINISHED"}
+
+    def _key_targets(self, context: bpy.types.Context, rig: bpy.types.Object, made: Made) -> None:
+        names = [name for group in made.rows.values() for name in group]
+        if self.plant:
+            names = [name for name in names if rig.ccd_rig.constraints[name].target is not None]
+        if not names or not motion.is_animated(rig, names):
+            return
+        context.view_layer.update()
+        try:
+            count = motion.key_targets(context.scene, rig, names)
+        except CCDRigError as error:
+            made.notes.append(f"Targets stand still: {error}")
+            return
+        made.notes.append(f"Targets follow the motion at {count} frames")
 
     def draw(self, _context: bpy.types.Context) -> None:
         layout = self.layout
@@ -80,8 +102,7 @@ class CCD_RIG_OT_figure_set_up(bpy.types.Operator):
         for group in self.recognised.split():
             boxes.prop(self, group)
         boxes.prop(self, "poles")
+        boxes.prop(self, "limits")
         boxes.prop(self, "plant")
-        lines = layout.box().column(align=True)
-        for line in self.told.splitlines():
-            for part in textwrap.wrap(line, REDO_WIDTH):
-                lines.label(text=part)
+        boxes.prop(self, "follow_motion")
+        redo_lines.draw(layout, self.told)

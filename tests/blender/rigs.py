@@ -186,3 +186,20 @@ def biped():
             B(f"toe.{side}", (x, -0.12, 0.02), (x, -0.2, 0.02), f"foot.{side}", connect=True),
         ]
     return bones
+
+
+def spider(pairs=4):
+    """A body with legs of four bones in pairs, front to back, and an abdomen; looks along -Y."""
+    bones = [B("root", (0, 0, 0), (0, 0.2, 0)), B("body", (0, 0.2, 0.5), (0, -0.2, 0.5), "root")]
+    bones += [B("abdomen", (0, 0.2, 0.5), (0, 0.8, 0.6), "body")]
+    for side, x in (("L", 1.0), ("R", -1.0)):
+        for leg in range(pairs):
+            y = -0.6 + 1.2 * leg / (pairs - 1)
+            joints = [(0.1 * x, 0.2 * y, 0.5), (0.3 * x, 0.4 * y, 0.6), (0.7 * x, 0.8 * y, 0.9)]
+            joints += [(1.1 * x, y, 0.5), (1.2 * x, 1.1 * y, 0.0)]
+            parent = "body"
+            for place in range(4):
+                name = f"leg{leg}_{place}.{side}"
+                bones.append(B(name, joints[place], joints[place + 1], parent, connect=place > 0))
+                parent = name
+    return bones

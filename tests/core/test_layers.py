@@ -38,12 +38,12 @@ BLENDER = (
     ("figures",),
     ("properties",),
     ("scene",),
-    ("viewport", "convert", "set_up"),
+    ("viewport", "convert"),
     ("limit_sources", "setup_files"),
     ("solve",),
     ("checks",),
     ("bake",),
-    ("cli", "live"),
+    ("cli", "live", "set_up"),
 )
 PUBLIC = "ccd_rig"  # ccd_rig/__init__.py: gathers the core's names, so it stands below the core
 SHELLS = ("operators", "panels", "viewport")

@@ -23,6 +23,8 @@ UPRIGHT = 1.5
 """Rise over run of the way from hips to head above which a figure with two legs stands as a human does."""
 ANKLE = 0.2
 """Part of the hips' height below which a joint of a human's leg is the ankle."""
+IN_LINE = math.radians(5.0)
+"""Bend below which two bones may be pieces of one thigh or shin."""
 AXES = (Vector((1.0, 0.0, 0.0)), Vector((0.0, 1.0, 0.0)))
 UP = Vector((0.0, 0.0, 1.0))
 
@@ -178,9 +180,17 @@ def _knee_and_ankle(bones: Skeleton, names: Sequence[str], hind: bool) -> tuple[
         return 1, min(2, len(names) - 1)
     low = [place for place, height in enumerate(heights) if place > 1 and height < ANKLE * heights[0]]
     ankle = low[0] if low else 2
-    if ankle < 4:  # one bone each, and one more joint in an animal's foot
-        return 1, 2
-    return _halfway(bones, names[: ankle + 1]), ankle
+    if ankle == 3:  # one of the three is in two pieces, or this is an animal with a high heel
+        straight = [place for place in (1, 2) if _bend(bones, names, place) < IN_LINE]
+        return (3 - straight[0], 3) if straight else (1, 2)
+    return (1, 2) if ankle < 3 else (_halfway(bones, names[: ankle + 1]), ankle)
+
+
+def _bend(bones: Skeleton, names: Sequence[str], place: int) -> float:
+    """Angle between a bone of a row and the one before it, radians."""
+    before, start, end = (bones.places[name] for name in names[place - 1 : place + 2])
+    angle: float = (start - before).angle(end - start, 0.0)
+    return angle
 
 
 def _halfway(bones: Skeleton, names: Sequence[str]) -> int:

@@ -3,14 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from ..figures.role import Kind
 from .planned_rows import Group
 
 ONE = (Group.HEAD, Group.HIPS, Group.TAIL)
-MOST_NAMES = 3  # of a list that a message shows
 
 
 @dataclass(frozen=True)
@@ -20,11 +19,13 @@ class Choices:
     Attributes:
         groups: of constraints.
         poles: whether knees and elbows get poles.
+        limits: whether joints get the limits of the preset for such a figure.
         plant: whether feet are planted where they are, rather than having targets.
     """
 
     groups: Collection[Group]
     poles: bool = True
+    limits: bool = False
     plant: bool = False
 
 
@@ -59,9 +60,3 @@ class Made:
 
 def _counted(group: Group, count: int) -> str:
     return str(group) if group in ONE else f"{count} {group}"
-
-
-def named(names: Sequence[str]) -> str:
-    """A few names, and how many more there are."""
-    more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
-    return ", ".join(repr(name) for name in names[:MOST_NAMES]) + more

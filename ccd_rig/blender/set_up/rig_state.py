@@ -11,8 +11,8 @@ from ..figures import rigify
 from ..figures.role import Figure, Part
 from ..keys import channels
 from ..properties import constraint_list
+from ..properties.names_in_words import named
 from ..rig import clamps
-from .made import named
 from .planned_rows import PlannedRow
 
 PIECES = (Part.UPPER_ARM, Part.LOWER_ARM, Part.THIGH, Part.SHIN, Part.FRONT_THIGH, Part.FRONT_SHIN)

@@ -9,7 +9,7 @@ import bpy
 
 from ..figures import roles
 from ..figures.role import Figure, Kind, Part
-from .made import named
+from ..properties.names_in_words import named
 from .planned_rows import Group, PlannedRow
 
 WANTED = {

@@ -1,0 +1,352 @@
+"""A figure set up in one step: what is made, that it bakes, that it can be undone, and what is refused."""
+
+from __future__ import annotations
+
+import bpy
+import pytest
+import rigs
+import whole_file
+from mathutils import Matrix, Vector
+from rigs import B
+
+SOLVE = 1e-3  # metres
+FRAMES = (1, 5)
+
+
+def set_up(rig, **choices):
+    rigs.activate(rig)
+    assert bpy.ops.ccd_rig.figure_set_up(**choices) == {"FINISHED"}
+    rigs.update()
+    return {row.name: row for row in rig.ccd_rig.constraints}
+
+
+def move(row, offset):
+    """Key a target from where it is to an offset in the world."""
+    row.target.keyframe_insert("location", frame=FRAMES[0])
+    row.target.location = row.target.location + Vector(offset)
+    row.target.keyframe_insert("location", frame=FRAMES[1])
+
+
+def bake(rig):
+    assert bpy.ops.ccd_rig.bake(frame_start=FRAMES[0], frame_end=FRAMES[1]) == {"FINISHED"}
+    bpy.context.scene.frame_set(FRAMES[1])
+    return rig.evaluated_get(bpy.context.evaluated_depsgraph_get())
+
+
+def matrices(rig):
+    return {bone.name: bone.matrix.copy() for bone in rig.pose.bones}
+
+
+def target_of(row):
+    thing = row.target.evaluated_get(bpy.context.evaluated_depsgraph_get())
+    return thing.matrix_world.copy()
+
+
+HUMAN_ROWS = {
+    "spine": 1,
+    "spine.006": 6,
+    "hand.L": 3,
+    "hand.R": 3,
+    "foot.L": 3,
+    "foot.R": 3,
+}
+WOLF_ROWS = {
+    "spine.004": 1,
+    "spine.011": 7,
+    "toe.L": 4,
+    "toe.R": 4,
+    "front_toe.L": 4,
+    "front_toe.R": 4,
+    "spine": 4,
+}
+
+
+@pytest.mark.parametrize(("kind", "rows"), [("basic_human", HUMAN_ROWS), ("basic_quadruped", WOLF_ROWS)])
+def test_rows_of_a_metarig(ext, kind, rows):
+    made = set_up(rigs.metarig(kind))
+    assert {name: row.chain_length for name, row in made.items()} == rows
+    assert all(row.target is not None for row in made.values())
+    assert len({row.target for row in made.values()}) == len(made)
+
+
+def test_a_nameless_copy_gets_the_same_rows(ext):
+    rig = rigs.metarig("basic_human")
+    names = {bone.name: f"bone.{place:03d}" for place, bone in enumerate(rig.data.bones)}
+    for bone in rig.pose.bones:
+        bone.rigify_type = ""
+    for old, new in names.items():
+        rig.data.bones[old].name = new
+    made = set_up(rig)
+    assert {name: row.chain_length for name, row in made.items()} == {
+        names[name]: length for name, length in HUMAN_ROWS.items()
+    }
+    left = made[names["hand.L"]].target
+    assert left.color[2] > left.color[0], "blue is left"
+
+
+@pytest.mark.parametrize("kind", ["basic_human", "basic_quadruped"])
+def test_a_bake_right_after_it_leaves_the_pose(ext, kind):
+    """Targets are turned as their bones are, and poles stand on the side of the bend."""
+    rig = rigs.metarig(kind)
+    set_up(rig)
+    before = matrices(rig)
+    bake(rig)
+    for name, matrix in matrices(rig).items():
+        for got, asked in zip(matrix.col, before[name].col, strict=True):
+            assert (got - asked).length < 0.01, name
+
+
+def test_limbs_bend_to_their_own_side(ext):
+    """Hips go down: knees go to the front, which is -Y. Hands come near: elbows go to the back."""
+    rig = rigs.metarig("basic_human")
+    made = set_up(rig)
+    before = matrices(rig)
+    move(made["spine"], (0.0, 0.0, -0.25))
+    for side, sign in (("L", 1.0), ("R", -1.0)):
+        move(made[f"hand.{side}"], (-0.1 * sign, -0.1, -0.2))
+    posed = bake(rig)
+    for side in "LR":
+        knee = posed.pose.bones[f"shin.{side}"].head
+        foot = posed.pose.bones[f"foot.{side}"]
+        assert knee.y < before[f"shin.{side}"].translation.y - 0.1
+        assert (foot.matrix.translation - before[f"foot.{side}"].translation).length < SOLVE
+        flat = foot.matrix.to_quaternion().rotation_difference(before[f"foot.{side}"].to_quaternion())
+        assert min(flat.angle, 6.2831853 - flat.angle) < 0.01, "feet stay flat"
+        arm = [posed.pose.bones[f"{name}.{side}"].head for name in ("upper_arm", "forearm", "hand")]
+        middle = 0.5 * (arm[0] + arm[2])
+        assert arm[1].y > middle.y, "the elbow is behind the line from shoulder to hand"
+    assert "5 of 5 frames reached" in rig.ccd_rig.report.words
+
+
+def test_the_head_goes_along_with_the_hips(ext):
+    rig = rigs.metarig("basic_human")
+    made = set_up(rig)
+    before = target_of(made["spine.006"]).translation
+    made["spine"].target.location.x += 0.3
+    rigs.update()
+    assert (target_of(made["spine.006"]).translation - before - Vector((0.3, 0, 0))).length < 1e-5
+
+
+@pytest.mark.parametrize("kind", ["basic_human", "basic_quadruped"])
+def test_a_generated_rig_is_moved_by_its_fk_controls(ext, kind):
+    """What deforms goes to the targets: the limbs were in IK, and are set to FK."""
+    rig = rigs.generated(kind)
+    assert rig.pose.bones["thigh_parent.L"]["IK_FK"] == 0.0
+    made = set_up(rig)
+    assert rig.pose.bones["thigh_parent.L"]["IK_FK"] == 1.0
+    assert made["foot_fk.L"].chain_length == 4, "with the locked bone between shin and foot"
+    assert not [name for name in made if name.startswith(("DEF-", "ORG-", "MCH-"))]
+    move(made["torso"], (0.02, 0.0, -0.08))
+    move(made["foot_fk.L"], (0.0, -0.08, 0.1))
+    posed = bake(rig)
+    for side in "LR":
+        foot = posed.matrix_world @ posed.pose.bones[f"DEF-foot.{side}"].head
+        assert (foot - target_of(made[f"foot_fk.{side}"]).translation).length < SOLVE
+    keyed = {curve.data_path.split('"')[1] for curve in curves_of(ext, rig)}
+    assert keyed
+    assert not [name for name in keyed if name.startswith(("DEF-", "ORG-", "MCH-"))]
+
+
+def curves_of(ext, rig):
+    return ext.module("ccd_rig.blender.keys.channels").fcurves_of(rig)
+
+
+def test_a_spider_on_a_keyed_body(ext):
+    """Eight feet stay where they are while the body moves as it is keyed."""
+    rig = rigs.armature(rigs.spider())
+    body = rig.pose.bones["body"]
+    for frame, place in zip(FRAMES, ((0, 0, 0), (0.15, 0.1, -0.1)), strict=True):
+        body.location = place
+        body.keyframe_insert("location", frame=frame)
+    bpy.context.scene.frame_set(FRAMES[0])
+    made = set_up(rig)
+    assert set(made) == {f"leg{leg}_3.{side}" for leg in range(4) for side in "LR"}
+    before = {name: rig.pose.bones[name].tail.copy() for name in made}
+    posed = bake(rig)
+    assert (posed.pose.bones["body"].location - Vector((0.15, 0.1, -0.1))).length < 1e-5
+    for name, place in before.items():
+        assert (posed.pose.bones[name].tail - place).length < SOLVE
+        knee = posed.pose.bones[name].parent.head
+        assert knee.z > 0.5, "knees stay above the body"
+
+
+def test_a_tail(ext):
+    rig = rigs.chain(6)
+    made = set_up(rig)
+    (row,) = made.values()
+    assert (row.tip, row.chain_length, row.rotation) == ("bone_5", 6, "NONE")
+    assert (target_of(row).translation - Vector((0, 0, 6))).length < 1e-5
+    move(row, (1.0, 0.5, -1.0))
+    posed = bake(rig)
+    assert (posed.pose.bones["bone_5"].tail - Vector((1.0, 0.5, 5.0))).length < SOLVE
+
+
+def test_a_figure_in_motion_keeps_it(ext):
+    """Targets are keyed along a motion: a bake then plays it as it was."""
+    rig = rigs.metarig("basic_human")
+    for frame, angle in zip(FRAMES, (0.0, 0.5), strict=True):
+        for name in ("upper_arm.L", "thigh.R", "shin.R", "spine.002", "spine"):
+            bone = rig.pose.bones[name]
+            bone.rotation_mode, bone.rotation_euler = "XYZ", (angle, 0.0, 0.2 * angle)
+            bone.keyframe_insert("rotation_euler", frame=frame)
+    scene = bpy.context.scene
+    scene.frame_start, scene.frame_end = FRAMES
+    scene.frame_set(FRAMES[0])
+    made = set_up(rig)
+    assert "spine" not in made, "the hips keep their keys"
+    scene.frame_set(FRAMES[1])
+    before = matrices(rig)
+    bake(rig)
+    for name, matrix in matrices(rig).items():
+        assert (matrix.translation - before[name].translation).length < SOLVE, name
+
+
+def test_feet_planted(ext):
+    rig = rigs.metarig("basic_human")
+    made = set_up(rig, plant=True)
+    assert [made[f"foot.{side}"].kind for side in "LR"] == ["PLANT", "PLANT"]
+    before = {side: rig.pose.bones[f"foot.{side}"].head.copy() for side in "LR"}
+    move(made["spine"], (0.05, 0.0, -0.1))
+    posed = bake(rig)
+    for side, place in before.items():
+        assert (posed.pose.bones[f"foot.{side}"].head - place).length < SOLVE
+    assert (posed.pose.bones["spine"].head - target_of(made["spine"]).translation).length < SOLVE
+
+
+def test_what_is_chosen_is_made(ext):
+    rig = rigs.metarig("basic_human")
+    made = set_up(rig, feet=False, head=False, hips=False, poles=False)
+    assert set(made) == {"hand.L", "hand.R"}
+    assert not any(row.pole_target for row in made.values())
+    again = set_up(rig, hands=True, feet=True, head=False, hips=False)
+    assert set(again) == {"hand.L", "hand.R", "foot.L", "foot.R"}, "a bone that has a constraint keeps it"
+
+
+@pytest.mark.parametrize(
+    ("kind", "hinge", "beside"),
+    [("basic_human", "forearm.L", "upper_arm.R"), ("basic_quadruped", "shin.L", "front_thigh.R")],
+)
+def test_limits_of_the_preset(ext, kind, hinge, beside):
+    """Joints of chains get limits where they have none; a limit that a bone has stays."""
+    rig = rigs.metarig(kind)
+    rig.pose.bones[beside].ccd_rig.limit.kind = "CONE"
+    set_up(rig, limits=True)
+    assert rig.pose.bones[hinge].ccd_rig.limit.kind == "HINGE"
+    assert rig.pose.bones[beside].ccd_rig.limit.kind == "CONE"
+    rest = matrices(rig)
+    bake(rig)
+    turned = [
+        name
+        for name, matrix in matrices(rig).items()
+        if (matrix.translation - rest[name].translation).length > 0.01
+    ]
+    assert turned == [], "rest lies inside the limits"
+
+
+def test_no_limits_unless_asked(ext):
+    rig = rigs.metarig("basic_human")
+    set_up(rig)
+    assert {bone.ccd_rig.limit.kind for bone in rig.pose.bones} == {"NONE"}
+
+
+def test_pieces_of_a_limb_stay_in_line(ext):
+    """A thigh of two bones has no joint in its middle."""
+    bones = []
+    for bone in rigs.biped():
+        head, tail = Vector(bone.head), Vector(bone.tail)
+        if bone.name.startswith("thigh"):
+            middle, lower = 0.5 * (head + tail), bone.name.replace("thigh", "thigh_lower")
+            bones.append(B(bone.name, head, middle, bone.parent))
+            bones.append(B(lower, middle, tail, bone.name, connect=True))
+        elif bone.name.startswith("shin"):
+            bones.append(bone.__class__(bone.name, head, tail, f"thigh_lower.{bone.name[-1]}", connect=True))
+        else:
+            bones.append(bone)
+    rig = rigs.armature(bones)
+    made = set_up(rig)
+    assert made["foot.L"].chain_length == 4
+    assert rig.pose.bones["thigh_lower.L"].ccd_rig.stiffness == 1.0
+    assert rig.pose.bones["shin.L"].ccd_rig.stiffness == 0.0
+
+
+def test_undo_leaves_the_file_as_before(ext):
+    rig = rigs.armature(rigs.biped())
+    rigs.update()
+    bpy.ops.ed.undo_push(message="before")
+    before = whole_file.dump()
+    set_up(rig)
+    bpy.ops.ed.undo_push(message="after")
+    bpy.ops.ed.undo()
+    assert whole_file.differences(before, whole_file.dump()) == []
+
+
+def crane():
+    return rigs.armature(
+        [
+            B("base", (0, 0, 0), (0, 0, 1)),
+            B("arm", (0, 0, 1), (1, 0.2, 1), "base"),
+            B("hook", (1, 0.2, 1), (1, 0.2, 0.3), "arm"),
+            B("ballast", (0, 0, 1), (-0.4, 0.1, 0.9), "base"),
+        ]
+    )
+
+
+def nothing_chosen():
+    rig = rigs.chain(5)
+    rigs.activate(rig)
+    return rig
+
+
+@pytest.mark.parametrize(
+    ("make", "choices", "words"),
+    [
+        (crane, {}, "'Rig' is no figure that is known"),
+        (lambda: rigs.armature([]), {}, "'Rig' is no figure that is known"),
+        (nothing_chosen, {"tail": False}, "'Rig': nothing is left to set up"),
+    ],
+)
+def test_refusals_change_nothing(ext, make, choices, words):
+    rig = make()
+    rigs.activate(rig)
+    before = whole_file.dump()
+    with pytest.raises(RuntimeError, match=words):
+        bpy.ops.ccd_rig.figure_set_up(**choices)
+    assert whole_file.differences(before, whole_file.dump()) == []
+
+
+def test_nothing_left_names_the_bone(ext):
+    rig = rigs.chain(5)
+    set_up(rig)
+    with pytest.raises(RuntimeError, match="'bone_4' keeps the constraint that it has"):
+        bpy.ops.ccd_rig.figure_set_up()
+    assert len(rig.ccd_rig.constraints) == 1
+
+
+def test_it_needs_an_armature(ext):
+    rigs.empty("Ball")
+    with pytest.raises(RuntimeError, match="Select an armature"):
+        bpy.ops.ccd_rig.figure_set_up()
+
+
+def test_names_with_quotes_and_a_turned_object(ext):
+    """Paths to bones are quoted, and targets stand in the world."""
+    rig = rigs.armature(rigs.biped())
+    for bone in rig.data.bones:
+        bone.name = bone.name.replace("thigh", 'thi"gh')
+    rig.matrix_world = Matrix.Translation((3, 1, 0)) @ Matrix.Rotation(0.7, 4, "Z") @ Matrix.Scale(2.0, 4)
+    rigs.update()
+    made = set_up(rig)
+    for side in "LR":
+        foot = rig.matrix_world @ rig.pose.bones[f"foot.{side}"].head
+        assert (target_of(made[f"foot.{side}"]).translation - foot).length < 1e-4
+        pole = made[f"foot.{side}"].pole_target.matrix_world.translation
+        assert (rig.matrix_world.inverted() @ pole).y < -0.2, "in front of the knee"
+
+
+def test_what_is_no_part_of_it_is_named(ext, capfd):
+    bag = [B("bag", (0.2, 0.1, 1.0), (0.25, 0.2, 0.8), "hips")]
+    bag.append(B("bag end", (0.25, 0.2, 0.8), (0.25, 0.2, 0.6), "bag"))
+    set_up(rigs.armature([*rigs.biped(), *bag]))
+    told = capfd.readouterr().out
+    assert "Left as they are: 'bag'" in told
+    assert "Not recognised: hands" in told
