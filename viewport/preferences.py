@@ -51,8 +51,6 @@ class CCD_RIG_preferences(bpy.types.AddonPreferences):
         default=True,
     )
 
-    __annotations__ |= {f"{name}_colour": _colour(name) for name in Palette._fields}
-
     def draw(self, _context: bpy.types.Context) -> None:
         draw_choices(self.layout, self)
         self.layout.prop(self, "follow_selection")
@@ -60,6 +58,10 @@ class CCD_RIG_preferences(bpy.types.AddonPreferences):
         colours.use_property_split = True
         for name in Palette._fields:
             colours.prop(self, f"{name}_colour")
+
+
+# From Python 3.14 on a class has no annotations before its body is through.
+CCD_RIG_preferences.__annotations__.update({f"{name}_colour": _colour(name) for name in Palette._fields})
 
 
 class CCD_RIG_PT_overlay(bpy.types.Panel):
