@@ -7,6 +7,7 @@ Blender's exit code tells nothing, so a step that is missing from the file has f
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import subprocess
@@ -25,6 +26,8 @@ BONES, FRAMES = 8, 24
 LONG_FRAMES = 500_000  # a bake that is still running when Esc comes, on fast machines too
 REDRAW = 0.7  # [s] Blender draws, and software OpenGL is slow
 PATIENCE = 60.0  # [s] for a bake
+FK_HEADER = 57  # [pixels] from the button Bake to the header FK to IK, without a report
+FEET_HEADER = 162  # [pixels] from a constraint's Influence to the header Feet and Contacts
 
 result: dict[str, object] = {"steps": {}}
 
@@ -56,16 +59,24 @@ def until(condition: Callable[[], object], patience: float) -> Iterator[float]:
         yield 0.1
 
 
-def buttons(wanted: str, found: dict[str, tuple[int, int]]) -> Iterator[float]:
-    """Look for buttons in the sidebar, more patiently each time, until one's command begins with `wanted`."""
+def buttons(
+    wanted: str, found: dict[str, tuple[int, int]], rows: tuple[int, int] | None = None
+) -> Iterator[float]:
+    """Look for buttons in the sidebar, more patiently each time, until one's command begins with `wanted`.
+
+    With `rows`, only between these heights of the screen and in the middle; what was found elsewhere stays.
+    """
     for pause in (0.06, 0.2, 0.6):
-        found.clear()
-        yield from sweep(found, pause)
+        if rows is None:
+            found.clear()
+        yield from sweep(found, pause, rows=rows)
         if any(name.startswith(wanted) for name in found):
             return
 
 
-def sweep(found: dict[str, tuple[int, int]], pause: float, step: int = 8) -> Iterator[float]:
+def sweep(
+    found: dict[str, tuple[int, int]], pause: float, step: int = 8, rows: tuple[int, int] | None = None
+) -> Iterator[float]:
     """Move the pointer over the sidebar and ask Blender what lies below it: `found` gets command -> place.
 
     Blender counts y from the bottom, the screen from the top. It notices the pointer within `pause` seconds,
@@ -73,8 +84,9 @@ def sweep(found: dict[str, tuple[int, int]], pause: float, step: int = 8) -> Ite
     """
     window, area, region = view()
     manager = bpy.context.window_manager
-    columns = (region.x + region.width // 2 - 12, region.x + region.width - 40)
-    for y in range(window.height - region.y - region.height + 4, window.height - region.y, step):
+    columns = [region.x + region.width // 2 - 12, region.x + region.width - 40][: 2 if rows is None else 1]
+    whole = window.height - region.y - region.height + 4, window.height - region.y
+    for y in range(*(whole if rows is None else rows), step):
         for x in columns:
             sh("xdotool", "mousemove", x, y)
             yield pause
@@ -236,6 +248,132 @@ def run() -> Iterator[float]:
     yield 2 * REDRAW
     photograph("undone")
     note("undo", curves=len(keyed()))
+    yield from fix_from_report(found)
+    yield from targets_from_fk(found)
+    yield from plant_feet(found)
+
+
+def below(found: dict[str, tuple[int, int]], command: str, pixels: int) -> Iterator[float]:
+    """Click so many pixels below a button, on the left: Blender tells nothing about headers of panels."""
+    _, _, region = view()
+    y = next(place[1] for name, place in found.items() if name.startswith(command))
+    found["header"] = region.x + 60, y + pixels
+    yield from click(found, "header")
+
+
+def fix_from_report(found: dict[str, tuple[int, int]]) -> Iterator[float]:
+    """A report with one finding more than it shows: unfold it, and press the button of the last one."""
+    sort = importlib.import_module(f"{PACKAGE}.ccd_rig.blender.bake.finding")
+    row = rig().ccd_rig.constraints[0]
+    jump = sort.Finding(sort.Trouble.JUMP, row.name, row.tip, 9, 9, 9, angle=0.6, fix=sort.Fix.EXTENSION)
+    miss = sort.Finding(sort.Trouble.SHORT, row.name, row.tip, 12, 14, 13, distance=0.1)
+    report = rig().ccd_rig.report
+    report.words = "21 of 24 frames reached; worst 0.1000 m at frame 13 (Bone7)"
+    report.unsolved, report.findings = 3, sort.to_json([miss] * 7 + [jump])
+    view()[1].tag_redraw()
+    yield 2 * REDRAW  # panels slide to their places
+    photograph("report")
+    y, (_, _, region) = found["bpy.ops.ccd_rig.bake()"][1], view()
+    yield from buttons("bpy.ops.ccd_rig.report_markers(", found, (y + 130, y + 190))
+    seen = [name for name in found if "go_to_frame" in name or "report_fix" in name]
+    marks = next(place for name, place in found.items() if "report_markers" in name)
+    found["more"] = region.x + region.width - 60, marks[1]
+    yield from click(found, "more")
+    yield from buttons("bpy.ops.ccd_rig.report_fix(", found, (y + 180, y + 230))
+    photograph("report_unfolded")
+    frame = bpy.context.scene.frame_current
+    yield from click(found, "bpy.ops.ccd_rig.report_fix(")
+    extension = rig().ccd_rig.constraints[0].max_extension
+    yield from click(found, "bpy.ops.ccd_rig.go_to_frame(")
+    went = bpy.context.scene.frame_current
+    unfolded = rig().ccd_rig.report.show_all
+    note("fix", folded=seen, unfolded=unfolded, max_extension=extension, frame=frame, went=went)
+    rig().ccd_rig.report.words = ""
+    rig().ccd_rig.constraints[0].max_extension = 1.0
+    view()[1].tag_redraw()
+    yield 2 * REDRAW
+
+
+def targets_from_fk(found: dict[str, tuple[int, int]]) -> Iterator[float]:
+    """Pose a bone, match the target to it, and key targets over the range by the dialog's Enter."""
+    rig().pose.bones["Bone3"].rotation_quaternion = (0.9, 0.3, 0.3, 0.1)
+    rig().pose.bones["Bone3"].keyframe_insert("rotation_quaternion", frame=1)
+    bpy.context.scene.frame_set(1)
+    bpy.ops.ed.undo_push(message="Posed")
+    yield from below(found, "bpy.ops.ccd_rig.bake(", FK_HEADER)
+    y = found["bpy.ops.ccd_rig.bake()"][1] + FK_HEADER
+    photograph("fk_ik")
+    before = distance(1)
+    yield from buttons("bpy.ops.ccd_rig.targets_from_motion(", found, (y + 16, y + 60))
+    yield from click(found, "bpy.ops.ccd_rig.targets_match(")
+    matched = shown_error()
+    yield from click(found, "bpy.ops.ccd_rig.targets_from_motion(")
+    yield REDRAW
+    photograph("targets_dialog")
+    sh("xdotool", "key", "Return")
+    yield 2 * REDRAW
+    photograph("targets_keyed")
+    errors = [distance(frame) for frame in range(1, FRAMES + 1)]
+    note("targets", before=before, matched=matched, keyed=max(errors))
+
+
+def plant_feet(found: dict[str, tuple[int, int]]) -> Iterator[float]:
+    """Two feet that step by turns are planted by one button, and looked at once more by the other."""
+    make_feet()
+    yield REDRAW
+    constraint = bpy.ops.ccd_rig.constraint_add
+    assert constraint(target_empty=False) == {"FINISHED"}
+    yield REDRAW
+    photograph("feet")
+    influence = 'bpy.data.objects["Feet"].ccd_rig.constraints[0].influence'
+    y = found["bpy.ops.ccd_rig.bake()"][1]
+    yield from buttons(influence, found, (y + 440, y + 500))
+    yield from below(found, influence, FEET_HEADER)
+    photograph("feet_panel")
+    y = found[influence][1] + FEET_HEADER
+    yield from buttons("bpy.ops.ccd_rig.feet_plant(", found, (y + 16, y + 60))
+    yield from click(found, "bpy.ops.ccd_rig.feet_plant(")
+    yield REDRAW
+    photograph("feet_planted")
+    feet = bpy.data.objects["Feet"]
+    kinds = {row.tip: row.kind for row in feet.ccd_rig.constraints}
+    marks = sorted((marker.frame, marker.name) for marker in bpy.context.scene.timeline_markers)
+    bpy.context.scene.timeline_markers.clear()
+    y = found["bpy.ops.ccd_rig.bake()"][1]
+    yield from buttons("bpy.ops.ccd_rig.contacts_find(", found, (y + 570, y + 640))
+    yield from click(found, "bpy.ops.ccd_rig.contacts_find(")
+    yield REDRAW
+    again = sorted((marker.frame, marker.name) for marker in bpy.context.scene.timeline_markers)
+    note("feet", kinds=kinds, marks=marks, again=again)
+
+
+def make_feet() -> None:
+    """Hips, and two feet that move by their own keys: L steps on from frame 8 to 14, R from 18 to 22."""
+    bpy.ops.object.mode_set(mode="OBJECT")
+    for thing in list(bpy.data.objects):
+        bpy.data.objects.remove(thing)
+    bpy.context.scene.timeline_markers.clear()
+    feet = bpy.data.objects.new("Feet", bpy.data.armatures.new("Feet"))
+    bpy.context.scene.collection.objects.link(feet)
+    bpy.context.view_layer.objects.active = feet
+    bpy.ops.object.mode_set(mode="EDIT")
+    hips = feet.data.edit_bones.new("hips")
+    hips.head, hips.tail = (0, 0, 1), (0, 0, 1.3)
+    for side, x in (("L", 0.2), ("R", -0.2)):
+        bone = feet.data.edit_bones.new(f"foot.{side}")
+        bone.head, bone.tail, bone.parent = (x, 0, 0), (x, -0.2, 0), hips
+    bpy.ops.object.mode_set(mode="POSE")
+    for side, first, last in (("L", 8, 14), ("R", 18, 22)):
+        bone = feet.pose.bones[f"foot.{side}"]
+        middle = (first + last) // 2
+        for frame, place in ((first, (0, 0, 0)), (middle, (0, 0.3, 0.3)), (last, (0, 0.6, 0))):
+            bone.location = place
+            bone.keyframe_insert("location", frame=frame)
+        bone.select = True
+    feet.pose.bones["hips"].select = False
+    feet.data.bones.active = feet.data.bones["foot.L"]
+    bpy.context.scene.frame_set(1)
+    bpy.ops.ed.undo_push(message="Feet")
 
 
 def drag_live(found: dict[str, tuple[int, int]]) -> Iterator[float]:

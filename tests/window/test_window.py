@@ -72,3 +72,28 @@ def test_escape_leaves_the_action_as_it_was(visit):
 
 def test_undo_takes_the_bake_back(visit):
     assert saw(visit, "undo")["curves"] == 0
+
+
+def test_a_folded_report_is_unfolded_and_its_button_helps(visit):
+    step = saw(visit, "fix")
+    assert step["unfolded"]
+    assert not any("finding=7" in name for name in step["folded"])
+    assert step["max_extension"] == pytest.approx(0.98)
+    assert (step["frame"], step["went"]) == (1, 13)
+
+
+def test_targets_go_where_the_motion_has_the_bones(visit):
+    step = saw(visit, "targets")
+    assert step["before"] > 0.1
+    assert max(step["matched"], step["keyed"]) < REACHED
+
+
+def test_feet_are_planted_and_contacts_found(visit):
+    step = saw(visit, "feet")
+    assert step["kinds"] == {"foot.L": "PLANT", "foot.R": "PLANT"}
+    # The left foot is up from frame 8 to 14; where exactly it counts as down is the core's business.
+    frames = {name: [frame for frame, each in step["marks"] if each == name] for _, name in step["marks"]}
+    assert frames["foot.L down"][0] == frames["foot.R down"][0] == 1
+    assert 8 <= frames["foot.L up"][0] < 11 < frames["foot.L down"][1] <= 15
+    assert 18 <= frames["foot.R up"][0] < 20
+    assert step["again"] == step["marks"]

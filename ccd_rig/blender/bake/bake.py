@@ -106,7 +106,7 @@ def _bake_steps(
         reducing = reduce_steps(armature_object, motion.bake_frames, motion.keyed, keys, settings)
         keys, reduced = yield from clock.run(reducing)
         motion = motion._replace(keyed=reduced)
-    plays = switches.switch_plays(scene, armature_object, ready.constraints, settings)
+    plays = switches.switch_plays(scene, armature_object, {each.bone for each in keys}, settings)
     to_fk = switches.fk_keys(scene, armature_object, plays, settings)
     with contextlib.ExitStack() as undo:
         with clock.measure():

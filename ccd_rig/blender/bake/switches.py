@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 import bpy
@@ -49,25 +49,50 @@ class SwitchPlay:
 def switch_plays(
     scene: bpy.types.Scene,
     armature_object: bpy.types.Object,
-    constraints: Sequence[Constraint],
+    bones: Collection[str],
     settings: BakeSettings,
 ) -> list[SwitchPlay]:
-    """What the switches of constraints' chains play over a range, and whether they could be keyed."""
-    chains = [_chain(armature_object, row) for row in constraints]
-    switches = fk_switches(armature_object, {bone for chain in chains for bone in chain})
+    """What the switches of bones play over a range, and whether they could be keyed."""
+    switches = fk_switches(armature_object, bones)
     if not switches:
         return []
-    first, last = settings.frame_start, settings.frame_end
-    values = np.empty((len(switches), last - first + 3))
-    things = [(armature_object, switch.bone) for switch in switches]
-    with isolation.isolated_scene(scene, armature_object, things, ()) as isolated:
-        for k, frame in enumerate(range(first - 1, last + 2)):
-            seen = armature_object.evaluated_get(isolation.set_frame(isolated, frame))
-            values[:, k] = [float(seen.path_resolve(switch.path)) for switch in switches]
+    first = settings.frame_start
+    values = _values(scene, armature_object, switches, range(first - 1, settings.frame_end + 2))
     return [
         SwitchPlay(switch, first, row, _obstacle(armature_object, switch, settings.destination))
         for switch, row in zip(switches, values, strict=True)
     ]
+
+
+def _values(
+    scene: bpy.types.Scene,
+    armature_object: bpy.types.Object,
+    switches: Sequence[FkSwitch],
+    frames: Sequence[int],
+) -> Array:
+    """(S, F) what switches play. Only drivers and strips are evaluated; keys say themselves what they are."""
+    values, animation = np.empty((len(switches), len(frames))), armature_object.animation_data
+    if animation is not None and (channels.has_strips(animation) or _driven(animation, switches)):
+        things = [(armature_object, switch.bone) for switch in switches]
+        with isolation.isolated_scene(scene, armature_object, things, ()) as isolated:
+            for k, frame in enumerate(frames):
+                seen = armature_object.evaluated_get(isolation.set_frame(isolated, frame))
+                values[:, k] = [float(seen.path_resolve(switch.path)) for switch in switches]
+        return values
+    curves = {curve.data_path: curve for curve in channels.fcurves_of(armature_object)}
+    time = key_time(scene)
+    for row, switch in zip(values, switches, strict=True):
+        curve = curves.get(switch.path)
+        if curve is not None and channels.plays(curve) and not curve.is_empty:
+            row[:] = [curve.evaluate(frame * time) for frame in frames]
+        else:
+            row[:] = float(armature_object.path_resolve(switch.path))
+    return values
+
+
+def _driven(animation: bpy.types.AnimData, switches: Sequence[FkSwitch]) -> bool:
+    paths = {switch.path for switch in switches}
+    return any(driver.data_path in paths and not driver.mute for driver in animation.drivers)
 
 
 def fk_keys(
@@ -126,7 +151,8 @@ def ik_warning(
 ) -> str:
     """That a limb shows IK at some of the frames, so that its FK bones are elsewhere; or nothing."""
     settings = BakeSettings(int(min(frames)), int(max(frames)))
-    plays = switch_plays(scene, armature_object, constraints, settings)
+    bones = {bone for row in constraints for bone in _chain(armature_object, row)}
+    plays = switch_plays(scene, armature_object, bones, settings)
     names = ", ".join(play.switch.bone for play in plays if play.is_ik.any())
     return f"Targets go with the FK bones, but these limbs show IK: {names}" if names else ""
 

@@ -155,6 +155,9 @@ def test_a_strip_switches_too(ext, rig):
     assert bpy.ops.ccd_rig.bake(frame_start=2, frame_end=5, destination="NLA_STRIP") == {"FINISHED"}
     values = of_frames(rig)
     assert [values[f] for f in range(8)] == [0.0, 0.0, 1.0, 1.0, 1.0, 1.0, 0.0, 0.0]
+    assert "switched to FK: upper_arm_parent.L" in rig.ccd_rig.report.words
+    assert bpy.ops.ccd_rig.bake(frame_start=2, frame_end=5, destination="NLA_STRIP") == {"FINISHED"}
+    assert "witched to FK" not in rig.ccd_rig.report.words  # what strips play counts
 
 
 def test_a_bake_that_moves_nothing_says_so(ext, rig):
