@@ -89,9 +89,9 @@ def test(versions: list[str], pytest_arguments: list[str], coverage: bool) -> in
     Of several, as many run at once as there are processors; the output of each comes when it has ended.
     `pytest_arguments` that name files choose: then only the suites they lie in are run. Without arguments
     tests/blender, which takes longest, is run in `PARTS` processes. Of several versions only the oldest and
-    the newest run tests/core/solvers: those between have the same Python and NumPy as the oldest. Tests that
-    are marked `mass` take several times as long when they are measured, and run nothing that others do not:
-    with `coverage` they are left out.
+    the newest run tests/core/solvers and the tests that are marked `mass`: those between have the same Python
+    and NumPy as the oldest. Tests that are marked `mass` take several times as long when they are measured,
+    and run nothing that others do not: with `coverage` they are left out.
 
     Args:
         versions: of Blender.
@@ -134,13 +134,11 @@ def test(versions: list[str], pytest_arguments: list[str], coverage: bool) -> in
 
 
 def _left_out(layer: str, version: str, versions: list[str], coverage: bool) -> list[str]:
-    """Arguments that leave the core's long tests to some of the runs; see `test`."""
-    if layer != "core":
-        return []
+    """Arguments that leave long tests to some of the runs; see `test`."""
     known = list(environments.BLENDERS)
-    if len(versions) > 1 and version not in (known[0], known[-1]):
-        return ["--ignore=tests/core/solvers"]
-    return ["-m", "not mass"] if coverage else []
+    between = len(versions) > 1 and version not in (known[0], known[-1])
+    found = ["-m", "not mass"] if between or coverage else []
+    return [*found, "--ignore=tests/core/solvers"] if between and layer == "core" else found
 
 
 def parts_of(folder: str, without: Sequence[str] = ()) -> list[list[str]]:

@@ -3,6 +3,7 @@
 
 import bpy
 from bl_operators.presets import AddPresetBase
+from bpy.props import BoolProperty
 
 from ..ccd_rig.blender.limit_sources import own_presets
 from . import poll_reasons
@@ -13,6 +14,12 @@ class CCD_RIG_OT_limit_preset_add(AddPresetBase, bpy.types.Operator):
     bl_label = "Add Limit Preset"
     bl_description = "Keep the limit of the active bone under a name, for other bones and files"
 
+    remove_name: BoolProperty(
+        name="Remove", description="Remove the preset of this name", options={"HIDDEN", "SKIP_SAVE"}
+    )
+    remove_active: BoolProperty(
+        name="Remove Chosen", description="Remove the preset that is chosen", options={"HIDDEN", "SKIP_SAVE"}
+    )
     preset_menu = own_presets.MENU
     preset_subdir = own_presets.FOLDER
     preset_values = own_presets.VALUES

@@ -385,6 +385,7 @@ def test_a_link_that_is_locked_stays(ext, place):
 # --- 20 hinges of alternating axes --------------------------------------------------------------------------
 
 
+@pytest.mark.mass
 @pytest.mark.parametrize("place", PLACES)
 def test_20_alternating_hinges_never_lose_ground(ext, place):
     """Over 50 changes of target a solve never ends farther off than it began."""
@@ -407,6 +408,7 @@ def test_20_alternating_hinges_never_lose_ground(ext, place):
 # --- Godot's cones: stable, continuous ----------------------------------------------------------------------
 
 
+@pytest.mark.mass
 @pytest.mark.parametrize("place", PLACES)
 def test_a_cone_gives_the_same_bits_every_time(ext, place):
     rig = cone(math.radians(45))
@@ -438,6 +440,7 @@ def apart(a, b):
     return 2.0 * math.acos(min(1.0, abs(a.dot(b))))
 
 
+@pytest.mark.mass
 @pytest.mark.parametrize("place", PLACES)
 def test_small_moves_of_the_target_turn_a_cone_little(ext, place):
     radius = math.radians(45)

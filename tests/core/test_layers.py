@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -73,11 +74,16 @@ MODULES = _modules()
 BEYOND_CORE = {m for m in MODULES if m.startswith(("ccd_rig.blender", "ccd_rig.__main__", *SHELLS))}
 
 
+@cache
+def _tree(file: Path) -> ast.Module:
+    return ast.parse(file.read_text(encoding="utf-8"), str(file))
+
+
 def _imports(module: str) -> Iterator[tuple[int, str]]:
     """(line, dotted name) of each import, also in functions; relative ones count from the root."""
     file = MODULES[module]
     package = module.split(".") if file.name == "__init__.py" else module.split(".")[:-1]
-    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"), str(file))):
+    for node in ast.walk(_tree(file)):
         if isinstance(node, ast.Import):
             yield from ((node.lineno, alias.name) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -100,7 +106,7 @@ def _place_of(module: str) -> str:
 
 def _is_empty(module: str) -> bool:
     """Whether a module is nothing but a docstring, as the folders' __init__.py are."""
-    return len(ast.parse(MODULES[module].read_text(encoding="utf-8")).body) <= 1
+    return len(_tree(MODULES[module]).body) <= 1
 
 
 @pytest.mark.parametrize("module", [m for m in MODULES if _place_of(m) or not _is_empty(m)])
@@ -140,7 +146,7 @@ def test_core_never_imports_blender(module):
 
 @pytest.mark.parametrize("module", [m for m in MODULES if not m.startswith(VERSION_BRANCHES)])
 def test_version_branches_live_in_one_folder(module):
-    for node in ast.walk(ast.parse(MODULES[module].read_text(encoding="utf-8"))):
+    for node in ast.walk(_tree(MODULES[module])):
         line = getattr(node, "lineno", 0)
         if isinstance(node, ast.Attribute) and node.attr in {"version", "version_string", "version_file"}:
             dotted = ast.unparse(node)
