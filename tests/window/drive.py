@@ -27,7 +27,7 @@ LONG_FRAMES = 500_000  # a bake that is still running when Esc comes, on fast ma
 REDRAW = 0.7  # [s] Blender draws, and software OpenGL is slow
 PATIENCE = 60.0  # [s] for a bake
 FK_HEADER = 57  # [pixels] from the button Bake to the header FK to IK, without a report
-FEET_HEADER = 162  # [pixels] from a constraint's Influence to the header Feet and Contacts
+FEET_HEADER = 33  # [pixels] from a Plant's Influence to the header Feet and Contacts
 
 result: dict[str, object] = {"steps": {}}
 
@@ -256,8 +256,10 @@ def run() -> Iterator[float]:
 def below(found: dict[str, tuple[int, int]], command: str, pixels: int) -> Iterator[float]:
     """Click so many pixels below a button, on the left: Blender tells nothing about headers of panels."""
     _, _, region = view()
-    y = next(place[1] for name, place in found.items() if name.startswith(command))
-    found["header"] = region.x + 60, y + pixels
+    places = [place for name, place in found.items() if name.startswith(command)]
+    if not places:
+        raise LookupError(f"no button for {command} in the sidebar; found: {sorted(found)}")
+    found["header"] = region.x + 60, places[0][1] + pixels
     yield from click(found, "header")
 
 
@@ -321,13 +323,14 @@ def plant_feet(found: dict[str, tuple[int, int]]) -> Iterator[float]:
     """Two feet that step by turns are planted by one button, and looked at once more by the other."""
     make_feet()
     yield REDRAW
-    constraint = bpy.ops.ccd_rig.constraint_add
-    assert constraint(target_empty=False) == {"FINISHED"}
-    yield REDRAW
+    row = bpy.data.objects["Feet"].ccd_rig.constraints.add()
+    row.name, row.tip, row.kind = "foot.L", "foot.L", "PLANT"
+    view()[1].tag_redraw()
+    yield 2 * REDRAW
     photograph("feet")
     influence = 'bpy.data.objects["Feet"].ccd_rig.constraints[0].influence'
     y = found["bpy.ops.ccd_rig.bake()"][1]
-    yield from buttons(influence, found, (y + 440, y + 500))
+    yield from buttons(influence, found, (y + 450, y + 560))
     yield from below(found, influence, FEET_HEADER)
     photograph("feet_panel")
     y = found[influence][1] + FEET_HEADER
