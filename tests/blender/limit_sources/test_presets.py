@@ -179,6 +179,28 @@ def test_an_animals_hip_swings_from_where_it_stands(ext, kind, thigh):
         assert max(swing) + max(swing_back) == pytest.approx(162 - 50, abs=2 * NEAR)
 
 
+FK = {"thigh.L": "thigh_fk.L", "shin.R": "shin_fk.R", "upper_arm.L": "upper_arm_fk.L", "foot.R": "foot_fk.R"}
+
+
+def test_a_generated_rig_gets_the_limits_of_its_metarig_on_fk_controls(ext):
+    rig = rigs.generated("basic_human")
+    metarig = rigs.metarig("basic_human")
+    for each in (metarig, rig):
+        if bpy.context.mode == "POSE":
+            bpy.ops.object.mode_set(mode="OBJECT")
+        preset(ext, each, "HUMAN")
+    violation = ext.module("ccd_rig.limits.shapes").violation
+    for name, control in FK.items():
+        bone, its = metarig.pose.bones[name], rig.pose.bones[control]
+        turn = its.bone.matrix_local.to_quaternion().conjugated() @ bone.bone.matrix_local.to_quaternion()
+        for axis in ((1, 0, 0), (0, 1, 0), (0, 0, 1), (0.6, 0, -0.8)):
+            for degrees in (-120, -50, -20, 20, 50, 120):
+                rotation = Quaternion(axis, degrees * DEGREE)
+                there = turn @ rotation @ turn.conjugated()
+                expected = violation(value(ext, bone), rotation)
+                assert violation(value(ext, its), there) == pytest.approx(expected, abs=0.01), name
+
+
 def test_rows_of_bones(ext):
     rig = rigs.chain(6)
     preset(ext, rig, "TAIL", *(f"bone_{i}" for i in range(6)))
