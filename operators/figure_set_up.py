@@ -21,41 +21,65 @@ class CCD_RIG_OT_figure_set_up(bpy.types.Operator):
     )
     bl_options = {"REGISTER", "UNDO"}
 
-    hands: BoolProperty(name="Hands", description="A target for each hand, which also turns it", default=True)
+    hands: BoolProperty(
+        name="Hands",
+        description="A target for each hand, which also turns it",
+        default=True,
+        options={"SKIP_SAVE"},
+    )
     feet: BoolProperty(
         name="Feet",
         description="A target for each foot, which also turns it where it has a sole",
         default=True,
+        options={"SKIP_SAVE"},
     )
     head: BoolProperty(
-        name="Head", description="A target for the head, which spine and neck follow", default=True
+        name="Head",
+        description="A target for the head, which spine and neck follow",
+        default=True,
+        options={"SKIP_SAVE"},
     )
     hips: BoolProperty(
         name="Hips",
         description="A target for the bone that carries the figure: it shifts and turns with it. Left out "
         "where that bone is animated",
         default=True,
+        options={"SKIP_SAVE"},
     )
-    tail: BoolProperty(name="Tail", description="A target for the end of the tail", default=True)
-    wings: BoolProperty(name="Wings", description="A target for the end of each wing or fin", default=True)
+    tail: BoolProperty(
+        name="Tail",
+        description="A target for the end of the tail",
+        default=True,
+        options={"SKIP_SAVE"},
+    )
+    wings: BoolProperty(
+        name="Wings",
+        description="A target for the end of each wing or fin",
+        default=True,
+        options={"SKIP_SAVE"},
+    )
     poles: BoolProperty(
         name="Poles",
         description="Objects that knees and elbows point at, where they bend to now",
         default=True,
+        options={"SKIP_SAVE"},
     )
     limits: BoolProperty(
         name="Limits",
         description="Limits of the preset for such a figure, for the joints of its chains that have none yet",
+        options={"SKIP_SAVE"},
     )
     plant: BoolProperty(
         name="Plant Feet",
         description="Hold feet where they are in the world and let hips follow, instead of targets for feet",
+        options={"SKIP_SAVE"},
     )
     follow_motion: BoolProperty(
         name="Follow Motion",
         description="Where the figure is animated, key targets along its motion over the scene's range: a "
         "bake then leaves it as it is until a target is moved",
         default=True,
+        options={"SKIP_SAVE"},
     )
     recognised: StringProperty(description="Groups that the figure has", options={"HIDDEN", "SKIP_SAVE"})
     told: StringProperty(description="What was made, a line each", options={"HIDDEN", "SKIP_SAVE"})

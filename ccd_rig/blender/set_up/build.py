@@ -72,7 +72,9 @@ def _add_rows(
     """Constraints with targets; poles of knees go along with the feet, others and the head with the hips."""
     evaluated = armature_object.evaluated_get(context.evaluated_depsgraph_get())
     front = poles.front_of(figure, evaluated)
-    hips_target = None
+    hips = figure.bones(Part.HIPS)
+    known = (row.target for row in armature_object.ccd_rig.constraints if row.tip in hips)
+    hips_target = next(known, None)
     for row in rows:
         target = targets.add_row(context, armature_object, evaluated, row, choices.plant)
         made.rows.setdefault(row.group, []).append(constraint_list.active(armature_object).name)

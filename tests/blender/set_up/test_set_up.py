@@ -218,8 +218,10 @@ def test_what_is_chosen_is_made(ext):
     made = set_up(rig, feet=False, head=False, hips=False, poles=False)
     assert set(made) == {"hand.L", "hand.R"}
     assert not any(row.pole_target for row in made.values())
-    again = set_up(rig, hands=True, feet=True, head=False, hips=False)
-    assert set(again) == {"hand.L", "hand.R", "foot.L", "foot.R"}, "a bone that has a constraint keeps it"
+    more = set_up(rig, head=False)
+    assert set(more) == {"hand.L", "hand.R", "foot.L", "foot.R", "spine"}, "what has a constraint keeps it"
+    head = set_up(rig)["spine.006"]
+    assert head.target.parent == more["spine"].target
 
 
 @pytest.mark.parametrize(
