@@ -179,6 +179,32 @@ def test_an_animals_hip_swings_from_where_it_stands(ext, kind, thigh):
         assert max(swing) + max(swing_back) == pytest.approx(162 - 50, abs=2 * NEAR)
 
 
+FK = {"thigh.L": "thigh_fk.L", "shin.R": "shin_fk.R", "upper_arm.L": "upper_arm_fk.L", "foot.R": "foot_fk.R"}
+
+
+def test_a_generated_rig_gets_the_limits_of_its_metarig_on_fk_controls(ext):
+    rig = rigs.generated("basic_human")
+    metarig = rigs.metarig("basic_human")
+    for each in (metarig, rig):
+        if bpy.context.mode == "POSE":
+            bpy.ops.object.mode_set(mode="OBJECT")
+        preset(ext, each, "HUMAN")
+    for name, control in FK.items():
+        here, there = (each.ccd_rig.limit for each in (metarig.pose.bones[name], rig.pose.bones[control]))
+        assert here.kind == there.kind
+        # Rigify rolls the arm's controls by some degrees: sides stay as far as they are.
+        for bound in (
+            "hinge_lower",
+            "hinge_upper",
+            "x_lower",
+            "x_upper",
+            "z_lower",
+            "z_upper",
+            "twist_upper",
+        ):
+            assert getattr(here, bound) == pytest.approx(getattr(there, bound), abs=0.5 * DEGREE), bound
+
+
 def test_rows_of_bones(ext):
     rig = rigs.chain(6)
     preset(ext, rig, "TAIL", *(f"bone_{i}" for i in range(6)))
