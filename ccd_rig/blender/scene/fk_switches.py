@@ -74,11 +74,19 @@ def _switches_of(
     bones: Collection[str],
     drivers: Mapping[str, bpy.types.FCurve],
 ) -> Iterator[tuple[str, float, str]]:
-    """Data path of a property, the value at which the bone follows a chain's bone, and that bone's name."""
+    """Data path of a property, the value at which the bone follows a chain's bone, and that bone's name.
+
+    A bone that follows nothing but chains' bones has no other way: the property says how much it follows.
+    """
+    followers = [
+        each
+        for each in clamps.user_constraints(pose_bone)
+        if not each.mute and each.type in _FOLLOWS and each.target == armature_object
+    ]
+    if all(each.subtarget in bones for each in followers):
+        return
     followed = ""
-    for constraint in clamps.user_constraints(pose_bone):
-        if constraint.mute or constraint.type not in _FOLLOWS or constraint.target != armature_object:
-            continue
+    for constraint in followers:
         is_chain = constraint.subtarget in bones
         followed = constraint.subtarget if is_chain else followed
         curve = drivers.get(constraint.path_from_id("influence"))

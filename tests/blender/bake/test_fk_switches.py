@@ -235,3 +235,16 @@ def test_a_switch_is_known_by_its_driver(ext, driver, value):
         [] if value is None else [("control", 'to "ik', value, ("fk",))]
     )
     assert module.fk_switches(rig, {"control"}) == ()
+
+
+def test_how_much_the_head_follows_the_torso_is_no_switch(ext, rig):
+    """It has no other way to go: a bake of the torso leaves the property to the animator."""
+    found = ext.module("ccd_rig.blender.scene.fk_switches").fk_switches(rig, {"torso", "hand_fk.L", "head"})
+    assert {each.bone for each in found} == {"upper_arm_parent.L"}
+    driven = [
+        target.data_path
+        for curve in rig.animation_data.drivers
+        for variable in curve.driver.variables
+        for target in variable.targets
+    ]
+    assert 'pose.bones["torso"]["head_follow"]' in driven
