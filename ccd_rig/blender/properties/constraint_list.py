@@ -13,7 +13,7 @@ from typing import Any
 import bpy
 
 from ...errors import RigError
-from ..keys.channels import fcurves_of
+from ..keys.channels import bag_of, fcurves_of
 from . import limbs, overrides
 from .constraint_values import Kind
 
@@ -138,6 +138,10 @@ def remove(armature_object: bpy.types.Object, index: int) -> None:
             armature_object.driver_remove(curve.data_path)
         else:
             _delete_keys(group.constraints[index], field, curve)
+    bag = bag_of(armature_object)
+    for curve in _curves(armature_object):  # those with modifiers are still there
+        if bag is not None and _row_and_field(curve)[0] == index:
+            bag.fcurves.remove(curve)
     group.constraints.remove(index)
     _renumber(armature_object, lambda i: i - (i > index))
     group.active_index = max(0, min(index, len(group.constraints) - 1))
