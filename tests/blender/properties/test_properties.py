@@ -270,13 +270,14 @@ def test_removing_a_row_takes_curves_with_modifiers_along(ext, rows, rig):
         rows.add(rig, name, "bone_2")
         rig.ccd_rig.constraints[-1].keyframe_insert("influence", frame=1)
         rig.ccd_rig.constraints[-1].keyframe_insert("weight", frame=1)
-    for curve in ext.module("ccd_rig.blender.keys.channels").fcurves_of(rig):
+    fcurves_of = ext.module("ccd_rig.blender.keys.channels").fcurves_of
+    for curve in fcurves_of(rig):
         curve.modifiers.new("NOISE")
         if curve.data_path.endswith("weight"):
             curve.keyframe_points.clear()
-    kept = {curve for curve in curves(ext, rig) if "[1]" in curve[0]}
     rows.remove(rig, 0)
-    assert curves(ext, rig) == {(path.replace("[1]", "[0]"), i) for path, i in kept}
+    left = sorted(curve.data_path for curve in fcurves_of(rig))
+    assert left == ["ccd_rig.constraints[0].influence", "ccd_rig.constraints[0].weight"]
 
 
 def test_influence_is_animated(rows, rig):
