@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+import numpy as np
 from mathutils import Quaternion, Vector
+from numpy.typing import ArrayLike
 
 from ..errors import InvalidInput
 from ..maths.validation import frozen_rotation, frozen_vector
@@ -53,6 +55,15 @@ class Pose:
         object.__setattr__(pose, "rotations", rotations)
         object.__setattr__(pose, "translations", translations)
         return pose
+
+    @classmethod
+    def of_arrays(cls, rotations: ArrayLike, translations: ArrayLike) -> Pose:
+        """A pose from (J, 4) and (J, 3) finite numbers, rotations of length 1: the solver's own, without the
+        checks."""
+        quaternions = tuple([Quaternion(q).freeze() for q in np.asarray(rotations).tolist()])
+        return cls.trusted(
+            quaternions, tuple([Vector(t).freeze() for t in np.asarray(translations).tolist()])
+        )
 
     def with_rotations(self, rotations: Mapping[int, Quaternion]) -> Pose:
         """The same pose with some joints' rotations replaced: {joint index: rotation relative to rest}."""

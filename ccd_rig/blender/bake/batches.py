@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
-from mathutils import Quaternion, Vector
 from numpy.typing import NDArray
 
 from ...limits.shapes import Limit
@@ -150,7 +149,7 @@ class Batch:
 
     def pose(self, k: int) -> Pose:
         """Row `k` of the batch as it stands now."""
-        return Pose(tuple(map(Quaternion, self.rotations[k])), tuple(map(Vector, self.translations[k])))
+        return Pose.of_arrays(self.rotations[k], self.translations[k])
 
     def groups(self) -> list[Group]:
         """The groups of the constraints in force, parents before children."""

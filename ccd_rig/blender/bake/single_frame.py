@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import bpy
-from mathutils import Quaternion, Vector
 
 from ...errors import RigError
 from ...settings import SolveResult, SolverSettings, SolveStatus
@@ -100,7 +99,7 @@ def solve_sample(
     joints = keyed_joints(bake_frames)
     if not joints:
         raise RigError(all_locked(bake_frames))
-    pose = Pose(tuple(map(Quaternion, motion.rotations[0])), tuple(map(Vector, motion.translations[0])))
+    pose = Pose.of_arrays(motion.rotations[0], motion.translations[0])
     located = {j: at[0].tolist() for j, at in keyed_locations(bake_frames, motion).items() if j in joints}
     assert solution.result is not None
     active = tuple(ready.constraints[c] for c in solution.active)

@@ -207,6 +207,14 @@ class Layout:
         return found
 
 
+def layout_of(
+    skeleton: Skeleton, tips: Sequence[int], limits: Sequence[Limit | None], movable: set[int]
+) -> Layout:
+    """The layout of a skeleton's joints, made at the first call with the same arguments."""
+    key = Layout, tuple(tips), tuple(limits), frozenset(movable)
+    return skeleton.computed_once(key, lambda: Layout(skeleton, tips, limits, movable))
+
+
 def _indices(values: object) -> Indices:
     return np.array(list(values), dtype=np.intp)  # type: ignore[call-overload]
 

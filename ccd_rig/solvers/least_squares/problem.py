@@ -22,7 +22,7 @@ from ...skeleton.joints import Skeleton
 from .bending import Now
 from .columns import SinglePoints
 from .goal_points import GoalPoints
-from .layout import Layout
+from .layout import Layout, layout_of
 from .residuals import Position, block_of, tips_of
 from .state import Bones, Given, Poses, State, geometry, start_state, to_model
 from .windows import (
@@ -131,7 +131,7 @@ class LeastSquaresProblem:
         serving = self.serving()
         wanted = set(movable) if movable is not None else set().union(*serving)
         tips = [i for goal in goals for i in tips_of(goal, skeleton)]
-        self.layout = layout = Layout(skeleton, tips, limits, wanted)
+        self.layout = layout = layout_of(skeleton, tips, limits, wanted)
         self.reach = max((reach_of(skeleton, goal) for goal in goals), default=0.0) or 1.0
         ranks = sorted({goal.priority for goal in goals})
         self._points, self.blocks = GoalPoints(layout), []
