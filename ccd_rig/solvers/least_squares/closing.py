@@ -26,8 +26,9 @@ from ...skeleton.pose import Pose
 from .closing_step import Linear, limited_step, moved
 from .pose_problem import PoseProblem
 from .problem import Residual
-from .solve import DAMPING, DAMPING_DOWN, DAMPING_GROWTH, DAMPING_UP, GAIN, HOPELESS, PATIENCE
+from .solve import GAIN, HOPELESS, PATIENCE
 from .state import Given
+from .tracked import DAMPING, DAMPING_DOWN, DAMPING_GROWTH, DAMPING_UP
 from .trials import FRACTIONS, POOR, squares_along
 from .way_back import LEAST_DAMPING
 

@@ -10,11 +10,11 @@ goals end where nothing nearer exists, by Newton's method.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ...maths.batch import TINY, Array, Indices, Mask, at_least_two, is_all, select
+from ...maths.batch import TINY, Array, Indices, Mask, at_least_two, select
 from .ball_limits import BallLimits
 from .held import Active
 from .metric import Metric
@@ -22,15 +22,11 @@ from .problem import LeastSquaresProblem, Residual
 from .reach import beyond_reach
 from .state import Given, State, rebuilt
 from .step import Step, limited_step, linearise
+from .tracked import DAMPING, DAMPING_DOWN, DAMPING_GROWTH, DAMPING_UP, LOOSE, Best, Tracked
 from .trials import POOR, Trials
 
 ENOUGH = 0.1
 """Part of the tolerances at which to stop: single precision, in which poses are kept, fits into the rest."""
-DAMPING = 0.1
-"""Damping of the first step, in parts of the square error."""
-DAMPING_UP, DAMPING_DOWN, DAMPING_GROWTH = 10.0, 0.5, 3.0
-"""Factors of the damping after a step that failed and one that worked; growth from failure to failure
-(Nielsen 1999)."""
 HOPELESS = 1e4
 """Damping times the square error at which even the smallest steps fail."""
 PATIENCE = 6
@@ -48,8 +44,6 @@ ARRIVALS = 3
 """Times that a pose comes near its goals until it does not leave them again."""
 RETURNS = 4
 """Times that a pose which met its goals without its reference goes back to that."""
-LOOSE = 100.0
-"""Tolerances within which a pose is near its goals: there the way back to the reference is taken in full."""
 WAITING, LAST = 4, 16
 """Steps near its goals after which a pose that does not meet them goes on without its reference, and how many
 more it gets."""
@@ -139,101 +133,6 @@ def confined(problem: LeastSquaresProblem, given: Given, state: State) -> State:
     return rebuilt(layout, given, state, pushed[0], state.angles, state.slides)
 
 
-@dataclass
-class _Poses:
-    """What is known of each pose that is not done yet, (B,) each.
-
-    Attributes:
-        places: among all poses.
-        off: the largest miss in tolerances.
-        first_square: square error at the start.
-        departed: square departure from the reference.
-        damping, growth: of the next step, and what the damping grows by when that fails.
-        pull: part of the way back to the reference that is taken.
-        loose: see `LOOSE`; 1 without a reference.
-        rotated: longest rotation of the last step, radians.
-        slow: whether the last step won little, but not at the border of a ball joint.
-        curved: whether it was Newton's.
-        met, waiting, refused: steps that met the goals, in a row that came near only, and that failed there.
-        arrivals: how often it has come near its goals.
-        returns: how often it has got its reference back.
-    """
-
-    places: Indices
-    off: Array
-    first_square: Array
-    departed: Array
-    damping: Array
-    growth: Array
-    pull: Array
-    loose: Array
-    rotated: Array
-    slow: Mask
-    curved: Mask
-    met: Indices
-    waiting: Indices
-    refused: Indices
-    arrivals: Indices
-    returns: Indices
-
-    @classmethod
-    def of(cls, off: Array, square: Array, departed: Array, referred: bool) -> _Poses:
-        """At the start."""
-        size = len(off)
-        return cls(
-            np.arange(size),
-            off,
-            square.copy(),
-            departed,
-            np.full(size, DAMPING),
-            np.full(size, DAMPING_UP),
-            np.full(size, float(referred)),
-            np.full(size, LOOSE if referred else 1.0),
-            np.zeros(size),
-            *np.zeros((2, size), dtype=np.bool_),
-            *np.zeros((5, size), dtype=np.intp),
-        )
-
-    def at(self, some: Indices) -> _Poses:
-        """Some of them."""
-        return _Poses(*(getattr(self, each.name)[some] for each in fields(self)))
-
-    def near(self) -> Mask:
-        """Which are near their goals, and on their way back."""
-        found: Mask = self.off <= self.loose
-        return found & (self.loose > 1.0)
-
-
-@dataclass
-class _Best:
-    """The best of all poses, done or not.
-
-    Attributes:
-        state, off, square: as `Solved` has them.
-        referred: whether poses have a reference.
-    """
-
-    state: State
-    off: Array
-    square: Array
-    referred: bool
-
-    def note(self, now: Residual, off: Array, places: Indices) -> None:
-        """Keep what is best: of poses that meet their goals the last, else the nearest."""
-        nearer = now.square < self.square[places]
-        if self.referred:
-            nearer = (off <= 1.0) | (nearer & (self.off[places] > 1.0))
-        some = np.flatnonzero(nearer)
-        if not len(some):
-            return
-        if is_all(places[some], self.state.size):
-            self.state = now.now.state
-        else:
-            self.state = self.state.joined(places[some], now.now.state.at(some))
-        self.off[places[some]] = off[some]
-        self.square[places[some]] = now.square[some]
-
-
 class _Search:
     """The poses that are not done yet, and the best of all."""
 
@@ -247,14 +146,14 @@ class _Search:
         self.now = problem.evaluate(given, start)
         off = self.now.excess(limits.position, limits.angle)
         self.departure, departed = self._departed(start)
-        self.poses = _Poses.of(off, self.now.square, departed, given.reference is not None)
+        self.poses = Tracked.of(off, self.now.square, departed, given.reference is not None)
         if given.reference is not None:  # what is out of reach goes on without it
             far = beyond_reach(problem, given, start, limits.position, limits.angle)
             self.poses.loose[far], self.poses.pull[far] = 1.0, 0.0
         self.active = Active.none(problem.layout.columns, len(self.trials.limits.limited), size)
         self.history: list[Array] = []
         self.count = 0
-        self.best = _Best(start, off.copy(), self.now.square.copy(), given.reference is not None)
+        self.best = Best(start, off.copy(), self.now.square.copy(), given.reference is not None)
         self.iterations: Indices = np.zeros(size, dtype=np.intp)
         self.stalled = np.zeros(size, dtype=np.bool_)
         done = (off <= 1.0) & (departed == 0.0) | (problem.layout.columns == 0)
