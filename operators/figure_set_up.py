@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Put a whole figure under control."""
 
+from typing import Any
+
 import bpy
 from bpy.props import BoolProperty, StringProperty
 
@@ -12,6 +14,10 @@ from ..ccd_rig.errors import CCDRigError
 from . import poll_reasons, redo_lines
 
 
+def _box(name: str, description: str, default: bool = True) -> Any:
+    return BoolProperty(name=name, description=description, default=default, options={"SKIP_SAVE"})
+
+
 class CCD_RIG_OT_figure_set_up(bpy.types.Operator):
     bl_idname = "ccd_rig.figure_set_up"
     bl_label = "Set Up Figure"
@@ -21,65 +27,31 @@ class CCD_RIG_OT_figure_set_up(bpy.types.Operator):
     )
     bl_options = {"REGISTER", "UNDO"}
 
-    hands: BoolProperty(
-        name="Hands",
-        description="A target for each hand, which also turns it",
-        default=True,
-        options={"SKIP_SAVE"},
+    hands: _box("Hands", "A target for each hand, which also turns it")
+    feet: _box("Feet", "A target for each foot, which also turns it where it has a sole")
+    head: _box("Head", "A target for the head, which spine and neck follow")
+    hips: _box(
+        "Hips",
+        "A target for the bone that carries the figure: it shifts and turns with it. Left out where "
+        "that bone is animated",
     )
-    feet: BoolProperty(
-        name="Feet",
-        description="A target for each foot, which also turns it where it has a sole",
-        default=True,
-        options={"SKIP_SAVE"},
+    tail: _box("Tail", "A target for the end of the tail")
+    wings: _box("Wings", "A target for the end of each wing or fin")
+    poles: _box("Poles", "Objects that knees and elbows point at, where they bend to now")
+    limits: _box(
+        "Limits",
+        "Limits of the preset for such a figure, for the joints of its chains that have none yet",
+        default=False,
     )
-    head: BoolProperty(
-        name="Head",
-        description="A target for the head, which spine and neck follow",
-        default=True,
-        options={"SKIP_SAVE"},
+    plant: _box(
+        "Plant Feet",
+        "Hold feet where they are in the world and let hips follow, instead of targets for feet",
+        default=False,
     )
-    hips: BoolProperty(
-        name="Hips",
-        description="A target for the bone that carries the figure: it shifts and turns with it. Left out "
-        "where that bone is animated",
-        default=True,
-        options={"SKIP_SAVE"},
-    )
-    tail: BoolProperty(
-        name="Tail",
-        description="A target for the end of the tail",
-        default=True,
-        options={"SKIP_SAVE"},
-    )
-    wings: BoolProperty(
-        name="Wings",
-        description="A target for the end of each wing or fin",
-        default=True,
-        options={"SKIP_SAVE"},
-    )
-    poles: BoolProperty(
-        name="Poles",
-        description="Objects that knees and elbows point at, where they bend to now",
-        default=True,
-        options={"SKIP_SAVE"},
-    )
-    limits: BoolProperty(
-        name="Limits",
-        description="Limits of the preset for such a figure, for the joints of its chains that have none yet",
-        options={"SKIP_SAVE"},
-    )
-    plant: BoolProperty(
-        name="Plant Feet",
-        description="Hold feet where they are in the world and let hips follow, instead of targets for feet",
-        options={"SKIP_SAVE"},
-    )
-    follow_motion: BoolProperty(
-        name="Follow Motion",
-        description="Where the figure is animated, key targets along its motion over the scene's range: a "
-        "bake then leaves it as it is until a target is moved",
-        default=True,
-        options={"SKIP_SAVE"},
+    follow_motion: _box(
+        "Follow Motion",
+        "Where the figure is animated, key targets along its motion over the scene's range: a bake "
+        "then leaves it as it is until a target is moved",
     )
     recognised: StringProperty(description="Groups that the figure has", options={"HIDDEN", "SKIP_SAVE"})
     told: StringProperty(description="What was made, a line each", options={"HIDDEN", "SKIP_SAVE"})

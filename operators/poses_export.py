@@ -2,25 +2,20 @@
 """Write the pose library to a JSON file."""
 
 import bpy
-from bpy.props import StringProperty
 from bpy_extras.io_utils import ExportHelper
 
 from ..ccd_rig.blender.properties import pose_library
 from ..ccd_rig.blender.properties.active_rig import active_rig
 from ..ccd_rig.errors import CCDRigError
 from . import poll_reasons
+from .json_file import JsonFile
 
 
-class CCD_RIG_OT_poses_export(bpy.types.Operator, ExportHelper):
+class CCD_RIG_OT_poses_export(JsonFile, bpy.types.Operator, ExportHelper):
     bl_idname = "ccd_rig.poses_export"
     bl_label = "Export Pose Library"
     bl_description = "Write all poses of the pose library to a JSON file, for other armatures and programs"
     bl_options = {"REGISTER"}
-
-    filename_ext = ".json"
-    filter_glob: StringProperty(
-        name="Files", description="Which files are listed", default="*.json", options={"HIDDEN"}
-    )
 
     @classmethod
     def poll(cls, context: bpy.types.Context) -> bool:

@@ -2,25 +2,20 @@
 """Read a JSON file into the pose library."""
 
 import bpy
-from bpy.props import StringProperty
 from bpy_extras.io_utils import ImportHelper
 
 from ..ccd_rig.blender.properties import pose_library
 from ..ccd_rig.blender.properties.active_rig import active_rig
 from ..ccd_rig.errors import CCDRigError, RigError
 from . import poll_reasons
+from .json_file import JsonFile
 
 
-class CCD_RIG_OT_poses_import(bpy.types.Operator, ImportHelper):
+class CCD_RIG_OT_poses_import(JsonFile, bpy.types.Operator, ImportHelper):
     bl_idname = "ccd_rig.poses_import"
     bl_label = "Import Pose Library"
     bl_description = "Add the poses of a JSON file to the pose library"
     bl_options = {"REGISTER", "UNDO"}
-
-    filename_ext = ".json"
-    filter_glob: StringProperty(
-        name="Files", description="Which files are listed", default="*.json", options={"HIDDEN"}
-    )
 
     @classmethod
     def poll(cls, context: bpy.types.Context) -> bool:

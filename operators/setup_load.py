@@ -2,16 +2,16 @@
 """Read constraints and limits of a rig from a JSON file."""
 
 import bpy
-from bpy.props import StringProperty
 from bpy_extras.io_utils import ImportHelper
 
 from ..ccd_rig.blender.properties.active_rig import active_rig
 from ..ccd_rig.blender.setup_files import applying, setup_file
 from ..ccd_rig.errors import CCDRigError
 from . import poll_reasons
+from .json_file import JsonFile
 
 
-class CCD_RIG_OT_setup_load(bpy.types.Operator, ImportHelper):
+class CCD_RIG_OT_setup_load(JsonFile, bpy.types.Operator, ImportHelper):
     bl_idname = "ccd_rig.setup_load"
     bl_label = "Load Set-Up"
     bl_description = (
@@ -19,11 +19,6 @@ class CCD_RIG_OT_setup_load(bpy.types.Operator, ImportHelper):
         "name, else by the part of the body that they are; constraints of the same name are replaced"
     )
     bl_options = {"REGISTER", "UNDO"}
-
-    filename_ext = ".json"
-    filter_glob: StringProperty(
-        name="Files", description="Which files are listed", default="*.json", options={"HIDDEN"}
-    )
 
     @classmethod
     def poll(cls, context: bpy.types.Context) -> bool:

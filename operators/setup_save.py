@@ -2,16 +2,16 @@
 """Write the constraints and limits of a rig to a JSON file."""
 
 import bpy
-from bpy.props import StringProperty
 from bpy_extras.io_utils import ExportHelper
 
 from ..ccd_rig.blender.properties.active_rig import active_rig
 from ..ccd_rig.blender.setup_files import setup_file
 from ..ccd_rig.errors import CCDRigError
 from . import poll_reasons
+from .json_file import JsonFile
 
 
-class CCD_RIG_OT_setup_save(bpy.types.Operator, ExportHelper):
+class CCD_RIG_OT_setup_save(JsonFile, bpy.types.Operator, ExportHelper):
     bl_idname = "ccd_rig.setup_save"
     bl_label = "Save Set-Up"
     bl_description = (
@@ -19,11 +19,6 @@ class CCD_RIG_OT_setup_save(bpy.types.Operator, ExportHelper):
         "generated anew and for others"
     )
     bl_options = {"REGISTER"}
-
-    filename_ext = ".json"
-    filter_glob: StringProperty(
-        name="Files", description="Which files are listed", default="*.json", options={"HIDDEN"}
-    )
 
     @classmethod
     def poll(cls, context: bpy.types.Context) -> bool:

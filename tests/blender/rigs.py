@@ -7,9 +7,10 @@ metres in armature space. `update()` after changes of channels, before anything 
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 import bpy
 from mathutils import Quaternion
@@ -38,6 +39,26 @@ def link(data: bpy.types.ID | None, name: str) -> bpy.types.Object:
     bpy.context.scene.collection.objects.link(made)
     activate(made)
     return made
+
+
+def reach(
+    rig: bpy.types.Object, bone: str, target: bpy.types.Object, name: str = "", **fields: object
+) -> Any:
+    """A constraint that lets a bone reach for a target."""
+    row = rig.ccd_rig.constraints.add()
+    row.name, row.tip, row.target = name or bone, bone, target
+    for field, value in fields.items():
+        setattr(row, field, value)
+    return row
+
+
+def keyed(thing: bpy.types.Object, path: Mapping[float, Sequence[float]]) -> bpy.types.Object:
+    """The object with its location keyed at frames; the first frame is shown."""
+    for frame, place in path.items():
+        thing.location = place
+        thing.keyframe_insert("location", frame=frame)
+    bpy.context.scene.frame_set(1)
+    return thing
 
 
 def forget_names(rig: bpy.types.Object) -> None:

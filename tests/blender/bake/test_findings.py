@@ -24,23 +24,6 @@ def finding(ext):
     return ext.module("ccd_rig.blender.bake.finding")
 
 
-def reach(rig, bone, target, name="", **fields):
-    row = rig.ccd_rig.constraints.add()
-    row.name, row.tip, row.target = name or bone, bone, target
-    for field, value in fields.items():
-        setattr(row, field, value)
-    return row
-
-
-def keyed(target, path):
-    """Key an object's location at frames."""
-    for frame, place in path.items():
-        target.location = place
-        target.keyframe_insert("location", frame=frame)
-    bpy.context.scene.frame_set(1)
-    return target
-
-
 def run(bake, rig, last=FRAMES, **options):
     rigs.update()
     return bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, last, **options))
@@ -53,11 +36,11 @@ def of(report, trouble):
 def test_frames_out_of_reach_are_one_range(bake):
     """Constant keys: the target is 0.5 m too far from frame 10 to 15."""
     rig = rigs.chain(3)
-    target = keyed(rigs.empty("Goal"), {1: (2, 0, 1.5), 10: (3.5, 0, 0), 16: (2, 0, 1.5)})
+    target = rigs.keyed(rigs.empty("Goal"), {1: (2, 0, 1.5), 10: (3.5, 0, 0), 16: (2, 0, 1.5)})
     for curve in _curves(target):
         for point in curve.keyframe_points:
             point.interpolation = "CONSTANT"
-    reach(rig, "bone_2", target, "tail.tip")
+    rigs.reach(rig, "bone_2", target, "tail.tip")
     report = run(bake, rig, 30)
     (short,) = of(report, "SHORT")
     assert (short.frame_start, short.frame_end) == (10, 15)
@@ -78,7 +61,7 @@ def test_a_target_that_limits_keep_it_from_is_off_not_short(bake):
     for bone in rig.pose.bones:
         bone.ccd_rig.limit.kind = "CONE"
         bone.ccd_rig.limit.cone_radius = 0.1
-    reach(rig, "bone_1", rigs.empty("Goal", (1.0, 0.0, 0.0)))
+    rigs.reach(rig, "bone_1", rigs.empty("Goal", (1.0, 0.0, 0.0)))
     report = run(bake, rig, 5)
     (off,) = of(report, "OFF")
     assert (off.frame_start, off.frame_end) == (1, 5)
@@ -89,12 +72,12 @@ def test_a_jump_is_relative_to_the_motions_own_speed(bake):
     """A target that circles fast is no jump; one that leaps in the midst of a slow motion is."""
     rig = rigs.chain(3)
     circle = {f: (1.5 * math.cos(0.4 * f), 1.5 * math.sin(0.4 * f), 1.0) for f in range(1, FRAMES + 1)}
-    reach(rig, "bone_2", keyed(rigs.empty("Goal"), circle))
+    rigs.reach(rig, "bone_2", rigs.keyed(rigs.empty("Goal"), circle))
     assert of(run(bake, rig), "JUMP") == []
     target = rig.ccd_rig.constraints[0].target
     target.animation_data_clear()
     slow = {f: (1.5, 0.01 * f + (1.0 if f >= 20 else 0.0), 1.0) for f in range(1, FRAMES + 1)}
-    keyed(target, slow)
+    rigs.keyed(target, slow)
     jumps = of(run(bake, rig, start=bake.Start.REST), "JUMP")
     assert [(each.frame, each.follows, each.fix) for each in jumps] == [(20, True, "")]
     assert jumps[0].words().endswith(", as its target does")
@@ -117,7 +100,7 @@ def test_a_speed_is_sudden_by_the_frames_around(ext):
 def test_a_held_foot_that_slides(bake):
     """The body of a leg with influence 0.5 moves, its target stands still."""
     rig = rigs.chain(3)
-    foot = reach(rig, "bone_2", rigs.empty("Goal", (1.5, 0.0, 1.5)))
+    foot = rigs.reach(rig, "bone_2", rigs.empty("Goal", (1.5, 0.0, 1.5)))
     for frame, angle in ((1, -0.5), (FRAMES, 0.5)):
         rig.pose.bones["bone_0"].rotation_quaternion = Quaternion((0, 0, 1), angle)
         rig.pose.bones["bone_0"].keyframe_insert("rotation_quaternion", frame=frame)
@@ -132,7 +115,7 @@ def test_bones_below_the_ground(bake, errors):
     rig = rigs.chain(3)
     rig.location.z = 1.0
     path = {1: (2.0, 0.0, 1.5), 24: (2.0, 0.0, -0.5), 48: (2.0, 0.0, 1.5)}
-    reach(rig, "bone_2", keyed(rigs.empty("Goal"), path))
+    rigs.reach(rig, "bone_2", rigs.keyed(rigs.empty("Goal"), path))
     assert of(run(bake, rig), "GROUND") == []
     (below,) = of(run(bake, rig, ground=0.0), "GROUND")
     assert below.bone == "bone_2" and below.frame == 24
@@ -152,8 +135,8 @@ def test_a_limit_that_holds_for_more_than_a_second(bake):
     rig = rigs.chain(2)
     limit = rig.pose.bones["bone_0"].ccd_rig.limit
     limit.kind, limit.axis, limit.hinge_lower, limit.hinge_upper = "HINGE", (1, 0, 0), -0.1, 0.1
-    target = keyed(rigs.empty("Goal"), {1: (0.0, -0.1, 1.9), 12: (0.0, -1.2, 1.0), 40: (0.0, -1.3, 0.9)})
-    reach(rig, "bone_1", target)
+    target = rigs.keyed(rigs.empty("Goal"), {1: (0.0, -0.1, 1.9), 12: (0.0, -1.2, 1.0), 40: (0.0, -1.3, 0.9)})
+    rigs.reach(rig, "bone_1", target)
     (held,) = of(run(bake, rig), "LIMIT")
     assert held.bone == "bone_0" and held.frame_end - held.frame_start >= 24
     assert held.words().endswith("bone_0 held by its limit")
@@ -196,7 +179,7 @@ def test_a_loop_is_found_and_said(bake):
     rig = rigs.chain(4)
     turns = np.linspace(0.0, 2.0 * math.pi, FRAMES)
     path = {f + 1: (2.0 * math.cos(a), 2.0 * math.sin(a), 1.0) for f, a in enumerate(turns.tolist())}
-    reach(rig, "bone_3", keyed(rigs.empty("Goal"), path))
+    rigs.reach(rig, "bone_3", rigs.keyed(rigs.empty("Goal"), path))
     report = run(bake, rig)
     assert (report.loop.frame_start, report.loop.frame_end) == (1, FRAMES)
     assert report.loop.closes and of(report, "LOOP") == []
@@ -204,7 +187,7 @@ def test_a_loop_is_found_and_said(bake):
     assert json.loads(report.to_json())["loop"]["frame_end"] == FRAMES
     assert run(bake, rig, FRAMES - 2).loop is None  # two frames short of it
     still = rigs.chain(2, name="Still")
-    reach(still, "bone_1", rigs.empty("There", (1.0, 0.0, 1.0)))
+    rigs.reach(still, "bone_1", rigs.empty("There", (1.0, 0.0, 1.0)))
     assert run(bake, still).loop is None  # nothing moves
 
 
@@ -215,7 +198,7 @@ def test_the_next_round_may_begin_after_the_range(bake, solver):
     rig.ccd_rig.solver.solver = solver
     turns = np.linspace(0.0, 2.0 * math.pi, 25)
     path = {f + 1: (2.0 * math.cos(a), 2.0 * math.sin(a), 1.0) for f, a in enumerate(turns.tolist())}
-    reach(rig, "bone_3", keyed(rigs.empty("Goal"), path))
+    rigs.reach(rig, "bone_3", rigs.keyed(rigs.empty("Goal"), path))
     for destination in (bake.Destination.NEW_ACTION, bake.Destination.CURRENT_ACTION):
         report = run(bake, rig, 24, destination=destination)
         assert report.loop.repeats_after and report.loop.closes and of(report, "LOOP") == []
@@ -237,7 +220,7 @@ def test_a_loop_that_history_keeps_open(bake, last):
         elbow.rotation_quaternion = Quaternion((1, 0, 0), angle)
         elbow.keyframe_insert("rotation_quaternion", frame=frame)
     path = {1: (0.0, 0.0, 1.2), 16: (0.0, 0.0, 1.9), 24: (0.0, 0.0, 1.2), 48: (0.0, 0.0, 1.2)}
-    reach(rig, "bone_1", keyed(rigs.empty("Goal"), path))
+    rigs.reach(rig, "bone_1", rigs.keyed(rigs.empty("Goal"), path))
     found = {}
     for solver in ("CCD", "CCD_LEAST_SQUARES"):
         rig.ccd_rig.solver.solver = solver
@@ -260,7 +243,7 @@ def test_words_of_a_loop_that_does_not_close(ext):
 
 def test_findings_are_kept_with_the_armature(finding, bake):
     rig = rigs.chain(3)
-    reach(rig, "bone_2", rigs.empty("Goal", (9.0, 0.0, 0.0)))
+    rigs.reach(rig, "bone_2", rigs.empty("Goal", (9.0, 0.0, 0.0)))
     report = run(bake, rig, 5)
     assert report.findings and finding.from_json(rig.ccd_rig.report.findings) == report.findings
     assert finding.from_json("") == ()
@@ -282,7 +265,7 @@ def snapping(bake):
     """A leg whose target leaves reach and comes back: the chain snaps straight."""
     rig = rigs.chain(2)
     rig.ccd_rig.solver.solver = "CCD"
-    reach(rig, "bone_1", keyed(rigs.empty("Goal"), {1: (1.0, 0.0, 1.0), FRAMES: (3.0, 0.0, 0.0)}))
+    rigs.reach(rig, "bone_1", rigs.keyed(rigs.empty("Goal"), {1: (1.0, 0.0, 1.0), FRAMES: (3.0, 0.0, 0.0)}))
     return rig, run(bake, rig)
 
 
@@ -323,7 +306,7 @@ def stored(rig, finding, fix, **fields):
 
 def test_fixes_set_what_they_say(finding):
     rig = rigs.chain(3)
-    row = reach(rig, "bone_2", rigs.empty("Goal", (1.0, 0.0, 1.0)))
+    row = rigs.reach(rig, "bone_2", rigs.empty("Goal", (1.0, 0.0, 1.0)))
     rig.ccd_rig.solver.solver = "CCD"
     for fix, value in (
         (finding.Fix.EXTENSION, lambda: row.max_extension == pytest.approx(0.98)),
@@ -346,7 +329,7 @@ def test_fixes_set_what_they_say(finding):
 def test_a_pole_is_put_on_the_side_of_the_bend(finding):
     """The chain hangs on a bone; the pole goes with it and asks for what the chain does already."""
     rig = rigs.chain(4)
-    reach(rig, "bone_3", rigs.empty("Goal", (1.0, 0.0, 1.0)), chain_length=3)
+    rigs.reach(rig, "bone_3", rigs.empty("Goal", (1.0, 0.0, 1.0)), chain_length=3)
     rig.pose.bones["bone_0"].rotation_quaternion = Quaternion((0, 1, 0), 0.3)
     rig.pose.bones["bone_2"].rotation_quaternion = Quaternion((1, 0, 0), 1.0)
     rigs.update()
@@ -386,7 +369,7 @@ def test_the_fix_of_a_limb_that_snaps_straight_helps(bake):
     """A target leaves reach and comes back: with the fix the limb turns half as much in a frame."""
     rig = leg()
     path = {1: (0.3, 0, -1.9), 15: (2.2, 0, -2.6), 25: (2.6, 0, -2.0), 40: (0.3, 0, -1.7)}
-    reach(rig, "bone_2", keyed(rigs.empty("Goal"), path))
+    rigs.reach(rig, "bone_2", rigs.keyed(rigs.empty("Goal"), path))
     report = run(bake, rig, 40)
     jumps = of(report, "JUMP")
     assert [each.fix for each in jumps] == ["EXTENSION", "EXTENSION"]
@@ -406,6 +389,6 @@ def test_a_tail_is_not_told_to_keep_from_straight(bake):
         50: (1, -1, 1),
         60: (0, 0.5, 2.5),
     }
-    reach(rig, "bone_7", keyed(rigs.empty("Goal"), path))
+    rigs.reach(rig, "bone_7", rigs.keyed(rigs.empty("Goal"), path))
     jumps = of(run(bake, rig, 60), "JUMP")
     assert jumps and all(each.fix != "EXTENSION" for each in jumps)

@@ -13,23 +13,6 @@ def staleness(ext):
     return ext.module("ccd_rig.blender.bake.staleness")
 
 
-def reach(rig, bone, target, **fields):
-    row = rig.ccd_rig.constraints.add()
-    row.name, row.tip, row.target = bone, bone, target
-    for field, value in fields.items():
-        setattr(row, field, value)
-    return row
-
-
-def keyed(thing, path):
-    """Key an object's location at frames."""
-    for frame, place in path.items():
-        thing.location = place
-        thing.keyframe_insert("location", frame=frame)
-    bpy.context.scene.frame_set(1)
-    return thing
-
-
 def run(ext, rig, last=10):
     rigs.update()
     bake = ext.module("ccd_rig.blender.bake.bake")
@@ -38,8 +21,8 @@ def run(ext, rig, last=10):
 
 def test_a_report_goes_stale(ext, staleness):
     rig = rigs.chain(3)
-    target = keyed(rigs.empty("Goal"), {1: (1.0, 0.0, 1.0), 10: (1.0, 1.0, 1.0)})
-    row = reach(rig, "bone_2", target)
+    target = rigs.keyed(rigs.empty("Goal"), {1: (1.0, 0.0, 1.0), 10: (1.0, 1.0, 1.0)})
+    row = rigs.reach(rig, "bone_2", target)
     assert not staleness.is_stale(rig)
     run(ext, rig)
     assert not staleness.is_stale(rig)
@@ -73,8 +56,8 @@ def test_a_report_goes_stale(ext, staleness):
 def test_a_bake_into_the_same_action_is_not_stale(staleness):
     """The panel has read the keys before they are overwritten."""
     rig = rigs.chain(3)
-    target = keyed(rigs.empty("Goal"), {1: (1.0, 0.0, 1.0), 10: (1.0, 1.0, 1.0)})
-    reach(rig, "bone_2", target)
+    target = rigs.keyed(rigs.empty("Goal"), {1: (1.0, 0.0, 1.0), 10: (1.0, 1.0, 1.0)})
+    rigs.reach(rig, "bone_2", target)
     rigs.activate(rig)
     for x in (1.0, 1.5):
         target.location = (x, 0.0, 1.0)
@@ -93,7 +76,7 @@ def _stiffen(rig, value):
 
 def test_an_animated_influence_does_not_make_it_stale(ext, staleness):
     rig = rigs.chain(2)
-    row = reach(rig, "bone_1", rigs.empty("Goal", (1.0, 0.0, 1.0)))
+    row = rigs.reach(rig, "bone_1", rigs.empty("Goal", (1.0, 0.0, 1.0)))
     for frame, value in ((1, 0.2), (10, 1.0)):
         row.influence = value
         row.keyframe_insert("influence", frame=frame)
@@ -115,7 +98,7 @@ def parented(rig, target):
 
 def followed_object(rig, target):
     """A constraint, whose object has keys."""
-    leader = keyed(rigs.empty("Leader"), {1: (0.0, 0.0, 0.0), 10: (0.5, 0.0, 0.0)})
+    leader = rigs.keyed(rigs.empty("Leader"), {1: (0.0, 0.0, 0.0), 10: (0.5, 0.0, 0.0)})
     target.constraints.new("COPY_LOCATION").target = leader
 
     def change(value):
@@ -166,7 +149,7 @@ def component_without_keys(rig, target):
 
 
 def strip_of_the_parent(rig, target):
-    target.parent = keyed(rigs.empty("Parent"), {1: (0.0, 0.0, 0.0), 10: (0.5, 0.0, 0.0)})
+    target.parent = rigs.keyed(rigs.empty("Parent"), {1: (0.0, 0.0, 0.0), 10: (0.5, 0.0, 0.0)})
     animation = target.parent.animation_data
     strip = animation.nla_tracks.new().strips.new("strip", 1, animation.action)
     animation.action = None
@@ -208,7 +191,7 @@ def test_what_moves_a_target_counts(ext, staleness, tie):
     """A change makes the report stale, and taking it back up to date; another frame does neither."""
     rig, target, other = rigs.chain(3), rigs.empty("Goal", (1.0, 0.0, 1.0)), rigs.empty("Other")
     change = tie(rig, target)
-    reach(rig, "bone_2", target)
+    rigs.reach(rig, "bone_2", target)
     change(0.0)
     run(ext, rig)
     for frame in (10, 4):
@@ -226,7 +209,7 @@ def test_what_moves_a_target_counts(ext, staleness, tie):
 
 def test_a_preview_does_not_make_it_stale(ext, staleness):
     rig = rigs.chain(3)
-    reach(rig, "bone_2", rigs.empty("Goal", (1.0, 0.0, 1.0)))
+    rigs.reach(rig, "bone_2", rigs.empty("Goal", (1.0, 0.0, 1.0)))
     run(ext, rig)
     clamps = ext.module("ccd_rig.blender.rig.clamps")
     clamps.show(rig, {("bone_1", clamps.ROTATION): (0.1, 0.0, 0.0)}, ())
