@@ -156,14 +156,16 @@ class BakeReport:
         return f"; several ways at {seen[0].span()} ({seen[0].constraints[0]}){more}"
 
     def advice(self, both_ways: bool) -> str:
-        """What to try where a bone jumps, and was not solved both ways; or nothing."""
-        turn = self.largest_jump()
-        if both_ways or turn is None:
+        """That a bone jumps, and where CCD has solved frame by frame what to try; or nothing.
+
+        Args:
+            both_ways: whether frames were solved in both orders.
+        """
+        turn, frame_by_frame = self.largest_jump(), self.solver is Solver.CCD
+        if turn is None or (frame_by_frame and both_ways):
             return ""
-        return (
-            f"Bone '{turn.bone}' turns {math.degrees(turn.angle):.0f} degrees at frame {turn.frame:g}: its "
-            "target leaps, or limits leave no nearer way from there. Try Frame Order: Both Ways, or a Preroll"
-        )
+        words = f"Bone '{turn.bone}' turns {math.degrees(turn.angle):.0f} degrees at frame {turn.frame:g}"
+        return f"{words}: try Frame Order: Both Ways, or a Preroll" if frame_by_frame else words
 
     def _pop(self) -> str:
         turn = self.largest_jump()
