@@ -32,6 +32,7 @@ class CCD_RIG_OT_setup_save(JsonFile, bpy.types.Operator, ExportHelper):
         except CCDRigError as error:
             self.report({"ERROR"}, str(error))
             return {"CANCELLED"}
-        count = f"{len(setup.bones)} bones and {len(setup.constraints)} constraints"
-        self.report({"INFO"}, f"Wrote {count} to {path}")
+        counts = {"bone": len(setup.bones), "constraint": len(setup.constraints)}
+        words = " and ".join(f"{n} {name}{'' if n == 1 else 's'}" for name, n in counts.items())
+        self.report({"INFO"}, f"Wrote {words} to {path}")
         return {"FINISHED"}
