@@ -19,22 +19,22 @@ import numpy as np
 from _bake_pairs import HAS_CHECK, add_rows, time_ours
 from _bake_scenes import Shot, fcurve_maker
 
-from ccd_rig.blender.bake import bake, bake_frames, frame_solver, group_solving, measuring, outcome, recorder
+from ccd_rig.blender.bake import bake, bake_frames, batch_solver, measuring, outcome, progress, recorder, shot
 from ccd_rig.blender.checks import setup
 from ccd_rig.blender.rig import armature
-from ccd_rig.blender.scene import evaluation
+from ccd_rig.blender.scene import evaluation, isolation
 
 PARTS: tuple[tuple[str, Any, str], ...] = (
     ("checks", setup, "require"),
-    ("a scene aside", evaluation, "isolated_scene"),
-    ("evaluation", evaluation, "set_frame"),
+    ("a scene aside", evaluation, "shared_scene"),
+    ("evaluation", isolation.SharedScene, "at"),
     ("reading", evaluation, "frames"),
     ("taking down", recorder.FrameRecorder, "store"),
     ("taking down", bake_frames.BakeFrames, "store_solution"),
     ("taking down", bake_frames.BakeFrames, "store_batch"),
-    ("solving: CCD", frame_solver, "solve_active"),
-    ("solving: all at once", group_solving, "solve_sequence"),
-    ("solving: what goes how", frame_solver.FrameSolver, "finish"),
+    ("solving: CCD", batch_solver, "solve_active"),
+    ("solving: what goes how", shot, "shown"),
+    ("solving: all at once", progress, "solve_requests"),
     ("slerp and limits", bake, "keyed_motion"),
     ("report", measuring, "residuals"),
     ("report", outcome, "_entries"),
@@ -99,14 +99,14 @@ def _with_timer(plain: Callable[..., Any], clock: _Clock, name: str) -> Callable
     elif inspect.isgeneratorfunction(plain):
 
         def timed(*args: Any, **keywords: Any) -> Iterator[Any]:
-            items = plain(*args, **keywords)
+            items, answer = plain(*args, **keywords), None
             while True:
                 with clock.part(name):
                     try:
-                        item = next(items)
+                        item = items.send(answer)
                     except StopIteration as end:
                         return end.value
-                yield item
+                answer = yield item
     else:
 
         def timed(*args: Any, **keywords: Any) -> Any:
@@ -120,18 +120,18 @@ def tell(make: Callable[[], Shot], frames: int, runs: int) -> None:
     """Print the parts of a bake, medians over the runs, and how the whole compares with the floor."""
     plain, found, floors, checked = [], [], [], []
     for _ in range(runs):
-        shot = make()
-        add_rows(shot)
-        plain.append(time_ours(shot, frames).wall)
+        made = make()
+        add_rows(made)
+        plain.append(time_ours(made, frames).wall)
         if HAS_CHECK:
-            shot = make()
-            add_rows(shot)
-            checked.append(time_ours(shot, frames, verify=True).wall)
-        shot = make()
-        add_rows(shot)
+            made = make()
+            add_rows(made)
+            checked.append(time_ours(made, frames, verify=True).wall)
+        made = make()
+        add_rows(made)
         clock = _Clock()
         with _timed(clock) as missing, clock.part(REST):
-            time_ours(shot, frames)
+            time_ours(made, frames)
         found.append(clock.seconds)
         floors.append(floor(make(), frames))
     whole = statistics.median(plain)

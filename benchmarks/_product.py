@@ -8,6 +8,7 @@ from typing import NoReturn
 
 from ccd_rig.blender import register, unregister
 from ccd_rig.blender.bake.bake import bake, solve_current
+from ccd_rig.blender.bake.bake_all import bake_all
 from ccd_rig.blender.bake.report import BakeReport
 from ccd_rig.blender.bake.settings import BakeSettings, Order
 from ccd_rig.blender.keys.channels import fcurves_of, select_bone
@@ -19,6 +20,7 @@ __all__ = [
     "BakeSettings",
     "Order",
     "bake",
+    "bake_all",
     "fcurves_of",
     "joint_settings",
     "leave",

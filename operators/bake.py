@@ -1,25 +1,18 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Solve a range of frames and key the result."""
 
-import dataclasses
-import time
-
 import bpy
 from bpy.props import IntProperty
 
 from ..ccd_rig.blender.bake import bake, options
-from ..ccd_rig.blender.bake.progress import Progress, Steps
+from ..ccd_rig.blender.bake.progress import Steps
 from ..ccd_rig.blender.bake.report import BakeReport
-from ..ccd_rig.blender.keys import channels
-from ..ccd_rig.blender.properties import constraint_list
 from ..ccd_rig.blender.properties.active_rig import active_rig
-from ..ccd_rig.errors import CCDRigError, RigError
 from . import poll_reasons
+from .modal_steps import ModalSteps, shown_range, tell
 
-SLICE = 0.2  # [s] of solving between two looks at the keyboard; each costs a redraw
 
-
-class CCD_RIG_OT_bake(bpy.types.Operator):
+class CCD_RIG_OT_bake(ModalSteps, bpy.types.Operator):
     bl_idname = "ccd_rig.bake"
     bl_label = "Bake to Action"
     bl_description = (
@@ -49,132 +42,20 @@ class CCD_RIG_OT_bake(bpy.types.Operator):
     def poll(cls, context: bpy.types.Context) -> bool:
         return poll_reasons.poll(cls, poll_reasons.none_enabled(context))
 
-    def invoke(self, context: bpy.types.Context, _event: bpy.types.Event) -> set[str]:
-        try:
-            options.take_stored(self.properties, active_rig(context))
-            if bpy.app.background:
-                return self.execute(context)
-            self._run = self._begin(context)
-        except CCDRigError as error:
-            self.report({"ERROR"}, str(error))
-            return {"CANCELLED"}
-        self._timer = context.window_manager.event_timer_add(0.001, window=context.window)
-        context.window_manager.progress_begin(0, 100)
-        context.window_manager.modal_handler_add(self)
-        return {"RUNNING_MODAL"}
+    def take_options(self, context: bpy.types.Context) -> None:
+        options.take_stored(self.properties, active_rig(context))
 
-    def execute(self, context: bpy.types.Context) -> set[str]:
-        try:
-            run = self._begin(context)
-            while (report := run.advance()) is None:
-                pass
-        except CCDRigError as error:
-            self.report({"ERROR"}, str(error))
-            return {"CANCELLED"}
-        return self._finish(report)
-
-    def modal(self, context: bpy.types.Context, event: bpy.types.Event) -> set[str]:
-        if event.type == "ESC" and event.value == "PRESS":
-            self.cancel(context)
-            self.report({"INFO"}, "Bake cancelled: nothing was changed")
-            return {"CANCELLED"}
-        if event.type != "TIMER":
-            return {"RUNNING_MODAL"}  # nothing else may happen meanwhile: the file must stay as it was read
-        try:
-            report = self._run.advance_slice(context)
-        except CCDRigError as error:
-            self.cancel(context)
-            self.report({"ERROR"}, str(error))
-            return {"CANCELLED"}
-        except BaseException:  # a bug is shown as one, but leaves no timer and no status text behind
-            self.cancel(context)
-            raise
-        if report is None:
-            return {"RUNNING_MODAL"}
-        self.cancel(context)
-        return self._finish(report)
-
-    def cancel(self, context: bpy.types.Context) -> None:
-        """Leave the modal run; Blender calls this too when it ends the run by itself."""
-        self._run.steps.close()
-        context.window_manager.event_timer_remove(self._timer)
-        context.window_manager.progress_end()
-        context.workspace.status_text_set(None)
-
-    def _begin(self, context: bpy.types.Context) -> "_Run":
+    def begin(self, context: bpy.types.Context) -> Steps[BakeReport]:
         scene = context.scene
+        first, last = shown_range(scene)
         if not self.properties.is_property_set("frame_start"):
-            self.frame_start = scene.frame_preview_start if scene.use_preview_range else scene.frame_start
+            self.frame_start = first
         if not self.properties.is_property_set("frame_end"):
-            self.frame_end = scene.frame_preview_end if scene.use_preview_range else scene.frame_end
+            self.frame_end = last
         rig = active_rig(context)
-        chosen = _selected(rig) if self.only_selected else ()
-        settings = options.bake_settings(self, rig, (self.frame_start, self.frame_end), chosen)
-        return _Run(bake.bake_steps(scene, rig, settings))
+        settings = options.bake_settings(self, rig, (self.frame_start, self.frame_end))
+        return bake.bake_steps(scene, rig, settings)
 
-    def _finish(self, report: BakeReport) -> set[str]:
-        for message in report.warnings:
-            self.report({"WARNING"}, message)
-        for mismatch in report.check.mismatches() if report.check is not None else ():
-            self.report({"WARNING"}, mismatch)
-        if advice := report.advice(both_ways=self.order == "BOTH"):
-            self.report({"WARNING"}, advice)
-        for ways in report.several_ways:
-            if ways.is_seen:
-                self.report({"INFO"}, ways.words())
-        level = "WARNING" if report.unsolved() else "INFO"
-        self.report({level}, f"{report.summary()} (action '{report.action}')")
+    def finish(self, report: BakeReport) -> set[str]:
+        tell(self, report, self.order == "BOTH")
         return {"FINISHED"}
-
-
-@dataclasses.dataclass
-class _Run:
-    """A bake under way: its steps, the last of them, and when its present part began."""
-
-    steps: Steps[BakeReport]
-    progress: Progress | None = None
-    started: float = 0.0
-
-    def advance(self) -> BakeReport | None:
-        """One more step; the report after the last one, else None."""
-        try:
-            progress = next(self.steps)
-        except StopIteration as end:
-            report: BakeReport = end.value
-            return report
-        if self.progress is None or progress.verb != self.progress.verb:
-            self.started = time.perf_counter()  # each part of a bake has its own pace
-        self.progress = progress
-        return None
-
-    def advance_slice(self, context: bpy.types.Context) -> BakeReport | None:
-        """Go on for a moment and show how far it came."""
-        until = time.perf_counter() + SLICE
-        while time.perf_counter() < until:
-            if (report := self.advance()) is not None:
-                return report
-        assert self.progress is not None
-        context.window_manager.progress_update(100 * self.progress.done / self.progress.total)
-        words = self.progress.words(time.perf_counter() - self.started)
-        context.workspace.status_text_set(f"Baking, {words}. Esc cancels, and nothing is changed")
-        return None
-
-
-def _selected(armature_object: bpy.types.Object) -> tuple[str, ...]:
-    """Names of the enabled constraints whose chain has a selected bone."""
-    names = tuple(
-        constraint.name
-        for constraint in armature_object.ccd_rig.constraints
-        if constraint.enabled
-        and any(
-            map(
-                channels.is_bone_selected,
-                constraint_list.chain(armature_object, constraint.tip, constraint.chain_length),
-            )
-        )
-    )
-    if not names:
-        raise RigError(
-            "No constraint's chain has a selected bone: select one, or switch off Only Selected Bones"
-        )
-    return names

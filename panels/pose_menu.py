@@ -32,6 +32,7 @@ class CCD_RIG_MT_pose(bpy.types.Menu):
         layout.operator("ccd_rig.live", icon="CHECKBOX_HLT" if rig.ccd_rig.live else "CHECKBOX_DEHLT")
         layout.operator("ccd_rig.solve")
         layout.operator("ccd_rig.bake", icon="ACTION")
+        layout.operator("ccd_rig.bake_all", icon="ARMATURE_DATA")
 
 
 def draw(self: bpy.types.Menu, context: bpy.types.Context) -> None:

@@ -15,6 +15,7 @@ from .least_squares.comfort_tolerances import Asked, Relaxed, solve_eased
 from .least_squares.optimality import beside, steepness
 from .least_squares.problem import PRIORITY_STEP, LeastSquaresProblem, Residual
 from .least_squares.reach import beyond_reach
+from .least_squares.requests import settled
 from .least_squares.solve import GAIN, Limits, confined
 from .least_squares.state import Bones, Given, Poses, State, rebuilt, start_state, stepped_balls, to_poses
 from .least_squares.windowed import held_at_border, solve_windowed
@@ -153,7 +154,7 @@ class Stage:
                 given = self._frozen(given, confined(self.problem, given, state), limits, frozen)
             if again:
                 given = held_at_border(self.problem, given, state, limits)
-            solved = solve_windowed(self.problem, given, state, limits)
+            solved = settled(solve_windowed(self.problem, given, state, limits))
             found = self._found(given, own, solved.state, solved.iterations)
             found.late = (found.iterations >= steps) & (found.excess > 1.0)
             parts.append(found if part[0] != part[-1] else found.at(np.array([0])))

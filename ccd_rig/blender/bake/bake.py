@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import bpy
@@ -19,6 +19,7 @@ from ..properties import pose_library, renamed_bones, solver_settings
 from ..properties.constraint_values import Constraint
 from ..rig import armature, clamps, rotation_modes
 from ..scene import evaluation
+from ..scene.isolation import SharedScene
 from ..solve.constraint_goals import chain_joints
 from . import body_shift, finding, frame_selection, originals, shot, single_frame, staleness, switches
 from .bake_frames import BakeFrames
@@ -26,7 +27,7 @@ from .keyed_motion import KeyedMotion, keyed_joints, keyed_motion
 from .keying import keys_of, nothing_to_key, write_keys
 from .outcome import Outcome
 from .playback import play_steps
-from .progress import Clock, Progress, Steps, run
+from .progress import Clock, Progress, Steps, answered, run
 from .report import BakeReport
 from .report_parts import Check
 from .settings import BakeSettings, Keys, Order, Start
@@ -77,25 +78,39 @@ def bake_steps(
     """
     renamed_bones.follow(armature_object)
     with clamps.suspended():
-        return (yield from _bake_steps(scene, armature_object, settings))
+        return (yield from one_of_many(scene, armature_object, settings, Shares()))
 
 
-def _bake_steps(
-    scene: bpy.types.Scene, armature_object: bpy.types.Object, settings: BakeSettings
+@dataclass
+class Shares:
+    """What the bake of an armature shares with those of others.
+
+    Attributes:
+        scene: where all of them are evaluated; None: this one is alone, and solves what it asks for itself.
+        clock: measures how long this bake takes.
+    """
+
+    scene: SharedScene | None = None
+    clock: Clock = field(default_factory=Clock)
+
+
+def one_of_many(
+    scene: bpy.types.Scene, armature_object: bpy.types.Object, settings: BakeSettings, shares: Shares
 ) -> Steps[BakeReport]:
+    """As `bake_steps`, beside others; an item that is the last says when nothing may fail any more."""
     ready = setup.require(armature_object, scene, settings.constraints, settings.destination, settings.body)
     solver = solver_settings.solver_settings(armature_object)
     if settings.solver is not None:
         solver = replace(solver, solver=settings.solver)
     fingerprint = _fingerprint(ready, settings, solver)
-    task = _task(scene, armature_object, ready, settings, solver)
+    task = _task(scene, armature_object, ready, settings, solver)._replace(shared=shares.scene)
     if originals.was_baked_so(armature_object, fingerprint) and settings.start is Start.ACTION:
         task = task._replace(is_rebake=True)
-    clock = Clock()
+    clock = shares.clock
     solving = shot.solve(
         scene, armature_object, task, lambda frames: _refuse_obstacles(armature_object, frames, settings)
     )
-    solved = yield from clock.run(solving)
+    solved = yield from clock.run(answered(solving) if shares.scene is None else solving)
     with clock.measure():
         motion = keyed_motion(solved)
         if not keyed_joints(motion.bake_frames):
@@ -136,6 +151,7 @@ def _bake_steps(
             warnings=(*(problem.message for problem in ready.warnings), *switches.refusals(plays, settings)),
             switched_to_fk=tuple(each.bone for each in to_fk),
         )
+        yield Progress(settings.frame_end, 1, 1, "done", is_last=True)
         undo.pop_all()
     renamed_bones.note(armature_object, (task.layout.names[j] for j in keyed_joints(motion.bake_frames)))
     store_report(armature_object, report)

@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from ...settings import SolveStatus
 from ...skeleton.pose import Pose
+from ...solvers.least_squares.requests import Search, together
 from ..scene.evaluation import FrameSample
 from ..solve.solving import departed, frame_conditions, solve_active
 from .bake_frames import LedWay, Rows
@@ -34,8 +35,8 @@ class BatchSolver:
     iterations: int = 0
     _by_ccd: list[_Solved] = field(default_factory=list)  # of each group, the latest first
 
-    def solve(self, batch: Batch, order: Rows, states: States, ways: Ways) -> Iterator[None]:
-        """Solve all groups of a batch; an item after each longer piece of work.
+    def solve(self, batch: Batch, order: Rows, states: States, ways: Ways) -> Search[None]:
+        """Solve all groups of a batch, as a search. Groups that do not carry one another go on side by side.
 
         Args:
             batch: its poses are replaced, but for rows that are held.
@@ -47,19 +48,26 @@ class BatchSolver:
             groups, still = batch.going_on(batch.warm_start)
             for state in states:
                 state |= still
-        for group in groups:
-            if batch.takes(group):
-                result = solve_group(batch, group)
-                self.iterations = max(self.iterations, batch.iterations)
-                for state, names in zip(states, result.states(), strict=True):
-                    state |= zip(group.members, names, strict=True)
-                for k, way in result.led_ways(group):
+        for wave in batch.waves(groups):
+            searches = [self._solve_group(batch, group, order, states) for group in wave]
+            for led in (yield from together(searches)):
+                for k, way in led:
                     ways[k].append(way)
-                yield
-            else:
-                for k in order.tolist():
-                    states[k] |= self._solve_by_ccd(batch, group, k)
-                    yield
+
+    def _solve_group(
+        self, batch: Batch, group: Group, order: Rows, states: States
+    ) -> Search[list[tuple[int, LedWay]]]:
+        """Solve a group; the rows that went another way than their base poses alone lead."""
+        if not batch.takes(group):
+            for k in order.tolist():
+                states[k] |= self._solve_by_ccd(batch, group, k)
+                yield ()
+            return []
+        result = yield from solve_group(batch, group)
+        self.iterations = max(self.iterations, batch.iterations)
+        for state, names in zip(states, result.states(), strict=True):
+            state |= zip(group.members, names, strict=True)
+        return list(result.led_ways(group))
 
     def _solve_by_ccd(self, batch: Batch, group: Group, k: int) -> dict[int, str]:
         """Solve a group at one row near its reference pose, and keep the pose; how each constraint ended.

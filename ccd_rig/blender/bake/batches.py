@@ -136,6 +136,19 @@ class Batch:
         apart = [group for group in groups if group not in together]
         return [*([Group(joints, tuple(members))] if together else []), *apart], still
 
+    def waves(self, groups: Sequence[Group]) -> list[list[Group]]:
+        """Groups in lists whose members do not wait for one another; each list waits for those before it."""
+        found: list[list[Group]] = []
+        for group in groups:
+            before = (
+                n for n, wave in enumerate(found) for other in wave if self._is_carried(group, other.joints)
+            )
+            place = max(before, default=-1) + 1
+            if place == len(found):
+                found.append([])
+            found[place].append(group)
+        return found
+
     def _is_carried(self, group: Group, moved: Collection[int]) -> bool:
         """Whether joints carry a group, or mass that it balances."""
         if any(self.constraints[c].kind is Kind.BALANCE for c in group.members):

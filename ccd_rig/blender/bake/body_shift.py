@@ -12,7 +12,7 @@ solved frames, K the constraints that plant bones.
 from __future__ import annotations
 
 import math
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -27,6 +27,7 @@ from ...settings import SolverSettings
 from ...skeleton.joints import Skeleton
 from ...skeleton.kinematics import forward_kinematics
 from ...skeleton.pose import Pose
+from ...solvers.least_squares.requests import Search
 from ...solvers.solve import solve
 from ..keys.obstacles import Destination, obstacles
 from ..properties.body import FOLLOW_FEET, KEEP_ANIMATION, WALK_ON, Body
@@ -95,8 +96,8 @@ class Reaches:
 
 def move_body(
     bake_frames: BakeFrames, samples: Sequence[tuple[int, FrameSample]], settings: FrameSolveSettings
-) -> Generator[int, None, Solution | None]:
-    """Solve the frames again with the body moved, where a leg is too short; an item after each frame.
+) -> Search[Solution | None]:
+    """Solve the frames again with the body moved, where a leg is too short, as a search.
 
     Args:
         bake_frames: all of it is solved, and the body keeps its animation.
@@ -125,18 +126,17 @@ def move_body(
         root_bone = tracks.support_chains.root_bone
         moved = [(row, _moved(sample, root_bone, shifts[k])) for k, (row, sample) in enumerate(samples)]
         if one_by_one(bake_frames, settings):
-            for k, (row, sample) in enumerate(moved):
+            for row, sample in moved:
                 before = solve_frame(sample, bake_frames.constraints, settings, before)
                 states = dict(zip(before.active, before.states, strict=True))
                 bake_frames.store_solution(row, before.pose, states, before.contact_state)
-                yield k
+                yield ()
         else:
             solver = PlantedSolver(settings)
             for first in range(0, len(moved), WAITING_AT_MOST):
                 some = slice(first, first + WAITING_AT_MOST)
                 moves = BodyMoves(shifts[some], changed[some], anchors[some])
-                for _ in solver.solve(bake_frames, moved[some], moves):
-                    yield first
+                yield from solver.solve(bake_frames, moved[some], moves)
         key_root_bone(bake_frames)
     return before
 

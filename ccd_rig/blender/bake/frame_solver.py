@@ -12,6 +12,7 @@ import numpy as np
 from ...limits.shapes import Limit
 from ...maths.batch import Array
 from ...settings import SolveResult, SolveStatus
+from ...solvers.least_squares.requests import Search, settled
 from ..scene.evaluation import FrameSample
 from ..solve.solving import FrameSolveSettings, Solution, errors_of
 from ..solve.walking import solve_frame
@@ -53,8 +54,8 @@ class FrameSolver:
     def __post_init__(self) -> None:
         self._planted = PlantedSolver(self.settings)
 
-    def add(self, row: int, sample: FrameSample) -> Iterator[None]:
-        """The next frame to solve; an item after each longer piece of work."""
+    def add(self, row: int, sample: FrameSample) -> Search[None]:
+        """The next frame to solve, as a search."""
         if self.bake_frames.tracks is not None and one_by_one(self.bake_frames, self.settings):
             self._before = solve_frame(sample, self.bake_frames.constraints, self.settings, self._before)
             states = dict(zip(self._before.active, self._before.states, strict=True))
@@ -64,8 +65,8 @@ class FrameSolver:
         if len(self._waiting) >= WAITING_AT_MOST:
             yield from self.finish()
 
-    def finish(self) -> Iterator[None]:
-        """Solves the frames that wait; an item after each longer piece of work."""
+    def finish(self) -> Search[None]:
+        """Solves the frames that wait, as a search."""
         waiting, self._waiting = self._waiting, []
         if self.bake_frames.tracks is not None:
             if waiting:
@@ -92,8 +93,8 @@ class FrameSolver:
         if edge is not None:
             solver._edge = edge._replace(row=0)
             bake_frames.store_batch(np.array([0]), edge.rotations[None], edge.translations[None], [{}])
-        for _ in (*solver.add(len(samples) - 1, sample), *solver.finish()):
-            pass
+        settled(solver.add(len(samples) - 1, sample))
+        settled(solver.finish())
         return bake_frames
 
     def solution(self, sample: FrameSample) -> Solution:
@@ -108,7 +109,7 @@ class FrameSolver:
         result = SolveResult(self._before.pose, SolveStatus[missed], self._batches.iterations, errors)
         return replace(self._before, result=result, states=ended)
 
-    def _solve_run(self, run: Sequence[tuple[int, FrameSample]]) -> Iterator[None]:
+    def _solve_run(self, run: Sequence[tuple[int, FrameSample]]) -> Search[None]:
         """Solve frames in a row that have the same constraints in force and the same limits."""
         ordered = sorted(run, key=lambda each: each[0])
         rows = np.array([row for row, _ in ordered], dtype=np.intp)

@@ -23,6 +23,7 @@ from ...solvers.least_squares.frames import Frames
 from ...solvers.least_squares.optimality import STATIONARY, steepness
 from ...solvers.least_squares.problem import MILD_STEP, PRIORITY_STEP, LeastSquaresProblem
 from ...solvers.least_squares.reach import beyond_reach
+from ...solvers.least_squares.requests import Search
 from ...solvers.least_squares.sequence import Sequence as SolvedFrames
 from ...solvers.least_squares.solve import Limits
 from ...solvers.least_squares.state import Bones, Poses, State, start_state
@@ -48,8 +49,8 @@ RETRY_EVERY = 16
 after each that has none the next waits twice as long."""
 
 
-def solve_group(batch: Batch, group: Group) -> GroupResult:
-    """Solve a group at all rows.
+def solve_group(batch: Batch, group: Group) -> Search[GroupResult]:
+    """Solve a group at all rows, as a search.
 
     Comfort regions are the limits first, and goals served later count nearly as much as those served
     first; what is not there then goes on without. Comfort tolerances: see `comfort_tolerances`.
@@ -60,14 +61,14 @@ def solve_group(batch: Batch, group: Group) -> GroupResult:
     base = _base_of(batch, group)
     result = GroupResult.of(batch, group)
     if batch.tolerances(group).any():
-        _solve_relaxed(batch, group, stages, base, result)
+        yield from _solve_relaxed(batch, group, stages, base, result)
     else:
         for limits in stages:
-            _solve_stage(batch, group, limits, base, result)
+            yield from _solve_stage(batch, group, limits, base, result)
         if batch.settings.solver.restarts:
-            _restart(batch, group, result, base)
+            yield from _restart(batch, group, result, base)
         if batch.sharper < 1.0:
-            _sharpen(batch, group, result.met, base)
+            yield from _sharpen(batch, group, result.met, base)
     if batch.warm_start is None:
         _note_nearest(batch, group, result, base)
     return result
@@ -75,13 +76,14 @@ def solve_group(batch: Batch, group: Group) -> GroupResult:
 
 def _solve_stage(
     batch: Batch, group: Group, limits: Sequence[Limit | None], base: JointPoses, result: GroupResult
-) -> None:
+) -> Search[None]:
     """Solve what is not met yet inside limits."""
     for step in (MILD_STEP, PRIORITY_STEP):
         if result.met.all():
             break
         chosen = np.flatnonzero(~result.met.all(1) | batch.held)
-        if not _solve_some(batch, group, (limits, step), (chosen, base), result, batch.warm_start is None):
+        asked = (limits, step), (chosen, base), result, batch.warm_start is None
+        if not (yield from _solve_some(batch, group, *asked)):
             break
 
 
@@ -91,7 +93,7 @@ def _solve_relaxed(
     stages: Sequence[Sequence[Limit | None]],
     base: JointPoses,
     result: GroupResult,
-) -> None:
+) -> Search[None]:
     """Solve a group whose joints have comfort tolerances: first without these, then as far as they let it."""
     done = batch.held.copy()
     for limits in stages:
@@ -99,7 +101,7 @@ def _solve_relaxed(
         if not len(chosen):
             break
         start = batch.rotations[chosen].copy(), batch.translations[chosen].copy()
-        _solve_stage(batch, group, limits, base, result)
+        yield from _solve_stage(batch, group, limits, base, result)
         ahead = poses_of(batch.rotations[chosen], batch.translations[chosen])
         batch.rotations[chosen], batch.translations[chosen] = start
         done[chosen] = _ease(batch, group, limits, (chosen, base), result.met, ahead)
@@ -181,7 +183,7 @@ def _solve_some(
     some: tuple[Rows, JointPoses],
     result: GroupResult,
     from_base: bool = True,
-) -> bool:
+) -> Search[bool]:
     """Solve a group at some of the rows; whether some goals are served before others.
 
     Args:
@@ -199,11 +201,11 @@ def _solve_some(
     if asked.is_ranked and stage[1] != MILD_STEP:
         # What is served later would give way to the pull to the reference.
         own = held_at_border(problem, replace(given, reference=None), start, stop)
-        alone = solve_windowed(problem, own, start, stop)
+        alone = yield from solve_windowed(problem, own, start, stop)
         solved = SolvedFrames.each_alone(alone, held)
     else:
         frames = Frames(problem, given, start, stop, held, batch.times[chosen])
-        solved = solve_frames(frames, from_base)
+        solved = yield from solve_frames(frames, from_base)
     _store(batch, problem, solved, chosen)
     batch.iterations = max(batch.iterations, int(solved.iterations.max(initial=0)))
     met = result.met
@@ -213,7 +215,7 @@ def _solve_some(
     return asked.is_ranked
 
 
-def _sharpen(batch: Batch, group: Group, met: NDArray[np.bool_], base: JointPoses) -> None:
+def _sharpen(batch: Batch, group: Group, met: NDArray[np.bool_], base: JointPoses) -> Search[None]:
     """Bring rows that meet their goals, but not to the part of the tolerances that the batch asks for, there
     by the least rotations."""
     chosen = np.flatnonzero(met.all(1) & ~batch.held)
@@ -226,7 +228,7 @@ def _sharpen(batch: Batch, group: Group, met: NDArray[np.bool_], base: JointPose
     given = held_at_border(problem, replace(asked.given, reference=None), start, stop)
     some = np.flatnonzero(problem.evaluate(given, start).excess(sharp.position, sharp.angle) > 1.0)
     if len(some):
-        solved = solve_windowed(problem, given.at(some), start.at(some), sharp.at(some))
+        solved = yield from solve_windowed(problem, given.at(some), start.at(some), sharp.at(some))
         kept = np.zeros(len(some), np.bool_)
         found = SolvedFrames.each_alone(solved, kept)
         _store(batch, problem, found, chosen[some])
@@ -248,7 +250,7 @@ def _store(batch: Batch, problem: LeastSquaresProblem, solved: SolvedFrames, cho
 # Other ways ------------------------------------------------------------------------------------------------
 
 
-def _restart(batch: Batch, group: Group, result: GroupResult, base: JointPoses) -> None:
+def _restart(batch: Batch, group: Group, result: GroupResult, base: JointPoses) -> Search[None]:
     """Look for other ways to goals that are missed, at the first of a run of frames and some of the others;
     what reaches them there is where the frames of the run start once more.
 
@@ -261,7 +263,7 @@ def _restart(batch: Batch, group: Group, result: GroupResult, base: JointPoses) 
             if met[k].all() or wait > 0:
                 wait -= 1
                 continue
-            pose = _another_way(batch, group, k, base)
+            pose = yield from _another_way(batch, group, k, base)
             if pose is None:
                 wait, gap = gap - 1, 2 * gap
                 continue
@@ -271,7 +273,7 @@ def _restart(batch: Batch, group: Group, result: GroupResult, base: JointPoses) 
             _depart(batch, group, left, (k, pose), base)
             other = result.copy()
             stage = batch.limits, PRIORITY_STEP
-            _solve_some(batch, group, stage, (left, base), other, from_base=False)
+            yield from _solve_some(batch, group, stage, (left, base), other, from_base=False)
             worse = ~other.met[left].all(1)
             batch.rotations[left[worse]] = kept[0][worse]
             batch.translations[left[worse]] = kept[1][worse]
@@ -291,7 +293,7 @@ def _may_be_met(batch: Batch, group: Group, met: NDArray[np.bool_], base: JointP
     return marked
 
 
-def _another_way(batch: Batch, group: Group, k: int, base: JointPoses) -> Pose | None:
+def _another_way(batch: Batch, group: Group, k: int, base: JointPoses) -> Search[Pose | None]:
     """A pose of a row that meets a group's goals, found from other starts; of several the one nearest to the
     base pose."""
     sample, settings = batch.samples[k], batch.settings
@@ -316,12 +318,9 @@ def _another_way(batch: Batch, group: Group, k: int, base: JointPoses) -> Pose |
     targets = [target[..., :1] for target in asked.asked.targets]
     given = problem.given(Bones.of(skeleton), poses, targets, reference)
     tolerances = np.full(size, solver.position_tolerance)
-    solved = solve_windowed(
-        problem,
-        given,
-        start_state(problem.layout, given, poses),
-        Limits(tolerances, solver.angle_tolerance, min(STEPS, solver.max_iterations), HURRIED_GAIN),
-    )
+    stop = Limits(tolerances, solver.angle_tolerance, min(STEPS, solver.max_iterations), HURRIED_GAIN)
+    start = start_state(problem.layout, given, poses)
+    solved = yield from solve_windowed(problem, given, start, stop)
     met = np.flatnonzero(solved.excess <= 1.0)
     if not len(met):
         return None

@@ -23,6 +23,7 @@ from ...errors import RigError
 from ...settings import EVEN_REDUCTION
 from ..keys import channels
 from ..keys.obstacles import Destination
+from ..properties import constraint_list
 from ..properties.armature_data import CCD_RIG_PG_armature
 from ..properties.solver_settings import OVERRIDE, field_help
 from . import originals
@@ -251,16 +252,16 @@ class CCD_RIG_PG_bake(bpy.types.PropertyGroup):
     __annotations__ = properties(override=OVERRIDE)
 
 
-def bake_settings(
-    options: Any, armature_object: bpy.types.Object, frames: tuple[int, int], constraints: tuple[str, ...]
-) -> BakeSettings:
+def bake_settings(options: Any, armature_object: bpy.types.Object, frames: tuple[int, int]) -> BakeSettings:
     """The settings that options come to.
 
     Args:
         options: the operator or the armature's own.
         armature_object: that is baked.
         frames: first and last one.
-        constraints: names; empty for all that are enabled.
+
+    Raises:
+        RigError: only selected bones are asked for, and none is.
     """
     every = options.keys == Keys.EVERY_FRAME.name  # of a bake on a few frames nothing is left out
     return BakeSettings(
@@ -269,7 +270,7 @@ def bake_settings(
         step=options.step,
         keys=Keys[options.keys],
         destination=_destination(options.destination, armature_object),
-        constraints=constraints,
+        constraints=_selected(armature_object) if options.only_selected else (),
         error_reduction=options.error_reduction,
         order=Order[options.order],
         preroll=options.preroll,
@@ -282,6 +283,26 @@ def bake_settings(
         ground=options.ground if options.use_ground else None,
         switch_to_fk=options.switch_to_fk,
     )
+
+
+def _selected(armature_object: bpy.types.Object) -> tuple[str, ...]:
+    """Names of the enabled constraints whose chain has a selected bone."""
+    names = tuple(
+        constraint.name
+        for constraint in armature_object.ccd_rig.constraints
+        if constraint.enabled
+        and any(
+            map(
+                channels.is_bone_selected,
+                constraint_list.chain(armature_object, constraint.tip, constraint.chain_length),
+            )
+        )
+    )
+    if not names:
+        raise RigError(
+            "No constraint's chain has a selected bone: select one, or switch off Only Selected Bones"
+        )
+    return names
 
 
 def _destination(name: str, armature_object: bpy.types.Object) -> Destination:

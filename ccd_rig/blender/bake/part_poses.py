@@ -158,6 +158,7 @@ def with_free_root(samples: Sequence[FrameSample], root_bone: int, shift: float)
         skeleton = sample.reading.skeleton
         if id(skeleton) not in known:
             size = shift + AROUND * math.fsum(joint.offset.length for joint in skeleton.joints)
+            size = 2.0 ** math.ceil(math.log2(size))  # so that figures alike are solved together
             axes = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
             slides = tuple(Slide(axis, -size, size) for axis in axes)
             free = {"limit": None, "comfort": None, "stiffness": 0.0, "slides": slides}

@@ -14,7 +14,7 @@ moves the figure.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -24,6 +24,7 @@ from ...maths.batch import Array
 from ...settings import Solver
 from ...skeleton.pose import Pose
 from ...solvers.least_squares.frames import NEAR
+from ...solvers.least_squares.requests import Search, together
 from ..scene.evaluation import FrameSample
 from ..solve.contact_poses import JointPoses
 from ..solve.planting import ContactState
@@ -35,7 +36,7 @@ from .batches import Batch, bones_of
 from .foresight import Foresight, Standing, fading
 from .part_poses import PartPoses, with_free_root
 from .planted_frames import BodyMoves, PlantedFrames
-from .stretches import Part, Stretch, held_constraints, parts, stretches
+from .stretches import Part, Stretch, held_constraints, parts, stretches, waves
 
 WAITING_AT_MOST = 512
 """Frames that are solved at once: what is read of a frame takes memory."""
@@ -83,8 +84,8 @@ class PlantedSolver:
         bake_frames: BakeFrames,
         waiting: Sequence[tuple[int, FrameSample]],
         moves: BodyMoves | None = None,
-    ) -> Iterator[None]:
-        """Solve the next frames; an item after each longer piece of work.
+    ) -> Search[None]:
+        """Solve the next frames, as a search. Parts that do not carry one another go on side by side.
 
         Args:
             bake_frames: where they are kept.
@@ -94,12 +95,15 @@ class PlantedSolver:
         rows = np.array([row for row, _ in waiting], dtype=np.intp)
         frames = PlantedFrames.of(bake_frames, rows, [sample for _, sample in waiting], moves)
         skeleton = frames.samples[0].reading.skeleton
-        for part in parts(skeleton, frames.constraints, frames.support_chains):
-            solver = _PartSolver(frames, part, self.settings, self._batches, self._ended.get(part.members))
-            yield from solver.solve()
-            assert solver.ended is not None
-            self._ended[part.members] = solver.ended
+        for wave in waves(skeleton, parts(skeleton, frames.constraints, frames.support_chains)):
+            yield from together([self._solve_part(frames, part) for part in wave])
         frames.store()
+
+    def _solve_part(self, frames: PlantedFrames, part: Part) -> Search[None]:
+        solver = _PartSolver(frames, part, self.settings, self._batches, self._ended.get(part.members))
+        yield from solver.solve()
+        assert solver.ended is not None
+        self._ended[part.members] = solver.ended
 
 
 class _PartSolver:
@@ -130,16 +134,15 @@ class _PartSolver:
         self.foreseen: set[int] = set()  # those of them that have not been compared with the frame before
         self.solved: set[int] = set()
 
-    def solve(self) -> Iterator[None]:
-        """Solve all stretches; an item after each longer piece of work."""
+    def solve(self) -> Search[None]:
+        """Solve all stretches, as a search."""
         while self.finished < len(self.stretches):
             kinds: dict[object, list[int]] = {}
             for k in self._ready():
                 stretch = self.stretches[k]
                 kinds.setdefault((stretch.active, stretch.limits, stretch.slides), []).append(k)
-            for some in kinds.values():
-                yield from self._solve_stretches(some)
-                self.solved.update(some)
+            yield from together([self._solve_stretches(some) for some in kinds.values()])
+            self.solved.update(k for some in kinds.values() for k in some)
             self._finish()
 
     # What a stretch goes on from ----------------------------------------------------------------------------
@@ -206,8 +209,8 @@ class _PartSolver:
 
     # Solving ------------------------------------------------------------------------------------------------
 
-    def _solve_stretches(self, some: Sequence[int]) -> Iterator[None]:
-        """Solve stretches with the same constraints in force as one batch; an item after each longer work."""
+    def _solve_stretches(self, some: Sequence[int]) -> Search[None]:
+        """Solve stretches with the same constraints in force as one batch."""
         frames, poses, first = self.frames, self.poses, self.stretches[some[0]]
         if not first.active:
             return
@@ -229,8 +232,9 @@ class _PartSolver:
             yield from self.batches.solve(batch, np.arange(len(rows)), states, ways)
             base = JointPoses(batch.rotations, batch.translations)
         poses.keep(first, rows, base, states)
-        led = zip(frames.rows[rows].tolist(), map(tuple, ways), strict=True)
-        frames.bake_frames.ways.update(led)
+        own, led = set(self.poses.part.members), frames.bake_frames.ways
+        for row, found in zip(frames.rows[rows].tolist(), ways, strict=True):
+            led[row] = (*(way for way in led.get(row, ()) if own.isdisjoint(way.constraints)), *found)
 
     def _batch(self, first: Stretch, rows: Rows, base: JointPoses, apart: Array) -> Batch:
         """Rows of stretches like the first of them, as a batch.

@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How far a bake is. Longer work is a generator of `Progress`: it may be closed after each item."""
+"""How far a bake is. Longer work is a generator of `Progress`: it may be closed after each item.
+
+An item may ask for poses to be solved (`least_squares.requests`) and is then sent what they came to, so that
+the bakes of several armatures are solved together. `answered` solves what a single bake asks for.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +12,9 @@ import time
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias, TypeVar
+
+from ...solvers.least_squares.requests import Request, Search, solve_requests
+from ...solvers.least_squares.solve import Solved
 
 T = TypeVar("T")
 Item = TypeVar("Item")
@@ -21,12 +28,16 @@ class Progress(NamedTuple):
         done: how many frames are done, in this part of the bake.
         total: of how many.
         verb: what was done with them, such as "solved".
+        requests: what is to be solved before the work goes on.
+        is_last: whether nothing may fail any more: what comes next keeps all that was written.
     """
 
     frame: float
     done: int
     total: int
     verb: str = "solved"
+    requests: tuple[Request, ...] = ()
+    is_last: bool = False
 
     def words(self, seconds: float) -> str:
         """Such as "frame 30: 30 of 120 solved, about 4 s left", this part having taken `seconds` so far."""
@@ -35,8 +46,38 @@ class Progress(NamedTuple):
         return f"frame {self.frame:g}: {self.done} of {self.total} {self.verb}{rest}"
 
 
-Steps: TypeAlias = Generator[Progress, None, T]
-"""Work that gives an item now and then, and at its end what it came to."""
+Answers: TypeAlias = tuple[Solved, ...] | None
+"""What the requests of an item came to; None where it has none."""
+Steps: TypeAlias = Generator[Progress, Answers, T]
+"""Work that gives an item now and then, is sent what its requests came to, and returns its result."""
+
+
+def shown(search: Search[T], progress: Progress, counts: bool = False) -> Steps[T]:
+    """A search as steps; `progress` is shown meanwhile. `counts`: each item counts as one frame more."""
+    done, solved = 0, None
+    with contextlib.closing(search):
+        while True:
+            try:
+                requests = next(search) if solved is None else search.send(solved)
+            except StopIteration as end:
+                value: T = end.value
+                return value
+            solved = (yield progress._replace(done=progress.done + done, requests=requests)) or ()
+            done = (done + 1) % progress.total if counts else 0
+
+
+def answered(steps: Steps[T]) -> Steps[T]:
+    """The same steps, with what they ask for solved."""
+    with contextlib.closing(steps):
+        answers: Answers = None
+        while True:
+            try:
+                item = steps.send(answers)
+            except StopIteration as end:
+                value: T = end.value
+                return value
+            yield item._replace(requests=())
+            answers = solve_requests(item.requests) if item.requests else None
 
 
 def run(steps: Generator[Item, None, T], progress: Callable[[Item], None] | None = None) -> T:
@@ -69,12 +110,13 @@ class Clock:
 
     def run(self, steps: Steps[T]) -> Steps[T]:
         """The same items and the same end."""
+        answers: Answers = None
         with contextlib.closing(steps):
             while True:
                 try:
                     with self.measure():
-                        item = next(steps)
+                        item = steps.send(answers)
                 except StopIteration as end:
                     value: T = end.value
                     return value
-                yield item
+                answers = yield item

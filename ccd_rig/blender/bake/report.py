@@ -232,7 +232,19 @@ class BakeReport:
 
 
 def save(report: BakeReport, path: str | os.PathLike[str]) -> None:
-    """Write the report as JSON: a file as a whole or not at all; a device or pipe (/dev/stdout) as it comes.
+    """Write the report as JSON, see `write`."""
+    write(report.to_json(), path)
+
+
+def save_all(reports: Sequence[BakeReport], path: str | os.PathLike[str]) -> None:
+    """Write the reports of several armatures as one JSON file, see `write`."""
+    parts = ",\n".join(report.to_json().rstrip() for report in reports)
+    head = '"format": "ccd_rig.bake_reports",\n  "version": 1'
+    write(f'{{\n  {head},\n  "reports": [\n{parts}\n  ]\n}}\n', path)
+
+
+def write(words: str, path: str | os.PathLike[str]) -> None:
+    """Write words: a file as a whole or not at all; a device or pipe (/dev/stdout) as it comes.
 
     Raises:
         WriteError: the folder cannot be written, or the disk is full.
@@ -240,12 +252,12 @@ def save(report: BakeReport, path: str | os.PathLike[str]) -> None:
     stream = Path(path)
     if stream.exists() and not stream.is_file() and not stream.is_dir():
         try:
-            stream.write_text(report.to_json(), encoding="utf-8")
+            stream.write_text(words, encoding="utf-8")
         except OSError as error:
             raise WriteError(f"cannot write {stream}: {error.strerror}") from error
         return
     with replacing(path) as temporary:
-        temporary.write_text(report.to_json(), encoding="utf-8")
+        temporary.write_text(words, encoding="utf-8")
 
 
 def _rested(bones: Sequence[str]) -> str:

@@ -22,13 +22,14 @@ from ..properties.constraint_values import Constraint
 from ..rig.armature import RigLayout
 from ..scene import evaluation
 from ..scene.evaluation import FrameSample
+from ..scene.isolation import SharedScene
 from ..solve.solving import FrameSolveSettings, Solution, base_pose
 from ..solve.walking import solve_frame
 from . import body_shift, frame_selection, originals, travel
 from .bake_frames import BakeFrames, Solutions
 from .frame_solver import FrameSolver
 from .loops import Ends, note_loop
-from .progress import Progress, Steps
+from .progress import Progress, Steps, shown
 from .rebake import keep_baked
 from .recorder import FrameRecorder
 from .settings import BakeSettings, Order, Start
@@ -54,6 +55,7 @@ class Task(NamedTuple):
         body_obstacle: what keeps a body that keeps its animation from being moved where a leg is too short;
             empty if nothing does.
         walks_on: whether planted bones carry a body that keeps its animation along the ground.
+        shared: where frames are evaluated for other armatures too, or None.
     """
 
     constraints: Sequence[Constraint]
@@ -65,6 +67,7 @@ class Task(NamedTuple):
     is_rebake: bool = False
     body_obstacle: str = ""
     walks_on: bool = False
+    shared: SharedScene | None = None
 
     @property
     def keeps_body(self) -> bool:
@@ -95,9 +98,8 @@ def solve(
     if planted and task.body_obstacle:
         body_shift.note_short_legs(bake_frames, planted, shot.preroll)
     elif planted:
-        for k in body_shift.move_body(bake_frames, planted, shot.settings):
-            frame = shot.frames[planted[k][0]]
-            yield Progress(frame, k, len(planted), "solved with the body moved")
+        moving = Progress(shot.frames[planted[0][0]], 0, len(planted), "solved with the body moved")
+        yield from shown(body_shift.move_body(bake_frames, planted, shot.settings), moving, counts=True)
     if task.walks_on:
         body_shift.key_root_bone(bake_frames)
     if shot.backwards:
@@ -177,7 +179,9 @@ def _evaluate(
     solver: FrameSolver | None = None
     first: FrameSample | None = None
     after: FrameSample | None = None
-    with evaluation.frames(scene, armature_object, task.constraints, task.layout) as sample_at:
+    known = task.constraints, task.layout, task.shared
+    with evaluation.frames(scene, armature_object, *known) as sample_at:
+        yield Progress(shot.frames[0], 0, shot.total)  # what others share the scene for is known now
         for row, frame in enumerate(shot.frames):
             sample = task.start.based(sample_at(frame))
             if recorder is None or solver is None:
@@ -191,8 +195,7 @@ def _evaluate(
             if frame not in due:
                 continue
             if shot.forwards and not task.walks_on:
-                for _ in solver.add(row, sample):
-                    yield Progress(frame, done, shot.total)
+                yield from shown(solver.add(row, sample), Progress(frame, done, shot.total))
             if shot.backwards or task.keeps_body:
                 shot.samples.append((row, sample))
             done += 1
@@ -203,10 +206,8 @@ def _evaluate(
     if task.walks_on:  # how far the body has gone is known once all frames are evaluated
         shot.samples[:] = travel.walk_on(recorder.bake_frames, shot.samples)
         for row, sample in shot.samples:
-            for _ in solver.add(row, sample):
-                yield Progress(sample.frame, done, shot.total)
-    for _ in solver.finish():
-        yield Progress(shot.frames[-1], done, shot.total)
+            yield from shown(solver.add(row, sample), Progress(sample.frame, done, shot.total))
+    yield from shown(solver.finish(), Progress(shot.frames[-1], done, shot.total))
     shot.ends, shot.solver = Ends(first, sample, after), solver
     return recorder.bake_frames
 
@@ -216,12 +217,10 @@ def _solve_backwards(shot: _Shot, bake_frames: BakeFrames) -> Steps[None]:
     forwards = bake_frames.solutions() if shot.forwards else None
     solver, done = FrameSolver(bake_frames, shot.settings), len(shot.solved)
     for row, sample in reversed(shot.samples):
-        for _ in solver.add(row, sample):
-            yield Progress(shot.frames[row], done, shot.total)
+        yield from shown(solver.add(row, sample), Progress(shot.frames[row], done, shot.total))
         done += 1
         yield Progress(shot.frames[row], done, shot.total)
-    for _ in solver.finish():
-        yield Progress(shot.frames[0], done, shot.total)
+    yield from shown(solver.finish(), Progress(shot.frames[0], done, shot.total))
     if forwards is not None:
         _join(bake_frames, shot.settings, forwards, shot.samples)
 

@@ -11,6 +11,7 @@ import bpy
 from ...errors import RigError
 from ...settings import SolveResult, SolverSettings, SolveStatus
 from ...skeleton.pose import Pose
+from ...solvers.least_squares.requests import settled
 from ..checks.setup import Ready
 from ..keys.obstacles import Destination
 from ..properties import pose_library, solver_settings
@@ -23,7 +24,6 @@ from .batches import WarmStart
 from .frame_solver import FrameSolver
 from .keyed_motion import keyed_joints, keyed_locations, keyed_motion, rotated_joints
 from .keying import all_locked
-from .progress import run
 from .recorder import FrameRecorder
 from .settings import BakeSettings
 
@@ -89,12 +89,12 @@ def solve_sample(
     bake_frames = BakeFrames.empty(sample, ready.constraints, [0], [0])
     FrameRecorder(bake_frames).store(0, sample)
     frame_solver = FrameSolver(bake_frames, settings, start)
-    for _ in (*frame_solver.add(0, sample), *frame_solver.finish()):
-        pass
+    settled(frame_solver.add(0, sample))
+    settled(frame_solver.finish())
     solution = frame_solver.solution(sample)
     body, present = ready.body, Destination.CURRENT_ACTION
     if body is not None and body.keeps and not body_shift.body_obstacle(armature_object, body, present):
-        solution = run(body_shift.move_body(bake_frames, [(0, sample)], settings)) or solution
+        solution = settled(body_shift.move_body(bake_frames, [(0, sample)], settings)) or solution
     bake_frames, motion, _ = keyed_motion(bake_frames)
     joints = keyed_joints(bake_frames)
     if not joints:

@@ -163,7 +163,8 @@ def _parser() -> argparse.ArgumentParser:
         command.add_argument(
             "file", nargs="?", metavar="FILE", help="the .blend file (default: the one that is open)"
         )
-        command.add_argument(
+        which = command.add_mutually_exclusive_group()
+        which.add_argument(
             "--armature", metavar="NAME", help="armature object (needed if several have constraints)"
         )
         command.add_argument(
@@ -174,6 +175,11 @@ def _parser() -> argparse.ArgumentParser:
             help="only this constraint; may be given several times (default: all that are enabled)",
         )
         if name == "bake":
+            which.add_argument(
+                "--all",
+                action="store_true",
+                help="bake every armature of the scene that has constraints, in one pass",
+            )
             _add_frame_arguments(command)
             _add_key_arguments(command)
             _add_output_arguments(command)

@@ -16,7 +16,7 @@ import bpy
 
 from ...errors import CCDRigError, RigError
 from .. import whole_files
-from ..bake import report
+from ..bake import bake_all, report
 from ..bake.bake import bake
 from ..bake.progress import Progress
 from ..bake.settings import Order
@@ -120,36 +120,47 @@ def _bake(options: argparse.Namespace, interrupt: Interrupt) -> Exit:
             raise whole_files.WriteError(f"cannot write {path}: there is no folder {path.resolve().parent}")
     scene = bpy.context.scene
     settings = arguments.bake_settings(options, scene)
-    armature_object = _armature(scene, options.armature)
+    armatures = bake_all.rigs(scene) if options.all else [_armature(scene, options.armature)]
     with _progress_line(options.quiet) as show:
 
         def progress(step: Progress) -> None:
             interrupt.check()
             show(step)
 
-        result = bake(scene, armature_object, settings, progress)
+        if options.all:
+            results = bake_all.bake_all(scene, dict.fromkeys(armatures, settings), progress)
+        else:
+            results = [bake(scene, armatures[0], settings, progress)]
     interrupt.check()
-    for warning in result.warnings:
+    for warning in (warning for result in results for warning in result.warnings):
         _warn(warning)
     if options.output is not None:
         blend_files.save_as(options.output)
-    if options.report is not None:
-        report.save(result, options.report)
+    if options.report is not None and options.all:
+        report.save_all(results, options.report)
+    elif options.report is not None:
+        report.save(results[0], options.report)
+    for result in results:
+        _tell(result, settings.order is Order.BOTH, options.quiet)
+    missed = any(result.unsolved_count() for result in results)
+    return Exit.NOT_REACHED if missed and options.strict else Exit.DONE
+
+
+def _tell(result: report.BakeReport, both_ways: bool, quiet: bool) -> None:
+    """Say what the bake of an armature came to."""
     for fault in result.check.mismatches() if result.check is not None else ():
-        _warn(f"{armature_object.name}: {fault}")
-    if advice := result.advice(both_ways=settings.order is Order.BOTH):
-        _warn(f"{armature_object.name}: {advice}")
-    missed = result.unsolved_count()
-    if missed:
-        _warn(f"{armature_object.name}: {result.summary()}")
-    elif not options.quiet:
-        print(f"{armature_object.name}: {result.summary()}", flush=True)
-    if not options.quiet:
+        _warn(f"{result.armature}: {fault}")
+    if advice := result.advice(both_ways=both_ways):
+        _warn(f"{result.armature}: {advice}")
+    if result.unsolved_count():
+        _warn(f"{result.armature}: {result.summary()}")
+    elif not quiet:
+        print(f"{result.armature}: {result.summary()}", flush=True)
+    if not quiet:
         for ways in result.several_ways:
             if ways.is_seen:
-                print(f"{armature_object.name}: {ways.words()}", flush=True)
-        print(f"{armature_object.name}: {_times(result)}", flush=True)
-    return Exit.NOT_REACHED if missed and options.strict else Exit.DONE
+                print(f"{result.armature}: {ways.words()}", flush=True)
+        print(f"{result.armature}: {_times(result)}", flush=True)
 
 
 def _check(options: argparse.Namespace) -> Exit:
@@ -193,7 +204,9 @@ def _armature(scene: bpy.types.Scene, name: str | None) -> bpy.types.Object:
         if not rigged:
             raise RigError(_none_rigged())
         if len(rigged) > 1:
-            raise UsageError(f"several armatures have CCD constraints ({names}): name one with --armature")
+            raise UsageError(
+                f"several armatures have CCD constraints ({names}): name one with --armature, or use --all"
+            )
         return rigged[0]
     armature_object = scene.objects.get(name)
     if armature_object is None or armature_object.type != "ARMATURE":

@@ -26,7 +26,7 @@ from ..rig import armature
 from ..rig.armature import RigLayout, RigReading
 from .dependence import require_evaluable
 from .influences import in_force, unplanted
-from .isolation import isolated_scene, set_frame
+from .isolation import SharedScene, isolated_scene, set_frame, shared_scene
 from .targets import ObjectRef, TargetSample, TargetSource, objects_of, sample_target, target_sources
 
 FLAT = 1e-8  # a length of an axis of the armature object below this cannot be inverted in float32
@@ -74,6 +74,7 @@ def frames(
     armature_object: bpy.types.Object,
     constraints: Sequence[Constraint],
     layout: RigLayout | None = None,
+    shared: SharedScene | None = None,
 ) -> Iterator[Callable[[float], FrameSample]]:
     """Within the block, the function it gives evaluates any frame, in any order.
 
@@ -85,6 +86,7 @@ def frames(
         armature_object: the original object.
         constraints: those of its list.
         layout: of their bones, if one is made already (`rig_layout`).
+        shared: where other armatures are evaluated too; None: in a scene of its own.
 
     Raises:
         RigError: a target, a bone or a constraint is missing, or something is moved by a simulation; from the
@@ -96,11 +98,13 @@ def frames(
     things = [*_own_bones(armature_object, constraints), *objects_of(sources)]
     read: Callable[[Any, float], RigReading] | None = None
     place, influences_at = _places(), _influences(armature_object, constraints, indices)
-    with isolated_scene(scene, armature_object, things, indices) as isolated:
+    with ExitStack() as stack:
+        aside = shared or stack.enter_context(shared_scene(scene))
+        aside.refer(armature_object, things, indices)
 
         def evaluate(frame: float) -> FrameSample:
             nonlocal read
-            depsgraph = set_frame(isolated, frame)
+            depsgraph = aside.at(frame, armature_object)
             evaluated = armature_object.evaluated_get(depsgraph)
             if read is None:
                 read = _reader(layout or rig_layout(armature_object, evaluated, constraints))

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A scene of its own, in which frames are evaluated beside the user's.
 
-It holds one empty, which refers to everything that is wanted: objects and single bones by constraints, the
-influences by a driver. Blender then evaluates these and what they depend on, and nothing else (of an armature
-just the bones that are wanted, those above them and what moves these), however hidden they are and whatever
-scene they are in; the user's scene is not touched, nor are the values of its objects.
+It holds an empty for each armature, which refers to everything that is wanted: objects and single bones by
+constraints, the influences by a driver. Blender then evaluates these and what they depend on, and nothing
+else (of an armature just the bones that are wanted, those above them and what moves these), however hidden
+they are and whatever scene they are in; the user's scene is not touched, nor are the values of its objects.
 
 Application handlers see this scene too: those of frame changes are called for each of its frames. A handler
 that has no business there asks `is_isolated`.
@@ -27,6 +27,53 @@ def is_isolated(scene: bpy.types.Scene) -> bool:
     return scene.get(ISOLATED) is not None
 
 
+class SharedScene:
+    """A scene aside that several armatures may share: each frame is evaluated once for all of them.
+
+    Attributes:
+        isolated: the scene.
+    """
+
+    def __init__(self, isolated: bpy.types.Scene, made: ExitStack) -> None:
+        self.isolated, self._made = isolated, made
+        self._frame, self._served = math.nan, set[bpy.types.Object]()
+
+    def refer(
+        self,
+        armature_object: bpy.types.Object,
+        things: Sequence[tuple[bpy.types.Object, str]],
+        indices: Sequence[int],
+    ) -> None:
+        """Let it evaluate the armature object's place, things (bones of them where one is named), and the
+        influences of the constraints with these indices. Other bones show no frame's pose in it."""
+        probe = bpy.data.objects.new(ISOLATED, None)
+        self._made.callback(_remove, bpy.data.objects, probe)
+        _refer(probe, armature_object, things, indices)
+        self.isolated.collection.objects.link(probe)
+        self._frame = math.nan
+
+    def at(self, frame: float, armature_object: bpy.types.Object) -> bpy.types.Depsgraph:
+        """A frame, evaluated unless it is there for another armature already."""
+        if frame != self._frame or armature_object in self._served:
+            set_frame(self.isolated, frame)
+            self._frame = frame
+            self._served.clear()
+        self._served.add(armature_object)
+        depsgraph = self.isolated.view_layers[0].depsgraph
+        assert depsgraph is not None
+        return depsgraph
+
+
+@contextmanager
+def shared_scene(scene: bpy.types.Scene) -> Iterator[SharedScene]:
+    """A scene aside that evaluates nothing yet."""
+    with ExitStack() as made:
+        isolated = bpy.data.scenes.new(ISOLATED)
+        made.callback(_remove, bpy.data.scenes, isolated)
+        _copy_settings(scene, isolated)
+        yield SharedScene(isolated, made)
+
+
 @contextmanager
 def isolated_scene(
     scene: bpy.types.Scene,
@@ -34,17 +81,10 @@ def isolated_scene(
     things: Sequence[tuple[bpy.types.Object, str]],
     indices: Sequence[int],
 ) -> Iterator[bpy.types.Scene]:
-    """A scene that evaluates the armature object's place, things (bones of them where one is named), and the
-    influences of the constraints with these indices. Other bones show no frame's pose in it."""
-    with ExitStack() as made:
-        isolated = bpy.data.scenes.new(ISOLATED)
-        made.callback(_remove, bpy.data.scenes, isolated)
-        _copy_settings(scene, isolated)
-        probe = bpy.data.objects.new(ISOLATED, None)
-        made.callback(_remove, bpy.data.objects, probe)
-        _refer(probe, armature_object, things, indices)
-        isolated.collection.objects.link(probe)
-        yield isolated
+    """A scene that evaluates just this, see `SharedScene.refer`."""
+    with shared_scene(scene) as shared:
+        shared.refer(armature_object, things, indices)
+        yield shared.isolated
 
 
 def _remove(collection: Any, made: bpy.types.ID) -> None:

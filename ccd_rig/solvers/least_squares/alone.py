@@ -9,8 +9,9 @@ import numpy as np
 from ...maths.batch import Array, Indices, Mask
 from .departures import departures, largest_changes, neighbours
 from .frames import Frames, put
+from .requests import Search, solving
 from .residuals import Pole
-from .solve import Solved, solve_batch
+from .solve import Solved
 
 SAME = 1.5e-4
 """Radians by which joints of poses that went the same way may differ."""
@@ -65,7 +66,7 @@ class Alone:
         return differences > 0.0, np.where(self.solved.excess <= 1.0, differences, 0.0)
 
 
-def where_bases_lead(frames: Frames, found: Solved, alone: Alone) -> Alone:
+def where_bases_lead(frames: Frames, found: Solved, alone: Alone) -> Search[Alone]:
     """What frames end as alone, known of all that may have gone another way because of those beside them.
 
     What is not known is seen by solving from base poses: frames beside a kink, one in `OF_POLES` where there
@@ -80,7 +81,7 @@ def where_bases_lead(frames: Frames, found: Solved, alone: Alone) -> Alone:
         if not len(rows):
             return alone
         given, base, limits = frames.given.at(rows), frames.base.at(rows), frames.limits.at(rows)
-        alone = alone.noted(rows, solve_batch(frames.problem, given, base, limits))
+        alone = alone.noted(rows, (yield from solving(frames.problem, given, base, limits)))
 
 
 def _beside_kinks(frames: Frames, found: Solved) -> Mask:

@@ -18,6 +18,7 @@ from ...limits.shapes import Limit
 from ...maths.batch import TINY, Array, Indices, Mask, at_least_two, select, slerp
 from .desired_angles import DesiredAngles
 from .problem import LeastSquaresProblem
+from .requests import settled
 from .solve import Limits, confined
 from .state import Bones, Given, Poses, rebuilt, start_state, to_poses
 from .windowed import held_at_border, solve_windowed
@@ -163,7 +164,8 @@ class _Search:
         own = self.asked.at(pair, start.at(pair))
         given = own.given(problem)
         begin = start_state(layout, given, own.poses)
-        solved = solve_windowed(problem, held_at_border(problem, given, begin, own.stop), begin, own.stop)
+        held = held_at_border(problem, given, begin, own.stop)
+        solved = settled(solve_windowed(problem, held, begin, own.stop))
         self.iterations[some] += solved.iterations[: len(some)]
         return start.joined(pair, to_poses(layout, solved.state, own.poses))
 

@@ -25,7 +25,8 @@ from .departures import (
 )
 from .frames import Frames, put, solved_at
 from .metric import Metric
-from .solve import Solved, solve_batch
+from .requests import Search, solving
+from .solve import Solved
 from .state import to_model
 from .way_back import LEAST_DAMPING
 
@@ -40,7 +41,7 @@ CALMER = 0.9
 """Part of the largest change that may be left for the spread to be taken."""
 
 
-def eased(frames: Frames, found: Solved) -> Solved:
+def eased(frames: Frames, found: Solved) -> Search[Solved]:
     """The frames with sudden changes spread over the frames about them.
 
     Frames that are fixed, or miss their goals, stay as they are. So does what would not become calmer.
@@ -56,7 +57,7 @@ def eased(frames: Frames, found: Solved) -> Solved:
     if not spans:
         return found
     rows = np.concatenate([np.arange(first + 1, last) for first, last in spans])
-    others = _brought(frames, rows, joined([_curved(frames, departed, span) for span in spans]))
+    others = yield from _brought(frames, rows, joined([_curved(frames, departed, span) for span in spans]))
     offered = departures(frames.problem.layout, frames.given.at(rows), others.state)
     taken, start = [], 0
     for first, last in spans:
@@ -79,10 +80,16 @@ def _steps(departed: Departures) -> Array:
 
 def _sudden(steps: Array) -> Mask:
     """(F - 1,) which changes are far larger than those about them."""
-    sudden: Mask = steps > SUDDEN
-    for f in np.flatnonzero(sudden).tolist():
-        sudden[f] = steps[f] > TIMES * np.median(steps[max(f - ABOUT, 0) : f + ABOUT + 1])
-    return sudden
+    found: Mask = steps > SUDDEN
+    some = np.flatnonzero(found)
+    whole = (some >= ABOUT) & (some < len(steps) - ABOUT)
+    if whole.any():
+        about = np.lib.stride_tricks.sliding_window_view(steps, 2 * ABOUT + 1)
+        inner = some[whole]
+        found[inner] = steps[inner] > TIMES * np.median(about[inner - ABOUT], axis=1)
+    for f in some[~whole].tolist():
+        found[f] = steps[f] > TIMES * np.median(steps[max(f - ABOUT, 0) : f + ABOUT + 1])
+    return found
 
 
 def _left_free(frames: Frames, found: Solved, departed: Departures, some: Indices) -> Array:
@@ -96,7 +103,7 @@ def _left_free(frames: Frames, found: Solved, departed: Departures, some: Indice
     change[layout.first_ball : layout.first_slide] = turned.reshape(-1, len(some))
     change[layout.first_slide :] = (after[2] - before[2]) / problem.reach
     slope = problem.jacobian(given, problem.evaluate(given, state))[1]
-    weighted = Metric(layout, state).apply(slope.copy())
+    weighted = Metric(layout, given.bends, state).apply(slope.copy())
     asked = np.einsum("mkb,kb->mb", slope, change)
     multipliers = solved(products(slope, weighted, True), np.full(len(some), LEAST_DAMPING), asked)
     change -= np.einsum("mkb,mb->kb", weighted, multipliers)
@@ -136,9 +143,9 @@ def _curved(frames: Frames, departed: Departures, span: tuple[int, int]) -> Depa
     return interpolated(times[at], some_of(departed, at), times[first + 1 : last])
 
 
-def _brought(frames: Frames, rows: Indices, departed: Departures) -> Solved:
+def _brought(frames: Frames, rows: Indices, departed: Departures) -> Search[Solved]:
     """Frames brought to their goals from poses with these departures, by the least rotations."""
     layout, given = frames.problem.layout, frames.given.at(rows)
     start = departed_state(layout, given, frames.base.at(rows), departed)
     limits = replace(frames.limits.at(rows), iterations=min(STEPS, frames.limits.iterations))
-    return solve_batch(frames.problem, replace(given, reference=None), start, limits)
+    return solving(frames.problem, replace(given, reference=None), start, limits)

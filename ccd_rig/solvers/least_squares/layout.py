@@ -8,7 +8,7 @@ an Euler box is three hinges, one on the other, so that its limits are plain bou
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from functools import cached_property
 
 import numpy as np
@@ -148,6 +148,18 @@ class Layout:
             self.lower[column], self.upper[column] = slide.lower, slide.upper
         self.bounded = bool((self.lower > -math.inf).any() or (self.upper < math.inf).any())
         self.hinge_ranges = self.lower[: self.first_ball], self.upper[: self.first_ball], middles
+
+    @cached_property
+    def kind(self) -> Hashable:
+        """Layouts with equal ones differ in geometry alone, which `Given` holds."""
+        joints = self.skeleton.joints
+        rows = []
+        for i, parent, inherits in zip(self.rows, self.parents, self.inherits, strict=True):
+            joint, moves = joints[i], i in self.limits
+            own = (self.limits[i], joint.stiffness, joint.max_step, joint.slides) if moves else None
+            rows.append((parent, inherits, own))
+        # Couplings name joints by their place in the skeleton.
+        return tuple(rows), tuple(self.bent.tolist()), self.skeleton if self.coupled else None
 
     @cached_property
     def _limb_bends(self) -> tuple[Indices, Array]:

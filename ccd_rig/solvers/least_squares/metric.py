@@ -20,13 +20,14 @@ class Metric:
     Across the rest bend of a limb's inner joint they cost 1 / `ACROSS` times as much as about its axis.
     """
 
-    def __init__(self, layout: Layout, state: State) -> None:
+    def __init__(self, layout: Layout, bends: Array, state: State) -> None:
+        """`bends` (b, 3, B or 1) are those of the poses, see `Given`."""
         self.layout = layout
         self.mobility = layout.mobility[:, None]
         self.to_steps = self.to_forces = np.empty(0)
         if len(layout.bent):
             frames = state.frames[layout.ball_rows[layout.bent]]
-            axes = np.einsum("nijb,nj->nib", frames, layout.bends)
+            axes = np.einsum("nijb,njb->nib", frames, bends)
             along = axes[:, :, None] * axes[:, None]
             across = np.eye(3)[..., None] - along
             self.to_steps, self.to_forces = along + ACROSS * across, along + across / ACROSS

@@ -34,6 +34,8 @@ from .windows import (
     write_window_slopes,
 )
 
+REACH_DIGITS = 3
+"""Significant digits of the reach."""
 LEVER = 0.3
 """Part of the reach that stands for one radian: what an orientation counts beside a position."""
 PRIORITY_STEP = 1e-6
@@ -104,12 +106,13 @@ class LeastSquaresProblem:
     """What does not change from pose to pose.
 
     Attributes:
+        priority_step: what the square error of a goal counts beside one that is served before it.
         layout: the unknowns.
         blocks: the residual of each goal.
         places: where each block stands among the residuals.
         windows: reach windows; each has one residual after those of the goals, with `window_weight`.
         rows: how many residuals there are.
-        reach: length of the longest chain, model units: what lengths are divided by.
+        reach: length of the longest chain, model units, in `REACH_DIGITS`: what lengths are divided by.
         serves: (rows, columns) 1 where a column may move for a residual; None where all may.
     """
 
@@ -127,12 +130,12 @@ class LeastSquaresProblem:
             raise InvalidInput(
                 f"give a limit or None for each of {len(skeleton)} joints, not {len(limits)} limits"
             )
-        self.skeleton, self.goals = skeleton, tuple(goals)
+        self.skeleton, self.goals, self.priority_step = skeleton, tuple(goals), priority_step
         serving = self.serving()
         wanted = set(movable) if movable is not None else set().union(*serving)
         tips = [i for goal in goals for i in tips_of(goal, skeleton)]
         self.layout = layout = layout_of(skeleton, tips, limits, wanted)
-        self.reach = max((reach_of(skeleton, goal) for goal in goals), default=0.0) or 1.0
+        self.reach = _longest_reach(skeleton, goals)
         ranks = sorted({goal.priority for goal in goals})
         self._points, self.blocks = GoalPoints(layout), []
         for goal in goals:
@@ -200,7 +203,8 @@ class LeastSquaresProblem:
         rests, turns, shifts, slide_axes = geometry(layout, bones, poses)
         points, framed = self._points.in_frames(bones.lengths), self._framed(targets)
         windows = longest_extents(self.windows, bones, poses, points)
-        given = Given(rests, turns, shifts, points, framed, slide_axes, windows, None)
+        axes = slide_axes, layout.bends[..., None]
+        given = Given(rests, turns, shifts, points, framed, *axes, windows, None)
         if reference is None:
             return given
         there = start_state(layout, given, reference)
@@ -295,6 +299,12 @@ class LeastSquaresProblem:
         if layout.slides:
             found[layout.first_slide :] = (state.slides - slides) / self.reach
         return found
+
+
+def _longest_reach(skeleton: Skeleton, goals: Sequence[Goal]) -> float:
+    """What lengths are divided by; limbs that differ by rounding have the same."""
+    longest = max(reach_of(skeleton, goal) for goal in goals)
+    return float(f"{longest:.{REACH_DIGITS}g}") or 1.0
 
 
 def _serves(

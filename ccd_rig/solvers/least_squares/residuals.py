@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
+from dataclasses import fields
 
 import numpy as np
 from mathutils import Vector
@@ -299,6 +300,26 @@ def tips_of(goal: Goal, skeleton: Skeleton) -> list[int]:
     if isinstance(goal, BalanceGoal):
         return [i for i, joint in enumerate(skeleton.joints) if joint.mass > 0.0]
     return [skeleton.index(goal.joint)]
+
+
+def kind_of(goal: Goal, layout: Layout) -> Hashable:
+    """What of a goal its residual is made of, but for what `Given` holds: with joints as rows of a layout."""
+    skeleton = layout.skeleton
+    found: list[Hashable] = [type(goal).__name__]
+    for each in fields(goal):
+        value = getattr(goal, each.name)
+        if isinstance(value, str):
+            found.append(layout.row[skeleton.index(value)])
+        elif each.name == "offset":
+            found.append(value is None)
+        elif each.name != "target":
+            found.append(tuple(value[:]) if isinstance(value, Vector) else value)
+    if isinstance(goal, BalanceGoal):
+        found += [joint.mass for joint in skeleton.joints]
+    if isinstance(goal, PoleGoal):
+        own = goal.bend_axis(skeleton)
+        found += [layout.row[own.joint], own.axis[:], own.scale]
+    return tuple(found)
 
 
 def block_of(goal: Goal, layout: Layout, points: GoalPoints, per_length: float, per_angle: float) -> Block:

@@ -18,7 +18,8 @@ from .alone import Alone, where_bases_lead
 from .departures import departed_state, departures, interpolated
 from .easing import eased
 from .frames import Frames, put, solved_at
-from .solve import Solved, solve_batch
+from .requests import Search, solving
+from .solve import Solved
 from .state import Given, State
 from .ways import choose_key_ways, mend_jumps
 
@@ -74,7 +75,7 @@ class Sequence:
         )
 
 
-def solve_sequence(frames: Frames, from_base: bool = True) -> Sequence:
+def solve_sequence(frames: Frames, from_base: bool = True) -> Search[Sequence]:
     """Solve frames in order of time, the base pose of each being its reference.
 
     Key poses stand at multiples of `STRIDE` and at the ends of what is solved, so that a frame between two
@@ -89,7 +90,8 @@ def solve_sequence(frames: Frames, from_base: bool = True) -> Sequence:
     """
     first = _first_of_its_kind(frames.given, frames.base)
     if not first.all():
-        once = solve_sequence(frames.at(first), from_base).at(np.cumsum(first) - 1)
+        once = yield from solve_sequence(frames.at(first), from_base)
+        once = once.at(np.cumsum(first) - 1)
         return replace(once, iterations=once.iterations * first)
     problem, given, base, limits = frames.problem, frames.given, frames.base, frames.limits
     residual = problem.evaluate(given, base)
@@ -107,34 +109,34 @@ def solve_sequence(frames: Frames, from_base: bool = True) -> Sequence:
     is_keyed = from_base and not is_close and len(keys) < len(rows)
     if is_keyed:
         places = np.union1d(keys, np.flatnonzero(frames.fixed))
-        chosen, own = _solve_keys(frames.at(places))
+        chosen, own = yield from _solve_keys(frames.at(places))
         found, alone = put(found, places, chosen), alone.noted(places, own)
         start = _interpolated(frames, found.state, _anchors(kept, keys), rows)
     steps = found.iterations
-    found = _brought_to_goals(frames, found, rows, start)
+    found = yield from _brought_to_goals(frames, found, rows, start)
     if from_base and not is_keyed:
         alone = alone.noted(rows, solved_at(found, rows))
     frames = replace(frames, fixed=kept | frames.fixed)
-    found, alone = mend_jumps(frames, found, alone)
-    calm = eased(frames, found)
+    found, alone = yield from mend_jumps(frames, found, alone)
+    calm = yield from eased(frames, found)
     led: Mask = ~frames.fixed & (calm.excess <= 1.0)
     apart: Array = np.zeros(base.size)
     if from_base:
-        alone = where_bases_lead(frames, found, alone)
+        alone = yield from where_bases_lead(frames, found, alone)
         # Others ended where they would alone, until sudden changes were spread.
         others = np.flatnonzero(~alone.known)
         led, apart = alone.noted(others, solved_at(found, others)).led(frames, calm)
     return Sequence(calm.state, calm.excess, kept, calm.iterations + steps, led, apart)
 
 
-def _brought_to_goals(frames: Frames, found: Solved, rows: Indices, start: State) -> Solved:
+def _brought_to_goals(frames: Frames, found: Solved, rows: Indices, start: State) -> Search[Solved]:
     """What was found, with some frames solved from where they start."""
     count = max(RUN, ROOM // frames.problem.layout.columns)
     for run in range(0, len(rows), count):
         part = np.arange(run, min(run + count, len(rows)))
         some = rows[part]
         given, limits = frames.given.at(some), frames.limits.at(some)
-        found = put(found, some, solve_batch(frames.problem, given, start.at(part), limits))
+        found = put(found, some, (yield from solving(frames.problem, given, start.at(part), limits)))
     return found
 
 
@@ -165,18 +167,18 @@ def _anchors(kept: Mask, keys: Indices) -> Indices:
     return np.unique(np.concatenate((keys, beside[kept[beside]])))
 
 
-def _solve_keys(frames: Frames) -> tuple[Solved, Solved]:
+def _solve_keys(frames: Frames) -> Search[tuple[Solved, Solved]]:
     """Key poses, where neighbours leap in the ways that fit best; and where their base poses alone lead."""
     problem, limits = frames.problem, replace(frames.limits, rest=KEY_AT_REST)
     free = np.flatnonzero(~frames.fixed)
-    solved = solve_batch(problem, frames.given.at(free), frames.base.at(free), limits.at(free))
+    solved = yield from solving(problem, frames.given.at(free), frames.base.at(free), limits.at(free))
     if len(free) < frames.base.size:
         residual = problem.evaluate(frames.given, frames.base)
         none = np.zeros(frames.base.size, dtype=np.intp)
         excess = residual.excess(limits.position, limits.angle)
         solved = put(Solved(frames.base, excess, residual.square, none, none > 0), free, solved)
     near = np.diff(frames.times) < 2 * STRIDE
-    return choose_key_ways(replace(frames, limits=limits), solved, near), solved
+    return (yield from choose_key_ways(replace(frames, limits=limits), solved, near)), solved
 
 
 # Starts ---------------------------------------------------------------------------------------------

@@ -167,7 +167,8 @@ class _Search:
         ramp = np.clip(1.0 - RAMP * np.sqrt(now.square / np.maximum(poses.first_square, TINY)), 0.0, 1.0)
         pull = np.where(poses.near(), poses.pull, ramp * poses.pull)
         asked = self._curved()
-        linear = linearise(problem, (now, axes, slope), self.departure, poses.damping, pull, asked)
+        about = now, axes, slope
+        linear = linearise(problem, self.given, about, (self.departure, poses.damping, pull), asked)
         holding = self.active.copy()
         step = limited_step(problem, self.trials.limits, linear, holding)
         poses.rotated, poses.curved = np.abs(step.columns).max(0), step.curved
@@ -278,7 +279,7 @@ class _Search:
         found = self.problem.departure(self.given, state)
         if found is None:
             return None, np.zeros(state.size)
-        return found, Metric(self.problem.layout, state).square(found)
+        return found, Metric(self.problem.layout, self.given.bends, state).square(found)
 
     def _done(self, accepted: Mask, pull: Array, still: Mask) -> Mask:
         """Which poses are done, after steps with this part of the way back; which of Newton's were short."""

@@ -102,6 +102,7 @@ class Given:
         points: (4, P, B or 1) the goals' points in their joints' frames, the last component 1.
         targets: per goal (3, B) of a point or a direction, or (3, 3, B) of a frame.
         slide_axes: (slides, 3, B or 1) in the parents' frames.
+        bends: (b, 3, B or 1) axes of the rest bends of limbs' inner joints, see `Layout.bent`.
         windows: (2, w, B or 1) of reach windows: the largest extent, model units, and 1 where it is held.
         reference: (4, balls, B), (h, B) and (s, B): what ball joints, hinges and slides are held near to.
     """
@@ -112,6 +113,7 @@ class Given:
     points: Array
     targets: tuple[Array, ...]
     slide_axes: Array
+    bends: Array
     windows: Array
     reference: tuple[Array, Array, Array] | None
 
@@ -132,6 +134,7 @@ class Given:
             points=cut(self.points),
             targets=tuple(map(cut, self.targets)),
             slide_axes=cut(self.slide_axes),
+            bends=cut(self.bends),
             windows=cut(self.windows),
             reference=reference,
         )

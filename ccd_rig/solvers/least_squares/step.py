@@ -37,7 +37,7 @@ from .held import FACES, Active, Held, fixed_steps, hold_borders
 from .metric import Metric
 from .newton import newton_step
 from .problem import LeastSquaresProblem, Residual
-from .state import State, ball_vectors, stepped_balls
+from .state import Given, State, ball_vectors, stepped_balls
 from .way_back import LEAST_DAMPING, LONGEST_BACK, Curvature, Projection, way_back
 
 LONGEST, LONGEST_NEAR = 1.2, 0.3
@@ -132,19 +132,21 @@ class Linear:
 
 def linearise(
     problem: LeastSquaresProblem,
+    given: Given,
     about: tuple[Residual, Now, Array],
-    departure: Array | None,
-    damping: Array,
-    pull: Array,
+    asked: tuple[Array | None, Array, Array],
     curved: Mask,
 ) -> Linear:
-    """The linear picture about residuals, their state with the columns' axes, and their slope."""
-    residual, now, slope = about
+    """The linear picture about residuals, their state with the columns' axes, and their slope.
+
+    `asked` are the departure, the damping and the pull, as `Linear` has them.
+    """
+    (residual, now, slope), (departure, damping, pull) = about, asked
     state = residual.now.state
     serving = slope if problem.serves is None else slope * problem.serves[..., None]
     down, up = problem.bounds(state)
     weight = damping * residual.square + LEAST_DAMPING
-    metric = Metric(problem.layout, state)
+    metric = Metric(problem.layout, given.bends, state)
     return Linear(
         state, residual.values, slope, serving, weight, departure, pull, down, up, now, metric, curved
     )

@@ -26,7 +26,8 @@ from .departures import (
 )
 from .frames import Frames, put, solved_at
 from .reach import beyond_reach
-from .solve import Solved, solve_batch
+from .requests import Search, solving
+from .solve import Solved
 
 LEAP = 0.35
 """Radians by which a joint may go between neighbouring key poses beside its base: more is another way."""
@@ -50,7 +51,7 @@ ROUNDS = 3
 # Key poses ------------------------------------------------------------------------------------------
 
 
-def choose_key_ways(frames: Frames, own: Solved, near: Mask) -> Solved:
+def choose_key_ways(frames: Frames, own: Solved, near: Mask) -> Search[Solved]:
     """Key poses by the ways that fit together best, of those found from base poses and from neighbours.
 
     Args:
@@ -66,7 +67,7 @@ def choose_key_ways(frames: Frames, own: Solved, near: Mask) -> Solved:
     missed = (own.excess > 1.0) & ~far
     if not ((near & (steps > LEAP)).any() or (missed.any() and not missed.all())):
         return own
-    offers = [own, *_continued(frames, own, near)]
+    offers = [own, *(yield from _continued(frames, own, near))]
     others = [departures(layout, given, offer.state) for offer in offers]
     costs = np.array([_miss_cost(offer) for offer in offers])
     costs += FAR_KEYS * np.array([sizes(each) for each in others])
@@ -74,7 +75,7 @@ def choose_key_ways(frames: Frames, own: Solved, near: Mask) -> Solved:
     return _taken(offers, cheapest(costs, np.where(near, links, 0.0)))
 
 
-def _continued(frames: Frames, own: Solved, near: Mask) -> list[Solved]:
+def _continued(frames: Frames, own: Solved, near: Mask) -> Search[list[Solved]]:
     """Key poses once forwards and once backwards: where one leaps from its neighbour, solved on from there.
 
     All leaps go on at once, and each as far as it leads elsewhere.
@@ -99,7 +100,7 @@ def _continued(frames: Frames, own: Solved, near: Mask) -> list[Solved]:
             break
         every = np.concatenate(rows)
         start = departed_state(problem.layout, given.at(every), base.at(every), joined(starts))
-        others = solve_batch(problem, given.at(every), start, limits.at(every))
+        others = yield from solving(problem, given.at(every), start, limits.at(every))
         first = 0
         for way, each in enumerate(rows):
             mine = np.arange(first, first + len(each))
@@ -125,7 +126,7 @@ def _sources(own: Mask, met: Mask, before: Indices, sign: int) -> Indices:
 # Frames ---------------------------------------------------------------------------------------------
 
 
-def mend_jumps(frames: Frames, found: Solved, alone: Alone) -> tuple[Solved, Alone]:
+def mend_jumps(frames: Frames, found: Solved, alone: Alone) -> Search[tuple[Solved, Alone]]:
     """The frames without the jumps that another way avoids, and what was learned of where bases lead alone.
 
     The two frames of a jump, and those between which goals begin or end to be missed, are solved from their
@@ -143,21 +144,21 @@ def mend_jumps(frames: Frames, found: Solved, alone: Alone) -> tuple[Solved, Alo
         marked = frames.together & (jumps | (missed[1:] != missed[:-1]))
         places = np.flatnonzero(marked & ~(tried[1:] & tried[:-1]))
         tried[places] = tried[places + 1] = True
-        elsewhere, alone = _leads_elsewhere(frames, found, places, far, alone)
+        elsewhere, alone = yield from _leads_elsewhere(frames, found, places, far, alone)
         places = places[elsewhere]
         if not len(places):
             break
         rows = np.unique(np.clip(places[:, None] + np.arange(1 - ASIDE, ASIDE + 1), 0, size - 1))
         free = rows[~frames.fixed[rows]]
         others = [np.clip(free + aside, 0, size - 1) for aside in (-ASIDE, ASIDE)]
-        offers = _offers(frames, found, free, others)
+        offers = yield from _offers(frames, found, free, others)
         found, alone = _with_best_ways(frames, found, rows, offers), alone.noted(free, offers[0])
     return found, alone
 
 
 def _leads_elsewhere(
     frames: Frames, found: Solved, places: Indices, far: Mask, alone: Alone
-) -> tuple[Mask, Alone]:
+) -> Search[tuple[Mask, Alone]]:
     """(P,) whether there is another way for a frame or the next, from the base or from each other.
 
     That is one that meets goals which are missed, or goes elsewhere and misses no more. There is none for
@@ -172,7 +173,7 @@ def _leads_elsewhere(
         own = solved_at(found, rows)
         given, layout = frames.given.at(rows), frames.problem.layout
         mine = departures(layout, given, own.state)
-        offers = _offers(frames, found, rows, [partners[free]])
+        offers = yield from _offers(frames, found, rows, [partners[free]])
         alone = alone.noted(rows, offers[0])
         for offer in offers:
             changed = largest_changes(mine, departures(layout, given, offer.state)) > JUMP / 2
@@ -181,7 +182,7 @@ def _leads_elsewhere(
     return elsewhere[: len(places)] | elsewhere[len(places) :], alone
 
 
-def _offers(frames: Frames, found: Solved, rows: Indices, others: Sequence[Indices]) -> list[Solved]:
+def _offers(frames: Frames, found: Solved, rows: Indices, others: Sequence[Indices]) -> Search[list[Solved]]:
     """Frames solved from their base poses, and with the departures of others; all at once."""
     layout = frames.problem.layout
     departed = departures(layout, frames.given, found.state)
@@ -192,7 +193,7 @@ def _offers(frames: Frames, found: Solved, rows: Indices, others: Sequence[Indic
     every = np.tile(rows, len(parts))
     given = frames.given.at(every)
     start = departed_state(layout, given, frames.base.at(every), joined(parts))
-    solved = solve_batch(frames.problem, given, start, frames.limits.at(every))
+    solved = yield from solving(frames.problem, given, start, frames.limits.at(every))
     return [solved_at(solved, part) for part in np.split(np.arange(len(every)), len(parts))]
 
 

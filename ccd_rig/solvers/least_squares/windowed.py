@@ -11,8 +11,9 @@ import numpy as np
 from ...maths.batch import Indices, Mask, at_least_two
 from .frames import Frames, put
 from .problem import LeastSquaresProblem
+from .requests import Search, solving
 from .sequence import Sequence, solve_sequence
-from .solve import Limits, Solved, confined, solve_batch
+from .solve import Limits, Solved, confined
 from .state import Given, State
 from .windows import SLACK, bent, hold, longer
 
@@ -24,31 +25,33 @@ MILD_WEIGHT = 100.0
 Found = TypeVar("Found", Solved, Sequence)
 
 
-def solve_windowed(problem: LeastSquaresProblem, given: Given, start: State, limits: Limits) -> Solved:
-    """`solve_batch` inside the reach windows.
+def solve_windowed(
+    problem: LeastSquaresProblem, given: Given, start: State, limits: Limits
+) -> Search[Solved]:
+    """`solve_batch` inside the reach windows, as a search.
 
     Windows that are held in `given` are so from the start on. The excess counts how far poses are stretched
     past their windows too.
     """
 
-    def again(found: Solved, given: Given, rows: Indices, begin: State) -> Solved:
-        solved = solve_batch(problem, given.at(rows), begin, limits.at(rows))
+    def again(found: Solved, given: Given, rows: Indices, begin: State) -> Search[Solved]:
+        solved = yield from solving(problem, given.at(rows), begin, limits.at(rows))
         return put(found, rows, replace(solved, iterations=solved.iterations + found.iterations[rows]))
 
     everything = np.ones(start.size, np.bool_)
     begin = entered(problem, given, start) if given.windows[1].any() else start
-    found = solve_batch(problem, given, begin, limits)
-    return _in_rounds(problem, given, (limits, everything, start), found, again)
+    found = yield from solving(problem, given, begin, limits)
+    return (yield from _in_rounds(problem, given, (limits, everything, start), found, again))
 
 
-def solve_frames(frames: Frames, from_base: bool = True) -> Sequence:
+def solve_frames(frames: Frames, from_base: bool = True) -> Search[Sequence]:
     """`solve_sequence` inside the reach windows; see `solve_windowed`."""
 
-    def again(found: Sequence, given: Given, rows: Indices, begin: State) -> Sequence:
+    def again(found: Sequence, given: Given, rows: Indices, begin: State) -> Search[Sequence]:
         # The others stand as they are solved: those about them choose their ways to fit.
         base, fixed = found.state.joined(rows, begin), np.ones(found.state.size, np.bool_)
         fixed[rows] = False
-        solved = solve_sequence(replace(frames, given=given, base=base, fixed=fixed), from_base)
+        solved = yield from solve_sequence(replace(frames, given=given, base=base, fixed=fixed), from_base)
         excess, kept, iterations = found.excess.copy(), found.kept.copy(), found.iterations.copy()
         led, apart = found.led.copy(), found.apart.copy()
         excess[rows], kept[rows] = solved.excess[rows], False
@@ -57,9 +60,9 @@ def solve_frames(frames: Frames, from_base: bool = True) -> Sequence:
         state = found.state.joined(rows, solved.state.at(rows))
         return Sequence(state, excess, kept, iterations, led, apart)
 
-    found = solve_sequence(frames, from_base)
+    found = yield from solve_sequence(frames, from_base)
     asked = frames.limits, ~frames.fixed, frames.base
-    return _in_rounds(frames.problem, frames.given, asked, found, again)
+    return (yield from _in_rounds(frames.problem, frames.given, asked, found, again))
 
 
 def entered(problem: LeastSquaresProblem, given: Given, state: State) -> State:
@@ -82,8 +85,8 @@ def _in_rounds(
     given: Given,
     asked: tuple[Limits, Mask, State],
     found: Found,
-    again: Callable[[Found, Given, Indices, State], Found],
-) -> Found:
+    again: Callable[[Found, Given, Indices, State], Search[Found]],
+) -> Search[Found]:
     """What was found, with what its poses stretch too far solved again until nothing changes.
 
     Where a held part stays too long, because its limits do not let it bend, it is held as it is: the goals
@@ -110,7 +113,7 @@ def _in_rounds(
         rows, go_on = at_least_two(np.flatnonzero(new)), np.flatnonzero((late & ~stuck).any(0))
         stuck |= late
         begin = start.joined(go_on, found.state.at(go_on)) if len(go_on) else start
-        found = again(found, given, rows, entered(problem, given.at(rows), begin.at(rows)))
+        found = yield from again(found, given, rows, entered(problem, given.at(rows), begin.at(rows)))
     over = problem.overstretched(given, found.state).max(0)
     return replace(found, excess=np.maximum(found.excess, over / limits.position))
 

@@ -160,7 +160,7 @@ def bent(windows: Sequence[ReachWindow], layout: Layout, given: Given, state: St
         lever = window.extent(now) / window.most
         straight = np.broadcast_to(holding, lever.shape) & (np.abs(slope).max(0) <= FOLDED * lever)
         if straight.any():
-            step = np.where(straight, _curl(window, layout, state, window.line.value(now)), step)
+            step = np.where(straight, _curl(window, layout, given, state, window.line.value(now)), step)
     some = np.flatnonzero(step.any(0))
     if not len(some):
         return state
@@ -169,7 +169,7 @@ def bent(windows: Sequence[ReachWindow], layout: Layout, given: Given, state: St
     return state.joined(some, found.at(some))
 
 
-def _curl(window: ReachWindow, layout: Layout, state: State, line: Array) -> Array:
+def _curl(window: ReachWindow, layout: Layout, given: Given, state: State, line: Array) -> Array:
     """(k, B) rotations that bend a part's inner joints."""
     step = np.zeros((layout.columns, state.size))
     inner = set(window.rows[1:])
@@ -178,13 +178,13 @@ def _curl(window: ReachWindow, layout: Layout, state: State, line: Array) -> Arr
     for column, row in enumerate(layout.hinge_rows.tolist()):
         if row in inner:
             step[column] = np.where(up[column], NUDGE, -NUDGE)
-    axes = dict(zip(layout.bent.tolist(), layout.bends, strict=True))
+    axes = dict(zip(layout.bent.tolist(), given.bends, strict=True))
     across = _across(line, state.frames[window.rows[0]])
     for ball, row in enumerate(layout.ball_rows.tolist()):
         if row in inner:
             at = layout.first_ball + 3 * ball
             own = axes.get(ball)
-            axis = across if own is None else np.einsum("ijb,j->ib", state.frames[row], own)
+            axis = across if own is None else np.einsum("ijb,jb->ib", state.frames[row], own)
             step[at : at + 3] = NUDGE * axis
     return step
 

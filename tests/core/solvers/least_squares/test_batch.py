@@ -156,11 +156,11 @@ def test_curvature_is_that_of_differences(kind: type, limit: Limit | None) -> No
     def value(t: float) -> np.ndarray:
         state = case.moved(t * way)
         departure = problem.departure(case.given, state)
-        held = 0.5 * Metric(problem.layout, state).square(departure)
+        held = 0.5 * Metric(problem.layout, case.given.bends, state).square(departure)
         return held + (multipliers * problem.evaluate(case.given, state).values).sum(0)
 
     now, _ = problem.jacobian(case.given, problem.evaluate(case.given, case.state))
-    metric = Metric(problem.layout, case.state)
+    metric = Metric(problem.layout, case.given.bends, case.state)
     departure = problem.departure(case.given, case.state)
     found = (way * Curvature(problem, now, departure, multipliers, metric)(way)).sum(0)
     h = 1e-3
@@ -186,12 +186,12 @@ def test_curvature_is_that_of_differences_in_limbs_bent_at_rest(seed: int) -> No
 
     def value(t: float) -> np.ndarray:
         state = case.moved(t * way)
-        held = 0.5 * Metric(layout, state).square(problem.departure(case.given, state))
+        held = 0.5 * Metric(layout, case.given.bends, state).square(problem.departure(case.given, state))
         return held + (multipliers * problem.evaluate(case.given, state).values).sum(0)
 
     now, _ = problem.jacobian(case.given, problem.evaluate(case.given, case.state))
     departure = problem.departure(case.given, case.state)
-    curvature = Curvature(problem, now, departure, multipliers, Metric(layout, case.state))
+    curvature = Curvature(problem, now, departure, multipliers, Metric(layout, case.given.bends, case.state))
     h = 1e-3
     expected = (value(h) - 2.0 * value(0.0) + value(-h)) / h**2
     assert (way * curvature(way)).sum(0) == pytest.approx(expected, rel=1e-3, abs=1e-2)

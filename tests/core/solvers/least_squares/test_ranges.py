@@ -15,6 +15,7 @@ from ccd_rig.skeleton.pose import Pose
 from ccd_rig.solvers.least_squares.departures import departures, largest_changes
 from ccd_rig.solvers.least_squares.frames import Frames
 from ccd_rig.solvers.least_squares.problem import LeastSquaresProblem
+from ccd_rig.solvers.least_squares.requests import settled
 from ccd_rig.solvers.least_squares.sequence import solve_sequence
 from ccd_rig.solvers.least_squares.solve import Limits, solve_batch
 from ccd_rig.solvers.least_squares.state import Bones, Poses, State, rebuilt, start_state
@@ -103,10 +104,10 @@ def ranges_of(seed: int) -> list[np.ndarray]:
 @pytest.mark.parametrize("seed", [2])
 def test_ranges_agree_where_no_frame_is_named(kind, count, seed):
     frames = scene(kind, count, seed)
-    whole = solve_sequence(frames)
+    whole = settled(solve_sequence(frames))
     for some in ranges_of(seed):
         own = frames.at(some)
-        part = solve_sequence(own)
+        part = settled(solve_sequence(own))
         met = (whole.excess[some] <= 1.0) | (part.excess <= 1.0)
         same = met & ~whole.led[some] & ~part.led
         most = AT_LIMITS if kind == "cones" else AGREE
@@ -120,7 +121,7 @@ def test_ranges_agree_where_no_frame_is_named(kind, count, seed):
 def test_frames_are_named_that_do_not_end_where_they_would_alone(kind, count, seed):
     """One by one, in a batch of its own, each frame is solved from its base pose once more."""
     frames = scene(kind, count, seed)
-    whole = solve_sequence(frames)
+    whole = settled(solve_sequence(frames))
     alone = solve_batch(frames.problem, frames.given, frames.base, frames.limits)
     differ = apart(frames, whole.state, alone.state)
     met = whole.excess <= 1.0
@@ -162,7 +163,7 @@ def test_frames_that_follow_one_to_the_other_side_are_named():
     angles[0, 0] = -side * bend[0]
     held = rebuilt(layout, frames.given, base, balls, angles, base.slides)
     frames = Frames(frames.problem, frames.given, held, frames.limits, frames.fixed, frames.times)
-    solved = solve_sequence(frames)
+    solved = settled(solve_sequence(frames))
     assert (side * solved.state.angles[0] < -0.5).all()
     assert solved.led.tolist() == [False] + [True] * 39
     np.testing.assert_allclose(solved.apart[1:], 2.0 * bend[1:], rtol=1e-2)
@@ -170,7 +171,7 @@ def test_frames_that_follow_one_to_the_other_side_are_named():
 
 def test_what_other_starts_have_found_is_led():
     frames = leg(0.8 + 0.2 * np.sin(np.arange(40) / 6.0))
-    solved = solve_sequence(frames, from_base=False)
+    solved = settled(solve_sequence(frames, from_base=False))
     assert (solved.excess[1:] <= 1.0).all()
     assert solved.led.tolist() == [False] + [True] * 39
     assert not solved.apart.any()

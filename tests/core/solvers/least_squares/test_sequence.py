@@ -14,6 +14,7 @@ from ccd_rig.skeleton.joints import Joint, Skeleton
 from ccd_rig.skeleton.pose import Pose
 from ccd_rig.solvers.least_squares.frames import Frames
 from ccd_rig.solvers.least_squares.problem import LeastSquaresProblem
+from ccd_rig.solvers.least_squares.requests import settled
 from ccd_rig.solvers.least_squares.sequence import Sequence, solve_sequence
 from ccd_rig.solvers.least_squares.solve import Limits
 from ccd_rig.solvers.least_squares.state import Bones, Poses, rebuilt, start_state
@@ -67,7 +68,7 @@ def test_after_a_stretch_out_of_reach_the_knee_bends_to_its_side_again(last):
     time = np.arange(last, dtype=float)
     bends = np.radians(20.0 + 15.0 * np.sin(time / 9.0))
     away = 0.3 * np.exp(-(((time - 86.0) / 8.0) ** 2)) - 0.02
-    solved = solve_sequence(frames_of(bends, ankles(bends, away)))
+    solved = settled(solve_sequence(frames_of(bends, ankles(bends, away))))
     assert (solved.excess[70:] > 1.0).sum() > 5, "some are out of reach"
     met = solved.excess <= 1.0
     assert met[:70].all()
@@ -80,9 +81,9 @@ def test_a_limb_that_is_nearly_straight_ends_alike_in_any_range():
     targets = ankles(bends)
     targets[:, 0] = 0.06 * np.sin(time / 11.0)
     targets[:, 1] -= 0.002 * (1.5 + np.cos(time / 5.0))
-    whole = solve_sequence(frames_of(bends, targets, limit=None))
+    whole = settled(solve_sequence(frames_of(bends, targets, limit=None)))
     inside = slice(100, 150)
-    part = solve_sequence(frames_of(bends, targets, inside, limit=None))
+    part = settled(solve_sequence(frames_of(bends, targets, inside, limit=None)))
     same = np.abs((whole.state.rotations[..., inside] * part.state.rotations).sum(0))
     assert (whole.excess <= 1.0).all()
     assert np.degrees(2.0 * np.arccos(np.minimum(same, 1.0))).max() < 0.01
@@ -104,7 +105,7 @@ def test_frames_beside_one_that_is_fixed_bend_to_the_same_side(side):
     held = rebuilt(layout, frames.given, base, balls, angles, base.slides)
     fixed = np.arange(40) == 0
     frames = Frames(frames.problem, frames.given, held, frames.limits, fixed, frames.times)
-    solved = solve_sequence(frames)
+    solved = settled(solve_sequence(frames))
     assert (solved.excess <= 1.0).all()
     assert (side * knees(solved) > 10.0).all()
     assert np.array_equal(solved.state.rotations[..., 0], held.rotations[..., 0])
@@ -121,7 +122,7 @@ def test_what_starts_elsewhere_goes_back_to_its_base():
     )
     assert (frames.problem.evaluate(frames.given, start).excess(frames.limits.position, 1e-3) <= 1.0).all()
     begun = Frames(frames.problem, frames.given, start, frames.limits, frames.fixed, frames.times)
-    solved = solve_sequence(begun, from_base=False)
+    solved = settled(solve_sequence(begun, from_base=False))
     assert not solved.kept.any()
     assert (solved.excess <= 1.0).all()
     foot = solved.state.rotations[:, 2]
@@ -160,7 +161,7 @@ def test_a_long_chain_follows_a_pole_smoothly():
     """Its root alone would twist half round, and jump on the way."""
     a = around_a_snake(250)
     poles = 10.0 * np.array([-np.sin(a), np.full(250, 0.25), -np.cos(a)])
-    solved = solve_sequence(snake(PoleGoal("bone0", "bone19", (0.0, 1.0, 0.0)), poles, 2.0))
+    solved = settled(solve_sequence(snake(PoleGoal("bone0", "bone19", (0.0, 1.0, 0.0)), poles, 2.0)))
     assert (solved.excess <= 1.0).all()
     assert turns(solved).max() < 2.0
     w, _, y, _ = solved.state.rotations
@@ -179,7 +180,7 @@ def test_where_the_nearest_pose_jumps_the_chain_goes_over_gradually():
     ]
     goal = OrientationGoal("bone19", (1.0, 0.0, 0.0, 0.0))
     frames = snake(goal, np.array([rotation[:] for rotation in swaying]).T)
-    solved = solve_sequence(frames)
+    solved = settled(solve_sequence(frames))
     assert (solved.excess <= 1.0).all()
     assert turns(solved).max() < 2.5
 
@@ -187,7 +188,7 @@ def test_where_the_nearest_pose_jumps_the_chain_goes_over_gradually():
 def test_what_meets_its_goals_stays_to_the_bit():
     bends = np.radians(np.linspace(30.0, 50.0, 40))
     frames = frames_of(bends, ankles(bends))
-    solved = solve_sequence(frames)
+    solved = settled(solve_sequence(frames))
     assert solved.kept.all()
     assert np.array_equal(solved.state.rotations, frames.base.rotations)
 

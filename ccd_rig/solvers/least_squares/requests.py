@@ -1,0 +1,177 @@
+"""Least squares asked for by several searches at once: those of poses alike are solved together.
+
+A search is a generator: it gives requests and is sent what they came to. Each step of `solve_batch` costs
+nearly the same for two poses as for fifty, so searches that do not wait for one another go on side by side:
+both legs of a figure, and the figures of a crowd. What a pose ends as does not depend on the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Hashable, Iterator, Sequence
+from dataclasses import replace
+from typing import NamedTuple, TypeAlias, TypeVar
+
+import numpy as np
+
+from ...maths.batch import Array
+from .frames import solved_at
+from .problem import LeastSquaresProblem
+from .residuals import kind_of
+from .solve import Limits, Solved, solve_batch
+from .state import Given, State
+
+T = TypeVar("T")
+
+MOST = 4096
+"""Most poses that are solved together: more take memory and save no time."""
+
+
+class Request(NamedTuple):
+    """What `solve_batch` is asked for."""
+
+    problem: LeastSquaresProblem
+    given: Given
+    start: State
+    limits: Limits
+
+    @property
+    def kind(self) -> Hashable:
+        """Requests with equal ones are solved together: they differ in what each pose brings alone."""
+        problem, stop = self.problem, self.limits
+        asked = tuple(kind_of(goal, problem.layout) for goal in problem.goals)
+        alike = problem.layout.kind, asked, problem.priority_step, problem.reach
+        brings = self.given.reference is not None, tuple(target.ndim for target in self.given.targets)
+        return alike, brings, stop.angle, stop.iterations, stop.gain, stop.rest, stop.settled
+
+
+Search: TypeAlias = Generator[tuple[Request, ...], tuple[Solved, ...], T]
+"""A search: it gives requests, is sent what each of them came to, and returns what it found. Without requests
+an item stands for some longer work."""
+
+
+def solving(problem: LeastSquaresProblem, given: Given, start: State, limits: Limits) -> Search[Solved]:
+    """`solve_batch` as a search."""
+    (solved,) = yield (Request(problem, given, start, limits),)
+    return solved
+
+
+def together(searches: Sequence[Search[T]]) -> Search[list[T]]:
+    """Searches that do not wait for one another as one, which returns what each of them found."""
+    found: dict[int, T] = {}
+    answers: dict[int, tuple[Solved, ...] | None] = dict.fromkeys(range(len(searches)))
+    try:
+        while answers:
+            asked: dict[int, tuple[Request, ...]] = {}
+            for k, answer in answers.items():
+                try:
+                    asked[k] = next(searches[k]) if answer is None else searches[k].send(answer)
+                except StopIteration as end:
+                    found[k] = end.value
+            if not asked:
+                break
+            solved = iter((yield tuple(request for requests in asked.values() for request in requests)))
+            answers = {k: tuple(next(solved) for _ in requests) for k, requests in asked.items()}
+    finally:
+        for search in searches:
+            search.close()
+    return [found[k] for k in range(len(searches))]
+
+
+def settled(search: Search[T]) -> T:
+    """What a search finds."""
+    try:
+        requests = next(search)
+        while True:
+            requests = search.send(solve_requests(requests))
+    except StopIteration as end:
+        value: T = end.value
+        return value
+
+
+def stepped(search: Search[None]) -> Iterator[None]:
+    """A search settled, an item after each longer piece of work."""
+    try:
+        requests = next(search)
+        while True:
+            solved = solve_requests(requests)
+            yield
+            requests = search.send(solved)
+    except StopIteration:
+        return
+    finally:
+        search.close()
+
+
+def solve_requests(requests: Sequence[Request]) -> tuple[Solved, ...]:
+    """What each request comes to; those of the same kind are solved together."""
+    kinds: dict[Hashable, list[int]] = {}
+    for k, request in enumerate(requests):
+        kinds.setdefault(request.kind, []).append(k)
+    found: dict[int, Solved] = {}
+    for places in kinds.values():
+        for some in _loads(requests, places):
+            found.update(zip(some, _solve_alike([requests[k] for k in some]), strict=True))
+    return tuple(found[k] for k in range(len(requests)))
+
+
+def _loads(requests: Sequence[Request], places: Sequence[int]) -> list[list[int]]:
+    """Requests in parts of at most `MOST` poses; what is larger stays whole."""
+    found: list[list[int]] = []
+    size = MOST
+    for k in places:
+        size += requests[k].start.size
+        if size > MOST:
+            found.append([])
+            size = requests[k].start.size
+        found[-1].append(k)
+    return found
+
+
+def _solve_alike(requests: Sequence[Request]) -> list[Solved]:
+    if len(requests) == 1:
+        return [solve_batch(*requests[0])]
+    sizes = [request.start.size for request in requests]
+    ends = np.cumsum([0, *sizes])
+    states = [request.start for request in requests]
+    start = State(*(np.concatenate(arrays, axis=-1) for arrays in zip(*states, strict=True)))
+    first = requests[0]
+    limits = replace(first.limits, position=np.concatenate([request.limits.position for request in requests]))
+    given = _joined([request.given for request in requests], sizes)
+    solved = solve_batch(first.problem, given, start, limits)
+    return [solved_at(solved, np.arange(ends[k], ends[k + 1])) for k in range(len(requests))]
+
+
+def _joined(givens: Sequence[Given], sizes: Sequence[int]) -> Given:
+    """What the poses of several requests bring."""
+
+    def join(arrays: Sequence[Array]) -> Array:
+        if all(each.shape[-1] == 1 for each in arrays) and all(
+            np.array_equal(arrays[0], each) for each in arrays[1:]
+        ):
+            return arrays[0]
+        whole = [
+            np.broadcast_to(each, (*each.shape[:-1], size)) for each, size in zip(arrays, sizes, strict=True)
+        ]
+        return np.concatenate(whole, axis=-1)
+
+    return Given(
+        rests=join([each.rests for each in givens]),
+        turns=join([each.turns for each in givens]),
+        shifts=join([each.shifts for each in givens]),
+        points=join([each.points for each in givens]),
+        targets=tuple(join(each) for each in zip(*(given.targets for given in givens), strict=True)),
+        slide_axes=join([each.slide_axes for each in givens]),
+        bends=join([each.bends for each in givens]),
+        windows=join([each.windows for each in givens]),
+        reference=_joined_references([each.reference for each in givens]),
+    )
+
+
+def _joined_references(
+    references: Sequence[tuple[Array, Array, Array] | None],
+) -> tuple[Array, Array, Array] | None:
+    known = [each for each in references if each is not None]
+    if not known:
+        return None
+    balls, angles, slides = (np.concatenate(arrays, axis=-1) for arrays in zip(*known, strict=True))
+    return balls, angles, slides

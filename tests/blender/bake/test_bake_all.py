@@ -1,0 +1,241 @@
+"""Several armatures baked in one pass: each comes out as it does alone; all is written, or nothing."""
+
+from __future__ import annotations
+
+import json
+
+import bpy
+import numpy as np
+import pytest
+import rigs
+import walks
+from whole_file import differences, dump
+
+LAST = 24
+
+
+@pytest.fixture
+def bake_all(ext):
+    return ext.module("ccd_rig.blender.bake.bake_all")
+
+
+@pytest.fixture
+def settings(ext):
+    made = ext.module("ccd_rig.blender.bake.settings").BakeSettings
+
+    def of(last=LAST, **fields):
+        return made(1, last, **fields)
+
+    return of
+
+
+@pytest.fixture
+def solves(ext, monkeypatch):
+    """What is solved: how many poses in each batch."""
+    requests = ext.module("ccd_rig.solvers.least_squares.requests")
+    found = []
+    plain = requests.solve_batch
+
+    def counted(problem, given, start, limits):
+        found.append(start.size)
+        return plain(problem, given, start, limits)
+
+    monkeypatch.setattr(requests, "solve_batch", counted)
+    return found
+
+
+def arm(k, count=3, limit="CONE"):
+    """A chain with a moving target of its own."""
+    rig = rigs.chain(count, 1.0, f"Arm {k}")
+    rig.location.x = 4.0 * k
+    target = rigs.empty(f"Target {k}")
+    places = {frame: (4.0 * k + 0.1 * frame, 0.5 + 0.05 * k, 1.5 - 0.02 * frame) for frame in range(1, 30, 4)}
+    rigs.keyed(target, places)
+    rigs.reach(rig, f"bone_{count - 1}", target)
+    for bone in rig.pose.bones:
+        bone.ccd_rig.limit.kind, bone.ccd_rig.limit.cone_radius = limit, 2.6
+    return rig
+
+
+def keys(ext, rig):
+    """All keys as plain values."""
+    curves = ext.module("ccd_rig.blender.keys.channels").fcurves_of(rig)
+    return {
+        (curve.data_path, curve.array_index): [tuple(key.co) for key in curve.keyframe_points]
+        for curve in curves
+    }
+
+
+def test_each_comes_out_as_it_does_alone(ext, bake_all, settings, solves):
+    bake = ext.module("ccd_rig.blender.bake.bake")
+    made = [arm(0), arm(1), arm(2), arm(3, count=5), arm(4, limit="NONE")]
+    alone = [bake.bake(bpy.context.scene, rig, settings()) for rig in made]
+    expected = [keys(ext, rig) for rig in made]
+    count = len(solves)
+    for rig in made:
+        rig.animation_data_clear()
+        rigs.update()
+        for bone in rig.pose.bones:
+            bone.matrix_basis.identity()
+    solves.clear()
+    reports = bake_all.bake_all(bpy.context.scene, dict.fromkeys(made, settings()))
+    assert len(solves) < count  # three of them are alike
+    assert [report.armature for report in reports] == [rig.name for rig in made]
+    for rig, before, report, its in zip(made, expected, reports, alone, strict=True):
+        assert keys(ext, rig) == before
+        assert report.summary() == its.summary()
+        assert report.check.words() == its.check.words()
+        assert rig.ccd_rig.report.words == report.summary()
+        assert report.seconds > 0.0
+
+
+def test_frames_are_evaluated_once_for_all(ext, bake_all, settings, monkeypatch):
+    isolation = ext.module("ccd_rig.blender.scene.isolation")
+    plain, frames = isolation.set_frame, []
+    monkeypatch.setattr(
+        isolation, "set_frame", lambda scene, frame: frames.append(frame) or plain(scene, frame)
+    )
+    made = [arm(0), arm(1), arm(2)]
+    bake_all.bake_all(bpy.context.scene, dict.fromkeys(made, settings(verify=False)))
+    assert sorted(frames) == list(range(1, LAST + 2))
+
+
+def test_planted_figures_come_out_as_they_do_alone(ext, bake_all, settings):
+    bake = ext.module("ccd_rig.blender.bake.bake")
+    first = walks.walk(ext, 2, in_place=False)
+    walks.select(ext, first, "toe.L", "toe.R")
+    bpy.ops.ccd_rig.feet_plant()
+    bpy.ops.object.mode_set(mode="OBJECT")
+    bpy.context.scene.frame_set(1)
+    second = first.copy()
+    second.animation_data.action = first.animation_data.action
+    bpy.context.scene.collection.objects.link(second)
+    second.location.x = 3.0
+    rigs.update()
+    last = 30
+    alone = bake.bake(bpy.context.scene, first, settings(last))
+    expected = keys(ext, first)
+    first.animation_data.action = second.animation_data.action
+    first.ccd_rig.report.words = ""
+    rigs.update()
+    report, other = bake_all.bake_all(bpy.context.scene, {first: settings(last), second: settings(last)})
+    assert keys(ext, first) == expected
+    assert report.summary() == alone.summary()
+    assert keys(ext, second).keys() == expected.keys()
+    assert other.check.words() == alone.check.words()
+
+
+def test_what_hangs_on_another_comes_after_it(ext, bake_all, settings):
+    leader, follower = arm(0), arm(1)
+    bpy.data.objects["Target 1"].animation_data_clear()
+    row = follower.ccd_rig.constraints[0]
+    row.target, row.target_bone = leader, "bone_2"
+    follower.location.x = 0.5
+    rigs.update()
+    assert bake_all.waves([follower, leader]) == [[leader], [follower]]
+    reports = bake_all.bake_all(bpy.context.scene, {follower: settings(), leader: settings()})
+    assert [report.armature for report in reports] == [follower.name, leader.name]
+    for frame in (1, 9, LAST):
+        bpy.context.scene.frame_set(frame)
+        tip = follower.matrix_world @ follower.pose.bones["bone_2"].tail
+        head = leader.matrix_world @ leader.pose.bones["bone_2"].head
+        assert (tip - head).length < 2e-3
+
+
+def test_two_that_hang_on_each_other_are_refused(ext, bake_all, settings):
+    one, other = arm(0), arm(1)
+    for rig, its in ((one, other), (other, one)):
+        row = rig.ccd_rig.constraints[0]
+        row.target, row.target_bone = its, "bone_2"
+    rigs.update()
+    before = dump()
+    with pytest.raises(Exception, match="'Arm 0' and 'Arm 1' move each other's targets"):
+        bake_all.bake_all(bpy.context.scene, {one: settings(), other: settings()})
+    assert not differences(before, dump())
+
+
+@pytest.mark.parametrize("fault", ["target", "nan", "locked", "late"])
+def test_one_that_cannot_be_baked_leaves_all_as_they_were(ext, bake_all, settings, monkeypatch, fault):
+    made = [arm(0), arm(1)]
+    if fault == "target":
+        made[1].ccd_rig.constraints[0].target = None
+    elif fault == "nan":
+        bpy.data.objects["Target 1"].animation_data_clear()
+        bpy.data.objects["Target 1"].location.x = float("nan")
+    elif fault == "locked":
+        for bone in made[1].pose.bones:
+            bone.lock_rotation = (True, True, True)
+            bone.lock_rotation_w = bone.lock_rotations_4d = True
+    else:  # when the first has its keys
+        module = ext.module("ccd_rig.blender.bake.bake")
+        plain = module.write_keys
+
+        def fails(scene, rig, *rest):
+            if rig == made[1]:
+                raise module.RigError("the disk is full")
+            return plain(scene, rig, *rest)
+
+        monkeypatch.setattr(module, "write_keys", fails)
+    rigs.update()
+    before = dump()
+    with pytest.raises(Exception, match=r"Arm 1|Target 1"):
+        bake_all.bake_all(bpy.context.scene, dict.fromkeys(made, settings()))
+    assert not differences(before, dump())
+
+
+def test_cancelled_at_any_step_it_leaves_all_as_they_were(bake_all, settings):
+    made = [arm(0), arm(1)]
+    total = sum(1 for _ in bake_all.bake_all_steps(bpy.context.scene, dict.fromkeys(made, settings())))
+    for rig in made:
+        rig.animation_data_clear()
+    rigs.update()
+    before = dump()
+    for stop in np.linspace(1, total, 9, dtype=int).tolist():
+        steps = bake_all.bake_all_steps(bpy.context.scene, dict.fromkeys(made, settings()))
+        for _ in range(stop):
+            next(steps)
+        steps.close()
+        assert not differences(before, dump()), stop
+
+
+def test_more_than_go_side_by_side(ext, bake_all, settings, monkeypatch):
+    monkeypatch.setattr(bake_all, "AT_ONCE", 2)
+    made = [arm(k) for k in range(5)]
+    reports = bake_all.bake_all(bpy.context.scene, dict.fromkeys(made, settings(8)))
+    assert [report.armature for report in reports] == [rig.name for rig in made]
+    assert all(report.unsolved_count() == 0 for report in reports)
+    with pytest.raises(Exception, match="No armature of the scene has enabled CCD constraints"):
+        bake_all.bake_all(bpy.context.scene, {})
+
+
+def test_the_operator_bakes_each_with_its_own_options(ext):
+    made = [arm(0), arm(1), arm(2)]
+    made[1].ccd_rig.bake.step, made[1].ccd_rig.bake.keys = 4, "SOLVED_FRAMES"
+    made[2].ccd_rig.constraints[0].enabled = False
+    scene = bpy.context.scene
+    scene.frame_start, scene.frame_end = 1, 9
+    assert bpy.ops.ccd_rig.bake_all() == {"FINISHED"}
+    counts = [
+        max((len(each) for each in keys(ext, rig).values()), default=0) if rig.animation_data else 0
+        for rig in made
+    ]
+    assert counts == [9, 3, 0]
+    for rig in made:
+        rig.ccd_rig.constraints.clear()
+    with pytest.raises(RuntimeError, match="poll"):
+        bpy.ops.ccd_rig.bake_all()
+
+
+def test_all_at_the_command_line(ext, tmp_path, capfd):
+    command_line = ext.module("ccd_rig.blender.cli.command_line")
+    arm(0), arm(1)
+    path, output, report = (tmp_path / name for name in ("in.blend", "out.blend", "report.json"))
+    bpy.ops.wm.save_as_mainfile(filepath=str(path))
+    words = ["bake", str(path), "--all", "--frames", "1-8", "--output", str(output), "--report", str(report)]
+    assert command_line.main(words) == 0
+    content = json.loads(report.read_text())
+    assert content["format"] == "ccd_rig.bake_reports"
+    assert [each["armature"] for each in content["reports"]] == ["Arm 0", "Arm 1"]
+    assert "Arm 1: 8 of 8 frames reached" in capfd.readouterr().out
+    assert output.is_file()
+    assert command_line.main([*words, "--armature", "Arm 0"]) == 2
