@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 
 import numpy as np
@@ -13,6 +13,7 @@ from mathutils import Quaternion
 from ...goals import BalanceGoal, Goal
 from ...limits.shapes import Limit
 from ...maths.batch import Array
+from ...skeleton.joints import Skeleton
 from ...solvers.least_squares.comfort_tolerances import Asked
 from ...solvers.least_squares.problem import MILD_STEP, LeastSquaresProblem
 from ...solvers.least_squares.solve import Limits
@@ -40,13 +41,15 @@ class GroupProblem:
     """A group's goals at some frames, for least squares.
 
     Attributes:
-        problem: what the frames share.
+        problem: what the frames share; the targets of its goals mean nothing.
+        goals: with the targets of the first frame.
         asked: what each brings, as it stands.
         places: of each goal the place of its constraint in the group.
         is_ranked: whether something is served before something else: goals, or reach windows.
     """
 
     problem: LeastSquaresProblem
+    goals: list[Goal]
     asked: Asked
     places: list[int]
     is_ranked: bool
@@ -77,7 +80,7 @@ def group_problem(batch: Batch, group: Group, stage: Stage, chosen: Rows, base: 
         for goal in goals(batch.skeleton, batch.constraints[c], samples[0].targets[c])
     ]
     row_goals = [goal for _, goal in placed]
-    problem = LeastSquaresProblem(batch.skeleton, row_goals, limits, sorted(group.joints), step)
+    problem = _problem(batch.skeleton, row_goals, tuple(limits), tuple(sorted(group.joints)), step)
     axes = balance_axes(batch, group, samples)
     found = [
         _with_axes(
@@ -100,7 +103,23 @@ def group_problem(batch: Batch, group: Group, stage: Stage, chosen: Rows, base: 
         batch.reference(samples, poses_of(base[0][chosen], base[1][chosen])),
         stop,
     )
-    return GroupProblem(problem, asked, [place for place, _ in placed], is_ranked)
+    return GroupProblem(problem, row_goals, asked, [place for place, _ in placed], is_ranked)
+
+
+def _problem(
+    skeleton: Skeleton,
+    row_goals: Sequence[Goal],
+    limits: tuple[Limit | None, ...],
+    joints: tuple[int, ...],
+    step: float,
+) -> LeastSquaresProblem:
+    """The problem of goals, whatever their targets are, made at the first call with the same arguments."""
+    asked = tuple(
+        (type(goal), *(getattr(goal, each.name) for each in fields(goal) if each.name != "target"))
+        for goal in row_goals
+    )
+    key = LeastSquaresProblem, asked, limits, joints, step
+    return skeleton.computed_once(key, lambda: LeastSquaresProblem(skeleton, row_goals, limits, joints, step))
 
 
 def balance_axes(batch: Batch, group: Group, samples: Sequence[FrameSample]) -> Array | None:

@@ -134,7 +134,7 @@ def _ease(
     """
     chosen, base = some
     asked = group_problem(batch, group, (limits, PRIORITY_STEP), chosen, base)
-    row_goals = asked.problem.goals
+    row_goals = asked.goals
     movable = asked.problem.layout.moved
     relaxed = Relaxed(
         limits,
@@ -307,7 +307,7 @@ def _another_way(batch: Batch, group: Group, k: int, base: JointPoses) -> Search
     names = {joint.name for joint in skeleton.joints}
     entries = [entry for entry in settings.poses if names & entry.rotations.keys()]
     asked = group_problem(batch, group, (batch.limits, PRIORITY_STEP), np.array([k, k]), base)
-    row_goals = asked.problem.goals
+    row_goals = asked.goals
     others = starts(
         StartSpace(skeleton, row_goals, limits, joints, entries), present, solver.seed, solver.restarts
     )

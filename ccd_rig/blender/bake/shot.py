@@ -181,7 +181,8 @@ def _evaluate(
     after: FrameSample | None = None
     known = task.constraints, task.layout, task.shared
     with evaluation.frames(scene, armature_object, *known) as sample_at:
-        yield Progress(shot.frames[0], 0, shot.total)  # what others share the scene for is known now
+        if task.shared is not None:  # first all say what is to be evaluated for them
+            yield Progress(shot.frames[0], 0, shot.total)
         for row, frame in enumerate(shot.frames):
             sample = task.start.based(sample_at(frame))
             if recorder is None or solver is None:
