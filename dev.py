@@ -7,6 +7,7 @@ test    the core and the installed extension on one Blender; --matrix: on all fo
         --coverage: with the lines and branches that no test runs
 lint    ruff, and mypy against the oldest and the newest Blender; --style: ruff alone
 build   the extension's zip, in dist/
+docs    the manual as a site, in site/; --serve: show it; --reference, --pictures: make its parts anew
 bench   the scripts of benchmarks/, all or by name; one script's own options follow after --
 golden  compare results bit for bit with stored ones; --store: store them
 """
@@ -20,7 +21,7 @@ import sys
 if sys.version_info < (3, 9):
     sys.exit("dev.py needs Python 3.9 or newer to start, and Python 3.11 or 3.13 for Blender")
 
-from devtools import checks, environments, window
+from devtools import checks, environments, site, window
 
 DEMO_TIMEOUT = 900  # [s]
 
@@ -39,7 +40,8 @@ def default_version() -> str:
 
 
 def setup(options: argparse.Namespace) -> int:
-    everything = {e.name: e for e in (*environments.BLENDERS.values(), *environments.LINTS.values())}
+    known = (*environments.BLENDERS.values(), *environments.LINTS.values(), environments.DOCS)
+    everything = {e.name: e for e in known}
     unknown = [name for name in options.names if name not in everything]
     if unknown:
         raise environments.SetupError(
@@ -85,6 +87,15 @@ def build(options: argparse.Namespace) -> int:
     return 0
 
 
+def docs(options: argparse.Namespace) -> int:
+    version = options.blender or default_version()
+    if options.pictures is not None and (code := site.take_pictures(version, options.pictures)):
+        return code
+    if options.reference and (code := site.write_reference(version)):
+        return code
+    return site.serve() if options.serve else site.build()
+
+
 def bench(options: argparse.Namespace) -> int:
     return checks.bench(options.names, options.blender or default_version(), options.arguments)
 
@@ -124,6 +135,17 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     sub.add_argument("--stubs", action="append", choices=list(environments.LINTS), help="default: all")
     sub.add_argument("--style", action="store_true", help="ruff alone, in a second")
     command("build", build, "build the extension's zip in dist/")
+    sub = command("docs", docs, "build the manual as a site in site/")
+    sub.add_argument("--serve", action="store_true", help="show it on this machine, until Ctrl C")
+    sub.add_argument(
+        "--reference", action="store_true", help="first write the reference of all settings anew"
+    )
+    sub.add_argument(
+        "--pictures",
+        nargs="*",
+        metavar="TUTORIAL",
+        help="first take the tutorials' pictures anew; default: all",
+    )
     sub = command("bench", bench, "run benchmarks; what follows `--` goes to the one that is named")
     sub.add_argument("names", nargs="*", help="files of benchmarks/ without .py; default: all")
     sub = command("golden", golden, "compare results bit for bit; what follows `--` goes to the comparison")

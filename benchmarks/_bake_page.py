@@ -1,4 +1,4 @@
-"""Puts what `bake.py` printed into docs/bake.md, between the marks of each case."""
+"""Puts what `bake.py` printed into docs/measurements/bake.md, between the marks of each case."""
 
 from __future__ import annotations
 

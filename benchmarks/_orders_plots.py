@@ -1,4 +1,4 @@
-"""The plots of docs/orders.md, from the numbers that `orders.py` measured."""
+"""The plots of docs/measurements/orders.md, from the numbers that `orders.py` measured."""
 
 from __future__ import annotations
 

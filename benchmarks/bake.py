@@ -243,7 +243,7 @@ def main() -> None:
     parser.add_argument("--frames", type=int, default=250, help="of the case with the fewest")
     parser.add_argument("--runs", type=int, default=5, help="pairs")
     parser.add_argument("--plot", action="store_true", help="write docs/images/bake_CASE.png")
-    parser.add_argument("--write", action="store_true", help="put the tables into docs/bake.md")
+    parser.add_argument("--write", action="store_true", help="put the tables into docs/measurements/bake.md")
     chosen = parser.parse_args()
     found, printed = {}, {}
     product.register()
@@ -261,7 +261,7 @@ def main() -> None:
             if pairs:
                 found[name] = pairs
         if chosen.write:
-            page.write(ROOT / "docs/bake.md", f"{heading}:", printed)
+            page.write(ROOT / "docs/measurements/bake.md", f"{heading}:", printed)
         if chosen.plot:
             import _bake_plots  # brings Matplotlib, which nothing else here needs
 

@@ -1,5 +1,5 @@
 """Orders and settings compared on reach, iterations, joint motion and naturalness; prints the tables of
-docs/orders.md and draws its plots.
+docs/measurements/orders.md and draws its plots.
 
     python3 dev.py bench orders                     all measurements, then the plots: about 5 minutes
     python3 dev.py bench orders -- shares draw      one part, and the plots again

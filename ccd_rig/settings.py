@@ -51,7 +51,8 @@ class Solver(enum.Enum):
 LARGEST_REDUCTION = 0.999
 """Largest part of the error that one pass may remove."""
 EVEN_REDUCTION = 0.97
-"""Largest part of the error with which no chain was seen to coil, joint by joint (docs/orders.md)."""
+"""Largest part of the error with which no chain was seen to coil, joint by joint
+(docs/measurements/orders.md)."""
 STEP_RANGE = (0.1, 1.3)
 """Least and largest part of a step."""
 
@@ -154,7 +155,7 @@ PRESETS: Mapping[str, SolverSettings] = MappingProxyType(
         "TAIL": SolverSettings(error_reduction=0.95),
     }
 )
-"""What suits a kind of chain, as measured in docs/orders.md. Limbs have up to 4 joints."""
+"""What suits a kind of chain, as measured in docs/measurements/orders.md. Limbs have up to 4 joints."""
 PRESET_FIELDS = ("sweep", "step_fraction", "step_feedback", "error_reduction")
 """What a preset is about: how steps are taken. Solver, tolerances, patience and comfort are the user's."""
 

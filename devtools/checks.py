@@ -20,6 +20,7 @@ from devtools.environments import ROOT
 TEST_TIMEOUT = 1800  # [s] one suite on one version of Blender
 LINT_TIMEOUT = 300  # [s]
 BENCH_TIMEOUT = 3600  # [s] one script
+DOCS_TESTS = "tests/docs"  # about the pages of the manual: in the environment of its site
 PARTS = 2  # processes for tests/blender
 SOURCES = ("__init__.py", "ccd_rig", "operators", "panels", "viewport")
 
@@ -84,7 +85,8 @@ def build(version: str, output_dir: Path) -> Path:
 
 
 def test(versions: list[str], pytest_arguments: list[str], coverage: bool) -> int:
-    """Run tests/core and tests/blender, each in its own process, on each version; 0 when all passed.
+    """Run tests/core and tests/blender, each in its own process, on each version, and tests/docs once; 0 when
+    all passed.
 
     Of several, as many run at once as there are processors; the output of each comes when it has ended.
     `pytest_arguments` that name files choose: then only the suites they lie in are run. Without arguments
@@ -101,7 +103,9 @@ def test(versions: list[str], pytest_arguments: list[str], coverage: bool) -> in
     chosen = [a for a in pytest_arguments if (ROOT / a.partition("::")[0]).exists() and not a.startswith("-")]
     options = [a for a in pytest_arguments if a not in chosen]
     package = None
-    environments.require_pythons([environments.BLENDERS[version] for version in versions])
+    with_docs = not pytest_arguments or any(a.startswith(DOCS_TESTS) for a in chosen)
+    wanted = [environments.BLENDERS[version] for version in versions]
+    environments.require_pythons([*wanted, environments.DOCS] if with_docs else wanted)
     prepare = environments.prepare_coverage if coverage else environments.prepare
     # All of them first: what is missing shows before minutes of tests, not after.
     pythons = {version: str(prepare(environments.BLENDERS[version])) for version in versions}
@@ -124,10 +128,14 @@ def test(versions: list[str], pytest_arguments: list[str], coverage: bool) -> in
                 left_out = _left_out(layer, version, versions, coverage)
                 command = [python, *flags, "-m", "pytest", *part, *options, *left_out]
                 suites.append(Suite(name, command, extra, layer, version, number))
+    if with_docs:
+        python = str(environments.prepare(environments.DOCS))
+        paths = [a for a in chosen if a.startswith(DOCS_TESTS)] or [DOCS_TESTS]
+        pages = Suite(DOCS_TESTS, [python, "-m", "pytest", *paths, *options], {}, "docs", "", 1)
     if coverage:
         # The solver's loops suffer most from being measured: here the core takes longest.
         suites = [_with_coverage(suite) for suite in sorted(suites, key=lambda suite: suite.layer != "core")]
-    failed = run_all(suites)
+    failed = run_all([*suites, pages] if with_docs else suites)
     if coverage:
         failed += _below_floor(suites, pythons)
     return verdict(failed, "tests")

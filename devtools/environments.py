@@ -1,4 +1,4 @@
-"""Virtual environments: one per Blender version, and one per version of Blender's type stubs.
+"""Virtual environments: one per Blender version, one per version of Blender's type stubs, one for the manual.
 
 Standard library only, and readable by Python 3.9: this runs before anything is installed.
 """
@@ -25,6 +25,7 @@ CONNECTION = "check the connection to PyPI"
 TEST_TOOLS = ("pytest==8.4.2", "hypothesis==6.140.3")
 BENCH_TOOLS = ("matplotlib==3.10.7",)  # for the plots that benchmarks draw
 COVERAGE_TOOLS = ("coverage==7.10.7", "pytest-cov==7.0.0")
+DOCS_TOOLS = ("mkdocs==1.6.1", "mkdocs-material==9.8.1", *TEST_TOOLS)
 LINT_TOOLS = ("ruff==0.13.3", "mypy==2.4.1", "numpy==2.2.6", *TEST_TOOLS)
 
 # What the wheels of bpy load and a bare Debian or Ubuntu does not have.
@@ -96,6 +97,8 @@ LINTS = {
     "4.2": _lint("4.2", "fake-bpy-module-4.2==20260730"),
     "5.2": _lint("5.2", "fake-bpy-module-5.2==20260730"),
 }
+
+DOCS = Environment("docs", ("3.11", "3.13"), DOCS_TOOLS, "import material, mkdocs, pytest")
 
 
 def prepare(environment: Environment) -> Path:

@@ -25,9 +25,17 @@ PACKAGES = (
     *("libgl1", "libglx-mesa0", "libgl1-mesa-dri", "libegl1", "libegl-mesa0", "mesa-vulkan-drivers"),
 )
 STEP_TIMEOUT = 900  # [s] debootstrap, or Blender and its 300 packages, on a slow mirror
-ON_WHEELS = ("rig", "scene", "solve", "test_peer_cases.py", "test_demo.py")
-"""What of tests/blender runs on the wheels alone: numbers, which the program works out alike, and the demo,
-which needs a Python with the module."""
+ON_WHEELS = (
+    "rig",
+    "scene",
+    "solve",
+    "test_peer_cases.py",
+    "test_demo.py",
+    "test_manual.py",
+    "test_tutorials.py",
+)
+"""What of tests/blender runs on the wheels alone: numbers, which the program works out alike, the demo,
+which needs a Python with the module, and what needs the folders of the project."""
 WINDOW_TIMEOUT = 1200  # [s] tests/window
 RUN = "suite"  # the folder inside the chroot that belongs to one run
 
@@ -40,10 +48,11 @@ def test(version: str, pytest_arguments: list[str]) -> int:
     run = FOLDER / RUN
     shutil.rmtree(run, ignore_errors=True)
     shutil.copytree(ROOT / "tests", run / "project/tests", ignore=shutil.ignore_patterns("__pycache__"))
-    (run / "project/docs").mkdir()
     # Tests run the examples of the README and of docs/.
-    for file in (ROOT / "pyproject.toml", ROOT / "README.md", *(ROOT / "docs").glob("*.md")):
-        shutil.copy2(file, run / "project" / file.relative_to(ROOT))
+    for file in (ROOT / "pyproject.toml", ROOT / "README.md", *(ROOT / "docs").rglob("*.md")):
+        copy = run / "project" / file.relative_to(ROOT)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(file, copy)
     shutil.copy2(package, run / "ccd_rig.zip")
 
     failed = _inside_blender(run, pytest_arguments)

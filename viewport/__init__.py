@@ -4,18 +4,20 @@
 
 def register() -> None:
     """Make the preferences known to Blender, then what asks for them."""
-    from . import active_row, limit_handles, overlay, preferences
+    from . import active_row, limit_handles, online_manual, overlay, preferences
 
     preferences.register()
     overlay.register()
     limit_handles.register()
     active_row.register()
+    online_manual.register()
 
 
 def unregister() -> None:
     """Take everything away again."""
-    from . import active_row, limit_handles, overlay, preferences
+    from . import active_row, limit_handles, online_manual, overlay, preferences
 
+    online_manual.unregister()
     active_row.unregister()
     limit_handles.unregister()
     overlay.unregister()

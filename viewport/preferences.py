@@ -8,6 +8,7 @@ from bpy.props import BoolProperty, FloatVectorProperty
 
 from .. import __package__ as ROOT  # noqa: N812  (Blender's name of the extension)
 from ..ccd_rig.blender.viewport.sketch import Palette
+from . import online_manual
 
 COLOURS = {
     "limit": ("Limits", "Limits of bones"),
@@ -58,6 +59,7 @@ class CCD_RIG_preferences(bpy.types.AddonPreferences):
         colours.use_property_split = True
         for name in Palette._fields:
             colours.prop(self, f"{name}_colour")
+        self.layout.operator("wm.url_open", text="Manual", icon="HELP").url = online_manual.BASE
 
 
 # From outside: since Python 3.14 a class has no annotations while its body runs.

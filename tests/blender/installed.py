@@ -90,6 +90,8 @@ def leftovers() -> list[str]:
         found += [
             f"menu {name}: {f!r}" for f in functions if getattr(f, "__module__", "").startswith(PACKAGE)
         ]
+    hooks = bpy.utils._manual_map
+    found += [f"manual {h!r}" for h in hooks if h.__module__.startswith(PACKAGE)]
     configuration = bpy.context.window_manager.keyconfigs.addon
     if configuration is not None:
         for keymap in configuration.keymaps:

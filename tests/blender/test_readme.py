@@ -11,7 +11,7 @@ from installed import PACKAGE, ROOT
 
 PAGES = {
     str(page.relative_to(ROOT)): page.read_text(encoding="utf-8")
-    for page in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
+    for page in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
 }
 EXAMPLES = [
     (name, code)
@@ -34,7 +34,7 @@ WORDS = (  # a part of each example that no other has
 def run(words: str) -> dict:
     """Run the one example with these words in it; what its names then hold."""
     ((name, code),) = ((name, code) for name, code in EXAMPLES if words in code)
-    # Inside Blender the package has a prefix; docs/scripting.md says so in words.
+    # Inside Blender the package has a prefix; docs/reference/scripting.md says so in words.
     code = code.replace("from ccd_rig import", f"from {PACKAGE}.ccd_rig import")
     space: dict = {}
     exec(compile(code, name, "exec"), space)

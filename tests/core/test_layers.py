@@ -14,7 +14,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 
-# As docs/architecture.md draws them, top to bottom. What shares a line does not import each other.
+# As docs/development/architecture.md draws them, from the top. What shares a line does not import each other.
 CORE = (
     ("errors",),
     ("maths",),
@@ -112,7 +112,7 @@ def _is_empty(module: str) -> bool:
 @pytest.mark.parametrize("module", [m for m in MODULES if _place_of(m) or not _is_empty(m)])
 def test_imports_only_from_above(module):
     place = _place_of(module)
-    assert place, f"{module} lies in no folder of the order: give it a place here and in docs/architecture.md"
+    assert place, f"{module} lies in no folder of the order: give it a place here and in architecture.md"
     for line, name in _imports(module):
         if name not in MODULES:
             continue

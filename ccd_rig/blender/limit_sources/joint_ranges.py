@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How far joints go, in degrees. docs/limit_presets.md has the same numbers with their sources.
+"""How far joints go, in degrees. docs/guide/limit_presets.md has the same numbers with their sources.
 
 HUMAN counts from the anatomical position: upright, arms hanging, feet flat.
 

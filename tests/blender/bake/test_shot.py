@@ -16,7 +16,7 @@ ROUNDED = 1e-5  # the share of a pass is a float32 in the operator
 ALIKE = {"NONE": 0.5, "ORIENTATION": 0.5, "DIRECTION": 35.0}  # degrees from round to round
 CLOSE = math.radians(
     1.0
-)  # stated in docs/manual.md: how near frames of a shorter range are to those of a longer one
+)  # stated in docs/guide/shots.md: how near frames of a shorter range are to those of a longer one
 
 
 @pytest.fixture

@@ -1,0 +1,168 @@
+"""Write the manual's reference, settings.md and operators.md, from what the extension registers.
+
+Runs where Blender's module is installed; `python3 dev.py docs --reference` calls it.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from collections.abc import Iterator
+from math import degrees
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+FOLDER = ROOT / "docs/reference"
+MADE = "<!-- Made by `python3 dev.py docs --reference` from what the extension registers: do not edit. -->"
+UNBOUNDED = 1e9  # numbers from here on stand for none
+
+# Title and introduction of each group of settings, in the order of the page. Titles are their anchors too.
+GROUPS = {
+    "constraint": ("Constraint", "One entry of the list: `object.ccd_rig.constraints`."),
+    "joint": ("Bone", "Of the active bone: `pose_bone.ccd_rig`."),
+    "limit": ("Limit", "Which rotations a bone may have: `pose_bone.ccd_rig.limit`, `.comfort.region`."),
+    "comfort": ("Comfort", "Which of them it prefers: `pose_bone.ccd_rig.comfort`."),
+    "coupled-offset": ("Coupled offset", "Shifts that follow a hinge: `pose_bone.ccd_rig.coupled_offsets`."),
+    "offset-point": ("Offset point", "A point of such a curve: `points` of a coupled offset."),
+    "armature": ("Armature", "Of the whole rig: `object.ccd_rig`."),
+    "solver": ("Solver", "How the rig is solved: `object.ccd_rig.solver`."),
+    "bake": ("Bake", "Options of the next bake: `object.ccd_rig.bake`."),
+    "report": ("Report", "What the last bake has left, to be read: `object.ccd_rig.report`."),
+    "pose": ("Pose", "One entry of the pose library: `object.ccd_rig.poses`."),
+    "pose-bone": ("Pose bone", "One bone of such a pose: its `rotations`."),
+    "preferences": ("Preferences", "*Edit > Preferences > Add-ons > CCD Rig*, the same for all files."),
+}
+UNITS = {"ROTATION": "degrees", "LENGTH": "length", "TIME": "frames"}
+KINDS = {"STRING": "text", "BOOLEAN": "on or off"}
+HEADER = ("| name | what it does | default | range | unit |", "|---|---|---|---|---|")
+
+
+def pages(manual: ModuleType) -> dict[str, str]:
+    """File name -> text of each page.
+
+    Args:
+        manual: the registered extension's module `viewport.online_manual`.
+    """
+    import bpy
+
+    groups = {manual.anchor(group.identifier): group for group in manual.groups()}
+    if set(groups) != set(GROUPS):
+        odd = ", ".join(sorted(set(groups) ^ set(GROUPS)))
+        raise LookupError(f"devtools/reference.py and the extension disagree about the groups {odd}")
+    settings = {kind: manual.fields(group) for kind, group in groups.items()}
+    commands = {name: getattr(bpy.ops.ccd_rig, name).get_rna_type() for name in dir(bpy.ops.ccd_rig)}
+    options = {name: manual.fields(command) for name, command in commands.items()}
+    stored = {each.identifier for each in settings["bake"]}
+    options["bake"] = [each for each in options["bake"] if each.identifier not in stored]
+    return {
+        "settings.md": "\n".join(_settings(settings)) + "\n",
+        "operators.md": "\n".join(_operators(commands, options)) + "\n",
+    }
+
+
+def _settings(settings: dict[str, list[Any]]) -> Iterator[str]:
+    yield from ("# Settings", "", MADE, "")
+    yield "All that the panels show and scripts may set. Angles are in degrees here and in radians in"
+    yield "scripts; lengths are in the scene's unit."
+    for kind, (title, about) in GROUPS.items():
+        anchors = "" if title.lower().replace(" ", "-") == kind else f'<a id="{kind}"></a>'
+        yield from ("", f"## {title}", "", anchors + about, "")
+        yield from _table(settings[kind], kind)
+
+
+def _operators(commands: dict[str, Any], options: dict[str, list[Any]]) -> Iterator[str]:
+    yield from ("# Commands", "", MADE, "")
+    yield "All buttons and menu entries, by name. In scripts each is `bpy.ops.ccd_rig.` and its short name."
+    yield "Blender's search (F3) finds them by their full name."
+    for name, command in sorted(commands.items(), key=lambda item: item[1].name):
+        yield from ("", f"## {command.name}", "", f'<a id="{name}"></a>`{name}`: {_words(command)}.')
+        if options[name]:
+            yield from ("", *_table(options[name], name))
+        if name == "bake":
+            yield from (
+                "",
+                "It also has the [options of the panel](settings.md#bake), with the same defaults.",
+            )
+
+
+def _table(fields: list[Any], prefix: str) -> Iterator[str]:
+    yield from HEADER
+    for each in fields:
+        anchor = f'<a id="{prefix}-{each.identifier}"></a>'
+        cells = (f"{anchor}{_cell(each.name)}<br>`{each.identifier}`", _what(each), *_values(each))
+        yield f"| {' | '.join(cells)} |"
+
+
+def _what(each: Any) -> str:
+    words = f"{_words(each)}."
+    if each.type != "ENUM":
+        return words
+    choices = [f"<br>*{_cell(item.name)}*: {_words(item)}." for item in each.enum_items]
+    return words + "".join(choices)
+
+
+def _words(thing: Any) -> str:
+    return _cell(thing.description or thing.name).rstrip(".")
+
+
+def _cell(words: str) -> str:
+    """Words that a cell of a table may hold."""
+    return " ".join(words.split()).replace("|", "\\|").replace("<", "&lt;").replace("*", "\\*")
+
+
+def _values(each: Any) -> tuple[str, str, str]:
+    """Default, range and unit in words."""
+    if each.type == "POINTER":
+        return "none", _cell(each.fixed_type.name).lower(), ""
+    if each.type == "COLLECTION":
+        return "empty", "", ""
+    if each.type == "ENUM":
+        chosen = [item.name for item in each.enum_items if item.identifier == each.default]
+        return _cell(chosen[0] if chosen else ""), "one of these" if len(each.enum_items) else "", ""
+    several = getattr(each, "is_array", False)
+    default = (
+        ", ".join(_value(each, v) for v in each.default_array) if several else _value(each, each.default)
+    )
+    if each.type in KINDS:
+        return default, KINDS[each.type], ""
+    return default, _range(each), UNITS.get(each.unit, "")
+
+
+def _value(each: Any, value: Any) -> str:
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    if isinstance(value, str):
+        return _cell(value) or "empty"
+    return f"{degrees(value) if each.unit == 'ROTATION' else value:.4g}"
+
+
+def _range(each: Any) -> str:
+    lower = None if each.hard_min <= -UNBOUNDED else _value(each, each.hard_min)
+    upper = None if each.hard_max >= UNBOUNDED else _value(each, each.hard_max)
+    if lower is not None and upper is not None:
+        return f"{lower} to {upper}"
+    if lower is None and upper is None:
+        return "any"
+    return f"from {lower}" if upper is None else f"up to {upper}"
+
+
+def main() -> None:
+    """Write the pages."""
+    os.environ["BLENDER_USER_RESOURCES"] = tempfile.mkdtemp(prefix="ccd_rig_reference_")
+    sys.path.insert(0, str(ROOT))
+    from devtools import extension
+
+    extension.load()
+    manual = sys.modules[f"{extension.NAME}.viewport.online_manual"]
+    for name, text in pages(manual).items():
+        (FOLDER / name).write_text(text, encoding="utf-8")
+        print(f"wrote {(FOLDER / name).relative_to(ROOT)}")
+
+
+if __name__ == "__main__":
+    main()
+    sys.stdout.flush()
+    os._exit(0)  # Blender's own shutdown inside a Python process can crash (4.2) or hang (4.5)
