@@ -1,4 +1,4 @@
-"""The extension from this checkout, registered in a Python that has Blender's module; nothing is installed."""
+"""The extension from this checkout, registered in a Python that has Blender's module, not installed."""
 
 from __future__ import annotations
 

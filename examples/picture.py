@@ -52,6 +52,47 @@ def render(scene: bpy.types.Scene, width: int, height: int) -> Picture:
 
 
 @contextlib.contextmanager
+def studio() -> Iterator[bpy.types.Scene]:
+    """Floor, camera and light in the current scene, for as long as pictures are taken."""
+    scene = bpy.context.scene
+    with contextlib.ExitStack() as made:
+        floor = figure.floor(12.0, 0.5)
+        floor.location.z = -0.002
+        made.callback(bpy.data.objects.remove, floor)
+        camera = bpy.data.objects.new("Studio", bpy.data.cameras.new("Studio"))
+        scene.collection.objects.link(camera)
+        made.callback(bpy.data.objects.remove, camera)
+        scene.camera = camera
+        scene.world = bpy.data.worlds.new("Studio")
+        scene.world.color = figure.linear((0.80, 0.83, 0.87))
+        shading = scene.display.shading
+        shading.light, shading.color_type, shading.studio_light = "STUDIO", "MATERIAL", "paint.sl"
+        shading.show_shadows, shading.shadow_intensity = True, 0.35
+        shading.show_cavity, shading.cavity_type = True, "SCREEN"
+        scene.view_settings.exposure = 0.35
+        scene.display.light_direction = Vector((-0.35, -0.45, 0.82)).normalized()
+        scene.display.render_aa = "5"
+        yield scene
+
+
+def frozen_copy(scene: bpy.types.Scene, thing: bpy.types.Object) -> bpy.types.Object:
+    """A mesh object that stays as a thing is at the present frame."""
+    depsgraph = bpy.context.evaluated_depsgraph_get()
+    evaluated = thing.evaluated_get(depsgraph)
+    copy = bpy.data.objects.new("Copy", bpy.data.meshes.new_from_object(evaluated))
+    copy.matrix_world = evaluated.matrix_world.copy()
+    scene.collection.objects.link(copy)
+    return copy
+
+
+def remove_copy(copy: bpy.types.Object) -> None:
+    """Remove such an object and its mesh."""
+    mesh = copy.data
+    bpy.data.objects.remove(copy)
+    bpy.data.meshes.remove(mesh)
+
+
+@contextlib.contextmanager
 def quiet() -> Iterator[None]:
     """Hold back what Blender itself prints past Python's streams; failures reach us as exceptions."""
     sys.stdout.flush()

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from math import cos, pi, sin
 
 import bpy
@@ -62,7 +62,7 @@ def contact_sheet(rig: bpy.types.Object, report: BakeReport, words: str) -> Pict
     drawing.text("CCD Rig", EDGE, HEIGHT - 62, 50)
     drawing.text("Rigify's human metarig walks, and reaches for a ball", EDGE + 205, HEIGHT - 46, 26)
     drawing.text(words, EDGE + 205, HEIGHT - 76, 20, FAINT)
-    with _studio(rig) as scene:
+    with picture.studio() as scene:
         picture.paste(sheet, _walk_picture(scene, rig), EDGE, top)
         picture.paste(sheet, _limit_picture(scene, rig), WIDTH - EDGE - LIMIT[0], top)
         tiles_top = top + WALK[1] + 56
@@ -85,30 +85,6 @@ def contact_sheet(rig: bpy.types.Object, report: BakeReport, words: str) -> Pict
 # --- pictures of the figure ---------------------------------------------------------------------------------
 
 
-@contextmanager
-def _studio(rig: bpy.types.Object):
-    """Floor, camera and light in the current scene, for as long as pictures are taken."""
-    scene = bpy.context.scene
-    with ExitStack() as made:
-        floor = figure.floor(12.0, 0.5)
-        floor.location.z = -0.002
-        made.callback(bpy.data.objects.remove, floor)
-        camera = bpy.data.objects.new("Sheet Camera", bpy.data.cameras.new("Sheet Camera"))
-        scene.collection.objects.link(camera)
-        made.callback(bpy.data.objects.remove, camera)
-        scene.camera = camera
-        scene.world = bpy.data.worlds.new("Sheet")
-        scene.world.color = figure.linear((0.80, 0.83, 0.87))
-        shading = scene.display.shading
-        shading.light, shading.color_type, shading.studio_light = "STUDIO", "MATERIAL", "paint.sl"
-        shading.show_shadows, shading.shadow_intensity = True, 0.35
-        shading.show_cavity, shading.cavity_type = True, "SCREEN"
-        scene.view_settings.exposure = 0.35
-        scene.display.light_direction = Vector((-0.35, -0.45, 0.82)).normalized()
-        scene.display.render_aa = "5"
-        yield scene
-
-
 def _walk_picture(scene: bpy.types.Scene, rig: bpy.types.Object) -> Picture:
     """Several frames of the walk in one picture, from the right side; the figure goes from left to right."""
     doll = next(child for child in rig.children if child.type == "MESH")
@@ -119,7 +95,7 @@ def _walk_picture(scene: bpy.types.Scene, rig: bpy.types.Object) -> Picture:
             scene.frame_set(frame)
             ways.append(rig.pose.bones["spine"].head.y)
             for thing in (doll, *balls):
-                made.callback(_remove_copy, _frozen_copy(scene, thing))
+                made.callback(picture.remove_copy, picture.frozen_copy(scene, thing))
         for thing in (doll, *balls):
             thing.hide_render = True
             made.callback(setattr, thing, "hide_render", False)
@@ -128,21 +104,6 @@ def _walk_picture(scene: bpy.types.Scene, rig: bpy.types.Object) -> Picture:
         camera.data.type, camera.data.ortho_scale = "ORTHO", 4.7
         figure.look_at(camera, middle + Vector((-8.0, 0.0, 1.7)), middle)
         return picture.render(scene, *WALK)
-
-
-def _frozen_copy(scene: bpy.types.Scene, thing: bpy.types.Object) -> bpy.types.Object:
-    depsgraph = bpy.context.evaluated_depsgraph_get()
-    evaluated = thing.evaluated_get(depsgraph)
-    copy = bpy.data.objects.new("Copy", bpy.data.meshes.new_from_object(evaluated))
-    copy.matrix_world = evaluated.matrix_world.copy()
-    scene.collection.objects.link(copy)
-    return copy
-
-
-def _remove_copy(copy: bpy.types.Object) -> None:
-    mesh = copy.data
-    bpy.data.objects.remove(copy)
-    bpy.data.meshes.remove(mesh)
 
 
 def _path(scene: bpy.types.Scene, rig: bpy.types.Object) -> bpy.types.Object:

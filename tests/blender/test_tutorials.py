@@ -1,0 +1,191 @@
+"""The tutorials of the manual: their steps, as the pages have them, done on the installed extension."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import re
+import shlex
+import subprocess
+import sys
+from types import ModuleType
+
+import bpy
+import pytest
+from installed import ROOT
+from mathutils import Vector
+
+PAGES = ROOT / "docs/tutorials"
+FOLDERS = (ROOT / "examples", ROOT / "examples/tutorials")
+TIMEOUT = 120  # [s] one command
+SOLVE = 1e-4  # [m]
+# A module of examples/tutorials -> the page that it stands behind, and what its last bake comes to.
+TUTORIALS = {
+    "tail": ("tail", "72 of 72 frames reached"),
+    "arm": ("arm", "59 of 59 frames reached"),
+    "quadruped": ("quadruped", "72 of 72 frames reached"),
+    "spider": ("spider", "48 of 48 frames reached"),
+    "planted_walk": ("planted_walk", "76 of 76 frames reached"),
+    "generated": ("rigify", "60 of 60 frames reached"),
+    "motion_capture": ("motion_capture", "53 of 53 frames reached"),
+}
+
+
+@pytest.fixture
+def tutorial(monkeypatch: pytest.MonkeyPatch):
+    """A module of examples/tutorials by its name, with its rig built."""
+    for folder in FOLDERS:
+        monkeypatch.syspath_prepend(str(folder))
+
+    def get(name: str) -> tuple[ModuleType, bpy.types.Object]:
+        module = importlib.import_module(name)
+        return module, module.build()
+
+    return get
+
+
+def done(tutorial, name: str) -> bpy.types.Object:
+    """The rig after the steps of a tutorial, whose report is as its page says."""
+    module, rig = tutorial(name)
+    module.steps(rig)
+    page, words = TUTORIALS[name]
+    assert rig.ccd_rig.report.words.startswith(words), rig.ccd_rig.report.words
+    assert rig.ccd_rig.report.check.startswith("Plays as baked")
+    assert words in (PAGES / f"{page}.md").read_text(encoding="utf-8")
+    return rig
+
+
+def place(rig: bpy.types.Object, bone: str, frame: int, end: str = "head") -> Vector:
+    """Where an end of a bone is in the world at a frame, as Blender plays it."""
+    bpy.context.scene.frame_set(frame)
+    seen = rig.evaluated_get(bpy.context.evaluated_depsgraph_get())
+    return seen.matrix_world @ getattr(seen.pose.bones[bone], end)
+
+
+FRONT, RIGHT = Vector((0.0, -1.0, 0.0)), Vector((-1.0, 0.0, 0.0))
+LEG = ("thigh", "shin", "foot")
+
+
+def bend(
+    rig: bpy.types.Object, side: str, frame: int, limb: tuple[str, str, str] = LEG, way: Vector = FRONT
+) -> float:
+    """How far a knee or elbow stands, some way, from the line between the ends of its limb, in metres."""
+    start, middle, end = (place(rig, f"{bone}.{side}", frame) for bone in limb)
+    along = (end - start).normalized()
+    off = middle - start
+    return (off - off.dot(along) * along).dot(way)
+
+
+def test_a_tail(ext, tutorial):
+    rig = done(tutorial, "tail")
+    target = rig.ccd_rig.constraints[0].target
+    for frame in (1, 25, 61):
+        assert (place(rig, "tail.12", frame, "tail") - target.matrix_world.translation).length < SOLVE
+    assert {bone.ccd_rig.limit.kind for bone in rig.pose.bones} == {"CONE"}
+
+
+def test_an_arm_with_a_prop(ext, tutorial):
+    rig = done(tutorial, "arm")
+    grip = bpy.data.objects["Grip"]
+    before = place(rig, "hand.R", 1, "tail")
+    assert (before - grip.matrix_world.translation).length > 0.1, "with Influence 0 the arm hangs"
+    for frame in (22, 36, 60):
+        assert (place(rig, "hand.R", frame, "tail") - grip.matrix_world.translation).length < SOLVE
+        fingers = (place(rig, "hand.R", frame, "tail") - place(rig, "hand.R", frame)).normalized()
+        assert fingers.dot(grip.matrix_world.col[1].xyz.normalized()) > 0.999
+        arm = ("upper_arm", "forearm", "hand")
+        assert bend(rig, "R", frame, arm, RIGHT - FRONT) > 0.05, "the elbow stands outside and behind"
+
+
+def test_a_quadruped(ext, tutorial):
+    rig = done(tutorial, "quadruped")
+    assert place(rig, "front_toe.R", 36).z > place(rig, "front_toe.R", 1).z + 0.1
+    for foot in ("front_toe.L", "toe.L", "toe.R"):
+        assert (place(rig, foot, 36) - place(rig, foot, 1)).length < 10 * SOLVE
+    for frame in (20, 36):
+        assert bend(rig, "L", frame) > 0.02, "stifles stand in front"
+        assert bend(rig, "L", frame, ("front_thigh", "front_shin", "front_foot")) < -0.02, (
+            "elbows stand behind"
+        )
+
+
+def test_a_spider(ext, tutorial):
+    rig = done(tutorial, "spider")
+    assert len(rig.ccd_rig.constraints) == 9
+    for number in range(1, 5):
+        for side in "LR":
+            for frame in (7, 19):
+                knee, ankle = (place(rig, f"{part}.{number}.{side}", frame) for part in ("tibia", "foot"))
+                assert min(knee.z, ankle.z) > 0.1, "legs are arched"
+    assert place(rig, "body", 48).y < place(rig, "body", 1).y - 0.5
+
+
+def test_a_walk_with_planted_feet(ext, tutorial):
+    rig = done(tutorial, "planted_walk")
+    assert rig.ccd_rig.body == "WALK_ON"
+    row = rig.ccd_rig.constraints["toe.L"]
+    held = []
+    for frame in range(29, 43):
+        bpy.context.scene.frame_set(frame)
+        if row.influence > 0.5:
+            held.append(place(rig, "toe.L", frame))
+    assert len(held) > 10
+    assert max((each - held[0]).xy.length for each in held) < SOLVE
+    assert place(rig, "spine", 79).y < place(rig, "spine", 1).y - 3.0
+    assert all(bend(rig, side, frame) > -0.01 for side in "LR" for frame in range(1, 27, 3)), (
+        "knees to the front"
+    )
+
+
+def test_a_generated_rigify_rig(ext, tutorial):
+    rig = done(tutorial, "generated")
+    for side in "LR":
+        assert rig.pose.bones[f"thigh_parent.{side}"]["IK_FK"] == 1.0
+        assert bend(rig, side, 24, ("DEF-thigh", "DEF-shin", "DEF-foot")) > 0.1, "what deforms goes along"
+
+
+def test_motion_capture(ext, tutorial):
+    module, rig = tutorial("motion_capture")
+    frames = (1, 12, 33, 53)
+    hands = {side: [place(rig, f"hand.{side}", frame) for frame in frames] for side in "LR"}
+    module.steps(rig)
+    assert rig.ccd_rig.report.words.startswith(TUTORIALS["motion_capture"][1]), rig.ccd_rig.report.words
+    for frame, left, right in zip(frames, hands["L"], hands["R"], strict=True):
+        assert (place(rig, "hand.L", frame) - left).length < 10 * SOLVE, "what has not been moved stays"
+        lifted = place(rig, "hand.R", frame).z - right.z
+        assert (lifted > 0.6) if frame == 33 else (abs(lifted) < 0.01)
+
+
+def test_headless(ext, tutorial, tmp_path):
+    """The commands of the page, run where the tail of the first tutorial is stored."""
+    module, rig = tutorial("tail")
+    module.set_up(rig)
+    bpy.ops.wm.save_as_mainfile(filepath=str(tmp_path / "shot.blend"))
+    text = (PAGES / "headless.md").read_text(encoding="utf-8")
+    commands = re.findall(r"^\s*python -m (ccd_rig .*)$", text, re.M)
+    assert [command.split()[1] for command in commands] == ["check", "bake", "bake"]
+    said = ""
+    for command in commands:
+        run = subprocess.run(
+            [sys.executable, "-m", *shlex.split(command)],
+            cwd=tmp_path,
+            env={**{k: v for k, v in os.environ.items() if k != "OCIO"}, "PYTHONPATH": str(ROOT)},
+            capture_output=True,
+            text=True,
+            timeout=TIMEOUT,
+            check=False,
+        )
+        assert run.returncode == 0, run.stdout + run.stderr
+        said += run.stdout
+    for line in re.findall(r"^\s*(Tail: .*)$", text, re.M):
+        assert line.partition("; baked in")[0] in said, f"the page says {line!r}"
+    assert {"baked.blend", "report.json", "part.blend"} <= {file.name for file in tmp_path.iterdir()}
+
+
+def test_every_tutorial_has_a_page_a_script_and_a_test():
+    pages = {page.stem for page in PAGES.glob("*.md")} - {"index"}
+    assert pages == {page for page, _ in TUTORIALS.values()} | {"headless"}
+    scripts = {file.stem for file in FOLDERS[1].glob("*.py")}
+    assert set(TUTORIALS) <= scripts
+    for name, (page, _) in TUTORIALS.items():
+        assert f"tutorial_{name}.png" in (PAGES / f"{page}.md").read_text(encoding="utf-8")
