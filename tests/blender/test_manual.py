@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import re
+import zipfile
 from functools import cache
 from types import ModuleType
 
@@ -91,6 +92,13 @@ def test_every_field_has_its_entry(manual):
 
 def test_an_option_of_a_command_leads_to_the_command(manual):
     assert resolved("CCD_RIG_OT_bake.frame_start") == f"{manual.BASE}reference/operators/#bake"
+
+
+def test_the_package_holds_nothing_of_the_site(ext):
+    with zipfile.ZipFile(ext.zip) as package:
+        names = package.namelist()
+    assert "viewport/online_manual.py" in names
+    assert [name for name in names if name.startswith(("docs", "site", "mkdocs", "examples"))] == []
 
 
 def test_what_is_blenders_stays_blenders(manual):
