@@ -44,15 +44,28 @@ def tutorial(monkeypatch: pytest.MonkeyPatch):
     return get
 
 
-def done(tutorial, name: str) -> bpy.types.Object:
-    """The rig after the steps of a tutorial, whose report is as its page says."""
-    module, rig = tutorial(name)
-    module.steps(rig)
+@pytest.fixture
+def done(tutorial, capfd):
+    """Does the steps of a tutorial; the rig, once all that the page quotes was said."""
+
+    def do(name: str) -> bpy.types.Object:
+        module, rig = tutorial(name)
+        module.steps(rig)
+        check(name, rig, capfd.readouterr().out)
+        return rig
+
+    return do
+
+
+def check(name: str, rig: bpy.types.Object, said: str) -> None:
+    """Whether the last bake came to what it should, and Blender said what the page quotes."""
     page, words = TUTORIALS[name]
     assert rig.ccd_rig.report.words.startswith(words), rig.ccd_rig.report.words
     assert rig.ccd_rig.report.check.startswith("Plays as baked")
-    assert words in (PAGES / f"{page}.md").read_text(encoding="utf-8")
-    return rig
+    text = " ".join((PAGES / f"{page}.md").read_text(encoding="utf-8").split())
+    quoted = re.findall(r'"([^"]+)"', text)
+    assert words in quoted
+    assert [quote for quote in quoted if quote not in said] == [], said
 
 
 def place(rig: bpy.types.Object, bone: str, frame: int, end: str = "head") -> Vector:
@@ -76,16 +89,16 @@ def bend(
     return (off - off.dot(along) * along).dot(way)
 
 
-def test_a_tail(ext, tutorial):
-    rig = done(tutorial, "tail")
+def test_a_tail(ext, done):
+    rig = done("tail")
     target = rig.ccd_rig.constraints[0].target
     for frame in (1, 25, 61):
         assert (place(rig, "tail.12", frame, "tail") - target.matrix_world.translation).length < SOLVE
     assert {bone.ccd_rig.limit.kind for bone in rig.pose.bones} == {"CONE"}
 
 
-def test_an_arm_with_a_prop(ext, tutorial):
-    rig = done(tutorial, "arm")
+def test_an_arm_with_a_prop(ext, done):
+    rig = done("arm")
     grip = bpy.data.objects["Grip"]
     before = place(rig, "hand.R", 1, "tail")
     assert (before - grip.matrix_world.translation).length > 0.1, "with Influence 0 the arm hangs"
@@ -97,8 +110,8 @@ def test_an_arm_with_a_prop(ext, tutorial):
         assert bend(rig, "R", frame, arm, RIGHT - FRONT) > 0.05, "the elbow stands outside and behind"
 
 
-def test_a_quadruped(ext, tutorial):
-    rig = done(tutorial, "quadruped")
+def test_a_quadruped(ext, done):
+    rig = done("quadruped")
     assert place(rig, "front_toe.R", 36).z > place(rig, "front_toe.R", 1).z + 0.1
     for foot in ("front_toe.L", "toe.L", "toe.R"):
         assert (place(rig, foot, 36) - place(rig, foot, 1)).length < 10 * SOLVE
@@ -109,8 +122,8 @@ def test_a_quadruped(ext, tutorial):
         )
 
 
-def test_a_spider(ext, tutorial):
-    rig = done(tutorial, "spider")
+def test_a_spider(ext, done):
+    rig = done("spider")
     assert len(rig.ccd_rig.constraints) == 9
     for number in range(1, 5):
         for side in "LR":
@@ -120,8 +133,8 @@ def test_a_spider(ext, tutorial):
     assert place(rig, "body", 48).y < place(rig, "body", 1).y - 0.5
 
 
-def test_a_walk_with_planted_feet(ext, tutorial):
-    rig = done(tutorial, "planted_walk")
+def test_a_walk_with_planted_feet(ext, done):
+    rig = done("planted_walk")
     assert rig.ccd_rig.body == "WALK_ON"
     row = rig.ccd_rig.constraints["toe.L"]
     held = []
@@ -137,19 +150,19 @@ def test_a_walk_with_planted_feet(ext, tutorial):
     )
 
 
-def test_a_generated_rigify_rig(ext, tutorial):
-    rig = done(tutorial, "generated")
+def test_a_generated_rigify_rig(ext, done):
+    rig = done("generated")
     for side in "LR":
         assert rig.pose.bones[f"thigh_parent.{side}"]["IK_FK"] == 1.0
         assert bend(rig, side, 24, ("DEF-thigh", "DEF-shin", "DEF-foot")) > 0.1, "what deforms goes along"
 
 
-def test_motion_capture(ext, tutorial):
+def test_motion_capture(ext, tutorial, capfd):
     module, rig = tutorial("motion_capture")
     frames = (1, 12, 33, 53)
     hands = {side: [place(rig, f"hand.{side}", frame) for frame in frames] for side in "LR"}
     module.steps(rig)
-    assert rig.ccd_rig.report.words.startswith(TUTORIALS["motion_capture"][1]), rig.ccd_rig.report.words
+    check("motion_capture", rig, capfd.readouterr().out)
     for frame, left, right in zip(frames, hands["L"], hands["R"], strict=True):
         assert (place(rig, "hand.L", frame) - left).length < 10 * SOLVE, "what has not been moved stays"
         lifted = place(rig, "hand.R", frame).z - right.z
