@@ -14,7 +14,7 @@ from mathutils import Vector
 from picture import Drawing, Picture
 
 TILE = (280, 300)  # px
-GAP, LABEL = 6, 26  # px
+GAP, LABEL = 6, 40  # px
 ALONG = Vector((1.0, 1.0, 0.0))  # of a place: where it is along the ground
 
 
@@ -95,7 +95,7 @@ def sheet(
     drawing = Drawing(width, height)
     for k, frame in enumerate(frames):
         left = GAP + k * (tile[0] + GAP)
-        drawing.text(f"{frame}", left + 4, 8, 18)
+        drawing.text(f"{frame}", left + 4, 11, 32)
     picture.paste(result, drawing.render(), 0, 0)
     return result
 

@@ -136,3 +136,23 @@ def test_the_site_is_built_without_a_warning(tmp_path):
     assert 'id="constraint-tip"' in built
     assert "--8<--" not in (tmp_path / "site/index.html").read_text(encoding="utf-8")
     assert not re.search(r"(src|href)=\"https?://fonts\.", built)
+
+
+def flat_lists(text: str) -> list[str]:
+    """Lines that begin an inner list, or a table in one, without the four spaces that the parser wants."""
+    found, in_code = [], False
+    for line in text.splitlines():
+        in_code ^= line.lstrip().startswith("```")
+        if not in_code and re.match(r" {1,3}([-*|]|\d+\.) ", line):
+            found.append(line)
+    return found
+
+
+@pytest.mark.parametrize("file", PAGES, ids=[page.relative_to(ROOT).as_posix() for page in PAGES])
+def test_inner_lists_stay_inner_lists(file):
+    assert flat_lists(file.read_text(encoding="utf-8")) == []
+
+
+def test_a_flat_list_is_found():
+    assert flat_lists("1. a\n   - b\n    - c\n```\n   - d\n```\n") == ["   - b"]
+    assert "<li>b</li>" in markdown.markdown("1. a\n   - b\n"), "the parser makes one list of both"
