@@ -7,8 +7,8 @@ from typing import Any
 import bpy
 
 BASE = "https://ccd-rig.example/"
-"""The manual's address, with a slash at its end; `site_url` in mkdocs.yml is the same. The site is not published
-yet: this one is reserved for examples (RFC 2606)."""
+"""The manual's address, with a slash at its end; `site_url` in mkdocs.yml is the same. The site is not
+published yet: this address is reserved for examples (RFC 2606)."""
 
 OURS = "CCD_RIG_PG_"
 
