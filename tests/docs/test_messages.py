@@ -1,16 +1,20 @@
-"""The messages that docs/troubleshooting.md quotes are those of the code."""
+"""Messages, buttons and fields that the tutorials and docs/troubleshooting.md name are those of the code."""
 
 from __future__ import annotations
 
 import ast
 import re
+from functools import cache
 from pathlib import Path
+
+import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs/troubleshooting.md"
 LEAST = 4  # letters of a part that is looked for
 
 
+@cache
 def spoken() -> list[str]:
     """All texts of the code; a value that is put into one stands as a line break."""
     found = []
@@ -41,3 +45,30 @@ def test_messages_are_those_of_the_code():
 def test_a_message_that_is_not_there_is_found():
     texts = ["bone '\n' was lost: choose another"]
     assert unspoken('says "bone … was lost" or "is gone for good"', texts) == ["is gone for good"]
+
+
+STEPS = [PAGE, *sorted((ROOT / "docs/tutorials").glob("*.md"))]
+BLENDERS = {
+    "Rigify",
+    "Delta Location",
+    "last",
+}  # what Blender itself shows, and what is bold for its own sake
+
+
+def unknown_labels(page: str, known: set[str]) -> list[str]:
+    """Bold words, but for whole sentences, that no button or field has."""
+    bold = re.findall(r"\*\*(.+?)\*\*", re.sub(r"`[^`]*`", "", " ".join(page.split())))
+    return [words for words in bold if words[-1] not in ".?" and words not in known]
+
+
+@pytest.mark.parametrize("file", STEPS, ids=[file.stem for file in STEPS])
+def test_what_is_to_be_pressed_is_there(file):
+    settings = (ROOT / "docs/reference/settings.md").read_text(encoding="utf-8")
+    fields = set(re.findall(r"</a>(.+?)<br>", settings))
+    assert "Max Extension" in fields
+    known = BLENDERS | fields | {text.removesuffix("...") for text in spoken()}
+    assert unknown_labels(file.read_text(encoding="utf-8"), known) == []
+
+
+def test_a_label_that_is_not_there_is_found():
+    assert unknown_labels("Press **Bake** and **Fry**. **Then eat.**", {"Bake"}) == ["Fry"]

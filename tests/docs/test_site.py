@@ -7,6 +7,8 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
+from functools import cache
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -41,6 +43,7 @@ class Page(HTMLParser):
             self.links.append(target)
 
 
+@cache
 def read(file: Path) -> Page:
     return Page(file.read_text(encoding="utf-8"))
 
@@ -118,6 +121,8 @@ def test_blender_and_the_site_have_one_address():
     )
     assert base == _configuration()["site_url"]
     assert base.endswith("/")
+    manifest = tomllib.loads((ROOT / "blender_manifest.toml").read_text(encoding="utf-8"))
+    assert base.startswith(manifest.get("website", base)), "the manual is part of the project's website"
 
 
 def test_the_site_is_built_without_a_warning(tmp_path):
