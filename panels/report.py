@@ -92,7 +92,9 @@ def report_parts(context: bpy.types.Context, report: Any) -> list[Part]:
     sorts = {each.trouble for each in found}
     for words in rest.split("; "):
         if not any(part in words and sorts & better for part, better in TOLD.items()):
-            parts.append(Part(wrapped(context, words[:1].upper() + words[1:]), _icon_of(words)))
+            parts.append(
+                Part(wrapped(context, words[:1].upper() + words[1:]), _icon_of(words, report.unsolved > 0))
+            )
     return parts if report.mismatches or not report.check else [*parts, *check]
 
 
@@ -135,8 +137,10 @@ def _draw_foot(box: bpy.types.UILayout, report: Any, hidden: int, count: int) ->
         buttons.prop(report, "show_all", text=words, icon=icon, toggle=True)
 
 
-def _icon_of(words: str) -> str:
-    """Of a part of the summary."""
+def _icon_of(words: str, missed: bool) -> str:
+    """Of a part of the summary of a bake that has missed targets, or has not."""
+    if words.startswith("worst ") and not missed:
+        return "INFO"
     if words.endswith("kept"):
         return "KEYFRAME"
     quiet = (" follows planted bones", " so that legs reach", " walks on by ", "closes", "witched to FK")

@@ -98,15 +98,8 @@ def one_of_many(
     scene: bpy.types.Scene, armature_object: bpy.types.Object, settings: BakeSettings, shares: Shares
 ) -> Steps[BakeReport]:
     """As `bake_steps`, beside others; an item that is the last says when nothing may fail any more."""
-    ready = setup.require(armature_object, scene, settings.constraints, settings.destination, settings.body)
-    solver = solver_settings.solver_settings(armature_object)
-    if settings.solver is not None:
-        solver = replace(solver, solver=settings.solver)
-    fingerprint = _fingerprint(ready, settings, solver)
-    task = _task(scene, armature_object, ready, settings, solver)._replace(shared=shares.scene)
-    if originals.was_baked_so(armature_object, fingerprint) and settings.start is Start.ACTION:
-        task = task._replace(is_rebake=True)
-    clock = shares.clock
+    ready, task, fingerprint = _prepared(scene, armature_object, settings)
+    task, solver, clock = task._replace(shared=shares.scene), task.solver, shares.clock
     solving = shot.solve(
         scene, armature_object, task, lambda frames: _refuse_obstacles(armature_object, frames, settings)
     )
@@ -156,6 +149,21 @@ def one_of_many(
     renamed_bones.note(armature_object, (task.layout.names[j] for j in keyed_joints(motion.bake_frames)))
     store_report(armature_object, report)
     return report
+
+
+def _prepared(
+    scene: bpy.types.Scene, armature_object: bpy.types.Object, settings: BakeSettings
+) -> tuple[Ready, shot.Task, str]:
+    """What is baked, found fit for it; the task; and what it is made with, see `_fingerprint`."""
+    ready = setup.require(armature_object, scene, settings.constraints, settings.destination, settings.body)
+    solver = solver_settings.solver_settings(armature_object)
+    if settings.solver is not None:
+        solver = replace(solver, solver=settings.solver)
+    fingerprint = _fingerprint(ready, settings, solver)
+    task = _task(scene, armature_object, ready, settings, solver)
+    if originals.was_baked_so(armature_object, fingerprint) and settings.start is Start.ACTION:
+        task = task._replace(is_rebake=True)
+    return ready, task, fingerprint
 
 
 def _task(
