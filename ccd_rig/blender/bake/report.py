@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import stat
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -231,6 +232,15 @@ class BakeReport:
         return f'{head},\n  "entries": [\n{entries}\n  ]\n}}\n'
 
 
+def is_stream(path: Path) -> bool:
+    """Whether a path leads to a device or pipe, such as /dev/stdout."""
+    try:
+        mode = path.stat().st_mode
+    except OSError:  # nothing there, or no way to it: what is in the way is said when it is written
+        return False
+    return not stat.S_ISREG(mode) and not stat.S_ISDIR(mode)
+
+
 def save(report: BakeReport, path: str | os.PathLike[str]) -> None:
     """Write the report as JSON: a file as a whole or not at all; a device or pipe (/dev/stdout) as it comes.
 
@@ -238,7 +248,7 @@ def save(report: BakeReport, path: str | os.PathLike[str]) -> None:
         WriteError: the folder cannot be written, or the disk is full.
     """
     stream = Path(path)
-    if stream.exists() and not stream.is_file() and not stream.is_dir():
+    if is_stream(stream):
         try:
             stream.write_text(report.to_json(), encoding="utf-8")
         except OSError as error:
