@@ -191,7 +191,7 @@ class BakeReport:
         (how many were written, and before any were left out), `switched_to_fk` (names of bones whose
         switches between IK and FK were keyed), `warnings` (what the checks before the bake
         have found, a list of sentences), `check` (null, or `seconds`, `frames`, `words` and `results`, a list
-        of objects with the fields of `PlaybackResult`), and `entries`, a list of objects with the fields of
+        of objects with the fields of `PlaybackResult`, null where these are infinite), and `entries`, a list of objects with the fields of
         `Entry`: `frame`, `constraint`, `status`, `residual`, `keyed_residual` (world metres), `influence`,
         `angle` and `keyed_angle` (radians).
         """
@@ -224,7 +224,7 @@ class BakeReport:
             "keys_before": self.keys_before,
             "switched_to_fk": list(self.switched_to_fk),
             "warnings": list(self.warnings),
-            "check": None if self.check is None else {**asdict(self.check), "words": self.check.words()},
+            "check": None if self.check is None else self.check.content(),
         }
         # One row per line: the text stays readable and can be compared line by line.
         entries = ",\n".join("    " + json.dumps(entry._asdict(), allow_nan=False) for entry in self.entries)
