@@ -9,6 +9,7 @@ from pathlib import Path
 import bpy
 
 from .. import whole_files
+from ..keys.file_version import newer_than_blender
 from .arguments import UsageError
 
 LONGEST_PATH = 1023
@@ -51,9 +52,10 @@ def require_same_or_older(file: str) -> None:
     Raises:
         UsageError: the open file is such a one.
     """
-    if bpy.data.version <= bpy.app.version_file:
+    versions = newer_than_blender()
+    if versions is None:
         return
-    saved, here = (".".join(map(str, version)) for version in (bpy.data.version, bpy.app.version_file))
+    saved, here = versions
     raise UsageError(
         f"{file} is of file version {saved}, that of this Blender is {here}: what this Blender does not know "
         "would be lost in the output; use a Blender as new as the file, or allow it by --allow-data-loss"
