@@ -43,9 +43,8 @@ class PoseEntry:
         rotations = {}
         for bone, rotation in self.rotations.items():
             if not isinstance(bone, str) or not bone:
-                raise InvalidInput(
-                    f"pose entry '{shown(self.name)}': a bone's name must be text that is not empty, not {bone!r}"
-                )
+                what = f"pose entry '{shown(self.name)}': a bone's name"
+                raise InvalidInput(f"{what} must be text that is not empty, not {bone!r}")
             what = f"pose entry '{shown(self.name)}': rotation of bone '{shown(bone)}'"
             rotations[bone] = frozen_rotation(rotation, what)
         object.__setattr__(self, "rotations", MappingProxyType(rotations))

@@ -191,9 +191,9 @@ class BakeReport:
         (how many were written, and before any were left out), `switched_to_fk` (names of bones whose
         switches between IK and FK were keyed), `warnings` (what the checks before the bake
         have found, a list of sentences), `check` (null, or `seconds`, `frames`, `words` and `results`, a list
-        of objects with the fields of `PlaybackResult`, null where these are infinite), and `entries`, a list of objects with the fields of
-        `Entry`: `frame`, `constraint`, `status`, `residual`, `keyed_residual` (world metres), `influence`,
-        `angle` and `keyed_angle` (radians).
+        of objects with the fields of `PlaybackResult`, null where these are infinite), and `entries`, a list
+        of objects with the fields of `Entry`: `frame`, `constraint`, `status`, `residual`, `keyed_residual`
+        (world metres), `influence`, `angle` and `keyed_angle` (radians).
         """
         solved = self.solved_count()
         content = {
