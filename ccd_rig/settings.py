@@ -10,7 +10,7 @@ from types import MappingProxyType
 
 from .errors import InvalidInput
 from .goals import GoalError
-from .maths.validation import is_number
+from .maths.validation import SIZES, is_number, shown
 from .skeleton.pose import Pose
 
 
@@ -128,19 +128,16 @@ class SolverSettings:
                 allowed = ", ".join(each.name for each in kind)
                 raise InvalidInput(f"{name} must be one of {allowed}, not {value!r}")
         for name, lower, upper in (
-            ("position_tolerance", 0.0, math.inf),
-            ("angle_tolerance", 0.0, math.inf),
+            ("position_tolerance", *SIZES),
+            ("angle_tolerance", *SIZES),
             ("step_fraction", *STEP_RANGE),
             ("step_feedback", 0.0, 1.0),
             ("error_reduction", 0.0, LARGEST_REDUCTION),
             ("stall_threshold", 0.0, 1.0),
         ):
             value = getattr(self, name)
-            if not (is_number(value) and lower <= value <= upper) or (
-                value == 0.0 and name.endswith("tolerance")
-            ):
-                allowed = f"{lower:g} to {upper:g}" if math.isfinite(upper) else f"above {lower:g}"
-                raise InvalidInput(f"{name} must be {allowed}, not {value!r}")
+            if not (is_number(value) and lower <= value <= upper):
+                raise InvalidInput(f"{name} must be {lower:g} to {upper:g}, not {shown(value)}")
 
     def in_tolerances(self, error: GoalError) -> float:
         """How far off a goal is, in tolerances: it is met at 1 and below."""
