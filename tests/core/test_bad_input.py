@@ -11,11 +11,12 @@ from mathutils import Quaternion, Vector
 from ccd_rig.errors import CCDRigError
 from ccd_rig.goals import BalanceGoal, DirectionGoal, OrientationGoal, PoleGoal, PositionGoal, measure
 from ccd_rig.limits.shapes import Comfort, Cone, EulerBox, Hinge, Slide, SwingTwist
-from ccd_rig.settings import SolverSettings, SolveStatus
+from ccd_rig.settings import Solver, SolverSettings, SolveStatus
 from ccd_rig.skeleton.joints import Joint, Skeleton
 from ccd_rig.skeleton.kinematics import forward_kinematics
 from ccd_rig.skeleton.pose import Pose
 from ccd_rig.skeleton.pose_library import PoseEntry
+from ccd_rig.solvers.many import solve_many
 from ccd_rig.solvers.solve import iterate, solve
 
 CONVERGED, OPTIMAL = SolveStatus.CONVERGED, SolveStatus.OPTIMAL
@@ -197,3 +198,25 @@ def test_priorities_may_leave_numbers_out():
 
 def test_nothing_that_can_turn_is_a_state():
     assert ends([PositionGoal("joint2", (0, 1, 0))], straight(3, stiffness=1.0))[0].distance == 2.0
+
+
+@pytest.mark.parametrize("solver", Solver)
+def test_a_rotation_of_the_smallest_bones_counts(solver):
+    """Their squares leave single precision; what is called met is met all the same."""
+    skeleton = Skeleton([Joint("arm", length=1e-12, limit=Hinge(Z, 0.0, 0.5))])
+    goal = DirectionGoal("arm", (1.0, 0.0, 0.0), (0.0, 0.0, 1.0))
+    result = solve(skeleton, Pose.rest(skeleton), [goal], SolverSettings(solver=solver))
+    assert result.errors[0].angle == pytest.approx(0.5 * math.pi, abs=1e-3)
+    assert result.status is not SolveStatus.CONVERGED
+
+
+def test_windows_of_bones_that_cannot_turn_at_many_poses():
+    """A part that is stretched past its window would be bent, if it had anything to bend."""
+    joints = [Joint("arm", length=0.0, stiffness=1.0), Joint("hand", 0, length=0.0, stiffness=1.0)]
+    skeleton = Skeleton(joints)
+    goals = [
+        PositionGoal("hand", (0.0, 1e-9, 0.0), weight=1e-9, max_extension=0.9, priority=7),
+        PositionGoal("hand", (0.0, 0.0, -1e6), max_extension=1e-9, chain_length=2),
+    ]
+    many = solve_many(skeleton, [Pose.rest(skeleton)] * 3, goals, SolverSettings(restarts=2))
+    assert all(status is not SolveStatus.CONVERGED for status in many.statuses)

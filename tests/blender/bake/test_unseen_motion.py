@@ -27,7 +27,7 @@ def checks(ext):
 def limit_to(rig, bone, lower, upper):
     """Let a bone turn about its X axis alone, by lower..upper radians."""
     limit = rig.pose.bones[bone].ccd_rig.limit
-    limit.kind, limit.hinge_axis, limit.hinge_lower, limit.hinge_upper = "HINGE", (1, 0, 0), lower, upper
+    limit.kind, limit.axis, limit.hinge_lower, limit.hinge_upper = "HINGE", (1, 0, 0), lower, upper
 
 
 def angles_about_x(rig, bone, frames):
