@@ -32,8 +32,8 @@ class Sweep(enum.Enum):
     """The same from the root."""
     SMART_BOUNCE = "SMART_BOUNCE"
     """From the tip, and back to it after each correction that is not tiny, as long as that pays: far joints
-    stay still where near ones suffice (Kenwright 2012, listing 4). One iteration ends at the root, or after as
-    many single steps as a bounce takes."""
+    stay still where near ones suffice (Kenwright 2012, listing 4). One iteration ends at the root, or after
+    as many single steps as a bounce takes."""
     LARGEST_ERROR = "LARGEST_ERROR"
     """Joints that would turn furthest come first."""
 

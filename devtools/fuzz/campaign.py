@@ -13,8 +13,10 @@ from __future__ import annotations
 import collections
 import json
 import os
+import shutil
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 from typing import Any
@@ -74,16 +76,19 @@ class Part:
         journal.write_text("", encoding="utf-8")
         python = str(environments.prepare(environments.BLENDERS[self.version]))
         command = [python, "-m", "devtools.fuzz.worker", self.name, str(journal), str(seconds), which]
+        user = tempfile.mkdtemp(prefix="ccd_rig_fuzz_")
         environment = {
             **os.environ,
             "PYTHONPATH": os.pathsep.join((str(ROOT), str(ROOT / "tests/blender"))),
             "PYTHONDONTWRITEBYTECODE": "1",
+            "BLENDER_USER_RESOURCES": user,
         }
         with open(FOLDER / f"{self.name}-{self.version}.log", "a", encoding="utf-8") as log:
             process = subprocess.Popen(
                 command, cwd=ROOT, env=environment, stdout=log, stderr=log, start_new_session=True
             )
             ended = self._follow(process, journal, counts)
+        shutil.rmtree(user, ignore_errors=True)
         if ended:
             self._fault(ended[0], ended[1])
             if counts:

@@ -186,7 +186,9 @@ def _goal(rng: random.Random, skeleton: Skeleton, reach: float) -> Any:
         return DirectionGoal(joint, axis, rng.choice((to, axis, -axis)), **common)
     if kind == 2:
         root = rng.choice(skeleton.joints).name
-        return PoleGoal(root, joint, target, angle=rng.choice((0.0, math.pi, rng.uniform(-9.0, 9.0))), **common)
+        return PoleGoal(
+            root, joint, target, angle=rng.choice((0.0, math.pi, rng.uniform(-9.0, 9.0))), **common
+        )
     if kind == 3:
         axes = rng.choice(((True, True, False), (True, True, True), (False, False, True)))
         return BalanceGoal(target, axes, **common)
@@ -327,5 +329,3 @@ def _rotation_matrix(q: Sequence[float]) -> Any:
             [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)],
         ]
     )
-
-

@@ -1,7 +1,7 @@
 """One process of a campaign: tries seeds one after the other, and writes a line about each into its journal.
 
-    python -m devtools.fuzz.worker PART JOURNAL SECONDS FIRST      from a seed on, until the time is over
-    python -m devtools.fuzz.worker PART JOURNAL SECONDS @SEEDS     the seeds in a file, one a line
+python -m devtools.fuzz.worker PART JOURNAL SECONDS FIRST      from a seed on, until the time is over
+python -m devtools.fuzz.worker PART JOURNAL SECONDS @SEEDS     the seeds in a file, one a line
 """
 
 from __future__ import annotations
@@ -25,7 +25,9 @@ from devtools.fuzz.outcome import Outcome
 def main(part: str, journal: str, seconds: float, which: str) -> int:
     module = importlib.import_module(f"devtools.fuzz.{part}")
     seeds: Iterable[int] = (
-        map(int, Path(which[1:]).read_text().split()) if which.startswith("@") else itertools.count(int(which))
+        map(int, Path(which[1:]).read_text().split())
+        if which.startswith("@")
+        else itertools.count(int(which))
     )
     with open(journal, "a", encoding="utf-8") as lines:
 

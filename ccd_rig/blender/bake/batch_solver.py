@@ -5,9 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from ...settings import SolveStatus
 from ...skeleton.pose import Pose
+from ...solvers.pauses import in_parts
 from ..scene.evaluation import FrameSample
 from ..solve.solving import departed, frame_conditions, solve_active
 from .bake_frames import LedWay, Rows
@@ -16,6 +18,9 @@ from .group_solving import solve_group
 
 RETRY_EVERY = 8
 """In a run of frames that CCD does not reach, restarts are tried at the first and at every eighth."""
+
+MANY, LONG = 8, 30
+"""Rows of a batch, and joints of a group, from which on a solve may take long: it is then made in parts."""
 
 States = list[dict[int, str]]
 """Of each row how its constraints ended."""
@@ -48,8 +53,13 @@ class BatchSolver:
             for state in states:
                 state |= still
         for group in groups:
+            # What goes on from a pose that is shown has a budget of its own.
+            is_long = batch.warm_start is None and (len(order) >= MANY or len(group.joints) >= LONG)
             if batch.takes(group):
-                result = solve_group(batch, group)
+                if is_long:
+                    result = yield from in_parts(partial(solve_group, batch, group))
+                else:
+                    result = solve_group(batch, group)
                 self.iterations = max(self.iterations, batch.iterations)
                 for state, names in zip(states, result.states(), strict=True):
                     state |= zip(group.members, names, strict=True)
@@ -58,7 +68,10 @@ class BatchSolver:
                 yield
             else:
                 for k in order.tolist():
-                    states[k] |= self._solve_by_ccd(batch, group, k)
+                    if is_long and len(group.joints) >= LONG:
+                        states[k] |= yield from in_parts(partial(self._solve_by_ccd, batch, group, k))
+                    else:
+                        states[k] |= self._solve_by_ccd(batch, group, k)
                     yield
 
     def _solve_by_ccd(self, batch: Batch, group: Group, k: int) -> dict[int, str]:

@@ -29,6 +29,8 @@ from .report_parts import Check, PlaybackResult
 
 BLOCK = 256
 """Frames whose matrices are kept until they are worked on, all at once."""
+SAME = 1e-6
+"""Part of a bone's length by which it differs by rounding alone."""
 ROUNDING = 1e-5
 """Part of a chain's length, and radians times ten, that float32 bones end to end may be off."""
 
@@ -227,7 +229,10 @@ class _Film:
         rotations = np.moveaxis(columns / np.maximum(sizes, 1e-30), (-2, -1), (0, 1))
         self.heads[frames] = poses[..., :3, 3]
         self.axes[frames] = np.moveaxis(quaternions(rotations), 0, -1)
-        self.shown.lengths[frames] = self.lengths * sizes[..., 0, 1]
+        lengths = self.lengths * sizes[..., 0, 1]
+        # What differs by rounding alone is equal: frames whose bones are equally long are measured at once.
+        first = self.shown.lengths[0] if frames.start else lengths[0]
+        self.shown.lengths[frames] = np.where(np.abs(lengths - first) <= SAME * first, first, lengths)
 
 
 def _strayed(before: TargetSample, after: TargetSample, world: Array) -> tuple[float, float]:

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ...maths.batch import TINY, Array, Indices, Mask, at_least_two, select
+from ..pauses import pause
 from .ball_limits import BallLimits
 from .held import Active
 from .metric import Metric
@@ -120,6 +121,7 @@ def solve_batch(problem: LeastSquaresProblem, given: Given, start: State, limits
     """
     search = _Search(problem, given, confined(problem, given, start), limits)
     while len(search.poses.places):
+        pause()
         search.iterate()
     return search.result()
 
