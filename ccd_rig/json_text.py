@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import NoReturn
+from typing import Any, NoReturn
 
 LONGEST = 60
 """Letters of a text from outside that a message shows."""
@@ -13,7 +13,7 @@ class NotJson(ValueError):
     """What a text is not, in a short line."""
 
 
-def parse(text: str) -> object:
+def parse(text: str) -> Any:
     """What a text in JSON says.
 
     Raises:
@@ -21,7 +21,7 @@ def parse(text: str) -> object:
             a field twice in one object, or text that no file can hold.
     """
     try:
-        data: object = json.loads(text, object_pairs_hook=_object, parse_constant=_no_number)
+        data: Any = json.loads(text, object_pairs_hook=_object, parse_constant=_no_number)
     except RecursionError:
         raise NotJson("it nests too deep") from None
     except json.JSONDecodeError as error:

@@ -34,8 +34,8 @@ def pause() -> None:
 
 
 def in_parts(work: Callable[[], T], seconds: float = PART) -> Generator[None, None, T]:
-    """What `work` returns; an item each time it has worked for so many seconds. Closed, it ends the work at its
-    next pause.
+    """What `work` returns; an item each time it has worked for so many seconds. Closed, it ends the work at
+    its next pause.
 
     The work has a thread of its own, which stands still except while its next item is waited for: it never
     runs beside its caller.

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 Numbers = Sequence[float]
 
 THIN = 1e-3
-"""Radians: sides of an ellipse that are thinner count as none; the border in a direction then says nothing."""
+"""Radians: sides of an ellipse that are thinner count as none; the border in a direction is no measure."""
 
 
 def outside_range(angle: float, lower: float, upper: float) -> float:
@@ -80,8 +80,8 @@ def _beyond_ellipse(on_x: float, on_z: float, sides: Numbers) -> float:
 
 
 def twist_range(rotation: Numbers, lower: float, upper: float) -> float:
-    """Outside a range of the twist about +Y, as a rotation: the nearer the swing is to a half turn, the less a
-    twist is."""
+    """Outside a range of the twist about +Y, as a rotation: the nearer the swing is to a half turn, the less
+    a twist is."""
     angle, twist, _ = swing_and_twist(rotation, (0.0, 1.0, 0.0))
     return outside_range(twist, lower, upper) * math.cos(0.5 * angle)
 

@@ -5,7 +5,7 @@
     python3 dev.py fuzz rigs --seed 1234              that set-up alone, with what is wrong with it
 
 A seed is a set-up, the same on every machine. What was tried is kept in .cache/fuzz; `--restart` forgets it.
-At the end of each part some of its seeds are tried once more in another process: it has to give the same bits.
+At the end of each part some of its seeds are tried once more in another process: it has to give equal bits.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ class Part:
             place = text.rfind("\n") + 1
             for line in map(json.loads, lines):
                 latest = time.monotonic()
-                begun = line["begun"] if "begun" in line else -1
+                begun = line.get("begun", -1)
                 if "seed" in line:
                     self._note(line, counts)
             if not alive:

@@ -1,4 +1,4 @@
-"""What the open file holds, read by Blender's own API alone: F-curves key by key, channels, drivers, strips."""
+"""What the open file holds, read by Blender's own API alone: F-curves by keys, channels, drivers, strips."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """The solver alone: numbers that nobody would give it, and all that it offers.
 
-Lengths from 1e-12 to 1e9 and denormals, coincident targets, ranges of no width and beyond a full turn, weights
-over twelve orders of magnitude. A refusal is fine if it is a CCDRigError. A result is held against forward
-kinematics and limits that are worked out here and in `angles`.
+Lengths from 1e-12 to 1e9 and denormals, coincident targets, ranges of no width and beyond a full turn,
+weights over twelve orders of magnitude. A refusal is fine if it is a CCDRigError. A result is held against
+forward kinematics and limits that are worked out here and in `angles`.
 """
 
 from __future__ import annotations
@@ -309,7 +309,6 @@ def _forward(skeleton: Skeleton, pose: Pose) -> tuple[list[Any], list[Any]]:
         head = np.array(joint.offset, dtype=float) + rest @ np.array(shift, dtype=float)
         if joint.parent >= 0:
             above = axes[joint.parent]
-            # The shift is along the joint's own rest axes, which a joint that does not inherit has for itself.
             if joint.inherit_rotation:
                 head, rest = above @ head, above @ rest
             else:

@@ -1,4 +1,4 @@
-"""Faults from outside: whatever fails, is killed, full or changed meanwhile, nothing half done is left behind.
+"""Faults from outside: what fails, is killed, full or changed meanwhile, nothing is left half done.
 
 Exceptions at any step of a bake; signals while the command line writes; disks that are full, links, two
 processes on one file; files, undo and the extension itself pulled away in mid-bake; values that no property
@@ -8,6 +8,7 @@ takes; pose libraries of any kind.
 from __future__ import annotations
 
 import json
+import math
 import os
 import random
 import resource
@@ -372,7 +373,7 @@ def _stranger(rng: random.Random) -> list[str]:
     text.use_module = True
     rig["ccd_rig_other"] = {"run": "import os"}
     rig.ccd_rig.constraints[0].name = "__import__('os')"
-    known = {name for name in dir(bpy.ops.ccd_rig)}, len(bpy.app.handlers.load_post)
+    known = set(dir(bpy.ops.ccd_rig)), len(bpy.app.handlers.load_post)
     bpy.context.preferences.filepaths.use_scripts_auto_execute = False
     try:
         with tempfile.TemporaryDirectory() as folder:
@@ -380,7 +381,7 @@ def _stranger(rng: random.Random) -> list[str]:
             bpy.ops.wm.save_as_mainfile(filepath=path)
             bpy.ops.wm.open_mainfile(filepath=path, use_scripts=False)
         bpy.context.scene.frame_set(rng.randrange(10))
-        now = {name for name in dir(bpy.ops.ccd_rig)}, len(bpy.app.handlers.load_post)
+        now = set(dir(bpy.ops.ccd_rig)), len(bpy.app.handlers.load_post)
     finally:
         bpy.context.preferences.filepaths.use_scripts_auto_execute = True
     found = ["a script of the file has run"] if mark.exists() else []

@@ -1,7 +1,7 @@
 """Whole set-ups in Blender: made at random, baked, checked, undone, redone, saved and opened again.
 
-What is refused changes nothing. What is baked changes nothing else, keeps limits as `angles` understands them,
-plays as its report says, and comes back after undo, redo and a file.
+What is refused changes nothing. What is baked changes nothing else, keeps limits as `angles` understands
+them, plays as its report says, and comes back after undo, redo and a file.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from devtools.fuzz import angles, contents, setups
 from devtools.fuzz.outcome import Outcome
 
 ANGLE = 3e-4
-"""Radians that a limit may be broken by: channels are single precision, Euler angles near gimbal lock less."""
+"""Radians that a limit may be broken by: channels are single precision, near gimbal lock they are less."""
 LONGEST_WORDS = 600
 
 
