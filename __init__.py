@@ -3,14 +3,23 @@
 
 
 def register() -> None:
-    """Make properties, operators, panels and what the viewport shows known, each after what it builds on."""
+    """Make properties, operators, panels and what the viewport shows known, each after what it builds on.
+
+    Raises:
+        RuntimeError: another copy is enabled, from another repository: their names are the same.
+    """
+    from contextlib import ExitStack
+
     from . import operators, panels, viewport
     from .ccd_rig import blender
 
-    blender.register()
-    operators.register()
-    panels.register()
-    viewport.register()
+    if other := blender.other_copy(__package__ or __name__):
+        raise RuntimeError(f"CCD Rig is enabled as '{other}' already: disable or remove that copy first")
+    with ExitStack() as undo:
+        for part in (blender, operators, panels, viewport):
+            part.register()
+            undo.callback(part.unregister)
+        undo.pop_all()
 
 
 def unregister() -> None:

@@ -10,6 +10,7 @@ build   the extension's zip, in dist/
 docs    the manual as a site, in site/; --serve: show it; --reference, --pictures: make its parts anew
 bench   the scripts of benchmarks/, all or by name; one script's own options follow after --
 golden  compare results bit for bit with stored ones; --store: store them
+fuzz    random set-ups and faults from outside, judged from outside; a minute each, or --seconds
 """
 
 from __future__ import annotations
@@ -105,6 +106,13 @@ def golden(options: argparse.Namespace) -> int:
     return checks.golden(options.blender or default_version(), arguments)
 
 
+def fuzz(options: argparse.Namespace) -> int:
+    from devtools.fuzz import campaign
+
+    version = options.blender or default_version()
+    return campaign.fuzz(options.names, version, options.seconds, options.seed, options.restart)
+
+
 def parse(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False
@@ -150,6 +158,12 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     sub.add_argument("names", nargs="*", help="files of benchmarks/ without .py; default: all")
     sub = command("golden", golden, "compare results bit for bit; what follows `--` goes to the comparison")
     sub.add_argument("--store", action="store_true", help="store the results instead")
+
+    sub = command("fuzz", fuzz, "try random set-ups; a table at the end, exit code 1 if any was wrong")
+    sub.add_argument("names", nargs="*", help="core, rigs, outside; default: all")
+    sub.add_argument("--seconds", type=float, default=60.0, help="for each part; default: %(default)s")
+    sub.add_argument("--seed", type=int, help="only this set-up of the part that is named")
+    sub.add_argument("--restart", action="store_true", help="forget what was tried before")
 
     own, rest = _split(arguments)
     options, unknown = parser.parse_known_args(own)

@@ -23,8 +23,8 @@ from _bake_scenes import BONE, Shot
 
 from ccd_rig.blender.solve import solving
 from ccd_rig.settings import Solver
-from ccd_rig.solvers.least_squares import requests
 from ccd_rig.solvers.least_squares.problem import LeastSquaresProblem
+from ccd_rig.solvers.least_squares.solve import _Search
 
 PART = 0.15  # of each step: over 20 joints a pass leaves some 4 % of the way, as our bake's share does
 PASSES = 10_000
@@ -100,7 +100,7 @@ def _steps_of_least_squares(shot: Shot, frames: int) -> tuple[int, float]:
 
         return run
 
-    with _changed((requests, "solve_batch", timed), (LeastSquaresProblem, "jacobian", counted)):
+    with _changed((_Search, "iterate", timed), (LeastSquaresProblem, "jacobian", counted)):
         time_ours(shot, frames)
     return steps, seconds
 

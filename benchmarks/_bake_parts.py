@@ -34,7 +34,7 @@ PARTS: tuple[tuple[str, Any, str], ...] = (
     ("taking down", bake_frames.BakeFrames, "store_batch"),
     ("solving: CCD", batch_solver, "solve_active"),
     ("solving: what goes how", shot, "shown"),
-    ("solving: all at once", progress, "solve_requests"),
+    ("solving: all at once", progress, "solved"),
     ("slerp and limits", bake, "keyed_motion"),
     ("report", measuring, "residuals"),
     ("report", outcome, "_entries"),

@@ -45,7 +45,6 @@ from ccd_rig import (  # noqa: E402
 
 RESULTS = ROOT / "output" / "orders.json"
 TARGETS = 100
-SLOW_TARGETS = 20  # for smart bounce, whose iteration takes n (n + 1) / 2 steps, on the long chains
 FRACTIONS = (0.2, 0.35, 0.5, 0.8, 0.9, 1.0, 1.3)
 COUNTS = (2, 3, 6, 10, 20, 40, 100)
 SHARES = (0.9, 0.95, 0.97, 0.98, 0.99)
@@ -73,8 +72,7 @@ def orders() -> dict:
         skeleton = make()
         for sweep in Sweep:
             settings = c.settings_for(skeleton, sweep=sweep, step_fraction=1.0)
-            long = sweep is Sweep.SMART_BOUNCE and len(skeleton) > 6
-            r = c.cold(skeleton, settings, SLOW_TARGETS if long else TARGETS)
+            r = c.cold(skeleton, settings, TARGETS)
             path = c.circle(c.length_of(skeleton), name.startswith("spine"))
             f = c.follow(skeleton, c.along(path, 1), settings)
             cells[sweep].append(f"{r.reached:.0%}, {r.steps:.0f} steps, {f.largest:.1f}°")

@@ -18,10 +18,13 @@ from mathutils import Quaternion, Vector
 from .errors import InvalidInput
 from .limits.hinges import FULL_TURN, as_hinge
 from .maths.rotations import angle_between
-from .maths.validation import finite, frozen_rotation, frozen_vector, is_number
+from .maths.validation import finite, frozen_rotation, frozen_vector, is_number, shown
 from .skeleton.joints import Joint, Skeleton
 from .skeleton.kinematics import Transform, forward_kinematics
 from .skeleton.pose import Pose
+
+WEIGHTS = 1e-9, 1e9
+"""Smallest and largest weight of a goal: what others further apart ask for is lost beside each other."""
 
 
 class GoalError(NamedTuple):
@@ -59,7 +62,7 @@ class PositionGoal:
         joint: name of the joint that carries the point.
         target: where the point should be, in model space.
         offset: the point in the joint's frame; None means the bone's tail.
-        weight: how much this goal counts where it competes with others, above 0.
+        weight: how much this goal counts where it competes with others, 1e-9 to 1e9.
         priority: 0 is served first; a goal never worsens one with a smaller number.
         chain_length: how many joints, counted from `joint`, may move for it; 0 means all up to the root
             (Kenwright 2012, section 6).
@@ -542,8 +545,9 @@ def _unit(value: Vector, what: str) -> Vector:
 
 
 def _check_importance(what: str, weight: float, priority: int) -> None:
-    if not (is_number(weight) and weight > 0.0):
-        raise InvalidInput(f"{what}: weight must be above 0, not {weight!r}")
+    lightest, heaviest = WEIGHTS
+    if not (is_number(weight) and lightest <= weight <= heaviest):
+        raise InvalidInput(f"{what}: weight must be {lightest:g} to {heaviest:g}, not {shown(weight)}")
     if isinstance(priority, bool) or not isinstance(priority, int) or priority < 0:
         raise InvalidInput(
             f"{what}: priority must be a whole number, 0 (served first) or more, not {priority!r}"

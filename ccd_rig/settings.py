@@ -10,7 +10,7 @@ from types import MappingProxyType
 
 from .errors import InvalidInput
 from .goals import GoalError
-from .maths.validation import is_number
+from .maths.validation import SIZES, is_number, shown
 from .skeleton.pose import Pose
 
 
@@ -31,9 +31,9 @@ class Sweep(enum.Enum):
     BOUNCE_ROOT = "BOUNCE_ROOT"
     """The same from the root."""
     SMART_BOUNCE = "SMART_BOUNCE"
-    """From the tip, and back to it after each correction that is not tiny: far joints stay still where near
-    ones suffice (Kenwright 2012, listing 4). One iteration ends at the root, or after as many single steps
-    as a bounce takes."""
+    """From the tip, and back to it after each correction that is not tiny, as long as that pays: far joints
+    stay still where near ones suffice (Kenwright 2012, listing 4). One iteration ends at the root, or after
+    as many single steps as a bounce takes."""
     LARGEST_ERROR = "LARGEST_ERROR"
     """Joints that would turn furthest come first."""
 
@@ -129,19 +129,16 @@ class SolverSettings:
                 allowed = ", ".join(each.name for each in kind)
                 raise InvalidInput(f"{name} must be one of {allowed}, not {value!r}")
         for name, lower, upper in (
-            ("position_tolerance", 0.0, math.inf),
-            ("angle_tolerance", 0.0, math.inf),
+            ("position_tolerance", *SIZES),
+            ("angle_tolerance", *SIZES),
             ("step_fraction", *STEP_RANGE),
             ("step_feedback", 0.0, 1.0),
             ("error_reduction", 0.0, LARGEST_REDUCTION),
             ("stall_threshold", 0.0, 1.0),
         ):
             value = getattr(self, name)
-            if not (is_number(value) and lower <= value <= upper) or (
-                value == 0.0 and name.endswith("tolerance")
-            ):
-                allowed = f"{lower:g} to {upper:g}" if math.isfinite(upper) else f"above {lower:g}"
-                raise InvalidInput(f"{name} must be {allowed}, not {value!r}")
+            if not (is_number(value) and lower <= value <= upper):
+                raise InvalidInput(f"{name} must be {lower:g} to {upper:g}, not {shown(value)}")
 
     def in_tolerances(self, error: GoalError) -> float:
         """How far off a goal is, in tolerances: it is met at 1 and below."""

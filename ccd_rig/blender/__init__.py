@@ -2,6 +2,15 @@
 """The only code of the solver's package that imports bpy. Imports stand inside the functions."""
 
 
+def other_copy(package: str) -> str:
+    """The package of another copy whose names Blender knows already; empty if there is none."""
+    from bpy import types
+
+    known = types.PropertyGroup.bl_rna_get_subclass_py("CCD_RIG_PG_armature", None)
+    module = "" if known is None else known.__module__
+    return "" if module.startswith(f"{package}.") else module.partition(".ccd_rig.blender.")[0]
+
+
 def register() -> None:
     """Put the properties on Blender's objects and pose bones, and the command on Blender's command line."""
     from .bake import options, staleness

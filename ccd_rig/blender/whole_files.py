@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
+import stat
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 from ..errors import CCDRigError, RigError
+
+LONGEST_SUFFIX = 16
+"""Letters of a file's ending that a temporary file keeps."""
 
 
 class WriteError(CCDRigError):
@@ -25,12 +30,11 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     Raises:
         WriteError: the folder cannot be written, or the disk is full.
     """
-    target = Path(path).resolve()  # a link stays a link
-    if target.exists() and not target.is_file():
-        raise WriteError(f"cannot write {target}: it is {'a folder' if target.is_dir() else 'not a file'}")
+    target = real_path(path)  # a link stays a link
     try:
+        # A name of its own, however long that of the file is.
         descriptor, name = tempfile.mkstemp(
-            dir=target.parent, prefix=f".{target.name}.", suffix=target.suffix
+            dir=target.parent, prefix=".ccd_rig_", suffix=target.suffix[:LONGEST_SUFFIX]
         )
         os.close(descriptor)
     except OSError as error:
@@ -46,6 +50,38 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
         raise WriteError(f"cannot write {target}: {error.strerror}") from error
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def real_path(path: str | os.PathLike[str]) -> Path:
+    """Where a file that is to be written really lies, with no link on the way.
+
+    Raises:
+        WriteError: no file can be written there: links go round, a name is too long, there is no such
+            folder, or something else lies there.
+    """
+    try:
+        target = Path(path).resolve()
+        mode = target.lstat().st_mode
+    except FileNotFoundError:
+        if not target.parent.is_dir():
+            raise WriteError(f"cannot write {path}: there is no folder {target.parent}") from None
+        return target
+    except RuntimeError as error:  # how Python 3.11 names a circle of links
+        raise WriteError(f"cannot write {path}: {os.strerror(errno.ELOOP)}") from error
+    except OSError as error:
+        raise WriteError(f"cannot write {path}: {error.strerror}") from error
+    if stat.S_ISLNK(mode):  # Python 3.13 leaves a circle as it is
+        raise WriteError(f"cannot write {path}: {os.strerror(errno.ELOOP)}")
+    if not stat.S_ISREG(mode):
+        raise WriteError(f"cannot write {target}: it is {'a folder' if stat.S_ISDIR(mode) else 'not a file'}")
+    return target
+
+
+def is_same(one: Path, other: Path) -> bool:
+    """Whether two paths lead to one file, by whatever links, or will once it is written."""
+    if one.exists() and other.exists():
+        return one.samefile(other)
+    return one.resolve() == other.resolve()
 
 
 def read_text(path: str | os.PathLike[str]) -> str:

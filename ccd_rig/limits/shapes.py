@@ -17,7 +17,7 @@ from mathutils import Quaternion, Vector
 from ..errors import InvalidInput
 from ..maths.rotations import angle_between
 from ..maths.tolerances import NOISE, ROUNDING
-from ..maths.validation import Triple, finite, numbers, require_order, store, unit, within
+from ..maths.validation import Triple, angle, finite, numbers, require_order, store, unit, within
 from .projection import (
     Box,
     Components,
@@ -79,7 +79,7 @@ class Hinge:
         upper: largest angle, radians.
 
     Raises:
-        InvalidInput: a zero axis, a bound that is not finite, lower above upper.
+        InvalidInput: a zero axis, a bound that is not finite or beyond 100 radians, lower above upper.
     """
 
     axis: Triple
@@ -89,8 +89,8 @@ class Hinge:
 
     def __post_init__(self) -> None:
         store(self, "axis", unit("Hinge.axis", self.axis))
-        store(self, "lower", finite("Hinge.lower", self.lower))
-        store(self, "upper", finite("Hinge.upper", self.upper))
+        store(self, "lower", angle("Hinge.lower", self.lower))
+        store(self, "upper", angle("Hinge.upper", self.upper))
         require_order("Hinge", self.lower, self.upper)
         store(self, "cone_twist", cone_twist_constants(self.axis, self.lower, self.upper, 0.0))
 
@@ -163,7 +163,9 @@ class SwingTwist:
         store(self, "axis", unit("SwingTwist.axis", self.axis))
         lower, upper = -pi, pi
         if self.twist is not None:
-            lower, upper = numbers("SwingTwist.twist", self.twist, 2)
+            lower, upper = (
+                angle("SwingTwist.twist", each) for each in numbers("SwingTwist.twist", self.twist, 2)
+            )
             require_order("SwingTwist.twist", lower, upper)
             store(self, "twist", (lower, upper))
         radius = self.swing.radius if isinstance(self.swing, Cone) else pi
@@ -211,6 +213,8 @@ class EulerBox:
         store(self, "lower", numbers("EulerBox.lower", self.lower, 3))
         store(self, "upper", numbers("EulerBox.upper", self.upper, 3))
         for name, lower, upper in zip("XYZ", self.lower, self.upper, strict=True):
+            angle(f"EulerBox {name}", lower)
+            angle(f"EulerBox {name}", upper)
             require_order(f"EulerBox {name}", lower, upper)
         i, j, k, sign = ORDERS[self.order]
         first, second = (self.lower[i], self.upper[i]), (self.lower[j], self.upper[j])

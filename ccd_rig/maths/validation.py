@@ -9,6 +9,7 @@ from math import hypot, isfinite, nan
 from mathutils import Quaternion, Vector
 
 from ..errors import InvalidInput
+from ..json_text import LONGEST
 from .tolerances import ROUNDING
 
 Triple = tuple[float, float, float]
@@ -23,10 +24,10 @@ def finite(name: str, value: object) -> float:
     """`value` as a finite float; InvalidInput names the field."""
     try:
         number = float(value) if not isinstance(value, str) else nan  # type: ignore[arg-type]
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         number = nan
     if not isfinite(number):
-        raise InvalidInput(f"{name} is {value!r}; give a finite number")
+        raise InvalidInput(f"{name} is {shown(value)}; give a finite number")
     return number
 
 
@@ -39,12 +40,20 @@ def within(name: str, value: object, lowest: float, highest: float) -> float:
     return min(max(number, lowest), highest)
 
 
+def angle(name: str, value: object) -> float:
+    """`value` as radians that keep their precision; InvalidInput names the field."""
+    number = finite(name, value)
+    if abs(number) > MOST_TURNED:
+        raise InvalidInput(f"{name} is {number:g}; give radians from -{MOST_TURNED:g} to {MOST_TURNED:g}")
+    return number
+
+
 def numbers(name: str, values: object, count: int) -> tuple[float, ...]:
     """`values` as so many finite floats; InvalidInput names the field."""
     try:
         listed = list(values)  # type: ignore[call-overload]  # a mathutils.Vector is no Iterable by type
     except TypeError:
-        raise InvalidInput(f"{name} is {values!r}; give {count} finite numbers") from None
+        raise InvalidInput(f"{name} is {shown(values)}; give {count} finite numbers") from None
     found = tuple(finite(name, value) for value in listed)
     if len(found) != count:
         raise InvalidInput(f"{name} has {len(found)} numbers; give {count}")
@@ -65,6 +74,9 @@ def unit(name: str, axis: object) -> Triple:
         raise InvalidInput(f"{name} is zero; give the direction to turn about, such as (0, 1, 0)")
     return x / length, y / length, z / length
 
+
+MOST_TURNED = 100.0
+"""Largest bound of an angle, radians, some 16 turns: what is left of the angle in larger ones is rounded."""
 
 UNIT_TOLERANCE = 1e-3
 """How far from length 1 a quaternion may be and still be taken (and normalised)."""
@@ -103,13 +115,35 @@ def frozen_rotation(value: Quaternion | Sequence[float], what: str) -> Quaternio
 def _numbers(value: object, must: str) -> tuple[float, ...]:
     try:
         return tuple(float(number) for number in value[:])  # type: ignore[index]
-    except (TypeError, ValueError):
-        raise InvalidInput(f"{must}, not {value!r}") from None
+    except (TypeError, ValueError, OverflowError):
+        raise InvalidInput(f"{must}, not {shown(value)}") from None
+
+
+SIZES = 1e-30, FARTHEST
+"""Smallest and largest of lengths, masses, tolerances and the like: squares and quotients of others leave
+double precision."""
+
+
+def is_size(value: object) -> bool:
+    """Whether `value` is a number within `SIZES`."""
+    return is_number(value) and SIZES[0] <= value <= SIZES[1]  # type: ignore[operator]
 
 
 def is_number(value: object) -> bool:
     """Whether `value` is a finite int or float."""
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    try:
+        return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    except OverflowError:  # an int beyond all floats
+        return False
+
+
+def shown(value: object) -> str:
+    """A value that is refused, for a message: the beginning of what is long."""
+    try:
+        words = repr(value)
+    except ValueError:  # an int of too many digits
+        return "a number of too many digits"
+    return words if len(words) <= LONGEST else f"{words[:LONGEST]}..."
 
 
 def _shown(numbers: Sequence[float]) -> str:

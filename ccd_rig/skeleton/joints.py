@@ -18,7 +18,7 @@ from ..errors import InvalidInput
 from ..limits.containment import outside
 from ..limits.shapes import LIMITS, Comfort, Hinge, Limit, Slide, clamp
 from ..maths.alignment import FULL_TURN
-from ..maths.validation import frozen_rotation, frozen_vector, is_number
+from ..maths.validation import SIZES, frozen_rotation, frozen_vector, is_number, is_size, shown
 from .coupled_offset import CoupledOffset, coupled_angle
 
 T = TypeVar("T")
@@ -76,10 +76,10 @@ class Joint:
         store(
             self, "rest_rotation", frozen_rotation(self.rest_rotation, f"joint '{self.name}': rest_rotation")
         )
-        self._check("length", self.length, 0.0, math.inf)
+        self._check_size("length", self.length)
         self._check("stiffness", self.stiffness, 0.0, 1.0)
-        self._check("max_step", self.max_step, 0.0, math.inf)
-        self._check("mass", self.mass, 0.0, math.inf)
+        self._check_size("max_step", self.max_step)
+        self._check_size("mass", self.mass)
         for what, value, kinds in (
             ("limit", self.limit, LIMITS),
             ("comfort", self.comfort, (Comfort,)),
@@ -104,8 +104,14 @@ class Joint:
 
     def _check(self, what: str, value: float, lower: float, upper: float) -> None:
         if not (is_number(value) and lower <= value <= upper):
-            allowed = f"{lower:g} to {upper:g}" if math.isfinite(upper) else f"{lower:g} or more"
-            raise InvalidInput(f"joint '{self.name}': {what} must be {allowed}, not {value!r}")
+            raise InvalidInput(
+                f"joint '{self.name}': {what} must be {lower:g} to {upper:g}, not {shown(value)}"
+            )
+
+    def _check_size(self, what: str, value: float) -> None:
+        if not (is_size(value) or (is_number(value) and value == 0.0)):
+            allowed = f"0, or {SIZES[0]:g} to {SIZES[1]:g}"
+            raise InvalidInput(f"joint '{self.name}': {what} must be {allowed}, not {shown(value)}")
 
     def _tuple(self, what: str, values: object, kind: type[T]) -> tuple[T, ...]:
         found = tuple(values) if isinstance(values, tuple | list) else None

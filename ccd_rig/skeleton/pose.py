@@ -10,7 +10,7 @@ from mathutils import Quaternion, Vector
 from numpy.typing import ArrayLike
 
 from ..errors import InvalidInput
-from ..maths.validation import frozen_rotation, frozen_vector
+from ..maths.validation import frozen_rotation, frozen_vector, shown
 from .joints import Skeleton
 
 
@@ -73,7 +73,9 @@ class Pose:
 
 
 def check_pose(skeleton: Skeleton, pose: Pose) -> None:
-    """Raises InvalidInput unless `pose` has one entry per joint of `skeleton`."""
+    """Raises InvalidInput unless `pose` is one and has one entry per joint of `skeleton`."""
+    if not isinstance(pose, Pose):
+        raise InvalidInput(f"the pose must be a Pose, not {shown(pose)}")
     if len(pose.rotations) != len(skeleton.joints):
         raise InvalidInput(
             f"the pose is for {len(pose.rotations)} joints, but the skeleton has {len(skeleton.joints)}"

@@ -11,6 +11,7 @@ from typing import Any
 from mathutils import Quaternion
 
 from ..errors import InvalidInput
+from ..json_text import NotJson, parse, shown
 from ..maths.validation import frozen_rotation
 from .joints import Skeleton
 from .pose import Pose, check_pose
@@ -38,16 +39,14 @@ class PoseEntry:
         if not isinstance(self.name, str) or not self.name:
             raise InvalidInput("a pose entry needs a name that is not empty")
         if not isinstance(self.rotations, Mapping) or not self.rotations:
-            raise InvalidInput(f"pose entry '{self.name}': give the rotation of at least one bone")
+            raise InvalidInput(f"pose entry '{shown(self.name)}': give the rotation of at least one bone")
         rotations = {}
         for bone, rotation in self.rotations.items():
             if not isinstance(bone, str) or not bone:
-                raise InvalidInput(
-                    f"pose entry '{self.name}': a bone's name must be text that is not empty, not {bone!r}"
-                )
-            rotations[bone] = frozen_rotation(
-                rotation, f"pose entry '{self.name}': rotation of bone '{bone}'"
-            )
+                what = f"pose entry '{shown(self.name)}': a bone's name"
+                raise InvalidInput(f"{what} must be text that is not empty, not {bone!r}")
+            what = f"pose entry '{shown(self.name)}': rotation of bone '{shown(bone)}'"
+            rotations[bone] = frozen_rotation(rotation, what)
         object.__setattr__(self, "rotations", MappingProxyType(rotations))
 
 
@@ -82,8 +81,8 @@ def check_entry(entry: PoseEntry, skeleton: Skeleton) -> None:
     if not any(joint.name in entry.rotations for joint in skeleton.joints):
         joints = ", ".join(joint.name for joint in skeleton.joints) or "none"
         raise InvalidInput(
-            f"pose entry '{entry.name}' is for other bones: the skeleton has none of "
-            f"{', '.join(entry.rotations)}; its joints are: {joints}"
+            f"pose entry '{shown(entry.name)}' is for other bones: the skeleton has none of "
+            f"{', '.join(map(shown, entry.rotations))}; its joints are: {joints}"
         )
 
 
@@ -103,11 +102,11 @@ def from_json(text: str) -> tuple[PoseEntry, ...]:
         InvalidInput: names the field that is missing or wrong.
     """
     try:
-        data = json.loads(text)
-    except (json.JSONDecodeError, RecursionError) as error:
+        data = parse(text)
+    except NotJson as error:
         raise InvalidInput(f"the pose library is not JSON: {error}") from None
     if _field(data, "format", str, "the pose library") != FORMAT:
-        found = json.dumps(data["format"])
+        found = shown(json.dumps(data["format"]))
         raise InvalidInput(f"the pose library: 'format' must be \"{FORMAT}\", not {found}")
     version = _field(data, "version", int, "the pose library")
     if version != VERSION:
@@ -121,14 +120,14 @@ def from_json(text: str) -> tuple[PoseEntry, ...]:
         name = _field(item, "name", str, where)
         rotations = {}
         for bone, numbers in _field(item, "rotations", dict, where).items():
-            if not isinstance(numbers, list) or not all(type(n) in (int, float) for n in numbers):
-                raise InvalidInput(f"{where}.rotations['{bone}'] must be a list of four numbers (w, x, y, z)")
+            part = f"{where}.rotations['{shown(bone)}']"
+            is_list = isinstance(numbers, list) and len(numbers) == 4
+            if not is_list or not all(type(n) in (int, float) for n in numbers):
+                raise InvalidInput(f"{part} must be a list of four numbers (w, x, y, z)")
             try:
-                rotations[bone] = frozen_rotation(numbers, f"{where}.rotations['{bone}']")
+                rotations[bone] = frozen_rotation(numbers, part)
             except OverflowError:
-                raise InvalidInput(
-                    f"{where}.rotations['{bone}'] must be four finite numbers (w, x, y, z)"
-                ) from None
+                raise InvalidInput(f"{part} must be four finite numbers (w, x, y, z)") from None
         entries.append(PoseEntry(name, rotations))
     return tuple(entries)
 
@@ -140,5 +139,5 @@ def _field(data: object, name: str, kind: type, where: str) -> Any:
         raise InvalidInput(f"{where}: the field '{name}' is missing")
     if not isinstance(data[name], kind) or isinstance(data[name], bool):
         words = {str: "text", int: "a whole number", list: "a list", dict: "an object"}
-        raise InvalidInput(f"{where}: '{name}' must be {words[kind]}, not {json.dumps(data[name])[:60]}")
+        raise InvalidInput(f"{where}: '{name}' must be {words[kind]}, not {shown(json.dumps(data[name]))}")
     return data[name]

@@ -11,11 +11,12 @@ from mathutils import Quaternion, Vector
 from ccd_rig.errors import CCDRigError
 from ccd_rig.goals import BalanceGoal, DirectionGoal, OrientationGoal, PoleGoal, PositionGoal, measure
 from ccd_rig.limits.shapes import Comfort, Cone, EulerBox, Hinge, Slide, SwingTwist
-from ccd_rig.settings import SolverSettings, SolveStatus
+from ccd_rig.settings import Solver, SolverSettings, SolveStatus
 from ccd_rig.skeleton.joints import Joint, Skeleton
 from ccd_rig.skeleton.kinematics import forward_kinematics
 from ccd_rig.skeleton.pose import Pose
 from ccd_rig.skeleton.pose_library import PoseEntry
+from ccd_rig.solvers.many import solve_many
 from ccd_rig.solvers.solve import iterate, solve
 
 CONVERGED, OPTIMAL = SolveStatus.CONVERGED, SolveStatus.OPTIMAL
@@ -51,7 +52,25 @@ HERE = PositionGoal("joint2", (1.0, 1.0, 0.5))
         (lambda: PositionGoal("hand", (math.inf, 0.0, 0.0)), "'hand': target must be three finite"),
         (lambda: PositionGoal("hand", "here"), "'hand': target must be three finite numbers, not 'here'"),
         (lambda: PositionGoal("hand", (1e30, 0.0, 0.0)), "'hand': target must not be farther away than 1e"),
-        (lambda: PositionGoal("hand", (0, 0, 0), weight=0.0), "'hand': weight must be above 0, not 0"),
+        (lambda: PositionGoal("hand", (0, 0, 0), weight=0.0), "'hand': weight must be 1e-09 to 1e.09, not 0"),
+        (lambda: PositionGoal("hand", (0, 0, 0), weight=1e12), "'hand': weight must be 1e-09 to 1e.09"),
+        (lambda: PositionGoal("hand", (0, 0, 0), weight=10**400), "'hand': weight must be .*, not 1000"),
+        (lambda: PositionGoal("hand", (10**400, 0, 0)), "'hand': target must be three finite numbers"),
+        (lambda: PositionGoal("hand", (10**5000, 0, 0)), "'hand': target must be three finite numbers"),
+        (lambda: Joint("arm", mass=1e-46), "'arm': mass must be 0, or 1e-30 to 1e.15, not 1e-46"),
+        (lambda: Joint("arm", mass=1e300), "'arm': mass"),
+        (lambda: Joint("arm", length=5e-324), "'arm': length"),
+        (lambda: Joint("arm", length=1e20), "'arm': length"),
+        (lambda: Joint("arm", max_step=5e-324), "'arm': max_step"),
+        (lambda: Joint("arm", stiffness=10**400), "'arm': stiffness must be 0 to 1, not 1000.*[.][.][.]"),
+        (lambda: Joint("arm", stiffness=10**5000), "'arm': stiffness.*not a number of too many digits"),
+        (lambda: Hinge(Z, -1000.0, 1000.0), "Hinge.lower is -1000; give radians from -100 to 100"),
+        (lambda: Hinge(Z, 0.0, 10**400), "Hinge.upper is 1000.*; give a finite number"),
+        (lambda: SwingTwist(None, (0.0, 1e9)), "SwingTwist.twist is 1e.09; give radians from -100 to 100"),
+        (lambda: EulerBox("XYZ", (0.0, 0.0, 0.0), (0.0, 101.0, 0.0)), "EulerBox Y is 101; give radians"),
+        (lambda: SolverSettings(position_tolerance=1e-170), "position_tolerance must be 1e-30 to 1e.15"),
+        (lambda: SolverSettings(position_tolerance=1e300), "position_tolerance"),
+        (lambda: SolverSettings(angle_tolerance=0.0), "angle_tolerance must be 1e-30 to 1e.15, not 0"),
         (lambda: PositionGoal("hand", (0, 0, 0), weight=math.inf), "'hand': weight"),
         (lambda: PositionGoal("hand", (0, 0, 0), weight="heavy"), "'hand': weight.*'heavy'"),
         (lambda: PositionGoal("hand", (0, 0, 0), priority=1.5), "'hand': priority must be a whole number"),
@@ -83,6 +102,8 @@ def test_values_that_make_no_sense_are_refused_by_name(make, named):
     ("arguments", "named"),
     [
         ((CHAIN, REST, []), "at least one goal"),
+        ((CHAIN, None, [HERE]), "the pose must be a Pose, not None"),
+        ((CHAIN, REST, [HERE], None, (), 5), "the pose must be a Pose, not 5"),
         ((CHAIN, REST, ["joint2"]), "a goal must be one of PositionGoal, .* not 'joint2'"),
         ((CHAIN, REST, [PositionGoal("hand", (0, 0, 0))]), "no joint 'hand'.*joint0, joint1, joint2"),
         ((CHAIN, REST, [OrientationGoal("hand", (1, 0, 0, 0))]), "no joint 'hand'"),
@@ -177,3 +198,26 @@ def test_priorities_may_leave_numbers_out():
 
 def test_nothing_that_can_turn_is_a_state():
     assert ends([PositionGoal("joint2", (0, 1, 0))], straight(3, stiffness=1.0))[0].distance == 2.0
+
+
+@pytest.mark.parametrize("solver", Solver)
+def test_a_rotation_of_the_smallest_bones_counts(solver):
+    """Their squares leave single precision; what is called met is met all the same."""
+    skeleton = Skeleton([Joint("arm", length=1e-12, limit=Hinge(Z, 0.0, 0.5))])
+    goal = DirectionGoal("arm", (1.0, 0.0, 0.0), (0.0, 0.0, 1.0))
+    result = solve(skeleton, Pose.rest(skeleton), [goal], SolverSettings(solver=solver))
+    assert result.errors[0].angle == pytest.approx(0.5 * math.pi, abs=1e-3)
+    assert result.status is not SolveStatus.CONVERGED
+
+
+def test_windows_of_bones_that_cannot_turn_at_many_poses():
+    """A part that is stretched past its window would be bent, if it had anything to bend."""
+    bones = {"length": 0.0, "stiffness": 1.0, "mass": 1.0}
+    skeleton = Skeleton([Joint("arm", **bones), Joint("hand", 0, inherit_rotation=False, **bones)])
+    goals = [
+        PositionGoal("hand", (0.0, 1e-9, 0.0), weight=1e-9, max_extension=0.9, priority=7),
+        BalanceGoal((0.0, 0.0, -1e6), (False, False, True), weight=1e-4),
+        PositionGoal("hand", (0.0, 0.0, -1e6), max_extension=1e-9, chain_length=2),
+    ]
+    many = solve_many(skeleton, [Pose.rest(skeleton)] * 3, goals, SolverSettings(restarts=2))
+    assert all(status is not SolveStatus.CONVERGED for status in many.statuses)

@@ -16,14 +16,14 @@ ROOT = Path(__file__).resolve().parents[2]
 
 # As docs/development/architecture.md draws them, from the top. What shares a line does not import each other.
 CORE = (
-    ("errors",),
+    ("errors", "json_text"),
     ("maths",),
     ("limits",),
     ("skeleton",),
     ("goals",),
     ("settings",),
     ("motion",),
-    ("solvers.pole_bend",),
+    ("solvers.pole_bend", "solvers.pauses"),
     ("solvers.least_squares",),
     ("solvers.ccd", "solvers.analytic"),
     ("solvers.restarts",),

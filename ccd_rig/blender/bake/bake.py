@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import bpy
 
-from ...errors import RigError
+from ...errors import CCDRigError, RigError
 from ...settings import SolveResult, SolverSettings
 from ..checks import setup
 from ..checks.setup import Ready
@@ -76,7 +76,6 @@ def bake_steps(
     Close the generator to cancel: until the end all that was written is taken back. The live preview is off
     meanwhile.
     """
-    renamed_bones.follow(armature_object)
     with clamps.suspended():
         return (yield from one_of_many(scene, armature_object, settings, Shares()))
 
@@ -98,6 +97,34 @@ def one_of_many(
     scene: bpy.types.Scene, armature_object: bpy.types.Object, settings: BakeSettings, shares: Shares
 ) -> Steps[BakeReport]:
     """As `bake_steps`, beside others; an item that is the last says when nothing may fail any more."""
+    renamed_bones.follow(armature_object)
+    before = _names(scene, armature_object)
+    try:
+        return (yield from _bake_steps(scene, armature_object, settings, shares))
+    except CCDRigError:
+        raise
+    except Exception as error:  # pulled from under its feet by a script, undo, or another file: not a bug
+        if isinstance(error, ReferenceError) or _names(scene, armature_object) != before:
+            raise RigError(f"{before[1]} was changed while it was baked: bake once more") from error
+        raise
+
+
+def _names(scene: bpy.types.Scene, armature_object: bpy.types.Object) -> tuple[object, ...]:
+    """Of all that a bake finds by name; empty names where it is gone."""
+    try:
+        rows = [
+            (row.name, row.tip, *(each and each.name for each in (row.target, row.pole_target)))
+            for row in armature_object.ccd_rig.constraints
+        ]
+        where = f"Armature '{armature_object.name}'"
+        return scene.name, where, tuple(armature_object.pose.bones.keys()), tuple(rows)
+    except (ReferenceError, AttributeError):
+        return "", "The armature"
+
+
+def _bake_steps(
+    scene: bpy.types.Scene, armature_object: bpy.types.Object, settings: BakeSettings, shares: Shares
+) -> Steps[BakeReport]:
     ready, task, fingerprint = _prepared(scene, armature_object, settings)
     task, solver, clock = task._replace(shared=shares.scene), task.solver, shares.clock
     solving = shot.solve(
@@ -144,10 +171,10 @@ def one_of_many(
             warnings=(*(problem.message for problem in ready.warnings), *switches.refusals(plays, settings)),
             switched_to_fk=tuple(each.bone for each in to_fk),
         )
+        renamed_bones.note(armature_object, (task.layout.names[j] for j in keyed_joints(motion.bake_frames)))
+        store_report(armature_object, report, undo)
         yield Progress(settings.frame_end, 1, 1, "done", is_last=True)
         undo.pop_all()
-    renamed_bones.note(armature_object, (task.layout.names[j] for j in keyed_joints(motion.bake_frames)))
-    store_report(armature_object, report)
     return report
 
 
@@ -291,15 +318,32 @@ def _refuse_obstacles(
         raise RigError(problems[0])
 
 
-def store_report(armature_object: bpy.types.Object, report: BakeReport) -> None:
-    """Keep what a bake came to, in words, for the panel."""
+def store_report(armature_object: bpy.types.Object, report: BakeReport, undo: contextlib.ExitStack) -> None:
+    """Keep what a bake came to, in words, for the panel; `undo` gets what takes that back."""
     group, worst = armature_object.ccd_rig.report, report.worst()
-    group.words = report.summary()
-    group.worst_frame = worst.frame
-    group.worst_constraint = worst.constraint
-    group.unsolved = report.unsolved_count()
-    group.check = "" if report.check is None else report.check.words()
-    group.mismatches = 0 if report.check is None else len(report.check.mismatches())
-    group.findings = finding.to_json(report.findings)
+    stored = {
+        "words": report.summary(),
+        "worst_frame": worst.frame,
+        "worst_constraint": worst.constraint,
+        "unsolved": report.unsolved_count(),
+        "check": "" if report.check is None else report.check.words(),
+        "mismatches": 0 if report.check is None else len(report.check.mismatches()),
+        "findings": finding.to_json(report.findings),
+    }
+    undo.callback(_restore_fields, group, {name: _stored(group, name) for name in (*stored, "state")})
+    for name, value in stored.items():
+        setattr(group, name, value)
     staleness.forget()
     group.state = staleness.state_of(armature_object)
+
+
+def _stored(group: bpy.types.PropertyGroup, name: str) -> object:
+    return getattr(group, name) if group.is_property_set(name) else None
+
+
+def _restore_fields(group: bpy.types.PropertyGroup, fields: dict[str, object]) -> None:
+    for name, value in fields.items():
+        if value is None:
+            group.property_unset(name)
+        else:
+            setattr(group, name, value)

@@ -15,13 +15,13 @@ from contextlib import ExitStack, closing
 import bpy
 
 from ...errors import CCDRigError, RigError
-from ...solvers.least_squares.requests import Request, Solved, solve_requests
-from ..properties import renamed_bones
+from ...solvers.least_squares.requests import Request
+from ...solvers.least_squares.solve import Solved
 from ..rig import clamps
 from ..scene import dependence
 from ..scene.isolation import shared_scene
 from .bake import Shares, one_of_many
-from .progress import Answers, Progress, Steps, run
+from .progress import Answers, Clock, Progress, Steps, run, solved
 from .report import BakeReport
 from .settings import BakeSettings
 
@@ -54,8 +54,6 @@ def bake_all_steps(
     back."""
     if not settings:
         raise RigError("No armature of the scene has enabled CCD constraints: add one in the CCD Rig panel")
-    for armature_object in settings:
-        renamed_bones.follow(armature_object)
     found: dict[bpy.types.Object, BakeReport] = {}
     with clamps.suspended(), ExitStack() as kept:
         ready: list[tuple[bpy.types.Object, Steps[BakeReport]]] = []
@@ -127,7 +125,13 @@ def _side_by_side(
                     asked[armature_object] = item.requests
             assert item is not None
             yield item._replace(requests=(), is_last=False)
-            answers = _answered(asked, {each: shares for each, (_, shares) in bakes.items()})
+            whole = item._replace(
+                requests=tuple(each for own in asked.values() for each in own), is_last=False
+            )
+            clock = Clock()
+            found = yield from clock.run(solved(whole))
+            answers = _shared_out(asked, found)
+            _charge(asked, {each: shares for each, (_, shares) in bakes.items()}, clock.seconds)
     return ready
 
 
@@ -140,21 +144,24 @@ def _next(armature_object: bpy.types.Object, steps: Steps[BakeReport], answer: A
         raise RigError(f"{armature_object.name}: {error}") from error
 
 
-def _answered(
-    asked: Mapping[bpy.types.Object, tuple[Request, ...]], shares: Mapping[bpy.types.Object, Shares]
+def _shared_out(
+    asked: Mapping[bpy.types.Object, tuple[Request, ...]], solved: Sequence[Solved]
 ) -> dict[bpy.types.Object, Answers]:
-    """What each bake asked for, solved together; each is charged for its part of the time."""
-    clock = Shares().clock
-    with clock.measure():
-        solved = iter(solve_requests([request for requests in asked.values() for request in requests]))
-    found: dict[bpy.types.Object, Answers] = {}
+    """Of what was solved for all, what each bake asked for."""
+    left = iter(solved)
+    return {each: tuple(next(left) for _ in requests) or None for each, requests in asked.items()}
+
+
+def _charge(
+    asked: Mapping[bpy.types.Object, tuple[Request, ...]],
+    shares: Mapping[bpy.types.Object, Shares],
+    seconds: float,
+) -> None:
+    """Add to the time of each bake its part of what it took to solve for all."""
     sizes = {each: sum(request.start.size for request in requests) for each, requests in asked.items()}
     total = max(sum(sizes.values()), 1)
-    for armature_object, requests in asked.items():
-        own: tuple[Solved, ...] = tuple(next(solved) for _ in requests)
-        found[armature_object] = own if requests else None
-        shares[armature_object].clock.seconds += clock.seconds * sizes[armature_object] / total
-    return found
+    for armature_object, size in sizes.items():
+        shares[armature_object].clock.seconds += seconds * size / total
 
 
 def _end(steps: Steps[BakeReport]) -> BakeReport:

@@ -3,20 +3,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
+from functools import partial
+from typing import TypeVar
 
 from ...settings import SolveStatus
 from ...skeleton.pose import Pose
 from ...solvers.least_squares.requests import Search, together
+from ...solvers.pauses import in_parts
 from ..scene.evaluation import FrameSample
 from ..solve.solving import departed, frame_conditions, solve_active
 from .bake_frames import LedWay, Rows
 from .batches import Batch, Group
 from .group_solving import solve_group
 
+T = TypeVar("T")
+
 RETRY_EVERY = 8
 """In a run of frames that CCD does not reach, restarts are tried at the first and at every eighth."""
+
+LONG = 30
+"""Joints of a group from which on CCD may take long: a row is then solved in parts."""
 
 States = list[dict[int, str]]
 """Of each row how its constraints ended."""
@@ -59,8 +68,11 @@ class BatchSolver:
     ) -> Search[list[tuple[int, LedWay]]]:
         """Solve a group; the rows that went another way than their base poses alone lead."""
         if not batch.takes(group):
+            # What goes on from a pose that is shown has a budget of its own.
+            is_long = batch.warm_start is None and len(group.joints) >= LONG
             for k in order.tolist():
-                states[k] |= self._solve_by_ccd(batch, group, k)
+                solving = partial(self._solve_by_ccd, batch, group, k)
+                states[k] |= (yield from _in_parts(solving)) if is_long else solving()
                 yield ()
             return []
         result = yield from solve_group(batch, group)
@@ -101,6 +113,19 @@ class BatchSolver:
         for j in group.joints:
             batch.rotations[k, j] = pose.rotations[j][:]
             batch.translations[k, j] = pose.translations[j][:]
+
+
+def _in_parts(work: Callable[[], T]) -> Search[T]:
+    """What work returns, as a search that asks for nothing."""
+    parts = in_parts(work)
+    with closing(parts):
+        while True:
+            try:
+                next(parts)
+            except StopIteration as end:
+                result: T = end.value
+                return result
+            yield ()
 
 
 @dataclass(frozen=True)

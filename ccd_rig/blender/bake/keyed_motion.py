@@ -56,6 +56,8 @@ def keyed_motion(bake_frames: BakeFrames) -> KeyedMotion:
     # Between solves these are where they are, not where a slerp leads.
     full[:, still] = bake_frames.base[:, still]
     influences = _joint_influences(bake_frames)
+    # A solve leaves alone what serves no goal, as the animator has it: inside the limits too.
+    _hold_limits(bake_frames, full, (influences > 0.0) & (full == bake_frames.base).all(axis=-1))
     rotations = np.where(influences[..., None] > 0.0, full, bake_frames.base)
     partly = (influences > 0.0) & (influences < 1.0)
     if partly.any():
@@ -204,9 +206,10 @@ def _hold_limits(bake_frames: BakeFrames, rotations: Array, where: Array, base: 
         if joint.locked:
             continue
         for f in np.flatnonzero(where[:, j]):
-            limit, rotation = bake_frames.limits[f][j], Quaternion(rotations[f, j])
+            limit = bake_frames.limits[f][j]
             if limit is None or (base is not None and not contains(limit, Quaternion(base[f, j]))):
                 continue
+            rotation = Quaternion(rotations[f, j])
             clamped = clamp(limit, rotation)
             if clamped is not rotation:  # inside, the double precision of the slerp is kept
                 rotations[f, j] = clamped

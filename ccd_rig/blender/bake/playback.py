@@ -15,14 +15,13 @@ import bpy
 import numpy as np
 from numpy.typing import NDArray
 
-from ...maths.batch import Array, angles_between, quaternions, unit
+from ...maths.batch import Array, angles_between, conjugate, multiply, quaternions, rotate, unit
 from ..keys.obstacles import Destination, obstacles
 from ..properties import constraint_list
 from ..properties.constraint_values import Kind
 from ..rig import rotation_modes
 from ..scene.evaluation import PlayedFrame, playback
 from ..scene.targets import TargetSample
-from ..solve.constraint_goals import chain_joints
 from . import measuring
 from .bake_frames import BakeFrames, Motion
 from .progress import Progress, Steps
@@ -30,6 +29,8 @@ from .report_parts import Check, PlaybackResult
 
 BLOCK = 256
 """Frames whose matrices are kept until they are worked on, all at once."""
+SAME = 1e-6
+"""Part of a bone's length by which it differs by rounding alone."""
 ROUNDING = 1e-5
 """Part of a chain's length, and radians times ten, that float32 bones end to end may be off."""
 
@@ -57,9 +58,10 @@ def play_steps(
         for f, frame in enumerate(frames.tolist()):
             film.store(f, play(frame, True, frame not in film.keyed))
             yield Progress(frame, f + 1, len(frames), "checked")
-    errors = measuring.errors(film.shown, film.heads, film.axes)
+    errors = [_numbers(each) for each in measuring.errors(film.shown, film.heads, film.axes)]
     at = np.searchsorted(frames, bake_frames.frames)
-    deviations = _deviations(bake_frames, motion, film.heads[at], film.axes[at])
+    played = Transforms(film.heads[at], film.axes[at])
+    keyed = Transforms(*measuring.transforms(bake_frames, motion))
     results = []
     for c, constraint in enumerate(bake_frames.constraints):
         influences = film.shown.influences[:, c]
@@ -68,7 +70,7 @@ def play_steps(
             continue
         far, turned = (int(np.argmax(np.where(counted, each[:, c], -1.0))) for each in errors)
         strays = np.where(influences[:, None] > 0.0, film.strayed[:, c], 0.0)[at]
-        worst = _worst_deviation(armature_object, bake_frames, c, deviations, (strays, tolerances))
+        worst = _worst_deviation(armature_object, bake_frames, c, (played, keyed), (strays, tolerances))
         results.append(
             PlaybackResult(
                 constraint=constraint.name,
@@ -85,6 +87,13 @@ def play_steps(
     return Check(len(frames), tuple(results))
 
 
+class Transforms(NamedTuple):
+    """Joints at all frames of the bake, in armature space: (F, J, 3) heads and (F, J, 4) rotations."""
+
+    heads: Array
+    axes: Array
+
+
 class _Deviation(NamedTuple):
     """How far a chain, or its target, is from where it was baked: world metres and radians, at a row of the
     bake's frames; what brings it about, if it is too far."""
@@ -99,7 +108,7 @@ def _worst_deviation(
     armature_object: bpy.types.Object,
     bake_frames: BakeFrames,
     c: int,
-    deviations: tuple[Array, Array],
+    transforms: tuple[Transforms, Transforms],
     targets: tuple[Array, tuple[float, float]],
 ) -> _Deviation:
     """Where constraint `c` is farthest from what was baked.
@@ -108,7 +117,7 @@ def _worst_deviation(
         armature_object: plays the keys.
         bake_frames: of the bake.
         c: index of the constraint.
-        deviations: of all joints, see `_deviations`.
+        transforms: what plays, and where the keys put the bones.
         targets: (F, 2) how far its targets have strayed, and the tolerances for these and for bones.
     """
     strays, tolerances = targets
@@ -117,20 +126,20 @@ def _worst_deviation(
         distance, angle = strays[row].tolist()
         cause = "its target or pole moves with the bones that were baked: choose one that does not"
         return _Deviation(distance, angle, row, (cause,))
-    chain = list(chain_joints(bake_frames.skeleton, bake_frames.constraints[c]))
-    if not chain:
-        return _Deviation(0.0, 0.0, 0, ())
-    distances, angles = (each[:, chain] for each in deviations)
+    # Bones that cannot turn too: what moves them moves the others.
+    constraint = bake_frames.constraints[c]
+    chain = list(bake_frames.skeleton.chain(constraint.tip, constraint.chain_length))
+    distances, angles = _deviations(bake_frames, transforms, chain)
     size = float(bake_frames.lengths[:, chain].sum(axis=1).max()) * float(np.abs(bake_frames.worlds).max())
-    over = np.maximum(
-        distances / (tolerances[0] + ROUNDING * size), angles / (tolerances[1] + 10.0 * ROUNDING)
-    )
+    most = tolerances[0] + ROUNDING * size, tolerances[1] + 10.0 * ROUNDING
+    over = np.maximum(distances / most[0], angles / most[1])
     over[bake_frames.influences[:, c] <= 0.0] = 0.0
     row = int(np.argmax(over.max(axis=1)))
     causes: tuple[str, ...] = ()
     if over[row].max() > 1.0:
         joints = bake_frames.skeleton.joints
-        wrong = [joints[j].name for j, each in zip(chain, over[row], strict=True) if each > 1.0]
+        wrong = [joints[j].name for j in _moved_themselves(bake_frames, transforms, (row, chain), most)]
+        wrong = wrong or [joints[j].name for j, each in zip(chain, over[row], strict=True) if each > 1.0]
         causes = tuple(_causes(armature_object, wrong)) or (f"something else moves bone '{wrong[0]}'",)
     return _Deviation(float(distances[row].max()), float(angles[row].max()), row, causes)
 
@@ -207,7 +216,7 @@ class _Film:
         shown, targets = self.shown, list(self.shown.targets[f])
         for c, (before, after) in enumerate(zip(shown.targets[f], now, strict=True)):
             if before != after and shown.constraints[c].kind is not Kind.PLANT:
-                self.strayed[f, c] = _strayed(before, after, shown.worlds[f])
+                self.strayed[f, c] = _numbers(np.array(_strayed(before, after, shown.worlds[f])))
                 if (self.strayed[f, c] > self.tolerances).any():
                     targets[c] = after
         shown.targets[f] = tuple(targets)
@@ -220,7 +229,10 @@ class _Film:
         rotations = np.moveaxis(columns / np.maximum(sizes, 1e-30), (-2, -1), (0, 1))
         self.heads[frames] = poses[..., :3, 3]
         self.axes[frames] = np.moveaxis(quaternions(rotations), 0, -1)
-        self.shown.lengths[frames] = self.lengths * sizes[..., 0, 1]
+        lengths = self.lengths * sizes[..., 0, 1]
+        # What differs by rounding alone is equal: frames whose bones are equally long are measured at once.
+        first = self.shown.lengths[0] if frames.start else lengths[0]
+        self.shown.lengths[frames] = np.where(np.abs(lengths - first) <= SAME * first, first, lengths)
 
 
 def _strayed(before: TargetSample, after: TargetSample, world: Array) -> tuple[float, float]:
@@ -237,11 +249,54 @@ def _strayed(before: TargetSample, after: TargetSample, world: Array) -> tuple[f
     return max(float(np.linalg.norm(world @ np.array(way))) for way in moved), turn
 
 
-def _deviations(bake_frames: BakeFrames, motion: Motion, heads: Array, axes: Array) -> tuple[Array, Array]:
-    """(F, J) how far joints are from where their keys put them: world metres, radians."""
-    keyed_heads, keyed_axes = measuring.transforms(bake_frames, motion)
-    shift = np.linalg.norm(np.einsum("fij,fkj->fki", bake_frames.worlds, heads - keyed_heads), axis=-1)
-    return shift, angles_between(axes, unit(keyed_axes, axis=-1), axis=-1)
+def _deviations(
+    bake_frames: BakeFrames, transforms: tuple[Transforms, Transforms], chain: Sequence[int]
+) -> tuple[Array, Array]:
+    """(F, K) how far the joints of a chain are from where their keys put them: world metres, radians."""
+    played, keyed = (Transforms(each.heads[:, chain], each.axes[:, chain]) for each in transforms)
+    shift = np.linalg.norm(np.einsum("fij,fkj->fki", bake_frames.worlds, played.heads - keyed.heads), axis=-1)
+    return _numbers(shift), _numbers(angles_between(played.axes, unit(keyed.axes, axis=-1), axis=-1))
+
+
+def _moved_themselves(
+    bake_frames: BakeFrames,
+    transforms: tuple[Transforms, Transforms],
+    place: tuple[int, Sequence[int]],
+    most: tuple[float, float],
+) -> Iterator[int]:
+    """The joints of a chain, root first, that are off by more than their parents carry them.
+
+    Args:
+        bake_frames: of the bake.
+        transforms: what plays, and where the keys put the bones.
+        place: the row, and the joints of the chain.
+        most: world metres and radians that a bone may be off.
+    """
+    row, chain = place
+    skeleton, world = bake_frames.skeleton, bake_frames.worlds[row]
+    seen: list[tuple[Array, Array]] = []
+    for each in transforms:
+        heads, axes = each.heads[row].copy(), unit(each.axes[row].copy(), axis=-1)
+        for j in chain:
+            parent = skeleton.joints[j].parent
+            if parent < 0:
+                continue
+            back = conjugate(unit(each.axes[row, parent]))
+            heads[j] = rotate(back, each.heads[row, j] - each.heads[row, parent])
+            if skeleton.joints[j].inherit_rotation:
+                axes[j] = multiply(back, axes[j])
+        seen.append((heads, axes))
+    (heads, axes), (keyed_heads, keyed_axes) = seen
+    for j in chain:
+        distance = _numbers(np.linalg.norm(world @ (heads[j] - keyed_heads[j])))
+        angle = _numbers(angles_between(axes[j], keyed_axes[j]))
+        if distance > most[0] or angle > most[1]:
+            yield j
+
+
+def _numbers(values: Array) -> Array:
+    """The same, but infinite where Blender has no number."""
+    return np.where(np.isfinite(values), values, np.inf)
 
 
 def _causes(armature_object: bpy.types.Object, bones: Sequence[str]) -> Iterator[str]:

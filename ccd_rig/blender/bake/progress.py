@@ -13,10 +13,12 @@ from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias, TypeVar
 
-from ...solvers.least_squares.requests import Request, Search, solve_requests
+from ...solvers.least_squares.requests import Request, Search, request_steps
 from ...solvers.least_squares.solve import Solved
 
 T = TypeVar("T")
+PART = 0.05
+"""Seconds of solving after which an item comes: Esc and Ctrl-C are noticed then."""
 Item = TypeVar("Item")
 
 
@@ -77,7 +79,21 @@ def answered(steps: Steps[T]) -> Steps[T]:
                 value: T = end.value
                 return value
             yield item._replace(requests=())
-            answers = solve_requests(item.requests) if item.requests else None
+            answers = (yield from solved(item)) if item.requests else None
+
+
+def solved(item: Progress) -> Steps[tuple[Solved, ...]]:
+    """What an item asks for, solved; the item comes again whenever that has taken a while."""
+    solving, until = request_steps(item.requests), time.perf_counter() + PART
+    while True:
+        try:
+            next(solving)
+        except StopIteration as end:
+            value: tuple[Solved, ...] = end.value
+            return value
+        if time.perf_counter() > until:
+            yield item._replace(requests=())
+            until = time.perf_counter() + PART
 
 
 def run(steps: Generator[Item, None, T], progress: Callable[[Item], None] | None = None) -> T:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import stat
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -190,9 +191,9 @@ class BakeReport:
         (how many were written, and before any were left out), `switched_to_fk` (names of bones whose
         switches between IK and FK were keyed), `warnings` (what the checks before the bake
         have found, a list of sentences), `check` (null, or `seconds`, `frames`, `words` and `results`, a list
-        of objects with the fields of `PlaybackResult`), and `entries`, a list of objects with the fields of
-        `Entry`: `frame`, `constraint`, `status`, `residual`, `keyed_residual` (world metres), `influence`,
-        `angle` and `keyed_angle` (radians).
+        of objects with the fields of `PlaybackResult`, null where these are infinite), and `entries`, a list
+        of objects with the fields of `Entry`: `frame`, `constraint`, `status`, `residual`, `keyed_residual`
+        (world metres), `influence`, `angle` and `keyed_angle` (radians).
         """
         solved = self.solved_count()
         content = {
@@ -223,12 +224,21 @@ class BakeReport:
             "keys_before": self.keys_before,
             "switched_to_fk": list(self.switched_to_fk),
             "warnings": list(self.warnings),
-            "check": None if self.check is None else {**asdict(self.check), "words": self.check.words()},
+            "check": None if self.check is None else self.check.content(),
         }
         # One row per line: the text stays readable and can be compared line by line.
         entries = ",\n".join("    " + json.dumps(entry._asdict(), allow_nan=False) for entry in self.entries)
         head = json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False)[: -len("\n}")]
         return f'{head},\n  "entries": [\n{entries}\n  ]\n}}\n'
+
+
+def is_stream(path: Path) -> bool:
+    """Whether a path leads to a device or pipe, such as /dev/stdout."""
+    try:
+        mode = path.stat().st_mode
+    except OSError:  # nothing there, or no way to it: what is in the way is said when it is written
+        return False
+    return not stat.S_ISREG(mode) and not stat.S_ISDIR(mode)
 
 
 def save(report: BakeReport, path: str | os.PathLike[str]) -> None:
@@ -250,7 +260,7 @@ def write(words: str, path: str | os.PathLike[str]) -> None:
         WriteError: the folder cannot be written, or the disk is full.
     """
     stream = Path(path)
-    if stream.exists() and not stream.is_file() and not stream.is_dir():
+    if is_stream(stream):
         try:
             stream.write_text(words, encoding="utf-8")
         except OSError as error:

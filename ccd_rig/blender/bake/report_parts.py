@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
-from typing import NamedTuple
+from dataclasses import asdict, dataclass, field
+from typing import Any, NamedTuple
 
 from .body_drift import BodyDrift
 
@@ -251,7 +251,8 @@ class PlaybackResult:
     Attributes:
         constraint: its name.
         residual: the largest distance from the target, world metres, at the frames with influence 1 (or,
-            where there is none, above 0); 0 for a constraint that asks for no place.
+            where there is none, above 0); 0 for a constraint that asks for no place. Here as in the others
+            infinite where Blender shows bones at places that are no numbers.
         frame: where that is.
         angle: the largest angle, radians, as `Entry.angle`.
         angle_frame: where that is.
@@ -287,11 +288,20 @@ class Check:
     results: tuple[PlaybackResult, ...]
     seconds: float = field(default=0.0, compare=False)
 
+    def content(self) -> dict[str, Any]:
+        """All fields and `words` as JSON can hold them: null for what is infinite."""
+        content = {**asdict(self), "words": self.words()}
+        for result in content["results"]:
+            result |= {
+                name: None for name, value in result.items() if isinstance(value, float) and math.isinf(value)
+            }
+        return content
+
     def mismatches(self) -> tuple[str, ...]:
         """A sentence for each constraint whose keys do not play as baked."""
         return tuple(
             f"Constraint '{entry.constraint}' does not play as baked "
-            f"({off(entry.deviation, entry.deviation_angle)} off at frame {entry.deviation_frame:g}): "
+            f"({_away(entry)} at frame {entry.deviation_frame:g}): "
             f"{'; '.join(entry.causes)}"
             for entry in self.results
             if entry.causes
@@ -320,6 +330,12 @@ def off(distance: float, angle: float) -> str:
     if angle > 0.0:
         parts.append(degrees(angle))
     return " / ".join(parts)
+
+
+def _away(played: PlaybackResult) -> str:
+    if math.isinf(played.deviation) or math.isinf(played.deviation_angle):
+        return "its bones are nowhere"
+    return f"{off(played.deviation, played.deviation_angle)} off"
 
 
 def frame_count(count: int) -> str:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -38,7 +38,7 @@ from .start import StartPoses
 BLEND = 8
 """Frames on either side of where both ways meet that go over from one to the other."""
 SAME = 1e-3
-"""Radians: poses that differ by less need no such way."""
+"""Radians: poses that differ by less are one, and are not solved once more."""
 
 
 class Task(NamedTuple):
@@ -223,7 +223,8 @@ def _solve_backwards(shot: _Shot, bake_frames: BakeFrames) -> Steps[None]:
         yield Progress(shot.frames[row], done, shot.total)
     yield from shown(solver.finish(), Progress(shot.frames[0], done, shot.total))
     if forwards is not None:
-        _join(bake_frames, shot.settings, forwards, shot.samples)
+        for k in _join(bake_frames, shot.settings, forwards, shot.samples):
+            yield Progress(shot.frames[shot.samples[k][0]], k + 1, len(shot.samples), "joined")
 
 
 def _join(
@@ -231,15 +232,19 @@ def _join(
     settings: FrameSolveSettings,
     forwards: Solutions,
     samples: Sequence[tuple[int, FrameSample]],
-) -> None:
+) -> Iterator[int]:
     """Of the way forwards, the way back (in the bake's frames) and both joined keep the best: with the fewest
-    frames not reached, and then with the smallest largest rotation from frame to frame."""
+    frames not reached, and then with the smallest largest rotation from frame to frame.
+
+    Yields the place of each sample that is solved once more.
+    """
     backwards = bake_frames.solutions()
     angles = batch.angles_between(forwards.rotations, backwards.rotations, axis=-1).max(axis=1)
     meet, places = int(np.argmin(angles)), np.arange(len(samples))
     first, last = max(meet - BLEND, 0), min(meet + BLEND, len(samples) - 1)
     part = np.clip((places - first + 1) / (last - first + 2), 0.0, 1.0)
-    part = (part * part * (3.0 - 2.0 * part))[:, None]
+    part = part * part * (3.0 - 2.0 * part)
+    part = np.where(angles > SAME, part, places >= meet)[:, None]
     part = np.broadcast_to(part, backwards.rotations.shape[:2])
     blended = batch.slerp(forwards.rotations, backwards.rotations, part, axis=-1)
     sides = {row: forwards if k < meet else backwards for k, (row, _) in enumerate(samples)}
@@ -247,13 +252,13 @@ def _join(
     led = {row: side.ways[row] for row, side in sides.items() if row in side.ways}
     slides = np.where((places < meet)[:, None], forwards.slides, backwards.slides)
     bake_frames.restore(Solutions(blended, slides, states, led))
-    if angles[meet] > SAME:
-        for k in range(first, last + 1):
-            row, sample = samples[k]
-            start = _warm_start_from(sample, blended[k])
-            solution = solve_frame(sample, bake_frames.constraints, settings, start)
-            ended = dict(zip(solution.active, solution.states, strict=True))
-            bake_frames.store_solution(row, solution.pose, ended)
+    for k in (first + np.flatnonzero(angles[first : last + 1] > SAME)).tolist():
+        row, sample = samples[k]
+        start = _warm_start_from(sample, blended[k])
+        solution = solve_frame(sample, bake_frames.constraints, settings, start)
+        ended = dict(zip(solution.active, solution.states, strict=True))
+        bake_frames.store_solution(row, solution.pose, ended)
+        yield k
     ways = (forwards, backwards, bake_frames.solutions())
     bake_frames.restore(min(ways, key=lambda way: (way.missed(), way.largest_rotation())))
 

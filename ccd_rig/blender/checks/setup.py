@@ -283,12 +283,13 @@ def _chain_problems(
             yield Problem("WARNING", row.name, f"{message}: lower a stiffness, or unlock a rotation")
     yield from _pole_problems(reading, sound)
     for bone in bones:
-        # What Blender's constraints do to bones that the solve leaves alone is their business.
-        if bone.name not in locked:
+        if bone.name in locked:
+            yield from _unseen_problems(bone)
+        else:
             yield from _bone_problems(bone, settings[bone.name])
     for name in sorted(carried.keys() - moved):
         yield from _carried_problems(armature_object.pose.bones[name])
-    yield from _ik_problems(armature_object, moved - locked)
+    yield from _ik_problems(armature_object, moved)
     bones = [bone for bone in bones if bone.name != fixed]
     followers = [armature_object.pose.bones[name] for name in settings if name not in moved]
     for bone in followers:
@@ -307,6 +308,18 @@ def _pole_problems(
                 constraint_goals.pole_goal(reading.skeleton, constraint, Vector())
             except RigError as error:
                 yield Problem("ERROR", constraint.name, str(error))
+
+
+def _unseen_problems(bone: bpy.types.PoseBone) -> Iterator[Problem]:
+    """A bone of a chain that cannot turn: it is read from its channels."""
+    for constraint in clamps.user_constraints(bone):
+        if not constraint.mute and constraint.influence > 0.0 and constraint.type not in ("IK", "SPLINE_IK"):
+            message = (
+                f"Bone '{bone.name}': the solve does not see where Blender's constraint '{constraint.name}'"
+            )
+            yield Problem(
+                "WARNING", bone.name, f"{message} brings it: bake the constraint to keys, or mute it"
+            )
 
 
 def _carried_problems(bone: bpy.types.PoseBone) -> Iterator[Problem]:

@@ -165,10 +165,14 @@ def _parser() -> argparse.ArgumentParser:
         )
         which = command.add_mutually_exclusive_group()
         which.add_argument(
-            "--armature", metavar="NAME", help="armature object (needed if several have constraints)"
+            "--armature",
+            type=_name,
+            metavar="NAME",
+            help="armature object (needed if several have constraints)",
         )
         command.add_argument(
             "--constraint",
+            type=_name,
             action="append",
             default=[],
             metavar="NAME",
@@ -253,6 +257,7 @@ def _add_key_arguments(command: argparse.ArgumentParser) -> None:
     )
     add(
         "--reference-keys",
+        type=_name,
         metavar="OBJECT[/BONE]",
         help="with --keys reference: the object, or bone of it, whose keys say where to key",
     )
@@ -298,6 +303,11 @@ def _add_output_arguments(command: argparse.ArgumentParser) -> None:
     )
     add("--output", type=Path, metavar="FILE", help="where to save the .blend file with the baked keys")
     add("--report", type=Path, metavar="FILE", help="where to save the report as JSON")
+    add(
+        "--allow-data-loss",
+        action="store_true",
+        help="save the output even if a newer Blender has saved FILE, without what this one does not know",
+    )
     add("--strict", action="store_true", help="exit code 3 if some frames are not reached")
 
 
@@ -309,6 +319,15 @@ def _joined(argv: Sequence[str]) -> list[str]:
             words[-1] = f"--frames={word}"
         else:
             words.append(word)
+    return words
+
+
+def _name(words: str) -> str:
+    """A name as a .blend file may have it."""
+    try:
+        words.encode()
+    except UnicodeEncodeError:  # bytes of another encoding
+        raise argparse.ArgumentTypeError(f"{words!a} is not a name in UTF-8") from None
     return words
 
 

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from pathlib import Path
 
 import bpy
 
 from .. import whole_files
+from ..keys.file_version import newer_than_blender
 from .arguments import UsageError
+
+LONGEST_PATH = 1023
+"""Bytes of a path that Blender keeps."""
+_TOO_LONG = f"its path is longer than the {LONGEST_PATH} bytes that Blender keeps"
 
 
 def open_file(path: Path, trust: bool) -> str | None:
@@ -19,14 +26,40 @@ def open_file(path: Path, trust: bool) -> str | None:
     Raises:
         UsageError: it is not there, or no file that this Blender reads.
     """
-    if not path.is_file():
-        raise UsageError(f"there is no file {path}")
+    try:
+        place = path.resolve(strict=True)
+    except FileNotFoundError:
+        raise UsageError(f"there is no file {path}") from None
+    except OSError as error:
+        raise UsageError(f"cannot open {path}: {error.strerror}") from error
+    except RuntimeError as error:  # how Python 3.11 names a circle of links
+        raise UsageError(f"cannot open {path}: {os.strerror(errno.ELOOP)}") from error
+    if not place.is_file():
+        raise UsageError(f"cannot open {path}: it is not a file")
+    if _is_too_long(place):
+        raise UsageError(f"cannot open {path}: {_TOO_LONG}")
     scripts = {"use_scripts": True} if trust else {}
     try:
-        bpy.ops.wm.open_mainfile(filepath=str(path.resolve()), load_ui=False, **scripts)
+        bpy.ops.wm.open_mainfile(filepath=str(place), load_ui=False, **scripts)
     except RuntimeError as error:  # how Blender's operators report; the first line says why
         raise UsageError(f"cannot open {path}: {_first_line(error)}{_newer(error)}") from error
     return bpy.app.autoexec_fail_message if bpy.app.autoexec_fail else None
+
+
+def require_same_or_older(file: str) -> None:
+    """Refuse to save what a newer Blender has saved: what this one does not know of it would be gone.
+
+    Raises:
+        UsageError: the open file is such a one.
+    """
+    versions = newer_than_blender()
+    if versions is None:
+        return
+    saved, here = versions
+    raise UsageError(
+        f"{file} is of file version {saved}, that of this Blender is {here}: what this Blender does not know "
+        "would be lost in the output; use a Blender as new as the file, or allow it by --allow-data-loss"
+    )
 
 
 def save_as(path: Path) -> None:
@@ -36,6 +69,8 @@ def save_as(path: Path) -> None:
         WriteError: the folder cannot be written, or the disk is full.
     """
     with whole_files.replacing(path) as temporary:
+        if _is_too_long(temporary):
+            raise whole_files.WriteError(f"cannot write {path}: {_TOO_LONG}")
         temporary.unlink()  # Blender would keep the empty file as a backup
         leftover = temporary.with_name(f"{temporary.name}@")  # where Blender writes before it renames
         try:
@@ -52,6 +87,11 @@ def save_as(path: Path) -> None:
             raise whole_files.WriteError(
                 f"cannot write {path}: is the disk full? Only a part of it was saved"
             )
+
+
+def _is_too_long(path: Path) -> bool:
+    # Blender cuts longer paths short, and then opens or writes another file; "@" is what it adds to them.
+    return len(os.fsencode(path)) + len("@") > LONGEST_PATH
 
 
 def _is_whole(path: Path) -> bool:

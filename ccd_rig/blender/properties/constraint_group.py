@@ -173,6 +173,7 @@ class CCD_RIG_PG_constraint(PoleProperties, OriginalProperties, bpy.types.Proper
             description="How much this constraint counts where several pull at the same bones",
         ),
         min=0.001,
+        max=10_000.0,
         soft_max=10.0,
     )
     enabled: BoolProperty(
@@ -215,6 +216,7 @@ class CCD_RIG_PG_constraint(PoleProperties, OriginalProperties, bpy.types.Proper
         description="How much the rotation counts beside the position where the bone cannot have both",
         default=1.0,
         min=0.001,
+        max=10_000.0,
         soft_max=10.0,
         override=OVERRIDE,
     )

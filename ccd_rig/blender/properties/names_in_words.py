@@ -3,11 +3,13 @@
 
 from collections.abc import Sequence
 
+from ...json_text import shown
+
 SHOWN = 3
 """So many names are listed in a message."""
 
 
 def named(names: Sequence[str]) -> str:
     """Names in quotes, the first few of many."""
-    shown = ", ".join(f"'{name}'" for name in names[:SHOWN])
-    return shown + (f" and {len(names) - SHOWN} more" if len(names) > SHOWN else "")
+    words = ", ".join(f"'{shown(name)}'" for name in names[:SHOWN])
+    return words + (f" and {len(names) - SHOWN} more" if len(names) > SHOWN else "")

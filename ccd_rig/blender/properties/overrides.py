@@ -15,6 +15,8 @@ def keep(armature_object: bpy.types.Object) -> None:
     if override is None or override.reference is None:
         return
     reference = override.reference
+    if reference.pose is None:
+        return  # the library is missing: a placeholder without bones stands in for its armature
     _read_both(armature_object, reference)
     for bone in armature_object.pose.bones:
         other = reference.pose.bones.get(bone.name)

@@ -5,20 +5,22 @@ Rotations are unit quaternions (w, x, y, z) relative to rest, whatever rotation 
 """
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import bpy
 from bpy.props import CollectionProperty, FloatVectorProperty, StringProperty
 
 from ...errors import InvalidInput, RigError
+from ...json_text import shown
 from ...skeleton.pose_library import PoseEntry, from_json, to_json
 from ..rig.rotation_modes import channel_values, rotation_channel
 from ..whole_files import read_text, replacing
 from . import overrides, renamed_bones
 from .names_in_words import named
 from .solver_settings import OVERRIDE
-from .unique_names import unique_name
+from .unique_names import UniqueNames, unique_name
 
 DEFAULT_NAME = "Pose"
 
@@ -63,7 +65,22 @@ def unregister_names() -> None:
     del CCD_RIG_PG_pose.__annotations__["name"]
 
 
+_unique_already: list[bool] = []  # not empty: the name that is being set is known to be free
+
+
+@contextmanager
+def _named_before() -> Iterator[None]:
+    """Names that are set meanwhile are unique: to look through all of them for each one would take long."""
+    _unique_already.append(True)
+    try:
+        yield
+    finally:
+        _unique_already.pop()
+
+
 def _keep_name_unique(self: bpy.types.PropertyGroup, _context: bpy.types.Context) -> None:
+    if _unique_already:
+        return
     taken = {row.name for row in self.id_data.ccd_rig.poses if row != self}
     free = unique_name(self.name or DEFAULT_NAME, taken)
     if free != self.name:
@@ -90,16 +107,19 @@ def active(armature_object: bpy.types.Object) -> Any:
 
 def add(armature_object: bpy.types.Object, added: Iterable[PoseEntry]) -> None:
     """Append poses and choose the last of them. Names get a number where they are taken."""
-    group = armature_object.ccd_rig
+    group, bones = armature_object.ccd_rig, set[str]()
+    names = UniqueNames(row.name for row in group.poses)
     for entry in added:
         row = group.poses.add()
-        row.name = entry.name
+        with _named_before():
+            row.name = names.take(entry.name)
         for bone, rotation in entry.rotations.items():
             line = row.rotations.add()
             line.name = bone
             line.rotation = rotation
         group.active_pose = len(group.poses) - 1
-        renamed_bones.note(armature_object, entry.rotations)
+        bones.update(entry.rotations)
+    renamed_bones.note(armature_object, bones)
     overrides.keep(armature_object)
 
 
@@ -155,9 +175,9 @@ def strangers(armature_object: bpy.types.Object, entry: PoseEntry) -> str:
         return ""
     where = f"armature '{armature_object.name}'"
     if len(gone) == len(entry.rotations):
-        return f"Pose '{entry.name}': none of its bones ({named(gone)}) is in {where}"
+        return f"Pose '{shown(entry.name)}': none of its bones ({named(gone)}) is in {where}"
     are = "bone {0} is" if len(gone) == 1 else "bones {0} are"
-    return f"Pose '{entry.name}': {are.format(named(gone))} not in {where}"
+    return f"Pose '{shown(entry.name)}': {are.format(named(gone))} not in {where}"
 
 
 def apply(armature_object: bpy.types.Object, entry: PoseEntry) -> None:

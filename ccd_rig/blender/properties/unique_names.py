@@ -7,8 +7,26 @@ from collections.abc import Iterable
 
 def unique_name(name: str, taken: Iterable[str]) -> str:
     """`name`, or with the next free number at its end as Blender counts: "Arm", "Arm.001"."""
-    taken = set(taken)
-    if name not in taken:
-        return name
-    stem = re.sub(r"\.\d{3,}$", "", name)
-    return next(free for i in range(1, len(taken) + 2) if (free := f"{stem}.{i:03d}") not in taken)
+    return UniqueNames(taken).take(name)
+
+
+class UniqueNames:
+    """Names that are given out one after the other, each once."""
+
+    def __init__(self, taken: Iterable[str]) -> None:
+        """`taken` are given out already."""
+        self._taken = set(taken)
+        self._counts: dict[str, int] = {}  # all numbers up to these are taken
+
+    def take(self, name: str) -> str:
+        """`name` as `unique_name` gives it; it is taken from then on."""
+        free = name
+        if name in self._taken:
+            stem = re.sub(r"\.\d{3,}$", "", name)
+            number = self._counts.get(stem, 0)
+            while free in self._taken:
+                number += 1
+                free = f"{stem}.{number:03d}"
+            self._counts[stem] = number
+        self._taken.add(free)
+        return free

@@ -18,6 +18,7 @@ from typing import Any
 import bpy
 
 from ...errors import RigError
+from ...json_text import NotJson, parse
 from ..figures.role import Part, Role, Side
 from ..figures.roles import roles_of
 from ..properties.armature_data import CCD_RIG_PG_armature
@@ -122,8 +123,8 @@ def from_json(text: str) -> Setup:
         RigError: names the field that is missing or wrong.
     """
     try:
-        data = json.loads(text)
-    except (json.JSONDecodeError, RecursionError) as error:
+        data = parse(text)
+    except NotJson as error:
         raise RigError(f"the set-up is not JSON: {error}") from None
     if not isinstance(data, dict) or data.get("format") != FORMAT:
         raise RigError(f"this is no set-up of CCD Rig: 'format' must be \"{FORMAT}\"")

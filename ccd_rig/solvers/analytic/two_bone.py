@@ -100,7 +100,7 @@ def two_bone(
 
     Args:
         skeleton: the joints.
-        pose: where to start; rotations outside a limit are brought inside it first.
+        pose: where to start; rotations of the whole chain outside a limit are brought inside it first.
         goal: its chain's last two joints that are not locked are turned; any effector. Its `max_extension`
             caps the stretch.
         options: None for none.
@@ -113,10 +113,10 @@ def two_bone(
         InvalidInput: the chain has no two joints that can turn, or one that does not inherit rotation.
     """
     options = options or TwoBoneOptions()
-    chain = turning_joints(skeleton, pose, goal, "two_bone", 2)[-2:]
+    chain = turning_joints(skeleton, pose, goal, "two_bone", 2)
     start = inside_limits(skeleton, pose, chain)
     transforms = forward_kinematics(skeleton, start)
-    root, middle = (seen_joint(skeleton, start, transforms, i) for i in chain)
+    root, middle = (seen_joint(skeleton, start, transforms, i) for i in chain[-2:])
     effector = transforms[skeleton.index(goal.joint)].point(goal.effector(skeleton))
     arm = _Arm(root, middle, effector, goal.target, options.pole, options.pole_angle)
     to_target = (goal.target - root.head).length

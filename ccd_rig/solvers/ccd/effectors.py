@@ -45,6 +45,8 @@ SlideTarget = tuple[Vector, float, float]
 
 LEVER = 0.3
 """Part of the chain's length that stands for one radian of orientation error."""
+SHORTEST_LEVER = 1e-9
+"""Model units: squares of areas of shorter vectors leave single precision."""
 
 
 class Joints(Protocol):
@@ -243,7 +245,7 @@ class AxesEffector(Effector):
         self.moving_joints = [i for i in _movable(skeleton, chain) if i in self.ancestors]
         joints = skeleton.joints
         links = [joints[i].offset.length for i in chain[1:]] + [joints[self.tip].length]
-        self.lever = LEVER * sum(links) or 1.0
+        self.lever = max(LEVER * sum(links), SHORTEST_LEVER) if sum(links) else 1.0
         if isinstance(goal, OrientationGoal):
             self.axes = [Vector((1.0, 0.0, 0.0)), Vector((0.0, 1.0, 0.0)), Vector((0.0, 0.0, 1.0))]
             wanted = [goal.target @ axis for axis in self.axes]

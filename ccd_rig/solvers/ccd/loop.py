@@ -11,6 +11,7 @@ from ...settings import STEP_RANGE, Solver, SolverSettings, SolveStatus, Sweep
 from ..least_squares.closing import HURRIED_GAIN, Descent, refined
 from ..least_squares.pose_problem import PoseProblem
 from ..least_squares.solve import GAIN
+from ..pauses import pause
 from . import passes, shared_passes
 from .chain_length import bound, length_scale, step_parts, stretch, stretched
 from .dead_ends import nudge
@@ -178,6 +179,7 @@ def _passes(
     start = math.sqrt(found.error)
     nudged, closed, count, before = False, False, 0, found.error
     while found.iterations < most:
+        pause()
         fraction = _fraction(settings, math.sqrt(found.error), start)
         longest = _iteration(working, settings, found.iterations, fraction, found.calm)
         if found.caps:

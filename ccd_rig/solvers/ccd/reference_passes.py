@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 
 from ...maths.rotations import angle_of
 from ...settings import Sweep
+from ..pauses import pause
 from .chain_length import length_scale
 from .sweeps import visits
 from .working_pose import Pull, WorkingPose
@@ -39,6 +40,7 @@ def passes_near_reference(working: WorkingPose, sweep: Sweep, goals: Sequence[in
     strength, settling, errors = STRENGTH, 0, [math.inf]
     try:
         for count in range(MOST_PASSES):
+            pause()
             largest = 0.0
             for i in visits(sweep, working.movable, count, working):
                 rotation, shift = pulls[i]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Protocol
 
@@ -13,6 +14,10 @@ from ...settings import Sweep
 SMART_THRESHOLD = 1e-3
 """Radians: a correction above it sends a smart bounce back to its start (Kenwright 2012, listing 4)."""
 
+SMART_GAIN = 0.64
+"""Part of the squared error that may be left since the last time: where joints near the tip win less, they do
+not suffice, and the bounce goes on to joints further up."""
+
 
 class Steps(Protocol):
     """What an order may look at while joints are turned."""
@@ -21,6 +26,9 @@ class Steps(Protocol):
 
     def desired_angle(self, i: int) -> float:
         """The angle (radians) by which joint `i` would turn for its goals if nothing held it."""
+
+    def square(self) -> float:
+        """The squared error of all goals."""
 
 
 def visits(sweep: Sweep, joints: Sequence[int], iteration: int, steps: Steps) -> Iterable[int]:
@@ -53,12 +61,16 @@ def _bounce(joints: Sequence[int]) -> Iterator[int]:
 
 
 def _smart_bounce(joints: Sequence[int], steps: Steps) -> Iterator[int]:
-    place = 0
+    place, error = 0, math.inf
     for _ in range(len(joints) * (len(joints) + 1) // 2):
         if place == len(joints):
             return
         yield joints[place]
-        moved = angle_of(steps.last_step) > SMART_THRESHOLD
         # The first joint has just been corrected as far as it goes: to start with it again would change
         # nothing.
-        place = 0 if moved and place > 0 else place + 1
+        if place > 0 and angle_of(steps.last_step) > SMART_THRESHOLD:
+            present = steps.square()
+            if present < SMART_GAIN * error:
+                place, error = 0, present
+                continue
+        place += 1

@@ -7,7 +7,7 @@ both legs of a figure, and the figures of a crowd. What a pose ends as does not 
 
 from __future__ import annotations
 
-from collections.abc import Generator, Hashable, Iterator, Sequence
+from collections.abc import Generator, Hashable, Sequence
 from dataclasses import replace
 from typing import NamedTuple, TypeAlias, TypeVar
 
@@ -17,7 +17,7 @@ from ...maths.batch import Array
 from .frames import solved_at
 from .problem import LeastSquaresProblem
 from .residuals import kind_of
-from .solve import Limits, Solved, solve_batch
+from .solve import Limits, Solved, batch_steps
 from .state import Given, State
 
 T = TypeVar("T")
@@ -88,30 +88,32 @@ def settled(search: Search[T]) -> T:
         return value
 
 
-def stepped(search: Search[None]) -> Iterator[None]:
-    """A search settled, an item after each longer piece of work."""
-    try:
-        requests = next(search)
-        while True:
-            solved = solve_requests(requests)
-            yield
-            requests = search.send(solved)
-    except StopIteration:
-        return
-    finally:
-        search.close()
-
-
 def solve_requests(requests: Sequence[Request]) -> tuple[Solved, ...]:
     """What each request comes to; those of the same kind are solved together."""
+    return _ended(request_steps(requests))
+
+
+def request_steps(requests: Sequence[Request]) -> Generator[None, None, tuple[Solved, ...]]:
+    """Like `solve_requests`; an item before each step of a batch."""
     kinds: dict[Hashable, list[int]] = {}
     for k, request in enumerate(requests):
         kinds.setdefault(request.kind, []).append(k)
     found: dict[int, Solved] = {}
     for places in kinds.values():
         for some in _loads(requests, places):
-            found.update(zip(some, _solve_alike([requests[k] for k in some]), strict=True))
+            solved = yield from _solve_alike([requests[k] for k in some])
+            found.update(zip(some, solved, strict=True))
     return tuple(found[k] for k in range(len(requests)))
+
+
+def _ended(steps: Generator[None, None, T]) -> T:
+    """What steps come to."""
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            value: T = end.value
+            return value
 
 
 def _loads(requests: Sequence[Request], places: Sequence[int]) -> list[list[int]]:
@@ -127,9 +129,9 @@ def _loads(requests: Sequence[Request], places: Sequence[int]) -> list[list[int]
     return found
 
 
-def _solve_alike(requests: Sequence[Request]) -> list[Solved]:
+def _solve_alike(requests: Sequence[Request]) -> Generator[None, None, list[Solved]]:
     if len(requests) == 1:
-        return [solve_batch(*requests[0])]
+        return [(yield from batch_steps(*requests[0]))]
     sizes = [request.start.size for request in requests]
     ends = np.cumsum([0, *sizes])
     states = [request.start for request in requests]
@@ -137,7 +139,7 @@ def _solve_alike(requests: Sequence[Request]) -> list[Solved]:
     first = requests[0]
     limits = replace(first.limits, position=np.concatenate([request.limits.position for request in requests]))
     given = _joined([request.given for request in requests], sizes)
-    solved = solve_batch(first.problem, given, start, limits)
+    solved = yield from batch_steps(first.problem, given, start, limits)
     return [solved_at(solved, np.arange(ends[k], ends[k + 1])) for k in range(len(requests))]
 
 

@@ -10,6 +10,7 @@ goals end where nothing nearer exists, by Newton's method.
 
 from __future__ import annotations
 
+from collections.abc import Generator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -118,8 +119,22 @@ def solve_batch(problem: LeastSquaresProblem, given: Given, start: State, limits
         start: inside the limits.
         limits: when to stop.
     """
+    solving = batch_steps(problem, given, start, limits)
+    while True:
+        try:
+            next(solving)
+        except StopIteration as end:
+            solved: Solved = end.value
+            return solved
+
+
+def batch_steps(
+    problem: LeastSquaresProblem, given: Given, start: State, limits: Limits
+) -> Generator[None, None, Solved]:
+    """Like `solve_batch`; an item before each step, which may be the last that is asked for."""
     search = _Search(problem, given, confined(problem, given, start), limits)
     while len(search.poses.places):
+        yield
         search.iterate()
     return search.result()
 

@@ -158,7 +158,9 @@ def bent(windows: Sequence[ReachWindow], layout: Layout, given: Given, state: St
     for window, holding in zip(windows, held, strict=True):
         slope = window.slope(now, layout.columns) / window.factor
         lever = window.extent(now) / window.most
-        straight = np.broadcast_to(holding, lever.shape) & (np.abs(slope).max(0) <= FOLDED * lever)
+        straight = np.broadcast_to(holding, lever.shape) & (
+            np.abs(slope).max(0, initial=0.0) <= FOLDED * lever
+        )
         if straight.any():
             step = np.where(straight, _curl(window, layout, given, state, window.line.value(now)), step)
     some = np.flatnonzero(step.any(0))

@@ -34,13 +34,13 @@ def solves(ext, monkeypatch):
     """What is solved: how many poses in each batch."""
     requests = ext.module("ccd_rig.solvers.least_squares.requests")
     found = []
-    plain = requests.solve_batch
+    plain = requests.batch_steps
 
     def counted(problem, given, start, limits):
         found.append(start.size)
         return plain(problem, given, start, limits)
 
-    monkeypatch.setattr(requests, "solve_batch", counted)
+    monkeypatch.setattr(requests, "batch_steps", counted)
     return found
 
 

@@ -232,6 +232,110 @@ def test_a_file_that_a_newer_blender_saved(cli, tmp_path, capfd, start):
     assert "newer" in said
 
 
+def as_if_newer(path):
+    """Let a file say that the next version of Blender has saved it."""
+    content = path.read_bytes()
+    at = content.index(b"v", len(b"BLENDER"))
+    end = at + 1
+    while content[end : end + 1].isdigit():
+        end += 1
+    version = int(content[at + 1 : end]) + 1
+    path.write_bytes(content[: at + 1] + str(version).zfill(end - at - 1).encode() + content[end:])
+
+
+def test_what_a_newer_blender_saved_is_not_saved_again(cli, shot, tmp_path, capfd):
+    bpy.ops.wm.save_as_mainfile(filepath=str(shot), compress=False)
+    as_if_newer(shot)
+    output, report = tmp_path / "out.blend", tmp_path / "out.json"
+    words = ["bake", str(shot), "--output", str(output), "--report", str(report), "--frames", "1-2"]
+    assert cli.main(words) == 2
+    said = capfd.readouterr().err.splitlines()[-1]
+    assert "would be lost" in said and "--allow-data-loss" in said
+    assert not output.exists() and not report.exists()
+    assert cli.main([*words[:2], *words[4:]]) == 0  # a report alone loses nothing
+    assert cli.main([*words, "--allow-data-loss"]) == 0
+    assert output.exists()
+
+
+@pytest.mark.parametrize("way", ["itself", "link", "hard link", "other spelling"])
+@pytest.mark.parametrize("other", ["file", "output"])
+def test_a_report_takes_no_other_files_place(cli, shot, tmp_path, capfd, monkeypatch, way, other):
+    output = tmp_path / "out.blend"
+    place = {"file": shot, "output": output}[other]
+    report = tmp_path / "other.blend"
+    if way == "itself":
+        report = place
+    elif way == "link":
+        report.symlink_to(place.name)
+    elif way == "hard link":
+        if other == "output":
+            output.write_bytes(b"old")
+        os.link(place, report)
+    else:
+        monkeypatch.chdir(tmp_path)
+        (tmp_path / "deep").mkdir()
+        report = f"deep/../{place.name}"
+    before = {each: each.read_bytes() for each in (shot, output) if each.exists()}
+    words = ["bake", str(shot), "--output", str(output), "--report", str(report), "--frames", "1-2"]
+    assert cli.main(words) == 2
+    assert "the report would take the place of" in capfd.readouterr().err
+    assert {each: each.read_bytes() for each in (shot, output) if each.exists()} == before
+
+
+@pytest.mark.parametrize("option", ["", "--output", "--report"])
+def test_links_that_go_round(cli, shot, tmp_path, capfd, option):
+    (tmp_path / "a").symlink_to("b")
+    (tmp_path / "b").symlink_to("a")
+    words = [str(shot), option, str(tmp_path / "a")] if option else [str(tmp_path / "a")]
+    words += ["--output", str(tmp_path / "out.blend")] if option != "--output" else []
+    assert cli.main(["bake", *words]) == (4 if option else 2)
+    (said,) = [line for line in capfd.readouterr().err.splitlines() if line.startswith("ccd_rig: error")]
+    assert "symbolic links" in said
+
+
+@pytest.mark.parametrize("option", ["", "--output", "--report"])
+def test_names_that_are_too_long(cli, shot, tmp_path, capfd, option):
+    name = str(tmp_path / ("n" * 300))
+    words = [str(shot), option, name] if option else [name, "--output", str(tmp_path / "out.blend")]
+    assert cli.main(["bake", *words]) == (4 if option else 2)
+    (said,) = [line for line in capfd.readouterr().err.splitlines() if line.startswith("ccd_rig: error")]
+    assert "too long" in said
+
+
+@pytest.mark.parametrize("option", ["--output", "--report"])
+def test_the_longest_names_that_there_are(cli, shot, tmp_path, option):
+    path = tmp_path / ("n" * 249 + ".blend")
+    assert cli.main(["bake", str(shot), option, str(path), "--frames", "1-2"]) == 0
+    assert path.exists()
+    deep = tmp_path
+    while len(str(deep)) < 1100:
+        deep = deep / ("d" * 200)
+    deep.mkdir(parents=True)
+    path = deep / "out.blend"
+    assert cli.main(["bake", str(shot), option, str(path), "--frames", "1-2"]) == (
+        4 if option == "--output" else 0
+    )
+    assert path.exists() == (option == "--report")
+
+
+def test_a_file_deeper_than_blender_reads(cli, shot, tmp_path, capfd):
+    deep = tmp_path
+    while len(str(deep)) < 1100:
+        deep = deep / ("d" * 200)
+    deep.mkdir(parents=True)
+    (deep / "shot.blend").write_bytes(shot.read_bytes())
+    assert cli.main(["check", str(deep / "shot.blend")]) == 2
+    assert "longer than the 1023 bytes" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("option", ["--armature", "--constraint", "--reference-keys"])
+def test_names_of_another_encoding(cli, shot, tmp_path, capfd, option):
+    words = ["bake", str(shot), "--report", str(tmp_path / "r.json"), option, "R\udcffg"]
+    words += ["--keys", "reference"] if option == "--reference-keys" else []
+    assert cli.main(words) == 2
+    assert "not a name in UTF-8" in capfd.readouterr().err
+
+
 def test_the_open_file_is_used_when_none_is_named(cli, shot, tmp_path):
     assert cli.main(["bake", "--report", str(tmp_path / "r.json"), "--frames", "1-2"]) == 0
 
@@ -448,3 +552,19 @@ def test_interrupted(shot, tmp_path):
     assert started.returncode == 130
     assert "ccd_rig: error: interrupted, nothing is written" in complaints.splitlines()
     assert [each.name for each in tmp_path.iterdir()] == ["shot.blend"]
+
+
+@pytest.mark.skipif(not AS_MODULE, reason="the Blender program loads the extension before it runs commands")
+def test_interrupted_while_modules_are_loaded(shot, tmp_path):
+    """By a module that is loaded on the way: its place says when."""
+    (tmp_path / "early").mkdir()
+    (tmp_path / "early" / "argparse.py").write_text(
+        "import os, signal\nos.kill(os.getpid(), signal.SIGINT)\nfor _ in range(1000): pass\n"
+    )
+    output = tmp_path / "out.blend"
+    done = process(
+        "bake", shot, "--output", output, environment={"PYTHONPATH": str(tmp_path / "early")}.items()
+    )
+    assert done.returncode == 130
+    assert done.stderr.splitlines() == ["ccd_rig: error: interrupted, nothing is written"]
+    assert not output.exists()

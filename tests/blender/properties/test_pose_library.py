@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import signal
+import time
 
 import bpy
 import pytest
@@ -305,6 +306,23 @@ def test_an_override_of_a_rig_without_a_library(library, rig, tmp_path):
     assert [(e.name, list(e.rotations)) for e in library.entries(again)] == [("Mine", ["bone_1", "bone_2"])]
 
 
+def test_overrides_whose_library_is_missing_leave_the_others_alone(ext, rig, tmp_path):
+    """Blender puts placeholders without bones in place of what it does not find."""
+    bpy.ops.object.mode_set(mode="OBJECT")
+    made = overridden(rig, tmp_path)
+    made.data.override_create(remap_local_usages=True)  # so that its bones stay when the library is gone
+    rigs.activate(made)
+    bpy.ops.ccd_rig.pose_capture(name="Mine")
+    bpy.ops.wm.save_as_mainfile(filepath=str(tmp_path / "shot.blend"))
+    for each in tmp_path.glob("*.blend"):
+        if each.name != "shot.blend":
+            each.unlink()
+    bpy.ops.wm.open_mainfile(filepath=str(tmp_path / "shot.blend"))
+    (lost,) = [each for each in bpy.data.objects if each.override_library]
+    assert lost.pose.bones and lost.override_library.reference.pose is None
+    ext.module("ccd_rig.blender.properties.overrides").keep_all()  # as a handler does on opening and saving
+
+
 # Bones that are gone ----------------------------------------------------------------------------------------
 
 
@@ -393,7 +411,7 @@ def test_bad_files_are_named(library, rig, tmp_path, capfd):
     for content, words in (
         ("{", "the pose library is not JSON"),
         (json.dumps(head), "the pose library: the field 'poses' is missing"),
-        (json.dumps({**head, "poses": [good, bad]}), "poses[1].rotations['bone_1'] must be four"),
+        (json.dumps({**head, "poses": [good, bad]}), "poses[1].rotations['bone_1'] must be a list of four"),
         (
             json.dumps({**head, "poses": [good, {"name": "C", "rotations": {"tail": [1, 0, 0, 0]}}]}),
             "Pose 'C': none of its bones ('tail') is in armature 'Rig'",
@@ -406,6 +424,57 @@ def test_bad_files_are_named(library, rig, tmp_path, capfd):
     path.write_text(json.dumps({**head, "poses": [both]}), encoding="utf-8")
     assert load(filepath=str(path)) == {"FINISHED"}
     assert "Pose 'D': bone 'tail' is not in armature 'Rig'" in capfd.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("poses", "words"),
+    [
+        ('[{"name": "\\udc80", "rotations": {"bone_1": [1, 0, 0, 0]}}]', "no letter"),
+        ('[{"name": "A", "rotations": {"\\udc80": [1, 0, 0, 0]}}]', "no letter"),
+        ('[{"name": "A", "rotations": {"bone_1": [1, 0, 0, %s]}}]' % ("1" * 5_000), "too many digits"),
+        (
+            '[{"name": "A", "rotations": {"bone_1": [1, 0, 0, 0], "bone_1": [0, 1, 0, 0]}}]',
+            'the field "bone_1" stands twice',
+        ),
+        ('[{"name": "%s", "rotations": {"tail": [1, 0, 0, 0]}}]' % ("n" * 100_000), "none of its bones"),
+        ('[{"name": "A", "rotations": {"%s": [1, 0, 0]}}]' % ("n" * 100_000), "list of four numbers"),
+    ],
+)
+def test_hostile_files_are_refused_in_a_line(library, rig, tmp_path, capfd, poses, words):
+    """The pose before the bad one is not added either."""
+    path = tmp_path / "bad.json"
+    good = '{"name": "Good", "rotations": {"bone_1": [1, 0, 0, 0]}}'
+    path.write_text(
+        f'{{"format": "ccd_rig.poses", "version": 1, "poses": [{good}, {poses[1:]}}}', encoding="utf-8"
+    )
+    with pytest.raises(RuntimeError) as told:
+        bpy.ops.ccd_rig.poses_import(filepath=str(path))
+    assert words in str(told.value)
+    assert "Traceback" not in str(told.value) + capfd.readouterr().err
+    assert len(str(told.value)) < 1_000
+    assert stored(library) == ()
+
+
+@pytest.mark.parametrize("names", ["different", "alike"])
+def test_many_poses_are_read_in_time(library, rig, tmp_path, names):
+    """The time grows with their number, not with its square."""
+    turned = {"bone_1": [1, 0, 0, 0], "bone_2": [1, 0, 0, 0]}
+    seconds = []
+    for count in (1_000, 8_000):
+        poses = [
+            {"name": f"Pose {i}" if names == "different" else "Pose", "rotations": turned}
+            for i in range(count)
+        ]
+        content = {"format": "ccd_rig.poses", "version": 1, "poses": poses}
+        path = tmp_path / "many.json"
+        path.write_text(json.dumps(content), encoding="utf-8")
+        started = time.process_time()
+        assert bpy.ops.ccd_rig.poses_import(filepath=str(path)) == {"FINISHED"}
+        seconds.append(time.process_time() - started)
+        found = [pose.name for pose in bpy.context.object.ccd_rig.poses]
+        assert len(found) == count == len(set(found))
+        bpy.ops.ccd_rig.pose_remove(all=True)
+    assert seconds[1] < 24 * seconds[0] + 1.0
 
 
 def test_a_full_disk_leaves_the_old_file(rig, tmp_path):
@@ -423,7 +492,7 @@ def test_a_full_disk_leaves_the_old_file(rig, tmp_path):
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
         signal.signal(signal.SIGXFSZ, handler)
     nowhere = tmp_path / "no" / "poses.json"
-    fails(bpy.ops.ccd_rig.poses_export, f"cannot write {nowhere}: No such file", filepath=str(nowhere))
+    fails(bpy.ops.ccd_rig.poses_export, f"cannot write {nowhere}: there is no folder", filepath=str(nowhere))
     assert [(each.name, each.read_text()) for each in tmp_path.iterdir()] == [("poses.json", "old")]
 
 

@@ -61,14 +61,28 @@ def hinged(*angles, offsets=None, lower=-10.0, upper=10.0):
     return skeleton, Pose(tuple(Quaternion(Z, a) for a in angles), Pose.rest(skeleton).translations)
 
 
-@pytest.mark.parametrize("sweep", [sweep for sweep in Sweep if sweep is not Sweep.SMART_BOUNCE])
+@pytest.mark.parametrize("sweep", Sweep)
 def test_free_chain_reaches_what_it_can_reach(sweep):
-    """Smart bounces curl the tip and creep where the whole chain has to turn: see the test of its own."""
     rng = random.Random(11)
     skeleton = straight(10)
     for _ in range(200):
         target = tail(skeleton, legal_pose(skeleton, rng))
         assert reach_for(skeleton, target, sweep=sweep, max_iterations=2000).status is CONVERGED
+
+
+@pytest.mark.parametrize("fraction", [0.9, 1.0])
+@pytest.mark.parametrize("sweep", Sweep)
+def test_every_order_gets_along_alone(sweep, fraction):
+    """Sweeps without least squares, from straight, to anywhere inside: none leaves out the far joints."""
+    rng = random.Random(13)
+    skeleton = straight(8)
+    met = 0
+    for _ in range(60):
+        way = Vector([rng.gauss(0.0, 1.0) for _ in range(3)]).normalized()
+        target = way * 7.6 * rng.random() ** (1.0 / 3.0)
+        alone = {"solver": Solver.CCD, "restarts": 0, "max_iterations": 400, "step_fraction": fraction}
+        met += reach_for(skeleton, target, sweep=sweep, **alone).status is CONVERGED
+    assert met >= 50
 
 
 def test_cones_of_30_degrees_reach_nearly_everything():

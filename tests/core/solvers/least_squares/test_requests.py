@@ -14,10 +14,10 @@ from ccd_rig.solvers.least_squares.requests import (
     MOST,
     Request,
     Search,
+    request_steps,
     settled,
     solve_requests,
     solving,
-    stepped,
     together,
 )
 from ccd_rig.solvers.least_squares.solve import Limits, solve_batch
@@ -148,7 +148,14 @@ def test_a_search_that_fails_ends_the_others() -> None:
     with pytest.raises(ValueError, match="of its own"):
         settled(together([waits(), fails()]))
     assert ended == [True]
-    steps = stepped(together([waits(), waits()]))
-    next(steps)
-    steps.close()
+    searches = together([waits(), waits()])
+    assert next(searches) == ()
+    searches.close()
     assert ended == [True] * 3
+
+
+def test_each_step_of_a_batch_is_an_item() -> None:
+    asked = request(leg(1.0), 5, 1)
+    steps = request_steps([asked])
+    items = sum(1 for _ in steps)
+    assert items == int(solve_batch(*asked).iterations.max())

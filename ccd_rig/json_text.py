@@ -1,0 +1,54 @@
+"""JSON that comes from outside, read strictly."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, NoReturn
+
+LONGEST = 60
+"""Letters of a text from outside that a message shows."""
+
+
+class NotJson(ValueError):
+    """What a text is not, in a short line."""
+
+
+def parse(text: str) -> Any:
+    """What a text in JSON says.
+
+    Raises:
+        NotJson: it is no JSON, nests too deep, holds a number of more digits than are read, NaN or infinity,
+            a field twice in one object, or text that no file can hold.
+    """
+    try:
+        data: Any = json.loads(text, object_pairs_hook=_object, parse_constant=_no_number)
+    except RecursionError:
+        raise NotJson("it nests too deep") from None
+    except json.JSONDecodeError as error:
+        raise NotJson(str(error)) from None
+    except ValueError as error:
+        raise error if isinstance(error, NotJson) else NotJson("a number has too many digits") from None
+    try:
+        # Escapes can spell halves of letters (surrogates), which no UTF-8 holds.
+        json.dumps(data, ensure_ascii=False).encode()
+    except UnicodeEncodeError as error:
+        raise NotJson(f"text holds {error.object[error.start : error.end]!a}, which is no letter") from None
+    return data
+
+
+def shown(text: str) -> str:
+    """A text for a message: the beginning of a long one."""
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
+
+
+def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    content: dict[str, object] = {}
+    for name, value in pairs:
+        if name in content:
+            raise NotJson(f"the field {shown(json.dumps(name))} stands twice in one object")
+        content[name] = value
+    return content
+
+
+def _no_number(word: str) -> NoReturn:
+    raise NotJson(f"{word} is no number")

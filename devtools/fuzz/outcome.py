@@ -1,0 +1,25 @@
+"""What became of one set-up."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+
+
+@dataclass
+class Outcome:
+    """What became of one set-up.
+
+    Attributes:
+        kind: what was made of it: "refused", or what was done.
+        faults: what is wrong, in words; it should be nothing.
+        digest: of all that came out; the same in every process.
+    """
+
+    kind: str = ""
+    faults: list[str] = field(default_factory=list)
+    digest: str = ""
+
+    def note(self, *values: object) -> None:
+        """Let the digest depend on values too."""
+        self.digest = hashlib.sha256((self.digest + repr(values)).encode()).hexdigest()[:16]
