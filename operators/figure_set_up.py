@@ -4,14 +4,20 @@
 from typing import Any
 
 import bpy
-from bpy.props import BoolProperty, StringProperty
+from bpy.props import BoolProperty, EnumProperty, StringProperty
 
 from ..ccd_rig.blender.properties.active_rig import active_rig
 from ..ccd_rig.blender.set_up import build, motion
-from ..ccd_rig.blender.set_up.made import Choices, Made
+from ..ccd_rig.blender.set_up.made import Choices, Made, Ranges
 from ..ccd_rig.blender.set_up.planned_rows import Group
 from ..ccd_rig.errors import CCDRigError
 from . import poll_reasons, redo_lines
+
+RANGES = (
+    (Ranges.NONE, "Free", "No range: joints turn freely"),
+    (Ranges.COMFORT, "Comfort", "Comfort regions: joints stay inside as long as their targets allow it"),
+    (Ranges.LIMITS, "Limits", "Limits: joints never go further, though a target be missed"),
+)
 
 
 def _box(name: str, description: str, default: bool = True) -> Any:
@@ -38,10 +44,12 @@ class CCD_RIG_OT_figure_set_up(bpy.types.Operator):
     tail: _box("Tail", "A target for the end of the tail")
     wings: _box("Wings", "A target for the end of each wing or fin")
     poles: _box("Poles", "Objects that knees and elbows point at, where they bend to now")
-    limits: _box(
-        "Limits",
-        "Limits of the preset for such a figure, for the joints of its chains that have none yet",
-        default=False,
+    ranges: EnumProperty(
+        name="Joints",
+        description="What joints of its chains that have no range yet get of the preset for such a figure",
+        items=RANGES,
+        default=Choices.ranges,
+        options={"SKIP_SAVE"},
     )
     plant: _box(
         "Plant Feet",
@@ -64,7 +72,7 @@ class CCD_RIG_OT_figure_set_up(bpy.types.Operator):
         rig = active_rig(context)
         chosen = [group for group in Group if getattr(self, group)]
         try:
-            made = build.set_up(context, rig, Choices(chosen, self.poles, self.limits, self.plant))
+            made = build.set_up(context, rig, Choices(chosen, self.poles, Ranges(self.ranges), self.plant))
         except CCDRigError as error:
             self.report({"ERROR"}, str(error))
             return {"CANCELLED"}
@@ -98,7 +106,7 @@ class CCD_RIG_OT_figure_set_up(bpy.types.Operator):
         for group in self.recognised.split():
             boxes.prop(self, group)
         boxes.prop(self, "poles")
-        boxes.prop(self, "limits")
+        boxes.prop(self, "ranges")
         boxes.prop(self, "plant")
         boxes.prop(self, "follow_motion")
         redo_lines.draw(layout, self.told)

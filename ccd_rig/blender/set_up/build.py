@@ -13,7 +13,7 @@ from ..figures.role import Figure, Part
 from ..properties import constraint_list, planted_rows
 from ..properties.constraint_values import Holds
 from . import joint_limits, poles, rig_state, targets
-from .made import Choices, Made
+from .made import Choices, Made, Ranges
 from .planned_rows import Group, PlannedRow, planned_rows
 from .unknown_bones import unknown_bones
 
@@ -51,8 +51,8 @@ def set_up(context: bpy.types.Context, armature_object: bpy.types.Object, choice
         made.rows[Group.FEET] = list(names)
         made.notes.append("Feet are planted where they are, and the hips follow them")
     _add_rows(context, armature_object, figure, [row for row in rows if row not in planted], choices, made)
-    if choices.limits:
-        made.notes += joint_limits.apply(armature_object, figure, rows)
+    if choices.ranges is not Ranges.NONE:
+        made.notes += joint_limits.apply(armature_object, figure, rows, choices.ranges)
     made.notes += rig_state.stiffen(armature_object, figure, rows)
     if rigify.is_generated(armature_object.data):
         made.notes += rig_state.switch_to_fk(armature_object, rows)

@@ -3,11 +3,23 @@
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from ..figures.role import Kind
 from .planned_rows import Group
+
+
+class Ranges(enum.StrEnum):
+    """What joints get of the preset for such a figure."""
+
+    NONE = "NONE"
+    COMFORT = "COMFORT"
+    """Comfort regions: joints stay inside as long as their targets allow it."""
+    LIMITS = "LIMITS"
+    """Limits, which are never left."""
+
 
 ONE = (Group.HEAD, Group.HIPS, Group.TAIL)
 
@@ -19,13 +31,13 @@ class Choices:
     Attributes:
         groups: of constraints.
         poles: whether knees and elbows get poles.
-        limits: whether joints get the limits of the preset for such a figure.
+        ranges: whether joints get the preset for such a figure, and as what.
         plant: whether feet are planted where they are, rather than having targets.
     """
 
     groups: Collection[Group]
     poles: bool = True
-    limits: bool = False
+    ranges: Ranges = Ranges.NONE
     plant: bool = False
 
 

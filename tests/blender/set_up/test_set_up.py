@@ -6,7 +6,7 @@ import bpy
 import pytest
 import rigs
 import whole_file
-from mathutils import Matrix, Vector
+from mathutils import Matrix, Quaternion, Vector
 from rigs import B
 
 SOLVE = 1e-3  # metres
@@ -228,13 +228,16 @@ def test_what_is_chosen_is_made(ext):
     ("kind", "hinge", "beside"),
     [("basic_human", "forearm.L", "upper_arm.R"), ("basic_quadruped", "shin.L", "front_thigh.R")],
 )
-def test_limits_of_the_preset(ext, kind, hinge, beside):
-    """Joints of chains get limits where they have none; a limit that a bone has stays."""
+@pytest.mark.parametrize("ranges", ["LIMITS", "COMFORT"])
+def test_limits_of_the_preset(ext, kind, hinge, beside, ranges):
+    """Joints of chains get ranges where they have none; a limit that a bone has stays."""
     rig = rigs.metarig(kind)
     rig.pose.bones[beside].ccd_rig.limit.kind = "CONE"
-    set_up(rig, limits=True)
-    assert rig.pose.bones[hinge].ccd_rig.limit.kind == "HINGE"
-    assert rig.pose.bones[beside].ccd_rig.limit.kind == "CONE"
+    set_up(rig, ranges=ranges)
+    joint, other = rig.pose.bones[hinge].ccd_rig, rig.pose.bones[beside].ccd_rig
+    here, there = (joint.limit, joint.comfort.region)[:: 1 if ranges == "LIMITS" else -1]
+    assert (here.kind, there.kind) == ("HINGE", "NONE")
+    assert (other.limit.kind, other.comfort.region.kind) == ("CONE", "NONE")
     rest = matrices(rig)
     bake(rig)
     turned = [
@@ -248,7 +251,41 @@ def test_limits_of_the_preset(ext, kind, hinge, beside):
 def test_no_limits_unless_asked(ext):
     rig = rigs.metarig("basic_human")
     set_up(rig)
-    assert {bone.ccd_rig.limit.kind for bone in rig.pose.bones} == {"NONE"}
+    joints = [bone.ccd_rig for bone in rig.pose.bones]
+    assert {kind for each in joints for kind in (each.limit.kind, each.comfort.region.kind)} == {"NONE"}
+
+
+def test_ranges_hold_the_motion_that_plays(ext):
+    """A knee that is keyed past straight and to the side keeps its keys."""
+    rig = rigs.metarig("basic_human")
+    shin = rig.pose.bones["shin.L"]
+    shin.rotation_mode = "QUATERNION"
+    for frame, turn in ((1, Quaternion()), (5, Quaternion((1, 0, 0), -0.4) @ Quaternion((0, 0, 1), 0.2))):
+        shin.rotation_quaternion = turn
+        shin.keyframe_insert("rotation_quaternion", frame=frame)
+    bpy.context.scene.frame_start, bpy.context.scene.frame_end = FRAMES
+    bpy.context.scene.frame_set(1)
+    set_up(rig, ranges="LIMITS")
+    limit_value = ext.module("ccd_rig.blender.properties.joints").limit_value
+    violation = ext.module("ccd_rig.limits.shapes").violation
+    assert violation(limit_value(shin.ccd_rig.limit), turn) < 1e-3
+    assert violation(limit_value(shin.ccd_rig.limit), Quaternion((1, 0, 0), -1.0)) > 0.3
+    other = rig.pose.bones["shin.R"].ccd_rig.limit
+    assert other.kind == "HINGE" and other.hinge_lower > -0.2
+    bake(rig)
+    assert shin.rotation_quaternion.rotation_difference(turn).angle < 0.01
+
+
+def test_a_paw_that_copies_a_rotation_is_no_hinge(ext):
+    """It could not turn as its target does about one axis. So it is with legs without toes."""
+    rig = rigs.metarig("basic_quadruped")
+    with rigs.edit_bones(rig) as bones:
+        for name in ("toe.L", "toe.R", "front_toe.L", "front_toe.R"):
+            bones.remove(bones[name])
+    made = set_up(rig, ranges="LIMITS")
+    assert "foot.L" in made
+    kinds = {name: rig.pose.bones[name].ccd_rig.limit.kind for name in ("foot.L", "front_foot.R", "shin.L")}
+    assert kinds == {"foot.L": "ELLIPSE", "front_foot.R": "ELLIPSE", "shin.L": "HINGE"}
 
 
 def test_pieces_of_a_limb_stay_in_line(ext):
