@@ -213,6 +213,67 @@ def test_feet_planted(ext):
     assert (posed.pose.bones["spine"].head - target_of(made["spine"]).translation).length < SOLVE
 
 
+def select_bones(rig, *names):
+    rigs.activate(rig)
+    bpy.ops.object.mode_set(mode="POSE")
+    for bone in rig.pose.bones:
+        (bone if hasattr(bone, "select") else bone.bone).select = bone.name in names
+    rig.data.bones.active = rig.data.bones[names[0]]
+
+
+def plant_feet(rig, *tips):
+    """Select bones in Pose Mode and plant them, as a user's next click does."""
+    select_bones(rig, *tips)
+    done = bpy.ops.ccd_rig.feet_plant("EXEC_DEFAULT", True, hold_height=True, hold_rotation=True)
+    bpy.ops.object.mode_set(mode="OBJECT")
+    assert done == {"FINISHED"}
+
+
+PLANTED = [
+    ("basic_human", ("foot.L", "foot.R"), "spine", (0.05, 0.0, -0.1)),
+    ("human", ("foot.L", "foot.R"), "spine", (0.0, -0.06, -0.12)),
+    ("cat", ("r_toe.L", "r_toe.R", "f_toe.L", "f_toe.R"), "spine", (0.0, 0.0, -0.02)),
+]
+
+
+@pytest.mark.parametrize(("kind", "feet", "hips", "drop"), PLANTED)
+def test_feet_planted_after_the_set_up(ext, capfd, kind, feet, hips, drop):
+    """The hips slid to their target: the planted feet shift them now, and they still go to it."""
+    rig = rigs.metarig(kind)
+    made = set_up(rig)
+    hips = next(name for name, row in made.items() if any(rig.pose.bones[row.tip].ccd_rig.use_slide))
+    plant_feet(rig, *feet)
+    assert f"Slide switched off, as planted feet shift it: {hips}" in capfd.readouterr().out
+    rows = rig.ccd_rig.constraints
+    assert {rows[name].kind for name in feet} == {"PLANT"}
+    before = {name: rig.pose.bones[name].matrix.copy() for name in feet}
+    move(rows[hips], drop)
+    posed = bake(rig)
+    for name, matrix in before.items():
+        assert (posed.pose.bones[name].head - matrix.translation).length < SOLVE, name
+        turned = posed.pose.bones[name].matrix.to_quaternion().rotation_difference(matrix.to_quaternion())
+        assert min(turned.angle, 6.2831853 - turned.angle) < 0.01, name
+    assert (posed.pose.bones[hips].head - target_of(rows[hips]).translation).length < SOLVE
+    assert "5 of 5 frames reached" in rig.ccd_rig.report.words
+
+
+def test_planting_after_the_set_up_is_undone_in_one_step(ext):
+    def state():
+        rig = bpy.data.objects["Rig"]
+        rows = [(row.name, row.kind, row.chain_length, row.target) for row in rig.ccd_rig.constraints]
+        return str(rows), [tuple(bone.ccd_rig.use_slide) for bone in rig.pose.bones]
+
+    rig = rigs.armature(rigs.biped())
+    set_up(rig)
+    select_bones(rig, "foot.L", "foot.R")
+    bpy.ops.ed.undo_push(message="set up")
+    before = state()
+    bpy.ops.ccd_rig.feet_plant("EXEC_DEFAULT", True)
+    assert state() != before
+    bpy.ops.ed.undo()
+    assert state() == before
+
+
 def test_what_is_chosen_is_made(ext):
     rig = rigs.metarig("basic_human")
     made = set_up(rig, feet=False, head=False, hips=False, poles=False)
