@@ -49,16 +49,20 @@ class Made:
         kind: of the figure.
         family: whose names its bones have; empty where its structure told.
         available: groups that the figure has.
+        carrier: name of the bone that carries the whole figure; empty where there is none.
         rows: names of the new constraints by group.
         poles: how many.
+        is_planted: whether planted feet shift the hips.
         notes: what the user should know, in sentences without a full stop.
     """
 
     kind: Kind
     family: str
     available: tuple[Group, ...] = ()
+    carrier: str = ""
     rows: dict[Group, list[str]] = field(default_factory=dict)
     poles: int = 0
+    is_planted: bool = False
     notes: list[str] = field(default_factory=list)
 
     def words(self) -> str:

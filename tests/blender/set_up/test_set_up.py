@@ -103,7 +103,7 @@ def test_limbs_bend_to_their_own_side(ext):
     before = matrices(rig)
     move(made["spine"], (0.0, 0.0, -0.25))
     for side, sign in (("L", 1.0), ("R", -1.0)):
-        move(made[f"hand.{side}"], (-0.1 * sign, -0.1, -0.2))
+        move(made[f"hand.{side}"], (-0.1 * sign, -0.1, 0.05))
     posed = bake(rig)
     for side in "LR":
         knee = posed.pose.bones[f"shin.{side}"].head
@@ -118,13 +118,27 @@ def test_limbs_bend_to_their_own_side(ext):
     assert "5 of 5 frames reached" in rig.ccd_rig.report.words
 
 
-def test_the_head_goes_along_with_the_hips(ext):
+def test_head_and_hands_go_along_with_the_hips(ext):
+    """So that the whole figure follows its hips, but for its feet."""
     rig = rigs.metarig("basic_human")
     made = set_up(rig)
-    before = target_of(made["spine.006"]).translation
-    made["spine"].target.location.x += 0.3
-    rigs.update()
-    assert (target_of(made["spine.006"]).translation - before - Vector((0.3, 0, 0))).length < 1e-5
+    names = ("spine.006", "hand.L", "hand.R", "foot.L", "foot.R")
+    before = {name: target_of(made[name]).translation for name in names}
+    move(made["spine"], (0.05, 0.0, -0.2))
+    bake(rig)
+    for name, place in before.items():
+        moved = Vector((0.05, 0.0, -0.2)) if not name.startswith("foot") else Vector()
+        assert (target_of(made[name]).translation - place - moved).length < 1e-5
+    assert "5 of 5 frames reached" in rig.ccd_rig.report.words
+
+
+def test_without_a_target_for_the_hips_hands_and_head_go_along_with_the_bone(ext):
+    rig = rigs.metarig("basic_human")
+    made = set_up(rig, hips=False)
+    assert made["hand.L"].target.parent_bone == "spine"
+    move(made["foot.L"], (0.0, -0.1, 0.1))
+    bake(rig)
+    assert "5 of 5 frames reached" in rig.ccd_rig.report.words
 
 
 @pytest.mark.parametrize("kind", ["basic_human", "basic_quadruped"])
@@ -221,6 +235,15 @@ def select_bones(rig, *names):
     rig.data.bones.active = rig.data.bones[names[0]]
 
 
+def test_feet_planted_without_a_target_for_the_hips(ext):
+    """What planted feet shift carries no target, as that would hang on its own chain."""
+    rig = rigs.metarig("basic_human")
+    made = set_up(rig, plant=True, hips=False)
+    assert made["spine.006"].target.parent is None
+    bake(rig)
+    assert "5 of 5 frames reached" in rig.ccd_rig.report.words
+
+
 def plant_feet(rig, *tips):
     """Select bones in Pose Mode and plant them, as a user's next click does."""
     select_bones(rig, *tips)
@@ -255,6 +278,36 @@ def test_feet_planted_after_the_set_up(ext, capfd, kind, feet, hips, drop):
         assert min(turned.angle, 6.2831853 - turned.angle) < 0.01, name
     assert (posed.pose.bones[hips].head - target_of(rows[hips]).translation).length < SOLVE
     assert "5 of 5 frames reached" in rig.ccd_rig.report.words
+
+
+CAPE = [
+    B("cape", (0, 0.4, 1.0), (0, 0.5, 0.7), "root"),
+    B("cape.001", (0, 0.5, 0.7), (0, 0.6, 0.4), "cape"),
+]
+
+
+def test_feet_planted_on_keyed_hips_below_a_root_that_carries_more(ext):
+    """Targets hang on the bone that carries the figure over planted feet, which keeps its animation."""
+    rig = rigs.armature([*rigs.biped(), *CAPE])
+    for frame, place in zip(FRAMES, ((0, 0, 0), (0, 0, -0.05)), strict=True):
+        rig.pose.bones["hips"].location = place
+        rig.pose.bones["hips"].keyframe_insert("location", frame=frame)
+    bpy.context.scene.frame_start, bpy.context.scene.frame_end = FRAMES
+    bpy.context.scene.frame_set(1)
+    made = set_up(rig)
+    assert {"foot.L", "foot.R", "head"} <= set(made)
+    plant_feet(rig, "foot.L", "foot.R")
+    bake(rig)
+    assert "5 of 5 frames reached" in rig.ccd_rig.report.words
+
+
+@pytest.mark.parametrize(("root", "length"), [((0, 0.3, 0), 4), ((0, 0, 1.0), 0)])
+def test_a_root_that_stands_apart_carries_controls_another_one_the_figure(ext, root, length):
+    """Where hips begin at the end of a root that carries more than them, the root is planted over."""
+    bones = [B("root", (0, 0.3, 0.9 if length == 0 else 0.0), root), *rigs.biped()[1:], *CAPE]
+    rig = rigs.armature(bones)
+    constraint_list = ext.module("ccd_rig.blender.properties.constraint_list")
+    assert constraint_list.first_root_bone_chain_length(rig, "foot.L") == length
 
 
 def test_planting_after_the_set_up_is_undone_in_one_step(ext):
