@@ -7,7 +7,7 @@ from bpy.props import BoolProperty, IntProperty, StringProperty
 from ..ccd_rig.blender.convert import convert
 from ..ccd_rig.blender.properties.active_rig import active_rig
 from ..ccd_rig.errors import CCDRigError
-from . import poll_reasons, redo_lines
+from . import new_rigs, poll_reasons, redo_lines
 
 
 class CCD_RIG_OT_ik_convert(bpy.types.Operator):
@@ -44,11 +44,13 @@ class CCD_RIG_OT_ik_convert(bpy.types.Operator):
     def execute(self, context: bpy.types.Context) -> set[str]:
         rig = active_rig(context)
         bones = poll_reasons.selected_bones(context, rig) if self.only_selected else None
+        before = new_rigs.names(rig)
         try:
             done = convert.convert(context, rig, bones, self.every)
         except CCDRigError as error:
             self.report({"ERROR"}, str(error))
             return {"CANCELLED"}
+        new_rigs.give(context, rig, before)
         self.told = "\n".join(done.notes)
         for note in done.notes:
             self.report({"WARNING"}, note)

@@ -20,6 +20,7 @@ from drive_viewport import screen
 
 FRAMES = 12
 FROM_FRONT_LEFT = Quaternion((0.82, 0.46, 0.15, 0.30)).normalized()
+MOVED = 0.25  # part of the way to its chain's root by which a target is dragged
 UPPER = 320  # [pixels] of the sidebar in which buttons of first steps are
 TABS_STEP = 14  # [pixels] between two places in which a tab of the sidebar is looked for
 
@@ -146,7 +147,7 @@ def cat() -> bpy.types.Object:
     return metarig("Animals.cat")
 
 
-# --- the way of a newcomer ------------------------------------------------------------------------------------
+# --- the way of a newcomer ----------------------------------------------------------------------------------
 
 
 def frame_view(rig: bpy.types.Object) -> None:
@@ -159,7 +160,7 @@ def frame_view(rig: bpy.types.Object) -> None:
     size = max((corner - middle).length for corner in corners)
     # Beside the sidebar, which lies over the right of the view.
     seen.view_location = middle + seen.view_rotation @ Vector((0.35 * size, 0.0, 0.0))
-    seen.view_distance = 3.0 * size
+    seen.view_distance = 2.2 * size
 
 
 def find_tab() -> Iterator[float]:
@@ -215,7 +216,7 @@ def first_bake(name: str, make: Callable[[], bpy.types.Object], bone: str, moved
         yield from press(*screen(bpy.data.objects[rig].matrix_world @ ((posed.head + posed.tail) / 2.0)))
     yield from press(*place_of_tab)
     yield from button("bpy.ops.ccd_rig.figure_set_up(")
-    yield REDRAW
+    yield 2 * REDRAW
     photograph(f"{name}_set_up")
     thing = bpy.data.objects[rig]
     rows = {row.name: row.tip for row in thing.ccd_rig.constraints}
@@ -226,25 +227,31 @@ def first_bake(name: str, make: Callable[[], bpy.types.Object], bone: str, moved
     yield from button("bpy.ops.ccd_rig.bake(")
     yield from until(lambda: bpy.data.objects[rig].ccd_rig.report.words, PATIENCE)
     bpy.context.scene.frame_set(FRAMES)
-    yield REDRAW
+    yield 3 * REDRAW  # panels slide to their places
     photograph(f"{name}_baked")
     words = bpy.data.objects[rig].ccd_rig.report.words
     note(name, rows=rows, poles=poles, words=words, **counted, **measured(bpy.data.objects[rig]))
 
 
 def drag_target(rig: bpy.types.Object, tip: str) -> Iterator[float]:
-    """Click a target and move it with G, the pointer and Return."""
+    """Click a line of a target and move it towards the chain's root, with G, the pointer and Return."""
     row = next(row for row in rig.ccd_rig.constraints if row.tip == tip)
     target = row.target
     size = target.empty_display_size
-    corner = target.matrix_world.to_quaternion() @ Vector((size, size, size))
-    aside = corner if target.empty_display_type == "CUBE" else Vector()
-    yield from press(*screen(target.matrix_world.translation + aside))
+    place = target.matrix_world.translation
+    if target.empty_display_type == "CUBE":
+        line = target.matrix_world.to_quaternion() @ Vector((size, size, size))
+    else:
+        _, area, _ = view()
+        line = area.spaces.active.region_3d.view_rotation @ Vector((size, 0.0, 0.0))
+    yield from press(*screen(place + line))
     chosen = bpy.context.view_layer.objects.active
     note(f"chosen_{rig.name}", name=chosen.name if chosen else "", wanted=target.name)
+    chain = [rig.pose.bones[tip], *rig.pose.bones[tip].parent_recursive][: row.chain_length or None]
+    way = [b - a for a, b in zip(screen(place), screen(rig.matrix_world @ chain[-1].head), strict=True)]
     yield from type_key("g")
     for _ in range(4):
-        sh("xdotool", "mousemove_relative", "--", -8, 10)
+        sh("xdotool", "mousemove_relative", "--", *(round(MOVED / 4 * each) for each in way))
         yield 0.2
     yield from type_key("Return")
 
@@ -287,7 +294,7 @@ def keyed_curves(rig: bpy.types.Object) -> list[str]:
 
 
 def plant_after_set_up() -> Iterator[float]:
-    """The next click of a newcomer: the feet of a set-up figure are selected and planted, the hips go down."""
+    """A newcomer's next click: the feet of a set-up figure are selected and planted, the hips go down."""
     yield from open_file(lambda: metarig("Basic.basic_human"), is_active=True)
     rig = bpy.context.object
     yield from press(*place_of_tab)

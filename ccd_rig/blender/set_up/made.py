@@ -21,6 +21,13 @@ class Ranges(enum.StrEnum):
     """Limits, which are never left."""
 
 
+RANGES = (
+    (Ranges.NONE, "Free", "No range: joints turn freely"),
+    (Ranges.COMFORT, "Comfort", "Comfort regions: joints stay inside as long as their targets allow it"),
+    (Ranges.LIMITS, "Limits", "Limits: joints never go further, though a target be missed"),
+)
+"""Their labels and tooltips."""
+
 ONE = (Group.HEAD, Group.HIPS, Group.TAIL)
 
 
@@ -33,12 +40,14 @@ class Choices:
         poles: whether knees and elbows get poles.
         ranges: whether joints get the preset for such a figure, and as what.
         plant: whether feet are planted where they are, rather than having targets.
+        follow_motion: whether targets are keyed along the motion that the figure has.
     """
 
     groups: Collection[Group]
     poles: bool = True
     ranges: Ranges = Ranges.NONE
     plant: bool = False
+    follow_motion: bool = True
 
 
 @dataclass
