@@ -33,8 +33,8 @@ class CCD_RIG_OT_ik_convert(bpy.types.Operator):
     )
     limits: BoolProperty(
         name="IK Limits",
-        description="Give bones of the chains the limits, locks and stiffness of Blender's IK, where they have "
-        "none here",
+        description="Give bones of the chains the limits, locks and stiffness of Blender's IK, where they "
+        "have none here",
         default=True,
         options={"SKIP_SAVE"},
     )

@@ -65,6 +65,8 @@ def draw(layout: bpy.types.UILayout, chosen: Any) -> None:
     """The choices, in folded parts."""
     layout.prop(chosen, "max_extension")
     for group, names in (("figure", FIGURE), ("bake", BAKE), ("solver", SOLVER)):
+        header: Any
+        body: Any
         header, body = layout.panel(f"ccd_rig_new_{group}", default_closed=True)
         header.label(text=chosen.bl_rna.properties[group].name)
         if body is not None:
