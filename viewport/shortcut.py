@@ -20,8 +20,8 @@ def draw(layout: bpy.types.UILayout, context: bpy.types.Context) -> None:
     keymap = configuration.keymaps.get(KEYMAP) if configuration is not None else None
     items = () if keymap is None else keymap.keymap_items
     entry = next((item for item in items if item.idname == COMMAND), None)
-    if entry is None:
-        layout.label(text="No keymap: restart Blender", icon="INFO")
+    if entry is None or context.region is None:
+        layout.label(text="Keys are set in a window of Blender", icon="INFO")
         return
     layout.context_pointer_set("keymap", keymap)
     rna_keymap_ui.draw_kmi([], configuration, keymap, entry, layout, 0)
