@@ -303,11 +303,12 @@ def test_feet_planted_on_keyed_hips_below_a_root_that_carries_more(ext):
     assert "5 of 5 frames reached" in rig.ccd_rig.report.words
 
 
-@pytest.mark.parametrize(("root", "length"), [((0, 0.3, 0), 4), ((0, 0, 1.0), 0)])
+@pytest.mark.parametrize(
+    ("root", "length"), [(((0, 0, 0), (0, 0.3, 0)), 4), (((0, 0.3, 0.9), (0, 0, 1.0)), 0)]
+)
 def test_a_root_that_stands_apart_carries_controls_another_one_the_figure(ext, root, length):
     """Where hips begin at the end of a root that carries more than them, the root is planted over."""
-    bones = [B("root", (0, 0.3, 0.9 if length == 0 else 0.0), root), *rigs.biped()[1:], *CAPE]
-    rig = rigs.armature(bones)
+    rig = rigs.armature([B("root", *root), *rigs.biped()[1:], *CAPE])
     constraint_list = ext.module("ccd_rig.blender.properties.constraint_list")
     assert constraint_list.first_root_bone_chain_length(rig, "foot.L") == length
 
