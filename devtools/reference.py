@@ -34,6 +34,8 @@ GROUPS = {
     "pose": ("Pose", "One entry of the pose library: `object.ccd_rig.poses`."),
     "pose-bone": ("Pose bone", "One bone of such a pose: its `rotations`."),
     "preferences": ("Preferences", "*Edit > Preferences > Add-ons > CCD Rig*, the same for all files."),
+    "new-rigs": ("New rigs", "What new rigs and constraints get: `new_rigs` of the preferences."),
+    "new-figure": ("New figure", "What Set Up Figure makes at first: `new_rigs.figure` of the preferences."),
 }
 UNITS = {"ROTATION": "degrees", "LENGTH": "length", "TIME": "frames"}
 KINDS = {"STRING": "text", "BOOLEAN": "on or off"}

@@ -13,7 +13,7 @@ from ..ccd_rig.blender.properties.constraint_group import KINDS
 from ..ccd_rig.blender.properties.constraint_values import Kind
 from ..ccd_rig.blender.properties.new_targets import new_target
 from ..ccd_rig.errors import CCDRigError, RigError
-from . import poll_reasons
+from . import new_rigs, poll_reasons
 
 SELECTED = (
     ("EACH", "Each Reaches", "Each selected bone gets a constraint and a target of its own"),
@@ -82,6 +82,7 @@ class CCD_RIG_OT_constraint_add(bpy.types.Operator):
         except CCDRigError as error:
             self.report({"ERROR"}, str(error))
             return {"CANCELLED"}
+        before = new_rigs.names(rig)
         for row in rows:
             target, target_bone = found
             if target is None and self.target_empty and kind != Kind.PLANT:
@@ -89,6 +90,7 @@ class CCD_RIG_OT_constraint_add(bpy.types.Operator):
             added = constraint_list.add(rig, row.tip, row.tip)
             added.kind, added.chain_length, added.use_tail = kind, row.chain_length, row.use_tail
             added.target, added.target_bone = target, target_bone
+        new_rigs.give(context, rig, before)
         if kind is Kind.REACH:
             for words in new_rows.words(rig, rows, in_chains):
                 self.report({"INFO"}, words)

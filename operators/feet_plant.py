@@ -58,6 +58,8 @@ class CCD_RIG_OT_feet_plant(ContactOptions, bpy.types.Operator):
             words += f"; now planted, without their targets: {', '.join(planted.switched)}"
         if planted.moved:
             words += f"; carried by it too: {', '.join(planted.moved)}"
+        if planted.stopped:
+            words += f"; Slide switched off, as planted feet shift it: {', '.join(planted.stopped)}"
         self.report({"INFO"}, words)
         try:
             contacts = self.find(context, rig, list(planted.names))

@@ -4,14 +4,14 @@
 from typing import Any
 
 import bpy
-from bpy.props import BoolProperty, StringProperty
+from bpy.props import BoolProperty, EnumProperty, StringProperty
 
 from ..ccd_rig.blender.properties.active_rig import active_rig
 from ..ccd_rig.blender.set_up import build, motion
-from ..ccd_rig.blender.set_up.made import Choices, Made
+from ..ccd_rig.blender.set_up.made import RANGES, Choices, Made, Ranges
 from ..ccd_rig.blender.set_up.planned_rows import Group
 from ..ccd_rig.errors import CCDRigError
-from . import poll_reasons, redo_lines
+from . import new_rigs, poll_reasons, redo_lines
 
 
 def _box(name: str, description: str, default: bool = True) -> Any:
@@ -37,11 +37,13 @@ class CCD_RIG_OT_figure_set_up(bpy.types.Operator):
     )
     tail: _box("Tail", "A target for the end of the tail")
     wings: _box("Wings", "A target for the end of each wing or fin")
-    poles: _box("Poles", "Objects that knees and elbows point at, where they bend to now")
-    limits: _box(
-        "Limits",
-        "Limits of the preset for such a figure, for the joints of its chains that have none yet",
-        default=False,
+    poles: _box("Poles", "Objects that knees and elbows point at, where they bend to now", Choices.poles)
+    ranges: EnumProperty(
+        name="Joints",
+        description="What joints of its chains that have no range yet get of the preset for such a figure",
+        items=RANGES,
+        default=Choices.ranges,
+        options={"SKIP_SAVE"},
     )
     plant: _box(
         "Plant Feet",
@@ -52,6 +54,7 @@ class CCD_RIG_OT_figure_set_up(bpy.types.Operator):
         "Follow Motion",
         "Where the figure is animated, key targets along its motion over the scene's range: a bake "
         "then leaves it as it is until a target is moved",
+        default=Choices.follow_motion,
     )
     recognised: StringProperty(description="Groups that the figure has", options={"HIDDEN", "SKIP_SAVE"})
     told: StringProperty(description="What was made, a line each", options={"HIDDEN", "SKIP_SAVE"})
@@ -60,14 +63,22 @@ class CCD_RIG_OT_figure_set_up(bpy.types.Operator):
     def poll(cls, context: bpy.types.Context) -> bool:
         return poll_reasons.poll(cls, poll_reasons.no_armature(context))
 
+    def invoke(self, context: bpy.types.Context, _event: bpy.types.Event) -> set[str]:
+        wanted = new_rigs.chosen(context)
+        if wanted is not None:
+            new_rigs.copy(wanted.figure, self.properties)
+        return self.execute(context)
+
     def execute(self, context: bpy.types.Context) -> set[str]:
         rig = active_rig(context)
         chosen = [group for group in Group if getattr(self, group)]
+        before = new_rigs.names(rig)
         try:
-            made = build.set_up(context, rig, Choices(chosen, self.poles, self.limits, self.plant))
+            made = build.set_up(context, rig, Choices(chosen, self.poles, Ranges(self.ranges), self.plant))
         except CCDRigError as error:
             self.report({"ERROR"}, str(error))
             return {"CANCELLED"}
+        new_rigs.give(context, rig, before)
         if self.follow_motion:
             self._key_targets(context, rig, made)
         self.recognised = " ".join(made.available)
@@ -98,7 +109,7 @@ class CCD_RIG_OT_figure_set_up(bpy.types.Operator):
         for group in self.recognised.split():
             boxes.prop(self, group)
         boxes.prop(self, "poles")
-        boxes.prop(self, "limits")
+        boxes.prop(self, "ranges")
         boxes.prop(self, "plant")
         boxes.prop(self, "follow_motion")
         redo_lines.draw(layout, self.told)

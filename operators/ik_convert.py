@@ -7,7 +7,7 @@ from bpy.props import BoolProperty, IntProperty, StringProperty
 from ..ccd_rig.blender.convert import convert
 from ..ccd_rig.blender.properties.active_rig import active_rig
 from ..ccd_rig.errors import CCDRigError
-from . import poll_reasons, redo_lines
+from . import new_rigs, poll_reasons, redo_lines
 
 
 class CCD_RIG_OT_ik_convert(bpy.types.Operator):
@@ -31,6 +31,13 @@ class CCD_RIG_OT_ik_convert(bpy.types.Operator):
         min=1,
         soft_max=20,
     )
+    limits: BoolProperty(
+        name="IK Limits",
+        description="Give bones of the chains the limits, locks and stiffness of Blender's IK, where they "
+        "have none here",
+        default=True,
+        options={"SKIP_SAVE"},
+    )
     told: StringProperty(description="What is not as it was, a line each", options={"HIDDEN", "SKIP_SAVE"})
 
     @classmethod
@@ -44,11 +51,13 @@ class CCD_RIG_OT_ik_convert(bpy.types.Operator):
     def execute(self, context: bpy.types.Context) -> set[str]:
         rig = active_rig(context)
         bones = poll_reasons.selected_bones(context, rig) if self.only_selected else None
+        before = new_rigs.names(rig)
         try:
-            done = convert.convert(context, rig, bones, self.every)
+            done = convert.convert(context, rig, bones, self.every, self.limits)
         except CCDRigError as error:
             self.report({"ERROR"}, str(error))
             return {"CANCELLED"}
+        new_rigs.give(context, rig, before)
         self.told = "\n".join(done.notes)
         for note in done.notes:
             self.report({"WARNING"}, note)
@@ -61,5 +70,6 @@ class CCD_RIG_OT_ik_convert(bpy.types.Operator):
         layout.use_property_split = True
         layout.prop(self, "only_selected")
         layout.prop(self, "every")
+        layout.prop(self, "limits")
         if self.told:
             redo_lines.draw(layout, self.told)

@@ -5,7 +5,8 @@ import bpy
 from bpy_extras.io_utils import ExportHelper
 
 from ..ccd_rig.blender.properties.active_rig import active_rig
-from ..ccd_rig.blender.setup_files import setup_file
+from ..ccd_rig.blender.properties.names_in_words import named
+from ..ccd_rig.blender.setup_files import influence_curves, setup_file
 from ..ccd_rig.errors import CCDRigError
 from . import poll_reasons
 from .json_file import JsonFile
@@ -32,6 +33,9 @@ class CCD_RIG_OT_setup_save(JsonFile, bpy.types.Operator, ExportHelper):
         except CCDRigError as error:
             self.report({"ERROR"}, str(error))
             return {"CANCELLED"}
+        if driven := influence_curves.driven(owner):
+            where = f"The driver of Influence of {named(driven)}"
+            self.report({"WARNING"}, f"{where} is not in the file: make it anew on the other rig")
         counts = {"bone": len(setup.bones), "constraint": len(setup.constraints)}
         words = " and ".join(f"{n} {name}{'' if n == 1 else 's'}" for name, n in counts.items())
         self.report({"INFO"}, f"Wrote {words} to {path}")

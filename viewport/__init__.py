@@ -4,21 +4,25 @@
 
 def register() -> None:
     """Make the preferences known to Blender, then what asks for them."""
-    from . import active_row, limit_handles, online_manual, overlay, preferences
+    from . import active_row, limit_handles, new_rigs, online_manual, overlay, preferences, shortcut
 
+    new_rigs.register()
     preferences.register()
     overlay.register()
     limit_handles.register()
     active_row.register()
     online_manual.register()
+    shortcut.register()
 
 
 def unregister() -> None:
     """Take everything away again."""
-    from . import active_row, limit_handles, online_manual, overlay, preferences
+    from . import active_row, limit_handles, new_rigs, online_manual, overlay, preferences, shortcut
 
+    shortcut.unregister()
     online_manual.unregister()
     active_row.unregister()
     limit_handles.unregister()
     overlay.unregister()
     preferences.unregister()
+    new_rigs.unregister()

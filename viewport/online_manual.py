@@ -14,21 +14,22 @@ OURS = "CCD_RIG_PG_"
 
 
 def groups() -> Iterator[Any]:
-    """The definition of each group of properties on objects and bones, and that of the preferences."""
-    found = [bpy.types.Object.bl_rna.properties["ccd_rig"], bpy.types.PoseBone.bl_rna.properties["ccd_rig"]]
+    """The definition of each group of properties on objects and bones, and of those of the preferences."""
+    stored = [bpy.types.Object.bl_rna.properties["ccd_rig"], bpy.types.PoseBone.bl_rna.properties["ccd_rig"]]
+    found: list[Any] = [each.fixed_type for each in stored]
+    found.append(bpy.types.AddonPreferences.bl_rna_get_subclass_py("CCD_RIG_preferences").bl_rna)
     seen = set()
     while found:
-        group = found.pop(0).fixed_type
+        group = found.pop(0)
         if group.identifier in seen:
             continue
         seen.add(group.identifier)
         yield group
         found += [
-            each
+            each.fixed_type
             for each in group.properties
             if each.type in {"POINTER", "COLLECTION"} and each.fixed_type.identifier.startswith(OURS)
         ]
-    yield bpy.types.AddonPreferences.bl_rna_get_subclass_py("CCD_RIG_preferences").bl_rna
 
 
 def fields(group: Any) -> list[Any]:

@@ -4,11 +4,11 @@
 from typing import Any
 
 import bpy
-from bpy.props import BoolProperty, FloatVectorProperty
+from bpy.props import BoolProperty, FloatVectorProperty, PointerProperty
 
 from .. import __package__ as ROOT  # noqa: N812  (Blender's name of the extension)
 from ..ccd_rig.blender.viewport.sketch import Palette
-from . import online_manual
+from . import new_rigs, online_manual, shortcut
 
 COLOURS = {
     "limit": ("Limits", "Limits of bones"),
@@ -52,13 +52,25 @@ class CCD_RIG_preferences(bpy.types.AddonPreferences):
         default=True,
     )
 
-    def draw(self, _context: bpy.types.Context) -> None:
+    new_rigs: PointerProperty(
+        name="New Rigs",
+        description="What new rigs and constraints get, where it is not the default",
+        type=new_rigs.CCD_RIG_PG_new_rigs,
+    )
+
+    def draw(self, context: bpy.types.Context) -> None:
         draw_choices(self.layout, self)
         self.layout.prop(self, "follow_selection")
         colours = self.layout.column(heading="Colors")
         colours.use_property_split = True
         for name in Palette._fields:
             colours.prop(self, f"{name}_colour")
+        self.layout.label(text="Key of CCD Live")
+        shortcut.draw(self.layout.column(), context)
+        self.layout.label(text="New Rigs and Constraints")
+        chosen = self.layout.column()
+        chosen.use_property_split = True
+        new_rigs.draw(chosen, self.new_rigs)
         self.layout.operator("wm.url_open", text="Manual", icon="HELP").url = online_manual.BASE
 
 

@@ -15,6 +15,10 @@ from .shapes import Ellipse, Hinge, SwingTwist
 ALIGNED = radians(30.0)
 """Radians within which a motion counts as one about the bone's X or Z axis."""
 
+ROOM = radians(20.0)
+"""Radians by which a joint may go on to a side whose end it has passed at rest: such a rig's rest is not the
+pose that the range counts from, so the end tells little."""
+
 _BONE = Vector((0.0, 1.0, 0.0)).freeze()
 
 
@@ -46,7 +50,7 @@ def swing_limit(
     Raises:
         InvalidInput: a motion goes along the bone.
     """
-    around = sorted((_azimuth(rest, motion.toward), max(motion.angle, 0.0)) for motion in motions)
+    around = sorted((_azimuth(rest, motion.toward), beyond_rest(motion.angle)) for motion in motions)
     sides, is_exact = [], True
     for azimuth in (pi, 0.0, -0.5 * pi, 0.5 * pi):
         nearest = min(around, key=lambda each: abs(remainder(each[0] - azimuth, 2.0 * pi)))
@@ -88,6 +92,11 @@ def _between(around: Sequence[tuple[float, float]], azimuth: float) -> float:
     to_after, to_before = (after[0] - azimuth) % (2.0 * pi), (azimuth - before[0]) % (2.0 * pi)
     part = cos(0.5 * pi * to_before / (to_before + to_after)) ** 2
     return before[1] * part + after[1] * (1.0 - part)
+
+
+def beyond_rest(angle: float) -> float:
+    """How far a joint goes to a side from rest, where `angle` is left of its range; see `ROOM`."""
+    return angle if angle >= 0.0 else ROOM
 
 
 def turned_toward(bone: Vector, reference: Vector, front: Vector) -> float:

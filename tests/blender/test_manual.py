@@ -116,6 +116,9 @@ def test_the_preferences_open_the_manual(ext, manual, monkeypatch):
         def __getattr__(self, _name):
             return lambda *_arguments, **_options: Layout()
 
+        def panel(self, *_arguments, **_options):
+            return Layout(), Layout()
+
         def operator(self, name, **_options):
             given = type("Given", (), {})()
             if name == "wm.url_open":

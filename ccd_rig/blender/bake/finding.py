@@ -83,7 +83,7 @@ class Finding:
     fix: Fix = Fix.NONE
 
     def words(self) -> str:
-        """Such as "112-120 tail.tip 0.48 m short"."""
+        """Such as "112-120 tail.tip 0.48 m out of reach"."""
         return f"{self.span()} {self.label()}"
 
     def span(self) -> str:
@@ -97,9 +97,8 @@ class Finding:
         far, wide = _length(self.distance), f"{_figure(math.degrees(self.angle))}°"
         match self.trouble:
             case Trouble.SHORT | Trouble.OFF:
-                parts = (
-                    [f"{far} {'short' if self.trouble is Trouble.SHORT else 'off'}"] if self.distance else []
-                )
+                how = "out of reach" if self.trouble is Trouble.SHORT else "off"
+                parts = [f"{far} {how}"] if self.distance else []
                 parts += [f"turned {wide} off"] if self.angle else []
                 return f"{self.constraint} {', '.join(parts)}"
             case Trouble.JUMP:

@@ -130,7 +130,8 @@ class BakeReport:
                 f"{count if reached or not fit else fit}; "
                 f"worst {off(worst.residual, worst.angle)} at frame {worst.frame:g} ({who})"
             )
-            + self._slide()
+            + _short(self.findings)
+            + _slide(self.foot_slips)
             + self._body()
             + self._ways()
             + ("" if self.loop is None else f"; {self.loop.words()}")
@@ -139,11 +140,6 @@ class BakeReport:
             + (f"; switched to FK: {', '.join(self.switched_to_fk)}" if self.switched_to_fk else "")
             + ("" if self.keys == self.keys_before else f"; {self.keys} of {self.keys_before} keys kept")
         )
-
-    def _slide(self) -> str:
-        if not self.foot_slips:
-            return ""
-        return f"; planted bones slide {metres(max(slip.played_distance for slip in self.foot_slips))}"
 
     def _body(self) -> str:
         words = "" if self.body is None else self.body.words()
@@ -268,6 +264,19 @@ def write(words: str, path: str | os.PathLike[str]) -> None:
         return
     with replacing(path) as temporary:
         temporary.write_text(words, encoding="utf-8")
+
+
+def _short(findings: Sequence[Finding]) -> str:
+    """What to do about targets that no chain gets to."""
+    names = {each.constraint for each in findings if each.trouble is Trouble.SHORT}
+    targets = "a target is" if len(names) == 1 else f"{len(names)} targets are"
+    return f"; {targets} out of reach: bring nearer, or raise Chain Length" if names else ""
+
+
+def _slide(foot_slips: Sequence[FootSlip]) -> str:
+    if not foot_slips:
+        return ""
+    return f"; planted bones slide {metres(max(slip.played_distance for slip in foot_slips))}"
 
 
 def _rested(bones: Sequence[str]) -> str:

@@ -134,7 +134,11 @@ def _turns_about_its_end(armature_object: bpy.types.Object, constraint: Any) -> 
     """Whether no bone of a chain can move what should reach the target: the head of the only one."""
     chain = constraint_list.chain(armature_object, constraint.tip, constraint.chain_length)
     asks = constraint.use_position and not constraint.use_tail and not any(constraint.effector_offset)
-    return asks and len(chain) == 1 and not any(chain[0].ccd_rig.use_slide)
+    if not asks or len(chain) != 1 or any(chain[0].ccd_rig.use_slide):
+        return False
+    planted = (row for row in armature_object.ccd_rig.constraints if row.kind == Kind.PLANT and row.enabled)
+    chains = (constraint_list.chain(armature_object, row.tip, row.chain_length) for row in planted)
+    return not any(chain[0] in each for each in chains)  # planted bones shift it
 
 
 Check = Callable[[bpy.types.Object, Any, bpy.types.Scene, Body | None], Iterator[Problem]]

@@ -11,7 +11,9 @@ import bpy
 
 from ...errors import RigError
 from ..keys import copied_curves
+from ..limit_sources import ik_limits
 from ..properties import constraint_list
+from ..properties.names_in_words import named
 from ..rig import clamps
 from . import ik, spline, tracking
 from .conversion import Conversion, NewRow, NotConverted
@@ -20,6 +22,9 @@ KINDS = ("IK", "DAMPED_TRACK", "SPLINE_IK")
 """Types of Blender's constraints that rows can take the place of."""
 MOST = 3
 """Reasons that a refusal as a whole names."""
+
+
+Found = list[tuple[bpy.types.PoseBone, Any, Conversion]]
 
 
 @dataclass(frozen=True)
@@ -48,7 +53,11 @@ def candidates(armature_object: bpy.types.Object, bones: Collection[str] | None 
 
 
 def convert(
-    context: bpy.types.Context, armature_object: bpy.types.Object, bones: Collection[str] | None, every: int
+    context: bpy.types.Context,
+    armature_object: bpy.types.Object,
+    bones: Collection[str] | None,
+    every: int,
+    takes_limits: bool = True,
 ) -> Converted:
     """Let rows take the place of Blender's constraints, with their influence and what animates it.
 
@@ -57,6 +66,8 @@ def convert(
         armature_object: editable, not in Edit Mode.
         bones: names of those whose constraints are converted; None: all.
         every: how many bones a target of a Spline IK serves.
+        takes_limits: whether bones that Blender's IK turns get the limits, locks and stiffness that they have
+            for it, where they have none here.
 
     Raises:
         RigError: nothing can be converted; says why. Nothing has changed then.
@@ -77,7 +88,35 @@ def convert(
         rows += [_add(context, armature_object, bone, constraint, row) for row in conversion.rows]
         constraint.mute = True
         notes += [f"{_name(bone, constraint)}: {note}" for note in conversion.notes]
+    notes += _limits(_turned_by_ik(armature_object, found), takes_limits)
     return Converted(tuple(rows), len(found), tuple(notes))
+
+
+def _turned_by_ik(armature_object: bpy.types.Object, found: Found) -> list[bpy.types.PoseBone]:
+    """The bones in chains of IK constraints that have limits, locks or stiffness for it."""
+    rows = [row for _, constraint, made in found if constraint.type == "IK" for row in made.rows]
+    chains = (constraint_list.chain(armature_object, row.tip, row.chain_length) for row in rows)
+    turned = {bone.name for chain in chains for bone in chain}
+    return [
+        bone for bone in armature_object.pose.bones if bone.name in turned and ik_limits.has_ik_limit(bone)
+    ]
+
+
+def _limits(limited: Sequence[bpy.types.PoseBone], takes: bool) -> list[str]:
+    """Take over what bones have for Blender's IK; what became of it, in sentences."""
+    if not takes:
+        return [f"IK limits, locks and stiffness of {_named(limited)} are not taken over"] if limited else []
+    free = [bone for bone in limited if bone.ccd_rig.limit.kind == "NONE" and bone.ccd_rig.stiffness == 0.0]
+    kept = [bone for bone in limited if bone not in free]
+    notes = [f"{_named(kept)} keep the limits and the stiffness that they have here"] if kept else []
+    if free:
+        outcome = ik_limits.take_over(free)
+        notes += [f"IK limits, locks and stiffness taken over: {_named(free)}", *outcome.notes]
+    return notes
+
+
+def _named(bones: Sequence[bpy.types.PoseBone]) -> str:
+    return named([bone.name for bone in bones])
 
 
 def _conversion(
@@ -99,7 +138,9 @@ def _conversion(
     if locked := _locked(armature_object, found.rows):
         notes.append(f"locked rotations hold here: {', '.join(repr(name) for name in locked)}")
     if copied_curves.in_strips(armature_object, influence):
-        notes.append("its Influence is also moved by NLA strips, which is not taken over")
+        notes.append(
+            "its Influence is also moved by NLA strips, which is not taken over: bring it into the action"
+        )
     return replace(found, notes=tuple(notes))
 
 
@@ -117,9 +158,6 @@ def _locked(armature_object: bpy.types.Object, rows: Sequence[NewRow]) -> list[s
             raise NotConverted("its bones have locked rotations, as a rig's own mechanism has: unlock them")
         found |= dict.fromkeys(locked)
     return list(found)
-
-
-Found = list[tuple[bpy.types.PoseBone, Any, Conversion]]
 
 
 def _not_carried(armature_object: bpy.types.Object, found: Found) -> tuple[Found, list[str]]:

@@ -66,18 +66,6 @@ def _notes(constraint: Any, chain: Sequence[bpy.types.PoseBone]) -> Iterator[str
     stretched = [bone.name for bone in chain if bone.ik_stretch > 0.0]
     if constraint.use_stretch and stretched:
         yield f"bones do not stretch here ({_names(stretched)} did)"
-    limited = [bone.name for bone in chain if _is_limited(bone)]
-    if limited:
-        yield f"IK limits, locks and stiffness of {_names(limited)} are not taken over: set limits in Bone"
-
-
-def _is_limited(bone: bpy.types.PoseBone) -> bool:
-    return any(
-        getattr(bone, f"use_ik_limit_{axis}")
-        or getattr(bone, f"lock_ik_{axis}")
-        or getattr(bone, f"ik_stiffness_{axis}") > 0.0
-        for axis in AXES
-    )
 
 
 def _names(names: Sequence[str]) -> str:

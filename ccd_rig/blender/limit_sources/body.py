@@ -31,6 +31,8 @@ _NEXT = {
     Part.SHIN: Part.FOOT,
     Part.FRONT_THIGH: Part.FRONT_SHIN,
     Part.FRONT_SHIN: Part.FRONT_FOOT,
+    Part.FOOT: Part.TOE,
+    Part.FRONT_FOOT: Part.FRONT_TOE,
 }
 
 

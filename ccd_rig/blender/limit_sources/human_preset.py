@@ -14,11 +14,11 @@ from typing import Any
 
 from mathutils import Vector
 
-from ...limits.body_motions import Motion, blend, hinge_limit, swing_limit, turned_toward
+from ...limits.body_motions import Motion, beyond_rest, blend, hinge_limit, swing_limit, turned_toward
 from ...limits.shapes import Limit
 from ..figures.role import Part, Role, Side
 from .body import Body
-from .joint_ranges import HUMAN
+from .joint_ranges import HUMAN, STRAIGHT
 
 BENT = radians(5.0)
 """Radians from straight at rest from which on a limb says itself about which axis it bends."""
@@ -82,9 +82,10 @@ def _shoulder(body: Body, name: str, role: Role) -> Found:
     flexion = radians(blend(motion["flexion"] - clavicle, motion["horizontal flexion"], part))
     extension = radians(blend(motion["extension"], motion["horizontal extension"], part))
     up: Any = body.ventral.cross(arm) * (1.0 if role.side is Side.LEFT else -1.0)
+    across = radians(blend(motion["adduction"], motion["adduction, spread"], part))
     motions = (
         Motion(up, radians(motion["abduction"] - clavicle) - raised),
-        Motion(-up, radians(motion["adduction"]) + raised),
+        Motion(-up, across + raised),
         Motion(body.ventral, flexion - forward),
         Motion(-body.ventral, extension + forward),
     )
@@ -121,8 +122,11 @@ def bending(body: Body, names: tuple[str, str], toward: Vector, motion: dict[str
     elif own.dot(axis) < 0.0:
         bent = -bent
     least = motion["extension to"] if "extension to" in motion else -motion["extension"]
+    back = bent - radians(least)
+    if least > 0.0 and 0.0 > back >= -radians(STRAIGHT):
+        back = 0.0  # it keeps its side
     limit = hinge_limit(
-        body.rest(name), axis, min(radians(least) - bent, 0.0), max(radians(motion["flexion"]) - bent, 0.0)
+        body.rest(name), axis, -beyond_rest(back), beyond_rest(radians(motion["flexion"]) - bent)
     )
     return limit, True
 

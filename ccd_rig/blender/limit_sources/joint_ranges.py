@@ -18,10 +18,12 @@ HUMAN: dict[str, dict[str, float]] = {
     "lumbar and thoracic spine": {"flexion": 80, "extension": 25, "bending": 35, "rotation": 45},
     "cervical spine": {"flexion": 45, "extension": 45, "bending": 45, "rotation": 60},
     "clavicle": {"elevation": 45, "depression": 10, "protraction": 30, "retraction": 30},
-    # 20 of the 75 of adduction: the rest is only there in front of the chest, and the trunk is in the way.
+    # 20 of the 75 of adduction: the rest is only there in front of the chest, and the trunk is in the way. 45
+    # where the arm is spread at rest: an ellipse about that leaves a hanging arm too little to the back.
     "shoulder": {
         "abduction": 180,
         "adduction": 20,
+        "adduction, spread": 45,
         "flexion": 180,
         "extension": 60,
         "horizontal flexion": 135,
@@ -42,8 +44,8 @@ HUMAN: dict[str, dict[str, float]] = {
         "external rotation": 45,
     },
     "knee": {"extension to": 3, "flexion": 135},
-    # Turning the toes in and out happens below the ankle; 10 degrees of it are allowed to either side.
-    "ankle": {"dorsiflexion": 20, "plantarflexion": 50, "inversion": 35, "eversion": 15, "turning": 10},
+    # Turning the toes in and out happens below the ankle; 20 degrees of it are allowed to either side.
+    "ankle": {"dorsiflexion": 20, "plantarflexion": 50, "inversion": 35, "eversion": 15, "turning": 20},
     "toes": {"extension": 70, "flexion": 45},
     "finger, first joint": {"flexion": 90, "extension": 45, "spreading": 20},
     "finger, second joint": {"extension": 0, "flexion": 100},
@@ -62,9 +64,15 @@ DOG: dict[str, dict[str, float]] = {
     "tarsus": {"flexion": 39, "extension": 164},
     # Chosen. Of a standing dog, where the rig has no shoulder blade or pelvis to measure the angle from.
     "standing": {"shoulder": 115, "hip": 110},
-    # Chosen: legs that swing to the side and turn a little.
-    "aside": {"abduction": 25, "adduction": 15, "rotation": 20},
+    # Chosen: legs that swing to the side and turn, as animators let them.
+    "aside": {"abduction": 45, "adduction": 30, "rotation": 45},
 }
+
+NECK = {"flexion": 90, "extension": 90, "bending": 90, "rotation": 90}
+"""Of neck and head of an animal on four legs, all bones together. Chosen: the muzzle goes to the ground."""
+
+STRAIGHT = 10.0
+"""Degrees by which an elbow or a knee may be past its end at rest and still bend to one side only."""
 
 TAIL = {"each bone at most": 45.0, "whole tail": 270.0, "rotation of each bone": 10.0}
 """Chosen: no measurement of a whole tail is known to us."""

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 
 import bpy
 import numpy as np
+from mathutils import Quaternion
 from numpy.typing import NDArray
 
 from ...errors import InvalidInput, RigError
@@ -25,6 +26,8 @@ from .chosen_bones import Outcome
 
 MOST = 4000
 """So many frames are looked at, at most; of longer motion every second, third and so on."""
+FEW = 500
+"""The same where each rotation is looked at alone."""
 
 
 def from_action(
@@ -121,6 +124,18 @@ def _samples(
             for name, rotation in rotations_at(armature_object, about, turned, frame).items():
                 found[name].append(rotation[:])
     return {bones[name]: np.array(rotations) for name, rotations in found.items()}
+
+
+def played_rotations(
+    pose_bones: Sequence[bpy.types.PoseBone],
+) -> dict[bpy.types.PoseBone, list[Quaternion]]:
+    """The rotations of those bones that what plays on their armature turns, at up to `FEW` frames."""
+    playing = enumerate(channels.played(pose_bones[0].id_data))
+    samples = _samples(pose_bones, {str(place): list(curves) for place, (_, curves) in playing})
+    return {
+        bone: [Quaternion(each) for each in rotations[:: math.ceil(len(rotations) / FEW)]]
+        for bone, rotations in samples.items()
+    }
 
 
 def _thinned(frames: range, every: int) -> Iterator[int]:

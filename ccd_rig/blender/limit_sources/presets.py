@@ -13,6 +13,7 @@ from ...limits.shapes import Limit
 from ..figures.role import Kind, Part, Role
 from ..properties.limit_groups import store_limits
 from ..properties.names_in_words import named
+from . import holding
 from .body import Body, body_of
 from .chosen_bones import Outcome
 from .human_preset import Found, human_limit
@@ -29,25 +30,39 @@ Limits = dict[bpy.types.PoseBone, Limit | None]
 
 
 def apply_preset(pose_bones: Sequence[bpy.types.PoseBone], preset: str) -> Outcome:
-    """Give bones the limits of a preset.
+    """Give bones the limits of a preset, wide enough for the pose that they stand in.
+
+    Args:
+        pose_bones: of one armature, in its order.
+        preset: as for `preset_limits`.
+
+    Raises:
+        RigError: as `preset_limits`. Nothing has changed then.
+    """
+    limits, notes = preset_limits(pose_bones, preset)
+    limits, wider = holding.held(limits, holding.present_rotations(pose_bones), "the present pose")
+    store_limits(limits)
+    return Outcome(tuple(bone.name for bone in limits), (*notes, *wider))
+
+
+def preset_limits(pose_bones: Sequence[bpy.types.PoseBone], preset: str) -> tuple[Limits, list[str]]:
+    """The limits that a preset has for bones, and what to know about them, in sentences.
 
     Args:
         pose_bones: of one armature, in its order.
         preset: of `FIGURES`, for bones that are known parts of such a figure; or of `ROWS`, for any row.
 
     Raises:
-        RigError: the armature is no such figure, or none of the bones gets a limit. Nothing has changed then.
+        RigError: the armature is no such figure, or none of the bones gets a limit.
     """
     if preset in ROWS:
-        limits = {bone: limit for row in rows_of(pose_bones) for bone, limit in ROWS[preset](row).items()}
-        store_limits(limits)
-        return Outcome(tuple(bone.name for bone in limits))
+        rows = rows_of(pose_bones)
+        return {bone: limit for row in rows for bone, limit in ROWS[preset](row).items()}, []
     limits, notes = _figure_limits(pose_bones, preset)
     if not limits:
         none = f"none of {named([bone.name for bone in pose_bones])} is a part with a range: select others"
         raise RigError(notes[0] if notes else none)
-    store_limits(limits)
-    return Outcome(tuple(bone.name for bone in limits), tuple(notes))
+    return limits, notes
 
 
 def _figure_limits(pose_bones: Sequence[bpy.types.PoseBone], preset: str) -> tuple[Limits, list[str]]:

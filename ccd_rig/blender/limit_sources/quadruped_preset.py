@@ -14,7 +14,7 @@ from ...limits.body_motions import Motion, swing_limit
 from ..figures.role import Part, Role
 from .body import Body
 from .human_preset import Found, bending, vertebra
-from .joint_ranges import DOG, HUMAN
+from .joint_ranges import DOG, HUMAN, NECK
 
 # Joint, bone above, and the direction in which the bone goes as the joint is flexed: 1 to the head, -1 back.
 _HINGES = {
@@ -27,7 +27,11 @@ _BALLS = {
     Part.FRONT_THIGH: ("shoulder", Part.SHOULDER, -1.0),
     Part.THIGH: ("hip", Part.PELVIS, 1.0),
 }
-_TRUNK = {Part.SPINE: "lumbar and thoracic spine", Part.NECK: "cervical spine", Part.HEAD: "cervical spine"}
+_TRUNK = {
+    Part.SPINE: ((Part.SPINE,), HUMAN["lumbar and thoracic spine"]),
+    Part.NECK: ((Part.NECK, Part.HEAD), NECK),
+    Part.HEAD: ((Part.NECK, Part.HEAD), NECK),
+}
 
 
 def quadruped_limit(body: Body, name: str, role: Role) -> Found:
@@ -37,9 +41,8 @@ def quadruped_limit(body: Body, name: str, role: Role) -> Found:
         InvalidInput: the bone's axes allow none.
     """
     if role.part in _TRUNK:
-        parts = (Part.SPINE,) if role.part is Part.SPINE else (Part.NECK, Part.HEAD)
-        count = sum(len(body.figure.bones(part)) for part in parts)
-        return vertebra(body, name, HUMAN[_TRUNK[role.part]], count)
+        parts, motion = _TRUNK[role.part]
+        return vertebra(body, name, motion, sum(len(body.figure.bones(part)) for part in parts))
     if role.index > 0:
         return None  # a second bone of the same part, as in the foot: it has no measured joint
     if role.part in _HINGES:

@@ -67,10 +67,10 @@ def first_root_bone_chain_length(armature_object: bpy.types.Object, tip: str) ->
     least = limb_length(armature_object, tip) or len(whole)
     movable = [count for count, bone in enumerate(whole, 1) if count > least and _can_carry(bone)]
     # Of a front leg the chest carries a part of the figure, and the hips all of it.
-    limbs = [count for count in movable if _branches(whole[count - 1])]
-    if len(limbs) > 1 and limbs[-1] == len(whole) and not limbs.is_joined(whole[-2]):
-        limbs.pop()  # a root that stands apart also carries controls
-    found = limbs[-1] if limbs else next(iter(movable), 0)
+    branching = [count for count in movable if _branches(whole[count - 1])]
+    if len(branching) > 1 and branching[-1] == len(whole) and not limbs.is_joined(whole[-2]):
+        branching.pop()  # a root that stands apart also carries controls
+    found = branching[-1] if branching else next(iter(movable), 0)
     return found if found < len(whole) else 0
 
 

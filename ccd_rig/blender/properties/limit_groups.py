@@ -18,8 +18,12 @@ _BONE = (0.0, 1.0, 0.0)
 _SLACK = 1e-6  # of numbers that were stored in single precision
 
 
-def store_limits(limits: Mapping[bpy.types.PoseBone, Limit | None]) -> None:
+def store_limits(limits: Mapping[bpy.types.PoseBone, Limit | None], as_comfort: bool = False) -> None:
     """Give bones their limits. What their other kinds of limit have stored stays.
+
+    Args:
+        limits: by bone.
+        as_comfort: whether they become the bones' comfort regions, rather than their limits.
 
     Raises:
         RigError: names the bone whose properties cannot hold its limit. Nothing has changed then.
@@ -27,7 +31,7 @@ def store_limits(limits: Mapping[bpy.types.PoseBone, Limit | None]) -> None:
     stored = {bone: _storable(bone, limit) for bone, limit in limits.items()}
     for bone, values in stored.items():
         for field, value in values.items():
-            setattr(bone.ccd_rig.limit, field, value)
+            setattr(bone.ccd_rig.comfort.region if as_comfort else bone.ccd_rig.limit, field, value)
     for owner in {bone.id_data for bone in stored}:
         overrides.keep(owner)
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import bpy
 
 from ...errors import RigError
-from . import constraint_list
+from . import constraint_list, overrides
 from .constraint_values import Holds, Kind
 
 
@@ -21,12 +21,15 @@ class Planted(NamedTuple):
         root_bone: name of the bone that carries the figure.
         switched: names of those of them that were of another kind.
         moved: names of other constraints whose chain now ends at that bone too.
+        stopped: names of bones whose slides were switched off: planted bones shift the one that carries the
+            figure, and those between may not be shifted.
     """
 
     names: tuple[str, ...]
     root_bone: str
     switched: tuple[str, ...]
     moved: tuple[str, ...]
+    stopped: tuple[str, ...]
 
 
 def plant(armature_object: bpy.types.Object, tips: Sequence[str], holds: Holds) -> Planted:
@@ -59,7 +62,18 @@ def plant(armature_object: bpy.types.Object, tips: Sequence[str], holds: Holds) 
         row.enabled = True
         _end_at(armature_object, row, root_bone)
         names.append(row.name)
-    return Planted(tuple(names), root_bone, tuple(switched), tuple(moved))
+    return Planted(tuple(names), root_bone, tuple(switched), tuple(moved), _stop(armature_object, names))
+
+
+def _stop(armature_object: bpy.types.Object, names: Sequence[str]) -> tuple[str, ...]:
+    """Switch off the slides of all bones in the chains of constraints; names of those that had some."""
+    rows = armature_object.ccd_rig.constraints
+    chains = (constraint_list.chain(armature_object, rows[n].tip, rows[n].chain_length) for n in names)
+    sliding = {bone.name: bone for chain in chains for bone in chain if any(bone.ccd_rig.use_slide)}
+    for bone in sliding.values():
+        bone.ccd_rig.use_slide = (False, False, False)
+    overrides.keep(armature_object)
+    return tuple(sliding)
 
 
 def _row_of(rows: Any, tip: str) -> int:

@@ -13,11 +13,11 @@ from ..figures.role import Figure, Part
 from ..properties import constraint_list, planted_rows
 from ..properties.constraint_values import Holds
 from . import joint_limits, poles, rig_state, targets
-from .made import Choices, Made
+from .made import Choices, Made, Ranges
 from .planned_rows import Group, PlannedRow, planned_rows
 from .unknown_bones import unknown_bones
 
-CARRIED = (Group.HEAD, Group.TAIL, Group.WINGS)
+CARRIED = (Group.HEAD, Group.HANDS, Group.TAIL, Group.WINGS)
 """Groups whose targets go along with the hips."""
 KNEE_GOES_WITH_FOOT = (Part.FOOT, Part.TOE, Part.FRONT_FOOT, Part.FRONT_TOE)
 
@@ -39,7 +39,8 @@ def set_up(context: bpy.types.Context, armature_object: bpy.types.Object, choice
             f"'{armature_object.name}' is no figure that is known: neither the names of its bones nor how "
             "they lie at rest tell hands, feet or a tail. Select a bone and add a constraint for it"
         )
-    made = Made(figure.kind, figure.family, tuple(dict.fromkeys(row.group for row in planned)))
+    carrier = next((row.tip for row in planned if row.group is Group.HIPS), "")
+    made = Made(figure.kind, figure.family, tuple(dict.fromkeys(row.group for row in planned)), carrier)
     rows = _left(armature_object, planned, choices, made)
     if not rows:
         raise RigError(
@@ -49,10 +50,11 @@ def set_up(context: bpy.types.Context, armature_object: bpy.types.Object, choice
     if planted:
         names = planted_rows.plant(armature_object, [row.tip for row in planted], Holds()).names
         made.rows[Group.FEET] = list(names)
+        made.is_planted = True
         made.notes.append("Feet are planted where they are, and the hips follow them")
     _add_rows(context, armature_object, figure, [row for row in rows if row not in planted], choices, made)
-    if choices.limits:
-        made.notes += joint_limits.apply(armature_object, figure, rows)
+    if choices.ranges is not Ranges.NONE:
+        made.notes += joint_limits.apply(armature_object, figure, rows, choices.ranges)
     made.notes += rig_state.stiffen(armature_object, figure, rows)
     if rigify.is_generated(armature_object.data):
         made.notes += rig_state.switch_to_fk(armature_object, rows)
@@ -69,24 +71,28 @@ def _add_rows(
     choices: Choices,
     made: Made,
 ) -> None:
-    """Constraints with targets; poles of knees go along with the feet, others and the head with the hips."""
+    """Constraints with targets; poles of knees go along with the feet, all else with the hips.
+
+    Without a target for the hips all stays in the world where planted feet shift them: what hangs on a chain
+    cannot be its target.
+    """
     evaluated = armature_object.evaluated_get(context.evaluated_depsgraph_get())
     front = poles.front_of(figure, evaluated)
-    hips = figure.bones(Part.HIPS)
-    known = (row.target for row in armature_object.ccd_rig.constraints if row.tip in hips)
+    known = (row.target for row in armature_object.ccd_rig.constraints if row.tip == made.carrier)
     hips_target = next(known, None)
     for row in rows:
         target = targets.add_row(context, armature_object, evaluated, row, choices.plant)
         made.rows.setdefault(row.group, []).append(constraint_list.active(armature_object).name)
         if row.group is Group.HIPS:
             hips_target = target
-        if row.group in CARRIED:
-            targets.carry(armature_object, target, hips_target, figure)
+        if row.group in CARRIED and (hips_target or not made.is_planted):
+            targets.carry(armature_object, target, hips_target, made.carrier)
         place = poles.pole_place(evaluated, row, front) if row.bend and choices.poles else None
         if place is not None:
             pole = targets.add_pole(context, armature_object, row, place)
             carrier = target if row.role.part in KNEE_GOES_WITH_FOOT else hips_target
-            targets.carry(armature_object, pole, carrier, figure)
+            if carrier or not made.is_planted:
+                targets.carry(armature_object, pole, carrier, made.carrier)
             made.poles += 1
 
 

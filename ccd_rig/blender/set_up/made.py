@@ -3,11 +3,30 @@
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from ..figures.role import Kind
 from .planned_rows import Group
+
+
+class Ranges(enum.StrEnum):
+    """What joints get of the preset for such a figure."""
+
+    NONE = "NONE"
+    COMFORT = "COMFORT"
+    """Comfort regions: joints stay inside as long as their targets allow it."""
+    LIMITS = "LIMITS"
+    """Limits, which are never left."""
+
+
+RANGES = (
+    (Ranges.NONE, "Free", "No range: joints turn freely"),
+    (Ranges.COMFORT, "Comfort", "Comfort regions: joints stay inside as long as their targets allow it"),
+    (Ranges.LIMITS, "Limits", "Limits: joints never go further, though a target be missed"),
+)
+"""Their labels and tooltips."""
 
 ONE = (Group.HEAD, Group.HIPS, Group.TAIL)
 
@@ -19,14 +38,16 @@ class Choices:
     Attributes:
         groups: of constraints.
         poles: whether knees and elbows get poles.
-        limits: whether joints get the limits of the preset for such a figure.
+        ranges: whether joints get the preset for such a figure, and as what.
         plant: whether feet are planted where they are, rather than having targets.
+        follow_motion: whether targets are keyed along the motion that the figure has.
     """
 
     groups: Collection[Group]
     poles: bool = True
-    limits: bool = False
+    ranges: Ranges = Ranges.NONE
     plant: bool = False
+    follow_motion: bool = True
 
 
 @dataclass
@@ -37,16 +58,20 @@ class Made:
         kind: of the figure.
         family: whose names its bones have; empty where its structure told.
         available: groups that the figure has.
+        carrier: name of the bone that carries the whole figure; empty where there is none.
         rows: names of the new constraints by group.
         poles: how many.
+        is_planted: whether planted feet shift the hips.
         notes: what the user should know, in sentences without a full stop.
     """
 
     kind: Kind
     family: str
     available: tuple[Group, ...] = ()
+    carrier: str = ""
     rows: dict[Group, list[str]] = field(default_factory=dict)
     poles: int = 0
+    is_planted: bool = False
     notes: list[str] = field(default_factory=list)
 
     def words(self) -> str:

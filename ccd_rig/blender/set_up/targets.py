@@ -6,7 +6,6 @@ from __future__ import annotations
 import bpy
 from mathutils import Matrix, Vector
 
-from ..figures.role import Figure, Part
 from ..properties import constraint_list
 from ..properties.new_targets import COLOURS, new_target
 from .planned_rows import PlannedRow
@@ -71,14 +70,14 @@ def carry(
     armature_object: bpy.types.Object,
     thing: bpy.types.Object,
     carrier: bpy.types.Object | None,
-    figure: Figure,
+    bone_name: str,
 ) -> None:
-    """Let a target or pole go along with another target, else with the hips; it stays where it is now."""
+    """Let a target or pole go along with another target, else with a bone; it stays where it is now."""
     if carrier is not None:
         thing.parent = carrier
         thing.matrix_parent_inverse = carrier.matrix_basis.inverted()
-    elif hips := figure.bones(Part.HIPS):
-        bone = armature_object.pose.bones[hips[0]]
+    elif bone_name:
+        bone = armature_object.pose.bones[bone_name]
         thing.parent, thing.parent_type, thing.parent_bone = armature_object, "BONE", bone.name
         tail = Matrix.Translation((0.0, bone.length, 0.0))
         thing.matrix_parent_inverse = (armature_object.matrix_world @ bone.matrix @ tail).inverted()

@@ -19,6 +19,7 @@ from ..properties.joints import limit_of
 from ..properties.limit_groups import store_limits
 from ..properties.names_in_words import named
 from ..properties.renamed_bones import OTHER_BONES, OWN_BONES
+from . import influence_curves
 from .group_values import Values, give_values, object_of
 from .setup_file import BoneSetup, Setup, rest_of
 
@@ -77,6 +78,12 @@ def apply(armature_object: bpy.types.Object, setup: Setup) -> Applied:
         else:
             setattr(armature_object.ccd_rig, name, value)
     made = [_give_row(armature_object, row, names, notes) for row in setup.constraints]
+    for row, name in zip(setup.constraints, made, strict=True):
+        if curve := setup.influence.get(row.get("name", "")):
+            try:
+                influence_curves.give(armature_object.ccd_rig.constraints[name], curve)
+            except RigError as error:
+                notes.append(f"keys are left out: {error}")
     overrides.keep(armature_object)
     given = tuple(names[name] for name in setup.bones if name in names)
     return Applied(given, tuple(made), missing, tuple(notes))

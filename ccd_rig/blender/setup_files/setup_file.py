@@ -2,8 +2,8 @@
 """A rig's whole set-up as a value and as JSON: its constraints, and what its bones may do.
 
 {"format", "version", "armature", "bones": {bone: {"rest": [w, x, y, z], "joint": {...}}},
-"constraints": [{...}], "rig": {...}, "roles": {bone: [part, side, index, number]}}. Keys and drivers of the
-constraints are not part of it.
+"constraints": [{...}], "rig": {...}, "roles": {bone: [part, side, index, number]}, "influence": {constraint:
+keys}}. Drivers of the constraints are not part of it, nor are keys of anything but their influence.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from ..properties.renamed_bones import OWN_BONES
 from ..rig.bone_space import nearest_rotation
 from ..whole_files import read_text, replacing
 from .group_values import Values, check_values, values_of
+from .influence_curves import Curve, checked, curves_of
 
 FORMAT = "ccd_rig.setup"
 VERSION = 1
@@ -60,6 +61,7 @@ class Setup:
         constraints: what each holds, in their order.
         rig: settings of the armature (`RIG_FIELDS`).
         roles: what part of the body bones are that it names; those that are none known are left out.
+        influence: the keys of influences in the present action, by the names of constraints.
     """
 
     armature: str
@@ -67,6 +69,7 @@ class Setup:
     constraints: tuple[Values, ...] = ()
     rig: Values = field(default_factory=dict)
     roles: Mapping[str, Role] = field(default_factory=dict)
+    influence: Mapping[str, Curve] = field(default_factory=dict)
 
     def bone_names(self) -> tuple[str, ...]:
         """The bones of the rig that it is about, each once."""
@@ -86,7 +89,8 @@ def setup_of(armature_object: bpy.types.Object) -> Setup:
     group = armature_object.ccd_rig
     held = values_of(group)
     rig = {name: held[name] for name in RIG_FIELDS if name in held}
-    return Setup(armature_object.name, bones, tuple(values_of(row) for row in group.constraints), rig)
+    rows = tuple(values_of(row) for row in group.constraints)
+    return Setup(armature_object.name, bones, rows, rig, influence=curves_of(armature_object))
 
 
 def with_roles(armature_object: bpy.types.Object, setup: Setup) -> Setup:
@@ -112,6 +116,7 @@ def to_json(setup: Setup) -> str:
         "constraints": list(setup.constraints),
         "rig": setup.rig,
         "roles": {name: [r.part, r.side, r.index, r.number] for name, r in setup.roles.items()},
+        "influence": setup.influence,
     }
     return json.dumps(data, indent=1, ensure_ascii=False, allow_nan=False)
 
@@ -147,7 +152,8 @@ def from_json(text: str) -> Setup:
     if others := sorted(set(rig) - set(RIG_FIELDS)):
         raise RigError(f"rig: '{others[0]}' is no part of a set-up; it may hold {', '.join(RIG_FIELDS)}")
     roles = {name: _role(value, name) for name, value in _part(data, "roles", dict).items()}
-    return Setup(str(data.get("armature", "")), bones, tuple(constraints), rig, roles)
+    influence = checked(data.get("influence", {}))
+    return Setup(str(data.get("armature", "")), bones, tuple(constraints), rig, roles, influence)
 
 
 def _part(data: Mapping[str, Any], name: str, kind: type) -> Any:

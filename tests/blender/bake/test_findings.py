@@ -45,7 +45,7 @@ def test_frames_out_of_reach_are_one_range(bake):
     (short,) = of(report, "SHORT")
     assert (short.frame_start, short.frame_end) == (10, 15)
     assert short.distance == pytest.approx(0.5, abs=1e-3)
-    assert short.words() == "10-15 tail.tip 0.5 m short"
+    assert short.words() == "10-15 tail.tip 0.5 m out of reach"
     assert [each["words"] for each in json.loads(report.to_json())["findings"]][:1] == [short.words()]
 
 
@@ -251,7 +251,7 @@ def test_findings_are_kept_with_the_armature(finding, bake):
 
 def test_words(finding):
     found = finding.Finding(finding.Trouble.SHORT, "Hand", "hand", 57, 57, 57, distance=0.0021)
-    assert found.words() == "57 Hand 2.1 mm short"
+    assert found.words() == "57 Hand 2.1 mm out of reach"
     turned = finding.Finding(finding.Trouble.OFF, "Hand", "hand", 1, 9, 4, angle=math.radians(12.0))
     assert turned.words() == "1-9 Hand turned 12° off"
     limit = finding.Finding(finding.Trouble.LIMIT, "Leg", "shin", 1, 40, 1, more=2)
@@ -278,7 +278,7 @@ def test_markers_in_the_timeline(bake):
         assert bpy.ops.ccd_rig.report_markers() == {"FINISHED"}
         assert len(markers) == 1 + len(report.findings)
     short = next(each for each in report.findings if each.trouble == "SHORT")
-    marker = next(each for each in markers if " short" in each.name)
+    marker = next(each for each in markers if " out of reach" in each.name)
     assert marker.frame == short.frame_start
     assert marker.name == f"CCD: {short.label()} to {short.frame_end}"
     bpy.ops.ccd_rig.report_markers(clear=True)

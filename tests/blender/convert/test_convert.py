@@ -409,11 +409,32 @@ def test_what_is_lost_on_the_way_is_said(ext):
     told = ext.module("ccd_rig.blender.convert.convert").convert(bpy.context, rig, None, 3)
     words = "\n".join(told.notes)
     assert "do not stretch here ('thigh' did)" in words
-    assert "IK limits, locks and stiffness of 'shin'" in words
+    assert "IK limits, locks and stiffness taken over: 'shin'" in words
     assert "locked rotations hold here: 'thigh'" in words
     assert "less than two bones are free to bend" in words
     assert "hangs on 'shin', which 'IK' turns" in words
     assert told.rows == ("shin",) and not look.mute
+
+
+@pytest.mark.parametrize("takes", [True, False])
+def test_limits_of_blenders_ik_are_taken_over(ext, takes):
+    """Where the bones have none here: what a user has set stays."""
+    rig = leg()
+    ik(rig, "shin", rigs.empty("Goal", (0.1, 0.2, 0.4)))
+    thigh, shin = rig.pose.bones["thigh"], rig.pose.bones["shin"]
+    for bone in (thigh, shin):
+        bone.lock_ik_y = bone.lock_ik_z = True
+        bone.use_ik_limit_x, bone.ik_min_x, bone.ik_max_x = True, -0.5, 1.5
+    thigh.ccd_rig.limit.kind = "CONE"
+    rig.pose.bones["foot"].use_ik_limit_x = True  # in no chain
+    rigs.activate(rig)
+    assert bpy.ops.ccd_rig.ik_convert(limits=takes) == {"FINISHED"}
+    kinds = {bone.name: bone.ccd_rig.limit.kind for bone in rig.pose.bones}
+    assert (kinds["thigh"], kinds["foot"]) == ("CONE", "NONE")
+    assert kinds["shin"] == ("HINGE" if takes else "NONE")
+    if takes:
+        limit = shin.ccd_rig.limit
+        assert (limit.hinge_lower, limit.hinge_upper) == pytest.approx((-0.5, 1.5))
 
 
 def test_selected_bones_alone(ext):

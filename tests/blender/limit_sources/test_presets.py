@@ -238,3 +238,34 @@ def test_bones_that_do_not_run_along_their_limb_are_named(ext, capfd):
     assert "'thigh.L' left as before: its Y axis does not run along the limb" in capfd.readouterr().out
     assert rig.pose.bones["thigh.L"].ccd_rig.limit.kind == "NONE"
     assert rig.pose.bones["shin.L"].ccd_rig.limit.kind == "HINGE"
+
+
+def test_a_preset_holds_the_present_pose_and_says_for_which_bones(ext, capfd):
+    rig = rigs.metarig("basic_human")
+    rig.pose.bones["shin.L"].rotation_mode = "QUATERNION"
+    rig.pose.bones["shin.L"].rotation_quaternion = posed = Quaternion((1, 0, 0), -30 * DEGREE)
+    rigs.update()
+    preset(ext, rig, "HUMAN")
+    assert "Wider than measured, to hold the present pose: 'shin.L'" in capfd.readouterr().out
+    contains = ext.module("ccd_rig.limits.shapes").contains
+    assert contains(value(ext, rig.pose.bones["shin.L"]), posed)
+    assert not contains(value(ext, rig.pose.bones["shin.R"]), posed)
+
+
+def test_a_joint_past_its_end_at_rest_has_room_there(ext):
+    """A paw that is bent back further than a dog's: the rig's rest is not what the range counts from."""
+    rig = rigs.metarig("basic_quadruped")
+    with rigs.edit_bones(rig) as bones:
+        for side in "LR":
+            shin, foot = bones[f"front_shin.{side}"], bones[f"front_foot.{side}"]
+            way = (shin.tail - shin.head).normalized()
+            back = Quaternion(Vector((1, 0, 0)), -40 * DEGREE) @ way
+            ahead = Quaternion(Vector((1, 0, 0)), 40 * DEGREE) @ way
+            foot.tail = foot.head + foot.length * min(back, ahead, key=lambda each: each.y)
+            bones[f"front_toe.{side}"].use_connect = False
+    preset(ext, rig, "QUADRUPED")
+    room = ext.module("ccd_rig.limits.body_motions").ROOM
+    for side in "LR":
+        limit = rig.pose.bones[f"front_foot.{side}"].ccd_rig.limit
+        assert limit.kind == "HINGE"
+        assert limit.hinge_lower == pytest.approx(-room, abs=DEGREE)

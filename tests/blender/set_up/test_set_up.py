@@ -6,7 +6,7 @@ import bpy
 import pytest
 import rigs
 import whole_file
-from mathutils import Matrix, Vector
+from mathutils import Matrix, Quaternion, Vector
 from rigs import B
 
 SOLVE = 1e-3  # metres
@@ -103,7 +103,7 @@ def test_limbs_bend_to_their_own_side(ext):
     before = matrices(rig)
     move(made["spine"], (0.0, 0.0, -0.25))
     for side, sign in (("L", 1.0), ("R", -1.0)):
-        move(made[f"hand.{side}"], (-0.1 * sign, -0.1, -0.2))
+        move(made[f"hand.{side}"], (-0.1 * sign, -0.1, 0.05))
     posed = bake(rig)
     for side in "LR":
         knee = posed.pose.bones[f"shin.{side}"].head
@@ -118,13 +118,27 @@ def test_limbs_bend_to_their_own_side(ext):
     assert "5 of 5 frames reached" in rig.ccd_rig.report.words
 
 
-def test_the_head_goes_along_with_the_hips(ext):
+def test_head_and_hands_go_along_with_the_hips(ext):
+    """So that the whole figure follows its hips, but for its feet."""
     rig = rigs.metarig("basic_human")
     made = set_up(rig)
-    before = target_of(made["spine.006"]).translation
-    made["spine"].target.location.x += 0.3
-    rigs.update()
-    assert (target_of(made["spine.006"]).translation - before - Vector((0.3, 0, 0))).length < 1e-5
+    names = ("spine.006", "hand.L", "hand.R", "foot.L", "foot.R")
+    before = {name: target_of(made[name]).translation for name in names}
+    move(made["spine"], (0.05, 0.0, -0.2))
+    bake(rig)
+    for name, place in before.items():
+        moved = Vector((0.05, 0.0, -0.2)) if not name.startswith("foot") else Vector()
+        assert (target_of(made[name]).translation - place - moved).length < 1e-5
+    assert "5 of 5 frames reached" in rig.ccd_rig.report.words
+
+
+def test_without_a_target_for_the_hips_hands_and_head_go_along_with_the_bone(ext):
+    rig = rigs.metarig("basic_human")
+    made = set_up(rig, hips=False)
+    assert made["hand.L"].target.parent_bone == "spine"
+    move(made["foot.L"], (0.0, -0.1, 0.1))
+    bake(rig)
+    assert "5 of 5 frames reached" in rig.ccd_rig.report.words
 
 
 @pytest.mark.parametrize("kind", ["basic_human", "basic_quadruped"])
@@ -213,6 +227,109 @@ def test_feet_planted(ext):
     assert (posed.pose.bones["spine"].head - target_of(made["spine"]).translation).length < SOLVE
 
 
+def select_bones(rig, *names):
+    rigs.activate(rig)
+    bpy.ops.object.mode_set(mode="POSE")
+    for bone in rig.pose.bones:
+        (bone if hasattr(bone, "select") else bone.bone).select = bone.name in names
+    rig.data.bones.active = rig.data.bones[names[0]]
+
+
+def test_feet_planted_without_a_target_for_the_hips(ext):
+    """What planted feet shift carries no target, as that would hang on its own chain."""
+    rig = rigs.metarig("basic_human")
+    made = set_up(rig, plant=True, hips=False)
+    assert made["spine.006"].target.parent is None
+    bake(rig)
+    assert "5 of 5 frames reached" in rig.ccd_rig.report.words
+
+
+def plant_feet(rig, *tips):
+    """Select bones in Pose Mode and plant them, as a user's next click does."""
+    select_bones(rig, *tips)
+    done = bpy.ops.ccd_rig.feet_plant("EXEC_DEFAULT", True, hold_height=True, hold_rotation=True)
+    bpy.ops.object.mode_set(mode="OBJECT")
+    assert done == {"FINISHED"}
+
+
+PLANTED = [
+    ("basic_human", ("foot.L", "foot.R"), "spine", (0.05, 0.0, -0.1)),
+    ("human", ("foot.L", "foot.R"), "spine", (0.0, -0.06, -0.12)),
+    ("cat", ("r_toe.L", "r_toe.R", "f_toe.L", "f_toe.R"), "spine", (0.0, 0.0, -0.02)),
+]
+
+
+@pytest.mark.parametrize(("kind", "feet", "hips", "drop"), PLANTED)
+def test_feet_planted_after_the_set_up(ext, capfd, kind, feet, hips, drop):
+    """The hips slid to their target: the planted feet shift them now, and they still go to it."""
+    rig = rigs.metarig(kind)
+    made = set_up(rig)
+    hips = next(name for name, row in made.items() if any(rig.pose.bones[row.tip].ccd_rig.use_slide))
+    plant_feet(rig, *feet)
+    assert f"Slide switched off, as planted feet shift it: {hips}" in capfd.readouterr().out
+    rows = rig.ccd_rig.constraints
+    assert {rows[name].kind for name in feet} == {"PLANT"}
+    checks = ext.module("ccd_rig.blender.checks.constraint_checks")
+    assert not list(checks.constraint_problems(rig, rows[hips], bpy.context.scene))
+    before = {name: rig.pose.bones[name].matrix.copy() for name in feet}
+    move(rows[hips], drop)
+    posed = bake(rig)
+    for name, matrix in before.items():
+        assert (posed.pose.bones[name].head - matrix.translation).length < SOLVE, name
+        turned = posed.pose.bones[name].matrix.to_quaternion().rotation_difference(matrix.to_quaternion())
+        assert min(turned.angle, 6.2831853 - turned.angle) < 0.01, name
+    assert (posed.pose.bones[hips].head - target_of(rows[hips]).translation).length < SOLVE
+    assert "5 of 5 frames reached" in rig.ccd_rig.report.words
+
+
+CAPE = [
+    B("cape", (0, 0.4, 1.0), (0, 0.5, 0.7), "root"),
+    B("cape.001", (0, 0.5, 0.7), (0, 0.6, 0.4), "cape"),
+]
+
+
+def test_feet_planted_on_keyed_hips_below_a_root_that_carries_more(ext):
+    """Targets hang on the bone that carries the figure over planted feet, which keeps its animation."""
+    rig = rigs.armature([*rigs.biped(), *CAPE])
+    for frame, place in zip(FRAMES, ((0, 0, 0), (0, 0, -0.05)), strict=True):
+        rig.pose.bones["hips"].location = place
+        rig.pose.bones["hips"].keyframe_insert("location", frame=frame)
+    bpy.context.scene.frame_start, bpy.context.scene.frame_end = FRAMES
+    bpy.context.scene.frame_set(1)
+    made = set_up(rig)
+    assert {"foot.L", "foot.R", "head"} <= set(made)
+    plant_feet(rig, "foot.L", "foot.R")
+    bake(rig)
+    assert "5 of 5 frames reached" in rig.ccd_rig.report.words
+
+
+@pytest.mark.parametrize(
+    ("root", "length"), [(((0, 0, 0), (0, 0.3, 0)), 4), (((0, 0.3, 0.9), (0, 0, 1.0)), 0)]
+)
+def test_a_root_that_stands_apart_carries_controls_another_one_the_figure(ext, root, length):
+    """Where hips begin at the end of a root that carries more than them, the root is planted over."""
+    rig = rigs.armature([B("root", *root), *rigs.biped()[1:], *CAPE])
+    constraint_list = ext.module("ccd_rig.blender.properties.constraint_list")
+    assert constraint_list.first_root_bone_chain_length(rig, "foot.L") == length
+
+
+def test_planting_after_the_set_up_is_undone_in_one_step(ext):
+    def state():
+        rig = bpy.data.objects["Rig"]
+        rows = [(row.name, row.kind, row.chain_length, row.target) for row in rig.ccd_rig.constraints]
+        return str(rows), [tuple(bone.ccd_rig.use_slide) for bone in rig.pose.bones]
+
+    rig = rigs.armature(rigs.biped())
+    set_up(rig)
+    select_bones(rig, "foot.L", "foot.R")
+    bpy.ops.ed.undo_push(message="set up")
+    before = state()
+    bpy.ops.ccd_rig.feet_plant("EXEC_DEFAULT", True)
+    assert state() != before
+    bpy.ops.ed.undo()
+    assert state() == before
+
+
 def test_what_is_chosen_is_made(ext):
     rig = rigs.metarig("basic_human")
     made = set_up(rig, feet=False, head=False, hips=False, poles=False)
@@ -228,13 +345,16 @@ def test_what_is_chosen_is_made(ext):
     ("kind", "hinge", "beside"),
     [("basic_human", "forearm.L", "upper_arm.R"), ("basic_quadruped", "shin.L", "front_thigh.R")],
 )
-def test_limits_of_the_preset(ext, kind, hinge, beside):
-    """Joints of chains get limits where they have none; a limit that a bone has stays."""
+@pytest.mark.parametrize("ranges", ["LIMITS", "COMFORT"])
+def test_limits_of_the_preset(ext, kind, hinge, beside, ranges):
+    """Joints of chains get ranges where they have none; a limit that a bone has stays."""
     rig = rigs.metarig(kind)
     rig.pose.bones[beside].ccd_rig.limit.kind = "CONE"
-    set_up(rig, limits=True)
-    assert rig.pose.bones[hinge].ccd_rig.limit.kind == "HINGE"
-    assert rig.pose.bones[beside].ccd_rig.limit.kind == "CONE"
+    set_up(rig, ranges=ranges)
+    joint, other = rig.pose.bones[hinge].ccd_rig, rig.pose.bones[beside].ccd_rig
+    here, there = (joint.limit, joint.comfort.region)[:: 1 if ranges == "LIMITS" else -1]
+    assert (here.kind, there.kind) == ("HINGE", "NONE")
+    assert (other.limit.kind, other.comfort.region.kind) == ("CONE", "NONE")
     rest = matrices(rig)
     bake(rig)
     turned = [
@@ -248,7 +368,41 @@ def test_limits_of_the_preset(ext, kind, hinge, beside):
 def test_no_limits_unless_asked(ext):
     rig = rigs.metarig("basic_human")
     set_up(rig)
-    assert {bone.ccd_rig.limit.kind for bone in rig.pose.bones} == {"NONE"}
+    joints = [bone.ccd_rig for bone in rig.pose.bones]
+    assert {kind for each in joints for kind in (each.limit.kind, each.comfort.region.kind)} == {"NONE"}
+
+
+def test_ranges_hold_the_motion_that_plays(ext):
+    """A knee that is keyed past straight and to the side keeps its keys."""
+    rig = rigs.metarig("basic_human")
+    shin = rig.pose.bones["shin.L"]
+    shin.rotation_mode = "QUATERNION"
+    for frame, turn in ((1, Quaternion()), (5, Quaternion((1, 0, 0), -0.4) @ Quaternion((0, 0, 1), 0.2))):
+        shin.rotation_quaternion = turn
+        shin.keyframe_insert("rotation_quaternion", frame=frame)
+    bpy.context.scene.frame_start, bpy.context.scene.frame_end = FRAMES
+    bpy.context.scene.frame_set(1)
+    set_up(rig, ranges="LIMITS")
+    limit_value = ext.module("ccd_rig.blender.properties.joints").limit_value
+    violation = ext.module("ccd_rig.limits.shapes").violation
+    assert violation(limit_value(shin.ccd_rig.limit), turn) < 1e-3
+    assert violation(limit_value(shin.ccd_rig.limit), Quaternion((1, 0, 0), -1.0)) > 0.3
+    other = rig.pose.bones["shin.R"].ccd_rig.limit
+    assert other.kind == "HINGE" and other.hinge_lower > -0.2
+    bake(rig)
+    assert shin.rotation_quaternion.rotation_difference(turn).angle < 0.01
+
+
+def test_a_paw_that_copies_a_rotation_is_no_hinge(ext):
+    """It could not turn as its target does about one axis. So it is with legs without toes."""
+    rig = rigs.metarig("basic_quadruped")
+    with rigs.edit_bones(rig) as bones:
+        for name in ("toe.L", "toe.R", "front_toe.L", "front_toe.R"):
+            bones.remove(bones[name])
+    made = set_up(rig, ranges="LIMITS")
+    assert "foot.L" in made
+    kinds = {name: rig.pose.bones[name].ccd_rig.limit.kind for name in ("foot.L", "front_foot.R", "shin.L")}
+    assert kinds == {"foot.L": "ELLIPSE", "front_foot.R": "ELLIPSE", "shin.L": "HINGE"}
 
 
 def test_pieces_of_a_limb_stay_in_line(ext):

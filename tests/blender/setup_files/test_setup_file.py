@@ -219,3 +219,80 @@ def test_a_value_that_is_no_number_is_not_written(ext, tmp_path):
     rig.pose.bones["bone_1"].ccd_rig.limit.axis = (math.nan, 0.0, 0.0)
     fails(bpy.ops.ccd_rig.setup_save, "holds a value that is not a number", filepath=str(tmp_path / "a.json"))
     assert list(tmp_path.iterdir()) == []
+
+
+def influence_keys(rig, name):
+    """(frame, value, interpolation) of the keys of a constraint's influence."""
+    path = f"{rig.ccd_rig.constraints[name].path_from_id()}.influence"
+    animation = rig.animation_data
+    if animation is None or animation.action is None:
+        return []
+    action = animation.action
+    bags = [bag for each in getattr(action, "layers", ()) for s in each.strips for bag in s.channelbags]
+    curves = (
+        [curve for bag in bags for curve in bag.fcurves] if bags else list(getattr(action, "fcurves", ()))
+    )
+    found = next((curve for curve in curves if curve.data_path == path), None)
+    points = [] if found is None else found.keyframe_points
+    return [(p.co[0], round(p.co[1], 5), p.interpolation, tuple(p.handle_right)) for p in points]
+
+
+def key_influence(rig, name, values):
+    row = rig.ccd_rig.constraints[name]
+    for frame, influence in values:
+        row.influence = influence
+        row.keyframe_insert("influence", frame=frame)
+
+
+def test_keys_of_influence_go_along_and_take_the_place_of_others(ext, tmp_path):
+    rig = dressed()
+    key_influence(rig, "Hand", ((1, 0.0), (7.5, 1.0), (20, 0.25)))
+    action = rig.animation_data.action
+    bags = [bag for each in getattr(action, "layers", ()) for s in each.strips for bag in s.channelbags]
+    (curve,) = bags[0].fcurves if bags else action.fcurves
+    curve.keyframe_points[0].interpolation = "CONSTANT"
+    kept = influence_keys(rig, "Hand")
+    file = str(tmp_path / "setup.json")
+    assert bpy.ops.ccd_rig.setup_save(filepath=file) == {"FINISHED"}
+    other = dressed("Other")
+    key_influence(other, "Hand", ((3, 0.5), (50, 0.1)))
+    assert bpy.ops.ccd_rig.setup_load(filepath=file) == {"FINISHED"}
+    assert influence_keys(other, "Hand") == kept
+    assert influence_keys(other, "Stand") == []
+    assert influence_keys(rig, "Hand") == kept
+
+
+def test_keys_that_cannot_be_set_are_named(ext, tmp_path, capfd):
+    rig = dressed()
+    key_influence(rig, "Hand", ((1, 0.0), (9, 1.0)))
+    file = str(tmp_path / "setup.json")
+    bpy.ops.ccd_rig.setup_save(filepath=file)
+    other = dressed("Other")
+    other.ccd_rig.constraints["Hand"].driver_add("influence")
+    assert bpy.ops.ccd_rig.setup_load(filepath=file) == {"FINISHED"}
+    assert "Keys are left out: Constraint 'Hand': Influence has a driver" in capfd.readouterr().out
+    bpy.ops.ccd_rig.setup_save(filepath=str(tmp_path / "driven.json"))
+    assert "The driver of Influence of 'Hand' is not in the file" in capfd.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("spoil", "words"),
+    [
+        (lambda keys: keys[0].pop("easing"), "must have the fields"),
+        (lambda keys: keys[0].update(value="half"), "value must be a number"),
+        (lambda keys: keys[0].update(handle_left=[1.0]), "handle_left must be a number"),
+        (lambda keys: keys[0].update(interpolation="SOFT"), "interpolation is 'SOFT'; give one of"),
+        (lambda keys: keys.clear(), "must be a list of keys"),
+    ],
+)
+def test_spoilt_keys_are_refused_and_nothing_changes(ext, tmp_path, spoil, words):
+    rig = dressed()
+    key_influence(rig, "Hand", ((1, 0.0), (9, 1.0)))
+    file = tmp_path / "setup.json"
+    bpy.ops.ccd_rig.setup_save(filepath=str(file))
+    data = json.loads(file.read_text())
+    spoil(data["influence"]["Hand"]["keys"])
+    file.write_text(json.dumps(data))
+    before = stored(rig), influence_keys(rig, "Hand")
+    fails(bpy.ops.ccd_rig.setup_load, words, filepath=str(file))
+    assert (stored(rig), influence_keys(rig, "Hand")) == before

@@ -8,7 +8,7 @@ import pytest
 from mathutils import Quaternion, Vector
 
 from ccd_rig.errors import InvalidInput
-from ccd_rig.limits.body_motions import Motion, blend, hinge_limit, swing_limit, turned_toward
+from ccd_rig.limits.body_motions import ROOM, Motion, blend, hinge_limit, swing_limit, turned_toward
 from ccd_rig.limits.shapes import contains
 
 FRONT, UP, OUT = Vector((0, -1, 0)), Vector((0, 0, 1)), Vector((1, 0, 0))
@@ -55,10 +55,12 @@ def test_a_bone_rolled_between_its_motions_has_sides_between_them():
     assert found == pytest.approx([25.0, 37.5, 70.0, 82.5])
 
 
-def test_a_motion_that_rest_is_past_leaves_nothing_on_its_side():
+def test_a_motion_that_rest_is_past_leaves_some_room_on_its_side():
+    """Such a rest is not the pose that the range counts from."""
     limit, _ = swing_limit(DOWN, (Motion(FRONT, -0.2), *LEG[1:]), None)
     assert contains(limit, Quaternion())
-    assert not contains(limit, swung(DOWN, FRONT, 0.5))
+    assert contains(limit, swung(DOWN, FRONT, ROOM / DEGREE - 0.1))
+    assert not contains(limit, swung(DOWN, FRONT, ROOM / DEGREE + 0.1))
 
 
 def test_a_motion_along_the_bone_is_refused():

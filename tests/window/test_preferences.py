@@ -1,0 +1,31 @@
+"""A visit to a real Blender window: the preferences are drawn, and the key that a user sets works."""
+
+from __future__ import annotations
+
+import pytest
+from visits import colours, go, photographs, saw
+
+SCRIPT = "drive_preferences.py"
+
+
+@pytest.fixture(scope="module")
+def visit() -> dict:
+    """Drive the window once; what was seen, step by step."""
+    return go(SCRIPT)
+
+
+def test_visit_came_to_its_end(visit):
+    assert visit.get("finished"), visit.get("error", visit["output"])
+    assert "Traceback" not in visit["output"], visit["output"]
+
+
+def test_live_has_no_key_until_the_user_sets_one(visit):
+    assert saw(visit, "at_first")["type"] == "NONE"
+    assert not saw(visit, "without_a_key")["on"]
+    assert saw(visit, "with_a_key")["on"]
+    assert not saw(visit, "again")["on"]
+
+
+def test_the_preferences_are_drawn(visit):
+    assert saw(visit, "shown")["windows"] == 2
+    assert colours(photographs(SCRIPT) / "preferences.png") > 500
