@@ -25,7 +25,7 @@ from ..maths.batch import Array
 from ..motion.interpolation import same_side
 from ..motion.retargeting.alignment import corrections
 from ..motion.retargeting.carry_over import carried_over, moved_root
-from ..motion.retargeting.feet import FootPath, Sole, foot_path
+from ..motion.retargeting.feet import FootPath, Sole, foot_path, rolled
 from ..motion.retargeting.figure_map import FigureMap, Limb
 from ..motion.retargeting.motions import SourceMotion, TargetFigure, inverse, product
 from ..motion.retargeting.root import drops, smooth_envelope
@@ -159,8 +159,8 @@ def _lowered(
     missing = np.zeros(len(source.times))
     for leg in figure_map.legs:
         reach = _reach(figure_map, target, source, settings, leg)
-        path = paths[leg.name]
         hips = heads[:, target.index(leg.upper)]
+        path = paths[leg.name] = rolled(paths[leg.name], Sole.of(target, leg), hips, reach)
         missing = np.maximum(missing, drops(hips, path.ankles, reach, path.weights * settings.feet))
     sunk = smooth_envelope(missing, source.times, 2.0 * settings.blend)
     shift = sunk[:, None] * np.array((0.0, 0.0, -1.0))

@@ -64,7 +64,7 @@ def corrections(
         level: by foot and by toes of the target, (4,) what turns the source's in its reference pose so that
             it would stand flat; none for those that do.
     """
-    heads, _ = target.reference()
+    heads, _ = target.reference
     figures = _Figures(figure_map, target, source, heads, level or {})
     found = _trunk(figures)
     legs = {limb.end: limb for limb in figure_map.legs}

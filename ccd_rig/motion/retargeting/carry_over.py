@@ -29,7 +29,7 @@ def carried_over(
         source: whose motion it is.
         corrections: of `alignment.corrections`.
     """
-    _, reference = target.reference()
+    _, reference = target.reference
     count, rests = len(source.times), target.rests
     world = np.empty((count, len(target.skeleton), 4))
     found = np.empty_like(world)

@@ -13,8 +13,9 @@ up, and what is still below lifts the foot.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -28,6 +29,15 @@ from .motions import TargetFigure, inverse, product, turned
 HEEL = 0.3
 """How far the heel is behind the ankle, in distances of the ankle from the ball along the ground."""
 
+TOES = 0.5
+"""How long toes are whose bone does not tell, in the same distances."""
+AHEAD = 0.7
+"""Cosine of the angle up to which the bone of the toes leads ahead."""
+MOST_ROLL = math.radians(20.0)
+"""How far a heel is raised further at most for a leg that is too short."""
+RAISED = 0.3
+"""Height of a heel, in its distances from the ball, from which it may be raised further without restraint."""
+
 
 @dataclass(frozen=True, eq=False)
 class Sole:
@@ -37,6 +47,7 @@ class Sole:
         ball: (3,) from the ankle, in the foot's frame; 0 for a foot without a ball.
         under, heel: (3,) points of the sole from the ball, in the foot's frame.
         toe: (3,) end of the toes from the ball, in the frame of the toes; None where there are none.
+        across: (3,) unit, the axis across the foot, along the ground, in its frame; to its left.
         height: of the ball over the ground.
     """
 
@@ -44,12 +55,13 @@ class Sole:
     under: Array
     heel: Array
     toe: Array | None
+    across: Array
     height: float
 
     @classmethod
     def of(cls, target: TargetFigure, limb: Limb) -> Sole:
         """Of the target's reference pose."""
-        heads, rotations = target.reference()
+        heads, rotations = target.reference
         foot, tip = target.index(limb.end), target.index(limb.tip or limb.end)
         ankle, ball = heads[foot], heads[tip]
         down = (0.0, 0.0, target.ground - ball[2])
@@ -58,10 +70,31 @@ class Sole:
         toe = None
         if limb.tip:
             length = target.scale * target.skeleton.joints[tip].length
-            way = turned(rotations[tip], np.array((0.0, length, 0.0))) * (1.0, 1.0, 0.0) + down
-            toe = turned(inverse(rotations[tip]), way)
-        under, heel, offset = (turned(to_foot, each) for each in (np.array(down), behind, ball - ankle))
-        return cls(offset, under, heel, toe, float(ball[2] - target.ground))
+            tail = turned(rotations[tip], np.array((0.0, length, 0.0)))
+            toe = turned(inverse(rotations[tip]), _toes(ball - ankle, tail) + down)
+        across = np.cross(UP, (ball - ankle) if limb.tip else _along_bone(target, limb))
+        across /= max(float(np.linalg.norm(across)), 1e-12)
+        under, heel, offset, side = (
+            turned(to_foot, each) for each in (np.array(down), behind, ball - ankle, across)
+        )
+        return cls(offset, under, heel, toe, side, float(ball[2] - target.ground))
+
+
+def _toes(foot: Array, tail: Array) -> Array:
+    """(3,) along the ground, from the ball to the end of the toes: to the tail of their bone, where that leads
+    on ahead; many files have tails that lead nowhere."""
+    ahead = foot * (1.0, 1.0, 0.0)
+    size = float(np.linalg.norm(ahead))
+    along = float(ahead @ tail) / max(size, 1e-12)
+    if size > 0.0 and along >= AHEAD * np.linalg.norm(tail) and along <= size:
+        return tail * (1.0, 1.0, 0.0)
+    return TOES * ahead
+
+
+def _along_bone(target: TargetFigure, limb: Limb) -> Array:
+    """(3,) along a foot that has no ball: its bone."""
+    _, rotations = target.reference
+    return turned(rotations[target.index(limb.end)], np.array((0.0, 1.0, 0.0)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,11 +135,17 @@ class Contacts:
     level: float
 
     def ground(self) -> Array:
-        """(F,) height of the ground: that of the phases, straight lines between them."""
-        if not self.phases:
-            return np.full(len(self.times), self.level)
-        edges = [self.times[frame] for phase in self.phases for frame in phase]
-        return np.interp(self.times, edges, np.repeat(self.heights, 2))
+        """(F,) height of the ground: that of the phase; between two of them that of the lower one, and beyond
+        the first and the last that of the lowest."""
+        lowest = float(self.heights.min()) if len(self.phases) else self.level
+        found = np.full(len(self.times), lowest)
+        for (_, before), (after, _), low in zip(
+            self.phases[:-1], self.phases[1:], np.minimum(self.heights[:-1], self.heights[1:]), strict=True
+        ):
+            found[before:after] = low
+        for (first, last), height in zip(self.phases, self.heights, strict=True):
+            found[first : last + 1] = height
+        return found
 
 
 def phase_heights(balls: Array, phases: Sequence[Phase]) -> Array:
@@ -130,15 +169,47 @@ def foot_path(
     ground = contacts.ground()
     offsets, weights = _offsets(balls, contacts, sole.height, blend)
     balls = balls + offsets
-    feet = _raised(feet, sole.heel, ground - balls[:, 2], weights)
+    ahead = _ahead(feet, sole.across)
+    feet = _raised(feet, sole.heel, -ahead, ground - balls[:, 2], weights)
     if toes is not None and sole.toe is not None:
-        toes = _raised(toes, sole.toe, ground - balls[:, 2], np.ones(len(balls)))
+        toes = _raised(toes, sole.toe, ahead, ground - balls[:, 2], np.ones(len(balls)))
     points = [turned(feet, sole.under), turned(feet, sole.heel)]
     if toes is not None and sole.toe is not None:
         points.append(turned(toes, sole.toe))
     lowest = balls[:, 2] + np.min([point[:, 2] for point in points], axis=0)
     balls[:, 2] += np.maximum(0.0, ground - lowest)
     return FootPath(balls - turned(feet, sole.ball), feet, toes, weights, ground)
+
+
+def rolled(path: FootPath, sole: Sole, hips: Array, reach: Array) -> FootPath:
+    """The path with heels raised about the ball where the leg is too short for its ankle, in contacts.
+
+    The ankle goes up and ahead on a circle about the ball, as far as the leg can follow or `MOST_ROLL`. A heel
+    that is down stays down: then the hips have to sink.
+
+    Args:
+        path: of the foot.
+        sole: its points.
+        hips: (F, 3) the leg's hip joint.
+        reach: (F,) how long the leg may be.
+    """
+    balls = path.ankles + turned(path.feet, sole.ball)
+    ahead, up = _ahead(path.feet, sole.across), turned(path.feet, -sole.ball)
+    axis = batch.cross(-ahead, np.broadcast_to(UP, ahead.shape), -1)
+    to_ball, along = balls - hips, batch.dot(axis, up, -1)[:, None] * axis
+    # Half the squared distance from hip to ankle is a constant + size cos(angle - start).
+    ahead_part = batch.dot(to_ball, up - along, -1)
+    rise_part = batch.dot(to_ball, batch.cross(axis, up, -1), -1)
+    size, start = np.maximum(np.hypot(ahead_part, rise_part), 1e-12), np.arctan2(rise_part, ahead_part)
+    rest = batch.dot(to_ball, along, -1) + 0.5 * (batch.dot(to_ball, to_ball, -1) + batch.dot(up, up, -1))
+    asked = start + np.arccos(np.clip((0.5 * reach**2 - rest) / size, -1.0, 1.0))
+    missing = batch.length(path.ankles - hips, -1) > reach
+    raised = turned(path.feet, sole.heel)[:, 2] + balls[:, 2] - path.ground
+    part = np.clip(raised / (RAISED * max(float(np.linalg.norm(sole.heel)), 1e-12)), 0.0, 1.0)
+    angle = np.where(missing, np.clip(asked, 0.0, MOST_ROLL), 0.0) * path.weights * part
+    turn = np.concatenate((np.cos(0.5 * angle)[:, None], np.sin(0.5 * angle)[:, None] * axis), axis=1)
+    feet = product(turn, path.feet)
+    return replace(path, feet=feet, ankles=balls - turned(feet, sole.ball))
 
 
 def _offsets(balls: Array, contacts: Contacts, height: float, blend: float) -> tuple[Array, Array]:
@@ -167,16 +238,28 @@ def _offsets(balls: Array, contacts: Contacts, height: float, blend: float) -> t
     return offsets, weights
 
 
-def _raised(rotations: Array, point: Array, ground: Array, weights: Array) -> Array:
-    """Rotations (F, 4) turned by part `weights` of what brings a point up to the ground (F,), both seen from
-    the centre of rotation."""
+def _raised(rotations: Array, point: Array, ahead: Array, ground: Array, weights: Array) -> Array:
+    """Rotations (F, 4) turned upwards by part `weights` of what brings a point up to the ground.
+
+    Args:
+        rotations: (F, 4) world.
+        point: (3,) from the centre of rotation, in their frame.
+        ahead: (F, 3) unit, along the ground: the side on which the point is. The axis is across it.
+        ground: (F,) height of the ground over the centre.
+        weights: (F,) 0 to 1.
+    """
     ways = turned(rotations, point)
-    flat = ways * (1.0, 1.0, 0.0)
-    size = batch.length(ways, -1)
-    elevation = np.arctan2(ways[:, 2], batch.length(flat, -1))
-    wanted = np.arcsin(np.clip(ground / np.maximum(size, 1e-12), -1.0, 1.0))
-    angle = 0.5 * weights * np.maximum(0.0, wanted - elevation)
-    axis = batch.cross(flat, np.broadcast_to(UP, flat.shape), -1)
-    axis = axis / np.maximum(batch.length(axis, -1), 1e-12)[:, None]
+    along, rise = batch.dot(ways, ahead, -1), ways[:, 2]
+    size = np.maximum(np.hypot(along, rise), 1e-12)
+    wanted = np.arcsin(np.clip(ground / size, -1.0, 1.0))
+    angle = 0.5 * weights * np.maximum(0.0, wanted - np.arctan2(rise, along))
+    axis = batch.cross(ahead, np.broadcast_to(UP, ahead.shape), -1)
     turn = np.concatenate((np.cos(angle)[:, None], np.sin(angle)[:, None] * axis), axis=1)
-    return product(batch.unit(turn, -1), rotations)
+    return product(turn, rotations)
+
+
+def _ahead(rotations: Array, across: Array) -> Array:
+    """(F, 3) where feet point along the ground, from the axis (3,) across them in their frame."""
+    sides = turned(rotations, across) * (1.0, 1.0, 0.0)
+    found = batch.cross(sides, np.broadcast_to(UP, sides.shape), -1)
+    return np.asarray(found / np.maximum(batch.length(found, -1), 1e-12)[:, None])

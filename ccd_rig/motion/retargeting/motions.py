@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
@@ -118,11 +119,12 @@ class TargetFigure:
         )
         return self.points_to_world(heads), batch.multiply(_like(self.turn, turned), turned, -1)
 
-    @property
+    @cached_property
     def rests(self) -> Array:
         """(n, 4) rest rotations relative to the parent."""
         return batch.unit(np.array([joint.rest_rotation[:] for joint in self.skeleton.joints]), -1)
 
+    @cached_property
     def reference(self) -> tuple[Array, Array]:
         """(n, 3) heads and (n, 4) rotations of the reference pose, in the world."""
         heads, rotations = self.world(self.rotations[None], self.translations[None])

@@ -40,7 +40,7 @@ class ScaledWay:
 
 def limb_length(target: TargetFigure, limb: Limb) -> float:
     """From hip to knee to ankle, or from shoulder to elbow to wrist, in the reference pose; metres."""
-    heads, _ = target.reference()
+    heads, _ = target.reference
     return path_length([heads[target.index(name)] for name in (limb.upper, limb.middle, limb.end)])
 
 
@@ -97,7 +97,7 @@ def scaled_way(
 
 def _standing(figure_map: FigureMap, target: TargetFigure, source: SourceMotion, scale: float) -> float:
     """Height of the source's ground, scaled, if its reference pose stands as the target's does."""
-    heads, _ = target.reference()
+    heads, _ = target.reference
     gaps = [
         scale * source.reference_heads[source.index(figure_map.sources[leg.end]), 2]
         - heads[target.index(leg.end), 2]

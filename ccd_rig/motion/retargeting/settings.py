@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from ...errors import InvalidInput
 from ...maths.validation import is_number
@@ -45,7 +45,7 @@ class RetargetSettings:
     hands: float = 1.0
     hand_space: HandSpace = HandSpace.LIMB
     contacts: bool = True
-    thresholds: ContactThresholds = field(default_factory=ContactThresholds)
+    thresholds: ContactThresholds = ContactThresholds(speed=0.3)  # noqa: RUF009  (it is frozen)
     blend: float = 0.2
     extension: float = 0.995
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ...maths import batch
 from ...maths.batch import Array
 from ..contacts import ContactThresholds, Phase, contact_phases, ground_velocity
 from .alignment import UP, shortest
@@ -52,8 +53,25 @@ def find_stances(source: SourceMotion, figure_map: FigureMap, thresholds: Contac
     for name, points in balls.items():
         others = [other for each, other in balls.items() if each != name]
         beside = others[0] if len(others) == 1 else None
-        phases[name] = contact_phases(points, source.times, leg, velocity, thresholds, beside)
+        found = contact_phases(points, source.times, leg, velocity, thresholds, beside)
+        phases[name] = _trimmed(found, points - velocity * source.times[:, None], source.times, leg, thresholds)
     return Stances(phases, velocity)
+
+
+def _trimmed(
+    phases: Sequence[Phase], points: Array, times: Array, leg: float, thresholds: ContactThresholds
+) -> list[Phase]:
+    """Contacts without the frames at their ends in which the foot is fast; those left too short are none.
+
+    `contact_phases` lets quick feet slide more. A foot that is locked while it still moves pulls at the leg.
+    """
+    found = []
+    speeds = batch.length(np.gradient(points, times, axis=0), -1) if len(times) > 1 else np.zeros(len(times))
+    for first, last in phases:
+        slow = first + np.flatnonzero(speeds[first : last + 1] < thresholds.speed * leg)
+        if len(slow) and times[slow[-1]] - times[slow[0]] >= thresholds.shortest:
+            found.append(Phase(int(slow[0]), int(slow[-1])))
+    return found
 
 
 def levels(source: SourceMotion, figure_map: FigureMap, stances: Stances) -> dict[str, Array]:
