@@ -25,6 +25,7 @@ from ..contacts import LEVEL, ContactThresholds, Phase
 from .alignment import UP
 from .figure_map import Limb
 from .motions import TargetFigure, inverse, product, turned
+from .root import smooth_envelope
 
 HEEL = 0.3
 """How far the heel is behind the ankle, in distances of the ankle from the ball along the ground."""
@@ -126,6 +127,7 @@ class Contacts:
         velocity: (3,) of the ground, world metres per second.
         heights: of the ground in each phase, world metres.
         level: height of the ground where there is no phase.
+        low: metres by which a foot must get below the ground to be above another place.
     """
 
     phases: Sequence[Phase]
@@ -133,19 +135,39 @@ class Contacts:
     velocity: Array
     heights: Array
     level: float
+    low: float
 
-    def ground(self) -> Array:
-        """(F,) height of the ground: that of the phase; between two of them that of the lower one, and beyond
-        the first and the last that of the lowest."""
-        lowest = float(self.heights.min()) if len(self.phases) else self.level
-        found = np.full(len(self.times), lowest)
-        for (_, before), (after, _), low in zip(
-            self.phases[:-1], self.phases[1:], np.minimum(self.heights[:-1], self.heights[1:]), strict=True
-        ):
-            found[before:after] = low
-        for (first, last), height in zip(self.phases, self.heights, strict=True):
-            found[first : last + 1] = height
-        return found
+    def ground(self, soles: Array, blend: float) -> Array:
+        """(F,) height of the ground: that of the phase, between two of them that of the lower one, and beyond
+        the first and the last that of the lowest.
+
+        Where a foot gets lower than that by more than `low`, it goes down to another place, and that is the
+        ground.
+
+        Args:
+            soles: (F,) height of the lowest point of the sole, as the foot moves freely.
+            blend: seconds at most from one height to the next.
+        """
+        starts = [-1, *(phase.last for phase in self.phases)]
+        ends = [*(phase.first for phase in self.phases), len(self.times)]
+        heights = self.heights.tolist()
+        lowest = min(heights, default=self.level)
+        between = [lowest, *np.minimum(self.heights[:-1], self.heights[1:]).tolist(), lowest]
+        gaps = []
+        for start, end, height in zip(starts, ends, between[: len(starts)], strict=True):
+            deepest = float(soles[start + 1 : end].min(initial=height))
+            gaps.append(deepest if deepest < height - self.low else height)
+        if not self.phases:
+            return np.full(len(self.times), gaps[0])
+        places: list[float] = []
+        levels: list[float] = []
+        for k, (first, last) in enumerate(self.phases):
+            start, end = float(self.times[first]), float(self.times[last])
+            gap = start - (float(self.times[self.phases[k - 1].last]) if k else -math.inf)
+            room = (float(self.times[ends[k + 1]]) if k + 1 < len(self.phases) else math.inf) - end
+            places += [start - min(blend, 0.5 * gap), start, end, end + min(blend, 0.5 * room)]
+            levels += [gaps[k], heights[k], heights[k], gaps[k + 1]]
+        return np.asarray(np.interp(self.times, places, levels))
 
 
 def phase_heights(balls: Array, phases: Sequence[Phase]) -> Array:
@@ -166,19 +188,24 @@ def foot_path(
     the ground; `blend` is in seconds."""
     feet, toes = rotations
     balls = ankles + turned(feet, sole.ball)
-    ground = contacts.ground()
+    ground = contacts.ground(_lowest(balls, feet, toes, sole), blend)
     offsets, weights = _offsets(balls, contacts, sole.height, blend)
     balls = balls + offsets
     ahead = _ahead(feet, sole.across)
-    feet = _raised(feet, sole.heel, -ahead, ground - balls[:, 2], weights)
+    feet = _raised(feet, -ahead, weights * _missing(feet, sole.heel, -ahead, ground - balls[:, 2]))
     if toes is not None and sole.toe is not None:
-        toes = _raised(toes, sole.toe, ahead, ground - balls[:, 2], np.ones(len(balls)))
+        angles = _missing(toes, sole.toe, ahead, ground - balls[:, 2])
+        toes = _raised(toes, ahead, smooth_envelope(angles, contacts.times, 0.5 * blend))
+    balls[:, 2] += np.maximum(0.0, ground - _lowest(balls, feet, toes, sole))
+    return FootPath(balls - turned(feet, sole.ball), feet, toes, weights, ground)
+
+
+def _lowest(balls: Array, feet: Array, toes: Array | None, sole: Sole) -> Array:
+    """(F,) height of the lowest point of a sole."""
     points = [turned(feet, sole.under), turned(feet, sole.heel)]
     if toes is not None and sole.toe is not None:
         points.append(turned(toes, sole.toe))
-    lowest = balls[:, 2] + np.min([point[:, 2] for point in points], axis=0)
-    balls[:, 2] += np.maximum(0.0, ground - lowest)
-    return FootPath(balls - turned(feet, sole.ball), feet, toes, weights, ground)
+    return np.asarray(balls[:, 2] + np.min([point[:, 2] for point in points], axis=0))
 
 
 def rolled(path: FootPath, sole: Sole, hips: Array, reach: Array) -> FootPath:
@@ -207,8 +234,7 @@ def rolled(path: FootPath, sole: Sole, hips: Array, reach: Array) -> FootPath:
     raised = turned(path.feet, sole.heel)[:, 2] + balls[:, 2] - path.ground
     part = np.clip(raised / (RAISED * max(float(np.linalg.norm(sole.heel)), 1e-12)), 0.0, 1.0)
     angle = np.where(missing, np.clip(asked, 0.0, MOST_ROLL), 0.0) * path.weights * part
-    turn = np.concatenate((np.cos(0.5 * angle)[:, None], np.sin(0.5 * angle)[:, None] * axis), axis=1)
-    feet = product(turn, path.feet)
+    feet = _raised(path.feet, -ahead, angle)
     return replace(path, feet=feet, ankles=balls - turned(feet, sole.ball))
 
 
@@ -238,24 +264,27 @@ def _offsets(balls: Array, contacts: Contacts, height: float, blend: float) -> t
     return offsets, weights
 
 
-def _raised(rotations: Array, point: Array, ahead: Array, ground: Array, weights: Array) -> Array:
-    """Rotations (F, 4) turned upwards by part `weights` of what brings a point up to the ground.
+def _missing(rotations: Array, point: Array, ahead: Array, ground: Array) -> Array:
+    """(F,) radians by which a point must turn upwards to be on the ground.
 
     Args:
         rotations: (F, 4) world.
         point: (3,) from the centre of rotation, in their frame.
         ahead: (F, 3) unit, along the ground: the side on which the point is. The axis is across it.
         ground: (F,) height of the ground over the centre.
-        weights: (F,) 0 to 1.
     """
     ways = turned(rotations, point)
     along, rise = batch.dot(ways, ahead, -1), ways[:, 2]
     size = np.maximum(np.hypot(along, rise), 1e-12)
     wanted = np.arcsin(np.clip(ground / size, -1.0, 1.0))
-    angle = 0.5 * weights * np.maximum(0.0, wanted - np.arctan2(rise, along))
+    return np.asarray(np.maximum(0.0, wanted - np.arctan2(rise, along)))
+
+
+def _raised(rotations: Array, ahead: Array, angles: Array) -> Array:
+    """Rotations (F, 4) turned upwards on the side `ahead` by angles (F,)."""
     axis = batch.cross(ahead, np.broadcast_to(UP, ahead.shape), -1)
-    turn = np.concatenate((np.cos(angle)[:, None], np.sin(angle)[:, None] * axis), axis=1)
-    return product(turn, rotations)
+    half = 0.5 * angles[:, None]
+    return product(np.concatenate((np.cos(half), np.sin(half) * axis), axis=1), rotations)
 
 
 def _ahead(rotations: Array, across: Array) -> Array:

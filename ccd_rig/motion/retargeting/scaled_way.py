@@ -89,6 +89,7 @@ def scaled_way(
             scale * stances.velocity - drift,
             target.ground + stepped(found, lowest, size, settings.thresholds),
             target.ground,
+            settings.thresholds.height * size,
         )
         for name, found in heights.items()
     }
