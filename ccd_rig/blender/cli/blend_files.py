@@ -7,7 +7,7 @@ from pathlib import Path
 import bpy
 
 from .. import whole_files
-from .arguments import UsageError
+from .exits import UsageError
 
 
 def open_file(path: Path, trust: bool) -> str | None:

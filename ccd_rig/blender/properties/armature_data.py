@@ -19,6 +19,7 @@ from bpy.props import (
 from . import body, constraint_group, live_switch, pose_library
 from .coupled_offsets import CCD_RIG_PG_coupled_offset, CCD_RIG_PG_offset_point
 from .joints import CCD_RIG_PG_comfort, CCD_RIG_PG_joint, CCD_RIG_PG_limit
+from .retarget_group import CCD_RIG_PG_bone_pair, CCD_RIG_PG_retarget
 from .solver_settings import OVERRIDE, CCD_RIG_PG_solver
 
 
@@ -100,6 +101,12 @@ class CCD_RIG_PG_armature(bpy.types.PropertyGroup):
     report: PointerProperty(
         name="Report", description="What the last bake came to", type=CCD_RIG_PG_report, override=OVERRIDE
     )
+    retarget: PointerProperty(
+        name="Retarget",
+        description="Motion of another armature on this one",
+        type=CCD_RIG_PG_retarget,
+        override=OVERRIDE,
+    )
 
 
 CLASSES = (
@@ -113,6 +120,8 @@ CLASSES = (
     CCD_RIG_PG_report,
     pose_library.CCD_RIG_PG_pose_bone,
     pose_library.CCD_RIG_PG_pose,
+    CCD_RIG_PG_bone_pair,
+    CCD_RIG_PG_retarget,
     CCD_RIG_PG_armature,
 )
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import bpy
@@ -23,18 +23,21 @@ from ...motion.retargeting.figure_map import FigureMap
 from ...motion.retargeting.measures import Measures, measures
 from ...motion.retargeting.motions import SourceMotion, TargetFigure
 from ...motion.retargeting.settings import RetargetSettings
+from ...skeleton.pose import Pose
 from ...solvers.retarget import RetargetResult, retarget
 from ..bake.frame_selection import key_time
 from ..keys import channels
 from ..keys.channels import fcurves_of
 from ..keys.obstacles import Destination
 from ..keys.writer import BoneKeys, write
-from ..rig import rotation_modes, slides
+from ..rig import armature, rotation_modes, slides
 from ..rig.armature import RigReading
 from .bone_map import BoneMap, bone_map, figure_map
 from .sampling import Reference, SourceChoice, source_motion, target_figure
 
 MOST_FRAMES = 100_000
+BESIDE = 1.0
+"""Seconds of the motion to both sides of a frame that is shown alone."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,6 +109,35 @@ def retarget_motion(
     return Retargeted(action, motion.found, motion.frames, found)
 
 
+def show_frame(
+    scene: bpy.types.Scene, source: bpy.types.Object, target: bpy.types.Object, choice: RetargetChoice
+) -> None:
+    """Pose the target as the scene's present frame would be retargeted; keys stay.
+
+    Frames beside it are looked at too, for contacts: `BESIDE` seconds to both sides.
+
+    Raises:
+        RigError: as `retarget_motion`.
+    """
+    first, last = choice.frames or source_range(scene, source)
+    fps = scene.render.fps / scene.render.fps_base
+    step = (choice.source_fps or fps) / fps
+    now = min(max(scene.frame_current_final, first), last)
+    start = max(first, int(first + step * (now - first) - BESIDE * fps * step))
+    end = min(last, int(first + step * (now - first) + BESIDE * fps * step))
+    near = replace(choice, frames=(start, max(start, end)), reference_frame=_reference(choice, first))
+    motion = _motion(scene, source, target, near)
+    k = int(np.argmin(np.abs(start + np.arange(len(motion.frames)) * step - (first + step * (now - first)))))
+    hips = motion.target.index(motion.figure_map.hips)
+    pose = Pose.of_arrays(motion.result.rotations[k], motion.result.translations[k])
+    shift = slides.locations_of(motion.reading.shifts[hips], motion.result.translations[k, hips])
+    armature.apply(target, motion.reading, pose, located={hips: shift.tolist()})
+
+
+def _reference(choice: RetargetChoice, first: int) -> float:
+    return first if choice.reference_frame is None else choice.reference_frame
+
+
 def _motion(
     scene: bpy.types.Scene, source: bpy.types.Object, target: bpy.types.Object, choice: RetargetChoice
 ) -> _Motion:
@@ -174,9 +206,8 @@ def _frames(
         raise RigError(f"frames {first} to {last} come to {count} keys: at most {MOST_FRAMES}")
     start = first if choice.start is None else choice.start
     rows = np.arange(count, dtype=np.float64)
-    reference = first if choice.reference_frame is None else choice.reference_frame
     sampled = [float(frame) for frame in first + rows * step]
-    return start + rows, SourceChoice(sampled, 1.0 / fps, choice.reference, reference)
+    return start + rows, SourceChoice(sampled, 1.0 / fps, choice.reference, _reference(choice, first))
 
 
 # Keys ---------------------------------------------------------------------------------------------

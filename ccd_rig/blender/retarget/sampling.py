@@ -201,7 +201,7 @@ def _require_pose(
         foot = figure_map.sources[figure_map.legs[0].end]
         raise RigError(
             f"the rest pose of '{source.name}' is no pose of a body: '{foot}' is above the hips. Choose "
-            "Reference: Frame, and a frame in which the figure stands upright"
+            "Reference: Frame, and a frame in which arms and legs are about straight"
         )
 
 

@@ -126,7 +126,7 @@ class Contacts:
         times: (F,) seconds.
         velocity: (3,) of the ground, world metres per second.
         heights: of the ground in each phase, world metres.
-        level: height of the ground where there is no phase.
+        level: height of the ground where there is no phase; minus infinity for no ground.
         low: metres by which a foot must get below the ground to be above another place.
     """
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
@@ -88,7 +89,7 @@ def scaled_way(
             source.times,
             scale * stances.velocity - drift,
             target.ground + stepped(found, lowest, size, settings.thresholds),
-            target.ground,
+            target.ground if settings.contacts else -math.inf,
             settings.thresholds.height * size,
         )
         for name, found in heights.items()

@@ -30,7 +30,7 @@ class RetargetSettings:
         feet: 0 to 1, how far ankles are taken from where rotations alone lead to where the source has them.
         hands: the same of wrists.
         hand_space: where the source has its hands.
-        contacts: whether feet that are down are locked at their balls.
+        contacts: whether feet that are down are locked at their balls, and soles kept above the ground.
         thresholds: when a foot is down.
         blend: seconds before and after a contact in which the foot goes over into its own motion.
         extension: part of a leg's length up to which it is stretched before the hips move towards the foot.
