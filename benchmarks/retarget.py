@@ -4,23 +4,24 @@
     .venv/5.2/bin/python benchmarks/retarget.py --data FOLDER --clips 002_01 --targets human
 
 FOLDER holds cmu/*.bvh (60 frames per second, centimetres), makehuman/walk1.bvh, cesiumman/CesiumMan.glb and
-mesh2motion/rig-human.glb; what is not there is left out by name. Targets are these two and Rigify's human and basic
-human metarigs. Played at 30 frames per second.
+mesh2motion/rig-human.glb; what is not there is left out by name. Targets are these two and Rigify's human
+and basic human metarigs. Played at 30 frames per second.
 
 Three ways:
     copied       rotations carried over from the same reference poses, hips scaled by the length of the leg
-    Blender IK   the same, then Blender's IK on both legs to the source's ankles, scaled, feet turned as carried
-                 over, and Blender's own visual bake
+    Blender IK   the same, then Blender's IK on both legs to the source's ankles, scaled, feet turned as
+                 carried over, and Blender's own visual bake
     retarget     the product's default settings
 
-Measured on what Blender plays, apart from the product's own report. A stance is a run of at least 0.1 s in which the
-source's ball of the foot is slower than 0.3 m/s, over ground that moves as it does under a figure that walks in place,
-and lower than a tenth of a leg above the lowest place of that step. Drift: largest distance of the target's ball from
-its mean place in a stance, along the ground. Slide: its mean speed there. Miss: mean distance of ankles from the middle
-of the hips and of wrists from the shoulders, from where the source has them, in lengths of the limb, frames outside of
-stances for ankles. Turn: largest turn of a mapped bone from frame to frame, and jerk: 99th percentile of the third
-differences of ankles and wrists in lengths of the limb, both over the source's. Depth: of the ball of the foot below its
-height at rest, in stances. Sides: frames in which a knee or elbow bends to the other side than the source's.
+Measured on what Blender plays, apart from the product's own report. A stance is a run of at least 0.1 s in
+which the source's ball of the foot is slower than 0.3 m/s, over ground that moves as it does under a figure
+that walks in place, and lower than a tenth of a leg above the lowest place of that step. Drift: largest
+distance of the target's ball from its mean place in a stance, along the ground. Slide: its mean speed there.
+Miss: mean distance of ankles from the middle of the hips and of wrists from the shoulders, from where the
+source has them, in lengths of the limb, frames outside of stances for ankles. Turn: largest turn of a mapped
+bone from frame to frame, and jerk: 99th percentile of the third differences of ankles and wrists in lengths
+of the limb, both over the source's. Depth: of the ball of the foot below its height at rest, in stances.
+Sides: frames in which a knee or elbow bends to the other side than the source's.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ import math
 import sys
 import time
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 import bpy
@@ -133,7 +135,9 @@ def made(name: str, data: Path) -> bpy.types.Object:
 def blender_ik(copied: Retargeted, source: bpy.types.Object, target: bpy.types.Object, ankles: dict) -> None:
     """IK on both legs to where ankles are to be, feet turned as they are, baked by Blender."""
     frames = [int(frame) for frame in copied.frames]
-    roles = {f"{role.part} {role.side}": name for name, role in copied.found.figure.roles.items() if not role.index}
+    roles = {
+        f"{role.part} {role.side}": name for name, role in copied.found.figure.roles.items() if not role.index
+    }
     for side in "LR":
         foot, shin = roles[f"foot {side}"], roles[f"shin {side}"]
         goal = bpy.data.objects.new(f"goal {side}", None)
@@ -171,7 +175,7 @@ def blender_ik(copied: Retargeted, source: bpy.types.Object, target: bpy.types.O
 def length(played: Played, names: list[str]) -> float:
     """Of a limb, from its first to its third joint."""
     heads = [played.heads[name] for name in names[:3]]
-    return float(sum(np.linalg.norm(b - a, axis=1).mean() for a, b in zip(heads[:-1], heads[1:], strict=True)))
+    return float(sum(np.linalg.norm(b - a, axis=1).mean() for a, b in pairwise(heads)))
 
 
 def stances(ball: np.ndarray, leg: float, velocity: np.ndarray, metre: float) -> list[tuple[int, int]]:
@@ -248,7 +252,10 @@ def largest_turn(played: Played) -> float:
 
 def limbs_of(done: Retargeted) -> dict[str, tuple[list[str], list[str]]]:
     parts = {"leg": ("thigh", "shin", "foot", "toe"), "arm": ("upper arm", "lower arm", "hand")}
-    roles = {(str(role.part), str(role.side), role.index, role.number): name for name, role in done.found.figure.roles.items()}
+    roles = {
+        (str(role.part), str(role.side), role.index, role.number): name
+        for name, role in done.found.figure.roles.items()
+    }
     found = {}
     for kind, names in parts.items():
         for side in "LR":
@@ -285,7 +292,10 @@ def row(data: Path, clip: str, target_name: str, way: str) -> dict:
         scale = np.mean(
             [length(ours, limbs[f"leg {s}"][1]) / length(own, limbs[f"leg {s}"][0]) for s in "LR"]
         )
-        middle = [np.mean([p.heads[limbs[f"leg {s}"][k][0]] for s in "LR"], axis=0) for k, p in enumerate((own, ours))]
+        middle = [
+            np.mean([p.heads[limbs[f"leg {s}"][k][0]] for s in "LR"], axis=0)
+            for k, p in enumerate((own, ours))
+        ]
         ankles = {
             limbs[f"leg {s}"][1][2]: middle[1] + scale * (own.heads[limbs[f"leg {s}"][0][2]] - middle[0])
             for s in "LR"
@@ -299,7 +309,9 @@ def row(data: Path, clip: str, target_name: str, way: str) -> dict:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--data", type=Path, required=True, help="folder with the clips and figures")
     parser.add_argument("--clips", nargs="+", default=list(CLIPS), choices=CLIPS)
     parser.add_argument("--targets", nargs="+", default=list(TARGETS), choices=TARGETS)
@@ -309,8 +321,11 @@ def main() -> None:
     addon_utils.enable("io_scene_gltf2")
     with contextlib.redirect_stdout(io.StringIO()):
         addon_utils.enable("rigify", default_set=True)
-    print("| clip | target | way | stances | drift, mean / largest, mm | slide, mm/s | miss, % of limb | depth, mm "
-          "| turn, jerk over source's | sides | limits | ms per frame |")
+    print(
+        "| clip | target | way | stances | drift, mean / largest, mm | slide, mm/s | miss, % of "
+        "limb | depth, mm "
+        "| turn, jerk over source's | sides | limits | ms per frame |"
+    )
     print("|" + "---|" * 12)
     for clip in options.clips:
         for target in options.targets:
@@ -323,7 +338,8 @@ def main() -> None:
                     found = row(options.data, clip, target, way)
                 print(
                     f"| {clip} | {target} | {way} | {found['stances']} | {found['drift']:.1f} / "
-                    f"{found['worst']:.1f} | {found['slide']:.1f} | {found['miss']:.2f} | {found['depth']:.1f} | "
+                    f"{found['worst']:.1f} | {found['slide']:.1f} | {found['miss']:.2f} | "
+                    f"{found['depth']:.1f} | "
                     f"{found['turn']:.2f}, {found['jerk']:.2f} | {found['sides']} | {found['limits']} | "
                     f"{found['ms']:.2f} |",
                     flush=True,

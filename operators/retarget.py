@@ -14,8 +14,8 @@ class CCD_RIG_OT_retarget(bpy.types.Operator):
     bl_idname = "ccd_rig.retarget"
     bl_label = "Retarget"
     bl_description = (
-        "Bake the source's motion to a new action of this armature: rotations carried over, hips scaled, feet "
-        "locked where they are down. The action that played before stays in the file"
+        "Bake the source's motion to a new action of this armature: rotations carried over, hips "
+        "scaled, feet locked where they are down. The action that played before stays in the file"
     )
     bl_options = {"REGISTER", "UNDO"}
 

@@ -1,8 +1,8 @@
-"""Motion from one figure to another: rotations carried over, then all frames solved at once for its effectors.
+"""Motion from one figure to another: rotations carried over, then all frames solved for hands and feet.
 
 The way of the data:
 
-    source motion, figure map -> stances (contacts) -> corrections of the reference poses -> rotations carried over
+    source motion, figure map -> stances -> corrections of the reference poses -> rotations carried over
     -> hips moved and lowered, paths of feet -> goals -> solve_many -> rotations and translations
 
 The carried-over pose of a frame is where its solve starts and what it stays near to: what meets its goals is
@@ -11,7 +11,7 @@ left as it is.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -33,6 +33,7 @@ from ..motion.retargeting.scaled_way import ScaledWay, limb_length, scaled_way
 from ..motion.retargeting.settings import HandSpace, RetargetSettings
 from ..motion.retargeting.stances import Stances, find_stances, leg_length, levels
 from ..settings import SolverSettings
+from ..skeleton.joints import Skeleton
 from .many import solve_many
 
 PRECISION = 1e-5
@@ -116,7 +117,7 @@ def _stances(figure_map: FigureMap, source: SourceMotion, settings: RetargetSett
     found = find_stances(source, figure_map, settings.thresholds)
     if settings.contacts:
         return found
-    return Stances({name: () for name in found.phases}, np.zeros(3))
+    return Stances(dict.fromkeys(found.phases, ()), np.zeros(3))
 
 
 def _heads(figure_map: FigureMap, source: SourceMotion, name: str) -> Array:
@@ -156,7 +157,7 @@ def _lowered(
     if settings.feet == 0.0:
         return np.zeros(len(source.times)), translations
     heads, _ = target.world(rotations, translations)
-    missing = np.zeros(len(source.times))
+    missing: Array = np.zeros(len(source.times))
     for leg in figure_map.legs:
         reach = _reach(figure_map, target, source, settings, leg)
         hips = heads[:, target.index(leg.upper)]
@@ -229,7 +230,11 @@ def _solved(
             continue
         path = paths.get(limb.name)
         points = hands[limb.name] if path is None else path.ankles
-        turns = world[:, i] if path is None else batch.slerp(world[:, i], path.feet, np.full(len(world), weight), -1)
+        turns = (
+            world[:, i]
+            if path is None
+            else batch.slerp(world[:, i], path.feet, np.full(len(world), weight), -1)
+        )
         chain = target.skeleton.chain(limb.end)
         length = len(chain) - chain.index(target.index(limb.upper))
         none, upright = Vector((0.0, 0.0, 0.0)), Quaternion((1.0, 0.0, 0.0, 0.0))
@@ -245,7 +250,7 @@ def _solved(
     return solve_many(skeleton, pose, goals, precise, targets=targets, reference=pose).rotations
 
 
-def _bending_at_limbs(figure_map: FigureMap, target: TargetFigure):  # type: ignore[no-untyped-def]
+def _bending_at_limbs(figure_map: FigureMap, target: TargetFigure) -> Skeleton:
     """The skeleton with the joints between those of limbs locked: bones that only twist stay straight."""
     bending = {name for limb in figure_map.limbs for name in limb.joints}
     held = {}
@@ -278,5 +283,3 @@ def _toes_turned(
             local = BatchLimits([joint.limit]).project(np.ascontiguousarray(local.T[:, None]))[0][:, 0].T
         found[:, i] = local
     return found
-
-

@@ -134,7 +134,9 @@ def _parser() -> argparse.ArgumentParser:
     parser = _Parser(
         prog=COMMAND, description="Pose armatures by CCD and bake them to keys.", epilog=EPILOG, **look
     )
-    commands = parser.add_subparsers(title="commands", dest="command", required=True, metavar="bake | check | retarget")
+    commands = parser.add_subparsers(
+        title="commands", dest="command", required=True, metavar="bake | check | retarget"
+    )
     for name, words in (
         ("bake", "bake the CCD constraints of an armature to keys"),
         ("check", "list what is wrong with the CCD constraints"),

@@ -22,7 +22,10 @@ from ...motion.retargeting.figure_map import FigureMap, Limb
 from ..figures.role import Figure, Part, Role, Side
 from ..figures.roles import figure_of
 
-LEGS = ((Part.THIGH, Part.SHIN, Part.FOOT, Part.TOE), (Part.FRONT_THIGH, Part.FRONT_SHIN, Part.FRONT_FOOT, Part.FRONT_TOE))
+LEGS = (
+    (Part.THIGH, Part.SHIN, Part.FOOT, Part.TOE),
+    (Part.FRONT_THIGH, Part.FRONT_SHIN, Part.FRONT_FOOT, Part.FRONT_TOE),
+)
 ARM = (Part.UPPER_ARM, Part.LOWER_ARM, Part.HAND)
 ROWS = {Part.SPINE, Part.NECK, Part.TAIL}
 """Parts of which figures have different numbers of bones: each follows the one as far along."""
@@ -85,7 +88,9 @@ def figure_map(found: BoneMap) -> FigureMap:
     hips = by_role.get(Role(Part.HIPS))
     if hips is None:
         raise RigError("The map has no hips: choose the source bone that carries the figure for the target's")
-    legs = [limb for parts in LEGS for side in (Side.LEFT, Side.RIGHT) if (limb := _limb(by_role, parts, side))]
+    legs = [
+        limb for parts in LEGS for side in (Side.LEFT, Side.RIGHT) if (limb := _limb(by_role, parts, side))
+    ]
     if not legs:
         raise RigError(
             "The map has no leg: a thigh, a shin and a foot of one side must each follow a bone of the source"
@@ -150,8 +155,8 @@ def _along(ours: Sequence[str], theirs: Sequence[str]) -> dict[str, str]:
 
 
 def _by_names(target: bpy.types.Object, source: bpy.types.Object) -> dict[str, str]:
-    names = set(source.data.bones.keys())
-    return {name: name for name in target.data.bones.keys() if name in names}
+    names = {bone.name for bone in source.data.bones}
+    return {bone.name: bone.name for bone in target.data.bones if bone.name in names}
 
 
 def _limb(by_role: Mapping[Role, str], parts: Sequence[Part], side: Side) -> Limb | None:

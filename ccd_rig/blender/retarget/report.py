@@ -25,7 +25,8 @@ def lines(done: Retargeted) -> tuple[str, ...]:
         _limbs(found),
         f"Soles get {1000.0 * found.penetration:.1f} mm below the ground at most",
         _hips(found),
-        f"Largest turn {math.degrees(found.turn):.1f}° a frame, the source's {math.degrees(found.source_turn):.1f}°",
+        f"Largest turn {math.degrees(found.turn):.1f}° a frame, the source's "
+        f"{math.degrees(found.source_turn):.1f}°",
         f"Jerk of hands and feet {_ratio(found.jerk, found.source_jerk)} the source's",
         f"Knees and elbows bend to another side in {_count(found.flipped, 'frame')}",
         f"Limits are broken {_count(found.broken, 'time')}",
@@ -68,7 +69,8 @@ def _feet(found: Measures) -> str:
     slide = 1000.0 * sum(stance.slide for stance in found.stances) / len(found.stances)
     own = 1000.0 * sum(stance.source_slide for stance in found.stances) / len(found.stances)
     return (
-        f"{_count(len(found.stances), 'contact')}: feet drift {drift:.1f} mm at most and slide {slide:.0f} mm/s, "
+        f"{_count(len(found.stances), 'contact')}: feet drift {drift:.1f} mm at most and slide "
+        f"{slide:.0f} mm/s, "
         f"the source's {own:.0f} mm/s"
     )
 

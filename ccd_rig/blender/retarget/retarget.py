@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The motion of one armature on another, as keys.
 
-    source armature -> SourceMotion, target armature -> TargetFigure -> solvers.retarget -> keys of a new action
+    source armature -> SourceMotion, target armature -> TargetFigure -> solvers.retarget -> keys
 
-The target's rest pose is brought in line with the source's reference pose. All its mapped bones and those above
-them get keys, so what they held before has no part in it: done again, the same comes out.
+The target's rest pose is brought in line with the source's reference pose. All its mapped bones and those
+above them get keys, so what they held before has no part in it: done again, the same comes out.
 """
 
 from __future__ import annotations
@@ -178,8 +178,8 @@ def _require_free_hips(target: bpy.types.Object, hips: str) -> None:
     bone = target.data.bones[hips]
     if bone.parent is not None and bone.use_connect:
         raise RigError(
-            f"bone '{hips}' carries the figure but is connected to '{bone.parent.name}': switch off Connected "
-            "in Edit Mode"
+            f"bone '{hips}' carries the figure but is connected to '{bone.parent.name}': switch off "
+            "Connected in Edit Mode"
         )
 
 

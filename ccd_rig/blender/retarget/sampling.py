@@ -68,7 +68,9 @@ def source_motion(
     require_even(source.matrix_world, source.name)
     with _played(scene, source, names) as at:
         matrices = np.array([at(frame) for frame in choice.frames])
-        reference = at(choice.reference_frame) if choice.reference is Reference.FRAME else _rest(source, names)
+        reference = (
+            at(choice.reference_frame) if choice.reference is Reference.FRAME else _rest(source, names)
+        )
     _require_finite(matrices, names, choice.frames)
     _require_finite(reference[None], names, [choice.reference_frame])
     heads, rotations = _split(np.concatenate((reference[None], matrices)))
@@ -162,7 +164,8 @@ def _require_finite(matrices: Array, names: Sequence[str], frames: Collection[fl
     if not good.all():
         f, j = np.argwhere(~good)[0].tolist()
         raise RigError(
-            f"bone '{names[j]}' is nowhere at frame {list(frames)[f]:g}: a key of it is not a number; delete it"
+            f"bone '{names[j]}' is nowhere at frame {list(frames)[f]:g}: a key of it is not a "
+            f"number; delete it"
         )
     mirrored = np.linalg.det(matrices[..., :3, :3]) <= 0.0
     if mirrored.any():
@@ -178,8 +181,14 @@ def _places(figure_map: FigureMap, names: Sequence[str], heads: Array) -> tuple[
     def middle(targets: Sequence[str]) -> Array:
         return np.mean([heads[names.index(figure_map.sources[name])] for name in targets], axis=0)
 
-    high = [arm.upper for arm in figure_map.arms] or [figure_map.head or (*figure_map.trunk, figure_map.hips)[-1]]
-    return middle([leg.end for leg in figure_map.legs]), middle([leg.upper for leg in figure_map.legs]), middle(high)
+    high = [arm.upper for arm in figure_map.arms] or [
+        figure_map.head or (*figure_map.trunk, figure_map.hips)[-1]
+    ]
+    return (
+        middle([leg.end for leg in figure_map.legs]),
+        middle([leg.upper for leg in figure_map.legs]),
+        middle(high),
+    )
 
 
 def _up(figure_map: FigureMap, names: Sequence[str], heads: Array) -> Vector:

@@ -2,8 +2,8 @@
 
 A joint's correction M is found from the body outwards. With its bone's direction d in the target's reference
 pose and e in the source's, a joint below one with correction M' gets the shortest rotation from M' d to e,
-then M'. So what the reference poses differ by, such as arms that hang or are spread, goes into the joint where
-it is, and adds no twist. Where both bend clearly at a knee or an elbow, that bend settles the twist.
+then M'. So what the reference poses differ by, such as arms that hang or are spread, goes into the joint
+where it is, and adds no twist. Where both bend clearly at a knee or an elbow, that bend settles the twist.
 
 Hips and spine are aligned by two directions, across the body and up it, hands by the fingers. A foot that
 stands is flat for either figure: only its heading is aligned. Then
@@ -13,9 +13,12 @@ stands is flat for either figure: only its heading is aligned. Then
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...maths import batch
 from ...maths.batch import Array
@@ -101,7 +104,7 @@ def shortest(a: Array, b: Array) -> Array:
     return batch.unit(middle, -1)
 
 
-def _unit(vectors: Array) -> Array:
+def _unit(vectors: NDArray[Any]) -> Array:
     lengths = batch.length(vectors, -1)[..., None]
     return np.where(lengths > TINY, vectors / np.maximum(lengths, TINY), 0.0)
 
@@ -133,7 +136,9 @@ def _two_ways(figures: _Figures, across: list[str], low: list[str], high: list[s
     frames = []
     for heads in (lambda name: figures.heads[figures.target.index(name)], figures.source_head):
         side = heads(across[-1]) - heads(across[0])
-        rise = np.mean([heads(name) for name in high], axis=0) - np.mean([heads(name) for name in low], axis=0)
+        rise = np.mean([heads(name) for name in high], axis=0) - np.mean(
+            [heads(name) for name in low], axis=0
+        )
         frames.append((_unit(side), _unit(rise)))
     (side, rise), (own_side, own_rise) = frames
     if np.linalg.norm(np.cross(side, rise)) < TINY or np.linalg.norm(np.cross(own_side, own_rise)) < TINY:
@@ -182,9 +187,9 @@ def _segment(figures: _Figures, name: str, above: Array, limb: Limb | None) -> A
     return product(_about(axis, turned(found, bend), own_bend), found)
 
 
-def _bend(way: object, limb: Limb) -> Array:
+def _bend(way: Callable[[str, str], Array], limb: Limb) -> Array:
     """(3,) axis about which a limb bends, as long as the sine of the bend."""
-    upper, lower = _unit(way(limb.upper, limb.middle)), _unit(way(limb.middle, limb.end))  # type: ignore[operator]
+    upper, lower = _unit(way(limb.upper, limb.middle)), _unit(way(limb.middle, limb.end))
     return np.asarray(np.cross(upper, lower))
 
 

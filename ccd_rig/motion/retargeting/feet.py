@@ -1,14 +1,14 @@
 """Where feet are to be: the source's ankles scaled, and each contact locked at the ball of the foot.
 
 In a contact the ball stays at one place (Kovar, Schreiner and Gleicher 2002, "Footskate Cleanup for Motion
-Capture Editing"), about which the foot rolls. Before and after it the foot goes over into its own motion along
-a cubic that starts with the lock's offset and its velocity, so neither jumps:
+Capture Editing"), about which the foot rolls. Before and after it the foot goes over into its own motion
+along a cubic that starts with the lock's offset and its velocity, so neither jumps:
 
     offset(t) = h00(t / T) D + h10(t / T) T V        D = lock - ball,  V = - velocity of the ball, at the edge
 
 The sole of a foot is three points at the ground below the reference pose: under the ball, behind the ankle
-and at the end of the toes. A heel below the ground in a contact turns the foot about its ball, toes are turned
-up, and what is still below lifts the foot.
+and at the end of the toes. A heel below the ground in a contact turns the foot about its ball, toes are
+turned up, and what is still below lifts the foot.
 """
 
 from __future__ import annotations
@@ -82,8 +82,8 @@ class Sole:
 
 
 def _toes(foot: Array, tail: Array) -> Array:
-    """(3,) along the ground, from the ball to the end of the toes: to the tail of their bone, where that leads
-    on ahead; many files have tails that lead nowhere."""
+    """(3,) along the ground, from the ball to the end of the toes: to the tail of their bone, where that
+    leads on ahead; many files have tails that lead nowhere."""
     ahead = foot * (1.0, 1.0, 0.0)
     size = float(np.linalg.norm(ahead))
     along = float(ahead @ tail) / max(size, 1e-12)
@@ -162,10 +162,10 @@ class Contacts:
         places: list[float] = []
         levels: list[float] = []
         for k, (first, last) in enumerate(self.phases):
-            start, end = float(self.times[first]), float(self.times[last])
-            gap = start - (float(self.times[self.phases[k - 1].last]) if k else -math.inf)
-            room = (float(self.times[ends[k + 1]]) if k + 1 < len(self.phases) else math.inf) - end
-            places += [start - min(blend, 0.5 * gap), start, end, end + min(blend, 0.5 * room)]
+            came, went = float(self.times[first]), float(self.times[last])
+            gap = came - (float(self.times[self.phases[k - 1].last]) if k else -math.inf)
+            room = (float(self.times[ends[k + 1]]) if k + 1 < len(self.phases) else math.inf) - went
+            places += [came - min(blend, 0.5 * gap), came, went, went + min(blend, 0.5 * room)]
             levels += [gaps[k], heights[k], heights[k], gaps[k + 1]]
         return np.asarray(np.interp(self.times, places, levels))
 
@@ -211,8 +211,8 @@ def _lowest(balls: Array, feet: Array, toes: Array | None, sole: Sole) -> Array:
 def rolled(path: FootPath, sole: Sole, hips: Array, reach: Array) -> FootPath:
     """The path with heels raised about the ball where the leg is too short for its ankle, in contacts.
 
-    The ankle goes up and ahead on a circle about the ball, as far as the leg can follow or `MOST_ROLL`. A heel
-    that is down stays down: then the hips have to sink.
+    The ankle goes up and ahead on a circle about the ball, as far as the leg can follow or `MOST_ROLL`. A
+    heel that is down stays down: then the hips have to sink.
 
     Args:
         path: of the foot.

@@ -70,8 +70,8 @@ class Measures:
         stances: every contact.
         penetration: largest depth of a sole below the ground, metres.
         turn, source_turn: largest turn of a mapped joint from frame to frame, in the world.
-        jerk, source_jerk: 99th percentile of third differences of the limbs' ends per second cubed, in lengths
-            of the limbs.
+        jerk, source_jerk: 99th percentile of third differences of the limbs' ends per second cubed, in
+            lengths of the limbs.
         flipped: frames in which a knee or an elbow bends to the other side than the source's.
         broken: joints outside their limits, with the frames summed up.
         sunk_frames: frames in which the hips were lowered.
@@ -168,9 +168,7 @@ def _drift(points: Array, times: Array, ground: Array, phase: Phase) -> tuple[fl
     return drift, float(steps.sum()) / seconds if seconds > 0.0 else 0.0
 
 
-def _penetration(
-    figure_map: FigureMap, target: TargetFigure, made: Made, pose: tuple[Array, Array]
-) -> float:
+def _penetration(figure_map: FigureMap, target: TargetFigure, made: Made, pose: tuple[Array, Array]) -> float:
     """How deep soles get below the ground of their contacts."""
     heads, rotations = pose
     deepest = 0.0

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 
@@ -149,19 +150,17 @@ class TargetFigure:
 
 def inverse(rotations: Array) -> Array:
     """Inverses of unit quaternions (..., 4)."""
-    return rotations * np.array((1.0, -1.0, -1.0, -1.0))
+    return np.asarray(rotations * np.array((1.0, -1.0, -1.0, -1.0)))
 
 
 def turned(rotations: Array, vectors: Array) -> Array:
-    """Vectors (..., 3) rotated by unit quaternions (..., 4); each is repeated along where the other has more."""
+    """Vectors (..., 3) rotated by unit quaternions (..., 4), which broadcast."""
     shape = np.broadcast_shapes(rotations.shape[:-1], vectors.shape[:-1])
-    return batch.rotate(
-        np.broadcast_to(rotations, (*shape, 4)), np.broadcast_to(vectors, (*shape, 3)), -1
-    )
+    return batch.rotate(np.broadcast_to(rotations, (*shape, 4)), np.broadcast_to(vectors, (*shape, 3)), -1)
 
 
 def product(a: Array, b: Array) -> Array:
-    """Products of unit quaternions (..., 4): b first, then a; each is repeated along where the other has more."""
+    """Products of unit quaternions (..., 4), which broadcast: b first, then a."""
     shape = (*np.broadcast_shapes(a.shape[:-1], b.shape[:-1]), 4)
     return batch.multiply(np.broadcast_to(a, shape), np.broadcast_to(b, shape), -1)
 
@@ -173,4 +172,4 @@ def _like(rotation: Array, values: Array) -> Array:
 
 def path_length(points: Sequence[Array]) -> float:
     """How long the way through points (3,) is."""
-    return float(sum(np.linalg.norm(b - a) for a, b in zip(points[:-1], points[1:], strict=True)))
+    return float(sum(np.linalg.norm(b - a) for a, b in pairwise(points)))

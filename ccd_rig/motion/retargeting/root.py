@@ -22,7 +22,7 @@ def drops(hips: Array, ankles: Array, reach: Array, weights: Array) -> Array:
     """
     ways = ankles - hips
     beside = np.minimum(batch.length(ways[:, :2], -1), STEEPEST * reach)
-    return weights * np.maximum(0.0, -ways[:, 2] - np.sqrt(reach**2 - beside**2))
+    return np.asarray(weights * np.maximum(0.0, -ways[:, 2] - np.sqrt(reach**2 - beside**2)))
 
 
 def smooth_envelope(values: Array, times: Array, window: float) -> Array:

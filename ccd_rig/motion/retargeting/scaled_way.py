@@ -36,7 +36,8 @@ class ScaledWay:
 
     def points(self, points: Array, times: Array) -> Array:
         """(F, 3) of the source's (F, 3)."""
-        return self.scale * points + (0.0, 0.0, self.rise) - self.drift * (times - times[0])[:, None]
+        rise = np.array((0.0, 0.0, self.rise))
+        return np.asarray(self.scale * points + rise - self.drift * (times - times[0])[:, None])
 
 
 def limb_length(target: TargetFigure, limb: Limb) -> float:
@@ -64,7 +65,7 @@ def scaled_way(
     stances, turns = feet
     ratios = [limb_length(target, leg) / leg_length(source, figure_map, leg) for leg in figure_map.legs]
     scale = settings.scale or float(np.mean(ratios))
-    drift = np.zeros(3)
+    drift: Array = np.zeros(3)
     if settings.in_place:
         hips = source.heads[:, source.index(figure_map.sources[figure_map.hips])]
         drift = scale * mean_velocity(hips, source.times)
@@ -80,7 +81,9 @@ def scaled_way(
     lowest = float(every.min()) if len(every) else 0.0
     size = min(limb_length(target, leg) for leg in figure_map.legs)
     if len(every):
-        level = lowest + float(np.median((every - lowest)[stepped(every, lowest, size, settings.thresholds) == 0.0]))
+        level = lowest + float(
+            np.median((every - lowest)[stepped(every, lowest, size, settings.thresholds) == 0.0])
+        )
     else:
         level = _standing(figure_map, target, source, scale) if source.stands else min(lows)
     contacts = {

@@ -54,7 +54,9 @@ def find_stances(source: SourceMotion, figure_map: FigureMap, thresholds: Contac
         others = [other for each, other in balls.items() if each != name]
         beside = others[0] if len(others) == 1 else None
         found = contact_phases(points, source.times, leg, velocity, thresholds, beside)
-        phases[name] = _trimmed(found, points - velocity * source.times[:, None], source.times, leg, thresholds)
+        phases[name] = _trimmed(
+            found, points - velocity * source.times[:, None], source.times, leg, thresholds
+        )
     return Stances(phases, velocity)
 
 

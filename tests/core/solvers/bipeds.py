@@ -1,4 +1,4 @@
-"""A human figure as a skeleton, its motion as a source, and the map between two of them. Metres, Z up, facing -Y."""
+"""A human figure as a skeleton, as a source, and the map between two. Metres, Z up, facing -Y."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from mathutils import Matrix, Quaternion, Vector
 from ccd_rig.errors import InvalidInput
 from ccd_rig.limits.batch import BatchLimits
 from ccd_rig.limits.shapes import Cone, Hinge, SwingTwist
-from ccd_rig.motion.contacts import ContactThresholds
+from ccd_rig.motion.contacts import ContactThresholds, Phase
 from ccd_rig.motion.retargeting.alignment import shortest
 from ccd_rig.motion.retargeting.feet import Contacts, Sole, foot_path
 from ccd_rig.motion.retargeting.figure_map import FigureMap, Limb
@@ -20,7 +20,6 @@ from ccd_rig.motion.retargeting.measures import measures
 from ccd_rig.motion.retargeting.motions import SourceMotion, TargetFigure, product
 from ccd_rig.motion.retargeting.root import smooth_envelope
 from ccd_rig.motion.retargeting.settings import HandSpace, RetargetSettings
-from ccd_rig.motion.contacts import Phase
 from ccd_rig.solvers.retarget import retarget
 
 FREE = RetargetSettings(contacts=False)
@@ -38,7 +37,9 @@ def heads_of(target, result):
 
 
 def scaled(factor):
-    return {name: (factor * head, parent, factor * tail) for name, (head, parent, tail) in bipeds.places().items()}
+    return {
+        name: (factor * head, parent, factor * tail) for name, (head, parent, tail) in bipeds.places().items()
+    }
 
 
 @pytest.fixture(scope="module")
@@ -112,7 +113,7 @@ def test_arms_that_hang_at_rest_follow_arms_that_are_spread(figure, moving):
 
 
 def test_a_source_whose_rest_is_no_pose_is_read_from_a_frame(figure, moving):
-    """Axes of the source mean nothing; its reference is a frame of its motion, not standing. Limbs point as its own."""
+    """Axes of the source mean nothing; its reference is a frame. Limbs point as its own."""
     plain = bipeds.source_of(figure, *moving)
     rng = np.random.default_rng(5)
     axes = rng.normal(size=(len(figure), 4))
@@ -162,9 +163,7 @@ def test_feet_that_slide_are_locked(figure):
         assert np.ptp(ball, axis=0).max() < SOLVE
         np.testing.assert_allclose(ball[:, 2], 0.02, atol=SOLVE)
     # The hips go on as they did.
-    np.testing.assert_allclose(
-        heads[:, 0, :2] - source.heads[:, 0, :2], 0.0, atol=1e-6
-    )
+    np.testing.assert_allclose(heads[:, 0, :2] - source.heads[:, 0, :2], 0.0, atol=1e-6)
     found = measures(MAP, target, source, result)
     assert max(stance.drift for stance in found.stances) < SOLVE
     assert min(stance.source_slide for stance in found.stances) == pytest.approx(0.05, rel=1e-6)
@@ -187,7 +186,7 @@ def locked_foot(fps):
 
 
 def test_a_foot_enters_and_leaves_its_lock_without_a_kink():
-    """Changes of speed from frame to frame fall with the time between frames: the speed itself does not jump."""
+    """Changes of speed from frame to frame fall with the time between: the speed itself does not jump."""
     jumps = []
     for fps in (60, 240):
         own, path, (first, last), times = locked_foot(fps)
@@ -306,10 +305,10 @@ def test_maps_that_do_not_fit_the_figures_are_refused_by_name(figure, moving):
     source = bipeds.source_of(figure, *moving)
     target = TargetFigure.at_rest(figure)
     wrong = dataclasses.replace(MAP, sources={**MAP.sources, "hand.L": "claw"})
-    with pytest.raises(InvalidInput, match="no joint 'claw', which 'hand.L' follows"):
+    with pytest.raises(InvalidInput, match=r"no joint 'claw', which 'hand\.L' follows"):
         retarget(wrong, target, source)
     crossed = Limb("left leg", "shin.L", "thigh.L", "foot.L", "toe.L")
-    with pytest.raises(InvalidInput, match="left leg: shin.L, thigh.L"):
+    with pytest.raises(InvalidInput, match=r"left leg: shin\.L, thigh\.L"):
         retarget(dataclasses.replace(MAP, legs=(crossed, MAP.legs[1])), target, source)
 
 
@@ -321,7 +320,9 @@ def test_numbers_that_are_none_are_refused_by_joint(figure, moving):
         dataclasses.replace(source, heads=heads)
 
 
-@pytest.mark.parametrize(("field", "value"), [("feet", 1.5), ("blend", -1.0), ("extension", 0.2), ("scale", np.nan)])
+@pytest.mark.parametrize(
+    ("field", "value"), [("feet", 1.5), ("blend", -1.0), ("extension", 0.2), ("scale", np.nan)]
+)
 def test_settings_out_of_range_are_refused_by_name(field, value):
     with pytest.raises(InvalidInput, match=f"^{field} must be"):
         RetargetSettings(**{field: value})
