@@ -9,8 +9,8 @@ above them get keys, so what they held before has no part in it: done again, the
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from contextlib import ExitStack
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -23,16 +23,18 @@ from ...motion.retargeting.figure_map import FigureMap
 from ...motion.retargeting.measures import Measures, measures
 from ...motion.retargeting.motions import SourceMotion, TargetFigure
 from ...motion.retargeting.settings import RetargetSettings
-from ...skeleton.pose import Pose
 from ...solvers.retarget import RetargetResult, retarget
 from ..bake.frame_selection import key_time
 from ..keys import channels
 from ..keys.channels import fcurves_of
 from ..keys.obstacles import Destination
-from ..keys.writer import BoneKeys, write
-from ..rig import armature, rotation_modes, slides
+from ..keys.writer import BoneKeys, PropertyKeys, write
+from ..rig import rotation_modes, slides
 from ..rig.armature import RigReading
+from ..scene.fk_switches import fk_switches
+from . import controlled_rigs
 from .bone_map import BoneMap, bone_map, figure_map
+from .controlled_rigs import Channels
 from .sampling import Reference, SourceChoice, source_motion, target_figure
 
 MOST_FRAMES = 100_000
@@ -82,13 +84,13 @@ class Retargeted:
 
 @dataclass(frozen=True, eq=False)
 class _Motion:
-    """A retargeted motion before it is keyed."""
+    """A retargeted motion before it is keyed; `reading` is None for a rig of controls."""
 
     found: BoneMap
     figure_map: FigureMap
     source: SourceMotion
     target: TargetFigure
-    reading: RigReading
+    reading: RigReading | None
     frames: Array
     result: RetargetResult
 
@@ -103,8 +105,9 @@ def retarget_motion(
     """
     motion = _motion(scene, source, target, choice)
     found = measures(motion.figure_map, motion.target, motion.source, motion.result)
+    played = _channels(scene, target, motion)
     with ExitStack() as undo:
-        action = _write(scene, source, target, motion, undo)
+        action = _write(scene, target, played, (motion.frames, f"{target.name} {_clip(source)}"), undo)
         undo.pop_all()
     return Retargeted(action, motion.found, motion.frames, found)
 
@@ -128,10 +131,19 @@ def show_frame(
     near = replace(choice, frames=(start, max(start, end)), reference_frame=_reference(choice, first))
     motion = _motion(scene, source, target, near)
     k = int(np.argmin(np.abs(start + np.arange(len(motion.frames)) * step - (first + step * (now - first)))))
-    hips = motion.target.index(motion.figure_map.hips)
-    pose = Pose.of_arrays(motion.result.rotations[k], motion.result.translations[k])
-    shift = slides.locations_of(motion.reading.shifts[hips], motion.result.translations[k, hips])
-    armature.apply(target, motion.reading, pose, located={hips: shift.tolist()})
+    one = replace(motion, frames=np.array([float(scene.frame_current)]), result=_row(motion.result, k))
+    for name, (rotations, location) in _channels(scene, target, one).items():
+        bone: Any = target.pose.bones[name]
+        channel, _ = rotation_modes.rotation_channel(bone)
+        values = rotation_modes.channel_values(bone.rotation_mode, rotations, tuple(getattr(bone, channel)))
+        setattr(bone, channel, values[0].tolist())
+        if location is not None:
+            bone.location = location[0].tolist()
+
+
+def _row(result: RetargetResult, k: int) -> RetargetResult:
+    """One frame of a result's pose."""
+    return replace(result, rotations=result.rotations[k : k + 1], translations=result.translations[k : k + 1])
 
 
 def _reference(choice: RetargetChoice, first: int) -> float:
@@ -144,8 +156,7 @@ def _motion(
     require_two(source, target)
     require_animated(source)
     found = bone_map(target, source, choice.bones)
-    joints = figure_map(found)
-    figure, reading = target_figure(target, joints)
+    joints, figure, reading = _figure(target, figure_map(found))
     _require_free_hips(target, joints.hips)
     frames, sampled = _frames(scene, source, choice)
     played = source_motion(scene, source, joints, sampled)
@@ -154,6 +165,15 @@ def _motion(
     except InvalidInput as error:
         raise RigError(str(error)) from error
     return _Motion(found, joints, played, figure, reading, frames, result)
+
+
+def _figure(
+    target: bpy.types.Object, joints: FigureMap
+) -> tuple[FigureMap, TargetFigure, RigReading | None]:
+    if controlled_rigs.is_controlled(target, joints):
+        joints = controlled_rigs.without_carriers(target, joints)
+        return joints, controlled_rigs.figure_of_controls(target, joints), None
+    return joints, *target_figure(target, joints)
 
 
 def require_two(source: bpy.types.Object | None, target: bpy.types.Object | None) -> None:
@@ -213,16 +233,49 @@ def _frames(
 # Keys ---------------------------------------------------------------------------------------------
 
 
+def _channels(scene: bpy.types.Scene, target: bpy.types.Object, motion: _Motion) -> Channels:
+    """What the channels of bones are to hold at the frames of a motion."""
+    pose = motion.result.rotations, motion.result.translations
+    if motion.reading is None:
+
+        @contextmanager
+        def playing(some: Channels) -> Iterator[None]:
+            with ExitStack() as undo:
+                if some:
+                    _write(scene, target, some, (motion.frames, target.name), undo)
+                yield
+
+        return controlled_rigs.channels_of(
+            scene, target, motion.figure_map, motion.target, pose, (motion.frames, playing)
+        )
+    found: dict[str, tuple[Array, Array | None]] = {}
+    hips = motion.target.index(motion.figure_map.hips)
+    for j, name in enumerate(motion.reading.bones):
+        bone: Any = target.pose.bones[name]
+        location = None
+        if j == hips:
+            location = slides.locations_of(motion.reading.shifts[j], pose[1][:, j])
+        elif not bone.bone.use_connect and any(bone.location):
+            location = np.zeros((len(motion.frames), 3))
+        found[name] = pose[0][:, j], location
+    return found
+
+
 def _write(
     scene: bpy.types.Scene,
-    source: bpy.types.Object,
     target: bpy.types.Object,
-    motion: _Motion,
+    played: Channels,
+    at: tuple[Array, str],
     undo: ExitStack,
 ) -> bpy.types.Action:
-    """A new action with nothing but these keys; the one that played before stays in the file."""
-    keys, time = _keys(scene, target, motion), key_time(scene)
-    span = float(motion.frames[0]) * time, float(motion.frames[-1]) * time
+    """A new action with nothing but these keys, at (F,) frames and of a name; the one that played before stays
+    in the file."""
+    frames, name = at
+    time = key_time(scene)
+    span = float(frames[0]) * time, float(frames[-1]) * time
+    keys: list[BoneKeys | PropertyKeys] = list(_keys(target, played, frames * time))
+    for switch in fk_switches(target, tuple(played)):
+        keys.append(PropertyKeys(switch.path, switch.bone, frames[:1] * time, np.array([[switch.value]])))
     animation = target.animation_data
     if animation is not None and animation.action is not None:
         before, slot = animation.action, channels.slot_of(animation)
@@ -230,7 +283,7 @@ def _write(
         undo.callback(setattr, before, "use_fake_user", before.use_fake_user)
         before.use_fake_user = True
         animation.action = None
-    return write(target, keys, Destination.NEW_ACTION, span, f"{target.name} {_clip(source)}", undo)
+    return write(target, keys, Destination.NEW_ACTION, span, name, undo)
 
 
 def _clip(source: bpy.types.Object) -> str:
@@ -239,18 +292,10 @@ def _clip(source: bpy.types.Object) -> str:
     return source.name if action is None else str(action.name)
 
 
-def _keys(scene: bpy.types.Scene, target: bpy.types.Object, motion: _Motion) -> list[BoneKeys]:
-    times = motion.frames * key_time(scene)
-    keys = []
-    hips = motion.target.index(motion.figure_map.hips)
-    for j, name in enumerate(motion.reading.bones):
-        pose_bone: Any = target.pose.bones[name]
-        channel, _ = rotation_modes.rotation_channel(pose_bone)
-        values = rotation_modes.channel_values(pose_bone.rotation_mode, motion.result.rotations[:, j])
-        keys.append(BoneKeys(name, channel, times, values))
-        if j == hips:
-            places = slides.locations_of(motion.reading.shifts[j], motion.result.translations[:, j])
-            keys.append(BoneKeys(name, "location", times, places))
-        elif not pose_bone.bone.use_connect and any(pose_bone.location):
-            keys.append(BoneKeys(name, "location", times, np.zeros((len(times), 3))))
-    return keys
+def _keys(target: bpy.types.Object, played: Channels, times: Array) -> Iterator[BoneKeys]:
+    for name, (rotations, location) in played.items():
+        bone: Any = target.pose.bones[name]
+        channel, _ = rotation_modes.rotation_channel(bone)
+        yield BoneKeys(name, channel, times, rotation_modes.channel_values(bone.rotation_mode, rotations))
+        if location is not None:
+            yield BoneKeys(name, "location", times, location)

@@ -73,7 +73,7 @@ def source_motion(
         )
     _require_finite(matrices, names, choice.frames)
     _require_finite(reference[None], names, [choice.reference_frame])
-    heads, rotations = _split(np.concatenate((reference[None], matrices)))
+    heads, rotations = split(np.concatenate((reference[None], matrices)))
     up = _up(figure_map, names, heads[0])
     if choice.reference is Reference.REST:
         _require_pose(figure_map, names, heads[0], up, source)
@@ -106,7 +106,7 @@ def target_figure(target: bpy.types.Object, figure_map: FigureMap) -> tuple[Targ
         np.array(turn[:]),
         np.array(place[:]),
         float(np.mean(scale[:])),
-        _ground(target),
+        ground_of(target),
     )
     return figure, reading
 
@@ -151,7 +151,7 @@ def _rest(source: bpy.types.Object, names: Sequence[str]) -> Array:
     return np.asarray(world @ rests)
 
 
-def _split(matrices: Array) -> tuple[Array, Array]:
+def split(matrices: Array) -> tuple[Array, Array]:
     """Heads (F, J, 3) and rotations (F, J, 4) of matrices (F, J, 4, 4)."""
     axes = matrices[..., :3, :3]
     left, _, right = np.linalg.svd(axes)
@@ -214,7 +214,7 @@ def _require_pose(
         )
 
 
-def _ground(target: bpy.types.Object) -> float:
+def ground_of(target: bpy.types.Object) -> float:
     """World height of the ground on which an armature stands at rest: its origin, or its lowest bone."""
     world = target.matrix_world
     points = [(world @ point).z for bone in target.data.bones for point in (bone.head_local, bone.tail_local)]
