@@ -1,6 +1,7 @@
 """Motion capture on other figures: how feet slide, what limbs miss, how smooth it is, and what it costs.
 
     python3 dev.py bench retarget -- --data FOLDER
+    python3 dev.py bench retarget -- --data FOLDER --plot docs/images/retarget.png
     .venv/5.2/bin/python benchmarks/retarget.py --data FOLDER --clips 002_01 --targets human
 
 FOLDER holds cmu/*.bvh (60 frames per second, centimetres), makehuman/walk1.bvh, cesiumman/CesiumMan.glb and
@@ -235,7 +236,7 @@ def measured(own: Played, ours: Played, limbs: dict[str, tuple[list[str], list[s
         "worst": 1000 * max(drifts, default=0.0),
         "slide": 1000 * np.mean(slides) if slides else 0.0,
         "miss": 100 * np.mean(misses),
-        "depth": 1000 * max(depths, default=0.0),
+        "depth": max(0.0, 1000 * max(depths, default=0.0)),
         "turn": largest_turn(ours) / largest_turn(own),
         "jerk": np.percentile(np.concatenate(jerks), 99) / np.percentile(np.concatenate(own_jerks), 99),
         "sides": sides,
@@ -309,6 +310,47 @@ def row(data: Path, clip: str, target_name: str, way: str) -> dict:
     return {**found, "ms": 1000 * seconds / len(frames), "limits": done.measures.broken}
 
 
+# The picture --------------------------------------------------------------------------------------
+
+
+def picture(data: Path, file: Path) -> None:
+    """002_01 on Rigify's human, copied and retargeted."""
+    from _retarget_plots import Drawn, draw
+
+    drawn = {}
+    for settings in (COPIED, RetargetSettings()):
+        bpy.ops.wm.read_homefile(use_empty=True)
+        source, target = loaded(data / CLIPS["002_01"][0]), made("human", data)
+        bpy.context.scene.render.fps = FPS
+        choice = RetargetChoice(source_fps=60.0, reference=Reference.FRAME, settings=settings)
+        done = retarget_motion(bpy.context.scene, source, target, choice)
+        frames = [float(frame) for frame in done.frames]
+        own_frames = [frames[0] + 2.0 * k for k in range(len(frames))]
+        body = {n: other for n, other in done.found.bones.items() if not n.startswith(("f_", "thumb"))}
+        for name, rig, used, times in (
+            ("own", source, set(body.values()), own_frames),
+            (settings, target, set(body), frames),
+        ):
+            drawn[name] = Drawn(*_lines(rig, used, times, limbs_of(done)["leg L"][rig is target]))
+        found = [(each.first, each.last) for each in done.measures.stances if each.leg == "left leg"]
+    draw(drawn["own"], drawn[COPIED], drawn[RetargetSettings()], found, file)
+
+
+def _lines(rig: bpy.types.Object, used: set[str], frames: list[float], leg: list[str]) -> tuple:
+    """Lines from each used bone to the used one above it, by name; and ankle, ball and toes of a leg."""
+    played = Played.of(rig, sorted(used), frames)
+    bones = {}
+    for name in used:
+        above = next((bone.name for bone in rig.data.bones[name].parent_recursive if bone.name in used), None)
+        if above is not None:
+            side = "L" if ".L" in name or "_L_" in name else "R" if ".R" in name or "_R_" in name else ""
+            bones[name] = side, np.stack((played.heads[above], played.heads[name]), axis=1)
+    ankle, ball = played.heads[leg[2]], played.heads[leg[3]]
+    toe = rig.data.bones[leg[3]]
+    tip = ball + played.turns[leg[3]][:, :, 1] * min(toe.length, 0.08)
+    return bones, [ankle, ball, tip]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -316,12 +358,16 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True, help="folder with the clips and figures")
     parser.add_argument("--clips", nargs="+", default=list(CLIPS), choices=CLIPS)
     parser.add_argument("--targets", nargs="+", default=list(TARGETS), choices=TARGETS)
+    parser.add_argument("--plot", type=Path, help="draw 002_01 on Rigify's human into this file instead")
     options = parser.parse_args()
     register()
     addon_utils.enable("io_anim_bvh")
     addon_utils.enable("io_scene_gltf2")
     with contextlib.redirect_stdout(io.StringIO()):
         addon_utils.enable("rigify", default_set=True)
+    if options.plot is not None:
+        picture(options.data, options.plot)
+        leave(0)
     print(
         "| clip | target | way | stances | drift, mean / largest, mm | slide, mm/s | miss, % of "
         "limb | depth, mm "

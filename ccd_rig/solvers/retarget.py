@@ -84,8 +84,10 @@ def retarget(
     """
     figure_map.require(target.skeleton, source.names)
     _require_lengths(figure_map, target, source)
-    stances = _stances(figure_map, source, settings)
+    stances = find_stances(source, figure_map, settings.thresholds)
     fixes = corrections(figure_map, target, source, levels(source, figure_map, stances))
+    if not settings.contacts:
+        stances = Stances(dict.fromkeys(stances.phases, ()), np.zeros(3))
     rotations = carried_over(figure_map, target, source, fixes)
     translations = np.tile(target.translations, (len(source.times), 1, 1))
     _, world = target.world(rotations, translations)
@@ -111,13 +113,6 @@ def _require_lengths(figure_map: FigureMap, target: TargetFigure, source: Source
             raise InvalidInput(f"{limb.name}: the source's has no length in its reference pose")
         if not limb_length(target, limb) > 0.0:
             raise InvalidInput(f"{limb.name}: the target's has no length in its reference pose")
-
-
-def _stances(figure_map: FigureMap, source: SourceMotion, settings: RetargetSettings) -> Stances:
-    found = find_stances(source, figure_map, settings.thresholds)
-    if settings.contacts:
-        return found
-    return Stances(dict.fromkeys(found.phases, ()), np.zeros(3))
 
 
 def _heads(figure_map: FigureMap, source: SourceMotion, name: str) -> Array:

@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Rigs whose bones hang on others by constraints or drivers, such as those that Rigify generates.
 
-What the channels of such a bone come to cannot be told from rest matrices. So the motion is made on a skeleton
-of the mapped bones alone, one on the other as in the body, and then given to the rig from the hips out: frames
-are evaluated with the keys so far, which shows where a bone would be without its own channels, and these are
-set to what is missing. Bones between which nothing is constrained need no look.
-"""
+What the channels of such a bone come to cannot be told from rest matrices. So the motion is made on a
+skeleton of the mapped bones alone, one on the other as in the body, and then given to the rig from the hips
+out: frames are evaluated with the keys so far, which shows where a bone would be without its own channels,
+and these are set to what is missing. Bones between which nothing is constrained need no look."""
 
 from __future__ import annotations
 
@@ -26,7 +25,7 @@ from ...skeleton.joints import Joint, Skeleton
 from ..properties.joints import joint_settings
 from ..rig import clamps
 from ..scene.isolation import isolated_scene, set_frame
-from .sampling import ground_of, require_even, split
+from .sampling import figure_at_rest, require_even, split
 
 HARMLESS = {"COPY_SCALE", "LIMIT_SCALE"}
 """Constraints that do not turn or move a bone that is not scaled."""
@@ -88,17 +87,7 @@ def figure_of_controls(target: bpy.types.Object, figure_map: FigureMap) -> Targe
                 **keep,
             )
         )
-    place, turn, scale = target.matrix_world.decompose()
-    count = len(joints)
-    return TargetFigure(
-        Skeleton(joints),
-        np.tile((1.0, 0.0, 0.0, 0.0), (count, 1)),
-        np.zeros((count, 3)),
-        np.array(turn[:]),
-        np.array(place[:]),
-        float(np.mean(scale[:])),
-        ground_of(target),
-    )
+    return figure_at_rest(target, Skeleton(joints))
 
 
 def channels_of(

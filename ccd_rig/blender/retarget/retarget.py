@@ -167,9 +167,7 @@ def _motion(
     return _Motion(found, joints, played, figure, reading, frames, result)
 
 
-def _figure(
-    target: bpy.types.Object, joints: FigureMap
-) -> tuple[FigureMap, TargetFigure, RigReading | None]:
+def _figure(target: bpy.types.Object, joints: FigureMap) -> tuple[FigureMap, TargetFigure, RigReading | None]:
     if controlled_rigs.is_controlled(target, joints):
         joints = controlled_rigs.without_carriers(target, joints)
         return joints, controlled_rigs.figure_of_controls(target, joints), None
@@ -268,8 +266,8 @@ def _write(
     at: tuple[Array, str],
     undo: ExitStack,
 ) -> bpy.types.Action:
-    """A new action with nothing but these keys, at (F,) frames and of a name; the one that played before stays
-    in the file."""
+    """A new action with nothing but these keys, at (F,) frames and of a name; the one that played before
+    stays in the file."""
     frames, name = at
     time = key_time(scene)
     span = float(frames[0]) * time, float(frames[-1]) * time

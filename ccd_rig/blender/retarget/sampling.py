@@ -6,7 +6,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import bpy
@@ -17,7 +17,8 @@ from ...errors import RigError
 from ...maths import batch
 from ...maths.batch import Array
 from ...motion.retargeting.figure_map import FigureMap
-from ...motion.retargeting.motions import SourceMotion, TargetFigure
+from ...motion.retargeting.motions import SourceMotion, TargetFigure, inverse, product
+from ...skeleton.joints import Skeleton
 from ..properties.joints import joint_settings
 from ..rig import armature
 from ..rig.armature import RigReading
@@ -74,9 +75,11 @@ def source_motion(
     _require_finite(matrices, names, choice.frames)
     _require_finite(reference[None], names, [choice.reference_frame])
     heads, rotations = split(np.concatenate((reference[None], matrices)))
-    up = _up(figure_map, names, heads[0])
-    if choice.reference is Reference.REST:
-        _require_pose(figure_map, names, heads[0], up, source)
+    own = {ours: heads[0, names.index(theirs)] for ours, theirs in figure_map.sources.items()}
+    feet, hips, top = figure_map.middles(own)
+    up = upward(hips, top)
+    if choice.reference is Reference.REST and float((feet - hips) @ np.array(up)) >= 0.0:
+        raise RigError(_no_pose(figure_map, source))
     turn = np.array(up.rotation_difference(Vector((0.0, 0.0, 1.0)))[:])
     heads = batch.rotate(np.broadcast_to(turn, (*heads.shape[:-1], 4)), heads, -1)
     rotations = batch.multiply(np.broadcast_to(turn, rotations.shape), rotations, -1)
@@ -97,10 +100,16 @@ def target_figure(target: bpy.types.Object, figure_map: FigureMap) -> tuple[Targ
         bone.name for name in figure_map.sources for bone in _upwards(target.pose.bones.get(name))
     )
     reading = armature.read(target, chains, joint_settings(target, list(bones)))
+    figure = figure_at_rest(target, reading.skeleton)
+    return _upright(figure, figure_map), reading
+
+
+def figure_at_rest(target: bpy.types.Object, skeleton: Skeleton) -> TargetFigure:
+    """A skeleton of an armature's bones, at rest, where the armature object has them."""
     place, turn, scale = target.matrix_world.decompose()
-    count = len(reading.bones)
-    figure = TargetFigure(
-        reading.skeleton,
+    count = len(skeleton)
+    return TargetFigure(
+        skeleton,
         np.tile((1.0, 0.0, 0.0, 0.0), (count, 1)),
         np.zeros((count, 3)),
         np.array(turn[:]),
@@ -108,7 +117,24 @@ def target_figure(target: bpy.types.Object, figure_map: FigureMap) -> tuple[Targ
         float(np.mean(scale[:])),
         ground_of(target),
     )
-    return figure, reading
+
+
+def _upright(figure: TargetFigure, figure_map: FigureMap) -> TargetFigure:
+    """The figure with its reference pose turned upright, where its rest lies: such as in files with Y up."""
+    heads, _ = figure.reference
+    names = [joint.name for joint in figure.skeleton.joints]
+    up = upward(*figure_map.middles({name: heads[names.index(name)] for name in figure_map.sources})[1:])
+    if up.z == 1.0:
+        return figure
+    turn = np.array(up.rotation_difference(Vector((0.0, 0.0, 1.0)))[:])
+    rotations = figure.rotations.copy()
+    for i, joint in enumerate(figure.skeleton.joints):
+        if joint.parent < 0:
+            base = product(figure.turn, figure.rests[i])
+            rotations[i] = product(inverse(base), product(turn, base))
+    turned = replace(figure, rotations=rotations)
+    lowest = min(turned.reference[0][names.index(name), 2] for name in figure_map.sources)
+    return replace(turned, ground=float(lowest))
 
 
 def require_even(matrix: Matrix, name: str) -> None:
@@ -175,25 +201,8 @@ def _require_finite(matrices: Array, names: Sequence[str], frames: Collection[fl
         )
 
 
-def _places(figure_map: FigureMap, names: Sequence[str], heads: Array) -> tuple[Array, Array, Array]:
-    """Middle of the ankles, of the hips, and of what is highest in the trunk."""
-
-    def middle(targets: Sequence[str]) -> Array:
-        return np.mean([heads[names.index(figure_map.sources[name])] for name in targets], axis=0)
-
-    high = [arm.upper for arm in figure_map.arms] or [
-        figure_map.head or (*figure_map.trunk, figure_map.hips)[-1]
-    ]
-    return (
-        middle([leg.end for leg in figure_map.legs]),
-        middle([leg.upper for leg in figure_map.legs]),
-        middle(high),
-    )
-
-
-def _up(figure_map: FigureMap, names: Sequence[str], heads: Array) -> Vector:
-    """The axis of the world along which the source stands: Z, unless another one fits clearly better."""
-    _, hips, top = _places(figure_map, names, heads)
+def upward(hips: Array, top: Array) -> Vector:
+    """The axis of the world along which a figure stands: Z, unless another one fits clearly better."""
     way = top - hips
     k = int(np.argmax(np.abs(way) + np.array((0.0, 0.0, 0.3)) * np.linalg.norm(way)))
     up = Vector((0.0, 0.0, 0.0))
@@ -201,17 +210,13 @@ def _up(figure_map: FigureMap, names: Sequence[str], heads: Array) -> Vector:
     return up
 
 
-def _require_pose(
-    figure_map: FigureMap, names: Sequence[str], heads: Array, up: Vector, source: bpy.types.Object
-) -> None:
+def _no_pose(figure_map: FigureMap, source: bpy.types.Object) -> str:
     """Legs must lead down at rest, else the rest is no pose: such are the rests of many BVH files."""
-    feet, hips, _ = _places(figure_map, names, heads)
-    if float((feet - hips) @ np.array(up)) >= 0.0:
-        foot = figure_map.sources[figure_map.legs[0].end]
-        raise RigError(
-            f"the rest pose of '{source.name}' is no pose of a body: '{foot}' is above the hips. Choose "
-            "Reference: Frame, and a frame in which arms and legs are about straight"
-        )
+    foot = figure_map.sources[figure_map.legs[0].end]
+    return (
+        f"the rest pose of '{source.name}' is no pose of a body: '{foot}' is above the hips. Choose "
+        "Reference: Frame, and a frame in which arms and legs are about straight"
+    )
 
 
 def ground_of(target: bpy.types.Object) -> float:

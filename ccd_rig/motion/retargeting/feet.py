@@ -59,6 +59,11 @@ class Sole:
     across: Array
     height: float
 
+    @property
+    def rolls(self) -> bool:
+        """Whether the foot has a ball about which its heel may rise."""
+        return bool(self.ball.any())
+
     @classmethod
     def of(cls, target: TargetFigure, limb: Limb) -> Sole:
         """Of the target's reference pose."""
@@ -192,7 +197,8 @@ def foot_path(
     offsets, weights = _offsets(balls, contacts, sole.height, blend)
     balls = balls + offsets
     ahead = _ahead(feet, sole.across)
-    feet = _raised(feet, -ahead, weights * _missing(feet, sole.heel, -ahead, ground - balls[:, 2]))
+    if sole.rolls:
+        feet = _raised(feet, -ahead, weights * _missing(feet, sole.heel, -ahead, ground - balls[:, 2]))
     if toes is not None and sole.toe is not None:
         angles = _missing(toes, sole.toe, ahead, ground - balls[:, 2])
         toes = _raised(toes, ahead, smooth_envelope(angles, contacts.times, 0.5 * blend))
@@ -220,6 +226,8 @@ def rolled(path: FootPath, sole: Sole, hips: Array, reach: Array) -> FootPath:
         hips: (F, 3) the leg's hip joint.
         reach: (F,) how long the leg may be.
     """
+    if not sole.rolls:
+        return path
     balls = path.ankles + turned(path.feet, sole.ball)
     ahead, up = _ahead(path.feet, sole.across), turned(path.feet, -sole.ball)
     axis = batch.cross(-ahead, np.broadcast_to(UP, ahead.shape), -1)

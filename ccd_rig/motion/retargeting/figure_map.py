@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from ...errors import InvalidInput
+from ...maths.batch import Array
 from ...skeleton.joints import Skeleton
 
 
@@ -83,6 +86,14 @@ class FigureMap:
                 raise InvalidInput(f"{limb.name}: {', '.join(limb.joints)} do not hang on each other")
             if self.hips not in chain and limb in self.legs:
                 raise InvalidInput(f"{limb.name}: '{limb.upper}' does not hang on the hips '{self.hips}'")
+
+    def middles(self, heads: Mapping[str, Array]) -> tuple[Array, Array, Array]:
+        """Middle of the ankles, of the hip joints and of the shoulders (or what is highest in the trunk), of
+        heads (3,) by name of the target's joint."""
+        high = [arm.upper for arm in self.arms] or [self.head or (self.hips, *self.trunk)[-1]]
+        groups = ([leg.end for leg in self.legs], [leg.upper for leg in self.legs], high)
+        feet, hips, top = (np.mean([heads[name] for name in names], axis=0) for names in groups)
+        return feet, hips, top
 
     def nearest_mapped_below(self, target: Skeleton, name: str) -> tuple[str, ...]:
         """The mapped joints below one, without those that have a mapped joint between."""

@@ -145,6 +145,18 @@ def test_a_scaled_and_turned_armature_walks_the_same_way_in_the_world(ext, sourc
     assert travel[0] == pytest.approx(2.0 * travel[1], rel=0.02)
 
 
+def test_a_rest_that_lies_walks_upright(ext, source, target):
+    run(target)
+    wanted = played(target, ("spine", *FEET))
+    target.animation_data_clear()
+    target.data.transform(Matrix.Rotation(math.radians(-90.0), 4, "X"))
+    rigs.update()
+    run(target)
+    found = played(target, ("spine", *FEET))
+    np.testing.assert_allclose(np.diff(found, axis=0), np.diff(wanted, axis=0), atol=0.01)
+    assert np.ptp(found[:, :, 2].mean(0)) > 0.7  # metres from feet to hips, upwards
+
+
 def test_one_frame_is_shown_without_keys(ext, source, target):
     run(target)
     bpy.context.scene.frame_set(20)

@@ -259,6 +259,19 @@ def test_hands_of_longer_arms_are_in_lengths_of_the_arm_or_in_the_world(figure, 
     np.testing.assert_allclose(heads_of(target, world)[:, hand], source.heads[:, hand], atol=1e-4)
 
 
+def test_feet_without_toes_are_locked_at_their_ankles(figure):
+    legs = tuple(dataclasses.replace(leg, tip="") for leg in MAP.legs)
+    sources = {name: name for name in MAP.sources if not name.startswith("toe")}
+    bare = dataclasses.replace(MAP, legs=legs, sources=sources)
+    source = bipeds.source_of(figure, *sliding(figure))
+    target = TargetFigure.at_rest(figure)
+    result = retarget(bare, target, source)
+    for side in "LR":
+        ankle = heads_of(target, result)[:, figure.index(f"foot.{side}")]
+        assert np.ptp(ankle, axis=0).max() < SOLVE
+    assert measures(bare, target, source, result).turn < 0.1
+
+
 def test_one_frame_and_two_are_enough(figure, moving):
     for count in (1, 2):
         source = bipeds.source_of(figure, moving[0][:count], moving[1][:count])
