@@ -22,7 +22,7 @@ Miss: mean distance of ankles from the middle of the hips and of wrists from the
 source has them, in lengths of the limb, frames outside of stances for ankles. Turn: largest turn of a mapped
 bone from frame to frame, and jerk: 99th percentile of the third differences of ankles and wrists in lengths
 of the limb, both over the source's. Depth: of the ball of the foot below its height at rest, in stances.
-Sides: frames in which a knee or elbow bends to the other side than the source's.
+Times are of the processor. Sides: frames in which a knee or elbow bends to the other side than the source's.
 """
 
 from __future__ import annotations
@@ -277,11 +277,11 @@ def row(data: Path, clip: str, target_name: str, way: str) -> dict:
     target = made(target_name, data)
     rest = {bone.name: (target.matrix_world @ bone.head_local).z for bone in target.data.bones}
     settings = RetargetSettings() if way == "retarget" else COPIED
-    started = time.perf_counter()
+    started = time.process_time()
     done = retarget_motion(
         scene, source, target, RetargetChoice(source_fps=fps, reference=reference, settings=settings)
     )
-    seconds = time.perf_counter() - started
+    seconds = time.process_time() - started
     limbs = limbs_of(done)
     names = list(done.found.bones)
     frames = [float(frame) for frame in done.frames]
@@ -302,9 +302,9 @@ def row(data: Path, clip: str, target_name: str, way: str) -> dict:
             limbs[f"leg {s}"][1][2]: middle[1] + scale * (own.heads[limbs[f"leg {s}"][0][2]] - middle[0])
             for s in "LR"
         }
-        started = time.perf_counter()
+        started = time.process_time()
         blender_ik(done, source, target, ankles)
-        seconds += time.perf_counter() - started
+        seconds += time.process_time() - started
     ours = Played.of(target, names, frames)
     found = measured(own, ours, limbs, rest)
     return {**found, "ms": 1000 * seconds / len(frames), "limits": done.measures.broken}

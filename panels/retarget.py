@@ -51,6 +51,7 @@ class CCD_RIG_PT_retarget(Sidebar, bpy.types.Panel):
         buttons = layout.row(align=True)
         buttons.operator("ccd_rig.retarget", icon="ARMATURE_DATA")
         buttons.operator("ccd_rig.retarget_preview", text="", icon="HIDE_OFF")
+        buttons.prop(group, "preview", text="", icon="FILE_REFRESH")
         for i, line in enumerate(group.report.split("\n") if group.report else ()):
             draw_words(layout, context, line, "INFO" if i == 0 else "DOT")
 

@@ -16,7 +16,7 @@ from bpy.props import (
     StringProperty,
 )
 
-from . import body, constraint_group, live_switch, pose_library
+from . import body, constraint_group, live_switch, pose_library, retarget_group
 from .coupled_offsets import CCD_RIG_PG_coupled_offset, CCD_RIG_PG_offset_point
 from .joints import CCD_RIG_PG_comfort, CCD_RIG_PG_joint, CCD_RIG_PG_limit
 from .retarget_group import CCD_RIG_PG_bone_pair, CCD_RIG_PG_retarget
@@ -130,6 +130,7 @@ def register() -> None:
     """Register the groups and put them on objects and pose bones."""
     constraint_group.register_calls()
     pose_library.register_names()
+    retarget_group.register_calls()
     live_switch.register_on(CCD_RIG_PG_armature)
     for group in CLASSES:
         bpy.utils.register_class(group)
@@ -154,5 +155,6 @@ def unregister() -> None:
     for group in reversed(CLASSES):
         bpy.utils.unregister_class(group)
     live_switch.unregister_from(CCD_RIG_PG_armature)
+    retarget_group.unregister_calls()
     pose_library.unregister_names()
     constraint_group.unregister_calls()

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What is chosen for a retargeting, stored on the armature that gets the motion. Defaults are the core's."""
 
-from __future__ import annotations
-
+from collections.abc import Callable
 from typing import Any
 
 import bpy
@@ -156,4 +155,46 @@ class CCD_RIG_PG_retarget(bpy.types.PropertyGroup):
         subtype="FACTOR",
         override=OVERRIDE,
     )
+    preview: BoolProperty(
+        name="Show Changes",
+        description="Pose this armature as the present frame would be retargeted, whenever a setting "
+        "changes; keys stay as they are",
+        options={"SKIP_SAVE"},
+        override=OVERRIDE,
+    )
     report: StringProperty(name="Report", description="What the last retargeting came to", override=OVERRIDE)
+
+
+SETTINGS = (
+    *("source", "reference", "reference_frame", "source_fps", "in_place", "scale", "feet", "hands"),
+    *("hand_space", "contacts", "speed", "height", "blend", "extension", "preview"),
+)
+"""What shows the present frame anew when it changes."""
+
+shows: list[Callable[[bpy.types.Object], None]] = []
+"""What shows a frame of an armature's retargeting: filled by the package that knows how."""
+
+
+def _changed(group: Any, _context: bpy.types.Context) -> None:
+    if group.preview:
+        for show in shows:
+            show(group.id_data)
+
+
+def register_calls() -> None:
+    """Let changed settings call a function."""
+    # The bpy module 4.2 crashes at exit if a class then still holds a property that calls a function.
+    fields = CCD_RIG_PG_retarget.__annotations__
+    for name in SETTINGS:
+        plain = _plain.setdefault(name, fields.get(name))
+        fields[name] = plain.function(**plain.keywords, update=_changed)
+
+
+def unregister_calls() -> None:
+    """Let nothing call a function."""
+    fields = CCD_RIG_PG_retarget.__annotations__
+    for name in SETTINGS:
+        del fields[name]
+
+
+_plain: dict[str, Any] = {}  # the settings as they are without a call, from the first time on

@@ -7,11 +7,12 @@ from typing import Any
 
 import bpy
 
-from ...errors import InvalidInput, RigError
+from ...errors import CCDRigError, InvalidInput, RigError
 from ...motion.contacts import ContactThresholds
 from ...motion.retargeting.settings import HandSpace, RetargetSettings
+from ..properties import retarget_group
 from .bone_map import BoneMap, bone_map
-from .retarget import RetargetChoice, require_two
+from .retarget import RetargetChoice, require_two, show_frame
 from .sampling import Reference
 
 
@@ -68,3 +69,23 @@ def set_pairs(target: bpy.types.Object, bones: dict[str, str]) -> None:
     for name, source in bones.items():
         pair = pairs.get(name) or pairs.add()
         pair.name, pair.source = name, source
+
+
+def show(target: bpy.types.Object) -> None:
+    """Show the present frame as its retargeting would have it; what stands in the way goes to the report."""
+    group: Any = target.ccd_rig.retarget
+    try:
+        require_two(group.source, target)
+        show_frame(bpy.context.scene, group.source, target, choice_of(target))
+    except CCDRigError as error:
+        group.report = str(error)
+
+
+def register() -> None:
+    """Show frames when settings change."""
+    retarget_group.shows.append(show)
+
+
+def unregister() -> None:
+    """No more."""
+    retarget_group.shows.remove(show)

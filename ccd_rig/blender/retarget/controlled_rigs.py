@@ -127,10 +127,10 @@ def channels_of(
                 j = figure.index(name)
                 _, turned = split(base[:, None])
                 rotations = product(inverse(turned[:, 0]), turns[:, j])
-                location = None
+                location: Array | None = None
                 if name == figure_map.hips:
                     ends = np.concatenate((heads[:, j], np.ones((len(frames), 1))), axis=1)
-                    location = np.linalg.solve(base, ends[..., None])[:, :3, 0]
+                    location = np.asarray(np.linalg.solve(base, ends[..., None])[:, :3, 0], np.float64)
                 done[name] = batch.unit(rotations, -1), location
         waiting = [name for name in waiting if name not in free]
     hips = figure_map.hips
@@ -143,7 +143,7 @@ def _bases(
     scene: bpy.types.Scene, target: bpy.types.Object, names: Sequence[str], frames: Array
 ) -> dict[str, Array]:
     """By bone, (F, 4, 4) where it would be in armature space with empty channels."""
-    found = {name: np.empty((len(frames), 4, 4)) for name in names}
+    found: dict[str, Array] = {name: np.empty((len(frames), 4, 4)) for name in names}
     with isolated_scene(scene, target, [(target, name) for name in names], ()) as isolated:
         for f, frame in enumerate(frames):
             bones: Any = target.evaluated_get(set_frame(isolated, float(frame))).pose.bones

@@ -172,6 +172,27 @@ def test_one_frame_is_shown_without_keys(ext, source, target):
     np.testing.assert_allclose(shown, wanted[0], atol=0.02)
 
 
+def test_a_frame_follows_the_settings_while_they_change(ext, source, target):
+    bpy.context.scene.frame_set(20)
+    group = target.ccd_rig.retarget
+
+    def hips():
+        rigs.update()
+        return target.pose.bones["spine"].matrix.translation.copy()
+
+    rest = hips()
+    group.scale = 0.9
+    assert hips() == rest  # it is off
+    group.preview = True
+    shown = hips()
+    assert (shown - rest).length > 0.1
+    group.scale = 0.5
+    assert abs(hips().y) < 0.6 * abs(shown.y)
+    source.animation_data_clear()
+    group.hands = 0.5
+    assert "has no action" in group.report
+
+
 def test_controls_of_a_generated_rig_get_the_keys(ext, source):
     rig = rigs.generated("basic_human")
     rig.ccd_rig.retarget.source = source
