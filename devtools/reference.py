@@ -30,6 +30,8 @@ GROUPS = {
     "armature": ("Armature", "Of the whole rig: `object.ccd_rig`."),
     "solver": ("Solver", "How the rig is solved: `object.ccd_rig.solver`."),
     "bake": ("Bake", "Options of the next bake: `object.ccd_rig.bake`."),
+    "retarget": ("Retarget", "Motion of another armature on this one: `object.ccd_rig.retarget`."),
+    "bone-pair": ("Bone pair", "One pair of its map: `pairs` of it."),
     "report": ("Report", "What the last bake has left, to be read: `object.ccd_rig.report`."),
     "pose": ("Pose", "One entry of the pose library: `object.ccd_rig.poses`."),
     "pose-bone": ("Pose bone", "One bone of such a pose: its `rotations`."),

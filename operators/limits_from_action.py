@@ -8,7 +8,7 @@ from bpy.props import EnumProperty, FloatProperty, StringProperty
 
 from ..ccd_rig.blender.limit_sources import motion
 from ..ccd_rig.blender.limit_sources.chosen_bones import Outcome
-from ..ccd_rig.errors import RigError
+from ..ccd_rig.errors import InvalidInput, RigError
 from ..ccd_rig.limits.fitting import FitSettings
 from .limit_bones import LimitOperator
 
@@ -47,6 +47,15 @@ class CCD_RIG_OT_limits_from_action(LimitOperator, bpy.types.Operator):
         max=100.0,
         subtype="PERCENTAGE",
     )
+    comfort: FloatProperty(
+        name="Comfort",
+        description="Part of the motion's frames, those in the middle of each range, that becomes the "
+        "comfort region; 0 leaves comfort as it is",
+        default=FitSettings.comfort,
+        min=0.0,
+        max=100.0,
+        subtype="PERCENTAGE",
+    )
     hinge_tolerance: FloatProperty(
         name="Hinge Tolerance",
         description="How far a bone may turn off one axis and still get a hinge",
@@ -73,10 +82,14 @@ class CCD_RIG_OT_limits_from_action(LimitOperator, bpy.types.Operator):
             layout.prop_search(self, "action", bpy.data, "actions")
         layout.prop(self, "margin")
         layout.prop(self, "percentile")
+        layout.prop(self, "comfort")
         layout.prop(self, "hinge_tolerance")
 
     def give(self, _context: bpy.types.Context, pose_bones: Sequence[bpy.types.PoseBone]) -> Outcome:
-        settings = FitSettings(self.margin, self.percentile, self.hinge_tolerance)
+        try:
+            settings = FitSettings(self.margin, self.percentile, self.hinge_tolerance, comfort=self.comfort)
+        except InvalidInput as error:
+            raise RigError(str(error)) from error
         if self.source == "ALL":
             return motion.from_all_actions(pose_bones, settings)
         action = bpy.data.actions.get(self.action)

@@ -71,6 +71,21 @@ def no_pose(context: bpy.types.Context) -> str:
     return "" if pose_library.active(active_rig(context)) is not None else "Choose a pose in the list"
 
 
+def no_source(context: bpy.types.Context) -> str:
+    """There is no armature, or no other one whose motion it could get."""
+    if reason := no_armature(context):
+        return reason
+    source = active_rig(context).ccd_rig.retarget.source
+    return "" if source is not None else "Choose the source: the armature that has the motion"
+
+
+def no_pairs(context: bpy.types.Context) -> str:
+    """There is no armature, or its map is empty."""
+    if reason := no_armature(context):
+        return reason
+    return "" if active_rig(context).ccd_rig.retarget.pairs else "The map is empty: find bones first"
+
+
 def no_findings(context: bpy.types.Context) -> str:
     """The last bake's report has nothing to show."""
     active = active_rig(context)

@@ -21,6 +21,12 @@ def _classes() -> tuple[type, ...]:
     from .limits import CCD_RIG_MT_limit_presets, CCD_RIG_MT_limits
     from .pose_library import CCD_RIG_MT_poses, CCD_RIG_PT_pose_library, CCD_RIG_UL_poses
     from .pose_menu import CCD_RIG_MT_pose
+    from .retarget import (
+        CCD_RIG_PT_retarget,
+        CCD_RIG_PT_retarget_map,
+        CCD_RIG_PT_retarget_options,
+        CCD_RIG_UL_bone_pairs,
+    )
     from .solver import CCD_RIG_PT_solver, CCD_RIG_PT_solver_steps
 
     return (
@@ -49,6 +55,10 @@ def _classes() -> tuple[type, ...]:
         CCD_RIG_UL_poses,
         CCD_RIG_MT_poses,
         CCD_RIG_PT_pose_library,
+        CCD_RIG_UL_bone_pairs,
+        CCD_RIG_PT_retarget,
+        CCD_RIG_PT_retarget_map,
+        CCD_RIG_PT_retarget_options,
         CCD_RIG_MT_pose,
     )
 

@@ -17,6 +17,7 @@ def register() -> None:
     from .cli import command_line
     from .live import handlers
     from .properties import armature_data, coupled_offsets, overrides, renamed_bones
+    from .retarget import chosen
     from .setup_files import regeneration
 
     options.register()
@@ -26,6 +27,7 @@ def register() -> None:
     renamed_bones.register()
     regeneration.register()
     staleness.register()
+    chosen.register()
     command_line.register()
     handlers.register()
 
@@ -36,10 +38,12 @@ def unregister() -> None:
     from .cli import command_line
     from .live import handlers
     from .properties import armature_data, coupled_offsets, overrides, renamed_bones
+    from .retarget import chosen
     from .setup_files import regeneration
 
     handlers.unregister()
     command_line.unregister()
+    chosen.unregister()
     staleness.unregister()
     regeneration.unregister()
     renamed_bones.unregister()

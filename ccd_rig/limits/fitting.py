@@ -7,7 +7,7 @@ the axis of a limit goes through it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import degrees, pi, radians
 
 import numpy as np
@@ -44,21 +44,27 @@ class FitSettings:
         hinge_tolerance: radians by which the rotations of a hinge may be off its axis.
         snap_angle: radians within which the axis of a hinge becomes X, Y or Z, as long as the rotations
             stay within the tolerance of it.
+        comfort: part of the rotations, in percent, that the comfort region holds (`comfort_region`), those in
+            the middle of each range; 0 for none.
 
     Raises:
-        InvalidInput: an angle outside 0..pi, a percentile outside 50..100.
+        InvalidInput: an angle outside 0..pi, a percentile outside 50..100, a comfort that is neither 0 nor
+            in 50..100.
     """
 
     margin: float = radians(5.0)
     percentile: float = 100.0
     hinge_tolerance: float = radians(6.0)
     snap_angle: float = radians(12.0)
+    comfort: float = 80.0
 
     def __post_init__(self) -> None:
         for name in ("margin", "hinge_tolerance", "snap_angle"):
             within(f"FitSettings.{name}", getattr(self, name), 0.0, pi)
         if not 50.0 <= finite("FitSettings.percentile", self.percentile) <= 100.0:
             raise InvalidInput(f"FitSettings.percentile is {self.percentile:g}; give 50 to 100")
+        if self.comfort != 0.0 and not 50.0 <= finite("FitSettings.comfort", self.comfort) <= 100.0:
+            raise InvalidInput(f"FitSettings.comfort is {self.comfort:g}; give 0 for none, or 50 to 100")
 
 
 def fit(rotations: ArrayLike, settings: FitSettings | None = None) -> Hinge | SwingTwist:
@@ -88,6 +94,37 @@ def fit(rotations: ArrayLike, settings: FitSettings | None = None) -> Hinge | Sw
     if nearest > NEAREST:
         raise InvalidInput(_words_of_rest(f"at least {degrees(nearest):.0f}"))
     return _fitted_swing(samples, chosen)
+
+
+def comfort_region(
+    rotations: ArrayLike, limit: Hinge | SwingTwist, settings: FitSettings | None = None
+) -> Hinge | SwingTwist | None:
+    """The region of a limit, of its own kind, in which a joint has been most of the time.
+
+    Args:
+        rotations: (N, 4) that the limit was fitted to.
+        limit: of `fit`.
+        settings: `comfort` counts.
+
+    Returns:
+        None where no region is asked for.
+    """
+    chosen = settings or FitSettings()
+    if chosen.comfort == 0.0:
+        return None
+    samples, middle = _samples(rotations), replace(chosen, margin=0.0, percentile=chosen.comfort)
+    if isinstance(limit, Hinge):
+        lower, upper = _range(_angles_about(samples, np.array(limit.axis)), middle)
+        return Hinge(limit.axis, max(lower, limit.lower), min(upper, limit.upper))
+    found, allowed = _fitted_swing(samples, middle), limit.swing
+    if not (
+        isinstance(found.swing, Ellipse) and isinstance(allowed, Ellipse) and found.twist and limit.twist
+    ):
+        return None
+    lowers = [max(getattr(each, name) for each in (found.swing, allowed)) for name in ("x_lower", "z_lower")]
+    uppers = [min(getattr(each, name) for each in (found.swing, allowed)) for name in ("x_upper", "z_upper")]
+    twist = max(found.twist[0], limit.twist[0]), min(found.twist[1], limit.twist[1])
+    return SwingTwist(Ellipse(lowers[0], uppers[0], lowers[1], uppers[1]), twist)
 
 
 def _words_of_rest(how_far: str) -> str:

@@ -31,6 +31,7 @@ CORE = (
     ("solvers.many_stages",),
     ("solvers.many_search",),
     ("solvers.many",),
+    ("solvers.retarget",),
 )
 BLENDER = (
     ("whole_files",),
@@ -45,6 +46,7 @@ BLENDER = (
     ("solve",),
     ("checks",),
     ("bake",),
+    ("retarget",),
     ("cli", "live", "set_up"),
 )
 PUBLIC = "ccd_rig"  # ccd_rig/__init__.py: gathers the core's names, so it stands below the core

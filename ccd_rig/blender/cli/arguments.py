@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import enum
 import math
 import re
 from collections.abc import Sequence
@@ -17,19 +16,10 @@ from ...settings import Solver
 from ..bake.settings import BakeSettings, Keys, Order, Start
 from ..keys.obstacles import Destination
 from ..properties import body
+from . import retarget_command
+from .exits import Exit, UsageError
 
 COMMAND = "ccd_rig"
-
-
-class Exit(enum.IntEnum):
-    """Exit codes; `--help` lists them."""
-
-    DONE = 0
-    PROBLEMS = 1
-    USAGE = 2
-    NOT_REACHED = 3
-    NOT_WRITTEN = 4
-    INTERRUPTED = 130
 
 
 KEYS = {
@@ -73,12 +63,8 @@ examples:
 }
 
 
-class UsageError(Exception):
-    """What was asked for makes no sense, whatever the set-up in the file is."""
-
-
 def parse(argv: Sequence[str]) -> argparse.Namespace:
-    """What the words after `ccd_rig` say; `command` is "bake" or "check".
+    """What the words after `ccd_rig` say; `command` is "bake", "check" or "retarget".
 
     Raises:
         SystemExit: they are wrong, or ask for help; what there is to say has been said.
@@ -148,7 +134,9 @@ def _parser() -> argparse.ArgumentParser:
     parser = _Parser(
         prog=COMMAND, description="Pose armatures by CCD and bake them to keys.", epilog=EPILOG, **look
     )
-    commands = parser.add_subparsers(title="commands", dest="command", required=True, metavar="bake | check")
+    commands = parser.add_subparsers(
+        title="commands", dest="command", required=True, metavar="bake | check | retarget"
+    )
     for name, words in (
         ("bake", "bake the CCD constraints of an armature to keys"),
         ("check", "list what is wrong with the CCD constraints"),
@@ -193,6 +181,15 @@ def _parser() -> argparse.ArgumentParser:
             help="run scripted drivers in FILE; only for files you trust",
         )
         command.add_argument("--quiet", action="store_true", help="only errors and warnings")
+    retarget_command.add_arguments(
+        commands.add_parser(
+            "retarget",
+            help="carry motion over to the armature of a file",
+            description="Carry motion over to the armature of a file.",
+            epilog=retarget_command.EXAMPLES + EPILOG,
+            **look,
+        )
+    )
     return parser
 
 

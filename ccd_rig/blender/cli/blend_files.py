@@ -10,7 +10,7 @@ import bpy
 
 from .. import whole_files
 from ..keys.file_version import newer_than_blender
-from .arguments import UsageError
+from .exits import UsageError
 
 LONGEST_PATH = 1023
 """Bytes of a path that Blender keeps."""

@@ -21,8 +21,9 @@ from ..bake.bake import bake
 from ..bake.progress import Progress
 from ..bake.settings import Order
 from ..checks import setup
-from . import arguments, blend_files
-from .arguments import COMMAND, Exit, UsageError
+from . import arguments, blend_files, retarget_command
+from .arguments import COMMAND
+from .exits import Exit, UsageError
 
 SLOW = 1.0  # [s] a bake that takes longer shows its progress
 REDRAW = 0.1  # [s] from one progress line to the next on a terminal
@@ -80,6 +81,8 @@ def main(argv: Sequence[str]) -> int:
     # A Blender program in the background answers Ctrl-C by ending at once, with exit code 0.
     before = signal.signal(signal.SIGINT, interrupt)
     try:
+        if options.command == "retarget":
+            return int(retarget_command.run(options, _warn))
         _open(options)
         return int(_bake(options, interrupt) if options.command == "bake" else _check(options))
     except KeyboardInterrupt:

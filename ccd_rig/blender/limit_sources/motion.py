@@ -16,7 +16,7 @@ from mathutils import Quaternion
 from numpy.typing import NDArray
 
 from ...errors import InvalidInput, RigError
-from ...limits.fitting import FitSettings, fit
+from ...limits.fitting import FitSettings, comfort_region, fit
 from ...limits.shapes import Limit
 from ..keys import channels
 from ..properties.limit_groups import store_limits
@@ -90,16 +90,18 @@ def _learned(
         names = named([bone.name for bone in pose_bones])
         raise RigError(f"{source}: none of the bones {names} is turned: choose other bones or another action")
     limits: dict[bpy.types.PoseBone, Limit | None] = {}
+    regions: dict[bpy.types.PoseBone, Limit | None] = {}
     reasons: dict[str, list[str]] = defaultdict(list)
     for bone, rotations in samples.items():
         try:
-            limits[bone] = fit(rotations, settings)
+            limits[bone] = limit = fit(rotations, settings)
+            regions[bone] = comfort_region(rotations, limit, settings)
         except InvalidInput as error:
             reasons[str(error)].append(bone.name)
     notes = tuple(f"{named(names)} left as before: {reason}" for reason, names in reasons.items())
     if not limits:
         raise RigError(notes[0])
-    store_limits(limits)
+    store_limits(limits, regions if settings.comfort else None)
     return Outcome(tuple(bone.name for bone in limits), notes)
 
 

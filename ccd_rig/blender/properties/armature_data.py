@@ -16,9 +16,10 @@ from bpy.props import (
     StringProperty,
 )
 
-from . import body, constraint_group, live_switch, pose_library
+from . import body, constraint_group, live_switch, pose_library, retarget_group
 from .coupled_offsets import CCD_RIG_PG_coupled_offset, CCD_RIG_PG_offset_point
 from .joints import CCD_RIG_PG_comfort, CCD_RIG_PG_joint, CCD_RIG_PG_limit
+from .retarget_group import CCD_RIG_PG_bone_pair, CCD_RIG_PG_retarget
 from .solver_settings import OVERRIDE, CCD_RIG_PG_solver
 
 
@@ -100,6 +101,12 @@ class CCD_RIG_PG_armature(bpy.types.PropertyGroup):
     report: PointerProperty(
         name="Report", description="What the last bake came to", type=CCD_RIG_PG_report, override=OVERRIDE
     )
+    retarget: PointerProperty(
+        name="Retarget",
+        description="Motion of another armature on this one",
+        type=CCD_RIG_PG_retarget,
+        override=OVERRIDE,
+    )
 
 
 CLASSES = (
@@ -113,6 +120,8 @@ CLASSES = (
     CCD_RIG_PG_report,
     pose_library.CCD_RIG_PG_pose_bone,
     pose_library.CCD_RIG_PG_pose,
+    CCD_RIG_PG_bone_pair,
+    CCD_RIG_PG_retarget,
     CCD_RIG_PG_armature,
 )
 
@@ -121,6 +130,7 @@ def register() -> None:
     """Register the groups and put them on objects and pose bones."""
     constraint_group.register_calls()
     pose_library.register_names()
+    retarget_group.register_calls()
     live_switch.register_on(CCD_RIG_PG_armature)
     for group in CLASSES:
         bpy.utils.register_class(group)
@@ -145,5 +155,6 @@ def unregister() -> None:
     for group in reversed(CLASSES):
         bpy.utils.unregister_class(group)
     live_switch.unregister_from(CCD_RIG_PG_armature)
+    retarget_group.unregister_calls()
     pose_library.unregister_names()
     constraint_group.unregister_calls()

@@ -18,21 +18,27 @@ _BONE = (0.0, 1.0, 0.0)
 _SLACK = 1e-6  # of numbers that were stored in single precision
 
 
-def store_limits(limits: Mapping[bpy.types.PoseBone, Limit | None], as_comfort: bool = False) -> None:
-    """Give bones their limits. What their other kinds of limit have stored stays.
+def store_limits(
+    limits: Mapping[bpy.types.PoseBone, Limit | None],
+    regions: Mapping[bpy.types.PoseBone, Limit | None] | None = None,
+) -> None:
+    """Give bones their limits, and comfort regions. What their other kinds of limit have stored stays.
 
     Args:
         limits: by bone.
-        as_comfort: whether they become the bones' comfort regions, rather than their limits.
+        regions: comfort regions, by bone.
 
     Raises:
         RigError: names the bone whose properties cannot hold its limit. Nothing has changed then.
     """
     stored = {bone: _storable(bone, limit) for bone, limit in limits.items()}
-    for bone, values in stored.items():
-        for field, value in values.items():
-            setattr(bone.ccd_rig.comfort.region if as_comfort else bone.ccd_rig.limit, field, value)
-    for owner in {bone.id_data for bone in stored}:
+    preferred = {bone: _storable(bone, region) for bone, region in (regions or {}).items()}
+    for group, each in (("limit", stored), ("comfort.region", preferred)):
+        for bone, values in each.items():
+            owner = bone.ccd_rig.path_resolve(group)
+            for field, value in values.items():
+                setattr(owner, field, value)
+    for owner in {bone.id_data for bone in (*stored, *preferred)}:
         overrides.keep(owner)
 
 

@@ -55,7 +55,10 @@ def _apply(
     limits = {bone: _loose(limit) if bone.name in turned else limit for bone, limit in limits.items()}
     limits, for_pose = holding.held(limits, holding.present_rotations(bones), "the present pose")
     limits, for_motion = holding.held(limits, motion.played_rotations(bones), "the motion")
-    store_limits(limits, as_comfort=ranges is Ranges.COMFORT)
+    if ranges is Ranges.COMFORT:
+        store_limits({}, limits)
+    else:
+        store_limits(limits)
     return [*notes, *for_pose, *for_motion]
 
 

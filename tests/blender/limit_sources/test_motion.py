@@ -75,6 +75,20 @@ def test_an_action_gives_hinges_and_swings_that_hold_it(ext, rig):
     assert [hinge.lower / DEGREE, hinge.upper / DEGREE] == pytest.approx([3, 78], abs=0.1)
 
 
+def test_the_middle_of_the_motion_becomes_the_comfort_region(ext, rig):
+    key(rig, "bone_1", knee(range(0, 101, 10)))
+    select(ext, rig, "bone_1")
+    region = rig.pose.bones["bone_1"].ccd_rig.comfort.region
+    assert bpy.ops.ccd_rig.limits_from_action(margin=0.0, comfort=0.0) == {"FINISHED"}
+    assert region.kind == "NONE"
+    assert bpy.ops.ccd_rig.limits_from_action(margin=0.0) == {"FINISHED"}
+    assert region.kind == "HINGE"
+    ends = region.hinge_lower / DEGREE, region.hinge_upper / DEGREE
+    assert ends == pytest.approx((10.0, 90.0), abs=1.5)
+    settings = ext.module("ccd_rig.blender.properties.joints").joint_settings(rig, ["bone_1"])
+    assert settings["bone_1"]["comfort"].region.upper < settings["bone_1"]["limit"].upper
+
+
 def test_margin_and_hinge_tolerance(ext, rig):
     key(rig, "bone_1", knee((3, 40, 78, 20)))
     select(ext, rig, "bone_1")

@@ -10,7 +10,8 @@ import pytest
 from mathutils import Vector
 
 from ccd_rig.errors import InvalidInput
-from ccd_rig.limits.fitting import FitSettings, fit
+from ccd_rig.limits.containment import outside
+from ccd_rig.limits.fitting import FitSettings, comfort_region, fit
 from ccd_rig.limits.random_rotations import sample
 from ccd_rig.limits.shapes import Ellipse, Hinge, SwingTwist, contains
 from ccd_rig.maths.rotations import exp
@@ -127,3 +128,28 @@ def test_a_hinge_need_not_be_near_rest():
 def test_settings_are_checked(field, value):
     with pytest.raises(InvalidInput, match=field):
         FitSettings(**{field: value})
+
+
+def test_the_comfort_region_of_a_hinge_is_the_middle_of_its_angles():
+    rotations = list(bending((1, 0, 0), range(101)))
+    limit = fit(rotations, EXACT)
+    region = comfort_region(rotations, limit, EXACT)
+    assert region.axis == limit.axis
+    assert [region.lower / DEGREE, region.upper / DEGREE] == pytest.approx([10.0, 90.0], abs=0.01)
+    none = FitSettings(margin=0.0, comfort=0.0)
+    assert comfort_region(rotations, limit, none) is None
+
+
+def test_the_comfort_region_of_a_swing_holds_most_of_it_and_lies_inside():
+    rotations = drawn(SHOULDER)
+    limit = fit(rotations)
+    region = comfort_region(rotations, limit)
+    assert outside(region, limit) is None
+    held = np.mean([contains(region, rotation, 0.0) for rotation in rotations])
+    assert 0.55 < held < 0.85  # four fifths of the swings, four fifths of the twists
+
+
+@pytest.mark.parametrize("comfort", [-1.0, 20.0, 120.0, math.nan])
+def test_a_comfort_that_is_no_middle_is_refused(comfort):
+    with pytest.raises(InvalidInput, match="comfort"):
+        FitSettings(comfort=comfort)

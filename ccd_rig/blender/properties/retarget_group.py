@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What is chosen for a retargeting, stored on the armature that gets the motion. Defaults are the core's."""
+
+from collections.abc import Callable
+from typing import Any
+
+import bpy
+from bpy.props import (
+    BoolProperty,
+    CollectionProperty,
+    EnumProperty,
+    FloatProperty,
+    IntProperty,
+    PointerProperty,
+    StringProperty,
+)
+
+from ...motion.retargeting.settings import HandSpace, RetargetSettings
+from .solver_settings import OVERRIDE
+
+DEFAULTS = RetargetSettings()
+# Files store the number: it stays with its item for good.
+REFERENCES = (
+    ("REST", "Rest Pose", "The source's rest pose is a pose of its body that stands, such as a T pose", 0),
+    ("FRAME", "Frame", "The rest pose is no pose: take a frame of the motion, in which limbs can be seen", 1),
+)
+_SPACES = (
+    (HandSpace.LIMB.value, "Arm", "As far from the shoulder, in lengths of the arm, as the source's", 0),
+    (HandSpace.WORLD.value, "World", "Where the source has them, scaled as its way is", 1),
+)
+
+
+def _is_armature(_group: Any, thing: bpy.types.Object) -> bool:
+    return thing.type == "ARMATURE"
+
+
+def _part(name: str, description: str, default: float) -> Any:
+    return FloatProperty(
+        name=name,
+        description=description,
+        default=default,
+        min=0.0,
+        max=1.0,
+        subtype="FACTOR",
+        override=OVERRIDE,
+    )
+
+
+class CCD_RIG_PG_bone_pair(bpy.types.PropertyGroup):
+    """A bone of the target, which is the item's name, and the source bone that it follows."""
+
+    source: StringProperty(
+        name="Source Bone",
+        description="The bone of the source that this bone follows; empty for none",
+        override=OVERRIDE,
+    )
+
+
+class CCD_RIG_PG_retarget(bpy.types.PropertyGroup):
+    """What is chosen for a retargeting, and what the last one came to."""
+
+    source: PointerProperty(
+        name="Source",
+        description="The armature whose motion is carried over",
+        type=bpy.types.Object,
+        poll=_is_armature,
+        override=OVERRIDE,
+    )
+    pairs: CollectionProperty(
+        name="Map",
+        description="Which bone follows which",
+        type=CCD_RIG_PG_bone_pair,
+        override=OVERRIDE | {"USE_INSERTION"},
+    )
+    active_pair: IntProperty(name="Active Pair", description="The pair that is chosen", override=OVERRIDE)
+    reference: EnumProperty(
+        name="Reference",
+        description="The pose of the source that is brought in line with this armature's rest pose",
+        items=REFERENCES,
+        override=OVERRIDE,
+    )
+    reference_frame: FloatProperty(
+        name="Frame", description="The source's frame that is the reference", default=1.0, override=OVERRIDE
+    )
+    source_fps: FloatProperty(
+        name="Source Rate",
+        description="Frames per second of the source's keys; 0 for the scene's",
+        default=0.0,
+        min=0.0,
+        soft_max=240.0,
+        override=OVERRIDE,
+    )
+    in_place: BoolProperty(
+        name="In Place",
+        description="Take the mean velocity along the ground off",
+        default=DEFAULTS.in_place,
+        override=OVERRIDE,
+    )
+    scale: FloatProperty(
+        name="Scale",
+        description="Of the way through the world; 0 takes the ratio of the legs' lengths",
+        default=DEFAULTS.scale,
+        min=0.0,
+        soft_max=10.0,
+        override=OVERRIDE,
+    )
+    feet: _part("Feet", "How far ankles are taken to where the source has them", DEFAULTS.feet)
+    hands: _part("Hands", "How far wrists are taken to where the source has them", DEFAULTS.hands)
+    hand_space: EnumProperty(
+        name="Hand Space",
+        description="Where hands are to be",
+        items=_SPACES,
+        default=DEFAULTS.hand_space.value,
+        override=OVERRIDE,
+    )
+    contacts: BoolProperty(
+        name="Lock Feet",
+        description="Lock feet that are down at their balls, and keep soles above the ground",
+        default=DEFAULTS.contacts,
+        override=OVERRIDE,
+    )
+    speed: FloatProperty(
+        name="Speed",
+        description="A foot is down where it is slower than this, in lengths of its leg per second",
+        default=DEFAULTS.thresholds.speed,
+        min=0.001,
+        soft_max=2.0,
+        override=OVERRIDE,
+    )
+    height: FloatProperty(
+        name="Height",
+        description="A foot is down where it is nearer than this to the ground, in lengths of its leg",
+        default=DEFAULTS.thresholds.height,
+        min=0.001,
+        soft_max=1.0,
+        override=OVERRIDE,
+    )
+    blend: FloatProperty(
+        name="Blend",
+        description="Time before and after a contact in which a foot goes over into its own motion",
+        default=DEFAULTS.blend,
+        min=0.0,
+        soft_max=1.0,
+        subtype="TIME_ABSOLUTE",
+        unit="TIME_ABSOLUTE",
+        override=OVERRIDE,
+    )
+    extension: FloatProperty(
+        name="Extension",
+        description="Part of a leg's length up to which it is stretched before the hips sink",
+        default=DEFAULTS.extension,
+        min=0.5,
+        max=1.0,
+        precision=3,
+        subtype="FACTOR",
+        override=OVERRIDE,
+    )
+    preview: BoolProperty(
+        name="Show Changes",
+        description="Pose this armature as the present frame would be retargeted, whenever a setting "
+        "changes; keys stay as they are",
+        options={"SKIP_SAVE"},
+        override=OVERRIDE,
+    )
+    report: StringProperty(name="Report", description="What the last retargeting came to", override=OVERRIDE)
+
+
+SETTINGS = (
+    *("source", "reference", "reference_frame", "source_fps", "in_place", "scale", "feet", "hands"),
+    *("hand_space", "contacts", "speed", "height", "blend", "extension", "preview"),
+)
+"""What shows the present frame anew when it changes."""
+
+shows: list[Callable[[bpy.types.Object], None]] = []
+"""What shows a frame of an armature's retargeting: filled by the package that knows how."""
+
+
+def _changed(group: Any, _context: bpy.types.Context) -> None:
+    if group.preview:
+        for show in shows:
+            show(group.id_data)
+
+
+def register_calls() -> None:
+    """Let changed settings call a function."""
+    # The bpy module 4.2 crashes at exit if a class then still holds a property that calls a function.
+    fields = CCD_RIG_PG_retarget.__annotations__
+    for name in SETTINGS:
+        plain = _plain.setdefault(name, fields.get(name))
+        fields[name] = plain.function(**plain.keywords, update=_changed)
+
+
+def unregister_calls() -> None:
+    """Let nothing call a function."""
+    fields = CCD_RIG_PG_retarget.__annotations__
+    for name in SETTINGS:
+        del fields[name]
+
+
+_plain: dict[str, Any] = {}  # the settings as they are without a call, from the first time on

@@ -1,0 +1,299 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The motion of one armature on another, as keys.
+
+    source armature -> SourceMotion, target armature -> TargetFigure -> solvers.retarget -> keys
+
+The target's rest pose is brought in line with the source's reference pose. All its mapped bones and those
+above them get keys, so what they held before has no part in it: done again, the same comes out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import bpy
+import numpy as np
+
+from ...errors import InvalidInput, RigError
+from ...maths.batch import Array
+from ...motion.retargeting.figure_map import FigureMap
+from ...motion.retargeting.measures import Measures, measures
+from ...motion.retargeting.motions import SourceMotion, TargetFigure
+from ...motion.retargeting.settings import RetargetSettings
+from ...solvers.retarget import RetargetResult, retarget
+from ..bake.frame_selection import key_time
+from ..keys import channels
+from ..keys.channels import fcurves_of
+from ..keys.obstacles import Destination
+from ..keys.writer import BoneKeys, PropertyKeys, write
+from ..rig import rotation_modes, slides
+from ..rig.armature import RigReading
+from ..scene.fk_switches import fk_switches
+from . import controlled_rigs
+from .bone_map import BoneMap, bone_map, figure_map
+from .controlled_rigs import Channels
+from .sampling import Reference, SourceChoice, source_motion, target_figure
+
+MOST_FRAMES = 100_000
+BESIDE = 1.0
+"""Seconds of the motion to both sides of a frame that is shown alone."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RetargetChoice:
+    """What a user chose.
+
+    Attributes:
+        frames: first and last frame of the source; None takes its action's.
+        source_fps: frames per second of the source's keys; 0 for the scene's.
+        start: scene frame of the first key; None for the source's first frame.
+        reference: which pose of the source is brought in line with the target's rest pose.
+        reference_frame: for `Reference.FRAME`; None for the first frame.
+        bones: pairs by hand, {target bone: source bone}, see `bone_map`.
+        settings: how the motion is carried over.
+    """
+
+    frames: tuple[int, int] | None = None
+    source_fps: float = 0.0
+    start: int | None = None
+    reference: Reference = Reference.REST
+    reference_frame: float | None = None
+    bones: Mapping[str, str] = field(default_factory=dict)
+    settings: RetargetSettings = field(default_factory=RetargetSettings)
+
+
+@dataclass(frozen=True, eq=False)
+class Retargeted:
+    """What a retargeting came to.
+
+    Attributes:
+        action: that holds the keys; None if nothing was written.
+        found: which bone follows which.
+        frames: (F,) scene frames of the keys.
+        measures: how good the motion is.
+    """
+
+    action: bpy.types.Action | None
+    found: BoneMap
+    frames: Array
+    measures: Measures
+
+
+@dataclass(frozen=True, eq=False)
+class _Motion:
+    """A retargeted motion before it is keyed; `reading` is None for a rig of controls."""
+
+    found: BoneMap
+    figure_map: FigureMap
+    source: SourceMotion
+    target: TargetFigure
+    reading: RigReading | None
+    frames: Array
+    result: RetargetResult
+
+
+def retarget_motion(
+    scene: bpy.types.Scene, source: bpy.types.Object, target: bpy.types.Object, choice: RetargetChoice
+) -> Retargeted:
+    """Write the source's motion as a new action of the target; all of it, or nothing if anything is wrong.
+
+    Raises:
+        RigError: names the armature, bone or field and what to do.
+    """
+    motion = _motion(scene, source, target, choice)
+    found = measures(motion.figure_map, motion.target, motion.source, motion.result)
+    played = _channels(scene, target, motion)
+    with ExitStack() as undo:
+        action = _write(scene, target, played, (motion.frames, f"{target.name} {_clip(source)}"), undo)
+        undo.pop_all()
+    return Retargeted(action, motion.found, motion.frames, found)
+
+
+def show_frame(
+    scene: bpy.types.Scene, source: bpy.types.Object, target: bpy.types.Object, choice: RetargetChoice
+) -> None:
+    """Pose the target as the scene's present frame would be retargeted; keys stay.
+
+    Frames beside it are looked at too, for contacts: `BESIDE` seconds to both sides.
+
+    Raises:
+        RigError: as `retarget_motion`.
+    """
+    first, last = choice.frames or source_range(scene, source)
+    fps = scene.render.fps / scene.render.fps_base
+    step = (choice.source_fps or fps) / fps
+    now = min(max(scene.frame_current_final, first), last)
+    start = max(first, int(first + step * (now - first) - BESIDE * fps * step))
+    end = min(last, int(first + step * (now - first) + BESIDE * fps * step))
+    near = replace(choice, frames=(start, max(start, end)), reference_frame=_reference(choice, first))
+    motion = _motion(scene, source, target, near)
+    k = int(np.argmin(np.abs(start + np.arange(len(motion.frames)) * step - (first + step * (now - first)))))
+    one = replace(motion, frames=np.array([float(scene.frame_current)]), result=_row(motion.result, k))
+    for name, (rotations, location) in _channels(scene, target, one).items():
+        bone: Any = target.pose.bones[name]
+        channel, _ = rotation_modes.rotation_channel(bone)
+        values = rotation_modes.channel_values(bone.rotation_mode, rotations, tuple(getattr(bone, channel)))
+        setattr(bone, channel, values[0].tolist())
+        if location is not None:
+            bone.location = location[0].tolist()
+
+
+def _row(result: RetargetResult, k: int) -> RetargetResult:
+    """One frame of a result's pose."""
+    return replace(result, rotations=result.rotations[k : k + 1], translations=result.translations[k : k + 1])
+
+
+def _reference(choice: RetargetChoice, first: int) -> float:
+    return first if choice.reference_frame is None else choice.reference_frame
+
+
+def _motion(
+    scene: bpy.types.Scene, source: bpy.types.Object, target: bpy.types.Object, choice: RetargetChoice
+) -> _Motion:
+    require_two(source, target)
+    require_animated(source)
+    found = bone_map(target, source, choice.bones)
+    joints, figure, reading = _figure(target, figure_map(found))
+    _require_free_hips(target, joints.hips)
+    frames, sampled = _frames(scene, source, choice)
+    played = source_motion(scene, source, joints, sampled)
+    try:
+        result = retarget(joints, figure, played, choice.settings)
+    except InvalidInput as error:
+        raise RigError(str(error)) from error
+    return _Motion(found, joints, played, figure, reading, frames, result)
+
+
+def _figure(target: bpy.types.Object, joints: FigureMap) -> tuple[FigureMap, TargetFigure, RigReading | None]:
+    if controlled_rigs.is_controlled(target, joints):
+        joints = controlled_rigs.without_carriers(target, joints)
+        return joints, controlled_rigs.figure_of_controls(target, joints), None
+    return joints, *target_figure(target, joints)
+
+
+def require_two(source: bpy.types.Object | None, target: bpy.types.Object | None) -> None:
+    """Raises RigError unless there are two armatures."""
+    for thing, word in ((source, "source"), (target, "target")):
+        if thing is None or thing.type != "ARMATURE":
+            name = "nothing" if thing is None else f"'{thing.name}'"
+            raise RigError(f"The {word} is {name}: choose an armature")
+    if source == target:
+        raise RigError(f"'{target.name}' is source and target at once: choose another armature as the source")
+
+
+def require_animated(source: bpy.types.Object) -> None:
+    """Raises RigError if nothing can move an armature."""
+    animation = source.animation_data
+    has_keys = animation is not None and (animation.action is not None or len(animation.nla_tracks))
+    if not has_keys and not any(len(bone.constraints) for bone in source.pose.bones):
+        raise RigError(f"'{source.name}' has no action: assign the one with its motion")
+
+
+def _require_free_hips(target: bpy.types.Object, hips: str) -> None:
+    bone = target.data.bones[hips]
+    if bone.parent is not None and bone.use_connect:
+        raise RigError(
+            f"bone '{hips}' carries the figure but is connected to '{bone.parent.name}': switch off "
+            "Connected in Edit Mode"
+        )
+
+
+def source_range(scene: bpy.types.Scene, source: bpy.types.Object) -> tuple[int, int]:
+    """First and last frame of a source's keys; the scene's range where it has no action of its own."""
+    curves = [curve for curve in fcurves_of(source) if len(curve.keyframe_points)]
+    if not curves:
+        return scene.frame_start, scene.frame_end
+    ends = np.array([curve.range()[:] for curve in curves]) / key_time(scene)
+    return int(np.floor(ends[:, 0].min() + 1e-3)), int(np.ceil(ends[:, 1].max() - 1e-3))
+
+
+def _frames(
+    scene: bpy.types.Scene, source: bpy.types.Object, choice: RetargetChoice
+) -> tuple[Array, SourceChoice]:
+    """Scene frames of the keys, and where the source is looked at for them."""
+    first, last = choice.frames or source_range(scene, source)
+    if last < first:
+        raise RigError(f"frames {first} to {last}: the end lies before the start")
+    fps = scene.render.fps / scene.render.fps_base
+    step = (choice.source_fps or fps) / fps
+    count = int((last - first) / step + 1e-6) + 1
+    if count > MOST_FRAMES:
+        raise RigError(f"frames {first} to {last} come to {count} keys: at most {MOST_FRAMES}")
+    start = first if choice.start is None else choice.start
+    rows = np.arange(count, dtype=np.float64)
+    sampled = [float(frame) for frame in first + rows * step]
+    return start + rows, SourceChoice(sampled, 1.0 / fps, choice.reference, _reference(choice, first))
+
+
+# Keys ---------------------------------------------------------------------------------------------
+
+
+def _channels(scene: bpy.types.Scene, target: bpy.types.Object, motion: _Motion) -> Channels:
+    """What the channels of bones are to hold at the frames of a motion."""
+    pose = motion.result.rotations, motion.result.translations
+    if motion.reading is None:
+
+        @contextmanager
+        def playing(some: Channels) -> Iterator[None]:
+            with ExitStack() as undo:
+                if some:
+                    _write(scene, target, some, (motion.frames, target.name), undo)
+                yield
+
+        return controlled_rigs.channels_of(
+            scene, target, motion.figure_map, motion.target, pose, (motion.frames, playing)
+        )
+    found: dict[str, tuple[Array, Array | None]] = {}
+    hips = motion.target.index(motion.figure_map.hips)
+    for j, name in enumerate(motion.reading.bones):
+        bone: Any = target.pose.bones[name]
+        location = None
+        if j == hips:
+            location = slides.locations_of(motion.reading.shifts[j], pose[1][:, j])
+        elif not bone.bone.use_connect and any(bone.location):
+            location = np.zeros((len(motion.frames), 3))
+        found[name] = pose[0][:, j], location
+    return found
+
+
+def _write(
+    scene: bpy.types.Scene,
+    target: bpy.types.Object,
+    played: Channels,
+    at: tuple[Array, str],
+    undo: ExitStack,
+) -> bpy.types.Action:
+    """A new action with nothing but these keys, at (F,) frames and of a name; the one that played before
+    stays in the file."""
+    frames, name = at
+    time = key_time(scene)
+    span = float(frames[0]) * time, float(frames[-1]) * time
+    keys: list[BoneKeys | PropertyKeys] = list(_keys(target, played, frames * time))
+    for switch in fk_switches(target, tuple(played)):
+        keys.append(PropertyKeys(switch.path, switch.bone, frames[:1] * time, np.array([[switch.value]])))
+    animation = target.animation_data
+    if animation is not None and animation.action is not None:
+        before, slot = animation.action, channels.slot_of(animation)
+        undo.callback(channels.assign, target, before, slot)
+        undo.callback(setattr, before, "use_fake_user", before.use_fake_user)
+        before.use_fake_user = True
+        animation.action = None
+    return write(target, keys, Destination.NEW_ACTION, span, name, undo)
+
+
+def _clip(source: bpy.types.Object) -> str:
+    animation = source.animation_data
+    action = None if animation is None else animation.action
+    return source.name if action is None else str(action.name)
+
+
+def _keys(target: bpy.types.Object, played: Channels, times: Array) -> Iterator[BoneKeys]:
+    for name, (rotations, location) in played.items():
+        bone: Any = target.pose.bones[name]
+        channel, _ = rotation_modes.rotation_channel(bone)
+        yield BoneKeys(name, channel, times, rotation_modes.channel_values(bone.rotation_mode, rotations))
+        if location is not None:
+            yield BoneKeys(name, "location", times, location)

@@ -1,0 +1,1 @@
+"""From the motion of one figure to what another one should do."""

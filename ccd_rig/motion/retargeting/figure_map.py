@@ -1,0 +1,106 @@
+"""Which joint of one figure follows which of another, and what limbs these make."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ...errors import InvalidInput
+from ...maths.batch import Array
+from ...skeleton.joints import Skeleton
+
+
+@dataclass(frozen=True)
+class Limb:
+    """An arm or a leg, by names of the target's joints.
+
+    Attributes:
+        name: what reports call it, such as "left leg".
+        upper: joint at the hip or the shoulder.
+        middle: the knee or the elbow.
+        end: the ankle or the wrist.
+        tip: the ball of the foot; empty where there is none, and for arms.
+    """
+
+    name: str
+    upper: str
+    middle: str
+    end: str
+    tip: str = ""
+
+    @property
+    def joints(self) -> tuple[str, ...]:
+        """Names from the body on."""
+        return tuple(name for name in (self.upper, self.middle, self.end, self.tip) if name)
+
+
+@dataclass(frozen=True)
+class FigureMap:
+    """The joints of a target that follow joints of a source.
+
+    Attributes:
+        sources: by target joint, the source joint that it follows.
+        hips: target joint that carries the figure; it gets the motion through the world.
+        legs: at least one.
+        arms: may be empty.
+        trunk: target joints of the spine, from the hips up, without the neck.
+        head: target joint, empty for none.
+    """
+
+    sources: Mapping[str, str]
+    hips: str
+    legs: tuple[Limb, ...]
+    arms: tuple[Limb, ...] = ()
+    trunk: tuple[str, ...] = ()
+    head: str = ""
+    limbs: tuple[Limb, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "limbs", (*self.legs, *self.arms))
+        if not self.sources:
+            raise InvalidInput("no joint of the target follows one of the source: map at least hips and legs")
+        if self.hips not in self.sources:
+            raise InvalidInput(f"the hips '{self.hips}' follow nothing: map them to the source's hips")
+        if not self.legs:
+            raise InvalidInput("the map has no legs: map a thigh, a shin and a foot at least")
+        named = [name for limb in self.limbs for name in limb.joints]
+        for name in (*named, *self.trunk, *([self.head] if self.head else ())):
+            if name not in self.sources:
+                raise InvalidInput(f"joint '{name}' follows nothing: map it, or leave it out of its limb")
+
+    def require(self, target: Skeleton, source: Sequence[str]) -> None:
+        """Raises InvalidInput naming the first joint that either figure does not have, or a limb's joints
+        that do not hang on each other."""
+        known = {joint.name for joint in target.joints}
+        for ours, theirs in self.sources.items():
+            if ours not in known:
+                raise InvalidInput(f"the target has no joint '{ours}': take it out of the map")
+            if theirs not in source:
+                raise InvalidInput(f"the source has no joint '{theirs}', which '{ours}' follows: map another")
+        for limb in self.limbs:
+            chain = [target.joints[i].name for i in target.chain(limb.joints[-1])]
+            places = [chain.index(name) if name in chain else -1 for name in limb.joints]
+            if places != sorted(places) or -1 in places:
+                raise InvalidInput(f"{limb.name}: {', '.join(limb.joints)} do not hang on each other")
+            if self.hips not in chain and limb in self.legs:
+                raise InvalidInput(f"{limb.name}: '{limb.upper}' does not hang on the hips '{self.hips}'")
+
+    def middles(self, heads: Mapping[str, Array]) -> tuple[Array, Array, Array]:
+        """Middle of the ankles, of the hip joints and of the shoulders (or what is highest in the trunk), of
+        heads (3,) by name of the target's joint."""
+        high = [arm.upper for arm in self.arms] or [self.head or (self.hips, *self.trunk)[-1]]
+        groups = ([leg.end for leg in self.legs], [leg.upper for leg in self.legs], high)
+        feet, hips, top = (np.mean([heads[name] for name in names], axis=0) for names in groups)
+        return feet, hips, top
+
+    def nearest_mapped_below(self, target: Skeleton, name: str) -> tuple[str, ...]:
+        """The mapped joints below one, without those that have a mapped joint between."""
+        found = []
+        for each in self.sources:
+            above = [target.joints[i].name for i in target.chain(each)[:-1]]
+            mapped = [other for other in above if other in self.sources]
+            if mapped and mapped[-1] == name:
+                found.append(each)
+        return tuple(found)

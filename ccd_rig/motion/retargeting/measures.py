@@ -1,0 +1,229 @@
+"""How good a retargeted motion is, beside its source's.
+
+Lengths are in world metres, speeds per second, angles in radians. Where several contacts, limbs or frames
+count, the largest value is told, and the mean of drift and slide.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from ...limits.batch import BatchLimits
+from ...maths import batch
+from ...maths.batch import Array
+from ..contacts import Phase
+from .feet import FootPath, Sole
+from .figure_map import FigureMap, Limb
+from .motions import SourceMotion, TargetFigure, turned
+from .scaled_way import ScaledWay, limb_length
+from .stances import Stances, ball, leg_length
+
+JERK_PERCENTILE = 99.0
+STRAIGHT = 0.05
+"""Sine of the bend of a knee or elbow from which it has a side."""
+BROKEN = 1e-3
+"""Radians outside a limit that count as outside it."""
+
+
+class Made(Protocol):
+    """What is looked at of a result."""
+
+    rotations: Array
+    translations: Array
+    stances: Stances
+    way: ScaledWay
+    feet: Mapping[str, FootPath]
+    sunk: Array
+
+
+@dataclass(frozen=True)
+class StanceMeasure:
+    """One contact of a foot.
+
+    Attributes:
+        leg: its name.
+        first, last: rows of its frames.
+        drift: how far the ball gets from where it is on average, metres along the ground.
+        slide: mean speed of the ball along the ground, metres per second.
+        source_slide: the same of the source, scaled.
+    """
+
+    leg: str
+    first: int
+    last: int
+    drift: float
+    slide: float
+    source_slide: float
+
+
+@dataclass(frozen=True)
+class Measures:
+    """How good a motion is.
+
+    Attributes:
+        errors: by limb, mean over frames outside of contacts, of how far its end is from where the source has
+            it, in lengths of the limb, as seen from the hips' middle or the shoulder.
+        stances: every contact.
+        penetration: largest depth of a sole below the ground, metres.
+        turn, source_turn: largest turn of a mapped joint from frame to frame, in the world.
+        jerk, source_jerk: 99th percentile of third differences of the limbs' ends per second cubed, in
+            lengths of the limbs.
+        flipped: frames in which a knee or an elbow bends to the other side than the source's.
+        broken: joints outside their limits, with the frames summed up.
+        sunk_frames: frames in which the hips were lowered.
+        sunk: by how much at most, metres.
+    """
+
+    errors: Mapping[str, float]
+    stances: Sequence[StanceMeasure]
+    penetration: float
+    turn: float
+    source_turn: float
+    jerk: float
+    source_jerk: float
+    flipped: int
+    broken: int
+    sunk_frames: int
+    sunk: float
+
+
+def measures(figure_map: FigureMap, target: TargetFigure, source: SourceMotion, made: Made) -> Measures:
+    """Of a result, see `Measures`."""
+    heads, rotations = target.world(made.rotations, made.translations)
+    places = {name: heads[:, target.index(name)] for name in figure_map.sources}
+    own = {name: source.heads[:, source.index(other)] for name, other in figure_map.sources.items()}
+    mapped = [target.index(name) for name in figure_map.sources]
+    followed = [source.index(name) for name in figure_map.sources.values()]
+    limits = BatchLimits([joint.limit for joint in target.skeleton.joints])
+    broken = limits.violations(np.ascontiguousarray(made.rotations.transpose(2, 1, 0))) > BROKEN
+    jerks = [_jerks(figure_map, target, source, (places, own), limb) for limb in figure_map.limbs]
+    return Measures(
+        {
+            limb.name: _error(figure_map, target, source, made, (limb, places, own))
+            for limb in figure_map.limbs
+        },
+        tuple(_stances(figure_map, target, source, made, places)),
+        _penetration(figure_map, target, made, (heads, rotations)),
+        _largest_turn(rotations[:, mapped]),
+        _largest_turn(source.rotations[:, followed]),
+        _percentile([jerk for jerk, _ in jerks]),
+        _percentile([jerk for _, jerk in jerks]),
+        sum(_flips(limb, places, own) for limb in figure_map.limbs),
+        int(broken.sum()),
+        int((made.sunk > 1e-4).sum()),
+        float(made.sunk.max(initial=0.0)),
+    )
+
+
+def _error(
+    figure_map: FigureMap,
+    target: TargetFigure,
+    source: SourceMotion,
+    made: Made,
+    looked_at: tuple[Limb, Mapping[str, Array], Mapping[str, Array]],
+) -> float:
+    """Of the ends of a limb, in its lengths."""
+    limb, places, own = looked_at
+    length, own_length = limb_length(target, limb), leg_length(source, figure_map, limb)
+    is_leg = limb in figure_map.legs
+    starts = [leg.upper for leg in figure_map.legs] if is_leg else [limb.upper]
+    start = np.mean([places[name] for name in starts], axis=0)
+    own_start = np.mean([own[name] for name in starts], axis=0)
+    off = (places[limb.end] - start) / length - (own[limb.end] - own_start) / own_length
+    free = made.feet[limb.name].weights == 0.0 if is_leg else np.ones(len(off), np.bool_)
+    return float(batch.length(off, -1)[free].mean()) if free.any() else 0.0
+
+
+def _stances(
+    figure_map: FigureMap,
+    target: TargetFigure,
+    source: SourceMotion,
+    made: Made,
+    places: Mapping[str, Array],
+) -> list[StanceMeasure]:
+    del target
+    found = []
+    ground = made.way.scale * made.stances.velocity - made.way.drift
+    for leg in figure_map.legs:
+        balls = places[leg.tip or leg.end]
+        own = made.way.points(ball(source, figure_map, leg), source.times)
+        for phase in made.stances.phases[leg.name]:
+            drift, slide = _drift(balls, source.times, ground, phase)
+            found.append(
+                StanceMeasure(leg.name, *phase, drift, slide, _drift(own, source.times, ground, phase)[1])
+            )
+    return found
+
+
+def _drift(points: Array, times: Array, ground: Array, phase: Phase) -> tuple[float, float]:
+    rows = slice(phase.first, phase.last + 1)
+    along = (points[rows] - ground * times[rows, None])[:, :2]
+    steps = batch.length(np.diff(along, axis=0), -1)
+    seconds = float(times[phase.last] - times[phase.first])
+    drift = float(batch.length(along - along.mean(axis=0), -1).max())
+    return drift, float(steps.sum()) / seconds if seconds > 0.0 else 0.0
+
+
+def _penetration(figure_map: FigureMap, target: TargetFigure, made: Made, pose: tuple[Array, Array]) -> float:
+    """How deep soles get below the ground of their contacts."""
+    heads, rotations = pose
+    deepest = 0.0
+    for leg in figure_map.legs:
+        sole, path = Sole.of(target, leg), made.feet[leg.name]
+        foot, tip = target.index(leg.end), target.index(leg.tip or leg.end)
+        balls = heads[:, tip]
+        points = [turned(rotations[:, foot], sole.under), turned(rotations[:, foot], sole.heel)]
+        if sole.toe is not None:
+            points.append(turned(rotations[:, tip], sole.toe))
+        lowest = np.min([point[:, 2] for point in points], axis=0) + balls[:, 2]
+        deepest = max(deepest, float((path.ground - lowest).max()))
+    return deepest
+
+
+def _largest_turn(rotations: Array) -> float:
+    """From frame to frame, of (F, J, 4)."""
+    if len(rotations) < 2:
+        return 0.0
+    return float(batch.angles_between(rotations[1:], rotations[:-1], -1).max())
+
+
+def _jerks(
+    figure_map: FigureMap,
+    target: TargetFigure,
+    source: SourceMotion,
+    seen: tuple[Mapping[str, Array], Mapping[str, Array]],
+    limb: Limb,
+) -> tuple[Array, Array]:
+    """Third differences of a limb's end, the target's and the source's, in lengths of each one's limb."""
+    lengths = limb_length(target, limb), leg_length(source, figure_map, limb)
+    if len(source.times) < 4:
+        return np.zeros(1), np.zeros(1)
+    step = float(np.median(np.diff(source.times)))
+    ours, theirs = (
+        batch.length(np.diff(places[limb.end], 3, axis=0), -1) / (length * step**3)
+        for places, length in zip(seen, lengths, strict=True)
+    )
+    return ours, theirs
+
+
+def _percentile(values: Sequence[Array]) -> float:
+    return float(np.percentile(np.concatenate(values), JERK_PERCENTILE))
+
+
+def _flips(limb: Limb, places: Mapping[str, Array], own: Mapping[str, Array]) -> int:
+    """Frames in which a limb bends to the other side than the source's, where both bend."""
+    ours, theirs = _bends(limb, places), _bends(limb, own)
+    clear = (batch.length(ours, -1) > STRAIGHT) & (batch.length(theirs, -1) > STRAIGHT)
+    return int((clear & (batch.dot(ours, theirs, -1) < 0.0)).sum())
+
+
+def _bends(limb: Limb, places: Mapping[str, Array]) -> Array:
+    """(F, 3) axis of the bend, as long as its sine."""
+    upper = places[limb.middle] - places[limb.upper]
+    lower = places[limb.end] - places[limb.middle]
+    sizes = batch.length(upper, -1) * batch.length(lower, -1)
+    return np.asarray(batch.cross(upper, lower, -1) / np.maximum(sizes, 1e-12)[:, None])

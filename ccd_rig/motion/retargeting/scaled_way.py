@@ -1,0 +1,111 @@
+"""Points of the source's world as points of the target's."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ...maths.batch import Array
+from .feet import Contacts, Sole, phase_heights, stepped
+from .figure_map import FigureMap, Limb
+from .motions import SourceMotion, TargetFigure, path_length, turned
+from .root import mean_velocity
+from .settings import RetargetSettings
+from .stances import Stances, leg_length
+
+LOW = 5.0
+"""Percentile of a ball's heights that is taken for the ground where it has no contact."""
+
+
+@dataclass(frozen=True, eq=False)
+class ScaledWay:
+    """target point(t) = scale source point(t) + rise - drift t, in metres.
+
+    Attributes:
+        scale: of lengths.
+        rise: metres, so that soles stand on the target's ground.
+        drift: (3,) metres per second that are taken off.
+    """
+
+    scale: float
+    rise: float
+    drift: Array
+
+    def points(self, points: Array, times: Array) -> Array:
+        """(F, 3) of the source's (F, 3)."""
+        rise = np.array((0.0, 0.0, self.rise))
+        return np.asarray(self.scale * points + rise - self.drift * (times - times[0])[:, None])
+
+
+def limb_length(target: TargetFigure, limb: Limb) -> float:
+    """From hip to knee to ankle, or from shoulder to elbow to wrist, in the reference pose; metres."""
+    heads, _ = target.reference
+    return path_length([heads[target.index(name)] for name in (limb.upper, limb.middle, limb.end)])
+
+
+def scaled_way(
+    figure_map: FigureMap,
+    target: TargetFigure,
+    source: SourceMotion,
+    settings: RetargetSettings,
+    feet: tuple[Stances, Mapping[str, Array]],
+) -> tuple[ScaledWay, dict[str, Contacts]]:
+    """How the source's world becomes the target's, and the contacts of each leg there.
+
+    Args:
+        figure_map: what follows what.
+        target: on whose ground feet stand.
+        source: whose world it is.
+        settings: scale and in_place count.
+        feet: when they are down, and by leg (F, 4) how they are turned in the target's world.
+    """
+    stances, turns = feet
+    ratios = [limb_length(target, leg) / leg_length(source, figure_map, leg) for leg in figure_map.legs]
+    scale = settings.scale or float(np.mean(ratios))
+    drift: Array = np.zeros(3)
+    if settings.in_place:
+        hips = source.heads[:, source.index(figure_map.sources[figure_map.hips])]
+        drift = scale * mean_velocity(hips, source.times)
+    way = ScaledWay(scale, 0.0, drift)
+    heights, lows = {}, []
+    for leg in figure_map.legs:
+        sole = Sole.of(target, leg)
+        ankles = source.heads[:, source.index(figure_map.sources[leg.end])]
+        balls = way.points(ankles, source.times) + turned(turns[leg.name], sole.ball)
+        heights[leg.name] = phase_heights(balls, stances.phases[leg.name]) - sole.height
+        lows.append(float(np.percentile(balls[:, 2], LOW)) - sole.height)
+    every = np.concatenate(list(heights.values()))
+    lowest = float(every.min()) if len(every) else 0.0
+    size = min(limb_length(target, leg) for leg in figure_map.legs)
+    if len(every):
+        level = lowest + float(
+            np.median((every - lowest)[stepped(every, lowest, size, settings.thresholds) == 0.0])
+        )
+    else:
+        level = _standing(figure_map, target, source, scale) if source.stands else min(lows)
+    contacts = {
+        name: Contacts(
+            stances.phases[name],
+            source.times,
+            scale * stances.velocity - drift,
+            target.ground + stepped(found, lowest, size, settings.thresholds),
+            target.ground if settings.contacts else -math.inf,
+            settings.thresholds.height * size,
+        )
+        for name, found in heights.items()
+    }
+    return replace(way, rise=target.ground - level), contacts
+
+
+def _standing(figure_map: FigureMap, target: TargetFigure, source: SourceMotion, scale: float) -> float:
+    """Height of the source's ground, scaled, if its reference pose stands as the target's does."""
+    heads, _ = target.reference
+    gaps = [
+        scale * source.reference_heads[source.index(figure_map.sources[leg.end]), 2]
+        - heads[target.index(leg.end), 2]
+        for leg in figure_map.legs
+    ]
+    return float(np.mean(gaps)) + target.ground

@@ -1,0 +1,102 @@
+"""When the source's feet are down, and how a foot is turned that stands flat."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...maths import batch
+from ...maths.batch import Array
+from ..contacts import ContactThresholds, Phase, contact_phases, ground_velocity
+from .alignment import UP, shortest
+from .figure_map import FigureMap, Limb
+from .motions import SourceMotion, inverse, path_length, turned
+
+FLAT = 30.0
+"""Percentile of an ankle's height in a contact up to which the foot is taken to stand flat."""
+
+
+@dataclass(frozen=True, eq=False)
+class Stances:
+    """Contacts of the source's feet.
+
+    Attributes:
+        phases: by leg, in order.
+        velocity: (3,) of the ground, metres per second of the source; 0 where it stands still.
+    """
+
+    phases: Mapping[str, Sequence[Phase]]
+    velocity: Array
+
+
+def leg_length(source: SourceMotion, figure_map: FigureMap, limb: Limb) -> float:
+    """From hip to knee to ankle, or from shoulder to elbow to wrist, in the reference pose; metres."""
+    joints = (limb.upper, limb.middle, limb.end)
+    return path_length([source.reference_heads[source.index(figure_map.sources[name])] for name in joints])
+
+
+def ball(source: SourceMotion, figure_map: FigureMap, limb: Limb) -> Array:
+    """(F, 3) the source's ball of the foot; its ankle, where it has none."""
+    return source.heads[:, source.index(figure_map.sources[limb.tip or limb.end])]
+
+
+def find_stances(source: SourceMotion, figure_map: FigureMap, thresholds: ContactThresholds) -> Stances:
+    """The contacts of all feet, see `motion.contacts`; with two feet each is the one beside the other."""
+    balls = {limb.name: ball(source, figure_map, limb) for limb in figure_map.legs}
+    leg = min(leg_length(source, figure_map, limb) for limb in figure_map.legs)
+    velocity = ground_velocity(list(balls.values()), source.times)
+    if np.linalg.norm(velocity) <= thresholds.speed * leg:
+        velocity = np.zeros(3)
+    phases = {}
+    for name, points in balls.items():
+        others = [other for each, other in balls.items() if each != name]
+        beside = others[0] if len(others) == 1 else None
+        found = contact_phases(points, source.times, leg, velocity, thresholds, beside)
+        phases[name] = _trimmed(
+            found, points - velocity * source.times[:, None], source.times, leg, thresholds
+        )
+    return Stances(phases, velocity)
+
+
+def _trimmed(
+    phases: Sequence[Phase], points: Array, times: Array, leg: float, thresholds: ContactThresholds
+) -> list[Phase]:
+    """Contacts without the frames at their ends in which the foot is fast; those left too short are none.
+
+    `contact_phases` lets quick feet slide more. A foot that is locked while it still moves pulls at the leg.
+    """
+    found = []
+    speeds = batch.length(np.gradient(points, times, axis=0), -1) if len(times) > 1 else np.zeros(len(times))
+    for first, last in phases:
+        slow = first + np.flatnonzero(speeds[first : last + 1] < thresholds.speed * leg)
+        if len(slow) and times[slow[-1]] - times[slow[0]] >= thresholds.shortest:
+            found.append(Phase(int(slow[0]), int(slow[-1])))
+    return found
+
+
+def levels(source: SourceMotion, figure_map: FigureMap, stances: Stances) -> dict[str, Array]:
+    """By foot and by toes of the target, what turns the source's in its reference pose flat; see
+    `alignment`. Feet stand in a reference pose that stands, and where no contact tells otherwise."""
+    if source.stands:
+        return {}
+    found = {}
+    for limb in figure_map.legs:
+        rows = _flat_rows(source, figure_map, limb, stances.phases[limb.name])
+        for name in (limb.end, limb.tip) if len(rows) else ():
+            if name:
+                k = source.index(figure_map.sources[name])
+                up = turned(inverse(source.rotations[rows, k]), UP).mean(axis=0)
+                found[name] = shortest(turned(source.reference_rotations[k], up), UP)
+    return found
+
+
+def _flat_rows(source: SourceMotion, figure_map: FigureMap, limb: Limb, phases: Sequence[Phase]) -> Array:
+    """Frames in which a foot stands flat: those of each contact in which the ankle is low."""
+    heights = source.heads[:, source.index(figure_map.sources[limb.end]), 2]
+    rows = []
+    for phase in phases:
+        span = np.arange(phase.first, phase.last + 1)
+        rows.append(span[heights[span] <= np.percentile(heights[span], FLAT)])
+    return np.concatenate(rows) if rows else np.zeros(0, np.intp)

@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Motion of another armature on this one."""
+
+from typing import Any
+
+import bpy
+
+from ..ccd_rig.blender.properties.active_rig import active_rig
+from .sidebar import Sidebar, draw_words
+
+
+class CCD_RIG_UL_bone_pairs(bpy.types.UIList):
+    """Target bone on the left, source bone on the right."""
+
+    def draw_item(
+        self,
+        _context: bpy.types.Context,
+        layout: bpy.types.UILayout,
+        data: Any,
+        item: Any,
+        _icon: int,
+        _active_data: Any,
+        _active_property: str,
+    ) -> None:
+        row = layout.row(align=True)
+        row.label(text=item.name, icon="BONE_DATA", translate=False)
+        found = row.row(align=True)
+        if data.source is None:
+            found.label(text=item.source, translate=False)
+            return
+        found.alert = bool(item.source) and item.source not in data.source.data.bones
+        found.prop_search(item, "source", data.source.data, "bones", text="")
+
+
+class CCD_RIG_PT_retarget(Sidebar, bpy.types.Panel):
+    bl_label = "Retarget"
+    bl_options = {"DEFAULT_CLOSED"}
+
+    @classmethod
+    def poll(cls, context: bpy.types.Context) -> bool:
+        return active_rig(context) is not None
+
+    def draw(self, context: bpy.types.Context) -> None:
+        layout, group = self.layout, active_rig(context).ccd_rig.retarget
+        layout.use_property_split = True
+        layout.use_property_decorate = False
+        layout.prop(group, "source")
+        layout.prop(group, "reference")
+        if group.reference == "FRAME":
+            layout.prop(group, "reference_frame")
+        buttons = layout.row(align=True)
+        buttons.operator("ccd_rig.retarget", icon="ARMATURE_DATA")
+        buttons.operator("ccd_rig.retarget_preview", text="", icon="HIDE_OFF")
+        buttons.prop(group, "preview", text="", icon="FILE_REFRESH")
+        for i, line in enumerate(group.report.split("\n") if group.report else ()):
+            draw_words(layout, context, line, "INFO" if i == 0 else "DOT")
+
+
+class CCD_RIG_PT_retarget_map(Sidebar, bpy.types.Panel):
+    bl_label = "Map"
+    bl_parent_id = "CCD_RIG_PT_retarget"
+    bl_options = {"DEFAULT_CLOSED"}
+
+    def draw(self, context: bpy.types.Context) -> None:
+        layout, group = self.layout, active_rig(context).ccd_rig.retarget
+        row = layout.row(align=True)
+        row.operator("ccd_rig.retarget_map_fill", icon="VIEWZOOM")
+        row.operator("ccd_rig.retarget_map_load", text="", icon="IMPORT")
+        row.operator("ccd_rig.retarget_map_save", text="", icon="EXPORT")
+        if not group.pairs:
+            draw_words(layout, context, "Bones are found by what they are to the figure", "INFO")
+            return
+        layout.template_list("CCD_RIG_UL_bone_pairs", "", group, "pairs", group, "active_pair", rows=8)
+        missing = [pair.name for pair in group.pairs if not pair.source]
+        if missing:
+            draw_words(layout, context, f"Follow nothing: {', '.join(missing)}", "ERROR")
+
+
+class CCD_RIG_PT_retarget_options(Sidebar, bpy.types.Panel):
+    bl_label = "Options"
+    bl_parent_id = "CCD_RIG_PT_retarget"
+    bl_options = {"DEFAULT_CLOSED"}
+
+    def draw(self, context: bpy.types.Context) -> None:
+        layout, group = self.layout, active_rig(context).ccd_rig.retarget
+        layout.use_property_split = True
+        layout.use_property_decorate = False
+        for name in ("source_fps", "scale", "in_place", "feet", "hands", "hand_space", "contacts"):
+            layout.prop(group, name)
+        locked = layout.column()
+        locked.active = group.contacts
+        for name in ("speed", "height", "blend", "extension"):
+            locked.prop(group, name)

@@ -1,0 +1,345 @@
+"""Motion carried over between figures that are known: the same one, a larger one, one with other axes."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import bipeds
+import numpy as np
+import pytest
+from mathutils import Matrix, Quaternion, Vector
+
+from ccd_rig.errors import InvalidInput
+from ccd_rig.limits.batch import BatchLimits
+from ccd_rig.limits.shapes import Cone, Hinge, SwingTwist
+from ccd_rig.motion.contacts import ContactThresholds, Phase
+from ccd_rig.motion.retargeting.alignment import shortest
+from ccd_rig.motion.retargeting.feet import Contacts, Sole, foot_path
+from ccd_rig.motion.retargeting.figure_map import FigureMap, Limb
+from ccd_rig.motion.retargeting.measures import measures
+from ccd_rig.motion.retargeting.motions import SourceMotion, TargetFigure, product
+from ccd_rig.motion.retargeting.root import smooth_envelope
+from ccd_rig.motion.retargeting.settings import HandSpace, RetargetSettings
+from ccd_rig.solvers.retarget import retarget
+
+FREE = RetargetSettings(contacts=False)
+MAP = bipeds.figure_map()
+EXACT, SINGLE, SOLVE = 1e-9, 2e-6, 2e-5
+
+
+def rng_twists(seed=3):
+    rng = np.random.default_rng(seed)
+    return {name: Quaternion(rng.normal(size=4)).normalized() for name in bipeds.places()}
+
+
+def heads_of(target, result):
+    return target.world(result.rotations, result.translations)[0]
+
+
+def scaled(factor):
+    return {
+        name: (factor * head, parent, factor * tail) for name, (head, parent, tail) in bipeds.places().items()
+    }
+
+
+@pytest.fixture(scope="module")
+def figure():
+    return bipeds.skeleton()
+
+
+@pytest.fixture(scope="module")
+def moving(figure):
+    return bipeds.turns(figure, 40)
+
+
+def test_a_figures_own_motion_stays(figure, moving):
+    rotations, translations = moving
+    source = bipeds.source_of(figure, rotations, translations)
+    result = retarget(MAP, TargetFigure.at_rest(figure), source, FREE)
+    dots = np.abs((result.rotations * rotations).sum(2))
+    assert dots.min() > 1.0 - EXACT
+    np.testing.assert_allclose(result.translations, translations, atol=EXACT)
+    assert not result.sunk.any()
+
+
+def test_a_figure_twice_as_large_moves_twice_as_far(figure, moving):
+    source = bipeds.source_of(figure, *moving)
+    target = TargetFigure.at_rest(bipeds.skeleton(scaled(2.0)))
+    result = retarget(MAP, target, source, FREE)
+    np.testing.assert_allclose(np.abs((result.rotations * moving[0]).sum(2)), 1.0, atol=SINGLE)
+    np.testing.assert_allclose(heads_of(target, result), 2.0 * source.heads, atol=1e-5)
+
+
+def test_other_axes_of_joints_give_the_same_motion(figure, moving):
+    source = bipeds.source_of(figure, *moving)
+    target = TargetFigure.at_rest(bipeds.skeleton(twists=rng_twists()))
+    result = retarget(MAP, target, source, FREE)
+    np.testing.assert_allclose(heads_of(target, result), source.heads, atol=1e-5)
+
+
+def test_a_model_space_that_is_turned_and_scaled_gives_the_same_motion_in_the_world(figure, moving):
+    source = bipeds.source_of(figure, *moving)
+    turn = Quaternion((0.7, 0.1, -0.5, 0.3)).normalized()
+    inner = {
+        name: (100.0 * (turn.conjugated() @ head), parent, 100.0 * (turn.conjugated() @ tail))
+        for name, (head, parent, tail) in bipeds.places().items()
+    }
+    count = len(figure)
+    target = TargetFigure(
+        bipeds.skeleton(inner),
+        np.tile((1.0, 0.0, 0.0, 0.0), (count, 1)),
+        np.zeros((count, 3)),
+        np.array(turn[:]),
+        np.zeros(3),
+        0.01,
+    )
+    result = retarget(MAP, target, source, FREE)
+    np.testing.assert_allclose(heads_of(target, result), source.heads, atol=3e-5)
+
+
+def test_arms_that_hang_at_rest_follow_arms_that_are_spread(figure, moving):
+    """A pose: the source's reference has its arms out, the target's rest has them 60 degrees lower."""
+    given = bipeds.places()
+    for side, sign in (("L", 1.0), ("R", -1.0)):
+        pivot = given[f"upper_arm.{side}"][0]
+        lower = Matrix.Rotation(sign * np.radians(60.0), 3, "Y")
+        for name in ("upper_arm", "forearm", "hand"):
+            head, parent, tail = given[f"{name}.{side}"]
+            given[f"{name}.{side}"] = (pivot + lower @ (head - pivot), parent, pivot + lower @ (tail - pivot))
+    source = bipeds.source_of(figure, *moving)
+    target = TargetFigure.at_rest(bipeds.skeleton(given))
+    result = retarget(MAP, target, source, FREE)
+    np.testing.assert_allclose(heads_of(target, result), source.heads, atol=1e-5)
+
+
+def test_a_source_whose_rest_is_no_pose_is_read_from_a_frame(figure, moving):
+    """Axes of the source mean nothing; its reference is a frame. Limbs point as its own."""
+    plain = bipeds.source_of(figure, *moving)
+    rng = np.random.default_rng(5)
+    axes = rng.normal(size=(len(figure), 4))
+    axes /= np.linalg.norm(axes, axis=1, keepdims=True)
+    turned = product(plain.rotations, axes[None])
+    source = SourceMotion(
+        plain.names, plain.times, plain.heads, turned, plain.heads[7], turned[7], stands=False
+    )
+    target = TargetFigure.at_rest(figure)
+    result = retarget(MAP, target, source, FREE)
+    found = heads_of(target, result)
+    for limb in MAP.limbs:
+        start, *others = (figure.index(name) for name in (limb.upper, limb.middle, limb.end))
+        for j in others:
+            ours, theirs = (heads[:, j] - heads[:, start] for heads in (found, source.heads))
+            np.testing.assert_allclose(ours, theirs, atol=1e-4, err_msg=figure.joints[j].name)
+
+
+def sliding(figure, speed=0.05, frames=40, crouch=0.3):
+    """A figure that crouches, both feet down, while all of it slides along X."""
+    rotations, translations = bipeds.turns(figure, frames, size=0.0)
+    for side in "LR":
+        for name, angle in (("thigh", -crouch), ("shin", 2.0 * crouch), ("foot", -crouch)):
+            j = figure.index(f"{name}.{side}")
+            axes = Quaternion(Vector((1.0, 0.0, 0.0)), angle)
+            world = TargetFigure.at_rest(figure).reference[1][j]
+            local = Quaternion(world).conjugated() @ axes @ Quaternion(world)
+            rotations[:, j] = local[:]
+    translations[:] = 0.0
+    heads, _ = TargetFigure.at_rest(figure).world(rotations, translations)
+    drop = heads[0, figure.index("toe.L"), 2] - 0.02
+    axes = Quaternion(TargetFigure.at_rest(figure).reference[1][0]).conjugated()
+    for f in range(frames):
+        translations[f, 0] = (axes @ Vector((speed * f / 30.0, 0.0, -drop)))[:]
+    return rotations, translations
+
+
+def test_feet_that_slide_are_locked(figure):
+    source = bipeds.source_of(figure, *sliding(figure))
+    target = TargetFigure.at_rest(figure)
+    result = retarget(MAP, target, source)
+    heads = heads_of(target, result)
+    assert [list(phases) for phases in result.stances.phases.values()] == [[(0, 39)], [(0, 39)]]
+    for side in "LR":
+        ball = heads[:, figure.index(f"toe.{side}")]
+        assert np.ptp(source.heads[:, figure.index(f"toe.{side}"), 0]) > 0.06
+        assert np.ptp(ball, axis=0).max() < SOLVE
+        np.testing.assert_allclose(ball[:, 2], 0.02, atol=SOLVE)
+    # The hips go on as they did.
+    np.testing.assert_allclose(heads[:, 0, :2] - source.heads[:, 0, :2], 0.0, atol=1e-6)
+    found = measures(MAP, target, source, result)
+    assert max(stance.drift for stance in found.stances) < SOLVE
+    assert min(stance.source_slide for stance in found.stances) == pytest.approx(0.05, rel=1e-6)
+    assert found.penetration < SOLVE and found.flipped == 0 and found.broken == 0
+
+
+def locked_foot(fps):
+    """A foot that slows down, slides on and speeds up, locked where it is slow: its own way, and the path."""
+    times = np.arange(2 * fps) / fps
+    speed = 2.0 * np.clip(np.abs(times - 1.0) - 0.3, 0.0, 1.0) + 0.1
+    x = np.cumsum(speed) / fps
+    ankles = np.stack((x, np.zeros(len(x)), np.full(len(x), 0.1)), axis=1)
+    under, heel = np.array((0.0, 0.0, -0.02)), np.array((-0.1, 0.0, -0.02))
+    sole = Sole(np.array((0.1, 0.0, -0.08)), under, heel, None, np.array((0.0, 1.0, 0.0)), 0.02)
+    rows = np.flatnonzero(speed < 0.3)
+    phase = Phase(int(rows[0]), int(rows[-1]))
+    contacts = Contacts([phase], times, np.zeros(3), np.array([0.0]), 0.0, 0.1)
+    straight = np.tile((1.0, 0.0, 0.0, 0.0), (len(x), 1))
+    return ankles, foot_path(ankles, (straight, None), sole, contacts, 0.2).ankles, phase, times
+
+
+def test_a_foot_enters_and_leaves_its_lock_without_a_kink():
+    """Changes of speed from frame to frame fall with the time between: the speed itself does not jump."""
+    jumps = []
+    for fps in (60, 240):
+        own, path, (first, last), times = locked_foot(fps)
+        assert np.ptp(path[first : last + 1], axis=0).max() < 1e-12
+        assert np.ptp(own[first : last + 1], axis=0).max() > 0.05
+        beyond = (times > times[last] + 0.2) | (times < times[first] - 0.2)
+        np.testing.assert_allclose(path[beyond], own[beyond], atol=1e-12)
+        jumps.append(np.abs(np.diff(path[:, 0], 2)).max() * fps)
+    assert jumps[1] < 0.3 * jumps[0]
+
+
+def test_a_leg_that_is_too_short_lowers_the_hips_smoothly(figure):
+    """Feet far apart, locked: the target's legs are as long, but its hips are narrower by 8 cm a side."""
+    given = bipeds.places()
+    for side, sign in (("L", 1.0), ("R", -1.0)):
+        for name in ("thigh", "shin", "foot", "toe"):
+            head, parent, tail = given[f"{name}.{side}"]
+            shift = Vector((-0.08 * sign, 0.0, 0.0))
+            given[f"{name}.{side}"] = (head + shift, parent, tail + shift)
+    rotations, translations = sliding(figure, speed=0.0, crouch=0.02)
+    for side, sign in (("L", 1.0), ("R", -1.0)):
+        j = figure.index(f"thigh.{side}")
+        world = Quaternion(TargetFigure.at_rest(figure).reference[1][j])
+        turn = world.conjugated() @ Quaternion(Vector((0.0, 1.0, 0.0)), -0.4 * sign) @ world
+        rotations[:, j] = [(turn @ Quaternion(q))[:] for q in rotations[:, j]]
+    source = bipeds.source_of(figure, rotations, translations)
+    target = TargetFigure.at_rest(bipeds.skeleton(given))
+    result = retarget(MAP, target, source)
+    assert result.sunk.min() > 0.005
+    heads = heads_of(target, result)
+    for leg in MAP.legs:
+        foot = heads[:, target.index(leg.end)]
+        np.testing.assert_allclose(foot, result.feet[leg.name].ankles, atol=SOLVE)
+
+
+def test_limits_are_held(figure):
+    limits = {"limit": Hinge((1.0, 0.0, 0.0), 0.0, 0.3)}
+    spread = {"limit": SwingTwist(Cone(0.3), (-0.2, 0.2))}
+    narrow = bipeds.skeleton(shin_L=limits, shin_R=limits, upper_arm_L=spread, spine=spread)
+    source = bipeds.source_of(figure, *bipeds.turns(figure, 30, size=2.0))
+    result = retarget(MAP, TargetFigure.at_rest(narrow), source, FREE)
+    batch = BatchLimits([joint.limit for joint in narrow.joints])
+    assert batch.violations(np.ascontiguousarray(result.rotations.transpose(2, 1, 0))).max() < 1e-4
+
+
+def test_in_place_takes_the_mean_velocity_off(figure, moving):
+    source = bipeds.source_of(figure, *moving)
+    target = TargetFigure.at_rest(figure)
+    result = retarget(MAP, target, source, dataclasses.replace(FREE, in_place=True))
+    hips = heads_of(target, result)[:, 0]
+    np.testing.assert_allclose(hips[0, :2], hips[-1, :2], atol=1e-6)
+    np.testing.assert_allclose(hips[:, 2], source.heads[:, 0, 2], atol=1e-6)
+
+
+def test_hands_of_longer_arms_are_in_lengths_of_the_arm_or_in_the_world(figure, moving):
+    given = bipeds.places()
+    for side in "LR":
+        start = given[f"upper_arm.{side}"][0]
+        for name in ("upper_arm", "forearm", "hand"):
+            head, parent, tail = given[f"{name}.{side}"]
+            given[f"{name}.{side}"] = (start + 1.2 * (head - start), parent, start + 1.2 * (tail - start))
+    source = bipeds.source_of(figure, *moving)
+    target = TargetFigure.at_rest(bipeds.skeleton(given))
+    limb = retarget(MAP, target, source, FREE)
+    world = retarget(MAP, target, source, dataclasses.replace(FREE, hand_space=HandSpace.WORLD))
+    hand, shoulder = figure.index("hand.L"), figure.index("upper_arm.L")
+    found = heads_of(target, limb)
+    own = source.heads[:, hand] - source.heads[:, shoulder]
+    np.testing.assert_allclose(found[:, hand] - found[:, shoulder], 1.2 * own, atol=1e-4)
+    np.testing.assert_allclose(heads_of(target, world)[:, hand], source.heads[:, hand], atol=1e-4)
+
+
+def test_feet_without_toes_are_locked_at_their_ankles(figure):
+    legs = tuple(dataclasses.replace(leg, tip="") for leg in MAP.legs)
+    sources = {name: name for name in MAP.sources if not name.startswith("toe")}
+    bare = dataclasses.replace(MAP, legs=legs, sources=sources)
+    source = bipeds.source_of(figure, *sliding(figure))
+    target = TargetFigure.at_rest(figure)
+    result = retarget(bare, target, source)
+    for side in "LR":
+        ankle = heads_of(target, result)[:, figure.index(f"foot.{side}")]
+        assert np.ptp(ankle, axis=0).max() < SOLVE
+    assert measures(bare, target, source, result).turn < 0.1
+
+
+def test_one_frame_and_two_are_enough(figure, moving):
+    for count in (1, 2):
+        source = bipeds.source_of(figure, moving[0][:count], moving[1][:count])
+        result = retarget(MAP, TargetFigure.at_rest(figure), source)
+        assert result.rotations.shape == (count, len(figure), 4)
+        assert np.isfinite(measures(MAP, TargetFigure.at_rest(figure), source, result).jerk)
+
+
+def test_an_envelope_is_nowhere_below_and_flat_where_values_are():
+    rng = np.random.default_rng(0)
+    values, times = np.maximum(0.0, rng.normal(size=200)), np.arange(200) / 30.0
+    found = smooth_envelope(values, times, 0.3)
+    assert (found >= values - 1e-12).all()
+    assert np.abs(np.diff(found)).max() < 0.6 * np.abs(np.diff(values)).max()
+    np.testing.assert_allclose(smooth_envelope(np.full(50, 0.4), times[:50], 0.3), 0.4)
+
+
+def test_shortest_rotations_lead_from_one_vector_to_the_other():
+    rng = np.random.default_rng(2)
+    a, b = rng.normal(size=(2, 50, 3))
+    b[0], b[1] = -a[0], 0.0
+    for vector, other, rotation in zip(a, b, shortest(a, b), strict=True):
+        seen = Quaternion(rotation) @ Vector(vector).normalized()
+        wanted = Vector(other).normalized() if other.any() else Vector(vector).normalized()
+        assert (seen - wanted).length < 1e-5
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"sources": {}}, "at least hips and legs"),
+        ({"hips": "pelvis"}, "the hips 'pelvis' follow nothing"),
+        ({"legs": ()}, "no legs"),
+        ({"head": "hat"}, "joint 'hat' follows nothing"),
+    ],
+)
+def test_maps_that_make_no_sense_are_refused_by_name(changes, words):
+    fields = {field.name: getattr(MAP, field.name) for field in dataclasses.fields(MAP) if field.init}
+    with pytest.raises(InvalidInput, match=words):
+        FigureMap(**{**fields, **changes})
+
+
+def test_maps_that_do_not_fit_the_figures_are_refused_by_name(figure, moving):
+    source = bipeds.source_of(figure, *moving)
+    target = TargetFigure.at_rest(figure)
+    wrong = dataclasses.replace(MAP, sources={**MAP.sources, "hand.L": "claw"})
+    with pytest.raises(InvalidInput, match=r"no joint 'claw', which 'hand\.L' follows"):
+        retarget(wrong, target, source)
+    crossed = Limb("left leg", "shin.L", "thigh.L", "foot.L", "toe.L")
+    with pytest.raises(InvalidInput, match=r"left leg: shin\.L, thigh\.L"):
+        retarget(dataclasses.replace(MAP, legs=(crossed, MAP.legs[1])), target, source)
+
+
+def test_numbers_that_are_none_are_refused_by_joint(figure, moving):
+    source = bipeds.source_of(figure, *moving)
+    heads = source.heads.copy()
+    heads[3, 5, 1] = np.nan
+    with pytest.raises(InvalidInput, match=f"joint '{source.names[5]}': heads of the source at frame 3"):
+        dataclasses.replace(source, heads=heads)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"), [("feet", 1.5), ("blend", -1.0), ("extension", 0.2), ("scale", np.nan)]
+)
+def test_settings_out_of_range_are_refused_by_name(field, value):
+    with pytest.raises(InvalidInput, match=f"^{field} must be"):
+        RetargetSettings(**{field: value})
+
+
+def test_default_thresholds_are_those_of_the_contacts_but_for_speed():
+    assert RetargetSettings().thresholds == ContactThresholds(speed=0.3)
