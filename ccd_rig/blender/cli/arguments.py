@@ -148,39 +148,11 @@ def _parser() -> argparse.ArgumentParser:
             epilog=EXAMPLES[name] + EPILOG,
             **look,
         )
-        command.add_argument(
-            "file", nargs="?", metavar="FILE", help="the .blend file (default: the one that is open)"
-        )
-        which = command.add_mutually_exclusive_group()
-        which.add_argument(
-            "--armature",
-            type=_name,
-            metavar="NAME",
-            help="armature object (needed if several have constraints)",
-        )
-        command.add_argument(
-            "--constraint",
-            type=_name,
-            action="append",
-            default=[],
-            metavar="NAME",
-            help="only this constraint; may be given several times (default: all that are enabled)",
-        )
+        _add_file_arguments(command, name)
         if name == "bake":
-            which.add_argument(
-                "--all",
-                action="store_true",
-                help="bake every armature of the scene that has constraints, in one pass",
-            )
             _add_frame_arguments(command)
             _add_key_arguments(command)
             _add_output_arguments(command)
-        command.add_argument(
-            "--enable-autoexec",
-            action="store_true",
-            help="run scripted drivers in FILE; only for files you trust",
-        )
-        command.add_argument("--quiet", action="store_true", help="only errors and warnings")
     retarget_command.add_arguments(
         commands.add_parser(
             "retarget",
@@ -191,6 +163,39 @@ def _parser() -> argparse.ArgumentParser:
         )
     )
     return parser
+
+
+def _add_file_arguments(command: argparse.ArgumentParser, name: str) -> None:
+    """What is looked at: the file, its armature and the constraints."""
+    add = command.add_argument
+    add("file", nargs="?", metavar="FILE", help="the .blend file (default: the one that is open)")
+    which = command.add_mutually_exclusive_group()
+    which.add_argument(
+        "--armature",
+        type=_name,
+        metavar="NAME",
+        help="armature object (needed if several have constraints)",
+    )
+    if name == "bake":
+        which.add_argument(
+            "--all",
+            action="store_true",
+            help="bake every armature of the scene that has constraints, in one pass",
+        )
+    add(
+        "--constraint",
+        type=_name,
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="only this constraint; may be given several times (default: all that are enabled)",
+    )
+    add(
+        "--enable-autoexec",
+        action="store_true",
+        help="run scripted drivers in FILE; only for files you trust",
+    )
+    add("--quiet", action="store_true", help="only errors and warnings")
 
 
 def _add_frame_arguments(command: argparse.ArgumentParser) -> None:
