@@ -39,7 +39,7 @@ def steps(rig: bpy.types.Object) -> None:
     common.move(hips, {1: (0, 0, 0), 24: (0, 0.10, -0.28), 40: (0, 0.10, -0.28), 60: (0, 0, 0)})
     for side, sign in (("L", 1.0), ("R", -1.0)):
         hand = common.target(rig, f"hand_fk.{side}")
-        low, high = (-0.22 * sign, -0.30, -0.22), (-0.16 * sign, -0.20, 0.40)
+        low, high = (-0.22 * sign, -0.40, 0.06), (-0.16 * sign, -0.20, 0.40)
         common.move(hand, {1: (0, 0, 0), 24: low, 40: low, 60: high})
         turned = (Matrix.Rotation(radians(-50.0 * sign), 3, "Y") @ hand.rotation_euler.to_matrix()).to_euler()
         common.key(hand, "rotation_euler", {40: hand.rotation_euler.copy(), 60: turned})

@@ -29,7 +29,7 @@ def build() -> bpy.types.Object:
 def steps(rig: bpy.types.Object) -> None:
     """What docs/tutorials/quadruped.md has the reader do."""
     common.select(rig)
-    common.press(bpy.ops.ccd_rig.figure_set_up, limits=True)
+    common.press(bpy.ops.ccd_rig.figure_set_up, ranges="LIMITS")
     common.move(
         common.target(rig, "spine.004"),
         {1: (0, 0, 0), 24: (0, 0.03, -0.06), 40: (0, 0.03, -0.06), 60: (0, 0, 0)},

@@ -71,7 +71,7 @@ def _missed(baked: Baked) -> Iterator[Finding]:
             wide = float(angles[k]) if angles[k] > tolerances[1] else 0.0
             if far == wide == 0.0:
                 continue  # a part of the constraint that is served after others
-            trouble = Trouble.SHORT if beyond[rows[k]] else Trouble.OFF
+            trouble = Trouble.SHORT if far and beyond[rows[k]] else Trouble.OFF
             yield Finding(trouble, constraint.name, constraint.tip, first, last, frame, far, wide)
 
 

@@ -269,8 +269,9 @@ def write(words: str, path: str | os.PathLike[str]) -> None:
 def _short(findings: Sequence[Finding]) -> str:
     """What to do about targets that no chain gets to."""
     names = {each.constraint for each in findings if each.trouble is Trouble.SHORT}
-    targets = "a target is" if len(names) == 1 else f"{len(names)} targets are"
-    return f"; {targets} out of reach: bring nearer, or raise Chain Length" if names else ""
+    if len(names) == 1:
+        return "; a target is out of reach: bring it nearer to its chain, or the figure to it"
+    return f"; {len(names)} targets are out of reach: bring them nearer, or the figure" if names else ""
 
 
 def _slide(foot_slips: Sequence[FootSlip]) -> str:

@@ -4,14 +4,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import bpy
 
 from ...errors import RigError
 from ...limits.shapes import Hinge, Limit
 from ...limits.widening import loosened
-from ..figures.role import Figure, Kind
+from ..figures.role import Figure, Kind, Part
 from ..limit_sources import holding, motion, presets
 from ..properties import constraint_list
 from ..properties.limit_groups import store_limits
@@ -21,6 +21,8 @@ from .planned_rows import Group, PlannedRow
 PRESETS = {Kind.HUMAN: "HUMAN", Kind.QUADRUPED: "QUADRUPED"}
 ASIDE = math.radians(30.0)
 """Radians by which a hinge that is to copy a target's rotation gives way to the sides."""
+HINGES = (Part.LOWER_ARM, Part.SHIN, Part.FRONT_SHIN)
+"""Parts that begin at an elbow or a knee."""
 FREE = "NONE"
 """The kind of a limit that there is none."""
 
@@ -35,23 +37,30 @@ def apply(
     notes = []
     if figure.kind in PRESETS:
         limbs = [row for row in rows if row.group not in (Group.HIPS, Group.TAIL)]
-        notes += _apply(armature_object, limbs, PRESETS[figure.kind], ranges)
-    tails = [row for row in rows if row.group is Group.TAIL]
-    return notes + _apply(armature_object, tails, "TAIL", ranges)
+        names = [name for row in limbs for name in _chain(armature_object, row)]
+        if ranges is Ranges.HINGES:
+            names = [name for name in names if name in figure.roles and figure.roles[name].part in HINGES]
+        turned = {row.tip for row in limbs if row.copies_rotation}
+        notes += _apply(armature_object, names, turned, PRESETS[figure.kind], ranges)
+    tails = [row for row in rows if row.group is Group.TAIL and ranges is not Ranges.HINGES]
+    names = [name for row in tails for name in _chain(armature_object, row)]
+    return notes + _apply(armature_object, names, set(), "TAIL", ranges)
 
 
 def _apply(
-    armature_object: bpy.types.Object, rows: Sequence[PlannedRow], preset: str, ranges: Ranges
+    armature_object: bpy.types.Object,
+    names: Collection[str],
+    turned: Collection[str],
+    preset: str,
+    ranges: Ranges,
 ) -> list[str]:
-    wanted = {name for row in rows for name in _chain(armature_object, row)}
-    bones = [bone for bone in armature_object.pose.bones if bone.name in wanted and _is_free(bone)]
+    bones = [bone for bone in armature_object.pose.bones if bone.name in names and _is_free(bone)]
     if not bones:
         return []
     try:
         limits, notes = presets.preset_limits(bones, preset)
     except RigError as error:
         return [f"No ranges of joints: {error}"]
-    turned = {row.tip for row in rows if row.copies_rotation}
     limits = {bone: _loose(limit) if bone.name in turned else limit for bone, limit in limits.items()}
     limits, for_pose = holding.held(limits, holding.present_rotations(bones), "the present pose")
     limits, for_motion = holding.held(limits, motion.played_rotations(bones), "the motion")

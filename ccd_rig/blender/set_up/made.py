@@ -17,6 +17,8 @@ class Ranges(enum.StrEnum):
     NONE = "NONE"
     COMFORT = "COMFORT"
     """Comfort regions: joints stay inside as long as their targets allow it."""
+    HINGES = "HINGES"
+    """Limits of knees and elbows alone."""
     LIMITS = "LIMITS"
     """Limits, which are never left."""
 
@@ -24,6 +26,11 @@ class Ranges(enum.StrEnum):
 RANGES = (
     (Ranges.NONE, "Free", "No range: joints turn freely"),
     (Ranges.COMFORT, "Comfort", "Comfort regions: joints stay inside as long as their targets allow it"),
+    (
+        Ranges.HINGES,
+        "Knees and Elbows",
+        "Limits of knees and elbows, which so bend to one side; all else turns freely",
+    ),
     (Ranges.LIMITS, "Limits", "Limits: joints never go further, though a target be missed"),
 )
 """Their labels and tooltips."""

@@ -47,6 +47,22 @@ def test_frames_out_of_reach_are_one_range(bake):
     assert short.distance == pytest.approx(0.5, abs=1e-3)
     assert short.words() == "10-15 tail.tip 0.5 m out of reach"
     assert [each["words"] for each in json.loads(report.to_json())["findings"]][:1] == [short.words()]
+    assert "a target is out of reach: bring it nearer to its chain, or the figure to it" in report.summary()
+
+
+def test_a_rotation_that_is_missed_where_the_target_is_reached_is_not_out_of_reach(bake):
+    """The target is too far away by less than the tolerance, and asks for a roll that hinges do not have."""
+    rig = rigs.chain(2)
+    for bone in rig.pose.bones:
+        bone.ccd_rig.limit.kind = "HINGE"
+    target = rigs.empty("Goal", (0.0, 0.0, 2.0 + 0.5 * rig.ccd_rig.solver.position_tolerance))
+    target.rotation_euler = (math.pi / 2, 0.0, 1.0)
+    rigs.reach(rig, "bone_1", target, rotation="ORIENTATION")
+    report = run(bake, rig, 5)
+    assert of(report, "SHORT") == []
+    (off,) = of(report, "OFF")
+    assert off.distance == 0.0 and off.angle == pytest.approx(1.0, abs=0.01)
+    assert "out of reach" not in report.summary()
 
 
 def _curves(thing):

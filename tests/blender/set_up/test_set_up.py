@@ -372,6 +372,17 @@ def test_no_limits_unless_asked(ext):
     assert {kind for each in joints for kind in (each.limit.kind, each.comfort.region.kind)} == {"NONE"}
 
 
+@pytest.mark.parametrize(
+    ("kind", "hinges"), [("basic_human", {"forearm", "shin"}), ("basic_quadruped", {"front_shin", "shin"})]
+)
+def test_knees_and_elbows_alone(ext, kind, hinges):
+    rig = rigs.metarig(kind)
+    set_up(rig, ranges="HINGES")
+    limited = {bone.name for bone in rig.pose.bones if bone.ccd_rig.limit.kind != "NONE"}
+    assert limited == {f"{name}.{side}" for name in hinges for side in "LR"}
+    assert {bone.ccd_rig.comfort.region.kind for bone in rig.pose.bones} == {"NONE"}
+
+
 def test_ranges_hold_the_motion_that_plays(ext):
     """A knee that is keyed past straight and to the side keeps its keys."""
     rig = rigs.metarig("basic_human")
