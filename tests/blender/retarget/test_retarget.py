@@ -145,6 +145,16 @@ def test_a_scaled_and_turned_armature_walks_the_same_way_in_the_world(ext, sourc
     assert travel[0] == pytest.approx(2.0 * travel[1], rel=0.02)
 
 
+def test_each_figure_walks_from_where_its_object_is(ext, source, target):
+    run(target)
+    wanted = played(target, ("spine", *FEET))
+    source.location = (4.0, 1.0, 0.0)
+    target.location = (-2.0, 0.5, 0.3)
+    rigs.update()
+    run(target)
+    np.testing.assert_allclose(played(target, ("spine", *FEET)), wanted + (-2.0, 0.5, 0.3), atol=1e-4)
+
+
 def test_a_rest_that_lies_walks_upright(ext, source, target):
     run(target)
     wanted = played(target, ("spine", *FEET))
