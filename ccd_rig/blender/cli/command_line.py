@@ -21,7 +21,7 @@ from ..bake.bake import bake
 from ..bake.progress import Progress
 from ..bake.settings import Order
 from ..checks import setup
-from . import arguments, blend_files, retarget_command
+from . import arguments, blend_files, places, retarget_command
 from .arguments import COMMAND
 from .exits import Exit, UsageError
 
@@ -118,7 +118,7 @@ def _open(options: argparse.Namespace) -> None:
 def _bake(options: argparse.Namespace, interrupt: Interrupt) -> Exit:
     if options.output is None and options.report is None:
         raise UsageError("nothing would be kept: name --output, --report or both")
-    _require_places(options)
+    places.require(Path(options.file or bpy.data.filepath), options)
     scene = bpy.context.scene
     settings = arguments.bake_settings(options, scene)
     armatures = bake_all.rigs(scene) if options.all else [_armature(scene, options.armature)]
@@ -162,29 +162,6 @@ def _tell(result: report.BakeReport, both_ways: bool, quiet: bool) -> None:
             if ways.is_seen:
                 print(f"{result.armature}: {ways.words()}", flush=True)
         print(f"{result.armature}: {_times(result)}", flush=True)
-
-
-def _require_places(options: argparse.Namespace) -> None:
-    """See that output and report can be written, and over nothing else: better said now than after a bake.
-
-    Raises:
-        UsageError: the report would take the place of FILE or of the output, or the output would lack what
-            this Blender does not know of the file.
-        WriteError: a path leads nowhere.
-    """
-    file = Path(options.file or bpy.data.filepath)
-    if options.output is not None:
-        whole_files.real_path(options.output)
-        if not options.allow_data_loss:
-            blend_files.require_same_or_older(str(file))
-    if options.report is None or report.is_stream(options.report):
-        return
-    place = whole_files.real_path(options.report)
-    for other, words in ((file, "FILE"), (options.output, "the output")):
-        if other is not None and whole_files.is_same(place, Path(other)):
-            raise UsageError(
-                f"the report would take the place of {words}, {other}: give --report another path"
-            )
 
 
 def _check(options: argparse.Namespace) -> Exit:

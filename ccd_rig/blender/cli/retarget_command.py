@@ -17,11 +17,11 @@ import bpy
 
 from ...errors import CCDRigError, InvalidInput, RigError
 from ...motion.retargeting.settings import HandSpace, RetargetSettings
-from .. import whole_files
+from ..bake.report import write
 from ..retarget import bone_map, report
 from ..retarget.retarget import RetargetChoice, Retargeted, retarget_motion
 from ..retarget.sampling import Reference
-from . import blend_files
+from . import blend_files, places
 from .exits import Exit, UsageError
 
 IMPORTERS: dict[str, tuple[str, Callable[[str], Any]]] = {
@@ -66,6 +66,11 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     add("--no-contacts", action="store_true", help="do not lock feet that are down")
     add("--output", type=Path, metavar="FILE", help="where to save the .blend file with the actions")
     add("--report", type=Path, metavar="FILE", help="where to save the results as JSON")
+    add(
+        "--allow-data-loss",
+        action="store_true",
+        help="save the output even if a newer Blender has saved TARGET, without what this one does not know",
+    )
     add("--enable-autoexec", action="store_true", help="run scripted drivers in TARGET; only if you trust it")
     add("--quiet", action="store_true", help="only errors and warnings")
 
@@ -76,6 +81,7 @@ def run(options: argparse.Namespace, warn: Callable[[str], None]) -> Exit:
         raise UsageError("nothing would be kept: name --output, --report or both")
     clips = _clips(options.source)
     skipped = blend_files.open_file(options.target, options.enable_autoexec)
+    places.require(options.target, options)
     if skipped is not None:
         warn(f"{options.target}: {skipped} was not run; use --enable-autoexec if you trust the file")
     target = _armature(list(bpy.context.scene.objects), options.armature, str(options.target))
@@ -95,8 +101,7 @@ def run(options: argparse.Namespace, warn: Callable[[str], None]) -> Exit:
     if options.output is not None and done_some:
         blend_files.save_as(options.output)
     if options.report is not None:
-        with whole_files.replacing(options.report) as temporary:
-            temporary.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
+        write(json.dumps(results, indent=2) + "\n", options.report)
     if not options.quiet:
         print("\n".join(_table(results)), flush=True)
     return Exit.PROBLEMS if failed else Exit.DONE

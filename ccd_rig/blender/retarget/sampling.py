@@ -59,6 +59,8 @@ def source_motion(
 ) -> SourceMotion:
     """The mapped bones of an armature, as they play; the scene stays as it is.
 
+    Points are seen from where the armature object is at the first frame, in the axes of the world.
+
     Raises:
         RigError: the armature is shown in rest position, mirrored or sheared; a bone is nowhere; its rest is
             no pose of a body.
@@ -68,13 +70,16 @@ def source_motion(
     names = tuple(dict.fromkeys(figure_map.sources.values()))
     require_even(source.matrix_world, source.name)
     with _played(scene, source, names) as at:
-        matrices = np.array([at(frame) for frame in choice.frames])
-        reference = (
-            at(choice.reference_frame) if choice.reference is Reference.FRAME else _rest(source, names)
-        )
+        played = np.array([at(frame) for frame in choice.frames])
+        world, matrices = played[0, 0], played[:, 1:]
+        if choice.reference is Reference.FRAME:
+            reference = at(choice.reference_frame)[1:]
+        else:
+            reference = world @ _rest(source, names)
     _require_finite(matrices, names, choice.frames)
     _require_finite(reference[None], names, [choice.reference_frame])
     heads, rotations = split(np.concatenate((reference[None], matrices)))
+    heads -= world[:3, 3]
     own = {ours: heads[0, names.index(theirs)] for ours, theirs in figure_map.sources.items()}
     feet, hips, top = figure_map.middles(own)
     up = upward(hips, top)
@@ -156,7 +161,7 @@ def _upwards(pose_bone: Any) -> tuple[Any, ...]:
 
 @contextmanager
 def _played(scene: bpy.types.Scene, source: bpy.types.Object, names: Sequence[str]) -> Iterator[Any]:
-    """Gives a function: frame -> (J, 4, 4) world matrices of the bones."""
+    """Gives a function: frame -> (1 + J, 4, 4) world matrices of the armature object and of the bones."""
     slots = [source.pose.bones.find(name) for name in names]
     with isolated_scene(scene, source, [(source, name) for name in names], ()) as isolated:
 
@@ -165,16 +170,15 @@ def _played(scene: bpy.types.Scene, source: bpy.types.Object, names: Sequence[st
             matrices = np.empty((len(source.pose.bones), 4, 4), np.float32)
             evaluated.pose.bones.foreach_get("matrix", matrices.ravel())
             world = np.array([row[:] for row in evaluated.matrix_world])
-            return np.asarray(world @ matrices.transpose(0, 2, 1)[slots].astype(np.float64))
+            bones = world @ matrices.transpose(0, 2, 1)[slots].astype(np.float64)
+            return np.concatenate((world[None], bones))
 
         yield at
 
 
 def _rest(source: bpy.types.Object, names: Sequence[str]) -> Array:
-    """(J, 4, 4) world matrices of bones at rest."""
-    world = np.array([row[:] for row in source.matrix_world])
-    rests = np.array([[row[:] for row in source.data.bones[name].matrix_local] for name in names])
-    return np.asarray(world @ rests)
+    """(J, 4, 4) matrices of bones at rest, armature space."""
+    return np.array([[row[:] for row in source.data.bones[name].matrix_local] for name in names])
 
 
 def split(matrices: Array) -> tuple[Array, Array]:

@@ -22,22 +22,24 @@ LOW = 5.0
 
 @dataclass(frozen=True, eq=False)
 class ScaledWay:
-    """target point(t) = scale source point(t) + rise - drift t, in metres.
+    """target point(t) = scale source point(t) + place + rise - drift t, in metres.
 
     Attributes:
         scale: of lengths.
         rise: metres, so that soles stand on the target's ground.
         drift: (3,) metres per second that are taken off.
+        place: (3,) along the ground, where the target's model has its origin.
     """
 
     scale: float
     rise: float
     drift: Array
+    place: Array
 
     def points(self, points: Array, times: Array) -> Array:
         """(F, 3) of the source's (F, 3)."""
-        rise = np.array((0.0, 0.0, self.rise))
-        return np.asarray(self.scale * points + rise - self.drift * (times - times[0])[:, None])
+        shift = self.place + np.array((0.0, 0.0, self.rise))
+        return np.asarray(self.scale * points + shift - self.drift * (times - times[0])[:, None])
 
 
 def limb_length(target: TargetFigure, limb: Limb) -> float:
@@ -69,7 +71,7 @@ def scaled_way(
     if settings.in_place:
         hips = source.heads[:, source.index(figure_map.sources[figure_map.hips])]
         drift = scale * mean_velocity(hips, source.times)
-    way = ScaledWay(scale, 0.0, drift)
+    way = ScaledWay(scale, 0.0, drift, target.shift * (1.0, 1.0, 0.0))
     heights, lows = {}, []
     for leg in figure_map.legs:
         sole = Sole.of(target, leg)

@@ -145,6 +145,18 @@ def test_a_scaled_and_turned_armature_walks_the_same_way_in_the_world(ext, sourc
     assert travel[0] == pytest.approx(2.0 * travel[1], rel=0.02)
 
 
+def test_each_figure_walks_from_where_its_object_is(ext, source, target):
+    run(target)
+    wanted = played(target, ("spine", *FEET))
+    source.location = (4.0, 1.0, 0.0)
+    target.location = (-2.0, 0.5, 0.3)
+    rigs.update()
+    run(target)
+    np.testing.assert_allclose(
+        played(target, ("spine", *FEET)), wanted + np.array((-2.0, 0.5, 0.3)), atol=1e-4
+    )
+
+
 def test_a_rest_that_lies_walks_upright(ext, source, target):
     run(target)
     wanted = played(target, ("spine", *FEET))
@@ -346,3 +358,6 @@ def test_the_command_line_takes_a_folder_of_clips(ext, source, tmp_path, capsys)
     assert {"walk", "again"} <= set(bpy.data.actions.keys())
     assert [thing.type for thing in bpy.data.objects] == ["ARMATURE"]
     assert main(["retarget", str(clips / "walk.blend"), str(hero)]) == 2
+    before = hero.read_bytes()
+    assert main(["retarget", str(clips / "walk.blend"), str(hero), "--report", str(hero)]) == 2
+    assert hero.read_bytes() == before
