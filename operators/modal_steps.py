@@ -11,7 +11,8 @@ from ..ccd_rig.blender.bake.progress import Progress, Steps
 from ..ccd_rig.blender.bake.report import BakeReport
 from ..ccd_rig.errors import CCDRigError
 
-SLICE = 0.2  # [s] of solving between two looks at the keyboard; each costs a redraw
+SLICE = 0.1  # [s] of solving between two looks at the keyboard
+REDRAW = 0.5  # [s] from one line of progress to the next: each costs a redraw, and Esc waits for it
 
 
 class ModalSteps:
