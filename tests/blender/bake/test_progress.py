@@ -39,7 +39,7 @@ def test_items_come_while_frames_are_solved(bake, far, solver):
     last = FRAMES if solver == "CCD_LEAST_SQUARES" else 3
     settings = bake.BakeSettings(1, last, verify=False)
     items = sum(1 for _ in bake.bake_steps(bpy.context.scene, rig, settings))
-    assert items > last + 20
+    assert items > last + 5
 
 
 def test_parts_change_no_key(ext, bake, monkeypatch):
@@ -54,12 +54,13 @@ def test_parts_change_no_key(ext, bake, monkeypatch):
     assert keys[0] == keys[1]
 
 
-def test_closed_in_mid_solve_no_thread_and_no_key_stays(bake):
-    rig, threads = tail(5.0, "CCD_LEAST_SQUARES"), threading.active_count()
+@pytest.mark.parametrize("solver", ["CCD_LEAST_SQUARES", "CCD"])
+def test_closed_in_mid_solve_no_thread_and_no_key_stays(bake, solver):
+    rig, threads = tail(5.0, solver), threading.active_count()
     steps = bake.bake_steps(bpy.context.scene, rig, bake.BakeSettings(1, FRAMES))
     for _ in range(FRAMES + 5):  # the frames are evaluated: now they are solved
         next(steps)
-    assert threading.active_count() == threads + 1
+    assert threading.active_count() == threads + (solver == "CCD")
     steps.close()
     assert threading.active_count() == threads
     assert rig.animation_data is None
