@@ -11,7 +11,8 @@ from ..ccd_rig.blender.bake.progress import Progress, Steps
 from ..ccd_rig.blender.bake.report import BakeReport
 from ..ccd_rig.errors import CCDRigError
 
-SLICE = 0.2  # [s] of solving between two looks at the keyboard; each costs a redraw
+SLICE = 0.1  # [s] of solving between two looks at the keyboard
+REDRAW = 0.5  # [s] from one line of progress to the next: each costs a redraw, and Esc waits for it
 
 
 class ModalSteps:
@@ -111,6 +112,7 @@ class _Run:
     progress: Progress | None = None
     started: float = 0.0
     result: Any = None
+    shown: float = -REDRAW
 
     def advance(self) -> bool:
         """One more step; whether it was the last."""
@@ -125,12 +127,15 @@ class _Run:
         return False
 
     def advance_slice(self, context: bpy.types.Context) -> bool:
-        """Go on for a moment and show how far it came; whether it has ended."""
+        """Go on for a moment, and show now and then how far it came; whether it has ended."""
         until = time.perf_counter() + SLICE
         while time.perf_counter() < until:
             if self.advance():
                 return True
         assert self.progress is not None
+        if time.perf_counter() < self.shown + REDRAW:
+            return False
+        self.shown = time.perf_counter()
         context.window_manager.progress_update(100 * self.progress.done / self.progress.total)
         words = self.progress.words(time.perf_counter() - self.started)
         context.workspace.status_text_set(f"Baking, {words}. Esc cancels, and nothing is changed")

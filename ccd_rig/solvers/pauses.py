@@ -33,14 +33,14 @@ def pause() -> None:
         _local.wait()
 
 
-def in_parts(work: Callable[[], T], seconds: float = PART) -> Generator[None, None, T]:
-    """What `work` returns; an item each time it has worked for so many seconds. Closed, it ends the work at
-    its next pause.
+def in_parts(work: Callable[[], T], seconds: float | None = None) -> Generator[None, None, T]:
+    """What `work` returns; an item each time it has worked for so many seconds (None: `PART`). Closed, it
+    ends the work at its next pause.
 
     The work has a thread of its own, which stands still except while its next item is waited for: it never
     runs beside its caller.
     """
-    worker = _Worker(work, seconds)
+    worker = _Worker(work, PART if seconds is None else seconds)
     worker.start()
     try:
         while not worker.work_on():

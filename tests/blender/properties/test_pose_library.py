@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import signal
-import time
 
 import bpy
 import pytest
@@ -456,10 +455,12 @@ def test_hostile_files_are_refused_in_a_line(library, rig, tmp_path, capfd, pose
 
 
 @pytest.mark.parametrize("names", ["different", "alike"])
-def test_many_poses_are_read_in_time(library, rig, tmp_path, names):
-    """The time grows with their number, not with its square."""
+def test_many_poses_are_read(ext, rig, tmp_path, monkeypatch, names):
+    """No name is compared with all others: that would take a minute."""
     turned = {"bone_1": [1, 0, 0, 0], "bone_2": [1, 0, 0, 0]}
-    seconds = []
+    poses_module = ext.module("ccd_rig.blender.properties.pose_library")
+    looked: list[str] = []
+    monkeypatch.setattr(poses_module, "unique_name", lambda name, _taken: looked.append(name) or name)
     for count in (1_000, 8_000):
         poses = [
             {"name": f"Pose {i}" if names == "different" else "Pose", "rotations": turned}
@@ -468,13 +469,11 @@ def test_many_poses_are_read_in_time(library, rig, tmp_path, names):
         content = {"format": "ccd_rig.poses", "version": 1, "poses": poses}
         path = tmp_path / "many.json"
         path.write_text(json.dumps(content), encoding="utf-8")
-        started = time.process_time()
         assert bpy.ops.ccd_rig.poses_import(filepath=str(path)) == {"FINISHED"}
-        seconds.append(time.process_time() - started)
         found = [pose.name for pose in bpy.context.object.ccd_rig.poses]
         assert len(found) == count == len(set(found))
         bpy.ops.ccd_rig.pose_remove(all=True)
-    assert seconds[1] < 24 * seconds[0] + 1.0
+    assert looked == []
 
 
 def test_a_full_disk_leaves_the_old_file(rig, tmp_path):

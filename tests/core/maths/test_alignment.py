@@ -9,7 +9,7 @@ import pytest
 from chains import random_rotation
 from mathutils import Quaternion, Vector
 
-from ccd_rig.maths.alignment import Pair, best_hinge_turn, best_rotation, best_rotation_near
+from ccd_rig.maths.alignment import Pair, best_hinge_turn, best_rotation, best_rotation_near, best_slide
 from ccd_rig.maths.rotations import angle_between, exp
 
 AXES = (Vector((1.0, 0.0, 0.0)), Vector((0.0, 1.0, 0.0)), Vector((0.0, 0.0, 1.0)))
@@ -73,3 +73,17 @@ def test_a_hinge_balances_its_pairs_and_its_reference():
         least = cost(Quaternion(axis, best), pairs, reference, weight)
         for other in [best + d for d in (-0.3, -0.01, 0.01, 0.3, 2.0)]:
             assert cost(Quaternion(axis, other), pairs, reference, weight) >= least - ROUNDING * (1.0 + least)
+
+
+@pytest.mark.parametrize("gain", [1.0, 0.5, -2.0])
+def test_a_slide_that_moves_more_or_less_than_itself(gain):
+    """The best shift of several that ask, against the smallest of many."""
+    axis = Vector((0.6, 0.0, 0.8))
+    shifts = [(Vector((1.0, 2.0, -0.5)), gain, 2.0), (Vector((-0.3, 0.1, 0.9)), 1.0, 0.7)]
+
+    def cost(d):
+        return sum(w * (g * d * axis - s).length_squared for s, g, w in shifts)
+
+    found = best_slide(axis, shifts)
+    assert all(cost(found) <= cost(found + step) + 1e-6 for step in (-0.1, -0.01, 0.01, 0.1))
+    assert best_slide(axis, [(Vector((3.0, 0.0, 4.0)), gain, 1.0)]) == pytest.approx(5.0 / gain)

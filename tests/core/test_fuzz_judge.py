@@ -1,0 +1,67 @@
+"""The judge of `dev.py fuzz` works out limits by itself: it agrees with the product, and it bites."""
+
+from __future__ import annotations
+
+import math
+import random
+import sys
+from pathlib import Path
+
+import pytest
+from chains import random_rotation
+from mathutils import Quaternion
+
+from ccd_rig.limits.shapes import (
+    ORDERS,
+    Cone,
+    Ellipse,
+    EulerBox,
+    Hinge,
+    SwingTwist,
+    clamp,
+    violation,
+)
+
+sys.path.append(str(Path(__file__).resolve().parents[2]))
+
+from devtools.fuzz import angles
+
+NEAR = 5e-5  # radians: single precision, and Euler angles near gimbal lock
+
+
+def cases(rng):
+    """(limit, how far outside the judge finds a rotation)."""
+    axis = [rng.gauss(0.0, 1.0) for _ in range(3)]
+    lower = [rng.uniform(-3.5, 3.0) for _ in range(3)]
+    upper = [bound + rng.uniform(0.0, 3.0) for bound in lower]
+    order, radius = rng.choice(sorted(ORDERS)), rng.uniform(0.0, math.pi)
+    sides = [sign * rng.uniform(0.05, 3.0) for sign in (-1.0, 1.0, -1.0, 1.0)]
+    yield Hinge(axis, lower[0], upper[0]), lambda q: angles.hinge(q, axis, lower[0], upper[0])
+    yield SwingTwist(Cone(radius)), lambda q: angles.cone(q, radius)
+    yield SwingTwist(Ellipse(*sides)), lambda q: angles.ellipse(q, sides)
+    yield SwingTwist(None, (lower[0], upper[0])), lambda q: angles.twist_range(q, lower[0], upper[0])
+    yield EulerBox(order, lower, upper), lambda q: angles.euler(q, order, lower, upper)
+
+
+@pytest.mark.parametrize("seed", range(200))
+def test_it_agrees_with_the_product(seed):
+    rng = random.Random(seed)
+    for limit, outside in cases(rng):
+        rotation = random_rotation(rng)
+        assert outside(clamp(limit, rotation)[:]) <= NEAR
+        if (
+            violation(limit, rotation) > 1e-3
+            and math.pi - angles.swing_and_twist(rotation, (0, 1, 0))[0] > 0.1
+        ):
+            assert outside(rotation[:]) > NEAR or isinstance(limit, EulerBox)
+
+
+def test_it_finds_what_is_outside():
+    half_turn = (0.0, 0.6, 0.0, 0.8)
+    assert angles.ellipse(half_turn, (-0.52, 0.7, -0.35, 0.44)) == pytest.approx(math.pi - 0.7)
+    assert angles.cone(Quaternion((0, 0, 1), 1.0)[:], 0.4) == pytest.approx(0.6, abs=1e-6)
+    assert angles.hinge(Quaternion((1, 0, 0), 1.0)[:], (1, 0, 0), -0.2, 0.3) == pytest.approx(0.7, abs=1e-6)
+    assert angles.hinge(Quaternion((0, 0, 1), 0.2)[:], (1, 0, 0), -1, 1) == pytest.approx(0.2, abs=1e-6)
+    assert angles.twist_range(Quaternion((0, 1, 0), -1.0)[:], 0.0, 2.0) == pytest.approx(1.0, abs=1e-6)
+    box = ("XYZ", (-0.1,) * 3, (0.1,) * 3)
+    assert angles.euler(Quaternion((0, 1, 0), 0.5)[:], *box) == pytest.approx(0.4, abs=1e-6)
