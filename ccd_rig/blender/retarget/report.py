@@ -28,8 +28,7 @@ def lines(done: Retargeted) -> tuple[str, ...]:
         f"Largest turn {math.degrees(found.turn):.1f}° a frame, the source's "
         f"{math.degrees(found.source_turn):.1f}°",
         f"Jerk of hands and feet {_ratio(found.jerk, found.source_jerk)} the source's",
-        f"Knees and elbows bend to another side in {_count(found.flipped, 'frame')}",
-        f"Limits are broken {_count(found.broken, 'time')}",
+        *_faults(found),
     )
 
 
@@ -78,6 +77,15 @@ def _feet(found: Measures) -> str:
 def _limbs(found: Measures) -> str:
     parts = [f"{name} {100.0 * error:.1f} %" for name, error in found.errors.items()]
     return f"Off the source's, in parts of the limb: {', '.join(parts)}"
+
+
+def _faults(found: Measures) -> tuple[str, ...]:
+    told = []
+    if found.flipped:
+        told.append(f"Knees and elbows bend to another side in {_count(found.flipped, 'frame')}")
+    if found.broken:
+        told.append(f"Limits are broken {_count(found.broken, 'time')}")
+    return tuple(told) or ("No knee or elbow bends to another side, and no limit is broken",)
 
 
 def _hips(found: Measures) -> str:
