@@ -317,9 +317,7 @@ def _unseen_problems(bone: bpy.types.PoseBone) -> Iterator[Problem]:
             message = (
                 f"Bone '{bone.name}': the solve does not see where Blender's constraint '{constraint.name}'"
             )
-            yield Problem(
-                "WARNING", bone.name, f"{message} brings it: bake the constraint to keys, or mute it"
-            )
+            yield Problem("WARNING", bone.name, f"{message} brings it: bake the constraint to keys")
 
 
 def _carried_problems(bone: bpy.types.PoseBone) -> Iterator[Problem]:

@@ -3,6 +3,7 @@
 
 import dataclasses
 import enum
+import math
 import re
 from typing import Any
 
@@ -11,6 +12,7 @@ import numpy as np
 from bpy.props import BoolProperty, EnumProperty, FloatProperty, IntProperty
 
 from ...errors import InvalidInput, RigError
+from ...maths.validation import SIZES
 from ...settings import EVEN_REDUCTION, PRESET_FIELDS, PRESETS, Solver, SolverSettings, Sweep
 
 OVERRIDE = {"LIBRARY_OVERRIDABLE"}
@@ -26,6 +28,7 @@ _SHOWN: dict[str, dict[str, Any]] = {
         "name": "Position Tolerance",
         "description": "A bone has reached its target when it is this near, in the world's unit",
         "min": 1e-6,
+        "max": SIZES[1],
         "soft_max": 0.1,
         "precision": 5,
         "step": 0.01,
@@ -34,6 +37,7 @@ _SHOWN: dict[str, dict[str, Any]] = {
     "angle_tolerance": {
         "name": "Angle Tolerance",
         "min": 1e-6,
+        "max": math.pi,
         "soft_max": 0.1,
         "subtype": "ANGLE",
         "precision": 3,
