@@ -292,9 +292,8 @@ class BalanceGoal:
         object.__setattr__(self, "target", frozen_vector(self.target, "balance goal: target"))
         given = self.axes if isinstance(self.axes, Sequence) else ()
         if len(given) != 3 or not any(given):
-            raise InvalidInput(
-                f"balance goal: axes must be three of True and False, one at least True, not {shown(self.axes)}"
-            )
+            must = "axes must be three of True and False, one at least True"
+            raise InvalidInput(f"balance goal: {must}, not {shown(self.axes)}")
         object.__setattr__(self, "axes", tuple(bool(axis) for axis in given))
         _check_importance("balance goal", self.weight, self.priority)
         _check_count("balance goal", "chain_length", self.chain_length)
