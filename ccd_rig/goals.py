@@ -105,7 +105,7 @@ class PositionGoal:
         _check_count(what, "extension_joints", self.extension_joints)
         if not (is_number(self.max_extension) and 0.0 < self.max_extension <= 1.0):
             raise InvalidInput(
-                f"{what}: max_extension must be above 0 and at most 1, not {self.max_extension!r}"
+                f"{what}: max_extension must be above 0 and at most 1, not {shown(self.max_extension)}"
             )
 
     def effector(self, skeleton: Skeleton) -> Vector:
@@ -292,9 +292,8 @@ class BalanceGoal:
         object.__setattr__(self, "target", frozen_vector(self.target, "balance goal: target"))
         given = self.axes if isinstance(self.axes, Sequence) else ()
         if len(given) != 3 or not any(given):
-            raise InvalidInput(
-                f"balance goal: axes must be three of True and False, one at least True, not {self.axes!r}"
-            )
+            must = "axes must be three of True and False, one at least True"
+            raise InvalidInput(f"balance goal: {must}, not {shown(self.axes)}")
         object.__setattr__(self, "axes", tuple(bool(axis) for axis in given))
         _check_importance("balance goal", self.weight, self.priority)
         _check_count("balance goal", "chain_length", self.chain_length)
@@ -550,12 +549,12 @@ def _check_importance(what: str, weight: float, priority: int) -> None:
         raise InvalidInput(f"{what}: weight must be {lightest:g} to {heaviest:g}, not {shown(weight)}")
     if isinstance(priority, bool) or not isinstance(priority, int) or priority < 0:
         raise InvalidInput(
-            f"{what}: priority must be a whole number, 0 (served first) or more, not {priority!r}"
+            f"{what}: priority must be a whole number, 0 (served first) or more, not {shown(priority)}"
         )
 
 
 def _check_count(what: str, field: str, count: int) -> None:
     if isinstance(count, bool) or not isinstance(count, int) or count < 0:
         raise InvalidInput(
-            f"{what}: {field} must be a whole number, 0 (the whole chain) or more, not {count!r}"
+            f"{what}: {field} must be a whole number, 0 (the whole chain) or more, not {shown(count)}"
         )

@@ -122,12 +122,12 @@ class SolverSettings:
             count = getattr(self, name)
             if isinstance(count, bool) or not isinstance(count, int) or count < least:
                 allowed = f", {least} or more" if least > -math.inf else ""
-                raise InvalidInput(f"{name} must be a whole number{allowed}, not {count!r}")
+                raise InvalidInput(f"{name} must be a whole number{allowed}, not {shown(count)}")
         for name, kind in (("solver", Solver), ("sweep", Sweep)):
             value = getattr(self, name)
             if not isinstance(value, kind):
                 allowed = ", ".join(each.name for each in kind)
-                raise InvalidInput(f"{name} must be one of {allowed}, not {value!r}")
+                raise InvalidInput(f"{name} must be one of {allowed}, not {shown(value)}")
         for name, lower, upper in (
             ("position_tolerance", *SIZES),
             ("angle_tolerance", *SIZES),

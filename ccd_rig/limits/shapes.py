@@ -17,7 +17,7 @@ from mathutils import Quaternion, Vector
 from ..errors import InvalidInput
 from ..maths.rotations import angle_between
 from ..maths.tolerances import NOISE, ROUNDING
-from ..maths.validation import Triple, angle, finite, numbers, require_order, store, unit, within
+from ..maths.validation import Triple, angle, finite, numbers, require_order, shown, store, unit, within
 from .projection import (
     Box,
     Components,
@@ -159,7 +159,7 @@ class SwingTwist:
 
     def __post_init__(self) -> None:
         if not (self.swing is None or isinstance(self.swing, (Cone, Ellipse))):
-            raise InvalidInput(f"SwingTwist.swing is {self.swing!r}; give a Cone, an Ellipse or None")
+            raise InvalidInput(f"SwingTwist.swing is {shown(self.swing)}; give a Cone, an Ellipse or None")
         store(self, "axis", unit("SwingTwist.axis", self.axis))
         lower, upper = -pi, pi
         if self.twist is not None:
@@ -209,7 +209,9 @@ class EulerBox:
 
     def __post_init__(self) -> None:
         if self.order not in ORDERS:
-            raise InvalidInput(f"EulerBox.order is {self.order!r}; give one of {', '.join(sorted(ORDERS))}")
+            raise InvalidInput(
+                f"EulerBox.order is {shown(self.order)}; give one of {', '.join(sorted(ORDERS))}"
+            )
         store(self, "lower", numbers("EulerBox.lower", self.lower, 3))
         store(self, "upper", numbers("EulerBox.upper", self.upper, 3))
         for name, lower, upper in zip("XYZ", self.lower, self.upper, strict=True):
@@ -246,7 +248,7 @@ class ReversedLimit:
 
     def __post_init__(self) -> None:
         if not isinstance(self.limit, LIMITS):
-            raise InvalidInput(f"Reversed.limit is {self.limit!r}; give a Hinge, SwingTwist or EulerBox")
+            raise InvalidInput(f"Reversed.limit is {shown(self.limit)}; give a Hinge, SwingTwist or EulerBox")
         w, x, y, z = numbers("Reversed.frame", self.frame, 4)
         length = sqrt(w * w + x * x + y * y + z * z)
         if length < 1e-30:
@@ -284,7 +286,7 @@ class Comfort:
     def __post_init__(self) -> None:
         store(self, "tolerance", within("Comfort.tolerance", self.tolerance, 0.0, pi))
         if not (self.region is None or isinstance(self.region, LIMITS)):
-            raise InvalidInput(f"Comfort.region is {self.region!r}; give a limit or None")
+            raise InvalidInput(f"Comfort.region is {shown(self.region)}; give a limit or None")
 
 
 def clamp(limit: Limit, rotation: Quaternion) -> Quaternion:

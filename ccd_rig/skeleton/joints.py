@@ -70,7 +70,9 @@ class Joint:
         if not isinstance(self.name, str) or not self.name:
             raise InvalidInput("a joint needs a name that is not empty")
         if isinstance(self.parent, bool) or not isinstance(self.parent, int) or self.parent < -1:
-            raise InvalidInput(f"joint '{self.name}': parent must be an index or -1, not {self.parent!r}")
+            raise InvalidInput(
+                f"joint '{self.name}': parent must be an index or -1, not {shown(self.parent)}"
+            )
         store = object.__setattr__
         store(self, "offset", frozen_vector(self.offset, f"joint '{self.name}': offset"))
         store(
@@ -86,7 +88,9 @@ class Joint:
         ):
             if value is not None and not isinstance(value, kinds):
                 allowed = ", ".join(kind.__name__ for kind in kinds)
-                raise InvalidInput(f"joint '{self.name}': {what} must be a {allowed} or None, not {value!r}")
+                raise InvalidInput(
+                    f"joint '{self.name}': {what} must be a {allowed} or None, not {shown(value)}"
+                )
         store(self, "slides", self._tuple("slides", self.slides, Slide))
         store(self, "coupled_offsets", self._tuple("coupled_offsets", self.coupled_offsets, CoupledOffset))
         for a, b in combinations(self.slides, 2):
@@ -117,7 +121,7 @@ class Joint:
         found = tuple(values) if isinstance(values, tuple | list) else None
         if found is None or not all(isinstance(value, kind) for value in found):
             raise InvalidInput(
-                f"joint '{self.name}': {what} must be a tuple of {kind.__name__}, not {values!r}"
+                f"joint '{self.name}': {what} must be a tuple of {kind.__name__}, not {shown(values)}"
             )
         return found
 

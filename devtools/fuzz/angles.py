@@ -13,6 +13,8 @@ Numbers = Sequence[float]
 
 THIN = 1e-3
 """Radians: sides of an ellipse that are thinner count as none; the border in a direction is no measure."""
+HALF_TURN = 0.05
+"""Radians from a half turn within which a swing tells little of its axis."""
 
 
 def outside_range(angle: float, lower: float, upper: float) -> float:
@@ -63,7 +65,7 @@ def ellipse(rotation: Numbers, sides: Numbers) -> float:
     rotation vector is than the border in its direction."""
     angle, _, vector = swing_and_twist(rotation, (0.0, 1.0, 0.0))
     on_x, on_z = vector[0], vector[2]
-    if math.pi - angle < THIN:  # a half turn about one axis is one about any other, after another twist
+    if math.pi - angle < HALF_TURN:  # a half turn about one axis is one about any other, after another twist
         return max(0.0, angle - max(map(abs, sides)))
     # The same swing the other way round, from a half turn on.
     back = 1.0 - 2.0 * math.pi / angle if angle > 0.0 else 0.0

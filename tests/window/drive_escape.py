@@ -69,12 +69,20 @@ def run() -> Iterator[float]:
     yield from open_tab()
     window, area, region = view()
     sh("xdotool", "mousemove", area.x + area.width // 3, window.height - area.y - area.height // 2)
-    waits, delays, shares = [], [], []
+    waits, delays, shares, draws = [], [], [], []
+    drawn = [0]
+
+    def count() -> None:
+        drawn[0] += 1
+
+    bpy.types.SpaceView3D.draw_handler_add(count, (), "WINDOW", "POST_PIXEL")
     for trial in range(TRIALS):
         with bpy.context.temp_override(window=window, area=area, region=region):
             bpy.ops.ccd_rig.bake("INVOKE_DEFAULT")
         wait = rng.uniform(0.1, LONGEST)
+        before = drawn[0]
         yield wait
+        draws.append((drawn[0] - before) / wait)
         if trial == TRIALS - 1:
             photograph("escape_baking")
         assert window.modal_operators, "the bake was over before Esc"
@@ -92,6 +100,7 @@ def run() -> Iterator[float]:
         waits=waits,
         delays=delays,
         shares=shares,
+        draws_per_second=draws,
         actions=[action.name for action in bpy.data.actions if "CCD" in action.name],
         scenes=len(bpy.data.scenes),
         keyed=tail.animation_data is not None,

@@ -6,7 +6,9 @@ import pytest
 from visits import go, saw
 
 SCRIPT = "drive_escape.py"
-MOST = 0.5  # [s] from Esc to the end of the bake, on a processor of its own
+MOST = 0.5  # [s] from Esc to the end of the bake
+BUSY = 3.0  # [s] the same where other programs use the processors too
+ALONE = 0.95  # the share of a processor from which on none does
 
 
 @pytest.fixture(scope="module")
@@ -22,9 +24,10 @@ def test_visit_came_to_its_end(visit):
 
 def test_every_bake_stops_at_once(visit):
     seen = saw(visit, "escapes")
-    delays = [delay * share for delay, share in zip(seen["delays"], seen["shares"], strict=True)]
-    assert len(delays) == 12
-    assert max(delays) <= MOST, seen
+    both = list(zip(seen["delays"], seen["shares"], strict=True))
+    assert len(both) == 12
+    assert max((delay for delay, share in both if share > ALONE), default=0.0) <= MOST, seen
+    assert max(seen["delays"]) <= BUSY, seen
 
 
 def test_nothing_is_left_behind(visit):
