@@ -45,6 +45,7 @@ BLENDER = (
     ("solve",),
     ("checks",),
     ("bake",),
+    ("farm",),
     ("cli", "live", "set_up"),
 )
 PUBLIC = "ccd_rig"  # ccd_rig/__init__.py: gathers the core's names, so it stands below the core

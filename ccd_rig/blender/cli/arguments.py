@@ -1,4 +1,4 @@
-"""The words of `ccd_rig bake` and `ccd_rig check`, and the settings they come to."""
+"""The words of the commands, and the settings they come to."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from ...settings import Solver
 from ..bake.settings import BakeSettings, Keys, Order, Start
 from ..keys.obstacles import Destination
 from ..properties import body
+from . import farm_arguments
 
 COMMAND = "ccd_rig"
 
@@ -78,7 +79,7 @@ class UsageError(Exception):
 
 
 def parse(argv: Sequence[str]) -> argparse.Namespace:
-    """What the words after `ccd_rig` say; `command` is "bake" or "check".
+    """What the words after `ccd_rig` say; `command` is "bake", "check" or one of `farm_arguments`.
 
     Raises:
         SystemExit: they are wrong, or ask for help; what there is to say has been said.
@@ -148,7 +149,9 @@ def _parser() -> argparse.ArgumentParser:
     parser = _Parser(
         prog=COMMAND, description="Pose armatures by CCD and bake them to keys.", epilog=EPILOG, **look
     )
-    commands = parser.add_subparsers(title="commands", dest="command", required=True, metavar="bake | check")
+    commands = parser.add_subparsers(
+        title="commands", dest="command", required=True, metavar="bake | check | farm"
+    )
     for name, words in (
         ("bake", "bake the CCD constraints of an armature to keys"),
         ("check", "list what is wrong with the CCD constraints"),
@@ -184,8 +187,9 @@ def _parser() -> argparse.ArgumentParser:
                 action="store_true",
                 help="bake every armature of the scene that has constraints, in one pass",
             )
-            _add_frame_arguments(command)
-            _add_key_arguments(command)
+            add_frame_arguments(command)
+            add_key_arguments(command)
+            add_play_arguments(command)
             _add_output_arguments(command)
         command.add_argument(
             "--enable-autoexec",
@@ -193,10 +197,12 @@ def _parser() -> argparse.ArgumentParser:
             help="run scripted drivers in FILE; only for files you trust",
         )
         command.add_argument("--quiet", action="store_true", help="only errors and warnings")
+    shared = (add_frame_arguments, add_key_arguments, add_play_arguments)
+    farm_arguments.add(commands, look, shared, EPILOG)
     return parser
 
 
-def _add_frame_arguments(command: argparse.ArgumentParser) -> None:
+def add_frame_arguments(command: argparse.ArgumentParser) -> None:
     """Which frames are solved, and in what way."""
     add = command.add_argument
     add(
@@ -245,7 +251,7 @@ def _add_frame_arguments(command: argparse.ArgumentParser) -> None:
     )
 
 
-def _add_key_arguments(command: argparse.ArgumentParser) -> None:
+def add_key_arguments(command: argparse.ArgumentParser) -> None:
     """Which frames get keys, where these go, and which are left out."""
     add = command.add_argument
     add(
@@ -288,8 +294,8 @@ def _add_key_arguments(command: argparse.ArgumentParser) -> None:
     )
 
 
-def _add_output_arguments(command: argparse.ArgumentParser) -> None:
-    """What is kept, and what is looked at afterwards."""
+def add_play_arguments(command: argparse.ArgumentParser) -> None:
+    """What lets the keys play, and whether that is looked at."""
     add = command.add_argument
     add(
         "--keep-switches",
@@ -301,6 +307,11 @@ def _add_output_arguments(command: argparse.ArgumentParser) -> None:
         action="store_true",
         help="do not evaluate the frames once more after the bake to see what really plays",
     )
+
+
+def _add_output_arguments(command: argparse.ArgumentParser) -> None:
+    """What is kept."""
+    add = command.add_argument
     add("--output", type=Path, metavar="FILE", help="where to save the .blend file with the baked keys")
     add("--report", type=Path, metavar="FILE", help="where to save the report as JSON")
     add(

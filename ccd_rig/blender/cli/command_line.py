@@ -1,4 +1,4 @@
-"""`ccd_rig bake` and `ccd_rig check`: the same words after `blender -b FILE --command` and `python -m`."""
+"""`ccd_rig bake`, `check` and `farm`: the same words after `blender -b FILE --command` and `python -m`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from ..bake.bake import bake
 from ..bake.progress import Progress
 from ..bake.settings import Order
 from ..checks import setup
-from . import arguments, blend_files
+from . import arguments, blend_files, farm_arguments, farm_commands
 from .arguments import COMMAND, Exit, UsageError
 
 SLOW = 1.0  # [s] a bake that takes longer shows its progress
@@ -80,6 +80,8 @@ def main(argv: Sequence[str]) -> int:
     # A Blender program in the background answers Ctrl-C by ending at once, with exit code 0.
     before = signal.signal(signal.SIGINT, interrupt)
     try:
+        if options.command in (farm_arguments.FARM, *farm_arguments.TASKS):
+            return int(farm_commands.run_command(options, interrupt.check))
         _open(options)
         return int(_bake(options, interrupt) if options.command == "bake" else _check(options))
     except KeyboardInterrupt:
