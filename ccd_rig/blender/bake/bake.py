@@ -192,7 +192,6 @@ def bake_solved_steps(
     Raises:
         CCDRigError: as `bake`, or what `solved` raises. Nothing has changed then.
     """
-    renamed_bones.follow(armature_object)
     with clamps.suspended():
         return (yield from one_of_many(scene, armature_object, settings, Shares(solved=solved)))
 

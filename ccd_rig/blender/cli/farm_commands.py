@@ -18,6 +18,7 @@ from ..farm.chunks import Chunk, Seam
 from ..farm.job import Shot
 from ..farm.records import Record
 from ..farm.spans import Span
+from ..keys import versions
 from ..whole_files import WriteError
 from . import arguments, blend_files, farm_arguments, local_jobs
 from .arguments import COMMAND, Exit, UsageError
@@ -69,7 +70,7 @@ def _farm(options: argparse.Namespace, check: Check) -> Exit:
         paths.append(file.resolve())
         assets += records.linked_files()
     is_module = not bpy.app.binary_path
-    program = options.program or ("python" if is_module else "blender")
+    program = options.program or ("python" if is_module else bundle.PROGRAM)
     written = bundle.Job(shots, paths, assets, program, is_module)
     bundle.write(written, options.output)
     if not options.quiet:
@@ -178,11 +179,9 @@ def _open(path: Path) -> None:
             would be lost.
     """
     blend_files.open_file(path, False)
-    saved, own = (".".join(map(str, version[:2])) for version in (bpy.data.version, bpy.app.version))
-    if bpy.data.version[:2] > bpy.app.version[:2]:
-        raise UsageError(
-            f"{path} was saved by Blender {saved}; this is {own}: run the job on {saved} or newer"
-        )
+    if saved := versions.newer_than_running():
+        running = versions.running()
+        raise UsageError(f"{path} was saved by Blender {saved}; this is {running}: use {saved} for the job")
 
 
 def _open_shot(options: argparse.Namespace, shot: Shot) -> bpy.types.Scene:

@@ -25,6 +25,8 @@ MOST_TASKS = 1024
 """Of a step: the specification's largest list of values."""
 LONGEST = 1024
 """Characters of a value."""
+PROGRAM = "blender"
+"""What runs a task, unless a job says otherwise."""
 MODULE = ("-m", "ccd_rig")
 BLENDER = ("-b", "--disable-autoexec", "--offline-mode", "--command", "ccd_rig")
 """Words after the program: scripts of .blend files never run, and nothing is fetched."""

@@ -85,7 +85,7 @@ class Chunk:
 def load(path: Path) -> Chunk | None:
     """A chunk; None if there is no such file, or none that this version has written whole."""
     try:
-        with np.load(path, allow_pickle=False) as arrays:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
             words = json.loads(arrays["words"].tobytes())
             frames, rotations, slides = (arrays[name] for name in ("frames", "rotations", "slides"))
         return Chunk(

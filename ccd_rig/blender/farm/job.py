@@ -54,7 +54,7 @@ class Shot:
     def spans(self) -> list[Span]:
         """Its chunks; a shot that is baked whole has one."""
         settings = self.settings
-        return spans(settings.frame_start, settings.frame_end, settings.step, self.chunk)
+        return spans(settings.frame_start, settings.frame_end, self.chunk)
 
     @property
     def is_split(self) -> bool:

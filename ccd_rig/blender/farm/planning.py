@@ -63,6 +63,8 @@ def _one_after_the_other(settings: BakeSettings, solver: Solver, constraints: tu
         return "Frame Order is not Forwards"
     if settings.preroll:
         return "it has a preroll"
+    if settings.step > 1:
+        return "its solved frames are not next to each other"
     if settings.keys.name not in ("EVERY_FRAME", "SOLVED_FRAMES"):
         return "its frames are those of other keys"
     return ""

@@ -30,22 +30,19 @@ class Span(NamedTuple):
         return f"frames {self.first} to {self.last}"
 
 
-def spans(first: int, last: int, step: int, chunk: int) -> list[Span]:
+def spans(first: int, last: int, chunk: int) -> list[Span]:
     """Chunks of about the same size that make up a range.
-
-    Chunks begin at frames that are solved in the whole range too, so that all solve the same frames.
 
     Args:
         first, last: frames of the range.
-        step: frames from one solve to the next.
-        chunk: most frames of a chunk, rounded up to a multiple of `step`; 0 for a single one.
+        chunk: most frames of a chunk; 0 for a single one.
     """
     count = last - first + 1
     if chunk <= 0 or count <= chunk:
         return [Span(first, last, first, last)]
-    size, roll = (step * math.ceil(frames / step) for frames in (count / math.ceil(count / chunk), ROLL))
+    size = math.ceil(count / math.ceil(count / chunk))
     starts = [*range(first, last + 1, size), last + 1]
     return [
-        Span(start, end - 1, max(first, start - roll), min(last, end + roll))
+        Span(start, end - 1, max(first, start - ROLL), min(last, end + ROLL - 1))
         for start, end in pairwise(starts)
     ]
