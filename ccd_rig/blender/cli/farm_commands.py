@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import bpy
 
@@ -190,7 +191,8 @@ def _open_shot(options: argparse.Namespace, shot: Shot) -> bpy.types.Scene:
     messages.status(f"{shot.name}: opening")
     _open(options.shot)
     _make_folder(options.output)
-    scene: bpy.types.Scene = bpy.context.scene
+    context: Any = bpy.context  # the stubs allow for a window without a scene
+    scene: bpy.types.Scene = context.scene
     return scene
 
 
