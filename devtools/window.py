@@ -35,8 +35,8 @@ ON_WHEELS = (
     "test_manual.py",
     "test_tutorials.py",
 )
-"""What of tests/blender runs on the wheels alone: numbers, which the program works out alike, the demo,
-which needs a Python with the module, jobs of farms run by `openjd`, which stands beside it, and what needs the folders of the project."""
+"""What of tests/blender runs on the wheels alone: numbers, which the program works out alike, the demo and
+`openjd`, which need a Python with the module, and what needs the folders of the project."""
 WINDOW_TIMEOUT = 1200  # [s] tests/window
 RUN = "suite"  # the folder inside the chroot that belongs to one run
 

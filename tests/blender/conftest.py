@@ -21,7 +21,8 @@ from installed import AS_MODULE, PACKAGE, Extension, leftovers, package_file
 
 _EXIT_STATUS = pytest.StashKey[int]()
 
-# The demo is a program for a Python that has the bpy module, and `openjd` stands beside it: Blender has neither.
+# The demo is a program for a Python that has the bpy module, and so is `openjd`, which runs jobs: the Blender
+# program has none to run them.
 collect_ignore = [] if AS_MODULE else ["test_demo.py", "test_openjd.py"]
 
 
