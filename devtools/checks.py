@@ -106,7 +106,7 @@ def test(versions: list[str], pytest_arguments: list[str], coverage: bool) -> in
     with_docs = not pytest_arguments or any(a.startswith(DOCS_TESTS) for a in chosen)
     wanted = [environments.BLENDERS[version] for version in versions]
     environments.require_pythons([*wanted, environments.DOCS] if with_docs else wanted)
-    prepare = environments.prepare_coverage if coverage else environments.prepare
+    prepare = environments.prepare_coverage if coverage else environments.prepare_tests
     # All of them first: what is missing shows before minutes of tests, not after.
     pythons = {version: str(prepare(environments.BLENDERS[version])) for version in versions}
     suites = []

@@ -26,6 +26,7 @@ TEST_TOOLS = ("pytest==8.4.2", "hypothesis==6.140.3")
 BENCH_TOOLS = ("matplotlib==3.10.7",)  # for the plots that benchmarks draw
 COVERAGE_TOOLS = ("coverage==7.10.7", "pytest-cov==7.0.0")
 DOCS_TOOLS = ("mkdocs==1.6.1", "mkdocs-material==9.8.1", *TEST_TOOLS)
+FARM_TOOLS = ("openjd-cli==0.8.0",)  # runs the jobs that tests write
 LINT_TOOLS = ("ruff==0.13.3", "mypy==2.4.1", "numpy==2.2.6", *TEST_TOOLS)
 
 # What the wheels of bpy load and a bare Debian or Ubuntu does not have.
@@ -135,12 +136,22 @@ def prepare_bench(environment: Environment) -> Path:
     return _prepare_with(environment, "bench", BENCH_TOOLS)
 
 
+def prepare_tests(environment: Environment) -> Path:
+    """Make the environment and add what runs render farm jobs; return its interpreter.
+
+    Raises:
+        SetupError: as `prepare`.
+    """
+    return _prepare_with(environment, "farm", FARM_TOOLS)
+
+
 def prepare_coverage(environment: Environment) -> Path:
     """Make the environment and add what only a run with coverage needs; return its interpreter.
 
     Raises:
         SetupError: as `prepare`.
     """
+    prepare_tests(environment)
     return _prepare_with(environment, "coverage", COVERAGE_TOOLS)
 
 

@@ -31,11 +31,12 @@ ON_WHEELS = (
     "solve",
     "test_peer_cases.py",
     "test_demo.py",
+    "test_openjd.py",
     "test_manual.py",
     "test_tutorials.py",
 )
-"""What of tests/blender runs on the wheels alone: numbers, which the program works out alike, the demo,
-which needs a Python with the module, and what needs the folders of the project."""
+"""What of tests/blender runs on the wheels alone: numbers, which the program works out alike, the demo and
+`openjd`, which need a Python with the module, and what needs the folders of the project."""
 WINDOW_TIMEOUT = 1200  # [s] tests/window
 RUN = "suite"  # the folder inside the chroot that belongs to one run
 

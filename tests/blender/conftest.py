@@ -21,8 +21,9 @@ from installed import AS_MODULE, PACKAGE, Extension, leftovers, package_file
 
 _EXIT_STATUS = pytest.StashKey[int]()
 
-# The demo is a program for a Python that has the bpy module: the Blender program has none to run it.
-collect_ignore = [] if AS_MODULE else ["test_demo.py"]
+# The demo is a program for a Python that has the bpy module, and so is `openjd`, which runs jobs: the Blender
+# program has none to run them.
+collect_ignore = [] if AS_MODULE else ["test_demo.py", "test_openjd.py"]
 
 
 class _OneCopy:

@@ -47,6 +47,7 @@ BLENDER = (
     ("checks",),
     ("bake",),
     ("retarget",),
+    ("farm",),
     ("cli", "live", "set_up"),
 )
 PUBLIC = "ccd_rig"  # ccd_rig/__init__.py: gathers the core's names, so it stands below the core

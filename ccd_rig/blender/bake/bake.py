@@ -87,10 +87,12 @@ class Shares:
     Attributes:
         scene: where all of them are evaluated; None: this one is alone, and solves what it asks for itself.
         clock: measures how long this bake takes.
+        solved: gives what was solved elsewhere, in place of solving.
     """
 
     scene: SharedScene | None = None
     clock: Clock = field(default_factory=Clock)
+    solved: shot.SolvedElsewhere | None = None
 
 
 def one_of_many(
@@ -126,7 +128,8 @@ def _bake_steps(
     scene: bpy.types.Scene, armature_object: bpy.types.Object, settings: BakeSettings, shares: Shares
 ) -> Steps[BakeReport]:
     ready, task, fingerprint = _prepared(scene, armature_object, settings)
-    task, solver, clock = task._replace(shared=shares.scene), task.solver, shares.clock
+    task = task._replace(shared=shares.scene, solved=shares.solved)
+    solver, clock = task.solver, shares.clock
     solving = shot.solve(
         scene, armature_object, task, lambda frames: _refuse_obstacles(armature_object, frames, settings)
     )
@@ -176,6 +179,39 @@ def _bake_steps(
         yield Progress(settings.frame_end, 1, 1, "done", is_last=True)
         undo.pop_all()
     return report
+
+
+def bake_solved_steps(
+    scene: bpy.types.Scene,
+    armature_object: bpy.types.Object,
+    settings: BakeSettings,
+    solved: shot.SolvedElsewhere,
+) -> Steps[BakeReport]:
+    """Like `bake_steps`, with what `solve_steps` has come to elsewhere in place of solving.
+
+    Raises:
+        CCDRigError: as `bake`, or what `solved` raises. Nothing has changed then.
+    """
+    with clamps.suspended():
+        return (yield from one_of_many(scene, armature_object, settings, Shares(solved=solved)))
+
+
+def solve_steps(
+    scene: bpy.types.Scene, armature_object: bpy.types.Object, settings: BakeSettings
+) -> Steps[BakeFrames]:
+    """The first half of `bake_steps`: all frames evaluated and solved, and nothing written.
+
+    Raises:
+        CCDRigError: as `bake`.
+    """
+    renamed_bones.follow(armature_object)
+    with clamps.suspended():
+        _, task, _ = _prepared(scene, armature_object, settings)
+        task = task._replace(is_rebake=False)  # that is for the whole shot to say
+        solving = shot.solve(
+            scene, armature_object, task, lambda frames: _refuse_obstacles(armature_object, frames, settings)
+        )
+        return (yield from answered(solving))
 
 
 def _prepared(

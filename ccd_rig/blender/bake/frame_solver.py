@@ -19,6 +19,7 @@ from ..solve.walking import solve_frame
 from .bake_frames import BakeFrames
 from .batch_solver import BatchSolver, Ways
 from .batches import Batch, WarmStart
+from .keyed_motion import keyed_motion
 from .planted_solver import WAITING_AT_MOST, PlantedSolver, one_by_one
 from .recorder import FrameRecorder
 
@@ -76,6 +77,12 @@ class FrameSolver:
             waiting.insert(0, (self._edge.row, self._edge.sample))
         for run in _runs(self.bake_frames, waiting):
             yield from self._solve_run(run)
+
+    def go_on_from(self, row: int, sample: FrameSample) -> None:
+        """Let the next frame go on from one that was solved elsewhere and stands in the bake's frames."""
+        place = int(np.searchsorted(self.bake_frames.solved_frames, self.bake_frames.frames[row]))
+        translations = keyed_motion(self.bake_frames).full.translations[row]
+        self._edge = Edge(row, sample, self.bake_frames.solved[place], translations)
 
     def one_more(self, sample: FrameSample) -> BakeFrames:
         """A frame solved after all others, in bake frames of its own; nothing is planted.

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import bpy
 import numpy as np
@@ -39,6 +39,8 @@ BLEND = 8
 """Frames on either side of where both ways meet that go over from one to the other."""
 SAME = 1e-3
 """Radians: poses that differ by less are one, and are not solved once more."""
+SolvedElsewhere: TypeAlias = Callable[[BakeFrames], Solutions]
+"""Gives what all frames to solve were solved to before; it may raise."""
 
 
 class Task(NamedTuple):
@@ -56,6 +58,8 @@ class Task(NamedTuple):
             empty if nothing does.
         walks_on: whether planted bones carry a body that keeps its animation along the ground.
         shared: where frames are evaluated for other armatures too, or None.
+        solved: gives what was solved elsewhere, of frames that are solved forwards and plant nothing; or
+            None.
     """
 
     constraints: Sequence[Constraint]
@@ -68,6 +72,7 @@ class Task(NamedTuple):
     body_obstacle: str = ""
     walks_on: bool = False
     shared: SharedScene | None = None
+    solved: SolvedElsewhere | None = None
 
     @property
     def keeps_body(self) -> bool:
@@ -195,7 +200,7 @@ def _evaluate(
             first = sample if row == shot.preroll else first
             if frame not in due:
                 continue
-            if shot.forwards and not task.walks_on:
+            if shot.forwards and not task.walks_on and task.solved is None:
                 yield from shown(solver.add(row, sample), Progress(frame, done, shot.total))
             if shot.backwards or task.keeps_body:
                 shot.samples.append((row, sample))
@@ -209,6 +214,9 @@ def _evaluate(
         for row, sample in shot.samples:
             yield from shown(solver.add(row, sample), Progress(sample.frame, done, shot.total))
     yield from shown(solver.finish(), Progress(shot.frames[-1], done, shot.total))
+    if task.solved is not None:
+        recorder.bake_frames.restore(task.solved(recorder.bake_frames))
+        solver.go_on_from(row, sample)
     shot.ends, shot.solver = Ends(first, sample, after), solver
     return recorder.bake_frames
 

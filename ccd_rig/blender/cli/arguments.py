@@ -1,4 +1,4 @@
-"""The words of `ccd_rig bake` and `ccd_rig check`, and the settings they come to."""
+"""The words of the commands, and the settings they come to."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ...settings import Solver
 from ..bake.settings import BakeSettings, Keys, Order, Start
 from ..keys.obstacles import Destination
 from ..properties import body
-from . import retarget_command
+from . import farm_arguments, retarget_command
 from .exits import Exit, UsageError
 
 COMMAND = "ccd_rig"
@@ -64,7 +64,7 @@ examples:
 
 
 def parse(argv: Sequence[str]) -> argparse.Namespace:
-    """What the words after `ccd_rig` say; `command` is "bake", "check" or "retarget".
+    """What the words after `ccd_rig` say; `command` is bake, check, retarget or one of `farm_arguments`.
 
     Raises:
         SystemExit: they are wrong, or ask for help; what there is to say has been said.
@@ -135,7 +135,7 @@ def _parser() -> argparse.ArgumentParser:
         prog=COMMAND, description="Pose armatures by CCD and bake them to keys.", epilog=EPILOG, **look
     )
     commands = parser.add_subparsers(
-        title="commands", dest="command", required=True, metavar="bake | check | retarget"
+        title="commands", dest="command", required=True, metavar="bake | check | retarget | farm"
     )
     for name, words in (
         ("bake", "bake the CCD constraints of an armature to keys"),
@@ -150,8 +150,9 @@ def _parser() -> argparse.ArgumentParser:
         )
         _add_file_arguments(command, name)
         if name == "bake":
-            _add_frame_arguments(command)
-            _add_key_arguments(command)
+            add_frame_arguments(command)
+            add_key_arguments(command)
+            add_play_arguments(command)
             _add_output_arguments(command)
     retarget_command.add_arguments(
         commands.add_parser(
@@ -162,6 +163,8 @@ def _parser() -> argparse.ArgumentParser:
             **look,
         )
     )
+    shared = (add_frame_arguments, add_key_arguments, add_play_arguments)
+    farm_arguments.add(commands, look, shared, EPILOG)
     return parser
 
 
@@ -198,7 +201,7 @@ def _add_file_arguments(command: argparse.ArgumentParser, name: str) -> None:
     add("--quiet", action="store_true", help="only errors and warnings")
 
 
-def _add_frame_arguments(command: argparse.ArgumentParser) -> None:
+def add_frame_arguments(command: argparse.ArgumentParser) -> None:
     """Which frames are solved, and in what way."""
     add = command.add_argument
     add(
@@ -247,7 +250,7 @@ def _add_frame_arguments(command: argparse.ArgumentParser) -> None:
     )
 
 
-def _add_key_arguments(command: argparse.ArgumentParser) -> None:
+def add_key_arguments(command: argparse.ArgumentParser) -> None:
     """Which frames get keys, where these go, and which are left out."""
     add = command.add_argument
     add(
@@ -290,8 +293,8 @@ def _add_key_arguments(command: argparse.ArgumentParser) -> None:
     )
 
 
-def _add_output_arguments(command: argparse.ArgumentParser) -> None:
-    """What is kept, and what is looked at afterwards."""
+def add_play_arguments(command: argparse.ArgumentParser) -> None:
+    """What lets the keys play, and whether that is looked at."""
     add = command.add_argument
     add(
         "--keep-switches",
@@ -303,6 +306,11 @@ def _add_output_arguments(command: argparse.ArgumentParser) -> None:
         action="store_true",
         help="do not evaluate the frames once more after the bake to see what really plays",
     )
+
+
+def _add_output_arguments(command: argparse.ArgumentParser) -> None:
+    """What is kept."""
+    add = command.add_argument
     add("--output", type=Path, metavar="FILE", help="where to save the .blend file with the baked keys")
     add("--report", type=Path, metavar="FILE", help="where to save the report as JSON")
     add(

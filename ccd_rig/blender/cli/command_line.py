@@ -1,4 +1,4 @@
-"""`ccd_rig bake` and `ccd_rig check`: the same words after `blender -b FILE --command` and `python -m`."""
+"""`ccd_rig bake`, `check` and `farm`: the same words after `blender -b FILE --command` and `python -m`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from ..bake.bake import bake
 from ..bake.progress import Progress
 from ..bake.settings import Order
 from ..checks import setup
-from . import arguments, blend_files, places, retarget_command
+from . import arguments, blend_files, farm_arguments, farm_commands, places, retarget_command
 from .arguments import COMMAND
 from .exits import Exit, UsageError
 
@@ -83,6 +83,8 @@ def main(argv: Sequence[str]) -> int:
     try:
         if options.command == "retarget":
             return int(retarget_command.run(options, _warn))
+        if options.command in (farm_arguments.FARM, *farm_arguments.TASKS):
+            return int(farm_commands.run_command(options, interrupt.check))
         _open(options)
         return int(_bake(options, interrupt) if options.command == "bake" else _check(options))
     except KeyboardInterrupt:

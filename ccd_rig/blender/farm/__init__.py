@@ -1,0 +1,1 @@
+"""Bakes on a render farm: job bundles of Open Job Description, and the work of their tasks."""

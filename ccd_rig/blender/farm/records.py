@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a result was made from, so that a second run skips what is done and does again what has changed."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import bpy
+
+from ..keys import versions
+from ..whole_files import replacing
+from .job import Shot
+from .spans import Span
+
+FORMAT, VERSION = "ccd_rig.farm_record", 1
+BLOCK = 1 << 20
+CODE = Path(__file__).resolve().parents[2]
+"""Folder of the package."""
+
+
+@dataclass(frozen=True)
+class Record:
+    """What a result was made from.
+
+    Attributes:
+        made_with: see `made_with`.
+        inputs: {path, seen from the shot's folder: hash} of the .blend file and of what it links.
+        outputs: {name: hash} of files beside the record.
+        rows: of the table.
+    """
+
+    made_with: str
+    inputs: Mapping[str, str]
+    outputs: Mapping[str, str] = field(default_factory=dict)
+    rows: tuple[Mapping[str, Any], ...] = ()
+
+    def is_current(self, path: Path, made_with: str) -> bool:
+        """Whether a run now, for the shot at `path`, would come to the same."""
+        return (
+            self.made_with == made_with
+            and path.name in self.inputs
+            and all(_hash_if_there(path.parent / name) == known for name, known in self.inputs.items())
+        )
+
+    def is_whole(self, folder: Path) -> bool:
+        """Whether its outputs are as they were written."""
+        return all(_hash_if_there(folder / name) == known for name, known in self.outputs.items())
+
+    def save(self, path: Path) -> None:
+        """Write it as JSON; raises WriteError."""
+        content = {"format": FORMAT, "version": VERSION, **asdict(self)}
+        with replacing(path) as temporary:
+            temporary.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def load(path: Path) -> Record | None:
+    """A record; None if there is none that this version can read: the work is then done again."""
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        if (content.pop("format"), content.pop("version")) != (FORMAT, VERSION):
+            return None
+        return Record(**{**content, "rows": tuple(content["rows"])})
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return None
+
+
+def made_with(shot: Shot, span: Span | None = None) -> str:
+    """A hash of what a result depends on beside files: settings, frames, this code and this Blender.
+
+    Args:
+        shot: which is baked.
+        span: of a chunk; None for the whole shot.
+    """
+    words = [shot.content(), span, _code(), versions.running()]
+    return hashlib.sha256(json.dumps(words, sort_keys=True).encode()).hexdigest()
+
+
+def inputs_of_open_file() -> dict[str, str]:
+    """Hashes of the open .blend file, its libraries and caches, by their paths from the file's folder."""
+    path = Path(bpy.data.filepath)
+    return {_seen_from(path.parent, each): sha256(each) for each in (path, *linked_files())}
+
+
+def linked_files() -> list[Path]:
+    """Libraries and caches that the open file uses, if they are there."""
+    things = (*bpy.data.libraries, *bpy.data.cache_files)
+    paths = (Path(bpy.path.abspath(thing.filepath)).resolve() for thing in things)
+    return sorted({path for path in paths if path.is_file()})
+
+
+def sha256(path: Path) -> str:
+    """Hash of a file's content."""
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        while block := file.read(BLOCK):
+            digest.update(block)
+    return digest.hexdigest()
+
+
+def _hash_if_there(path: Path) -> str:
+    try:
+        return sha256(path)
+    except OSError:
+        return ""
+
+
+def _seen_from(folder: Path, path: Path) -> str:
+    try:
+        return Path(os.path.relpath(path, folder)).as_posix()
+    except ValueError:  # another drive
+        return path.as_posix()
+
+
+@functools.cache
+def _code() -> str:
+    """Hash of this package's source."""
+    digest = hashlib.sha256()
+    for file in sorted(CODE.rglob("*.py")):
+        digest.update(file.relative_to(CODE).as_posix().encode() + b"\0" + file.read_bytes() + b"\0")
+    return digest.hexdigest()

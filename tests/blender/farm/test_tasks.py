@@ -1,0 +1,422 @@
+"""`ccd_rig farm` and the commands that its jobs run, each on its own."""
+
+from __future__ import annotations
+
+import json
+import math
+import signal
+import subprocess
+import sys
+
+import bpy
+import pytest
+import rigs
+from installed import AS_MODULE, ROOT
+from shots import keys_in, largest_angle, same_bits, wander
+
+AGREE = math.radians(0.01)  # what chunks and the whole may differ by, as the manual says
+TIMEOUT = 120  # [s]
+SHORT, LONG = 30, 400  # [frames]
+
+
+@pytest.fixture
+def cli(ext):
+    return ext.module("ccd_rig.blender.cli.command_line")
+
+
+@pytest.fixture
+def channels(ext):
+    return ext.module("ccd_rig.blender.keys.channels")
+
+
+class Job:
+    """A job in a folder, whose tasks are run one by one."""
+
+    def __init__(self, cli, folder, *files, words=()):
+        self.cli, self.folder, self.files = cli, folder, files
+        self.baked = folder / "baked"
+        self.code = cli.main(["farm", *map(str, files), "--output", str(folder), "--quiet", *words])
+
+    def words(self, command, *more):
+        settings = self.folder / "settings.json"
+        return [command, f"--settings={settings}", f"--output={self.baked}", *map(str, more)]
+
+    def bake(self, file, part=1):
+        return self.cli.main(self.words("farm-bake", f"--part={part}", file))
+
+    def join(self, file):
+        return self.cli.main(self.words("farm-join", file))
+
+    def table(self):
+        return self.cli.main(self.words("farm-table"))
+
+    def template(self):
+        return json.loads((self.folder / "template.json").read_text())
+
+    def parts(self):
+        (step,) = [step for step in self.template()["steps"] if step["name"] == "Bake"]
+        shots, parts = (each["range"] for each in step["parameterSpace"]["taskParameterDefinitions"])
+        return list(zip(shots, parts, strict=True))
+
+    def run_all(self):
+        assert all(self.bake(file, part) == 0 for file, part in self.parts())
+        split = {file for file, part in self.parts() if part > 1}
+        assert all(self.join(file) == 0 for file in split)
+        assert self.table() == 0
+
+
+def process(job, *words, **options):
+    """Start a command as a farm does, in a process of its own."""
+    program = [sys.executable, "-m", "ccd_rig"]
+    if not AS_MODULE:
+        program = [bpy.app.binary_path, "--background", "--disable-autoexec", "--command", "ccd_rig"]
+    return subprocess.Popen(
+        [*program, *job.words(*words)],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        **options,
+    )
+
+
+def whole(cli, file, tmp_path):
+    """What `ccd_rig bake` makes of a file: the .blend file and its report."""
+    output, report = tmp_path / f"{file.stem}_whole.blend", tmp_path / f"{file.stem}_whole.json"
+    assert cli.main(["bake", str(file), "--output", str(output), "--report", str(report)]) == 0
+    return output, json.loads(report.read_text())
+
+
+def listing(folder):
+    return {path.relative_to(folder): path.stat().st_mtime_ns for path in folder.rglob("*") if path.is_file()}
+
+
+# --- what comes out -----------------------------------------------------------------------------------------
+
+
+def test_a_whole_shot_is_what_a_bake_makes_of_it(cli, channels, tmp_path):
+    file = wander(tmp_path / "shot.blend", SHORT)
+    before = file.read_bytes()
+    job = Job(cli, tmp_path / "job", file)
+    job.run_all()
+    assert file.read_bytes() == before
+    output, report = whole(cli, file, tmp_path)
+    assert same_bits(keys_in(job.baked / "shot.blend", channels), keys_in(output, channels))
+    told = json.loads((job.baked / "shot.json").read_text())
+    assert told["entries"] == report["entries"]
+    names = {path.name for path in job.baked.iterdir()}
+    assert names == {"shot.blend", "shot.json", "shot.record.json", "table.csv", "table.txt"}
+
+
+@pytest.mark.parametrize("words", [(), ("--keys", "solved"), ("--reduce-angle", "0.5")])
+def test_chunks_joined_agree_with_the_whole(cli, channels, tmp_path, words):
+    file = wander(tmp_path / "long.blend", LONG)
+    job = Job(cli, tmp_path / "job", file, words=("--chunk", "150", *words))
+    assert len(job.parts()) == 3
+    job.run_all()
+    single = Job(cli, tmp_path / "single", file, words=words)
+    single.run_all()
+    ours, theirs = (keys_in(each.baked / "long.blend", channels) for each in (job, single))
+    if "--reduce-angle" not in words:  # which keys are left out may differ
+        assert largest_angle(ours, theirs) <= AGREE
+    reports = [json.loads((each.baked / "long.json").read_text()) for each in (job, single)]
+    assert [row["frame"] for row in reports[0]["entries"]] == [row["frame"] for row in reports[1]["entries"]]
+    same = (
+        "action",
+        "frame_start",
+        "frame_end",
+        "step",
+        "frames_solved",
+        "frames_reached",
+        "keys_before",
+        "loop",
+    )
+    assert [reports[0][name] for name in same] == [reports[1][name] for name in same]
+    assert reports[0]["check"]["words"].startswith("Plays as baked")
+
+
+def test_a_loop_of_chunks_closes_as_the_whole_does(cli, tmp_path):
+    file = wander(tmp_path / "loop.blend", 360, loop=True)
+    bpy.data.objects["Target"].animation_data_clear()
+    target = bpy.data.objects["Target"]
+    for frame in range(1, 362, 10):
+        angle = math.radians(frame - 1)
+        target.location = (0.4 * math.sin(angle), 0.3 * math.cos(angle), 0.5)
+        target.keyframe_insert("location", frame=frame)
+    bpy.ops.wm.save_mainfile()
+    loops = []
+    for name, words in (("chunks", ("--chunk", "180")), ("single", ())):
+        job = Job(cli, tmp_path / name, file, words=words)
+        job.run_all()
+        loops.append(json.loads((job.baked / "loop.json").read_text())["loop"])
+    assert loops[1] is not None
+    assert loops[1]["repeats_after"]
+    assert loops[0].pop("angle") == pytest.approx(loops[1].pop("angle"), abs=2.0 * AGREE)
+    assert loops[0]["frame_end"] == loops[1]["frame_end"]
+
+
+def test_the_table_has_a_row_per_armature(cli, tmp_path):
+    files = [wander(tmp_path / f"{name}.blend", SHORT, seed=k) for k, name in enumerate("ab")]
+    job = Job(cli, tmp_path / "job", *files)
+    job.run_all()
+    lines = (job.baked / "table.csv").read_text().splitlines()
+    assert lines[0].startswith("shot,armature,first,last,frames_solved,frames_reached,")
+    assert [line.split(",")[:6] for line in lines[1:]] == [
+        [name, "Rig", "1", "30", "30", "30"] for name in ("a", "b")
+    ]
+    assert len((job.baked / "table.txt").read_text().splitlines()) == 3
+
+
+@pytest.mark.parametrize(
+    ("words", "because"),
+    [
+        (("--step", "2"), "its solved frames are not next to each other"),
+        (("--solver", "ccd"), "CCD alone solves frame by frame"),
+        (("--order", "both"), "Frame Order is not Forwards"),
+        (("--preroll", "10"), "it has a preroll"),
+        (("--keys", "targets"), "its frames are those of other keys"),
+    ],
+)
+def test_frames_that_hang_on_others_make_one_task(cli, tmp_path, capfd, words, because):
+    file = wander(tmp_path / "long.blend", LONG)
+    assert cli.main(["farm", str(file), "--output", str(tmp_path), "--chunk", "100", *words]) == 0
+    said = capfd.readouterr().out
+    assert f"long: one task for the whole shot: {because}" in said
+    assert "1 shots, 1 tasks and 0 joins" in said
+
+
+def test_planted_bones_make_one_task(cli, tmp_path, capfd):
+    file = wander(tmp_path / "planted.blend", LONG)
+    row = bpy.data.objects["Rig"].ccd_rig.constraints.add()
+    row.name, row.tip, row.kind, row.chain_length = "Foot", "bone_2", "PLANT", 0
+    bpy.ops.wm.save_mainfile()
+    words = ["farm", str(file), "--output", str(tmp_path / "job"), "--chunk", "100"]
+    assert cli.main(words) == 0
+    assert "planted: one task for the whole shot: where planted bones are held" in capfd.readouterr().out
+
+
+# --- again --------------------------------------------------------------------------------------------------
+
+
+def test_a_second_run_skips_what_is_done(cli, tmp_path, capfd):
+    short, long = wander(tmp_path / "short.blend", SHORT), wander(tmp_path / "long.blend", LONG)
+    job = Job(cli, tmp_path / "job", short, long, words=("--chunk", "200"))
+    job.run_all()
+    kept = {path: time_ for path, time_ in listing(job.baked).items() if not path.name.startswith("table")}
+    capfd.readouterr()
+    job.run_all()
+    assert {path: listing(job.baked)[path] for path in kept} == kept
+    assert capfd.readouterr().out.count("done before, and nothing has changed") == 4
+    wander(short, SHORT, seed=7)
+    job.run_all()
+    changed = {path.name for path, time_ in kept.items() if listing(job.baked)[path] != time_}
+    assert changed == {"short.blend", "short.json", "short.record.json"}
+    again = Job(cli, tmp_path / "job", short, long, words=("--chunk", "200", "--reduce-angle", "1"))
+    capfd.readouterr()
+    assert again.bake(long, 2) == 0
+    assert "done before" not in capfd.readouterr().out
+
+
+def test_a_result_that_was_changed_is_made_again(cli, tmp_path, capfd):
+    file = wander(tmp_path / "shot.blend", SHORT)
+    job = Job(cli, tmp_path / "job", file)
+    job.run_all()
+    (job.baked / "shot.json").write_text("{}")
+    assert job.table() == 1
+    assert "no result of shot" in capfd.readouterr().err
+    assert job.bake(file) == 0
+    assert json.loads((job.baked / "shot.json").read_text())["armature"] == "Rig"
+
+
+def test_a_task_that_is_killed_leaves_no_half_file(cli, channels, tmp_path):
+    file = wander(tmp_path / "long.blend", 3000, bones=12)
+    job = Job(cli, tmp_path / "job", file, words=("--chunk", "2000"))
+    running = process(job, "farm-bake", "--part=1", file)
+    for line in running.stdout:
+        if line.startswith("openjd_progress"):
+            break
+    running.send_signal(signal.SIGKILL)
+    running.communicate(timeout=TIMEOUT)
+    assert running.returncode != 0
+    assert [path for path in job.baked.rglob("*") if path.is_file()] == []
+    assert job.join(file) == 1
+    job.run_all()
+    output, _ = whole(cli, file, tmp_path)
+    assert largest_angle(keys_in(job.baked / "long.blend", channels), keys_in(output, channels)) <= AGREE
+
+
+# --- bad input ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("harm", ["missing", "half", "other settings"])
+def test_a_join_says_which_chunk_it_lacks_and_writes_nothing(cli, tmp_path, capfd, harm):
+    file = wander(tmp_path / "long.blend", LONG)
+    job = Job(cli, tmp_path / "job", file, words=("--chunk", "200"))
+    assert [job.bake(file, 1), job.bake(file, 2)] == [0, 0]
+    chunk = job.baked / "chunks/long.201-400.npz"
+    if harm == "missing":
+        chunk.unlink()
+    elif harm == "half":
+        chunk.write_bytes(chunk.read_bytes()[:-2000])
+    else:
+        job = Job(cli, tmp_path / "job", file, words=("--chunk", "200", "--reduce-angle", "1"))
+        assert job.bake(file, 1) == 0
+    capfd.readouterr()
+    assert job.join(file) == 1
+    said = capfd.readouterr()
+    assert "openjd_fail: long is not joined, and nothing is written: frames 201 to 400 " in said.out
+    assert "frames 1 to 200" not in said.out
+    assert [path.name for path in job.baked.iterdir()] == ["chunks"]
+    assert job.table() == 1
+    assert "no result of long" in capfd.readouterr().err
+    assert [path.name for path in job.baked.iterdir()] == ["chunks"]
+
+
+def test_chunks_that_disagree_are_not_joined(ext, cli, tmp_path, capfd):
+    np, chunks = pytest.importorskip("numpy"), ext.module("ccd_rig.blender.farm.chunks")
+    file = wander(tmp_path / "long.blend", LONG)
+    job = Job(cli, tmp_path / "job", file, words=("--chunk", "200"))
+    assert [job.bake(file, 1), job.bake(file, 2)] == [0, 0]
+    path = job.baked / "chunks/long.201-400.npz"
+    chunk = chunks.load(path)
+    turn = np.array((math.cos(0.1), math.sin(0.1), 0.0, 0.0))
+    chunk.rotations[:, 1] = turn
+    chunk.save(path)
+    assert job.join(file) == 1
+    said = capfd.readouterr().out
+    assert "the chunks that meet at frame " in said
+    assert "(bone 'bone_1')" in said
+    assert not (job.baked / "long.blend").exists()
+
+
+def test_two_joins_at_once_write_one_whole_result(cli, channels, tmp_path):
+    file = wander(tmp_path / "long.blend", LONG)
+    job = Job(cli, tmp_path / "job", file, words=("--chunk", "200"))
+    assert [job.bake(file, 1), job.bake(file, 2)] == [0, 0]
+    both = [process(job, "farm-join", file) for _ in range(2)]
+    said = [each.communicate(timeout=TIMEOUT) for each in both]
+    assert [each.returncode for each in both] == [0, 0], said
+    assert job.table() == 0
+    names = {path.name for path in job.baked.iterdir()}
+    assert names == {"chunks", "long.blend", "long.json", "long.record.json", "table.csv", "table.txt"}
+    keys = keys_in(job.baked / "long.blend", channels)
+    single = Job(cli, tmp_path / "single", file)
+    single.run_all()
+    assert largest_angle(keys, keys_in(single.baked / "long.blend", channels)) <= AGREE
+
+
+@pytest.mark.parametrize("words", [(), ("--chunk", "200")])
+def test_a_full_disk_leaves_nothing(cli, tmp_path, words):
+    import resource
+
+    file = wander(tmp_path / "long.blend", LONG)
+    job = Job(cli, tmp_path / "job", file, words=words)
+
+    def small_files():  # no file may grow beyond this, as on a full disk
+        resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)  # a full disk sends no signal
+
+    running = process(job, "farm-bake", "--part=1", file, preexec_fn=small_files)
+    said, errors = running.communicate(timeout=TIMEOUT)
+    assert running.returncode == 4, said + errors
+    assert "openjd_fail: cannot write " in said
+    assert [path for path in job.baked.rglob("*") if path.is_file()] == []
+
+
+def test_files_that_make_no_job(cli, tmp_path, monkeypatch, capfd):
+    file = wander(tmp_path / "shot.blend", SHORT)
+    (tmp_path / "other").mkdir()
+    twin = wander(tmp_path / "other/Shot.blend", SHORT)
+    odd = wander(tmp_path / "a{{b.blend", SHORT)
+    bare = tmp_path / "bare.blend"
+    bpy.ops.wm.read_homefile(use_empty=True)
+    bpy.ops.wm.save_as_mainfile(filepath=str(bare))
+    text = tmp_path / "text.blend"
+    text.write_text("no file of Blender's")
+    for files, code, words in (
+        ([tmp_path / "gone.blend"], 2, "there is no file "),
+        ([file, twin], 1, "would be written to the same file"),
+        ([odd], 1, "a job cannot name this path"),
+        ([bare], 1, "no armature in the file's active scene has enabled CCD constraints"),
+        ([text], 2, "cannot open "),
+    ):
+        job = Job(cli, tmp_path / "job", *files)
+        assert job.code == code
+        assert words in capfd.readouterr().err
+        assert not job.folder.exists()
+
+
+def test_a_file_of_a_newer_blender_is_refused(ext, cli, tmp_path, monkeypatch, capfd):
+    file = wander(tmp_path / "shot.blend", SHORT)
+    monkeypatch.setattr(ext.module("ccd_rig.blender.keys.versions"), "newer_than_running", lambda: "9.1")
+    assert Job(cli, tmp_path / "job", file).code == 2
+    assert "was saved by Blender 9.1; this is " in capfd.readouterr().err
+
+
+def test_tasks_of_another_job(cli, tmp_path, capfd):
+    file, other = wander(tmp_path / "shot.blend", SHORT), wander(tmp_path / "other.blend", SHORT)
+    job = Job(cli, tmp_path / "job", file)
+    assert job.bake(file, 2) == 2
+    assert "has the parts 1 to 1, not 2" in capfd.readouterr().out
+    assert job.bake(other) == 1
+    assert "openjd_fail: other.blend is no shot of this job: shot.blend" in capfd.readouterr().out
+    job.baked = tmp_path
+    assert job.bake(file) == 2
+    assert "would be overwritten" in capfd.readouterr().out
+    (job.folder / "settings.json").write_text('{"format": "else"}')
+    assert job.bake(file) == 1
+    assert "is no settings file of this version" in capfd.readouterr().out
+
+
+def test_scripts_of_files_do_not_run(cli, tmp_path):
+    file = wander(tmp_path / "shot.blend", SHORT)
+    mark = tmp_path / "it ran"
+    text = bpy.data.texts.new("run.py")
+    text.write(f"open({str(mark)!r}, 'w').close()")
+    text.use_module = True
+    bpy.ops.wm.save_mainfile()
+    filepaths = bpy.context.preferences.filepaths
+    before, filepaths.use_scripts_auto_execute = filepaths.use_scripts_auto_execute, True
+    try:
+        bpy.ops.wm.open_mainfile(filepath=str(file))
+        assert mark.exists()  # with these preferences a script would run
+        mark.unlink()
+        Job(cli, tmp_path / "job", file).run_all()
+        assert not mark.exists()
+        assert filepaths.use_scripts_auto_execute
+    finally:
+        filepaths.use_scripts_auto_execute = before
+
+
+# --- here, and from the menu --------------------------------------------------------------------------------
+
+
+def test_jobs_at_once_come_to_the_same(cli, channels, tmp_path, capfd):
+    file = wander(tmp_path / "long.blend", LONG)
+    words = ("--chunk", "200")
+    local = Job(cli, tmp_path / "local", file, words=(*words, "--jobs", "2"))
+    assert local.code == 0, capfd.readouterr()
+    job = Job(cli, tmp_path / "job", file, words=words)
+    job.run_all()
+    assert same_bits(*(keys_in(each.baked / "long.blend", channels) for each in (local, job)))
+
+
+def test_the_menu_writes_the_job_of_the_open_file(ext, cli, tmp_path):
+    bpy.ops.wm.read_homefile(use_empty=True)
+    assert not bpy.ops.ccd_rig.farm.poll()
+    file = wander(tmp_path / "shot.blend", LONG)
+    rig = bpy.data.objects["Rig"]
+    rig.ccd_rig.bake.step = 2
+    rigs.activate(rig)
+    bpy.ops.wm.save_mainfile()
+    assert bpy.ops.ccd_rig.farm(directory=str(tmp_path), chunk=200) == {"FINISHED"}
+    folder = tmp_path / "shot_job"
+    content = json.loads((folder / "settings.json").read_text())
+    assert [shot["armatures"]["Rig"]["step"] for shot in content["shots"]] == [2]
+    template = json.loads((folder / "template.json").read_text())
+    onrun = template["steps"][0]["script"]["actions"]["onRun"]
+    assert onrun["args"][:3] == ["-b", "--disable-autoexec", "--offline-mode"]
+    job = Job(cli, tmp_path / "other", file)
+    job.folder, job.baked = folder, folder / "baked"
+    job.run_all()
+    assert len((folder / "baked/table.csv").read_text().splitlines()) == 2

@@ -1,0 +1,100 @@
+"""Jobs checked and run by Open Job Description's own command line, `openjd`."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+import signal
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+
+import pytest
+from installed import ROOT
+from shots import keys_in, largest_angle, same_bits, wander
+
+OPENJD = Path(sysconfig.get_path("scripts")) / "openjd"
+AGREE = math.radians(0.01)  # what chunks and the whole may differ by, as the manual says
+TIMEOUT = 300  # [s]
+
+
+@pytest.fixture
+def job(ext, tmp_path):
+    """A job of a short and a long shot, whose tasks run with this Python; the long one has two chunks."""
+    files = [wander(tmp_path / "short.blend", 40), wander(tmp_path / "long.blend", 3000, bones=12)]
+    cli = ext.module("ccd_rig.blender.cli.command_line")
+    words = ["--output", str(tmp_path / "job"), "--chunk", "1500", "--program", sys.executable]
+    assert cli.main(["farm", *map(str, files), *words]) == 0
+    return tmp_path / "job"
+
+
+def openjd(*words):
+    """Start the command line; its tasks find the package in this checkout."""
+    return subprocess.Popen(
+        [sys.executable, str(OPENJD), *map(str, words)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )
+
+
+def through(running):
+    said, _ = running.communicate(timeout=TIMEOUT)
+    return running.returncode, said
+
+
+def tasks(job, *places):
+    """A worker that takes some of the tasks that bake."""
+    template = json.loads((job / "template.json").read_text())
+    shots, parts = (
+        each["range"] for each in template["steps"][0]["parameterSpace"]["taskParameterDefinitions"]
+    )
+    chosen = [{"Shot": shots[k], "Part": str(parts[k])} for k in places]
+    return openjd("run", job / "template.json", "--step", "Bake", "--tasks", json.dumps(chosen))
+
+
+def test_two_workers_one_killed_and_run_again(ext, job, tmp_path):
+    code, said = through(openjd("check", job / "template.json"))
+    assert code == 0, said
+    first, second = tasks(job, 0, 2), tasks(job, 1)
+    pid = None
+    for line in second.stdout:
+        if match := re.search(r"Command started as pid: (\d+)", line):
+            pid = int(match[1])
+        if "openjd_progress" in line:  # in mid-bake
+            break
+    assert pid is not None
+    os.kill(pid, signal.SIGKILL)
+    code, said = through(second)
+    assert code != 0, said
+    code, said = through(first)
+    assert code == 0, said
+    assert "openjd_status: short: 40 of 40 frames reached" in said
+    baked = job / "baked"
+    names = {path.name for path in baked.rglob("*") if path.is_file()}
+    assert names == {"short.blend", "short.json", "short.record.json", "long.1501-3000.npz"}
+
+    # Without the chunk that died there is nothing to join, and the job says so.
+    code, said = through(openjd("run", job / "template.json", "--step", "Join"))
+    assert code != 0
+    assert "openjd_fail: long is not joined, and nothing is written: frames 1 to 1500 are missing" in said
+    assert {path.name for path in baked.rglob("*") if path.is_file()} == names
+
+    code, said = through(openjd("run", job / "template.json", "--run-dependencies"))
+    assert code == 0, said
+    assert said.count("done before, and nothing has changed") == 2
+    assert len((baked / "table.csv").read_text().splitlines()) == 3
+
+    cli = ext.module("ccd_rig.blender.cli.command_line")
+    channels = ext.module("ccd_rig.blender.keys.channels")
+    for name in ("short", "long"):
+        output = tmp_path / f"{name}_whole.blend"
+        assert cli.main(["bake", str(tmp_path / f"{name}.blend"), "--output", str(output)]) == 0
+        ours, theirs = keys_in(baked / f"{name}.blend", channels), keys_in(output, channels)
+        if name == "short":
+            assert same_bits(ours, theirs)
+        assert largest_angle(ours, theirs) <= AGREE
