@@ -6,7 +6,9 @@ def register() -> None:
     """Make properties, operators, panels and what the viewport shows known, each after what it builds on."""
     from . import operators, panels, viewport
     from .ccd_rig import blender
+    from .ccd_rig.blender.languages import translation
 
+    translation.register()
     blender.register()
     operators.register()
     panels.register()
@@ -17,8 +19,10 @@ def unregister() -> None:
     """Take everything away again, last first."""
     from . import operators, panels, viewport
     from .ccd_rig import blender
+    from .ccd_rig.blender.languages import translation
 
     viewport.unregister()
     panels.unregister()
     operators.unregister()
     blender.unregister()
+    translation.unregister()

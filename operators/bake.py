@@ -11,10 +11,12 @@ from ..ccd_rig.blender.bake import bake, options
 from ..ccd_rig.blender.bake.progress import Progress, Steps
 from ..ccd_rig.blender.bake.report import BakeReport
 from ..ccd_rig.blender.keys import channels
+from ..ccd_rig.blender.languages.translation import translated
 from ..ccd_rig.blender.properties import constraint_list
 from ..ccd_rig.blender.properties.active_rig import active_rig
 from ..ccd_rig.errors import CCDRigError, RigError
 from . import poll_reasons
+from .telling import tell
 
 SLICE = 0.2  # [s] of solving between two looks at the keyboard; each costs a redraw
 
@@ -56,7 +58,7 @@ class CCD_RIG_OT_bake(bpy.types.Operator):
                 return self.execute(context)
             self._run = self._begin(context)
         except CCDRigError as error:
-            self.report({"ERROR"}, str(error))
+            tell(self, {"ERROR"}, str(error))
             return {"CANCELLED"}
         self._timer = context.window_manager.event_timer_add(0.001, window=context.window)
         context.window_manager.progress_begin(0, 100)
@@ -69,14 +71,14 @@ class CCD_RIG_OT_bake(bpy.types.Operator):
             while (report := run.advance()) is None:
                 pass
         except CCDRigError as error:
-            self.report({"ERROR"}, str(error))
+            tell(self, {"ERROR"}, str(error))
             return {"CANCELLED"}
         return self._finish(report)
 
     def modal(self, context: bpy.types.Context, event: bpy.types.Event) -> set[str]:
         if event.type == "ESC" and event.value == "PRESS":
             self.cancel(context)
-            self.report({"INFO"}, "Bake cancelled: nothing was changed")
+            tell(self, {"INFO"}, "Bake cancelled: nothing was changed")
             return {"CANCELLED"}
         if event.type != "TIMER":
             return {"RUNNING_MODAL"}  # nothing else may happen meanwhile: the file must stay as it was read
@@ -84,7 +86,7 @@ class CCD_RIG_OT_bake(bpy.types.Operator):
             report = self._run.advance_slice(context)
         except CCDRigError as error:
             self.cancel(context)
-            self.report({"ERROR"}, str(error))
+            tell(self, {"ERROR"}, str(error))
             return {"CANCELLED"}
         except BaseException:  # a bug is shown as one, but leaves no timer and no status text behind
             self.cancel(context)
@@ -114,16 +116,16 @@ class CCD_RIG_OT_bake(bpy.types.Operator):
 
     def _finish(self, report: BakeReport) -> set[str]:
         for message in report.warnings:
-            self.report({"WARNING"}, message)
+            tell(self, {"WARNING"}, message)
         for mismatch in report.check.mismatches() if report.check is not None else ():
-            self.report({"WARNING"}, mismatch)
+            tell(self, {"WARNING"}, mismatch)
         if advice := report.advice(both_ways=self.order == "BOTH"):
-            self.report({"WARNING"}, advice)
+            tell(self, {"WARNING"}, advice)
         for ways in report.several_ways:
             if ways.is_seen:
-                self.report({"INFO"}, ways.words())
+                tell(self, {"INFO"}, ways.words())
         level = "WARNING" if report.unsolved() else "INFO"
-        self.report({level}, f"{report.summary()} (action '{report.action}')")
+        tell(self, {level}, f"{report.summary()} (action '{report.action}')")
         return {"FINISHED"}
 
 
@@ -156,7 +158,8 @@ class _Run:
         assert self.progress is not None
         context.window_manager.progress_update(100 * self.progress.done / self.progress.total)
         words = self.progress.words(time.perf_counter() - self.started)
-        context.workspace.status_text_set(f"Baking, {words}. Esc cancels, and nothing is changed")
+        status = translated(f"Baking, {words}. Esc cancels, and nothing is changed")
+        context.workspace.status_text_set(status)
         return None
 
 

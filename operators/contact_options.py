@@ -9,6 +9,7 @@ from ..ccd_rig.blender.scene import contact_search
 from ..ccd_rig.blender.scene.contact_search import GROUNDS, Contacts
 from ..ccd_rig.motion.contacts import ContactThresholds
 from . import redo_lines
+from .telling import tell
 
 
 class ContactOptions:
@@ -99,10 +100,11 @@ class ContactOptions:
             lines.append("Body is set to Walk On")
         self.found = "\n".join(lines)
         for line in lines:
-            self.report({"INFO"}, line)
+            tell(self, {"INFO"}, line)
         missed = [name for name, phases in contacts.phases.items() if not phases]
         if missed:
-            self.report(
+            tell(
+                self,
                 {"WARNING"},
                 f"{', '.join(missed)}: never down, so not planted; raise Speed or Height, or for quick steps "
                 "lower Shortest",

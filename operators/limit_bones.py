@@ -12,6 +12,7 @@ from ..ccd_rig.blender.properties.active_rig import active_rig
 from ..ccd_rig.blender.properties.names_in_words import named
 from ..ccd_rig.errors import CCDRigError
 from . import poll_reasons
+from .telling import tell
 
 SCOPES = (
     ("SELECTED", "Selected Bones", "All bones that are selected in Pose Mode; the active one where none is"),
@@ -41,9 +42,9 @@ class LimitOperator:
         try:
             outcome = self.give(context, chosen(active_rig(context), self.bones))
         except CCDRigError as error:
-            self.report({"ERROR"}, str(error))
+            tell(self, {"ERROR"}, str(error))
             return {"CANCELLED"}
         for note in outcome.notes:
-            self.report({"WARNING"}, note[:1].upper() + note[1:])
-        self.report({"INFO"}, f"Limits of {named(outcome.done)} set")
+            tell(self, {"WARNING"}, note[:1].upper() + note[1:])
+        tell(self, {"INFO"}, f"Limits of {named(outcome.done)} set")
         return {"FINISHED"}

@@ -3,6 +3,7 @@
 
 import bpy
 
+from ..ccd_rig.blender.languages.translation import translated
 from ..ccd_rig.blender.properties.active_rig import active_rig
 from .report import draw_report
 from .sidebar import Sidebar
@@ -24,7 +25,7 @@ class CCD_RIG_PT_bake(Sidebar, bpy.types.Panel):
             words = f"Bake Preview {scene.frame_preview_start}–{scene.frame_preview_end}"
         else:
             words = f"Bake {scene.frame_start}–{scene.frame_end}"
-        buttons.operator("ccd_rig.bake", text=words, icon="ACTION")
+        buttons.operator("ccd_rig.bake", text=translated(words), icon="ACTION")
         draw_report(self.layout, context, active_rig(context))
 
 

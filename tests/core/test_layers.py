@@ -33,7 +33,7 @@ CORE = (
     ("solvers.many",),
 )
 BLENDER = (
-    ("whole_files",),
+    ("whole_files", "languages"),
     ("rig",),
     ("keys",),
     ("figures",),

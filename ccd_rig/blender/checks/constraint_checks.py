@@ -146,13 +146,13 @@ CHECKS: Mapping[str, Check] = MappingProxyType(
 
 def _rotation_bone_problems(armature_object: bpy.types.Object, constraint: Any) -> Iterator[Problem]:
     name, bones = constraint.rotation_bone, armature_object.pose.bones
-    message = f"Constraint '{constraint.name}': rotation bone '{name}' is not in"
+    where = f"Constraint '{constraint.name}': rotation bone '{name}'"
     chain = constraint_list.chain(armature_object, constraint.tip, constraint.chain_length)
     if name not in bones:
-        message += f" armature '{armature_object.name}' (renamed or deleted?)"
+        message = f"{where} is not in armature '{armature_object.name}' (renamed or deleted?)"
         yield Problem("ERROR", constraint.name, message + suggestion(name, bones.keys()))
     elif chain and all(bone.name != name for bone in chain):
-        message += f" its chain, which goes from '{chain[-1].name}' to '{chain[0].name}'"
+        message = f"{where} is not in its chain, which goes from '{chain[-1].name}' to '{chain[0].name}'"
         yield Problem("ERROR", constraint.name, f"{message}: choose one of its bones, or clear it")
 
 

@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""One language's texts, and how a finished English message finds its own among them.
+
+A catalogue is a JSON object from English texts to texts of the language. Texts may have holes: `{bone}`
+stands for a name or a number, which stays, and `{*reason}` for words that are looked up in turn. A message is
+compared with the texts as a whole, first with those that have most letters outside their holes; if none fits,
+its sentences and clauses are looked up one by one. What is not found stays English.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import NamedTuple
+
+HOLE = re.compile(r"(?<!\{)\{(\*?)(\w+)\}(?!\})")
+SEPARATORS = ("\n", "; ", ". ", ": ", ", ")
+"""What sentences and clauses are joined with, widest first."""
+DEPTH = 8
+"""Messages inside messages inside messages."""
+_QUOTED = re.compile(r"(?<!\w)'([^'\n]+)'(?!\w)")
+_MARK = 0xE000  # Unicode's private use: marks that stand for quoted names while texts are compared
+_MARKED = re.compile(r"[\ue000-\uf8ff]")
+_EDGES = re.compile(r"([\s;:,.(]*)(.*?)([\s)]*)", re.DOTALL)
+
+
+class _Masked(NamedTuple):
+    """A message whose quoted names are marks, so that nothing in them is taken for words."""
+
+    text: str
+    names: tuple[str, ...]
+
+    def plain(self, part: str) -> str:
+        """A part of the text with its quotes."""
+        return _MARKED.sub(lambda mark: f"'{self.name(mark[0])}'", part)
+
+    def name(self, mark: str) -> str:
+        """What stands in the quotes at a mark."""
+        return self.names[ord(mark) - _MARK]
+
+
+class _Template:
+    """One English text with holes, and what it is in the language."""
+
+    def __init__(self, english: str, words: str) -> None:
+        self.words = words
+        self.holes: list[tuple[str, bool]] = []  # (name, whether its words are looked up)
+        self.pieces: list[str] = []  # literal text: a message without it does not fit
+        self.pattern = ""
+        at = 0
+        for found in re.finditer(rf"(?<!\w)'([^'\n]+)'(?!\w)|{HOLE.pattern}", english):
+            self._add_literal(english[at : found.start()])
+            at = found.end()
+            quoted = found[1]
+            inner = HOLE.fullmatch(quoted or "")
+            self.pattern += "([\ue000-\uf8ff])" if quoted else "(.+?)"
+            self.holes.append((inner[2] if inner else "" if quoted else found[3], bool(found[2])))
+        self._add_literal(english[at:])
+        self.length = sum(map(len, self.pieces))
+        self.compiled: re.Pattern[str] | None = None
+
+    def _add_literal(self, text: str) -> None:
+        text = text.replace("{{", "{").replace("}}", "}")
+        if not text:
+            return
+        first = text[0]
+        if not self.pattern and first.isalpha():  # a sentence may begin with a capital letter or not
+            self.pattern = f"[{first.upper()}{first.lower()}]"
+            text = text[1:]
+        self.pattern += re.escape(text)
+        self.pieces.append(text)
+
+    def match(self, text: str) -> re.Match[str] | None:
+        if not all(piece in text for piece in self.pieces):
+            return None
+        if self.compiled is None:
+            self.compiled = re.compile(self.pattern, re.DOTALL)
+        return self.compiled.fullmatch(text)
+
+
+class Catalogue:
+    """The texts of one language."""
+
+    def __init__(self, texts: Mapping[str, str]) -> None:
+        self.texts = texts
+        self.exact = {english: words for english, words in texts.items() if not HOLE.search(english)}
+        self._templates: list[_Template] = []
+        self.translated = lru_cache(maxsize=4096)(self._translated)
+
+    def _translated(self, message: str) -> str:
+        """A message in the language, or as it is."""
+        if not self._templates:
+            made = [_Template(*pair) for pair in self.texts.items() if HOLE.search(pair[0])]
+            self._templates = sorted(made, key=lambda template: -template.length)
+        found = self._look_up(message, DEPTH)
+        return message if found is None else found
+
+    def _look_up(self, message: str, depth: int) -> str | None:
+        if depth == 0 or not any(map(str.isalpha, message)):
+            return None
+        found = self._exact(message)
+        if found is None:
+            masked = _mask(message)
+            found = self._from_template(masked, depth)
+            if found is None:
+                found = self._without_edges(message, depth) or self._in_parts(masked, depth)
+        if found is None:
+            return None
+        return found[:1].upper() + found[1:] if message[:1].isupper() else found
+
+    def _exact(self, message: str) -> str | None:
+        if message in self.exact:
+            return self.exact[message]
+        first = message[:1]
+        return self.exact.get((first.lower() if first.isupper() else first.upper()) + message[1:])
+
+    def _from_template(self, masked: _Masked, depth: int) -> str | None:
+        for template in self._templates:
+            found = template.match(masked.text)
+            if found is None:
+                continue
+            # What stands behind a semicolon is another clause, not a part of a name.
+            if any("; " in part or "\n" in part for part in found.groups()):
+                continue
+            values: dict[str, str] = {}
+            for (name, is_words), part in zip(template.holes, found.groups(), strict=True):
+                values.setdefault(name, self._value(masked, part, is_words, depth))
+            return _filled(template.words, values)
+        return None
+
+    def _value(self, masked: _Masked, part: str, is_words: bool, depth: int) -> str:
+        """What goes into a hole."""
+        if _MARKED.fullmatch(part):
+            return masked.name(part) if not is_words else masked.plain(part)
+        plain = masked.plain(part)
+        return (self._look_up(plain, depth - 1) if is_words else None) or plain
+
+    def _without_edges(self, message: str, depth: int) -> str | None:
+        """A clause that is joined to what stands before it: the clause without its commas and spaces."""
+        edges = _EDGES.fullmatch(message)
+        if edges is None or not (edges[1] or edges[3]) or not edges[2]:
+            return None
+        inner = self._look_up(edges[2], depth - 1)
+        return None if inner is None else f"{edges[1]}{inner}{edges[3]}"
+
+    def _in_parts(self, masked: _Masked, depth: int) -> str | None:
+        """Sentences and clauses one by one; a single word is not looked up, since it may be a name."""
+        for separator in SEPARATORS:
+            if separator not in masked.text:
+                continue
+            parts = [masked.plain(part) for part in masked.text.split(separator)]
+            found = [self._look_up(part, depth - 1) if " " in part else None for part in parts]
+            if any(part is not None for part in found):
+                joint = self.exact.get(separator, separator)
+                return joint.join(
+                    part if words is None else words for part, words in zip(parts, found, strict=True)
+                )
+        return None
+
+
+def read(path: Path) -> dict[str, str]:
+    """The texts of a catalogue's file."""
+    texts: dict[str, str] = json.loads(path.read_text(encoding="utf-8"))
+    return texts
+
+
+def holes(text: str) -> Iterator[str]:
+    """Names of a text's holes."""
+    return (hole[2] for hole in HOLE.finditer(text))
+
+
+def _filled(words: str, values: Mapping[str, str]) -> str:
+    parts = HOLE.split(words)  # text, asterisk, name, text, asterisk, name and so on
+    parts[1::3] = [""] * len(parts[1::3])
+    parts[2::3] = [values[name] for name in parts[2::3]]
+    parts[0::3] = [text.replace("{{", "{").replace("}}", "}") for text in parts[0::3]]
+    return "".join(parts)
+
+
+def _mask(message: str) -> _Masked:
+    names: list[str] = []
+
+    def mark(quoted: re.Match[str]) -> str:
+        names.append(quoted[1])
+        return chr(_MARK + len(names) - 1)
+
+    return _Masked(_QUOTED.sub(mark, message), tuple(names))
