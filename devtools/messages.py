@@ -45,7 +45,7 @@ ENGLISH = (
     "ccd_rig/blender/limit_sources/joint_ranges.py",
 )
 """The command line speaks English; names of bones and keys of tables are no texts."""
-LABELS = {"name", "description", "text", "heading", "bl_label", "bl_description", "because", "verb", "words"}
+LABELS = {"name", "description", "text", "heading", "bl_label", "bl_description", "because", "words"}
 """Keywords and class attributes whose texts count even where they are one word."""
 WORD_ENUMS = {"Part", "Kind", "Group"}
 """Enumerations whose values are words of a message."""
@@ -53,16 +53,17 @@ WORD_TABLES = {"SIMULATIONS", "WORDS", "FIXES", "BOUNDS", "CHOICES", "COLOURS"}
 """Tables of words, one of which is put into a message."""
 MORE = (
     *("solved", "reduced", "checked"),
-    *("target", "pole", "pole target", "slide", "limit", "location", "rotation"),
-    *("{*first} and {*last}", "; ", ". ", ": ", ", "),
+    *("target", "pole", "pole target", "target {*mover}", "pole {*mover}"),
+    *("slide", "limit", "comfort", "location", "rotation", "scale", "angle", "twist"),
+    *("{*first} and {*last}", "{*first} or {*last}", "; ", ". ", ": ", ", "),
 )
 """Words that reach a message as a function's argument, and what joins sentences and lists."""
 FOR_PROGRAMS = (
-    r"(FitSettings|SwingTwist|EulerBox|Reversed|Comfort|Ellipse|CoupledOffset|swing_axes)\b.*",
+    r"(FitSettings|SwingTwist|Reversed|Comfort|Ellipse|CoupledOffset|swing_axes)\b.*",
     r"(rotations? (must|mode|of|\{)|previous must|frames (must|are)|frame \{outside|wanted|step must) .*",
     r"(the rotation of joint|a joint needs|a pose (entry|library) (needs|holds)|chain length must) .*",
     r"there is no joint .*|(preroll|error_reduction|ground|body) must .*|.*: (given twice|interpolation .*)",
-    r"joint '.*(parent|offset|rest_rotation|stands twice|a tuple of|None, not|must be \{).*",
+    r"joint '.*(parent|offset|rest_rotation|stands twice|a tuple of|None, not).*",
     r".* docstring does not say .*|.*needs \(F,\) frames.*|keys of .*|there are no keys to write",
     r".*: frames (must increase by|outside) .*|.*a frame or a value is not a finite number",
 )
@@ -175,7 +176,10 @@ class _File:
                 continue
             assert isinstance(node, ast.expr)
             is_label = self._is_label(node)
+            is_verb = self._is_verb(node)
             for template in self._templates(node):
+                if is_verb:  # between two things
+                    template = (Hole("trail", True, "1"), " ", *template, " ", Hole("mover", True, "2"))
                 for text in _written(template, is_label):
                     yield node.lineno, text
 
@@ -258,7 +262,7 @@ class _File:
         if isinstance(parent, ast.Expr | ast.Compare | ast.Subscript | ast.FormattedValue):
             return True
         if isinstance(parent, ast.Attribute):
-            return parent.attr != "format"
+            return parent.attr not in ("format", "strip", "rstrip", "lstrip")
         if isinstance(parent, ast.Dict) and node in parent.keys:
             return True
         if isinstance(parent, ast.Call) and isinstance(parent.func, ast.Attribute):
@@ -287,6 +291,13 @@ class _File:
         if not all(map(_is_text, self._reaching(use))):
             return False
         return isinstance(parent, ast.FormattedValue) or (isinstance(parent, ast.BinOp) and _is_text(parent))
+
+    def _is_verb(self, node: ast.AST) -> bool:
+        """Whether it is what one thing does to another, which a message names before and after it."""
+        parent = self.parents[node]
+        if isinstance(parent, ast.Assign):
+            return any(isinstance(target, ast.Name) and target.id == "verb" for target in parent.targets)
+        return isinstance(parent, ast.Call) and ast.unparse(parent.func) == "_Source"
 
     def _is_label(self, node: ast.AST) -> bool:
         """Whether it is a text by where it stands, even if it is one word."""

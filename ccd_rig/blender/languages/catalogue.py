@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
@@ -19,11 +19,14 @@ from typing import NamedTuple
 HOLE = re.compile(r"(?<!\{)\{(\*?)(\w+)\}(?!\})")
 SEPARATORS = ("\n", "; ", ". ", ": ", ", ")
 """What sentences and clauses are joined with, widest first."""
-DEPTH = 8
-"""Messages inside messages inside messages."""
-_QUOTED = re.compile(r"(?<!\w)'([^'\n]+)'(?!\w)")
+DEPTH = 24
+"""Messages inside messages, and clauses behind clauses."""
+FEW_LETTERS = 5
+"""Templates of fewer letters, such as "{*first} and {*last}", fit much: they are tried last."""
+_QUOTED = re.compile(r"(?<!\w)'([^'\n]*)'(?!\w)")
 _MARK = 0xE000  # Unicode's private use: marks that stand for quoted names while texts are compared
 _MARKED = re.compile(r"[\ue000-\uf8ff]")
+_PREFIX = re.compile(r"\S+: ")
 _EDGES = re.compile(r"([\s;:,.(]*)(.*?)([\s)]*)", re.DOTALL)
 
 
@@ -42,25 +45,36 @@ class _Masked(NamedTuple):
         return self.names[ord(mark) - _MARK]
 
 
+class _Hole(NamedTuple):
+    """A place of a template."""
+
+    name: str
+    is_quoted: bool
+    is_words: bool
+
+
 class _Template:
     """One English text with holes, and what it is in the language."""
 
     def __init__(self, english: str, words: str) -> None:
         self.words = words
-        self.holes: list[tuple[str, bool]] = []  # (name, whether its words are looked up)
+        self.holes: list[_Hole] = []
         self.pieces: list[str] = []  # literal text: a message without it does not fit
         self.pattern = ""
         at = 0
-        for found in re.finditer(rf"(?<!\w)'([^'\n]+)'(?!\w)|{HOLE.pattern}", english):
+        for found in re.finditer(rf"{_QUOTED.pattern}|{HOLE.pattern}", english):
             self._add_literal(english[at : found.start()])
             at = found.end()
-            quoted = found[1]
-            inner = HOLE.fullmatch(quoted or "")
-            self.pattern += "([\ue000-\uf8ff])" if quoted else "(.+?)"
-            self.holes.append((inner[2] if inner else "" if quoted else found[3], bool(found[2])))
+            self._add_hole(found[1], found[3], bool(found[2]))
         self._add_literal(english[at:])
-        self.length = sum(map(len, self.pieces))
+        self.letters = sum(sign.isalpha() for piece in self.pieces for sign in piece)
+        self.letters += FEW_LETTERS * sum(hole.is_quoted for hole in self.holes)  # quotes tell as much
         self.compiled: re.Pattern[str] | None = None
+
+    def _add_hole(self, quoted: str | None, name: str | None, is_words: bool) -> None:
+        inner = HOLE.fullmatch(quoted or "")
+        self.pattern += "([\ue000-\uf8ff])" if quoted is not None else "(.*?)" if is_words else "(.+?)"
+        self.holes.append(_Hole(inner[2] if inner else name or "", quoted is not None, is_words))
 
     def _add_literal(self, text: str) -> None:
         text = text.replace("{{", "{").replace("}}", "}")
@@ -94,49 +108,61 @@ class Catalogue:
         """A message in the language, or as it is."""
         if not self._templates:
             made = [_Template(*pair) for pair in self.texts.items() if HOLE.search(pair[0])]
-            self._templates = sorted(made, key=lambda template: -template.length)
+            self._templates = sorted(made, key=lambda template: -template.letters)
         found = self._look_up(message, DEPTH)
         return message if found is None else found
 
     def _look_up(self, message: str, depth: int) -> str | None:
         if depth == 0 or not any(map(str.isalpha, message)):
             return None
-        found = self._exact(message)
-        if found is None:
-            masked = _mask(message)
-            found = self._from_template(masked, depth)
-            if found is None:
-                found = self._without_edges(message, depth) or self._in_parts(masked, depth)
+        masked = _mask(message)
+        found = (
+            self._whole(masked, message, depth)
+            or self._without_edges(message, depth)
+            or self._in_parts(masked, depth)
+            or self._from_template(masked, depth, range(FEW_LETTERS))
+        )
         if found is None:
             return None
         return found[:1].upper() + found[1:] if message[:1].isupper() else found
 
-    def _exact(self, message: str) -> str | None:
-        if message in self.exact:
-            return self.exact[message]
+    def _whole(self, masked: _Masked, message: str, depth: int) -> str | None:
+        """A message that stands in the catalogue as it is, or with holes."""
         first = message[:1]
-        return self.exact.get((first.lower() if first.isupper() else first.upper()) + message[1:])
+        other = (first.lower() if first.isupper() else first.upper()) + message[1:]
+        found = self.exact.get(message) or self.exact.get(other)
+        return found or self._from_template(masked, depth, range(FEW_LETTERS, len(message) + 1))
 
-    def _from_template(self, masked: _Masked, depth: int) -> str | None:
+    def _from_template(self, masked: _Masked, depth: int, letters: range) -> str | None:
+        """By the first template of so many letters that fits."""
         for template in self._templates:
+            if template.letters not in letters:
+                continue
             found = template.match(masked.text)
-            if found is None:
-                continue
-            # What stands behind a semicolon is another clause, not a part of a name.
-            if any("; " in part or "\n" in part for part in found.groups()):
-                continue
-            values: dict[str, str] = {}
-            for (name, is_words), part in zip(template.holes, found.groups(), strict=True):
-                values.setdefault(name, self._value(masked, part, is_words, depth))
-            return _filled(template.words, values)
+            values = None if found is None else self._values(masked, template, found.groups(), depth)
+            if values is not None:
+                return _filled(template.words, values)
         return None
 
-    def _value(self, masked: _Masked, part: str, is_words: bool, depth: int) -> str:
-        """What goes into a hole."""
-        if _MARKED.fullmatch(part):
-            return masked.name(part) if not is_words else masked.plain(part)
-        plain = masked.plain(part)
-        return (self._look_up(plain, depth - 1) if is_words else None) or plain
+    def _values(
+        self, masked: _Masked, template: _Template, parts: Sequence[str], depth: int
+    ) -> dict[str, str] | None:
+        """What goes into a template's holes; None where a hole would take more than one clause."""
+        values: dict[str, str] = {}
+        for hole, part in zip(template.holes, parts, strict=True):
+            plain = masked.plain(part)
+            if hole.is_quoted:
+                words: str | None = masked.name(part)
+            elif "; " in part or "\n" in part:
+                words = self._whole(_mask(plain), plain, depth - 1) if hole.is_words and depth > 1 else None
+            elif hole.is_words:
+                words = self._look_up(plain, depth - 1) or plain
+            else:
+                words = None if ": " in part else plain
+            if words is None:
+                return None
+            values.setdefault(hole.name, words)
+        return values
 
     def _without_edges(self, message: str, depth: int) -> str | None:
         """A clause that is joined to what stands before it: the clause without its commas and spaces."""
@@ -147,17 +173,16 @@ class Catalogue:
         return None if inner is None else f"{edges[1]}{inner}{edges[3]}"
 
     def _in_parts(self, masked: _Masked, depth: int) -> str | None:
-        """Sentences and clauses one by one; a single word is not looked up, since it may be a name."""
-        for separator in SEPARATORS:
+        """What stands before and after the first joint; a single word is not looked up: it may be a name."""
+        is_prefixed = _PREFIX.match(masked.text)  # a file's path, a field
+        for separator in (": ", *SEPARATORS) if is_prefixed else SEPARATORS:
             if separator not in masked.text:
                 continue
-            parts = [masked.plain(part) for part in masked.text.split(separator)]
+            parts = [masked.plain(part) for part in masked.text.split(separator, 1)]
             found = [self._look_up(part, depth - 1) if " " in part else None for part in parts]
             if any(part is not None for part in found):
                 joint = self.exact.get(separator, separator)
-                return joint.join(
-                    part if words is None else words for part, words in zip(parts, found, strict=True)
-                )
+                return joint.join(words or part for words, part in zip(found, parts, strict=True))
         return None
 
 
