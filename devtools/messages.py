@@ -59,7 +59,7 @@ MORE = (
 )
 """Words that reach a message as a function's argument, and what joins sentences and lists."""
 FOR_PROGRAMS = (
-    r"(FitSettings|SwingTwist|Reversed|Comfort|Ellipse|CoupledOffset|swing_axes)\b.*",
+    r"(FitSettings|SwingTwist|Reversed|Comfort|Ellipse|CoupledOffset)\..*|swing_axes: .*",
     r"(rotations? (must|mode|of|\{)|previous must|frames (must|are)|frame \{outside|wanted|step must) .*",
     r"(the rotation of joint|a joint needs|a pose (entry|library) (needs|holds)|chain length must) .*",
     r"there is no joint .*|(preroll|error_reduction|ground|body) must .*|.*: (given twice|interpolation .*)",

@@ -70,7 +70,8 @@ def _twist(region: SwingTwist, limit: SwingTwist) -> str | None:
 def _range(motion: str, lower: float, upper: float, least: float, most: float) -> str | None:
     if lower < least - SLACK or upper > most + SLACK:
         return (
-            f"its {motion} range, {lower:.4g} to {upper:.4g} rad, leaves the limit's {least:.4g} to {most:.4g}"
+            f"its {motion} range, {lower:.4g} to {upper:.4g} rad, "
+            f"leaves the limit's {least:.4g} to {most:.4g}"
         )
     return None
 
