@@ -67,7 +67,7 @@ class _Template:
             at = found.end()
             self._add_hole(found[1], found[3], bool(found[2]))
         self._add_literal(english[at:])
-        self.letters = sum(sign.isalpha() for piece in self.pieces for sign in piece)
+        self.letters = sum(map(str.isalpha, HOLE.sub("", english)))
         self.letters += FEW_LETTERS * sum(hole.is_quoted for hole in self.holes)  # quotes tell as much
         self.compiled: re.Pattern[str] | None = None
 
