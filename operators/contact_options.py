@@ -4,6 +4,7 @@
 import bpy
 from bpy.props import BoolProperty, EnumProperty, FloatProperty, IntProperty, StringProperty
 
+from ..ccd_rig.blender.languages.translation import CONTEXT
 from ..ccd_rig.blender.properties import body
 from ..ccd_rig.blender.scene import contact_search
 from ..ccd_rig.blender.scene.contact_search import GROUNDS, Contacts
@@ -44,6 +45,7 @@ class ContactOptions:
     )
     release: FloatProperty(
         name="Release",
+        translation_context=CONTEXT,
         description="A contact ends at this many times Speed or Height, so that noise does not break it",
         default=ContactThresholds.release,
         min=1.0,

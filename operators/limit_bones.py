@@ -7,6 +7,7 @@ from typing import Any
 import bpy
 from bpy.props import EnumProperty
 
+from ..ccd_rig.blender.languages.translation import CONTEXT
 from ..ccd_rig.blender.limit_sources.chosen_bones import Outcome, chosen
 from ..ccd_rig.blender.properties.active_rig import active_rig
 from ..ccd_rig.blender.properties.names_in_words import named
@@ -27,7 +28,11 @@ class LimitOperator:
     bl_options = {"REGISTER", "UNDO"}
 
     bones: EnumProperty(
-        name="Bones", description="Which bones it is for", items=SCOPES, options={"SKIP_SAVE"}
+        name="Bones",
+        description="Which bones it is for",
+        items=SCOPES,
+        options={"SKIP_SAVE"},
+        translation_context=CONTEXT,
     )
 
     @classmethod

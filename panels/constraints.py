@@ -7,7 +7,7 @@ import bpy
 
 from ..ccd_rig.blender.checks import constraint_checks
 from ..ccd_rig.blender.convert import convert
-from ..ccd_rig.blender.languages.translation import translated
+from ..ccd_rig.blender.languages.translation import CONTEXT, translated
 from ..ccd_rig.blender.properties import body, constraint_list, joints
 from ..ccd_rig.blender.properties.active_rig import active_rig
 from ..ccd_rig.blender.properties.constraint_values import Kind
@@ -124,11 +124,12 @@ class CCD_RIG_PT_rotation(_OfReach, bpy.types.Panel):
             lines.prop(constraint, "target_axis")
         weight = lines.column()
         weight.active = constraint.rotation != "NONE"
-        weight.prop(constraint, "rotation_weight", text="Weight")
+        weight.prop(constraint, "rotation_weight", text="Weight", text_ctxt=CONTEXT)
 
 
 class CCD_RIG_PT_pole(_OfReach, bpy.types.Panel):
     bl_label = "Pole"
+    bl_translation_context = CONTEXT
 
     def draw_part(self, lines: bpy.types.UILayout, constraint: Any) -> None:
         lines.prop(constraint, "pole_target", text="Target")

@@ -19,7 +19,14 @@ from installed import PACKAGE, ROOT
 from test_bad_input import CASES, hand, rig, spoil  # noqa: F401  (rig is a fixture)
 
 LANGUAGES = ("de_DE", "es", "fr_FR", "ja_JP", "zh_HANS")
-PROPER = {"Blender", "NOISE", "LINEAR", "MULTIPLY", "COMBINE", "Hand"}  # names of programs and of Blender's values
+PROPER = {
+    "Blender",
+    "NOISE",
+    "LINEAR",
+    "MULTIPLY",
+    "COMBINE",
+    "Hand",
+}  # names of programs and of Blender's values
 SECONDS = 0.5  # to register: a guard against reading anything twice, measured it takes a tenth
 
 

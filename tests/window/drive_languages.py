@@ -24,6 +24,7 @@ def prepare() -> None:
     """A constraint that is sound, one without a target, a bone with a limit, and a report with findings."""
     make_rig()
     bpy.ops.ccd_rig.constraint_add()
+    bpy.context.preferences.addons[PACKAGE].preferences.follow_selection = False  # the lost one stays active
     armature = rig()
     lost = armature.ccd_rig.constraints.add()
     lost.name, lost.tip = "Lost", "Bone3"
@@ -46,13 +47,12 @@ def prepare() -> None:
     keymap.keymap_items.new("ccd_rig.solve", SOLVE_KEY, "PRESS")
 
 
-def show_bone_panel(is_open: bool) -> None:
-    """Fold the constraints away for the panels below them, or unfold them."""
-    for name in ("CCD_RIG_PT_constraints", "CCD_RIG_PT_bake"):
-        panel = getattr(bpy.types, name)
-        bpy.utils.unregister_class(panel)
-        panel.bl_options = {"DEFAULT_CLOSED"} if is_open else set()
-        bpy.utils.register_class(panel)
+def scroll(lines: int) -> None:
+    """Move the sidebar's panels up by so many lines, or down."""
+    window, area, region = view()
+    with bpy.context.temp_override(window=window, area=area, region=region):
+        for _ in range(abs(lines)):
+            (bpy.ops.view2d.scroll_down if lines > 0 else bpy.ops.view2d.scroll_up)(deltay=40)
 
 
 def translations() -> dict[str, str]:
@@ -137,10 +137,10 @@ def run() -> Iterator[float]:
         photograph(f"{language}_constraints")
         yield from error(language)
         yield from menus(language)
-        show_bone_panel(True)
+        scroll(10)
         yield 2 * REDRAW
         photograph(f"{language}_bone")
-        show_bone_panel(False)
+        scroll(-10)
         yield REDRAW
         yield from preferences(language)
     chosen.language = "de_DE"

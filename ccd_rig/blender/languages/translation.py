@@ -19,8 +19,10 @@ LOCALES = {"de": "de_DE", "es": "es", "fr": "fr_FR", "ja": "ja_JP", "zh_HANS": "
 """Files of this folder and what Blender calls their languages, 4.2 to 5.2 alike."""
 INTERFACE, TOOLTIPS, REPORTS = "interface", "tooltips", "reports"
 """What Blender's preferences let a user choose to have translated."""
-CONTEXTS = ("*", "Operator")
-"""Where Blender looks texts up: anywhere, and on buttons."""
+CONTEXT = "CCD Rig"
+"""Of labels whose word means something else in Blender's own catalogues, which come before others."""
+CONTEXTS = ("*", "Operator", CONTEXT)
+"""Where Blender looks texts up: anywhere, on buttons, and where we say so."""
 
 _catalogues: dict[str, Catalogue] = {}  # by Blender's name of the language, while the extension is enabled
 
