@@ -7,6 +7,7 @@ test    the core and the installed extension on one Blender; --matrix: on all fo
         --coverage: with the lines and branches that no test runs
 lint    ruff, and mypy against the oldest and the newest Blender; --style: ruff alone
 build   the extension's zip, in dist/
+languages  what the interface's languages lack, as JSON; --fill FILE: put the texts of such a file in
 bench   the scripts of benchmarks/, all or by name; one script's own options follow after --
 golden  compare results bit for bit with stored ones; --store: store them
 """
@@ -85,6 +86,11 @@ def build(options: argparse.Namespace) -> int:
     return 0
 
 
+def languages(options: argparse.Namespace) -> int:
+    fill = ["--fill", options.fill] if options.fill else []
+    return checks.languages(options.blender or default_version(), fill)
+
+
 def bench(options: argparse.Namespace) -> int:
     return checks.bench(options.names, options.blender or default_version(), options.arguments)
 
@@ -124,6 +130,8 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     sub.add_argument("--stubs", action="append", choices=list(environments.LINTS), help="default: all")
     sub.add_argument("--style", action="store_true", help="ruff alone, in a second")
     command("build", build, "build the extension's zip in dist/")
+    sub = command("languages", languages, "list what the interface's languages lack, as JSON")
+    sub.add_argument("--fill", metavar="FILE", help="put the texts of this JSON file into the catalogues")
     sub = command("bench", bench, "run benchmarks; what follows `--` goes to the one that is named")
     sub.add_argument("names", nargs="*", help="files of benchmarks/ without .py; default: all")
     sub = command("golden", golden, "compare results bit for bit; what follows `--` goes to the comparison")

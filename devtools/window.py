@@ -25,9 +25,9 @@ PACKAGES = (
     *("libgl1", "libglx-mesa0", "libgl1-mesa-dri", "libegl1", "libegl-mesa0", "mesa-vulkan-drivers"),
 )
 STEP_TIMEOUT = 900  # [s] debootstrap, or Blender and its 300 packages, on a slow mirror
-ON_WHEELS = ("rig", "scene", "solve", "test_peer_cases.py", "test_demo.py")
-"""What of tests/blender runs on the wheels alone: numbers, which the program works out alike, and the demo,
-which needs a Python with the module."""
+ON_WHEELS = ("rig", "scene", "solve", "test_peer_cases.py", "test_demo.py", "test_languages.py")
+"""What of tests/blender runs on the wheels alone: numbers, which the program works out alike, and what needs
+a Python with the module or the sources: the demo, the texts of the languages."""
 WINDOW_TIMEOUT = 1200  # [s] tests/window
 RUN = "suite"  # the folder inside the chroot that belongs to one run
 

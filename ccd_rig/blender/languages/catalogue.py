@@ -100,7 +100,7 @@ class Catalogue:
 
     def __init__(self, texts: Mapping[str, str]) -> None:
         self.texts = texts
-        self.exact = {english: words for english, words in texts.items() if not HOLE.search(english)}
+        self.exact = {english: words for english, words in texts.items() if "{" not in english}
         self._templates: list[_Template] = []
         self.translated = lru_cache(maxsize=4096)(self._translated)
 

@@ -8,6 +8,7 @@ command line and files stay English.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import bpy
@@ -17,6 +18,7 @@ from .catalogue import Catalogue
 
 LOCALES = {"de": "de_DE", "es": "es", "fr": "fr_FR", "ja": "ja_JP", "zh_HANS": "zh_HANS"}
 """Files of this folder and what Blender calls their languages, 4.2 to 5.2 alike."""
+LABEL = 48  # [letters] that a label may have: longer texts are tooltips, which Blender looks up anywhere
 INTERFACE, TOOLTIPS, REPORTS = "interface", "tooltips", "reports"
 """What Blender's preferences let a user choose to have translated."""
 CONTEXT = "CCD Rig"
@@ -45,14 +47,15 @@ def register() -> None:
     for name, locale in LOCALES.items():
         _catalogues[locale] = Catalogue(catalogue.read(Path(__file__).with_name(f"{name}.json")))
     bpy.app.translations.register(
-        __package__,
-        {
-            locale: {
-                (context, english): words for english, words in own.exact.items() for context in CONTEXTS
-            }
-            for locale, own in _catalogues.items()
-        },
+        __package__, {locale: dict(_entries(own)) for locale, own in _catalogues.items()}
     )
+
+
+def _entries(own: Catalogue) -> Iterator[tuple[tuple[str, str], str]]:
+    """What Blender translates by itself, as it wants it: (context, English) and the words."""
+    for english, words in own.exact.items():
+        for context in CONTEXTS if len(english) <= LABEL else CONTEXTS[:1]:
+            yield (context, english), words
 
 
 def unregister() -> None:
