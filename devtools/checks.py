@@ -296,7 +296,7 @@ def golden(version: str, arguments: list[str]) -> int:
 
 
 def languages(version: str, arguments: list[str]) -> int:
-    """List what the catalogues of the interface's languages lack, or fill it in; 0 when that could be done."""
+    """List what the interface's languages lack, or put texts into them; 0 when that could be done."""
     python = str(environments.prepare(environments.BLENDERS[version]))
     return run([python, str(ROOT / "devtools/languages.py"), *arguments], LINT_TIMEOUT)
 

@@ -14,10 +14,24 @@ import bpy
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from drive import PACKAGE, REDRAW, install, make_rig, note, open_tab, photograph, rig, sh, start, view
+from drive import (
+    PACKAGE,
+    REDRAW,
+    buttons,
+    click,
+    install,
+    make_rig,
+    note,
+    open_tab,
+    photograph,
+    rig,
+    sh,
+    start,
+    view,
+)
 
 LANGUAGES = ("de_DE", "fr_FR", "es", "ja_JP", "zh_HANS", "en_US")  # English last: switched back while running
-SOLVE_KEY = "F8"
+SOLVE = "bpy.ops.ccd_rig.solve("
 
 
 def prepare() -> None:
@@ -43,8 +57,6 @@ def prepare() -> None:
     )
     report.check = "Plays as baked: at most 0.0003 m at frame 13 (Bone7)"
     report.unsolved, report.findings, report.show_all = 3, sort.to_json(found), True
-    keymap = bpy.context.window_manager.keyconfigs.addon.keymaps.new(name="Pose")
-    keymap.keymap_items.new("ccd_rig.solve", SOLVE_KEY, "PRESS")
 
 
 def scroll(lines: int) -> None:
@@ -93,12 +105,10 @@ def menus(language: str) -> Iterator[float]:
         yield REDRAW
 
 
-def error(language: str) -> Iterator[float]:
-    """Press the key that solves: the constraint without a target is refused beside the pointer."""
-    pointer(0.3, 0.4)
-    yield 0.5
-    sh("xdotool", "key", SOLVE_KEY)
-    yield 2 * REDRAW
+def error(language: str, found: dict[str, tuple[int, int]]) -> Iterator[float]:
+    """Press the button that solves: the constraint without a target is refused beside the pointer."""
+    yield from click(found, SOLVE)
+    yield REDRAW
     photograph(f"{language}_error")
     pointer(0.05, 0.9)
     yield REDRAW
@@ -124,6 +134,8 @@ def run() -> Iterator[float]:
     prepare()
     yield REDRAW
     yield from open_tab()
+    found: dict[str, tuple[int, int]] = {}
+    yield from buttons(SOLVE, found, (90, 170))
     bpy.ops.preferences.addon_expand(module=PACKAGE)
     chosen = bpy.context.preferences.view
     for language in LANGUAGES:
@@ -135,7 +147,7 @@ def run() -> Iterator[float]:
         rig().ccd_rig.active_index = 1
         yield REDRAW
         photograph(f"{language}_constraints")
-        yield from error(language)
+        yield from error(language, found)
         yield from menus(language)
         scroll(10)
         yield 2 * REDRAW
