@@ -109,6 +109,34 @@ def test_a_message_finds_its_words(message, words):
     assert GERMAN.translated(message) == words
 
 
+REPORTS = (  # real ones; no word of them may be left but names
+    "0 of 20 frames reached; worst 0.2 m / below 0.1 degrees at frame 1 (Again); planted bones slide 0.2 m",
+    "118 of 120 solved frames reached; worst below 0.0001 m at frame 57 (Hand, between solved frames)",
+    "weighted fit of 3 frames: RMS 0.0012 m, at most 0.0020 m at frame 4; 49 of 726 keys kept",
+    "1 of 1 frame reached; worst 3.0000 m at frame 1 (Far); 'hips' moved at 12 frames so that legs reach "
+    "(at most 0.1000 m, frame 3); several ways at 40-58 (Tail) and 2 more",
+    "loop of frames 1 to 24 (25 is 1 again) does not close: 'x' ends 3 degrees off; 'y' and 2 more posed "
+    "without keys, baked from rest; switched to FK: Arm",
+    "1-47 loop does not close: Arm 147\u00b0 off",
+    "1-9 Hand 0.48 m short, turned 12\u00b0 off",
+    "57 Hand jumps 34\u00b0 (and 2 more), as its target does",
+    "112-120 Hand held by its limit",
+    "3 Hand 0.5 m below the ground",
+    "Constraint 'Hand' does not play as baked (0.1000 m off at frame 3): something else moves bone 'x'; "
+    "constraint 'c' of bone 'b' acts on bone 'm': mute it",
+    "Plays as baked: at most 0.0003 m at frame 13 (Hand) and 2 degrees at frame 3 (Hand)",
+    "Baking, frame 30: 30 of 120 solved, about 4 s left. Esc cancels, and nothing is changed",
+)
+
+
+@pytest.mark.parametrize("message", REPORTS)
+@pytest.mark.parametrize("language", ["ja", "zh_HANS"])
+def test_reports_are_wholly_in_the_language(message, language):
+    words = Catalogue(read(FOLDER / f"{language}.json")).translated(message)
+    left = set(re.findall(r"[A-Za-z]{2,}", re.sub(r"'[^']*'", "", words)))
+    assert left <= {"Again", "Hand", "Far", "Tail", "Arm", "FK", "RMS", "Esc", "mm"}, words
+
+
 def test_names_stay():
     """A bone may be called like any word of a message."""
     assert GERMAN.translated("human jumps 3\u00b0") == "human springt um 3\u00b0"

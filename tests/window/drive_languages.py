@@ -110,6 +110,7 @@ def error(language: str, found: dict[str, tuple[int, int]]) -> Iterator[float]:
     yield from click(found, SOLVE)
     yield REDRAW
     photograph(f"{language}_error")
+    sh("xdotool", "key", "Escape")
     pointer(0.05, 0.9)
     yield REDRAW
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 HOLE = re.compile(r"(?<!\{)\{(\*?)(\w+)\}(?!\})")
-SEPARATORS = ("\n", "; ", ". ", ": ", ", ")
+SEPARATORS = ("\n", "; ", ". ", ": ", ", ", " / ")
 """What sentences and clauses are joined with, widest first."""
 DEPTH = 24
 """Messages inside messages, and clauses behind clauses."""
@@ -26,8 +26,12 @@ FEW_LETTERS = 5
 _QUOTED = re.compile(r"(?<!\w)'([^'\n]*)'(?!\w)")
 _MARK = 0xE000  # Unicode's private use: marks that stand for quoted names while texts are compared
 _MARKED = re.compile(r"[\ue000-\uf8ff]")
-_PREFIX = re.compile(r"\S+: ")
-_EDGES = re.compile(r"([\s;:,.(]*)(.*?)([\s)]*)", re.DOTALL)
+_PREFIX = re.compile(r"[^\s\ue000-\uf8ff]+: ")
+_EDGES = (  # what a clause may be wrapped in: brackets, a joint, the frames that a finding is about
+    re.compile(r"([\s;:,.]*\()(.+)(\)\s*)", re.DOTALL),
+    re.compile(r"([\s;:,.]+)(.+)()", re.DOTALL),
+    re.compile(r"(-?\d[\d.]*(?:--?\d[\d.]*)? )((?!of )[^;\n]+)()"),
+)
 
 
 class _Masked(NamedTuple):
@@ -158,7 +162,7 @@ class Catalogue:
             elif hole.is_words:
                 words = self._look_up(plain, depth - 1) or plain
             else:
-                words = None if ": " in part else plain
+                words = None if any(mark in part for mark in (": ", " / ", ") ")) else plain
             if words is None:
                 return None
             values.setdefault(hole.name, words)
@@ -166,11 +170,12 @@ class Catalogue:
 
     def _without_edges(self, message: str, depth: int) -> str | None:
         """A clause that is joined to what stands before it: the clause without its commas and spaces."""
-        edges = _EDGES.fullmatch(message)
-        if edges is None or not (edges[1] or edges[3]) or not edges[2]:
-            return None
-        inner = self._look_up(edges[2], depth - 1)
-        return None if inner is None else f"{edges[1]}{inner}{edges[3]}"
+        for pattern in _EDGES:
+            edges = pattern.fullmatch(message)
+            inner = None if edges is None else self._look_up(edges[2], depth - 1)
+            if edges is not None and inner is not None:
+                return f"{edges[1]}{inner}{edges[3]}"
+        return None
 
     def _in_parts(self, masked: _Masked, depth: int) -> str | None:
         """What stands before and after the first joint; a single word is not looked up: it may be a name."""
