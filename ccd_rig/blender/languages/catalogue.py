@@ -30,6 +30,7 @@ _PREFIX = re.compile(r"[^\s\ue000-\uf8ff]+: ")
 _EDGES = (  # what a clause may be wrapped in: brackets, a joint, the frames that a finding is about
     re.compile(r"([\s;:,.]*\()(.+)(\)\s*)", re.DOTALL),
     re.compile(r"([\s;:,.]+)(.+)()", re.DOTALL),
+    re.compile(r"()(.*\S)(\s+)", re.DOTALL),
     re.compile(r"(-?\d[\d.]*(?:--?\d[\d.]*)? )((?!of )[^;\n]+)()"),
 )
 
