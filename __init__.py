@@ -12,11 +12,12 @@ def register() -> None:
 
     from . import operators, panels, viewport
     from .ccd_rig import blender
+    from .ccd_rig.blender.languages import translation
 
     if other := blender.other_copy(__package__ or __name__):
         raise RuntimeError(f"CCD Rig is enabled as '{other}' already: disable or remove that copy first")
     with ExitStack() as undo:
-        for part in (blender, operators, panels, viewport):
+        for part in (translation, blender, operators, panels, viewport):
             part.register()
             undo.callback(part.unregister)
         undo.pop_all()
@@ -26,8 +27,10 @@ def unregister() -> None:
     """Take everything away again, last first."""
     from . import operators, panels, viewport
     from .ccd_rig import blender
+    from .ccd_rig.blender.languages import translation
 
     viewport.unregister()
     panels.unregister()
     operators.unregister()
     blender.unregister()
+    translation.unregister()

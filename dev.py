@@ -8,6 +8,7 @@ test    the core and the installed extension on one Blender; --matrix: on all fo
 lint    ruff, and mypy against the oldest and the newest Blender; --style: ruff alone
 build   the extension's zip, in dist/
 docs    the manual as a site, in site/; --serve: show it; --reference, --pictures: make its parts anew
+languages  what the interface's languages lack, as JSON; --fill FILE: put the texts of such a file in
 bench   the scripts of benchmarks/, all or by name; one script's own options follow after --
 golden  compare results bit for bit with stored ones; --store: store them
 fuzz    random set-ups and faults from outside, judged from outside; a minute each, or --seconds
@@ -97,6 +98,11 @@ def docs(options: argparse.Namespace) -> int:
     return site.serve() if options.serve else site.build()
 
 
+def languages(options: argparse.Namespace) -> int:
+    fill = ["--fill", options.fill] if options.fill else []
+    return checks.languages(options.blender or default_version(), fill)
+
+
 def bench(options: argparse.Namespace) -> int:
     return checks.bench(options.names, options.blender or default_version(), options.arguments)
 
@@ -154,6 +160,8 @@ def parse(arguments: list[str]) -> argparse.Namespace:
         metavar="TUTORIAL",
         help="first take the tutorials' pictures anew; default: all",
     )
+    sub = command("languages", languages, "list what the interface's languages lack, as JSON")
+    sub.add_argument("--fill", metavar="FILE", help="put the texts of this JSON file into the catalogues")
     sub = command("bench", bench, "run benchmarks; what follows `--` goes to the one that is named")
     sub.add_argument("names", nargs="*", help="files of benchmarks/ without .py; default: all")
     sub = command("golden", golden, "compare results bit for bit; what follows `--` goes to the comparison")

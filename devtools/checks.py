@@ -303,6 +303,12 @@ def golden(version: str, arguments: list[str]) -> int:
     return run(command, BENCH_TIMEOUT, {"PYTHONPATH": str(ROOT)})
 
 
+def languages(version: str, arguments: list[str]) -> int:
+    """List what the interface's languages lack, or put texts into them; 0 when that could be done."""
+    python = str(environments.prepare(environments.BLENDERS[version]))
+    return run([python, str(ROOT / "devtools/languages.py"), *arguments], LINT_TIMEOUT)
+
+
 def verdict(failed: list[str], what: str) -> int:
     """Say which parts failed, if any; the exit code."""
     print(f"\n{what}: " + (f"FAILED: {', '.join(failed)}" if failed else "passed"), flush=True)

@@ -29,9 +29,10 @@ KEYS = {
     "build": {"paths", "paths_exclude_pattern"},
 }  # fmt: skip
 
-# What the package holds: these files and, below these folders, Python sources only.
+# What the package holds: these files, below these folders Python sources only, and the interface's languages.
 PACKAGE_FILES = {"__init__.py", "blender_manifest.toml", "LICENSE", "README.md", "ccd_rig/py.typed"}
 PACKAGE_FOLDERS = {"ccd_rig", "operators", "panels", "viewport"}
+CATALOGUES = r"ccd_rig/blender/languages/\w+\.json"
 
 
 class PackagingError(Exception):
@@ -101,7 +102,8 @@ def content_problems(files: dict[str, bytes]) -> list[str]:
             found.append(f"{folder}/__init__.py is missing from the package")
     for name, content in sorted(files.items()):
         folder = name.split("/")[0] if "/" in name else ""
-        if not (name in PACKAGE_FILES or (folder in PACKAGE_FOLDERS and name.endswith(".py"))):
+        is_source = folder in PACKAGE_FOLDERS and name.endswith(".py")
+        if not (name in PACKAGE_FILES or is_source or re.fullmatch(CATALOGUES, name)):
             found.append(f"{name} does not belong in the package")
         elif name.endswith(".py"):
             found += _source_problems(name, content)

@@ -31,6 +31,7 @@ ON_WHEELS = (
     "solve",
     "test_peer_cases.py",
     "test_demo.py",
+    "test_languages.py",
     "test_openjd.py",
     "test_manual.py",
     "test_tutorials.py",

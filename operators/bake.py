@@ -9,7 +9,7 @@ from ..ccd_rig.blender.bake.progress import Steps
 from ..ccd_rig.blender.bake.report import BakeReport
 from ..ccd_rig.blender.properties.active_rig import active_rig
 from . import poll_reasons
-from .modal_steps import ModalSteps, shown_range, tell
+from .modal_steps import ModalSteps, shown_range, tell_report
 
 
 class CCD_RIG_OT_bake(ModalSteps, bpy.types.Operator):
@@ -57,5 +57,5 @@ class CCD_RIG_OT_bake(ModalSteps, bpy.types.Operator):
         return bake.bake_steps(scene, rig, settings)
 
     def finish(self, report: BakeReport) -> set[str]:
-        tell(self, report, self.order == "BOTH")
+        tell_report(self, report, self.order == "BOTH")
         return {"FINISHED"}

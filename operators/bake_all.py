@@ -8,7 +8,8 @@ from ..ccd_rig.blender.bake.bake_all import bake_all_steps, rigs
 from ..ccd_rig.blender.bake.progress import Steps
 from ..ccd_rig.blender.bake.report import BakeReport
 from . import poll_reasons
-from .modal_steps import ModalSteps, shown_range, tell
+from .modal_steps import ModalSteps, shown_range, tell_report
+from .telling import tell
 
 
 class CCD_RIG_OT_bake_all(ModalSteps, bpy.types.Operator):
@@ -35,11 +36,11 @@ class CCD_RIG_OT_bake_all(ModalSteps, bpy.types.Operator):
 
     def finish(self, reports: list[BakeReport]) -> set[str]:
         for report in reports:
-            tell(self, report, both_ways=False, name=f"{report.armature}: ")
+            tell_report(self, report, both_ways=False, name=f"{report.armature}: ")
         missed = [report.armature for report in reports if report.unsolved()]
         words = f"Baked {len(reports)} armatures"
         if missed:
-            self.report({"WARNING"}, f"{words}; these miss targets: {', '.join(missed)}")
+            tell(self, {"WARNING"}, f"{words}; these miss targets: {', '.join(missed)}")
         else:
-            self.report({"INFO"}, f"{words}; all reach their targets")
+            tell(self, {"INFO"}, f"{words}; all reach their targets")
         return {"FINISHED"}

@@ -14,6 +14,7 @@ from ..ccd_rig.blender.properties.constraint_values import Kind
 from ..ccd_rig.blender.properties.new_targets import new_target
 from ..ccd_rig.errors import CCDRigError, RigError
 from . import new_rigs, poll_reasons
+from .telling import tell
 
 SELECTED = (
     ("EACH", "Each Reaches", "Each selected bone gets a constraint and a target of its own"),
@@ -80,7 +81,7 @@ class CCD_RIG_OT_constraint_add(bpy.types.Operator):
         try:
             found = _selected_target(context, rows, self.selected)
         except CCDRigError as error:
-            self.report({"ERROR"}, str(error))
+            tell(self, {"ERROR"}, str(error))
             return {"CANCELLED"}
         before = new_rigs.names(rig)
         for row in rows:
@@ -93,7 +94,7 @@ class CCD_RIG_OT_constraint_add(bpy.types.Operator):
         new_rigs.give(context, rig, before)
         if kind is Kind.REACH:
             for words in new_rows.words(rig, rows, in_chains):
-                self.report({"INFO"}, words)
+                tell(self, {"INFO"}, words)
         return {"FINISHED"}
 
     def _asked_length(self, context: bpy.types.Context) -> int | None:

@@ -9,6 +9,7 @@ from ..ccd_rig.blender.properties.active_rig import active_rig
 from ..ccd_rig.blender.properties.constraint_group import KINDS
 from ..ccd_rig.blender.properties.constraint_values import Kind
 from . import poll_reasons
+from .telling import tell
 
 
 class CCD_RIG_OT_constraint_kind(bpy.types.Operator):
@@ -39,5 +40,5 @@ class CCD_RIG_OT_constraint_kind(bpy.types.Operator):
                 "" if target is None or constraint.target else f"; its target '{target.name}' is cleared"
             )
             words = f"Constraint '{constraint.name}': its chain goes up to '{chain[-1].name}'{cleared}"
-            self.report({"INFO"}, words)
+            tell(self, {"INFO"}, words)
         return {"FINISHED"}

@@ -8,6 +8,7 @@ from ..ccd_rig.blender.properties import constraint_list
 from ..ccd_rig.blender.properties.active_rig import active_rig
 from ..ccd_rig.errors import CCDRigError
 from . import poll_reasons
+from .telling import tell
 
 
 class CCD_RIG_OT_constraint_move(bpy.types.Operator):
@@ -40,6 +41,6 @@ class CCD_RIG_OT_constraint_move(bpy.types.Operator):
         try:
             constraint_list.move(active_rig(context), index, new_index)
         except CCDRigError as error:
-            self.report({"ERROR"}, str(error))
+            tell(self, {"ERROR"}, str(error))
             return {"CANCELLED"}
         return {"FINISHED"}

@@ -9,6 +9,7 @@ from ..ccd_rig.blender.properties.active_rig import active_rig
 from ..ccd_rig.blender.properties.new_targets import is_left_over
 from ..ccd_rig.errors import CCDRigError
 from . import poll_reasons
+from .telling import tell
 
 
 class CCD_RIG_OT_constraint_remove(bpy.types.Operator):
@@ -40,11 +41,11 @@ class CCD_RIG_OT_constraint_remove(bpy.types.Operator):
         try:
             constraint_list.remove(active_rig(context), active_rig(context).ccd_rig.active_index)
         except CCDRigError as error:
-            self.report({"ERROR"}, str(error))
+            tell(self, {"ERROR"}, str(error))
             return {"CANCELLED"}
         if target is not None and is_left_over(target):
             if self.with_target:
                 bpy.data.objects.remove(target)
             else:
-                self.report({"INFO"}, f"Its target '{target.name}' stays: see Remove Target Too")
+                tell(self, {"INFO"}, f"Its target '{target.name}' stays: see Remove Target Too")
         return {"FINISHED"}

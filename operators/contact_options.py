@@ -4,11 +4,13 @@
 import bpy
 from bpy.props import BoolProperty, EnumProperty, FloatProperty, IntProperty, StringProperty
 
+from ..ccd_rig.blender.languages.translation import CONTEXT
 from ..ccd_rig.blender.properties import body
 from ..ccd_rig.blender.scene import contact_search
 from ..ccd_rig.blender.scene.contact_search import GROUNDS, Contacts
 from ..ccd_rig.motion.contacts import ContactThresholds
 from . import redo_lines
+from .telling import tell
 
 
 class ContactOptions:
@@ -43,6 +45,7 @@ class ContactOptions:
     )
     release: FloatProperty(
         name="Release",
+        translation_context=CONTEXT,
         description="A contact ends at this many times Speed or Height, so that noise does not break it",
         default=ContactThresholds.release,
         min=1.0,
@@ -99,10 +102,11 @@ class ContactOptions:
             lines.append("Body is set to Walk On")
         self.found = "\n".join(lines)
         for line in lines:
-            self.report({"INFO"}, line)
+            tell(self, {"INFO"}, line)
         missed = [name for name, phases in contacts.phases.items() if not phases]
         if missed:
-            self.report(
+            tell(
+                self,
                 {"WARNING"},
                 f"{', '.join(missed)}: never down, so not planted; raise Speed or Height, or for quick steps "
                 "lower Shortest",

@@ -9,6 +9,7 @@ from ..ccd_rig.blender.properties.constraint_values import Kind
 from ..ccd_rig.errors import CCDRigError
 from . import poll_reasons
 from .contact_options import ContactOptions
+from .telling import tell
 
 
 class CCD_RIG_OT_contacts_find(ContactOptions, bpy.types.Operator):
@@ -39,12 +40,12 @@ class CCD_RIG_OT_contacts_find(ContactOptions, bpy.types.Operator):
             active = rig.ccd_rig.constraints[index].name if index < len(rig.ccd_rig.constraints) else ""
             names = [name for name in names if name == active]
             if not names:
-                self.report({"ERROR"}, f"'{active}' is no enabled Plant: choose one in the list")
+                tell(self, {"ERROR"}, f"'{active}' is no enabled Plant: choose one in the list")
                 return {"CANCELLED"}
         try:
             contacts = self.find(context, rig, names)
         except CCDRigError as error:
-            self.report({"ERROR"}, str(error))
+            tell(self, {"ERROR"}, str(error))
             return {"CANCELLED"}
         self.keep(context, rig, contacts)
         return {"FINISHED"}

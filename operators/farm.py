@@ -13,6 +13,7 @@ from ..ccd_rig.blender.farm.job import Shot
 from ..ccd_rig.errors import CCDRigError
 from . import poll_reasons
 from .modal_steps import shown_range
+from .telling import tell
 
 
 def _reason(context: bpy.types.Context) -> str:
@@ -65,11 +66,11 @@ class CCD_RIG_OT_farm(bpy.types.Operator):
             job = bundle.Job((shot,), (path.resolve(),), records.linked_files(), self.program, False)
             bundle.write(job, folder)
         except CCDRigError as error:
-            self.report({"ERROR"}, str(error))
+            tell(self, {"ERROR"}, str(error))
             return {"CANCELLED"}
         if whole_because:
-            self.report({"INFO"}, f"One task for the whole shot: {whole_because}")
+            tell(self, {"INFO"}, f"One task for the whole shot: {whole_because}")
         if bpy.data.is_dirty:
-            self.report({"WARNING"}, f"{path.name} has changes: save it before the job runs")
-        self.report({"INFO"}, f"Wrote {folder / bundle.TEMPLATE}: {len(job.tasks())} tasks")
+            tell(self, {"WARNING"}, f"{path.name} has changes: save it before the job runs")
+        tell(self, {"INFO"}, f"Wrote {folder / bundle.TEMPLATE}: {len(job.tasks())} tasks")
         return {"FINISHED"}

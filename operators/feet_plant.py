@@ -9,6 +9,7 @@ from ..ccd_rig.blender.properties.constraint_values import Holds
 from ..ccd_rig.errors import CCDRigError
 from . import poll_reasons
 from .contact_options import ContactOptions
+from .telling import tell
 
 
 class CCD_RIG_OT_feet_plant(ContactOptions, bpy.types.Operator):
@@ -46,12 +47,12 @@ class CCD_RIG_OT_feet_plant(ContactOptions, bpy.types.Operator):
         rig = context.object
         holds = Holds(self.hold_ground, self.hold_height, self.hold_rotation)
         if not any(holds):
-            self.report({"ERROR"}, "Nothing of the feet is held: switch on Ground, Height or Rotation")
+            tell(self, {"ERROR"}, "Nothing of the feet is held: switch on Ground, Height or Rotation")
             return {"CANCELLED"}
         try:
             planted = planted_rows.plant(rig, poll_reasons.selected_bones(context, context.object), holds)
         except CCDRigError as error:
-            self.report({"ERROR"}, str(error))
+            tell(self, {"ERROR"}, str(error))
             return {"CANCELLED"}
         words = f"'{planted.root_bone}' carries the figure over {', '.join(planted.names)}"
         if planted.switched:
@@ -60,12 +61,12 @@ class CCD_RIG_OT_feet_plant(ContactOptions, bpy.types.Operator):
             words += f"; carried by it too: {', '.join(planted.moved)}"
         if planted.stopped:
             words += f"; Slide switched off, as planted feet shift it: {', '.join(planted.stopped)}"
-        self.report({"INFO"}, words)
+        tell(self, {"INFO"}, words)
         try:
             contacts = self.find(context, rig, list(planted.names))
         except CCDRigError as error:
             self.found = f"Planted all the time. {error}"
-            self.report({"WARNING"}, self.found)
+            tell(self, {"WARNING"}, self.found)
             return {"FINISHED"}
         self.keep(context, rig, contacts)
         return {"FINISHED"}

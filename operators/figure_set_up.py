@@ -12,6 +12,7 @@ from ..ccd_rig.blender.set_up.made import RANGES, Choices, Made, Ranges
 from ..ccd_rig.blender.set_up.planned_rows import Group
 from ..ccd_rig.errors import CCDRigError
 from . import new_rigs, poll_reasons, redo_lines
+from .telling import tell
 
 
 def _box(name: str, description: str, default: bool = True) -> Any:
@@ -76,7 +77,7 @@ class CCD_RIG_OT_figure_set_up(bpy.types.Operator):
         try:
             made = build.set_up(context, rig, Choices(chosen, self.poles, Ranges(self.ranges), self.plant))
         except CCDRigError as error:
-            self.report({"ERROR"}, str(error))
+            tell(self, {"ERROR"}, str(error))
             return {"CANCELLED"}
         new_rigs.give(context, rig, before)
         if self.follow_motion:
@@ -84,8 +85,8 @@ class CCD_RIG_OT_figure_set_up(bpy.types.Operator):
         self.recognised = " ".join(made.available)
         self.told = "\n".join([made.words(), *made.notes])
         for note in made.notes:
-            self.report({"WARNING"}, note)
-        self.report({"INFO"}, made.words())
+            tell(self, {"WARNING"}, note)
+        tell(self, {"INFO"}, made.words())
         return {"FINISHED"}
 
     def _key_targets(self, context: bpy.types.Context, rig: bpy.types.Object, made: Made) -> None:

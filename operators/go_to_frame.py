@@ -9,6 +9,7 @@ from bpy.props import IntProperty
 from ..ccd_rig.blender.bake import finding
 from ..ccd_rig.blender.properties.active_rig import active_rig
 from . import poll_reasons
+from .telling import tell
 
 
 class CCD_RIG_OT_go_to_frame(bpy.types.Operator):
@@ -39,7 +40,7 @@ class CCD_RIG_OT_go_to_frame(bpy.types.Operator):
         if self.finding >= 0:
             found = finding.from_json(group.report.findings)
             if self.finding >= len(found):
-                self.report({"ERROR"}, "The report has no such line: bake again")
+                tell(self, {"ERROR"}, "The report has no such line: bake again")
                 return {"CANCELLED"}
             frame, constraint = found[self.finding].frame, found[self.finding].constraint
         whole = math.floor(frame)

@@ -8,6 +8,7 @@ from ..ccd_rig.blender.convert import convert
 from ..ccd_rig.blender.properties.active_rig import active_rig
 from ..ccd_rig.errors import CCDRigError
 from . import new_rigs, poll_reasons, redo_lines
+from .telling import tell
 
 
 class CCD_RIG_OT_ik_convert(bpy.types.Operator):
@@ -55,14 +56,14 @@ class CCD_RIG_OT_ik_convert(bpy.types.Operator):
         try:
             done = convert.convert(context, rig, bones, self.every, self.limits)
         except CCDRigError as error:
-            self.report({"ERROR"}, str(error))
+            tell(self, {"ERROR"}, str(error))
             return {"CANCELLED"}
         new_rigs.give(context, rig, before)
         self.told = "\n".join(done.notes)
         for note in done.notes:
-            self.report({"WARNING"}, note)
+            tell(self, {"WARNING"}, note)
         originals = f"{done.originals} constraint{'' if done.originals == 1 else 's'}"
-        self.report({"INFO"}, f"Converted {originals} of Blender, muted now: {', '.join(done.rows)}")
+        tell(self, {"INFO"}, f"Converted {originals} of Blender, muted now: {', '.join(done.rows)}")
         return {"FINISHED"}
 
     def draw(self, _context: bpy.types.Context) -> None:

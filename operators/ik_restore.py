@@ -8,6 +8,7 @@ from ..ccd_rig.blender.convert import restore
 from ..ccd_rig.blender.properties.active_rig import active_rig
 from ..ccd_rig.errors import CCDRigError
 from . import poll_reasons
+from .telling import tell
 
 
 class CCD_RIG_OT_ik_restore(bpy.types.Operator):
@@ -38,10 +39,10 @@ class CCD_RIG_OT_ik_restore(bpy.types.Operator):
         try:
             done = restore.restore(rig, bones)
         except CCDRigError as error:
-            self.report({"ERROR"}, str(error))
+            tell(self, {"ERROR"}, str(error))
             return {"CANCELLED"}
         for name in done.kept:
-            self.report({"WARNING"}, f"Constraint '{name}' stays: Blender's own behind it is gone or renamed")
+            tell(self, {"WARNING"}, f"Constraint '{name}' stays: Blender's own behind it is gone or renamed")
         count = f"{done.originals} constraint{'' if done.originals == 1 else 's'}"
-        self.report({"INFO"}, f"Restored {count} of Blender; removed {', '.join(done.rows)}")
+        tell(self, {"INFO"}, f"Restored {count} of Blender; removed {', '.join(done.rows)}")
         return {"FINISHED"}

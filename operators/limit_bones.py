@@ -7,11 +7,13 @@ from typing import Any
 import bpy
 from bpy.props import EnumProperty
 
+from ..ccd_rig.blender.languages.translation import CONTEXT
 from ..ccd_rig.blender.limit_sources.chosen_bones import Outcome, chosen
 from ..ccd_rig.blender.properties.active_rig import active_rig
 from ..ccd_rig.blender.properties.names_in_words import named
 from ..ccd_rig.errors import CCDRigError
 from . import poll_reasons
+from .telling import tell
 
 SCOPES = (
     ("SELECTED", "Selected Bones", "All bones that are selected in Pose Mode; the active one where none is"),
@@ -26,7 +28,11 @@ class LimitOperator:
     bl_options = {"REGISTER", "UNDO"}
 
     bones: EnumProperty(
-        name="Bones", description="Which bones it is for", items=SCOPES, options={"SKIP_SAVE"}
+        name="Bones",
+        description="Which bones it is for",
+        items=SCOPES,
+        options={"SKIP_SAVE"},
+        translation_context=CONTEXT,
     )
 
     @classmethod
@@ -41,9 +47,9 @@ class LimitOperator:
         try:
             outcome = self.give(context, chosen(active_rig(context), self.bones))
         except CCDRigError as error:
-            self.report({"ERROR"}, str(error))
+            tell(self, {"ERROR"}, str(error))
             return {"CANCELLED"}
         for note in outcome.notes:
-            self.report({"WARNING"}, note[:1].upper() + note[1:])
-        self.report({"INFO"}, f"Limits of {named(outcome.done)} set")
+            tell(self, {"WARNING"}, note[:1].upper() + note[1:])
+        tell(self, {"INFO"}, f"Limits of {named(outcome.done)} set")
         return {"FINISHED"}

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 import bpy
 from bpy.props import EnumProperty
 
+from ..ccd_rig.blender.languages.translation import CONTEXT
 from ..ccd_rig.blender.limit_sources import present_pose
 from ..ccd_rig.blender.limit_sources.chosen_bones import Outcome
 from .limit_bones import LimitOperator
@@ -23,7 +24,11 @@ class CCD_RIG_OT_limit_from_pose(LimitOperator, bpy.types.Operator):
     bl_description = "Let the limits of the selected bones end where the bones are posed now"
 
     bound: EnumProperty(
-        name="Bound", description="Which end of the limits is set", items=BOUNDS, options={"SKIP_SAVE"}
+        name="Bound",
+        description="Which end of the limits is set",
+        items=BOUNDS,
+        options={"SKIP_SAVE"},
+        translation_context=CONTEXT,
     )
 
     def give(self, context: bpy.types.Context, pose_bones: Sequence[bpy.types.PoseBone]) -> Outcome:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 import bpy
 from bpy.props import EnumProperty
 
+from ..ccd_rig.blender.languages.translation import CONTEXT
 from ..ccd_rig.blender.limit_sources import presets
 from ..ccd_rig.blender.limit_sources.chosen_bones import Outcome
 from .limit_bones import LimitOperator
@@ -27,7 +28,11 @@ class CCD_RIG_OT_limits_preset(LimitOperator, bpy.types.Operator):
     )
 
     preset: EnumProperty(
-        name="Preset", description="What the bones are", items=PRESETS, options={"SKIP_SAVE"}
+        name="Preset",
+        description="What the bones are",
+        items=PRESETS,
+        options={"SKIP_SAVE"},
+        translation_context=CONTEXT,
     )
 
     def give(self, _context: bpy.types.Context, pose_bones: Sequence[bpy.types.PoseBone]) -> Outcome:

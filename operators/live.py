@@ -8,6 +8,7 @@ from ..ccd_rig.blender.live import handlers
 from ..ccd_rig.blender.properties.active_rig import active_rig
 from ..ccd_rig.errors import CCDRigError
 from . import poll_reasons
+from .telling import tell
 
 
 class CCD_RIG_OT_live(bpy.types.Operator):
@@ -33,7 +34,7 @@ class CCD_RIG_OT_live(bpy.types.Operator):
         try:
             setup.require(rig, context.scene)
         except CCDRigError as error:
-            self.report({"ERROR"}, str(error))
+            tell(self, {"ERROR"}, str(error))
             return {"CANCELLED"}
         handlers.switch(rig, True)
         return {"FINISHED"}

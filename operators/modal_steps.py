@@ -9,7 +9,9 @@ import bpy
 
 from ..ccd_rig.blender.bake.progress import Progress, Steps
 from ..ccd_rig.blender.bake.report import BakeReport
+from ..ccd_rig.blender.languages.translation import translated
 from ..ccd_rig.errors import CCDRigError
+from .telling import tell
 
 SLICE = 0.1  # [s] of solving between two looks at the keyboard
 REDRAW = 0.5  # [s] from one line of progress to the next: each costs a redraw, and Esc waits for it
@@ -36,7 +38,7 @@ class ModalSteps:
                 return self.execute(context)
             self._run = _Run(self.begin(context))
         except CCDRigError as error:
-            self.report({"ERROR"}, str(error))
+            tell(self, {"ERROR"}, str(error))
             return {"CANCELLED"}
         self._timer = context.window_manager.event_timer_add(0.001, window=context.window)
         context.window_manager.progress_begin(0, 100)
@@ -49,14 +51,14 @@ class ModalSteps:
             while not run.advance():
                 pass
         except CCDRigError as error:
-            self.report({"ERROR"}, str(error))
+            tell(self, {"ERROR"}, str(error))
             return {"CANCELLED"}
         return self.finish(run.result)
 
     def modal(self, context: bpy.types.Context, event: bpy.types.Event) -> set[str]:
         if event.type == "ESC" and event.value == "PRESS":
             self.cancel(context)
-            self.report({"INFO"}, "Bake cancelled: nothing was changed")
+            tell(self, {"INFO"}, "Bake cancelled: nothing was changed")
             return {"CANCELLED"}
         if event.type != "TIMER":
             return {"RUNNING_MODAL"}  # nothing else may happen meanwhile: the file must stay as it was read
@@ -64,7 +66,7 @@ class ModalSteps:
             ended = self._run.advance_slice(context)
         except CCDRigError as error:
             self.cancel(context)
-            self.report({"ERROR"}, str(error))
+            tell(self, {"ERROR"}, str(error))
             return {"CANCELLED"}
         except BaseException:  # a bug is shown as one, but leaves no timer and no status text behind
             self.cancel(context)
@@ -89,19 +91,19 @@ def shown_range(scene: bpy.types.Scene) -> tuple[int, int]:
     return scene.frame_start, scene.frame_end
 
 
-def tell(operator: bpy.types.Operator, report: BakeReport, both_ways: bool, name: str = "") -> None:
+def tell_report(operator: bpy.types.Operator, report: BakeReport, both_ways: bool, name: str = "") -> None:
     """Show what a bake came to; `name` stands before each sentence."""
     found = list(report.warnings)
     found += report.check.mismatches() if report.check is not None else ()
     if advice := report.advice(both_ways=both_ways):
         found.append(advice)
     for words in found:
-        operator.report({"WARNING"}, name + words)
+        tell(operator, {"WARNING"}, name + words)
     for ways in report.several_ways:
         if ways.is_seen:
-            operator.report({"INFO"}, name + ways.words())
+            tell(operator, {"INFO"}, name + ways.words())
     level = "WARNING" if report.unsolved() else "INFO"
-    operator.report({level}, f"{name}{report.summary()} (action '{report.action}')")
+    tell(operator, {level}, f"{name}{report.summary()} (action '{report.action}')")
 
 
 @dataclasses.dataclass
@@ -138,5 +140,6 @@ class _Run:
         self.shown = time.perf_counter()
         context.window_manager.progress_update(100 * self.progress.done / self.progress.total)
         words = self.progress.words(time.perf_counter() - self.started)
-        context.workspace.status_text_set(f"Baking, {words}. Esc cancels, and nothing is changed")
+        status = translated(f"Baking, {words}. Esc cancels, and nothing is changed")
+        context.workspace.status_text_set(status)
         return False

@@ -7,6 +7,7 @@ from bpy.props import IntProperty
 from ..ccd_rig.blender.properties import coupled_offsets
 from ..ccd_rig.errors import CCDRigError
 from . import poll_reasons
+from .telling import tell
 
 
 class CCD_RIG_OT_offset_point_remove(bpy.types.Operator):
@@ -29,6 +30,6 @@ class CCD_RIG_OT_offset_point_remove(bpy.types.Operator):
         try:
             coupled_offsets.remove_point(bone, self.offset, self.point)
         except CCDRigError as error:
-            self.report({"ERROR"}, str(error))
+            tell(self, {"ERROR"}, str(error))
             return {"CANCELLED"}
         return {"FINISHED"}

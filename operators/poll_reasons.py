@@ -3,6 +3,7 @@
 
 import bpy
 
+from ..ccd_rig.blender.languages.translation import TOOLTIPS, translated
 from ..ccd_rig.blender.properties import pose_library
 from ..ccd_rig.blender.properties.active_rig import active_rig
 
@@ -105,5 +106,5 @@ def selected_bones(context: bpy.types.Context, rig: bpy.types.Object) -> list[st
 def poll(operator: type[bpy.types.Operator], reason: str) -> bool:
     """Whether there is no reason to be grey; a reason goes to the button's tooltip."""
     if reason:
-        operator.poll_message_set(reason)
+        operator.poll_message_set(translated(reason, TOOLTIPS))
     return not reason

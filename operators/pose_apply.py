@@ -9,6 +9,7 @@ from ..ccd_rig.blender.properties.active_rig import active_rig
 from ..ccd_rig.blender.rig.rotation_modes import rotation_channel
 from ..ccd_rig.errors import CCDRigError
 from . import poll_reasons
+from .telling import tell
 
 
 class CCD_RIG_OT_pose_apply(bpy.types.Operator):
@@ -30,11 +31,11 @@ class CCD_RIG_OT_pose_apply(bpy.types.Operator):
             entry = pose_library.entries(owner)[owner.ccd_rig.active_pose]
             pose_library.apply(owner, entry)
         except CCDRigError as error:
-            self.report({"ERROR"}, str(error))
+            tell(self, {"ERROR"}, str(error))
             return {"CANCELLED"}
         posed = [owner.pose.bones[bone] for bone in entry.rotations if bone in owner.pose.bones]
         if refusal := auto_keys.insert(context, [(bone, rotation_channel(bone)[0]) for bone in posed]):
-            self.report({"WARNING"}, refusal)
+            tell(self, {"WARNING"}, refusal)
         if strangers := pose_library.strangers(owner, entry):
-            self.report({"WARNING"}, strangers)
+            tell(self, {"WARNING"}, strangers)
         return {"FINISHED"}

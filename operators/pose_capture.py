@@ -8,6 +8,7 @@ from ..ccd_rig.blender.properties import pose_capture, pose_library
 from ..ccd_rig.blender.properties.active_rig import active_rig
 from ..ccd_rig.errors import CCDRigError
 from . import poll_reasons
+from .telling import tell
 
 SOURCES = (
     ("POSE", "Current Pose", "The pose as it stands now"),
@@ -84,10 +85,10 @@ class CCD_RIG_OT_pose_capture(bpy.types.Operator):
             else:
                 entries = (pose_capture.from_pose(owner, bones, self.name or pose_library.DEFAULT_NAME),)
         except CCDRigError as error:
-            self.report({"ERROR"}, str(error))
+            tell(self, {"ERROR"}, str(error))
             return {"CANCELLED"}
         pose_library.add(owner, entries)
         poses, turned = len(entries), len(entries[0].rotations)
         words = f"{poses} pose{'' if poses == 1 else 's'} of {turned} bone{'' if turned == 1 else 's'}"
-        self.report({"INFO"}, f"Captured {words}")
+        tell(self, {"INFO"}, f"Captured {words}")
         return {"FINISHED"}

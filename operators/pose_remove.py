@@ -8,6 +8,7 @@ from ..ccd_rig.blender.properties import pose_library
 from ..ccd_rig.blender.properties.active_rig import active_rig
 from ..ccd_rig.errors import CCDRigError
 from . import poll_reasons
+from .telling import tell
 
 
 class CCD_RIG_OT_pose_remove(bpy.types.Operator):
@@ -33,6 +34,6 @@ class CCD_RIG_OT_pose_remove(bpy.types.Operator):
         try:
             pose_library.remove(owner, removable if self.all else [group.active_pose])
         except CCDRigError as error:
-            self.report({"ERROR"}, str(error))
+            tell(self, {"ERROR"}, str(error))
             return {"CANCELLED"}
         return {"FINISHED"}

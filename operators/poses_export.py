@@ -9,6 +9,7 @@ from ..ccd_rig.blender.properties.active_rig import active_rig
 from ..ccd_rig.errors import CCDRigError
 from . import poll_reasons
 from .json_file import JsonFile
+from .telling import tell
 
 
 class CCD_RIG_OT_poses_export(JsonFile, bpy.types.Operator, ExportHelper):
@@ -27,7 +28,7 @@ class CCD_RIG_OT_poses_export(JsonFile, bpy.types.Operator, ExportHelper):
             entries = pose_library.entries(active_rig(context))
             pose_library.save(path, entries)
         except CCDRigError as error:
-            self.report({"ERROR"}, str(error))
+            tell(self, {"ERROR"}, str(error))
             return {"CANCELLED"}
-        self.report({"INFO"}, f"Wrote {len(entries)} pose{'' if len(entries) == 1 else 's'} to {path}")
+        tell(self, {"INFO"}, f"Wrote {len(entries)} pose{'' if len(entries) == 1 else 's'} to {path}")
         return {"FINISHED"}

@@ -9,6 +9,7 @@ from ..ccd_rig.blender.properties.active_rig import active_rig
 from ..ccd_rig.errors import CCDRigError, RigError
 from . import poll_reasons
 from .json_file import JsonFile
+from .telling import tell
 
 
 class CCD_RIG_OT_poses_import(JsonFile, bpy.types.Operator, ImportHelper):
@@ -29,12 +30,12 @@ class CCD_RIG_OT_poses_import(JsonFile, bpy.types.Operator, ImportHelper):
                 if len(pose_library.missing(owner, entry)) == len(entry.rotations):
                     raise RigError(f"{path}: {pose_library.strangers(owner, entry)}")
         except CCDRigError as error:
-            self.report({"ERROR"}, str(error))
+            tell(self, {"ERROR"}, str(error))
             return {"CANCELLED"}
         pose_library.add(owner, entries)
         strangers = [words for entry in entries if (words := pose_library.strangers(owner, entry))]
         if strangers:
             more = f" (and {len(strangers) - 1} more poses with such bones)" if len(strangers) > 1 else ""
-            self.report({"WARNING"}, strangers[0] + more)
-        self.report({"INFO"}, f"Read {len(entries)} pose{'' if len(entries) == 1 else 's'} from {path}")
+            tell(self, {"WARNING"}, strangers[0] + more)
+        tell(self, {"INFO"}, f"Read {len(entries)} pose{'' if len(entries) == 1 else 's'} from {path}")
         return {"FINISHED"}

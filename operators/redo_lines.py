@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What an operator has to tell, in the panel that follows it."""
 
-import textwrap
+import unicodedata
 
 import bpy
+
+from ..ccd_rig.blender.languages.line_breaks import broken
+from ..ccd_rig.blender.languages.translation import translated
 
 WIDTH = 36  # [letters] that a line of the redo panel takes
 
@@ -12,5 +15,10 @@ def draw(layout: bpy.types.UILayout, words: str) -> None:
     """Draw sentences, a line each, broken where the panel ends."""
     lines = layout.box().column(align=True)
     for line in words.splitlines():
-        for part in textwrap.wrap(line, WIDTH):
-            lines.label(text=part)
+        for part in broken(translated(line), lambda text: _width(text) <= WIDTH):
+            lines.label(text=part, translate=False)
+
+
+def _width(text: str) -> int:
+    """In letters; signs of Chinese and Japanese are as wide as two."""
+    return sum(2 if unicodedata.east_asian_width(sign) in "WF" else 1 for sign in text)

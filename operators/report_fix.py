@@ -9,12 +9,14 @@ from bpy.props import IntProperty
 from ..ccd_rig.blender.bake import finding, jumps
 from ..ccd_rig.blender.bake.finding import Finding, Fix
 from ..ccd_rig.blender.bake.pole_place import pole_place
+from ..ccd_rig.blender.languages.translation import TOOLTIPS, translated
 from ..ccd_rig.blender.properties.active_rig import active_rig
 from ..ccd_rig.blender.properties.constraint_values import value_of
 from ..ccd_rig.blender.properties.new_targets import new_target
 from ..ccd_rig.errors import CCDRigError
 from ..ccd_rig.settings import Solver
 from . import poll_reasons
+from .telling import tell
 
 SOFT = 0.05
 """Part of its length over which a limb eases into straight."""
@@ -35,7 +37,8 @@ class CCD_RIG_OT_report_fix(bpy.types.Operator):
         rig = active_rig(context)
         found = () if rig is None else finding.from_json(rig.ccd_rig.report.findings)
         known = properties.finding < len(found)
-        return WORDS[found[properties.finding].fix] if known else cls.bl_description
+        words = WORDS[found[properties.finding].fix] if known else cls.bl_description
+        return translated(words, TOOLTIPS)
 
     @classmethod
     def poll(cls, context: bpy.types.Context) -> bool:
@@ -45,19 +48,19 @@ class CCD_RIG_OT_report_fix(bpy.types.Operator):
         rig = active_rig(context)
         found = finding.from_json(rig.ccd_rig.report.findings)
         if self.finding >= len(found) or not found[self.finding].fix:
-            self.report({"ERROR"}, "There is nothing to set for this line of the report")
+            tell(self, {"ERROR"}, "There is nothing to set for this line of the report")
             return {"CANCELLED"}
         chosen = found[self.finding]
         row = rig.ccd_rig.constraints.get(chosen.constraint)
         if row is None:
-            self.report({"ERROR"}, f"Constraint '{chosen.constraint}' is not there any more: bake again")
+            tell(self, {"ERROR"}, f"Constraint '{chosen.constraint}' is not there any more: bake again")
             return {"CANCELLED"}
         try:
             said = _set(context, row, chosen)
         except CCDRigError as error:
-            self.report({"ERROR"}, str(error))
+            tell(self, {"ERROR"}, str(error))
             return {"CANCELLED"}
-        self.report({"INFO"}, f"{said}: bake again")
+        tell(self, {"INFO"}, f"{said}: bake again")
         return {"FINISHED"}
 
 

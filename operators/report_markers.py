@@ -5,8 +5,10 @@ import bpy
 from bpy.props import BoolProperty
 
 from ..ccd_rig.blender.bake import finding
+from ..ccd_rig.blender.languages.translation import translated
 from ..ccd_rig.blender.properties.active_rig import active_rig
 from . import poll_reasons
+from .telling import tell
 
 PREFIX = "CCD: "
 """What the names of these markers begin with, and so what a later press takes away."""
@@ -35,6 +37,7 @@ class CCD_RIG_OT_report_markers(bpy.types.Operator):
         found = finding.from_json(active_rig(context).ccd_rig.report.findings)
         for each in found:
             upto = "" if each.frame_start == each.frame_end else f" to {each.frame_end:g}"
-            markers.new(f"{PREFIX}{each.label()}{upto}", frame=round(each.frame_start))
-        self.report({"INFO"}, f"{len(found)} marker{'' if len(found) == 1 else 's'} in the timeline")
+            words = translated(f"{PREFIX}{each.label()}{upto}")  # each language begins with the same prefix
+            markers.new(words, frame=round(each.frame_start))
+        tell(self, {"INFO"}, f"{len(found)} marker{'' if len(found) == 1 else 's'} in the timeline")
         return {"FINISHED"}

@@ -8,6 +8,7 @@ from ..ccd_rig.blender.retarget import chosen, report
 from ..ccd_rig.blender.retarget.retarget import retarget_motion
 from ..ccd_rig.errors import CCDRigError
 from . import poll_reasons
+from .telling import tell
 
 
 class CCD_RIG_OT_retarget(bpy.types.Operator):
@@ -29,11 +30,11 @@ class CCD_RIG_OT_retarget(bpy.types.Operator):
         try:
             done = retarget_motion(context.scene, group.source, rig, chosen.choice_of(rig))
         except CCDRigError as error:
-            self.report({"ERROR"}, str(error))
+            tell(self, {"ERROR"}, str(error))
             return {"CANCELLED"}
         told = report.lines(done)
         group.report = "\n".join(told)
         for warning in report.warnings(done):
-            self.report({"WARNING"}, warning)
-        self.report({"INFO"}, told[0])
+            tell(self, {"WARNING"}, warning)
+        tell(self, {"INFO"}, told[0])
         return {"FINISHED"}

@@ -7,6 +7,7 @@ from ..ccd_rig.blender.properties.active_rig import active_rig
 from ..ccd_rig.blender.retarget import chosen
 from ..ccd_rig.errors import CCDRigError
 from . import poll_reasons
+from .telling import tell
 
 
 class CCD_RIG_OT_retarget_map_fill(bpy.types.Operator):
@@ -26,9 +27,9 @@ class CCD_RIG_OT_retarget_map_fill(bpy.types.Operator):
         try:
             found = chosen.fill_map(active_rig(context))
         except CCDRigError as error:
-            self.report({"ERROR"}, str(error))
+            tell(self, {"ERROR"}, str(error))
             return {"CANCELLED"}
         if found.missing:
-            self.report({"WARNING"}, f"Nothing to follow for: {', '.join(found.missing[:6])}")
-        self.report({"INFO"}, f"{len(found.bones)} bones follow one of the source")
+            tell(self, {"WARNING"}, f"Nothing to follow for: {', '.join(found.missing[:6])}")
+        tell(self, {"INFO"}, f"{len(found.bones)} bones follow one of the source")
         return {"FINISHED"}

@@ -11,6 +11,7 @@ from ..ccd_rig.blender.retarget import bone_map, chosen
 from ..ccd_rig.errors import CCDRigError
 from . import poll_reasons
 from .json_file import JsonFile
+from .telling import tell
 
 
 class CCD_RIG_OT_retarget_map_load(JsonFile, bpy.types.Operator, ImportHelper):
@@ -27,8 +28,8 @@ class CCD_RIG_OT_retarget_map_load(JsonFile, bpy.types.Operator, ImportHelper):
         try:
             pairs = bone_map.read_map(Path(bpy.path.abspath(self.filepath)))
         except CCDRigError as error:
-            self.report({"ERROR"}, str(error))
+            tell(self, {"ERROR"}, str(error))
             return {"CANCELLED"}
         chosen.set_pairs(active_rig(context), pairs)
-        self.report({"INFO"}, f"Read {len(pairs)} pairs")
+        tell(self, {"INFO"}, f"Read {len(pairs)} pairs")
         return {"FINISHED"}

@@ -12,6 +12,7 @@ from ..ccd_rig.blender.retarget import bone_map
 from ..ccd_rig.errors import CCDRigError
 from . import poll_reasons
 from .json_file import JsonFile
+from .telling import tell
 
 
 class CCD_RIG_OT_retarget_map_save(JsonFile, bpy.types.Operator, ExportHelper):
@@ -30,7 +31,7 @@ class CCD_RIG_OT_retarget_map_save(JsonFile, bpy.types.Operator, ExportHelper):
             with whole_files.replacing(path) as temporary:
                 temporary.write_text(bone_map.map_as_text(pairs), encoding="utf-8")
         except CCDRigError as error:
-            self.report({"ERROR"}, str(error))
+            tell(self, {"ERROR"}, str(error))
             return {"CANCELLED"}
-        self.report({"INFO"}, f"Saved {len(pairs)} pairs to {path.name}")
+        tell(self, {"INFO"}, f"Saved {len(pairs)} pairs to {path.name}")
         return {"FINISHED"}

@@ -8,6 +8,7 @@ from ..ccd_rig.blender.retarget import chosen
 from ..ccd_rig.blender.retarget.retarget import show_frame
 from ..ccd_rig.errors import CCDRigError
 from . import poll_reasons
+from .telling import tell
 
 
 class CCD_RIG_OT_retarget_preview(bpy.types.Operator):
@@ -25,6 +26,6 @@ class CCD_RIG_OT_retarget_preview(bpy.types.Operator):
         try:
             show_frame(context.scene, rig.ccd_rig.retarget.source, rig, chosen.choice_of(rig))
         except CCDRigError as error:
-            self.report({"ERROR"}, str(error))
+            tell(self, {"ERROR"}, str(error))
             return {"CANCELLED"}
         return {"FINISHED"}

@@ -9,6 +9,7 @@ from ..ccd_rig.blender.setup_files import applying, setup_file
 from ..ccd_rig.errors import CCDRigError
 from . import poll_reasons
 from .json_file import JsonFile
+from .telling import tell
 
 
 class CCD_RIG_OT_setup_load(JsonFile, bpy.types.Operator, ImportHelper):
@@ -28,9 +29,9 @@ class CCD_RIG_OT_setup_load(JsonFile, bpy.types.Operator, ImportHelper):
         try:
             applied = applying.apply(active_rig(context), setup_file.load(bpy.path.abspath(self.filepath)))
         except CCDRigError as error:
-            self.report({"ERROR"}, str(error))
+            tell(self, {"ERROR"}, str(error))
             return {"CANCELLED"}
         for warning in applied.warnings():
-            self.report({"WARNING"}, warning)
-        self.report({"INFO"}, applied.words())
+            tell(self, {"WARNING"}, warning)
+        tell(self, {"INFO"}, applied.words())
         return {"FINISHED"}

@@ -8,6 +8,7 @@ from ..ccd_rig.blender.properties.active_rig import active_rig
 from ..ccd_rig.blender.setup_files import regeneration
 from ..ccd_rig.errors import CCDRigError
 from . import poll_reasons
+from .telling import tell
 
 
 class CCD_RIG_OT_setup_restore(bpy.types.Operator):
@@ -30,9 +31,9 @@ class CCD_RIG_OT_setup_restore(bpy.types.Operator):
         try:
             applied = regeneration.restore(active_rig(context))
         except CCDRigError as error:
-            self.report({"ERROR"}, str(error))
+            tell(self, {"ERROR"}, str(error))
             return {"CANCELLED"}
         for warning in applied.warnings():
-            self.report({"WARNING"}, warning)
-        self.report({"INFO"}, applied.words())
+            tell(self, {"WARNING"}, warning)
+        tell(self, {"INFO"}, applied.words())
         return {"FINISHED"}

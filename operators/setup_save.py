@@ -10,6 +10,7 @@ from ..ccd_rig.blender.setup_files import influence_curves, setup_file
 from ..ccd_rig.errors import CCDRigError
 from . import poll_reasons
 from .json_file import JsonFile
+from .telling import tell
 
 
 class CCD_RIG_OT_setup_save(JsonFile, bpy.types.Operator, ExportHelper):
@@ -31,12 +32,12 @@ class CCD_RIG_OT_setup_save(JsonFile, bpy.types.Operator, ExportHelper):
             setup = setup_file.with_roles(owner, setup_file.setup_of(owner))
             setup_file.save(path, setup)
         except CCDRigError as error:
-            self.report({"ERROR"}, str(error))
+            tell(self, {"ERROR"}, str(error))
             return {"CANCELLED"}
         if driven := influence_curves.driven(owner):
             where = f"The driver of Influence of {named(driven)}"
-            self.report({"WARNING"}, f"{where} is not in the file: make it anew on the other rig")
+            tell(self, {"WARNING"}, f"{where} is not in the file: make it anew on the other rig")
         counts = {"bone": len(setup.bones), "constraint": len(setup.constraints)}
         words = " and ".join(f"{n} {name}{'' if n == 1 else 's'}" for name, n in counts.items())
-        self.report({"INFO"}, f"Wrote {words} to {path}")
+        tell(self, {"INFO"}, f"Wrote {words} to {path}")
         return {"FINISHED"}

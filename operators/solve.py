@@ -18,6 +18,7 @@ from ..ccd_rig.blender.rig import clamps
 from ..ccd_rig.errors import CCDRigError
 from ..ccd_rig.settings import SolveResult, SolverSettings, SolveStatus
 from . import poll_reasons
+from .telling import tell
 
 OVERRIDES = ("max_iterations", "step_fraction", "comfort")
 WORDS = {
@@ -71,7 +72,7 @@ class CCD_RIG_OT_solve(bpy.types.Operator):
     def execute(self, context: bpy.types.Context) -> set[str]:
         active = constraint_list.active(active_rig(context))
         if self.only_active and active is None:
-            self.report({"ERROR"}, "No constraint is active: choose one in the list")
+            tell(self, {"ERROR"}, "No constraint is active: choose one in the list")
             return {"CANCELLED"}
         names = (active.name,) if self.only_active else ()
         try:
@@ -80,12 +81,12 @@ class CCD_RIG_OT_solve(bpy.types.Operator):
                 depsgraph = context.evaluated_depsgraph_get()
                 posed = bake.solve_current(depsgraph, active_rig(context), names, settings)
         except CCDRigError as error:
-            self.report({"ERROR"}, str(error))
+            tell(self, {"ERROR"}, str(error))
             return {"CANCELLED"}
         bones = active_rig(context).pose.bones
         if refusal := auto_keys.insert(context, [(bones[bone], channel) for bone, channel in posed.channels]):
-            self.report({"WARNING"}, refusal)
-        self.report(*_words(posed.result, posed.constraints, active_rig(context), settings))
+            tell(self, {"WARNING"}, refusal)
+        tell(self, *_words(posed.result, posed.constraints, active_rig(context), settings))
         return {"FINISHED"}
 
     def _settings(self, armature_object: bpy.types.Object) -> SolverSettings:
@@ -111,9 +112,9 @@ def _words(
             pair[0].distance * scale / settings.position_tolerance, pair[0].angle / settings.angle_tolerance
         ),
     )
-    miss = f"{worst.distance * scale:.2g} m"
-    if any(error.angle > 0.0 for error in result.errors):
-        miss += f" / {math.degrees(worst.angle):.2g} degrees"
+    turned = any(error.angle > 0.0 for error in result.errors)
+    angle = f" / {math.degrees(worst.angle):.2g} degrees" if turned else ""
+    miss = f"{worst.distance * scale:.2g} m{angle}"
     passes = f"{result.iterations} iteration{'' if result.iterations == 1 else 's'}"
     level = {"INFO"} if result.status is SolveStatus.CONVERGED else {"WARNING"}
     return level, f"{WORDS[result.status]}. {miss} off at worst ({name}), {passes}"

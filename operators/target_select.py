@@ -9,6 +9,7 @@ from ..ccd_rig.blender.keys import channels
 from ..ccd_rig.blender.properties import constraint_list
 from ..ccd_rig.blender.properties.active_rig import active_rig
 from . import poll_reasons
+from .telling import tell
 
 
 class CCD_RIG_OT_target_select(bpy.types.Operator):
@@ -61,7 +62,7 @@ class CCD_RIG_OT_rig_select(bpy.types.Operator):
 def _select(operator: bpy.types.Operator, context: bpy.types.Context, thing: Any, bone: str) -> bool:
     """Make an object, or a bone of an armature, the only selected one; whether it could be."""
     if not thing.visible_get(view_layer=context.view_layer):
-        operator.report({"ERROR"}, f"'{thing.name}' is hidden or not in this view layer: show it first")
+        tell(operator, {"ERROR"}, f"'{thing.name}' is hidden or not in this view layer: show it first")
         return False
     if context.object is not None and context.object.mode != "OBJECT":
         bpy.ops.object.mode_set(mode="OBJECT")

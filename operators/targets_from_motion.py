@@ -16,6 +16,7 @@ from ..ccd_rig.blender.properties.new_targets import new_target
 from ..ccd_rig.blender.properties.solver_settings import solver_settings
 from ..ccd_rig.errors import CCDRigError, RigError
 from . import poll_reasons
+from .telling import tell
 
 FRAMES = (
     ("ALL", "Every Frame", "Key targets at every frame of the range"),
@@ -71,13 +72,13 @@ class CCD_RIG_OT_targets_from_motion(bpy.types.Operator):
                 solver = solver_settings(rig)
                 count = target_motion.key_targets(scene, rig, ready.constraints, frames, solver, undo)
             except CCDRigError as error:
-                self.report({"ERROR"}, str(error))
+                tell(self, {"ERROR"}, str(error))
                 return {"CANCELLED"}
             undo.pop_all()
         if warning := switches.ik_warning(scene, rig, ready.constraints, frames):
-            self.report({"WARNING"}, warning)
+            tell(self, {"WARNING"}, warning)
         words = f"{count} target{'' if count == 1 else 's'} at {len(frames)} frames"
-        self.report({"INFO"}, f"Keyed {words}")
+        tell(self, {"INFO"}, f"Keyed {words}")
         return {"FINISHED"}
 
     def _frames(self, scene: bpy.types.Scene, rig: bpy.types.Object, constraints: Any) -> list[float]:

@@ -12,6 +12,7 @@ from ..ccd_rig.blender.properties.active_rig import active_rig
 from ..ccd_rig.blender.properties.solver_settings import solver_settings
 from ..ccd_rig.errors import CCDRigError
 from . import poll_reasons
+from .telling import tell
 
 
 class CCD_RIG_OT_targets_match(bpy.types.Operator):
@@ -35,19 +36,19 @@ class CCD_RIG_OT_targets_match(bpy.types.Operator):
         rig, scene = active_rig(context), context.scene
         active = constraint_list.active(rig)
         if self.only_active and active is None:
-            self.report({"ERROR"}, "No constraint is active: choose one in the list")
+            tell(self, {"ERROR"}, "No constraint is active: choose one in the list")
             return {"CANCELLED"}
         try:
             ready = setup.require(rig, scene, (active.name,) if self.only_active else ())
             solver = solver_settings(rig)
             moved = target_motion.match(context.evaluated_depsgraph_get(), rig, ready.constraints, solver)
         except CCDRigError as error:
-            self.report({"ERROR"}, str(error))
+            tell(self, {"ERROR"}, str(error))
             return {"CANCELLED"}
         if warning := switches.ik_warning(scene, rig, ready.constraints, [scene.frame_current]):
-            self.report({"WARNING"}, warning)
+            tell(self, {"WARNING"}, warning)
         if refusal := auto_keys.insert(context, moved):
-            self.report({"WARNING"}, refusal)
+            tell(self, {"WARNING"}, refusal)
         count = len({owner for owner, _ in moved})
-        self.report({"INFO"}, f"Matched {count} target{'' if count == 1 else 's'}")
+        tell(self, {"INFO"}, f"Matched {count} target{'' if count == 1 else 's'}")
         return {"FINISHED"}

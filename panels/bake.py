@@ -4,6 +4,7 @@
 import bpy
 
 from ..ccd_rig.blender.bake.bake_all import rigs
+from ..ccd_rig.blender.languages.translation import translated
 from ..ccd_rig.blender.properties.active_rig import active_rig
 from .report import draw_report
 from .sidebar import Sidebar
@@ -25,7 +26,7 @@ class CCD_RIG_PT_bake(Sidebar, bpy.types.Panel):
             words = f"Bake Preview {scene.frame_preview_start}–{scene.frame_preview_end}"
         else:
             words = f"Bake {scene.frame_start}–{scene.frame_end}"
-        buttons.operator("ccd_rig.bake", text=words, icon="ACTION")
+        buttons.operator("ccd_rig.bake", text=translated(words), icon="ACTION")
         if len(rigs(scene)) > 1:
             buttons.operator("ccd_rig.bake_all", icon="ARMATURE_DATA")
         draw_report(self.layout, context, active_rig(context))

@@ -5,6 +5,7 @@ from typing import Any
 
 import bpy
 
+from ..ccd_rig.blender.languages.translation import translated
 from ..ccd_rig.blender.properties.active_rig import active_rig
 from .sidebar import Sidebar, draw_words
 
@@ -21,7 +22,7 @@ class CCD_RIG_PT_bone(Sidebar, bpy.types.Panel):
         layout = self.layout
         layout.use_property_split = True
         layout.use_property_decorate = False
-        layout.label(text=bone.name, icon="BONE_DATA")
+        layout.label(text=bone.name, icon="BONE_DATA", translate=False)
         line = layout.row(align=True)
         line.prop(bone.ccd_rig.limit, "kind", text="Limit")
         line.menu("CCD_RIG_MT_limits", text="", icon="DOWNARROW_HLT")
@@ -47,8 +48,8 @@ class CCD_RIG_PT_slide(Sidebar, bpy.types.Panel):
         for k, name in enumerate("XYZ"):
             if bone.ccd_rig.use_slide[k]:
                 lines = layout.column(align=True)
-                lines.prop(bone.ccd_rig, "slide_lower", index=k, text=f"{name} Min")
-                lines.prop(bone.ccd_rig, "slide_upper", index=k, text=f"{name} Max")
+                lines.prop(bone.ccd_rig, "slide_lower", index=k, text=translated(f"{name} Min"))
+                lines.prop(bone.ccd_rig, "slide_upper", index=k, text=translated(f"{name} Max"))
 
 
 class CCD_RIG_PT_mass(Sidebar, bpy.types.Panel):

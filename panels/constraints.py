@@ -7,6 +7,7 @@ import bpy
 
 from ..ccd_rig.blender.checks import constraint_checks
 from ..ccd_rig.blender.convert import convert
+from ..ccd_rig.blender.languages.translation import CONTEXT, translated
 from ..ccd_rig.blender.properties import body, constraint_list, joints
 from ..ccd_rig.blender.properties.active_rig import active_rig
 from ..ccd_rig.blender.properties.constraint_values import Kind
@@ -75,7 +76,7 @@ class CCD_RIG_PT_constraints(Sidebar, bpy.types.Panel):
             return
         if armature_object != context.object:
             line = self.layout.row()
-            line.label(text=f"Target of '{armature_object.name}'", icon="EMPTY_DATA")
+            line.label(text=translated(f"Target of '{armature_object.name}'"), icon="EMPTY_DATA")
             line.operator("ccd_rig.rig_select", icon="BACK")
         live.draw_notes(self.layout, context, armature_object)
         _draw_list(self.layout, armature_object)
@@ -123,11 +124,12 @@ class CCD_RIG_PT_rotation(_OfReach, bpy.types.Panel):
             lines.prop(constraint, "target_axis")
         weight = lines.column()
         weight.active = constraint.rotation != "NONE"
-        weight.prop(constraint, "rotation_weight", text="Weight")
+        weight.prop(constraint, "rotation_weight", text="Weight", text_ctxt=CONTEXT)
 
 
 class CCD_RIG_PT_pole(_OfReach, bpy.types.Panel):
     bl_label = "Pole"
+    bl_translation_context = CONTEXT
 
     def draw_part(self, lines: bpy.types.UILayout, constraint: Any) -> None:
         lines.prop(constraint, "pole_target", text="Target")
@@ -237,7 +239,8 @@ def _draw_problems(layout: bpy.types.UILayout, context: bpy.types.Context, const
     box = layout.box()
     for problem in problems:
         # The list shows the name already.
-        words = problem.message.removeprefix(f"Constraint '{constraint.name}'").lstrip(": ")
+        name = translated(f"Constraint '{constraint.name}'")
+        words = translated(problem.message).removeprefix(name).lstrip(": \uff1a")
         draw_words(box, context, words[:1].upper() + words[1:], ICONS[problem.severity])
 
 
@@ -301,15 +304,16 @@ def _draw_chain(lines: bpy.types.UILayout, armature_object: bpy.types.Object, co
     if not chain:
         return
     if constraint.kind == Kind.PLANT:
-        lines.label(text=f"'{chain[-1].name}' carries the figure", icon="INFO")
+        lines.label(text=translated(f"'{chain[-1].name}' carries the figure"), icon="INFO")
         return
     locked = sum(all(bone.lock_rotation) or bone.ccd_rig.stiffness >= 1.0 for bone in chain)
     count = f"{len(chain)} bone{'' if len(chain) == 1 else 's'}"
-    lines.label(text=f"{count} up to '{chain[-1].name}'{f', {locked} locked' if locked else ''}", icon="INFO")
+    words = f"{count} up to '{chain[-1].name}'{f', {locked} locked' if locked else ''}"
+    lines.label(text=translated(words), icon="INFO")
     figure = body.body_of(armature_object)
     if figure is not None and figure.keeps:
         if any(bone.name == figure.bone for bone in chain):
-            lines.label(text=f"'{figure.bone}' keeps its animation", icon="BLANK1")
+            lines.label(text=translated(f"'{figure.bone}' keeps its animation"), icon="BLANK1")
         return
     plants = [
         each for each in armature_object.ccd_rig.constraints if each.kind == Kind.PLANT and each.enabled
@@ -363,7 +367,7 @@ def _draw_balance(lines: bpy.types.UILayout, _context: bpy.types.Context, constr
     axes.prop(constraint, "balance_axes", text="", toggle=True)
     masses = joints.masses(constraint.id_data)
     words = f"{sum(masses.values()):.4g} on {len(masses)} bone{'' if len(masses) == 1 else 's'}"
-    lines.label(text=f"Mass {words}" if masses else "No bone has a mass", icon="INFO")
+    lines.label(text=translated(f"Mass {words}" if masses else "No bone has a mass"), icon="INFO")
 
 
 KIND_FIELDS = {Kind.REACH: _draw_position, Kind.BALANCE: _draw_balance, Kind.PLANT: _draw_plant}

@@ -4,6 +4,7 @@
 import bpy
 
 from ..ccd_rig.blender.figures.rigify import is_generated
+from ..ccd_rig.blender.languages.translation import translated
 from ..ccd_rig.blender.limit_sources import own_presets
 from ..ccd_rig.blender.limit_sources.present_pose import has_bound
 from ..ccd_rig.blender.properties.active_rig import active_rig
@@ -36,7 +37,8 @@ class CCD_RIG_MT_limits(bpy.types.Menu):
         bone = context.active_pose_bone
         for bound, name in BOUNDS:
             if bone is None or has_bound(bone, bound):
-                layout.operator("ccd_rig.limit_from_pose", text=f"{name} from Pose").bound = bound
+                words = translated(f"{name} from Pose")
+                layout.operator("ccd_rig.limit_from_pose", text=words).bound = bound
         layout.separator()
         layout.operator_menu_enum("ccd_rig.limits_preset", "preset", text="Preset")
         layout.menu("CCD_RIG_MT_limit_presets", text="Own Presets")

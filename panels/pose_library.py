@@ -5,6 +5,7 @@ from typing import Any
 
 import bpy
 
+from ..ccd_rig.blender.languages.translation import translated
 from ..ccd_rig.blender.properties.active_rig import active_rig
 from .sidebar import Sidebar, draw_words
 
@@ -31,9 +32,10 @@ class CCD_RIG_UL_poses(bpy.types.UIList):
         count = line.row()
         count.alignment = "RIGHT"
         if known == len(item.rotations) > 0:
-            count.label(text=f"{known} bone{'' if known == 1 else 's'}")
+            count.label(text=translated(f"{known} bone{'' if known == 1 else 's'}"))
         else:
-            count.label(text=f"{known} of {len(item.rotations)}", icon="ERROR" if known else "CANCEL")
+            words = translated(f"{known} of {len(item.rotations)}")
+            count.label(text=words, icon="ERROR" if known else "CANCEL")
 
 
 class CCD_RIG_MT_poses(bpy.types.Menu):

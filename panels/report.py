@@ -8,6 +8,7 @@ import bpy
 
 from ..ccd_rig.blender.bake import finding, staleness
 from ..ccd_rig.blender.bake.finding import Fix, Trouble
+from ..ccd_rig.blender.languages.translation import translated
 from .sidebar import LINE, draw_words, wrapped
 
 PADDING = 8  # [pixels] on either side of a button's words at scale 1
@@ -115,7 +116,7 @@ def _draw_part(lines: bpy.types.UILayout, part: Part) -> None:
         line.alignment, line.scale_y = "LEFT", LINE
         icon = "BLANK1" if i else part.icon
         if part.finding < 0:
-            line.label(text=words, icon=icon)
+            line.label(text=words, icon=icon, translate=False)
         else:
             line.operator("ccd_rig.go_to_frame", text=words, icon=icon, emboss=False).finding = part.finding
     if part.fix:
@@ -129,12 +130,13 @@ def _draw_foot(box: bpy.types.UILayout, report: Any, hidden: int, count: int) ->
     buttons = box.row(align=True)
     if count:
         more = f" ({count})" if hidden or count > SHOWN else ""
-        buttons.operator("ccd_rig.report_markers", text=f"Markers{more}", icon="MARKER_HLT")
+        words = translated(f"Markers{more}")
+        buttons.operator("ccd_rig.report_markers", text=words, icon="MARKER_HLT")
         buttons.operator("ccd_rig.report_markers", text="", icon="X").clear = True
     if hidden or report.show_all:
         icon = "DISCLOSURE_TRI_DOWN" if report.show_all else "DISCLOSURE_TRI_RIGHT"
         words = "Less" if report.show_all else f"{hidden} more"
-        buttons.prop(report, "show_all", text=words, icon=icon, toggle=True)
+        buttons.prop(report, "show_all", text=translated(words), icon=icon, toggle=True)
 
 
 def _icon_of(words: str, missed: bool) -> str:

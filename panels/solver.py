@@ -7,6 +7,7 @@ from typing import Any
 
 import bpy
 
+from ..ccd_rig.blender.languages.translation import translated
 from ..ccd_rig.blender.properties.active_rig import active_rig
 from ..ccd_rig.blender.properties.solver_settings import PRESET_WORDS, present_preset
 from ..ccd_rig.settings import SolverSettings
@@ -27,7 +28,8 @@ class CCD_RIG_PT_solver(Sidebar, bpy.types.Panel):
     def draw(self, context: bpy.types.Context) -> None:
         name = present_preset(active_rig(context))
         label = PRESET_WORDS[name][0] if name else "Custom"
-        self.layout.operator_menu_enum("ccd_rig.solver_preset", "preset", text=f"Preset: {label}")
+        words = translated(f"Preset: {label}")
+        self.layout.operator_menu_enum("ccd_rig.solver_preset", "preset", text=words)
         _draw_fields(self.layout, active_rig(context).ccd_rig.solver, MAIN)
 
 

@@ -10,6 +10,7 @@ import bpy
 from bpy_extras.view3d_utils import region_2d_to_origin_3d, region_2d_to_vector_3d
 from mathutils import Matrix, Vector
 
+from ..ccd_rig.blender.languages.translation import translated
 from ..ccd_rig.blender.viewport.bone_axes import bone_axes, drawable_limit
 from ..ccd_rig.blender.viewport.handles import Handle, drag_to, handles, restore, stored
 from ..ccd_rig.blender.viewport.limit_sketch import EULER_COLOURS
@@ -77,7 +78,8 @@ class CCD_RIG_GT_limit_handle(bpy.types.Gizmo):
         drag_to(context.active_pose_bone.ccd_rig.limit, handle, value)
         context.active_pose_bone.id_data.update_tag()
         context.area.tag_redraw()
-        context.area.header_text_set(f"{_label(context, handle)}: {math.degrees(value):.2f}°")
+        words = translated(_label(context, handle))
+        context.area.header_text_set(f"{words}: {math.degrees(value):.2f}°")
         return {"RUNNING_MODAL"}
 
     def exit(self, context: bpy.types.Context, cancel: bool) -> None:
@@ -89,7 +91,7 @@ class CCD_RIG_GT_limit_handle(bpy.types.Gizmo):
         if cancel:
             restore(group, handle, self.value_before)
         elif stored(group, handle) != self.value_before:
-            bpy.ops.ed.undo_push(message=f"Limit {_label(context, handle)}")
+            bpy.ops.ed.undo_push(message=translated(f"Limit {_label(context, handle)}"))
 
     def _handle(self, context: bpy.types.Context) -> Handle | None:
         """The value that this is for now."""

@@ -9,6 +9,7 @@ import gpu
 from bpy_extras.view3d_utils import location_3d_to_region_2d
 from gpu_extras.batch import batch_for_shader
 
+from ..ccd_rig.blender.languages.translation import translated
 from ..ccd_rig.blender.properties import constraint_list
 from ..ccd_rig.blender.properties.active_rig import active_rig
 from ..ccd_rig.blender.viewport.limit_sketch import sketch_limits
@@ -125,11 +126,12 @@ def _draw_words() -> None:
             continue
         other = location_3d_to_region_2d(region, view, label.away_from)
         is_right = other is None or other.x <= place.x
-        size: Any = blf.dimensions(0, label.words)
+        words = translated(label.words)
+        size: Any = blf.dimensions(0, words)
         x = place.x + (TEXT_OFFSET * scale if is_right else -size[0] - TEXT_OFFSET * scale)
         blf.color(0, *label.colour)
         blf.position(0, x, place.y - 0.5 * size[1], 0.0)
-        blf.draw(0, label.words)
+        blf.draw(0, words)
     blf.disable(0, blf.SHADOW)
 
 

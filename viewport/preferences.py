@@ -7,6 +7,7 @@ import bpy
 from bpy.props import BoolProperty, FloatVectorProperty, PointerProperty
 
 from .. import __package__ as ROOT  # noqa: N812  (Blender's name of the extension)
+from ..ccd_rig.blender.languages.translation import CONTEXT
 from ..ccd_rig.blender.viewport.sketch import Palette
 from . import new_rigs, online_manual, shortcut
 
@@ -24,7 +25,14 @@ def _colour(name: str) -> Any:
     label, description = COLOURS[name]
     default = Palette._field_defaults[name]
     return FloatVectorProperty(
-        name=label, description=description, default=default, size=3, min=0.0, max=1.0, subtype="COLOR"
+        name=label,
+        description=description,
+        default=default,
+        size=3,
+        min=0.0,
+        max=1.0,
+        subtype="COLOR",
+        translation_context=CONTEXT,
     )
 
 

@@ -67,10 +67,11 @@ def _twist(region: SwingTwist, limit: SwingTwist) -> str | None:
     return _range("twist", *region.twist, *limit.twist)
 
 
-def _range(name: str, lower: float, upper: float, least: float, most: float) -> str | None:
+def _range(motion: str, lower: float, upper: float, least: float, most: float) -> str | None:
     if lower < least - SLACK or upper > most + SLACK:
         return (
-            f"its {name} range, {lower:.4g} to {upper:.4g} rad, leaves the limit's {least:.4g} to {most:.4g}"
+            f"its {motion} range, {lower:.4g} to {upper:.4g} rad, "
+            f"leaves the limit's {least:.4g} to {most:.4g}"
         )
     return None
 

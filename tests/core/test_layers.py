@@ -34,7 +34,7 @@ CORE = (
     ("solvers.retarget",),
 )
 BLENDER = (
-    ("whole_files",),
+    ("whole_files", "languages"),
     ("rig",),
     ("keys",),
     ("figures",),

@@ -97,10 +97,12 @@ class Finding:
         far, wide = _length(self.distance), f"{_figure(math.degrees(self.angle))}°"
         match self.trouble:
             case Trouble.SHORT | Trouble.OFF:
-                how = "out of reach" if self.trouble is Trouble.SHORT else "off"
-                parts = [f"{far} {how}"] if self.distance else []
-                parts += [f"turned {wide} off"] if self.angle else []
-                return f"{self.constraint} {', '.join(parts)}"
+                what = "out of reach" if self.trouble is Trouble.SHORT else "off"
+                if self.distance and self.angle:
+                    return f"{self.constraint} {far} {what}, turned {wide} off"
+                if self.angle:
+                    return f"{self.constraint} turned {wide} off"
+                return f"{self.constraint} {far} {what}"
             case Trouble.JUMP:
                 return f"{self.bone} jumps {wide}{more}" + (", as its target does" if self.follows else "")
             case Trouble.SLIDE:

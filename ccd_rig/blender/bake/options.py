@@ -23,6 +23,7 @@ from ...errors import RigError
 from ...settings import EVEN_REDUCTION
 from ..keys import channels
 from ..keys.obstacles import Destination
+from ..languages.translation import CONTEXT
 from ..properties import constraint_list
 from ..properties.armature_data import CCD_RIG_PG_armature
 from ..properties.solver_settings import OVERRIDE, field_help
@@ -215,7 +216,8 @@ def _choice(name: str, more: dict[str, Any]) -> Any:
     }
     label, description = words[name]
     default = AUTO if name == "destination" else DEFAULTS[name].name
-    return EnumProperty(name=label, description=description, items=ITEMS[name], default=default, **more)
+    words_of = {"name": label, "description": description, "translation_context": CONTEXT}
+    return EnumProperty(**words_of, items=ITEMS[name], default=default, **more)
 
 
 def _reductions(more: dict[str, Any]) -> dict[str, Any]:

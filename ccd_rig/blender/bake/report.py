@@ -124,33 +124,28 @@ class BakeReport:
         frames = ("solved " if self.step > 1 else "") + ("frames" if solved != 1 else "frame")
         who = worst.constraint + (", between solved frames" if worst.status == SLERPED else "")
         fit = "" if self.fit is None else self.fit.words()
-        count = f"{reached} of {solved} {frames} reached" + (f"; {fit}" if fit else "")
-        return (
-            (
-                f"{count if reached or not fit else fit}; "
-                f"worst {off(worst.residual, worst.angle)} at frame {worst.frame:g} ({who})"
-            )
-            + _short(self.findings)
-            + _slide(self.foot_slips)
-            + self._body()
-            + self._ways()
-            + ("" if self.loop is None else f"; {self.loop.words()}")
-            + self._pop()
-            + _rested(self.from_rest)
-            + (f"; switched to FK: {', '.join(self.switched_to_fk)}" if self.switched_to_fk else "")
-            + ("" if self.keys == self.keys_before else f"; {self.keys} of {self.keys_before} keys kept")
+        parts = (
+            f"{reached} of {solved} {frames} reached" if reached or not fit else "",
+            fit,
+            f"worst {off(worst.residual, worst.angle)} at frame {worst.frame:g} ({who})",
+            _short(self.findings),
+            _slide(self.foot_slips),
+            "" if self.body is None else self.body.words(),
+            self._ways(),
+            "" if self.loop is None else self.loop.words(),
+            self._pop(),
+            _rested(self.from_rest),
+            f"switched to FK: {', '.join(self.switched_to_fk)}" if self.switched_to_fk else "",
+            "" if self.keys == self.keys_before else f"{self.keys} of {self.keys_before} keys kept",
         )
-
-    def _body(self) -> str:
-        words = "" if self.body is None else self.body.words()
-        return f"; {words}" if words else ""
+        return "; ".join(filter(None, parts))
 
     def _ways(self) -> str:
         seen = [each for each in self.several_ways if each.is_seen]
         if not seen:
             return ""
         more = f" and {len(seen) - 1} more" if len(seen) > 1 else ""
-        return f"; several ways at {seen[0].span()} ({seen[0].constraints[0]}){more}"
+        return f"several ways at {seen[0].span()} ({seen[0].constraints[0]}){more}"
 
     def advice(self, both_ways: bool) -> str:
         """That a bone jumps, and where CCD has solved frame by frame what to try; or nothing.
@@ -168,7 +163,7 @@ class BakeReport:
         turn = self.largest_jump()
         if turn is None:
             return ""
-        return f"; '{turn.bone}' turns {math.degrees(turn.angle):.0f} degrees at frame {turn.frame:g}"
+        return f"'{turn.bone}' turns {math.degrees(turn.angle):.0f} degrees at frame {turn.frame:g}"
 
     def to_json(self) -> str:
         """The report as JSON text.
@@ -245,8 +240,9 @@ def save(report: BakeReport, path: str | os.PathLike[str]) -> None:
 def save_all(reports: Sequence[BakeReport], path: str | os.PathLike[str]) -> None:
     """Write the reports of several armatures as one JSON file, see `write`."""
     parts = ",\n".join(report.to_json().rstrip() for report in reports)
-    head = '"format": "ccd_rig.bake_reports",\n  "version": 1'
-    write(f'{{\n  {head},\n  "reports": [\n{parts}\n  ]\n}}\n', path)
+    head = json.dumps({"format": "ccd_rig.bake_reports", "version": 1}, indent=2)[: -len("\n}")]
+    content = f'{head},\n  "reports": [\n{parts}\n  ]\n}}\n'
+    write(content, path)
 
 
 def write(words: str, path: str | os.PathLike[str]) -> None:
@@ -285,7 +281,7 @@ def _rested(bones: Sequence[str]) -> str:
         return ""
     first, others = bones[0], len(bones) - 1
     who = f"'{first}'" + (f" and {others} more" if others else "")
-    return f"; {who} posed without keys, baked from rest"
+    return f"{who} posed without keys, baked from rest"
 
 
 def _fit_content(fit: WeightedFit) -> dict[str, object]:

@@ -188,15 +188,17 @@ class SeveralWays:
     def words(self) -> str:
         """A sentence that starts like "Tail: two ways to its target at frames 40 to 58"."""
         is_one = len(self.constraints) == 1
-        who, target = ", ".join(self.constraints), "its target" if is_one else "their targets"
+        who = ", ".join(self.constraints)
         if self.angle > 0.0:
+            target = "its target" if is_one else "their targets"
             return (
                 f"{who}: two ways to {target} at {self.span()}, up to {math.degrees(self.angle):.2g} degrees "
                 "apart; the bake goes on from the frames around, Solve at one of these goes the other way"
             )
+        reach = "reaches its target" if is_one else "reach their targets"
         return (
-            f"{who}: {'reaches' if is_one else 'reach'} {target} at {self.span()} the way that the frames "
-            "around go; Solve at one of these may miss"
+            f"{who}: {reach} at {self.span()} the way that the frames around go; Solve at one of these may "
+            "miss"
         )
 
     @property
@@ -236,9 +238,8 @@ class Loop:
 
     def words(self) -> str:
         """Such as "loop of frames 1 to 120 closes"."""
-        words = f"loop of frames {self.frame_start:g} to {self.frame_end:g}"
-        if self.repeats_after:
-            words += f" ({self.frame_end + 1:g} is {self.frame_start:g} again)"
+        again = f" ({self.frame_end + 1:g} is {self.frame_start:g} again)" if self.repeats_after else ""
+        words = f"loop of frames {self.frame_start:g} to {self.frame_end:g}{again}"
         if self.closes:
             return f"{words} closes"
         return f"{words} does not close: '{self.bone}' ends {degrees(self.angle)} off"

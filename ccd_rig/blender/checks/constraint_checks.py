@@ -40,8 +40,9 @@ def constraint_problems(
         yield Problem("ERROR", constraint.name, f"{where} has no bone: choose the bone to move")
     elif constraint.tip not in bones:
         rig = f"armature '{armature_object.name}'"
-        message = f"{where}: bone '{constraint.tip}' is not in {rig} (renamed or deleted?)"
-        yield Problem("ERROR", constraint.name, message + suggestion(constraint.tip, bones.keys()))
+        near = suggestion(constraint.tip, bones.keys())
+        message = f"{where}: bone '{constraint.tip}' is not in {rig} (renamed or deleted?){near}"
+        yield Problem("ERROR", constraint.name, message)
     if constraint.target is None and constraint.kind != Kind.PLANT:  # a planted bone is held where it is
         yield Problem("ERROR", constraint.name, f"{where} has no target: choose the object to reach")
     elif constraint.target is not None:
@@ -150,13 +151,14 @@ CHECKS: Mapping[str, Check] = MappingProxyType(
 
 def _rotation_bone_problems(armature_object: bpy.types.Object, constraint: Any) -> Iterator[Problem]:
     name, bones = constraint.rotation_bone, armature_object.pose.bones
-    message = f"Constraint '{constraint.name}': rotation bone '{name}' is not in"
+    where = f"Constraint '{constraint.name}': rotation bone '{name}'"
     chain = constraint_list.chain(armature_object, constraint.tip, constraint.chain_length)
     if name not in bones:
-        message += f" armature '{armature_object.name}' (renamed or deleted?)"
-        yield Problem("ERROR", constraint.name, message + suggestion(name, bones.keys()))
+        near = suggestion(name, bones.keys())
+        message = f"{where} is not in armature '{armature_object.name}' (renamed or deleted?){near}"
+        yield Problem("ERROR", constraint.name, message)
     elif chain and all(bone.name != name for bone in chain):
-        message += f" its chain, which goes from '{chain[-1].name}' to '{chain[0].name}'"
+        message = f"{where} is not in its chain, which goes from '{chain[-1].name}' to '{chain[0].name}'"
         yield Problem("ERROR", constraint.name, f"{message}: choose one of its bones, or clear it")
 
 

@@ -118,9 +118,9 @@ def body_problems(
         if not constraint.mute and constraint.influence > 0.0:
             message = (
                 f"Bone '{bone.name}' keeps its animation, but what Blender's constraint "
-                f"'{constraint.name}' makes of it is not seen"
+                f"'{constraint.name}' makes of it is not seen: bake it to keys and mute it, "
+                "or set Body to Follow Feet"
             )
-            message += ": bake it to keys and mute it, or set Body to Follow Feet"
             yield Problem("ERROR", bone.name, message)
 
 

@@ -72,7 +72,8 @@ class Body(NamedTuple):
         does = "keeps its animation" if self.keeps else "follows planted bones"
         if self.walks_on:
             does = "keeps its animation and walks on over planted bones"
-        return f"'{self.bone}' {does}" + (f": {self.because}" if self.because else "")
+        because = f": {self.because}" if self.because else ""
+        return f"'{self.bone}' {does}{because}"
 
 
 def body_of(

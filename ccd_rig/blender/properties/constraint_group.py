@@ -17,6 +17,7 @@ from bpy.props import (
 
 from ...goals import BalanceGoal, PoleGoal, PositionGoal
 from ...solvers.analytic.two_bone import TwoBoneOptions
+from ..languages.translation import CONTEXT
 from . import renamed_bones
 from .solver_settings import OVERRIDE, from_core
 from .unique_names import unique_name
@@ -170,6 +171,7 @@ class CCD_RIG_PG_constraint(PoleProperties, OriginalProperties, bpy.types.Proper
             PositionGoal,
             "weight",
             name="Weight",
+            translation_context=CONTEXT,
             description="How much this constraint counts where several pull at the same bones",
         ),
         min=0.001,
@@ -267,7 +269,11 @@ class CCD_RIG_PG_constraint(PoleProperties, OriginalProperties, bpy.types.Proper
         soft_max=255,
     )
     method: EnumProperty(
-        name="Method", description="How the chain is brought to the target", items=METHODS, override=OVERRIDE
+        name="Method",
+        description="How the chain is brought to the target",
+        items=METHODS,
+        override=OVERRIDE,
+        translation_context=CONTEXT,
     )
     soft: FloatProperty(
         name="Softness",

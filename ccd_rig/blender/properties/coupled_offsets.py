@@ -20,6 +20,7 @@ from bpy.props import (
 
 from ...errors import InvalidInput, RigError
 from ...skeleton.coupled_offset import CoupledOffset
+from ..languages.translation import CONTEXT
 from . import overrides
 from .solver_settings import OVERRIDE
 
@@ -47,6 +48,7 @@ class CCD_RIG_PG_offset_point(bpy.types.PropertyGroup):
     )
     shift: FloatProperty(
         name="Shift",
+        translation_context=CONTEXT,
         description="Shift along the axis at this angle, as the bone's location shows it",
         soft_min=-10.0,
         soft_max=10.0,

@@ -24,6 +24,7 @@ from bpy.props import (
 from ...errors import InvalidInput, RigError
 from ...limits.shapes import Comfort, Cone, Ellipse, EulerBox, Hinge, Limit, Slide, SwingTwist
 from ...skeleton.joints import Joint
+from ..languages.translation import CONTEXT
 from .coupled_offsets import CCD_RIG_PG_coupled_offset, coupled_offsets
 from .solver_settings import OVERRIDE, from_core
 
@@ -180,6 +181,7 @@ class CCD_RIG_PG_joint(bpy.types.PropertyGroup):
             Joint,
             "max_step",
             name="Max Step",
+            translation_context=CONTEXT,
             description="Largest turn in one step of the solver; small values spread the bend over bones",
         ),
         min=0.0,

@@ -176,8 +176,9 @@ def strangers(armature_object: bpy.types.Object, entry: PoseEntry) -> str:
     where = f"armature '{armature_object.name}'"
     if len(gone) == len(entry.rotations):
         return f"Pose '{shown(entry.name)}': none of its bones ({named(gone)}) is in {where}"
-    are = "bone {0} is" if len(gone) == 1 else "bones {0} are"
-    return f"Pose '{shown(entry.name)}': {are.format(named(gone))} not in {where}"
+    if len(gone) == 1:
+        return f"Pose '{shown(entry.name)}': bone {named(gone)} is not in {where}"
+    return f"Pose '{shown(entry.name)}': bones {named(gone)} are not in {where}"
 
 
 def apply(armature_object: bpy.types.Object, entry: PoseEntry) -> None:

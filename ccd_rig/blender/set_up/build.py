@@ -43,9 +43,8 @@ def set_up(context: bpy.types.Context, armature_object: bpy.types.Object, choice
     made = Made(figure.kind, figure.family, tuple(dict.fromkeys(row.group for row in planned)), carrier)
     rows = _left(armature_object, planned, choices, made)
     if not rows:
-        raise RigError(
-            f"'{armature_object.name}': nothing is left to set up. {'. '.join(made.notes)}".strip()
-        )
+        nothing = f"'{armature_object.name}': nothing is left to set up"
+        raise RigError(". ".join([nothing, *made.notes]))
     planted = [row for row in rows if choices.plant and row.group is Group.FEET]
     if planted:
         names = planted_rows.plant(armature_object, [row.tip for row in planted], Holds()).names

@@ -1,0 +1,139 @@
+"""The interface in its languages, on the installed extension: what is registered, and real messages.
+
+The wheels have no locales, so the language is set where the extension asks Blender for it; a visit to a
+window does the same by Blender's preferences.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import time
+from contextlib import nullcontext
+from pathlib import Path
+
+import bpy
+import pytest
+import rigs
+from installed import PACKAGE, ROOT
+from test_bad_input import CASES, hand, rig, spoil  # noqa: F401  (rig is a fixture)
+
+LANGUAGES = ("de_DE", "es", "fr_FR", "ja_JP", "zh_HANS")
+PROPER = {
+    "Blender",
+    "NOISE",
+    "LINEAR",
+    "MULTIPLY",
+    "COMBINE",
+    "Hand",
+}  # names of programs and of Blender's values
+SECONDS = 0.5  # to register: a guard against reading anything twice, measured it takes a tenth
+
+
+@pytest.fixture
+def translation(ext):
+    return ext.module("ccd_rig.blender.languages.translation")
+
+
+@pytest.fixture(params=LANGUAGES)
+def language(request, translation):
+    """Speak a language wherever Blender has none of its own."""
+    translation._catalogues[bpy.app.translations.locale] = translation._catalogues[request.param]
+    yield request.param
+    del translation._catalogues[bpy.app.translations.locale]
+
+
+def unknown(words: str, message: str) -> list[str]:
+    """English words of a message that stand in its translation too, outside names in quotes."""
+    plain = re.compile(r"(?<![\w./'])[A-Za-z]{4,}(?![\w.(\[/])")
+    names = " ".join(re.findall(r"'([^']*)'", message))
+    before = set(plain.findall(re.sub(r"'[^']*'", "", message)))
+    after = set(plain.findall(re.sub(r"'[^']*'", "", words)))
+    return sorted(word for word in before & after if word not in names and word not in PROPER)
+
+
+def test_everything_registered_has_its_words(ext, translation):
+    sys.path.insert(0, str(ROOT))
+    from devtools import messages
+
+    texts = messages.registered(PACKAGE)
+    assert len(texts) > 400
+    for locale in LANGUAGES:
+        assert texts - set(translation._catalogues[locale].texts) == set(), locale
+
+
+def test_nothing_is_left_over(ext, translation):
+    sys.path.insert(0, str(ROOT))
+    from devtools import messages
+
+    texts = messages.registered(PACKAGE) | set(messages.texts(Path(ext.core.__file__).parents[1]))
+    for locale in LANGUAGES:
+        assert set(translation._catalogues[locale].texts) - texts == set(), "python3 dev.py languages"
+
+
+def test_english_without_a_language(translation):
+    assert translation.translated("Choose a pose in the list") == "Choose a pose in the list"
+
+
+def test_the_preferences_are_respected(language, translation):
+    view = bpy.context.preferences.view
+    english = "Choose a pose in the list"
+    for what in (translation.INTERFACE, translation.TOOLTIPS, translation.REPORTS):
+        setattr(view, f"use_translate_{what}", True)
+        assert translation.translated(english, what) != english
+        setattr(view, f"use_translate_{what}", False)
+        assert translation.translated(english, what) == english
+        setattr(view, f"use_translate_{what}", True)
+
+
+def test_refusals_are_in_the_language(rig, language):  # noqa: F811
+    for word in ("solve", "bake"):
+        hand(rig).target = None
+        with pytest.raises(RuntimeError) as caught:
+            getattr(bpy.ops.ccd_rig, word)()
+        assert "has no target" not in str(caught.value)
+        assert "'Hand'" in str(caught.value)
+
+
+def test_a_report_is_in_the_language(rig, language):  # noqa: F811
+    bpy.ops.ccd_rig.bake()
+    assert " reached; worst " in rig.ccd_rig.report.words  # the file keeps English
+    translation_of = sys.modules[f"{PACKAGE}.ccd_rig.blender.languages.translation"].translated
+    words = translation_of(rig.ccd_rig.report.words)
+    assert not re.search(r"\b(reached|worst|at frame|frames)\b", words.replace("frames atteintes", ""))
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if set(case.ways) & {"solve", "bake"}])
+def test_every_refusal_is_found(rig, tmp_path, translation, case):  # noqa: F811
+    """Each refusal of test_bad_input; in Japanese and Chinese, where an English word stands out.
+
+    All languages have the same texts, so what is found in these is found in all.
+    """
+    spoil(case.spoil, rig, tmp_path)
+    rigs.update()
+    active = bpy.context.temp_override(object=rig) if case.outside else nullcontext()
+    operator = bpy.ops.ccd_rig.bake if "bake" in case.ways else bpy.ops.ccd_rig.solve
+    with active, pytest.raises(RuntimeError) as caught:
+        operator(**case.options)
+    for line in str(caught.value).strip().splitlines():
+        message = re.sub(r"^(Error: |Warning: |Operator bpy\S+ )+", "", line)
+        for locale in ("ja_JP", "zh_HANS"):
+            words = translation._catalogues[locale].translated(message)
+            assert unknown(words, message) == [], words
+
+
+def test_registering_is_quick(translation):
+    translation.unregister()
+    start = time.perf_counter()
+    translation.register()
+    assert time.perf_counter() - start < SECONDS
+
+
+def test_names_of_bones_are_never_translated(language, translation):
+    made = rigs.chain(2, 0.5)
+    bone = made.pose.bones[0]
+    for name in ("Target", "human", "Bone", "no target"):
+        bone.name = name
+        words = translation.translated(f"bone '{bone.name}' has zero scale: give it a scale other than 0")
+        assert f"'{name}'" in words
+        assert "zero scale" not in words
