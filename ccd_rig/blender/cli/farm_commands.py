@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -180,7 +181,10 @@ def _open(path: Path) -> None:
         UsageError: it cannot be opened, or a newer Blender has saved it: what this one does not know of it
             would be lost.
     """
-    blend_files.open_file(path, False)
+    skipped = blend_files.open_file(path, False)
+    if skipped is not None:
+        words = f"{path}: {skipped} was not run: scripts of files never are in farm jobs"
+        print(f"{COMMAND}: warning: {words}", file=sys.stderr, flush=True)
     if saved := versions.newer_than_running():
         running = versions.running()
         raise UsageError(f"{path} was saved by Blender {saved}; this is {running}: use {saved} for the job")

@@ -368,7 +368,7 @@ def test_tasks_of_another_job(cli, tmp_path, capfd):
     assert "is no settings file of this version" in capfd.readouterr().out
 
 
-def test_scripts_of_files_do_not_run(cli, tmp_path):
+def test_scripts_of_files_do_not_run(cli, tmp_path, capfd):
     file = wander(tmp_path / "shot.blend", SHORT)
     mark = tmp_path / "it ran"
     text = bpy.data.texts.new("run.py")
@@ -383,6 +383,7 @@ def test_scripts_of_files_do_not_run(cli, tmp_path):
         mark.unlink()
         Job(cli, tmp_path / "job", file).run_all()
         assert not mark.exists()
+        assert "was not run: scripts of files never are in farm jobs" in capfd.readouterr().err
         assert filepaths.use_scripts_auto_execute
     finally:
         filepaths.use_scripts_auto_execute = before
