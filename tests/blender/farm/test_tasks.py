@@ -217,6 +217,32 @@ def test_a_second_run_skips_what_is_done(cli, tmp_path, capfd):
     assert "done before" not in capfd.readouterr().out
 
 
+def test_a_library_that_has_changed_is_noticed(cli, tmp_path, capfd):
+    library = tmp_path / "library/set.blend"
+    library.parent.mkdir()
+    for size in (1.0, 2.0):
+        bpy.ops.wm.read_homefile(use_empty=True)
+        rigs.empty("Prop").empty_display_size = size
+        bpy.ops.wm.save_as_mainfile(filepath=str(library))
+        if size == 1.0:
+            file = wander(tmp_path / "shot.blend", SHORT)
+            with bpy.data.libraries.load(str(library), link=True) as (_, wanted):
+                wanted.objects = ["Prop"]
+            bpy.context.scene.collection.objects.link(wanted.objects[0])
+            bpy.ops.wm.save_mainfile()
+            job = Job(cli, tmp_path / "job", file)
+            job.run_all()
+    assets = json.loads((job.folder / "asset_references.json").read_text())["assetReferences"]
+    assert assets["inputs"]["filenames"] == sorted([str(library), str(file)])
+    assert assets["outputs"]["directories"] == [str(job.baked)]
+    capfd.readouterr()
+    assert job.table() == 0  # what is written stays
+    assert job.bake(file) == 0
+    assert "done before" not in capfd.readouterr().out
+    assert job.bake(file) == 0
+    assert "done before" in capfd.readouterr().out
+
+
 def test_a_result_that_was_changed_is_made_again(cli, tmp_path, capfd):
     file = wander(tmp_path / "shot.blend", SHORT)
     job = Job(cli, tmp_path / "job", file)
