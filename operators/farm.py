@@ -24,7 +24,7 @@ def _reason(context: bpy.types.Context) -> str:
 
 class CCD_RIG_OT_farm(bpy.types.Operator):
     bl_idname = "ccd_rig.farm"
-    bl_label = "Farm..."
+    bl_label = "Write Farm Job"
     bl_description = (
         "Write a job bundle (Open Job Description) that bakes all armatures of the saved file with enabled "
         "CCD constraints on a render farm, each with its own options"

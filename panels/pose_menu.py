@@ -33,7 +33,7 @@ class CCD_RIG_MT_pose(bpy.types.Menu):
         layout.operator("ccd_rig.solve")
         layout.operator("ccd_rig.bake", icon="ACTION")
         layout.operator("ccd_rig.bake_all", icon="ARMATURE_DATA")
-        layout.operator("ccd_rig.farm", icon="EXPORT")
+        layout.operator("ccd_rig.farm", text="Farm...", icon="EXPORT")
 
 
 def draw(self: bpy.types.Menu, context: bpy.types.Context) -> None:

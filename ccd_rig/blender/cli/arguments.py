@@ -64,7 +64,7 @@ examples:
 
 
 def parse(argv: Sequence[str]) -> argparse.Namespace:
-    """What the words after `ccd_rig` say; `command` is bake, check, retarget or one of `farm_arguments`.
+    """What the words after `ccd_rig` say; `command` names one of the commands.
 
     Raises:
         SystemExit: they are wrong, or ask for help; what there is to say has been said.
@@ -163,7 +163,7 @@ def _parser() -> argparse.ArgumentParser:
             **look,
         )
     )
-    shared = (add_frame_arguments, add_key_arguments, add_play_arguments)
+    shared = (_add_names, add_frame_arguments, add_key_arguments, add_play_arguments)
     farm_arguments.add(commands, look, shared, EPILOG)
     return parser
 
@@ -185,7 +185,17 @@ def _add_file_arguments(command: argparse.ArgumentParser, name: str) -> None:
             action="store_true",
             help="bake every armature of the scene that has constraints, in one pass",
         )
+    _add_constraint_argument(command)
     add(
+        "--enable-autoexec",
+        action="store_true",
+        help="run scripted drivers in FILE; only for files you trust",
+    )
+    add("--quiet", action="store_true", help="only errors and warnings")
+
+
+def _add_constraint_argument(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
         "--constraint",
         type=_name,
         action="append",
@@ -193,12 +203,17 @@ def _add_file_arguments(command: argparse.ArgumentParser, name: str) -> None:
         metavar="NAME",
         help="only this constraint; may be given several times (default: all that are enabled)",
     )
-    add(
-        "--enable-autoexec",
-        action="store_true",
-        help="run scripted drivers in FILE; only for files you trust",
+
+
+def _add_names(command: argparse.ArgumentParser) -> None:
+    """Which armature and constraints of many files."""
+    command.add_argument(
+        "--armature",
+        type=_name,
+        metavar="NAME",
+        help="armature object (default: all that have constraints)",
     )
-    add("--quiet", action="store_true", help="only errors and warnings")
+    _add_constraint_argument(command)
 
 
 def add_frame_arguments(command: argparse.ArgumentParser) -> None:

@@ -72,16 +72,6 @@ def _add_job_arguments(farm: argparse.ArgumentParser) -> None:
         metavar="N",
         help="run the job here too, N tasks at once, each in a Blender of its own",
     )
-    farm.add_argument(
-        "--armature", metavar="NAME", help="armature object (default: all that have constraints)"
-    )
-    farm.add_argument(
-        "--constraint",
-        action="append",
-        default=[],
-        metavar="NAME",
-        help="only this constraint; may be given several times (default: all that are enabled)",
-    )
     farm.add_argument("--quiet", action="store_true", help="only errors and warnings")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 import bpy
 
 from ...errors import CCDRigError, RigError
+from .. import whole_files
 from ..bake import bake_all, report
 from ..bake.bake import bake, bake_solved_steps, solve_steps
 from ..bake.progress import Progress, run
@@ -19,7 +21,7 @@ from ..farm.chunks import Chunk, Seam
 from ..farm.job import Shot
 from ..farm.records import Record
 from ..farm.spans import Span
-from ..keys import versions
+from ..keys import file_version
 from ..whole_files import WriteError
 from . import arguments, blend_files, farm_arguments, local_jobs
 from .arguments import COMMAND
@@ -180,14 +182,20 @@ def _open(path: Path) -> None:
         UsageError: it cannot be opened, or a newer Blender has saved it: what this one does not know of it
             would be lost.
     """
-    blend_files.open_file(path, False)
-    if saved := versions.newer_than_running():
-        running = versions.running()
-        raise UsageError(f"{path} was saved by Blender {saved}; this is {running}: use {saved} for the job")
+    skipped = blend_files.open_file(path, False)
+    if skipped is not None:
+        words = f"{path}: {skipped} was not run: scripts of files never are in farm jobs"
+        print(f"{COMMAND}: warning: {words}", file=sys.stderr, flush=True)
+    if versions := file_version.newer_than_blender():
+        saved, here = versions
+        raise UsageError(
+            f"{path} is of file version {saved}, that of this Blender is {here}: what this Blender does not "
+            "know would be lost; use a Blender as new as the file for the whole job"
+        )
 
 
 def _open_shot(options: argparse.Namespace, shot: Shot) -> bpy.types.Scene:
-    if (options.output / f"{shot.name}.blend").resolve() == options.shot.resolve():
+    if whole_files.is_same(options.output / f"{shot.name}.blend", options.shot):
         raise UsageError(f"{options.shot} would be overwritten: choose another folder for the results")
     messages.status(f"{shot.name}: opening")
     _open(options.shot)

@@ -14,7 +14,7 @@ from typing import Any
 
 import bpy
 
-from ..keys import versions
+from ..keys import file_version
 from ..whole_files import replacing
 from .job import Shot
 from .spans import Span
@@ -78,7 +78,7 @@ def made_with(shot: Shot, span: Span | None = None) -> str:
         shot: which is baked.
         span: of a chunk; None for the whole shot.
     """
-    words = [shot.content(), span, _code(), versions.running()]
+    words = [shot.content(), span, _code(), file_version.running()]
     return hashlib.sha256(json.dumps(words, sort_keys=True).encode()).hexdigest()
 
 

@@ -1,7 +1,13 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whether the open file is one that this Blender knows all of."""
+"""Which Blender this is, and whether it knows all of the open file."""
 
 import bpy
+
+
+def running() -> str:
+    """This Blender's version, such as "4.2.3 LTS"."""
+    version: str = bpy.app.version_string
+    return version
 
 
 def newer_than_blender() -> tuple[str, str] | None:

@@ -217,6 +217,32 @@ def test_a_second_run_skips_what_is_done(cli, tmp_path, capfd):
     assert "done before" not in capfd.readouterr().out
 
 
+def test_a_library_that_has_changed_is_noticed(cli, tmp_path, capfd):
+    library = tmp_path / "library/set.blend"
+    library.parent.mkdir()
+    for size in (1.0, 2.0):
+        bpy.ops.wm.read_homefile(use_empty=True)
+        rigs.empty("Prop").empty_display_size = size
+        bpy.ops.wm.save_as_mainfile(filepath=str(library))
+        if size == 1.0:
+            file = wander(tmp_path / "shot.blend", SHORT)
+            with bpy.data.libraries.load(str(library), link=True) as (_, wanted):
+                wanted.objects = ["Prop"]
+            bpy.context.scene.collection.objects.link(wanted.objects[0])
+            bpy.ops.wm.save_mainfile()
+            job = Job(cli, tmp_path / "job", file)
+            job.run_all()
+    assets = json.loads((job.folder / "asset_references.json").read_text())["assetReferences"]
+    assert assets["inputs"]["filenames"] == sorted([str(library), str(file)])
+    assert assets["outputs"]["directories"] == [str(job.baked)]
+    capfd.readouterr()
+    assert job.table() == 0  # what is written stays
+    assert job.bake(file) == 0
+    assert "done before" not in capfd.readouterr().out
+    assert job.bake(file) == 0
+    assert "done before" in capfd.readouterr().out
+
+
 def test_a_result_that_was_changed_is_made_again(cli, tmp_path, capfd):
     file = wander(tmp_path / "shot.blend", SHORT)
     job = Job(cli, tmp_path / "job", file)
@@ -348,9 +374,10 @@ def test_files_that_make_no_job(cli, tmp_path, monkeypatch, capfd):
 
 def test_a_file_of_a_newer_blender_is_refused(ext, cli, tmp_path, monkeypatch, capfd):
     file = wander(tmp_path / "shot.blend", SHORT)
-    monkeypatch.setattr(ext.module("ccd_rig.blender.keys.versions"), "newer_than_running", lambda: "9.1")
+    known = ext.module("ccd_rig.blender.keys.file_version")
+    monkeypatch.setattr(known, "newer_than_blender", lambda: ("901.3", "502.12"))
     assert Job(cli, tmp_path / "job", file).code == 2
-    assert "was saved by Blender 9.1; this is " in capfd.readouterr().err
+    assert "is of file version 901.3, that of this Blender is 502.12" in capfd.readouterr().err
 
 
 def test_tasks_of_another_job(cli, tmp_path, capfd):
@@ -368,7 +395,7 @@ def test_tasks_of_another_job(cli, tmp_path, capfd):
     assert "is no settings file of this version" in capfd.readouterr().out
 
 
-def test_scripts_of_files_do_not_run(cli, tmp_path):
+def test_scripts_of_files_do_not_run(cli, tmp_path, capfd):
     file = wander(tmp_path / "shot.blend", SHORT)
     mark = tmp_path / "it ran"
     text = bpy.data.texts.new("run.py")
@@ -383,6 +410,7 @@ def test_scripts_of_files_do_not_run(cli, tmp_path):
         mark.unlink()
         Job(cli, tmp_path / "job", file).run_all()
         assert not mark.exists()
+        assert "was not run: scripts of files never are in farm jobs" in capfd.readouterr().err
         assert filepaths.use_scripts_auto_execute
     finally:
         filepaths.use_scripts_auto_execute = before
