@@ -34,7 +34,9 @@ class CCD_RIG_OT_farm(bpy.types.Operator):
     directory: StringProperty(
         name="Folder", description="Where the folder of the job goes", subtype="DIR_PATH"
     )
-    filter_folder: BoolProperty(name="Folders", default=True, options={"HIDDEN"})
+    filter_folder: BoolProperty(
+        name="Folders", description="Show folders in the file browser", default=True, options={"HIDDEN"}
+    )
     chunk: IntProperty(
         name="Chunk",
         description="Share a longer shot out in chunks of at most this many frames; 0 bakes it in one task",

@@ -239,10 +239,9 @@ def save(report: BakeReport, path: str | os.PathLike[str]) -> None:
 
 def save_all(reports: Sequence[BakeReport], path: str | os.PathLike[str]) -> None:
     """Write the reports of several armatures as one JSON file, see `write`."""
-    parts = ",\n".join(report.to_json().rstrip() for report in reports)
-    head = json.dumps({"format": "ccd_rig.bake_reports", "version": 1}, indent=2)[: -len("\n}")]
-    content = f'{head},\n  "reports": [\n{parts}\n  ]\n}}\n'
-    write(content, path)
+    parts = [json.loads(report.to_json()) for report in reports]
+    content = {"format": "ccd_rig.bake_reports", "version": 1, "reports": parts}
+    write(json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n", path)
 
 
 def write(words: str, path: str | os.PathLike[str]) -> None:

@@ -185,9 +185,13 @@ def register_calls() -> None:
     """Let changed settings call a function."""
     # The bpy module 4.2 crashes at exit if a class then still holds a property that calls a function.
     fields = CCD_RIG_PG_retarget.__annotations__
-    for name in SETTINGS:
-        plain = _plain.setdefault(name, fields.get(name))
-        fields[name] = plain.function(**plain.keywords, update=_changed)
+    for name in _NAMES:  # all of them, so that each keeps its place
+        plain = fields.pop(name, None)
+        if name in SETTINGS:
+            plain = _plain.setdefault(name, plain)
+            fields[name] = plain.function(**plain.keywords, update=_changed)
+        else:
+            fields[name] = plain
 
 
 def unregister_calls() -> None:
@@ -197,4 +201,6 @@ def unregister_calls() -> None:
         del fields[name]
 
 
+_NAMES = tuple(CCD_RIG_PG_retarget.__annotations__)
+"""The fields in their order."""
 _plain: dict[str, Any] = {}  # the settings as they are without a call, from the first time on
