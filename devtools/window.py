@@ -38,7 +38,7 @@ ON_WHEELS = (
 )
 """What of tests/blender runs on the wheels alone: numbers, which the program works out alike, the demo and
 `openjd`, which need a Python with the module, and what needs the folders of the project."""
-WINDOW_TIMEOUT = 1200  # [s] tests/window
+FIRST_SCREEN = 90  # number of the first virtual screen
 RUN = "suite"  # the folder inside the chroot that belongs to one run
 
 
@@ -57,18 +57,45 @@ def test(version: str, pytest_arguments: list[str]) -> int:
         shutil.copy2(file, copy)
     shutil.copy2(package, run / "ccd_rig.zip")
 
-    failed = _inside_blender(run, pytest_arguments)
-    print("\n=== tests/window", flush=True)
-    python = str(environments.prepare(environments.BLENDERS[version]))
-    command = [python, "-m", "pytest", "tests/window", *pytest_arguments]
-    places = {"CCD_RIG_WINDOW_ROOT": str(FOLDER), "CCD_RIG_ZIP": str(package)}
-    if checks.run(command, WINDOW_TIMEOUT, places):
-        failed.append("tests/window")
+    inside, results = _inside_blender(run, pytest_arguments)
+    visits = _visits(str(environments.prepare(environments.BLENDERS[version])), package, pytest_arguments)
+    half = len(visits) // 2  # a visit waits most of its time: beside it the others have a processor
+    failed = checks.run_all([*inside[:1], *visits[:half], *inside[1:], *visits[half:]])
+    for suite, result in zip(inside, results, strict=True):
+        # Blender ends with 0 even when the script never ran: only the file tells.
+        ended = result.is_file() and json.loads(result.read_text())["exit"] == 0
+        if suite.name not in failed and not ended:
+            print(f"dev.py: {suite.name}: Blender ended before the tests did", file=sys.stderr)
+            failed.append(suite.name)
     return checks.verdict(failed, "window tests")
 
 
-def _inside_blender(run: Path, pytest_arguments: list[str]) -> list[str]:
-    """Run tests/blender in several of Debian's Blenders side by side; the names of the parts that failed."""
+def _visits(python: str, package: Path, pytest_arguments: list[str]) -> list[checks.Suite]:
+    """The runs of tests/window, one per file: each has a folder and a screen of its own."""
+    chosen = [a for a in pytest_arguments if a.startswith("tests/window/")]
+    options = [a for a in pytest_arguments if not a.startswith("tests/")]
+    files = chosen or ([] if pytest_arguments else sorted(map(str, _window_tests())))
+    found = []
+    for number, file in enumerate(files):
+        places = {
+            "CCD_RIG_WINDOW_ROOT": str(FOLDER),
+            "CCD_RIG_ZIP": str(package),
+            "CCD_RIG_VISIT": f"visit{number}",
+            "CCD_RIG_SCREEN": str(FIRST_SCREEN + number),
+        }
+        command = [python, "-m", "pytest", file, *options]
+        found.append(checks.Suite(file, command, places, "window", version=SUITE, part=number))
+    return found
+
+
+def _window_tests() -> list[Path]:
+    return [file.relative_to(ROOT) for file in (ROOT / "tests/window").glob("test_*.py")]
+
+
+def _inside_blender(run: Path, pytest_arguments: list[str]) -> tuple[list[checks.Suite], list[Path]]:
+    """The runs of tests/blender in Debian's Blender, and the files that tell how they ended."""
+    if pytest_arguments and all(a.startswith(("tests/window", "-")) for a in pytest_arguments):
+        return [], []
     parts = [[]] if pytest_arguments else checks.parts_of("tests/blender", ON_WHEELS)
     suites, results = [], []
     for number, files in enumerate(parts, 1):
@@ -91,15 +118,7 @@ def _inside_blender(run: Path, pytest_arguments: list[str]) -> list[str]:
         name = "tests/blender inside Debian's Blender" + (f", part {number}" if len(parts) > 1 else "")
         suites.append(checks.Suite(name, command, {}, "blender", SUITE, number))
         results.append(run / f"part{number}" / "result.json")
-    failed = checks.run_all(suites)
-    for suite, result in zip(suites, results, strict=True):
-        # Blender ends with 0 even when the script never ran: only the file tells.
-        if suite.name not in failed and not (
-            result.is_file() and json.loads(result.read_text())["exit"] == 0
-        ):
-            print(f"dev.py: {suite.name}: Blender ended before the tests did", file=sys.stderr)
-            failed.append(suite.name)
-    return failed
+    return suites, results
 
 
 def prepare() -> None:

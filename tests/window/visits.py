@@ -15,6 +15,8 @@ from typing import Any
 
 HERE = Path(__file__).resolve().parent
 PHOTOGRAPHS = HERE.parents[1] / "output/window"
+VISIT = os.environ.get("CCD_RIG_VISIT", "visit")
+"""The folder of a run in the place where Debian's Blender is."""
 VISIT_TIMEOUT = 900  # [s]
 SCREEN = (1600, 1400)  # high enough for the whole sidebar, report included
 
@@ -22,7 +24,7 @@ SCREEN = (1600, 1400)  # high enough for the whole sidebar, report included
 def go(script: str) -> dict[str, Any]:
     """Run a script in a window once; what was seen, step by step. `photographs` says where pictures are."""
     root = Path(os.environ["CCD_RIG_WINDOW_ROOT"])
-    place = root / "visit"
+    place = root / VISIT
     shutil.rmtree(place, ignore_errors=True)
     for folder in ("user", "home", "tmp", "out"):
         (place / folder).mkdir(parents=True)
@@ -31,20 +33,21 @@ def go(script: str) -> dict[str, Any]:
     shutil.copy2(os.environ["CCD_RIG_ZIP"], place / "ccd_rig.zip")
     environment = {
         "PATH": "/usr/sbin:/usr/bin:/sbin:/bin:/usr/games",
-        "HOME": "/visit/home",
-        "TMPDIR": "/visit/tmp",
+        "HOME": f"/{VISIT}/home",
+        "TMPDIR": f"/{VISIT}/tmp",
         "LANG": "C.UTF-8",
         "LIBGL_ALWAYS_SOFTWARE": "1",
-        "BLENDER_USER_RESOURCES": "/visit/user",
-        "CCD_RIG_ZIP": "/visit/ccd_rig.zip",
-        "CCD_RIG_OUT": "/visit/out",
+        "BLENDER_USER_RESOURCES": f"/{VISIT}/user",
+        "CCD_RIG_ZIP": f"/{VISIT}/ccd_rig.zip",
+        "CCD_RIG_OUT": f"/{VISIT}/out",
     }
     assignments = [f"{name}={value}" for name, value in environment.items()]
     width, height = SCREEN
     screen = f"-screen 0 {width}x{height}x24 -nolisten tcp"
-    command = ["chroot", str(root), "env", "-i", *assignments, "xvfb-run", "-a", "-s", screen]
+    command = ["chroot", str(root), "env", "-i", *assignments, "xvfb-run", "-a"]
+    command += ["-n", os.environ.get("CCD_RIG_SCREEN", "99"), "-s", screen]
     command += ["blender", "--gpu-backend", "opengl", "--window-geometry", "0", "0", str(width), str(height)]
-    command += ["--python", f"/visit/{script}"]
+    command += ["--python", f"/{VISIT}/{script}"]
     process = subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True
     )
@@ -77,7 +80,7 @@ def saw(visit: dict, step: str) -> dict:
 def colours(photograph: Path) -> int:
     """How many colours a picture of the last visit has: a black or empty one has very few."""
     root = os.environ["CCD_RIG_WINDOW_ROOT"]
-    inside = "/" + str(Path("visit/out") / photograph.name)
+    inside = "/" + str(Path(VISIT, "out") / photograph.name)
     command = ["chroot", root, "identify", "-format", "%k", inside]
     return int(subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stdout)
 
@@ -89,7 +92,7 @@ def pixels(photograph: str, colour: str) -> int:
         "chroot",
         root,
         "convert",
-        f"/visit/out/{photograph}.png",
+        f"/{VISIT}/out/{photograph}.png",
         "-fuzz",
         "10%",
         "+transparent",
