@@ -13,12 +13,11 @@ from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias, TypeVar
 
+from ...solvers import pauses
 from ...solvers.least_squares.requests import Request, Search, request_steps
 from ...solvers.least_squares.solve import Solved
 
 T = TypeVar("T")
-PART = 0.05
-"""Seconds of solving after which an item comes: Esc and Ctrl-C are noticed then."""
 Item = TypeVar("Item")
 
 
@@ -84,7 +83,7 @@ def answered(steps: Steps[T]) -> Steps[T]:
 
 def solved(item: Progress) -> Steps[tuple[Solved, ...]]:
     """What an item asks for, solved; the item comes again whenever that has taken a while."""
-    solving, until = request_steps(item.requests), time.perf_counter() + PART
+    solving, until = request_steps(item.requests), time.perf_counter() + pauses.PART
     while True:
         try:
             next(solving)
@@ -93,7 +92,7 @@ def solved(item: Progress) -> Steps[tuple[Solved, ...]]:
             return value
         if time.perf_counter() > until:
             yield item._replace(requests=())
-            until = time.perf_counter() + PART
+            until = time.perf_counter() + pauses.PART
 
 
 def run(steps: Generator[Item, None, T], progress: Callable[[Item], None] | None = None) -> T:
