@@ -91,8 +91,8 @@ def test(versions: list[str], pytest_arguments: list[str], coverage: bool) -> in
     Of several, as many run at once as there are processors; the output of each comes when it has ended.
     `pytest_arguments` that name files choose: then only the suites they lie in are run. Without arguments
     tests/blender, which takes longest, is run in `PARTS` processes. Of several versions only the oldest and
-    the newest run tests/core/solvers and the tests that are marked `mass`: those between have the same Python
-    and NumPy as the oldest. Tests that are marked `mass` take several times as long when they are measured,
+    the newest run tests/core and the tests that are marked `mass`: those between have the same Python and
+    NumPy as the oldest. Tests that are marked `mass` take several times as long when they are measured,
     and run nothing that others do not: with `coverage` they are left out.
 
     Args:
@@ -117,6 +117,8 @@ def test(versions: list[str], pytest_arguments: list[str], coverage: bool) -> in
             continue
         parts = parts_of(folder) if layer == "blender" and not pytest_arguments else [paths]
         for version, python in pythons.items():
+            if layer == "core" and _is_between(version, versions):
+                continue
             extra = {}
             if layer == "blender":
                 package = package or build(version, ROOT / "dist")
@@ -125,7 +127,7 @@ def test(versions: list[str], pytest_arguments: list[str], coverage: bool) -> in
             flags = ["-P"] if layer == "blender" else []
             for number, part in enumerate(parts, 1):
                 name = f"{folder}, Blender {version}" + (f", part {number}" if len(parts) > 1 else "")
-                left_out = _left_out(layer, version, versions, coverage)
+                left_out = _left_out(version, versions, coverage)
                 command = [python, *flags, "-m", "pytest", *part, *options, *left_out]
                 suites.append(Suite(name, command, extra, layer, version, number))
     if with_docs:
@@ -141,12 +143,16 @@ def test(versions: list[str], pytest_arguments: list[str], coverage: bool) -> in
     return verdict(failed, "tests")
 
 
-def _left_out(layer: str, version: str, versions: list[str], coverage: bool) -> list[str]:
+def _left_out(version: str, versions: list[str], coverage: bool) -> list[str]:
     """Arguments that leave long tests to some of the runs; see `test`."""
+    between = _is_between(version, versions)
+    return ["-m", "not mass"] if between or coverage else []
+
+
+def _is_between(version: str, versions: list[str]) -> bool:
+    """Whether of several versions this is neither the oldest nor the newest."""
     known = list(environments.BLENDERS)
-    between = len(versions) > 1 and version not in (known[0], known[-1])
-    found = ["-m", "not mass"] if between or coverage else []
-    return [*found, "--ignore=tests/core/solvers"] if between and layer == "core" else found
+    return len(versions) > 1 and version not in (known[0], known[-1])
 
 
 def parts_of(folder: str, without: Sequence[str] = ()) -> list[list[str]]:

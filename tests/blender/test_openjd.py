@@ -16,6 +16,8 @@ import pytest
 from installed import ROOT
 from shots import keys_in, largest_angle, same_bits, wander
 
+pytestmark = pytest.mark.mass  # takes long
+
 OPENJD = Path(sysconfig.get_path("scripts")) / "openjd"
 AGREE = math.radians(0.01)  # what chunks and the whole may differ by, as the manual says
 TIMEOUT = 300  # [s]

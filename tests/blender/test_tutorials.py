@@ -15,6 +15,8 @@ import pytest
 from installed import ROOT
 from mathutils import Vector
 
+pytestmark = pytest.mark.mass  # takes long
+
 PAGES = ROOT / "docs/tutorials"
 FOLDERS = (ROOT / "examples", ROOT / "examples/tutorials")
 TIMEOUT = 120  # [s] one command
