@@ -469,6 +469,8 @@ def registered(package: str) -> set[str]:
         found |= {
             text for each in owner.bl_rna.properties if each.identifier == "ccd_rig" for text in _shown(each)
         }
+    # A group's own field `name` may be hidden by Blender's.
+    found -= {text for each in bpy.types.PropertyGroup.bl_rna.properties for text in _shown(each)}
     return {text for text in found if re.search("[A-Za-z]{2}", text) and not _is_left_out(text)}
 
 

@@ -95,6 +95,8 @@ def solve_requests(requests: Sequence[Request]) -> tuple[Solved, ...]:
 
 def request_steps(requests: Sequence[Request]) -> Generator[None, None, tuple[Solved, ...]]:
     """Like `solve_requests`; an item before each step of a batch."""
+    if len(requests) == 1:
+        return ((yield from batch_steps(*requests[0])),)
     kinds: dict[Hashable, list[int]] = {}
     for k, request in enumerate(requests):
         kinds.setdefault(request.kind, []).append(k)

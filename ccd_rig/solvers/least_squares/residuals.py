@@ -309,7 +309,8 @@ def kind_of(goal: Goal, layout: Layout) -> Hashable:
     for each in fields(goal):
         value = getattr(goal, each.name)
         if isinstance(value, str):
-            found.append(layout.row[skeleton.index(value)])
+            joint = skeleton.index(value)
+            found.append(layout.row.get(joint, -1 - joint))  # a balance may name a joint that carries no mass
         elif each.name == "offset":
             found.append(value is None)
         elif each.name != "target":

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from mathutils import Quaternion, Vector
 
-from ccd_rig.goals import DirectionGoal, Goal, PoleGoal, PositionGoal
+from ccd_rig.goals import BalanceGoal, DirectionGoal, Goal, PoleGoal, PositionGoal
 from ccd_rig.limits.shapes import Cone, Hinge, Limit, SwingTwist
 from ccd_rig.skeleton.joints import Joint, Skeleton, Slide
 from ccd_rig.solvers.least_squares.problem import LeastSquaresProblem
@@ -159,3 +159,11 @@ def test_each_step_of_a_batch_is_an_item() -> None:
     steps = request_steps([asked])
     items = sum(1 for _ in steps)
     assert items == int(solve_batch(*asked).iterations.max())
+
+
+def test_a_balance_that_names_a_joint_beside_its_mass() -> None:
+    body = leg(1.0).replace({"upper": {"mass": 1.0}})
+    goal = BalanceGoal((0.0, 0.5, 0.0), joint="end")
+    requests = [request(body, 3, seed, (goal,)) for seed in (0, 1)]
+    assert len({each.kind for each in requests}) == 1
+    assert_alone(requests)
