@@ -34,10 +34,11 @@ ON_WHEELS = (
     "test_languages.py",
     "test_openjd.py",
     "test_manual.py",
+    "test_module_start.py",
     "test_tutorials.py",
 )
-"""What of tests/blender runs on the wheels alone: numbers, which the program works out alike, the demo and
-`openjd`, which need a Python with the module, and what needs the folders of the project."""
+"""What of tests/blender runs on the wheels alone: numbers, which the program works out alike, the demo,
+`openjd` and what starts as a module, which need a Python with it, and what needs the folders of the project."""
 FIRST_SCREEN = 90  # number of the first virtual screen
 RUN = "suite"  # the folder inside the chroot that belongs to one run
 

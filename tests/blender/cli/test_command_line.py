@@ -552,19 +552,3 @@ def test_interrupted(shot, tmp_path):
     assert started.returncode == 130
     assert "ccd_rig: error: interrupted, nothing is written" in complaints.splitlines()
     assert [each.name for each in tmp_path.iterdir()] == ["shot.blend"]
-
-
-@pytest.mark.skipif(not AS_MODULE, reason="the Blender program loads the extension before it runs commands")
-def test_interrupted_while_modules_are_loaded(shot, tmp_path):
-    """By a module that is loaded on the way: its place says when."""
-    (tmp_path / "early").mkdir()
-    (tmp_path / "early" / "argparse.py").write_text(
-        "import os, signal\nos.kill(os.getpid(), signal.SIGINT)\nfor _ in range(1000): pass\n"
-    )
-    output = tmp_path / "out.blend"
-    done = process(
-        "bake", shot, "--output", output, environment={"PYTHONPATH": str(tmp_path / "early")}.items()
-    )
-    assert done.returncode == 130
-    assert done.stderr.splitlines() == ["ccd_rig: error: interrupted, nothing is written"]
-    assert not output.exists()
