@@ -38,7 +38,7 @@ ON_WHEELS = (
     "test_tutorials.py",
 )
 """What of tests/blender runs on the wheels alone: numbers, which the program works out alike, the demo,
-`openjd` and what starts as a module, which need a Python with it, and what needs the folders of the project."""
+`openjd` and what starts as a module, which need a Python with it, and what needs folders of the project."""
 FIRST_SCREEN = 90  # number of the first virtual screen
 RUN = "suite"  # the folder inside the chroot that belongs to one run
 

@@ -1,4 +1,4 @@
-"""`python -m ccd_rig` while its modules are loaded; the Blender program has loaded them before its commands."""
+"""`python -m ccd_rig` while its modules are loaded: the Blender program has loaded them before."""
 
 from __future__ import annotations
 
