@@ -238,6 +238,7 @@ def unregister() -> None:
         listeners.remove(listener)
     if bpy.app.timers.is_registered(settle):
         bpy.app.timers.unregister(settle)
-    for thing in _armatures(bpy.data.objects):
+    # Blender hides the file while it enables an extension: one that fails then has made nothing live.
+    for thing in _armatures(getattr(bpy.data, "objects", ())):
         if thing.is_editable:
             _end(thing)
