@@ -32,9 +32,12 @@ def apply_own(active: bpy.types.PoseBone, pose_bones: Sequence[bpy.types.PoseBon
     """
     if not Path(path).is_file():
         raise RigError(f"there is no preset {path or 'without a name'}: choose one of the menu")
+    menu = getattr(bpy.types, MENU)
+    label = menu.bl_label
     try:
         bpy.ops.script.execute_preset(filepath=path, menu_idname=MENU)
     except RuntimeError as error:
+        menu.bl_label = label  # Blender has named the menu before it ran the file
         raise RigError(f"preset {path}: {error}".strip()) from error
     overrides.keep(active.id_data)
     for bone in pose_bones:

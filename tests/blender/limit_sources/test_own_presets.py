@@ -5,9 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 
 import bpy
+import pytest
 import rigs
 from limit_tools import select, value
 from test_operators import fails
+
+
+@pytest.fixture(autouse=True)
+def menu_named_as_before(ext, monkeypatch):
+    """Blender names the menu after the preset chosen last: take that back."""
+    menu = bpy.types.CCD_RIG_MT_limit_presets
+    monkeypatch.setattr(menu, "bl_label", menu.bl_label)
 
 
 def kept():
@@ -37,7 +45,9 @@ def test_a_limit_is_kept_applied_and_removed(ext):
 def test_a_preset_that_is_not_there_or_does_not_run_is_refused(ext, tmp_path):
     (bone,) = select(ext, rigs.chain(2), "bone_1")
     fails(bpy.ops.ccd_rig.limit_preset_apply, "there is no preset", filepath=str(tmp_path / "none.py"))
+    label = bpy.types.CCD_RIG_MT_limit_presets.bl_label
     broken = tmp_path / "broken.py"
     broken.write_text("1 / 0", encoding="utf-8")
     fails(bpy.ops.ccd_rig.limit_preset_apply, "broken.py", filepath=str(broken))
     assert bone.ccd_rig.limit.kind == "NONE"
+    assert bpy.types.CCD_RIG_MT_limit_presets.bl_label == label
