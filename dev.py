@@ -7,7 +7,7 @@ test    the core and the installed extension on one Blender; --matrix: on all fo
         --coverage: with the lines and branches that no test runs
 lint    ruff, and mypy against the oldest and the newest Blender; --style: ruff alone
 build   the extension's zip, in dist/
-docs    the manual as a site, in site/; --serve: show it; --reference, --pictures: make its parts anew
+docs    the manual as a site, in manual/; --serve: show it; --reference, --pictures: make its parts anew
 languages  what the interface's languages lack, as JSON; --fill FILE: put the texts of such a file in
 bench   the scripts of benchmarks/, all or by name; one script's own options follow after --
 golden  compare results bit for bit with stored ones; --store: store them
@@ -149,7 +149,7 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     sub.add_argument("--stubs", action="append", choices=list(environments.LINTS), help="default: all")
     sub.add_argument("--style", action="store_true", help="ruff alone, in a second")
     command("build", build, "build the extension's zip in dist/")
-    sub = command("docs", docs, "build the manual as a site in site/")
+    sub = command("docs", docs, "build the manual as a site in manual/")
     sub.add_argument("--serve", action="store_true", help="show it on this machine, until Ctrl C")
     sub.add_argument(
         "--reference", action="store_true", help="first write the reference of all settings anew"

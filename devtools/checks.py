@@ -75,7 +75,11 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 def build(version: str, output_dir: Path) -> Path:
-    """Build the extension's zip with the tool of this Blender version; returns its path."""
+    """Build the manual and the extension's zip, by the tool of this Blender version; returns its path."""
+    from devtools import site
+
+    if site.update():
+        raise environments.SetupError("the manual could not be built: see above")
     python = environments.prepare(environments.BLENDERS[version])
     command = [str(python), str(ROOT / "devtools/packaging.py"), str(output_dir)]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, timeout=LINT_TIMEOUT, check=False)

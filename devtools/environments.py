@@ -110,7 +110,7 @@ def prepare(environment: Environment) -> Path:
     """
     if environment.is_ready():
         return environment.python
-    with _locked():
+    with locked():
         if not environment.is_ready():  # another process may have made it while we waited
             _build(environment)
     return environment.python
@@ -163,7 +163,7 @@ def _prepare_with(environment: Environment, purpose: str, tools: tuple[str, ...]
     python = prepare(environment)
     stamp, wanted = environment.folder / f"ready-{purpose}", repr(tools)
     if not (stamp.is_file() and stamp.read_text() == wanted):
-        with _locked():
+        with locked():
             print(f"[setup] {environment.name}: {' '.join(tools)}", flush=True)
             # What is there already must keep its version: Blender's wheel wants its own NumPy.
             packages = [*tools, *environment.requirements]
@@ -205,7 +205,7 @@ def _run(command: list[str], complaint: str, timeout: float = INSTALL_TIMEOUT) -
 
 
 @contextlib.contextmanager
-def _locked() -> Iterator[None]:
+def locked() -> Iterator[None]:
     """Keep two runs of dev.py from building the same folder."""
     VENVS.mkdir(exist_ok=True)
     with open(VENVS / "lock", "w") as file:

@@ -29,10 +29,13 @@ KEYS = {
     "build": {"paths", "paths_exclude_pattern"},
 }  # fmt: skip
 
-# What the package holds: these files, below these folders Python sources only, and the interface's languages.
+# What the package holds: these files, below these folders Python sources only, the interface's languages, and
+# the manual as a site.
 PACKAGE_FILES = {"__init__.py", "blender_manifest.toml", "LICENSE", "README.md", "ccd_rig/py.typed"}
 PACKAGE_FOLDERS = {"ccd_rig", "operators", "panels", "viewport"}
 CATALOGUES = r"ccd_rig/blender/languages/\w+\.json"
+MANUAL = r"manual/.+\.(html|css|js|png)"
+MANUAL_PAGES = {"manual/index.html", "manual/reference/operators.html", "manual/reference/settings.html"}
 
 
 class PackagingError(Exception):
@@ -97,13 +100,15 @@ def manifest_problems(manifest: dict[str, object]) -> list[str]:
 def content_problems(files: dict[str, bytes]) -> list[str]:
     """What the package must and must not hold, and the platform's rules for its sources."""
     found = [f"{name} is missing from the package" for name in sorted(PACKAGE_FILES - set(files))]
+    if MANUAL_PAGES - set(files):
+        found.append("the manual is missing from the package: run `python3 dev.py docs`")
     for folder in sorted(PACKAGE_FOLDERS):
         if f"{folder}/__init__.py" not in files:
             found.append(f"{folder}/__init__.py is missing from the package")
     for name, content in sorted(files.items()):
         folder = name.split("/")[0] if "/" in name else ""
         is_source = folder in PACKAGE_FOLDERS and name.endswith(".py")
-        if not (name in PACKAGE_FILES or is_source or re.fullmatch(CATALOGUES, name)):
+        if not (name in PACKAGE_FILES or is_source or re.fullmatch(f"{CATALOGUES}|{MANUAL}", name)):
             found.append(f"{name} does not belong in the package")
         elif name.endswith(".py"):
             found += _source_problems(name, content)

@@ -2,13 +2,18 @@
 """Where the manual is, and which entry of its reference is about a command or a field of ours."""
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import bpy
 
-BASE = "https://ccd-rig.example/"
-"""The manual's address, with a slash at its end; `site_url` in mkdocs.yml is the same. The site is not
-published yet: this address is reserved for examples (RFC 2606)."""
+FOLDER = Path(__file__).resolve().parents[1] / "manual"
+"""The manual of this very version, built by `python3 dev.py docs`; the extension's package holds it."""
+
+BASE = f"{FOLDER.as_uri()}/"
+"""The manual's address: pages on disk, read without a network."""
+
+HOME = f"{BASE}index.html"
 
 OURS = "CCD_RIG_PG_"
 
@@ -60,10 +65,10 @@ def addresses() -> tuple[str, list[tuple[str, str]]]:
 
     Blender compares names in lower case.
     """
-    found = [(f"bpy.ops.ccd_rig.{name}", f"reference/operators/#{name}") for name in dir(bpy.ops.ccd_rig)]
+    found = [(f"bpy.ops.ccd_rig.{name}", f"reference/operators.html#{name}") for name in dir(bpy.ops.ccd_rig)]
     for group in groups():
         for each in fields(group):
-            address = f"reference/settings/#{anchor(group.identifier, each.identifier)}"
+            address = f"reference/settings.html#{anchor(group.identifier, each.identifier)}"
             found.append((f"bpy.types.{group.identifier}.{each.identifier}".lower(), address))
     return BASE, found
 

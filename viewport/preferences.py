@@ -79,7 +79,7 @@ class CCD_RIG_preferences(bpy.types.AddonPreferences):
         chosen = self.layout.column()
         chosen.use_property_split = True
         new_rigs.draw(chosen, self.new_rigs)
-        self.layout.operator("wm.url_open", text="Manual", icon="HELP").url = online_manual.BASE
+        self.layout.operator("wm.url_open", text="Manual", icon="HELP").url = online_manual.HOME
 
 
 # From outside: since Python 3.14 a class has no annotations while its body runs.

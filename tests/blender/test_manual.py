@@ -6,7 +6,10 @@ import importlib.util
 import re
 import zipfile
 from functools import cache
+from pathlib import Path
 from types import ModuleType
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
 
 import bpy
 import pytest
@@ -43,7 +46,7 @@ def resolved(doc_id: str) -> str | None:
 
 def has_entry(address: str, base: str) -> bool:
     """Whether the reference has what an address of the site points at."""
-    found = re.fullmatch(re.escape(base) + r"reference/(\w+)/#([\w-]+)", address)
+    found = re.fullmatch(re.escape(base) + r"reference/(\w+)\.html#([\w-]+)", address)
     return found is not None and f'<a id="{found[2]}"></a>' in page(f"{found[1]}.md")
 
 
@@ -91,14 +94,23 @@ def test_every_field_has_its_entry(manual):
 
 
 def test_an_option_of_a_command_leads_to_the_command(manual):
-    assert resolved("CCD_RIG_OT_bake.frame_start") == f"{manual.BASE}reference/operators/#bake"
+    assert resolved("CCD_RIG_OT_bake.frame_start") == f"{manual.BASE}reference/operators.html#bake"
 
 
-def test_the_package_holds_nothing_of_the_site(ext):
+def test_the_package_holds_the_pages_and_nothing_that_makes_them(ext):
     with zipfile.ZipFile(ext.zip) as package:
         names = package.namelist()
-    assert "viewport/online_manual.py" in names
-    assert [name for name in names if name.startswith(("docs", "site", "mkdocs", "examples"))] == []
+    assert {"manual/index.html", "manual/search/search_index.js"} <= set(names)
+    assert [name for name in names if name.startswith(("docs", "mkdocs", "examples"))] == []
+
+
+def test_the_pages_are_installed_with_the_extension(manual):
+    assert manual.FOLDER.parent == Path(manual.__file__).parents[1]
+    assert Path(url2pathname(urlsplit(manual.HOME).path)).is_file()
+    for name in ("bake", "retarget"):
+        address = urlsplit(resolved(f"ccd_rig.{name}"))
+        text = Path(url2pathname(address.path)).read_text(encoding="utf-8")
+        assert f'id="{address.fragment}"' in text
 
 
 def test_what_is_blenders_stays_blenders(manual):
@@ -128,4 +140,4 @@ def test_the_preferences_open_the_manual(ext, manual, monkeypatch):
     choices = ext.module("viewport.preferences").CCD_RIG_preferences
     monkeypatch.setattr(choices, "layout", Layout(), raising=False)
     choices.draw(bpy.context.preferences.addons[ext.package].preferences, bpy.context)
-    assert [given.url for given in Layout.urls] == [manual.BASE]
+    assert [given.url for given in Layout.urls] == [manual.HOME]

@@ -26,7 +26,10 @@ def test_the_tab_is_cut_out_for_the_manual(visit):
 
 @pytest.mark.parametrize(
     ("step", "entry"),
-    [("command", "reference/operators/#bake"), ("field", "reference/settings/#constraint-chain_length")],
+    [
+        ("command", "reference/operators.html#bake"),
+        ("field", "reference/settings.html#constraint-chain_length"),
+    ],
 )
 def test_the_entry_of_what_is_below_the_pointer_is_opened(visit, step, entry):
     (address,) = saw(visit, step)["opened"]
