@@ -10,18 +10,16 @@ import enum
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 from mathutils import Quaternion, Vector
 
 from .errors import InvalidInput
-from .limits.hinges import FULL_TURN, as_hinge
 from .maths.rotations import angle_between
 from .maths.validation import finite, frozen_rotation, frozen_vector, is_number, shown
-from .skeleton.joints import Joint, Skeleton
-from .skeleton.kinematics import Transform, forward_kinematics
-from .skeleton.pose import Pose
+from .skeleton.bends import BendAxis, angle_apart, bend_axis_of, pole_bend
+from .skeleton.joints import Skeleton
+from .skeleton.kinematics import Transform
 
 WEIGHTS = 1e-9, 1e9
 """Smallest and largest weight of a goal: what others further apart ask for is lost beside each other."""
@@ -178,28 +176,14 @@ class DirectionGoal:
         _check_count(what, "chain_length", self.chain_length)
 
 
-class BendAxis(NamedTuple):
-    """The axis about which a chain bends where its pose does not tell; the bend is then line x axis.
-
-    Attributes:
-        joint: index of the joint that carries the axis.
-        axis: unit, in the frame of that joint; 0 where neither a hinge nor the rest pose tells a side.
-        scale: (heads between root and end) x (length of the chain at rest): what bends are measured in.
-    """
-
-    joint: int
-    axis: Vector
-    scale: float
-
-
 @dataclass(frozen=True)
 class PoleGoal:
     """A chain should bend towards a point.
 
     The root turns the chain about the line from its head to the chain's end. The bend is the sum of the heads
-    between, seen from that line. Below `BEND_RANGE` it goes over into the bend about the chain's own axis
-    (`bend_axis`), see `pole_bend`. A straight chain without such an axis asks for nothing, and so does a
-    target on the line.
+    between, seen from that line. A small one goes over into the bend about the chain's own axis
+    (`bend_axis`), see `skeleton.bends.pole_bend`. A straight chain without such an axis asks for nothing, and
+    so does a target on the line.
 
     Attributes:
         root: name of the joint that is turned, the first of the chain.
@@ -259,7 +243,7 @@ class PoleGoal:
         """
         chain, end = self.chain(skeleton), self.effector(skeleton)
         key = ("bend axis", chain, end[:])
-        return skeleton.computed_once(key, lambda: _bend_axis(skeleton, chain, end))
+        return skeleton.computed_once(key, lambda: bend_axis_of(skeleton, chain, end))
 
 
 @dataclass(frozen=True)
@@ -363,155 +347,6 @@ def measure(goal: Goal, skeleton: Skeleton, transforms: Sequence[Transform]) -> 
     return GoalError(distance=masked(centre_of_mass(skeleton, transforms) - goal.target, goal.axes).length)
 
 
-# Poles ------------------------------------------------------------------------------------------------------
-
-BEND_RANGE = 0.05
-"""Mean offset of the heads between, in parts of the chain's length, from which only the actual bend counts.
-
-At this bend, 11.5 degrees in the knee of two equal bones, the end's error of 0.1 % of the length (a usual
-tolerance) is seen as a rotation of 1.1 degrees; a straight chain would see any rotation.
-"""
-REST_BEND = 1e-3
-"""Least mean offset of the heads at rest, in parts of the chain's length, that is a bend."""
-SQUARE_ON = 0.1
-"""Least sine between a hinge's axis and what hangs on it; below, it twists rather than bends."""
-POLE_NOISE = 1e-5
-"""Part of a chain's scale (or of a target's distance) below which its line (or side) is float32 noise."""
-
-
-class PoleBend(NamedTuple):
-    """What a pole goal asks for: that `bend` points along `side`. `solvers.pole_bend` has it for many poses.
-
-    Attributes:
-        bend: across the chain's line, the model's unit.
-        side: unit, across the line: towards the pole target, turned by the goal's angle.
-        weight: 0 to 1, how much it is asked for.
-    """
-
-    bend: Vector
-    side: Vector
-    weight: float
-
-    @property
-    def error(self) -> float:
-        """The angle between bend and side times the weight, radians."""
-        return self.weight * angle_apart(self.bend, self.side) if self.weight > 0.0 else 0.0
-
-    def swivel(self, line: Vector) -> float:
-        """The angle about `line`, radians, by which the bend has to turn to point along the side."""
-        if self.weight == 0.0:
-            return 0.0
-        return math.copysign(angle_apart(self.bend, self.side), line.dot(_cross(self.bend, self.side)))
-
-
-NO_BEND = PoleBend(Vector().freeze(), Vector().freeze(), 0.0)
-"""Nothing is asked for: there is no line, no bend, or the target is on the line."""
-
-
-def smooth_step(x: float) -> float:
-    """3 x^2 - 2 x^3 between 0 and 1, constant outside: continuous with its slope."""
-    x = min(max(x, 0.0), 1.0)
-    return x * x * (3.0 - 2.0 * x)
-
-
-def pole_bend(
-    heads: Sequence[Vector], end: Vector, target: Vector, axis: Vector, scale: float, angle: float = 0.0
-) -> PoleBend:
-    """The bend of a chain, the side its pole target is on, and how much the one should point along the other.
-
-    With l the unit line from the first head to the end, B the part across l of the sum of the heads from the
-    first, t = BEND_RANGE scale, f = smooth_step:
-
-        bend = B + (1 - f(|B| / t)) t (l x axis)        weight = f(|bend| / t)
-
-    So a clear bend (|B| >= t) is B with weight 1, and a straight chain bends along l x axis. The weight fades
-    where the two cancel, which is a bend against the axis, and where a straight chain has no axis.
-
-    Args:
-        heads: of the chain's joints, root first, model space.
-        end: of the chain.
-        target: the pole target.
-        axis: `BendAxis.axis` in model space.
-        scale: `BendAxis.scale`.
-        angle: `PoleGoal.angle`, by which the side is turned about l.
-    """
-    root = heads[0]
-    line = end - root
-    full = BEND_RANGE * scale
-    if full <= 0.0 or line.length <= POLE_NOISE * scale:
-        return NO_BEND
-    line = line.normalized()
-    side = target - root
-    away = side - line * side.dot(line)
-    if away.length <= POLE_NOISE * side.length:
-        return NO_BEND
-    bend = Vector()
-    for head in heads[1:]:
-        bend += head - root
-    bend -= line * bend.dot(line)
-    bend += (1.0 - smooth_step(bend.length / full)) * full * _cross(line, axis)
-    side = away.normalized()
-    if angle != 0.0:
-        side = Quaternion(line, angle) @ side
-    return PoleBend(bend, side, smooth_step(bend.length / full))
-
-
-def _bend_axis(skeleton: Skeleton, chain: Sequence[int], effector: Vector) -> BendAxis:
-    rest = forward_kinematics(skeleton, Pose.rest(skeleton))
-    heads = [rest[i].translation for i in chain]
-    points = [*heads, rest[chain[-1]].point(effector)]
-    root, end, between = points[0], points[-1], len(chain) - 1
-    length = math.fsum((after - before).length for before, after in pairwise(points))
-    best = BendAxis(chain[0], Vector().freeze(), between * length)
-    largest = 0.0
-    for i, head in zip(chain[1:], heads[1:], strict=True):
-        to_joint = rest[i].rotation.conjugated()
-        found = _hinge_bend(skeleton.joints[i], to_joint @ (head - root), to_joint @ (end - head))
-        if found is not None and found[1] > largest:
-            axis, largest = found
-            best = best._replace(joint=i, axis=axis.freeze())
-    line = end - root
-    if largest > 0.0 or line.length <= POLE_NOISE * best.scale:
-        return best
-    line = line.normalized()
-    bend = sum((head - root for head in heads[1:]), Vector())
-    bend -= line * bend.dot(line)
-    if bend.length <= REST_BEND * best.scale:
-        return best
-    axis = rest[chain[0]].rotation.conjugated() @ _cross(bend, line).normalized()
-    return best._replace(axis=axis.freeze())
-
-
-def _hinge_bend(joint: Joint, before: Vector, after: Vector) -> tuple[Vector, float] | None:
-    """The axis of a hinge, turned so that it bends to the positive side, and how far; None if it has no side.
-
-    Args:
-        joint: the joint that bends.
-        before: from the root's head to the joint, at rest, in the joint's frame.
-        after: from the joint to the chain's end, alike.
-    """
-    hinge = None if joint.locked else as_hinge(joint.limit)
-    if hinge is None or hinge.upper - hinge.lower >= FULL_TURN or after.length == 0.0:
-        return None
-    axis = Vector(hinge.axis)
-    straight = math.atan2(
-        axis.dot(_cross(after, before)), after.dot(before) - axis.dot(after) * axis.dot(before)
-    )
-    middle = 0.5 * (hinge.lower + hinge.upper) - straight
-    # Bends to one side must go at least twice as far as to the other.
-    if 6.0 * abs(middle) <= hinge.upper - hinge.lower:
-        return None
-    across = _cross(axis, after).length / after.length
-    if across < SQUARE_ON:
-        return None
-    return math.copysign(1.0, middle) * axis, abs(middle) * across
-
-
-def _cross(a: Vector, b: Vector) -> Vector:
-    product: Any = a.cross(b)  # a number only for two-dimensional vectors, which these are not
-    return Vector(product)
-
-
 def centre_of_mass(skeleton: Skeleton, transforms: Sequence[Transform]) -> Vector:
     """Where the centre of mass of all bones is in model space; InvalidInput if no bone has mass."""
     total, sums = 0.0, [0.0, 0.0, 0.0]
@@ -529,11 +364,6 @@ def centre_of_mass(skeleton: Skeleton, transforms: Sequence[Transform]) -> Vecto
 def masked(vector: Vector, axes: tuple[bool, bool, bool]) -> Vector:
     """The components of `vector` that count; the others 0."""
     return Vector([part if counts else 0.0 for part, counts in zip(vector[:], axes, strict=True)])
-
-
-def angle_apart(a: Vector, b: Vector) -> float:
-    """The angle between two vectors, radians, 0 to pi; 0 if one of them is zero."""
-    return math.atan2(_cross(a, b).length, a.dot(b))
 
 
 def _unit(value: Vector, what: str) -> Vector:

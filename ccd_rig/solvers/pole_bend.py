@@ -1,4 +1,4 @@
-"""The bends of many poses that pole goals look at, and their slopes; `goals.pole_bend` defines them for one.
+"""The bends of many poses that pole goals look at, and their slopes; for one: `skeleton.bends.pole_bend`.
 
 Arrays are (3, B): components first, poses last, double precision. With l the unit line, B the part of
 `between` across it, a the axis, f the smooth step and t = BEND_RANGE scale:
@@ -17,9 +17,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..goals import BEND_RANGE, POLE_NOISE
 from ..maths.batch import TINY, Array, cross, dot
 from ..maths.batch import length as length_of
+from ..skeleton.bends import BEND_RANGE, POLE_NOISE
 
 DIFFERENCE = 1e-6
 """Parts of their lengths by which vectors are moved to see how slopes change."""

@@ -13,10 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mathutils import Quaternion, Vector
 
-from ccd_rig.goals import BEND_RANGE, PoleGoal, PositionGoal, angle_apart, measure, pole_bend
+from ccd_rig.goals import PoleGoal, PositionGoal, measure
 from ccd_rig.limits.shapes import Hinge, ReversedLimit
 from ccd_rig.maths.rotations import angle_between
 from ccd_rig.settings import Solver, SolverSettings
+from ccd_rig.skeleton.bends import BEND_RANGE, angle_apart, pole_bend
 from ccd_rig.skeleton.joints import Joint, Skeleton
 from ccd_rig.skeleton.kinematics import forward_kinematics
 from ccd_rig.skeleton.pose import Pose

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 from mathutils import Quaternion, Vector
 
-from ...goals import centre_of_mass, pole_bend
+from ...goals import centre_of_mass
+from ...skeleton.bends import pole_bend
 from ...skeleton.joints import Skeleton
 from ...skeleton.kinematics import Transform, forward_kinematics
 from ..properties.constraint_values import Constraint, Kind

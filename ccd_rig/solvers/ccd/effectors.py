@@ -22,7 +22,6 @@ from mathutils import Quaternion, Vector
 from ...errors import InvalidInput
 from ...goals import (
     GOALS,
-    NO_BEND,
     BalanceGoal,
     DirectionGoal,
     Goal,
@@ -30,13 +29,12 @@ from ...goals import (
     OrientationGoal,
     PoleGoal,
     PositionGoal,
-    angle_apart,
     centre_of_mass,
     masked,
-    pole_bend,
 )
 from ...maths.alignment import Pair
 from ...maths.rotations import angle_between
+from ...skeleton.bends import NO_BEND, angle_apart, pole_bend
 from ...skeleton.joints import Skeleton
 from ...skeleton.kinematics import Transform
 

@@ -13,8 +13,8 @@ from typing import Any
 
 from mathutils import Vector
 
-from ...goals import BEND_RANGE, pole_bend
 from ...limits.shapes import Hinge
+from ...skeleton.bends import BEND_RANGE, pole_bend
 from .effectors import PoleEffector
 from .working_pose import WorkingPose
 

@@ -241,7 +241,7 @@ class Pole(Block):
         """`sums`: the root's head, the line from there, and the sum of the heads between from there.
 
         `links`: rows of the chain's joints, root first. `turns` of the frame that carries the axis of the
-        bend; `axis` is that, in the frame, the chain's scale (`goals.BendAxis`) and the goal's angle.
+        bend; `axis` is that, in the frame, the chain's scale (`BendAxis`) and the goal's angle.
         """
         self.root, self.line, self.between = sums
         self.links, self.turns, self.factor = links, turns, factor
