@@ -26,6 +26,8 @@ if sys.version_info < (3, 9):
 from devtools import checks, environments, site, window
 
 DEMO_TIMEOUT = 900  # [s]
+WINDOW = "window"
+"""What `setup` calls the folder with Debian's Blender."""
 
 
 def default_version() -> str:
@@ -44,10 +46,15 @@ def default_version() -> str:
 def setup(options: argparse.Namespace) -> int:
     known = (*environments.BLENDERS.values(), *environments.LINTS.values(), environments.DOCS)
     everything = {e.name: e for e in known}
+    if WINDOW in options.names:
+        window.prepare()
+        options.names.remove(WINDOW)
+        if not options.names:
+            return 0
     unknown = [name for name in options.names if name not in everything]
     if unknown:
         raise environments.SetupError(
-            f"no environment named {unknown[0]}; there are: {', '.join(everything)}"
+            f"no environment named {unknown[0]}; there are: {', '.join((*everything, WINDOW))}"
         )
     environments.require_pythons([everything[name] for name in options.names])
     made = 0
@@ -134,7 +141,11 @@ def parse(arguments: list[str]) -> argparse.Namespace:
         return sub
 
     sub = command("setup", setup, "make the environments below .venv")
-    sub.add_argument("names", nargs="*", help="such as 4.2 or lint-5.2; default: all whose Python is here")
+    sub.add_argument(
+        "names",
+        nargs="*",
+        help="such as 4.2, lint-5.2 or window; default: all environments whose Python is here",
+    )
     command("demo", demo, "run examples/demo.py; its own arguments follow")
     sub = command("test", test, "run the tests; what follows `--` goes to pytest")
     sub.add_argument("--matrix", action="store_true", help=f"all versions: {', '.join(versions)}")

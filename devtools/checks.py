@@ -20,6 +20,18 @@ from devtools.environments import ROOT
 TEST_TIMEOUT = 1800  # [s] one suite on one version of Blender
 LINT_TIMEOUT = 300  # [s]
 BENCH_TIMEOUT = 3600  # [s] one script
+ON_BOTH_ENDS = (
+    "farm",
+    "figures",
+    "limit_sources",
+    "retarget",
+    "set_up",
+    "solve",
+    "test_demo.py",
+    "test_peer_cases.py",
+)
+"""What of tests/blender is left to the oldest and the newest of several Blenders: it asks nothing of Blender
+that has changed between them."""
 DOCS_TESTS = "tests/docs"  # about the pages of the manual: in the environment of its site
 PARTS = 2  # processes for tests/blender
 SOURCES = ("__init__.py", "ccd_rig", "operators", "panels", "viewport")
@@ -95,9 +107,9 @@ def test(versions: list[str], pytest_arguments: list[str], coverage: bool) -> in
     Of several, as many run at once as there are processors; the output of each comes when it has ended.
     `pytest_arguments` that name files choose: then only the suites they lie in are run. Without arguments
     tests/blender, which takes longest, is run in `PARTS` processes. Of several versions only the oldest and
-    the newest run tests/core and the tests that are marked `mass`: those between have the same Python and
-    NumPy as the oldest. Tests that are marked `mass` take several times as long when they are measured,
-    and run nothing that others do not: with `coverage` they are left out.
+    the newest run tests/core, `ON_BOTH_ENDS` and the tests that are marked `mass`: those between have the
+    same Python and NumPy as the oldest. Tests that are marked `mass` take several times as long when they are
+    measured, and run nothing that others do not: with `coverage` they are left out.
 
     Args:
         versions: of Blender.
@@ -106,34 +118,17 @@ def test(versions: list[str], pytest_arguments: list[str], coverage: bool) -> in
     """
     chosen = [a for a in pytest_arguments if (ROOT / a.partition("::")[0]).exists() and not a.startswith("-")]
     options = [a for a in pytest_arguments if a not in chosen]
-    package = None
     with_docs = not pytest_arguments or any(a.startswith(DOCS_TESTS) for a in chosen)
     wanted = [environments.BLENDERS[version] for version in versions]
     environments.require_pythons([*wanted, environments.DOCS] if with_docs else wanted)
     prepare = environments.prepare_coverage if coverage else environments.prepare_tests
     # All of them first: what is missing shows before minutes of tests, not after.
     pythons = {version: str(prepare(environments.BLENDERS[version])) for version in versions}
-    suites = []
-    for layer in ("blender", "core"):  # the longest first
-        folder = f"tests/{layer}"
-        paths = [a for a in chosen if a.startswith(folder)] if chosen else [folder]
-        if not paths:
-            continue
-        parts = parts_of(folder) if layer == "blender" and not pytest_arguments else [paths]
-        for version, python in pythons.items():
-            if layer == "core" and _is_between(version, versions):
-                continue
-            extra = {}
-            if layer == "blender":
-                package = package or build(version, ROOT / "dist")
-                extra["CCD_RIG_ZIP"] = str(package)
-            # -P keeps the project's root off the path: the core must come from the installed extension.
-            flags = ["-P"] if layer == "blender" else []
-            for number, part in enumerate(parts, 1):
-                name = f"{folder}, Blender {version}" + (f", part {number}" if len(parts) > 1 else "")
-                left_out = _left_out(version, versions, coverage)
-                command = [python, *flags, "-m", "pytest", *part, *options, *left_out]
-                suites.append(Suite(name, command, extra, layer, version, number))
+    suites = [
+        suite
+        for layer in ("blender", "core")  # the longest first
+        for suite in _suites(layer, pythons, chosen, options, coverage)
+    ]
     if with_docs:
         python = str(environments.prepare(environments.DOCS))
         paths = [a for a in chosen if a.startswith(DOCS_TESTS)] or [DOCS_TESTS]
@@ -147,10 +142,33 @@ def test(versions: list[str], pytest_arguments: list[str], coverage: bool) -> in
     return verdict(failed, "tests")
 
 
-def _left_out(version: str, versions: list[str], coverage: bool) -> list[str]:
-    """Arguments that leave long tests to some of the runs; see `test`."""
-    between = _is_between(version, versions)
-    return ["-m", "not mass"] if between or coverage else []
+def _suites(
+    layer: str, pythons: dict[str, str], chosen: list[str], options: list[str], coverage: bool
+) -> list[Suite]:
+    """The runs of one folder of tests/, for each Blender version of `pythons`; see `test`."""
+    folder = f"tests/{layer}"
+    paths = [a for a in chosen if a.startswith(folder)] if chosen else [folder]
+    if not paths:
+        return []
+    extra = {}
+    if layer == "blender":
+        extra["CCD_RIG_ZIP"] = str(build(next(iter(pythons)), ROOT / "dist"))
+    # -P keeps the project's root off the path: the core must come from the installed extension.
+    flags = ["-P"] if layer == "blender" else []
+    suites = []
+    for version, python in pythons.items():
+        between = _is_between(version, list(pythons))
+        if layer == "core" and between:
+            continue
+        parts = [paths]
+        if layer == "blender" and not (chosen or options):
+            parts = parts_of(folder, ON_BOTH_ENDS if between else ())
+        left_out = ["-m", "not mass"] if between or coverage else []
+        for number, part in enumerate(parts, 1):
+            name = f"{folder}, Blender {version}" + (f", part {number}" if len(parts) > 1 else "")
+            command = [python, *flags, "-m", "pytest", *part, *options, *left_out]
+            suites.append(Suite(name, command, extra, layer, version, number))
+    return suites
 
 
 def _is_between(version: str, versions: list[str]) -> bool:

@@ -110,7 +110,7 @@ def prepare(environment: Environment) -> Path:
     """
     if environment.is_ready():
         return environment.python
-    with locked():
+    with locked(environment.name):
         if not environment.is_ready():  # another process may have made it while we waited
             _build(environment)
     return environment.python
@@ -163,7 +163,7 @@ def _prepare_with(environment: Environment, purpose: str, tools: tuple[str, ...]
     python = prepare(environment)
     stamp, wanted = environment.folder / f"ready-{purpose}", repr(tools)
     if not (stamp.is_file() and stamp.read_text() == wanted):
-        with locked():
+        with locked(environment.name):
             print(f"[setup] {environment.name}: {' '.join(tools)}", flush=True)
             # What is there already must keep its version: Blender's wheel wants its own NumPy.
             packages = [*tools, *environment.requirements]
@@ -205,10 +205,10 @@ def _run(command: list[str], complaint: str, timeout: float = INSTALL_TIMEOUT) -
 
 
 @contextlib.contextmanager
-def locked() -> Iterator[None]:
-    """Keep two runs of dev.py from building the same folder."""
+def locked(name: str) -> Iterator[None]:
+    """Keep two runs of dev.py from building the same thing."""
     VENVS.mkdir(exist_ok=True)
-    with open(VENVS / "lock", "w") as file:
+    with open(VENVS / f"lock-{name}", "w") as file:
         if os.name == "posix":
             import fcntl
 
@@ -325,11 +325,12 @@ def install_debian_packages(packages: list[str]) -> bool:
     print(f"[setup] apt-get install {' '.join(packages)}", flush=True)
     environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
     install = [apt, "install", "-y", "-q", "--no-install-recommends", *packages]
-    for command in (install, [apt, "update", "-q"], install):  # package lists may be missing or stale
-        done = subprocess.run(
-            command, env=environment, capture_output=True, timeout=INSTALL_TIMEOUT, check=False
-        )
-        if command is install and done.returncode == 0:
-            return True
+    with locked("apt"):
+        for command in (install, [apt, "update", "-q"], install):  # package lists may be missing or stale
+            done = subprocess.run(
+                command, env=environment, capture_output=True, timeout=INSTALL_TIMEOUT, check=False
+            )
+            if command is install and done.returncode == 0:
+                return True
     sys.stderr.write((done.stdout + done.stderr).decode(errors="replace")[-4000:])
     return False

@@ -34,8 +34,7 @@ def update() -> int:
 def _build(is_wanted: Callable[[], bool]) -> int:
     """A whole site takes the place of the one before: one with a broken link never does."""
     made = ROOT / ".cache/manual"
-    environments.prepare(environments.DOCS)  # has the same lock
-    with environments.locked():
+    with environments.locked("manual"):
         if not is_wanted():
             return 0
         code = _mkdocs(["build", "--strict", "--clean", "--quiet", f"--site-dir={made}"], BUILD_TIMEOUT)

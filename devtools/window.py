@@ -128,6 +128,11 @@ def prepare() -> None:
     Raises:
         SetupError: this is not Debian, we are not root, or a step of the installation failed.
     """
+    with environments.locked("window"):
+        _prepare()
+
+
+def _prepare() -> None:
     stamp = FOLDER / "ready"
     wanted = json.dumps([SUITE, PACKAGES])
     if stamp.is_file() and stamp.read_text() == wanted:
