@@ -48,7 +48,7 @@ for one, other in ((first, second), (second, first)):
 print("VISITED")
 """
 
-# A later version is used, then this one is installed over it, as who goes back does; then Blender starts again.
+# A later version is used, then this one is installed over it, as who goes back does; then Blender starts.
 BACK_TO_THIS = """
 import os, sys, bpy
 from pathlib import Path
@@ -106,7 +106,7 @@ print("VISITED")
 
 
 def later_version(package, path):
-    """The package as a later version may be: another number, and a file, a command and settings that are new."""
+    """The package as a later version may be: another number; a file, a command and settings that are new."""
     new = {
         "operators/later.py": (
             "import bpy\n"
@@ -190,7 +190,7 @@ def test_an_older_version_over_a_later_one(ext, tmp_path):
     later = later_version(ext.zip, tmp_path / "ccd_rig-0.2.0.zip")
     words = (later, ext.zip, tmp_path / "shot.blend")
     assert "Traceback" not in visit(BACK_TO_THIS, tmp_path, *words, "first")
-    if not AS_MODULE:  # the module of Blender starts without preferences, and crashes where it is to read them
+    if not AS_MODULE:  # the module starts without preferences, and crashes where it reads them
         assert "Traceback" not in visit(BACK_TO_THIS, tmp_path, *words, "second")
 
 
