@@ -17,7 +17,7 @@ from ...maths import batch
 from ...maths.batch import Array
 
 NEAR = 1e-6
-"""Radians by which the other set of angles has to be nearer to the held middle angle: noise must not choose."""
+"""Radians by which the other set has to be nearer to the held middle angle: noise does not choose."""
 
 
 def with_held(mode: str, rotations: Array, angles: Array, held: Array) -> Array:
