@@ -54,7 +54,7 @@ class Suite:
         return cls(layer, json.loads(path.read_text(encoding="utf-8")))
 
     def choose(self, file: str, lines: Iterable[int], most: float, first: Sequence[str] = ()) -> Choice:
-        """The tests that run any of `lines`; of lines that run on import, all.
+        """The tests that run any of `lines`; of lines that run on import those of the file, or all.
 
         Those of the folder with the file's name come first, and quick ones before slow ones.
 
@@ -69,17 +69,14 @@ class Suite:
         bits = 0
         for line in lines:
             bits |= rows.get(line, 0)
-        near = 0
-        if self._imported.get(file, set()).intersection(lines) and not bits:
-            bits = (1 << len(self._tests)) - 1
+        if not bits and self._imported.get(file, set()).intersection(lines):
             for row in rows.values():
-                near |= row
+                bits |= row
+            bits = bits or (1 << len(self._tests)) - 1
         mirrored = self._mirrored(file)
         chosen = [k for k in range(len(self._tests)) if bits >> k & 1]
         chosen = [k for k in chosen if self._tests[k].partition("::")[0] not in first]
-        chosen.sort(
-            key=lambda k: (not self._tests[k].startswith(mirrored), not near >> k & 1, self._seconds[k])
-        )
+        chosen.sort(key=lambda k: (not self._tests[k].startswith(mirrored), self._seconds[k]))
         total, kept = 0.0, []
         for k in chosen:
             total += self._seconds[k]
