@@ -12,6 +12,7 @@ languages  what the interface's languages lack, as JSON; --fill FILE: put the te
 bench   the scripts of benchmarks/, all or by name; one script's own options follow after --
 golden  compare results bit for bit with stored ones; --store: store them
 fuzz    random set-ups and faults from outside, judged from outside; a minute each, or --seconds
+mutate  small changes to the code, drawn by a seed: which of them no test notices
 """
 
 from __future__ import annotations
@@ -126,6 +127,13 @@ def fuzz(options: argparse.Namespace) -> int:
     return campaign.fuzz(options.names, version, options.seconds, options.seed, options.restart)
 
 
+def mutate(options: argparse.Namespace) -> int:
+    from devtools.mutation import campaign
+
+    parts = [options.part] if options.part else list(campaign.PARTS)
+    return campaign.mutate(parts, options.count, options.seed, options.again)
+
+
 def parse(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False
@@ -136,7 +144,7 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     def command(name: str, run, about: str) -> argparse.ArgumentParser:
         sub = commands.add_parser(name, help=about, description=about, allow_abbrev=False)
         sub.set_defaults(run=run)
-        if run not in (setup, lint):
+        if run not in (setup, lint, mutate):
             sub.add_argument("--blender", choices=versions, help="default: the oldest whose Python is here")
         return sub
 
@@ -183,6 +191,12 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     sub.add_argument("--seconds", type=float, default=60.0, help="for each part; default: %(default)s")
     sub.add_argument("--seed", type=int, help="only this set-up of the part that is named")
     sub.add_argument("--restart", action="store_true", help="forget what was tried before")
+
+    sub = command("mutate", mutate, "let tests judge small changes to the code; lists those that survive")
+    sub.add_argument("--count", type=int, default=40, help="mutants (default: %(default)s)")
+    sub.add_argument("--seed", type=int, default=0, help="of the draw (default: %(default)s)")
+    sub.add_argument("--part", choices=("core", "bake", "keys"), help="default: all")
+    sub.add_argument("--again", action="store_true", help="judge survivors once more")
 
     own, rest = _split(arguments)
     options, unknown = parser.parse_known_args(own)

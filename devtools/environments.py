@@ -25,9 +25,12 @@ CONNECTION = "check the connection to PyPI"
 TEST_TOOLS = ("pytest==8.4.2", "hypothesis==6.140.3")
 BENCH_TOOLS = ("matplotlib==3.10.7",)  # for the plots that benchmarks draw
 COVERAGE_TOOLS = ("coverage==7.10.7", "pytest-cov==7.0.0")
+MUTATION_TOOLS = ("cosmic-ray==8.7.0",)
 DOCS_TOOLS = ("mkdocs==1.6.1", "mkdocs-material==9.8.1", *TEST_TOOLS)
 FARM_TOOLS = ("openjd-cli==0.8.0",)  # runs the jobs that tests write
 LINT_TOOLS = ("ruff==0.13.3", "mypy==2.4.1", "numpy==2.2.6", *TEST_TOOLS)
+
+SOURCE_ONLY = ("yattag",)  # of Python alone, and published without a wheel
 
 # What the wheels of bpy load and a bare Debian or Ubuntu does not have.
 SYSTEM_LIBRARIES = {
@@ -100,6 +103,7 @@ LINTS = {
 }
 
 DOCS = Environment("docs", ("3.11", "3.13"), DOCS_TOOLS, "import material, mkdocs, pytest")
+MUTATE = Environment("mutate", ("3.11", "3.13"), MUTATION_TOOLS, "import parso, cosmic_ray.plugins")
 
 
 def prepare(environment: Environment) -> Path:
@@ -174,7 +178,8 @@ def _prepare_with(environment: Environment, purpose: str, tools: tuple[str, ...]
 
 def _install(environment: Environment) -> list[str]:
     pip = [str(environment.python), "-m", "pip", "--disable-pip-version-check", "-q"]
-    return [*pip, "install", "--progress-bar=off", "--retries=5", "--only-binary=:all:"]
+    binary = ["--only-binary=:all:", *(f"--no-binary={name}" for name in SOURCE_ONLY)]
+    return [*pip, "install", "--progress-bar=off", "--retries=5", *binary]
 
 
 def _build(environment: Environment) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from ..errors import CCDRigError, RigError
 
+PREFIX = ".ccd_rig_"
 LONGEST_SUFFIX = 16
 """Letters of a file's ending that a temporary file keeps."""
 
@@ -30,11 +31,11 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     Raises:
         WriteError: the folder cannot be written, or the disk is full.
     """
-    target = real_path(path)  # a link stays a link
+    target = require_writable(path)  # a link stays a link
     try:
         # A name of its own, however long that of the file is.
         descriptor, name = tempfile.mkstemp(
-            dir=target.parent, prefix=".ccd_rig_", suffix=target.suffix[:LONGEST_SUFFIX]
+            dir=target.parent, prefix=PREFIX, suffix=target.suffix[:LONGEST_SUFFIX]
         )
         os.close(descriptor)
     except OSError as error:
@@ -74,6 +75,24 @@ def real_path(path: str | os.PathLike[str]) -> Path:
         raise WriteError(f"cannot write {path}: {os.strerror(errno.ELOOP)}")
     if not stat.S_ISREG(mode):
         raise WriteError(f"cannot write {target}: it is {'a folder' if stat.S_ISDIR(mode) else 'not a file'}")
+    return target
+
+
+def require_writable(path: str | os.PathLike[str]) -> Path:
+    """Where a file that is to be written really lies, see `real_path`; nothing is written yet.
+
+    Raises:
+        WriteError: as `real_path`, or the folder or the file that is there is read-only.
+    """
+    target = real_path(path)
+    try:
+        # Tried, since who asks for permissions is not told of all that forbids it.
+        with tempfile.TemporaryFile(dir=target.parent, prefix=PREFIX):
+            pass
+        if target.exists():  # a new file takes its place, for which its folder alone would be asked
+            target.open("r+b").close()
+    except OSError as error:
+        raise WriteError(f"cannot write {path}: {error.strerror}") from error
     return target
 
 

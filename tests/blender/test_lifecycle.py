@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import bpy
@@ -47,6 +48,99 @@ for one, other in ((first, second), (second, first)):
 print("VISITED")
 """
 
+# A later version is used, then this one is installed over it, as who goes back does; then Blender starts.
+BACK_TO_THIS = """
+import os, sys, bpy
+from pathlib import Path
+later, this, file, step = sys.argv[-4:]
+name = "bl_ext.user_default.ccd_rig"
+folder = Path(os.environ["BLENDER_USER_RESOURCES"], "extensions/user_default/ccd_rig")
+
+def install(zip):
+    bpy.ops.extensions.package_install_files(filepath=zip, repo="user_default", enable_on_install=True)
+
+def check_this():
+    preferences = bpy.context.preferences.addons[name].preferences
+    assert preferences.show_chain_limits and not preferences.follow_selection
+    assert "later" not in dir(bpy.ops.ccd_rig) and not hasattr(preferences, "of_later")
+    assert not hasattr(bpy.types.Object, "ccd_rig_later")
+    assert not [file for file in folder.rglob("later*")]
+    assert 'version = "0.1.0"' in (folder / "blender_manifest.toml").read_text()
+    bpy.ops.wm.open_mainfile(filepath=file)
+    [row] = bpy.data.objects["Rig"].ccd_rig.constraints
+    assert (row.name, row.tip, row.weight) == ("Hand", "bone", 2.5)
+    assert bpy.ops.ccd_rig.solve() == {"FINISHED"}
+    for _ in range(2):
+        bpy.ops.preferences.addon_disable(module=name)
+        assert dir(bpy.ops.ccd_rig) == [] and not hasattr(bpy.types.Object, "ccd_rig")
+        bpy.ops.preferences.addon_enable(module=name)
+        assert "bake" in dir(bpy.ops.ccd_rig)
+
+if step == "first":
+    install(later)
+    preferences = bpy.context.preferences.addons[name].preferences
+    preferences.show_chain_limits, preferences.follow_selection, preferences.of_later = True, False, 7
+    assert "later" in dir(bpy.ops.ccd_rig)
+    bpy.ops.wm.read_homefile(use_empty=True)
+    armature = bpy.data.armatures.new("Rig")
+    rig = bpy.data.objects.new("Rig", armature)
+    goal = bpy.data.objects.new("Goal", None)
+    for thing in (rig, goal):
+        bpy.context.scene.collection.objects.link(thing)
+    bpy.context.view_layer.objects.active = rig
+    bpy.ops.object.mode_set(mode="EDIT")
+    armature.edit_bones.new("bone").tail = (0, 0, 1)
+    bpy.ops.object.mode_set(mode="POSE")
+    row = rig.ccd_rig.constraints.add()
+    row.name, row.tip, row.target, row.weight = "Hand", "bone", goal, 2.5
+    goal.location, rig.ccd_rig_later = (0, 1, 0), 3
+    bpy.ops.wm.save_as_mainfile(filepath=file)
+    install(this)
+    check_this()
+    bpy.ops.wm.save_userpref()
+else:
+    assert name in bpy.context.preferences.addons
+    check_this()
+print("VISITED")
+"""
+
+
+def later_version(package, path):
+    """The package as a later version may be: another number; a file, a command and settings that are new."""
+    new = {
+        "operators/later.py": (
+            "import bpy\n"
+            "class CCD_RIG_OT_later(bpy.types.Operator):\n"
+            "    bl_idname, bl_label = 'ccd_rig.later', 'Later'\n"
+        ),
+    }
+    changed = {
+        "blender_manifest.toml": ('version = "0.1.0"', 'version = "0.2.0"'),
+        "viewport/preferences.py": (
+            "    bl_idname = ROOT\n",
+            "    bl_idname = ROOT\n    of_later: bpy.props.IntProperty()\n",
+        ),
+        "viewport/new_rigs.py": (
+            "def register() -> None:\n",
+            "def register() -> None:\n    bpy.types.Object.ccd_rig_later = bpy.props.IntProperty()\n",
+        ),
+        "viewport/shortcut.py": (
+            "def unregister() -> None:\n",
+            "def unregister() -> None:\n    del bpy.types.Object.ccd_rig_later\n",
+        ),
+    }
+    with zipfile.ZipFile(package) as this, zipfile.ZipFile(path, "w") as later:
+        for name in this.namelist():
+            content = this.read(name)
+            if name in changed:
+                before, after = (words.encode() for words in changed[name])
+                assert before in content, name
+                content = content.replace(before, after)
+            later.writestr(name, content)
+        for name, text in new.items():
+            later.writestr(name, text)
+    return path
+
 
 def test_core_has_one_copy(ext):
     with pytest.raises(ImportError, match="fixture `ext`"):
@@ -70,16 +164,18 @@ def test_survives_loading_a_file(ext, tmp_path):
     assert {"constraint_add", "bake"} <= set(dir(bpy.ops.ccd_rig))
 
 
-def visit(source, package, tmp_path):
-    """Run a script in a process of its own, with an empty user folder; what it writes to standard error."""
+def visit(source, tmp_path, *words):
+    """Run a script in a process of its own, with a user folder that is empty at first; what it writes to
+    standard error."""
+    words = list(map(str, words))
     if AS_MODULE:
-        command = [sys.executable, "-c", source, str(package)]
+        command = [sys.executable, "-c", source, *words]
     else:
         script = tmp_path / "visit.py"
         script.write_text(source)
-        command = [bpy.app.binary_path, "--background", "--python", str(script), "--", str(package)]
+        command = [bpy.app.binary_path, "--background", "--python", str(script), "--", *words]
     environment = {**os.environ, "BLENDER_USER_RESOURCES": str(tmp_path / "user")}
-    (tmp_path / "user").mkdir()
+    (tmp_path / "user").mkdir(exist_ok=True)
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=False)
     assert "VISITED" in done.stdout, done.stdout + done.stderr
     assert done.returncode == 0, done.stdout + done.stderr
@@ -87,7 +183,15 @@ def visit(source, package, tmp_path):
 
 
 def test_a_second_copy_is_refused(ext, tmp_path):
-    visit(TWO_COPIES, ext.zip, tmp_path)
+    visit(TWO_COPIES, tmp_path, ext.zip)
+
+
+def test_an_older_version_over_a_later_one(ext, tmp_path):
+    later = later_version(ext.zip, tmp_path / "ccd_rig-0.2.0.zip")
+    words = (later, ext.zip, tmp_path / "shot.blend")
+    assert "Traceback" not in visit(BACK_TO_THIS, tmp_path, *words, "first")
+    if not AS_MODULE:  # the module starts without preferences, and crashes where it reads them
+        assert "Traceback" not in visit(BACK_TO_THIS, tmp_path, *words, "second")
 
 
 def test_a_failure_on_the_way_leaves_nothing_registered(ext, monkeypatch):
@@ -103,5 +207,5 @@ def test_a_failure_on_the_way_leaves_nothing_registered(ext, monkeypatch):
 
 
 def test_process_ends_cleanly(ext, tmp_path):
-    assert "Traceback" not in visit(VISIT, ext.zip, tmp_path)
+    assert "Traceback" not in visit(VISIT, tmp_path, ext.zip)
     assert not (tmp_path / "user/extensions/user_default/ccd_rig").exists()

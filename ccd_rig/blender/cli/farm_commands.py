@@ -120,6 +120,7 @@ def _solve_chunk(options: argparse.Namespace, shot: Shot, span: Span, check: Che
         return Exit.DONE
     scene = _open_shot(options, shot)
     _make_folder(path.parent)
+    whole_files.require_writable(path)
     record = Record(made_with, records.inputs_of_open_file())
     (name, settings), *_ = shot.armatures.items()
     settings = replace(settings, frame_start=span.solve_first, frame_end=span.solve_last)
@@ -200,6 +201,12 @@ def _open_shot(options: argparse.Namespace, shot: Shot) -> bpy.types.Scene:
     messages.status(f"{shot.name}: opening")
     _open(options.shot)
     _make_folder(options.output)
+    place = whole_files.require_writable(options.output / f"{shot.name}.blend")
+    if any(whole_files.is_same(place, each) for each in records.linked_files()):
+        raise UsageError(
+            f"{place} is used by {options.shot}, and would be overwritten: choose another folder for the "
+            "results"
+        )
     context: Any = bpy.context  # the stubs allow for a window without a scene
     scene: bpy.types.Scene = context.scene
     return scene

@@ -4,31 +4,44 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping
 from pathlib import Path
 
 from .. import whole_files
 from ..bake import report
+from ..farm import records
 from . import blend_files
 from .exits import UsageError
 
 
-def require(file: Path, options: argparse.Namespace) -> None:
+def require(file: Path, options: argparse.Namespace, read: Mapping[Path, str] | None = None) -> None:
     """See that output and report can be written, and over nothing else: better said now than after a bake.
 
+    Args:
+        file: the open one, that is worked on. The output may take its place.
+        options: of the command.
+        read: what else the command reads, {path: what it is in words}. Nothing may take its place.
+
     Raises:
-        UsageError: the report would take the place of the file or of the output, or the output would lack
-            what this Blender does not know of the file.
-        WriteError: a path leads nowhere.
+        UsageError: output or report would take the place of what is read, or the report that of the output;
+            or the output would lack what this Blender does not know of the file.
+        WriteError: a path leads nowhere, or to where nothing may be written.
     """
+    also = {**dict.fromkeys(records.linked_files(), "a file that it uses"), **(read or {})}
     if options.output is not None:
-        whole_files.real_path(options.output)
+        _require_place(options.output, "output", also)
         if not options.allow_data_loss:
             blend_files.require_same_or_older(str(file))
     if options.report is None or report.is_stream(options.report):
         return
-    place = whole_files.real_path(options.report)
-    for other, words in ((file, "the file"), (options.output, "the output")):
-        if other is not None and whole_files.is_same(place, Path(other)):
+    also |= {file: "the file"} | ({} if options.output is None else {options.output: "the output"})
+    _require_place(options.report, "report", also)
+
+
+def _require_place(path: Path, name: str, others: Mapping[Path, str]) -> None:
+    place = whole_files.require_writable(path)
+    for other, words in others.items():
+        if whole_files.is_same(place, other):
             raise UsageError(
-                f"the report would take the place of {words}, {other}: give --report another path"
+                f"the {name} would take the place of {words}, {other}: give --{name} another path"
             )

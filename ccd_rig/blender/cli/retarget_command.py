@@ -81,7 +81,8 @@ def run(options: argparse.Namespace, warn: Callable[[str], None]) -> Exit:
         raise UsageError("nothing would be kept: name --output, --report or both")
     clips = _clips(options.source)
     skipped = blend_files.open_file(options.target, options.enable_autoexec)
-    places.require(options.target, options)
+    read = dict.fromkeys(clips, "a clip") | ({} if options.map is None else {options.map: "the map"})
+    places.require(options.target, options, read)
     if skipped is not None:
         warn(f"{options.target}: {skipped} was not run; use --enable-autoexec if you trust the file")
     target = _armature(list(bpy.context.scene.objects), options.armature, str(options.target))

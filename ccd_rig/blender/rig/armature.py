@@ -27,6 +27,7 @@ from .rotation_modes import (
     CHANNELS,
     EULER_MODES,
     channel_values,
+    held_angles,
     read_rotations,
     require_finite,
     rotation_channel,
@@ -223,7 +224,8 @@ def apply(
         channel, _ = rotation_channel(pose_bone)
         present = tuple(getattr(pose_bone, channel))
         rotation: Any = pose.rotations[joint]
-        values = channel_values(pose_bone.rotation_mode, [tuple(rotation)], present)
+        held = held_angles(pose_bone, (reading.skeleton.joints[joint].limit,))
+        values = channel_values(pose_bone.rotation_mode, [tuple(rotation)], present, held)
         setattr(pose_bone, channel, values[0].tolist())
     for joint, location in located.items():
         pose_bones[joint].location = list(location)

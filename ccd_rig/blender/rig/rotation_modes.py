@@ -15,7 +15,9 @@ from mathutils import Euler, Quaternion
 from numpy.typing import ArrayLike, NDArray
 
 from ...errors import InvalidInput, RigError
+from ...limits.shapes import EulerBox, Limit
 from ...maths.batch import length
+from .held_angles import with_held
 from .pose_values import Seen, foreach
 
 Array = NDArray[np.float64]
@@ -88,7 +90,21 @@ def rotation_of(mode: str, values: Sequence[float]) -> Quaternion:
     return rotation.freeze()
 
 
-def channel_values(mode: str, rotations: ArrayLike, previous: ArrayLike | None = None) -> Array:
+def held_angles(pose_bone: Any, limits: Sequence[Limit | None]) -> Array | None:
+    """(F, 3) Euler angles that the bone's locks hold, not a number for free axes; None without such locks.
+
+    `limits`: of the bone at each frame; a bone that is locked in part has an EulerBox that holds its angles.
+    """
+    locks = np.array(pose_bone.lock_rotation[:], bool)
+    boxes = [limit for limit in limits if isinstance(limit, EulerBox)]
+    if pose_bone.rotation_mode not in EULER_MODES or not locks.any() or len(boxes) < len(limits):
+        return None
+    return np.where(locks, np.array([box.lower for box in boxes], np.float64).reshape(-1, 3), math.nan)
+
+
+def channel_values(
+    mode: str, rotations: ArrayLike, previous: ArrayLike | None = None, held: Array | None = None
+) -> Array:
     """Rotations as values of a bone's own channel, without jumps from frame to frame.
 
     Quaternions keep to one side of the sphere; Euler angles pass multiples of a half turn and change between
@@ -100,6 +116,8 @@ def channel_values(mode: str, rotations: ArrayLike, previous: ArrayLike | None =
         mode: rotation mode of the pose bone: "QUATERNION", "AXIS_ANGLE" or an Euler order such as "XYZ".
         rotations: (F, 4) unit quaternions (w, x, y, z), in the order of time.
         previous: value of the channel just before the first frame, (4,) or (3,) as the mode has it.
+        held: (F, 3) Euler angles that are locked, kept as they are but for whole turns; the columns of free
+            axes are not a number. For Euler modes.
 
     Returns:
         (F, 4) quaternions, (F, 4) angle and axis, or (F, 3) Euler angles; radians.
@@ -131,7 +149,8 @@ def channel_values(mode: str, rotations: ArrayLike, previous: ArrayLike | None =
         return _one_side(values, before)
     if mode == "AXIS_ANGLE":
         return _axis_angles(values, before)
-    return _eulers(mode, values, before)
+    eulers = _eulers(mode, values, before)
+    return eulers if held is None else _unwrapped(with_held(mode, values, eulers, held), before)
 
 
 def _one_side(vectors: Array, before: Array | None) -> Array:

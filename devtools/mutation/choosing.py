@@ -1,0 +1,109 @@
+"""Which tests judge a mutant, in which order, read from line maps."""
+
+from __future__ import annotations
+
+import ast
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Tests that judge a mutant.
+
+    Attributes:
+        tests: names, in order.
+        seconds: what each took when lines were mapped.
+        left_out: how many more there are, beyond the time that was allowed.
+    """
+
+    tests: tuple[str, ...]
+    seconds: tuple[float, ...]
+    left_out: int
+
+    def parts(self, quick: float) -> list[tuple[tuple[str, ...], float]]:
+        """Names and their seconds: first the first `quick` seconds of them, so that one that hangs is soon
+        ended, then the others."""
+        total, k = 0.0, 0
+        while k < len(self.tests) and (k == 0 or total + self.seconds[k] <= quick):
+            total += self.seconds[k]
+            k += 1
+        parts = [(self.tests[:k], total), (self.tests[k:], sum(self.seconds[k:]))]
+        return [part for part in parts if part[0]]
+
+
+class Suite:
+    """The tests of a folder of tests/, and which lines they run; see `line_map.LineMap`."""
+
+    def __init__(self, layer: str, content: dict[str, Any]) -> None:
+        self.layer = layer
+        self._tests: list[str] = content["tests"]
+        self._seconds: list[float] = content["seconds"]
+        self._lines = {
+            file: {int(line): int(bits, 16) for line, bits in rows.items()}
+            for file, rows in content["lines"].items()
+        }
+        self._imported = {file: set(lines) for file, lines in content["imported"].items()}
+
+    @classmethod
+    def read(cls, layer: str, path: Path) -> Suite:
+        """A suite whose lines have been mapped."""
+        return cls(layer, json.loads(path.read_text(encoding="utf-8")))
+
+    def choose(self, file: str, lines: Iterable[int], most: float, first: Sequence[str] = ()) -> Choice:
+        """The tests that run any of `lines`; of lines that run on import those of the file, or all.
+
+        Those of the folder with the file's name come first, and quick ones before slow ones.
+
+        Args:
+            file: from the project's root.
+            lines: of the statement.
+            most: seconds of tests, as they were measured, that are chosen at most.
+            first: files of tests that come before all: the map does not know what they run.
+        """
+        lines = list(lines)
+        rows = self._lines.get(file, {})
+        bits = 0
+        for line in lines:
+            bits |= rows.get(line, 0)
+        if not bits and self._imported.get(file, set()).intersection(lines):
+            for row in rows.values():
+                bits |= row
+            bits = bits or (1 << len(self._tests)) - 1
+        mirrored = self._mirrored(file)
+        chosen = [k for k in range(len(self._tests)) if bits >> k & 1]
+        chosen = [k for k in chosen if self._tests[k].partition("::")[0] not in first]
+        chosen.sort(key=lambda k: (not self._tests[k].startswith(mirrored), self._seconds[k]))
+        total, kept = 0.0, []
+        for k in chosen:
+            total += self._seconds[k]
+            if total > most:
+                break
+            kept.append(k)
+        left_out = len(chosen) - len(kept)
+        names = (*first, *(self._tests[k] for k in kept))
+        times = (*(0.0 for _ in first), *(self._seconds[k] for k in kept))
+        return Choice(names, times, left_out)
+
+    def _mirrored(self, file: str) -> str:
+        """The beginning of the names of tests that are for a file: `tests/LAYER/` and the file's folder."""
+        inside = file.removeprefix("ccd_rig/").removeprefix("blender/")
+        folder, _, _ = inside.rpartition("/")
+        return f"tests/{self.layer}/{folder}/" if folder else f"tests/{self.layer}/"
+
+
+def statement(source: str, line: int) -> range:
+    """Lines of the innermost statement around a line; of one that has a block, those before the block."""
+    best = range(line, line + 1)
+    shortest = 10**9
+    for node in ast.walk(ast.parse(source)):
+        if not isinstance(node, ast.stmt) or node.end_lineno is None:
+            continue
+        body = getattr(node, "body", None)
+        last = body[0].lineno - 1 if isinstance(body, list) and body else node.end_lineno
+        if node.lineno <= line <= last and last - node.lineno < shortest:
+            best, shortest = range(node.lineno, last + 1), last - node.lineno
+    return best

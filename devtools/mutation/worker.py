@@ -1,0 +1,172 @@
+"""Makes mutants in a copy of the project, one after the other, lets tests judge them, and keeps the verdicts.
+
+Runs where cosmic-ray is installed: `python -m devtools.mutation.worker JOB`; `campaign` writes the job. A
+session of cosmic-ray holds the results; a mutant that has one is not made again.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+import time
+import zipfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from cosmic_ray.work_db import WorkDB, use_db
+from cosmic_ray.work_item import MutationSpec, TestOutcome, WorkerOutcome, WorkItem, WorkResult
+
+from devtools import checks
+from devtools.mutation import choosing, drawing
+from devtools.mutation.choosing import Suite
+
+QUICK = 8.0  # [s] of tests, as measured, that run before all others
+SLOWER = 6.0  # times as long as measured may tests take, beside START
+START = 60.0  # [s] for Blender to start and the extension to be installed
+NOBODY = "no test runs this line"
+
+
+class Verdict(NamedTuple):
+    """What became of a mutant.
+
+    Attributes:
+        outcome: "killed", "timed out" or "survived".
+        by: the test that failed, or why none did.
+        seconds: that it took.
+    """
+
+    outcome: str
+    by: str
+    seconds: float
+
+
+class Judge:
+    """Runs tests on the copy of the project."""
+
+    def __init__(self, job: dict[str, Any]) -> None:
+        self.tree = Path(job["tree"])
+        self.python, self.package = job["python"], Path(job["package"])
+        self.suites = [Suite.read(layer, Path(path)) for layer, path in job["maps"].items()]
+        self.changed: dict[str, list[str]] = job["changed"]
+        self.most: float = job["most"]
+
+    def judge(self, mutation: MutationSpec) -> Verdict:
+        """Put a mutant in its place, run the tests that matter, and put the file back."""
+        started = time.monotonic()
+        file = mutation.module_path.as_posix()
+        source = (self.tree / file).read_text(encoding="utf-8")
+        lines = choosing.statement(source, mutation.start_pos[0])
+        left_out, run = 0, 0
+        with self._in_place(file, drawing.mutated(source, mutation)) as package:
+            for suite in self.suites:
+                choice = suite.choose(file, lines, self.most, self.changed.get(suite.layer, ()))
+                left_out += choice.left_out
+                for tests, seconds in choice.parts(QUICK):
+                    run += len(tests)
+                    code, words = self._run(suite.layer, tests, START + SLOWER * seconds, package)
+                    if code == 124:
+                        return Verdict("timed out", tests[0], time.monotonic() - started)
+                    if code:
+                        return Verdict("killed", words, time.monotonic() - started)
+        words = f"{run} tests passed" + (f", {left_out} slower ones were not run" if left_out else "")
+        return Verdict("survived", words if run else NOBODY, time.monotonic() - started)
+
+    @contextmanager
+    def _in_place(self, file: str, text: str) -> Iterator[Path]:
+        """The changed file in the copy, and in a package of it; the file as it was when the block ends."""
+        path, package = self.tree / file, self.package.with_name("mutant.zip")
+        before = path.read_bytes()
+        with zipfile.ZipFile(self.package) as whole, zipfile.ZipFile(package, "w") as copy:
+            for entry in whole.infolist():
+                copy.writestr(entry, text if entry.filename == file else whole.read(entry))
+        path.write_text(text, encoding="utf-8")
+        try:
+            yield package
+        finally:
+            path.write_bytes(before)
+
+    def _run(self, layer: str, tests: Sequence[str], timeout: float, package: Path) -> tuple[int, str]:
+        """Exit code of pytest, and the first test that failed."""
+        names = self.package.with_name("tests.txt")
+        names.write_text("\n".join(tests), encoding="utf-8")
+        flags = ["-P"] if layer == "blender" else []
+        options = ["-q", "-x", "--tb=no", "-rfE", "-p", "no:cacheprovider"]
+        command = [self.python, *flags, "-m", "pytest", *options, f"@{names}"]
+        scratch = self.package.with_name("scratch")
+        scratch.mkdir(exist_ok=True)
+        extra = {"CCD_RIG_ZIP": str(package), "TMPDIR": str(scratch)}
+        with open(self.package.with_name("tests.log"), "w+", encoding="utf-8", errors="replace") as log:
+            code = checks.run(command, timeout, extra, self.tree, log)
+            log.seek(0)
+            said = [line for line in log.read().splitlines() if line.startswith(("FAILED ", "ERROR "))]
+        shutil.rmtree(scratch, ignore_errors=True)
+        return code, said[0].split(" - ")[0] if said else f"exit code {code}"
+
+
+def main(path: str) -> int:
+    """Judge what a job has drawn and has no result yet; tell it when all have one."""
+    job = json.loads(Path(path).read_text(encoding="utf-8"))
+    tree = Path(job["tree"])
+    drawn = drawing.draw(tree, job["files"], job["seed"], job["count"])
+    judge = Judge(job)
+    with use_db(job["session"], WorkDB.Mode.create) as session:
+        known = {item.job_id for item in session.work_items}
+        session.add_work_items(item for item in drawn if item.job_id not in known)
+        results = dict(session.results)
+        pending = [
+            item
+            for item in drawn
+            if item.job_id not in results
+            or (job["again"] and verdict_of(results[item.job_id]).outcome == "survived")
+        ]
+        for number, item in enumerate(pending, 1):
+            verdict = judge.judge(item.mutations[0])
+            session.set_result(item.job_id, _result(verdict, _change(tree, item)))
+            print(f"[mutate] {number} of {len(pending)}: {_words(item)}: {verdict.outcome}", flush=True)
+        results = dict(session.results)
+        told = [_told(item, results[item.job_id]) for item in drawn]
+    Path(job["results"]).write_text(json.dumps(told, indent=1), encoding="utf-8")
+    return 0
+
+
+def verdict_of(result: WorkResult) -> Verdict:
+    """What a session has kept of a mutant."""
+    return Verdict(*json.loads(result.output or "[]"))
+
+
+def _result(verdict: Verdict, change: tuple[str, str]) -> WorkResult:
+    outcome = TestOutcome.SURVIVED if verdict.outcome == "survived" else TestOutcome.KILLED
+    return WorkResult(WorkerOutcome.NORMAL, json.dumps(verdict), outcome, "\n".join(change))
+
+
+def _change(tree: Path, item: WorkItem) -> tuple[str, str]:
+    """The line as it was, and as the mutant has it."""
+    (mutation,) = item.mutations
+    source = (tree / mutation.module_path).read_text(encoding="utf-8")
+    old, new = source.splitlines(), drawing.mutated(source, mutation).splitlines()
+    pairs = [(a.strip(), b.strip()) for a, b in zip(old, new, strict=False) if a != b]
+    return pairs[0] if pairs else ("", "")
+
+
+def _told(item: WorkItem, result: WorkResult) -> dict[str, Any]:
+    (mutation,) = item.mutations
+    was, mutant = (result.diff or "\n").split("\n")
+    return {
+        "file": mutation.module_path.as_posix(),
+        "line": mutation.start_pos[0],
+        "was": was,
+        "mutant": mutant,
+        **verdict_of(result)._asdict(),
+    }
+
+
+def _words(item: WorkItem) -> str:
+    (mutation,) = item.mutations
+    return f"{mutation.module_path.as_posix()}:{mutation.start_pos[0]} {mutation.operator_name.split('/')[1]}"
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1]))
