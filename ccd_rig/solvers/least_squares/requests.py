@@ -14,6 +14,7 @@ from typing import NamedTuple, TypeAlias, TypeVar
 import numpy as np
 
 from ...maths.batch import Array
+from ..stepping import Ended, advance, result_of
 from .frames import solved_at
 from .problem import LeastSquaresProblem
 from .residuals import kind_of
@@ -63,10 +64,11 @@ def together(searches: Sequence[Search[T]]) -> Search[list[T]]:
         while answers:
             asked: dict[int, tuple[Request, ...]] = {}
             for k, answer in answers.items():
-                try:
-                    asked[k] = next(searches[k]) if answer is None else searches[k].send(answer)
-                except StopIteration as end:
-                    found[k] = end.value
+                item = advance(searches[k], answer)
+                if isinstance(item, Ended):
+                    found[k] = item.result
+                else:
+                    asked[k] = item
             if not asked:
                 break
             solved = iter((yield tuple(request for requests in asked.values() for request in requests)))
@@ -79,18 +81,15 @@ def together(searches: Sequence[Search[T]]) -> Search[list[T]]:
 
 def settled(search: Search[T]) -> T:
     """What a search finds."""
-    try:
-        requests = next(search)
-        while True:
-            requests = search.send(solve_requests(requests))
-    except StopIteration as end:
-        value: T = end.value
-        return value
+    item = advance(search)
+    while not isinstance(item, Ended):
+        item = advance(search, solve_requests(item))
+    return item.result
 
 
 def solve_requests(requests: Sequence[Request]) -> tuple[Solved, ...]:
     """What each request comes to; those of the same kind are solved together."""
-    return _ended(request_steps(requests))
+    return result_of(request_steps(requests))
 
 
 def request_steps(requests: Sequence[Request]) -> Generator[None, None, tuple[Solved, ...]]:
@@ -106,16 +105,6 @@ def request_steps(requests: Sequence[Request]) -> Generator[None, None, tuple[So
             solved = yield from _solve_alike([requests[k] for k in some])
             found.update(zip(some, solved, strict=True))
     return tuple(found[k] for k in range(len(requests)))
-
-
-def _ended(steps: Generator[None, None, T]) -> T:
-    """What steps come to."""
-    while True:
-        try:
-            next(steps)
-        except StopIteration as end:
-            value: T = end.value
-            return value
 
 
 def _loads(requests: Sequence[Request], places: Sequence[int]) -> list[list[int]]:
