@@ -2,7 +2,8 @@
 
 A search is a generator: it gives requests and is sent what they came to. Each step of `solve_batch` costs
 nearly the same for two poses as for fifty, so searches that do not wait for one another go on side by side:
-both legs of a figure, and the figures of a crowd. What a pose ends as does not depend on the others.
+both legs of a figure, and the figures of a crowd. What a pose ends as does not depend on the others, to the
+bit: a lone pose is solved twice, since numpy sums over a single one in another order than over more.
 """
 
 from __future__ import annotations
@@ -94,8 +95,6 @@ def solve_requests(requests: Sequence[Request]) -> tuple[Solved, ...]:
 
 def request_steps(requests: Sequence[Request]) -> Generator[None, None, tuple[Solved, ...]]:
     """Like `solve_requests`; an item before each step of a batch."""
-    if len(requests) == 1:
-        return ((yield from batch_steps(*requests[0])),)
     kinds: dict[Hashable, list[int]] = {}
     for k, request in enumerate(requests):
         kinds.setdefault(request.kind, []).append(k)
@@ -122,7 +121,10 @@ def _loads(requests: Sequence[Request], places: Sequence[int]) -> list[list[int]
 
 def _solve_alike(requests: Sequence[Request]) -> Generator[None, None, list[Solved]]:
     if len(requests) == 1:
-        return [(yield from batch_steps(*requests[0]))]
+        request = requests[0]
+        if request.start.size > 1:
+            return [(yield from batch_steps(*request))]
+        return (yield from _solve_alike([request, request]))[:1]
     sizes = [request.start.size for request in requests]
     ends = np.cumsum([0, *sizes])
     states = [request.start for request in requests]
