@@ -41,10 +41,12 @@ CORE = (
 ENGLISH = (
     "ccd_rig/blender/cli/",
     "ccd_rig/blender/farm/bundle.py",
+    "ccd_rig/blender/farm/clips.py",
     "ccd_rig/blender/farm/messages.py",
     "ccd_rig/blender/figures/families.py",
     "ccd_rig/blender/languages/",
     "ccd_rig/blender/limit_sources/joint_ranges.py",
+    "ccd_rig/blender/retarget/clips.py",
 )
 """The command line and farms speak English; names of bones and keys of tables are no texts."""
 LABELS = {"name", "description", "text", "heading", "bl_label", "bl_description", "because", "words"}

@@ -9,7 +9,7 @@ from bpy.props import BoolProperty, IntProperty, StringProperty
 from ..ccd_rig.blender.bake import options
 from ..ccd_rig.blender.bake.bake_all import rigs
 from ..ccd_rig.blender.farm import bundle, planning, records
-from ..ccd_rig.blender.farm.job import Shot
+from ..ccd_rig.blender.farm.job import Shot, bundle_job
 from ..ccd_rig.errors import CCDRigError
 from . import poll_reasons
 from .modal_steps import shown_range
@@ -65,7 +65,7 @@ class CCD_RIG_OT_farm(bpy.types.Operator):
                 each: options.bake_settings(each.ccd_rig.bake, each, frames) for each in rigs(context.scene)
             }
             shot, whole_because = planning.plan(context.scene, settings, self.chunk)
-            job = bundle.Job((shot,), (path.resolve(),), records.linked_files(), self.program, False)
+            job = bundle_job((shot,), (path.resolve(),), records.linked_files(), self.program, False)
             bundle.write(job, folder)
         except CCDRigError as error:
             tell(self, {"ERROR"}, str(error))
@@ -74,5 +74,5 @@ class CCD_RIG_OT_farm(bpy.types.Operator):
             tell(self, {"INFO"}, f"One task for the whole shot: {whole_because}")
         if bpy.data.is_dirty:
             tell(self, {"WARNING"}, f"{path.name} has changes: save it before the job runs")
-        tell(self, {"INFO"}, f"Wrote {folder / bundle.TEMPLATE}: {len(job.tasks())} tasks")
+        tell(self, {"INFO"}, f"Wrote {folder / bundle.TEMPLATE}: {job.steps[0].count} tasks")
         return {"FINISHED"}

@@ -7,10 +7,11 @@ from typing import Any
 
 import bpy
 
-from ..ccd_rig.blender.bake.progress import Progress, Steps
+from ..ccd_rig.blender.bake.progress import Pace, Progress, Steps
 from ..ccd_rig.blender.bake.report import BakeReport
 from ..ccd_rig.blender.languages.translation import translated
 from ..ccd_rig.errors import CCDRigError
+from ..ccd_rig.solvers.stepping import Ended, advance
 from .telling import tell
 
 SLICE = 0.1  # [s] of solving between two looks at the keyboard
@@ -108,23 +109,21 @@ def tell_report(operator: bpy.types.Operator, report: BakeReport, both_ways: boo
 
 @dataclasses.dataclass
 class _Run:
-    """Work under way: its steps, the last of them, when its present part began, and what it came to."""
+    """Work under way: its steps, the last of them, how fast it goes, and what it came to."""
 
     steps: Steps[Any]
     progress: Progress | None = None
-    started: float = 0.0
+    pace: Pace = dataclasses.field(default_factory=Pace)
     result: Any = None
     shown: float = -REDRAW
 
     def advance(self) -> bool:
         """One more step; whether it was the last."""
-        try:
-            progress = next(self.steps)
-        except StopIteration as end:
-            self.result = end.value
+        progress = advance(self.steps)
+        if isinstance(progress, Ended):
+            self.result = progress.result
             return True
-        if self.progress is None or progress.verb != self.progress.verb:
-            self.started = time.perf_counter()  # each part of a bake has its own pace
+        self.pace.take(progress)
         self.progress = progress
         return False
 
@@ -138,8 +137,8 @@ class _Run:
         if time.perf_counter() < self.shown + REDRAW:
             return False
         self.shown = time.perf_counter()
-        context.window_manager.progress_update(100 * self.progress.done / self.progress.total)
-        words = self.progress.words(time.perf_counter() - self.started)
+        context.window_manager.progress_update(self.pace.percent)
+        words = self.pace.words(self.progress)
         status = translated(f"Baking, {words}. Esc cancels, and nothing is changed")
         context.workspace.status_text_set(status)
         return False

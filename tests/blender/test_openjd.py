@@ -12,7 +12,10 @@ import sys
 import sysconfig
 from pathlib import Path
 
+import bpy
 import pytest
+import rigs
+import walks
 from installed import ROOT
 from shots import keys_in, largest_angle, same_bits, wander
 
@@ -21,6 +24,24 @@ pytestmark = pytest.mark.mass  # takes long
 OPENJD = Path(sysconfig.get_path("scripts")) / "openjd"
 AGREE = math.radians(0.01)  # what chunks and the whole may differ by, as the manual says
 TIMEOUT = 300  # [s]
+
+
+@pytest.fixture
+def clips_job(ext, tmp_path):
+    """A job that puts two clips onto a metarig."""
+    clips, target = tmp_path / "clips", tmp_path / "hero.blend"
+    clips.mkdir()
+    for name in ("one", "two"):
+        bpy.ops.wm.read_homefile(use_empty=True)
+        walks.walk(ext, cycles=2, in_place=False)
+        bpy.ops.wm.save_as_mainfile(filepath=str(clips / f"{name}.blend"))
+    bpy.ops.wm.read_homefile(use_empty=True)
+    rigs.metarig("basic_human")
+    bpy.ops.wm.save_as_mainfile(filepath=str(target))
+    cli = ext.module("ccd_rig.blender.cli.command_line")
+    words = ["--retarget", str(target), "--output", str(tmp_path / "job"), "--program", sys.executable]
+    assert cli.main(["farm", str(clips), *words]) == 0
+    return tmp_path / "job"
 
 
 @pytest.fixture
@@ -50,13 +71,33 @@ def through(running):
 
 
 def tasks(job, *places):
-    """A worker that takes some of the tasks that bake."""
-    template = json.loads((job / "template.json").read_text())
-    shots, parts = (
-        each["range"] for each in template["steps"][0]["parameterSpace"]["taskParameterDefinitions"]
-    )
-    chosen = [{"Shot": shots[k], "Part": str(parts[k])} for k in places]
-    return openjd("run", job / "template.json", "--step", "Bake", "--tasks", json.dumps(chosen))
+    """A worker that takes some of the tasks of the first step."""
+    step = json.loads((job / "template.json").read_text())["steps"][0]
+    parameters = step["parameterSpace"]["taskParameterDefinitions"]
+    chosen = [{each["name"]: str(each["range"][k]) for each in parameters} for k in places]
+    return openjd("run", job / "template.json", "--step", step["name"], "--tasks", json.dumps(chosen))
+
+
+def test_clips_are_put_onto_an_armature(clips_job):
+    code, said = through(openjd("check", clips_job / "template.json"))
+    assert code == 0, said
+    code, said = through(tasks(clips_job, 1))
+    assert code == 0, said
+    assert "openjd_status: two: 49 frames, 1 to 49" in said
+    baked = clips_job / "baked"
+    two = {f"two{end}" for end in (".blend", ".json", ".record.json")}
+    assert {path.name for path in baked.iterdir()} == two
+
+    code, said = through(openjd("run", clips_job / "template.json", "--step", "Table"))
+    assert code != 0
+    assert "openjd_fail: no result of one for these settings" in said
+    assert {path.name for path in baked.iterdir()} == two
+
+    code, said = through(openjd("run", clips_job / "template.json", "--run-dependencies"))
+    assert code == 0, said
+    assert said.count("done before, and nothing has changed") == 1
+    lines = (baked / "table.csv").read_text().splitlines()
+    assert [line.split(",")[0] for line in lines] == ["clip", "one", "two"]
 
 
 def test_two_workers_one_killed_and_run_again(ext, job, tmp_path):

@@ -9,6 +9,7 @@ Armatures whose targets hang on others are baked after those. All is written, or
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, closing
 
@@ -17,6 +18,7 @@ import bpy
 from ...errors import CCDRigError, RigError
 from ...solvers.least_squares.requests import Request
 from ...solvers.least_squares.solve import Solved
+from ...solvers.stepping import Ended, advance
 from ..rig import clamps
 from ..scene import dependence
 from ..scene.isolation import shared_scene
@@ -57,11 +59,11 @@ def bake_all_steps(
     found: dict[bpy.types.Object, BakeReport] = {}
     with clamps.suspended(), ExitStack() as kept:
         ready: list[tuple[bpy.types.Object, Steps[BakeReport]]] = []
+        overall = _Overall(len(settings))
         for wave in waves(list(settings)):
             for first in range(0, len(wave), AT_ONCE):
                 some = {each: settings[each] for each in wave[first : first + AT_ONCE]}
-                baked = yield from _side_by_side(scene, some, (first, len(settings)), kept)
-                ready += baked
+                ready += yield from _side_by_side(scene, some, overall, kept)
         for armature_object, steps in ready:  # nothing fails any more
             found[armature_object] = _end(steps)
     return [found[each] for each in settings]
@@ -80,7 +82,7 @@ def waves(armatures: Sequence[bpy.types.Object]) -> list[list[bpy.types.Object]]
     """Armatures in lists whose members do not wait for one another; each list waits for those before it.
 
     Raises:
-        RigError: two hang on each other.
+        RigError: some hang on each other in a circle; names them.
     """
     known = set(armatures)
     carriers = {
@@ -92,17 +94,53 @@ def waves(armatures: Sequence[bpy.types.Object]) -> list[list[bpy.types.Object]]
     while left:
         free = [each for each in left if carriers[each].isdisjoint(left)]
         if not free:
-            names = " and ".join(f"'{each.name}'" for each in left[:2])
+            *before, last = [f"'{each.name}'" for each in _circle(carriers, left)]
+            names = f"{', '.join(before)} and {last}"
             raise RigError(f"Armatures {names} move each other's targets: bake them one after the other")
         found.append(free)
         left = [each for each in left if each not in free]
     return found
 
 
+def _circle(
+    carriers: Mapping[bpy.types.Object, set[bpy.types.Object]], left: Sequence[bpy.types.Object]
+) -> list[bpy.types.Object]:
+    """Armatures each of which is carried by the next, and the last by the first. Each of `left` is carried by
+    one of them."""
+    way: list[bpy.types.Object] = []
+    here = left[0]
+    while here not in way:
+        way.append(here)
+        here = next(each for each in left if each in carriers[here])
+    return way[way.index(here) :]
+
+
+class _Overall:
+    """How far all bakes are: the frames of each of them count."""
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+        self._parts: dict[str, dict[bpy.types.Object, float]] = {}  # by what was done with the frames
+
+    def take(self, armature_object: bpy.types.Object, item: Progress) -> None:
+        """Take the next item of a bake; after its last one nothing of it is left to do."""
+        done = self._parts.setdefault(item.verb, {})
+        done[armature_object] = max(done.get(armature_object, 0.0), item.done / max(item.total, 1))
+        if item.is_last:
+            for parts in self._parts.values():
+                parts.update({armature_object: 1.0} if armature_object in parts else {})
+
+    def shown(self, item: Progress) -> Progress:
+        """An item as one of all bakes."""
+        total = self._count * item.total
+        done = round(item.total * sum(self._parts[item.verb].values()))
+        return item._replace(done=done, total=total, requests=(), is_last=False)
+
+
 def _side_by_side(
     scene: bpy.types.Scene,
     settings: Mapping[bpy.types.Object, BakeSettings],
-    count: tuple[int, int],
+    overall: _Overall,
     kept: ExitStack,
 ) -> Steps[list[tuple[bpy.types.Object, Steps[BakeReport]]]]:
     """Bake armatures up to where nothing may fail any more; what is written is taken back with `kept`."""
@@ -119,15 +157,15 @@ def _side_by_side(
             item: Progress | None = None
             for armature_object, answer in answers.items():
                 item = _next(armature_object, bakes[armature_object][0], answer)
+                overall.take(armature_object, item)
                 if item.is_last:
                     ready.append((armature_object, bakes[armature_object][0]))
                 else:
                     asked[armature_object] = item.requests
             assert item is not None
-            yield item._replace(requests=(), is_last=False)
-            whole = item._replace(
-                requests=tuple(each for own in asked.values() for each in own), is_last=False
-            )
+            item = overall.shown(item)
+            yield item
+            whole = item._replace(requests=tuple(each for own in asked.values() for each in own))
             clock = Clock()
             found = yield from clock.run(solved(whole))
             answers = _shared_out(asked, found)
@@ -139,9 +177,15 @@ def _next(armature_object: bpy.types.Object, steps: Steps[BakeReport], answer: A
     try:
         return steps.send(answer)
     except CCDRigError as error:
-        if armature_object.name in str(error):
+        if _is_named(armature_object.name, str(error)):
             raise
         raise RigError(f"{armature_object.name}: {error}") from error
+
+
+def _is_named(name: str, words: str) -> bool:
+    """Whether a message says which armature it is about; bones and objects may have the same name."""
+    known = re.escape(name)
+    return re.search(f"[Aa]rmature '{known}'|^'{known}' |^{known}: ", words) is not None
 
 
 def _shared_out(
@@ -166,9 +210,6 @@ def _charge(
 
 def _end(steps: Steps[BakeReport]) -> BakeReport:
     """What a bake comes to that has nothing left to do but to keep what it wrote."""
-    try:
-        next(steps)
-    except StopIteration as end:
-        report: BakeReport = end.value
-        return report
-    raise AssertionError("a bake went on after its last item")
+    end = advance(steps)
+    assert isinstance(end, Ended), "a bake went on after its last item"
+    return end.result

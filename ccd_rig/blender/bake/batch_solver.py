@@ -13,6 +13,7 @@ from ...settings import SolveStatus
 from ...skeleton.pose import Pose
 from ...solvers.least_squares.requests import Search, together
 from ...solvers.pauses import in_parts
+from ...solvers.stepping import Ended, advance
 from ..scene.evaluation import FrameSample
 from ..solve.solving import departed, frame_conditions, solve_active
 from .bake_frames import LedWay, Rows
@@ -119,13 +120,9 @@ def _in_parts(work: Callable[[], T]) -> Search[T]:
     """What work returns, as a search that asks for nothing."""
     parts = in_parts(work)
     with closing(parts):
-        while True:
-            try:
-                next(parts)
-            except StopIteration as end:
-                result: T = end.value
-                return result
+        while not isinstance(part := advance(parts), Ended):
             yield ()
+    return part.result
 
 
 @dataclass(frozen=True)

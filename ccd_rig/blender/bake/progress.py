@@ -16,6 +16,7 @@ from typing import NamedTuple, TypeAlias, TypeVar
 from ...solvers import pauses
 from ...solvers.least_squares.requests import Request, Search, request_steps
 from ...solvers.least_squares.solve import Solved
+from ...solvers.stepping import Ended, advance
 
 T = TypeVar("T")
 Item = TypeVar("Item")
@@ -40,10 +41,11 @@ class Progress(NamedTuple):
     requests: tuple[Request, ...] = ()
     is_last: bool = False
 
-    def words(self, seconds: float) -> str:
-        """Such as "frame 30: 30 of 120 solved, about 4 s left", this part having taken `seconds` so far."""
-        left = seconds * (self.total - self.done) / max(self.done, 1)
-        rest = f", about {left:.0f} s left" if self.done > 0 and seconds > 0.0 else ""
+    def words(self, seconds: float, before: int = 0) -> str:
+        """Such as "frame 30: 30 of 120 solved, about 4 s left", the frames beyond those done `before` having
+        taken `seconds` so far."""
+        left = seconds * (self.total - self.done) / max(self.done - before, 1)
+        rest = f", about {left:.0f} s left" if self.done > before and seconds > 0.0 else ""
         return f"frame {self.frame:g}: {self.done} of {self.total} {self.verb}{rest}"
 
 
@@ -53,16 +55,43 @@ Steps: TypeAlias = Generator[Progress, Answers, T]
 """Work that gives an item now and then, is sent what its requests came to, and returns its result."""
 
 
+PERCENT = {"solved": 70.0, "checked": 25.0}
+"""Of a whole bake, by what is done with its frames."""
+
+
+class Pace:
+    """What is told of a bake's progress: each part of it has its own pace.
+
+    Attributes:
+        percent: of the whole bake.
+    """
+
+    def __init__(self) -> None:
+        self.percent = 0.0
+        self._verb, self._began, self._before = "", 0.0, 0
+        self._parts: dict[str, float] = {}
+
+    def take(self, item: Progress) -> None:
+        """Take the next item."""
+        if item.verb != self._verb:
+            self._verb, self._began, self._before = item.verb, time.perf_counter(), item.done
+        self._parts[item.verb] = item.done / max(item.total, 1)
+        parts = sum(weight * self._parts.get(verb, 0.0) for verb, weight in PERCENT.items())
+        self.percent = max(self.percent, parts)
+
+    def words(self, item: Progress) -> str:
+        """How far the item taken last is, with the time that is left."""
+        return item.words(time.perf_counter() - self._began, self._before)
+
+
 def shown(search: Search[T], progress: Progress, counts: bool = False) -> Steps[T]:
     """A search as steps; `progress` is shown meanwhile. `counts`: each item counts as one frame more."""
     done, solved = 0, None
     with contextlib.closing(search):
         while True:
-            try:
-                requests = next(search) if solved is None else search.send(solved)
-            except StopIteration as end:
-                value: T = end.value
-                return value
+            requests = advance(search, solved)
+            if isinstance(requests, Ended):
+                return requests.result
             solved = (yield progress._replace(done=progress.done + done, requests=requests)) or ()
             done = (done + 1) % progress.total if counts else 0
 
@@ -72,11 +101,9 @@ def answered(steps: Steps[T]) -> Steps[T]:
     with contextlib.closing(steps):
         answers: Answers = None
         while True:
-            try:
-                item = steps.send(answers)
-            except StopIteration as end:
-                value: T = end.value
-                return value
+            item = advance(steps, answers)
+            if isinstance(item, Ended):
+                return item.result
             yield item._replace(requests=())
             answers = (yield from solved(item)) if item.requests else None
 
@@ -84,28 +111,20 @@ def answered(steps: Steps[T]) -> Steps[T]:
 def solved(item: Progress) -> Steps[tuple[Solved, ...]]:
     """What an item asks for, solved; the item comes again whenever that has taken a while."""
     solving, until = request_steps(item.requests), time.perf_counter() + pauses.PART
-    while True:
-        try:
-            next(solving)
-        except StopIteration as end:
-            value: tuple[Solved, ...] = end.value
-            return value
+    while not isinstance(step := advance(solving), Ended):
         if time.perf_counter() > until:
             yield item._replace(requests=())
             until = time.perf_counter() + pauses.PART
+    return step.result
 
 
 def run(steps: Generator[Item, None, T], progress: Callable[[Item], None] | None = None) -> T:
     """What steps come to, when all are done; `progress` gets each item, and may raise to cancel."""
     with contextlib.closing(steps):
-        while True:
-            try:
-                item = next(steps)
-            except StopIteration as end:
-                value: T = end.value
-                return value
+        while not isinstance(item := advance(steps), Ended):
             if progress is not None:
                 progress(item)
+    return item.result
 
 
 @dataclass
@@ -128,10 +147,8 @@ class Clock:
         answers: Answers = None
         with contextlib.closing(steps):
             while True:
-                try:
-                    with self.measure():
-                        item = steps.send(answers)
-                except StopIteration as end:
-                    value: T = end.value
-                    return value
+                with self.measure():
+                    item = advance(steps, answers)
+                if isinstance(item, Ended):
+                    return item.result
                 answers = yield item

@@ -20,6 +20,7 @@ from ...limits.shapes import contains
 from ...maths.batch import Array
 from ...motion import key_reduction
 from ...motion.key_reduction import PLACE, Mask
+from ...solvers.stepping import Ended, advance
 from ..keys.writer import BoneKeys
 from ..rig.slides import translations_of
 from ..solve.constraint_goals import chain_joints
@@ -73,13 +74,10 @@ def reduce_steps(
     thinning = _thin(armature_object, bake_frames, motion, keys, settings)
     total = len(bake_frames.frames)
     with contextlib.closing(thinning):
-        while True:
-            try:
-                done = int(total * next(thinning))
-            except StopIteration as end:
-                kept: tuple[list[BoneKeys], Motion] = end.value
-                return kept
+        while not isinstance(part := advance(thinning), Ended):
+            done = int(total * part)
             yield Progress(float(bake_frames.frames[min(done, total - 1)]), done, total, "reduced")
+    return part.result
 
 
 def _thin(
@@ -168,13 +166,10 @@ def _chosen(
         must = np.zeros(values.shape[:2], np.bool_)
         frames = np.asarray(channels[members[0]].keys.frames, np.float64)
         steps = key_reduction.choose(kind, frames, values, tolerances[members], must)
-        while True:
-            try:
-                yield begin + 0.4 * next(steps)
-            except StopIteration as end:
-                for t, mask in zip(members, end.value, strict=True):
-                    kept[t] = mask
-                break
+        while not isinstance(part := advance(steps), Ended):
+            yield begin + 0.4 * part
+        for t, mask in zip(members, part.result, strict=True):
+            kept[t] = mask
     return kept
 
 

@@ -18,6 +18,7 @@ from ..keys.obstacles import Destination
 from ..properties import body
 from . import farm_arguments, retarget_command
 from .exits import Exit, UsageError
+from .retarget_command import Words
 
 COMMAND = "ccd_rig"
 
@@ -163,8 +164,7 @@ def _parser() -> argparse.ArgumentParser:
             **look,
         )
     )
-    shared = (_add_names, add_frame_arguments, add_key_arguments, add_play_arguments)
-    farm_arguments.add(commands, look, shared, EPILOG)
+    farm_arguments.add(commands, look, _add_farm_armature, FARM_BAKE_ARGUMENTS, EPILOG)
     return parser
 
 
@@ -194,7 +194,7 @@ def _add_file_arguments(command: argparse.ArgumentParser, name: str) -> None:
     add("--quiet", action="store_true", help="only errors and warnings")
 
 
-def _add_constraint_argument(command: argparse.ArgumentParser) -> None:
+def _add_constraint_argument(command: Words) -> None:
     command.add_argument(
         "--constraint",
         type=_name,
@@ -205,18 +205,17 @@ def _add_constraint_argument(command: argparse.ArgumentParser) -> None:
     )
 
 
-def _add_names(command: argparse.ArgumentParser) -> None:
-    """Which armature and constraints of many files."""
+def _add_farm_armature(command: Words) -> None:
+    """Which armature of many files."""
     command.add_argument(
         "--armature",
         type=_name,
         metavar="NAME",
-        help="armature object (default: all that have constraints)",
+        help="armature object (default: all that have constraints; with --retarget the only one of TARGET)",
     )
-    _add_constraint_argument(command)
 
 
-def add_frame_arguments(command: argparse.ArgumentParser) -> None:
+def add_frame_arguments(command: Words) -> None:
     """Which frames are solved, and in what way."""
     add = command.add_argument
     add(
@@ -265,7 +264,7 @@ def add_frame_arguments(command: argparse.ArgumentParser) -> None:
     )
 
 
-def add_key_arguments(command: argparse.ArgumentParser) -> None:
+def add_key_arguments(command: Words) -> None:
     """Which frames get keys, where these go, and which are left out."""
     add = command.add_argument
     add(
@@ -308,7 +307,7 @@ def add_key_arguments(command: argparse.ArgumentParser) -> None:
     )
 
 
-def add_play_arguments(command: argparse.ArgumentParser) -> None:
+def add_play_arguments(command: Words) -> None:
     """What lets the keys play, and whether that is looked at."""
     add = command.add_argument
     add(
@@ -321,6 +320,16 @@ def add_play_arguments(command: argparse.ArgumentParser) -> None:
         action="store_true",
         help="do not evaluate the frames once more after the bake to see what really plays",
     )
+
+
+FARM_BAKE_ARGUMENTS: tuple[farm_arguments.Add, ...] = (
+    farm_arguments.add_chunk_argument,
+    _add_constraint_argument,
+    add_frame_arguments,
+    add_key_arguments,
+    add_play_arguments,
+)
+"""Add the options of a farm's bakes."""
 
 
 def _add_output_arguments(command: argparse.ArgumentParser) -> None:

@@ -18,7 +18,7 @@ from ...errors import CCDRigError, RigError
 from .. import whole_files
 from ..bake import bake_all, report
 from ..bake.bake import bake
-from ..bake.progress import Progress
+from ..bake.progress import Pace, Progress
 from ..bake.settings import Order
 from ..checks import setup
 from . import arguments, blend_files, farm_arguments, farm_commands, places, retarget_command
@@ -227,18 +227,16 @@ def _progress_line(quiet: bool) -> Iterator[Callable[[Progress], None]]:
     """Gives a function for `bake`'s progress: it shows how far a slow bake is, on standard error."""
     terminal = sys.stderr.isatty()
     pause = REDRAW if terminal else RELOG
-    started = time.monotonic()
-    shown = started + SLOW - pause
-    drawn, verb = False, "solved"
+    shown = time.monotonic() + SLOW - pause
+    drawn, pace = False, Pace()
 
     def show(progress: Progress) -> None:
-        nonlocal shown, drawn, started, verb
+        nonlocal shown, drawn
+        pace.take(progress)
         now = time.monotonic()
-        if progress.verb != verb:  # each part of a bake has its own pace
-            started, verb = now, progress.verb
         if quiet or now - shown < pause:
             return
-        line = progress.words(now - started)
+        line = pace.words(progress)
         print(
             f"\r\x1b[K{line}" if terminal else line, end="" if terminal else "\n", file=sys.stderr, flush=True
         )

@@ -1,13 +1,12 @@
-"""`ccd_rig farm`, and what its jobs run: a shot or a chunk baked, chunks joined, the table."""
+"""`ccd_rig farm`, and what its jobs run: a shot or a chunk baked, chunks joined, a clip put onto an armature,
+the table."""
 
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import bpy
 
@@ -16,14 +15,12 @@ from .. import whole_files
 from ..bake import bake_all, report
 from ..bake.bake import bake, bake_solved_steps, solve_steps
 from ..bake.progress import Progress, run
-from ..farm import bundle, chunks, job, messages, planning, records, table
+from ..farm import bundle, chunks, clips, job, messages, planning, records, table
 from ..farm.chunks import Chunk, Seam
 from ..farm.job import Shot
 from ..farm.records import Record
 from ..farm.spans import Span
-from ..keys import file_version
-from ..whole_files import WriteError
-from . import arguments, blend_files, farm_arguments, local_jobs
+from . import arguments, farm_arguments, farm_clips, farm_files, local_jobs, retarget_command
 from .arguments import COMMAND
 from .exits import Exit, UsageError
 
@@ -37,7 +34,7 @@ def run_command(options: argparse.Namespace, check: Check) -> Exit:
     Raises:
         UsageError, CCDRigError: it failed; a task has said so in its messages too.
     """
-    commands = (_bake, _join, _table)
+    commands = (_bake, _join, farm_clips.carry_over, _table)
     tasks = dict(zip(farm_arguments.TASKS, commands, strict=True))
     filepaths = bpy.context.preferences.filepaths
     trusted, filepaths.use_scripts_auto_execute = filepaths.use_scripts_auto_execute, False
@@ -55,13 +52,32 @@ def run_command(options: argparse.Namespace, check: Check) -> Exit:
 
 
 def _farm(options: argparse.Namespace, check: Check) -> Exit:
+    is_module = not bpy.app.binary_path
+    how = options.program or ("python" if is_module else bundle.PROGRAM), is_module
+    written = (_shots_job if options.retarget is None else farm_clips.clips_job)(options, check, how)
+    bundle.write(written, options.output)
+    if not options.quiet:
+        counts = ", ".join(f"{step.name} {step.count}" for step in written.all_steps())
+        print(f"{COMMAND}: wrote {options.output / bundle.TEMPLATE}; tasks: {counts}", flush=True)
+    if options.jobs:
+        local_jobs.run(written, options.output, options.jobs)
+        if not options.quiet:
+            print((options.output / bundle.BAKED / "table.txt").read_text(encoding="utf-8"), flush=True)
+    return Exit.DONE
+
+
+def _shots_job(options: argparse.Namespace, check: Check, how: tuple[str, bool]) -> bundle.Job:
+    """The job that bakes shots; `how`: its `program` and `is_module`."""
+    if others := farm_arguments.given(options, (retarget_command.add_choice_arguments,)):
+        raise UsageError(
+            f"{', '.join(others)}: only with --retarget, which names the file that gets the clips"
+        )
     shots: list[Shot] = []
     paths: list[Path] = []
     assets: list[Path] = []
     for file in options.files:
         check()
-        _open(file)
-        scene = bpy.context.scene
+        scene = farm_files.open_blend(file)
         settings = arguments.bake_settings(options, scene)
         things = bake_all.rigs(scene) if options.armature is None else [_armature(scene, options.armature)]
         try:
@@ -73,18 +89,7 @@ def _farm(options: argparse.Namespace, check: Check) -> Exit:
         shots.append(shot)
         paths.append(file.resolve())
         assets += records.linked_files()
-    is_module = not bpy.app.binary_path
-    program = options.program or ("python" if is_module else bundle.PROGRAM)
-    written = bundle.Job(shots, paths, assets, program, is_module)
-    bundle.write(written, options.output)
-    if not options.quiet:
-        counts = f"{len(shots)} shots, {len(written.tasks())} tasks and {len(written.joins())} joins"
-        print(f"{COMMAND}: wrote {options.output / bundle.TEMPLATE}: {counts}", flush=True)
-    if options.jobs:
-        local_jobs.run(written, options.output, options.jobs)
-        if not options.quiet:
-            print((options.output / bundle.BAKED / "table.txt").read_text(encoding="utf-8"), flush=True)
-    return Exit.DONE
+    return job.bundle_job(shots, paths, assets, *how)
 
 
 # --- its tasks ----------------------------------------------------------------------------------------------
@@ -100,7 +105,7 @@ def _bake(options: argparse.Namespace, check: Check) -> Exit:
         return _solve_chunk(options, shot, spans[options.part - 1], check)
     if _is_done(options, shot):
         return Exit.DONE
-    scene = _open_shot(options, shot)
+    scene = farm_files.open_for(shot.name, options.output, options.shot)
     settings = {_armature(scene, name): own for name, own in shot.armatures.items()}
     inputs, progress = records.inputs_of_open_file(), _progress(check)
     if len(settings) == 1:
@@ -113,20 +118,20 @@ def _bake(options: argparse.Namespace, check: Check) -> Exit:
 
 
 def _solve_chunk(options: argparse.Namespace, shot: Shot, span: Span, check: Check) -> Exit:
-    path, made_with = _chunk_path(options.output, shot, span), records.made_with(shot, span)
+    path, made_with = _chunk_path(options.output, shot, span), records.made_with(shot.content(), span)
     known = chunks.load(path)
     if known is not None and known.record.is_current(options.shot, made_with):
-        _say_done(f"{shot.name}, {span.words()}: done before, and nothing has changed")
+        farm_files.say_done(f"{shot.name}, {span.words()}: done before, and nothing has changed")
         return Exit.DONE
-    scene = _open_shot(options, shot)
-    _make_folder(path.parent)
+    scene = farm_files.open_for(shot.name, options.output, options.shot)
+    farm_files.make_folder(path.parent)
     whole_files.require_writable(path)
     record = Record(made_with, records.inputs_of_open_file())
     (name, settings), *_ = shot.armatures.items()
     settings = replace(settings, frame_start=span.solve_first, frame_end=span.solve_last)
     solved = run(solve_steps(scene, _armature(scene, name), settings), _progress(check))
     Chunk.of(solved, record).save(path)
-    _say_done(f"{shot.name}, {span.words()}: solved")
+    farm_files.say_done(f"{shot.name}, {span.words()}: solved")
     return Exit.DONE
 
 
@@ -141,7 +146,7 @@ def _join(options: argparse.Namespace, check: Check) -> Exit:
         chunk = chunks.load(_chunk_path(options.output, shot, span))
         if chunk is None:
             missing.append(f"{span.words()} are missing")
-        elif not chunk.record.is_current(options.shot, records.made_with(shot, span)):
+        elif not chunk.record.is_current(options.shot, records.made_with(shot.content(), span)):
             missing.append(f"{span.words()} were made from other files, settings or versions")
         else:
             found.append((span, chunk))
@@ -149,7 +154,7 @@ def _join(options: argparse.Namespace, check: Check) -> Exit:
         raise RigError(
             f"{shot.name} is not joined, and nothing is written: {'; '.join(missing)}. Run their tasks again"
         )
-    scene = _open_shot(options, shot)
+    scene = farm_files.open_for(shot.name, options.output, options.shot)
     inputs = records.inputs_of_open_file()
     (name, settings), *_ = shot.armatures.items()
     seams: list[Seam] = []
@@ -166,61 +171,18 @@ def _join(options: argparse.Namespace, check: Check) -> Exit:
 
 
 def _table(options: argparse.Namespace, _check: Check) -> Exit:
-    """Write the table of all shots."""
-    text = table.write_table(job.read(options.settings), options.output)
+    """Write the table of all shots or clips."""
+    if clips.is_one(options.settings):
+        text = farm_clips.write_table(options.settings, options.output)
+    else:
+        results = {shot.name: records.made_with(shot.content()) for shot in job.read(options.settings)}
+        text = table.write_table(results, table.COLUMNS, options.output)
     print(text, end="", flush=True)
-    _say_done("wrote table.csv and table.txt")
+    farm_files.say_done("wrote table.csv and table.txt")
     return Exit.DONE
 
 
-# --- files --------------------------------------------------------------------------------------------------
-
-
-def _open(path: Path) -> None:
-    """Open a .blend file, without its scripts.
-
-    Raises:
-        UsageError: it cannot be opened, or a newer Blender has saved it: what this one does not know of it
-            would be lost.
-    """
-    skipped = blend_files.open_file(path, False)
-    if skipped is not None:
-        words = f"{path}: {skipped} was not run: scripts of files never are in farm jobs"
-        print(f"{COMMAND}: warning: {words}", file=sys.stderr, flush=True)
-    if versions := file_version.newer_than_blender():
-        saved, here = versions
-        raise UsageError(
-            f"{path} is of file version {saved}, that of this Blender is {here}: what this Blender does not "
-            "know would be lost; use a Blender as new as the file for the whole job"
-        )
-
-
-def _open_shot(options: argparse.Namespace, shot: Shot) -> bpy.types.Scene:
-    if whole_files.is_same(options.output / f"{shot.name}.blend", options.shot):
-        raise UsageError(f"{options.shot} would be overwritten: choose another folder for the results")
-    messages.status(f"{shot.name}: opening")
-    _open(options.shot)
-    _make_folder(options.output)
-    place = whole_files.require_writable(options.output / f"{shot.name}.blend")
-    if any(whole_files.is_same(place, each) for each in records.linked_files()):
-        raise UsageError(
-            f"{place} is used by {options.shot}, and would be overwritten: choose another folder for the "
-            "results"
-        )
-    context: Any = bpy.context  # the stubs allow for a window without a scene
-    scene: bpy.types.Scene = context.scene
-    return scene
-
-
-def _is_done(options: argparse.Namespace, shot: Shot) -> bool:
-    """Whether the shot is baked already, from the same and with the same."""
-    record = records.load(_record_path(options.output, shot))
-    if record is None or not record.is_whole(options.output):
-        return False
-    if not record.is_current(options.shot, records.made_with(shot)):
-        return False
-    _say_done(f"{shot.name}: done before, and nothing has changed")
-    return True
+# --- results ------------------------------------------------------------------------------------------------
 
 
 def _save_shot(
@@ -230,36 +192,30 @@ def _save_shot(
     inputs: dict[str, str],
     seams: Sequence[Seam] = (),
 ) -> None:
-    """Write the baked file and its report, and last the record, which says that they are complete."""
-    blend, reported = folder / f"{shot.name}.blend", folder / f"{shot.name}.json"
-    blend_files.save_as(blend)
-    if len(reports) == 1:
-        report.save(reports[0], reported)
-    else:
-        report.save_all(reports, reported)
-    outputs = {path.name: records.sha256(path) for path in (blend, reported)}
+    """Write the baked file, its report and its record."""
+
+    def write_report(path: Path) -> None:
+        if len(reports) == 1:
+            report.save(reports[0], path)
+        else:
+            report.save_all(reports, path)
+
     rows = tuple(table.row_of(shot, each, seams) for each in reports)
-    Record(records.made_with(shot), inputs, outputs, rows).save(_record_path(folder, shot))
+    record = Record(records.made_with(shot.content()), inputs, rows=rows)
+    farm_files.save_result(folder, shot.name, write_report, record)
     for each in reports:
         print(f"{each.armature}: {each.summary()}", flush=True)
         for fault in each.check.mismatches() if each.check is not None else ():
             print(f"{each.armature}: {fault}", flush=True)
-    _say_done(f"{shot.name}: {'; '.join(each.summary() for each in reports)}")
+    farm_files.say_done(f"{shot.name}: {'; '.join(each.summary() for each in reports)}")
 
 
-def _record_path(folder: Path, shot: Shot) -> Path:
-    return folder / f"{shot.name}.record.json"
+def _is_done(options: argparse.Namespace, shot: Shot) -> bool:
+    return farm_files.is_done(options.output, options.shot, records.made_with(shot.content()))
 
 
 def _chunk_path(folder: Path, shot: Shot, span: Span) -> Path:
     return folder / "chunks" / f"{shot.name}.{span.first}-{span.last}.npz"
-
-
-def _make_folder(folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise WriteError(f"cannot write {folder}: {error.strerror}") from error
 
 
 def _armature(scene: bpy.types.Scene, name: str) -> bpy.types.Object:
@@ -277,8 +233,3 @@ def _progress(check: Check) -> Callable[[Progress], None]:
         say(step)
 
     return show
-
-
-def _say_done(words: str) -> None:
-    messages.progress(100.0)
-    messages.status(words)

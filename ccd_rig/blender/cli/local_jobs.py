@@ -24,11 +24,7 @@ def run(job: bundle.Job, folder: Path, count: int) -> None:
         RigError: tasks failed; says which and why. Later steps did not run.
     """
     common = [f"--settings={folder / bundle.SETTINGS}", f"--output={folder / bundle.BAKED}"]
-    steps = [
-        [["farm-bake", *common, f"--part={part}", str(path)] for path, part in job.tasks()],
-        [["farm-join", *common, str(path)] for path in job.joins()],
-        [["farm-table", *common]],
-    ]
+    steps = [[[step.command, *common, *words] for words in step.tasks()] for step in job.all_steps()]
     pool = ThreadPoolExecutor(count)
     try:
         for step in steps:

@@ -4,34 +4,24 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
-import io
 import json
-import re
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
-import addon_utils
 import bpy
 
 from ...errors import CCDRigError, InvalidInput, RigError
 from ...motion.retargeting.settings import HandSpace, RetargetSettings
 from ..bake.report import write
-from ..retarget import bone_map, report
-from ..retarget.retarget import RetargetChoice, Retargeted, retarget_motion
+from ..retarget import bone_map, clips, report
+from ..retarget.retarget import RetargetChoice
 from ..retarget.sampling import Reference
 from . import blend_files, places
 from .exits import Exit, UsageError
 
-IMPORTERS: dict[str, tuple[str, Callable[[str], Any]]] = {
-    ".bvh": ("io_anim_bvh", lambda path: bpy.ops.import_anim.bvh(filepath=path, global_scale=0.01)),
-    ".fbx": ("io_scene_fbx", lambda path: bpy.ops.import_scene.fbx(filepath=path)),
-    ".glb": ("io_scene_gltf2", lambda path: bpy.ops.import_scene.gltf(filepath=path)),
-    ".gltf": ("io_scene_gltf2", lambda path: bpy.ops.import_scene.gltf(filepath=path)),
-}
-"""By ending: the add-on that reads such files, and how."""
-CLIPS = (".blend", *IMPORTERS)
+Words: TypeAlias = argparse.ArgumentParser | argparse._ArgumentGroup
+"""What words of a command are added to."""
 
 EXAMPLES = """\
 examples:
@@ -46,10 +36,25 @@ Each clip becomes an action of the armature in TARGET, named as its file; the la
 def add_arguments(command: argparse.ArgumentParser) -> None:
     """The words after `ccd_rig retarget`."""
     add = command.add_argument
-    add("source", type=Path, metavar="SOURCE", help=f"a clip ({', '.join(CLIPS)}), or a folder of them")
+    add("source", type=Path, metavar="SOURCE", help=f"a clip ({', '.join(clips.CLIPS)}), or a folder of them")
     add("target", type=Path, metavar="TARGET", help="the .blend file with the armature that gets the motion")
     add("--armature", metavar="NAME", help="armature object in TARGET (needed if there are several)")
-    add("--source-armature", metavar="NAME", help="armature object in SOURCE (needed if there are several)")
+    add_choice_arguments(command)
+    add("--output", type=Path, metavar="FILE", help="where to save the .blend file with the actions")
+    add("--report", type=Path, metavar="FILE", help="where to save the results as JSON")
+    add(
+        "--allow-data-loss",
+        action="store_true",
+        help="save the output even if a newer Blender has saved TARGET, without what this one does not know",
+    )
+    add("--enable-autoexec", action="store_true", help="run scripted drivers in TARGET; only if you trust it")
+    add("--quiet", action="store_true", help="only errors and warnings")
+
+
+def add_choice_arguments(command: Words) -> None:
+    """How a clip is carried over."""
+    add = command.add_argument
+    add("--source-armature", metavar="NAME", help="armature object of a clip (needed if there are several)")
     add("--map", type=Path, metavar="FILE", help="JSON file of pairs of bones, before those found by role")
     add(
         "--reference",
@@ -64,33 +69,25 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     add("--scale", type=float, default=RetargetSettings.scale, help="of the way (default: by the legs)")
     add("--hands-in-world", action="store_true", help="hands where the source has them in the world, scaled")
     add("--no-contacts", action="store_true", help="do not lock feet that are down")
-    add("--output", type=Path, metavar="FILE", help="where to save the .blend file with the actions")
-    add("--report", type=Path, metavar="FILE", help="where to save the results as JSON")
-    add(
-        "--allow-data-loss",
-        action="store_true",
-        help="save the output even if a newer Blender has saved TARGET, without what this one does not know",
-    )
-    add("--enable-autoexec", action="store_true", help="run scripted drivers in TARGET; only if you trust it")
-    add("--quiet", action="store_true", help="only errors and warnings")
 
 
 def run(options: argparse.Namespace, warn: Callable[[str], None]) -> Exit:
     """Carry the clips over, save, and print the table."""
     if options.output is None and options.report is None:
         raise UsageError("nothing would be kept: name --output, --report or both")
-    clips = _clips(options.source)
+    sources, choice = clips_at([options.source]), retarget_choice(options)
     skipped = blend_files.open_file(options.target, options.enable_autoexec)
-    read = dict.fromkeys(clips, "a clip") | ({} if options.map is None else {options.map: "the map"})
+    read = dict.fromkeys(sources, "a clip") | ({} if options.map is None else {options.map: "the map"})
     places.require(options.target, options, read)
     if skipped is not None:
         warn(f"{options.target}: {skipped} was not run; use --enable-autoexec if you trust the file")
-    target = _armature(list(bpy.context.scene.objects), options.armature, str(options.target))
+    target = clips.armature(list(bpy.context.scene.objects), options.armature, str(options.target))
     results: dict[str, Any] = {}
     failed = False
-    for clip in clips:
+    for clip in sources:
         try:
-            done = _carried_over(clip, target, options)
+            with clips.imported(clip) as objects:
+                done = clips.carry_over(clip, objects, options.source_armature, target, choice)
         except CCDRigError as error:
             warn(f"{clip.name}: {error}")
             results[clip.name], failed = {"error": str(error)}, True
@@ -108,20 +105,25 @@ def run(options: argparse.Namespace, warn: Callable[[str], None]) -> Exit:
     return Exit.PROBLEMS if failed else Exit.DONE
 
 
-def _clips(source: Path) -> list[Path]:
-    if source.is_dir():
-        found = sorted(file for file in source.iterdir() if file.suffix.lower() in CLIPS)
-        if not found:
-            raise UsageError(f"there is no clip ({', '.join(CLIPS)}) in {source}")
-        return found
-    if not source.is_file():
-        raise UsageError(f"there is no file {source}")
-    if source.suffix.lower() not in CLIPS:
-        raise UsageError(f"{source} is no clip: give one of {', '.join(CLIPS)}")
-    return [source]
+def clips_at(sources: Sequence[Path]) -> list[Path]:
+    """The clips at paths of files and folders.
+
+    Raises:
+        UsageError: at one of them there is none.
+    """
+    try:
+        return [clip for source in sources for clip in clips.clips(source)]
+    except RigError as error:
+        raise UsageError(str(error)) from error
 
 
-def _choice(options: argparse.Namespace, clip: Path) -> RetargetChoice:
+def retarget_choice(options: argparse.Namespace) -> RetargetChoice:
+    """How clips are carried over.
+
+    Raises:
+        UsageError: a number is out of its range.
+        RigError: the map cannot be read.
+    """
     try:
         settings = RetargetSettings(
             scale=options.scale,
@@ -132,85 +134,12 @@ def _choice(options: argparse.Namespace, clip: Path) -> RetargetChoice:
     except InvalidInput as error:
         raise UsageError(str(error)) from error
     return RetargetChoice(
-        source_fps=options.source_fps or _rate(clip),
+        source_fps=options.source_fps,
         reference=Reference[options.reference.upper()],
         reference_frame=options.reference_frame,
         bones=bone_map.read_map(options.map) if options.map is not None else {},
         settings=settings,
     )
-
-
-def _carried_over(clip: Path, target: bpy.types.Object, options: argparse.Namespace) -> Retargeted:
-    with _imported(clip) as objects:
-        source = _armature(objects, options.source_armature, str(clip))
-        done = retarget_motion(bpy.context.scene, source, target, _choice(options, clip))
-        assert done.action is not None
-        done.action.name, done.action.use_fake_user = clip.stem, True
-    return done
-
-
-@contextlib.contextmanager
-def _imported(clip: Path) -> Iterator[list[bpy.types.Object]]:
-    """The objects of a clip, in the open file until the block ends."""
-    before = set(_data())
-    rate = bpy.context.scene.render.fps, bpy.context.scene.render.fps_base
-    made: set[Any] = set()
-    try:
-        try:
-            _read(clip)
-        finally:
-            made = set(_data()) - before
-        yield [thing for thing in made if isinstance(thing, bpy.types.Object)]
-    finally:
-        bpy.context.scene.render.fps, bpy.context.scene.render.fps_base = rate
-        bpy.data.batch_remove(made)
-
-
-def _data() -> Iterator[Any]:
-    """All that an importer may make."""
-    data = bpy.data
-    yield from (*data.objects, *data.armatures, *data.actions, *data.meshes)
-    yield from (*data.materials, *data.images, *data.collections)
-
-
-def _read(clip: Path) -> None:
-    ending = clip.suffix.lower()
-    with contextlib.redirect_stdout(io.StringIO()):
-        try:
-            if ending == ".blend":
-                with bpy.data.libraries.load(str(clip.resolve())) as (there, here):
-                    here.objects = there.objects
-                for thing in here.objects:
-                    bpy.context.scene.collection.objects.link(thing)
-                return
-            addon, read = IMPORTERS[ending]
-            addon_utils.enable(addon)
-            read(str(clip.resolve()))
-        except (RuntimeError, OSError, AttributeError) as error:
-            said = [line for line in str(error).strip().splitlines() if line and "Location:" not in line]
-            raise RigError(f"cannot be read: {said[-1] if said else 'unknown reason'}") from error
-
-
-def _rate(clip: Path) -> float:
-    """Frames per second of a BVH file; 0 for others, which Blender brings to the scene's rate."""
-    if clip.suffix.lower() != ".bvh":
-        return 0.0
-    found = re.search(r"Frame Time:\s*([0-9.eE+-]+)", clip.read_text(encoding="utf-8", errors="replace"))
-    seconds = float(found[1]) if found else 0.0
-    return round(1.0 / seconds, 3) if seconds > 0.0 else 0.0
-
-
-def _armature(objects: Sequence[bpy.types.Object], name: str | None, where: str) -> bpy.types.Object:
-    """The armature object called `name`, or the only one."""
-    armatures = {thing.name: thing for thing in objects if thing.type == "ARMATURE"}
-    names = ", ".join(sorted(armatures)) or "none"
-    if name is not None:
-        if name not in armatures:
-            raise RigError(f"{where} has no armature '{name}'; it has: {names}")
-        return armatures[name]
-    if len(armatures) != 1:
-        raise RigError(f"{where} must have one armature, or name one: it has {names}")
-    return next(iter(armatures.values()))
 
 
 def _table(results: dict[str, Any]) -> Iterator[str]:

@@ -1,22 +1,20 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Job bundles of Open Job Description, version 2023-09: template, parameter values and asset references.
 
-The template has a step of one task per shot or chunk, one of a task per shot that has chunks to be joined,
-and one that writes the table. Specification:
-https://github.com/OpenJobDescription/openjd-specifications/wiki/2023-09-Template-Schemas
+Specification: https://github.com/OpenJobDescription/openjd-specifications/wiki/2023-09-Template-Schemas
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from ...errors import RigError
 from ..whole_files import WriteError, replacing
-from .job import Shot, to_json
 
 SETTINGS, TEMPLATE = "settings.json", "template.json"
 BAKED = "baked"
@@ -33,31 +31,70 @@ BLENDER = ("-b", "--disable-autoexec", "--offline-mode", "--command", "ccd_rig")
 
 
 @dataclass(frozen=True)
+class Step:
+    """Tasks of one kind, which run when those of the steps before are through.
+
+    Attributes:
+        name: such as "Bake", which runs the command `farm-bake`.
+        words: that the command gets beside settings and output; those of `values` stand for theirs.
+        values: {parameter: its value in each task}; without any there is a single task.
+    """
+
+    name: str
+    words: tuple[str, ...] = ()
+    values: Mapping[str, Sequence[Path | int]] = field(default_factory=dict)
+
+    @property
+    def command(self) -> str:
+        """What its tasks run."""
+        return f"farm-{self.name.lower()}"
+
+    @property
+    def count(self) -> int:
+        """Number of its tasks."""
+        return max((len(values) for values in self.values.values()), default=1)
+
+    def tasks(self) -> list[list[str]]:
+        """The words of each task."""
+        found = [list(self.words) for _ in range(self.count)]
+        for name, values in self.values.items():
+            for words, value in zip(found, values, strict=True):
+                words[:] = [word.replace(parameter(name), str(value)) for word in words]
+        return found
+
+
+def parameter(name: str) -> str:
+    """What stands for a task's parameter in the words of a step."""
+    return f"{{{{Task.Param.{name}}}}}"
+
+
+@dataclass(frozen=True)
 class Job:
     """What a bundle says.
 
     Attributes:
-        shots: what is baked.
-        paths: of the shots' files, absolute.
-        assets: of what they link, absolute.
+        title: of the job.
+        description: what it does to what.
+        settings: content of the settings file.
+        paths: absolute, of the files whose results are named as they are.
+        assets: absolute, of what else is read.
+        steps: what is run, but for the table.
         program: runs a task.
         is_module: whether the program is Python with the bpy module; else it is Blender.
     """
 
-    shots: Sequence[Shot]
+    title: str
+    description: str
+    settings: str
     paths: Sequence[Path]
     assets: Sequence[Path]
+    steps: Sequence[Step]
     program: str
     is_module: bool
 
-    def tasks(self) -> list[tuple[Path, int]]:
-        """Of each task that bakes: its file, and which part of it, counted from 1."""
-        pairs = zip(self.paths, self.shots, strict=True)
-        return [(path, k) for path, shot in pairs for k, _ in enumerate(shot.spans(), 1)]
-
-    def joins(self) -> list[Path]:
-        """Files whose chunks are joined."""
-        return [path for path, shot in zip(self.paths, self.shots, strict=True) if shot.is_split]
+    def all_steps(self) -> list[Step]:
+        """The steps, and last the one that writes the table."""
+        return [*self.steps, Step("Table")]
 
     def words(self, *words: str) -> list[str]:
         """What follows the program, to run a command."""
@@ -73,7 +110,7 @@ def write(job: Job, folder: Path) -> None:
     """
     require_possible(job)
     files = {
-        SETTINGS: to_json(job.shots),
+        SETTINGS: job.settings,
         "parameter_values.json": _text({"parameterValues": [{"name": "Program", "value": job.program}]}),
         "asset_references.json": _text(_assets(job, folder)),
         TEMPLATE: _text(template(job)),
@@ -92,38 +129,33 @@ def require_possible(job: Job) -> None:
     seen: dict[str, Path] = {}
     for path in job.paths:
         if (other := seen.setdefault(path.stem.casefold(), path)) != path or job.paths.count(path) > 1:
-            raise RigError(f"{other} and {path} would be written to the same file: bake them in two jobs")
+            raise RigError(f"{other} and {path} would be written to the same file: put them into two jobs")
+    values = [value for step in job.steps for values in step.values.values() for value in values]
+    for path in dict.fromkeys(value for value in values if isinstance(value, Path)):
         if "{{" in str(path) or len(str(path)) > LONGEST or not str(path).isprintable():
             raise RigError(
                 f"{path}: a job cannot name this path: it is too long, or has '{{{{' or line breaks"
             )
-    if len(job.tasks()) > MOST_TASKS:
+    count = max(step.count for step in job.steps)
+    if count > MOST_TASKS:
         raise RigError(
-            f"{len(job.tasks())} tasks are more than the {MOST_TASKS} that a step may have: use a larger "
+            f"{count} tasks are more than the {MOST_TASKS} that a step may have: use a larger "
             "--chunk, or several jobs"
         )
 
 
 def template(job: Job) -> dict[str, Any]:
     """The job template."""
-    tasks, joins = job.tasks(), job.joins()
-    parts = [
-        _paths(path for path, _ in tasks),
-        {"name": "Part", "type": "INT", "range": [k for _, k in tasks]},
-    ]
-    steps = [_step(job, "Bake", ["--part={{Task.Param.Part}}", "{{Task.Param.Shot}}"])]
-    steps[0]["parameterSpace"] = {"taskParameterDefinitions": parts, "combination": "(Shot, Part)"}
-    if joins:
-        steps.append(_step(job, "Join", ["{{Task.Param.Shot}}"], "Bake"))
-        steps[1]["parameterSpace"] = {"taskParameterDefinitions": [_paths(joins)]}
-    steps.append(_step(job, "Table", [], *(step["name"] for step in steps)))
-    names = ", ".join(shot.name for shot in job.shots)
+    *before, table = [_step(job, step) for step in job.all_steps()]
+    for earlier, later in pairwise(before):
+        later["dependencies"] = [{"dependsOn": earlier["name"]}]
+    table["dependencies"] = [{"dependsOn": step["name"]} for step in before]
     return {
         "specificationVersion": "jobtemplate-2023-09",
-        "name": "CCD Rig bake",
-        "description": f"Bakes CCD constraints to keys: {names}"[:2048],
+        "name": job.title,
+        "description": job.description[:2048],
         "parameterDefinitions": _parameters(job),
-        "steps": steps,
+        "steps": [*before, table],
     }
 
 
@@ -137,7 +169,7 @@ def _parameters(job: Job) -> list[dict[str, Any]]:
             "objectType": "FILE",
             "dataFlow": "IN",
             "default": SETTINGS,
-            "description": "What is baked in each shot",
+            "description": "What is done with each file",
         },
         {
             "name": "OutputDir",
@@ -145,23 +177,31 @@ def _parameters(job: Job) -> list[dict[str, Any]]:
             "objectType": "DIRECTORY",
             "dataFlow": "INOUT",
             "default": BAKED,
-            "description": "Folder of the baked files; what is done there already is skipped",
+            "description": "Folder of the results; what is done there already is skipped",
         },
     ]
 
 
-def _paths(paths: Any) -> dict[str, Any]:
-    return {"name": "Shot", "type": "PATH", "range": [str(path) for path in paths]}
+def _step(job: Job, step: Step) -> dict[str, Any]:
+    args = job.words(
+        step.command, "--settings={{Param.Settings}}", "--output={{Param.OutputDir}}", *step.words
+    )
+    found: dict[str, Any] = {"name": step.name}
+    found["script"] = {"actions": {"onRun": {"command": "{{Param.Program}}", "args": args}}}
+    if step.values:
+        space: dict[str, Any] = {
+            "taskParameterDefinitions": [_values(name, values) for name, values in step.values.items()]
+        }
+        if len(step.values) > 1:  # the first values together, the second ones, and so on
+            space["combination"] = f"({', '.join(step.values)})"
+        found["parameterSpace"] = space
+    return found
 
 
-def _step(job: Job, name: str, words: Sequence[str], *after: str) -> dict[str, Any]:
-    command = f"farm-{name.lower()}"
-    args = job.words(command, "--settings={{Param.Settings}}", "--output={{Param.OutputDir}}", *words)
-    step: dict[str, Any] = {"name": name}
-    if after:
-        step["dependencies"] = [{"dependsOn": each} for each in after]
-    step["script"] = {"actions": {"onRun": {"command": "{{Param.Program}}", "args": args}}}
-    return step
+def _values(name: str, values: Sequence[Path | int]) -> dict[str, Any]:
+    if isinstance(values[0], Path):
+        return {"name": name, "type": "PATH", "range": [str(value) for value in values]}
+    return {"name": name, "type": "INT", "range": list(values)}
 
 
 def _assets(job: Job, folder: Path) -> dict[str, Any]:

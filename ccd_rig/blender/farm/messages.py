@@ -5,12 +5,10 @@ from __future__ import annotations
 
 import time
 
-from ..bake.progress import Progress
+from ..bake.progress import PERCENT, Pace, Progress
 
 PAUSE = 1.0
 """Seconds from one message to the next."""
-PARTS = {"solved": (0.0, 70.0), "checked": (70.0, 95.0)}
-"""Percent of a task by what is done with its frames."""
 
 
 def status(words: str) -> None:
@@ -32,18 +30,16 @@ class ProgressMessages:
     """Takes the progress of a bake, and says it now and then."""
 
     def __init__(self) -> None:
-        self._next, self._started, self._verb = 0.0, 0.0, ""
+        self._next, self._pace = 0.0, Pace()
 
     def __call__(self, step: Progress) -> None:
         """Take the next item."""
+        self._pace.take(step)
         now = time.monotonic()
-        if step.verb != self._verb:  # each part of a bake has its own pace
-            self._verb, self._started = step.verb, now
-        if now < self._next or step.verb not in PARTS:
+        if now < self._next or step.verb not in PERCENT:
             return
-        first, last = PARTS[step.verb]
-        progress(first + (last - first) * step.done / max(step.total, 1))
-        status(step.words(now - self._started))
+        progress(self._pace.percent)
+        status(self._pace.words(step))
         self._next = now + PAUSE
 
 

@@ -7,7 +7,7 @@ import functools
 import hashlib
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,6 @@ import bpy
 
 from ..keys import file_version
 from ..whole_files import replacing
-from .job import Shot
 from .spans import Span
 
 FORMAT, VERSION = "ccd_rig.farm_record", 1
@@ -42,7 +41,7 @@ class Record:
     rows: tuple[Mapping[str, Any], ...] = ()
 
     def is_current(self, path: Path, made_with: str) -> bool:
-        """Whether a run now, for the shot at `path`, would come to the same."""
+        """Whether a run now, for the shot or clip at `path`, would come to the same."""
         return (
             self.made_with == made_with
             and path.name in self.inputs
@@ -71,21 +70,26 @@ def load(path: Path) -> Record | None:
         return None
 
 
-def made_with(shot: Shot, span: Span | None = None) -> str:
+def made_with(content: Mapping[str, Any], span: Span | None = None) -> str:
     """A hash of what a result depends on beside files: settings, frames, this code and this Blender.
 
     Args:
-        shot: which is baked.
-        span: of a chunk; None for the whole shot.
+        content: of a shot or a clip, as JSON takes it.
+        span: of a chunk; None for a whole result.
     """
-    words = [shot.content(), span, _code(), file_version.running()]
+    words = [content, span, _code(), file_version.running()]
     return hashlib.sha256(json.dumps(words, sort_keys=True).encode()).hexdigest()
 
 
 def inputs_of_open_file() -> dict[str, str]:
     """Hashes of the open .blend file, its libraries and caches, by their paths from the file's folder."""
     path = Path(bpy.data.filepath)
-    return {_seen_from(path.parent, each): sha256(each) for each in (path, *linked_files())}
+    return inputs((path, *linked_files()))
+
+
+def inputs(paths: Sequence[Path]) -> dict[str, str]:
+    """Hashes of files by their paths from the folder of the first."""
+    return {_seen_from(paths[0].resolve().parent, each.resolve()): sha256(each) for each in paths}
 
 
 def linked_files() -> list[Path]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""One table of all shots of a job: as CSV, and as text for people."""
+"""One table of all shots or clips of a job: as CSV, and as text for people."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from typing import Any
 
 from ...errors import RigError
 from ..bake.report import BakeReport, write
+from ..retarget.report import warnings
+from ..retarget.retarget import Retargeted
 from . import records
 from .chunks import Seam
 from .job import Shot
@@ -54,19 +56,63 @@ def row_of(shot: Shot, report: BakeReport, seams: Sequence[Seam] = ()) -> dict[s
     }
 
 
-def write_table(shots: Sequence[Shot], folder: Path) -> str:
+CLIP_COLUMNS = (
+    "clip",
+    "armature",
+    "first",
+    "last",
+    "frames",
+    "contacts",
+    "drift",
+    "slide",
+    "off",
+    "hips",
+    "warnings",
+    "seconds",
+)
+"""`drift`: largest way of a foot that is down, metres; `slide`: mean speed of feet that are down, metres per
+second; `off`: largest miss of a limb's end, parts of the limb; `hips`: how far they are lowered at most,
+metres; `seconds`: of the task."""
+
+
+def row_of_clip(name: str, armature: str, done: Retargeted, seconds: float) -> dict[str, Any]:
+    """The row of a clip on an armature."""
+    found = done.measures
+    slides = [stance.slide for stance in found.stances]
+    return {
+        "clip": name,
+        "armature": armature,
+        "first": float(done.frames[0]),
+        "last": float(done.frames[-1]),
+        "frames": len(done.frames),
+        "contacts": len(found.stances),
+        "drift": round(max((stance.drift for stance in found.stances), default=0.0), 6),
+        "slide": round(sum(slides) / max(len(slides), 1), 6),
+        "off": round(max(found.errors.values(), default=0.0), 6),
+        "hips": round(found.sunk, 6),
+        "warnings": len(warnings(done)),
+        "seconds": round(seconds, 2),
+    }
+
+
+def write_table(results: Mapping[str, str], columns: Sequence[str], folder: Path) -> str:
     """Write `table.csv` and `table.txt`; returns the text.
 
+    Args:
+        results: {name: what it was made with, see `records.made_with`} of all that a job makes.
+        columns: of the rows that their records hold.
+        folder: of the results.
+
     Raises:
-        RigError: shots have no result, or another one than was written; names them. Nothing is written then.
+        RigError: some have no result, or another one than was written; names them. Nothing is written then.
         WriteError: the folder cannot be written.
     """
     rows: list[Mapping[str, Any]] = []
     missing = []
-    for shot in shots:
-        record = records.load(folder / f"{shot.name}.record.json")
-        if record is None or record.made_with != records.made_with(shot) or not record.is_whole(folder):
-            missing.append(shot.name)
+    for name, made_with in results.items():
+        record = records.load(folder / f"{name}.record.json")
+        if record is None or record.made_with != made_with or not record.is_whole(folder):
+            missing.append(name)
         else:
             rows += record.rows
     if missing:
@@ -75,17 +121,17 @@ def write_table(shots: Sequence[Shot], folder: Path) -> str:
             "run. Run it again; the table is not written"
         )
     sheet = io.StringIO()
-    writer = csv.DictWriter(sheet, COLUMNS, lineterminator="\n")
+    writer = csv.DictWriter(sheet, columns, lineterminator="\n")
     writer.writeheader()
     writer.writerows(rows)
-    text = _text(rows)
+    text = _text(rows, columns)
     write(sheet.getvalue(), folder / "table.csv")
     write(text, folder / "table.txt")
     return text
 
 
-def _text(rows: Sequence[Mapping[str, Any]]) -> str:
-    lines = [COLUMNS, *(tuple(str(row[name]) for name in COLUMNS) for row in rows)]
-    widths = [max(len(line[k]) for line in lines) for k in range(len(COLUMNS))]
+def _text(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> str:
+    lines = [tuple(columns), *(tuple(str(row[name]) for name in columns) for row in rows)]
+    widths = [max(len(line[k]) for line in lines) for k in range(len(columns))]
     texts = ("  ".join(word.ljust(width) for word, width in zip(line, widths, strict=True)) for line in lines)
     return "".join(f"{text.rstrip()}\n" for text in texts)

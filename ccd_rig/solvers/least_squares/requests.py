@@ -2,7 +2,8 @@
 
 A search is a generator: it gives requests and is sent what they came to. Each step of `solve_batch` costs
 nearly the same for two poses as for fifty, so searches that do not wait for one another go on side by side:
-both legs of a figure, and the figures of a crowd. What a pose ends as does not depend on the others.
+both legs of a figure, and the figures of a crowd. What a pose ends as does not depend on the others, to the
+bit: a lone pose is solved twice, since numpy sums over a single one in another order than over more.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import NamedTuple, TypeAlias, TypeVar
 import numpy as np
 
 from ...maths.batch import Array
+from ..stepping import Ended, advance, result_of
 from .frames import solved_at
 from .problem import LeastSquaresProblem
 from .residuals import kind_of
@@ -63,10 +65,11 @@ def together(searches: Sequence[Search[T]]) -> Search[list[T]]:
         while answers:
             asked: dict[int, tuple[Request, ...]] = {}
             for k, answer in answers.items():
-                try:
-                    asked[k] = next(searches[k]) if answer is None else searches[k].send(answer)
-                except StopIteration as end:
-                    found[k] = end.value
+                item = advance(searches[k], answer)
+                if isinstance(item, Ended):
+                    found[k] = item.result
+                else:
+                    asked[k] = item
             if not asked:
                 break
             solved = iter((yield tuple(request for requests in asked.values() for request in requests)))
@@ -79,24 +82,19 @@ def together(searches: Sequence[Search[T]]) -> Search[list[T]]:
 
 def settled(search: Search[T]) -> T:
     """What a search finds."""
-    try:
-        requests = next(search)
-        while True:
-            requests = search.send(solve_requests(requests))
-    except StopIteration as end:
-        value: T = end.value
-        return value
+    item = advance(search)
+    while not isinstance(item, Ended):
+        item = advance(search, solve_requests(item))
+    return item.result
 
 
 def solve_requests(requests: Sequence[Request]) -> tuple[Solved, ...]:
     """What each request comes to; those of the same kind are solved together."""
-    return _ended(request_steps(requests))
+    return result_of(request_steps(requests))
 
 
 def request_steps(requests: Sequence[Request]) -> Generator[None, None, tuple[Solved, ...]]:
     """Like `solve_requests`; an item before each step of a batch."""
-    if len(requests) == 1:
-        return ((yield from batch_steps(*requests[0])),)
     kinds: dict[Hashable, list[int]] = {}
     for k, request in enumerate(requests):
         kinds.setdefault(request.kind, []).append(k)
@@ -106,16 +104,6 @@ def request_steps(requests: Sequence[Request]) -> Generator[None, None, tuple[So
             solved = yield from _solve_alike([requests[k] for k in some])
             found.update(zip(some, solved, strict=True))
     return tuple(found[k] for k in range(len(requests)))
-
-
-def _ended(steps: Generator[None, None, T]) -> T:
-    """What steps come to."""
-    while True:
-        try:
-            next(steps)
-        except StopIteration as end:
-            value: T = end.value
-            return value
 
 
 def _loads(requests: Sequence[Request], places: Sequence[int]) -> list[list[int]]:
@@ -133,7 +121,10 @@ def _loads(requests: Sequence[Request], places: Sequence[int]) -> list[list[int]
 
 def _solve_alike(requests: Sequence[Request]) -> Generator[None, None, list[Solved]]:
     if len(requests) == 1:
-        return [(yield from batch_steps(*requests[0]))]
+        request = requests[0]
+        if request.start.size > 1:
+            return [(yield from batch_steps(*request))]
+        return (yield from _solve_alike([request, request]))[:1]
     sizes = [request.start.size for request in requests]
     ends = np.cumsum([0, *sizes])
     states = [request.start for request in requests]

@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ...maths.batch import TINY, Array, Indices, Mask, at_least_two, select
+from ..stepping import result_of
 from .ball_limits import BallLimits
 from .held import Active
 from .metric import Metric
@@ -119,13 +120,7 @@ def solve_batch(problem: LeastSquaresProblem, given: Given, start: State, limits
         start: inside the limits.
         limits: when to stop.
     """
-    solving = batch_steps(problem, given, start, limits)
-    while True:
-        try:
-            next(solving)
-        except StopIteration as end:
-            solved: Solved = end.value
-            return solved
+    return result_of(batch_steps(problem, given, start, limits))
 
 
 def batch_steps(

@@ -154,6 +154,58 @@ def test_two_that_hang_on_each_other_are_refused(ext, bake_all, settings):
     assert not differences(before, dump())
 
 
+def hung(rig, on):
+    """Let an arm follow a bone of another."""
+    row = rig.ccd_rig.constraints[0]
+    row.target, row.target_bone = on, "bone_2"
+
+
+def test_a_refusal_names_those_that_make_the_circle(bake_all, settings):
+    follower, *circle = (arm(k) for k in range(4))
+    hung(follower, circle[0])
+    for k, rig in enumerate(circle):
+        hung(rig, circle[k - 1])
+    rigs.update()
+    made = dict.fromkeys([follower, *circle], settings())
+    with pytest.raises(Exception, match="Armatures 'Arm 1', 'Arm 3' and 'Arm 2' move each other's targets"):
+        bake_all.bake_all(bpy.context.scene, made)
+
+
+@pytest.mark.parametrize("name", ["Reach Rig.001", "Rig"])
+def test_a_refusal_says_whose_constraint_it_is(bake_all, settings, name):
+    one, other = arm(0), arm(1)
+    one.name, other.name = "Rig.001", "Rig"
+    other.ccd_rig.constraints[0].name, other.ccd_rig.constraints[0].target = name, None
+    rigs.update()
+    with pytest.raises(Exception, match=rf"^Rig: Constraint '{name}'"):
+        bake_all.bake_all(bpy.context.scene, dict.fromkeys([one, other], settings()))
+    other.ccd_rig.constraints.clear()
+    with pytest.raises(Exception, match=r"^Armature 'Rig' has no CCD constraint"):
+        bake_all.bake_all(bpy.context.scene, dict.fromkeys([one, other], settings()))
+
+
+def test_progress_counts_the_frames_of_all(ext, bake_all, settings, monkeypatch):
+    monkeypatch.setattr(bake_all, "AT_ONCE", 2)
+    made = [arm(k) for k in range(4)]
+    hung(made[3], made[0])
+    rigs.update()
+    progress = ext.module("ccd_rig.blender.bake.progress")
+    assert progress.Progress(7, 30, 120).words(2.0, 20) == "frame 7: 30 of 120 solved, about 18 s left"
+    pace = progress.Pace()
+    seen, percent = {}, [0.0]
+    for item in bake_all.bake_all_steps(bpy.context.scene, dict.fromkeys(made, settings())):
+        assert item.total == len(made) * (LAST if item.verb != "done" else 1)
+        seen.setdefault(item.verb, []).append(item.done)
+        pace.take(item)
+        percent.append(pace.percent)
+    for verb in ("solved", "checked", "done"):
+        assert seen[verb] == sorted(seen[verb])
+        assert seen[verb][-1] == len(made) * (LAST if verb != "done" else 1)
+    parts = len(made) // 2 + 1  # two side by side, the third, and the one that hangs on the first
+    assert max(np.diff(percent)) <= 100.0 / parts
+    assert percent[-1] == pytest.approx(95.0)
+
+
 @pytest.mark.parametrize("fault", ["target", "nan", "locked", "late"])
 def test_one_that_cannot_be_baked_leaves_all_as_they_were(ext, bake_all, settings, monkeypatch, fault):
     made = [arm(0), arm(1)]

@@ -5,13 +5,11 @@ from __future__ import annotations
 import json
 import math
 import signal
-import subprocess
-import sys
 
 import bpy
 import pytest
 import rigs
-from installed import AS_MODULE, ROOT
+from farm_jobs import Job, listing, process
 from shots import keys_in, largest_angle, same_bits, wander
 
 AGREE = math.radians(0.01)  # what chunks and the whole may differ by, as the manual says
@@ -29,66 +27,11 @@ def channels(ext):
     return ext.module("ccd_rig.blender.keys.channels")
 
 
-class Job:
-    """A job in a folder, whose tasks are run one by one."""
-
-    def __init__(self, cli, folder, *files, words=()):
-        self.cli, self.folder, self.files = cli, folder, files
-        self.baked = folder / "baked"
-        self.code = cli.main(["farm", *map(str, files), "--output", str(folder), "--quiet", *words])
-
-    def words(self, command, *more):
-        settings = self.folder / "settings.json"
-        return [command, f"--settings={settings}", f"--output={self.baked}", *map(str, more)]
-
-    def bake(self, file, part=1):
-        return self.cli.main(self.words("farm-bake", f"--part={part}", file))
-
-    def join(self, file):
-        return self.cli.main(self.words("farm-join", file))
-
-    def table(self):
-        return self.cli.main(self.words("farm-table"))
-
-    def template(self):
-        return json.loads((self.folder / "template.json").read_text())
-
-    def parts(self):
-        (step,) = [step for step in self.template()["steps"] if step["name"] == "Bake"]
-        shots, parts = (each["range"] for each in step["parameterSpace"]["taskParameterDefinitions"])
-        return list(zip(shots, parts, strict=True))
-
-    def run_all(self):
-        assert all(self.bake(file, part) == 0 for file, part in self.parts())
-        split = {file for file, part in self.parts() if part > 1}
-        assert all(self.join(file) == 0 for file in split)
-        assert self.table() == 0
-
-
-def process(job, *words, **options):
-    """Start a command as a farm does, in a process of its own."""
-    program = [sys.executable, "-m", "ccd_rig"]
-    if not AS_MODULE:
-        program = [bpy.app.binary_path, "--background", "--disable-autoexec", "--command", "ccd_rig"]
-    return subprocess.Popen(
-        [*program, *job.words(*words)],
-        cwd=ROOT,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        **options,
-    )
-
-
 def whole(cli, file, tmp_path):
     """What `ccd_rig bake` makes of a file: the .blend file and its report."""
     output, report = tmp_path / f"{file.stem}_whole.blend", tmp_path / f"{file.stem}_whole.json"
     assert cli.main(["bake", str(file), "--output", str(output), "--report", str(report)]) == 0
     return output, json.loads(report.read_text())
-
-
-def listing(folder):
-    return {path.relative_to(folder): path.stat().st_mtime_ns for path in folder.rglob("*") if path.is_file()}
 
 
 # --- what comes out -----------------------------------------------------------------------------------------
@@ -182,7 +125,7 @@ def test_frames_that_hang_on_others_make_one_task(cli, tmp_path, capfd, words, b
     assert cli.main(["farm", str(file), "--output", str(tmp_path), "--chunk", "100", *words]) == 0
     said = capfd.readouterr().out
     assert f"long: one task for the whole shot: {because}" in said
-    assert "1 shots, 1 tasks and 0 joins" in said
+    assert "tasks: Bake 1, Table 1" in said
 
 
 def test_planted_bones_make_one_task(cli, tmp_path, capfd):

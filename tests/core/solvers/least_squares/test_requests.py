@@ -59,7 +59,9 @@ def request(
 def assert_alone(requests: list[Request]) -> None:
     """Every request ends in the very bits of one that is solved alone."""
     for asked, found in zip(requests, solve_requests(requests), strict=True):
-        alone = solve_batch(*asked)
+        (alone,) = solve_requests([asked])
+        if asked.start.size > 1:
+            assert np.array_equal(alone.square, solve_batch(*asked).square)
         for mine, its in zip(found.state, alone.state, strict=True):
             assert np.array_equal(mine, its)
         assert np.array_equal(found.excess, alone.excess)
@@ -78,6 +80,13 @@ def test_what_is_alike_is_solved_together_to_the_bit(limit: Limit | None, referr
     ]
     assert len({each.kind for each in requests}) == 1
     assert_alone(requests)
+
+
+def test_a_lone_pose_ends_as_it_does_in_company() -> None:
+    for referred in (True, False):
+        assert_alone(
+            [request(leg(side, CONE), 1, k, referred=referred) for k in range(20) for side in (1, -1)]
+        )
 
 
 def test_what_differs_is_not_taken_for_alike() -> None:
