@@ -2,21 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
-from visits import colours, go, photographs, saw
+from visits import colours, photographs, saw
 
 SCRIPT = "drive_preferences.py"
-
-
-@pytest.fixture(scope="module")
-def visit() -> dict:
-    """Drive the window once; what was seen, step by step."""
-    return go(SCRIPT)
-
-
-def test_visit_came_to_its_end(visit):
-    assert visit.get("finished"), visit.get("error", visit["output"])
-    assert "Traceback" not in visit["output"], visit["output"]
 
 
 def test_live_has_no_key_until_the_user_sets_one(visit):

@@ -71,6 +71,11 @@ def photographs(script: str) -> Path:
     return PHOTOGRAPHS / Path(script).stem
 
 
+def told_errors(visit: dict) -> list[str]:
+    """The lines in which Blender or an operator told of an error."""
+    return [line for line in visit["output"].splitlines() if "Error" in line]
+
+
 def saw(visit: dict, step: str) -> dict:
     """What a step noted; a step that never came fails with what stopped the visit."""
     assert step in visit["steps"], f"the visit ended before {step!r}:\n{visit.get('error', visit['output'])}"
