@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""From motion capture: a BVH file, targets along its motion, and one hand that does something else."""
+"""From motion capture: a BVH file, its motion on a character, and one hand that does something else."""
 
 from __future__ import annotations
 
@@ -14,36 +14,75 @@ from picture import Picture, quiet
 
 FIRST, LAST = 1, 1 + 2 * gait.PERIOD
 SPEED = 0.05  # metres per frame
+SIZE = 0.85  # of the captured person, beside the character
+ASIDE = 1.2  # metres between the two
 UP = (-0.16, -0.10, 0.70)  # metres
 LIFT = {1: (0, 0, 0), 12: (0, 0, 0), 26: UP, 40: UP, 53: (0, 0, 0)}
+MIDDLE = ("Hips", "Spine", "Spine1", "Spine2", "Neck", "Neck1", "Head")
+LIMBS = {
+    "shoulder": "Shoulder",
+    "upper_arm": "Arm",
+    "forearm": "ForeArm",
+    "hand": "Hand",
+    "thigh": "UpLeg",
+    "shin": "Leg",
+    "foot": "Foot",
+    "toe": "ToeBase",
+}
 
 
 def build() -> bpy.types.Object:
-    """An armature imported from a BVH file, which is written here in place of a captured one."""
+    """A character, and beside it an armature imported from a BVH file, which is written here in place of a
+    captured one."""
     common.set_range(FIRST, LAST)
-    source = common.metarig("basic_human")
-    gait.key_walk(source, FIRST, LAST, SPEED)
-    common.remove_bones(source, "heel.02", "pelvis", "breast")  # captured skeletons have none
+    captured = common.metarig("basic_human")
+    gait.key_walk(captured, FIRST, LAST, SPEED)
+    common.remove_bones(captured, "heel.02", "pelvis", "breast")  # captured skeletons have none
+    for k, name in enumerate(MIDDLE):
+        captured.data.bones["spine" if k == 0 else f"spine.{k:03d}"].name = name
+    for ours, name in LIMBS.items():
+        for side, word in (("L", "Left"), ("R", "Right")):
+            captured.data.bones[f"{ours}.{side}"].name = word + name
     with tempfile.TemporaryDirectory() as folder, quiet():
         file = str(Path(folder) / "walk.bvh")
         bpy.ops.export_anim.bvh(filepath=file, frame_start=FIRST, frame_end=LAST, rotate_mode="NATIVE")
-        bpy.data.objects.remove(source)
-        bpy.ops.import_anim.bvh(filepath=file, rotate_mode="QUATERNION", axis_forward="Y", axis_up="Z")
-    return bpy.context.object
+        bpy.data.objects.remove(captured)
+        options = {"rotate_mode": "QUATERNION", "axis_forward": "Y", "axis_up": "Z", "global_scale": SIZE}
+        bpy.ops.import_anim.bvh(filepath=file, **options)
+    return common.metarig("basic_human")
 
 
-def steps(rig: bpy.types.Object) -> None:
-    """What docs/tutorials/motion_capture.md has the reader do."""
+def capture() -> bpy.types.Object:
+    """The imported armature."""
+    return bpy.data.objects["walk"]
+
+
+def carry_over(rig: bpy.types.Object) -> None:
+    """The first steps of docs/tutorials/motion_capture.md: the walk on the character."""
+    capture().location.x = ASIDE
     common.select(rig)
-    common.press(bpy.ops.ccd_rig.figure_set_up, follow_motion=True)
+    rig.ccd_rig.retarget.source = capture()
+    common.press(bpy.ops.ccd_rig.retarget)
+
+
+def lift_hand(rig: bpy.types.Object) -> None:
+    """The other steps: one hand goes elsewhere."""
+    common.press(bpy.ops.ccd_rig.figure_set_up)
     common.press(bpy.ops.ccd_rig.bake)
     hand = common.target(rig, "hand.R")
     common.key(hand, "delta_location", LIFT)
     common.press(bpy.ops.ccd_rig.bake)
 
 
+def steps(rig: bpy.types.Object) -> None:
+    """What docs/tutorials/motion_capture.md has the reader do."""
+    carry_over(rig)
+    lift_hand(rig)
+
+
 def picture(rig: bpy.types.Object) -> Picture:
-    """Five frames of it."""
+    """Five frames of both."""
+    studio.body(capture(), dict.fromkeys(capture().data.bones.keys(), 0.02))
     radii = {"spine": 0.12, "spine.001": 0.11, "spine.002": 0.13, "spine.003": 0.13, "spine.004": 0.05,
         "spine.005": 0.05, "spine.006": 0.09}  # fmt: skip
     trunk = list(radii)

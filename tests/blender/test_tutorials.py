@@ -161,14 +161,23 @@ def test_a_generated_rigify_rig(ext, done):
 
 def test_motion_capture(ext, tutorial, capfd):
     module, rig = tutorial("motion_capture")
+    module.carry_over(rig)
+    assert "the source's 119 mm/s" in rig.ccd_rig.retarget.report, "as the page says"
+    capture = module.capture()
+    hips = [place(each, bone, 53) - place(each, bone, 1) for each, bone in ((rig, "spine"), (capture, "Hips"))]
+    assert hips[0].length > 2.5
+    assert hips[0].length * module.SIZE == pytest.approx(hips[1].length, rel=0.02)
     frames = (1, 12, 33, 53)
     hands = {side: [place(rig, f"hand.{side}", frame) for frame in frames] for side in "LR"}
-    module.steps(rig)
+    feet = [place(rig, f"foot.{side}", frame) for side in "LR" for frame in frames]
+    module.lift_hand(rig)
     check("motion_capture", rig, capfd.readouterr().out)
     for frame, left, right in zip(frames, hands["L"], hands["R"], strict=True):
         assert (place(rig, "hand.L", frame) - left).length < 10 * SOLVE, "what has not been moved stays"
         lifted = place(rig, "hand.R", frame).z - right.z
         assert (lifted > 0.6) if frame == 33 else (abs(lifted) < 0.01)
+    after = [place(rig, f"foot.{side}", frame) for side in "LR" for frame in frames]
+    assert max((a - b).length for a, b in zip(feet, after, strict=True)) < 10 * SOLVE
 
 
 def test_headless(ext, tutorial, tmp_path):
