@@ -164,7 +164,9 @@ def test_motion_capture(ext, tutorial, capfd):
     module.carry_over(rig)
     assert "the source's 119 mm/s" in rig.ccd_rig.retarget.report, "as the page says"
     capture = module.capture()
-    hips = [place(each, bone, 53) - place(each, bone, 1) for each, bone in ((rig, "spine"), (capture, "Hips"))]
+    hips = [
+        place(each, bone, 53) - place(each, bone, 1) for each, bone in ((rig, "spine"), (capture, "Hips"))
+    ]
     assert hips[0].length > 2.5
     assert hips[0].length * module.SIZE == pytest.approx(hips[1].length, rel=0.02)
     frames = (1, 12, 33, 53)
