@@ -22,7 +22,8 @@ from ..scene.evaluation import FrameSample
 from ..scene.targets import AXES
 from ..solve.constraint_goals import goal_targets, goals
 from ..solve.contact_poses import JointPoses
-from ..solve.solving import group_level, scales
+from ..solve.level_models import group_level
+from ..solve.world_scale import scales
 from .bake_frames import Rows
 from .batches import Batch, Group, poses_of
 

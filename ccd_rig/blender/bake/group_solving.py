@@ -32,7 +32,8 @@ from ...solvers.many_search import HURRIED_GAIN
 from ...solvers.restarts import StartSpace, starts
 from ...solvers.solve import solve
 from ..solve.contact_poses import JointPoses
-from ..solve.solving import frame_conditions, level_model
+from ..solve.level_models import level_model
+from ..solve.solving import frame_conditions
 from .bake_frames import Rows
 from .batches import Batch, Group, poses_of
 from .group_problem import STEPS, GroupProblem, Stage, group_problem

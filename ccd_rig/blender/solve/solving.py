@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-import numpy as np
-from mathutils import Quaternion, Vector
-from numpy.typing import NDArray
+from mathutils import Vector
 
 from ...errors import RigError
 from ...goals import Goal, GoalError, measure
@@ -20,10 +18,12 @@ from ...skeleton.pose_library import PoseEntry
 from ...solvers.solve import solve
 from ..properties.constraint_values import Constraint, Kind
 from ..scene.evaluation import FrameSample
-from .balance import level, rotate_back, rotate_model
+from .balance import rotate_model
 from .constraint_goals import chain_joints, goals
+from .level_models import group_level, level_model
 from .methods import SINGLE_PASS, solve_once
 from .planting import ContactState
+from .world_scale import scale
 
 
 @dataclass(frozen=True)
@@ -297,63 +297,6 @@ def _solve_group(
     return replace(result, pose=level_group.back(result.pose)), errors
 
 
-@dataclass(frozen=True)
-class LevelModel:
-    """A group of constraints in a model in which balances count along the model's axes (`level`).
-
-    Attributes:
-        plain: the skeleton before it was turned.
-        rotation: what turned it.
-        skeleton, pose: the same turned.
-        goals: of the constraints, in the turned model.
-        owners: per goal its constraint.
-    """
-
-    plain: Skeleton
-    rotation: Quaternion
-    skeleton: Skeleton
-    pose: Pose
-    goals: list[Goal]
-    owners: list[int]
-
-    def back(self, pose: Pose) -> Pose:
-        """A pose of the turned model as one of the plain one."""
-        return rotate_back(self.plain, pose, self.rotation)
-
-
-def level_model(
-    sample: FrameSample, constraints: Mapping[int, Constraint], joints: Collection[int], start: Pose
-) -> LevelModel:
-    """The model in which a group of constraints is solved from a start; only these joints may move."""
-    skeleton, rotation = sample.reading.skeleton, group_level(sample, constraints.values())
-    if any(constraint.kind is Kind.BALANCE for constraint in constraints.values()):
-        # A balance moves whatever carries mass and can turn: only these constraints' chains may.
-        idle = {joint.name: {"stiffness": 1.0} for j, joint in enumerate(skeleton.joints) if j not in joints}
-        skeleton = skeleton.replace(idle)
-    model, pose = rotate_model(skeleton, start, rotation)
-    asked = [
-        (c, goal)
-        for c, constraint in constraints.items()
-        for goal in goals(model, constraint, sample.targets[c].rotated(rotation))
-    ]
-    return LevelModel(skeleton, rotation, model, pose, [goal for _, goal in asked], [c for c, _ in asked])
-
-
-def group_level(sample: FrameSample, constraints: Iterable[Constraint]) -> Quaternion:
-    """The rotation of the model after which all balances of a group count along its axes (`level`)."""
-    balances = [constraint for constraint in constraints if constraint.kind is Kind.BALANCE]
-    if not balances:
-        return Quaternion()
-    rotation = level(sample.matrix_world, balances[0].balance_axes)
-    for other in balances[1:]:
-        if level(sample.matrix_world, other.balance_axes) != rotation:
-            raise RigError(
-                f"Constraint '{other.name}' balances along other axes than '{balances[0].name}', while "
-                "the armature object is turned: give both the same axes, or clear the object's rotation"
-            )
-    return rotation
-
-
 def errors_of(sample: FrameSample, constraints: Sequence[Constraint], pose: Pose) -> tuple[GoalError, ...]:
     """How far off each active constraint is in a pose: the largest of its goals' distances and angles."""
     errors = []
@@ -426,29 +369,3 @@ def _nearer(
         if abs(before - after) > 1.0:
             return second if before > after else first
     return first
-
-
-def scale(sample: FrameSample) -> float:
-    """World metres per unit of armature space, along the axis that is stretched most.
-
-    A tolerance divided by it is never looser than the one in world metres, whatever the scale and shear.
-    """
-    largest = _largest_stretch(tuple(map(tuple, sample.matrix_world.to_3x3())))
-    if not (np.isfinite(largest) and largest > 0.0):
-        raise RigError(f"frame {sample.frame:g}: the armature object has a scale of 0: give it another scale")
-    return largest
-
-
-def scales(samples: Sequence[FrameSample]) -> NDArray[np.float64]:
-    """The same for many frames; of those that share a matrix it is worked out once."""
-    factors: list[float] = []
-    for k, sample in enumerate(samples):
-        same = k > 0 and sample.matrix_world is samples[k - 1].matrix_world
-        factors.append(factors[-1] if same else scale(sample))
-    return np.array(factors)
-
-
-@lru_cache(maxsize=16)
-def _largest_stretch(rows: tuple[tuple[float, ...], ...]) -> float:
-    """The spectral norm of a 3x3 matrix; most armature objects keep theirs."""
-    return float(np.linalg.norm(np.array(rows), ord=2))
