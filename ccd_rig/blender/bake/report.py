@@ -265,14 +265,14 @@ def _short(findings: Sequence[Finding]) -> str:
     """What to do about targets that no chain gets to."""
     names = {each.constraint for each in findings if each.trouble is Trouble.SHORT}
     if len(names) == 1:
-        return "; a target is out of reach: bring it nearer to its chain, or the figure to it"
-    return f"; {len(names)} targets are out of reach: bring them nearer, or the figure" if names else ""
+        return "a target is out of reach: bring it nearer to its chain, or the figure to it"
+    return f"{len(names)} targets are out of reach: bring them nearer, or the figure" if names else ""
 
 
 def _slide(foot_slips: Sequence[FootSlip]) -> str:
     if not foot_slips:
         return ""
-    return f"; planted bones slide {metres(max(slip.played_distance for slip in foot_slips))}"
+    return f"planted bones slide {metres(max(slip.played_distance for slip in foot_slips))}"
 
 
 def _rested(bones: Sequence[str]) -> str:

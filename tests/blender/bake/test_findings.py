@@ -48,6 +48,7 @@ def test_frames_out_of_reach_are_one_range(bake):
     assert short.words() == "10-15 tail.tip 0.5 m out of reach"
     assert [each["words"] for each in json.loads(report.to_json())["findings"]][:1] == [short.words()]
     assert "a target is out of reach: bring it nearer to its chain, or the figure to it" in report.summary()
+    assert "; ;" not in report.summary()
 
 
 def test_a_rotation_that_is_missed_where_the_target_is_reached_is_not_out_of_reach(bake):
