@@ -10,7 +10,6 @@ Armatures whose targets hang on others are baked after those. All is written, or
 from __future__ import annotations
 
 import gc
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 
@@ -96,7 +95,7 @@ def waves(armatures: Sequence[bpy.types.Object]) -> list[list[bpy.types.Object]]
         free = [each for each in left if carriers[each].isdisjoint(left)]
         if not free:
             *before, last = [f"'{each.name}'" for each in _circle(carriers, left)]
-            names = f"{', '.join(before)} and {last}"
+            names = " and ".join((", ".join(before), last))
             raise RigError(f"Armatures {names} move each other's targets: bake them one after the other")
         found.append(free)
         left = [each for each in left if each not in free]
@@ -213,8 +212,10 @@ def _next(armature_object: bpy.types.Object, steps: Steps[BakeReport], answer: A
 
 def _is_named(name: str, words: str) -> bool:
     """Whether a message says which armature it is about; bones and objects may have the same name."""
-    known = re.escape(name)
-    return re.search(f"[Aa]rmature '{known}'|^'{known}' |^{known}: ", words) is not None
+    if words.startswith(f"{name}: "):
+        return True
+    before, quoted, _ = words.partition(f"'{name}'")
+    return bool(quoted) and (not before or before.lower().endswith("armature "))
 
 
 def _shared_out(
