@@ -1,4 +1,4 @@
-"""A long shot of the demo's figure: baked whole, and in chunks as a farm does; and what a task costs of itself.
+"""A long shot of the demo's figure: baked whole, and in chunks as a farm does; and what tasks cost beside.
 
     python3 dev.py bench long
     python3 dev.py bench long -- --frames 20000 --chunks 500 2000

@@ -22,7 +22,7 @@ class Ended(Generic[T]):
     result: T
 
 
-def advance(steps: Generator[Item, Answer | None, T], answer: Answer | None = None) -> Item | Ended[T]:
+def advance(steps: Generator[Item, Answer, T], answer: Answer | None = None) -> Item | Ended[T]:
     """The next item of some work, or its end.
 
     Args:
@@ -30,12 +30,12 @@ def advance(steps: Generator[Item, Answer | None, T], answer: Answer | None = No
         answer: to the item before; None for the first.
     """
     try:
-        return steps.send(answer)
+        return next(steps) if answer is None else steps.send(answer)
     except StopIteration as end:
         return Ended(end.value)
 
 
-def result_of(steps: Generator[Item, Answer | None, T]) -> T:
+def result_of(steps: Generator[Item, None, T]) -> T:
     """What some work comes to whose items nobody has to answer."""
     while not isinstance(item := advance(steps), Ended):
         pass
