@@ -9,7 +9,8 @@ from bpy.props import BoolProperty, IntProperty, StringProperty
 from ..ccd_rig.blender.bake import options
 from ..ccd_rig.blender.bake.bake_all import rigs
 from ..ccd_rig.blender.farm import bundle, planning, records
-from ..ccd_rig.blender.farm.job import Shot, bundle_job
+from ..ccd_rig.blender.farm.job import Shot
+from ..ccd_rig.blender.farm.shots import bundle_job
 from ..ccd_rig.errors import CCDRigError
 from . import poll_reasons
 from .modal_steps import shown_range
@@ -74,5 +75,5 @@ class CCD_RIG_OT_farm(bpy.types.Operator):
             tell(self, {"INFO"}, f"One task for the whole shot: {whole_because}")
         if bpy.data.is_dirty:
             tell(self, {"WARNING"}, f"{path.name} has changes: save it before the job runs")
-        tell(self, {"INFO"}, f"Wrote {folder / bundle.TEMPLATE}: {job.steps[0].count} tasks")
+        tell(self, {"INFO"}, f"Wrote {folder / bundle.TEMPLATE}: {len(job.steps[0].tasks())} tasks")
         return {"FINISHED"}

@@ -133,8 +133,11 @@ class Joint:
     def at(self, offset: Vector, rest_rotation: Quaternion) -> Joint:
         """The same joint elsewhere; a finite offset and a unit rotation are taken as they are."""
         moved = object.__new__(Joint)
-        frozen = {"offset": offset.copy().freeze(), "rest_rotation": rest_rotation.copy().freeze()}
-        moved.__dict__.update(self.__dict__, **frozen)
+        if not offset.is_frozen:
+            offset = offset.copy().freeze()
+        if not rest_rotation.is_frozen:
+            rest_rotation = rest_rotation.copy().freeze()
+        moved.__dict__.update(self.__dict__, offset=offset, rest_rotation=rest_rotation)
         return moved
 
     def allowed(self, rotation: Quaternion) -> Quaternion:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 T = TypeVar("T")
 Item = TypeVar("Item")
+Answer = TypeVar("Answer")
 
 
 @dataclass(frozen=True)
@@ -21,7 +22,7 @@ class Ended(Generic[T]):
     result: T
 
 
-def advance(steps: Generator[Item, Any, T], answer: object = None) -> Item | Ended[T]:
+def advance(steps: Generator[Item, Answer, T], answer: Answer | None = None) -> Item | Ended[T]:
     """The next item of some work, or its end.
 
     Args:
@@ -29,12 +30,12 @@ def advance(steps: Generator[Item, Any, T], answer: object = None) -> Item | End
         answer: to the item before; None for the first.
     """
     try:
-        return steps.send(answer)
+        return next(steps) if answer is None else steps.send(answer)
     except StopIteration as end:
         return Ended(end.value)
 
 
-def result_of(steps: Generator[Item, Any, T]) -> T:
+def result_of(steps: Generator[Item, None, T]) -> T:
     """What some work comes to whose items nobody has to answer."""
     while not isinstance(item := advance(steps), Ended):
         pass

@@ -127,6 +127,21 @@ def _names(scene: bpy.types.Scene, armature_object: bpy.types.Object) -> tuple[o
 def _bake_steps(
     scene: bpy.types.Scene, armature_object: bpy.types.Object, settings: BakeSettings, shares: Shares
 ) -> Steps[BakeReport]:
+    with contextlib.ExitStack() as undo:
+        report = yield from _written(scene, armature_object, settings, shares, undo)
+        yield Progress(settings.frame_end, 1, 1, "done", is_last=True)
+        undo.pop_all()
+    return report
+
+
+def _written(
+    scene: bpy.types.Scene,
+    armature_object: bpy.types.Object,
+    settings: BakeSettings,
+    shares: Shares,
+    undo: contextlib.ExitStack,
+) -> Steps[BakeReport]:
+    """Solve, write and check; `undo` gets what takes that back. Of all frames only the report is left."""
     ready, task, fingerprint = _prepared(scene, armature_object, settings)
     task = task._replace(shared=shares.scene, solved=shares.solved)
     solver, clock = task.solver, shares.clock
@@ -146,38 +161,35 @@ def _bake_steps(
         motion = motion._replace(keyed=reduced)
     plays = switches.switch_plays(scene, armature_object, {each.bone for each in keys}, settings)
     to_fk = switches.fk_keys(scene, armature_object, plays, settings)
-    with contextlib.ExitStack() as undo:
-        with clock.measure():
-            action = write_keys(scene, armature_object, keys, to_fk, task, undo)
-            originals.note_settings(action, fingerprint, undo)
-            if ready.body is not None and not ready.body.keeps:
-                originals.note_followed(action, ready.body.bone, undo)
-            outcome = Outcome.of(scene, armature_object, motion, task, ready.body)
-            moot = switches.in_ik(armature_object, plays, to_fk, ready.constraints)
-            outcome = outcome._replace(findings=(*moot, *outcome.findings))
-        report = BakeReport(
-            armature=armature_object.name,
-            action=action.name,
-            frame_start=settings.frame_start,
-            frame_end=settings.frame_end,
-            step=settings.step,
-            tolerance=solver.position_tolerance,
-            angle_tolerance=solver.angle_tolerance,
-            solver=solver.solver,
-            start=settings.start.name,
-            from_rest=task.start.posed,
-            **outcome._asdict(),
-            check=(yield from _check(scene, armature_object, motion, solver)) if settings.verify else None,
-            seconds=clock.seconds,
-            keys=sum(len(each.frames) for each in keys),
-            keys_before=keys_before,
-            warnings=(*(problem.message for problem in ready.warnings), *switches.refusals(plays, settings)),
-            switched_to_fk=tuple(each.bone for each in to_fk),
-        )
-        renamed_bones.note(armature_object, (task.layout.names[j] for j in keyed_joints(motion.bake_frames)))
-        store_report(armature_object, report, undo)
-        yield Progress(settings.frame_end, 1, 1, "done", is_last=True)
-        undo.pop_all()
+    with clock.measure():
+        action = write_keys(scene, armature_object, keys, to_fk, task, undo)
+        originals.note_settings(action, fingerprint, undo)
+        if ready.body is not None and not ready.body.keeps:
+            originals.note_followed(action, ready.body.bone, undo)
+        outcome = Outcome.of(scene, armature_object, motion, task, ready.body)
+        moot = switches.in_ik(armature_object, plays, to_fk, ready.constraints)
+        outcome = outcome._replace(findings=(*moot, *outcome.findings))
+    report = BakeReport(
+        armature=armature_object.name,
+        action=action.name,
+        frame_start=settings.frame_start,
+        frame_end=settings.frame_end,
+        step=settings.step,
+        tolerance=solver.position_tolerance,
+        angle_tolerance=solver.angle_tolerance,
+        solver=solver.solver,
+        start=settings.start.name,
+        from_rest=task.start.posed,
+        **outcome._asdict(),
+        check=(yield from _check(scene, armature_object, motion, solver)) if settings.verify else None,
+        seconds=clock.seconds,
+        keys=sum(len(each.frames) for each in keys),
+        keys_before=keys_before,
+        warnings=(*(problem.message for problem in ready.warnings), *switches.refusals(plays, settings)),
+        switched_to_fk=tuple(each.bone for each in to_fk),
+    )
+    renamed_bones.note(armature_object, (task.layout.names[j] for j in keyed_joints(motion.bake_frames)))
+    store_report(armature_object, report, undo)
     return report
 
 

@@ -9,9 +9,9 @@ Armatures whose targets hang on others are baked after those. All is written, or
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack, closing
+import gc
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, contextmanager
 
 import bpy
 
@@ -27,8 +27,9 @@ from .progress import Answers, Clock, Progress, Steps, run, solved
 from .report import BakeReport
 from .settings import BakeSettings
 
-AT_ONCE = 128
-"""Most armatures that are baked side by side: their frames wait in memory until they are solved."""
+AT_ONCE = 4096
+"""Most frames of armatures that are baked side by side: they wait in memory until they are solved, of which
+more at once saves no time."""
 
 
 def bake_all(
@@ -61,8 +62,7 @@ def bake_all_steps(
         ready: list[tuple[bpy.types.Object, Steps[BakeReport]]] = []
         overall = _Overall(len(settings))
         for wave in waves(list(settings)):
-            for first in range(0, len(wave), AT_ONCE):
-                some = {each: settings[each] for each in wave[first : first + AT_ONCE]}
+            for some in _loads({each: settings[each] for each in wave}):
                 ready += yield from _side_by_side(scene, some, overall, kept)
         for armature_object, steps in ready:  # nothing fails any more
             found[armature_object] = _end(steps)
@@ -95,7 +95,7 @@ def waves(armatures: Sequence[bpy.types.Object]) -> list[list[bpy.types.Object]]
         free = [each for each in left if carriers[each].isdisjoint(left)]
         if not free:
             *before, last = [f"'{each.name}'" for each in _circle(carriers, left)]
-            names = f"{', '.join(before)} and {last}"
+            names = " and ".join((", ".join(before), last))
             raise RigError(f"Armatures {names} move each other's targets: bake them one after the other")
         found.append(free)
         left = [each for each in left if each not in free]
@@ -113,6 +113,20 @@ def _circle(
         way.append(here)
         here = next(each for each in left if each in carriers[here])
     return way[way.index(here) :]
+
+
+def _loads(settings: Mapping[bpy.types.Object, BakeSettings]) -> list[dict[bpy.types.Object, BakeSettings]]:
+    """Bakes in parts of at most `AT_ONCE` frames; what is longer is alone."""
+    found: list[dict[bpy.types.Object, BakeSettings]] = []
+    size = AT_ONCE
+    for armature_object, own in settings.items():
+        count = own.frame_end - own.frame_start + 1 + own.preroll
+        size += count
+        if size > AT_ONCE:
+            found.append({})
+            size = count
+        found[-1][armature_object] = own
+    return found
 
 
 class _Overall:
@@ -155,13 +169,14 @@ def _side_by_side(
         while answers:
             asked: dict[bpy.types.Object, tuple[Request, ...]] = {}
             item: Progress | None = None
-            for armature_object, answer in answers.items():
-                item = _next(armature_object, bakes[armature_object][0], answer)
-                overall.take(armature_object, item)
-                if item.is_last:
-                    ready.append((armature_object, bakes[armature_object][0]))
-                else:
-                    asked[armature_object] = item.requests
+            with _no_collection():
+                for armature_object, answer in answers.items():
+                    item = _next(armature_object, bakes[armature_object][0], answer)
+                    overall.take(armature_object, item)
+                    if item.is_last:
+                        ready.append((armature_object, bakes[armature_object][0]))
+                    else:
+                        asked[armature_object] = item.requests
             assert item is not None
             item = overall.shown(item)
             yield item
@@ -171,6 +186,19 @@ def _side_by_side(
             answers = _shared_out(asked, found)
             _charge(asked, {each: shares for each, (_, shares) in bakes.items()}, clock.seconds)
     return ready
+
+
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """Frames that wait in memory make no garbage: to go through them all again and again is most of what a
+    collection takes."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
 
 
 def _next(armature_object: bpy.types.Object, steps: Steps[BakeReport], answer: Answers) -> Progress:
@@ -184,8 +212,10 @@ def _next(armature_object: bpy.types.Object, steps: Steps[BakeReport], answer: A
 
 def _is_named(name: str, words: str) -> bool:
     """Whether a message says which armature it is about; bones and objects may have the same name."""
-    known = re.escape(name)
-    return re.search(f"[Aa]rmature '{known}'|^'{known}' |^{known}: ", words) is not None
+    if words.startswith(f"{name}: "):
+        return True
+    before, quoted, _ = words.partition(f"'{name}'")
+    return bool(quoted) and (not before or before.lower().endswith("armature "))
 
 
 def _shared_out(

@@ -16,6 +16,7 @@ from ..bake import bake_all, report
 from ..bake.bake import bake, bake_solved_steps, solve_steps
 from ..bake.progress import Progress, run
 from ..farm import bundle, chunks, clips, job, messages, planning, records, table
+from ..farm import shots as shot_jobs
 from ..farm.chunks import Chunk, Seam
 from ..farm.job import Shot
 from ..farm.records import Record
@@ -89,7 +90,7 @@ def _shots_job(options: argparse.Namespace, check: Check, how: tuple[str, bool])
         shots.append(shot)
         paths.append(file.resolve())
         assets += records.linked_files()
-    return job.bundle_job(shots, paths, assets, *how)
+    return shot_jobs.bundle_job(shots, paths, assets, *how)
 
 
 # --- its tasks ----------------------------------------------------------------------------------------------

@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A job that bakes shots: they and the settings of their bakes, as `settings.json` of a bundle holds them.
-
-It has a step of one task per shot or chunk, and one of a task per shot that has chunks to be joined.
-"""
+"""What a job bakes: its shots with the settings of their bakes, as `settings.json` of a bundle holds them."""
 
 from __future__ import annotations
 
@@ -18,7 +15,6 @@ from ...settings import Solver
 from ..bake.settings import BakeSettings, Keys, Order, Start
 from ..keys.obstacles import Destination
 from ..whole_files import read_text
-from .bundle import Job, Step, parameter
 from .spans import Span, spans
 
 FORMAT, VERSION = "ccd_rig.farm_settings", 1
@@ -75,29 +71,6 @@ def to_json(shots: Sequence[Shot]) -> str:
     """The text of `settings.json`."""
     content = {"format": FORMAT, "version": VERSION, "shots": [shot.content() for shot in shots]}
     return json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
-
-
-def bundle_job(
-    shots: Sequence[Shot], paths: Sequence[Path], assets: Sequence[Path], program: str, is_module: bool
-) -> Job:
-    """The job of a bundle.
-
-    Args:
-        shots: what is baked.
-        paths: of the shots' files, absolute.
-        assets: of what they link, absolute.
-        program, is_module: as in `Job`.
-    """
-    pairs = list(zip(paths, shots, strict=True))
-    parts = [(path, k) for path, shot in pairs for k, _ in enumerate(shot.spans(), 1)]
-    word = parameter("Shot")
-    files, places = ([part[k] for part in parts] for k in range(2))
-    steps = [Step("Bake", (f"--part={parameter('Part')}", word), {"Shot": files, "Part": places})]
-    joins = [path for path, shot in pairs if shot.is_split]
-    if joins:
-        steps.append(Step("Join", (word,), {"Shot": joins}))
-    description = f"Bakes CCD constraints to keys: {', '.join(shot.name for shot in shots)}"
-    return Job("CCD Rig bake", description, to_json(shots), paths, assets, steps, program, is_module)
 
 
 def read(path: Path) -> list[Shot]:

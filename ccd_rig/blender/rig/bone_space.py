@@ -187,12 +187,12 @@ def moved_by(bone: BoneRest, placed: PlacedBone, parent: tuple[Any, Any]) -> Pla
     """The bone under a rigid pose matrix of its parent, given with its rotation, of the bone `placed` under
     the identity."""
     matrix, rotation = parent
-    offset = matrix @ placed.joint.offset
+    offset = (matrix @ placed.joint.offset).freeze()
     if not math.isfinite(sum(offset)):
         raise RigError(
             f"bone '{bone.name}' has a parent '{bone.parent_name}' that is nowhere: clear its transform"
         )
-    rest = (rotation @ placed.joint.rest_rotation).normalized()
+    rest = (rotation @ placed.joint.rest_rotation).normalized().freeze()
     return PlacedBone(placed.joint.at(offset, rest), placed.stretch, placed.shift)
 
 
@@ -200,6 +200,8 @@ def rigid_rotation(matrix: Any) -> Any:
     """The rotation of a matrix that moves without scale, shear or mirroring; None of any other."""
     rotation = matrix.to_quaternion()
     difference = matrix.to_3x3() - rotation.to_matrix()
+    if sum([row.length_squared for row in difference]) <= STEADY * STEADY:  # then each value is below too
+        return rotation
     # Not a number is not below.
     return rotation if all(abs(value) <= STEADY for row in difference for value in row) else None
 

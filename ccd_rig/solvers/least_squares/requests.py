@@ -82,10 +82,10 @@ def together(searches: Sequence[Search[T]]) -> Search[list[T]]:
 
 def settled(search: Search[T]) -> T:
     """What a search finds."""
-    item = advance(search)
-    while not isinstance(item, Ended):
-        item = advance(search, solve_requests(item))
-    return item.result
+    answers: tuple[Solved, ...] | None = None
+    while not isinstance(requests := advance(search, answers), Ended):
+        answers = solve_requests(requests)
+    return requests.result
 
 
 def solve_requests(requests: Sequence[Request]) -> tuple[Solved, ...]:

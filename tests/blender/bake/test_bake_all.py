@@ -185,7 +185,7 @@ def test_a_refusal_says_whose_constraint_it_is(bake_all, settings, name):
 
 
 def test_progress_counts_the_frames_of_all(ext, bake_all, settings, monkeypatch):
-    monkeypatch.setattr(bake_all, "AT_ONCE", 2)
+    monkeypatch.setattr(bake_all, "AT_ONCE", 2 * LAST)
     made = [arm(k) for k in range(4)]
     hung(made[3], made[0])
     rigs.update()
@@ -251,11 +251,14 @@ def test_cancelled_at_any_step_it_leaves_all_as_they_were(bake_all, settings):
 
 
 def test_more_than_go_side_by_side(ext, bake_all, settings, monkeypatch):
-    monkeypatch.setattr(bake_all, "AT_ONCE", 2)
+    monkeypatch.setattr(bake_all, "AT_ONCE", 16)
+    plain, loads = bake_all.shared_scene, []
+    monkeypatch.setattr(bake_all, "shared_scene", lambda scene: loads.append(scene) or plain(scene))
     made = [arm(k) for k in range(5)]
     reports = bake_all.bake_all(bpy.context.scene, dict.fromkeys(made, settings(8)))
     assert [report.armature for report in reports] == [rig.name for rig in made]
     assert all(report.unsolved_count() == 0 for report in reports)
+    assert len(loads) == 3  # 2 and 2 and 1 of 8 frames each
     with pytest.raises(Exception, match="No armature of the scene has enabled CCD constraints"):
         bake_all.bake_all(bpy.context.scene, {})
 

@@ -83,10 +83,9 @@ def test_what_is_alike_is_solved_together_to_the_bit(limit: Limit | None, referr
 
 
 def test_a_lone_pose_ends_as_it_does_in_company() -> None:
+    legs = [leg(side, CONE) for side in (1.0, -1.0)]
     for referred in (True, False):
-        assert_alone(
-            [request(leg(side, CONE), 1, k, referred=referred) for k in range(20) for side in (1, -1)]
-        )
+        assert_alone([request(each, 1, k, referred=referred) for k in range(20) for each in legs])
 
 
 def test_what_differs_is_not_taken_for_alike() -> None:
