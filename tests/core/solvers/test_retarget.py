@@ -114,7 +114,7 @@ def test_arms_that_hang_at_rest_follow_arms_that_are_spread(figure, moving):
 
 @pytest.mark.parametrize("degrees", [-50.0, 35.0])
 def test_a_chest_that_is_turned_at_the_reference_turns_the_spine(figure, moving, degrees):
-    """The source's reference has its shoulders turned against its hips; the target's rest has not. Their lines
+    """The source's reference has its shoulders turned against its hips, the target's rest has not: the lines
     across are parallel all the time, and the spine between takes its share."""
     given, turn = bipeds.places(), Matrix.Rotation(np.radians(degrees), 3, "Z")
     for name, (head, parent, tail) in given.items():
