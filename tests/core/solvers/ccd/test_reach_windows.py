@@ -18,7 +18,7 @@ FLOAT32 = 1e-5
 
 @dataclass
 class Held:
-    """What a window asks of an effector: where it is, and that turns of the joint take it along as a whole."""
+    """What a window asks of an effector: where it is; turns of the joint take it along as a whole."""
 
     position: Vector
 
