@@ -8,8 +8,8 @@ A mutant is a file with one small change, made by cosmic-ray in a copy of the pr
 It is judged by the tests that run the changed statement, those of the mirrored folder and the quick ones
 first, until one fails. Which tests run which lines is measured once for each state of the code.
 
-A survivor is answered by a test, or by a reason in `harmless.json`: of each such mutant the file, the line as it
-was, and as the mutant has it.
+A survivor is answered by a test, or by a reason in `harmless.json`: of each such mutant the file, the line as
+it was, and as the mutant has it.
 """
 
 from __future__ import annotations
