@@ -8,7 +8,8 @@ A mutant is a file with one small change, made by cosmic-ray in a copy of the pr
 It is judged by the tests that run the changed statement, those of the mirrored folder and the quick ones
 first, until one fails. Which tests run which lines is measured once for each state of the code.
 
-A survivor is answered by a test, or by a reason in `harmless.toml`.
+A survivor is answered by a test, or by a reason in `harmless.json`: of each such mutant the file, the line as
+it was, and as the mutant has it.
 """
 
 from __future__ import annotations
@@ -21,7 +22,6 @@ import os
 import shutil
 import subprocess
 import sys
-import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -40,7 +40,7 @@ MOST = 45.0  # [s] of the tests of a folder, as they were measured, that run on 
 MEASURE_TIMEOUT = 5400  # [s]
 FOLDER = ROOT / ".cache/mutation"
 TREE = FOLDER / "tree"
-HARMLESS = Path(__file__).with_name("harmless.toml")
+HARMLESS = Path(__file__).with_name("harmless.json")
 
 
 def files_of(part: str) -> list[str]:
@@ -90,13 +90,14 @@ def mutate(parts: list[str], count: int, seed: int, again: bool) -> int:
 @contextlib.contextmanager
 def _alone() -> Iterator[None]:
     """Two campaigns would change one copy."""
-    import fcntl
-
     with open(FOLDER / "lock", "w") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise environments.SetupError("another `dev.py mutate` is running") from None
+        if os.name == "posix":
+            import fcntl
+
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise environments.SetupError("another `dev.py mutate` is running") from None
         yield
 
 
@@ -170,7 +171,7 @@ def _tell(results: list[dict[str, Any]]) -> int:
     """Print survivors and the table; 0 when each survivor has a reason."""
     reasons = {
         (each["file"], each["was"], each["mutant"]): each["reason"]
-        for each in tomllib.loads(HARMLESS.read_text(encoding="utf-8")).get("harmless", [])
+        for each in json.loads(HARMLESS.read_text(encoding="utf-8"))
     }
     survivors = [each for each in results if each["outcome"] == "survived"]
     known = [each for each in survivors if _key(each) in reasons]

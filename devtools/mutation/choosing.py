@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import ast
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 
 @dataclass(frozen=True)
@@ -35,6 +35,19 @@ class Choice:
         return [part for part in parts if part[0]]
 
 
+class Statement(NamedTuple):
+    """A statement of a file.
+
+    Attributes:
+        lines: without those of its block, if it has one.
+        on_import: whether it runs when the file is imported, and not in a function: which tests it matters to
+            is then not told by those that run it.
+    """
+
+    lines: range
+    on_import: bool
+
+
 class Suite:
     """The tests of a folder of tests/, and which lines they run; see `line_map.LineMap`."""
 
@@ -46,33 +59,29 @@ class Suite:
             file: {int(line): int(bits, 16) for line, bits in rows.items()}
             for file, rows in content["lines"].items()
         }
-        self._imported = {file: set(lines) for file, lines in content["imported"].items()}
 
     @classmethod
     def read(cls, layer: str, path: Path) -> Suite:
         """A suite whose lines have been mapped."""
         return cls(layer, json.loads(path.read_text(encoding="utf-8")))
 
-    def choose(self, file: str, lines: Iterable[int], most: float, first: Sequence[str] = ()) -> Choice:
-        """The tests that run any of `lines`; of lines that run on import those of the file, or all.
+    def choose(self, file: str, place: Statement, most: float, first: Sequence[str] = ()) -> Choice:
+        """The tests that run a statement; of one that runs on import those of the file, or all.
 
         Those of the folder with the file's name come first, and quick ones before slow ones.
 
         Args:
             file: from the project's root.
-            lines: of the statement.
+            place: the statement.
             most: seconds of tests, as they were measured, that are chosen at most.
             first: files of tests that come before all: the map does not know what they run.
         """
-        lines = list(lines)
         rows = self._lines.get(file, {})
         bits = 0
-        for line in lines:
+        for line in rows if place.on_import else place.lines:
             bits |= rows.get(line, 0)
-        if not bits and self._imported.get(file, set()).intersection(lines):
-            for row in rows.values():
-                bits |= row
-            bits = bits or (1 << len(self._tests)) - 1
+        if place.on_import and not bits:
+            bits = (1 << len(self._tests)) - 1
         mirrored = self._mirrored(file)
         chosen = [k for k in range(len(self._tests)) if bits >> k & 1]
         chosen = [k for k in chosen if self._tests[k].partition("::")[0] not in first]
@@ -95,15 +104,28 @@ class Suite:
         return f"tests/{self.layer}/{folder}/" if folder else f"tests/{self.layer}/"
 
 
-def statement(source: str, line: int) -> range:
-    """Lines of the innermost statement around a line; of one that has a block, those before the block."""
-    best = range(line, line + 1)
-    shortest = 10**9
-    for node in ast.walk(ast.parse(source)):
-        if not isinstance(node, ast.stmt) or node.end_lineno is None:
-            continue
+def statement(source: str, line: int) -> Statement:
+    """The innermost statement around a line."""
+    best, shortest = Statement(range(line, line + 1), True), 10**9
+    pending = [(node, True) for node in ast.parse(source).body]
+    while pending:
+        node, on_import = pending.pop()
         body = getattr(node, "body", None)
-        last = body[0].lineno - 1 if isinstance(body, list) and body else node.end_lineno
-        if node.lineno <= line <= last and last - node.lineno < shortest:
-            best, shortest = range(node.lineno, last + 1), last - node.lineno
+        last = body[0].lineno - 1 if isinstance(body, list) and body else node.end_lineno or node.lineno
+        last = max(last, node.lineno)
+        first = min([node.lineno, *(each.lineno for each in getattr(node, "decorator_list", ()))])
+        if first <= line <= last and last - first < shortest:
+            best, shortest = Statement(range(first, last + 1), on_import), last - first
+        inside = on_import and not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        pending += [(each, inside) for each in _blocks(node)]
     return best
+
+
+def _blocks(node: ast.AST) -> list[ast.stmt]:
+    """The statements directly below one."""
+    return [each for each in ast.iter_child_nodes(node) if isinstance(each, ast.stmt)] + [
+        each
+        for part in ast.iter_child_nodes(node)
+        if isinstance(part, ast.ExceptHandler | ast.match_case)
+        for each in part.body
+    ]

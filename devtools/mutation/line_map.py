@@ -32,7 +32,6 @@ class LineMap:
         tests: names of those that passed, in the order of their bits.
         seconds: how long each of them took, set-up included.
         lines: {file from the project's root: {line: one bit for each test that ran it}}
-        imported: {file: lines that ran while no test did}
     """
 
     def __init__(self, root: Path) -> None:
@@ -40,7 +39,6 @@ class LineMap:
         self.tests: list[str] = []
         self.seconds: list[float] = []
         self.lines: dict[str, dict[int, int]] = {}
-        self.imported: dict[str, set[int]] = {}
         self._files: dict[str, str | None] = {}
         self._now: set[tuple[str, int]] = set()
         self._passed = True
@@ -67,8 +65,6 @@ class LineMap:
 
     @pytest.hookimpl(hookwrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
-        for file, line in self._now:
-            self.imported.setdefault(file, set()).add(line)
         self._now, self._passed = set(), True
         sys.monitoring.restart_events()
         started = time.perf_counter()
@@ -93,11 +89,10 @@ class LineMap:
             "tests": self.tests,
             "seconds": self.seconds,
             "lines": {f: {str(n): f"{bits:x}" for n, bits in rows.items()} for f, rows in self.lines.items()},
-            "imported": {file: sorted(lines) for file, lines in self.imported.items()},
         }
         Path(os.environ["LINE_MAP"]).write_text(json.dumps(content), encoding="utf-8")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Start at once: what is imported while tests are collected counts as imported."""
+    """Start with pytest."""
     config.pluginmanager.register(LineMap(config.rootpath))

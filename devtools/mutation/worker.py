@@ -58,11 +58,11 @@ class Judge:
         started = time.monotonic()
         file = mutation.module_path.as_posix()
         source = (self.tree / file).read_text(encoding="utf-8")
-        lines = choosing.statement(source, mutation.start_pos[0])
+        place = choosing.statement(source, mutation.start_pos[0])
         left_out, run = 0, 0
         with self._in_place(file, drawing.mutated(source, mutation)) as package:
             for suite in self.suites:
-                choice = suite.choose(file, lines, self.most, self.changed.get(suite.layer, ()))
+                choice = suite.choose(file, place, self.most, self.changed.get(suite.layer, ()))
                 left_out += choice.left_out
                 for tests, seconds in choice.parts(QUICK):
                     run += len(tests)

@@ -70,6 +70,7 @@ def check_this():
     [row] = bpy.data.objects["Rig"].ccd_rig.constraints
     assert (row.name, row.tip, row.weight) == ("Hand", "bone", 2.5)
     assert bpy.ops.ccd_rig.solve() == {"FINISHED"}
+    bpy.ops.wm.save_userpref()  # Blender forgets the preferences of an add-on that is disabled
     for _ in range(2):
         bpy.ops.preferences.addon_disable(module=name)
         assert dir(bpy.ops.ccd_rig) == [] and not hasattr(bpy.types.Object, "ccd_rig")
@@ -97,7 +98,6 @@ if step == "first":
     bpy.ops.wm.save_as_mainfile(filepath=file)
     install(this)
     check_this()
-    bpy.ops.wm.save_userpref()
 else:
     assert name in bpy.context.preferences.addons
     check_this()

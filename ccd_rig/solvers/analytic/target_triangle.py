@@ -211,7 +211,7 @@ def _placed(stand: _Stand, link: _Link, angle: float, target: Vector) -> tuple[Q
     if stand.direction is not None and stand.direction.angle(aimed) > link.omega + NOISE:
         back = cross(stand.direction, aimed)
         back = back.normalized() if back.length > NOISE * aimed.length else axis
-        aimed = Quaternion(back, link.omega) @ stand.direction * (along.length / stand.direction.length)
+        aimed = Quaternion(back, link.omega) @ stand.direction
         fits = False
     limit = joint.limit
     if isinstance(limit, Hinge):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from types import SimpleNamespace
 
 import bpy
 import numpy as np
@@ -64,6 +65,28 @@ def test_a_rotation_that_is_missed_where_the_target_is_reached_is_not_out_of_rea
     (off,) = of(report, "OFF")
     assert off.distance == 0.0 and off.angle == pytest.approx(1.0, abs=0.01)
     assert "out of reach" not in report.summary()
+
+
+def test_a_run_that_misses_nothing_hides_no_later_one(ext):
+    """Frames 2 and 3 are only served after others, within tolerance; at 7 and 8 the target is missed."""
+    findings = ext.module("ccd_rig.blender.bake.findings")
+    states = {row: {0: "STALLED" if row in (1, 2, 6, 7) else "CONVERGED"} for row in range(10)}
+    distances = np.zeros((10, 1))
+    distances[6:8, 0] = 0.2, 0.5
+    baked = SimpleNamespace(
+        bake_frames=SimpleNamespace(
+            states=states,
+            frames=np.arange(1.0, 11.0),
+            constraints=(SimpleNamespace(name="Hand", tip="hand", kind=None),),
+        ),
+        misses=(distances, np.zeros((10, 1))),
+        solver=SimpleNamespace(position_tolerance=1e-4, angle_tolerance=1e-3),
+        chains=((),),
+        targets=lambda _: np.zeros((10, 3)),
+        reached=lambda _: np.zeros((10, 3)),
+    )
+    (found,) = findings._missed(baked)
+    assert (found.frame_start, found.frame_end, found.frame, found.distance) == (7, 8, 8, 0.5)
 
 
 def _curves(thing):

@@ -190,6 +190,27 @@ def test_a_straight_chain_leaves_its_pole(ext):
     assert pole.location == Vector((0.0, 3.0, 0.5))
 
 
+def test_one_object_as_the_pole_of_a_row_and_the_rotation_of_another(ext):
+    """It goes where the pole must be, and is turned as the other row's bone; a solve then moves nothing."""
+    rig = waving()
+    both = rigs.empty("Both", (2.0, 0.0, 0.0))
+    reach(rig, "bone_5", rigs.empty("Goal", (5.0, 0.0, 0.0)), pole_target=both)
+    reach(rig, "bone_0", both, use_position=False, rotation="ORIENTATION")
+    bpy.context.scene.frame_set(9)
+    posed = [bone.matrix.copy() for bone in rig.pose.bones]
+    assert bpy.ops.ccd_rig.targets_match() == {"FINISHED"}
+    rigs.update()
+    tail = rig.matrix_world @ rig.pose.bones["bone_5"].tail
+    assert (bpy.data.objects["Goal"].matrix_world.translation - tail).length < 1e-5
+    assert (both.matrix_world.translation - tail).length > 0.5
+    turn = both.matrix_world.to_quaternion().rotation_difference(posed[0].to_quaternion())
+    assert abs(turn.angle) < 1e-3
+    assert bpy.ops.ccd_rig.solve() == {"FINISHED"}
+    rigs.update()
+    for bone, matrix in zip(rig.pose.bones, posed, strict=True):
+        assert np.abs(np.array(bone.matrix) - np.array(matrix)).max() < 1e-4
+
+
 # --- bad input: a clear message, and nothing has changed
 
 

@@ -92,6 +92,11 @@ def test_a_wider_error_keeps_fewer_keys(bake, rig):
     assert kept[0] > kept[1] > kept[2]
 
 
+@pytest.mark.parametrize("fields", [{"reduce_error": 1e-12}, {"reduce_angle": 1e-12}])
+def test_a_tolerance_below_what_is_stored_keeps_all_keys(bake, rig, fields):
+    assert run(bake, rig, **fields).keys == run(bake, rig).keys
+
+
 def test_keys_of_one_bone_stand_together(ext, bake, rig):
     run(bake, rig, reduce_angle=0.02)
     frames = {}

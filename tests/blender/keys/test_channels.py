@@ -768,6 +768,19 @@ def test_values_before(channels, writing):
     assert channels.values_before(armature_object, [turned], 1) == {}
 
 
+def test_values_after(channels, writing):
+    armature_object = make_armature()
+    turned, shifted = ("upper", "rotation_quaternion"), ("upper", "location")
+    assert channels.values_after(armature_object, [turned], 5) == {}
+    keys = keys_for(writing, [1, 4.5, 10])
+    writing.write(armature_object, keys, writing.Destination.NEW_ACTION, (1, 10), "Baked")
+    for frame, row in ((0, 0), (1, 1), (4.25, 1), (4.5, 2), (9, 2)):
+        found = channels.values_after(armature_object, [turned, shifted], frame)
+        assert found.keys() == {turned}
+        assert found[turned] == pytest.approx(keys[0].values[row], abs=FLOAT32)
+    assert channels.values_after(armature_object, [turned], 10) == {}
+
+
 def test_all_rotation_channels(channels, writing):
     armature_object = make_armature(bones=("a", "b", "c"))
     modes = {"a": ("XYZ", "rotation_euler", 3), "b": ("AXIS_ANGLE", "rotation_axis_angle", 4)}

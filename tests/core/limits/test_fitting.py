@@ -13,7 +13,7 @@ from ccd_rig.errors import InvalidInput
 from ccd_rig.limits.containment import outside
 from ccd_rig.limits.fitting import FitSettings, comfort_region, fit
 from ccd_rig.limits.random_rotations import sample
-from ccd_rig.limits.shapes import Ellipse, Hinge, SwingTwist, contains
+from ccd_rig.limits.shapes import Cone, Ellipse, Hinge, SwingTwist, contains
 from ccd_rig.maths.rotations import exp
 
 FLOAT32 = 2e-6
@@ -147,6 +147,18 @@ def test_the_comfort_region_of_a_swing_holds_most_of_it_and_lies_inside():
     assert outside(region, limit) is None
     held = np.mean([contains(region, rotation, 0.0) for rotation in rotations])
     assert 0.55 < held < 0.85  # four fifths of the swings, four fifths of the twists
+
+
+@pytest.mark.parametrize(
+    "limit",
+    [
+        SwingTwist(Cone(1.5), (-1.0, 1.0)),
+        SwingTwist(SHOULDER.swing, None),
+        SwingTwist(None, (-1.0, 1.0)),
+    ],
+)
+def test_a_limit_that_no_fit_gives_has_no_comfort_region(limit):
+    assert comfort_region(drawn(SHOULDER), limit) is None
 
 
 @pytest.mark.parametrize("comfort", [-1.0, 20.0, 120.0, math.nan])

@@ -112,6 +112,25 @@ def test_arms_that_hang_at_rest_follow_arms_that_are_spread(figure, moving):
     np.testing.assert_allclose(heads_of(target, result), source.heads, atol=1e-5)
 
 
+@pytest.mark.parametrize("degrees", [-50.0, 35.0])
+def test_a_chest_that_is_turned_at_the_reference_turns_the_spine(figure, moving, degrees):
+    """The source's reference has its shoulders turned against its hips, the target's rest has not: the lines
+    across are parallel all the time, and the spine between takes its share."""
+    given, turn = bipeds.places(), Matrix.Rotation(np.radians(degrees), 3, "Z")
+    for name, (head, parent, tail) in given.items():
+        if head.z > 1.2:
+            given[name] = (turn @ head, parent, turn @ tail)
+    turned_figure = bipeds.skeleton(given)
+    source = bipeds.source_of(turned_figure, *moving)
+    target = TargetFigure.at_rest(figure)
+    found = heads_of(target, retarget(MAP, target, source, FREE))
+    for name in ("thigh", "upper_arm"):
+        left, right = (figure.index(f"{name}.{side}") for side in "LR")
+        ours, theirs = (heads[:, left] - heads[:, right] for heads in (found, source.heads))
+        ours, theirs = (each / np.linalg.norm(each, axis=1, keepdims=True) for each in (ours, theirs))
+        np.testing.assert_allclose(ours, theirs, atol=0.02, err_msg=name)
+
+
 def test_a_source_whose_rest_is_no_pose_is_read_from_a_frame(figure, moving):
     """Axes of the source mean nothing; its reference is a frame. Limbs point as its own."""
     plain = bipeds.source_of(figure, *moving)

@@ -15,7 +15,7 @@ from ccd_rig.goals import PositionGoal
 from ccd_rig.limits.shapes import Comfort, Cone, Hinge, SwingTwist, contains
 from ccd_rig.maths.rotations import angle_between
 from ccd_rig.settings import SolverSettings, SolveStatus
-from ccd_rig.skeleton.joints import Skeleton
+from ccd_rig.skeleton.joints import Joint, Skeleton
 from ccd_rig.skeleton.pose import Pose
 from ccd_rig.solvers.ccd.working_pose import WorkingPose
 from ccd_rig.solvers.least_squares.comfort_tolerances import EASE
@@ -64,6 +64,23 @@ def test_desired_angles_are_those_of_ccd() -> None:
         wrong += int((np.abs(found - expected) > 2e-3).sum())
         count += len(movable)
     assert count > 250 and wrong <= 0.015 * count
+
+
+@pytest.mark.parametrize("size", [1e-6, 1e-3, 1.0, 1e5])
+@pytest.mark.parametrize("limit", [None, Hinge(Z, -3.0, 3.0)])
+@pytest.mark.parametrize("wanted", [0.0, 1e-3, 0.7, -2.5])
+def test_a_bone_wants_to_turn_by_the_angle_to_its_target_at_any_size(
+    size: float, limit: Hinge | None, wanted: float
+) -> None:
+    skeleton = Skeleton([Joint("bone", -1, (0.0, 0.0, 0.0), Quaternion(), size, limit)])
+    way = Quaternion(Z, wanted) @ Vector((0.0, 1.0, 0.0))
+    goals = [PositionGoal("bone", 1.3 * size * way)]
+    problem = LeastSquaresProblem(skeleton, goals, [limit], [0])
+    poses = Poses.of([Pose.rest(skeleton)] * 2)
+    given = problem.given(Bones.of(skeleton), poses, problem.own_targets())
+    state = start_state(problem.layout, given, poses)
+    found = DesiredAngles(problem, [limit], [0])(given, state)
+    assert found[0].tolist() == pytest.approx([abs(wanted)] * 2, abs=1e-5)
 
 
 @pytest.mark.parametrize("name", LIMITS)
