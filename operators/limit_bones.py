@@ -5,14 +5,14 @@ from collections.abc import Sequence
 from typing import Any
 
 import bpy
-from bpy.props import EnumProperty
+from bpy.props import EnumProperty, StringProperty
 
 from ..ccd_rig.blender.languages.translation import CONTEXT
 from ..ccd_rig.blender.limit_sources.chosen_bones import Outcome, chosen
 from ..ccd_rig.blender.properties.active_rig import active_rig
 from ..ccd_rig.blender.properties.names_in_words import named
 from ..ccd_rig.errors import CCDRigError
-from . import poll_reasons
+from . import poll_reasons, redo_lines
 from .telling import tell
 
 SCOPES = (
@@ -23,9 +23,14 @@ SCOPES = (
 
 
 class LimitOperator:
-    """An operator that gives bones limits by its function `give`, in one step of undo."""
+    """An operator that gives bones limits by its function `give`, in one step of undo.
+
+    Attributes:
+        fields: names of the properties that the redo panel shows.
+    """
 
     bl_options = {"REGISTER", "UNDO"}
+    fields: tuple[str, ...] = ("bones",)
 
     bones: EnumProperty(
         name="Bones",
@@ -33,6 +38,9 @@ class LimitOperator:
         items=SCOPES,
         options={"SKIP_SAVE"},
         translation_context=CONTEXT,
+    )
+    told: StringProperty(
+        description="What there is to know about the limits, a line each", options={"HIDDEN", "SKIP_SAVE"}
     )
 
     @classmethod
@@ -49,7 +57,17 @@ class LimitOperator:
         except CCDRigError as error:
             tell(self, {"ERROR"}, str(error))
             return {"CANCELLED"}
-        for note in outcome.notes:
-            tell(self, {"WARNING"}, note[:1].upper() + note[1:])
-        tell(self, {"INFO"}, f"Limits of {named(outcome.done)} set")
+        notes = [note[:1].upper() + note[1:] for note in outcome.notes]
+        self.told = "\n".join([outcome.source, *notes] if outcome.source else notes)
+        words = f"Limits of {named(outcome.done)} set"
+        tell(self, {"INFO"}, f"{words}. {outcome.source}" if outcome.source else words)
+        for note in notes:  # last: the status bar shows the last message alone
+            tell(self, {"WARNING"}, note)
         return {"FINISHED"}
+
+    def draw(self: Any, _context: bpy.types.Context) -> None:
+        self.layout.use_property_split = True
+        for name in self.fields:
+            self.layout.prop(self, name)
+        if self.told:
+            redo_lines.draw(self.layout, self.told)

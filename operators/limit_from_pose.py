@@ -23,6 +23,7 @@ class CCD_RIG_OT_limit_from_pose(LimitOperator, bpy.types.Operator):
     bl_label = "Limit from Pose"
     bl_description = "Let the limits of the selected bones end where the bones are posed now"
 
+    fields = ("bones", "bound")
     bound: EnumProperty(
         name="Bound",
         description="Which end of the limits is set",

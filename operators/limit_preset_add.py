@@ -7,6 +7,7 @@ from bpy.props import BoolProperty
 
 from ..ccd_rig.blender.limit_sources import own_presets
 from . import poll_reasons
+from .telling import tell
 
 
 class CCD_RIG_OT_limit_preset_add(AddPresetBase, bpy.types.Operator):
@@ -27,3 +28,19 @@ class CCD_RIG_OT_limit_preset_add(AddPresetBase, bpy.types.Operator):
     @classmethod
     def poll(cls, context: bpy.types.Context) -> bool:
         return poll_reasons.poll(cls, poll_reasons.no_pose_bone(context))
+
+    def execute(self, context: bpy.types.Context) -> set[str]:
+        name, bone = self.name.strip(), context.active_pose_bone
+        removes = self.remove_active or self.remove_name
+        if not removes:
+            if not name:
+                tell(self, {"ERROR"}, "the preset needs a name: type one")
+                return {"CANCELLED"}
+            if bone.ccd_rig.limit.kind == "NONE":
+                tell(self, {"ERROR"}, f"bone '{bone.name}' has no limit to keep: choose one first")
+                return {"CANCELLED"}
+        done: set[str] = super().execute(context)
+        if "FINISHED" in done:
+            words = "The preset is removed" if removes else f"Limit of '{bone.name}' kept as '{name}'"
+            tell(self, {"INFO"}, words)
+        return done

@@ -6,10 +6,13 @@ from collections.abc import Sequence
 import bpy
 from bpy.props import EnumProperty, FloatProperty, StringProperty
 
+from ..ccd_rig.blender.languages.translation import translated
 from ..ccd_rig.blender.limit_sources import motion
 from ..ccd_rig.blender.limit_sources.chosen_bones import Outcome
+from ..ccd_rig.blender.properties.active_rig import active_rig
 from ..ccd_rig.errors import InvalidInput, RigError
 from ..ccd_rig.limits.fitting import FitSettings
+from . import redo_lines
 from .limit_bones import LimitOperator
 
 SOURCES = (
@@ -72,7 +75,7 @@ class CCD_RIG_OT_limits_from_action(LimitOperator, bpy.types.Operator):
         answer: set[str] = set(context.window_manager.invoke_props_dialog(self))
         return answer
 
-    def draw(self, _context: bpy.types.Context) -> None:
+    def draw(self, context: bpy.types.Context) -> None:
         layout = self.layout
         layout.use_property_split = True
         layout.use_property_decorate = False
@@ -80,10 +83,17 @@ class CCD_RIG_OT_limits_from_action(LimitOperator, bpy.types.Operator):
         layout.prop(self, "source")
         if self.source == "ACTION":
             layout.prop_search(self, "action", bpy.data, "actions")
+            if not self.action:
+                animation = active_rig(context).animation_data
+                present = animation.action if animation is not None else None
+                words = f"The present one: '{present.name}'" if present else "The armature has no action now"
+                layout.label(text=translated(words), icon="ACTION" if present else "ERROR", translate=False)
         layout.prop(self, "margin")
         layout.prop(self, "percentile")
         layout.prop(self, "comfort")
         layout.prop(self, "hinge_tolerance")
+        if self.told:
+            redo_lines.draw(layout, self.told)
 
     def give(self, _context: bpy.types.Context, pose_bones: Sequence[bpy.types.PoseBone]) -> Outcome:
         try:

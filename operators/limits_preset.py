@@ -27,6 +27,7 @@ class CCD_RIG_OT_limits_preset(LimitOperator, bpy.types.Operator):
         "Give the selected bones the limits that joints of a body have, less what their rest pose has used up"
     )
 
+    fields = ("bones", "preset")
     preset: EnumProperty(
         name="Preset",
         description="What the bones are",

@@ -18,7 +18,11 @@ def _classes() -> tuple[type, ...]:
     from .contacts import CCD_RIG_PT_contacts
     from .coupled_offsets import CCD_RIG_PT_coupled_offsets
     from .fk_ik import CCD_RIG_PT_fk_ik
-    from .limits import CCD_RIG_MT_limit_presets, CCD_RIG_MT_limits
+    from .limits import (
+        CCD_RIG_MT_limit_presets,
+        CCD_RIG_MT_limit_presets_remove,
+        CCD_RIG_MT_limits,
+    )
     from .pose_library import CCD_RIG_MT_poses, CCD_RIG_PT_pose_library, CCD_RIG_UL_poses
     from .pose_menu import CCD_RIG_MT_pose
     from .retarget import (
@@ -44,6 +48,7 @@ def _classes() -> tuple[type, ...]:
         CCD_RIG_PT_effector,
         CCD_RIG_PT_contacts,
         CCD_RIG_MT_limit_presets,
+        CCD_RIG_MT_limit_presets_remove,
         CCD_RIG_MT_limits,
         CCD_RIG_PT_bone,
         CCD_RIG_PT_comfort,

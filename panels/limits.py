@@ -18,14 +18,24 @@ class CCD_RIG_MT_limit_presets(bpy.types.Menu):
     preset_operator = "ccd_rig.limit_preset_apply"
 
     def draw(self, context: bpy.types.Context) -> None:
-        self.draw_preset(context)
-        layout = self.layout
-        layout.separator()
+        layout, names = self.layout, own_presets.file_names()
+        if names:
+            self.draw_preset(context)
+            layout.separator()
         layout.operator_context = "INVOKE_DEFAULT"
         layout.operator("ccd_rig.limit_preset_add", text="Add Limit of Active Bone...", icon="ADD")
-        if type(self).bl_label not in ("Own Presets", "Presets"):  # Blender names it after a preset
-            remove = layout.operator("ccd_rig.limit_preset_add", text="Remove Last Used", icon="REMOVE")
-            remove.remove_active = True
+        if names:
+            layout.menu("CCD_RIG_MT_limit_presets_remove", icon="REMOVE")
+
+
+class CCD_RIG_MT_limit_presets_remove(bpy.types.Menu):
+    bl_label = "Remove"
+
+    def draw(self, _context: bpy.types.Context) -> None:
+        for name in own_presets.file_names():
+            words = bpy.path.display_name(name)
+            remove = self.layout.operator("ccd_rig.limit_preset_add", text=words, translate=False)
+            remove.name, remove.remove_name = name, True
 
 
 class CCD_RIG_MT_limits(bpy.types.Menu):

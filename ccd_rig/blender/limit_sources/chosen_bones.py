@@ -20,10 +20,12 @@ class Outcome:
         done: names of the bones that have a limit now.
         notes: sentences about bones that were left as they are, or that have a limit that is not quite what
             it was taken from.
+        source: where the numbers come from, a sentence; empty where they are the file's own.
     """
 
     done: tuple[str, ...]
     notes: tuple[str, ...] = ()
+    source: str = ""
 
 
 def chosen(armature_object: bpy.types.Object, scope: str) -> tuple[bpy.types.PoseBone, ...]:

@@ -24,6 +24,12 @@ VALUES = [f"bpy.context.active_pose_bone.ccd_rig.limit.{name}" for name in CCD_R
 """What a preset holds, as Blender's presets write it."""
 
 
+def file_names() -> list[str]:
+    """The names of the presets' files, without their ending, in the order of the alphabet."""
+    folders = [Path(folder) for folder in bpy.utils.preset_paths(FOLDER)]
+    return sorted((file.stem for folder in folders for file in folder.glob("*.py")), key=str.casefold)
+
+
 def apply_own(active: bpy.types.PoseBone, pose_bones: Sequence[bpy.types.PoseBone], path: str) -> Outcome:
     """Give bones the limit of a preset file; the active one, which presets speak of, gets it too.
 

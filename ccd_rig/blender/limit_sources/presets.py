@@ -24,6 +24,14 @@ FIGURES: dict[str, tuple[Kind, Callable[[Body, str, Role], Found]]] = {
     "HUMAN": (Kind.HUMAN, human_limit),
     "QUADRUPED": (Kind.QUADRUPED, quadruped_limit),
 }
+SOURCES = {
+    "HUMAN": "Ranges measured on humans: AAOS, Joint Motion (1965)",
+    "QUADRUPED": "Ranges measured on dogs: Jaegger et al. (2002)",
+    "SPINE": "Ranges measured on humans: AAOS, Joint Motion (1965)",
+    "TAIL": "Ranges chosen, not measured",
+    "FINGER": "Ranges measured on humans: AAOS, Joint Motion (1965)",
+}
+"""Where most ranges of a preset come from; docs/guide/limit_presets.md has it for each joint."""
 ROWS = {"SPINE": spine_limits, "TAIL": tail_limits, "FINGER": finger_limits}
 
 Limits = dict[bpy.types.PoseBone, Limit | None]
@@ -42,7 +50,7 @@ def apply_preset(pose_bones: Sequence[bpy.types.PoseBone], preset: str) -> Outco
     limits, notes = preset_limits(pose_bones, preset)
     limits, wider = holding.held(limits, holding.present_rotations(pose_bones), "the present pose")
     store_limits(limits)
-    return Outcome(tuple(bone.name for bone in limits), (*notes, *wider))
+    return Outcome(tuple(bone.name for bone in limits), (*notes, *wider), SOURCES[preset])
 
 
 def preset_limits(pose_bones: Sequence[bpy.types.PoseBone], preset: str) -> tuple[Limits, list[str]]:

@@ -38,7 +38,17 @@ def test_a_limit_is_kept_applied_and_removed(ext):
     assert [value(ext, bone) for bone in (one, *others)] == [limit] * 3
     assert tuple(others[0].ccd_rig.limit.euler_lower) == tuple(one.ccd_rig.limit.euler_lower)
     assert value(ext, rig.pose.bones["bone_2"]) is None
-    bpy.ops.ccd_rig.limit_preset_add(name="My Knee", remove_name=True)
+    names = ext.module("ccd_rig.blender.limit_sources.own_presets").file_names
+    assert names() == ["My_Knee"]
+    bpy.ops.ccd_rig.limit_preset_add(name="My_Knee", remove_name=True)
+    assert kept() == names() == []
+
+
+def test_a_preset_without_a_name_or_a_limit_is_refused(ext):
+    (bone,) = select(ext, rigs.chain(2), "bone_1")
+    fails(bpy.ops.ccd_rig.limit_preset_add, "bone 'bone_1' has no limit to keep", name="Nothing")
+    bone.ccd_rig.limit.kind = "HINGE"
+    fails(bpy.ops.ccd_rig.limit_preset_add, "the preset needs a name", name="  ")
     assert kept() == []
 
 
