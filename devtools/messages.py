@@ -59,6 +59,7 @@ WORD_TABLES = {"SIMULATIONS", "WORDS", "FIXES", "BOUNDS", "CHOICES", "COLOURS"}
 MORE = (
     *("solved", "reduced", "checked"),
     *("target", "pole", "pole target", "target {*mover}", "pole {*mover}"),
+    *("shoulder", "arm", "front leg", "{value} contact", "{value} contacts"),
     *("slide", "limit", "comfort", "location", "rotation", "scale", "angle", "twist"),
     *("{*first} and {*last}", "{*first} or {*last}", "; ", ". ", ": ", ", "),
 )

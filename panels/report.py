@@ -141,8 +141,8 @@ def _draw_foot(box: bpy.types.UILayout, report: Any, hidden: int, count: int) ->
 
 def _icon_of(words: str, missed: bool) -> str:
     """Of a part of the summary of a bake that has missed targets, or has not."""
-    if words.startswith("worst ") and not missed:
-        return "INFO"
+    if not missed and (words.startswith("worst ") or " slide " in words):
+        return "INFO"  # a slide that is seen is told as a finding
     if words.endswith("kept"):
         return "KEYFRAME"
     quiet = (" follows planted bones", " so that legs reach", " walks on by ", "closes", "witched to FK")

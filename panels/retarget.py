@@ -5,6 +5,7 @@ from typing import Any
 
 import bpy
 
+from ..ccd_rig.blender.languages.translation import CONTEXT
 from ..ccd_rig.blender.properties.active_rig import active_rig
 from .sidebar import Sidebar, draw_words
 
@@ -53,11 +54,12 @@ class CCD_RIG_PT_retarget(Sidebar, bpy.types.Panel):
         buttons.operator("ccd_rig.retarget_preview", text="", icon="HIDE_OFF")
         buttons.prop(group, "preview", text="", icon="FILE_REFRESH")
         for i, line in enumerate(group.report.split("\n") if group.report else ()):
-            draw_words(layout, context, line, "INFO" if i == 0 else "DOT")
+            draw_words(layout, context, line[:1].upper() + line[1:], "INFO" if i == 0 else "DOT")
 
 
 class CCD_RIG_PT_retarget_map(Sidebar, bpy.types.Panel):
     bl_label = "Map"
+    bl_translation_context = CONTEXT
     bl_parent_id = "CCD_RIG_PT_retarget"
     bl_options = {"DEFAULT_CLOSED"}
 

@@ -7,7 +7,7 @@ import bpy
 from ..ccd_rig.blender.languages.line_breaks import broken
 from ..ccd_rig.blender.languages.translation import translated
 
-MARGIN = 86  # [pixels] what tabs, panel, box and icon take of the sidebar's width at scale 1
+MARGIN = 96  # [pixels] what tabs, panel, box and icon take of the sidebar's width at scale 1
 FONT = 0  # the font of Blender's interface
 LINE = 0.8  # height of a line of a sentence
 LEAST = 40  # [pixels] of words at scale 1, however narrow the sidebar is

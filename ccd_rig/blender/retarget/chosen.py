@@ -72,11 +72,15 @@ def set_pairs(target: bpy.types.Object, bones: dict[str, str]) -> None:
 
 
 def show(target: bpy.types.Object) -> None:
-    """Show the present frame as its retargeting would have it; what stands in the way goes to the report."""
+    """Show the present frame as its retargeting would have it.
+
+    What stands in the way goes to the report. Else the report is empty: it was about other settings.
+    """
     group: Any = target.ccd_rig.retarget
     try:
         require_two(group.source, target)
         show_frame(bpy.context.scene, group.source, target, choice_of(target))
+        group.report = ""
     except CCDRigError as error:
         group.report = str(error)
 

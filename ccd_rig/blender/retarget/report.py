@@ -75,7 +75,7 @@ def _feet(found: Measures) -> str:
 
 
 def _limbs(found: Measures) -> str:
-    parts = [f"{name} {100.0 * error:.1f} %" for name, error in found.errors.items()]
+    parts = [f"{name}: {100.0 * error:.1f} %" for name, error in found.errors.items()]
     return f"Off the source's, in parts of the limb: {', '.join(parts)}"
 
 

@@ -200,6 +200,10 @@ def test_a_frame_follows_the_settings_while_they_change(ext, source, target):
     assert (shown - rest).length > 0.1
     group.scale = 0.5
     assert abs(hips().y) < 0.6 * abs(shown.y)
+    group.source = target
+    assert "is source and target at once" in group.report
+    group.source = source
+    assert group.report == ""
     source.animation_data_clear()
     group.hands = 0.5
     assert "has no action" in group.report
