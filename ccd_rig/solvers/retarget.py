@@ -25,12 +25,13 @@ from ..maths.batch import Array
 from ..motion.interpolation import same_side
 from ..motion.retargeting.alignment import corrections
 from ..motion.retargeting.carry_over import carried_over, moved_root
-from ..motion.retargeting.feet import FootPath, Sole, foot_path, rolled
+from ..motion.retargeting.feet import FootPath, foot_path, rolled, sunken
 from ..motion.retargeting.figure_map import FigureMap, Limb
 from ..motion.retargeting.motions import SourceMotion, TargetFigure, inverse, product
 from ..motion.retargeting.root import drops, smooth_envelope
 from ..motion.retargeting.scaled_way import ScaledWay, limb_length, scaled_way
 from ..motion.retargeting.settings import HandSpace, RetargetSettings
+from ..motion.retargeting.sole import Sole
 from ..motion.retargeting.stances import Stances, find_stances, leg_length, levels
 from ..settings import SolverSettings
 from ..skeleton.joints import Skeleton
@@ -157,17 +158,17 @@ def _lowered(
         reach = _reach(figure_map, target, source, settings, leg)
         hips = heads[:, target.index(leg.upper)]
         path = paths[leg.name] = rolled(paths[leg.name], Sole.of(target, leg), hips, reach)
-        missing = np.maximum(missing, drops(hips, path.ankles, reach, path.weights * settings.feet))
+        missing = np.maximum(missing, drops(hips, path.ankles, reach, path.borne * settings.feet))
     sunk = smooth_envelope(missing, source.times, 2.0 * settings.blend)
     shift = sunk[:, None] * np.array((0.0, 0.0, -1.0))
     lowered = moved_root(figure_map, target, rotations, translations, shift)
     for leg in figure_map.legs:
         reach = _reach(figure_map, target, source, settings, leg)
         hips = heads[:, target.index(leg.upper)] + shift
-        way = paths[leg.name].ankles - hips
+        path = sunken(paths[leg.name], Sole.of(target, leg), sunk)
+        way = path.ankles - hips
         size = batch.length(way, -1)
         way *= np.minimum(1.0, reach / np.maximum(size, 1e-12))[:, None]
-        path = paths[leg.name]
         paths[leg.name] = replace(path, ankles=hips + way)
     return sunk, lowered
 

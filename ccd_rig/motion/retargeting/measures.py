@@ -16,10 +16,11 @@ from ...limits.batch import BatchLimits
 from ...maths import batch
 from ...maths.batch import Array
 from ..contacts import Phase
-from .feet import FootPath, Sole
+from .feet import FootPath
 from .figure_map import FigureMap, Limb
 from .motions import SourceMotion, TargetFigure, turned
 from .scaled_way import ScaledWay, limb_length
+from .sole import Sole
 from .stances import Stances, ball, leg_length
 
 JERK_PERCENTILE = 99.0

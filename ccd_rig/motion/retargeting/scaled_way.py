@@ -9,11 +9,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ...maths.batch import Array
-from .feet import Contacts, Sole, phase_heights, stepped
 from .figure_map import FigureMap, Limb
 from .motions import SourceMotion, TargetFigure, path_length, turned
+from .rolling import Contacts, phase_heights, stepped
 from .root import mean_velocity
 from .settings import RetargetSettings
+from .sole import Sole
 from .stances import Stances, leg_length
 
 LOW = 5.0
@@ -96,6 +97,7 @@ def scaled_way(
             target.ground + stepped(found, lowest, size, settings.thresholds),
             target.ground if settings.contacts else -math.inf,
             settings.thresholds.height * size,
+            settings.thresholds.speed * size,
         )
         for name, found in heights.items()
     }

@@ -45,7 +45,7 @@ class RetargetSettings:
     hands: float = 1.0
     hand_space: HandSpace = HandSpace.LIMB
     contacts: bool = True
-    thresholds: ContactThresholds = ContactThresholds(speed=0.3)  # noqa: RUF009  (it is frozen)
+    thresholds: ContactThresholds = ContactThresholds(speed=1.0 / 3.0)  # noqa: RUF009  (it is frozen)
     blend: float = 0.2
     extension: float = 0.995
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...maths import batch
 from ...maths.batch import Array
-from ..contacts import ContactThresholds, Phase, contact_phases, ground_velocity
+from ..contacts import SLIDES, ContactThresholds, Phase, contact_phases, ground_velocity
 from .alignment import UP, shortest
 from .figure_map import FigureMap, Limb
 from .motions import SourceMotion, inverse, path_length, turned
@@ -54,25 +54,26 @@ def find_stances(source: SourceMotion, figure_map: FigureMap, thresholds: Contac
         others = [other for each, other in balls.items() if each != name]
         beside = others[0] if len(others) == 1 else None
         found = contact_phases(points, source.times, leg, velocity, thresholds, beside)
-        phases[name] = _trimmed(
-            found, points - velocity * source.times[:, None], source.times, leg, thresholds
-        )
+        slow = leg * thresholds.speed, SLIDES * float(np.linalg.norm(velocity))
+        over_ground = points - velocity * source.times[:, None]
+        phases[name] = _trimmed(found, over_ground, source.times, max(slow), thresholds.shortest)
     return Stances(phases, velocity)
 
 
 def _trimmed(
-    phases: Sequence[Phase], points: Array, times: Array, leg: float, thresholds: ContactThresholds
+    phases: Sequence[Phase], points: Array, times: Array, slow: float, shortest: float
 ) -> list[Phase]:
-    """Contacts without the frames at their ends in which the foot is fast; those left too short are none.
+    """Contacts without the frames at their ends in which the foot is faster than `slow` over the ground;
+    those left shorter than `shortest` seconds are none.
 
     `contact_phases` lets quick feet slide more. A foot that is locked while it still moves pulls at the leg.
     """
     found = []
     speeds = batch.length(np.gradient(points, times, axis=0), -1) if len(times) > 1 else np.zeros(len(times))
     for first, last in phases:
-        slow = first + np.flatnonzero(speeds[first : last + 1] < thresholds.speed * leg)
-        if len(slow) and times[slow[-1]] - times[slow[0]] >= thresholds.shortest:
-            found.append(Phase(int(slow[0]), int(slow[-1])))
+        rows = first + np.flatnonzero(speeds[first : last + 1] < slow)
+        if len(rows) and times[rows[-1]] - times[rows[0]] >= shortest:
+            found.append(Phase(int(rows[0]), int(rows[-1])))
     return found
 
 

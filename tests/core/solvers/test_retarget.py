@@ -14,12 +14,15 @@ from ccd_rig.limits.batch import BatchLimits
 from ccd_rig.limits.shapes import Cone, Hinge, SwingTwist
 from ccd_rig.motion.contacts import ContactThresholds, Phase
 from ccd_rig.motion.retargeting.alignment import shortest
-from ccd_rig.motion.retargeting.feet import Contacts, Sole, foot_path
+from ccd_rig.motion.retargeting.feet import FootPath, foot_path, sunken
 from ccd_rig.motion.retargeting.figure_map import FigureMap, Limb
 from ccd_rig.motion.retargeting.measures import measures
-from ccd_rig.motion.retargeting.motions import SourceMotion, TargetFigure, product
+from ccd_rig.motion.retargeting.motions import SourceMotion, TargetFigure, product, turned
+from ccd_rig.motion.retargeting.rolling import Contacts, SolePart
 from ccd_rig.motion.retargeting.root import smooth_envelope
 from ccd_rig.motion.retargeting.settings import HandSpace, RetargetSettings
+from ccd_rig.motion.retargeting.sole import Sole
+from ccd_rig.motion.retargeting.stances import find_stances, leg_length
 from ccd_rig.solvers.retarget import retarget
 
 FREE = RetargetSettings(contacts=False)
@@ -180,7 +183,7 @@ def locked_foot(fps):
     sole = Sole(np.array((0.1, 0.0, -0.08)), under, heel, None, np.array((0.0, 1.0, 0.0)), 0.02)
     rows = np.flatnonzero(speed < 0.3)
     phase = Phase(int(rows[0]), int(rows[-1]))
-    contacts = Contacts([phase], times, np.zeros(3), np.array([0.0]), 0.0, 0.1)
+    contacts = Contacts([phase], times, np.zeros(3), np.array([0.0]), 0.0, 0.1, 0.3)
     straight = np.tile((1.0, 0.0, 0.0, 0.0), (len(x), 1))
     return ankles, foot_path(ankles, (straight, None), sole, contacts, 0.2).ankles, phase, times
 
@@ -196,6 +199,80 @@ def test_a_foot_enters_and_leaves_its_lock_without_a_kink():
         np.testing.assert_allclose(path[beyond], own[beyond], atol=1e-12)
         jumps.append(np.abs(np.diff(path[:, 0], 2)).max() * fps)
     assert jumps[1] < 0.3 * jumps[0]
+
+
+def rolling_foot(fps=120):
+    """A foot that lands on its heel, lies flat, rolls over its ball and leaves by its toes, while all of it
+    slides ahead at 8 cm a second: world points of heel, ball and toes by time, the path, and the sole."""
+    times = np.arange(int(1.2 * fps)) / fps
+    sole = Sole(
+        np.array((0.12, 0.0, -0.08)),
+        np.array((0.0, 0.0, -0.02)),
+        np.array((-0.16, 0.0, -0.02)),
+        np.array((0.06, 0.0, -0.02)),
+        np.array((0.0, 1.0, 0.0)),
+        0.02,
+    )
+    landing = np.radians(np.interp(times, (0.2, 0.4), (25.0, 0.0)))
+    raised = np.radians(np.interp(times, (0.6, 1.0), (0.0, -30.0)))
+    bent = np.radians(np.interp(times, (0.8, 1.0), (0.0, -25.0)))
+    feet, toes = pitched(landing + raised), pitched(landing + bent)
+    balls = np.zeros((len(times), 3))
+    balls[:, 2] = 0.02
+    for k in range(len(times)):
+        if times[k] < 0.4:  # about the heel
+            balls[k] = (-0.16, 0.0, 0.0) - spun(feet[k], sole.heel)
+        elif times[k] > 0.8:  # about the toes
+            balls[k] = (0.06, 0.0, 0.0) - spun(toes[k], sole.toe)
+    away = np.clip(0.2 - times, 0.0, 1.0) + np.clip(times - 1.0, 0.0, 1.0)
+    balls += np.stack((0.08 * times + 6.0 * np.sign(times - 0.6) * away**2, 0.0 * times, 8.0 * away**2), 1)
+    flat = np.flatnonzero((times > 0.39) & (times < 0.81))
+    contacts = Contacts(
+        [Phase(int(flat[0]), int(flat[-1]))], times, np.zeros(3), np.zeros(1), 0.0, 0.1, 0.3
+    )
+    path = foot_path(balls - turned(feet, sole.ball), (feet, toes), sole, contacts, 0.2)
+    return balls, (feet, toes), path, sole, times
+
+
+def pitched(angles):
+    return np.stack((np.cos(angles / 2), 0.0 * angles, -np.sin(angles / 2), 0.0 * angles), axis=1)
+
+
+def spun(rotation, point):
+    return np.array((Quaternion(rotation) @ Vector(point))[:])
+
+
+def test_a_foot_rolls_from_its_heel_over_its_ball_to_its_toes_each_held_still():
+    balls, (feet, toes), path, sole, times = rolling_foot()
+    assert [hold.part for hold in path.holds] == [SolePart.HEEL, SolePart.BALL, SolePart.TOES]
+    own = {
+        SolePart.HEEL: balls + turned(feet, sole.heel),
+        SolePart.BALL: balls,
+        SolePart.TOES: balls + turned(toes, sole.toe),
+    }
+    ball = path.ankles + turned(path.feet, sole.ball)
+    found = {
+        SolePart.HEEL: ball + turned(path.feet, sole.heel),
+        SolePart.BALL: ball,
+        SolePart.TOES: ball + turned(path.toes, sole.toe),
+    }
+    for part, first, last in path.holds:
+        assert times[last] - times[first] > 0.12, part
+        rows = slice(first, last + 1)
+        assert np.ptp(own[part][rows, 0]) > 0.01
+        assert np.ptp(found[part][rows], axis=0).max() < 1e-9, part
+    first, last = path.holds[1][1:]
+    assert np.ptp(found[SolePart.TOES][first : last + 1], axis=0).max() < 1e-9
+    assert min(point[:, 2].min() for point in found.values()) > -1e-6
+
+
+def test_a_rolling_foot_goes_on_without_a_jump_where_another_point_takes_over():
+    """From frame to frame the ankle's speed changes no more than where the foot's own motion does."""
+    balls, (feet, _), path, sole, times = rolling_foot()
+    own = np.diff(balls - turned(feet, sole.ball), 2, axis=0)
+    found = np.diff(path.ankles, 2, axis=0)
+    assert np.abs(found).max() < 1.5 * np.abs(own).max()
+    assert np.abs(np.diff(path.ankles, axis=0)).max() < 1.2 * np.abs(np.diff(balls, axis=0)).max()
 
 
 def test_a_leg_that_is_too_short_lowers_the_hips_smoothly(figure):
@@ -342,4 +419,49 @@ def test_settings_out_of_range_are_refused_by_name(field, value):
 
 
 def test_default_thresholds_are_those_of_the_contacts_but_for_speed():
-    assert RetargetSettings().thresholds == ContactThresholds(speed=0.3)
+    assert RetargetSettings().thresholds == ContactThresholds(speed=1.0 / 3.0)
+
+
+def stepping_in_place(figure, speeds, frames=80, cycle=40):
+    """Feet that take turns on ground that moves ahead at these speeds of either, metres a second; 40 fps."""
+    rotations, translations = bipeds.turns(figure, frames, size=0.0)
+    translations[:] = 0.0
+    source = bipeds.source_of(figure, rotations, translations, 40.0)
+    heads = source.heads.copy()
+    for side, start, speed in (("L", 0, speeds[0]), ("R", cycle // 2, speeds[1])):
+        part = (np.arange(frames) + start) % cycle / cycle
+        half = speed * 0.5 * cycle / 40.0
+        ahead = np.where(part < 0.5, (2.0 * part - 0.5) * half, 0.5 * np.cos(2 * np.pi * (part - 0.5)) * half)
+        up = np.where(part < 0.5, 0.0, 0.3 * np.sin(2 * np.pi * (part - 0.5)))
+        toe = figure.index(f"toe.{side}")
+        heads[:, toe, 1] += ahead
+        heads[:, toe, 2] += up
+    return dataclasses.replace(source, heads=heads)
+
+
+def test_feet_that_slip_a_little_over_fast_ground_are_down(figure):
+    """One slips by a fifth of its speed, which is more than a foot may on ground that stands still."""
+    source = stepping_in_place(figure, (3.6, 4.4))
+    found = find_stances(source, MAP, RetargetSettings().thresholds)
+    slips = [abs(speed - found.velocity[1]) for speed in (3.6, 4.4)]
+    assert max(slips) > RetargetSettings().thresholds.speed * leg_length(source, MAP, MAP.legs[0])
+    for phases in found.phases.values():
+        assert phases
+        assert max(last - first for first, last in phases) >= 14
+
+
+def test_a_foot_in_the_air_goes_down_with_the_hips_as_far_as_the_ground_lets_it():
+    sole = Sole(
+        np.array((0.1, 0.0, -0.08)),
+        np.array((0.0, 0.0, -0.02)),
+        np.array((-0.1, 0.0, -0.02)),
+        None,
+        np.array((0.0, 1.0, 0.0)),
+        0.02,
+    )
+    ankles = np.array([(0.0, 0.0, 0.4), (0.0, 0.0, 0.11), (0.0, 0.0, 0.1), (0.0, 0.0, 0.4)])
+    straight, none = np.tile((1.0, 0.0, 0.0, 0.0), (4, 1)), np.zeros(4)
+    weights = np.array((0.0, 0.0, 1.0, 0.5))
+    path = FootPath(ankles, straight, None, weights, weights, none)
+    found = sunken(path, sole, np.full(4, 0.03)).ankles[:, 2]
+    np.testing.assert_allclose(ankles[:, 2] - found, (0.03, 0.01, 0.0, 0.015), atol=1e-12)
