@@ -14,13 +14,15 @@ from ccd_rig.limits.batch import BatchLimits
 from ccd_rig.limits.shapes import Cone, Hinge, SwingTwist
 from ccd_rig.motion.contacts import ContactThresholds, Phase
 from ccd_rig.motion.retargeting.alignment import shortest
+from ccd_rig.motion.retargeting.effectors import head_effector, limb_effectors, poles
 from ccd_rig.motion.retargeting.feet import FootPath, foot_path, sunken
 from ccd_rig.motion.retargeting.figure_map import FigureMap, Limb
 from ccd_rig.motion.retargeting.measures import measures
 from ccd_rig.motion.retargeting.motions import SourceMotion, TargetFigure, product, turned
+from ccd_rig.motion.retargeting.reference import straightest_frame
 from ccd_rig.motion.retargeting.rolling import Contacts, SolePart
 from ccd_rig.motion.retargeting.root import smooth_envelope
-from ccd_rig.motion.retargeting.settings import HandSpace, RetargetSettings
+from ccd_rig.motion.retargeting.settings import EffectorSpace, RetargetSettings
 from ccd_rig.motion.retargeting.sole import Sole
 from ccd_rig.motion.retargeting.stances import find_stances, leg_length
 from ccd_rig.solvers.retarget import retarget
@@ -328,7 +330,7 @@ def test_hands_of_longer_arms_are_in_lengths_of_the_arm_or_in_the_world(figure, 
     source = bipeds.source_of(figure, *moving)
     target = TargetFigure.at_rest(bipeds.skeleton(given))
     limb = retarget(MAP, target, source, FREE)
-    world = retarget(MAP, target, source, dataclasses.replace(FREE, hand_space=HandSpace.WORLD))
+    world = retarget(MAP, target, source, dataclasses.replace(FREE, hand_space=EffectorSpace.WORLD))
     hand, shoulder = figure.index("hand.L"), figure.index("upper_arm.L")
     found = heads_of(target, limb)
     own = source.heads[:, hand] - source.heads[:, shoulder]
@@ -448,6 +450,96 @@ def test_feet_that_slip_a_little_over_fast_ground_are_down(figure):
     for phases in found.phases.values():
         assert phases
         assert max(last - first for first, last in phases) >= 14
+
+
+def test_the_straightest_frame_is_the_one_that_stands_with_its_arms_stretched(figure, moving):
+    rotations, translations = (each.copy() for each in moving)
+    rotations[23] = (1.0, 0.0, 0.0, 0.0)
+    assert straightest_frame(MAP, bipeds.source_of(figure, rotations, translations)) == 23
+
+
+# Effectors ----------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def other_proportions(figure):
+    """A source, and a target that stoops, with longer upper arms, shorter forearms and knees that are low."""
+    given = bipeds.places()
+    shifts = {"chest": (0.0, 0.06, -0.05), "head": (0.0, -0.05, -0.03)}
+    for side, sign in (("L", 1.0), ("R", -1.0)):
+        shifts[f"shin.{side}"] = (0.06 * sign, 0.0, -0.08)
+        shifts[f"forearm.{side}"] = (0.06 * sign, 0.03, 0.0)
+    moved = {}
+    for name, (head, parent, tail) in given.items():
+        moved[name] = head + Vector(shifts.get(name, (0.0, 0.0, 0.0))), parent, tail
+    source = bipeds.source_of(figure, *bipeds.turns(figure, 40, seed=2, size=2.5))
+    return source, TargetFigure.at_rest(bipeds.skeleton(moved))
+
+
+@pytest.mark.parametrize("space", list(EffectorSpace))
+@pytest.mark.parametrize(("weight", "name"), [("head", "head"), ("hands", "left arm"), ("feet", "left leg")])
+def test_a_weight_brings_an_effector_to_the_source_in_its_space(other_proportions, weight, name, space):
+    source, target = other_proportions
+    field = {"head": "head_space", "hands": "hand_space", "feet": "foot_space"}[weight]
+    off = dict.fromkeys(("feet", "hands", "head", "knees", "elbows"), 0.0)
+    errors = []
+    for value in (0.0, 0.5, 1.0):
+        settings = dataclasses.replace(FREE, **{**off, weight: value, field: space})
+        result = retarget(MAP, target, source, settings)
+        found = limb_effectors(MAP, target, source, settings)
+        effector = found.get(name) or head_effector(MAP, target, source, settings)
+        heads = heads_of(target, result)
+        errors.append(effector.errors(target, heads, source, result.way))
+        assert (name in measures(MAP, target, source, result).followed) is (value > 0.0)
+    reached = errors[0] < 0.12  # not where it is farther than the limb is long
+    assert errors[0].mean() > 0.005 and reached.mean() > 0.15
+    assert np.median(errors[2][reached]) < 2e-3
+    assert errors[1].mean() < 0.75 * errors[0].mean()
+
+
+def test_an_effector_without_weight_changes_nothing(other_proportions):
+    source, target = other_proportions
+    plain = retarget(MAP, target, source, FREE)
+    spaces = {name: EffectorSpace.WORLD for name in ("head_space", "knee_space", "elbow_space")}
+    again = retarget(MAP, target, source, dataclasses.replace(FREE, **spaces))
+    np.testing.assert_array_equal(again.rotations, plain.rotations)
+
+
+@pytest.mark.parametrize("space", list(EffectorSpace))
+@pytest.mark.parametrize(("weight", "limb"), [("knees", MAP.legs[0]), ("elbows", MAP.arms[1])])
+def test_knees_and_elbows_are_poles(other_proportions, weight, limb, space):
+    """They turn to the source's side where limbs bend, and ankles and wrists stay where they are."""
+    source, target = other_proportions
+    field = {"knees": "knee_space", "elbows": "elbow_space"}[weight]
+    angles, heads = [], []
+    for value in (0.0, 1.0):
+        settings = dataclasses.replace(FREE, **{weight: value, field: space})
+        result = retarget(MAP, target, source, settings)
+        heads.append(heads_of(target, result))
+        pole = poles(MAP, target, source, settings)[limb.name]
+        _, angle, off = pole.sides(target, heads[-1], source, result.way, limb.end)
+        angles.append(np.abs(angle[off > 0.1]))
+    assert min(map(len, angles)) > 3
+    assert angles[0].max() > 0.02
+    assert angles[1].max() < 1e-3
+    ends = [target.index(limb.end) for limb in MAP.limbs]
+    np.testing.assert_allclose(heads[1][:, ends], heads[0][:, ends], atol=1e-4)
+
+
+def test_a_bent_spine_leaves_arms_turned_as_they_were(other_proportions):
+    source, target = other_proportions
+    settings = dataclasses.replace(FREE, hands=0.0, feet=0.0)
+    turns = [
+        target.world(*(each.rotations, each.translations))[1]
+        for each in (
+            retarget(MAP, target, source, settings),
+            retarget(MAP, target, source, dataclasses.replace(settings, head=1.0)),
+        )
+    ]
+    for name in ("shoulder.L", "upper_arm.R", "hand.L", "head"):
+        i = target.index(name)
+        np.testing.assert_allclose(np.abs((turns[0][:, i] * turns[1][:, i]).sum(1)), 1.0, atol=1e-6)
+    assert np.abs((turns[0][:, 1] * turns[1][:, 1]).sum(1)).min() < 1.0 - 1e-5
 
 
 def test_a_foot_in_the_air_goes_down_with_the_hips_as_far_as_the_ground_lets_it():
