@@ -25,7 +25,7 @@ FRAMES = (
 class CCD_RIG_OT_retarget_reference(bpy.types.Operator):
     bl_idname = "ccd_rig.retarget_reference"
     bl_label = "Use Frame as Reference"
-    bl_description = "Bring a frame of the source in line with this armature's rest pose, not the source's rest"
+    bl_description = "Bring a frame of the source in line with this armature's rest pose"
     bl_options = {"REGISTER", "UNDO"}
 
     frame: bpy.props.EnumProperty(name="Frame", description="Which frame", items=FRAMES)

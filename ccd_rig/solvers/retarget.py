@@ -29,7 +29,7 @@ from ..motion.retargeting.motions import SourceMotion, TargetFigure
 from ..motion.retargeting.root import drops, smooth_envelope
 from ..motion.retargeting.scaled_way import ScaledWay, limb_length, scaled_way
 from ..motion.retargeting.settings import RetargetSettings
-from ..motion.retargeting.sole import Sole
+from ..motion.retargeting.sole import Sole, SolePart
 from ..motion.retargeting.stances import Stances, find_stances, leg_length, levels
 from .retarget_goals import Retargeting, turned_to
 
@@ -95,7 +95,13 @@ def retarget(
         ankles = feet[leg.name].wanted(target, heads, source, way)
         toes = world[:, target.index(leg.tip)] if leg.tip else None
         given, sole = (turns[leg.name], toes), Sole.of(target, leg)
-        paths[leg.name] = foot_path(ankles, given, sole, contacts[leg.name], settings.blend)
+        path = foot_path(ankles, given, sole, contacts[leg.name], settings.blend)
+        if any(hold.part is not SolePart.BALL for hold in path.holds):
+            far = batch.length(path.ankles - heads[:, target.index(leg.upper)], -1)
+            reach = _reach(figure_map, target, source, settings, leg)
+            followed = contacts[leg.name].followed(far > reach)
+            path = foot_path(ankles, given, sole, followed, settings.blend)
+        paths[leg.name] = path
     sunk, lowered = _lowered(figure_map, target, source, settings, (rotations, translations, paths))
     work = Retargeting(figure_map, target, source, settings, way)
     pose, hands = work.solved((rotations, lowered), paths)

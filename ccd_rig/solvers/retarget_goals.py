@@ -1,4 +1,4 @@
-"""The goals of a retargeting and their solve: the head first, then feet and hands, knees and elbows turned."""
+"""The goals of a retargeting and their solve: the head, then feet and hands, then knees and elbows."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ PRECISION = 1e-5
 ANGLE_PRECISION = 1e-4
 """Angle tolerance, radians."""
 STRAIGHT = 0.1
-"""How far a knee or elbow must be off the line between the ends of its limb, in lengths of it, for its side to
-be clear."""
+"""How far a knee or elbow must be off the line between the ends of its limb, in lengths of it, for its side
+to count fully: of straight limbs it is noise."""
 
 Pose = tuple[Array, Array]
 """(F, n, 4) rotations and (F, n, 3) translations relative to rest."""
@@ -49,7 +49,8 @@ class Retargeting:
         return effector.wanted(self.target, heads, self.source, self.way)
 
     def solved(self, pose: Pose, paths: Mapping[str, FootPath]) -> tuple[Array, dict[str, Array]]:
-        """(F, n, 4) rotations whose effectors are where they are to be, and by arm (F, 3) where wrists were."""
+        """(F, n, 4) rotations whose effectors are where they are to be, and by arm (F, 3) where wrists are
+        to be."""
         carried = self.target.world(*pose)[1]
         pose = self._head_solved(pose, carried), pose[1]
         limbs = limb_effectors(self.figure_map, self.target, self.source, self.settings)

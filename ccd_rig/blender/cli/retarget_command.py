@@ -200,7 +200,7 @@ def _table(results: dict[str, Any]) -> Iterator[str]:
         stances = found["stances"]
         drift = 1000.0 * max((each["drift"] for each in stances), default=0.0)
         slide = 1000.0 * sum(each["slide"] for each in stances) / max(len(stances), 1)
-        off = 100.0 * max(found["errors"].values(), default=0.0)
+        off = 100.0 * max((found["errors"][name] for name in found["followed"]), default=0.0)
         yield (
             f"{name:<24} {found['frames']:>6} {len(stances):>8} {drift:>9.1f} {slide:>11.1f} {off:>6.2f} "
             f"{1000.0 * found['sunk']:>8.1f}"

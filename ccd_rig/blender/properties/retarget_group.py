@@ -25,7 +25,12 @@ REFERENCES = (
     ("FRAME", "Frame", "The rest pose is no pose: take a frame of the motion, in which limbs can be seen", 1),
 )
 _SPACES = (
-    (EffectorSpace.LIMB.value, "Limb", "As far from where the limb starts, in its lengths, as the source's", 0),
+    (
+        EffectorSpace.LIMB.value,
+        "Limb",
+        "As far from where the limb starts, in its lengths, as the source's",
+        0,
+    ),
     (EffectorSpace.WORLD.value, "World", "Where the source has them, scaled as its way is", 1),
 )
 

@@ -12,7 +12,7 @@ from ...motion.contacts import ContactThresholds
 from ...motion.retargeting.settings import SPACES, WEIGHTS, EffectorSpace, RetargetSettings
 from ..properties import retarget_group
 from .bone_map import BoneMap, bone_map
-from .retarget import RetargetChoice, ReferenceFrame, reference_frame, require_two, show_frame
+from .retarget import ReferenceFrame, RetargetChoice, reference_frame, require_two, show_frame
 from .sampling import Reference, RestIsNoPose
 
 

@@ -43,6 +43,7 @@ def as_values(done: Retargeted) -> Mapping[str, Any]:
         "bones": dict(done.found.bones),
         "missing": list(done.found.missing),
         "errors": dict(found.errors),
+        "followed": sorted(found.followed),
         "stances": [stance.__dict__ for stance in found.stances],
         "penetration": found.penetration,
         "turn": math.degrees(found.turn),

@@ -50,9 +50,9 @@ class Effector:
     def sides(
         self, target: TargetFigure, heads: Array, source: SourceMotion, way: ScaledWay, end: str
     ) -> tuple[Array, Array, Array]:
-        """Of a knee or elbow: (F, 3) axis from its limb's start to the joint `end`, (F,) radians about it from
-        where it is to the side where it is to be, and (F,) the smaller of both distances from that line, in
-        lengths of the limb."""
+        """Of a knee or elbow: (F, 3) axis from its limb's start to the joint `end`, (F,) radians about it to
+        the side where it is to be, and (F,) the smaller of both distances from that line, in lengths of the
+        limb."""
         start = heads[:, target.index(self.base)]
         line = heads[:, target.index(end)] - start
         axis = line / np.maximum(batch.length(line, -1), 1e-12)[:, None]

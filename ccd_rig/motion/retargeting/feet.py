@@ -15,9 +15,9 @@ from ...maths import batch
 from ...maths.batch import Array
 from .alignment import UP
 from .motions import product, turned
-from .rolling import Contacts, Hold, SolePart, faded, flat_toes, locked
+from .rolling import Contacts, faded, flat_toes, locked
 from .root import smooth_envelope
-from .sole import Sole
+from .sole import Hold, Sole, SolePart
 
 MOST_ROLL = math.radians(20.0)
 """How far a heel is raised further at most for a leg that is too short."""
@@ -63,7 +63,7 @@ def foot_path(
     if sole.rolls:
         flat = _missing(feet, sole.heel, -ahead, np.full(len(feet), -sole.height))
         feet = _raised(feet, -ahead, faded(flat[:, None], contacts, blend)[:, 0])
-        arms = {SolePart.BALL: turned(feet, sole.under), SolePart.HEEL: turned(feet, sole.heel)}
+        arms[SolePart.HEEL] = turned(feet, sole.heel)
     if toes is not None and sole.toe is not None:
         toes = flat_toes(toes, sole, contacts, blend)
         angles = _missing(toes, sole.toe, ahead, ground - heights)

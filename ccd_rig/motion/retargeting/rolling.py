@@ -1,9 +1,8 @@
-"""Which point of a foot holds still, and what keeps it there: heel, ball or toes.
+"""What keeps a foot where it is down: locked at its heel, its ball or its toes.
 
-A step is a contact of the ball with what rolls into it and out of it. Where the heel is down before the ball
-is, slow, low and lower than the ball, the foot turns about its heel; then about the ball; where the toes are
-still down after the ball has left, about their end. One point takes over where the other has it: a heel is
-locked where it is when the ball locks. Beyond both ends an offset goes back to nothing along a cubic that
+A step is a contact of the ball with what the source rolls on beside it (`stances`). The foot turns about its
+heel, then about its ball, then about the end of its toes. One point takes over where the other has it: a heel
+is locked where it is when the ball locks. Beyond both ends an offset goes back to nothing along a cubic that
 starts with its value and its velocity, so neither jumps (Kovar, Schreiner and Gleicher 2002, "Footskate
 Cleanup for Motion Capture Editing"):
 
@@ -14,39 +13,18 @@ While the ball is locked, so are the toes: flat, in their mean heading.
 
 from __future__ import annotations
 
-import enum
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import NamedTuple
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ...maths import batch
-from ...maths.batch import Array, Indices
+from ...maths.batch import Array, Mask
 from ..contacts import LEVEL, ContactThresholds, Phase
 from .alignment import shortest
 from .motions import product, turned
-from .sole import Sole
-
-BELOW = 0.02
-"""Part of the height threshold by which a point may be above the ball and still be what the foot rolls on."""
-
-
-class SolePart(enum.Enum):
-    """What a foot stands on."""
-
-    HEEL = "HEEL"
-    BALL = "BALL"
-    TOES = "TOES"
-
-
-class Hold(NamedTuple):
-    """Frames in which a point of the sole is locked: places of the first and of the last."""
-
-    part: SolePart
-    first: int
-    last: int
+from .sole import Hold, Sole, SolePart
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,9 +37,8 @@ class Contacts:
         velocity: (3,) of the ground, world metres per second.
         heights: of the ground in each phase, world metres.
         level: height of the ground where there is no phase; minus infinity for no ground.
-        low: metres above the ground up to which a point of the sole may be down, and by which a foot must get
-            below the ground to be above another place.
-        slow: metres per second below which it may be.
+        low: metres by which a foot must get below the ground to be above another place.
+        rolls: beside each phase, what the foot rolls on; empty for nothing.
     """
 
     phases: Sequence[Phase]
@@ -70,7 +47,7 @@ class Contacts:
     heights: Array
     level: float
     low: float
-    slow: float
+    rolls: Sequence[Sequence[Hold]] = ()
 
     def ground(self, soles: Array, blend: float) -> Array:
         """(F,) height of the ground: that of the phase, between two of them that of the lower one, and beyond
@@ -104,6 +81,23 @@ class Contacts:
             levels += [gaps[k], heights[k], heights[k], gaps[k + 1]]
         return np.asarray(np.interp(self.times, places, levels))
 
+    def followed(self, out_of_reach: Mask) -> Contacts:
+        """The same without what the foot rolls on from the first frame on, away from the ball, in which the leg
+        is too short for it, of (F,)."""
+        rolls = []
+        for phase, holds in zip(self.phases, self.rolls, strict=bool(self.rolls)):
+            kept = []
+            for part, first, last in holds:
+                far = first + np.flatnonzero(out_of_reach[first : last + 1])
+                if len(far) == 0:
+                    kept.append(Hold(part, first, last))
+                elif last < phase.first and far[-1] < last:
+                    kept.append(Hold(part, int(far[-1]) + 1, last))
+                elif first > phase.last and far[0] > first:
+                    kept.append(Hold(part, first, int(far[0]) - 1))
+            rolls.append(tuple(kept))
+        return replace(self, rolls=rolls)
+
     def steps(self, height: float) -> Array:
         """(F,) height of a point that is `height` metres above the ground in each phase; 0 between."""
         found = np.zeros(len(self.times))
@@ -136,18 +130,16 @@ def locked(
         blend: seconds at most beyond a step in which it goes over into its own motion.
     """
     times, phases = contacts.times, contacts.phases
-    offsets, weights = np.zeros_like(balls), np.zeros(len(balls))
+    offsets = np.zeros_like(balls)
+    weights: Array = np.zeros(len(balls))
     relative = balls - contacts.velocity * times[:, None]
     steps: list[list[tuple[Hold, Array]]] = []
     for k, phase in enumerate(phases):
         place = relative[phase.first : phase.last + 1].mean(axis=0)
         place[2] = contacts.heights[k] + sole.height
-        points = {part: relative + arm for part, arm in arms.items()}
-        room = (
-            steps[-1][-1][0].last + 1 if k else 0,
-            phases[k + 1].first - 1 if k + 1 < len(phases) else len(times) - 1,
+        steps.append(
+            _step(phase, place - relative, relative, arms, contacts.rolls[k] if contacts.rolls else ())
         )
-        steps.append(_step(phase, place - relative, points, contacts, (contacts.heights[k], room)))
         for hold, way in steps[-1]:
             rows = slice(hold.first, hold.last + 1)
             offsets[rows], weights[rows] = way[rows], 1.0
@@ -201,54 +193,24 @@ def faded(values: Array, contacts: Contacts, blend: float) -> Array:
 
 
 def _step(
-    phase: Phase,
-    way: Array,
-    points: Mapping[SolePart, Array],
-    contacts: Contacts,
-    ground: tuple[float, tuple[int, int]],
+    phase: Phase, way: Array, relative: Array, arms: Mapping[SolePart, Array], rolls: Sequence[Hold]
 ) -> list[tuple[Hold, Array]]:
     """What is locked in a step, in order, each with (F, 3) the offset that does so.
 
     Args:
         phase: of the ball.
         way: (F, 3) offset that locks it.
-        points: (F, 3) of the ball, of heel and of toes, as they move freely over the ground.
-        contacts: of this foot.
-        ground: its height here, and the first and last frame that the step may take.
+        relative: (F, 3) the ball over the ground as it moves freely.
+        arms: (F, 3) from it to the other points.
+        rolls: what the foot rolls on beside the phase.
     """
-    height, (start, end) = ground
     found = [(Hold(SolePart.BALL, *phase), way)]
-    for edge, stop, step in ((phase.first, start, -1), (phase.last, end, 1)):
-        rows = np.arange(edge + step, stop + step, step)
-        counts = {part: _still(part, points, contacts, way[edge, 2] - height, rows) for part in points}
-        part = max(counts, key=lambda each: counts[each], default=SolePart.BALL)
-        if part is SolePart.BALL or counts[part] == 0:
-            continue
-        last = int(rows[counts[part] - 1])
-        hold = Hold(part, min(edge + step, last), max(edge + step, last))
-        found.insert(0 if step < 0 else len(found), (hold, way[edge] + points[part][edge] - points[part]))
+    for hold in rolls:
+        if hold.part in arms:
+            is_before = hold.last < phase.first
+            point, edge = relative + arms[hold.part], phase.first if is_before else phase.last
+            found.insert(0 if is_before else len(found), (hold, way[edge] + point[edge] - point))
     return found
-
-
-def _still(
-    part: SolePart, points: Mapping[SolePart, Array], contacts: Contacts, lift: float, rows: Indices
-) -> int:
-    """In how many rows from the first on a point other than the ball is slow, low and lower than the ball.
-
-    Args:
-        part: which.
-        points: (F, 3) of all of them over the ground.
-        contacts: what is slow and low.
-        lift: metres that make a height of `points` one above the ground.
-        rows: in order, away from where the ball is locked.
-    """
-    if part is SolePart.BALL or len(rows) == 0:
-        return 0
-    point, ball = points[part], points[SolePart.BALL]
-    speeds = batch.length(np.gradient(point, contacts.times, axis=0), -1)
-    is_low = (point[:, 2] + lift < contacts.low) & (point[:, 2] < ball[:, 2] + BELOW * contacts.low)
-    down = (speeds < contacts.slow) & is_low
-    return int(np.argmin(np.append(down[rows], False)))
 
 
 def flat_toes(toes: Array, sole: Sole, contacts: Contacts, blend: float) -> Array:

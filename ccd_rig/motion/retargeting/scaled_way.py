@@ -97,7 +97,7 @@ def scaled_way(
             target.ground + stepped(found, lowest, size, settings.thresholds),
             target.ground if settings.contacts else -math.inf,
             settings.thresholds.height * size,
-            settings.thresholds.speed * size,
+            stances.rolls.get(name, ()),
         )
         for name, found in heights.items()
     }

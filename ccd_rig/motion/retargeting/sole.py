@@ -1,9 +1,11 @@
-"""The sole of a foot: three points at the ground below the reference pose, under the ball, behind the ankle and
-at the end of the toes."""
+"""The sole of a foot: three points at the ground below the reference pose, under the ball, behind the ankle
+and at the end of the toes."""
 
 from __future__ import annotations
 
+import enum
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,6 +20,22 @@ TOES = 0.5
 """How long toes are whose bone does not tell, in the same distances."""
 AHEAD = 0.7
 """Cosine of the angle up to which the bone of the toes leads ahead."""
+
+
+class SolePart(enum.Enum):
+    """What a foot stands on."""
+
+    HEEL = "HEEL"
+    BALL = "BALL"
+    TOES = "TOES"
+
+
+class Hold(NamedTuple):
+    """Frames in which a foot turns about a point of its sole: places of the first and of the last."""
+
+    part: SolePart
+    first: int
+    last: int
 
 
 @dataclass(frozen=True, eq=False)

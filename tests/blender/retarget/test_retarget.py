@@ -409,10 +409,12 @@ def test_the_command_line_takes_a_folder_of_clips(ext, source, tmp_path, capsys)
     assert {"walk", "again"} <= set(bpy.data.actions.keys())
     assert [thing.type for thing in bpy.data.objects] == ["ARMATURE"]
     assert main(["retarget", str(clips / "walk.blend"), str(hero)]) == 2
-    weighed = ["--weight", "head=1", "--weight", "hands=0", "--space", "head=world", "--report", str(table)]
+    weighed = ["--weight", "head=1", "--weight", "hands=0", "--space", "hands=world", "--report", str(table)]
     assert main(["retarget", str(clips / "walk.blend"), str(hero), *weighed]) == 0
     assert json.loads(table.read_text())["walk.blend"]["errors"]["head"] < 1e-3
-    for wrong in (["--weight", "hat=1"], ["--weight", "head=much"], ["--space", "head=moon"], ["--weight", "head=2"]):
+    assert set(json.loads(table.read_text())["walk.blend"]["followed"]) == {"left leg", "right leg", "head"}
+    for wrong in ("--weight hat=1", "--weight head=much", "--space head=moon", "--weight head=2"):
+        wrong = wrong.split()
         assert main(["retarget", str(clips / "walk.blend"), str(hero), *wrong, "--report", str(table)]) == 2
     before = hero.read_bytes()
     assert main(["retarget", str(clips / "walk.blend"), str(hero), "--report", str(hero)]) == 2

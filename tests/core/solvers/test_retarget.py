@@ -20,10 +20,10 @@ from ccd_rig.motion.retargeting.figure_map import FigureMap, Limb
 from ccd_rig.motion.retargeting.measures import measures
 from ccd_rig.motion.retargeting.motions import SourceMotion, TargetFigure, product, turned
 from ccd_rig.motion.retargeting.reference import straightest_frame
-from ccd_rig.motion.retargeting.rolling import Contacts, SolePart
+from ccd_rig.motion.retargeting.rolling import Contacts
 from ccd_rig.motion.retargeting.root import smooth_envelope
 from ccd_rig.motion.retargeting.settings import EffectorSpace, RetargetSettings
-from ccd_rig.motion.retargeting.sole import Sole
+from ccd_rig.motion.retargeting.sole import Hold, Sole, SolePart
 from ccd_rig.motion.retargeting.stances import find_stances, leg_length
 from ccd_rig.solvers.retarget import retarget
 
@@ -185,7 +185,7 @@ def locked_foot(fps):
     sole = Sole(np.array((0.1, 0.0, -0.08)), under, heel, None, np.array((0.0, 1.0, 0.0)), 0.02)
     rows = np.flatnonzero(speed < 0.3)
     phase = Phase(int(rows[0]), int(rows[-1]))
-    contacts = Contacts([phase], times, np.zeros(3), np.array([0.0]), 0.0, 0.1, 0.3)
+    contacts = Contacts([phase], times, np.zeros(3), np.array([0.0]), 0.0, 0.1)
     straight = np.tile((1.0, 0.0, 0.0, 0.0), (len(x), 1))
     return ankles, foot_path(ankles, (straight, None), sole, contacts, 0.2).ankles, phase, times
 
@@ -229,9 +229,13 @@ def rolling_foot(fps=120):
     away = np.clip(0.2 - times, 0.0, 1.0) + np.clip(times - 1.0, 0.0, 1.0)
     balls += np.stack((0.08 * times + 6.0 * np.sign(times - 0.6) * away**2, 0.0 * times, 8.0 * away**2), 1)
     flat = np.flatnonzero((times > 0.39) & (times < 0.81))
-    contacts = Contacts(
-        [Phase(int(flat[0]), int(flat[-1]))], times, np.zeros(3), np.zeros(1), 0.0, 0.1, 0.3
+    heel, tip = (
+        np.flatnonzero((times > 0.22) & (times < 0.39)),
+        np.flatnonzero((times > 0.81) & (times < 0.98)),
     )
+    first, last = int(flat[0]), int(flat[-1])
+    rolls = [(Hold(SolePart.HEEL, int(heel[0]), first - 1), Hold(SolePart.TOES, last + 1, int(tip[-1])))]
+    contacts = Contacts([Phase(first, last)], times, np.zeros(3), np.zeros(1), 0.0, 0.1, rolls)
     path = foot_path(balls - turned(feet, sole.ball), (feet, toes), sole, contacts, 0.2)
     return balls, (feet, toes), path, sole, times
 
@@ -268,9 +272,39 @@ def test_a_foot_rolls_from_its_heel_over_its_ball_to_its_toes_each_held_still():
     assert min(point[:, 2].min() for point in found.values()) > -1e-6
 
 
+def test_heels_and_toes_that_a_source_rolls_on_are_found(figure):
+    """Read from the source: its heel is down before its ball, and the end of its toes after it."""
+    balls, (feet, toes), _, sole, times = rolling_foot()
+    plain = bipeds.source_of(figure, *bipeds.turns(figure, len(times), size=0.0), 120.0)
+    heads, turns = plain.heads.copy(), plain.rotations.copy()
+    foot, toe = figure.index("foot.L"), figure.index("toe.L")
+    heads[:, toe], heads[:, foot] = balls, balls - turned(feet, sole.ball)
+    turns[:, toe], turns[:, foot] = toes, feet
+    source = dataclasses.replace(plain, heads=heads, rotations=turns)
+    found = find_stances(source, MAP, RetargetSettings().thresholds)
+    ((heel, tip),) = found.rolls["left leg"]
+    (phase,) = found.phases["left leg"]
+    assert (heel.part, tip.part) == (SolePart.HEEL, SolePart.TOES)
+    assert (heel.last, tip.first) == (phase.first - 1, phase.last + 1)
+    assert times[heel.first] == pytest.approx(0.2, abs=0.04)
+    assert times[tip.last] == pytest.approx(1.0, abs=0.04)
+
+
+def test_a_roll_that_the_leg_is_too_short_for_is_let_go():
+    rolls = [(Hold(SolePart.HEEL, 2, 4), Hold(SolePart.TOES, 9, 12))]
+    contacts = Contacts([Phase(5, 8)], np.arange(15.0), np.zeros(3), np.zeros(1), 0.0, 0.1, rolls)
+    far = np.zeros(15, bool)
+    assert [list(each) for each in contacts.followed(far).rolls] == [list(rolls[0])]
+    far[[3, 11]] = True
+    found = contacts.followed(far).rolls
+    assert [list(each) for each in found] == [[Hold(SolePart.HEEL, 4, 4), Hold(SolePart.TOES, 9, 10)]]
+    far[[4, 9]] = True
+    assert [list(each) for each in contacts.followed(far).rolls] == [[]]
+
+
 def test_a_rolling_foot_goes_on_without_a_jump_where_another_point_takes_over():
     """From frame to frame the ankle's speed changes no more than where the foot's own motion does."""
-    balls, (feet, _), path, sole, times = rolling_foot()
+    balls, (feet, _), path, sole, _ = rolling_foot()
     own = np.diff(balls - turned(feet, sole.ball), 2, axis=0)
     found = np.diff(path.ankles, 2, axis=0)
     assert np.abs(found).max() < 1.5 * np.abs(own).max()
@@ -500,7 +534,7 @@ def test_a_weight_brings_an_effector_to_the_source_in_its_space(other_proportion
 def test_an_effector_without_weight_changes_nothing(other_proportions):
     source, target = other_proportions
     plain = retarget(MAP, target, source, FREE)
-    spaces = {name: EffectorSpace.WORLD for name in ("head_space", "knee_space", "elbow_space")}
+    spaces = dict.fromkeys(("head_space", "knee_space", "elbow_space"), EffectorSpace.WORLD)
     again = retarget(MAP, target, source, dataclasses.replace(FREE, **spaces))
     np.testing.assert_array_equal(again.rotations, plain.rotations)
 
