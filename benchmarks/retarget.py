@@ -23,7 +23,8 @@ Miss: mean distance of ankles from the middle of the hips and of wrists from the
 source has them, in lengths of the limb, frames outside of all these for ankles. Turn: largest turn of a
 mapped bone from frame to frame, and jerk: 99th percentile of the third differences of ankles and wrists in
 lengths of the limb, both over the source's. Depth: of the ball of the foot below its height at rest, in
-stances. Times are of the processor. Sides: frames in which a knee or elbow bends to the other side than the source's.
+stances. Times are of the processor. Sides: frames in which a knee or elbow bends to the other side than the
+source's.
 """
 
 from __future__ import annotations

@@ -27,8 +27,8 @@ from ..motion.retargeting.feet import FootPath, foot_path, rolled, sunken
 from ..motion.retargeting.figure_map import FigureMap, Limb
 from ..motion.retargeting.motions import SourceMotion, TargetFigure
 from ..motion.retargeting.root import drops, smooth_envelope
-from ..motion.retargeting.scaled_way import ScaledWay, limb_length, scaled_way
-from ..motion.retargeting.settings import RetargetSettings
+from ..motion.retargeting.scaled_way import ScaledWay, girdle_lifts, limb_length, scaled_way
+from ..motion.retargeting.settings import EffectorSpace, RetargetSettings
 from ..motion.retargeting.sole import Sole, SolePart
 from ..motion.retargeting.stances import Stances, find_stances, leg_length, levels
 from .retarget_goals import Retargeting, turned_to
@@ -93,6 +93,8 @@ def retarget(
     paths = {}
     for leg in figure_map.legs:
         ankles = feet[leg.name].wanted(target, heads, source, way)
+        if settings.foot_space is EffectorSpace.WORLD:
+            ankles = ankles + _girdle_shift(figure_map, target, source, leg, (heads, way))
         toes = world[:, target.index(leg.tip)] if leg.tip else None
         given, sole = (turns[leg.name], toes), Sole.of(target, leg)
         path = foot_path(ankles, given, sole, contacts[leg.name], settings.blend)
@@ -137,6 +139,27 @@ def _hips_moved(
     own = np.mean([_heads(figure_map, source, name) for name in uppers], axis=0)
     present = np.mean([heads[:, target.index(name)] for name in uppers], axis=0)
     return moved_root(figure_map, target, *pose, way.points(own, source.times) - present)
+
+
+def _girdle_shift(
+    figure_map: FigureMap,
+    target: TargetFigure,
+    source: SourceMotion,
+    leg: Limb,
+    placed: tuple[Array, ScaledWay],
+) -> Array:
+    """(F, 3) how far a pair of legs is from where the source's is: of four legs, front and hind ones of a
+    longer body are farther apart, and ankles of one pair may be higher. None for a figure with one pair.
+    """
+    heads, way = placed
+    girdle = figure_map.girdle(leg)
+    if len(girdle) == len(figure_map.legs):
+        return np.zeros((1, 3))
+    own = np.mean([_heads(figure_map, source, each.upper) for each in girdle], axis=0)
+    ours = np.mean([heads[:, target.index(each.upper)] for each in girdle], axis=0)
+    found = (ours - way.points(own, source.times)) * (1.0, 1.0, 0.0)
+    found[:, 2] = girdle_lifts(figure_map, target, source, way.scale)[leg.name]
+    return np.asarray(found)
 
 
 def _extensions(figure_map: FigureMap, source: SourceMotion, limb: Limb) -> Array:

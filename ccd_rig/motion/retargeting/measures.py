@@ -153,9 +153,9 @@ def _mean(values: Array) -> float:
 def _ankle_errors(
     figure_map: FigureMap, target: TargetFigure, source: SourceMotion, heads: Array, leg: Limb
 ) -> Array:
-    """(F,) of an ankle, as seen from the middle of the hip joints, in lengths of the leg."""
+    """(F,) of an ankle, as seen from the middle of the hip joints of its girdle, in lengths of the leg."""
     length, own_length = limb_length(target, leg), leg_length(source, figure_map, leg)
-    starts = [each.upper for each in figure_map.legs]
+    starts = [each.upper for each in figure_map.girdle(leg)]
     start = np.mean([heads[:, target.index(name)] for name in starts], axis=0)
     own = {name: source.heads[:, source.index(figure_map.sources[name])] for name in (*starts, leg.end)}
     own_start = np.mean([own[name] for name in starts], axis=0)

@@ -82,8 +82,8 @@ class Contacts:
         return np.asarray(np.interp(self.times, places, levels))
 
     def followed(self, out_of_reach: Mask) -> Contacts:
-        """The same without what the foot rolls on from the first frame on, away from the ball, in which the leg
-        is too short for it, of (F,)."""
+        """The same without rolls from the first frame on, away from the ball, in which the leg is too short,
+        of (F,)."""
         rolls = []
         for phase, holds in zip(self.phases, self.rolls, strict=bool(self.rolls)):
             kept = []

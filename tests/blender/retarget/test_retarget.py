@@ -249,6 +249,17 @@ def test_a_map_that_is_no_map_is_refused(ext, source, target, tmp_path):
         bpy.ops.ccd_rig.retarget_map_load(filepath=str(path))
 
 
+def test_animals_stand_along_the_ground(ext):
+    """Their heads are ahead of them: up is where legs lead."""
+    bone_map, sampling = (ext.module(f"ccd_rig.blender.retarget.{name}") for name in ("bone_map", "sampling"))
+    wolf, other = rigs.metarig("wolf"), rigs.metarig("basic_quadruped")
+    joints = bone_map.figure_map(bone_map.bone_map(wolf, other))
+    assert [leg.girdle for leg in joints.legs] == ["", "", "front", "front"]
+    figure, _ = sampling.target_figure(wolf, joints)
+    np.testing.assert_array_equal(figure.rotations, np.tile((1.0, 0.0, 0.0, 0.0), (len(figure.rotations), 1)))
+    assert figure.ground == pytest.approx(0.0, abs=1e-6)
+
+
 # Bad input ----------------------------------------------------------------------------------------
 
 
