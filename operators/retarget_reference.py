@@ -15,7 +15,7 @@ FRAMES = (
     (ReferenceFrame.CURRENT.value, "This Frame", "The frame at which the scene is", 1),
     (
         ReferenceFrame.STRAIGHTEST.value,
-        "Straightest",
+        "Straightest Frame",
         "The frame in which legs stand straight and arms are stretched, most like a T pose",
         2,
     ),

@@ -51,7 +51,7 @@ class CCD_RIG_PT_retarget(Sidebar, bpy.types.Panel):
             layout.prop(group, "reference_frame")
         elif group.source is not None and group.no_pose == group.source.name:
             draw_words(layout, context, "The source's rest is no pose of a body: take a frame", "ERROR")
-            layout.row(align=True).operator_enum("ccd_rig.retarget_reference", "frame")
+            layout.column(align=True).operator_enum("ccd_rig.retarget_reference", "frame")
         buttons = layout.row(align=True)
         buttons.operator("ccd_rig.retarget", icon="ARMATURE_DATA")
         buttons.operator("ccd_rig.retarget_preview", text="", icon="HIDE_OFF")
