@@ -102,15 +102,14 @@ def retarget(
             far = batch.length(path.ankles - heads[:, target.index(leg.upper)], -1)
             reach = _reach(figure_map, target, source, settings, leg)
             followed = contacts[leg.name].followed(far > reach)
-            path = foot_path(ankles, given, sole, followed, settings.blend)
+            if followed.rolls != contacts[leg.name].rolls:
+                path = foot_path(ankles, given, sole, followed, settings.blend)
         paths[leg.name] = path
     sunk, lowered = _lowered(figure_map, target, source, settings, (rotations, translations, paths))
     work = Retargeting(figure_map, target, source, settings, way)
     pose, hands = work.solved((rotations, lowered), paths)
-    for leg in figure_map.legs:
-        toes = paths[leg.name].toes
-        if toes is not None:
-            pose = turned_to(target, pose, leg.tip, toes)
+    tips = {leg.tip: paths[leg.name].toes for leg in figure_map.legs}
+    pose = turned_to(target, pose, {tip: each for tip, each in tips.items() if each is not None})
     return RetargetResult(same_side(pose), lowered, settings, stances, way, paths, hands, sunk)
 
 

@@ -122,10 +122,9 @@ class Retargeting:
         _add(goals, targets, head.joint, len(bent), self.target.points_to_model(points))
         _turn(goals, targets, head.joint, len(bent), self.target.rotations_to_model(carried[:, i]))
         found = self._met(pose, goals, targets)
-        for j, joint in enumerate(self.target.skeleton.joints):
-            if joint.parent in bent and j not in bent:
-                found = turned_to(self.target, found, joint.name, carried[:, j])
-        return found
+        joints = enumerate(self.target.skeleton.joints)
+        hanging = {joint.name: carried[:, j] for j, joint in joints if joint.parent in bent and j not in bent}
+        return turned_to(self.target, found, hanging)
 
     def _poles_turned(self, pose: Pose) -> Array | None:
         """Rotations with limbs turned about the line between their ends, for knees and elbows to be on the
@@ -144,24 +143,29 @@ class Retargeting:
         axis, angle, off = pole.sides(target, heads, self.source, self.way, limb.end)
         half = 0.5 * pole.weight * np.clip(off / STRAIGHT, 0.0, 1.0) * angle
         turn = np.concatenate((np.cos(half)[:, None], np.sin(half)[:, None] * axis), axis=1)
-        found = turned_to(target, pose[0], limb.upper, product(turn, world[:, target.index(limb.upper)]))
-        return turned_to(target, found, limb.end, world[:, target.index(limb.end)])
+        upper, end = (world[:, target.index(name)] for name in (limb.upper, limb.end))
+        found = turned_to(target, pose[0], {limb.upper: product(turn, upper)})
+        return turned_to(target, found, {limb.end: end})
 
 
-def turned_to(target: TargetFigure, rotations: Array, name: str, world: Array) -> Array:
-    """Rotations (F, n, 4) with one joint turned in the world as (F, 4), inside its limit."""
-    i = target.index(name)
-    joint = target.skeleton.joints[i]
-    if joint.locked:
+def turned_to(target: TargetFigure, rotations: Array, turns: Mapping[str, Array]) -> Array:
+    """Rotations (F, n, 4) with joints turned in the world as (F, 4) by name, inside their limits; none of
+    them hangs on another."""
+    if not turns:
         return rotations
-    _, present = target.world(rotations, np.zeros((1, len(target.skeleton), 3)))
-    follows = joint.parent >= 0 and joint.inherit_rotation
-    base = present[:, joint.parent] if follows else np.broadcast_to(target.turn, world.shape)
-    local = product(inverse(product(base, target.rests[i])), world)
-    if joint.limit is not None:
-        local = BatchLimits([joint.limit]).project(np.ascontiguousarray(local.T[:, None]))[0][:, 0].T
     found = rotations.copy()
-    found[:, i] = local
+    _, present = target.world(rotations, np.zeros((1, len(target.skeleton), 3)))
+    for name, world in turns.items():
+        i = target.index(name)
+        joint = target.skeleton.joints[i]
+        if joint.locked:
+            continue
+        follows = joint.parent >= 0 and joint.inherit_rotation
+        base = present[:, joint.parent] if follows else np.broadcast_to(target.turn, world.shape)
+        local = product(inverse(product(base, target.rests[i])), world)
+        if joint.limit is not None:
+            local = BatchLimits([joint.limit]).project(np.ascontiguousarray(local.T[:, None]))[0][:, 0].T
+        found[:, i] = local
     return found
 
 

@@ -168,15 +168,28 @@ def eased(values: Array, times: Array, edge: int, span: float) -> tuple[Array, A
         span: seconds in which they do, negative for those before it; nothing stands outside.
     """
     found, parts = np.zeros_like(values), np.zeros(len(times))
-    if span == 0.0 or len(times) < 2:
+    rows, u = _beyond(times, edge, span)
+    if len(u) == 0:
         return found, parts
-    part = (times - times[edge]) / span
-    rows = (part > 0.0) & (part < 1.0)
-    u = part[rows]
     parts[rows] = (1.0 + 2.0 * u) * (1.0 - u) ** 2
-    velocity = np.gradient(values, times, axis=0)[edge]
+    start = max(0, edge - 1)
+    near = slice(start, edge + 2)
+    velocity = np.gradient(values[near], times[near], axis=0)[edge - start]
     found[rows] = parts[rows, None] * values[edge] + (span * u * (1.0 - u) ** 2)[:, None] * velocity
     return found, parts
+
+
+def _beyond(times: Array, edge: int, span: float) -> tuple[slice, Array]:
+    """The rows within `span` seconds beyond an edge, before it for a negative span, and how far they are."""
+    ends = sorted((times[edge], times[edge] + span))
+    first = int(np.searchsorted(times, ends[0], "left" if span < 0.0 else "right"))
+    last = int(np.searchsorted(times, ends[1], "left" if span < 0.0 else "right"))
+    rows = slice(first, last)
+    part = (times[rows] - times[edge]) / (span or 1.0)
+    inside = (part > 0.0) & (part < 1.0)
+    first += int(np.argmax(inside)) if inside.any() else 0
+    rows = slice(first, first + int(inside.sum()))
+    return rows, part[inside]
 
 
 def faded(values: Array, contacts: Contacts, blend: float) -> Array:
@@ -188,7 +201,8 @@ def faded(values: Array, contacts: Contacts, blend: float) -> Array:
         before = times[first] - times[phases[k - 1].last] if k else math.inf
         after = times[phases[k + 1].first] - times[last] if k + 1 < len(phases) else math.inf
         for edge, span in ((first, -min(blend, before)), (last, min(blend, after))):
-            found += eased(values, times, edge, span)[1][:, None] * values[edge]
+            rows, u = _beyond(times, edge, span)
+            found[rows] += ((1.0 + 2.0 * u) * (1.0 - u) ** 2)[:, None] * values[edge]
     return found
 
 

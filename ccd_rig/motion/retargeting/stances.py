@@ -83,6 +83,7 @@ def _rolls(
     is slow.
     """
     velocity, slow = ground
+    balls = ball(source, figure_map, limb)
     count = len(source.times)
     found: list[tuple[Hold, ...]] = []
     for k, phase in enumerate(phases):
@@ -91,13 +92,16 @@ def _rolls(
         )
         start = max(start, phases[k - 1].last + 1 if k else 0)
         end = phases[k + 1].first if k + 1 < len(phases) else count
+        points = _sole_points(source, figure_map, limb, phase)
+        downs = {}
+        for part, point in points.items():
+            over_ground = point - velocity * source.times[:, None]
+            speeds = batch.length(np.gradient(over_ground, source.times, axis=0), -1)
+            downs[part] = (speeds < slow) & (point[:, 2] < balls[:, 2])
         holds = []
         for rows in (np.arange(phase.first - 1, start - 1, -1), np.arange(phase.last + 1, end)):
             best: tuple[int, SolePart] = (0, SolePart.BALL)
-            for part, point in _sole_points(source, figure_map, limb, phase).items():
-                over_ground = point - velocity * source.times[:, None]
-                speeds = batch.length(np.gradient(over_ground, source.times, axis=0), -1)
-                is_down = (speeds < slow) & (point[:, 2] < ball(source, figure_map, limb)[:, 2])
+            for part, is_down in downs.items():
                 length = int(np.argmin(np.append(is_down[rows], False)))
                 best = max(best, (length, part), key=lambda each: each[0])
             if best[0]:

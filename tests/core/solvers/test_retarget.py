@@ -527,7 +527,7 @@ def test_a_body_on_four_legs_stands_upright_along_the_ground():
 
 
 def test_a_beast_of_other_proportions_stands_and_steps_on_its_own_feet():
-    """Its body is longer and its wrists are higher: front feet stay under its own shoulders, on the ground."""
+    """Its body is longer, its wrists are higher: front feet stay under its own shoulders, on the ground."""
     own, other = beast(0.9, 0.6, 0.1), beast(1.3, 0.55, 0.2)
     rotations = np.tile((1.0, 0.0, 0.0, 0.0), (30, len(own), 1))
     for name, phase in (
