@@ -17,12 +17,14 @@ Three ways:
 Measured on what Blender plays, apart from the product's own report. A stance is a run of at least 0.1 s in
 which the source's ball of the foot is slower than 0.3 m/s, over ground that moves as it does under a figure
 that walks in place, and lower than a tenth of a leg above the lowest place of that step. Drift: largest
-distance of the target's ball from its mean place in a stance, along the ground. Slide: its mean speed there.
+distance of the target's ball from its mean place in a stance, along the ground. Slide: its mean speed there,
+and that of heels before it and of the ends of toes after it, while the source's are slow and below its ball.
 Miss: mean distance of ankles from the middle of the hips and of wrists from the shoulders, from where the
-source has them, in lengths of the limb, frames outside of stances for ankles. Turn: largest turn of a mapped
-bone from frame to frame, and jerk: 99th percentile of the third differences of ankles and wrists in lengths
-of the limb, both over the source's. Depth: of the ball of the foot below its height at rest, in stances.
-Times are of the processor. Sides: frames in which a knee or elbow bends to the other side than the source's.
+source has them, in lengths of the limb, frames outside of all these for ankles. Turn: largest turn of a
+mapped bone from frame to frame, and jerk: 99th percentile of the third differences of ankles and wrists in
+lengths of the limb, both over the source's. Depth: of the ball of the foot below its height at rest, in
+stances. Times are of the processor. Sides: frames in which a knee or elbow bends to the other side than the
+source's.
 """
 
 from __future__ import annotations
@@ -59,6 +61,7 @@ from ccd_rig.motion.retargeting.settings import RetargetSettings  # noqa: E402
 
 FPS = 30
 SLOW, SHORTEST, LOW = 0.3, 0.1, 0.1  # m/s, s, legs
+HEEL, TOES = 0.3, 0.5  # of the foot from ankle to ball, along the ground
 CLIPS = {
     "002_01": ("cmu/002_01.bvh", 60.0, Reference.FRAME),
     "002_04": ("cmu/002_04.bvh", 60.0, Reference.FRAME),
@@ -194,6 +197,36 @@ def stances(ball: np.ndarray, leg: float, velocity: np.ndarray, metre: float) ->
     return found
 
 
+def sole_point(
+    played: Played, names: list[str], stance: tuple[int, int], step: int, height: float
+) -> np.ndarray:
+    """(F, 3) the heel for -1, the end of the toes for 1, `height` below the ball.
+
+    It is fixed to its bone as the foot lies where its ankle is lowest in a stance, as far behind the ankle,
+    or before the ball, as parts of the foot's length.
+    """
+    ankle, ball = played.heads[names[2]], played.heads[names[3]]
+    flat = stance[0] + int(np.argmin(ankle[stance[0] : stance[1] + 1, 2]))
+    foot = (ball[flat] - ankle[flat]) * (1.0, 1.0, 0.0)
+    start, bone, way = (ankle, names[2], -HEEL * foot) if step < 0 else (ball, names[3], TOES * foot)
+    point = start[flat] + way
+    point[2] = ball[flat, 2] - height
+    local = played.turns[bone][flat].T @ (point - start[flat])
+    return start + played.turns[bone] @ local
+
+
+def rolls(
+    point: np.ndarray, ball: np.ndarray, edge: tuple[int, int], velocity: np.ndarray, metre: float
+) -> list[int]:
+    """Rows beyond a stance in which the heel or the toes are slow and lower than the ball."""
+    speed = np.linalg.norm(np.gradient(point, 1.0 / FPS, axis=0) - velocity, axis=1)
+    row, found = edge[0] + edge[1], []
+    while 0 <= row < len(ball) and speed[row] < SLOW * metre and point[row, 2] < ball[row, 2]:
+        found.append(row)
+        row += edge[1]
+    return found
+
+
 def measured(own: Played, ours: Played, limbs: dict[str, tuple[list[str], list[str]]], rest: dict) -> dict:
     """Numbers of one way; `limbs` has the names of joints of the source and the target, `rest` heights."""
     legs = {name: pair for name, pair in limbs.items() if "leg" in name}
@@ -204,7 +237,7 @@ def measured(own: Played, ours: Played, limbs: dict[str, tuple[list[str], list[s
     velocity = ground_velocity([own.heads[pair[0][-1]] for pair in legs.values()], times)
     if np.linalg.norm(velocity) < SLOW * leg:
         velocity = np.zeros(3)
-    drifts, slides, misses, depths, sides, jerks, own_jerks = [], [], [], [], 0, [], []
+    drifts, slides, ends, misses, depths, sides, jerks, own_jerks = [], [], [], [], [], 0, [], []
     for name, (theirs, names) in limbs.items():
         sizes = length(own, theirs), length(ours, names)
         free = np.ones(count, bool)
@@ -214,6 +247,15 @@ def measured(own: Played, ours: Played, limbs: dict[str, tuple[list[str], list[s
             ball = ours.heads[names[-1]]
             for first, last in stances(own.heads[theirs[-1]], leg, velocity, leg / 0.9):
                 rows = slice(first, last + 1)
+                for edge, step in ((first, -1), (last, 1)) if len(names) > 3 else ():
+                    points = [
+                        sole_point(p, n, (first, last), step, height)
+                        for p, n, height in ((own, theirs, 0.0), (ours, names, rest[names[-1]]))
+                    ]
+                    rolled = rolls(points[0], own.heads[theirs[-1]], (edge, step), velocity, leg / 0.9)
+                    free[rolled] = False
+                    along = (points[1] - scale * velocity * times[:, None])[sorted((edge, *rolled)), :2]
+                    ends += (np.linalg.norm(np.diff(along, axis=0), axis=1) * FPS).tolist()
                 free[rows] = False
                 along = (ball[rows] - scale * velocity * times[rows, None])[:, :2]
                 drifts.append(np.linalg.norm(along - along.mean(0), axis=1).max())
@@ -235,6 +277,7 @@ def measured(own: Played, ours: Played, limbs: dict[str, tuple[list[str], list[s
         "drift": 1000 * np.mean(drifts) if drifts else 0.0,
         "worst": 1000 * max(drifts, default=0.0),
         "slide": 1000 * np.mean(slides) if slides else 0.0,
+        "ends": 1000 * np.mean(ends) if ends else 0.0,
         "miss": 100 * np.mean(misses),
         "depth": max(0.0, 1000 * max(depths, default=0.0)),
         "turn": largest_turn(ours) / largest_turn(own),
@@ -369,8 +412,8 @@ def main() -> None:
         picture(options.data, options.plot)
         leave(0)
     print(
-        "| clip | target | way | stances | drift, mean / largest, mm | slide, mm/s | miss, % of "
-        "limb | depth, mm "
+        "| clip | target | way | stances | drift, mean / largest, mm | slide, heel and toes, mm/s "
+        "| miss, % of limb | depth, mm "
         "| turn, jerk over source's | sides | limits | ms per frame |"
     )
     print("|" + "---|" * 12)
@@ -388,8 +431,8 @@ def main() -> None:
                     found = row(options.data, clip, target, way)
                 print(
                     f"| {clip} | {target} | {way} | {found['stances']} | {found['drift']:.1f} / "
-                    f"{found['worst']:.1f} | {found['slide']:.1f} | {found['miss']:.2f} | "
-                    f"{found['depth']:.1f} | "
+                    f"{found['worst']:.1f} | {found['slide']:.1f}, {found['ends']:.1f} | "
+                    f"{found['miss']:.2f} | {found['depth']:.1f} | "
                     f"{found['turn']:.2f}, {found['jerk']:.2f} | {found['sides']} | {found['limits']} | "
                     f"{found['ms']:.2f} |",
                     flush=True,

@@ -30,8 +30,10 @@ class CCD_RIG_OT_retarget(bpy.types.Operator):
         try:
             done = retarget_motion(context.scene, group.source, rig, chosen.choice_of(rig))
         except CCDRigError as error:
+            chosen.note_refusal(rig, error)
             tell(self, {"ERROR"}, str(error))
             return {"CANCELLED"}
+        chosen.note_refusal(rig, None)
         told = report.lines(done)
         group.report = "\n".join(told)
         for warning in report.warnings(done):

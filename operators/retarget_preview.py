@@ -26,6 +26,7 @@ class CCD_RIG_OT_retarget_preview(bpy.types.Operator):
         try:
             show_frame(context.scene, rig.ccd_rig.retarget.source, rig, chosen.choice_of(rig))
         except CCDRigError as error:
+            chosen.note_refusal(rig, error)
             tell(self, {"ERROR"}, str(error))
             return {"CANCELLED"}
         return {"FINISHED"}

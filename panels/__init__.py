@@ -27,6 +27,7 @@ def _classes() -> tuple[type, ...]:
     from .pose_menu import CCD_RIG_MT_pose
     from .retarget import (
         CCD_RIG_PT_retarget,
+        CCD_RIG_PT_retarget_effectors,
         CCD_RIG_PT_retarget_map,
         CCD_RIG_PT_retarget_options,
         CCD_RIG_UL_bone_pairs,
@@ -63,6 +64,7 @@ def _classes() -> tuple[type, ...]:
         CCD_RIG_UL_bone_pairs,
         CCD_RIG_PT_retarget,
         CCD_RIG_PT_retarget_map,
+        CCD_RIG_PT_retarget_effectors,
         CCD_RIG_PT_retarget_options,
         CCD_RIG_MT_pose,
     )

@@ -7,6 +7,7 @@ import bpy
 
 from ..ccd_rig.blender.languages.translation import CONTEXT
 from ..ccd_rig.blender.properties.active_rig import active_rig
+from ..ccd_rig.motion.retargeting.settings import SPACES, WEIGHTS
 from .sidebar import Sidebar, draw_words
 
 
@@ -49,6 +50,9 @@ class CCD_RIG_PT_retarget(Sidebar, bpy.types.Panel):
         layout.prop(group, "reference")
         if group.reference == "FRAME":
             layout.prop(group, "reference_frame")
+        elif group.source is not None and group.no_pose == group.source.name:
+            draw_words(layout, context, "The source's rest is no pose of a body: take a frame", "ERROR")
+            layout.column(align=True).operator_enum("ccd_rig.retarget_reference", "frame")
         buttons = layout.row(align=True)
         buttons.operator("ccd_rig.retarget", icon="ARMATURE_DATA")
         buttons.operator("ccd_rig.retarget_preview", text="", icon="HIDE_OFF")
@@ -87,9 +91,26 @@ class CCD_RIG_PT_retarget_options(Sidebar, bpy.types.Panel):
         layout, group = self.layout, active_rig(context).ccd_rig.retarget
         layout.use_property_split = True
         layout.use_property_decorate = False
-        for name in ("source_fps", "scale", "in_place", "feet", "hands", "hand_space", "contacts"):
+        for name in ("source_fps", "scale", "in_place", "contacts"):
             layout.prop(group, name)
         locked = layout.column()
         locked.active = group.contacts
         for name in ("speed", "height", "blend", "extension"):
             locked.prop(group, name)
+
+
+class CCD_RIG_PT_retarget_effectors(Sidebar, bpy.types.Panel):
+    bl_label = "Effectors"
+    bl_parent_id = "CCD_RIG_PT_retarget"
+    bl_options = {"DEFAULT_CLOSED"}
+
+    def draw(self, context: bpy.types.Context) -> None:
+        layout, group = self.layout, active_rig(context).ccd_rig.retarget
+        layout.use_property_split = True
+        layout.use_property_decorate = False
+        for weight, space in zip(WEIGHTS, SPACES, strict=True):
+            row = layout.row(align=True)
+            row.prop(group, weight)
+            where = row.row(align=True)
+            where.active = getattr(group, weight) > 0.0
+            where.prop(group, space, text="")

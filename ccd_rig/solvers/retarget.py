@@ -15,31 +15,23 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
-from mathutils import Quaternion, Vector
 
 from ..errors import InvalidInput
-from ..goals import Goal, OrientationGoal, PositionGoal
-from ..limits.batch import BatchLimits
 from ..maths import batch
 from ..maths.batch import Array
 from ..motion.interpolation import same_side
 from ..motion.retargeting.alignment import corrections
 from ..motion.retargeting.carry_over import carried_over, moved_root
-from ..motion.retargeting.feet import FootPath, Sole, foot_path, rolled
+from ..motion.retargeting.effectors import limb_effectors
+from ..motion.retargeting.feet import FootPath, foot_path, rolled, sunken
 from ..motion.retargeting.figure_map import FigureMap, Limb
-from ..motion.retargeting.motions import SourceMotion, TargetFigure, inverse, product
+from ..motion.retargeting.motions import SourceMotion, TargetFigure
 from ..motion.retargeting.root import drops, smooth_envelope
-from ..motion.retargeting.scaled_way import ScaledWay, limb_length, scaled_way
-from ..motion.retargeting.settings import HandSpace, RetargetSettings
+from ..motion.retargeting.scaled_way import ScaledWay, girdle_lifts, limb_length, scaled_way
+from ..motion.retargeting.settings import EffectorSpace, RetargetSettings
+from ..motion.retargeting.sole import Sole, SolePart
 from ..motion.retargeting.stances import Stances, find_stances, leg_length, levels
-from ..settings import SolverSettings
-from ..skeleton.joints import Skeleton
-from .many import solve_many
-
-PRECISION = 1e-5
-"""Position tolerance, in lengths of a leg."""
-ANGLE_PRECISION = 1e-4
-"""Angle tolerance, radians."""
+from .retarget_goals import Retargeting, turned_to
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,6 +41,7 @@ class RetargetResult:
     Attributes:
         rotations: (F, n, 4) relative to rest.
         translations: (F, n, 3) relative to rest, in the model's unit.
+        settings: how it was made.
         stances: of the source's feet.
         way: from the source's world to the target's.
         feet: by leg, what the foot was to do.
@@ -58,6 +51,7 @@ class RetargetResult:
 
     rotations: Array
     translations: Array
+    settings: RetargetSettings
     stances: Stances
     way: ScaledWay
     feet: Mapping[str, FootPath]
@@ -94,17 +88,29 @@ def retarget(
     turns = {leg.name: world[:, target.index(leg.end)] for leg in figure_map.legs}
     way, contacts = scaled_way(figure_map, target, source, settings, (stances, turns))
     translations = _hips_moved(figure_map, target, source, way, (rotations, translations))
+    heads, _ = target.world(rotations, translations)
+    feet = limb_effectors(figure_map, target, source, settings)
     paths = {}
     for leg in figure_map.legs:
-        ankles = way.points(_heads(figure_map, source, leg.end), source.times)
+        ankles = feet[leg.name].wanted(target, heads, source, way)
+        if settings.foot_space is EffectorSpace.WORLD:
+            ankles = ankles + _girdle_shift(figure_map, target, source, leg, (heads, way))
         toes = world[:, target.index(leg.tip)] if leg.tip else None
         given, sole = (turns[leg.name], toes), Sole.of(target, leg)
-        paths[leg.name] = foot_path(ankles, given, sole, contacts[leg.name], settings.blend)
+        path = foot_path(ankles, given, sole, contacts[leg.name], settings.blend)
+        if any(hold.part is not SolePart.BALL for hold in path.holds):
+            far = batch.length(path.ankles - heads[:, target.index(leg.upper)], -1)
+            reach = _reach(figure_map, target, source, settings, leg)
+            followed = contacts[leg.name].followed(far > reach)
+            if followed.rolls != contacts[leg.name].rolls:
+                path = foot_path(ankles, given, sole, followed, settings.blend)
+        paths[leg.name] = path
     sunk, lowered = _lowered(figure_map, target, source, settings, (rotations, translations, paths))
-    hands = _wrists(figure_map, target, source, settings, (rotations, lowered, way))
-    pose = _solved(figure_map, target, settings, (rotations, lowered), (paths, hands))
-    pose = _toes_turned(figure_map, target, pose, paths)
-    return RetargetResult(same_side(pose), lowered, stances, way, paths, hands, sunk)
+    work = Retargeting(figure_map, target, source, settings, way)
+    pose, hands = work.solved((rotations, lowered), paths)
+    tips = {leg.tip: paths[leg.name].toes for leg in figure_map.legs}
+    pose = turned_to(target, pose, {tip: each for tip, each in tips.items() if each is not None})
+    return RetargetResult(same_side(pose), lowered, settings, stances, way, paths, hands, sunk)
 
 
 def _require_lengths(figure_map: FigureMap, target: TargetFigure, source: SourceMotion) -> None:
@@ -134,6 +140,27 @@ def _hips_moved(
     return moved_root(figure_map, target, *pose, way.points(own, source.times) - present)
 
 
+def _girdle_shift(
+    figure_map: FigureMap,
+    target: TargetFigure,
+    source: SourceMotion,
+    leg: Limb,
+    placed: tuple[Array, ScaledWay],
+) -> Array:
+    """(F, 3) how far a pair of legs is from where the source's is: of four legs, front and hind ones of a
+    longer body are farther apart, and ankles of one pair may be higher. None for a figure with one pair.
+    """
+    heads, way = placed
+    girdle = figure_map.girdle(leg)
+    if len(girdle) == len(figure_map.legs):
+        return np.zeros((1, 3))
+    own = np.mean([_heads(figure_map, source, each.upper) for each in girdle], axis=0)
+    ours = np.mean([heads[:, target.index(each.upper)] for each in girdle], axis=0)
+    found = (ours - way.points(own, source.times)) * (1.0, 1.0, 0.0)
+    found[:, 2] = girdle_lifts(figure_map, target, source, way.scale)[leg.name]
+    return np.asarray(found)
+
+
 def _extensions(figure_map: FigureMap, source: SourceMotion, limb: Limb) -> Array:
     """(F,) how far the source stretches a limb, in its lengths."""
     ways = _heads(figure_map, source, limb.end) - _heads(figure_map, source, limb.upper)
@@ -157,17 +184,17 @@ def _lowered(
         reach = _reach(figure_map, target, source, settings, leg)
         hips = heads[:, target.index(leg.upper)]
         path = paths[leg.name] = rolled(paths[leg.name], Sole.of(target, leg), hips, reach)
-        missing = np.maximum(missing, drops(hips, path.ankles, reach, path.weights * settings.feet))
+        missing = np.maximum(missing, drops(hips, path.ankles, reach, path.borne * settings.feet))
     sunk = smooth_envelope(missing, source.times, 2.0 * settings.blend)
     shift = sunk[:, None] * np.array((0.0, 0.0, -1.0))
     lowered = moved_root(figure_map, target, rotations, translations, shift)
     for leg in figure_map.legs:
         reach = _reach(figure_map, target, source, settings, leg)
         hips = heads[:, target.index(leg.upper)] + shift
-        way = paths[leg.name].ankles - hips
+        path = sunken(paths[leg.name], Sole.of(target, leg), sunk)
+        way = path.ankles - hips
         size = batch.length(way, -1)
         way *= np.minimum(1.0, reach / np.maximum(size, 1e-12))[:, None]
-        path = paths[leg.name]
         paths[leg.name] = replace(path, ankles=hips + way)
     return sunk, lowered
 
@@ -178,103 +205,3 @@ def _reach(
     """(F,) metres that a leg may be long: as far as the source stretches its own, or the setting."""
     own = np.minimum(_extensions(figure_map, source, leg), 1.0)
     return np.asarray(limb_length(target, leg) * np.maximum(settings.extension, own))
-
-
-def _wrists(
-    figure_map: FigureMap,
-    target: TargetFigure,
-    source: SourceMotion,
-    settings: RetargetSettings,
-    made: tuple[Array, Array, ScaledWay],
-) -> dict[str, Array]:
-    """By arm, (F, 3) where wrists are to be, world metres."""
-    rotations, translations, way = made
-    if settings.hands == 0.0 or not figure_map.arms:
-        return {}
-    heads, _ = target.world(rotations, translations)
-    found = {}
-    for arm in figure_map.arms:
-        wrists = _heads(figure_map, source, arm.end)
-        if settings.hand_space is HandSpace.WORLD:
-            found[arm.name] = way.points(wrists, source.times)
-            continue
-        ratio = limb_length(target, arm) / leg_length(source, figure_map, arm)
-        shoulders = heads[:, target.index(arm.upper)]
-        found[arm.name] = shoulders + ratio * (wrists - _heads(figure_map, source, arm.upper))
-    return found
-
-
-# Solving ------------------------------------------------------------------------------------------
-
-
-def _solved(
-    figure_map: FigureMap,
-    target: TargetFigure,
-    settings: RetargetSettings,
-    pose: tuple[Array, Array],
-    asked: tuple[Mapping[str, FootPath], Mapping[str, Array]],
-) -> Array:
-    """(F, n, 4) rotations whose feet and hands are where they are to be."""
-    (paths, hands), (heads, world) = asked, target.world(*pose)
-    goals: list[Goal] = []
-    targets: list[Array] = []
-    weights = {**dict.fromkeys(paths, settings.feet), **dict.fromkeys(hands, settings.hands)}
-    for limb in figure_map.limbs:
-        weight, i = weights.get(limb.name, 0.0), target.index(limb.end)
-        if weight == 0.0:
-            continue
-        path = paths.get(limb.name)
-        points = hands[limb.name] if path is None else path.ankles
-        turns = (
-            world[:, i]
-            if path is None
-            else batch.slerp(world[:, i], path.feet, np.full(len(world), weight), -1)
-        )
-        chain = target.skeleton.chain(limb.end)
-        length = len(chain) - chain.index(target.index(limb.upper))
-        none, upright = Vector((0.0, 0.0, 0.0)), Quaternion((1.0, 0.0, 0.0, 0.0))
-        goals.append(PositionGoal(limb.end, none, none, chain_length=length))
-        targets.append(target.points_to_model(heads[:, i] + weight * (points - heads[:, i])))
-        goals.append(OrientationGoal(limb.end, upright, chain_length=length))
-        targets.append(target.rotations_to_model(turns))
-    if not goals:
-        return pose[0]
-    size = min(limb_length(target, leg) for leg in figure_map.legs) / target.scale
-    precise = SolverSettings(position_tolerance=PRECISION * size, angle_tolerance=ANGLE_PRECISION, restarts=0)
-    skeleton = _bending_at_limbs(figure_map, target)
-    return solve_many(skeleton, pose, goals, precise, targets=targets, reference=pose).rotations
-
-
-def _bending_at_limbs(figure_map: FigureMap, target: TargetFigure) -> Skeleton:
-    """The skeleton with the joints between those of limbs locked: bones that only twist stay straight."""
-    bending = {name for limb in figure_map.limbs for name in limb.joints}
-    held = {}
-    for limb in figure_map.limbs:
-        chain = target.skeleton.chain(limb.end)
-        for i in chain[chain.index(target.index(limb.upper)) :]:
-            joint = target.skeleton.joints[i]
-            if joint.name not in bending and not joint.locked:
-                held[joint.name] = {"stiffness": 1.0}
-    return target.skeleton.replace(held) if held else target.skeleton
-
-
-def _toes_turned(
-    figure_map: FigureMap, target: TargetFigure, rotations: Array, paths: Mapping[str, FootPath]
-) -> Array:
-    """Toes turned as their paths have them, inside their limits."""
-    found = rotations.copy()
-    _, world = target.world(found, np.zeros((1, len(target.skeleton), 3)))
-    for leg in figure_map.legs:
-        toes = paths[leg.name].toes
-        if toes is None:
-            continue
-        i = target.index(leg.tip)
-        joint = target.skeleton.joints[i]
-        if joint.locked:
-            continue
-        base = world[:, joint.parent] if joint.inherit_rotation else np.broadcast_to(target.turn, toes.shape)
-        local = product(inverse(product(base, target.rests[i])), toes)
-        if joint.limit is not None:
-            local = BatchLimits([joint.limit]).project(np.ascontiguousarray(local.T[:, None]))[0][:, 0].T
-        found[:, i] = local
-    return found

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 import bpy
 
 from ...errors import CCDRigError, InvalidInput, RigError
-from ...motion.retargeting.settings import HandSpace, RetargetSettings
+from ...motion.retargeting.settings import SPACES, WEIGHTS, EffectorSpace, RetargetSettings
 from ..bake.report import write
 from ..retarget import bone_map, clips, report
 from ..retarget.retarget import RetargetChoice
@@ -67,8 +67,56 @@ def add_choice_arguments(command: Words) -> None:
     add("--source-fps", type=float, default=0.0, metavar="N", help="of the keys (default: the file's rate)")
     add("--in-place", action="store_true", help="take the mean velocity along the ground off")
     add("--scale", type=float, default=RetargetSettings.scale, help="of the way (default: by the legs)")
-    add("--hands-in-world", action="store_true", help="hands where the source has them in the world, scaled")
+    _add_effectors(add)
     add("--no-contacts", action="store_true", help="do not lock feet that are down")
+
+
+def _add_effectors(add: Callable[..., Any]) -> None:
+    names = ", ".join(WEIGHTS)
+    add(
+        "--weight",
+        type=_weight,
+        action="append",
+        default=[],
+        metavar="EFFECTOR=W",
+        help=f"how far an effector is taken to where the source has it, 0 (off) to 1: {names}; several times "
+        f"(default: {', '.join(f'{name}={getattr(RetargetSettings, name):g}' for name in WEIGHTS)})",
+    )
+    spaces = zip(WEIGHTS, SPACES, strict=True)
+    given = ", ".join(f"{name}={getattr(RetargetSettings, space).name.lower()}" for name, space in spaces)
+    add(
+        "--space",
+        type=_space,
+        action="append",
+        default=[],
+        metavar="EFFECTOR=SPACE",
+        help="where it has it: limb, as far from where the limb starts, in its lengths; or world, scaled as "
+        f"the way is; several times (default: {given})",
+    )
+
+
+def _weight(text: str) -> tuple[str, float]:
+    """A field of the settings and its value."""
+    name, value = _pair(text)
+    try:
+        return name, float(value)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r}: give a number after {name}=") from None
+
+
+def _space(text: str) -> tuple[str, EffectorSpace]:
+    name, value = _pair(text)
+    spaces = {space.name.lower(): space for space in EffectorSpace}
+    if value not in spaces:
+        raise argparse.ArgumentTypeError(f"{text!r}: give {' or '.join(spaces)} after {name}=")
+    return SPACES[WEIGHTS.index(name)], spaces[value]
+
+
+def _pair(text: str) -> tuple[str, str]:
+    name, found, value = text.partition("=")
+    if not found or name not in WEIGHTS:
+        raise argparse.ArgumentTypeError(f"{text!r}: give one of {', '.join(WEIGHTS)}, '=' and its value")
+    return name, value
 
 
 def run(options: argparse.Namespace, warn: Callable[[str], None]) -> Exit:
@@ -128,7 +176,8 @@ def retarget_choice(options: argparse.Namespace) -> RetargetChoice:
         settings = RetargetSettings(
             scale=options.scale,
             in_place=options.in_place,
-            hand_space=HandSpace.WORLD if options.hands_in_world else HandSpace.LIMB,
+            **dict(options.weight),
+            **dict(options.space),
             contacts=not options.no_contacts,
         )
     except InvalidInput as error:
@@ -151,7 +200,7 @@ def _table(results: dict[str, Any]) -> Iterator[str]:
         stances = found["stances"]
         drift = 1000.0 * max((each["drift"] for each in stances), default=0.0)
         slide = 1000.0 * sum(each["slide"] for each in stances) / max(len(stances), 1)
-        off = 100.0 * max(found["errors"].values(), default=0.0)
+        off = 100.0 * max((found["errors"][name] for name in found["followed"]), default=0.0)
         yield (
             f"{name:<24} {found['frames']:>6} {len(stances):>8} {drift:>9.1f} {slide:>11.1f} {off:>6.2f} "
             f"{1000.0 * found['sunk']:>8.1f}"

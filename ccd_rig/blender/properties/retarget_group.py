@@ -15,7 +15,7 @@ from bpy.props import (
     StringProperty,
 )
 
-from ...motion.retargeting.settings import HandSpace, RetargetSettings
+from ...motion.retargeting.settings import SPACES, WEIGHTS, EffectorSpace, RetargetSettings
 from .solver_settings import OVERRIDE
 
 DEFAULTS = RetargetSettings()
@@ -25,8 +25,13 @@ REFERENCES = (
     ("FRAME", "Frame", "The rest pose is no pose: take a frame of the motion, in which limbs can be seen", 1),
 )
 _SPACES = (
-    (HandSpace.LIMB.value, "Arm", "As far from the shoulder, in lengths of the arm, as the source's", 0),
-    (HandSpace.WORLD.value, "World", "Where the source has them, scaled as its way is", 1),
+    (
+        EffectorSpace.LIMB.value,
+        "Limb",
+        "As far from where the limb starts, in its lengths, as the source's",
+        0,
+    ),
+    (EffectorSpace.WORLD.value, "World", "Where the source has them, scaled as its way is", 1),
 )
 
 
@@ -43,6 +48,12 @@ def _part(name: str, description: str, default: float) -> Any:
         max=1.0,
         subtype="FACTOR",
         override=OVERRIDE,
+    )
+
+
+def _space(name: str, description: str, default: EffectorSpace) -> Any:
+    return EnumProperty(
+        name=name, description=description, items=_SPACES, default=default.value, override=OVERRIDE
     )
 
 
@@ -106,16 +117,23 @@ class CCD_RIG_PG_retarget(bpy.types.PropertyGroup):
     )
     feet: _part("Feet", "How far ankles are taken to where the source has them", DEFAULTS.feet)
     hands: _part("Hands", "How far wrists are taken to where the source has them", DEFAULTS.hands)
-    hand_space: EnumProperty(
-        name="Hand Space",
-        description="Where hands are to be",
-        items=_SPACES,
-        default=DEFAULTS.hand_space.value,
-        override=OVERRIDE,
+    head: _part("Head", "How far the spine bends for the head to be where the source has it", DEFAULTS.head)
+    knees: _part("Knees", "How far legs turn for knees to be on the source's side", DEFAULTS.knees)
+    elbows: _part("Elbows", "How far arms turn for elbows to be on the source's side", DEFAULTS.elbows)
+    foot_space: _space("Foot Space", "Where feet are to be; limbs start at the hip", DEFAULTS.foot_space)
+    hand_space: _space(
+        "Hand Space", "Where hands are to be; limbs start at the shoulder", DEFAULTS.hand_space
+    )
+    head_space: _space(
+        "Head Space", "Where the head is to be; its limb starts at the hips", DEFAULTS.head_space
+    )
+    knee_space: _space("Knee Space", "Where knees are to point; limbs start at the hip", DEFAULTS.knee_space)
+    elbow_space: _space(
+        "Elbow Space", "Where elbows are to point; limbs start at the shoulder", DEFAULTS.elbow_space
     )
     contacts: BoolProperty(
         name="Lock Feet",
-        description="Lock feet that are down at their balls, and keep soles above the ground",
+        description="Lock feet that are down at heel, ball or toes, and keep soles above the ground",
         default=DEFAULTS.contacts,
         override=OVERRIDE,
     )
@@ -162,12 +180,18 @@ class CCD_RIG_PG_retarget(bpy.types.PropertyGroup):
         options={"SKIP_SAVE"},
         override=OVERRIDE,
     )
+    no_pose: StringProperty(
+        name="No Pose",
+        description="The source whose rest pose was found to be no pose of a body",
+        options={"SKIP_SAVE"},
+        override=OVERRIDE,
+    )
     report: StringProperty(name="Report", description="What the last retargeting came to", override=OVERRIDE)
 
 
 SETTINGS = (
-    *("source", "reference", "reference_frame", "source_fps", "in_place", "scale", "feet", "hands"),
-    *("hand_space", "contacts", "speed", "height", "blend", "extension", "preview"),
+    *("source", "reference", "reference_frame", "source_fps", "in_place", "scale", *WEIGHTS, *SPACES),
+    *("contacts", "speed", "height", "blend", "extension", "preview"),
 )
 """What shows the present frame anew when it changes."""
 

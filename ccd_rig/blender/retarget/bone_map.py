@@ -165,7 +165,8 @@ def _limb(by_role: Mapping[Role, str], parts: Sequence[Part], side: Side) -> Lim
         return None
     kind = {Part.THIGH: "leg", Part.FRONT_THIGH: "front leg", Part.UPPER_ARM: "arm"}[parts[0]]
     word = "left" if side is Side.LEFT else "right"
-    return Limb(f"{word} {kind}", names[0], names[1], names[2], names[3] if len(names) > 3 else "")
+    girdle = "front" if parts[0] is Part.FRONT_THIGH else ""
+    return Limb(f"{word} {kind}", names[0], names[1], names[2], names[3] if len(names) > 3 else "", girdle)
 
 
 def _words(roles: Sequence[Role]) -> tuple[str, ...]:

@@ -9,11 +9,11 @@ import bpy
 
 from ...errors import CCDRigError, InvalidInput, RigError
 from ...motion.contacts import ContactThresholds
-from ...motion.retargeting.settings import HandSpace, RetargetSettings
+from ...motion.retargeting.settings import SPACES, WEIGHTS, EffectorSpace, RetargetSettings
 from ..properties import retarget_group
 from .bone_map import BoneMap, bone_map
-from .retarget import RetargetChoice, require_two, show_frame
-from .sampling import Reference
+from .retarget import ReferenceFrame, RetargetChoice, reference_frame, require_two, show_frame
+from .sampling import Reference, RestIsNoPose
 
 
 def choice_of(target: bpy.types.Object) -> RetargetChoice:
@@ -27,9 +27,8 @@ def choice_of(target: bpy.types.Object) -> RetargetChoice:
         settings = RetargetSettings(
             scale=group.scale,
             in_place=group.in_place,
-            feet=group.feet,
-            hands=group.hands,
-            hand_space=HandSpace(group.hand_space),
+            **{name: getattr(group, name) for name in WEIGHTS},
+            **{name: EffectorSpace(getattr(group, name)) for name in SPACES},
             contacts=group.contacts,
             thresholds=ContactThresholds(speed=group.speed, height=group.height),
             blend=group.blend,
@@ -71,6 +70,27 @@ def set_pairs(target: bpy.types.Object, bones: dict[str, str]) -> None:
         pair.name, pair.source = name, source
 
 
+def use_frame(scene: bpy.types.Scene, target: bpy.types.Object, which: ReferenceFrame) -> float:
+    """Choose a frame of the source as its reference; returns which.
+
+    Raises:
+        RigError: there are no two armatures, the source does not move, or no map fits them.
+    """
+    group: Any = target.ccd_rig.retarget
+    require_two(group.source, target)
+    frame = reference_frame(scene, group.source, target, choice_of(target), which)
+    group.reference_frame = frame
+    group.reference = Reference.FRAME.value
+    note_refusal(target, None)
+    return frame
+
+
+def note_refusal(target: bpy.types.Object, error: CCDRigError | None) -> None:
+    """Let the panel offer what helps against an error; None where all is well."""
+    group: Any = target.ccd_rig.retarget
+    group.no_pose = group.source.name if isinstance(error, RestIsNoPose) else ""
+
+
 def show(target: bpy.types.Object) -> None:
     """Show the present frame as its retargeting would have it.
 
@@ -82,6 +102,7 @@ def show(target: bpy.types.Object) -> None:
         show_frame(bpy.context.scene, group.source, target, choice_of(target))
         group.report = ""
     except CCDRigError as error:
+        note_refusal(target, error)
         group.report = str(error)
 
 

@@ -193,7 +193,7 @@ def _body_parent(target: bpy.types.Object, figure_map: FigureMap, name: str) -> 
     trunk = (figure_map.hips, *(each for each in figure_map.trunk if each != figure_map.hips))
     if name in trunk:
         return trunk[trunk.index(name) - 1]
-    if name in {leg.upper for leg in figure_map.legs}:
+    if name in {leg.upper for leg in figure_map.hind_legs}:
         return figure_map.hips
     mapped = [bone.name for bone in _line(target, name)[1:] if bone.name in figure_map.sources]
     return mapped[0] if mapped else figure_map.hips

@@ -13,6 +13,9 @@ from .retarget import Retargeted
 NOTICED = 0.02
 """Part of a limb by which its end may be off before the report warns of it."""
 
+SIDES = {"knee of": "knees", "elbow of": "elbows"}
+"""How names of effectors begin that the report tells together."""
+
 
 def lines(done: Retargeted) -> tuple[str, ...]:
     """A sentence each, the most important first."""
@@ -40,6 +43,7 @@ def as_values(done: Retargeted) -> Mapping[str, Any]:
         "bones": dict(done.found.bones),
         "missing": list(done.found.missing),
         "errors": dict(found.errors),
+        "followed": sorted(found.followed),
         "stances": [stance.__dict__ for stance in found.stances],
         "penetration": found.penetration,
         "turn": math.degrees(found.turn),
@@ -75,7 +79,12 @@ def _feet(found: Measures) -> str:
 
 
 def _limbs(found: Measures) -> str:
-    parts = [f"{name}: {100.0 * error:.1f} %" for name, error in found.errors.items()]
+    """Ends of limbs each, then the worse side of knees and of elbows, and the head."""
+    worst: dict[str, float] = {}
+    for name, error in found.errors.items():
+        group = next((word for start, word in SIDES.items() if name.startswith(start)), name)
+        worst[group] = max(error, worst.get(group, 0.0))
+    parts = [f"{name}: {100.0 * error:.1f} %" for name, error in worst.items()]
     return f"Off the source's, in parts of the limb: {', '.join(parts)}"
 
 
@@ -103,8 +112,8 @@ def warnings(done: Retargeted) -> tuple[str, ...]:
     if not found.stances:
         told.append("No foot is ever down: raise Speed or Height, or switch Lock Feet off")
     for name, error in found.errors.items():
-        if error > NOTICED:
-            told.append(f"The end of the {name} is {100.0 * error:.1f} % of its length off the source's")
+        if error > NOTICED and name in found.followed:
+            told.append(f"{name}: {100.0 * error:.1f} % of the limb's length off the source's")
     if found.flipped:
         told.append(f"A knee or elbow bends to another side in {_count(found.flipped, 'frame')}")
     return tuple(told)

@@ -9,6 +9,7 @@ above them get keys, so what they held before has no part in it: done again, the
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
@@ -22,6 +23,7 @@ from ...maths.batch import Array
 from ...motion.retargeting.figure_map import FigureMap
 from ...motion.retargeting.measures import Measures, measures
 from ...motion.retargeting.motions import SourceMotion, TargetFigure
+from ...motion.retargeting.reference import straightest_frame
 from ...motion.retargeting.settings import RetargetSettings
 from ...solvers.retarget import RetargetResult, retarget
 from ..bake.frame_selection import key_time
@@ -38,6 +40,8 @@ from .controlled_rigs import Channels
 from .sampling import Reference, SourceChoice, source_motion, target_figure
 
 MOST_FRAMES = 100_000
+MOST_LOOKED_AT = 200
+"""Frames at most, spread over a motion, that are looked at for one that is straight."""
 BESIDE = 1.0
 """Seconds of the motion to both sides of a frame that is shown alone."""
 
@@ -208,6 +212,38 @@ def source_range(scene: bpy.types.Scene, source: bpy.types.Object) -> tuple[int,
         return scene.frame_start, scene.frame_end
     ends = np.array([curve.range()[:] for curve in curves]) / key_time(scene)
     return int(np.floor(ends[:, 0].min() + 1e-3)), int(np.ceil(ends[:, 1].max() - 1e-3))
+
+
+class ReferenceFrame(enum.Enum):
+    """Frames of a source that may be its reference."""
+
+    FIRST = "FIRST"
+    CURRENT = "CURRENT"
+    STRAIGHTEST = "STRAIGHTEST"
+
+
+def reference_frame(
+    scene: bpy.types.Scene,
+    source: bpy.types.Object,
+    target: bpy.types.Object,
+    choice: RetargetChoice,
+    which: ReferenceFrame,
+) -> float:
+    """The frame of the source that is the first, the scene's, or that with the straightest arms and legs.
+
+    Raises:
+        RigError: the source does not move, or no map fits the two.
+    """
+    require_animated(source)
+    first, last = choice.frames or source_range(scene, source)
+    if which is ReferenceFrame.FIRST:
+        return float(first)
+    if which is ReferenceFrame.CURRENT:
+        return float(min(max(scene.frame_current_final, first), last))
+    joints = figure_map(bone_map(target, source, choice.bones))
+    frames = np.unique(np.linspace(first, last, min(last - first + 1, MOST_LOOKED_AT)).round()).tolist()
+    played = source_motion(scene, source, joints, SourceChoice(frames, 1.0, Reference.FRAME, frames[0]))
+    return float(frames[straightest_frame(joints, played)])
 
 
 def _frames(

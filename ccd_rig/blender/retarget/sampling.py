@@ -37,6 +37,10 @@ class Reference(enum.Enum):
     FRAME = "FRAME"
 
 
+class RestIsNoPose(RigError):
+    """The rest of a source cannot be its reference: a frame can."""
+
+
 @dataclass(frozen=True)
 class SourceChoice:
     """What of an armature is carried over.
@@ -62,8 +66,8 @@ def source_motion(
     Points are seen from where the armature object is at the first frame, in the axes of the world.
 
     Raises:
-        RigError: the armature is shown in rest position, mirrored or sheared; a bone is nowhere; its rest is
-            no pose of a body.
+        RestIsNoPose: its rest is no pose of a body.
+        RigError: the armature is shown in rest position, mirrored or sheared; a bone is nowhere.
     """
     if source.data.pose_position == "REST":
         raise RigError(f"armature '{source.name}' is shown in Rest Position: switch it to Pose Position")
@@ -84,7 +88,7 @@ def source_motion(
     feet, hips, top = figure_map.middles(own)
     up = upward(hips, top)
     if choice.reference is Reference.REST and float((feet - hips) @ np.array(up)) >= 0.0:
-        raise RigError(_no_pose(figure_map, source))
+        raise RestIsNoPose(_no_pose(figure_map, source))
     turn = np.array(up.rotation_difference(Vector((0.0, 0.0, 1.0)))[:])
     heads = batch.rotate(np.broadcast_to(turn, (*heads.shape[:-1], 4)), heads, -1)
     rotations = batch.multiply(np.broadcast_to(turn, rotations.shape), rotations, -1)

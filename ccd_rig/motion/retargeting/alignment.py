@@ -113,11 +113,16 @@ def _unit(vectors: NDArray[Any]) -> Array:
 
 
 def _trunk(figures: _Figures) -> dict[str, Array]:
-    """Hips and spine: their two ends by what is across and up there, what is between by parts of the way."""
+    """Hips and spine: their two ends by what is across and up there, what is between by parts of the way.
+
+    A body on four legs lies as its legs are long: only its heading is aligned.
+    """
     figure_map = figures.figure_map
-    uppers = [limb.upper for limb in figure_map.legs]
-    shoulders = [limb.upper for limb in figure_map.arms] or [figure_map.head or _top(figure_map)]
+    uppers = [limb.upper for limb in figure_map.hind_legs]
+    shoulders = list(figure_map.shoulders)
     lower = _two_ways(figures, uppers, uppers, shoulders)
+    if len(uppers) < len(figure_map.legs):
+        return dict.fromkeys((figure_map.hips, *figure_map.trunk), _heading(lower))
     upper = lower if len(shoulders) < 2 else _two_ways(figures, shoulders, uppers, shoulders)
     trunk = tuple(name for name in figure_map.trunk if name != figure_map.hips)
     shares = (np.arange(len(trunk)) + 1.0) / max(len(trunk), 1)
@@ -125,10 +130,6 @@ def _trunk(figures: _Figures) -> dict[str, Array]:
     for name, share in zip(trunk, shares, strict=True):
         found[name] = batch.slerp(lower[None], upper[None], np.array([share]), -1)[0]
     return found
-
-
-def _top(figure_map: FigureMap) -> str:
-    return figure_map.trunk[-1] if figure_map.trunk else figure_map.hips
 
 
 def _two_ways(figures: _Figures, across: list[str], low: list[str], high: list[str]) -> Array:

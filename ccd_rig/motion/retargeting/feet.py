@@ -1,106 +1,28 @@
-"""Where feet are to be: the source's ankles scaled, and each contact locked at the ball of the foot.
+"""Where feet are to be: the source's ankles scaled, and each contact locked at what the foot rolls on.
 
-In a contact the ball stays at one place (Kovar, Schreiner and Gleicher 2002, "Footskate Cleanup for Motion
-Capture Editing"), about which the foot rolls. Before and after it the foot goes over into its own motion
-along a cubic that starts with the lock's offset and its velocity, so neither jumps:
-
-    offset(t) = h00(t / T) D + h10(t / T) T V        D = lock - ball,  V = - velocity of the ball, at the edge
-
-The sole of a foot is three points at the ground below the reference pose: under the ball, behind the ankle
-and at the end of the toes. A heel below the ground in a contact turns the foot about its ball, toes are
-turned up, and what is still below lifts the foot.
+In a contact heel, ball or toes stay at one place, about which the foot rolls; see `rolling`. A heel below the
+ground in a contact turns the foot about its ball, toes are turned up, and what is still below lifts the foot.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ...maths import batch
 from ...maths.batch import Array
-from ..contacts import LEVEL, ContactThresholds, Phase
 from .alignment import UP
-from .figure_map import Limb
-from .motions import TargetFigure, inverse, product, turned
+from .motions import product, turned
+from .rolling import Contacts, faded, flat_toes, locked
 from .root import smooth_envelope
+from .sole import Hold, Sole, SolePart
 
-HEEL = 0.3
-"""How far the heel is behind the ankle, in distances of the ankle from the ball along the ground."""
-
-TOES = 0.5
-"""How long toes are whose bone does not tell, in the same distances."""
-AHEAD = 0.7
-"""Cosine of the angle up to which the bone of the toes leads ahead."""
 MOST_ROLL = math.radians(20.0)
 """How far a heel is raised further at most for a leg that is too short."""
-RAISED = 0.3
+RAISED = 0.15
 """Height of a heel, in its distances from the ball, from which it may be raised further without restraint."""
-
-
-@dataclass(frozen=True, eq=False)
-class Sole:
-    """A foot of the target in its reference pose, in metres.
-
-    Attributes:
-        ball: (3,) from the ankle, in the foot's frame; 0 for a foot without a ball.
-        under, heel: (3,) points of the sole from the ball, in the foot's frame.
-        toe: (3,) end of the toes from the ball, in the frame of the toes; None where there are none.
-        across: (3,) unit, the axis across the foot, along the ground, in its frame; to its left.
-        height: of the ball over the ground.
-    """
-
-    ball: Array
-    under: Array
-    heel: Array
-    toe: Array | None
-    across: Array
-    height: float
-
-    @property
-    def rolls(self) -> bool:
-        """Whether the foot has a ball about which its heel may rise."""
-        return bool(self.ball.any())
-
-    @classmethod
-    def of(cls, target: TargetFigure, limb: Limb) -> Sole:
-        """Of the target's reference pose."""
-        heads, rotations = target.reference
-        foot, tip = target.index(limb.end), target.index(limb.tip or limb.end)
-        ankle, ball = heads[foot], heads[tip]
-        down = (0.0, 0.0, target.ground - ball[2])
-        behind = (ankle - ball) * (1.0 + HEEL, 1.0 + HEEL, 0.0) + down
-        to_foot = inverse(rotations[foot])
-        toe = None
-        if limb.tip:
-            length = target.scale * target.skeleton.joints[tip].length
-            tail = turned(rotations[tip], np.array((0.0, length, 0.0)))
-            toe = turned(inverse(rotations[tip]), _toes(ball - ankle, tail) + down)
-        across = np.cross(UP, (ball - ankle) if limb.tip else _along_bone(target, limb))
-        across /= max(float(np.linalg.norm(across)), 1e-12)
-        under, heel, offset, side = (
-            turned(to_foot, each) for each in (np.array(down), behind, ball - ankle, across)
-        )
-        return cls(offset, under, heel, toe, side, float(ball[2] - target.ground))
-
-
-def _toes(foot: Array, tail: Array) -> Array:
-    """(3,) along the ground, from the ball to the end of the toes: to the tail of their bone, where that
-    leads on ahead; many files have tails that lead nowhere."""
-    ahead = foot * (1.0, 1.0, 0.0)
-    size = float(np.linalg.norm(ahead))
-    along = float(ahead @ tail) / max(size, 1e-12)
-    if size > 0.0 and along >= AHEAD * np.linalg.norm(tail) and along <= size:
-        return tail * (1.0, 1.0, 0.0)
-    return TOES * ahead
-
-
-def _along_bone(target: TargetFigure, limb: Limb) -> Array:
-    """(3,) along a foot that has no ball: its bone."""
-    _, rotations = target.reference
-    return turned(rotations[target.index(limb.end)], np.array((0.0, 1.0, 0.0)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,79 +33,19 @@ class FootPath:
         ankles: (F, 3).
         feet: (F, 4) rotations.
         toes: (F, 4) rotations, or None.
-        weights: (F,) 1 in contacts, 0 where the foot moves freely.
+        weights: (F,) 1 where a point of the sole is locked, 0 where the foot moves freely.
+        borne: (F,) the same of the ball alone: how far it bears the body.
         ground: (F,) height of the ground below it.
+        holds: what of the sole is locked when, in order.
     """
 
     ankles: Array
     feet: Array
     toes: Array | None
     weights: Array
+    borne: Array
     ground: Array
-
-
-@dataclass(frozen=True, eq=False)
-class Contacts:
-    """The contacts of one foot.
-
-    Attributes:
-        phases: in order.
-        times: (F,) seconds.
-        velocity: (3,) of the ground, world metres per second.
-        heights: of the ground in each phase, world metres.
-        level: height of the ground where there is no phase; minus infinity for no ground.
-        low: metres by which a foot must get below the ground to be above another place.
-    """
-
-    phases: Sequence[Phase]
-    times: Array
-    velocity: Array
-    heights: Array
-    level: float
-    low: float
-
-    def ground(self, soles: Array, blend: float) -> Array:
-        """(F,) height of the ground: that of the phase, between two of them that of the lower one, and beyond
-        the first and the last that of the lowest.
-
-        Where a foot gets lower than that by more than `low`, it goes down to another place, and that is the
-        ground.
-
-        Args:
-            soles: (F,) height of the lowest point of the sole, as the foot moves freely.
-            blend: seconds at most from one height to the next.
-        """
-        starts = [-1, *(phase.last for phase in self.phases)]
-        ends = [*(phase.first for phase in self.phases), len(self.times)]
-        heights = self.heights.tolist()
-        lowest = min(heights, default=self.level)
-        between = [lowest, *np.minimum(self.heights[:-1], self.heights[1:]).tolist(), lowest]
-        gaps = []
-        for start, end, height in zip(starts, ends, between[: len(starts)], strict=True):
-            deepest = float(soles[start + 1 : end].min(initial=height))
-            gaps.append(deepest if deepest < height - self.low else height)
-        if not self.phases:
-            return np.full(len(self.times), gaps[0])
-        places: list[float] = []
-        levels: list[float] = []
-        for k, (first, last) in enumerate(self.phases):
-            came, went = float(self.times[first]), float(self.times[last])
-            gap = came - (float(self.times[self.phases[k - 1].last]) if k else -math.inf)
-            room = (float(self.times[ends[k + 1]]) if k + 1 < len(self.phases) else math.inf) - went
-            places += [came - min(blend, 0.5 * gap), came, went, went + min(blend, 0.5 * room)]
-            levels += [gaps[k], heights[k], heights[k], gaps[k + 1]]
-        return np.asarray(np.interp(self.times, places, levels))
-
-
-def phase_heights(balls: Array, phases: Sequence[Phase]) -> Array:
-    """(phases,) median height of a ball in each of its phases."""
-    return np.array([np.median(balls[first : last + 1, 2]) for first, last in phases])
-
-
-def stepped(heights: Array, lowest: float, leg: float, thresholds: ContactThresholds) -> Array:
-    """Heights above the ground; those of one level with the lowest are on it."""
-    above = heights - lowest
-    return np.where(above <= LEVEL * thresholds.height * leg, 0.0, above)
+    holds: tuple[Hold, ...] = ()
 
 
 def foot_path(
@@ -194,16 +56,24 @@ def foot_path(
     feet, toes = rotations
     balls = ankles + turned(feet, sole.ball)
     ground = contacts.ground(_lowest(balls, feet, toes, sole), blend)
-    offsets, weights = _offsets(balls, contacts, sole.height, blend)
-    balls = balls + offsets
+    borne = np.minimum(1.0, faded(np.ones((len(balls), 1)), contacts, blend)[:, 0])
+    heights = balls[:, 2] + faded(contacts.steps(sole.height)[:, None] - balls[:, 2:], contacts, blend)[:, 0]
     ahead = _ahead(feet, sole.across)
+    arms = {}
     if sole.rolls:
-        feet = _raised(feet, -ahead, weights * _missing(feet, sole.heel, -ahead, ground - balls[:, 2]))
+        flat = _missing(feet, sole.heel, -ahead, np.full(len(feet), -sole.height))
+        feet = _raised(feet, -ahead, faded(flat[:, None], contacts, blend)[:, 0])
+        arms[SolePart.HEEL] = turned(feet, sole.heel)
     if toes is not None and sole.toe is not None:
-        angles = _missing(toes, sole.toe, ahead, ground - balls[:, 2])
-        toes = _raised(toes, ahead, smooth_envelope(angles, contacts.times, 0.5 * blend))
+        toes = flat_toes(toes, sole, contacts, blend)
+        angles = _missing(toes, sole.toe, ahead, ground - heights)
+        free = (1.0 - borne) * smooth_envelope(angles, contacts.times, 0.5 * blend)
+        toes = _raised(toes, ahead, np.maximum(angles, free))
+        arms[SolePart.TOES] = turned(toes, sole.toe)
+    offsets, weights, holds = locked(balls, arms, sole, contacts, blend)
+    balls = balls + offsets
     balls[:, 2] += np.maximum(0.0, ground - _lowest(balls, feet, toes, sole))
-    return FootPath(balls - turned(feet, sole.ball), feet, toes, weights, ground)
+    return FootPath(balls - turned(feet, sole.ball), feet, toes, weights, borne, ground, holds)
 
 
 def _lowest(balls: Array, feet: Array, toes: Array | None, sole: Sole) -> Array:
@@ -241,35 +111,18 @@ def rolled(path: FootPath, sole: Sole, hips: Array, reach: Array) -> FootPath:
     missing = batch.length(path.ankles - hips, -1) > reach
     raised = turned(path.feet, sole.heel)[:, 2] + balls[:, 2] - path.ground
     part = np.clip(raised / (RAISED * max(float(np.linalg.norm(sole.heel)), 1e-12)), 0.0, 1.0)
-    angle = np.where(missing, np.clip(asked, 0.0, MOST_ROLL), 0.0) * path.weights * part
+    angle = np.where(missing, np.clip(asked, 0.0, MOST_ROLL), 0.0) * path.borne * part
     feet = _raised(path.feet, -ahead, angle)
     return replace(path, feet=feet, ankles=balls - turned(feet, sole.ball))
 
 
-def _offsets(balls: Array, contacts: Contacts, height: float, blend: float) -> tuple[Array, Array]:
-    """(F, 3) what brings balls to where they are locked, and (F,) how far a foot is in a contact."""
-    times, phases = contacts.times, contacts.phases
-    offsets, weights = np.zeros_like(balls), np.zeros(len(balls))
-    relative = balls - contacts.velocity * times[:, None]
-    speeds = np.gradient(relative, times, axis=0) if len(times) > 1 else np.zeros_like(balls)
-    for k, (first, last) in enumerate(phases):
-        inside = slice(first, last + 1)
-        place = relative[inside].mean(axis=0)
-        place[2] = contacts.heights[k] + height
-        offsets[inside] += place - relative[inside]
-        weights[inside] = 1.0
-        before = times[phases[k - 1].last] if k else -np.inf
-        after = times[phases[k + 1].first] if k + 1 < len(phases) else np.inf
-        for edge, span, way in ((last, after - times[last], 1.0), (first, times[first] - before, -1.0)):
-            length = min(blend, span)
-            part = way * (times - times[edge]) / length if length > 0.0 else np.full(len(times), 2.0)
-            rows = (part > 0.0) & (part < 1.0)
-            u = part[rows][:, None]
-            kept = (1.0 + 2.0 * u) * (1.0 - u) ** 2
-            slope = -way * length * speeds[edge]
-            offsets[rows] += kept * (place - relative[edge]) + u * (1.0 - u) ** 2 * slope
-            weights[rows] = np.minimum(1.0, weights[rows] + kept[:, 0])
-    return offsets, weights
+def sunken(path: FootPath, sole: Sole, sunk: Array) -> FootPath:
+    """The path with a foot in the air going down with the hips, by (F,) metres or as far as the ground lets
+    it: so its leg bends as it did."""
+    balls = path.ankles + turned(path.feet, sole.ball)
+    room = np.maximum(0.0, _lowest(balls, path.feet, path.toes, sole) - path.ground)
+    down = (1.0 - path.weights) * np.minimum(sunk, room)
+    return replace(path, ankles=path.ankles - down[:, None] * UP)
 
 
 def _missing(rotations: Array, point: Array, ahead: Array, ground: Array) -> Array:

@@ -22,6 +22,7 @@ class Limb:
         middle: the knee or the elbow.
         end: the ankle or the wrist.
         tip: the ball of the foot; empty where there is none, and for arms.
+        girdle: what a leg hangs on, such as "front"; empty for the hips.
     """
 
     name: str
@@ -29,6 +30,7 @@ class Limb:
     middle: str
     end: str
     tip: str = ""
+    girdle: str = ""
 
     @property
     def joints(self) -> tuple[str, ...]:
@@ -87,13 +89,31 @@ class FigureMap:
             if self.hips not in chain and limb in self.legs:
                 raise InvalidInput(f"{limb.name}: '{limb.upper}' does not hang on the hips '{self.hips}'")
 
+    def girdle(self, leg: Limb) -> tuple[Limb, ...]:
+        """The legs that hang on the same part of the body as one."""
+        return tuple(other for other in self.legs if other.girdle == leg.girdle)
+
+    @property
+    def hind_legs(self) -> tuple[Limb, ...]:
+        """The legs that hang on the hips; all, where none does."""
+        return tuple(leg for leg in self.legs if not leg.girdle) or self.legs
+
+    @property
+    def shoulders(self) -> tuple[str, ...]:
+        """Joints where arms begin, else front legs, else the head or what is highest in the trunk."""
+        limbs = self.arms or tuple(leg for leg in self.legs if leg not in self.hind_legs)
+        return tuple(limb.upper for limb in limbs) or (self.head or (self.hips, *self.trunk)[-1],)
+
     def middles(self, heads: Mapping[str, Array]) -> tuple[Array, Array, Array]:
-        """Middle of the ankles, of the hip joints and of the shoulders (or what is highest in the trunk), of
-        heads (3,) by name of the target's joint."""
-        high = [arm.upper for arm in self.arms] or [self.head or (self.hips, *self.trunk)[-1]]
-        groups = ([leg.end for leg in self.legs], [leg.upper for leg in self.legs], high)
+        """Middle of the ankles, of the hip joints and of what is above them, of heads (3,) by name of the
+        target's joint.
+
+        Above are the shoulders; of a body that lies along the ground on two pairs of legs, it is where legs
+        lead up to.
+        """
+        groups = ([leg.end for leg in self.legs], [leg.upper for leg in self.legs], self.shoulders)
         feet, hips, top = (np.mean([heads[name] for name in names], axis=0) for names in groups)
-        return feet, hips, top
+        return feet, hips, top if len(self.hind_legs) == len(self.legs) else 2.0 * hips - feet
 
     def nearest_mapped_below(self, target: Skeleton, name: str) -> tuple[str, ...]:
         """The mapped joints below one, without those that have a mapped joint between."""

@@ -16,10 +16,13 @@ from ...limits.batch import BatchLimits
 from ...maths import batch
 from ...maths.batch import Array
 from ..contacts import Phase
-from .feet import FootPath, Sole
+from .effectors import head_effector, limb_effectors, poles
+from .feet import FootPath
 from .figure_map import FigureMap, Limb
 from .motions import SourceMotion, TargetFigure, turned
 from .scaled_way import ScaledWay, limb_length
+from .settings import RetargetSettings
+from .sole import Sole
 from .stances import Stances, ball, leg_length
 
 JERK_PERCENTILE = 99.0
@@ -34,6 +37,7 @@ class Made(Protocol):
 
     rotations: Array
     translations: Array
+    settings: RetargetSettings
     stances: Stances
     way: ScaledWay
     feet: Mapping[str, FootPath]
@@ -65,8 +69,10 @@ class Measures:
     """How good a motion is.
 
     Attributes:
-        errors: by limb, mean over frames outside of contacts, of how far its end is from where the source has
-            it, in lengths of the limb, as seen from the hips' middle or the shoulder.
+        errors: by effector, mean over frames of how far it is from where the source has it, in lengths of its
+            limb and in its space. Feet and knees count outside of contacts, feet as seen from the hips'
+            middle. Knees and elbows count as far as they are to another side.
+        followed: effectors of `errors` that have a weight.
         stances: every contact.
         penetration: largest depth of a sole below the ground, metres.
         turn, source_turn: largest turn of a mapped joint from frame to frame, in the world.
@@ -79,6 +85,7 @@ class Measures:
     """
 
     errors: Mapping[str, float]
+    followed: frozenset[str]
     stances: Sequence[StanceMeasure]
     penetration: float
     turn: float
@@ -102,10 +109,7 @@ def measures(figure_map: FigureMap, target: TargetFigure, source: SourceMotion, 
     broken = limits.violations(np.ascontiguousarray(made.rotations.transpose(2, 1, 0))) > BROKEN
     jerks = [_jerks(figure_map, target, source, (places, own), limb) for limb in figure_map.limbs]
     return Measures(
-        {
-            limb.name: _error(figure_map, target, source, made, (limb, places, own))
-            for limb in figure_map.limbs
-        },
+        *_errors(figure_map, target, source, made, heads),
         tuple(_stances(figure_map, target, source, made, places)),
         _penetration(figure_map, target, made, (heads, rotations)),
         _largest_turn(rotations[:, mapped]),
@@ -119,23 +123,44 @@ def measures(figure_map: FigureMap, target: TargetFigure, source: SourceMotion, 
     )
 
 
-def _error(
-    figure_map: FigureMap,
-    target: TargetFigure,
-    source: SourceMotion,
-    made: Made,
-    looked_at: tuple[Limb, Mapping[str, Array], Mapping[str, Array]],
-) -> float:
-    """Of the ends of a limb, in its lengths."""
-    limb, places, own = looked_at
-    length, own_length = limb_length(target, limb), leg_length(source, figure_map, limb)
-    is_leg = limb in figure_map.legs
-    starts = [leg.upper for leg in figure_map.legs] if is_leg else [limb.upper]
-    start = np.mean([places[name] for name in starts], axis=0)
+def _errors(
+    figure_map: FigureMap, target: TargetFigure, source: SourceMotion, made: Made, heads: Array
+) -> tuple[dict[str, float], frozenset[str]]:
+    """By effector, and which of them are followed; see `Measures`."""
+    ends = limb_effectors(figure_map, target, source, made.settings)
+    bends = poles(figure_map, target, source, made.settings)
+    head = head_effector(figure_map, target, source, made.settings)
+    found = {}
+    for limb in figure_map.limbs:
+        off = ends[limb.name].errors(target, heads, source, made.way)
+        free = np.ones(len(off), np.bool_)
+        if limb in figure_map.legs:
+            off = _ankle_errors(figure_map, target, source, heads, limb)
+            free = made.feet[limb.name].weights == 0.0
+        found[limb.name] = _mean(off[free])
+        _, angles, sides = bends[limb.name].sides(target, heads, source, made.way, limb.end)
+        found[bends[limb.name].name] = _mean((2.0 * np.abs(np.sin(0.5 * angles)) * sides)[free])
+    if head is not None:
+        found[head.name] = _mean(head.errors(target, heads, source, made.way))
+    every = (*ends.values(), *bends.values(), *([head] if head is not None else ()))
+    return found, frozenset(each.name for each in every if each.weight > 0.0)
+
+
+def _mean(values: Array) -> float:
+    return float(values.mean()) if len(values) else 0.0
+
+
+def _ankle_errors(
+    figure_map: FigureMap, target: TargetFigure, source: SourceMotion, heads: Array, leg: Limb
+) -> Array:
+    """(F,) of an ankle, as seen from the middle of the hip joints of its girdle, in lengths of the leg."""
+    length, own_length = limb_length(target, leg), leg_length(source, figure_map, leg)
+    starts = [each.upper for each in figure_map.girdle(leg)]
+    start = np.mean([heads[:, target.index(name)] for name in starts], axis=0)
+    own = {name: source.heads[:, source.index(figure_map.sources[name])] for name in (*starts, leg.end)}
     own_start = np.mean([own[name] for name in starts], axis=0)
-    off = (places[limb.end] - start) / length - (own[limb.end] - own_start) / own_length
-    free = made.feet[limb.name].weights == 0.0 if is_leg else np.ones(len(off), np.bool_)
-    return float(batch.length(off, -1)[free].mean()) if free.any() else 0.0
+    off = (heads[:, target.index(leg.end)] - start) / length - (own[leg.end] - own_start) / own_length
+    return np.asarray(batch.length(off, -1))
 
 
 def _stances(

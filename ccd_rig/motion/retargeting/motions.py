@@ -155,12 +155,16 @@ def inverse(rotations: Array) -> Array:
 
 def turned(rotations: Array, vectors: Array) -> Array:
     """Vectors (..., 3) rotated by unit quaternions (..., 4), which broadcast."""
+    if rotations.shape[:-1] == vectors.shape[:-1]:
+        return batch.rotate(rotations, vectors, -1)
     shape = np.broadcast_shapes(rotations.shape[:-1], vectors.shape[:-1])
     return batch.rotate(np.broadcast_to(rotations, (*shape, 4)), np.broadcast_to(vectors, (*shape, 3)), -1)
 
 
 def product(a: Array, b: Array) -> Array:
     """Products of unit quaternions (..., 4), which broadcast: b first, then a."""
+    if a.shape == b.shape:
+        return batch.multiply(a, b, -1)
     shape = (*np.broadcast_shapes(a.shape[:-1], b.shape[:-1]), 4)
     return batch.multiply(np.broadcast_to(a, shape), np.broadcast_to(b, shape), -1)
 

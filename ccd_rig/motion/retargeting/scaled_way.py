@@ -9,11 +9,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ...maths.batch import Array
-from .feet import Contacts, Sole, phase_heights, stepped
 from .figure_map import FigureMap, Limb
 from .motions import SourceMotion, TargetFigure, path_length, turned
+from .rolling import Contacts, phase_heights, stepped
 from .root import mean_velocity
 from .settings import RetargetSettings
+from .sole import Sole
 from .stances import Stances, leg_length
 
 LOW = 5.0
@@ -72,11 +73,12 @@ def scaled_way(
         hips = source.heads[:, source.index(figure_map.sources[figure_map.hips])]
         drift = scale * mean_velocity(hips, source.times)
     way = ScaledWay(scale, 0.0, drift, target.shift * (1.0, 1.0, 0.0))
-    heights, lows = {}, []
+    heights, lows, lifts = {}, [], girdle_lifts(figure_map, target, source, scale)
     for leg in figure_map.legs:
         sole = Sole.of(target, leg)
         ankles = source.heads[:, source.index(figure_map.sources[leg.end])]
         balls = way.points(ankles, source.times) + turned(turns[leg.name], sole.ball)
+        balls[:, 2] += lifts[leg.name]
         heights[leg.name] = phase_heights(balls, stances.phases[leg.name]) - sole.height
         lows.append(float(np.percentile(balls[:, 2], LOW)) - sole.height)
     every = np.concatenate(list(heights.values()))
@@ -96,6 +98,7 @@ def scaled_way(
             target.ground + stepped(found, lowest, size, settings.thresholds),
             target.ground if settings.contacts else -math.inf,
             settings.thresholds.height * size,
+            stances.rolls.get(name, ()),
         )
         for name, found in heights.items()
     }
@@ -104,10 +107,32 @@ def scaled_way(
 
 def _standing(figure_map: FigureMap, target: TargetFigure, source: SourceMotion, scale: float) -> float:
     """Height of the source's ground, scaled, if its reference pose stands as the target's does."""
-    heads, _ = target.reference
-    gaps = [
-        scale * source.reference_heads[source.index(figure_map.sources[leg.end]), 2]
-        - heads[target.index(leg.end), 2]
-        for leg in figure_map.legs
-    ]
+    gaps = [_standing_gap(figure_map, target, source, leg, scale) for leg in figure_map.legs]
     return float(np.mean(gaps)) + target.ground
+
+
+def girdle_lifts(
+    figure_map: FigureMap, target: TargetFigure, source: SourceMotion, scale: float
+) -> dict[str, float]:
+    """By leg, metres by which its foot must be higher than the source's, scaled, for all to stand alike.
+
+    Of four legs, ankles of one pair may be higher than the source's and those of the other lower. 0 for one
+    pair, and where the source's reference pose does not stand.
+    """
+    legs = figure_map.legs
+    if len(figure_map.hind_legs) == len(legs) or not source.stands:
+        return dict.fromkeys((leg.name for leg in legs), 0.0)
+    gaps = {leg.name: _standing_gap(figure_map, target, source, leg, scale) for leg in legs}
+    middle = float(np.mean(list(gaps.values())))
+    return {
+        leg.name: middle - float(np.mean([gaps[each.name] for each in figure_map.girdle(leg)]))
+        for leg in legs
+    }
+
+
+def _standing_gap(
+    figure_map: FigureMap, target: TargetFigure, source: SourceMotion, leg: Limb, scale: float
+) -> float:
+    """Metres by which the source's ankle, scaled, is higher than the target's as both stand."""
+    own = source.reference_heads[source.index(figure_map.sources[leg.end]), 2]
+    return float(scale * own - target.reference[0][target.index(leg.end), 2])

@@ -11,26 +11,35 @@ from ...maths.validation import is_number
 from ..contacts import ContactThresholds
 
 
-class HandSpace(enum.Enum):
-    """Where hands are to be."""
+class EffectorSpace(enum.Enum):
+    """Where an effector is to be."""
 
     LIMB = "LIMB"
-    """As far from the shoulder, in lengths of the arm, as the source's."""
+    """As far from where its limb starts, in lengths of the limb, as the source's."""
     WORLD = "WORLD"
-    """Where the source's are in the world, scaled as its way through the world is."""
+    """Where the source's is in the world, scaled as its way through the world is."""
+
+
+WEIGHTS = ("feet", "hands", "head", "knees", "elbows")
+"""Fields of `RetargetSettings` that weigh an effector."""
+SPACES = ("foot_space", "hand_space", "head_space", "knee_space", "elbow_space")
+"""Fields that say where each of them is to be."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RetargetSettings:
     """How a motion is carried over.
 
+    Weights are 0 to 1: how far an effector is taken from where rotations alone lead to where the source has
+    it. Knees and elbows are poles: the limb turns about the line between its ends.
+
     Attributes:
         scale: of the way through the world; 0 takes the ratio of the legs' lengths.
         in_place: whether the mean velocity along the ground is taken off.
-        feet: 0 to 1, how far ankles are taken from where rotations alone lead to where the source has them.
-        hands: the same of wrists.
-        hand_space: where the source has its hands.
-        contacts: whether feet that are down are locked at their balls, and soles kept above the ground.
+        feet, hands, head, knees, elbows: weights.
+        foot_space, hand_space, head_space, knee_space, elbow_space: where the source has each; limbs start
+            at the hip joint, at the shoulder, and for the head at the hips.
+        contacts: whether feet that are down are locked at what they roll on, and soles kept above the ground.
         thresholds: when a foot is down.
         blend: seconds before and after a contact in which the foot goes over into its own motion.
         extension: part of a leg's length up to which it is stretched before the hips move towards the foot.
@@ -43,17 +52,24 @@ class RetargetSettings:
     in_place: bool = False
     feet: float = 1.0
     hands: float = 1.0
-    hand_space: HandSpace = HandSpace.LIMB
+    head: float = 0.0
+    knees: float = 0.0
+    elbows: float = 0.0
+    foot_space: EffectorSpace = EffectorSpace.WORLD
+    hand_space: EffectorSpace = EffectorSpace.LIMB
+    head_space: EffectorSpace = EffectorSpace.LIMB
+    knee_space: EffectorSpace = EffectorSpace.LIMB
+    elbow_space: EffectorSpace = EffectorSpace.LIMB
     contacts: bool = True
-    thresholds: ContactThresholds = ContactThresholds(speed=0.3)  # noqa: RUF009  (it is frozen)
+    # 0.3 m/s for a leg of 0.9 m
+    thresholds: ContactThresholds = ContactThresholds(speed=1.0 / 3.0)  # noqa: RUF009  (it is frozen)
     blend: float = 0.2
     extension: float = 0.995
 
     def __post_init__(self) -> None:
         for name, lower, upper in (
             ("scale", 0.0, math.inf),
-            ("feet", 0.0, 1.0),
-            ("hands", 0.0, 1.0),
+            *((name, 0.0, 1.0) for name in WEIGHTS),
             ("blend", 0.0, math.inf),
             ("extension", 0.5, 1.0),
         ):

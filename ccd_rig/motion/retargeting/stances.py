@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from ...maths import batch
 from ...maths.batch import Array
-from ..contacts import ContactThresholds, Phase, contact_phases, ground_velocity
+from ..contacts import SLIDES, ContactThresholds, Phase, contact_phases, ground_velocity
 from .alignment import UP, shortest
 from .figure_map import FigureMap, Limb
 from .motions import SourceMotion, inverse, path_length, turned
+from .sole import HEEL, TOES, Hold, SolePart
 
 FLAT = 30.0
 """Percentile of an ankle's height in a contact up to which the foot is taken to stand flat."""
@@ -23,12 +24,14 @@ class Stances:
     """Contacts of the source's feet.
 
     Attributes:
-        phases: by leg, in order.
+        phases: of the ball, by leg, in order.
         velocity: (3,) of the ground, metres per second of the source; 0 where it stands still.
+        rolls: by leg and phase, what the foot rolls on before and after it.
     """
 
     phases: Mapping[str, Sequence[Phase]]
     velocity: Array
+    rolls: Mapping[str, Sequence[Sequence[Hold]]] = field(default_factory=dict)
 
 
 def leg_length(source: SourceMotion, figure_map: FigureMap, limb: Limb) -> float:
@@ -50,29 +53,95 @@ def find_stances(source: SourceMotion, figure_map: FigureMap, thresholds: Contac
     if np.linalg.norm(velocity) <= thresholds.speed * leg:
         velocity = np.zeros(3)
     phases = {}
-    for name, points in balls.items():
+    rolls = {}
+    for limb in figure_map.legs:
+        name, points = limb.name, balls[limb.name]
         others = [other for each, other in balls.items() if each != name]
         beside = others[0] if len(others) == 1 else None
         found = contact_phases(points, source.times, leg, velocity, thresholds, beside)
-        phases[name] = _trimmed(
-            found, points - velocity * source.times[:, None], source.times, leg, thresholds
+        slow = leg * thresholds.speed, SLIDES * float(np.linalg.norm(velocity))
+        over_ground = points - velocity * source.times[:, None]
+        phases[name] = _trimmed(found, over_ground, source.times, max(slow), thresholds.shortest)
+        if limb.tip:
+            rolls[name] = _rolls(
+                source, figure_map, limb, phases[name], (velocity, thresholds.release * max(slow))
+            )
+    return Stances(phases, velocity, rolls)
+
+
+def _rolls(
+    source: SourceMotion,
+    figure_map: FigureMap,
+    limb: Limb,
+    phases: Sequence[Phase],
+    ground: tuple[Array, float],
+) -> list[tuple[Hold, ...]]:
+    """Beside each phase of the ball, the frames in which the heel or the end of the toes is down.
+
+    These are points fixed to foot and toes as they lie where the ankle is lowest. They are down next to a
+    phase as long as they are slow over the ground and lower than the ball. `ground` is its velocity, and what
+    is slow.
+    """
+    velocity, slow = ground
+    balls = ball(source, figure_map, limb)
+    count = len(source.times)
+    found: list[tuple[Hold, ...]] = []
+    for k, phase in enumerate(phases):
+        start = (
+            found[-1][-1].last + 1 if found and found[-1] and found[-1][-1].first > phases[k - 1].last else 0
         )
-    return Stances(phases, velocity)
+        start = max(start, phases[k - 1].last + 1 if k else 0)
+        end = phases[k + 1].first if k + 1 < len(phases) else count
+        points = _sole_points(source, figure_map, limb, phase)
+        downs = {}
+        for part, point in points.items():
+            over_ground = point - velocity * source.times[:, None]
+            speeds = batch.length(np.gradient(over_ground, source.times, axis=0), -1)
+            downs[part] = (speeds < slow) & (point[:, 2] < balls[:, 2])
+        holds = []
+        for rows in (np.arange(phase.first - 1, start - 1, -1), np.arange(phase.last + 1, end)):
+            best: tuple[int, SolePart] = (0, SolePart.BALL)
+            for part, is_down in downs.items():
+                length = int(np.argmin(np.append(is_down[rows], False)))
+                best = max(best, (length, part), key=lambda each: each[0])
+            if best[0]:
+                ends = sorted((int(rows[0]), int(rows[best[0] - 1])))
+                holds.append(Hold(best[1], ends[0], ends[1]))
+        found.append(tuple(holds))
+    return found
+
+
+def _sole_points(
+    source: SourceMotion, figure_map: FigureMap, limb: Limb, phase: Phase
+) -> dict[SolePart, Array]:
+    """(F, 3) heel and end of the toes of the source, on the ground as the foot lies in a phase."""
+    foot, toe = (source.index(figure_map.sources[name]) for name in (limb.end, limb.tip))
+    ankles, balls = source.heads[:, foot], source.heads[:, toe]
+    flat = phase.first + int(np.argmin(ankles[phase.first : phase.last + 1, 2]))
+    along = (balls[flat] - ankles[flat]) * (1.0, 1.0, 0.0)
+    down = (0.0, 0.0, balls[flat, 2] - ankles[flat, 2])
+    heel = turned(inverse(source.rotations[flat, foot]), down - HEEL * along)
+    tip = turned(inverse(source.rotations[flat, toe]), TOES * along)
+    return {
+        SolePart.HEEL: ankles + turned(source.rotations[:, foot], heel),
+        SolePart.TOES: balls + turned(source.rotations[:, toe], tip),
+    }
 
 
 def _trimmed(
-    phases: Sequence[Phase], points: Array, times: Array, leg: float, thresholds: ContactThresholds
+    phases: Sequence[Phase], points: Array, times: Array, slow: float, shortest: float
 ) -> list[Phase]:
-    """Contacts without the frames at their ends in which the foot is fast; those left too short are none.
+    """Contacts without the frames at their ends in which the foot is faster than `slow` over the ground;
+    those left shorter than `shortest` seconds are none.
 
     `contact_phases` lets quick feet slide more. A foot that is locked while it still moves pulls at the leg.
     """
     found = []
     speeds = batch.length(np.gradient(points, times, axis=0), -1) if len(times) > 1 else np.zeros(len(times))
     for first, last in phases:
-        slow = first + np.flatnonzero(speeds[first : last + 1] < thresholds.speed * leg)
-        if len(slow) and times[slow[-1]] - times[slow[0]] >= thresholds.shortest:
-            found.append(Phase(int(slow[0]), int(slow[-1])))
+        rows = first + np.flatnonzero(speeds[first : last + 1] < slow)
+        if len(rows) and times[rows[-1]] - times[rows[0]] >= shortest:
+            found.append(Phase(int(rows[0]), int(rows[-1])))
     return found
 
 

@@ -253,6 +253,17 @@ def test_a_map_that_is_no_map_is_refused(ext, source, target, tmp_path):
         bpy.ops.ccd_rig.retarget_map_load(filepath=str(path))
 
 
+def test_animals_stand_along_the_ground(ext):
+    """Their heads are ahead of them: up is where legs lead."""
+    bone_map, sampling = (ext.module(f"ccd_rig.blender.retarget.{name}") for name in ("bone_map", "sampling"))
+    wolf, other = rigs.metarig("wolf"), rigs.metarig("basic_quadruped")
+    joints = bone_map.figure_map(bone_map.bone_map(wolf, other))
+    assert [leg.girdle for leg in joints.legs] == ["", "", "front", "front"]
+    figure, _ = sampling.target_figure(wolf, joints)
+    np.testing.assert_array_equal(figure.rotations, np.tile((1.0, 0.0, 0.0, 0.0), (len(figure.rotations), 1)))
+    assert figure.ground == pytest.approx(0.0, abs=1e-6)
+
+
 # Bad input ----------------------------------------------------------------------------------------
 
 
@@ -305,7 +316,9 @@ def test_keys_that_are_no_numbers_are_refused(ext, source, target):
     refused("is nowhere at frame", target)
 
 
-def test_a_rest_that_is_no_pose_is_refused_and_a_frame_helps(ext, target):
+def odd_source(target):
+    """A source whose legs lead up at rest and down as it plays, about straight at frame 6; mapped by hand."""
+
     def turned_up(point):
         return point[0], point[1], 1.9 - point[2]
 
@@ -318,18 +331,67 @@ def test_a_rest_that_is_no_pose_is_refused_and_a_frame_helps(ext, target):
     ]
     odd = rigs.armature(bones, "Odd")
     for side in "LR":
-        thigh = odd.pose.bones[f"thigh.{side}"]
-        thigh.rotation_mode = "XYZ"
-        thigh.rotation_euler = (math.pi, 0.0, 0.0)
-        thigh.keyframe_insert("rotation_euler", frame=1)
-        thigh.keyframe_insert("rotation_euler", frame=10)
+        for part, angles in (("thigh", (math.pi + 0.5, math.pi, math.pi + 0.9)), ("shin", (0.7, 0.0, 0.0))):
+            bone = odd.pose.bones[f"{part}.{side}"]
+            bone.rotation_mode = "XYZ"
+            for frame, angle in zip((1, 6, 10), angles, strict=True):
+                bone.rotation_euler = (angle, 0.0, 0.0)
+                bone.keyframe_insert("rotation_euler", frame=frame)
     pairs = target.ccd_rig.retarget.pairs
     names = {f"{part}.{side}": f"{part}.{side}" for part in parts for side in "LR"}
     for name, source in {"spine": "hips", "spine.003": "spine", "spine.006": "head", **names}.items():
         pair = pairs.add()
         pair.name, pair.source = name, source
+    return odd
+
+
+def test_a_rest_that_is_no_pose_is_refused_and_a_frame_helps(ext, target):
+    odd = odd_source(target)
     refused("'Odd' is no pose of a body: 'foot.L' is above the hips", target, source=odd)
+    assert target.ccd_rig.retarget.no_pose == "Odd"
     run(target, reference="FRAME", reference_frame=1.0)
+    assert target.ccd_rig.retarget.no_pose == ""
+
+
+@pytest.mark.parametrize(
+    ("which", "frames"), [("FIRST", {1.0}), ("CURRENT", {4.0}), ("STRAIGHTEST", {5.0, 6.0, 7.0})]
+)
+def test_a_frame_of_the_source_becomes_its_reference(ext, target, which, frames):
+    target.ccd_rig.retarget.source = odd_source(target)
+    bpy.context.scene.frame_set(4)
+    rigs.activate(target)
+    assert bpy.ops.ccd_rig.retarget_reference(frame=which) == {"FINISHED"}
+    group = target.ccd_rig.retarget
+    assert group.reference == "FRAME"
+    assert group.reference_frame in frames
+    assert bpy.context.scene.frame_current == 4
+    run(target)
+
+
+def test_a_reference_is_refused_without_motion(ext, source, target):
+    source.animation_data_clear()
+    with pytest.raises(RuntimeError, match="has no action"):
+        bpy.ops.ccd_rig.retarget_reference(frame="FIRST")
+    assert target.ccd_rig.retarget.reference == "REST"
+
+
+# Effectors ----------------------------------------------------------------------------------------
+
+
+def test_weights_of_the_panel_bring_head_and_knees_to_the_source(ext, source, target):
+    module, chosen = (ext.module(f"ccd_rig.blender.retarget.{name}") for name in ("retarget", "chosen"))
+    errors = []
+    for weight in (0.0, 1.0):
+        group = target.ccd_rig.retarget
+        group.head, group.knees, group.elbows = weight, weight, weight
+        done = module.retarget_motion(bpy.context.scene, source, target, chosen.choice_of(target))
+        errors.append(done.measures.errors)
+    assert errors[0]["head"] > 0.005
+    assert errors[1]["head"] < 1e-3
+    for side in ("left", "right"):
+        assert errors[1][f"knee of the {side} leg"] <= errors[0][f"knee of the {side} leg"] + 1e-6
+    lines = ext.module("ccd_rig.blender.retarget.report").lines(done)
+    assert any("head 0.0 %" in line for line in lines)
 
 
 def test_one_frame_is_enough(ext, source, target):
@@ -362,6 +424,13 @@ def test_the_command_line_takes_a_folder_of_clips(ext, source, tmp_path, capsys)
     assert {"walk", "again"} <= set(bpy.data.actions.keys())
     assert [thing.type for thing in bpy.data.objects] == ["ARMATURE"]
     assert main(["retarget", str(clips / "walk.blend"), str(hero)]) == 2
+    weighed = ["--weight", "head=1", "--weight", "hands=0", "--space", "hands=world", "--report", str(table)]
+    assert main(["retarget", str(clips / "walk.blend"), str(hero), *weighed]) == 0
+    assert json.loads(table.read_text())["walk.blend"]["errors"]["head"] < 1e-3
+    assert set(json.loads(table.read_text())["walk.blend"]["followed"]) == {"left leg", "right leg", "head"}
+    for wrong in ("--weight hat=1", "--weight head=much", "--space head=moon", "--weight head=2"):
+        wrong = wrong.split()
+        assert main(["retarget", str(clips / "walk.blend"), str(hero), *wrong, "--report", str(table)]) == 2
     before = hero.read_bytes()
     assert main(["retarget", str(clips / "walk.blend"), str(hero), "--report", str(hero)]) == 2
     assert hero.read_bytes() == before

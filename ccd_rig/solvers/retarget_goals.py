@@ -1,0 +1,193 @@
+"""The goals of a retargeting and their solve: the head, then feet and hands, then knees and elbows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from mathutils import Quaternion, Vector
+
+from ..goals import Goal, OrientationGoal, PositionGoal
+from ..limits.batch import BatchLimits
+from ..maths import batch
+from ..maths.batch import Array
+from ..motion.retargeting.effectors import Effector, head_effector, limb_effectors, poles
+from ..motion.retargeting.feet import FootPath
+from ..motion.retargeting.figure_map import FigureMap, Limb
+from ..motion.retargeting.motions import SourceMotion, TargetFigure, inverse, product
+from ..motion.retargeting.scaled_way import ScaledWay, limb_length
+from ..motion.retargeting.settings import RetargetSettings
+from ..settings import SolverSettings
+from ..skeleton.joints import Skeleton
+from .many import solve_many
+
+PRECISION = 1e-5
+"""Position tolerance, in lengths of a leg."""
+ANGLE_PRECISION = 1e-4
+"""Angle tolerance, radians."""
+STRAIGHT = 0.1
+"""How far a knee or elbow must be off the line between the ends of its limb, in lengths of it, for its side
+to count fully: of straight limbs it is noise."""
+
+Pose = tuple[Array, Array]
+"""(F, n, 4) rotations and (F, n, 3) translations relative to rest."""
+
+
+@dataclass(frozen=True, eq=False)
+class Retargeting:
+    """What is carried over to what."""
+
+    figure_map: FigureMap
+    target: TargetFigure
+    source: SourceMotion
+    settings: RetargetSettings
+    way: ScaledWay
+
+    def wanted(self, effector: Effector, heads: Array) -> Array:
+        """(F, 3) where an effector is to be, of a target with its (F, n, 3) heads."""
+        return effector.wanted(self.target, heads, self.source, self.way)
+
+    def solved(self, pose: Pose, paths: Mapping[str, FootPath]) -> tuple[Array, dict[str, Array]]:
+        """(F, n, 4) rotations whose effectors are where they are to be, and by arm (F, 3) where wrists are
+        to be."""
+        carried = self.target.world(*pose)[1]
+        pose = self._head_solved(pose, carried), pose[1]
+        limbs = limb_effectors(self.figure_map, self.target, self.source, self.settings)
+        heads, _ = self.target.world(*pose)
+        hands = {
+            arm.name: self.wanted(limbs[arm.name], heads)
+            for arm in self.figure_map.arms
+            if self.settings.hands > 0.0
+        }
+        goals, targets = self._limb_goals(limbs, (heads, carried), paths, hands)
+        pose = self._met(pose, goals, targets), pose[1]
+        turned_about = self._poles_turned(pose)
+        if turned_about is not None:
+            pose = self._met((turned_about, pose[1]), goals, targets), pose[1]
+        return pose[0], hands
+
+    def _limb_goals(
+        self,
+        limbs: Mapping[str, Effector],
+        world: tuple[Array, Array],
+        paths: Mapping[str, FootPath],
+        hands: Mapping[str, Array],
+    ) -> tuple[list[Goal], list[Array]]:
+        """A place and a rotation for the end of each limb that has a weight, and their targets by frame."""
+        goals: list[Goal] = []
+        targets: list[Array] = []
+        heads, carried = world
+        for limb in self.figure_map.limbs:
+            weight, i = limbs[limb.name].weight, self.target.index(limb.end)
+            if weight == 0.0:
+                continue
+            path = paths.get(limb.name)
+            points = hands[limb.name] if path is None else path.ankles
+            turns = carried[:, i]
+            if path is not None:
+                turns = batch.slerp(turns, path.feet, np.full(len(turns), weight), -1)
+            chain = self.target.skeleton.chain(limb.end)
+            length = len(chain) - chain.index(self.target.index(limb.upper))
+            points = heads[:, i] + weight * (points - heads[:, i])
+            _add(goals, targets, limb.end, length, self.target.points_to_model(points))
+            _turn(goals, targets, limb.end, length, self.target.rotations_to_model(turns))
+        return goals, targets
+
+    def _met(self, pose: Pose, goals: Sequence[Goal], targets: Sequence[Array]) -> Array:
+        """Rotations that meet goals, as near to a pose as they leave it room."""
+        if not goals:
+            return pose[0]
+        size = min(limb_length(self.target, leg) for leg in self.figure_map.legs) / self.target.scale
+        precise = SolverSettings(
+            position_tolerance=PRECISION * size, angle_tolerance=ANGLE_PRECISION, restarts=0
+        )
+        skeleton = _bending_at_limbs(self.figure_map, self.target)
+        return solve_many(skeleton, pose, goals, precise, targets=targets, reference=pose).rotations
+
+    def _head_solved(self, pose: Pose, carried: Array) -> Array:
+        """Rotations with the head where it is to be: the spine bends, what hangs on it keeps its own."""
+        head = head_effector(self.figure_map, self.target, self.source, self.settings)
+        if head is None or head.weight == 0.0:
+            return pose[0]
+        heads, _ = self.target.world(*pose)
+        i = self.target.index(head.joint)
+        chain = self.target.skeleton.chain(head.joint)
+        bent = chain[chain.index(self.target.index(head.base)) + 1 :]
+        if len(bent) < 2:
+            return pose[0]
+        goals: list[Goal] = []
+        targets: list[Array] = []
+        points = heads[:, i] + head.weight * (self.wanted(head, heads) - heads[:, i])
+        _add(goals, targets, head.joint, len(bent), self.target.points_to_model(points))
+        _turn(goals, targets, head.joint, len(bent), self.target.rotations_to_model(carried[:, i]))
+        found = self._met(pose, goals, targets)
+        joints = enumerate(self.target.skeleton.joints)
+        hanging = {joint.name: carried[:, j] for j, joint in joints if joint.parent in bent and j not in bent}
+        return turned_to(self.target, found, hanging)
+
+    def _poles_turned(self, pose: Pose) -> Array | None:
+        """Rotations with limbs turned about the line between their ends, for knees and elbows to be on the
+        source's side; None where none has a weight."""
+        found = None
+        effectors = poles(self.figure_map, self.target, self.source, self.settings)
+        for limb in self.figure_map.limbs:
+            pole = effectors[limb.name]
+            if pole.weight > 0.0:
+                found = self._pole_turned((pose[0] if found is None else found, pose[1]), limb, pole)
+        return found
+
+    def _pole_turned(self, pose: Pose, limb: Limb, pole: Effector) -> Array:
+        target = self.target
+        heads, world = target.world(*pose)
+        axis, angle, off = pole.sides(target, heads, self.source, self.way, limb.end)
+        half = 0.5 * pole.weight * np.clip(off / STRAIGHT, 0.0, 1.0) * angle
+        turn = np.concatenate((np.cos(half)[:, None], np.sin(half)[:, None] * axis), axis=1)
+        upper, end = (world[:, target.index(name)] for name in (limb.upper, limb.end))
+        found = turned_to(target, pose[0], {limb.upper: product(turn, upper)})
+        return turned_to(target, found, {limb.end: end})
+
+
+def turned_to(target: TargetFigure, rotations: Array, turns: Mapping[str, Array]) -> Array:
+    """Rotations (F, n, 4) with joints turned in the world as (F, 4) by name, inside their limits; none of
+    them hangs on another."""
+    if not turns:
+        return rotations
+    found = rotations.copy()
+    _, present = target.world(rotations, np.zeros((1, len(target.skeleton), 3)))
+    for name, world in turns.items():
+        i = target.index(name)
+        joint = target.skeleton.joints[i]
+        if joint.locked:
+            continue
+        follows = joint.parent >= 0 and joint.inherit_rotation
+        base = present[:, joint.parent] if follows else np.broadcast_to(target.turn, world.shape)
+        local = product(inverse(product(base, target.rests[i])), world)
+        if joint.limit is not None:
+            local = BatchLimits([joint.limit]).project(np.ascontiguousarray(local.T[:, None]))[0][:, 0].T
+        found[:, i] = local
+    return found
+
+
+def _add(goals: list[Goal], targets: list[Array], joint: str, length: int, points: Array) -> None:
+    none = Vector((0.0, 0.0, 0.0))
+    goals.append(PositionGoal(joint, none, none, chain_length=length))
+    targets.append(points)
+
+
+def _turn(goals: list[Goal], targets: list[Array], joint: str, length: int, turns: Array) -> None:
+    goals.append(OrientationGoal(joint, Quaternion((1.0, 0.0, 0.0, 0.0)), chain_length=length))
+    targets.append(turns)
+
+
+def _bending_at_limbs(figure_map: FigureMap, target: TargetFigure) -> Skeleton:
+    """The skeleton with the joints between those of limbs locked: bones that only twist stay straight."""
+    bending = {name for limb in figure_map.limbs for name in limb.joints}
+    held = {}
+    for limb in figure_map.limbs:
+        chain = target.skeleton.chain(limb.end)
+        for i in chain[chain.index(target.index(limb.upper)) :]:
+            joint = target.skeleton.joints[i]
+            if joint.name not in bending and not joint.locked:
+                held[joint.name] = {"stiffness": 1.0}
+    return target.skeleton.replace(held) if held else target.skeleton
