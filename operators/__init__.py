@@ -3,17 +3,11 @@
 
 
 def _classes() -> list[type]:
-    """The operators of all files here."""
-    from importlib import import_module
-    from pkgutil import iter_modules
+    import sys
 
-    modules = [import_module(f"{__package__}.{each.name}") for each in iter_modules(__path__)]
-    return [
-        found
-        for module in modules
-        for name, found in vars(module).items()
-        if name.startswith("CCD_RIG_OT_") and found.__module__ == module.__name__
-    ]
+    from ..ccd_rig.blender.classes import classes_in
+
+    return classes_in(sys.modules[__name__])
 
 
 def register() -> None:

@@ -1,73 +1,49 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The tab "CCD Rig" in the 3D viewport's sidebar, one file per panel. Imports stand inside the functions."""
 
+ORDER = (
+    "CCD_RIG_PT_bake",  # first: it is in sight also in a low window
+    "CCD_RIG_PT_bake_options",
+    "CCD_RIG_PT_bake_more",
+    "CCD_RIG_PT_fk_ik",
+    "CCD_RIG_UL_constraints",
+    "CCD_RIG_MT_constraints",
+    "CCD_RIG_PT_constraints",
+    "CCD_RIG_PT_rotation",
+    "CCD_RIG_PT_pole",
+    "CCD_RIG_PT_importance",
+    "CCD_RIG_PT_method",
+    "CCD_RIG_PT_effector",
+    "CCD_RIG_PT_contacts",
+    "CCD_RIG_MT_limit_presets",
+    "CCD_RIG_MT_limit_presets_remove",
+    "CCD_RIG_MT_limits",
+    "CCD_RIG_PT_bone",
+    "CCD_RIG_PT_comfort",
+    "CCD_RIG_PT_slide",
+    "CCD_RIG_PT_coupled_offsets",
+    "CCD_RIG_PT_mass",
+    "CCD_RIG_PT_solver",
+    "CCD_RIG_PT_solver_steps",
+    "CCD_RIG_UL_poses",
+    "CCD_RIG_MT_poses",
+    "CCD_RIG_PT_pose_library",
+    "CCD_RIG_UL_bone_pairs",
+    "CCD_RIG_PT_retarget",
+    "CCD_RIG_PT_retarget_map",
+    "CCD_RIG_PT_retarget_effectors",
+    "CCD_RIG_PT_retarget_options",
+    "CCD_RIG_MT_pose",
+)
+"""As Blender is told of them: panels come after the one that they are in, and stand in this order."""
 
-def _classes() -> tuple[type, ...]:
-    from .bake import CCD_RIG_PT_bake, CCD_RIG_PT_bake_more, CCD_RIG_PT_bake_options
-    from .bone import CCD_RIG_PT_bone, CCD_RIG_PT_comfort, CCD_RIG_PT_mass, CCD_RIG_PT_slide
-    from .constraints import (
-        CCD_RIG_MT_constraints,
-        CCD_RIG_PT_constraints,
-        CCD_RIG_PT_effector,
-        CCD_RIG_PT_importance,
-        CCD_RIG_PT_method,
-        CCD_RIG_PT_pole,
-        CCD_RIG_PT_rotation,
-        CCD_RIG_UL_constraints,
-    )
-    from .contacts import CCD_RIG_PT_contacts
-    from .coupled_offsets import CCD_RIG_PT_coupled_offsets
-    from .fk_ik import CCD_RIG_PT_fk_ik
-    from .limits import (
-        CCD_RIG_MT_limit_presets,
-        CCD_RIG_MT_limit_presets_remove,
-        CCD_RIG_MT_limits,
-    )
-    from .pose_library import CCD_RIG_MT_poses, CCD_RIG_PT_pose_library, CCD_RIG_UL_poses
-    from .pose_menu import CCD_RIG_MT_pose
-    from .retarget import (
-        CCD_RIG_PT_retarget,
-        CCD_RIG_PT_retarget_effectors,
-        CCD_RIG_PT_retarget_map,
-        CCD_RIG_PT_retarget_options,
-        CCD_RIG_UL_bone_pairs,
-    )
-    from .solver import CCD_RIG_PT_solver, CCD_RIG_PT_solver_steps
 
-    return (
-        CCD_RIG_PT_bake,  # first: it is in sight also in a low window
-        CCD_RIG_PT_bake_options,
-        CCD_RIG_PT_bake_more,
-        CCD_RIG_PT_fk_ik,
-        CCD_RIG_UL_constraints,
-        CCD_RIG_MT_constraints,
-        CCD_RIG_PT_constraints,
-        CCD_RIG_PT_rotation,
-        CCD_RIG_PT_pole,
-        CCD_RIG_PT_importance,
-        CCD_RIG_PT_method,
-        CCD_RIG_PT_effector,
-        CCD_RIG_PT_contacts,
-        CCD_RIG_MT_limit_presets,
-        CCD_RIG_MT_limit_presets_remove,
-        CCD_RIG_MT_limits,
-        CCD_RIG_PT_bone,
-        CCD_RIG_PT_comfort,
-        CCD_RIG_PT_slide,
-        CCD_RIG_PT_coupled_offsets,
-        CCD_RIG_PT_mass,
-        CCD_RIG_PT_solver,
-        CCD_RIG_PT_solver_steps,
-        CCD_RIG_UL_poses,
-        CCD_RIG_MT_poses,
-        CCD_RIG_PT_pose_library,
-        CCD_RIG_UL_bone_pairs,
-        CCD_RIG_PT_retarget,
-        CCD_RIG_PT_retarget_map,
-        CCD_RIG_PT_retarget_effectors,
-        CCD_RIG_PT_retarget_options,
-        CCD_RIG_MT_pose,
-    )
+def _classes() -> list[type]:
+    import sys
+
+    from ..ccd_rig.blender.classes import classes_in
+
+    return sorted(classes_in(sys.modules[__name__]), key=lambda each: ORDER.index(each.__name__))
 
 
 def register() -> None:
