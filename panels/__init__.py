@@ -25,13 +25,7 @@ def _classes() -> tuple[type, ...]:
     )
     from .pose_library import CCD_RIG_MT_poses, CCD_RIG_PT_pose_library, CCD_RIG_UL_poses
     from .pose_menu import CCD_RIG_MT_pose
-    from .retarget import (
-        CCD_RIG_PT_retarget,
-        CCD_RIG_PT_retarget_effectors,
-        CCD_RIG_PT_retarget_map,
-        CCD_RIG_PT_retarget_options,
-        CCD_RIG_UL_bone_pairs,
-    )
+    from .retarget import CLASSES as RETARGET
     from .solver import CCD_RIG_PT_solver, CCD_RIG_PT_solver_steps
 
     return (
@@ -61,11 +55,7 @@ def _classes() -> tuple[type, ...]:
         CCD_RIG_UL_poses,
         CCD_RIG_MT_poses,
         CCD_RIG_PT_pose_library,
-        CCD_RIG_UL_bone_pairs,
-        CCD_RIG_PT_retarget,
-        CCD_RIG_PT_retarget_map,
-        CCD_RIG_PT_retarget_effectors,
-        CCD_RIG_PT_retarget_options,
+        *RETARGET,
         CCD_RIG_MT_pose,
     )
 
