@@ -31,6 +31,7 @@ CORE = (
     ("solvers.many_stages",),
     ("solvers.many_search",),
     ("solvers.many",),
+    ("solvers.retarget_goals",),
     ("solvers.retarget",),
 )
 BLENDER = (

@@ -14,7 +14,7 @@ from typing import Any
 
 from ...errors import InvalidInput, RigError
 from ...motion.contacts import ContactThresholds
-from ...motion.retargeting.settings import HandSpace, RetargetSettings
+from ...motion.retargeting.settings import SPACES, EffectorSpace, RetargetSettings
 from ..retarget.retarget import RetargetChoice
 from ..retarget.sampling import Reference
 from ..whole_files import read_text
@@ -58,7 +58,7 @@ class Clips:
     def _shared(self) -> dict[str, Any]:
         choice = asdict(self.choice)
         choice["reference"] = self.choice.reference.name
-        choice["settings"]["hand_space"] = self.choice.settings.hand_space.name
+        choice["settings"].update((name, getattr(self.choice.settings, name).name) for name in SPACES)
         return {
             "target": self.target,
             "armature": self.armature,
@@ -118,7 +118,7 @@ def read(path: Path) -> Clips:
 
 def _choice(content: Mapping[str, Any]) -> RetargetChoice:
     settings = dict(content["settings"])
-    settings["hand_space"] = HandSpace[settings["hand_space"]]
+    settings.update((name, EffectorSpace[settings[name]]) for name in SPACES)
     settings["thresholds"] = ContactThresholds(**settings["thresholds"])
     values = {
         **content,
