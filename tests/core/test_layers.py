@@ -35,7 +35,7 @@ CORE = (
     ("solvers.retarget",),
 )
 BLENDER = (
-    ("whole_files", "languages"),
+    ("whole_files", "languages", "classes"),
     ("rig",),
     ("keys",),
     ("figures",),
