@@ -43,10 +43,13 @@ def crowd(count: int, frames: int) -> list[bpy.types.Object]:
     data = _armature()
     random = np.random.default_rng(0)
     side = math.ceil(math.sqrt(count))
-    figures = []
-    for k in range(count):
+    figures = [bpy.data.objects.new(f"Figure {k}", data) for k in range(count)]
+    for figure in figures:
+        bpy.context.scene.collection.objects.link(figure)
+    bpy.context.view_layer.update()  # makes the poses
+    for k, figure in enumerate(figures):
         place = APART * np.array([k % side, -(k // side)], dtype=float)
-        figures.append(_figure(data, k, place, float(random.uniform(0.0, PERIOD)), frames))
+        _animate(figure, k, place, float(random.uniform(0.0, PERIOD)), frames)
     bpy.context.scene.frame_set(1)
     return figures
 
@@ -72,12 +75,8 @@ def _armature() -> bpy.types.Armature:
     return data
 
 
-def _figure(
-    data: bpy.types.Armature, k: int, place: np.ndarray, phase: float, frames: int
-) -> bpy.types.Object:
-    rig = bpy.data.objects.new(f"Figure {k}", data)
-    bpy.context.scene.collection.objects.link(rig)
-    bpy.context.view_layer.update()  # makes the pose
+def _animate(rig: bpy.types.Object, k: int, place: np.ndarray, phase: float, frames: int) -> None:
+    """Limits, goals and keys of a figure."""
     for bone in rig.pose.bones:
         radius = RADII.get(bone.name.partition(".")[0])
         if radius is not None:
@@ -91,7 +90,7 @@ def _figure(
     lowest = np.min([path[:, 2] for path in feet.values()], axis=0)
     origin = np.array([*place, 0.0])
     pelvis = np.stack((np.zeros(frames), forwards, lowest - LOW), axis=1) + origin
-    rest = np.array(data.bones["pelvis"].matrix_local.to_3x3())
+    rest = np.array(rig.data.bones["pelvis"].matrix_local.to_3x3())
     key_all(rig, {'pose.bones["pelvis"].location': pelvis @ rest})
     for side, path in feet.items():
         _reach(rig, f"shin.{side}", 2, _empty(f"Foot {side} {k}", path + np.array([0.0, 0.0, SOLE])))
@@ -99,7 +98,6 @@ def _figure(
         turn = 0.5 * math.tau * (times + phase) / PERIOD + 20.0 * x
         hand = (3.0 * x + 0.1 * np.sin(turn), forwards - 0.25 + 0.1 * np.cos(turn), 1.1 + 0.15 * np.sin(turn))
         _reach(rig, f"forearm.{side}", 2, _empty(f"Hand {side} {k}", np.stack(hand, axis=1) + origin))
-    return rig
 
 
 def _foot(times: np.ndarray, phase: float, x: float, y: float) -> np.ndarray:

@@ -249,7 +249,8 @@ def _plain(name: str) -> str:
 
 def in_scene(thing: bpy.types.Object, scene: bpy.types.Scene) -> bool:
     """Whether an object is in a scene; a deleted one lives on in the file while a target points at it."""
-    return scene in thing.users_scene
+    # The second way looks at all objects of all scenes; a linked object may have the name of another.
+    return scene.objects.get(thing.name) == thing or scene in thing.users_scene
 
 
 def is_finite(matrix: Matrix) -> bool:

@@ -34,8 +34,8 @@ class SharedScene:
         isolated: the scene.
     """
 
-    def __init__(self, isolated: bpy.types.Scene, made: ExitStack) -> None:
-        self.isolated, self._made = isolated, made
+    def __init__(self, isolated: bpy.types.Scene) -> None:
+        self.isolated, self._probes = isolated, list[bpy.types.Object]()
         self._frame, self._served = math.nan, set[bpy.types.Object]()
 
     def refer(
@@ -47,10 +47,19 @@ class SharedScene:
         """Let it evaluate the armature object's place, things (bones of them where one is named), and the
         influences of the constraints with these indices. Other bones show no frame's pose in it."""
         probe = bpy.data.objects.new(ISOLATED, None)
-        self._made.callback(_remove, bpy.data.objects, probe)
+        self._probes.append(probe)
         _refer(probe, armature_object, things, indices)
         self.isolated.collection.objects.link(probe)
         self._frame = math.nan
+
+    def clear(self) -> None:
+        """Remove what was made for the armatures, at once: each removal looks through the whole file."""
+        there = []
+        for probe in self._probes:
+            with suppress(ReferenceError):  # another file was opened, or undo went back
+                if probe.name:
+                    there.append(probe)
+        bpy.data.batch_remove(there)
 
     def at(self, frame: float, armature_object: bpy.types.Object) -> bpy.types.Depsgraph:
         """A frame, evaluated unless it is there for another armature already."""
@@ -71,7 +80,9 @@ def shared_scene(scene: bpy.types.Scene) -> Iterator[SharedScene]:
         isolated = bpy.data.scenes.new(ISOLATED)
         made.callback(_remove, bpy.data.scenes, isolated)
         _copy_settings(scene, isolated)
-        yield SharedScene(isolated, made)
+        shared = SharedScene(isolated)
+        made.callback(shared.clear)
+        yield shared
 
 
 @contextmanager
