@@ -89,6 +89,26 @@ def test_a_run_that_misses_nothing_hides_no_later_one(ext):
     assert (found.frame_start, found.frame_end, found.frame, found.distance) == (7, 8, 8, 0.5)
 
 
+@pytest.mark.parametrize(("in_force", "span"), [((3, 8), (4, 8)), ((0, 0), (5, 5)), ((6, 9), (5, 5))])
+def test_a_slip_is_told_with_the_frames_while_its_bone_is_planted_or_alone(ext, in_force, span):
+    findings = ext.module("ccd_rig.blender.bake.findings")
+    kind = ext.module("ccd_rig.blender.properties.constraint_values").Kind
+    influences = np.zeros((10, 1))
+    influences[slice(*in_force)] = 1.0
+    baked = SimpleNamespace(
+        bake_frames=SimpleNamespace(
+            frames=np.arange(1.0, 11.0),
+            influences=influences,
+            constraints=(SimpleNamespace(name="Foot", tip="foot", kind=kind.PLANT),),
+        ),
+        solver=SimpleNamespace(position_tolerance=1e-4),
+        size=lambda _: 1.0,
+    )
+    slip = SimpleNamespace(constraint="Foot", frame=5.0, played_distance=0.3)
+    (found,) = findings._slides(baked, [slip])
+    assert ((found.frame_start, found.frame_end), found.frame, found.distance) == (span, 5.0, 0.3)
+
+
 def _curves(thing):
     action = thing.animation_data.action
     if hasattr(action, "fcurves"):
