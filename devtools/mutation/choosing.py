@@ -10,6 +10,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 
+WHOLE_FILE = 30.0
+"""Seconds that a file of tests is taken to need, where that was not measured."""
+
+
 @dataclass(frozen=True)
 class Choice:
     """Tests that judge a mutant.
@@ -97,7 +101,7 @@ class Suite:
             kept.append(k)
         left_out = len(chosen) - len(kept)
         names = (*first, *(self._tests[k] for k in kept))
-        times = (*(0.0 for _ in first), *(self._seconds[k] for k in kept))
+        times = (*(WHOLE_FILE for _ in first), *(self._seconds[k] for k in kept))
         return Choice(names, times, left_out)
 
     def _mirrored(self, file: str) -> str:
