@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-
 WHOLE_FILE = 30.0
 """Seconds that a file of tests is taken to need, where that was not measured."""
 
