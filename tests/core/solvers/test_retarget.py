@@ -13,6 +13,7 @@ from ccd_rig.errors import InvalidInput
 from ccd_rig.limits.batch import BatchLimits
 from ccd_rig.limits.shapes import Cone, Hinge, SwingTwist
 from ccd_rig.motion.contacts import ContactThresholds, Phase
+from ccd_rig.motion.retargeting import sole
 from ccd_rig.motion.retargeting.alignment import shortest
 from ccd_rig.motion.retargeting.effectors import head_effector, limb_effectors, poles
 from ccd_rig.motion.retargeting.feet import FootPath, foot_path, sunken
@@ -207,6 +208,25 @@ def locked_foot(fps):
     contacts = Contacts([phase], times, np.zeros(3), np.array([0.0]), 0.0, 0.1)
     straight = np.tile((1.0, 0.0, 0.0, 0.0), (len(x), 1))
     return ankles, foot_path(ankles, (straight, None), sole, contacts, 0.2).ankles, phase, times
+
+
+@pytest.mark.parametrize("size", [0.01, 1.0, 30.0])
+@pytest.mark.parametrize(
+    ("tail", "toes"),
+    [
+        ((0.0, -0.5, 0.1), (0.0, -0.5, 0.0)),  # ahead: taken, along the ground
+        ((0.1, -0.9, -0.2), (0.1, -0.9, 0.0)),
+        ((0.0, 0.5, 0.0), None),  # back, aside, up: nothing says where toes end
+        ((0.8, -0.1, 0.0), None),
+        ((0.0, -0.1, 0.8), None),
+        ((0.0, -1.5, 0.0), None),  # longer than the foot
+    ],
+)
+def test_toes_end_where_their_bone_does_if_that_leads_ahead(size, tail, toes):
+    foot = np.array((0.0, -1.0, -0.3))
+    found = sole._toes(size * foot, size * np.array(tail))
+    expected = toes or tuple(sole.TOES * foot * (1.0, 1.0, 0.0))
+    np.testing.assert_allclose(found, size * np.array(expected), atol=size * EXACT)
 
 
 def test_a_foot_enters_and_leaves_its_lock_without_a_kink():
