@@ -193,6 +193,7 @@ def test_feet_that_slide_are_locked(figure):
     assert max(stance.drift for stance in found.stances) < SOLVE
     assert min(stance.source_slide for stance in found.stances) == pytest.approx(0.05, rel=1e-6)
     assert found.penetration < SOLVE and found.flipped == 0 and found.broken == 0
+    assert (found.sunk_frames, found.sunk) == (0, 0.0)
 
 
 def locked_foot(fps):
