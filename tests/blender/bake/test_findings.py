@@ -177,6 +177,7 @@ def test_bones_below_the_ground_are_counted(bake, lowest, count):
     rig.location.z = 1.0
     rigs.reach(rig, "bone_2", rigs.empty("Goal", (1.0, 0.0, lowest)))
     (below,) = of(run(bake, rig, 3, ground=0.0), "GROUND")
+    bpy.context.scene.frame_set(2)
     ends = [(rig.matrix_world @ end).z for bone in rig.pose.bones for end in (bone.head, bone.tail)]
     under = [min(pair) < -0.01 for pair in zip(ends[::2], ends[1::2], strict=True)]
     assert (sum(under), below.more) == (count, count - 1)
