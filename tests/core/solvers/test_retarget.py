@@ -385,6 +385,18 @@ def test_limits_are_held(figure):
     assert batch.violations(np.ascontiguousarray(result.rotations.transpose(2, 1, 0))).max() < 1e-4
 
 
+@pytest.mark.parametrize("settings", [FREE, RetargetSettings()])
+def test_limits_of_toes_are_held(figure, settings):
+    """Toes that may hardly bend, under a source whose toes bend a lot."""
+    stiff = {"limit": Hinge((1.0, 0.0, 0.0), -0.05, 0.1)}
+    target = bipeds.skeleton(toe_L=stiff, toe_R=stiff)
+    source = bipeds.source_of(figure, *bipeds.turns(figure, 30, size=2.0))
+    result = retarget(MAP, TargetFigure.at_rest(target), source, settings)
+    limits = BatchLimits([joint.limit for joint in target.joints])
+    off = limits.violations(np.ascontiguousarray(result.rotations.transpose(2, 1, 0)))
+    assert off[[target.index(f"toe.{side}") for side in "LR"]].max() < 1e-4
+
+
 def test_in_place_takes_the_mean_velocity_off(figure, moving):
     source = bipeds.source_of(figure, *moving)
     target = TargetFigure.at_rest(figure)
