@@ -9,6 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
+WHOLE_FILE = 30.0
+"""Seconds that a file of tests is taken to need, where that was not measured."""
+
 
 @dataclass(frozen=True)
 class Choice:
@@ -65,7 +68,7 @@ class Suite:
         """A suite whose lines have been mapped."""
         return cls(layer, json.loads(path.read_text(encoding="utf-8")))
 
-    def choose(self, file: str, place: Statement, most: float, first: Sequence[str] = ()) -> Choice:
+    def choose(self, file: str, place: Statement, most: float, changed: Sequence[str] = ()) -> Choice:
         """The tests that run a statement; of one that runs on import those of the file, or all.
 
         Those of the folder with the file's name come first, and quick ones before slow ones.
@@ -74,7 +77,8 @@ class Suite:
             file: from the project's root.
             place: the statement.
             most: seconds of tests, as they were measured, that are chosen at most.
-            first: files of tests that come before all: the map does not know what they run.
+            changed: files of tests that are not as they were when lines were mapped. Those of the folder with
+                the file's name, and those that ran the statement, come before all, and whole.
         """
         rows = self._lines.get(file, {})
         bits = 0
@@ -84,6 +88,8 @@ class Suite:
             bits = (1 << len(self._tests)) - 1
         mirrored = self._mirrored(file)
         chosen = [k for k in range(len(self._tests)) if bits >> k & 1]
+        files = {self._tests[k].partition("::")[0] for k in chosen}
+        first = [each for each in changed if each in files or each.startswith(mirrored)]
         chosen = [k for k in chosen if self._tests[k].partition("::")[0] not in first]
         chosen.sort(key=lambda k: (not self._tests[k].startswith(mirrored), self._seconds[k]))
         total, kept = 0.0, []
@@ -94,7 +100,7 @@ class Suite:
             kept.append(k)
         left_out = len(chosen) - len(kept)
         names = (*first, *(self._tests[k] for k in kept))
-        times = (*(0.0 for _ in first), *(self._seconds[k] for k in kept))
+        times = (*(WHOLE_FILE for _ in first), *(self._seconds[k] for k in kept))
         return Choice(names, times, left_out)
 
     def _mirrored(self, file: str) -> str:

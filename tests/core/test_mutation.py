@@ -110,9 +110,11 @@ def test_what_runs_on_import_is_judged_by_the_tests_of_its_file_or_all(suite):
 
 
 def test_files_that_have_changed_are_run_first_and_whole(suite):
-    changed = ["tests/core/limits/test_batch.py"]
+    changed = ["tests/core/limits/test_new.py", "tests/core/maths/test_new.py", "tests/core/test_all.py"]
     choice = suite.choose(FILE, Statement(range(10, 12), False), 100.0, changed)
-    assert choice.tests == (*changed, "tests/core/test_all.py::quick", "tests/core/test_last.py::long")
+    names = [name.removeprefix("tests/core/") for name in choice.tests]
+    assert names[:2] == ["limits/test_new.py", "test_all.py"]
+    assert names[2:] == ["limits/test_batch.py::quick", "limits/test_batch.py::slow", "test_last.py::long"]
 
 
 def test_quick_tests_are_a_part_of_their_own(suite):

@@ -89,6 +89,26 @@ def test_a_run_that_misses_nothing_hides_no_later_one(ext):
     assert (found.frame_start, found.frame_end, found.frame, found.distance) == (7, 8, 8, 0.5)
 
 
+@pytest.mark.parametrize(("in_force", "span"), [((3, 8), (4, 8)), ((0, 0), (5, 5)), ((6, 9), (5, 5))])
+def test_a_slip_is_told_with_the_frames_while_its_bone_is_planted_or_alone(ext, in_force, span):
+    findings = ext.module("ccd_rig.blender.bake.findings")
+    kind = ext.module("ccd_rig.blender.properties.constraint_values").Kind
+    influences = np.zeros((10, 1))
+    influences[slice(*in_force)] = 1.0
+    baked = SimpleNamespace(
+        bake_frames=SimpleNamespace(
+            frames=np.arange(1.0, 11.0),
+            influences=influences,
+            constraints=(SimpleNamespace(name="Foot", tip="foot", kind=kind.PLANT),),
+        ),
+        solver=SimpleNamespace(position_tolerance=1e-4),
+        size=lambda _: 1.0,
+    )
+    slip = SimpleNamespace(constraint="Foot", frame=5.0, played_distance=0.3)
+    (found,) = findings._slides(baked, [slip])
+    assert ((found.frame_start, found.frame_end), found.frame, found.distance) == (span, 5.0, 0.3)
+
+
 def _curves(thing):
     action = thing.animation_data.action
     if hasattr(action, "fcurves"):
@@ -149,6 +169,18 @@ def test_a_held_foot_that_slides(bake):
     (slide,) = of(run(bake, rig, start=bake.Start.ORIGINAL), "SLIDE")
     assert (slide.frame_start, slide.frame_end, slide.constraint) == (1, FRAMES, "bone_2")
     assert slide.distance > 0.02 and " slides " in slide.words()
+
+
+@pytest.mark.parametrize(("lowest", "count"), [(-0.5, 1), (-1.7, 2)])
+def test_bones_below_the_ground_are_counted(bake, lowest, count):
+    rig = rigs.chain(3)
+    rig.location.z = 1.0
+    rigs.reach(rig, "bone_2", rigs.empty("Goal", (1.0, 0.0, lowest)))
+    (below,) = of(run(bake, rig, 3, ground=0.0), "GROUND")
+    bpy.context.scene.frame_set(2)
+    ends = [(rig.matrix_world @ end).z for bone in rig.pose.bones for end in (bone.head, bone.tail)]
+    under = [min(pair) < -0.01 for pair in zip(ends[::2], ends[1::2], strict=True)]
+    assert (sum(under), below.more) == (count, count - 1)
 
 
 def test_bones_below_the_ground(bake, errors):

@@ -105,3 +105,10 @@ def test_one_way_is_not_told(bake):
     assert report.several_ways == ()
     assert "ways" not in report.summary()
     assert json.loads(report.to_json())["several_ways"] == []
+
+
+@pytest.mark.parametrize(("degrees", "seen"), [(0.0, False), (4.9, False), (5.1, True), (120.0, True)])
+def test_ways_are_told_from_five_degrees_on(ext, degrees, seen):
+    """As the manual has it; others are in the JSON report only."""
+    parts = ext.module("ccd_rig.blender.bake.report_parts")
+    assert parts.SeveralWays(("Hand",), 3, 7, math.radians(degrees)).is_seen == seen

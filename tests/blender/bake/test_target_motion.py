@@ -239,6 +239,19 @@ def test_a_target_that_something_else_moves_is_refused(ext):
     assert bpy.ops.ccd_rig.targets_match() == {"FINISHED"}
 
 
+def test_a_target_that_is_a_bone_is_named_with_its_armature(ext):
+    rig = waving()
+    controls = rigs.armature([rigs.B("grip", (5, 0, 0), (5, 0, 1))], "Controls")
+    reach(rig, "bone_5", controls, target_bone="grip")
+    controls.pose.bones["grip"].constraints.new("LIMIT_LOCATION")
+    refused(rig, "Target bone 'grip' of 'Controls': its constraint 'Limit Location' moves it")
+    bpy.data.objects["Rig"].ccd_rig.constraints.clear()
+    target = rigs.empty("Goal", (5.0, 0.0, 0.0))
+    target.constraints.new("LIMIT_LOCATION")
+    reach(rig, "bone_5", target)
+    refused(rig, "Target 'Goal': its constraint")
+
+
 def test_a_target_that_a_driver_holds_is_refused(ext):
     rig = waving()
     target = rigs.empty("Goal", (5.0, 0.0, 0.0))

@@ -55,6 +55,15 @@ def test_the_axis_of_a_hinge_snaps_while_its_rotations_stay_near():
     assert far.axis[1] == pytest.approx(0.2 / math.hypot(1.0, 0.2), abs=1e-4)
 
 
+@pytest.mark.parametrize(("degrees", "snaps"), [(11.5, True), (12.5, False)])
+def test_an_axis_snaps_within_twelve_degrees(degrees, snaps):
+    """Of a small motion: its rotations stay near whatever the axis."""
+    axis = (math.cos(math.radians(degrees)), math.sin(math.radians(degrees)), 0.0)
+    found = fit(list(bending(axis, range(-10, 11))))
+    assert isinstance(found, Hinge)
+    assert (found.axis == (1.0, 0.0, 0.0)) == snaps
+
+
 @pytest.mark.parametrize(("off", "kind"), [(4.0, Hinge), (9.0, SwingTwist)])
 def test_how_far_off_its_axis_a_hinge_may_be(off, kind):
     assert isinstance(fit(list(bending((1, 0, 0), range(80), off))), kind)

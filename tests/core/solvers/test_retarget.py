@@ -13,6 +13,7 @@ from ccd_rig.errors import InvalidInput
 from ccd_rig.limits.batch import BatchLimits
 from ccd_rig.limits.shapes import Cone, Hinge, SwingTwist
 from ccd_rig.motion.contacts import ContactThresholds, Phase
+from ccd_rig.motion.retargeting import sole
 from ccd_rig.motion.retargeting.alignment import shortest
 from ccd_rig.motion.retargeting.effectors import head_effector, limb_effectors, poles
 from ccd_rig.motion.retargeting.feet import FootPath, foot_path, sunken
@@ -192,6 +193,7 @@ def test_feet_that_slide_are_locked(figure):
     assert max(stance.drift for stance in found.stances) < SOLVE
     assert min(stance.source_slide for stance in found.stances) == pytest.approx(0.05, rel=1e-6)
     assert found.penetration < SOLVE and found.flipped == 0 and found.broken == 0
+    assert (found.sunk_frames, found.sunk) == (0, 0.0)
 
 
 def locked_foot(fps):
@@ -207,6 +209,25 @@ def locked_foot(fps):
     contacts = Contacts([phase], times, np.zeros(3), np.array([0.0]), 0.0, 0.1)
     straight = np.tile((1.0, 0.0, 0.0, 0.0), (len(x), 1))
     return ankles, foot_path(ankles, (straight, None), sole, contacts, 0.2).ankles, phase, times
+
+
+@pytest.mark.parametrize("size", [0.01, 1.0, 30.0])
+@pytest.mark.parametrize(
+    ("tail", "toes"),
+    [
+        ((0.0, -0.5, 0.1), (0.0, -0.5, 0.0)),  # ahead: taken, along the ground
+        ((0.1, -0.9, -0.2), (0.1, -0.9, 0.0)),
+        ((0.0, 0.5, 0.0), None),  # back, aside, up: nothing says where toes end
+        ((0.8, -0.1, 0.0), None),
+        ((0.0, -0.1, 0.8), None),
+        ((0.0, -1.5, 0.0), None),  # longer than the foot
+    ],
+)
+def test_toes_end_where_their_bone_does_if_that_leads_ahead(size, tail, toes):
+    foot = np.array((0.0, -1.0, -0.3))
+    found = sole._toes(size * foot, size * np.array(tail))
+    expected = toes or tuple(sole.TOES * foot * (1.0, 1.0, 0.0))
+    np.testing.assert_allclose(found, size * np.array(expected), atol=size * EXACT)
 
 
 def test_a_foot_enters_and_leaves_its_lock_without_a_kink():
@@ -362,6 +383,18 @@ def test_limits_are_held(figure):
     result = retarget(MAP, TargetFigure.at_rest(narrow), source, FREE)
     batch = BatchLimits([joint.limit for joint in narrow.joints])
     assert batch.violations(np.ascontiguousarray(result.rotations.transpose(2, 1, 0))).max() < 1e-4
+
+
+@pytest.mark.parametrize("settings", [FREE, RetargetSettings()])
+def test_limits_of_toes_are_held(figure, settings):
+    """Toes that may hardly bend, under a source whose toes bend a lot."""
+    stiff = {"limit": Hinge((1.0, 0.0, 0.0), -0.05, 0.1)}
+    target = bipeds.skeleton(toe_L=stiff, toe_R=stiff)
+    source = bipeds.source_of(figure, *bipeds.turns(figure, 30, size=2.0))
+    result = retarget(MAP, TargetFigure.at_rest(target), source, settings)
+    limits = BatchLimits([joint.limit for joint in target.joints])
+    off = limits.violations(np.ascontiguousarray(result.rotations.transpose(2, 1, 0)))
+    assert off[[target.index(f"toe.{side}") for side in "LR"]].max() < 1e-4
 
 
 def test_in_place_takes_the_mean_velocity_off(figure, moving):

@@ -1,0 +1,53 @@
+"""What goals leave free from a frame to the next, of a bone whose turns are known."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from mathutils import Quaternion, Vector
+
+from ccd_rig.goals import OrientationGoal, PositionGoal
+from ccd_rig.skeleton.joints import Joint, Skeleton
+from ccd_rig.skeleton.pose import Pose
+from ccd_rig.solvers.least_squares import easing
+from ccd_rig.solvers.least_squares.departures import departures
+from ccd_rig.solvers.least_squares.problem import LeastSquaresProblem
+from ccd_rig.solvers.least_squares.state import Bones, Poses, start_state
+
+X, Y = Vector((1.0, 0.0, 0.0)), Vector((0.0, 1.0, 0.0))
+POINT, TURN = PositionGoal("bone", (0.0, 1.0, 0.0)), OrientationGoal("bone", Quaternion())
+
+
+def left_free(goals, turns, some):
+    """The largest free rotation after each of some frames, of a bone with these rotations from its base."""
+    skeleton = Skeleton([Joint("bone", -1, (0.0, 0.0, 0.0), Quaternion(), 1.0)])
+    problem = LeastSquaresProblem(skeleton, goals, [None], [0])
+    rest = Pose.rest(skeleton)
+    poses = Poses.of([rest.with_rotations({0: turn}) for turn in turns])
+    base = Poses.of([rest] * len(turns))
+    given = problem.given(Bones.of(skeleton), poses, problem.own_targets(), base)
+    state = start_state(problem.layout, given, poses)
+    departed = departures(problem.layout, given, state)
+    frames, found = SimpleNamespace(problem=problem, given=given), SimpleNamespace(state=state)
+    return easing._left_free(frames, found, departed, np.array(some))
+
+
+def test_a_swing_is_asked_for_by_a_point_and_a_twist_is_not():
+    swing, twist = Quaternion(X, 0.3), Quaternion(Y, 0.5)
+    turns = [Quaternion(), swing, swing @ twist, swing @ twist, twist]
+    found = left_free([POINT], turns, [0, 1, 2])
+    assert found == pytest.approx([0.0, 0.5, 0.0], abs=1e-6)
+    assert left_free([POINT], turns, [1]) == pytest.approx([0.5], abs=1e-6)
+
+
+def test_of_a_turn_about_both_the_twist_is_left():
+    both = 0.2 * X + 0.4 * Y
+    turn = Quaternion(both.normalized(), both.length)
+    assert left_free([POINT], [Quaternion(), turn], [0]) == pytest.approx([0.4], abs=1e-6)
+
+
+def test_nothing_is_left_where_the_whole_rotation_is_asked_for():
+    turns = [Quaternion(), Quaternion(X, 0.3), Quaternion(X, 0.3) @ Quaternion(Y, 0.5)]
+    assert left_free([TURN], turns, [0, 1]) == pytest.approx([0.0, 0.0], abs=1e-6)
