@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Keep the limit of the active bone as a preset, or remove one."""
 
+from typing import Any
+
 import bpy
 from bl_operators.presets import AddPresetBase
 from bpy.props import BoolProperty
@@ -39,7 +41,8 @@ class CCD_RIG_OT_limit_preset_add(AddPresetBase, bpy.types.Operator):
             if bone.ccd_rig.limit.kind == "NONE":
                 tell(self, {"ERROR"}, f"bone '{bone.name}' has no limit to keep: choose one first")
                 return {"CANCELLED"}
-        done: set[str] = super().execute(context)
+        base: Any = super()  # Blender's own class, which is not typed
+        done: set[str] = base.execute(context)
         if "FINISHED" in done:
             words = "The preset is removed" if removes else f"Limit of '{bone.name}' kept as '{name}'"
             tell(self, {"INFO"}, words)
