@@ -6,6 +6,7 @@ import pytest
 from visits import colours, photographs, saw
 
 SCRIPT = "drive_limits.py"
+ERRORS = ()
 SHOWN = 0.05  # [degrees]
 PICTURES = (
     *("action_dialog", "limit_rotation", "preset", "mirrored", "own_preset_remove"),
