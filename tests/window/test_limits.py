@@ -100,7 +100,7 @@ def test_the_user_is_told_what_was_done_and_what_can_not_be(visit):
         "no bone but 'tail.2' is there to copy to",
         "armature 'basic_human' has no action",
         "Wrote 3 bones and 1 constraint to ",
-        "3 bones and 1 constraints set",
+        "3 bones and 1 constraint set",
     ):
         assert words in lines, words
 
