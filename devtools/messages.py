@@ -54,7 +54,7 @@ LABELS = {"name", "description", "text", "heading", "bl_label", "bl_description"
 """Keywords and class attributes whose texts count even where they are one word."""
 WORD_ENUMS = {"Part", "Kind", "Group"}
 """Enumerations whose values are words of a message."""
-WORD_TABLES = {"SIMULATIONS", "WORDS", "FIXES", "BOUNDS", "CHOICES", "COLOURS"}
+WORD_TABLES = {"SIMULATIONS", "WORDS", "FIXES", "BOUNDS", "CHOICES", "COLOURS", "PRESET_WORDS"}
 """Tables of words, one of which is put into a message."""
 MORE = (
     *("solved", "reduced", "checked"),

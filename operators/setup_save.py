@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Write the constraints and limits of a rig to a JSON file."""
 
+from pathlib import Path
+
 import bpy
 from bpy_extras.io_utils import ExportHelper
 
@@ -25,6 +27,13 @@ class CCD_RIG_OT_setup_save(JsonFile, bpy.types.Operator, ExportHelper):
     @classmethod
     def poll(cls, context: bpy.types.Context) -> bool:
         return poll_reasons.poll(cls, poll_reasons.no_armature(context))
+
+    def invoke(self, context: bpy.types.Context, event: bpy.types.Event) -> set[str]:
+        if not self.filepath:
+            name = f"{bpy.path.clean_name(active_rig(context).name)}{self.filename_ext}"
+            self.filepath = str(Path(bpy.data.filepath).parent / name) if bpy.data.filepath else name
+        answer: set[str] = ExportHelper.invoke(self, context, event)
+        return answer
 
     def execute(self, context: bpy.types.Context) -> set[str]:
         owner, path = active_rig(context), bpy.path.abspath(self.filepath)

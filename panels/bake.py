@@ -72,8 +72,9 @@ class CCD_RIG_PT_bake_more(Sidebar, bpy.types.Panel):
         options = active_rig(context).ccd_rig.bake
         fewer = layout.column()
         fewer.active = options.keys == "EVERY_FRAME"
-        fewer.prop(options, "reduce_angle")
-        fewer.prop(options, "reduce_error")
+        fewer.label(text="Reduce Keys")  # whole labels would be cut to the same letters in a narrow sidebar
+        fewer.prop(options, "reduce_angle", text="Angle")
+        fewer.prop(options, "reduce_error", text="Distance")
         layout.prop(options, "order")
         layout.prop(options, "preroll")
         layout.prop(options, "error_reduction")

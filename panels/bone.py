@@ -75,7 +75,7 @@ class CCD_RIG_PT_comfort(Sidebar, bpy.types.Panel):
         layout.use_property_split = True
         layout.use_property_decorate = False
         layout.active = context.active_pose_bone.id_data.ccd_rig.solver.comfort
-        layout.prop(comfort, "tolerance")
+        layout.prop(comfort, "tolerance", text="Tolerance")
         layout.prop(comfort.region, "kind", text="Region")
         _draw_bounds(layout, comfort.region)
 

@@ -25,7 +25,7 @@ class CCD_RIG_UL_bone_pairs(bpy.types.UIList):
         _active_property: str,
     ) -> None:
         row = layout.row(align=True)
-        row.label(text=item.name, icon="BONE_DATA", translate=False)
+        row.label(text=item.name, translate=False)
         found = row.row(align=True)
         if data.source is None:
             found.label(text=item.source, translate=False)

@@ -7,7 +7,7 @@ from typing import Any
 
 import bpy
 
-from ..ccd_rig.blender.languages.translation import translated
+from ..ccd_rig.blender.languages.translation import CONTEXT, translated
 from ..ccd_rig.blender.properties.active_rig import active_rig
 from ..ccd_rig.blender.properties.solver_settings import PRESET_WORDS, present_preset
 from ..ccd_rig.settings import SolverSettings
@@ -18,6 +18,7 @@ MAIN = ("solver", "max_iterations", "position_tolerance", "angle_tolerance", "sw
 
 class CCD_RIG_PT_solver(Sidebar, bpy.types.Panel):
     bl_label = "Solver"
+    bl_translation_context = CONTEXT
     bl_options = {"DEFAULT_CLOSED"}
 
     @classmethod

@@ -1,4 +1,4 @@
-"""Limits without numbers: the menu in the sidebar.
+"""Limits without numbers: each entry of the menu in the sidebar, chosen by pointer and keys.
 
 Runs as drive.py does, and by its helpers.
 """
@@ -7,65 +7,391 @@ from __future__ import annotations
 
 import math
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import bpy
+from mathutils import Quaternion, Vector
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from drive import REDRAW, install, note, open_tab, photograph, sh, start, view
-from drive_viewport import make_rig, pose
+from drive import buttons, install, note, open_tab, photograph, sh, start, until, view
+from drive_figures import frame_view, metarig
+from drive_menus import DRAWN, PATIENCE, choose, done, keys, last_done, point_at, write
+
+RIG = "basic_human"
+TAIL = [f"tail.{i}" for i in range(5)]
+FINGER = [f"f_index.{i:02d}.L" for i in (1, 2, 3)]
+PRESETS = {"HUMAN": 0, "QUADRUPED": 1, "SPINE": 2, "TAIL": 3, "FINGER": 4}
+BELOW, BESIDE = 248, 49  # [pixels] from the constraint's Influence and the sidebar's edge to the arrow
+MARGIN, NAME, TITLE = 118, 4, -36  # [pixels] below the arrow: rows of the dialogs that open there
 
 
-def make_hinges() -> None:
-    """All bones are hinges, and the active one, which alone is selected, is bent by 100 degrees."""
-    make_rig()
-    for pose_bone in bpy.data.objects["Rig"].pose.bones:
-        pose_bone.ccd_rig.limit.kind = "HINGE"
-        pose_bone.select = pose_bone.name == "Bone1"
-    pose((1, 0, 0), 100.0)
-    bpy.ops.ed.undo_push(message="Hinges")
+# --- the figure ---------------------------------------------------------------------------------------------
 
 
-def upper() -> list[float]:
-    """Where the hinges end, degrees."""
-    return [math.degrees(bone.ccd_rig.limit.hinge_upper) for bone in bpy.data.objects["Rig"].pose.bones]
+def make_figure() -> None:
+    """Rigify's basic human with a tail and a finger, and a constraint of the left arm."""
+    for thing in list(bpy.data.objects):
+        bpy.data.objects.remove(thing)
+    rig = metarig("Basic.basic_human")
+    bpy.ops.object.mode_set(mode="EDIT")
+    bones = rig.data.edit_bones
+    hand = bones["hand.L"]
+    rows = (
+        (TAIL, bones["spine"], bones["spine"].head.copy(), Vector((0, 0.12, 0.02))),
+        (FINGER, hand, hand.tail.copy(), (hand.tail - hand.head) * 0.4),
+    )
+    for names, parent, head, step in rows:
+        for name in names:
+            bone = bones.new(name)
+            bone.head, bone.tail, bone.parent = head, head + step, parent
+            parent, head = bone, bone.tail.copy()
+    bpy.ops.object.mode_set(mode="POSE")
+    target = bpy.data.objects.new("Target", None)
+    bpy.context.scene.collection.objects.link(target)
+    target.location = rig.pose.bones["hand.L"].tail
+    row = rig.ccd_rig.constraints.add()
+    row.name, row.tip, row.target, row.chain_length = "Hand", "hand.L", target, 3
+    for bone in rig.pose.bones:
+        bone.rotation_mode = "QUATERNION"
+    frame_view(rig)
 
 
-def open_menu() -> Iterator[float]:
-    """Open the menu that the arrow beside the kind of limit has, at the pointer."""
-    window, area, region = view()
-    sh("xdotool", "mousemove", area.x + area.width // 3, window.height - area.y - area.height // 2)
-    yield 0.3
-    with bpy.context.temp_override(window=window, area=area, region=region):
-        bpy.ops.wm.call_menu("INVOKE_DEFAULT", name="CCD_RIG_MT_limits")
-    yield 2 * REDRAW
+def posed(name: str) -> bpy.types.PoseBone:
+    return bpy.data.objects[RIG].pose.bones[name]
 
 
-def press(*names: str) -> Iterator[float]:
+def select(*names: str) -> Iterator[float]:
+    """These bones, the last one active."""
+    rig = bpy.data.objects[RIG]
+    for bone in rig.pose.bones:
+        bone.select = bone.name in names
+    rig.data.bones.active = rig.data.bones[names[-1]]
+    bpy.ops.ed.undo_push(message="Selected")
+    yield DRAWN
+
+
+def bend(name: str, degrees: float) -> None:
+    posed(name).rotation_quaternion = Quaternion((1, 0, 0), math.radians(degrees))
+
+
+def hinge(*names: str) -> None:
+    """Hinges about X from 0 to 90 degrees."""
     for name in names:
-        sh("xdotool", "key", name)
-        yield 0.4
-    yield REDRAW
+        limit = posed(name).ccd_rig.limit
+        limit.kind, limit.hinge_lower, limit.hinge_upper = "HINGE", 0.0, math.radians(90.0)
+
+
+def clear() -> None:
+    for bone in bpy.data.objects[RIG].pose.bones:
+        bone.property_unset("ccd_rig")
+
+
+def held(*names: str) -> dict[str, dict[str, object]]:
+    """The limits of bones: kind, and what it goes by in degrees."""
+    found = {}
+    for name in names:
+        limit = posed(name).ccd_rig.limit
+        seen: dict[str, object] = {"kind": limit.kind, "axis": [round(each, 4) for each in limit.axis]}
+        for field in ("hinge", "x", "z", "twist"):
+            seen[field] = [math.degrees(getattr(limit, f"{field}_{end}")) for end in ("lower", "upper")]
+        seen["cone"], seen["use_twist"] = math.degrees(limit.cone_radius), limit.use_twist
+        seen["euler"] = [math.degrees(each) for end in (limit.euler_lower, limit.euler_upper) for each in end]
+        found[name] = seen
+    return found
+
+
+# --- the steps ----------------------------------------------------------------------------------------------
+
+
+arrow: list[int] = []
+
+
+def find_arrow() -> Iterator[float]:
+    """The arrow beside the kind of limit, so far below the constraint's Influence."""
+    found: dict[str, tuple[int, int]] = {}
+    influence = f'bpy.data.objects["{RIG}"].ccd_rig.constraints[0].influence'
+    yield from buttons(influence, found, (548, 580))
+    _, _, region = view()
+    _, y = found[influence]
+    arrow[:] = region.x + region.width - BESIDE, y + BELOW
+
+
+def menu(entry: str, *subs: int, ends: bool = True) -> Iterator[float]:
+    yield from choose((arrow[0], arrow[1]), entry, *subs, ends=ends)
+
+
+def from_pose() -> Iterator[float]:
+    hinge("shin.L", "shin.R")
+    bend("shin.L", 100.0)
+    bend("shin.R", 60.0)
+    yield from select("shin.R", "shin.L")
+    yield from menu("Max from Pose")
+    note("max", **held("shin.L", "shin.R"))
+    bend("shin.L", -10.0)
+    bend("shin.R", 15.0)
+    yield DRAWN
+    yield from menu("Min from Pose")
+    note("min", **held("shin.L", "shin.R"))
+    sh("xdotool", "mousemove", 500, 700)
+    yield 0.2
+    keys("ctrl+z")
+    yield from until(lambda: posed("shin.R").ccd_rig.limit.hinge_lower < 0.1, PATIENCE)
+    note("undo", **held("shin.L", "shin.R"))
+
+
+def from_action() -> Iterator[float]:
+    """The knee moves; a margin is typed into the dialog."""
+    for frame, degrees in ((1, 3.0), (10, 78.0), (20, 20.0)):
+        bend("shin.L", degrees)
+        posed("shin.L").keyframe_insert("rotation_quaternion", frame=frame)
+    yield from select("shin.L")
+    yield from menu("From Action...", ends=False)
+    yield from until_below_pointer(MARGIN, "5")
+    sh("xdotool", "click", "--repeat", 2, "--delay", 80, 1)
+    yield 0.3
+    keys("ctrl+a")
+    write("10")
+    keys("Return")
+    yield DRAWN
+    photograph("action_dialog")
+    sh("xdotool", "mousemove", arrow[0] - 60, arrow[1] + TITLE)
+    yield 0.2
+    yield from done("Return")
+    note("action", **held("shin.L"))
+    bpy.data.objects[RIG].animation_data_clear()
+    bend("shin.L", 0.0)
+    bend("shin.R", 0.0)
+
+
+def from_blender() -> Iterator[float]:
+    """IK limits of a thigh, a Limit Rotation constraint of a forearm, which is muted."""
+    thigh = posed("thigh.L")
+    thigh.lock_ik_y = thigh.use_ik_limit_x = thigh.use_ik_limit_z = True
+    thigh.ik_min_x, thigh.ik_max_x = math.radians(-25.0), math.radians(60.0)
+    thigh.ik_min_z, thigh.ik_max_z = math.radians(-50.0), math.radians(30.0)
+    yield from select("thigh.L")
+    yield from menu("From Blender's IK")
+    note("blenders_ik", **held("thigh.L"))
+    bound = posed("forearm.R").constraints.new("LIMIT_ROTATION")
+    bound.owner_space, bound.use_limit_x, bound.mute = "LOCAL", True, True
+    bound.min_x, bound.max_x = math.radians(-10.0), math.radians(120.0)
+    yield from select("spine.005", "forearm.R")
+    yield from menu("From Limit Rotation")
+    yield DRAWN  # panels slide to their places
+    photograph("limit_rotation")
+    note("limit_rotation", **held("spine.005", "forearm.R"))
+    posed("forearm.R").constraints.remove(posed("forearm.R").constraints[0])
+
+
+def presets() -> Iterator[float]:
+    """A human's joints, then rows of bones; the redo panel, unfolded, says where the ranges come from."""
+    rows = {
+        "HUMAN": [bone.name for bone in bpy.data.objects[RIG].pose.bones if bone.name not in TAIL],
+        "SPINE": [f"spine.{i:03d}" for i in (1, 2, 3)],
+        "TAIL": TAIL,
+        "FINGER": FINGER,
+    }
+    for name, bones in rows.items():
+        clear()
+        yield from select(*bones)
+        yield from menu("Preset", PRESETS[name])
+        if name == "HUMAN":
+            yield from unfold_redo()
+            photograph("preset")
+        note(name, **held(*bones))
+
+
+def unfold_redo() -> Iterator[float]:
+    """Click the header of Blender's panel for the last operation."""
+    window, area, _ = view()
+    last = next(region for region in area.regions if region.type == "HUD")
+    sh("xdotool", "mousemove", last.x + 50, window.height - last.y - last.height // 2)
+    yield 0.2
+    sh("xdotool", "click", 1)
+    yield 2 * DRAWN
+
+
+def copies() -> Iterator[float]:
+    clear()
+    hinge("forearm.L")
+    yield from select("forearm.L")
+    yield from menu("Copy to Chain")
+    note("copied", **held("upper_arm.L", "forearm.L", "hand.L", "shoulder.L"))
+    clear()
+    hinge("shin.L", "thigh.L")
+    limit = posed("thigh.L").ccd_rig.limit
+    limit.kind, limit.z_lower, limit.z_upper = "ELLIPSE", math.radians(-10.0), math.radians(30.0)
+    yield from select("thigh.L", "shin.L")
+    yield from menu("Mirror to Other Side")
+    photograph("mirrored")
+    note("mirrored", **held("thigh.L", "shin.L", "thigh.R", "shin.R"))
+
+
+def kept() -> list[str]:
+    """The files of own presets."""
+    folders = bpy.utils.preset_paths("ccd_rig/limit")
+    return [file.name for folder in folders for file in Path(folder).glob("*.py")]
+
+
+def own_presets() -> Iterator[float]:
+    """Kept under a name that is typed, given to another bone, and removed."""
+    clear()
+    hinge("shin.L")
+    yield from select("shin.L")
+    yield from menu("Own Presets", 0, ends=False)
+    sh("xdotool", "mousemove", arrow[0] - 60, arrow[1] + NAME)
+    yield 0.3
+    sh("xdotool", "click", 1)
+    yield 0.3
+    write("My Knee")
+    keys("Return")
+    yield DRAWN
+    sh("xdotool", "mousemove", arrow[0] - 60, arrow[1] + TITLE)
+    yield 0.2
+    keys("Return")
+    yield from until(kept, PATIENCE)
+    note("kept", files=kept())
+    yield from select("forearm.R")
+    yield from menu("Own Presets", 0)
+    note("own", **held("forearm.R"))
+    yield from point_at((arrow[0], arrow[1]), "Own Presets", 2, 0)
+    yield 3 * DRAWN
+    photograph("own_preset_remove")
+    keys("Return")
+    yield from until(lambda: not kept(), PATIENCE)
+    note("removed", files=kept())
+
+
+def until_below_pointer(row: int, words: str) -> Iterator[float]:
+    """Wait until the dialog is drawn: a field with these words lies where the pointer is put."""
+    manager, end = bpy.context.window_manager, time.monotonic() + PATIENCE
+    manager.clipboard = ""
+    while manager.clipboard != words and time.monotonic() < end:
+        sh("xdotool", "mousemove", arrow[0] - 60, arrow[1] + row)
+        yield 0.3
+        keys("ctrl+c")
+        yield 0.3
+
+
+def refusals() -> Iterator[float]:
+    """What there is to read where it can not be done."""
+    yield from select("tail.2")
+    for entry, words in (
+        ("Mirror to Other Side", "no bone on the other side"),
+        ("From Limit Rotation", "no Limit Rotation constraint"),
+        ("From Blender's IK", "no IK limit"),
+        ("Copy to Selected", "no bone but"),
+    ):
+        yield from menu(entry, ends=False)
+        yield from until_told(words)
+        if entry.startswith("Mirror"):
+            photograph("refused")
+        sh("xdotool", "mousemove", 300, 900)  # away from the message, which goes then
+        yield DRAWN
+    yield from menu("From Action...", ends=False)
+    yield from until_below_pointer(MARGIN, "10")
+    photograph("no_action")
+    sh("xdotool", "mousemove", arrow[0] - 60, arrow[1] + TITLE)
+    yield 0.2
+    keys("Return")
+    yield from until_told("has no action")
+    sh("xdotool", "mousemove", 300, 900)
+    yield DRAWN
+    note("refused", **held("tail.2"))
+
+
+def told() -> list[str]:
+    """All messages that the user has got, as Blender's Info editor, which is put below the view, has them."""
+    window = bpy.context.window_manager.windows[0]
+    areas = [each for each in window.screen.areas if each.type in ("DOPESHEET_EDITOR", "INFO")]
+    if not areas:  # a file browser fills the screen
+        return []
+    areas[0].type = "INFO"
+    region = next(each for each in areas[0].regions if each.type == "WINDOW")
+    with bpy.context.temp_override(window=window, area=areas[0], region=region):
+        bpy.ops.info.select_all(action="SELECT")
+        bpy.ops.info.report_copy()
+    return str(bpy.context.window_manager.clipboard).splitlines()
+
+
+def until_told(words: str) -> Iterator[float]:
+    yield from until(lambda: any(words in line for line in told()), PATIENCE)
+    yield DRAWN
+
+
+def file_named(name: str, picture: str) -> Iterator[float]:
+    """Type a file's name into the file browser, and accept it with the button."""
+    window = bpy.context.window_manager.windows[0]
+    browsers: list[bpy.types.Area] = []
+
+    def opened() -> bool:
+        browsers[:] = [area for area in window.screen.areas if area.type == "FILE_BROWSER"]
+        return bool(browsers)
+
+    yield from until(opened, PATIENCE)
+    yield DRAWN
+    bar = next(region for region in browsers[0].regions if region.type == "EXECUTE")
+    y = window.height - bar.y - bar.height // 2
+    sh("xdotool", "mousemove", bar.x + bar.width // 3, y)
+    yield 0.2
+    sh("xdotool", "click", "--repeat", 2, "--delay", 80, 1)
+    yield 0.3
+    keys("ctrl+a")
+    write(name)
+    keys("Return")
+    yield DRAWN
+    photograph(picture)
+    parameters = browsers[0].spaces.active.params
+    note(picture, folder=parameters.directory.decode(), name=parameters.filename)
+    sh("xdotool", "mousemove", bar.x + bar.width - 60, y)
+    yield 0.2
+    before = last_done()
+    sh("xdotool", "click", 1)
+    yield from until(lambda: last_done() != before and not opened(), PATIENCE)
+    yield 2 * DRAWN  # panels slide to their places
+
+
+def files() -> Iterator[float]:
+    """The whole rig's limits written and read: by the names of bones, and by what they are."""
+    clear()
+    hinge("shin.L", "tail.1")
+    limit = posed("thigh.R").ccd_rig.limit
+    limit.kind, limit.x_upper = "ELLIPSE", math.radians(70.0)
+    wanted = held("shin.L", "thigh.R")
+    yield from select("shin.L")
+    yield from menu("Save Set-Up of Rig...", ends=False)
+    yield from file_named("human", "save")
+    yield from until_told("Wrote ")
+    clear()
+    yield from menu("Load Set-Up of Rig...", ends=False)
+    yield from file_named("human.json", "load")
+    note("by_name", wanted=wanted, seen=held("shin.L", "thigh.R", "tail.1"))
+    clear()
+    for name, side in (("thigh", "UpLeg"), ("shin", "Leg"), ("foot", "Foot")):
+        for end, word in (("L", "Left"), ("R", "Right")):
+            posed(f"{name}.{end}").name = f"{word}{side}"
+    yield from menu("Load Set-Up of Rig...", ends=False)
+    yield from file_named("human.json", "load_renamed")
+    photograph("loaded")
+    note("by_part", wanted=wanted, seen=held("LeftLeg", "RightUpLeg"))
 
 
 def run() -> Iterator[float]:
+    bpy.context.preferences.view.filebrowser_display_type = "SCREEN"
     install()
-    make_hinges()
-    yield REDRAW
+    make_figure()
+    yield DRAWN
     yield from open_tab()
-    yield from open_menu()
-    photograph("menu")
-    yield from press("Home", "Down", "Return")  # Max from Pose
-    photograph("max_from_pose")
-    note("max_from_pose", upper=upper())
-    yield from press("ctrl+z")
-    note("undo", upper=upper())
-    yield from open_menu()
-    yield from press("Home", "Down", "Down", "Right")
-    photograph("presets")
-    yield from press("Escape", "Escape")
+    yield from select("shin.L")
+    yield from find_arrow()
+    for step in (from_pose, from_action, from_blender, presets, copies):
+        yield from step()
+    for step in (own_presets, refusals, files):
+        yield from step()
+    note("reports", lines=told())
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ from __future__ import annotations
 from visits import saw
 
 SCRIPT = "drive_bake_all.py"
+ERRORS = ()
 
 
 def test_escape_leaves_both_as_they_were(visit):

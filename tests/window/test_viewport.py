@@ -6,6 +6,7 @@ import pytest
 from visits import pixels, saw
 
 SCRIPT = "drive_viewport.py"
+ERRORS = ()
 RED = "rgb(255,46,31)"
 DRAGGED = 1.0  # [degrees] between where the pointer let go and the value
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -73,7 +74,7 @@ def photographs(script: str) -> Path:
 
 def told_errors(visit: dict) -> list[str]:
     """The lines in which Blender or an operator told of an error."""
-    return [line for line in visit["output"].splitlines() if "Error" in line]
+    return [line for line in visit["output"].splitlines() if re.search("Error|ERROR", line)]
 
 
 def saw(visit: dict, step: str) -> dict:

@@ -16,6 +16,7 @@ from bpy.props import (
 )
 
 from ...motion.retargeting.settings import SPACES, WEIGHTS, EffectorSpace, RetargetSettings
+from ..languages.translation import CONTEXT
 from .solver_settings import OVERRIDE
 
 DEFAULTS = RetargetSettings()
@@ -113,6 +114,7 @@ class CCD_RIG_PG_retarget(bpy.types.PropertyGroup):
         default=DEFAULTS.scale,
         min=0.0,
         soft_max=10.0,
+        translation_context=CONTEXT,
         override=OVERRIDE,
     )
     feet: _part("Feet", "How far ankles are taken to where the source has them", DEFAULTS.feet)
@@ -171,6 +173,7 @@ class CCD_RIG_PG_retarget(bpy.types.PropertyGroup):
         max=1.0,
         precision=3,
         subtype="FACTOR",
+        translation_context=CONTEXT,
         override=OVERRIDE,
     )
     preview: BoolProperty(

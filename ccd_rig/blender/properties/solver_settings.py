@@ -14,6 +14,7 @@ from bpy.props import BoolProperty, EnumProperty, FloatProperty, IntProperty
 from ...errors import InvalidInput, RigError
 from ...maths.validation import SIZES
 from ...settings import EVEN_REDUCTION, PRESET_FIELDS, PRESETS, Solver, SolverSettings, Sweep
+from ..languages.translation import CONTEXT
 
 OVERRIDE = {"LIBRARY_OVERRIDABLE"}
 
@@ -22,6 +23,7 @@ _SHOWN: dict[str, dict[str, Any]] = {
     "solver": {
         "name": "Solver",
         "description": "CCD alone, or CCD together with damped least squares of all joints at once",
+        "translation_context": CONTEXT,
     },
     "max_iterations": {"name": "Iterations", "min": 1, "soft_max": 500},
     "position_tolerance": {

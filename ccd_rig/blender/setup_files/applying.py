@@ -52,7 +52,9 @@ class Applied:
 
     def words(self) -> str:
         """How much came back."""
-        return f"{len(self.bones)} bones and {len(self.constraints)} constraints set"
+        bones = f"{len(self.bones)} bone{'' if len(self.bones) == 1 else 's'}"
+        rows = f"{len(self.constraints)} constraint{'' if len(self.constraints) == 1 else 's'}"
+        return f"{bones} and {rows} set"
 
 
 def apply(armature_object: bpy.types.Object, setup: Setup) -> Applied:
