@@ -27,7 +27,7 @@ OBLIQUE = Quaternion((0.72, 0.56, 0.24, 0.33)).normalized()
 
 LIMBS = {"thigh.L": "LeftUpLeg", "shin.R": "RightLeg", "upper_arm.L": "LeftArm", "forearm.R": "RightForeArm"}
 HEADER = 60  # [pixels] from the button Set Up Figure to the header Retarget
-MAP, OPTIONS = 33, 59  # [pixels] from the button Retarget to headers below it
+MAP, OPTIONS = 33, 85  # [pixels] from the button Retarget to headers below it
 FROM_RIGHT_EDGE = 40  # [pixels] where buttons at the end of a line are
 GROUP = 'bpy.data.objects["Hero"].ccd_rig.retarget.'
 RETARGET = "bpy.ops.ccd_rig.retarget("
@@ -240,6 +240,7 @@ def find_button() -> Iterator[float]:
 
 def preview() -> Iterator[float]:
     """Switch the preview on, choose a frame as the reference, and walk in place and on again."""
+    yield from find_button()
     yield from right(at(RETARGET))
     yield 2 * REDRAW
     note("preview", on=chosen().preview, report=chosen().report)
