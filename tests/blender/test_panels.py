@@ -108,6 +108,19 @@ def test_a_long_report_is_folded(ext):
         assert report.folded(parts) == parts[:count]
 
 
+@pytest.mark.parametrize(
+    ("words", "missed", "icon"),
+    [
+        ("worst 0.0040 m at frame 57 (Hand)", True, "ERROR"),
+        ("worst below 0.0001 m at frame 57 (Hand)", False, "INFO"),
+        ("planted bones slide below 0.0001 m", False, "INFO"),
+        ("planted bones slide 0.2000 m", True, "ERROR"),
+    ],
+)
+def test_a_report_warns_of_what_is_missed_alone(ext, words, missed, icon):
+    assert ext.module("panels.report")._icon_of(words, missed) == icon
+
+
 def done(ext):
     steps = ext.module("panels.constraints").first_steps(bpy.context)
     assert [words for _, words in steps] == [

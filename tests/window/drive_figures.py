@@ -5,7 +5,6 @@ Runs as drive.py does, and by its helpers.
 
 from __future__ import annotations
 
-import math
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -16,16 +15,19 @@ from mathutils import Quaternion, Vector
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from drive import PATIENCE, REDRAW, TAB, buttons, install, note, photograph, sh, start, until, view
+from drive_rigs import FRAMES, cat, empty_scene, human, metarig, shifting_quadruped, spider, tail
 from drive_viewport import screen
 
-FRAMES = 12
 FROM_FRONT_LEFT = Quaternion((0.82, 0.46, 0.15, 0.30)).normalized()
 MOVED = 0.25  # part of the way to its chain's root by which a target is dragged
 UPPER = 320  # [pixels] of the sidebar in which buttons of first steps are
+FEET_BELOW_SET_UP, FEET_BELOW_INFLUENCE = 33, 163  # [pixels] to the header Feet and Contacts
 TABS_STEP = 14  # [pixels] between two places in which a tab of the sidebar is looked for
 
 counted = {"clicks": 0, "keys": 0}
 place_of_tab: list[int] = []
+FOUR_FEET = [f"{toe}.{side}" for toe in ("front_toe", "toe") for side in "LR"]
+SPIDER_FEET = [f"foot{leg}.{side}" for leg in range(4) for side in "LR"]
 
 
 def press(x: int, y: int) -> Iterator[float]:
@@ -43,108 +45,19 @@ def type_key(name: str) -> Iterator[float]:
     yield REDRAW
 
 
-def button(command: str) -> Iterator[float]:
-    """Look where a button is in the upper part of the sidebar, which a user sees, and click it."""
+def button(command: str, rows: tuple[int, int] = (4, UPPER)) -> Iterator[float]:
+    """Look where a button is in the upper part of the sidebar, which a user sees, and click it.
+
+    `rows` says more closely where it may be, in pixels from the sidebar's top.
+    """
     found: dict[str, tuple[int, int]] = {}
     window, _, region = view()
     top = window.height - region.y - region.height
-    yield from buttons(command, found, (top + 4, top + UPPER))
+    yield from buttons(command, found, (top + rows[0], top + rows[1]))
     places = [place for name, place in found.items() if name.startswith(command)]
     if not places:
         raise LookupError(f"no button for {command} in the sidebar; found: {sorted(found)}")
     yield from press(*places[0])
-
-
-# --- figures ------------------------------------------------------------------------------------------------
-
-
-def empty_scene() -> None:
-    if bpy.context.mode != "OBJECT":
-        bpy.ops.object.mode_set(mode="OBJECT")
-    for thing in list(bpy.data.objects):
-        bpy.data.objects.remove(thing)
-    for collection in list(bpy.data.collections):
-        bpy.data.collections.remove(collection)
-    for action in list(bpy.data.actions):
-        bpy.data.actions.remove(action)
-    scene = bpy.context.scene
-    scene.frame_start, scene.frame_end = 1, FRAMES
-    scene.frame_set(1)
-
-
-def armature(name: str, bones: list[tuple[str, Vector, Vector, str]]) -> bpy.types.Object:
-    """An armature of bones (name, head, tail, parent)."""
-    rig = bpy.data.objects.new(name, bpy.data.armatures.new(name))
-    bpy.context.scene.collection.objects.link(rig)
-    bpy.context.view_layer.objects.active = rig
-    bpy.ops.object.mode_set(mode="EDIT")
-    for bone, head, tail, parent in bones:
-        new = rig.data.edit_bones.new(bone)
-        new.head, new.tail = head, tail
-        if parent:
-            new.parent = rig.data.edit_bones[parent]
-            new.use_connect = (new.head - new.parent.tail).length < 1e-6
-    bpy.ops.object.mode_set(mode="OBJECT")
-    return rig
-
-
-def tail() -> bpy.types.Object:
-    """Eight bones in an arc, straight back and up."""
-    points = [Vector((0.0, math.sin(i * 0.16) * 1.6, 1.0 + 0.12 * i * i / 8)) for i in range(9)]
-    names = [f"tail.{i:03d}" for i in range(8)]
-    return armature(
-        "Tail", [(n, points[i], points[i + 1], names[i - 1] if i else "") for i, n in enumerate(names)]
-    )
-
-
-def spider() -> bpy.types.Object:
-    """A body with eight legs of three bones; the body walks and bobs by its own keys."""
-    bones = [("body", Vector((0, 0.25, 0.5)), Vector((0, -0.25, 0.5)), "")]
-    for leg in range(4):
-        y = -0.6 + 0.4 * leg
-        for side, x in (("L", 1.0), ("R", -1.0)):
-            joints = [(0.12, 0.3 * y, 0.5), (0.5, 0.7 * y, 0.85), (0.9, 1.0 * y, 0.5), (1.1, 1.15 * y, 0.0)]
-            points = [Vector((x * a, b, c)) for a, b, c in joints]
-            for i in range(3):
-                parent = f"leg{leg}_{i - 1}.{side}" if i else "body"
-                bones.append((f"leg{leg}_{i}.{side}", points[i], points[i + 1], parent))
-    rig = armature("Spider", bones)
-    body = rig.pose.bones["body"]
-    for frame, place in ((1, (0, 0, 0)), (FRAMES // 2, (0, 0.1, -0.12)), (FRAMES, (0, 0.2, 0.05))):
-        body.location = place
-        body.keyframe_insert("location", frame=frame)
-    bpy.context.scene.frame_set(1)
-    return rig
-
-
-def metarig(module: str) -> bpy.types.Object:
-    if "rigify" not in bpy.context.preferences.addons:
-        bpy.ops.preferences.addon_enable(module="rigify")
-    from rigify import metarigs  # part of Blender, importable once it is enabled
-
-    rig = bpy.data.objects.new(module.rpartition(".")[2], bpy.data.armatures.new("metarig"))
-    bpy.context.scene.collection.objects.link(rig)
-    bpy.context.view_layer.objects.active = rig
-    __import__(f"{metarigs.__name__}.{module}", fromlist=["create"]).create(rig)
-    bpy.ops.object.mode_set(mode="OBJECT")
-    return rig
-
-
-def human() -> bpy.types.Object:
-    """What Rigify generates from its human; as it leaves it, the new rig is the active object."""
-    source = metarig("human")
-    bpy.ops.pose.rigify_generate()
-    made = next(each for each in bpy.data.objects if each.type == "ARMATURE" and each != source)
-    bpy.data.objects.remove(source)
-    bpy.context.view_layer.objects.active = made
-    if bpy.context.mode != "OBJECT":
-        bpy.ops.object.mode_set(mode="OBJECT")
-    made.select_set(True)
-    return made
-
-
-def cat() -> bpy.types.Object:
-    return metarig("Animals.cat")
 
 
 # --- the way of a newcomer ----------------------------------------------------------------------------------
@@ -210,7 +123,6 @@ def first_bake(name: str, make: Callable[[], bpy.types.Object], bone: str, moved
     """
     yield from open_file(make, not bone)
     rig = next(each.name for each in bpy.data.objects if each.type == "ARMATURE")
-    photograph(f"{name}_opened")
     if bone:
         posed = bpy.data.objects[rig].pose.bones[bone]
         yield from press(*screen(bpy.data.objects[rig].matrix_world @ ((posed.head + posed.tail) / 2.0)))
@@ -296,42 +208,120 @@ def keyed_curves(rig: bpy.types.Object) -> list[str]:
 def plant_after_set_up() -> Iterator[float]:
     """A newcomer's next click: the feet of a set-up figure are selected and planted, the hips go down."""
     yield from open_file(lambda: metarig("Basic.basic_human"), is_active=True)
-    rig = bpy.context.object
+    rig = bpy.context.object.name
     yield from press(*place_of_tab)
     yield from button("bpy.ops.ccd_rig.figure_set_up(")
-    bpy.ops.object.mode_set(mode="POSE")
-    for bone in rig.pose.bones:
-        bone.select = bone.name.startswith("foot.")
-    rig.data.bones.active = rig.data.bones["foot.L"]
-    bpy.ops.ed.undo_push(message="Feet selected")
-    window, area, region = view()
-    with bpy.context.temp_override(window=window, area=area, region=region):
-        bpy.ops.ccd_rig.feet_plant("INVOKE_DEFAULT", True)
-    yield 2 * REDRAW
-    photograph("planted")
-    rig = bpy.data.objects[rig.name]
-    hips = next(row for row in rig.ccd_rig.constraints if row.kind == "REACH" and row.tip == "spine")
+    yield from select_bones(bpy.data.objects[rig], "foot.L", "foot.R")
+    yield from plant_selected("planted")
+    hips = next(row for row in bpy.data.objects[rig].ccd_rig.constraints if row.tip == "spine")
     for frame, drop in ((1, 0.0), (FRAMES // 2, -0.25), (FRAMES, 0.0)):
         hips.target.delta_location = (0.0, 0.0, drop)
         hips.target.keyframe_insert("delta_location", frame=frame)
-    before = feet(rig, 1)
-    yield from button("bpy.ops.ccd_rig.bake(")
-    yield from until(lambda: rig.ccd_rig.report.words, PATIENCE)
-    slips = [
-        max((a - b).length for a, b in zip(feet(rig, f), before, strict=True)) for f in range(1, FRAMES + 1)
-    ]
-    for frame in (1, FRAMES // 4, FRAMES // 2):
-        bpy.context.scene.frame_set(frame)
+    yield from bake_planted("planted", rig, ["foot.L", "foot.R"])
+    note("planted_drop", drop=shown_drop(bpy.data.objects[rig]))
+
+
+def plant_animated(
+    name: str, make: Callable[[], bpy.types.Object], bone: str, feet: list[str]
+) -> Iterator[float]:
+    """Plant the feet of a figure whose body is animated, each selected by a click of its own.
+
+    Args:
+        name: of the visit, for photographs and notes.
+        make: makes the figure.
+        bone: to click, to make the rig active.
+        feet: bones to plant.
+    """
+    yield from open_file(make, is_active=False)
+    thing = next(each for each in bpy.data.objects if each.type == "ARMATURE")
+    rig = thing.name
+    yield from press(*on_bone(thing, bone))
+    yield from press(*place_of_tab)
+    yield from select_bones(thing, *feet)
+    yield from plant_selected(name)
+    yield from bake_planted(name, rig, feet)
+
+
+def on_bone(rig: bpy.types.Object, bone: str) -> tuple[int, int]:
+    """Where the middle of a bone is on the screen."""
+    posed = rig.pose.bones[bone]
+    return screen(rig.matrix_world @ ((posed.head + posed.tail) / 2.0))
+
+
+def select_bones(rig: bpy.types.Object, *names: str) -> Iterator[float]:
+    """Go to Pose Mode by its keys, and click bones, the second and further ones with Shift."""
+    yield from point(on_bone(rig, names[0]))
+    yield from type_key("ctrl+Tab")
+    for k, name in enumerate(names):
+        yield from point(on_bone(rig, name))
+        if k:
+            sh("xdotool", "keydown", "shift")
+        sh("xdotool", "click", 1)
+        counted["clicks"] += 1
+        yield 0.3
+        if k:
+            sh("xdotool", "keyup", "shift")
+    yield REDRAW
+
+
+def point(place: tuple[int, int]) -> Iterator[float]:
+    sh("xdotool", "mousemove", *place)
+    yield 0.3
+
+
+def plant_selected(name: str) -> Iterator[float]:
+    """Unfold Feet and Contacts and press its button."""
+    rig = bpy.context.object
+    selected = sorted(bone.name for bone in bpy.context.selected_pose_bones)
+    anchor, below, low, high = "bpy.ops.ccd_rig.figure_set_up(", FEET_BELOW_SET_UP, 4, UPPER
+    if len(rig.ccd_rig.constraints):
+        anchor = f'bpy.data.objects["{rig.name}"].ccd_rig.constraints[{rig.ccd_rig.active_index}].influence'
+        below, low, high = FEET_BELOW_INFLUENCE, UPPER, 2 * UPPER
+    found: dict[str, tuple[int, int]] = {}
+    window, _, region = view()
+    top = window.height - region.y - region.height
+    yield from buttons(anchor, found, (top + low, top + high))
+    photograph(f"{name}_selected")
+    height = next(place[1] for each, place in found.items() if each.startswith(anchor))
+    plant = "bpy.ops.ccd_rig.feet_plant()"
+    yield from buttons(plant, found, (height + below + 12, height + below + 36))
+    if plant in found:  # left open by the figure before
+        counted["clicks"] += 1  # in a file of its own it is folded
+    else:
+        yield from press(region.x + 60, height + below)
         yield REDRAW
-        photograph(f"planted_frame_{frame}")
-    kinds = {row.tip: row.kind for row in rig.ccd_rig.constraints}
-    note("planted", kinds=kinds, slips=max(slips), words=rig.ccd_rig.report.words, drop=shown_drop(rig))
+        yield from buttons(plant, found, (height + below + 12, height + below + 60))
+    yield from press(*found[plant])
+    yield 2 * REDRAW
+    rows = bpy.data.objects[rig.name].ccd_rig.constraints
+    note(f"{name}_selected", selected=selected, kinds={row.tip: row.kind for row in rows})
 
 
-def feet(rig: bpy.types.Object, frame: int) -> list[Vector]:
+def bake_planted(name: str, rig: str, feet: list[str]) -> Iterator[float]:
+    """Press Bake, and measure how far feet get from where they are at the first frame, before and after."""
+    moved = largest_shift(bpy.data.objects[rig], feet)
+    yield from button("bpy.ops.ccd_rig.bake(")
+    yield from until(lambda: bpy.data.objects[rig].ccd_rig.report.words, PATIENCE)
+    done = bpy.data.objects[rig]
+    slips = largest_shift(done, feet)
+    bpy.context.scene.frame_set(FRAMES // 2)
+    yield 3 * REDRAW  # panels slide to their places
+    photograph(f"{name}_baked")
+    kinds = {row.tip: row.kind for row in done.ccd_rig.constraints}
+    note(name, kinds=kinds, moved=moved, slips=slips, words=done.ccd_rig.report.words, **counted)
+
+
+def largest_shift(rig: bpy.types.Object, bones: list[str]) -> float:
+    """How far a bone's head gets from where it is at the first frame, in metres."""
+    places = [heads(rig, bones, frame) for frame in range(1, FRAMES + 1)]
+    return max((a - b).length for each in places for a, b in zip(each, places[0], strict=True))
+
+
+def heads(rig: bpy.types.Object, bones: list[str], frame: int) -> list[Vector]:
+    """Where bones begin at a frame."""
     bpy.context.scene.frame_set(frame)
     posed = rig.evaluated_get(bpy.context.evaluated_depsgraph_get())
-    return [posed.pose.bones[f"foot.{side}"].head.copy() for side in "LR"]
+    return [posed.pose.bones[bone].head.copy() for bone in bones]
 
 
 def shown_drop(rig: bpy.types.Object) -> float:
@@ -350,8 +340,10 @@ def run() -> Iterator[float]:
     yield from first_bake("tail", tail, "tail.002", "tail.007")
     yield from first_bake("spider", spider, "body", "")
     yield from first_bake("cat", cat, "spine.002", "f_toe.L")
-    yield from plant_after_set_up()
     yield from first_bake("human", human, "", "hand_fk.L")
+    yield from plant_after_set_up()
+    yield from plant_animated("planted_quadruped", shifting_quadruped, "spine.008", FOUR_FEET)
+    yield from plant_animated("planted_spider", lambda: spider(has_feet=True), "body", SPIDER_FEET)
 
 
 if __name__ == "__main__":

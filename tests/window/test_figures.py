@@ -9,6 +9,14 @@ SCRIPT = "drive_figures.py"
 REACHED = 2e-3  # [m]
 CLICKS = {"tail": 5, "human": 6, "cat": 6, "spider": 6}
 FEET = {"human": 2, "cat": 4, "spider": 8}
+MOVED = 0.05  # [m]
+# A visit -> the feet that are clicked, and how many clicks there are beside these: a bone of the rig or Set
+# Up Figure, the tab, a header, Plant Selected Feet and Bake.
+PLANTED = {
+    "planted": (["foot.L", "foot.R"], 5),
+    "planted_quadruped": (["front_toe.L", "front_toe.R", "toe.L", "toe.R"], 5),
+    "planted_spider": ([f"foot{leg}.{side}" for leg in range(4) for side in "LR"], 5),
+}
 DRAGGED = {"Tail": "Target tail.007", "RIG-human": "Target hand_fk.L", "cat": "Target f_toe.L"}
 
 
@@ -40,9 +48,18 @@ def test_a_click_on_a_target_chooses_it(visit, name):
     assert saw(visit, f"chosen_{name}")["name"] == DRAGGED[name]
 
 
-def test_feet_planted_after_the_set_up_stand_while_the_hips_go_down(visit):
-    step = saw(visit, "planted")
-    assert {step["kinds"][f"foot.{side}"] for side in "LR"} == {"PLANT"}
+@pytest.mark.parametrize("name", PLANTED)
+def test_feet_that_are_clicked_are_planted_and_stand(visit, name):
+    feet, others = PLANTED[name]
+    chosen, step = saw(visit, f"{name}_selected"), saw(visit, name)
+    assert chosen["selected"] == sorted(feet)
+    assert {step["kinds"][foot] for foot in feet} == {"PLANT"}
     assert step["words"].startswith("12 of 12 frames reached"), step["words"]
     assert step["slips"] < REACHED
-    assert step["drop"] == pytest.approx(0.25, abs=REACHED)
+    # Without the bake they go along with an animated body; that of the human is still to be moved.
+    assert (step["moved"] > MOVED) == (name != "planted")
+    assert step["clicks"] == len(feet) + others
+
+
+def test_hips_of_a_set_up_figure_go_down_over_planted_feet(visit):
+    assert saw(visit, "planted_drop")["drop"] == pytest.approx(0.25, abs=REACHED)
