@@ -114,13 +114,3 @@ class CCD_RIG_PT_retarget_effectors(Sidebar, bpy.types.Panel):
             where = row.row(align=True)
             where.active = getattr(group, weight) > 0.0
             where.prop(group, space, text="")
-
-
-CLASSES = (
-    CCD_RIG_UL_bone_pairs,
-    CCD_RIG_PT_retarget,
-    CCD_RIG_PT_retarget_map,
-    CCD_RIG_PT_retarget_effectors,
-    CCD_RIG_PT_retarget_options,
-)
-"""In the order in which they are registered and stand."""

@@ -79,7 +79,9 @@ def is_all(some: Indices, size: int) -> bool:
 def multiply(a: Array, b: Array, axis: int = 0) -> Array:
     """Hamilton products of quaternions (4, ...) with as many dimensions: b first, then a."""
     if axis != 0:
-        products = multiply(np.moveaxis(a, axis, 0), np.moveaxis(b, axis, 0))
+        products = multiply(_components(a, axis), _components(b, axis))
+        if axis == -1:
+            return np.ascontiguousarray(products.transpose(*range(1, products.ndim), 0))
         return np.ascontiguousarray(np.moveaxis(products, 0, axis))
     if b.size <= _FEW:
         # The fewest calls: all sixteen products, in the order in which they are added below.
@@ -296,6 +298,8 @@ def _near_half_turn(m: Array, sine: Array, cosine: Array, angle: Array) -> Array
 
 def _components(values: Array, axis: int) -> Array:
     """The components one by one."""
+    if axis == -1:  # as `moveaxis` does it, in a tenth of the time
+        return values.transpose(-1, *range(values.ndim - 1))
     return values if axis == 0 else np.moveaxis(values, axis, 0)
 
 

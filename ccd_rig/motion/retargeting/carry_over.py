@@ -42,10 +42,12 @@ def carried_over(
             constant = product(
                 product(inverse(source.reference_rotations[k]), corrections[joint.name]), reference[i]
             )
-            local = product(inverse(above), product(source.rotations[:, k], constant))
-            if joint.limit is not None:
-                local = BatchLimits([joint.limit]).project(local.T[:, None])[0][:, 0].T
-            found[:, i] = local
+            world[:, i] = product(source.rotations[:, k], constant)
+            local = product(inverse(above), world[:, i])
+            if joint.limit is None:
+                found[:, i] = local
+                continue
+            found[:, i] = BatchLimits([joint.limit]).project(local.T[:, None])[0][:, 0].T
         world[:, i] = product(above, found[:, i])
     return same_side(found)
 
