@@ -2,6 +2,7 @@
 """Write the constraints and limits of a rig to a JSON file."""
 
 from pathlib import Path
+from typing import Any
 
 import bpy
 from bpy_extras.io_utils import ExportHelper
@@ -29,10 +30,12 @@ class CCD_RIG_OT_setup_save(JsonFile, bpy.types.Operator, ExportHelper):
         return poll_reasons.poll(cls, poll_reasons.no_armature(context))
 
     def invoke(self, context: bpy.types.Context, event: bpy.types.Event) -> set[str]:
-        if not self.filepath:
+        fields: Any = self  # those of Blender's own class, which is not typed
+        if not fields.filepath:
             name = f"{bpy.path.clean_name(active_rig(context).name)}{self.filename_ext}"
-            self.filepath = str(Path(bpy.data.filepath).parent / name) if bpy.data.filepath else name
-        answer: set[str] = ExportHelper.invoke(self, context, event)
+            fields.filepath = str(Path(bpy.data.filepath).parent / name) if bpy.data.filepath else name
+        base: Any = ExportHelper
+        answer: set[str] = base.invoke(self, context, event)
         return answer
 
     def execute(self, context: bpy.types.Context) -> set[str]:
