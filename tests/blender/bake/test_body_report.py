@@ -1,0 +1,40 @@
+"""What is told of the bone that carries a figure with planted bones."""
+
+from __future__ import annotations
+
+import pytest
+
+
+@pytest.fixture
+def parts(ext):
+    return ext.module("ccd_rig.blender.bake.report_parts")
+
+
+def test_a_body_that_follows_or_stays_as_it_may_is_not_told(parts):
+    for mode in ("FOLLOW_FEET", "KEEP_ANIMATION"):
+        assert parts.BodyReport("hips", mode).words() == ""
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"keys_replaced": True}, "'hips' follows planted bones, its own keys are replaced"),
+        (
+            {"short_frames": 3, "obstacle": "it is locked"},
+            "a leg is too short at 3 frames, but 'hips' cannot be moved: it is locked",
+        ),
+        (
+            {"moved_frames": 1, "distance": 0.25, "frame": 7.0},
+            "'hips' moved at 1 frame so that legs reach (at most 0.2500 m, frame 7)",
+        ),
+    ],
+)
+def test_what_became_of_a_body_is_one_sentence(parts, fields, words):
+    assert parts.BodyReport("hips", "KEEP_ANIMATION", **fields).words() == words
+
+
+def test_how_far_a_body_walks_comes_first(parts):
+    walked = parts.BodyReport("hips", "WALK_ON", travel=2.5, short_frames=1, obstacle="it is locked")
+    first, second = walked.words().split("; ")
+    assert first == "'hips' walks on by 2.5000 m"
+    assert second.startswith("a leg is too short at 1 frame, ")
