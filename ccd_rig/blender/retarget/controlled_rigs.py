@@ -46,7 +46,7 @@ def without_carriers(target: bpy.types.Object, figure_map: FigureMap) -> FigureM
     would move the hips."""
     carriers = {
         bone.name
-        for leg in figure_map.legs
+        for leg in figure_map.hind_legs
         for bone in _line(target, leg.upper)
         if bone.name in figure_map.trunk and bone.name != figure_map.hips
     }
@@ -196,4 +196,8 @@ def _body_parent(target: bpy.types.Object, figure_map: FigureMap, name: str) -> 
     if name in {leg.upper for leg in figure_map.hind_legs}:
         return figure_map.hips
     mapped = [bone.name for bone in _line(target, name)[1:] if bone.name in figure_map.sources]
+    for limb in figure_map.limbs:
+        if name in limb.joints[1:]:
+            above = limb.joints[limb.joints.index(name) - 1]
+            return mapped[0] if above in mapped else above
     return mapped[0] if mapped else figure_map.hips

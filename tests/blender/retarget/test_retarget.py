@@ -264,6 +264,22 @@ def test_animals_stand_along_the_ground(ext):
     assert figure.ground == pytest.approx(0.0, abs=1e-6)
 
 
+def test_legs_of_a_generated_beast_hang_on_each_other_and_front_ones_on_its_chest(ext):
+    names = ("bone_map", "controlled_rigs")
+    bone_map, controlled = (ext.module(f"ccd_rig.blender.retarget.{name}") for name in names)
+    rig, other = rigs.generated("basic_quadruped"), rigs.metarig("wolf")
+    joints = controlled.without_carriers(rig, bone_map.figure_map(bone_map.bone_map(rig, other)))
+    figure = controlled.figure_of_controls(rig, joints)
+    above = {
+        joint.name: figure.skeleton.joints[joint.parent].name if joint.parent >= 0 else ""
+        for joint in figure.skeleton.joints
+    }
+    assert above["toe.L"] == "foot_fk.L" and above["front_toe.R"] == "front_foot_fk.R"
+    assert above["thigh_fk.L"] == joints.hips
+    assert above["front_thigh_fk.L"] != joints.hips
+    joints.require(figure.skeleton, tuple(joints.sources.values()))
+
+
 # Bad input ----------------------------------------------------------------------------------------
 
 
