@@ -2,6 +2,7 @@
 """Write the constraints and limits of a rig to a JSON file."""
 
 from pathlib import Path
+from typing import Any
 
 import bpy
 from bpy_extras.io_utils import ExportHelper
@@ -28,7 +29,7 @@ class CCD_RIG_OT_setup_save(JsonFile, bpy.types.Operator, ExportHelper):
     def poll(cls, context: bpy.types.Context) -> bool:
         return poll_reasons.poll(cls, poll_reasons.no_armature(context))
 
-    def invoke(self, context: bpy.types.Context, event: bpy.types.Event) -> set[str]:
+    def invoke(self: Any, context: bpy.types.Context, event: bpy.types.Event) -> set[str]:
         if not self.filepath:
             name = f"{bpy.path.clean_name(active_rig(context).name)}{self.filename_ext}"
             self.filepath = str(Path(bpy.data.filepath).parent / name) if bpy.data.filepath else name
