@@ -29,13 +29,11 @@ class CCD_RIG_OT_setup_save(JsonFile, bpy.types.Operator, ExportHelper):
     def poll(cls, context: bpy.types.Context) -> bool:
         return poll_reasons.poll(cls, poll_reasons.no_armature(context))
 
-    def invoke(self, context: bpy.types.Context, event: bpy.types.Event) -> set[str]:
-        fields: Any = self  # those of Blender's own class, which is not typed
-        if not fields.filepath:
+    def invoke(self: Any, context: bpy.types.Context, event: bpy.types.Event) -> set[str]:
+        if not self.filepath:
             name = f"{bpy.path.clean_name(active_rig(context).name)}{self.filename_ext}"
-            fields.filepath = str(Path(bpy.data.filepath).parent / name) if bpy.data.filepath else name
-        base: Any = ExportHelper
-        answer: set[str] = base.invoke(self, context, event)
+            self.filepath = str(Path(bpy.data.filepath).parent / name) if bpy.data.filepath else name
+        answer: set[str] = ExportHelper.invoke(self, context, event)
         return answer
 
     def execute(self, context: bpy.types.Context) -> set[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from types import SimpleNamespace
 
@@ -42,6 +43,15 @@ def entries(menu: str) -> list[str]:
     return listing.entries
 
 
+def pause() -> float:
+    """Seconds in which Blender opens and draws what was asked for: longer while the machine is busy."""
+    window, area, region = view()
+    begin = time.monotonic()
+    with bpy.context.temp_override(window=window, area=area, region=region):
+        bpy.ops.wm.redraw_timer(type="DRAW_WIN_SWAP", iterations=1)
+    return max(DRAWN, 4.0 * (time.monotonic() - begin))
+
+
 def keys(*names: str) -> None:
     """Press keys, one after the other."""
     sh("xdotool", "key", "--delay", 60, *names)
@@ -76,7 +86,7 @@ def choose(place: tuple[int, int], entry: str, *subs: int, ends: bool = True) ->
         yield from done("Return")
     else:
         keys("Return")
-        yield 3 * DRAWN
+        yield 2.0 * pause()
 
 
 def point_at(place: tuple[int, int], entry: str, *subs: int) -> Iterator[float]:
@@ -84,13 +94,15 @@ def point_at(place: tuple[int, int], entry: str, *subs: int) -> Iterator[float]:
     sh("xdotool", "mousemove", *place)
     yield 0.2
     sh("xdotool", "click", 1)
-    yield DRAWN
+    yield pause()  # keys that come before the menu is open are lost
     listed = entries("CCD_RIG_MT_limits")
     down = listed.index(entry)
     up = len(listed) - 1 - down
     keys(*(["Home", *["Down"] * down] if down <= up else ["End", *["Up"] * up]))  # each key is a redraw
     for sub in subs:
+        yield pause()
         keys("Right", *["Down"] * sub)
+    yield pause()
 
 
 def write(words: str) -> None:
