@@ -33,7 +33,8 @@ class CCD_RIG_OT_setup_save(JsonFile, bpy.types.Operator, ExportHelper):
         if not self.filepath:
             name = f"{bpy.path.clean_name(active_rig(context).name)}{self.filename_ext}"
             self.filepath = str(Path(bpy.data.filepath).parent / name) if bpy.data.filepath else name
-        answer: set[str] = ExportHelper.invoke(self, context, event)
+        helper: Any = ExportHelper  # which is not typed alike in all versions
+        answer: set[str] = helper.invoke(self, context, event)
         return answer
 
     def execute(self, context: bpy.types.Context) -> set[str]:

@@ -18,7 +18,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from drive import buttons, install, note, open_tab, photograph, sh, start, until, view
 from drive_figures import frame_view, metarig
-from drive_menus import DRAWN, PATIENCE, choose, done, keys, last_done, point_at, write
+from drive_menus import DRAWN, PATIENCE, choose, done, keys, last_done, pause, point_at, write
 
 RIG = "basic_human"
 TAIL = [f"tail.{i}" for i in range(5)]
@@ -276,7 +276,7 @@ def until_below_pointer(row: int, words: str) -> Iterator[float]:
         yield 0.3
 
 
-def refusals() -> Iterator[float]:
+def refusals(margin: str = "10") -> Iterator[float]:
     """What there is to read where it can not be done."""
     yield from select("tail.2")
     for entry, words in (
@@ -289,18 +289,24 @@ def refusals() -> Iterator[float]:
         yield from until_told(words)
         if entry.startswith("Mirror"):
             photograph("refused")
-        sh("xdotool", "mousemove", 300, 900)  # away from the message, which goes then
-        yield DRAWN
+        yield from close_message()
     yield from menu("From Action...", ends=False)
-    yield from until_below_pointer(MARGIN, "10")
+    yield from until_below_pointer(MARGIN, margin)
     photograph("no_action")
     sh("xdotool", "mousemove", arrow[0] - 60, arrow[1] + TITLE)
     yield 0.2
     keys("Return")
     yield from until_told("has no action")
-    sh("xdotool", "mousemove", 300, 900)
-    yield DRAWN
+    yield from close_message()
     note("refused", **held("tail.2"))
+
+
+def close_message() -> Iterator[float]:
+    """Take away what stands beside the pointer: else the next click only does that."""
+    keys("Escape")
+    yield pause()
+    sh("xdotool", "mousemove", 300, 900)
+    yield pause()
 
 
 def told() -> list[str]:
