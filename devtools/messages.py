@@ -60,6 +60,7 @@ MORE = (
     *("solved", "reduced", "checked"),
     *("target", "pole", "pole target", "target {*mover}", "pole {*mover}"),
     *("shoulder", "arm", "front leg", "{value} contact", "{value} contacts"),
+    *("knee of the {*limb}", "elbow of the {*limb}"),
     *("slide", "limit", "comfort", "location", "rotation", "scale", "angle", "twist"),
     *("{*first} and {*last}", "{*first} or {*last}", "; ", ". ", ": ", ", "),
 )

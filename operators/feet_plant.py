@@ -26,7 +26,8 @@ class CCD_RIG_OT_feet_plant(ContactOptions, bpy.types.Operator):
     )
     hold_height: BoolProperty(
         name="Hold Height",
-        description="Planted bones keep their height; when off, they rise and sink as they are animated",
+        description="Planted bones keep their height; when off, they rise and sink as they are animated. "
+        "When not set, on where no contact is found",
     )
     hold_rotation: BoolProperty(
         name="Hold Rotation",
@@ -65,6 +66,10 @@ class CCD_RIG_OT_feet_plant(ContactOptions, bpy.types.Operator):
         try:
             contacts = self.find(context, rig, list(planted.names))
         except CCDRigError as error:
+            # Feet that never step keep their height too: they would go into the ground with hips that sink.
+            if not self.properties.is_property_set("hold_height"):
+                self.hold_height = True
+                planted_rows.hold_height(rig, planted.fresh)
             self.found = f"Planted all the time. {error}"
             tell(self, {"WARNING"}, self.found)
             return {"FINISHED"}

@@ -22,7 +22,8 @@ SEPARATORS = ("\n", "; ", ". ", ": ", ", ", " / ")
 DEPTH = 24
 """Messages inside messages, and clauses behind clauses."""
 FEW_LETTERS = 5
-"""Templates of fewer letters, such as "{*first} and {*last}", fit much: they are tried last."""
+"""Templates of fewer letters, such as "{*first} and {*last}", fit much: they are tried last. Those of just so
+many, such as "right {*kind}", take no more than one clause."""
 _QUOTED = re.compile(r"(?<!\w)'([^'\n]*)'(?!\w)")
 _MARK = 0xE000  # Unicode's private use: marks that stand for quoted names while texts are compared
 _MARKED = re.compile(r"[\ue000-\uf8ff]")
@@ -158,6 +159,8 @@ class Catalogue:
             plain = masked.plain(part)
             if hole.is_quoted:
                 words: str | None = masked.name(part)
+            elif hole.is_words and template.letters == FEW_LETTERS and ": " in part:
+                words = None
             elif "; " in part or "\n" in part:
                 words = self._whole(_mask(plain), plain, depth - 1) if hole.is_words and depth > 1 else None
             elif hole.is_words:

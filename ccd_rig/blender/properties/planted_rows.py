@@ -18,6 +18,7 @@ class Planted(NamedTuple):
 
     Attributes:
         names: of the constraints that plant the bones, in their order.
+        fresh: names of those of them that did not plant their bones before.
         root_bone: name of the bone that carries the figure.
         switched: names of those of them that were of another kind.
         moved: names of other constraints whose chain now ends at that bone too.
@@ -26,6 +27,7 @@ class Planted(NamedTuple):
     """
 
     names: tuple[str, ...]
+    fresh: tuple[str, ...]
     root_bone: str
     switched: tuple[str, ...]
     moved: tuple[str, ...]
@@ -50,7 +52,7 @@ def plant(armature_object: bpy.types.Object, tips: Sequence[str], holds: Holds) 
     others = [row for row in rows if row.kind == Kind.PLANT and row.enabled and row.tip not in own]
     root_bone = _root_bone(armature_object, [*tips, *(row.tip for row in others)])
     moved = [row.name for row in others if _end_at(armature_object, row, root_bone)]
-    names, switched = [], []
+    names, fresh, switched = [], [], []
     for tip, index in own.items():
         # Rows are found by their place: adding one moves the others in memory.
         row = rows[index] if index >= 0 else constraint_list.add(armature_object, tip, tip)
@@ -59,10 +61,19 @@ def plant(armature_object: bpy.types.Object, tips: Sequence[str], holds: Holds) 
                 switched.append(row.name)
             constraint_list.set_kind(row, Kind.PLANT)
             row.plant_ground, row.plant_height, row.plant_rotation = holds
+            fresh.append(row.name)
         row.enabled = True
         _end_at(armature_object, row, root_bone)
         names.append(row.name)
-    return Planted(tuple(names), root_bone, tuple(switched), tuple(moved), _stop(armature_object, names))
+    stopped = _stop(armature_object, names)
+    return Planted(tuple(names), tuple(fresh), root_bone, tuple(switched), tuple(moved), stopped)
+
+
+def hold_height(armature_object: bpy.types.Object, names: Sequence[str]) -> None:
+    """Let constraints hold the height of the bones that they plant."""
+    for name in names:
+        armature_object.ccd_rig.constraints[name].plant_height = True
+    overrides.keep(armature_object)
 
 
 def _stop(armature_object: bpy.types.Object, names: Sequence[str]) -> tuple[str, ...]:

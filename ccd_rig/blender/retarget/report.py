@@ -13,8 +13,9 @@ from .retarget import Retargeted
 NOTICED = 0.02
 """Part of a limb by which its end may be off before the report warns of it."""
 
-SIDES = {"knee of": "knees", "elbow of": "elbows"}
-"""How names of effectors begin that the report tells together."""
+GROUPS = ("knee", "elbow", "head")
+"""How names of effectors begin that the report tells in words of its own."""
+WORDS = ("worse knee", "worse elbow", "the head")
 
 
 def lines(done: Retargeted) -> tuple[str, ...]:
@@ -82,7 +83,8 @@ def _limbs(found: Measures) -> str:
     """Ends of limbs each, then the worse side of knees and of elbows, and the head."""
     worst: dict[str, float] = {}
     for name, error in found.errors.items():
-        group = next((word for start, word in SIDES.items() if name.startswith(start)), name)
+        pairs = zip(GROUPS, WORDS, strict=True)
+        group = next((words for start, words in pairs if name.startswith(start)), name)
         worst[group] = max(error, worst.get(group, 0.0))
     parts = [f"{name}: {100.0 * error:.1f} %" for name, error in worst.items()]
     return f"Off the source's, in parts of the limb: {', '.join(parts)}"
@@ -111,9 +113,9 @@ def warnings(done: Retargeted) -> tuple[str, ...]:
     found, told = done.measures, []
     if not found.stances:
         told.append("No foot is ever down: raise Speed or Height, or switch Lock Feet off")
-    for name, error in found.errors.items():
-        if error > NOTICED and name in found.followed:
-            told.append(f"{name}: {100.0 * error:.1f} % of the limb's length off the source's")
+    for limb, error in found.errors.items():
+        if error > NOTICED and limb in found.followed:
+            told.append(f"{limb}: {100.0 * error:.1f} % of the limb's length off the source's")
     if found.flipped:
         told.append(f"A knee or elbow bends to another side in {_count(found.flipped, 'frame')}")
     return tuple(told)

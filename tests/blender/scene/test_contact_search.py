@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import rigs
 import walks
+from mathutils import Vector
 from walks import select
 
 FEET = ("toe.L", "toe.R")
@@ -112,6 +113,25 @@ def test_rows_that_bones_have_are_switched_with_one_root_bone_for_all(ext):
         assert (row.kind, chain[: row.chain_length or None][-1].name) == ("PLANT", "hips")
     assert rows[0].target is None
     assert rows[1].plant_height  # it was planted as a whole, and stays so
+
+
+@pytest.mark.parametrize(("given", "held"), [({}, True), ({"hold_height": False}, False)])
+def test_feet_that_never_step_keep_their_height_unless_told_otherwise(ext, given, held):
+    """Hips that sink take feet along: no foot rests, and all would go into the ground."""
+    rig = walks.walk(ext)
+    rig.animation_data_clear()
+    hips = rig.pose.bones["hips"]
+    sink = hips.bone.matrix_local.to_3x3().inverted() @ Vector((0.0, 0.0, -0.2))
+    for frame, place in ((1, (0.0, 0.0, 0.0)), (12, sink)):
+        hips.location = place
+        hips.keyframe_insert("location", frame=frame)
+    bpy.context.scene.frame_end = 12
+    row = rig.ccd_rig.constraints.add()
+    row.name, row.tip, row.kind, row.plant_height = "Before", "toe.R", "PLANT", False
+    select(ext, rig, "toe.L", "toe.R")
+    assert bpy.ops.ccd_rig.feet_plant(**given) == {"FINISHED"}
+    heights = {row.tip: row.plant_height for row in rig.ccd_rig.constraints}
+    assert heights == {"toe.L": held, "toe.R": False}, "what was planted before stays as it was"
 
 
 def test_nothing_selected_is_said(ext):
