@@ -84,9 +84,9 @@ class CCD_RIG_OT_figure_set_up(bpy.types.Operator):
             self._key_targets(context, rig, made)
         self.recognised = " ".join(made.available)
         self.told = "\n".join([made.words(), *made.notes])
+        tell(self, {"INFO"}, made.words())
         for note in made.notes:
             tell(self, {"WARNING"}, note)
-        tell(self, {"INFO"}, made.words())
         return {"FINISHED"}
 
     def _key_targets(self, context: bpy.types.Context, rig: bpy.types.Object, made: Made) -> None:

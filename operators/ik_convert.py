@@ -60,10 +60,10 @@ class CCD_RIG_OT_ik_convert(bpy.types.Operator):
             return {"CANCELLED"}
         new_rigs.give(context, rig, before)
         self.told = "\n".join(done.notes)
-        for note in done.notes:
-            tell(self, {"WARNING"}, note)
         originals = f"{done.originals} constraint{'' if done.originals == 1 else 's'}"
         tell(self, {"INFO"}, f"Converted {originals} of Blender, muted now: {', '.join(done.rows)}")
+        for note in done.notes:
+            tell(self, {"WARNING"}, note)
         return {"FINISHED"}
 
     def draw(self, _context: bpy.types.Context) -> None:

@@ -41,8 +41,8 @@ class CCD_RIG_OT_ik_restore(bpy.types.Operator):
         except CCDRigError as error:
             tell(self, {"ERROR"}, str(error))
             return {"CANCELLED"}
-        for name in done.kept:
-            tell(self, {"WARNING"}, f"Constraint '{name}' stays: Blender's own behind it is gone or renamed")
         count = f"{done.originals} constraint{'' if done.originals == 1 else 's'}"
         tell(self, {"INFO"}, f"Restored {count} of Blender; removed {', '.join(done.rows)}")
+        for name in done.kept:
+            tell(self, {"WARNING"}, f"Constraint '{name}' stays: Blender's own behind it is gone or renamed")
         return {"FINISHED"}

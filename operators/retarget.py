@@ -36,7 +36,7 @@ class CCD_RIG_OT_retarget(bpy.types.Operator):
         chosen.note_refusal(rig, None)
         told = report.lines(done)
         group.report = "\n".join(told)
+        tell(self, {"INFO"}, told[0])
         for warning in report.warnings(done):
             tell(self, {"WARNING"}, warning)
-        tell(self, {"INFO"}, told[0])
         return {"FINISHED"}

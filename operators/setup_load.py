@@ -31,7 +31,7 @@ class CCD_RIG_OT_setup_load(JsonFile, bpy.types.Operator, ImportHelper):
         except CCDRigError as error:
             tell(self, {"ERROR"}, str(error))
             return {"CANCELLED"}
+        tell(self, {"INFO"}, applied.words())
         for warning in applied.warnings():
             tell(self, {"WARNING"}, warning)
-        tell(self, {"INFO"}, applied.words())
         return {"FINISHED"}

@@ -33,7 +33,7 @@ class CCD_RIG_OT_setup_restore(bpy.types.Operator):
         except CCDRigError as error:
             tell(self, {"ERROR"}, str(error))
             return {"CANCELLED"}
+        tell(self, {"INFO"}, applied.words())
         for warning in applied.warnings():
             tell(self, {"WARNING"}, warning)
-        tell(self, {"INFO"}, applied.words())
         return {"FINISHED"}

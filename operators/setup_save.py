@@ -45,10 +45,10 @@ class CCD_RIG_OT_setup_save(JsonFile, bpy.types.Operator, ExportHelper):
         except CCDRigError as error:
             tell(self, {"ERROR"}, str(error))
             return {"CANCELLED"}
-        if driven := influence_curves.driven(owner):
-            where = f"The driver of Influence of {named(driven)}"
-            tell(self, {"WARNING"}, f"{where} is not in the file: make it anew on the other rig")
         counts = {"bone": len(setup.bones), "constraint": len(setup.constraints)}
         words = " and ".join(f"{n} {name}{'' if n == 1 else 's'}" for name, n in counts.items())
         tell(self, {"INFO"}, f"Wrote {words} to {path}")
+        if driven := influence_curves.driven(owner):
+            where = f"The driver of Influence of {named(driven)}"
+            tell(self, {"WARNING"}, f"{where} is not in the file: make it anew on the other rig")
         return {"FINISHED"}
