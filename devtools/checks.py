@@ -126,7 +126,7 @@ def test(versions: list[str], pytest_arguments: list[str], coverage: bool) -> in
     pythons = {version: str(prepare(environments.BLENDERS[version])) for version in versions}
     suites = [
         suite
-        for layer in ("blender", "core")  # the longest first
+        for layer in ("core", "blender")  # the longest run first
         for suite in _suites(layer, pythons, chosen, options, coverage)
     ]
     if with_docs:

@@ -92,6 +92,8 @@ def is_done(folder: Path, path: Path, made_with: str) -> bool:
 def save_result(folder: Path, name: str, write_report: Callable[[Path], None], record: Record) -> None:
     """Write the open file and its report, and last the record, which says that both are complete.
 
+    Two processes may do so at once: what each then finds is whole, whosever files were written last.
+
     Args:
         folder: of the results.
         name: of the result.
@@ -101,8 +103,11 @@ def save_result(folder: Path, name: str, write_report: Callable[[Path], None], r
     blend, report = folder / f"{name}.blend", folder / f"{name}.json"
     blend_files.save_as(blend)
     write_report(report)
-    outputs = {path.name: records.sha256(path) for path in (blend, report)}
-    replace(record, outputs=outputs).save(_record_path(folder, name))
+    while True:
+        whole = replace(record, outputs={path.name: records.sha256(path) for path in (blend, report)})
+        whole.save(_record_path(folder, name))
+        if whole.is_whole(folder):
+            return
 
 
 def say_done(words: str) -> None:

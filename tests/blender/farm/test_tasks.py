@@ -274,6 +274,24 @@ def test_two_joins_at_once_write_one_whole_result(cli, channels, tmp_path):
     assert largest_angle(keys, keys_in(single.baked / "long.blend", channels)) <= AGREE
 
 
+def test_a_result_that_another_process_wrote_last_is_whole(ext, cli, tmp_path, monkeypatch):
+    """The other one's file takes its place after ours was looked at, and before our record is written."""
+    file = wander(tmp_path / "shot.blend", SHORT)
+    job = Job(cli, tmp_path / "job", file)
+    records = ext.module("ccd_rig.blender.farm.records")
+    other = b"as whole as ours"
+    save = records.Record.save
+
+    def late(record, path):
+        (job.baked / "shot.blend").write_bytes(other)
+        save(record, path)
+
+    monkeypatch.setattr(records.Record, "save", late)
+    assert job.bake(file) == 0
+    assert (job.baked / "shot.blend").read_bytes() == other
+    assert job.table() == 0
+
+
 @pytest.mark.parametrize("words", [(), ("--chunk", "200")])
 def test_a_full_disk_leaves_nothing(cli, tmp_path, words):
     import resource
