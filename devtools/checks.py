@@ -134,8 +134,7 @@ def test(versions: list[str], pytest_arguments: list[str], coverage: bool) -> in
         paths = [a for a in chosen if a.startswith(DOCS_TESTS)] or [DOCS_TESTS]
         pages = Suite(DOCS_TESTS, [python, "-m", "pytest", *paths, *options], {}, "docs", "", 1)
     if coverage:
-        # The solver's loops suffer most from being measured: here the core takes longest.
-        suites = [_with_coverage(suite) for suite in sorted(suites, key=lambda suite: suite.layer != "core")]
+        suites = [_with_coverage(suite) for suite in suites]
     failed = run_all([*suites, pages] if with_docs else suites)
     if coverage:
         failed += _below_floor(suites, pythons)
