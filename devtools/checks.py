@@ -33,7 +33,7 @@ ON_BOTH_ENDS = (
 """What of tests/blender is left to the oldest and the newest of several Blenders: it asks nothing of Blender
 that has changed between them."""
 DOCS_TESTS = "tests/docs"  # about the pages of the manual: in the environment of its site
-PARTS = 2  # processes for tests/blender
+PARTS = 3  # processes for tests/blender
 SOURCES = ("__init__.py", "ccd_rig", "operators", "panels", "viewport")
 
 

@@ -60,8 +60,8 @@ def test(version: str, pytest_arguments: list[str]) -> int:
 
     inside, results = _inside_blender(run, pytest_arguments)
     visits = _visits(str(environments.prepare(environments.BLENDERS[version])), package, pytest_arguments)
-    half = len(visits) // 2  # a visit waits most of its time: beside it the others have a processor
-    failed = checks.run_all([*inside[:1], *visits[:half], *inside[1:], *visits[half:]])
+    # A visit waits most of its time: beside it the tests inside Blender have a processor.
+    failed = checks.run_all([*visits[:1], *inside, *visits[1:]])
     for suite, result in zip(inside, results, strict=True):
         # Blender ends with 0 even when the script never ran: only the file tells.
         ended = result.is_file() and json.loads(result.read_text())["exit"] == 0
@@ -72,10 +72,11 @@ def test(version: str, pytest_arguments: list[str]) -> int:
 
 
 def _visits(python: str, package: Path, pytest_arguments: list[str]) -> list[checks.Suite]:
-    """The runs of tests/window, one per file: each has a folder and a screen of its own."""
+    """The runs of tests/window, one per file, the longest script first: each has a folder and a screen of its
+    own."""
     chosen = [a for a in pytest_arguments if a.startswith("tests/window/")]
     options = [a for a in pytest_arguments if not a.startswith("tests/")]
-    files = chosen or ([] if pytest_arguments else sorted(map(str, _window_tests())))
+    files = chosen or ([] if pytest_arguments else list(map(str, _window_tests())))
     found = []
     for number, file in enumerate(files):
         places = {
@@ -90,7 +91,14 @@ def _visits(python: str, package: Path, pytest_arguments: list[str]) -> list[che
 
 
 def _window_tests() -> list[Path]:
-    return [file.relative_to(ROOT) for file in (ROOT / "tests/window").glob("test_*.py")]
+    tests = (ROOT / "tests/window").glob("test_*.py")
+    return [file.relative_to(ROOT) for file in sorted(tests, key=_script_size, reverse=True)]
+
+
+def _script_size(test: Path) -> int:
+    """Of what a test drives, which is the nearest to its time; of drive.py where the name tells no other."""
+    script = test.with_name(test.name.replace("test_", "drive_"))
+    return (script if script.is_file() else test.with_name("drive.py")).stat().st_size
 
 
 def _inside_blender(run: Path, pytest_arguments: list[str]) -> tuple[list[checks.Suite], list[Path]]:

@@ -31,6 +31,7 @@ def tail(far, solver):
     return rig
 
 
+@pytest.mark.mass
 @pytest.mark.parametrize("solver", ["CCD_LEAST_SQUARES", "CCD"])
 @pytest.mark.parametrize("far", [0.5, 5.0])
 def test_items_come_while_frames_are_solved(bake, far, solver):
@@ -42,6 +43,7 @@ def test_items_come_while_frames_are_solved(bake, far, solver):
     assert items > last + 5
 
 
+@pytest.mark.mass
 def test_parts_change_no_key(ext, bake, monkeypatch):
     keys = []
     for part in (0.0, 1e9):
