@@ -12,13 +12,14 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from ...errors import InvalidInput, RigError
+from ...errors import RigError
 from ...motion.contacts import ContactThresholds
 from ...motion.retargeting.settings import SPACES, EffectorSpace, RetargetSettings
 from ..retarget.retarget import RetargetChoice
 from ..retarget.sampling import Reference
 from ..whole_files import read_text
 from .bundle import Job, Step, parameter
+from .settings_file import read_settings
 
 FORMAT, VERSION = "ccd_rig.farm_clips", 1
 
@@ -105,15 +106,12 @@ def read(path: Path) -> Clips:
     Raises:
         RigError: the file cannot be read, or is none of this version's.
     """
-    wrong = f"{path} is no settings file of this version of CCD Rig: write the bundle anew"
-    try:
-        content = json.loads(read_text(path))
-        if (content["format"], content["version"]) != (FORMAT, VERSION):
-            raise RigError(wrong)
-        names = content["target"], content["armature"], content["source_armature"]
-        return Clips(tuple(map(str, content["files"])), *names, _choice(content["choice"]))
-    except (ValueError, KeyError, TypeError, AttributeError, InvalidInput) as error:
-        raise RigError(f"{wrong} ({error})") from error
+    return read_settings(path, (FORMAT, VERSION), _clips)
+
+
+def _clips(content: Mapping[str, Any]) -> Clips:
+    names = content["target"], content["armature"], content["source_armature"]
+    return Clips(tuple(map(str, content["files"])), *names, _choice(content["choice"]))
 
 
 def _choice(content: Mapping[str, Any]) -> RetargetChoice:

@@ -10,11 +10,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from ...errors import InvalidInput, RigError
+from ...errors import RigError
 from ...settings import Solver
 from ..bake.settings import BakeSettings, Keys, Order, Start
 from ..keys.obstacles import Destination
-from ..whole_files import read_text
+from .settings_file import read_settings
 from .spans import Span, spans
 
 FORMAT, VERSION = "ccd_rig.farm_settings", 1
@@ -79,21 +79,12 @@ def read(path: Path) -> list[Shot]:
     Raises:
         RigError: the file cannot be read, or is none of this version's.
     """
-    wrong = f"{path} is no settings file of this version of CCD Rig: write the bundle anew"
-    try:
-        content = json.loads(read_text(path))
-        if (content["format"], content["version"]) != (FORMAT, VERSION):
-            raise RigError(wrong)
-        return [
-            Shot(
-                str(shot["file"]),
-                {str(name): _settings(each) for name, each in shot["armatures"].items()},
-                int(shot["chunk"]),
-            )
-            for shot in content["shots"]
-        ]
-    except (ValueError, KeyError, TypeError, AttributeError, InvalidInput) as error:
-        raise RigError(f"{wrong} ({error})") from error
+    return read_settings(path, (FORMAT, VERSION), lambda content: list(map(_shot, content["shots"])))
+
+
+def _shot(content: Mapping[str, Any]) -> Shot:
+    armatures = {str(name): _settings(each) for name, each in content["armatures"].items()}
+    return Shot(str(content["file"]), armatures, int(content["chunk"]))
 
 
 def shot_of(shots: Sequence[Shot], path: Path) -> Shot:

@@ -12,16 +12,6 @@ from farm_jobs import Job, listing
 from shots import keys_in, same_bits
 
 
-@pytest.fixture
-def cli(ext):
-    return ext.module("ccd_rig.blender.cli.command_line")
-
-
-@pytest.fixture
-def channels(ext):
-    return ext.module("ccd_rig.blender.keys.channels")
-
-
 def clip(ext, path, cycles, in_place=False):
     """Save a file of a figure that walks."""
     bpy.ops.wm.read_homefile(use_empty=True)

@@ -17,16 +17,6 @@ TIMEOUT = 120  # [s]
 SHORT, LONG = 30, 400  # [frames]
 
 
-@pytest.fixture
-def cli(ext):
-    return ext.module("ccd_rig.blender.cli.command_line")
-
-
-@pytest.fixture
-def channels(ext):
-    return ext.module("ccd_rig.blender.keys.channels")
-
-
 def whole(cli, file, tmp_path):
     """What `ccd_rig bake` makes of a file: the .blend file and its report."""
     output, report = tmp_path / f"{file.stem}_whole.blend", tmp_path / f"{file.stem}_whole.json"
