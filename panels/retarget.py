@@ -43,9 +43,7 @@ class CCD_RIG_PT_retarget(Sidebar, bpy.types.Panel):
         return active_rig(context) is not None
 
     def draw(self, context: bpy.types.Context) -> None:
-        layout, group = self.layout, active_rig(context).ccd_rig.retarget
-        layout.use_property_split = True
-        layout.use_property_decorate = False
+        layout, group = _fields(self, context)
         layout.prop(group, "source")
         layout.prop(group, "reference")
         if group.reference == "FRAME":
@@ -82,15 +80,20 @@ class CCD_RIG_PT_retarget_map(Sidebar, bpy.types.Panel):
             draw_words(layout, context, f"Follow nothing: {', '.join(missing)}", "ERROR")
 
 
+def _fields(panel: bpy.types.Panel, context: bpy.types.Context) -> tuple[bpy.types.UILayout, Any]:
+    """The panel's layout, for fields with their names beside them, and what the fields belong to."""
+    panel.layout.use_property_split = True
+    panel.layout.use_property_decorate = False
+    return panel.layout, active_rig(context).ccd_rig.retarget
+
+
 class CCD_RIG_PT_retarget_options(Sidebar, bpy.types.Panel):
     bl_label = "Options"
     bl_parent_id = "CCD_RIG_PT_retarget"
     bl_options = {"DEFAULT_CLOSED"}
 
     def draw(self, context: bpy.types.Context) -> None:
-        layout, group = self.layout, active_rig(context).ccd_rig.retarget
-        layout.use_property_split = True
-        layout.use_property_decorate = False
+        layout, group = _fields(self, context)
         for name in ("source_fps", "scale", "in_place", "contacts"):
             layout.prop(group, name)
         locked = layout.column()
@@ -105,9 +108,7 @@ class CCD_RIG_PT_retarget_effectors(Sidebar, bpy.types.Panel):
     bl_options = {"DEFAULT_CLOSED"}
 
     def draw(self, context: bpy.types.Context) -> None:
-        layout, group = self.layout, active_rig(context).ccd_rig.retarget
-        layout.use_property_split = True
-        layout.use_property_decorate = False
+        layout, group = _fields(self, context)
         for weight, space in zip(WEIGHTS, SPACES, strict=True):
             row = layout.row(align=True)
             row.prop(group, weight)
