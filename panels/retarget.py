@@ -80,7 +80,7 @@ class CCD_RIG_PT_retarget_map(Sidebar, bpy.types.Panel):
             draw_words(layout, context, f"Follow nothing: {', '.join(missing)}", "ERROR")
 
 
-def _fields(panel: bpy.types.Panel, context: bpy.types.Context) -> tuple[bpy.types.UILayout, Any]:
+def _fields(panel: Any, context: bpy.types.Context) -> tuple[Any, Any]:
     """The panel's layout, for fields with their names beside them, and what the fields belong to."""
     panel.layout.use_property_split = True
     panel.layout.use_property_decorate = False
