@@ -53,12 +53,7 @@ class BatchSolver:
             order: its rows that are not, as CCD takes them.
             states, ways: filled.
         """
-        groups = batch.groups()
-        if batch.warm_start is not None:
-            groups, still = batch.going_on(batch.warm_start)
-            for state in states:
-                state |= still
-        for wave in batch.waves(groups):
+        for wave in batch.waves(batch.groups()):
             searches = [self._solve_group(batch, group, order, states) for group in wave]
             for led in (yield from together(searches)):
                 for k, way in led:
@@ -69,8 +64,7 @@ class BatchSolver:
     ) -> Search[list[tuple[int, LedWay]]]:
         """Solve a group; the rows that went another way than their base poses alone lead."""
         if not batch.takes(group):
-            # What goes on from a pose that is shown has a budget of its own.
-            is_long = batch.warm_start is None and len(group.joints) >= LONG
+            is_long = len(group.joints) >= LONG
             for k in order.tolist():
                 solving = partial(self._solve_by_ccd, batch, group, k)
                 states[k] |= (yield from _in_parts(solving)) if is_long else solving()

@@ -7,24 +7,23 @@ pass, and what the solver CCD is chosen for, are left to be solved frame by fram
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...limits.shapes import Limit
 from ...maths.batch import Array, unit
-from ...settings import Solver
 from ...skeleton.joints import Skeleton
 from ...skeleton.pose import Pose
 from ...solvers.least_squares.state import Bones, Poses
-from ..properties.constraint_values import Constraint, Kind
+from ..properties.constraint_values import Constraint
 from ..scene.evaluation import FrameSample
 from ..solve.contact_poses import JointPoses
-from ..solve.solving import FrameSolveSettings, groups
-from .bake_frames import BakeFrames, Rows, numbers
+from ..solve.grouping import groups, is_carried, takes_least_squares
+from ..solve.solving import FrameSolveSettings
+from .bake_frames import BakeFrames, Rows
 
 
 @dataclass(frozen=True)
@@ -33,18 +32,6 @@ class Group:
 
     joints: frozenset[int]
     members: tuple[int, ...]
-
-
-class WarmStart(NamedTuple):
-    """Where a frame starts that goes on from one solved before, not from its base pose.
-
-    Attributes:
-        pose: of all joints.
-        still: {constraint: how it ended}, of those that meet their goals and ask for the same as before.
-    """
-
-    pose: Pose
-    still: Mapping[int, str]
 
 
 @dataclass
@@ -64,7 +51,6 @@ class Batch:
         held: (R,) rows that are solved already: those beside them choose their ways to fit.
         sharper: part of the tolerances to which rows that meet their goals are brought at last.
         iterations: most steps of a row.
-        warm_start: where rows start; None: from their base poses.
     """
 
     times: Array
@@ -79,7 +65,6 @@ class Batch:
     held: NDArray[np.bool_] = field(init=False)
     sharper: float = 1.0
     iterations: int = 0
-    warm_start: WarmStart | None = None
 
     def __post_init__(self) -> None:
         self.rotations, self.translations = self.base.at(slice(None))
@@ -108,53 +93,16 @@ class Batch:
         """Let a row stand as it was solved before: rotations (J, 4) and translations (J, 3)."""
         self.rotations[k], self.translations[k], self.held[k] = rotations, translations, True
 
-    def start_from(self, start: WarmStart) -> None:
-        """Let all rows start from a pose."""
-        self.rotations[:], self.translations[:] = (
-            numbers(start.pose.rotations),
-            numbers(start.pose.translations),
-        )
-        self.warm_start = start
-
-    def going_on(self, start: WarmStart) -> tuple[list[Group], dict[int, str]]:
-        """The groups that have to be solved from a warm start, and how constraints of all others ended.
-
-        What least squares solve is one group then: a few steps of all cost little more than those of one.
-        """
-        groups, still, moved = list[Group](), dict[int, str](), set[int]()
-        for group in self.groups():
-            if start.still.keys() >= set(group.members) and not self._is_carried(group, moved):
-                still |= {c: start.still[c] for c in group.members}
-            else:
-                groups.append(group)
-                moved |= group.joints
-        together = [group for group in groups if self.takes(group)]
-        if len({self.constraints[c].priority for group in together for c in group.members}) > 1:
-            return groups, still
-        joints = frozenset().union(*(group.joints for group in together))
-        members = sorted(c for group in together for c in group.members)
-        apart = [group for group in groups if group not in together]
-        return [*([Group(joints, tuple(members))] if together else []), *apart], still
-
     def waves(self, groups: Sequence[Group]) -> list[list[Group]]:
         """Groups in lists whose members do not wait for one another; each list waits for those before it."""
         found: list[list[Group]] = []
         for group in groups:
-            before = (
-                n for n, wave in enumerate(found) for other in wave if self._is_carried(group, other.joints)
-            )
+            before = (n for n, wave in enumerate(found) for other in wave if self._is_carried(group, other))
             place = max(before, default=-1) + 1
             if place == len(found):
                 found.append([])
             found[place].append(group)
         return found
-
-    def _is_carried(self, group: Group, moved: Collection[int]) -> bool:
-        """Whether joints carry a group, or mass that it balances."""
-        if any(self.constraints[c].kind is Kind.BALANCE for c in group.members):
-            return bool(moved)
-        carriers = {above for j in group.joints for above in self.skeleton.chain(j)}
-        return not carriers.isdisjoint(moved)
 
     @property
     def skeleton(self) -> Skeleton:
@@ -171,9 +119,13 @@ class Batch:
 
     def takes(self, group: Group) -> bool:
         """Whether least squares solve a group."""
-        members = [self.constraints[c] for c in group.members]
-        alone = any(each.kind is not Kind.BALANCE and each.method != "CCD" for each in members)
-        return self.settings.solver.solver is not Solver.CCD and not alone
+        return takes_least_squares(self._constraints_of(group), self.settings.solver)
+
+    def _is_carried(self, group: Group, other: Group) -> bool:
+        return is_carried(self.skeleton, self._constraints_of(group), group.joints, other.joints)
+
+    def _constraints_of(self, group: Group) -> list[Constraint]:
+        return [self.constraints[c] for c in group.members]
 
     def tolerances(self, group: Group) -> Array:
         """(n,) radians, the comfort tolerances of a group's joints in ascending order, where they count."""

@@ -18,7 +18,7 @@ from ..solve.solving import FrameSolveSettings, Solution, errors_of
 from ..solve.walking import solve_frame
 from .bake_frames import BakeFrames
 from .batch_solver import BatchSolver, Ways
-from .batches import Batch, WarmStart
+from .batches import Batch
 from .keyed_motion import keyed_motion
 from .planted_solver import WAITING_AT_MOST, PlantedSolver, one_by_one
 from .recorder import FrameRecorder
@@ -40,12 +40,10 @@ class FrameSolver:
     Attributes:
         bake_frames: its rows are stored before they come here.
         settings: how they are solved.
-        start: where all of them start; None: from their base poses. Planted figures do so in any case.
     """
 
     bake_frames: BakeFrames
     settings: FrameSolveSettings
-    start: WarmStart | None = None
     _waiting: list[tuple[int, FrameSample]] = field(default_factory=list)
     _edge: Edge | None = None  # the last of the frames that waited before
     _before: Solution | None = None  # of the frame solved last
@@ -96,7 +94,7 @@ class FrameSolver:
         recorder = FrameRecorder(bake_frames)
         for row, each in enumerate(samples):
             recorder.store(row, each)
-        solver = FrameSolver(bake_frames, self.settings, self.start, _batches=self._batches)
+        solver = FrameSolver(bake_frames, self.settings, _batches=self._batches)
         if edge is not None:
             solver._edge = edge._replace(row=0)
             bake_frames.store_batch(np.array([0]), edge.rotations[None], edge.translations[None], [{}])
@@ -121,8 +119,6 @@ class FrameSolver:
         ordered = sorted(run, key=lambda each: each[0])
         rows = np.array([row for row, _ in ordered], dtype=np.intp)
         batch = Batch.of(self.bake_frames, rows, [sample for _, sample in ordered], self.settings)
-        if self.start is not None:
-            batch.start_from(self.start)
         if self._edge is not None and self._edge.row in rows:
             if len(rows) == 1:
                 return

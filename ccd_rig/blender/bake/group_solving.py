@@ -70,8 +70,7 @@ def solve_group(batch: Batch, group: Group) -> Search[GroupResult]:
             yield from _restart(batch, group, result, base)
         if batch.sharper < 1.0:
             yield from _sharpen(batch, group, result.met, base)
-    if batch.warm_start is None:
-        _note_nearest(batch, group, result, base)
+    _note_nearest(batch, group, result, base)
     return result
 
 
@@ -83,8 +82,7 @@ def _solve_stage(
         if result.met.all():
             break
         chosen = np.flatnonzero(~result.met.all(1) | batch.held)
-        asked = (limits, step), (chosen, base), result, batch.warm_start is None
-        if not (yield from _solve_some(batch, group, *asked)):
+        if not (yield from _solve_some(batch, group, (limits, step), (chosen, base), result)):
             break
 
 

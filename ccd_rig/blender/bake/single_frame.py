@@ -17,10 +17,9 @@ from ..keys.obstacles import Destination
 from ..properties import pose_library, solver_settings
 from ..properties.constraint_values import Constraint
 from ..scene.evaluation import FrameSample
-from ..solve.solving import FrameSolveSettings
+from ..solve.solving import FrameSolveSettings, Solution
 from . import body_shift, frame_selection, originals
 from .bake_frames import BakeFrames
-from .batches import WarmStart
 from .frame_solver import FrameSolver
 from .keyed_motion import keyed_joints, keyed_locations, keyed_motion, rotated_joints
 from .keying import all_locked
@@ -38,7 +37,7 @@ class SolvedFrame(NamedTuple):
         located: {joint: what its location channel gets}.
         result: the solve at full influence, in armature space; its errors are in the order of `constraints`.
         constraints: those with an influence above 0.
-        met: {place of a constraint: how it ended} of those that meet their goals.
+        met: places of the constraints that meet their goals.
     """
 
     pose: Pose
@@ -47,7 +46,7 @@ class SolvedFrame(NamedTuple):
     located: Mapping[int, Sequence[float]]
     result: SolveResult
     constraints: tuple[Constraint, ...]
-    met: Mapping[int, str]
+    met: frozenset[int]
 
 
 def settings_of(
@@ -68,11 +67,7 @@ def settings_of(
 
 
 def solve_sample(
-    armature_object: Any,
-    ready: Ready,
-    sample: FrameSample,
-    settings: FrameSolveSettings,
-    start: WarmStart | None = None,
+    armature_object: Any, ready: Ready, sample: FrameSample, settings: FrameSolveSettings
 ) -> SolvedFrame:
     """Solve what was evaluated; nothing is written.
 
@@ -81,20 +76,34 @@ def solve_sample(
         ready: what the sample was taken for.
         sample: at least one of its constraints has an influence above 0.
         settings: how the frame is solved.
-        start: see `FrameSolver`.
 
     Raises:
         RigError: the frame cannot be solved, or no bone of its chains can be changed.
     """
-    bake_frames = BakeFrames.empty(sample, ready.constraints, [0], [0])
-    FrameRecorder(bake_frames).store(0, sample)
-    frame_solver = FrameSolver(bake_frames, settings, start)
+    bake_frames = stored(ready, sample)
+    frame_solver = FrameSolver(bake_frames, settings)
     settled(frame_solver.add(0, sample))
     settled(frame_solver.finish())
     solution = frame_solver.solution(sample)
     body, present = ready.body, Destination.CURRENT_ACTION
     if body is not None and body.keeps and not body_shift.body_obstacle(armature_object, body, present):
         solution = settled(body_shift.move_body(bake_frames, [(0, sample)], settings)) or solution
+    return solved_frame(bake_frames, solution)
+
+
+def stored(ready: Ready, sample: FrameSample) -> BakeFrames:
+    """The frames of a bake of what was evaluated alone; nothing is solved yet."""
+    bake_frames = BakeFrames.empty(sample, ready.constraints, [0], [0])
+    FrameRecorder(bake_frames).store(0, sample)
+    return bake_frames
+
+
+def solved_frame(bake_frames: BakeFrames, solution: Solution) -> SolvedFrame:
+    """What the only frame of a bake came to, whose solution is stored there.
+
+    Raises:
+        RigError: no bone of its chains can be changed.
+    """
     bake_frames, motion, _ = keyed_motion(bake_frames)
     joints = keyed_joints(bake_frames)
     if not joints:
@@ -102,8 +111,8 @@ def solve_sample(
     pose = Pose.of_arrays(motion.rotations[0], motion.translations[0])
     located = {j: at[0].tolist() for j, at in keyed_locations(bake_frames, motion).items() if j in joints}
     assert solution.result is not None
-    active = tuple(ready.constraints[c] for c in solution.active)
+    active = tuple(bake_frames.constraints[c] for c in solution.active)
     ended = zip(solution.active, solution.states, strict=True)
-    met = {c: state for c, state in ended if state == SolveStatus.CONVERGED.name}
+    met = frozenset(c for c, state in ended if state == SolveStatus.CONVERGED.name)
     rotated = rotated_joints(bake_frames)
     return SolvedFrame(pose, solution.pose, rotated, located, solution.result, active, met)

@@ -19,7 +19,6 @@ import numpy as np
 from ...errors import CCDRigError, RigError
 from ...settings import SolverSettings
 from ..bake import single_frame
-from ..bake.batches import WarmStart
 from ..bake.single_frame import SolvedFrame
 from ..checks import setup
 from ..properties.constraint_values import Kind
@@ -27,6 +26,7 @@ from ..properties.solver_settings import solver_settings
 from ..rig import clamps
 from ..scene.evaluation import FrameSample, Present
 from ..solve.solving import FrameSolveSettings, departed
+from .following import Shown, followed_frame
 
 ITERATIONS = (2, 8)
 """Least and most iterations of an update while things move."""
@@ -63,6 +63,10 @@ class SetUp(NamedTuple):
         """How a frame is solved while things move."""
         most = min(iterations, self.solver.max_iterations)
         return replace(self.patient, solver=replace(self.solver, max_iterations=most, restarts=0), poses=())
+
+    def plants(self) -> bool:
+        """Whether bones are planted."""
+        return any(constraint.kind is Kind.PLANT for constraint in self.ready.constraints)
 
     def has_bones(self) -> bool:
         """Whether the bones are where they were, with the same names."""
@@ -123,7 +127,7 @@ class Preview:
         """What the user should know about what is shown, a sentence each."""
         if self.failure:
             return (self.failure,)
-        if self.set_up is not None and any(c.kind is Kind.PLANT for c in self.set_up.ready.constraints):
+        if self.set_up is not None and self.set_up.plants():
             return ("Planted bones are held where this frame has them; a bake holds them over frames",)
         return ()
 
@@ -184,28 +188,28 @@ def _solved(preview: Preview, set_up: SetUp, sample: FrameSample, patient: bool)
     What is as far from its base pose as it was before is near to its targets, if these have moved a little.
     """
     rig, ready, before = set_up.present.armature_object, set_up.ready, preview.sample
-    if patient or before is None or preview.solved is None or abs(sample.frame - before.frame) > 1.0:
-        settings = set_up.patient if patient else set_up.quick(ITERATIONS[1])
-        solved = single_frame.solve_sample(rig, ready, sample, settings)
-    else:
-        start = _warm_start(sample, before, preview.solved)
+    goes_on = not patient and before is not None and preview.solved is not None
+    if goes_on and abs(sample.frame - before.frame) <= 1.0 and not set_up.plants():
         started = time.perf_counter()
         settings = set_up.quick(preview.iterations)
-        solved = single_frame.solve_sample(rig, ready, sample, settings, start)
+        solved = followed_frame(ready, sample, settings, _shown(sample, before, preview.solved))
         preview.note_time(time.perf_counter() - started)
+    else:
+        settings = set_up.patient if patient else set_up.quick(ITERATIONS[1])
+        solved = single_frame.solve_sample(rig, ready, sample, settings)
     preview.solved = solved
     return solved
 
 
-def _warm_start(sample: FrameSample, before: FrameSample, solved: SolvedFrame) -> WarmStart:
-    """The pose as far from the base pose as the one that was solved before."""
+def _shown(sample: FrameSample, before: FrameSample, solved: SolvedFrame) -> Shown:
+    """Where a frame goes on from: as far from its base pose as the one that was solved before."""
     skeleton, base = sample.reading.skeleton, sample.reading.pose
     known = before.reading.pose, solved.full
     pose = departed(skeleton, base, known, base, range(len(skeleton.joints)))
-    still: dict[int, str] = {}
+    still = frozenset[int]()
     if _has_same_base(sample, before) and sample.active == before.active:
-        still = {c: state for c, state in solved.met.items() if sample.targets[c] == before.targets[c]}
-    return WarmStart(pose, still)
+        still = frozenset(c for c in solved.met if sample.targets[c] == before.targets[c])
+    return Shown(pose, solved.met, still)
 
 
 def _refuse_hidden(set_up: SetUp, depsgraph: bpy.types.Depsgraph) -> None:

@@ -12,14 +12,15 @@ from ...errors import RigError
 from ...goals import Goal, GoalError, measure
 from ...settings import Solver, SolveResult, SolverSettings, SolveStatus
 from ...skeleton.joints import Skeleton, shift_of, slides_of
-from ...skeleton.kinematics import forward_kinematics
+from ...skeleton.kinematics import Transform, forward_kinematics
 from ...skeleton.pose import Pose
 from ...skeleton.pose_library import PoseEntry
 from ...solvers.solve import solve
-from ..properties.constraint_values import Constraint, Kind
+from ..properties.constraint_values import Constraint
 from ..scene.evaluation import FrameSample
 from .balance import rotate_model
 from .constraint_goals import chain_joints, goals
+from .grouping import groups
 from .level_models import group_level, level_model
 from .methods import SINGLE_PASS, solve_once
 from .planting import ContactState
@@ -236,34 +237,6 @@ def _solve_apart(
     return result, [statuses[c] for c in active]
 
 
-def groups(
-    skeleton: Skeleton, constraints: Sequence[Constraint], active: Sequence[int]
-) -> list[tuple[set[int], list[int]]]:
-    """Joints and indices of the constraints that must be solved together: those with a joint in common.
-
-    Nothing is lost by solving the groups in this order: chains are paths, so of two groups that share no
-    joint at most one carries the other, and it comes first. A balance moves with all joints that carry mass.
-    """
-    members_by_joints: list[tuple[set[int], list[int]]] = []
-    for c in active:
-        joints, members = _moved(skeleton, constraints, active, c), [c]
-        for group in [group for group in members_by_joints if group[0] & joints]:
-            members_by_joints.remove(group)
-            joints, members = joints | group[0], members + group[1]
-        members_by_joints.append((joints, sorted(members)))
-    return sorted(members_by_joints, key=lambda group: min(group[0]))  # parents come before children
-
-
-def _moved(skeleton: Skeleton, constraints: Sequence[Constraint], active: Sequence[int], c: int) -> set[int]:
-    """Joints that are solved together with constraint `c`."""
-    constraint = constraints[c]
-    joints = set(chain_joints(skeleton, constraint))
-    if constraint.kind is Kind.BALANCE:
-        heavy = {j for i, joint in enumerate(skeleton.joints) if joint.mass > 0.0 for j in skeleton.chain(i)}
-        joints |= {j for a in active for j in chain_joints(skeleton, constraints[a]) if j in heavy}
-    return joints or set(skeleton.chain(constraint.tip, constraint.chain_length))
-
-
 def _solve_group(
     sample: FrameSample,
     constraints: dict[int, Constraint],
@@ -299,11 +272,13 @@ def _solve_group(
 
 def errors_of(sample: FrameSample, constraints: Sequence[Constraint], pose: Pose) -> tuple[GoalError, ...]:
     """How far off each active constraint is in a pose: the largest of its goals' distances and angles."""
-    errors = []
+    errors, posed = [], dict[tuple[float, ...], tuple[Skeleton, Sequence[Transform]]]()
     for c in sample.active:
         rotation = group_level(sample, [constraints[c]])
-        model, rotated = rotate_model(sample.reading.skeleton, pose, rotation)
-        transforms = forward_kinematics(model, rotated)
+        if rotation[:] not in posed:
+            model, rotated = rotate_model(sample.reading.skeleton, pose, rotation)
+            posed[rotation[:]] = model, forward_kinematics(model, rotated)
+        model, transforms = posed[rotation[:]]
         asked = goals(model, constraints[c], sample.targets[c].rotated(rotation))
         errors.append(GoalError.largest(measure(goal, model, transforms) for goal in asked))
     return tuple(errors)

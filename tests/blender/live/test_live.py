@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 
 import bpy
 import numpy as np
 import pytest
 import rigs
-from mathutils import Vector
+from mathutils import Matrix, Vector
 
 SHOWN = 2e-5  # between matrices of bones shown by clamps and by channels, in rigs a few metres long
 REACHED = 1e-3  # [m]
@@ -140,6 +141,59 @@ def test_chains_follow_together_and_rest_apart(ext, live):
     assert max(off(rig, arm, f"Target {arm}") for arm in arms) < 0.01
     settle(live)
     assert max(off(rig, arm, f"Target {arm}") for arm in arms) < REACHED
+
+
+def departure(rig):
+    """Degrees by which joints are off their rest pose, as the root of the sum of their squares."""
+    shown = [Matrix(matrix).to_quaternion() for matrix in matrices(rig)]
+    rests = [bone.matrix_local.to_quaternion() for bone in rig.data.bones]
+    square = 0.0
+    for i in range(1, len(shown)):
+        turned, straight = (frames[i - 1].inverted() @ frames[i] for frames in (shown, rests))
+        square += math.degrees(2.0 * math.acos(min(1.0, abs(straight.dot(turned))))) ** 2
+    return math.sqrt(square)
+
+
+def largest_bend(rig):
+    """Degrees between the Y axes of neighbours, and of the first bone and its rest."""
+    ways = np.concatenate(([(0.0, 0.0, 1.0)], matrices(rig)[:, :3, 1]))
+    return math.degrees(max(math.acos(min(1.0, float(a @ b))) for a, b in pairwise(ways)))
+
+
+def test_it_does_not_wander_off(ext, live):
+    """A target goes round and round: bends do not grow with each round."""
+    rig = rigs.chain(6)
+    reach(rig, "bone_5", (2.0, 0.0, 3.0))
+    bpy.ops.ccd_rig.live()
+    target, rounds = rig.ccd_rig.constraints[0].target, []
+    for step in range(6 * 24):
+        angle = math.tau * (step + 1) / 24
+        target.location = 2.0 * math.cos(angle), 2.0 * math.sin(angle), 3.0 + math.sin(2.0 * angle)
+        assert off(rig, "bone_5", "Target bone_5") < 0.02
+        if step % 24 == 23:
+            rounds.append(departure(rig))
+    settle(live)
+    assert max(rounds) < 1.3 * departure(rig)
+
+
+def test_comfort_is_kept_while_targets_move(ext, live):
+    """Joints leave their comfort regions only for targets that cannot be met inside."""
+    rig = rigs.chain(4)
+    for bone in rig.pose.bones:
+        bone.ccd_rig.limit.kind = "CONE"
+        bone.ccd_rig.limit.cone_radius = math.radians(70)
+        bone.ccd_rig.comfort.region.kind = "CONE"
+        bone.ccd_rig.comfort.region.cone_radius = math.radians(20)
+    reach(rig, "bone_3", (1.6, 0.0, 3.4))
+    bpy.ops.ccd_rig.live()
+    target = rig.ccd_rig.constraints[0].target
+    for step in range(40):
+        target.location = 1.6, 0.02 * step, 3.4
+        assert off(rig) < REACHED
+        assert largest_bend(rig) < 20.1  # 22 without the regions
+    target.location = 2.4, 0.6, 0.8
+    assert off(rig) < 0.05
+    assert 25.0 < largest_bend(rig) < 70.1
 
 
 def limited(rig):

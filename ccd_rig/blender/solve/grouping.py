@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Which constraints are solved together, and by what."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+
+from ...settings import Solver, SolverSettings
+from ...skeleton.joints import Skeleton
+from ..properties.constraint_values import Constraint, Kind
+from .constraint_goals import chain_joints
+
+
+def groups(
+    skeleton: Skeleton, constraints: Sequence[Constraint], active: Sequence[int]
+) -> list[tuple[set[int], list[int]]]:
+    """Joints and indices of the constraints that must be solved together: those with a joint in common.
+
+    Nothing is lost by solving the groups in this order: chains are paths, so of two groups that share no
+    joint at most one carries the other, and it comes first. A balance moves with all joints that carry mass.
+    """
+    members_by_joints: list[tuple[set[int], list[int]]] = []
+    for c in active:
+        joints, members = _moved(skeleton, constraints, active, c), [c]
+        for group in [group for group in members_by_joints if group[0] & joints]:
+            members_by_joints.remove(group)
+            joints, members = joints | group[0], members + group[1]
+        members_by_joints.append((joints, sorted(members)))
+    return sorted(members_by_joints, key=lambda group: min(group[0]))  # parents come before children
+
+
+def _moved(skeleton: Skeleton, constraints: Sequence[Constraint], active: Sequence[int], c: int) -> set[int]:
+    """Joints that are solved together with constraint `c`."""
+    constraint = constraints[c]
+    joints = set(chain_joints(skeleton, constraint))
+    if constraint.kind is Kind.BALANCE:
+        heavy = {j for i, joint in enumerate(skeleton.joints) if joint.mass > 0.0 for j in skeleton.chain(i)}
+        joints |= {j for a in active for j in chain_joints(skeleton, constraints[a]) if j in heavy}
+    return joints or set(skeleton.chain(constraint.tip, constraint.chain_length))
+
+
+def is_carried(
+    skeleton: Skeleton, group: Iterable[Constraint], joints: Iterable[int], moved: Collection[int]
+) -> bool:
+    """Whether joints that have moved carry those of a group, or mass that it balances."""
+    if any(constraint.kind is Kind.BALANCE for constraint in group):
+        return bool(moved)
+    carriers = {above for j in joints for above in skeleton.chain(j)}
+    return not carriers.isdisjoint(moved)
+
+
+def takes_least_squares(group: Iterable[Constraint], solver: SolverSettings) -> bool:
+    """Whether least squares solve a group: no method of its constraints poses a chain by itself."""
+    alone = any(each.kind is not Kind.BALANCE and each.method != "CCD" for each in group)
+    return solver.solver is not Solver.CCD and not alone
