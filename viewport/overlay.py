@@ -10,6 +10,7 @@ from bpy_extras.view3d_utils import location_3d_to_region_2d
 from gpu_extras.batch import batch_for_shader
 
 from ..ccd_rig.blender.languages.translation import translated
+from ..ccd_rig.blender.live.handlers import preview_of
 from ..ccd_rig.blender.properties import constraint_list
 from ..ccd_rig.blender.properties.active_rig import active_rig
 from ..ccd_rig.blender.viewport.limit_sketch import sketch_limits
@@ -50,7 +51,9 @@ def sketch(context: bpy.types.Context) -> Sketch:
     if rig is None:
         return made
     shown = shown_bones(context, rig)
-    sketch_rows(made, rig, shown, lambda metres: _in_words(context.scene, metres))
+    preview = preview_of(rig)
+    missed = preview.missed if preview is not None else ()
+    sketch_rows(made, rig, shown, lambda metres: _in_words(context.scene, metres), missed)
     for bone in _limited_bones(context, rig):
         if bone.name in shown:
             sketch_limits(made, bone)

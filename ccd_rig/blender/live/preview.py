@@ -123,6 +123,13 @@ class Preview:
         elif seconds < SHORT:
             self.iterations = min(most, self.iterations + 1)
 
+    @property
+    def missed(self) -> frozenset[int]:
+        """Places of the constraints that miss their goals in what is shown at rest; none in motion."""
+        if self.sample is None or self.solved is None or not self.is_settled:
+            return frozenset()
+        return frozenset(self.sample.active) - self.solved.met
+
     def notes(self) -> tuple[str, ...]:
         """What the user should know about what is shown, a sentence each."""
         if self.failure:

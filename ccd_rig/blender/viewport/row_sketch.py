@@ -22,7 +22,11 @@ ACTIVE, PASSIVE = 1.0, 0.4  # alpha of what belongs to the active constraint, an
 
 
 def sketch_rows(
-    sketch: Sketch, armature_object: bpy.types.Object, shown: Container[str], in_words: Callable[[float], str]
+    sketch: Sketch,
+    armature_object: bpy.types.Object,
+    shown: Container[str],
+    in_words: Callable[[float], str],
+    missed: Container[int] = (),
 ) -> None:
     """Draw the constraints of an armature that are on.
 
@@ -31,11 +35,13 @@ def sketch_rows(
         armature_object: the armature.
         shown: names of the bones that the view shows.
         in_words: a length in metres, as the scene's units have it.
+        missed: places of the constraints that are known to miss their goals in the pose that is shown.
     """
     active = constraint_list.active(armature_object)
     if active is not None:
         _sketch_chain(sketch, armature_object, active, shown)
-    for row in armature_object.ccd_rig.constraints:
+    tolerance = armature_object.ccd_rig.solver.position_tolerance
+    for place, row in enumerate(armature_object.ccd_rig.constraints):
         tip = armature_object.pose.bones.get(row.tip)
         if not row.enabled or tip is None or tip.name not in shown:
             continue
@@ -44,7 +50,8 @@ def sketch_rows(
             _sketch_plant(sketch, tip, rows.is_planted(row), alpha)
         reach = rows.reach_of(armature_object, row)
         if reach is not None:
-            _sketch_reach(sketch, reach, DASH * _length(tip), alpha, in_words)
+            words = _warning(reach, place in missed and reach.deviation > tolerance, in_words)
+            _sketch_reach(sketch, reach, DASH * _length(tip), alpha, words)
 
 
 def _sketch_chain(sketch: Sketch, armature_object: bpy.types.Object, row: Any, shown: Container[str]) -> None:
@@ -55,14 +62,20 @@ def _sketch_chain(sketch: Sketch, armature_object: bpy.types.Object, row: Any, s
             sketch.path((world @ bone.head, world @ bone.tail), colour, CHAIN)
 
 
-def _sketch_reach(
-    sketch: Sketch, reach: rows.Reach, dash: float, alpha: float, in_words: Callable[[float], str]
-) -> None:
-    warning, is_far = sketch.palette.warning, reach.gap > 0.0
-    colour = warning if is_far else sketch.palette.chain
-    sketch.dotted((reach.end, reach.target), dash, (*colour, alpha), LINE)
-    if is_far:
-        sketch.label(reach.target, reach.end, f"{in_words(reach.gap)} out of reach", (*warning, 1.0))
+def _warning(reach: rows.Reach, is_missed: bool, in_words: Callable[[float], str]) -> str:
+    """What is said of a target that is out of reach, or that limits and other constraints keep away."""
+    if reach.gap > 0.0:
+        return f"{in_words(reach.gap)} out of reach"
+    return f"{in_words(reach.deviation)} off" if is_missed else ""
+
+
+def _sketch_reach(sketch: Sketch, reach: rows.Reach, dash: float, alpha: float, words: str) -> None:
+    warning = sketch.palette.warning
+    sketch.dotted(
+        (reach.end, reach.target), dash, (*(warning if words else sketch.palette.chain), alpha), LINE
+    )
+    if words:
+        sketch.label(reach.target, reach.end, words, (*warning, 1.0))
 
 
 def _sketch_plant(sketch: Sketch, tip: bpy.types.PoseBone, is_planted: bool, alpha: float) -> None:

@@ -32,6 +32,11 @@ class Reach(NamedTuple):
     target: Vector
     gap: float
 
+    @property
+    def deviation(self) -> float:
+        """Metres from the point to its target."""
+        return (self.end - self.target).length
+
 
 def reach_of(armature_object: bpy.types.Object, constraint: Any) -> Reach | None:
     """From where to where a constraint reaches now; None without a point to bring, or a place to bring it."""
