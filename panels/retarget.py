@@ -94,8 +94,14 @@ class CCD_RIG_PT_retarget_options(Sidebar, bpy.types.Panel):
 
     def draw(self, context: bpy.types.Context) -> None:
         layout, group = _fields(self, context)
-        for name in ("source_fps", "scale", "in_place", "contacts"):
+        for name in ("source_fps", "scale", "in_place"):
             layout.prop(group, name)
+        ground = layout.row(heading="Ground", align=True)
+        ground.prop(group, "use_ground", text="")
+        height = ground.row()
+        height.active = group.use_ground
+        height.prop(group, "ground", text="")
+        layout.prop(group, "contacts")
         locked = layout.column()
         locked.active = group.contacts
         for name in ("speed", "height", "blend", "extension"):

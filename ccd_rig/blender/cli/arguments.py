@@ -6,7 +6,6 @@ import argparse
 import math
 import re
 from collections.abc import Sequence
-from pathlib import Path
 from typing import NoReturn
 
 import bpy
@@ -16,7 +15,7 @@ from ...settings import Solver
 from ..bake.settings import BakeSettings, Keys, Order, Start
 from ..keys.obstacles import Destination
 from ..properties import body
-from . import farm_arguments, retarget_command
+from . import blend_files, farm_arguments, places, retarget_command
 from .exits import Exit, UsageError
 from .retarget_command import Words
 
@@ -186,11 +185,7 @@ def _add_file_arguments(command: argparse.ArgumentParser, name: str) -> None:
             help="bake every armature of the scene that has constraints, in one pass",
         )
     _add_constraint_argument(command)
-    add(
-        "--enable-autoexec",
-        action="store_true",
-        help="run scripted drivers in FILE; only for files you trust",
-    )
+    blend_files.add_trust_argument(command, "FILE")
     add("--quiet", action="store_true", help="only errors and warnings")
 
 
@@ -333,16 +328,9 @@ FARM_BAKE_ARGUMENTS: tuple[farm_arguments.Add, ...] = (
 
 
 def _add_output_arguments(command: argparse.ArgumentParser) -> None:
-    """What is kept."""
-    add = command.add_argument
-    add("--output", type=Path, metavar="FILE", help="where to save the .blend file with the baked keys")
-    add("--report", type=Path, metavar="FILE", help="where to save the report as JSON")
-    add(
-        "--allow-data-loss",
-        action="store_true",
-        help="save the output even if a newer Blender has saved FILE, without what this one does not know",
-    )
-    add("--strict", action="store_true", help="exit code 3 if some frames are not reached")
+    """What is kept, and when a bake has failed."""
+    places.add_arguments(command, "FILE", "the baked keys", "the report")
+    command.add_argument("--strict", action="store_true", help="exit code 3 if some frames are not reached")
 
 
 def _joined(argv: Sequence[str]) -> list[str]:

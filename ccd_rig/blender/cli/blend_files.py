@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import errno
 import os
 from pathlib import Path
@@ -59,6 +60,15 @@ def require_same_or_older(file: str) -> None:
     raise UsageError(
         f"{file} is of file version {saved}, that of this Blender is {here}: what this Blender does not know "
         "would be lost in the output; use a Blender as new as the file, or allow it by --allow-data-loss"
+    )
+
+
+def add_trust_argument(command: argparse.ArgumentParser, file: str) -> None:
+    """Whether what `open_file` opens may run scripts; `file` is its name in the command's words."""
+    command.add_argument(
+        "--enable-autoexec",
+        action="store_true",
+        help=f"run scripted drivers in {file}; only for files you trust",
     )
 
 

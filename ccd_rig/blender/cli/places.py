@@ -14,6 +14,18 @@ from . import blend_files
 from .exits import UsageError
 
 
+def add_arguments(command: argparse.ArgumentParser, file: str, kept: str, told: str) -> None:
+    """What is kept; in words: the file that is worked on, what the output has, and what the report tells."""
+    add = command.add_argument
+    add("--output", type=Path, metavar="FILE", help=f"where to save the .blend file with {kept}")
+    add("--report", type=Path, metavar="FILE", help=f"where to save {told} as JSON")
+    add(
+        "--allow-data-loss",
+        action="store_true",
+        help=f"save the output even if a newer Blender has saved {file}, without what this one does not know",
+    )
+
+
 def require(file: Path, options: argparse.Namespace, read: Mapping[Path, str] | None = None) -> None:
     """See that output and report can be written, and over nothing else: better said now than after a bake.
 

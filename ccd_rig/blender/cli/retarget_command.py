@@ -16,7 +16,7 @@ from ...motion.retargeting.settings import SPACES, WEIGHTS, EffectorSpace, Retar
 from ..bake.report import write
 from ..retarget import bone_map, clips, report
 from ..retarget.retarget import RetargetChoice
-from ..retarget.sampling import Reference
+from ..retarget.sampling import Reference, RestIsNoPose
 from . import blend_files, places
 from .exits import Exit, UsageError
 
@@ -40,14 +40,8 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     add("target", type=Path, metavar="TARGET", help="the .blend file with the armature that gets the motion")
     add("--armature", metavar="NAME", help="armature object in TARGET (needed if there are several)")
     add_choice_arguments(command)
-    add("--output", type=Path, metavar="FILE", help="where to save the .blend file with the actions")
-    add("--report", type=Path, metavar="FILE", help="where to save the results as JSON")
-    add(
-        "--allow-data-loss",
-        action="store_true",
-        help="save the output even if a newer Blender has saved TARGET, without what this one does not know",
-    )
-    add("--enable-autoexec", action="store_true", help="run scripted drivers in TARGET; only if you trust it")
+    places.add_arguments(command, "TARGET", "the actions", "the results")
+    blend_files.add_trust_argument(command, "TARGET")
     add("--quiet", action="store_true", help="only errors and warnings")
 
 
@@ -68,6 +62,12 @@ def add_choice_arguments(command: Words) -> None:
     add("--in-place", action="store_true", help="take the mean velocity along the ground off")
     add("--scale", type=float, default=RetargetSettings.scale, help="of the way (default: by the legs)")
     _add_effectors(add)
+    add(
+        "--ground",
+        type=float,
+        metavar="HEIGHT",
+        help="world height on which feet are to stand (default: where the target stands at rest)",
+    )
     add("--no-contacts", action="store_true", help="do not lock feet that are down")
 
 
@@ -137,8 +137,9 @@ def run(options: argparse.Namespace, warn: Callable[[str], None]) -> Exit:
             with clips.imported(clip) as objects:
                 done = clips.carry_over(clip, objects, options.source_armature, target, choice)
         except CCDRigError as error:
-            warn(f"{clip.name}: {error}")
-            results[clip.name], failed = {"error": str(error)}, True
+            told = _in_options(error)
+            warn(f"{clip.name}: {told}")
+            results[clip.name], failed = {"error": told}, True
             continue
         results[clip.name] = report.as_values(done)
         for warning in report.warnings(done):
@@ -151,6 +152,16 @@ def run(options: argparse.Namespace, warn: Callable[[str], None]) -> Exit:
     if not options.quiet:
         print("\n".join(_table(results)), flush=True)
     return Exit.PROBLEMS if failed else Exit.DONE
+
+
+def _in_options(error: CCDRigError) -> str:
+    """What is wrong with a clip, in the words of the command."""
+    if isinstance(error, RestIsNoPose):
+        return (
+            f"the rest pose of '{error.source}' is no pose of a body: '{error.foot}' is above the hips; give "
+            "--reference frame, and by --reference-frame one in which arms and legs are about straight"
+        )
+    return str(error)
 
 
 def clips_at(sources: Sequence[Path]) -> list[Path]:
@@ -176,6 +187,7 @@ def retarget_choice(options: argparse.Namespace) -> RetargetChoice:
         settings = RetargetSettings(
             scale=options.scale,
             in_place=options.in_place,
+            ground=options.ground,
             **dict(options.weight),
             **dict(options.space),
             contacts=not options.no_contacts,

@@ -155,6 +155,20 @@ class CCD_RIG_PG_retarget(bpy.types.PropertyGroup):
         soft_max=1.0,
         override=OVERRIDE,
     )
+    use_ground: BoolProperty(
+        name="Set Ground",
+        description="Let feet stand at a height of your own; else where this armature stands at rest",
+        default=DEFAULTS.ground is not None,
+        override=OVERRIDE,
+    )
+    ground: FloatProperty(
+        name="Ground",
+        description="Height in the world on which feet are to stand",
+        default=DEFAULTS.ground or 0.0,
+        subtype="DISTANCE",
+        unit="LENGTH",
+        override=OVERRIDE,
+    )
     blend: FloatProperty(
         name="Blend",
         description="Time before and after a contact in which a foot goes over into its own motion",
@@ -194,7 +208,7 @@ class CCD_RIG_PG_retarget(bpy.types.PropertyGroup):
 
 SETTINGS = (
     *("source", "reference", "reference_frame", "source_fps", "in_place", "scale", *WEIGHTS, *SPACES),
-    *("contacts", "speed", "height", "blend", "extension", "preview"),
+    *("use_ground", "ground", "contacts", "speed", "height", "blend", "extension", "preview"),
 )
 """What shows the present frame anew when it changes."""
 

@@ -27,6 +27,7 @@ def choice_of(target: bpy.types.Object) -> RetargetChoice:
         settings = RetargetSettings(
             scale=group.scale,
             in_place=group.in_place,
+            ground=group.ground if group.use_ground else None,
             **{name: getattr(group, name) for name in WEIGHTS},
             **{name: EffectorSpace(getattr(group, name)) for name in SPACES},
             contacts=group.contacts,
@@ -103,7 +104,7 @@ def show(target: bpy.types.Object) -> None:
         group.report = ""
     except CCDRigError as error:
         note_refusal(target, error)
-        group.report = str(error)
+        group.report = "" if group.no_pose else str(error)  # the panel says it, with what helps
 
 
 def register() -> None:

@@ -27,7 +27,8 @@ def lines(done: Retargeted) -> tuple[str, ...]:
         *_missing(done),
         _feet(found),
         _limbs(found),
-        f"Soles get {1000.0 * found.penetration:.1f} mm below the ground at most",
+        f"Ground at a height of {found.ground:.3f} m: soles get {1000.0 * found.penetration:.1f} mm below it "
+        "at most",
         _hips(found),
         f"Largest turn {math.degrees(found.turn):.1f}° a frame, the source's "
         f"{math.degrees(found.source_turn):.1f}°",
@@ -46,6 +47,7 @@ def as_values(done: Retargeted) -> Mapping[str, Any]:
         "errors": dict(found.errors),
         "followed": sorted(found.followed),
         "stances": [stance.__dict__ for stance in found.stances],
+        "ground": found.ground,
         "penetration": found.penetration,
         "turn": math.degrees(found.turn),
         "source_turn": math.degrees(found.source_turn),

@@ -38,7 +38,19 @@ class Reference(enum.Enum):
 
 
 class RestIsNoPose(RigError):
-    """The rest of a source cannot be its reference: a frame can."""
+    """The rest of a source cannot be its reference: a frame can.
+
+    Attributes:
+        source: name of the armature.
+        foot: of a bone that is above the hips at rest.
+    """
+
+    def __init__(self, source: str, foot: str) -> None:
+        super().__init__(
+            f"the rest pose of '{source}' is no pose of a body: '{foot}' is above the hips. Choose "
+            "Reference: Frame, and a frame in which arms and legs are about straight"
+        )
+        self.source, self.foot = source, foot
 
 
 @dataclass(frozen=True)
@@ -87,8 +99,9 @@ def source_motion(
     own = {ours: heads[0, names.index(theirs)] for ours, theirs in figure_map.sources.items()}
     feet, hips, top = figure_map.middles(own)
     up = upward(hips, top)
+    # Legs must lead down at rest, else the rest is no pose: such are the rests of many BVH files.
     if choice.reference is Reference.REST and float((feet - hips) @ np.array(up)) >= 0.0:
-        raise RestIsNoPose(_no_pose(figure_map, source))
+        raise RestIsNoPose(source.name, figure_map.sources[figure_map.legs[0].end])
     turn = np.array(up.rotation_difference(Vector((0.0, 0.0, 1.0)))[:])
     heads = batch.rotate(np.broadcast_to(turn, (*heads.shape[:-1], 4)), heads, -1)
     rotations = batch.multiply(np.broadcast_to(turn, rotations.shape), rotations, -1)
@@ -216,15 +229,6 @@ def upward(hips: Array, top: Array) -> Vector:
     up = Vector((0.0, 0.0, 0.0))
     up[k] = 1.0 if way[k] >= 0.0 else -1.0
     return up
-
-
-def _no_pose(figure_map: FigureMap, source: bpy.types.Object) -> str:
-    """Legs must lead down at rest, else the rest is no pose: such are the rests of many BVH files."""
-    foot = figure_map.sources[figure_map.legs[0].end]
-    return (
-        f"the rest pose of '{source.name}' is no pose of a body: '{foot}' is above the hips. Choose "
-        "Reference: Frame, and a frame in which arms and legs are about straight"
-    )
 
 
 def ground_of(target: bpy.types.Object) -> float:

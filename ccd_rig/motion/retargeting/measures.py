@@ -75,6 +75,7 @@ class Measures:
         followed: effectors of `errors` that have a weight.
         stances: every contact.
         penetration: largest depth of a sole below the ground, metres.
+        ground: world height of the ground, metres; of the lowest, where there are several.
         turn, source_turn: largest turn of a mapped joint from frame to frame, in the world.
         jerk, source_jerk: 99th percentile of third differences of the limbs' ends per second cubed, in
             lengths of the limbs.
@@ -88,6 +89,7 @@ class Measures:
     followed: frozenset[str]
     stances: Sequence[StanceMeasure]
     penetration: float
+    ground: float
     turn: float
     source_turn: float
     jerk: float
@@ -112,6 +114,7 @@ def measures(figure_map: FigureMap, target: TargetFigure, source: SourceMotion, 
         *_errors(figure_map, target, source, made, heads),
         tuple(_stances(figure_map, target, source, made, places)),
         _penetration(figure_map, target, made, (heads, rotations)),
+        made.way.ground,
         _largest_turn(rotations[:, mapped]),
         _largest_turn(source.rotations[:, followed]),
         _percentile([jerk for jerk, _ in jerks]),

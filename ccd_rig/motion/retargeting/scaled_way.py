@@ -27,15 +27,17 @@ class ScaledWay:
 
     Attributes:
         scale: of lengths.
-        rise: metres, so that soles stand on the target's ground.
+        rise: metres, so that soles stand on the ground.
         drift: (3,) metres per second that are taken off.
         place: (3,) along the ground, where the target's model has its origin.
+        ground: height of the ground, metres; of the lowest, where there are several.
     """
 
     scale: float
     rise: float
     drift: Array
     place: Array
+    ground: float
 
     def points(self, points: Array, times: Array) -> Array:
         """(F, 3) of the source's (F, 3)."""
@@ -60,9 +62,9 @@ def scaled_way(
 
     Args:
         figure_map: what follows what.
-        target: on whose ground feet stand.
+        target: what gets the motion.
         source: whose world it is.
-        settings: scale and in_place count.
+        settings: scale, ground and in_place count.
         feet: when they are down, and by leg (F, 4) how they are turned in the target's world.
     """
     stances, turns = feet
@@ -72,7 +74,8 @@ def scaled_way(
     if settings.in_place:
         hips = source.heads[:, source.index(figure_map.sources[figure_map.hips])]
         drift = scale * mean_velocity(hips, source.times)
-    way = ScaledWay(scale, 0.0, drift, target.shift * (1.0, 1.0, 0.0))
+    ground = target.ground if settings.ground is None else settings.ground
+    way = ScaledWay(scale, 0.0, drift, target.shift * (1.0, 1.0, 0.0), ground)
     heights, lows, lifts = {}, [], girdle_lifts(figure_map, target, source, scale)
     for leg in figure_map.legs:
         sole = Sole.of(target, leg)
@@ -95,14 +98,14 @@ def scaled_way(
             stances.phases[name],
             source.times,
             scale * stances.velocity - drift,
-            target.ground + stepped(found, lowest, size, settings.thresholds),
-            target.ground if settings.contacts else -math.inf,
+            ground + stepped(found, lowest, size, settings.thresholds),
+            ground if settings.contacts else -math.inf,
             settings.thresholds.height * size,
             stances.rolls.get(name, ()),
         )
         for name, found in heights.items()
     }
-    return replace(way, rise=target.ground - level), contacts
+    return replace(way, rise=ground - level), contacts
 
 
 def _standing(figure_map: FigureMap, target: TargetFigure, source: SourceMotion, scale: float) -> float:

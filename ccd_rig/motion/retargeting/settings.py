@@ -39,6 +39,8 @@ class RetargetSettings:
         feet, hands, head, knees, elbows: weights.
         foot_space, hand_space, head_space, knee_space, elbow_space: where the source has each; limbs start
             at the hip joint, at the shoulder, and for the head at the hips.
+        ground: world height on which feet are to stand, metres; None takes that on which the target stands in
+            its reference pose.
         contacts: whether feet that are down are locked at what they roll on, and soles kept above the ground.
         thresholds: when a foot is down.
         blend: seconds before and after a contact in which the foot goes over into its own motion.
@@ -60,6 +62,7 @@ class RetargetSettings:
     head_space: EffectorSpace = EffectorSpace.LIMB
     knee_space: EffectorSpace = EffectorSpace.LIMB
     elbow_space: EffectorSpace = EffectorSpace.LIMB
+    ground: float | None = None
     contacts: bool = True
     # 0.3 m/s for a leg of 0.9 m
     thresholds: ContactThresholds = ContactThresholds(speed=1.0 / 3.0)  # noqa: RUF009  (it is frozen)
@@ -77,3 +80,5 @@ class RetargetSettings:
             if not (is_number(value) and math.isfinite(value) and lower <= value <= upper):
                 allowed = f"{lower:g} to {upper:g}" if math.isfinite(upper) else f"{lower:g} or more"
                 raise InvalidInput(f"{name} must be {allowed}, not {value!r}")
+        if self.ground is not None and not (is_number(self.ground) and math.isfinite(self.ground)):
+            raise InvalidInput(f"ground must be a height in metres, or None, not {self.ground!r}")

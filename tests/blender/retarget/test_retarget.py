@@ -369,6 +369,19 @@ def test_a_rest_that_is_no_pose_is_refused_and_a_frame_helps(ext, target):
     assert target.ccd_rig.retarget.no_pose == ""
 
 
+def test_feet_stand_at_the_height_that_is_asked_for(ext, source, target):
+    """Half a metre up: all of the figure, to the rounding of keys."""
+    bones = ("spine", "hand.L", *FEET, "toe.L", "toe.R")
+    run(target)
+    before = played(target, bones)
+    assert "Ground at a height of 0.000 m" in target.ccd_rig.retarget.report
+    run(target, use_ground=True, ground=0.5)
+    assert "Ground at a height of 0.500 m" in target.ccd_rig.retarget.report
+    np.testing.assert_allclose(played(target, bones), before + np.array((0.0, 0.0, 0.5)), atol=1e-5)
+    run(target, use_ground=False)
+    np.testing.assert_allclose(played(target, bones), before, atol=1e-7)
+
+
 @pytest.mark.parametrize(
     ("which", "frames"), [("FIRST", {1.0}), ("CURRENT", {4.0}), ("STRAIGHTEST", {5.0, 6.0, 7.0})]
 )
@@ -450,3 +463,21 @@ def test_the_command_line_takes_a_folder_of_clips(ext, source, tmp_path, capsys)
     before = hero.read_bytes()
     assert main(["retarget", str(clips / "walk.blend"), str(hero), "--report", str(hero)]) == 2
     assert hero.read_bytes() == before
+
+
+def test_the_command_line_refuses_a_rest_that_is_no_pose_in_words_of_its_own(ext, target, tmp_path, capsys):
+    odd_source(target)
+    mapped = tmp_path / "map.json"
+    pairs = {pair.name: pair.source for pair in target.ccd_rig.retarget.pairs}
+    mapped.write_text(json.dumps({"bones": pairs}))
+    clip, hero, table = tmp_path / "clip.blend", tmp_path / "hero.blend", tmp_path / "table.json"
+    bpy.ops.wm.save_as_mainfile(filepath=str(clip))
+    for thing in [thing for thing in bpy.data.objects if thing != target]:
+        bpy.data.objects.remove(thing)
+    bpy.ops.wm.save_as_mainfile(filepath=str(hero))
+    main = ext.module("ccd_rig.blender.cli.command_line").main
+    words = ["--map", str(mapped), "--source-armature", "Odd", "--report", str(table)]
+    assert main(["retarget", str(clip), str(hero), *words]) == 1
+    said = capsys.readouterr()
+    assert "give --reference frame" in said.err + said.out
+    assert "Reference: Frame" not in said.err + said.out
