@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -102,6 +102,11 @@ class Suite:
         names = (*first, *(self._tests[k] for k in kept))
         times = (*(WHOLE_FILE for _ in first), *(self._seconds[k] for k in kept))
         return Choice(names, times, left_out)
+
+    def order(self, words: Collection[str]) -> list[str]:
+        """Names of tests of which `words` tell that they have failed, in their order."""
+        failed = {each.partition(" ")[2] for each in words}
+        return [name for name in self._tests if name in failed]
 
     def _mirrored(self, file: str) -> str:
         """The beginning of the names of tests that are for a file: `tests/LAYER/` and the file's folder."""
