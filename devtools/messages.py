@@ -57,7 +57,7 @@ WORD_ENUMS = {"Part", "Kind", "Group"}
 WORD_TABLES = {"SIMULATIONS", "WORDS", "FIXES", "BOUNDS", "CHOICES", "COLOURS", "PRESET_WORDS"}
 """Tables of words, one of which is put into a message."""
 MORE = (
-    *("solved", "reduced", "checked"),
+    *("evaluated", "solved", "reduced", "checked"),
     *("target", "pole", "pole target", "target {*mover}", "pole {*mover}"),
     *("shoulder", "arm", "front leg", "{value} contact", "{value} contacts"),
     *("knee of the {*limb}", "elbow of the {*limb}"),
