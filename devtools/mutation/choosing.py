@@ -118,6 +118,7 @@ class Suite:
 def statement(source: str, line: int) -> Statement:
     """The innermost statement around a line."""
     best, shortest = Statement(range(line, line + 1), True), 10**9
+    pending: list[tuple[ast.stmt | ast.ExceptHandler, bool]]
     pending = [(node, True) for node in ast.parse(source).body]
     while pending:
         node, on_import = pending.pop()
@@ -132,11 +133,9 @@ def statement(source: str, line: int) -> Statement:
     return best
 
 
-def _blocks(node: ast.AST) -> list[ast.stmt]:
-    """The statements directly below one."""
-    return [each for each in ast.iter_child_nodes(node) if isinstance(each, ast.stmt)] + [
-        each
-        for part in ast.iter_child_nodes(node)
-        if isinstance(part, ast.ExceptHandler | ast.match_case)
-        for each in part.body
+def _blocks(node: ast.AST) -> list[ast.stmt | ast.ExceptHandler]:
+    """The statements directly below one, and what it catches."""
+    kinds = (ast.stmt, ast.ExceptHandler)
+    return [each for each in ast.iter_child_nodes(node) if isinstance(each, kinds)] + [
+        each for part in ast.iter_child_nodes(node) if isinstance(part, ast.match_case) for each in part.body
     ]
