@@ -38,7 +38,7 @@ class Request(NamedTuple):
         problem, given, start, limits: see there.
         is_first: whether these are all poses of a search that have to be solved, or else some of them before
             or after all.
-        count: hears how many of its poses have ended; or None.
+        counter: hears how many of its poses have ended; or None.
     """
 
     problem: LeastSquaresProblem
@@ -46,7 +46,7 @@ class Request(NamedTuple):
     start: State
     limits: Limits
     is_first: bool = False
-    count: Count | None = None
+    counter: Count | None = None
 
     @property
     def kind(self) -> Hashable:
@@ -76,7 +76,7 @@ def counted(search: Search[T], count: Count) -> Search[T]:
     with contextlib.closing(search):
         answers: tuple[Solved, ...] | None = None
         while not isinstance(requests := advance(search, answers), Ended):
-            answers = yield tuple(request._replace(count=count) for request in requests)
+            answers = yield tuple(request._replace(counter=count) for request in requests)
     count.finish()
     return requests.result
 
@@ -148,7 +148,7 @@ def _solve_alike(requests: Sequence[Request]) -> Generator[None, None, list[Solv
         request = requests[0]
         if request.start.size > 1:
             return [(yield from _noted(_steps(request), [request]))]
-        return (yield from _solve_alike([request, request._replace(count=None)]))[:1]
+        return (yield from _solve_alike([request, request._replace(counter=None)]))[:1]
     sizes = [request.start.size for request in requests]
     ends = np.cumsum([0, *sizes])
     states = [request.start for request in requests]
@@ -175,8 +175,8 @@ def _noted(
     def note(places: Indices) -> None:
         present = np.bincount(np.searchsorted(ends, places, side="right"), minlength=len(requests))
         for k, request in enumerate(requests):
-            if request.count is not None:
-                request.count.note(left[k] - int(present[k]), request.is_first)
+            if request.counter is not None:
+                request.counter.note(left[k] - int(present[k]), request.is_first)
             left[k] = int(present[k])
 
     while not isinstance(places := advance(steps), Ended):

@@ -74,7 +74,7 @@ def test_poses_that_end_are_counted_as_they_end():
 
     counting = counted(search(), count)
     (present,) = next(counting)
-    assert present.count is count
+    assert present.counter is count
     solved = solve_requests((present, asked))
     assert count.ended == 4 and count.beside == 0
     assert np.array_equal(solved[0].square, solved[1].square)
@@ -83,13 +83,13 @@ def test_poses_that_end_are_counted_as_they_end():
 
 def test_a_lone_pose_is_counted_once():
     count = Count(5, 1.0)
-    solve_requests((request(2.0)._replace(count=count, is_first=True),))
+    solve_requests((request(2.0)._replace(counter=count, is_first=True),))
     assert count.ended == 1
 
 
 def test_out_of_iterations_counts_too():
     asked = request(2.0, 2.5)
     count = Count(2, 1.0)
-    hurried = asked._replace(limits=replace(asked.limits, iterations=1), count=count, is_first=True)
+    hurried = asked._replace(limits=replace(asked.limits, iterations=1), counter=count, is_first=True)
     (solved,) = solve_requests((hurried,))
     assert (solved.excess > 1.0).all() and count.ended == 2
