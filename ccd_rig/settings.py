@@ -53,6 +53,8 @@ LARGEST_REDUCTION = 0.999
 EVEN_REDUCTION = 0.97
 """Largest part of the error with which no chain was seen to coil, joint by joint
 (docs/measurements/orders.md)."""
+MOST_ITERATIONS, MOST_RESTARTS = 1_000_000, 10_000
+"""More would be waited for in vain."""
 STEP_RANGE = (0.1, 1.3)
 """Least and largest part of a step."""
 
@@ -118,10 +120,14 @@ class SolverSettings:
     comfort: bool = True
 
     def __post_init__(self) -> None:
-        for name, least in (("max_iterations", 1), ("restarts", 0), ("seed", -math.inf)):
+        for name, least, most in (
+            ("max_iterations", 1, MOST_ITERATIONS),
+            ("restarts", 0, MOST_RESTARTS),
+            ("seed", -math.inf, math.inf),
+        ):
             count = getattr(self, name)
-            if isinstance(count, bool) or not isinstance(count, int) or count < least:
-                allowed = f", {least} or more" if least > -math.inf else ""
+            if isinstance(count, bool) or not isinstance(count, int) or not least <= count <= most:
+                allowed = f", {least} to {most}" if least > -math.inf else ""
                 raise InvalidInput(f"{name} must be a whole number{allowed}, not {shown(count)}")
         for name, kind in (("solver", Solver), ("sweep", Sweep)):
             value = getattr(self, name)

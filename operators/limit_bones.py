@@ -22,6 +22,11 @@ SCOPES = (
 )
 
 
+def sentence(words: str) -> str:
+    """Words that begin with none of the user's names, with a capital letter."""
+    return words[:1].upper() + words[1:]
+
+
 class LimitOperator:
     """An operator that gives bones limits by its function `give`, in one step of undo.
 
@@ -55,9 +60,9 @@ class LimitOperator:
         try:
             outcome = self.give(context, chosen(active_rig(context), self.bones))
         except CCDRigError as error:
-            tell(self, {"ERROR"}, str(error))
+            tell(self, {"ERROR"}, sentence(str(error)))
             return {"CANCELLED"}
-        notes = [note[:1].upper() + note[1:] for note in outcome.notes]
+        notes = [sentence(note) for note in outcome.notes]
         self.told = "\n".join([outcome.source, *notes] if outcome.source else notes)
         words = f"Limits of {named(outcome.done)} set"
         tell(self, {"INFO"}, f"{words}. {outcome.source}" if outcome.source else words)

@@ -36,10 +36,10 @@ class CCD_RIG_OT_limit_preset_add(AddPresetBase, bpy.types.Operator):
         removes = self.remove_active or self.remove_name
         if not removes:
             if not name:
-                tell(self, {"ERROR"}, "the preset needs a name: type one")
+                tell(self, {"ERROR"}, "The preset needs a name: type one")
                 return {"CANCELLED"}
             if bone.ccd_rig.limit.kind == "NONE":
-                tell(self, {"ERROR"}, f"bone '{bone.name}' has no limit to keep: choose one first")
+                tell(self, {"ERROR"}, f"Bone '{bone.name}' has no limit to keep: choose one first")
                 return {"CANCELLED"}
         done: Any = super().execute(context)  # a set, of which the stubs do not know
         if "FINISHED" in done:

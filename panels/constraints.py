@@ -203,7 +203,7 @@ def _draw_first_steps(layout: bpy.types.UILayout, context: bpy.types.Context) ->
     if is_armature:
         layout.operator("ccd_rig.figure_set_up", icon="OUTLINER_OB_ARMATURE")
     rig = active_rig(context)
-    if rig is not None and next(convert.candidates(rig), None) is not None:
+    if rig is not None and convert.is_offered(rig):
         layout.operator("ccd_rig.ik_convert", icon="CON_KINEMATIC")
 
 

@@ -4,8 +4,9 @@
 import bpy
 
 from ..ccd_rig.blender.properties.active_rig import active_rig
+from ..ccd_rig.blender.properties.constraint_group import CCD_RIG_PG_constraint
 from ..ccd_rig.blender.properties.constraint_values import Kind
-from ..ccd_rig.blender.properties.influence_keys import planted_spans
+from ..ccd_rig.blender.properties.influence_keys import has_keys, planted_spans
 from .sidebar import Sidebar, draw_words
 
 
@@ -26,6 +27,11 @@ class CCD_RIG_PT_contacts(Sidebar, bpy.types.Panel):
             return
         layout.operator("ccd_rig.contacts_find", icon="VIEWZOOM")
         for row in plants:
-            spans = planted_spans(row)
-            words = ", ".join(f"{first}–{'' if last is None else last}" for first, last in spans)
-            draw_words(layout, context, f"{row.name}: {words or 'no keys'}", "PINNED")
+            draw_words(layout, context, f"{row.name}: {when_planted(row)}", "PINNED")
+
+
+def when_planted(row: CCD_RIG_PG_constraint) -> str:
+    """Frames in which a planted bone stands, in words."""
+    if spans := planted_spans(row):
+        return ", ".join(f"{first}–{'' if last is None else last}" for first, last in spans)
+    return "in all frames" if row.influence > 0.5 and not has_keys(row) else "in no frame"

@@ -16,7 +16,7 @@ class CCD_RIG_MT_pose(bpy.types.Menu):
             return
         layout.operator("ccd_rig.figure_set_up", icon="OUTLINER_OB_ARMATURE")
         layout.operator("ccd_rig.constraint_add", icon="ADD")
-        if next(convert.candidates(rig), None) is not None:
+        if convert.is_offered(rig):
             layout.operator("ccd_rig.ik_convert", icon="CON_KINEMATIC")
         if next(restore.candidates(rig), None) is not None:
             layout.operator("ccd_rig.ik_restore", icon="LOOP_BACK")

@@ -9,7 +9,6 @@ from functools import lru_cache
 from mathutils import Quaternion, Vector
 
 from ..maths.alignment import nearest_turn
-from .projection import nearest_in
 from .shapes import Cone, EulerBox, Hinge, Limit, ReversedLimit, SwingTwist
 
 FULL_TURN = 2.0 * math.pi
@@ -51,56 +50,6 @@ def as_hinges(limit: Limit | None) -> tuple[Hinge, ...]:
         return ()
     axes = ["XYZ".index(name) for name in reversed(limit.order)]
     return tuple(Hinge(_UNIT[a], limit.lower[a], limit.upper[a]) for a in axes)
-
-
-def hinge_turns(hinges: Sequence[Hinge], rotation: Quaternion) -> list[float]:
-    """The turns that make up `rotation`, as near to the hinges' ranges as can be."""
-    if len(hinges) == 1:
-        (hinge,) = hinges
-        sine = math.fsum(a * b for a, b in zip(hinge.axis, (rotation.x, rotation.y, rotation.z), strict=True))
-        return [_into(2.0 * math.atan2(sine, rotation.w), hinge)]
-    return _euler_turns(hinges, rotation)
-
-
-def _euler_turns(hinges: Sequence[Hinge], rotation: Quaternion) -> list[float]:
-    # The half angles of Bernardes & Viollet 2022 (`projection.nearest_in_box`): alpha is turned first, gamma
-    # last.
-    i, j, k = (hinge.axis.index(1.0) for hinge in reversed(hinges))
-    sign = 1.0 if (i, j, k) in ((0, 1, 2), (1, 2, 0), (2, 0, 1)) else -1.0
-    v = (rotation.x, rotation.y, rotation.z)
-    a, b = rotation.w - v[j], v[i] + sign * v[k]
-    c, d = rotation.w + v[j], sign * v[k] - v[i]
-    p, m = math.hypot(a, b), math.hypot(c, d)
-    half_sum, half_difference = math.atan2(b, a), math.atan2(d, c)
-    _, _, first = hinges
-    # At gimbal lock only the sum, or only the difference, is known: the first turn is then 0, or as near as
-    # it may be.
-    if min(p, m) < 1e-5 * max(p, m):
-        alpha = _into(0.0, first)
-        if m < p:
-            half_difference = half_sum - alpha
-        else:
-            half_sum = half_difference + alpha
-    alpha, gamma = half_sum - half_difference, sign * (half_sum + half_difference)
-    beta = 2.0 * math.atan2(m, p) - 0.5 * math.pi
-    best: tuple[bool, float, list[float]] | None = None
-    for turns in ((gamma, beta, alpha), (gamma + math.pi, math.pi - beta, alpha + math.pi)):
-        inside = [_into(turn, hinge) for turn, hinge in zip(turns, hinges, strict=True)]
-        pairs = zip(turns, inside, strict=True)
-        off = max([abs(math.remainder(turn - near, FULL_TURN)) for turn, near in pairs])
-        way = (off > 1e-5, off if off > 1e-5 else math.fsum(map(abs, inside)), inside)
-        if best is None or way < best:
-            best = way
-        if not best[0] and best[1] <= math.pi:
-            break  # the other way's angles, half a turn away, sum to two half turns at least
-    assert best is not None
-    return best[2]
-
-
-def _into(angle: float, hinge: Hinge) -> float:
-    if hinge.upper - hinge.lower >= FULL_TURN:
-        return math.remainder(angle, FULL_TURN)
-    return nearest_in(angle, hinge.lower, hinge.upper)
 
 
 def composed(hinges: Sequence[Hinge], turns: Sequence[float]) -> Quaternion:

@@ -21,7 +21,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from devtools import environments
+from devtools import checks, environments
 from devtools.environments import ROOT
 
 PARTS = ("core", "rigs", "outside")
@@ -157,6 +157,10 @@ def fuzz(parts: list[str], version: str, seconds: float, seed: int | None, resta
     unknown = [name for name in parts if name not in PARTS]
     if unknown:
         raise environments.SetupError(f"no part named {unknown[0]}; there are: {', '.join(PARTS)}")
+    if (
+        "CCD_RIG_ZIP" not in os.environ
+    ):  # once, not in each process; with the manual, which may not be there yet
+        os.environ["CCD_RIG_ZIP"] = str(checks.build(version, ROOT / "dist"))
     campaign = [Part(name, version, restart) for name in parts or PARTS]
     if seed is not None:
         if len(campaign) != 1:

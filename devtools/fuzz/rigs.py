@@ -149,7 +149,9 @@ def _chain(rig: Any, row: Any) -> list[Any]:
     while bone is not None and (row.chain_length == 0 or len(found) < row.chain_length):
         found.append(bone)
         bone = bone.parent
-    return [each for each in found if each.ccd_rig.stiffness < 1.0 and each.ccd_rig.max_step > 0.0]
+    free = [each for each in found if each.ccd_rig.stiffness < 1.0 and each.ccd_rig.max_step > 0.0]
+    # One that is locked stays where the action has it.
+    return [each for each in free if not all(each.lock_rotation)]
 
 
 def _is_stretched(scene: Any) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -103,6 +103,11 @@ class Suite:
         times = (*(WHOLE_FILE for _ in first), *(self._seconds[k] for k in kept))
         return Choice(names, times, left_out)
 
+    def order(self, words: Collection[str]) -> list[str]:
+        """Names of tests of which `words` tell that they have failed, in their order."""
+        failed = {each.partition(" ")[2] for each in words}
+        return [name for name in self._tests if name in failed]
+
     def _mirrored(self, file: str) -> str:
         """The beginning of the names of tests that are for a file: `tests/LAYER/` and the file's folder."""
         inside = file.removeprefix("ccd_rig/").removeprefix("blender/")
@@ -113,6 +118,7 @@ class Suite:
 def statement(source: str, line: int) -> Statement:
     """The innermost statement around a line."""
     best, shortest = Statement(range(line, line + 1), True), 10**9
+    pending: list[tuple[ast.stmt | ast.ExceptHandler, bool]]
     pending = [(node, True) for node in ast.parse(source).body]
     while pending:
         node, on_import = pending.pop()
@@ -127,11 +133,9 @@ def statement(source: str, line: int) -> Statement:
     return best
 
 
-def _blocks(node: ast.AST) -> list[ast.stmt]:
-    """The statements directly below one."""
-    return [each for each in ast.iter_child_nodes(node) if isinstance(each, ast.stmt)] + [
-        each
-        for part in ast.iter_child_nodes(node)
-        if isinstance(part, ast.ExceptHandler | ast.match_case)
-        for each in part.body
+def _blocks(node: ast.AST) -> list[ast.stmt | ast.ExceptHandler]:
+    """The statements directly below one, and what it catches."""
+    kinds = (ast.stmt, ast.ExceptHandler)
+    return [each for each in ast.iter_child_nodes(node) if isinstance(each, kinds)] + [
+        each for part in ast.iter_child_nodes(node) if isinstance(part, ast.match_case) for each in part.body
     ]

@@ -41,8 +41,8 @@ KINDS = {
         "core/ExceptionReplacer",
     ],
 }
-GUARDS = {"strict", "frozen", "slots"}
-"""Keywords of `zip` and `dataclass` that forbid what the code does not do."""
+GUARDS = {"strict", "frozen", "slots", "init"}
+"""Keywords of `zip`, `dataclass` and `field` that forbid what the code does not do."""
 
 Place = tuple[int, int]
 

@@ -7,7 +7,9 @@ session of cosmic-ray holds the results; a mutant that has one is not made again
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import subprocess
 import sys
 import time
 import zipfile
@@ -19,13 +21,13 @@ from typing import Any, NamedTuple
 from cosmic_ray.work_db import WorkDB, use_db
 from cosmic_ray.work_item import MutationSpec, TestOutcome, WorkerOutcome, WorkItem, WorkResult
 
-from devtools import checks
 from devtools.mutation import choosing, drawing
 from devtools.mutation.choosing import Suite
 
 QUICK = 8.0  # [s] of tests, as measured, that run before all others
 SLOWER = 6.0  # times as long as measured may tests take, beside START
 START = 60.0  # [s] for Blender to start and the extension to be installed
+MOST_ALARMS = 3600.0  # [s] for all tests that have failed, once more and without mutants
 NOBODY = "no test runs this line"
 
 
@@ -43,13 +45,73 @@ class Verdict(NamedTuple):
     seconds: float
 
 
+class Tests:
+    """A folder of tests in the copy of the project, and the process that runs them; see `warm`."""
+
+    def __init__(self, suite: Suite, tree: Path, python: str) -> None:
+        self.suite = suite
+        self.files = tree.with_name(f"tests-{suite.layer}")
+        self.files.mkdir(exist_ok=True)
+        command = [python, "-P", str(Path(__file__).with_name("warm.py")), str(self.files / "user")]
+        environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
+        with open(self.files / "warm.log", "w", encoding="utf-8") as log:
+            self._process = subprocess.Popen(
+                command,
+                cwd=tree,
+                env=environment,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                text=True,
+            )
+
+    def run(
+        self, tests: Sequence[str], seconds: float, package: Path, *options: str
+    ) -> tuple[int, list[str]]:
+        """Exit code of pytest, and the tests that failed, until the first of them unless `options` differ.
+
+        Raises:
+            RuntimeError: the process that runs them has ended.
+        """
+        names, log, scratch = self.files / "tests.txt", self.files / "tests.log", self.files / "scratch"
+        names.write_text("\n".join(tests), encoding="utf-8")
+        shutil.rmtree(scratch, ignore_errors=True)
+        scratch.mkdir()
+        job = {
+            "arguments": ["-q", "--tb=no", "-rfE", "-p", "no:cacheprovider", *options, f"@{names}"],
+            "environment": {"CCD_RIG_ZIP": str(package), "TMPDIR": str(scratch)},
+            "seconds": seconds,
+            "log": str(log),
+        }
+        asked, answers = self._process.stdin, self._process.stdout
+        assert asked is not None and answers is not None
+        asked.write(json.dumps(job) + "\n")
+        asked.flush()
+        answer = answers.readline()
+        if not answer:
+            raise RuntimeError(f"the process that runs tests has ended: see {self.files / 'warm.log'}")
+        said = log.read_text(encoding="utf-8", errors="replace").splitlines()
+        failed = [line.split(" - ")[0] for line in said if line.startswith(("FAILED ", "ERROR "))]
+        return int(answer), failed
+
+    def close(self) -> None:
+        """End the process."""
+        self._process.kill()
+        self._process.wait()
+
+
 class Judge:
     """Runs tests on the copy of the project."""
 
     def __init__(self, job: dict[str, Any]) -> None:
         self.tree = Path(job["tree"])
-        self.python, self.package = job["python"], Path(job["package"])
-        self.suites = [Suite.read(layer, Path(path)) for layer, path in job["maps"].items()]
+        self.package = Path(job["package"])
+        # Bytecode that goes by the source's hash: a mutant may be as long and as old, to a second, as what it
+        # was made of.
+        hashed = ["-m", "compileall", "-q", "--invalidation-mode", "checked-hash", str(self.tree / "ccd_rig")]
+        subprocess.run([job["python"], *hashed], check=True)
+        suites = [Suite.read(layer, Path(path)) for layer, path in job["maps"].items()]
+        self.tests = [Tests(suite, self.tree, job["python"]) for suite in suites]
         self.changed: dict[str, list[str]] = job["changed"]
         self.most: float = job["most"]
 
@@ -61,15 +123,17 @@ class Judge:
         place = choosing.statement(source, mutation.start_pos[0])
         left_out, run = 0, 0
         with self._in_place(file, drawing.mutated(source, mutation)) as package:
-            for suite in self.suites:
+            for tests in self.tests:
+                suite = tests.suite
                 choice = suite.choose(file, place, self.most, self.changed.get(suite.layer, ()))
                 left_out += choice.left_out
-                for tests, seconds in choice.parts(QUICK):
-                    run += len(tests)
-                    code, words = self._run(suite.layer, tests, START + SLOWER * seconds, package)
+                for names, seconds in choice.parts(QUICK):
+                    run += len(names)
+                    code, failed = tests.run(names, START + SLOWER * seconds, package, "-x")
                     if code == 124:
-                        return Verdict("timed out", tests[0], time.monotonic() - started)
+                        return Verdict("timed out", names[0], time.monotonic() - started)
                     if code:
+                        words = failed[0] if failed else f"exit code {code}"
                         return Verdict("killed", words, time.monotonic() - started)
         words = f"{run} tests passed" + (f", {left_out} slower ones were not run" if left_out else "")
         return Verdict("survived", words if run else NOBODY, time.monotonic() - started)
@@ -88,22 +152,19 @@ class Judge:
         finally:
             path.write_bytes(before)
 
-    def _run(self, layer: str, tests: Sequence[str], timeout: float, package: Path) -> tuple[int, str]:
-        """Exit code of pytest, and the first test that failed."""
-        names = self.package.with_name("tests.txt")
-        names.write_text("\n".join(tests), encoding="utf-8")
-        flags = ["-P"] if layer == "blender" else []
-        options = ["-q", "-x", "--tb=no", "-rfE", "-p", "no:cacheprovider"]
-        command = [self.python, *flags, "-m", "pytest", *options, f"@{names}"]
-        scratch = self.package.with_name("scratch")
-        scratch.mkdir(exist_ok=True)
-        extra = {"CCD_RIG_ZIP": str(package), "TMPDIR": str(scratch)}
-        with open(self.package.with_name("tests.log"), "w+", encoding="utf-8", errors="replace") as log:
-            code = checks.run(command, timeout, extra, self.tree, log)
-            log.seek(0)
-            said = [line for line in log.read().splitlines() if line.startswith(("FAILED ", "ERROR "))]
-        shutil.rmtree(scratch, ignore_errors=True)
-        return code, said[0].split(" - ")[0] if said else f"exit code {code}"
+    def false_alarms(self, killers: set[str]) -> set[str]:
+        """Those of some tests that have failed with a mutant that fail without one too."""
+        found: set[str] = set()
+        for tests in self.tests:
+            chosen = tests.suite.order(killers)
+            if chosen:
+                found.update(tests.run(chosen, MOST_ALARMS, self.package)[1])
+        return found
+
+    def close(self) -> None:
+        """End the processes that run tests."""
+        for tests in self.tests:
+            tests.close()
 
 
 def main(path: str) -> int:
@@ -127,6 +188,13 @@ def main(path: str) -> int:
             session.set_result(item.job_id, _result(verdict, _change(tree, item)))
             print(f"[mutate] {number} of {len(pending)}: {_words(item)}: {verdict.outcome}", flush=True)
         results = dict(session.results)
+        verdicts = {item.job_id: verdict_of(results[item.job_id]) for item in drawn}
+        false = judge.false_alarms({verdict.by for verdict in verdicts.values()})
+        judge.close()
+        if false:
+            raise RuntimeError(
+                f"fails without a mutant too, and so tells nothing: {', '.join(sorted(false))}"
+            )
         told = [_told(item, results[item.job_id]) for item in drawn]
     Path(job["results"]).write_text(json.dumps(told, indent=1), encoding="utf-8")
     return 0

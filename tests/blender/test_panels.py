@@ -183,3 +183,32 @@ def test_no_label_has_two_meanings(ext):
     # A bake has its own value of what a pass removes.
     same = {"Min", "Max", "Even Bend"}
     assert {label: those for label, those in fields.items() if len(those) > 1 and label not in same} == {}
+
+
+def test_when_a_foot_is_planted(ext):
+    rig = rigs.chain(3)
+    row = rigs.reach(rig, "bone_2", rigs.empty("Target"))
+    row.kind = "PLANT"
+    words = ext.module("panels.contacts").when_planted
+    assert words(row) == "in all frames"
+    row.influence = 0.0
+    assert words(row) == "in no frame"
+    for frame, influence in ((1, 1.0), (10, 0.0), (20, 1.0)):
+        row.influence = influence
+        row.keyframe_insert("influence", frame=frame)
+    assert words(row) == "1–9, 20–"
+    row.influence = 1.0
+    (curve,) = ext.module("ccd_rig.blender.keys.channels").fcurves_of(rig)
+    for point in curve.keyframe_points:
+        point.co[1] = 0.0
+    assert words(row) == "in no frame"
+
+
+def test_the_mechanism_of_a_generated_rig_is_not_offered_for_conversion(ext):
+    offered = ext.module("ccd_rig.blender.convert.convert").is_offered
+    rig = rigs.generated("basic_human")
+    mechanism = ext.module("ccd_rig.blender.convert.convert").candidates(rig)
+    assert any(constraint.type == "IK" for _, constraint in mechanism)
+    assert not offered(rig)
+    rig.pose.bones["spine_fk"].constraints.new("IK")
+    assert offered(rig)

@@ -23,7 +23,7 @@ CORE = (
     ("goals",),
     ("settings",),
     ("motion",),
-    ("solvers.pole_bend", "solvers.pauses", "solvers.stepping"),
+    ("solvers.pole_bend", "solvers.pauses", "solvers.stepping", "solvers.tally"),
     ("solvers.least_squares",),
     ("solvers.ccd", "solvers.analytic"),
     ("solvers.restarts",),

@@ -51,6 +51,7 @@ class Bone:
         (14, (13, 14), False),  # a condition without its block
         (15, (15, 15), False),
         (18, (17, 20), False),
+        (21, (21, 21), False),  # what is caught
         (22, (22, 22), False),
         (26, (26, 26), True),
         (29, (29, 29), False),

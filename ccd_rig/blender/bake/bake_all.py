@@ -12,6 +12,7 @@ from __future__ import annotations
 import gc
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
+from functools import partial
 
 import bpy
 
@@ -144,11 +145,17 @@ class _Overall:
             for parts in self._parts.values():
                 parts.update({armature_object: 1.0} if armature_object in parts else {})
 
+    def present(self, items: Mapping[bpy.types.Object, Progress]) -> Progress:
+        """How far the bakes are whose latest items are given."""
+        for armature_object, item in items.items():
+            self.take(armature_object, item.now())
+        return self.shown(item)
+
     def shown(self, item: Progress) -> Progress:
         """An item as one of all bakes."""
         total = self._count * item.total
-        done = round(item.total * sum(self._parts[item.verb].values()))
-        return item._replace(done=done, total=total, requests=(), is_last=False)
+        done = int(item.total * sum(self._parts[item.verb].values()) + 1e-6)
+        return item.now()._replace(done=done, total=total, is_last=False)
 
 
 def _side_by_side(
@@ -168,21 +175,21 @@ def _side_by_side(
         answers: dict[bpy.types.Object, Answers] = dict.fromkeys(bakes)
         while answers:
             asked: dict[bpy.types.Object, tuple[Request, ...]] = {}
+            items: dict[bpy.types.Object, Progress] = {}
             item: Progress | None = None
             with _no_collection():
                 for armature_object, answer in answers.items():
-                    item = _next(armature_object, bakes[armature_object][0], answer)
-                    overall.take(armature_object, item)
+                    item = items[armature_object] = _next(armature_object, bakes[armature_object][0], answer)
+                    overall.take(armature_object, item.now())
                     if item.is_last:
                         ready.append((armature_object, bakes[armature_object][0]))
                     else:
                         asked[armature_object] = item.requests
             assert item is not None
-            item = overall.shown(item)
-            yield item
-            whole = item._replace(requests=tuple(each for own in asked.values() for each in own))
+            yield overall.shown(item)
+            requests = tuple(each for own in asked.values() for each in own)
             clock = Clock()
-            found = yield from clock.run(solved(whole))
+            found = yield from clock.run(solved(requests, partial(overall.present, items)))
             answers = _shared_out(asked, found)
             _charge(asked, {each: shares for each, (_, shares) in bakes.items()}, clock.seconds)
     return ready

@@ -11,9 +11,10 @@ from typing import TypeVar
 
 from ...settings import SolveStatus
 from ...skeleton.pose import Pose
-from ...solvers.least_squares.requests import Search, together
+from ...solvers.least_squares.requests import Search, counted, together
 from ...solvers.pauses import in_parts
 from ...solvers.stepping import Ended, advance
+from ...solvers.tally import Count, Tally
 from ..scene.evaluation import FrameSample
 from ..solve.solving import departed, frame_conditions, solve_active
 from .bake_frames import LedWay, Rows
@@ -40,9 +41,11 @@ class BatchSolver:
 
     Attributes:
         iterations: most of a frame in the batch solved last.
+        tally: of the frames that are solved.
     """
 
     iterations: int = 0
+    tally: Tally = field(default_factory=Tally)
     _by_ccd: list[_Solved] = field(default_factory=list)  # of each group, the latest first
 
     def solve(self, batch: Batch, order: Rows, states: States, ways: Ways) -> Search[None]:
@@ -53,24 +56,32 @@ class BatchSolver:
             order: its rows that are not, as CCD takes them.
             states, ways: filled.
         """
-        for wave in batch.waves(batch.groups()):
-            searches = [self._solve_group(batch, group, order, states) for group in wave]
+        groups = batch.groups()
+        for wave in batch.waves(groups):
+            counts = [self.tally.count(len(order), len(groups)) for _ in wave]
+            searches = [
+                self._solve_group(batch, group, (order, states), count)
+                for group, count in zip(wave, counts, strict=True)
+            ]
             for led in (yield from together(searches)):
                 for k, way in led:
                     ways[k].append(way)
 
     def _solve_group(
-        self, batch: Batch, group: Group, order: Rows, states: States
+        self, batch: Batch, group: Group, some: tuple[Rows, States], count: Count
     ) -> Search[list[tuple[int, LedWay]]]:
-        """Solve a group; the rows that went another way than their base poses alone lead."""
+        """Solve a group; the rows that went another way than their base poses alone lead. `some` are the rows
+        as CCD takes them, and the states of all."""
+        order, states = some
         if not batch.takes(group):
             is_long = len(group.joints) >= LONG
             for k in order.tolist():
                 solving = partial(self._solve_by_ccd, batch, group, k)
                 states[k] |= (yield from _in_parts(solving)) if is_long else solving()
+                count.note(1)
                 yield ()
             return []
-        result = yield from solve_group(batch, group)
+        result = yield from counted(solve_group(batch, group), count)
         self.iterations = max(self.iterations, batch.iterations)
         for state, names in zip(states, result.states(), strict=True):
             state |= zip(group.members, names, strict=True)

@@ -13,6 +13,7 @@ from ...limits.shapes import Limit
 from ...maths.batch import Array
 from ...settings import SolveResult, SolveStatus
 from ...solvers.least_squares.requests import Search, settled
+from ...solvers.tally import Tally
 from ..scene.evaluation import FrameSample
 from ..solve.solving import FrameSolveSettings, Solution, errors_of
 from ..solve.walking import solve_frame
@@ -51,7 +52,12 @@ class FrameSolver:
     _planted: PlantedSolver = field(init=False)
 
     def __post_init__(self) -> None:
-        self._planted = PlantedSolver(self.settings)
+        self._planted = PlantedSolver(self.settings, self._batches)
+
+    @property
+    def tally(self) -> Tally:
+        """How many frames are solved."""
+        return self._batches.tally
 
     def add(self, row: int, sample: FrameSample) -> Search[None]:
         """The next frame to solve, as a search."""
@@ -59,6 +65,8 @@ class FrameSolver:
             self._before = solve_frame(sample, self.bake_frames.constraints, self.settings, self._before)
             states = dict(zip(self._before.active, self._before.states, strict=True))
             self.bake_frames.store_solution(row, self._before.pose, states, self._before.contact_state)
+            self.tally.begin(1)
+            self.tally.end()
             return
         self._waiting.append((row, sample))
         if len(self._waiting) >= WAITING_AT_MOST:
@@ -67,6 +75,11 @@ class FrameSolver:
     def finish(self) -> Search[None]:
         """Solves the frames that wait, as a search."""
         waiting, self._waiting = self._waiting, []
+        self.tally.begin(len(waiting))
+        yield from self._solve(waiting)
+        self.tally.end()
+
+    def _solve(self, waiting: list[tuple[int, FrameSample]]) -> Search[None]:
         if self.bake_frames.tracks is not None:
             if waiting:
                 yield from self._planted.solve(self.bake_frames, waiting)

@@ -95,7 +95,9 @@ class PlantedSolver:
         rows = np.array([row for row, _ in waiting], dtype=np.intp)
         frames = PlantedFrames.of(bake_frames, rows, [sample for _, sample in waiting], moves)
         skeleton = frames.samples[0].reading.skeleton
-        for wave in waves(skeleton, parts(skeleton, frames.constraints, frames.support_chains)):
+        all_parts = parts(skeleton, frames.constraints, frames.support_chains)
+        self._batches.tally.parts = len(all_parts)
+        for wave in waves(skeleton, all_parts):
             yield from together([self._solve_part(frames, part) for part in wave])
         frames.store()
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias, TypeVar
 
@@ -17,21 +17,24 @@ from ...solvers import pauses
 from ...solvers.least_squares.requests import Request, Search, request_steps
 from ...solvers.least_squares.solve import Solved
 from ...solvers.stepping import Ended, advance
+from ...solvers.tally import Tally
 
 T = TypeVar("T")
 Item = TypeVar("Item")
 
 
 class Progress(NamedTuple):
-    """How far a bake is: of `total` frames `done` are solved, or soon to be; then what comes after that.
+    """How far a bake is: how many frames are evaluated, then solved; then what comes after that.
 
     Attributes:
         frame: the frame that was looked at last.
-        done: how many frames are done, in this part of the bake.
+        done: how many frames are done, in this part of the bake: those are over, not under way.
         total: of how many.
         verb: what was done with them, such as "solved".
         requests: what is to be solved before the work goes on.
         is_last: whether nothing may fail any more: what comes next keeps all that was written.
+        beside: how often poses were solved beside those of the frames: some ahead of all, and some once more.
+        tally: counts the frames that are solved meanwhile, beside those in `done`; or None.
     """
 
     frame: float
@@ -40,13 +43,23 @@ class Progress(NamedTuple):
     verb: str = "solved"
     requests: tuple[Request, ...] = ()
     is_last: bool = False
+    beside: int = 0
+    tally: Tally | None = None
+
+    def now(self) -> Progress:
+        """The same with what is counted by now, and nothing asked for."""
+        if self.tally is None:
+            return self._replace(requests=())
+        done = min(self.done + self.tally.done, self.total)
+        return self._replace(done=done, beside=self.tally.beside, requests=(), tally=None)
 
     def words(self, seconds: float, before: int = 0) -> str:
         """Such as "frame 30: 30 of 120 solved, about 4 s left", the frames beyond those done `before` having
         taken `seconds` so far."""
         left = seconds * (self.total - self.done) / max(self.done - before, 1)
         rest = f", about {left:.0f} s left" if self.done > before and seconds > 0.0 else ""
-        return f"frame {self.frame:g}: {self.done} of {self.total} {self.verb}{rest}"
+        beside = f", and {self.beside} poses beside them" if self.beside else ""
+        return f"frame {self.frame:g}: {self.done} of {self.total} {self.verb}{beside}{rest}"
 
 
 Answers: TypeAlias = tuple[Solved, ...] | None
@@ -55,12 +68,12 @@ Steps: TypeAlias = Generator[Progress, Answers, T]
 """Work that gives an item now and then, is sent what its requests came to, and returns its result."""
 
 
-PERCENT = {"solved": 70.0, "checked": 25.0}
+PERCENT = {"evaluated": 15.0, "solved": 60.0, "checked": 20.0}
 """Of a whole bake, by what is done with its frames."""
 
 
 class Pace:
-    """What is told of a bake's progress: each part of it has its own pace.
+    """What is told of a bake's progress: each part of it has its own pace. Parts may take turns.
 
     Attributes:
         percent: of the whole bake.
@@ -68,20 +81,26 @@ class Pace:
 
     def __init__(self) -> None:
         self.percent = 0.0
-        self._verb, self._began, self._before = "", 0.0, 0
+        self._latest = time.perf_counter()
+        self._seconds: dict[str, float] = {}  # that each part has taken, after its first item
+        self._before: dict[str, int] = {}  # what was done of it then
         self._parts: dict[str, float] = {}
 
     def take(self, item: Progress) -> None:
         """Take the next item."""
-        if item.verb != self._verb:
-            self._verb, self._began, self._before = item.verb, time.perf_counter(), item.done
+        now = time.perf_counter()
+        if item.verb in self._before:
+            self._seconds[item.verb] += now - self._latest
+        else:
+            self._seconds[item.verb], self._before[item.verb] = 0.0, item.done
+        self._latest = now
         self._parts[item.verb] = item.done / max(item.total, 1)
         parts = sum(weight * self._parts.get(verb, 0.0) for verb, weight in PERCENT.items())
         self.percent = max(self.percent, parts)
 
     def words(self, item: Progress) -> str:
         """How far the item taken last is, with the time that is left."""
-        return item.words(time.perf_counter() - self._began, self._before)
+        return item.words(self._seconds[item.verb], self._before[item.verb])
 
 
 def shown(search: Search[T], progress: Progress, counts: bool = False) -> Steps[T]:
@@ -104,16 +123,16 @@ def answered(steps: Steps[T]) -> Steps[T]:
             item = advance(steps, answers)
             if isinstance(item, Ended):
                 return item.result
-            yield item._replace(requests=())
-            answers = (yield from solved(item)) if item.requests else None
+            yield item.now()
+            answers = (yield from solved(item.requests, item.now)) if item.requests else None
 
 
-def solved(item: Progress) -> Steps[tuple[Solved, ...]]:
-    """What an item asks for, solved; the item comes again whenever that has taken a while."""
-    solving, until = request_steps(item.requests), time.perf_counter() + pauses.PART
+def solved(requests: Sequence[Request], present: Callable[[], Progress]) -> Steps[tuple[Solved, ...]]:
+    """What is asked for, solved; how far that is is said whenever it has taken a while."""
+    solving, until = request_steps(requests), time.perf_counter() + pauses.PART
     while not isinstance(step := advance(solving), Ended):
         if time.perf_counter() > until:
-            yield item._replace(requests=())
+            yield present()
             until = time.perf_counter() + pauses.PART
     return step.result
 

@@ -109,6 +109,7 @@ def solve(
         body_shift.key_root_bone(bake_frames)
     if shot.backwards:
         yield from _solve_backwards(shot, bake_frames)
+    yield Progress(shot.frames[-1], shot.total, shot.total)
     bake_frames = bake_frames.without_first(shot.preroll)
     if shot.ends is not None and shot.solver is not None:
         note_loop(bake_frames, shot.ends, shot.settings.reference, shot.solver)
@@ -169,7 +170,11 @@ class _Shot:
     @property
     def total(self) -> int:
         """Frames to solve, those on the way back counted once more."""
-        return len(self.solved) * (1 + self.backwards)
+        return len(self.solved) * (self.forwards + self.backwards)
+
+    def progress(self, frame: float, solver: FrameSolver, before: int = 0) -> Progress:
+        """How far the solver is, beside the frames that were solved `before`."""
+        return Progress(frame, before, self.total, tally=solver.tally)
 
 
 def _evaluate(
@@ -187,7 +192,7 @@ def _evaluate(
     known = task.constraints, task.layout, task.shared
     with evaluation.frames(scene, armature_object, *known) as sample_at:
         if task.shared is not None:  # first all say what is to be evaluated for them
-            yield Progress(shot.frames[0], 0, shot.total)
+            yield Progress(shot.frames[0], 0, len(shot.solved), "evaluated")
         for row, frame in enumerate(shot.frames):
             sample = task.start.based(sample_at(frame))
             if recorder is None or solver is None:
@@ -201,19 +206,19 @@ def _evaluate(
             if frame not in due:
                 continue
             if shot.forwards and not task.walks_on and task.solved is None:
-                yield from shown(solver.add(row, sample), Progress(frame, done, shot.total))
+                yield from shown(solver.add(row, sample), shot.progress(frame, solver))
             if shot.backwards or task.keeps_body:
                 shot.samples.append((row, sample))
             done += 1
-            yield Progress(frame, done, shot.total)
+            yield Progress(frame, done, len(shot.solved), "evaluated")
         with suppress(RigError):  # a target may be nowhere beyond the range
             after = task.start.based(sample_at(frame + 1.0))
     assert recorder is not None and solver is not None and first is not None  # a range is never empty
     if task.walks_on:  # how far the body has gone is known once all frames are evaluated
         shot.samples[:] = travel.walk_on(recorder.bake_frames, shot.samples)
         for row, sample in shot.samples:
-            yield from shown(solver.add(row, sample), Progress(sample.frame, done, shot.total))
-    yield from shown(solver.finish(), Progress(shot.frames[-1], done, shot.total))
+            yield from shown(solver.add(row, sample), shot.progress(sample.frame, solver))
+    yield from shown(solver.finish(), shot.progress(shot.frames[-1], solver))
     if task.solved is not None:
         recorder.bake_frames.restore(task.solved(recorder.bake_frames))
         solver.go_on_from(row, sample)
@@ -224,12 +229,11 @@ def _evaluate(
 def _solve_backwards(shot: _Shot, bake_frames: BakeFrames) -> Steps[None]:
     """Solve the frames from the last to the first, and join that with the way forwards if there is one."""
     forwards = bake_frames.solutions() if shot.forwards else None
-    solver, done = FrameSolver(bake_frames, shot.settings), len(shot.solved)
+    solver, before = FrameSolver(bake_frames, shot.settings), len(shot.solved) * shot.forwards
     for row, sample in reversed(shot.samples):
-        yield from shown(solver.add(row, sample), Progress(shot.frames[row], done, shot.total))
-        done += 1
-        yield Progress(shot.frames[row], done, shot.total)
-    yield from shown(solver.finish(), Progress(shot.frames[0], done, shot.total))
+        yield from shown(solver.add(row, sample), shot.progress(shot.frames[row], solver, before))
+        yield shot.progress(shot.frames[row], solver, before)
+    yield from shown(solver.finish(), shot.progress(shot.frames[0], solver, before))
     if forwards is not None:
         for k in _join(bake_frames, shot.settings, forwards, shot.samples):
             yield Progress(shot.frames[shot.samples[k][0]], k + 1, len(shot.samples), "joined")

@@ -52,6 +52,14 @@ def candidates(armature_object: bpy.types.Object, bones: Collection[str] | None 
                     yield bone, constraint
 
 
+def is_offered(armature_object: bpy.types.Object) -> bool:
+    """Whether panels offer to convert: a bone with such a constraint can be turned by hand.
+
+    One whose rotation is locked belongs to a rig's own mechanism, such as those that Rigify generates.
+    """
+    return any(not all(bone.lock_rotation) for bone, _ in candidates(armature_object))
+
+
 def convert(
     context: bpy.types.Context,
     armature_object: bpy.types.Object,

@@ -81,6 +81,11 @@ def planted_spans(constraint: Any) -> list[tuple[int, int | None]]:
     return found
 
 
+def has_keys(constraint: Any) -> bool:
+    """Whether keys move the influence: without any it is the same in all frames."""
+    return _curve(constraint.id_data, _path(constraint)) is not None
+
+
 def _curve(rig: bpy.types.Object, path: str) -> Any | None:
     return next((curve for curve in fcurves_of(rig) if curve.data_path == path), None)
 

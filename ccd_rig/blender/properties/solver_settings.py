@@ -13,7 +13,16 @@ from bpy.props import BoolProperty, EnumProperty, FloatProperty, IntProperty
 
 from ...errors import InvalidInput, RigError
 from ...maths.validation import SIZES
-from ...settings import EVEN_REDUCTION, PRESET_FIELDS, PRESETS, Solver, SolverSettings, Sweep
+from ...settings import (
+    EVEN_REDUCTION,
+    MOST_ITERATIONS,
+    MOST_RESTARTS,
+    PRESET_FIELDS,
+    PRESETS,
+    Solver,
+    SolverSettings,
+    Sweep,
+)
 from ..languages.translation import CONTEXT
 
 OVERRIDE = {"LIBRARY_OVERRIDABLE"}
@@ -25,7 +34,7 @@ _SHOWN: dict[str, dict[str, Any]] = {
         "description": "CCD alone, or CCD together with damped least squares of all joints at once",
         "translation_context": CONTEXT,
     },
-    "max_iterations": {"name": "Iterations", "min": 1, "soft_max": 500},
+    "max_iterations": {"name": "Iterations", "min": 1, "max": MOST_ITERATIONS, "soft_max": 500},
     "position_tolerance": {
         "name": "Position Tolerance",
         "description": "A bone has reached its target when it is this near, in the world's unit",
@@ -62,7 +71,7 @@ _SHOWN: dict[str, dict[str, Any]] = {
         "subtype": "FACTOR",
     },
     "stall_threshold": {"name": "Least Progress", "min": 0.0, "max": 1.0, "soft_max": 1e-3, "precision": 6},
-    "restarts": {"min": 0, "soft_max": 30},
+    "restarts": {"min": 0, "max": MOST_RESTARTS, "soft_max": 30},
     "comfort": {"name": "Use Comfort"},
     "seed": {
         "name": "Random Seed",

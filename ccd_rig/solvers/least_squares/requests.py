@@ -8,14 +8,16 @@ bit: a lone pose is solved twice, since numpy sums over a single one in another 
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Generator, Hashable, Sequence
 from dataclasses import replace
 from typing import NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
-from ...maths.batch import Array
+from ...maths.batch import Array, Indices
 from ..stepping import Ended, advance, result_of
+from ..tally import Count
 from .frames import solved_at
 from .problem import LeastSquaresProblem
 from .residuals import kind_of
@@ -24,17 +26,27 @@ from .state import Given, State
 
 T = TypeVar("T")
 
-MOST = 4096
-"""Most poses that are solved together: more take memory and save no time."""
+MOST, COLUMNS = 4096, 131_072
+"""Most poses that are solved together, and columns of all of them: more take memory and save no time, and a
+step of them lets those wait who want to know how far it is."""
 
 
 class Request(NamedTuple):
-    """What `solve_batch` is asked for."""
+    """What `solve_batch` is asked for.
+
+    Attributes:
+        problem, given, start, limits: see there.
+        is_first: whether these are all poses of a search that have to be solved, or else some of them before
+            or after all.
+        counter: hears how many of its poses have ended; or None.
+    """
 
     problem: LeastSquaresProblem
     given: Given
     start: State
     limits: Limits
+    is_first: bool = False
+    counter: Count | None = None
 
     @property
     def kind(self) -> Hashable:
@@ -51,10 +63,22 @@ Search: TypeAlias = Generator[tuple[Request, ...], tuple[Solved, ...], T]
 an item stands for some longer work."""
 
 
-def solving(problem: LeastSquaresProblem, given: Given, start: State, limits: Limits) -> Search[Solved]:
-    """`solve_batch` as a search."""
-    (solved,) = yield (Request(problem, given, start, limits),)
+def solving(
+    problem: LeastSquaresProblem, given: Given, start: State, limits: Limits, is_first: bool = False
+) -> Search[Solved]:
+    """`solve_batch` as a search; see `Request.is_first`."""
+    (solved,) = yield (Request(problem, given, start, limits, is_first),)
     return solved
+
+
+def counted(search: Search[T], count: Count) -> Search[T]:
+    """The same search; `count` hears how many of its poses have ended."""
+    with contextlib.closing(search):
+        answers: tuple[Solved, ...] | None = None
+        while not isinstance(requests := advance(search, answers), Ended):
+            answers = yield tuple(request._replace(counter=count) for request in requests)
+    count.finish()
+    return requests.result
 
 
 def together(searches: Sequence[Search[T]]) -> Search[list[T]]:
@@ -107,12 +131,12 @@ def request_steps(requests: Sequence[Request]) -> Generator[None, None, tuple[So
 
 
 def _loads(requests: Sequence[Request], places: Sequence[int]) -> list[list[int]]:
-    """Requests in parts of at most `MOST` poses; what is larger stays whole."""
+    """Requests, alike, in parts of at most `MOST` poses and `COLUMNS`; what is larger stays whole."""
     found: list[list[int]] = []
-    size = MOST
+    size = most = min(MOST, COLUMNS // max(requests[places[0]].problem.layout.columns, 1))
     for k in places:
         size += requests[k].start.size
-        if size > MOST:
+        if size > most:
             found.append([])
             size = requests[k].start.size
         found[-1].append(k)
@@ -123,8 +147,8 @@ def _solve_alike(requests: Sequence[Request]) -> Generator[None, None, list[Solv
     if len(requests) == 1:
         request = requests[0]
         if request.start.size > 1:
-            return [(yield from batch_steps(*request))]
-        return (yield from _solve_alike([request, request]))[:1]
+            return [(yield from _noted(_steps(request), [request]))]
+        return (yield from _solve_alike([request, request._replace(counter=None)]))[:1]
     sizes = [request.start.size for request in requests]
     ends = np.cumsum([0, *sizes])
     states = [request.start for request in requests]
@@ -132,8 +156,34 @@ def _solve_alike(requests: Sequence[Request]) -> Generator[None, None, list[Solv
     first = requests[0]
     limits = replace(first.limits, position=np.concatenate([request.limits.position for request in requests]))
     given = _joined([request.given for request in requests], sizes)
-    solved = yield from batch_steps(first.problem, given, start, limits)
+    joined = Request(first.problem, given, start, limits)
+    solved = yield from _noted(_steps(joined), requests)
     return [solved_at(solved, np.arange(ends[k], ends[k + 1])) for k in range(len(requests))]
+
+
+def _steps(request: Request) -> Generator[Indices, None, Solved]:
+    return batch_steps(request.problem, request.given, request.start, request.limits)
+
+
+def _noted(
+    steps: Generator[Indices, None, Solved], requests: Sequence[Request]
+) -> Generator[None, None, Solved]:
+    """Steps of requests that are solved together; their counts hear which poses have ended."""
+    ends = np.cumsum([request.start.size for request in requests])
+    left = [request.start.size for request in requests]
+
+    def note(places: Indices) -> None:
+        present = np.bincount(np.searchsorted(ends, places, side="right"), minlength=len(requests))
+        for k, request in enumerate(requests):
+            if request.counter is not None:
+                request.counter.note(left[k] - int(present[k]), request.is_first)
+            left[k] = int(present[k])
+
+    while not isinstance(places := advance(steps), Ended):
+        note(places)
+        yield
+    note(np.zeros(0, np.intp))
+    return places.result
 
 
 def _joined(givens: Sequence[Given], sizes: Sequence[int]) -> Given:

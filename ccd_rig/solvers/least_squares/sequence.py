@@ -136,7 +136,9 @@ def _brought_to_goals(frames: Frames, found: Solved, rows: Indices, start: State
         part = np.arange(run, min(run + count, len(rows)))
         some = rows[part]
         given, limits = frames.given.at(some), frames.limits.at(some)
-        found = put(found, some, (yield from solving(frames.problem, given, start.at(part), limits)))
+        found = put(
+            found, some, (yield from solving(frames.problem, given, start.at(part), limits, is_first=True))
+        )
     return found
 
 

@@ -125,11 +125,12 @@ def solve_batch(problem: LeastSquaresProblem, given: Given, start: State, limits
 
 def batch_steps(
     problem: LeastSquaresProblem, given: Given, start: State, limits: Limits
-) -> Generator[None, None, Solved]:
-    """Like `solve_batch`; an item before each step, which may be the last that is asked for."""
+) -> Generator[Indices, None, Solved]:
+    """Like `solve_batch`; an item before each step, which may be the last that is asked for: the places of
+    the poses that have not ended."""
     search = _Search(problem, given, confined(problem, given, start), limits)
     while len(search.poses.places):
-        yield
+        yield search.poses.places
         search.iterate()
     return search.result()
 

@@ -40,7 +40,7 @@ def solve_windowed(
 
     everything = np.ones(start.size, np.bool_)
     begin = entered(problem, given, start) if given.windows[1].any() else start
-    found = yield from solving(problem, given, begin, limits)
+    found = yield from solving(problem, given, begin, limits, is_first=True)
     return (yield from _in_rounds(problem, given, (limits, everything, start), found, again))
 
 

@@ -665,12 +665,10 @@ def test_progress_counts_up_and_may_cancel(bake):
     rig, _ = arm(3, 0.5)
     seen = []
     bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, 12, step=4), seen.append)
-    assert list(dict.fromkeys((p.frame, p.done, p.total) for p in seen if p.verb == "solved")) == [
-        (1, 1, 4),
-        (5, 2, 4),
-        (9, 3, 4),
-        (12, 4, 4),
-    ]
+    evaluated = [(p.frame, p.done, p.total) for p in seen if p.verb == "evaluated"]
+    assert list(dict.fromkeys(evaluated)) == [(1, 1, 4), (5, 2, 4), (9, 3, 4), (12, 4, 4)]
+    solved = [p.done for p in seen if p.verb == "solved"]
+    assert solved == sorted(solved) and solved[-1] == 4
     assert [p.done for p in seen if p.verb == "checked"] == list(range(1, 13))
     before = dump()
 

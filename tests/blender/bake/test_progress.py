@@ -43,6 +43,29 @@ def test_items_come_while_frames_are_solved(bake, far, solver):
     assert items > last + 5
 
 
+@pytest.mark.parametrize("order", ["FORWARDS", "BOTH"])
+@pytest.mark.parametrize("solver", ["CCD_LEAST_SQUARES", "CCD"])
+def test_frames_count_when_they_are_solved(bake, solver, order):
+    """Not when they are evaluated: out of reach, most of the work comes after that."""
+    rig = rigs.chain(12, 0.4)
+    rig.ccd_rig.solver.solver, rig.ccd_rig.solver.max_iterations = solver, 40
+    for bone in rig.pose.bones:
+        bone.ccd_rig.limit.kind, bone.ccd_rig.limit.cone_radius = "CONE", 0.3
+    path = {1: (9.0, 0.0, 2.0), 10: (-4.0, 8.0, 1.0), 20: (0.0, -3.0, -8.0)}
+    reach(rig, "bone_11", keyed(rigs.empty("Far"), path), rotation="ORIENTATION")
+    settings = bake.BakeSettings(1, 20, verify=False, order=bake.Order[order])
+    items = [item for item in bake.bake_steps(bpy.context.scene, rig, settings) if item.verb == "solved"]
+    total = 20 if order == "FORWARDS" else 40
+    assert {item.total for item in items} == {total}
+    done = [item.done for item in items]
+    assert done == sorted(done)
+    assert done[-1] == total and done[-2] < total, "all are done once, when nothing is left to do"
+    assert len(set(done)) > total // 4
+    if solver == "CCD_LEAST_SQUARES":
+        beside = [item.beside for item in items[:-1]]
+        assert len(set(beside)) > 2 and "poses beside them" in items[-2].words(0.0)
+
+
 @pytest.mark.mass
 def test_parts_change_no_key(ext, bake, monkeypatch):
     keys = []

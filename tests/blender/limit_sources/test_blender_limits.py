@@ -140,7 +140,7 @@ def test_bones_without_ik_limits_are_refused(ext):
     select(ext, rigs.chain(2), "bone_0", "bone_1")
     fails(
         bpy.ops.ccd_rig.limits_from_ik,
-        "no IK limit, lock or stiffness is set in Blender for 'bone_0', 'bone_1'",
+        "No IK limit, lock or stiffness is set in Blender for 'bone_0', 'bone_1'",
     )
 
 
@@ -219,13 +219,13 @@ def test_a_constraint_that_is_no_limit_is_refused(ext, change, words):
     constraint = limit_rotation(bone, x=(-10, 40))
     constraint.name = 'Stop "it"'
     change(constraint)
-    fails(bpy.ops.ccd_rig.limits_from_constraints, f"bone 'bone_1', constraint 'Stop \"it\"': {words}")
+    fails(bpy.ops.ccd_rig.limits_from_constraints, f"Bone 'bone_1', constraint 'Stop \"it\"': {words}")
     assert bone.ccd_rig.limit.kind == "NONE"
 
 
 def test_bones_without_a_constraint_are_left_as_they_are(ext):
     bones = select(ext, rigs.chain(3), "bone_0", "bone_1", "bone_2")
-    fails(bpy.ops.ccd_rig.limits_from_constraints, "no Limit Rotation constraint is on")
+    fails(bpy.ops.ccd_rig.limits_from_constraints, "No Limit Rotation constraint is on")
     limit_rotation(bones[0], x=(0, 30))
     limit_rotation(bones[1], x=(0, 30)).owner_space = "POSE"
     bpy.ops.ccd_rig.limits_from_constraints()

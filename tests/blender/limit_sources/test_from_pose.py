@@ -77,10 +77,10 @@ def test_all_selected_bones_that_have_the_bound(ext):
 @pytest.mark.parametrize(
     ("kind", "bound", "words"),
     [
-        ("NONE", "MIN", "bone 'bone_1' has no limit with a hinge"),
+        ("NONE", "MIN", "Bone 'bone_1' has no limit with a hinge"),
         ("CONE", "MAX", "no limit with a hinge"),
         ("HINGE", "SWING", "no limit with a cone"),
-        ("ELLIPSE", "SWING", "bone 'bone_1': the rotation does not swing"),
+        ("ELLIPSE", "SWING", "Bone 'bone_1': the rotation does not swing"),
     ],
 )
 def test_a_limit_without_that_bound_is_refused(ext, kind, bound, words):
@@ -94,7 +94,7 @@ def test_a_bone_that_is_nowhere_is_named(ext):
     bone.ccd_rig.limit.kind = "HINGE"
     bone.parent.location = (math.nan, 0.0, 0.0)
     bone.rotation_quaternion = (math.nan, 0.0, 0.0, 0.0)
-    fails(bpy.ops.ccd_rig.limit_from_pose, "bone 'bone_1' is nowhere", bound="MIN")
+    fails(bpy.ops.ccd_rig.limit_from_pose, "Bone 'bone_1' is nowhere", bound="MIN")
 
 
 def test_undo_takes_it_back(ext):
@@ -138,7 +138,7 @@ def test_copied_to_the_selected_bones_and_to_the_chain(ext):
 
 def test_copying_needs_another_bone_and_a_chain(ext):
     select(ext, rigs.chain(2), "bone_1")
-    fails(bpy.ops.ccd_rig.limits_copy, "no bone but 'bone_1'")
+    fails(bpy.ops.ccd_rig.limits_copy, "No bone but 'bone_1'")
     fails(bpy.ops.ccd_rig.limits_copy, "no active constraint with a chain", bones="CHAIN")
 
 
@@ -226,10 +226,10 @@ def test_what_cannot_be_mirrored_is_named_and_nothing_changes(ext):
     for name, kind in (("thigh.L", "CONE"), ("shin.L", "ELLIPSE")):
         rig.pose.bones[name].ccd_rig.limit.kind = kind
     select(ext, rig, "thigh.L", "shin.L")
-    fails(bpy.ops.ccd_rig.limits_mirror, "bone 'shin.L': its limit cannot be mirrored to 'shin.R'")
+    fails(bpy.ops.ccd_rig.limits_mirror, "Bone 'shin.L': its limit cannot be mirrored to 'shin.R'")
     assert rig.pose.bones["thigh.R"].ccd_rig.limit.kind == "NONE"
 
 
 def test_bones_without_a_partner_are_refused(ext):
     select(ext, rigs.chain(2), "bone_1")
-    fails(bpy.ops.ccd_rig.limits_mirror, "no bone on the other side is known of 'bone_1'")
+    fails(bpy.ops.ccd_rig.limits_mirror, "No bone on the other side is known of 'bone_1'")

@@ -148,8 +148,8 @@ def test_bones_whose_rest_is_no_pose_are_left_and_named(ext, rig, capfd):
 
 def test_motion_that_says_nothing_is_refused(ext, rig):
     select(ext, rig, "bone_0")
-    fails(bpy.ops.ccd_rig.limits_from_action, "armature 'Rig' has no action")
-    fails(bpy.ops.ccd_rig.limits_from_action, "there is no action 'Walk'", action="Walk")
+    fails(bpy.ops.ccd_rig.limits_from_action, "Armature 'Rig' has no action")
+    fails(bpy.ops.ccd_rig.limits_from_action, "There is no action 'Walk'", action="Walk")
     fails(bpy.ops.ccd_rig.limits_from_action, "none of the bones 'bone_0' is turned", source="ALL")
     key(rig, "bone_1", knee((3, 40)))
     fails(bpy.ops.ccd_rig.limits_from_action, "none of the bones 'bone_0' is turned")
@@ -164,5 +164,5 @@ def test_a_rotation_that_is_no_number_is_named(ext, rig):
     for curve in ext.module("ccd_rig.blender.keys.channels").fcurves_of(rig):
         curve.keyframe_points[0].co[1] = math.nan
     select(ext, rig, "bone_1")
-    fails(bpy.ops.ccd_rig.limits_from_action, "bone 'bone_1' has a rotation that is not a number")
+    fails(bpy.ops.ccd_rig.limits_from_action, "Bone 'bone_1' has a rotation that is not a number")
     assert rig.pose.bones["bone_1"].ccd_rig.limit.kind == "NONE"

@@ -46,15 +46,15 @@ def test_a_limit_is_kept_applied_and_removed(ext):
 
 def test_a_preset_without_a_name_or_a_limit_is_refused(ext):
     (bone,) = select(ext, rigs.chain(2), "bone_1")
-    fails(bpy.ops.ccd_rig.limit_preset_add, "bone 'bone_1' has no limit to keep", name="Nothing")
+    fails(bpy.ops.ccd_rig.limit_preset_add, "Bone 'bone_1' has no limit to keep", name="Nothing")
     bone.ccd_rig.limit.kind = "HINGE"
-    fails(bpy.ops.ccd_rig.limit_preset_add, "the preset needs a name", name="  ")
+    fails(bpy.ops.ccd_rig.limit_preset_add, "The preset needs a name", name="  ")
     assert kept() == []
 
 
 def test_a_preset_that_is_not_there_or_does_not_run_is_refused(ext, tmp_path):
     (bone,) = select(ext, rigs.chain(2), "bone_1")
-    fails(bpy.ops.ccd_rig.limit_preset_apply, "there is no preset", filepath=str(tmp_path / "none.py"))
+    fails(bpy.ops.ccd_rig.limit_preset_apply, "There is no preset", filepath=str(tmp_path / "none.py"))
     label = bpy.types.CCD_RIG_MT_limit_presets.bl_label
     broken = tmp_path / "broken.py"
     broken.write_text("1 / 0", encoding="utf-8")

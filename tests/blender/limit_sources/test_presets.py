@@ -223,7 +223,7 @@ def test_a_preset_for_another_figure_is_refused(ext):
     rig = rigs.metarig("cat")
     select(ext, rig, "spine")
     fails(bpy.ops.ccd_rig.limits_preset, "is recognised as quadruped, not as human", preset="HUMAN")
-    fails(bpy.ops.ccd_rig.limits_preset, "none of 'spine' is a part with a range", preset="QUADRUPED")
+    fails(bpy.ops.ccd_rig.limits_preset, "None of 'spine' is a part with a range", preset="QUADRUPED")
     select(ext, rigs.chain(3, name="Tail"), "bone_1")
     fails(bpy.ops.ccd_rig.limits_preset, "is no figure that is known", preset="HUMAN")
 

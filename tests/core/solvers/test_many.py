@@ -391,3 +391,28 @@ def test_no_poses_and_no_freedom() -> None:
     stiff = skeleton.replace({name: {"stiffness": 1.0} for name in ("shoulder", "elbow")})
     found = solve_many(stiff, [Pose.rest(stiff)], [goal])
     assert found.pose(0) == Pose.rest(stiff) and found.statuses == (SolveStatus.OPTIMAL,)
+
+
+def test_a_pose_that_meets_its_goals_keeps_its_bits_on_either_side() -> None:
+    """A quaternion and its negative are one rotation: what was given is returned."""
+    rng = random.Random(5)
+    skeleton = random_skeleton(rng, 4)
+    pose = legal_pose(skeleton, rng)
+    goal = PositionGoal(skeleton.joints[-1].name, tail(skeleton, pose))
+    poses = [pose, Pose(tuple(-q for q in pose.rotations), pose.translations)]
+    result = solve_many(skeleton, poses, [goal], SETTINGS)
+    assert np.array_equal(result.rotations, arrays(poses)[0])
+    assert np.array_equal(result.rotations[0], -result.rotations[1])
+
+
+def test_a_position_has_no_angle_and_an_orientation_no_distance() -> None:
+    rng = random.Random(6)
+    skeleton = random_skeleton(rng, 4)
+    name = skeleton.joints[-1].name
+    goals = [
+        PositionGoal(name, Vector((50.0, 0.0, 0.0))),
+        OrientationGoal(name, Quaternion((0.6, 0.8, 0, 0))),
+    ]
+    result = solve_many(skeleton, [legal_pose(skeleton, rng) for _ in range(3)], goals, SETTINGS)
+    assert (result.distances[:, 0] > 1.0).all() and (result.angles[:, 1] > 0.0).all()
+    assert not result.angles[:, 0].any() and not result.distances[:, 1].any()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import math
+from types import SimpleNamespace
 
 import bipeds
 import numpy as np
@@ -13,7 +15,7 @@ from ccd_rig.errors import InvalidInput
 from ccd_rig.limits.batch import BatchLimits
 from ccd_rig.limits.shapes import Cone, Hinge, SwingTwist
 from ccd_rig.motion.contacts import ContactThresholds, Phase
-from ccd_rig.motion.retargeting import sole
+from ccd_rig.motion.retargeting import feet, sole
 from ccd_rig.motion.retargeting.alignment import shortest
 from ccd_rig.motion.retargeting.effectors import head_effector, limb_effectors, poles
 from ccd_rig.motion.retargeting.feet import FootPath, foot_path, sunken
@@ -26,6 +28,7 @@ from ccd_rig.motion.retargeting.root import smooth_envelope
 from ccd_rig.motion.retargeting.settings import EffectorSpace, RetargetSettings
 from ccd_rig.motion.retargeting.sole import Hold, Sole, SolePart
 from ccd_rig.motion.retargeting.stances import find_stances, leg_length
+from ccd_rig.skeleton.joints import Joint, Skeleton
 from ccd_rig.solvers.retarget import retarget
 
 FREE = RetargetSettings(contacts=False)
@@ -194,6 +197,31 @@ def test_feet_that_slide_are_locked(figure):
     assert min(stance.source_slide for stance in found.stances) == pytest.approx(0.05, rel=1e-6)
     assert found.penetration < SOLVE and found.flipped == 0 and found.broken == 0
     assert (found.sunk_frames, found.sunk) == (0, 0.0)
+
+
+@pytest.mark.parametrize(("toe", "lowest"), [(None, -0.02), ((0.2, 0.0, -0.05), -0.2)])
+def test_toes_that_point_down_are_lowest(toe, lowest):
+    """Foot level, toes turned down by a right angle."""
+    under, heel = np.array((0.0, 0.0, -0.02)), np.array((-0.1, 0.0, -0.02))
+    end = None if toe is None else np.array(toe)
+    sole_ = Sole(np.array((0.1, 0.0, -0.08)), under, heel, end, np.array((0.0, 1.0, 0.0)), 0.02)
+    level = np.array([[1.0, 0.0, 0.0, 0.0]] * 2)
+    down = np.array([[math.sqrt(0.5), 0.0, math.sqrt(0.5), 0.0]] * 2)  # +X to -Z
+    balls = np.array([[0.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
+    np.testing.assert_allclose(feet._lowest(balls, level, down, sole_), [lowest, 1.0 + lowest], atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("name", "below"),
+    [("hips", ("chest", "leg")), ("chest", ("head", "hand")), ("spine", ()), ("head", ())],
+)
+def test_the_nearest_mapped_joints_below(name, below):
+    """Past joints that follow nothing, and not past those that follow something."""
+    up = Vector((0.0, 1.0, 0.0))
+    parents = {"hips": -1, "spine": 0, "chest": 1, "neck": 2, "head": 3, "arm": 2, "hand": 5, "leg": 0}
+    skeleton = Skeleton([Joint(each, parent, up, length=1.0) for each, parent in parents.items()])
+    mapped = SimpleNamespace(sources=dict.fromkeys(("hips", "chest", "head", "hand", "leg"), "source"))
+    assert FigureMap.nearest_mapped_below(mapped, skeleton, name) == below
 
 
 def locked_foot(fps):

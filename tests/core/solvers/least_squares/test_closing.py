@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -38,6 +39,7 @@ from ccd_rig.maths.rotations import angle_between
 from ccd_rig.skeleton.joints import Joint, Skeleton
 from ccd_rig.skeleton.kinematics import forward_kinematics
 from ccd_rig.skeleton.pose import Pose
+from ccd_rig.solvers.least_squares import closing_step
 from ccd_rig.solvers.least_squares.closing import Descent, refine, refined
 from ccd_rig.solvers.least_squares.pose_problem import PoseProblem
 from ccd_rig.solvers.least_squares.problem import LEVER
@@ -450,3 +452,29 @@ def test_path_along_the_limits_is_followed() -> None:
         assert (tail(skeleton, found) - target).length <= 2e-3, frame
         assert max(violation(cone, rotation) for rotation in found.rotations) <= FLOAT32
         pose = found
+
+
+@pytest.mark.parametrize(
+    ("step", "part"),
+    [
+        ((0.6, 0.0, 0.0, 0.0, 0.0), 0.5),  # the hinge
+        ((0.2, 0.0, 2.4, 0.0, 0.0), 0.5),  # the ball joint
+        ((0.3, 1.2, 0.0, 0.0, 1.2), 1.0),
+        ((0.1, 0.0, 0.0, 0.0, 4.8), 0.25),  # the slide
+    ],
+)
+def test_no_joint_turns_farther_in_a_step_than_it_may(step: tuple[float, ...], part: float) -> None:
+    layout = SimpleNamespace(first_ball=1, first_slide=4, columns=5)
+    problem = SimpleNamespace(layout=layout, longest=np.array([0.3, 1.2, 1.2, 1.2, 1.2]))
+    assert closing_step._part(problem, np.array(step)) == pytest.approx(part)
+
+
+@pytest.mark.parametrize(("along", "inside"), [(-0.7, -0.2), (0.1, 0.1), (0.9, 0.5)])
+def test_a_slide_outside_its_range_is_brought_to_its_end(along: float, inside: float) -> None:
+    slide = Slide((0.0, 0.6, 0.8), -0.2, 0.5)
+    skeleton = Skeleton([Joint("root", length=1.0, slides=(slide,))])
+    goal = PositionGoal("root", Vector((0.0, 0.0, 3.0)))
+    aside = Vector((0.3, 0.0, 0.0))
+    pose = Pose((Quaternion(),), (aside + along * Vector(slide.axis),))
+    found = PoseProblem(skeleton, [goal], [None]).clamped(pose)
+    assert (found.translations[0] - aside - inside * Vector(slide.axis)).length < 10 * FLOAT32

@@ -61,7 +61,7 @@ def assert_alone(requests: list[Request]) -> None:
     for asked, found in zip(requests, solve_requests(requests), strict=True):
         (alone,) = solve_requests([asked])
         if asked.start.size > 1:
-            assert np.array_equal(alone.square, solve_batch(*asked).square)
+            assert np.array_equal(alone.square, solve_batch(*asked[:4]).square)
         for mine, its in zip(found.state, alone.state, strict=True):
             assert np.array_equal(mine, its)
         assert np.array_equal(found.excess, alone.excess)
@@ -129,7 +129,7 @@ def test_searches_go_on_side_by_side_and_end_in_their_order() -> None:
     def search(name: str, rounds: int) -> Search[str]:
         for count in range(rounds):
             log.append((name, count))
-            solved = yield from solving(*request(leg(1.0), 3, count))
+            solved = yield from solving(*request(leg(1.0), 3, count)[:4])
             assert solved.state.size == 3
             yield ()
         return name
@@ -166,7 +166,7 @@ def test_each_step_of_a_batch_is_an_item() -> None:
     asked = request(leg(1.0), 5, 1)
     steps = request_steps([asked])
     items = sum(1 for _ in steps)
-    assert items == int(solve_batch(*asked).iterations.max())
+    assert items == int(solve_batch(*asked[:4]).iterations.max())
 
 
 def test_a_balance_that_names_a_joint_beside_its_mass() -> None:

@@ -1,0 +1,82 @@
+"""A process that has imported Blender, NumPy and pytest, and runs tests in copies of itself: a run then pays
+for neither. What a mutant changes, the product and its tests, is imported in the copy.
+
+    python -P warm.py FOLDER
+
+Blender's user files of a run lie in FOLDER, which is emptied after it. Each line of the input asks for a run,
+as JSON: `arguments` for pytest, `environment`, `seconds` it may take, and `log`, the file for its output. The
+answer is a line with its exit code: 124 where it was ended after its time.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import signal
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+os.environ["BLENDER_USER_RESOURCES"] = sys.argv[1]  # before bpy: it reads the variable once, when it starts
+
+import bpy  # noqa: F401 - before mathutils
+import hypothesis  # noqa: F401
+import mathutils  # noqa: F401
+import numpy  # noqa: F401
+import pytest
+
+STEP = 0.02  # [s] between two looks at a run
+
+
+def main(folder: Path) -> None:
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    for line in sys.stdin:
+        code = _run(json.loads(line))
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir()
+        answers.write(f"{code}\n")
+        answers.flush()
+
+
+def _run(job: dict[str, Any]) -> int:
+    until = time.monotonic() + job["seconds"]
+    child = os.fork()
+    if not child:
+        _be_the_run(job)
+    ended, status = 0, 0
+    while not ended and time.monotonic() < until:
+        time.sleep(STEP)
+        ended, status = os.waitpid(child, os.WNOHANG)
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(child, signal.SIGKILL)  # what it started, and itself if its time is over
+    if ended:
+        return os.waitstatus_to_exitcode(status)
+    os.waitpid(child, 0)
+    return 124
+
+
+def _be_the_run(job: dict[str, Any]) -> None:
+    os.setsid()
+    log = os.open(job["log"], os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    for stream in (1, 2):
+        os.dup2(log, stream)
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    os.environ.update(job["environment"])
+    tempfile.tempdir = None  # chosen anew, from the environment
+    sys.dont_write_bytecode = False  # of tests, and of what is no mutant: see `worker.Judge`
+    code = 1
+    try:
+        code = int(pytest.main(job["arguments"]))
+        sys.stdout.flush()
+        sys.stderr.flush()
+    finally:
+        os._exit(code)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

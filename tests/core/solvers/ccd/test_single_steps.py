@@ -1,0 +1,51 @@
+"""Steps of one joint in a working pose."""
+
+from __future__ import annotations
+
+import math
+import random
+
+import pytest
+from chains import legal_pose, random_skeleton, tail
+from mathutils import Quaternion, Vector
+
+from ccd_rig.goals import PoleGoal, PositionGoal
+from ccd_rig.limits.shapes import Hinge
+from ccd_rig.skeleton.joints import Joint, Skeleton
+from ccd_rig.skeleton.pose import Pose
+from ccd_rig.solvers.ccd.working_pose import WorkingPose
+
+
+def test_a_rotation_that_makes_things_worse_is_halved():
+    """Turned to 1.3 radians for a target at 0.6: half of that is nearer than none."""
+    hinge = Hinge((1.0, 0.0, 0.0), -3.0, 3.0)
+    skeleton = Skeleton([Joint("bone", length=1.0, limit=hinge)])
+    target = Vector((0.0, math.cos(0.6), math.sin(0.6)))
+    working = WorkingPose(skeleton, Pose.rest(skeleton), [PositionGoal("bone", target)])
+    working.set_limits([hinge], [0.0])
+    before, pairs = working.rotations[0].copy(), []
+    working.effectors[0].vector_pairs(working, 0, pairs)
+    moved = working._turn_to(0, Quaternion((1.0, 0.0, 0.0), 1.3))
+    assert working._not_worse(0, before, pairs, moved) > 0.0
+    angle = 2.0 * math.atan2(working.rotations[0].x, working.rotations[0].w)
+    assert angle == pytest.approx(0.65, abs=1e-5)
+
+
+def test_a_pole_sees_what_joints_below_its_root_have_turned():
+    rng = random.Random(8)
+    for _ in range(20):
+        skeleton = random_skeleton(rng, 4)
+        names = [joint.name for joint in skeleton.joints]
+        goal = PositionGoal(names[3], tail(skeleton, legal_pose(skeleton, rng)))
+        pole = PoleGoal(names[0], names[3], Vector((rng.uniform(-3, 3), rng.uniform(-3, 3), 2.0)))
+        working = WorkingPose(skeleton, legal_pose(skeleton, rng), [goal, pole])
+        for i in (3, 2):
+            working.step(i, 0.8)
+        seen, anew = [], []
+        working.effectors[1].vector_pairs(working, 0, seen)
+        fresh = WorkingPose(skeleton, working.pose(working.rotations, working.slides), [goal, pole])
+        fresh.effectors[1].vector_pairs(fresh, 0, anew)
+        assert len(seen) == len(anew)
+        for (bend, aim, weight), (other, there, much) in zip(seen, anew, strict=True):
+            assert (bend - other).length < 1e-5 and (aim - there).length < 1e-5
+            assert weight == pytest.approx(much, rel=1e-4)
