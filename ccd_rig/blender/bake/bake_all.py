@@ -148,7 +148,7 @@ class _Overall:
         """An item as one of all bakes."""
         total = self._count * item.total
         done = round(item.total * sum(self._parts[item.verb].values()))
-        return item._replace(done=done, total=total, requests=(), is_last=False)
+        return item._replace(done=done, total=total, requests=(), is_last=False, meets=False)
 
 
 def _side_by_side(
@@ -166,6 +166,7 @@ def _side_by_side(
             steps = kept.enter_context(closing(one_of_many(scene, armature_object, own, shares)))
             bakes[armature_object] = steps, shares
         answers: dict[bpy.types.Object, Answers] = dict.fromkeys(bakes)
+        met: dict[bpy.types.Object, Answers] = {}  # those that wait for the others
         while answers:
             asked: dict[bpy.types.Object, tuple[Request, ...]] = {}
             item: Progress | None = None
@@ -175,6 +176,8 @@ def _side_by_side(
                     overall.take(armature_object, item)
                     if item.is_last:
                         ready.append((armature_object, bakes[armature_object][0]))
+                    elif item.meets:
+                        met[armature_object] = None
                     else:
                         asked[armature_object] = item.requests
             assert item is not None
@@ -185,6 +188,8 @@ def _side_by_side(
             found = yield from clock.run(solved(whole))
             answers = _shared_out(asked, found)
             _charge(asked, {each: shares for each, (_, shares) in bakes.items()}, clock.seconds)
+            if not answers:
+                answers, met = met, {}
     return ready
 
 

@@ -13,14 +13,15 @@ from ...maths.rotations import angle_between
 from ..scene import evaluation
 from ..solve.planting import inverse, upright
 from .bake_frames import BakeFrames
-from .report_parts import Entry, FootSlip
+from .entries import Entries
+from .report_parts import FootSlip
 
 
 def foot_slips(
     scene: bpy.types.Scene,
     armature_object: bpy.types.Object,
     bake_frames: BakeFrames,
-    entries: Sequence[Entry],
+    entries: Entries,
 ) -> tuple[FootSlip, ...]:
     """One per constraint that plants a bone at some frame; the keys are written by now.
 
@@ -56,14 +57,8 @@ def foot_slips(
     return tuple(
         FootSlip(
             bake_frames.constraints[c].name,
-            max(
-                entry.keyed_residual
-                for entry in entries
-                if entry.constraint == bake_frames.constraints[c].name
-            ),
-            max(
-                entry.keyed_angle for entry in entries if entry.constraint == bake_frames.constraints[c].name
-            ),
+            float(entries.keyed_residual[entries.constraint == c].max()),
+            float(entries.keyed_angle[entries.constraint == c].max()),
             max(distances[c])[0],
             max(angles[c]),
             max(distances[c])[1],

@@ -32,6 +32,7 @@ class Progress(NamedTuple):
         verb: what was done with them, such as "solved".
         requests: what is to be solved before the work goes on.
         is_last: whether nothing may fail any more: what comes next keeps all that was written.
+        meets: whether others that are baked in the same pass come to this point too before the work goes on.
     """
 
     frame: float
@@ -40,6 +41,7 @@ class Progress(NamedTuple):
     verb: str = "solved"
     requests: tuple[Request, ...] = ()
     is_last: bool = False
+    meets: bool = False
 
     def words(self, seconds: float, before: int = 0) -> str:
         """Such as "frame 30: 30 of 120 solved, about 4 s left", the frames beyond those done `before` having

@@ -146,7 +146,10 @@ class PlayedFrame(NamedTuple):
 
 @contextmanager
 def playback(
-    scene: bpy.types.Scene, armature_object: bpy.types.Object, constraints: Sequence[Constraint]
+    scene: bpy.types.Scene,
+    armature_object: bpy.types.Object,
+    constraints: Sequence[Constraint],
+    shared: SharedScene | None = None,
 ) -> Iterator[Callable[[float, bool, bool], PlayedFrame]]:
     """Like `frames`; the function it gives shows a frame as it plays, with targets if its second argument
     says so, and with influences if its third one does."""
@@ -155,10 +158,12 @@ def playback(
     things = [*_own_bones(armature_object, constraints), *objects_of(sources)]
     bones, influences_at = len(armature_object.pose.bones), _influences(armature_object, constraints, indices)
     place = _places()
-    with isolated_scene(scene, armature_object, things, indices) as isolated:
+    with ExitStack() as stack:
+        aside = shared or stack.enter_context(shared_scene(scene))
+        aside.refer(armature_object, things, indices)
 
         def play(frame: float, with_targets: bool, with_influences: bool) -> PlayedFrame:
-            depsgraph = set_frame(isolated, frame)
+            depsgraph = aside.at(frame, armature_object)
             evaluated = armature_object.evaluated_get(depsgraph)
             matrices = np.empty((bones, 4, 4), np.float32)  # column by column
             evaluated.pose.bones.foreach_get("matrix", matrices.ravel())
