@@ -10,7 +10,7 @@ import bpy
 import numpy as np
 
 from ...maths.rotations import angle_between
-from ..scene import evaluation
+from ..scene.played_frames import playback
 from ..solve.planting import inverse, upright
 from .bake_frames import BakeFrames
 from .entries import Entries
@@ -40,7 +40,7 @@ def foot_slips(
     distances = {c: [(0.0, frames[0])] for c in planting}
     angles = {c: [0.0] for c in planting}
     tips = {c: armature_object.pose.bones.find(bake_frames.constraints[c].tip) for c in planting}
-    with evaluation.playback(scene, armature_object, bake_frames.constraints) as play:
+    with playback(scene, armature_object, bake_frames.constraints) as play:
         for frame in range(frames[0], frames[-1] + 1):
             planted = _planted(bake_frames, planting, frames, frame)
             if not planted:
