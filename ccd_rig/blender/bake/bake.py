@@ -181,7 +181,7 @@ def _written(
         start=settings.start.name,
         from_rest=task.start.posed,
         **outcome._asdict(),
-        check=(yield from _check(scene, armature_object, motion, solver)) if settings.verify else None,
+        check=(yield from _check(scene, armature_object, motion, task)) if settings.verify else None,
         seconds=clock.seconds,
         keys=sum(len(each.frames) for each in keys),
         keys_before=keys_before,
@@ -290,11 +290,12 @@ def _check(
     scene: bpy.types.Scene,
     armature_object: bpy.types.Object,
     motion: KeyedMotion,
-    solver: SolverSettings,
+    task: shot.Task,
 ) -> Steps[Check]:
     """See what plays; an item per frame."""
-    clock, tolerances = Clock(), (solver.position_tolerance, solver.angle_tolerance)
-    playing = play_steps(scene, armature_object, motion.bake_frames, motion.keyed, tolerances)
+    clock, tolerances = Clock(), (task.solver.position_tolerance, task.solver.angle_tolerance)
+    frames, keyed = motion.bake_frames, motion.keyed
+    playing = play_steps(scene, armature_object, frames, keyed, tolerances, task.shared)
     check = yield from clock.run(playing)
     return replace(check, seconds=clock.seconds)
 

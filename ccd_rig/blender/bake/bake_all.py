@@ -155,7 +155,7 @@ class _Overall:
         """An item as one of all bakes."""
         total = self._count * item.total
         done = int(item.total * sum(self._parts[item.verb].values()) + 1e-6)
-        return item.now()._replace(done=done, total=total, is_last=False)
+        return item.now()._replace(done=done, total=total, is_last=False, meets=False)
 
 
 def _side_by_side(
@@ -173,6 +173,7 @@ def _side_by_side(
             steps = kept.enter_context(closing(one_of_many(scene, armature_object, own, shares)))
             bakes[armature_object] = steps, shares
         answers: dict[bpy.types.Object, Answers] = dict.fromkeys(bakes)
+        met: dict[bpy.types.Object, Answers] = {}  # those that wait for the others
         while answers:
             asked: dict[bpy.types.Object, tuple[Request, ...]] = {}
             items: dict[bpy.types.Object, Progress] = {}
@@ -183,6 +184,8 @@ def _side_by_side(
                     overall.take(armature_object, item.now())
                     if item.is_last:
                         ready.append((armature_object, bakes[armature_object][0]))
+                    elif item.meets:
+                        met[armature_object] = None
                     else:
                         asked[armature_object] = item.requests
             assert item is not None
@@ -192,6 +195,8 @@ def _side_by_side(
             found = yield from clock.run(solved(requests, partial(overall.present, items)))
             answers = _shared_out(asked, found)
             _charge(asked, {each: shares for each, (_, shares) in bakes.items()}, clock.seconds)
+            if not answers:
+                answers, met = met, {}
     return ready
 
 

@@ -217,11 +217,6 @@ class BakeFrames:
         )
 
 
-def number(frame: float) -> float:
-    """A frame as people write it: whole ones as whole numbers."""
-    return int(frame) if frame == int(frame) else float(frame)
-
-
 def numbers(values: Iterable[Vector | Quaternion]) -> Array:
     """Vectors or quaternions as the rows of an array."""
     return np.array([value[:] for value in values])

@@ -13,7 +13,8 @@ from ...maths.batch import Array
 from ...settings import SolverSettings
 from ..solve.constraint_goals import chain_joints
 from . import measuring
-from .bake_frames import BakeFrames, Motion, number
+from .bake_frames import BakeFrames, Motion
+from .report_parts import number
 
 Mask = NDArray[np.bool_]
 

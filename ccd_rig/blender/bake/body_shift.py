@@ -34,11 +34,11 @@ from ..properties.body import FOLLOW_FEET, KEEP_ANIMATION, WALK_ON, Body
 from ..scene.evaluation import FrameSample
 from ..solve.solving import FrameSolveSettings, Solution
 from ..solve.walking import solve_frame
-from .bake_frames import BakeFrames, number
+from .bake_frames import BakeFrames
 from .body_drift import BodyDrift
 from .planted_frames import BodyMoves
 from .planted_solver import WAITING_AT_MOST, PlantedSolver, one_by_one
-from .report_parts import BodyReport
+from .report_parts import BodyReport, number
 
 REACHES = 0.9998
 """Part of a leg's largest extension to which it is stretched: a straight knee could bend either way."""

@@ -8,8 +8,9 @@ import numpy as np
 from ...maths.batch import Array, conjugate, rotate, unit
 from ...skeleton.kinematics import forward_kinematics_of_frames
 from ..solve.planting import inverse
-from .bake_frames import BakeFrames, Motion, number
+from .bake_frames import BakeFrames, Motion
 from .body_drift import BodyDrift, Peak
+from .report_parts import number
 
 
 def body_drift(bake_frames: BakeFrames, keyed: Motion) -> BodyDrift:

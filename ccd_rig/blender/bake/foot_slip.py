@@ -10,17 +10,18 @@ import bpy
 import numpy as np
 
 from ...maths.rotations import angle_between
-from ..scene import evaluation
+from ..scene.played_frames import playback
 from ..solve.planting import inverse, upright
 from .bake_frames import BakeFrames
-from .report_parts import Entry, FootSlip
+from .entries import Entries
+from .report_parts import FootSlip
 
 
 def foot_slips(
     scene: bpy.types.Scene,
     armature_object: bpy.types.Object,
     bake_frames: BakeFrames,
-    entries: Sequence[Entry],
+    entries: Entries,
 ) -> tuple[FootSlip, ...]:
     """One per constraint that plants a bone at some frame; the keys are written by now.
 
@@ -39,7 +40,7 @@ def foot_slips(
     distances = {c: [(0.0, frames[0])] for c in planting}
     angles = {c: [0.0] for c in planting}
     tips = {c: armature_object.pose.bones.find(bake_frames.constraints[c].tip) for c in planting}
-    with evaluation.playback(scene, armature_object, bake_frames.constraints) as play:
+    with playback(scene, armature_object, bake_frames.constraints) as play:
         for frame in range(frames[0], frames[-1] + 1):
             planted = _planted(bake_frames, planting, frames, frame)
             if not planted:
@@ -56,14 +57,8 @@ def foot_slips(
     return tuple(
         FootSlip(
             bake_frames.constraints[c].name,
-            max(
-                entry.keyed_residual
-                for entry in entries
-                if entry.constraint == bake_frames.constraints[c].name
-            ),
-            max(
-                entry.keyed_angle for entry in entries if entry.constraint == bake_frames.constraints[c].name
-            ),
+            float(entries.keyed_residual[entries.constraint == c].max()),
+            float(entries.keyed_angle[entries.constraint == c].max()),
             max(distances[c])[0],
             max(angles[c]),
             max(distances[c])[1],

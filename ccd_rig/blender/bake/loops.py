@@ -22,11 +22,11 @@ from ..properties.constraint_values import Kind
 from ..scene.evaluation import FrameSample
 from ..scene.targets import TargetSample
 from ..solve.constraint_goals import chain_joints
-from .bake_frames import BakeFrames, number, numbers
+from .bake_frames import BakeFrames, numbers
 from .baked import Baked
 from .frame_solver import FrameSolver
 from .keyed_motion import keyed_motion, rotated_joints
-from .report_parts import Loop
+from .report_parts import Loop, number
 
 ALIKE = 1e-3
 """Radians, and parts of a chain's length, that both ends of a loop may differ by."""

@@ -16,7 +16,8 @@ from ...skeleton.kinematics import forward_kinematics_of_frames
 from ...solvers.least_squares.problem import LeastSquaresProblem
 from ..properties.constraint_values import Constraint, Kind
 from ..solve.constraint_goals import goal_targets, goals
-from .bake_frames import BakeFrames, Motion, Rows, number
+from .bake_frames import BakeFrames, Motion, Rows
+from .report_parts import number
 
 
 def residuals(bake_frames: BakeFrames, motion: Motion) -> tuple[Array, Array]:

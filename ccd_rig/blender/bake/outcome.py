@@ -12,9 +12,10 @@ import numpy as np
 from ...maths.batch import Array
 from ..properties.body import Body
 from . import body_shift, measuring
-from .bake_frames import BakeFrames, number
+from .bake_frames import BakeFrames
 from .baked import Baked
 from .drifting import body_drift
+from .entries import STATUSES, Entries
 from .finding import Finding, Trouble
 from .findings import findings
 from .foot_slip import foot_slips
@@ -23,12 +24,12 @@ from .loops import loop
 from .report_parts import (
     SLERPED,
     BodyReport,
-    Entry,
     FootSlip,
     LargestRotation,
     Loop,
     SeveralWays,
     WeightedFit,
+    number,
 )
 from .shot import Task
 from .weighted_fits import weighted_fit
@@ -37,7 +38,7 @@ from .weighted_fits import weighted_fit
 class Outcome(NamedTuple):
     """Fields of `BakeReport`; see there."""
 
-    entries: tuple[Entry, ...]
+    entries: Entries
     largest_rotation: LargestRotation | None
     foot_slips: tuple[FootSlip, ...]
     fit: WeightedFit | None
@@ -93,20 +94,23 @@ def _body_report(motion: KeyedMotion, task: Task, body: Body) -> BodyReport:
     return body_shift.report_of(motion.bake_frames, body, task.body_obstacle, drift)
 
 
-def _entries(bake_frames: BakeFrames, motion: KeyedMotion, at_full: tuple[Array, Array]) -> tuple[Entry, ...]:
+def _entries(bake_frames: BakeFrames, motion: KeyedMotion, at_full: tuple[Array, Array]) -> Entries:
     """One for each constraint in force at each frame; `at_full`: (F, C) distances and angles of
     `motion.full`."""
     residuals, angles = at_full
     same = all(np.array_equal(a, b) for a, b in zip(motion.keyed, motion.full, strict=True))
     keyed, keyed_angles = (residuals, angles) if same else measuring.residuals(bake_frames, motion.keyed)
     in_force = np.nonzero(bake_frames.influences > 0.0)  # by frame, then in the order of the constraints
-    figures = (residuals, keyed, bake_frames.influences, angles, keyed_angles)
-    columns = [*(at.tolist() for at in in_force), *(each[in_force].tolist() for each in figures)]
-    frames = [number(frame) for frame in bake_frames.frames]
-    names, states = [constraint.name for constraint in bake_frames.constraints], bake_frames.states
-    return tuple(
-        Entry(frames[f], names[c], states[f][c] if f in states else SLERPED, *row)
-        for f, c, *row in zip(*columns, strict=True)
+    columns = (residuals, keyed, bake_frames.influences, angles, keyed_angles)
+    codes, states = {name: code for code, name in enumerate(STATUSES)}, bake_frames.states
+    rows, constraints = (each.tolist() for each in in_force)
+    ended = [codes[states[f][c] if f in states else SLERPED] for f, c in zip(rows, constraints, strict=True)]
+    return Entries(
+        tuple(constraint.name for constraint in bake_frames.constraints),
+        bake_frames.frames[in_force[0]],
+        in_force[1].astype(np.int16),
+        np.array(ended, np.uint8),
+        *(each[in_force] for each in columns),
     )
 
 

@@ -20,7 +20,8 @@ from ..keys.obstacles import Destination, obstacles
 from ..properties import constraint_list
 from ..properties.constraint_values import Kind
 from ..rig import rotation_modes
-from ..scene.evaluation import PlayedFrame, playback
+from ..scene.isolation import SharedScene
+from ..scene.played_frames import PlayedFrame, playback
 from ..scene.targets import TargetSample
 from . import measuring
 from .bake_frames import BakeFrames, Motion
@@ -41,6 +42,7 @@ def play_steps(
     bake_frames: BakeFrames,
     motion: Motion,
     tolerances: tuple[float, float],
+    shared: SharedScene | None = None,
 ) -> Steps[Check]:
     """Evaluate all whole frames of the range and all keyed ones.
 
@@ -50,11 +52,14 @@ def play_steps(
         bake_frames: of the bake.
         motion: what should play at its frames.
         tolerances: world metres and radians that a constraint's bones may be off their keys.
+        shared: where frames are evaluated for other armatures too, or None.
     """
     first, last = math.ceil(bake_frames.frames[0]), math.floor(bake_frames.frames[-1])
     frames = np.union1d(bake_frames.frames, np.arange(first, last + 1, dtype=np.float64))
     film = _Film.empty(armature_object, bake_frames, frames, tolerances)
-    with playback(scene, armature_object, bake_frames.constraints) as play:
+    with playback(scene, armature_object, bake_frames.constraints, shared) as play:
+        if shared is not None:  # all keys are written before any frame is looked at
+            yield Progress(float(frames[0]), 0, len(frames), "checked", meets=True)
         for f, frame in enumerate(frames.tolist()):
             film.store(f, play(frame, True, frame not in film.keyed))
             yield Progress(frame, f + 1, len(frames), "checked")

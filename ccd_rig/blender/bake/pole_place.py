@@ -12,7 +12,7 @@ from mathutils import Vector
 from ...errors import RigError
 from ..properties import constraint_list
 from ..properties.constraint_values import Constraint
-from ..scene import evaluation
+from ..scene.played_frames import playback
 
 BENT = 1e-3
 """Part of its length by which a chain is off straight at least, to have a side."""
@@ -45,7 +45,7 @@ def pole_place(
         RigError: the chain is straight there.
     """
     chain = constraint_list.chain(armature_object, constraint.tip, constraint.chain_length)
-    with evaluation.playback(scene, armature_object, [constraint]) as play:
+    with playback(scene, armature_object, [constraint]) as play:
         matrices = play(frame, False, False).matrices.astype(np.float64)
     places = [matrices[armature_object.pose.bones.find(bone.name)] for bone in chain]
     heads = np.array([place[:3, 3] for place in places])

@@ -33,6 +33,7 @@ class Progress(NamedTuple):
         verb: what was done with them, such as "solved".
         requests: what is to be solved before the work goes on.
         is_last: whether nothing may fail any more: what comes next keeps all that was written.
+        meets: whether others that are baked in the same pass come to this point too before the work goes on.
         beside: how often poses were solved beside those of the frames: some ahead of all, and some once more.
         tally: counts the frames that are solved meanwhile, beside those in `done`; or None.
     """
@@ -43,6 +44,7 @@ class Progress(NamedTuple):
     verb: str = "solved"
     requests: tuple[Request, ...] = ()
     is_last: bool = False
+    meets: bool = False
     beside: int = 0
     tally: Tally | None = None
 

@@ -10,8 +10,9 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from ...settings import Solver, SolverSettings, SolveStatus
+from ...settings import Solver, SolverSettings
 from ..whole_files import WriteError, replacing
+from .entries import Entries
 from .finding import Finding, Trouble
 from .report_parts import (
     SLERPED,
@@ -26,8 +27,6 @@ from .report_parts import (
     metres,
     off,
 )
-
-_NOT_MISSED = (SolveStatus.CONVERGED.name, SLERPED)
 
 
 @dataclass(frozen=True)
@@ -67,7 +66,7 @@ class BakeReport:
     frame_end: int
     step: int
     tolerance: float
-    entries: tuple[Entry, ...]
+    entries: Entries
     angle_tolerance: float = SolverSettings().angle_tolerance
     solver: Solver = SolverSettings().solver
     start: str = "ACTION"
@@ -88,10 +87,7 @@ class BakeReport:
 
     def worst(self) -> Entry:
         """The row that is farthest off, in tolerances; the earliest of equals."""
-        return max(
-            self.entries,
-            key=lambda entry: max(entry.residual / self.tolerance, entry.angle / self.angle_tolerance),
-        )
+        return self.entries.worst(self.tolerance, self.angle_tolerance)
 
     def largest_jump(self) -> Finding | None:
         """Of the jumps that were found; None where there are none."""
@@ -100,15 +96,15 @@ class BakeReport:
 
     def unsolved(self) -> tuple[Entry, ...]:
         """Rows of solved frames where the constraint was not reached within the tolerance."""
-        return tuple(entry for entry in self.entries if entry.status not in _NOT_MISSED)
+        return self.entries.missed()
 
     def unsolved_count(self) -> int:
         """How many solved frames miss at least one constraint."""
-        return len({entry.frame for entry in self.unsolved()})
+        return self.entries.missed_frames()
 
     def solved_count(self) -> int:
         """How many frames were solved, with at least one constraint in force."""
-        return len({entry.frame for entry in self.entries if entry.status != SLERPED})
+        return self.entries.solved_frames()
 
     def summary(self) -> str:
         """One sentence for people, such as "118 of 120 frames reached; worst 0.0040 m at frame 57 (Hand)".

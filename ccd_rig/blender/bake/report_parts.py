@@ -325,6 +325,11 @@ class Check:
         return f"Plays as baked: at most {' and '.join(parts)}"
 
 
+def number(frame: float) -> float:
+    """A frame as people write it: whole ones as whole numbers."""
+    return int(frame) if frame == int(frame) else float(frame)
+
+
 def off(distance: float, angle: float) -> str:
     """How far off something is: "0.0040 m", "2.1 degrees", or both."""
     parts = [] if distance == 0.0 and angle > 0.0 else [metres(distance)]

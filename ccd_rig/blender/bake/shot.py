@@ -192,7 +192,7 @@ def _evaluate(
     known = task.constraints, task.layout, task.shared
     with evaluation.frames(scene, armature_object, *known) as sample_at:
         if task.shared is not None:  # first all say what is to be evaluated for them
-            yield Progress(shot.frames[0], 0, len(shot.solved), "evaluated")
+            yield Progress(shot.frames[0], 0, len(shot.solved), "evaluated", meets=True)
         for row, frame in enumerate(shot.frames):
             sample = task.start.based(sample_at(frame))
             if recorder is None or solver is None:

@@ -14,8 +14,8 @@ from ...maths.batch import Array
 from ...settings import SolveStatus
 from ..properties.constraint_values import Constraint, Kind
 from ..solve.solving import groups
-from .bake_frames import BakeFrames, number
-from .report_parts import FrameFit, WeightedFit
+from .bake_frames import BakeFrames
+from .report_parts import FrameFit, WeightedFit, number
 
 
 def weighted_fit(bake_frames: BakeFrames, distances: Array) -> WeightedFit | None:

@@ -18,7 +18,8 @@ from ..keys.obstacles import Destination, obstacles
 from ..properties import body, constraint_list, constraint_values, pose_library, solver_settings
 from ..properties.constraint_values import Kind
 from ..rig import armature, clamps, rotation_modes
-from ..scene import dependence, evaluation
+from ..scene import dependence
+from ..scene.evaluated_rig import rig_layout
 from ..solve import constraint_goals
 from . import method_checks, plant_checks
 from .constraint_checks import constraint_problems, in_scene, is_finite, suggestion
@@ -124,7 +125,7 @@ def _look(
         all_problems += _library_problems(armature_object)
         try:
             fixed = figure.bone if figure is not None and figure.keeps else ""
-            layout = evaluation.rig_layout(armature_object, armature_object, sound, fixed)
+            layout = rig_layout(armature_object, armature_object, sound, fixed)
             # As the solver reads it: scale, shear, locks, and bones that no rigid joint can stand for.
             reading = layout.read(armature_object)
             solver_settings.solver_settings(armature_object)

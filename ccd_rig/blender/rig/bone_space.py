@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from mathutils import Matrix, Quaternion, Vector
@@ -92,8 +92,7 @@ class BoneRest:
     keywords: Mapping[str, Any]
 
 
-@dataclass(frozen=True)
-class PlacedBone:
+class PlacedBone(NamedTuple):
     """A bone under given scales.
 
     Attributes:

@@ -163,7 +163,7 @@ def _placed_anew(
             now = _placed(bone, pose_bones[bone.slot], cause.scales[i], matrix, angles)
             last = now.stretch if old is None else old._placed[i].stretch
             if all(abs(a - b) <= NOISE * abs(b) for a, b in zip(now.stretch, last, strict=True)):
-                now = replace(now, stretch=last)  # then the children need not be placed anew
+                now = now._replace(stretch=last)  # then the children need not be placed anew
             placed.append(now)
         unmoved.append(known)
     shifts = np.array([item.shift for item in placed]).reshape(-1, 3, 3)
@@ -187,12 +187,12 @@ def _placed(
     found = place(bone, pose_bone.bone, scale, parent)
     if bone.keywords.get("slides"):
         along = slides.model_slides(bone.name, bone.keywords["slides"], found.shift)
-        found = replace(found, joint=replace(found.joint, slides=along))
+        found = found._replace(joint=replace(found.joint, slides=along))
     if bone.keywords.get("coupled_offsets"):
         offsets = coupled_offsets.model_offsets(bone.keywords["coupled_offsets"], found.shift)
-        found = replace(found, joint=replace(found.joint, coupled_offsets=offsets))
+        found = found._replace(joint=replace(found.joint, coupled_offsets=offsets))
     if held:
-        found = replace(found, joint=replace(found.joint, limit=_box(pose_bone.rotation_mode, held)))
+        found = found._replace(joint=replace(found.joint, limit=_box(pose_bone.rotation_mode, held)))
     return found
 
 

@@ -18,7 +18,7 @@ from ...maths.batch import Array
 from ...motion.contacts import ContactThresholds, Phase, contact_phases, ground_velocity
 from ..properties import constraint_list
 from ..properties.constraint_values import Constraint
-from .evaluation import playback
+from .played_frames import playback
 
 SAME_FOOT = 0.4
 """Leg lengths up to which bones that never part are taken for those of one foot."""

@@ -9,7 +9,7 @@ import bpy
 import numpy as np
 import pytest
 import rigs
-from test_bake import arm, constrain, key_location
+from reaching_arms import arm, constrain, key_location
 
 FRAMES = 60
 

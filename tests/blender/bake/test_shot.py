@@ -8,7 +8,7 @@ import bpy
 import numpy as np
 import pytest
 import rigs
-from test_bake import SOLVE, arm, assert_report_is_what_plays, circle, constrain, key_location
+from reaching_arms import SOLVE, arm, assert_report_is_what_plays, circle, constrain, key_location
 from whole_file import differences, dump
 
 SAME = 1e-6  # of values stored as float32
