@@ -45,7 +45,7 @@ ARRIVALS = 3
 """Times that a pose comes near its goals until it does not leave them again."""
 RETURNS = 4
 """Times that a pose which met its goals without its reference goes back to that."""
-WAITING, LAST = 4, 16
+WAITING, LAST = 4, 8
 """Steps near its goals after which a pose that does not meet them goes on without its reference, and how many
 more it gets."""
 RAMP = 2.0
