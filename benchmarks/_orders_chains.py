@@ -331,3 +331,11 @@ def with_fraction(
 def rule(count: int, left: float = 0.03) -> float:
     """The part of a step with which one sweep over `count` joints leaves `left` of the error."""
     return 1.0 - left ** (1.0 / count)
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
+    """Prints a table in Markdown."""
+    print("| " + " | ".join(head) + " |\n|" + " --- |" * len(head))
+    for row in rows:
+        print("| " + " | ".join(str(cell) for cell in row) + " |", flush=True)
+    print()

@@ -6,7 +6,8 @@ docs/measurements/orders.md and draws its plots.
 
 The parts: orders, smart, settings, presets, shares, home, comfort, draw. Every part leaves its numbers in
 output/orders.json, from which `draw` makes docs/images/orders_*.png. All random numbers are seeded: two runs
-print the same. Chains, paths and measures are in `_orders_chains.py`, `home` is in `_orders_home.py`.
+print the same. Chains, paths and measures are in `_orders_chains.py`, `home` is in `_orders_home.py`,
+`comfort` in `_orders_comfort.py`.
 """
 
 from __future__ import annotations
@@ -24,21 +25,18 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "benchmarks")]
 
 import _orders_chains as c  # noqa: E402
+import _orders_comfort  # noqa: E402
 import _orders_home  # noqa: E402
 from mathutils import Quaternion, Vector  # noqa: E402
 
 from ccd_rig import (  # noqa: E402
     Comfort,
-    Cone,
     Hinge,
     Pose,
     Skeleton,
     Solver,
     SolverSettings,
-    SolveStatus,
     Sweep,
-    SwingTwist,
-    contains,
     forward_kinematics,
     solve,
 )
@@ -48,14 +46,6 @@ TARGETS = 100
 FRACTIONS = (0.2, 0.35, 0.5, 0.8, 0.9, 1.0, 1.3)
 COUNTS = (2, 3, 6, 10, 20, 40, 100)
 SHARES = (0.9, 0.95, 0.97, 0.98, 0.99)
-
-
-def table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-    """Prints a table in Markdown."""
-    print("| " + " | ".join(head) + " |\n|" + " --- |" * len(head))
-    for row in rows:
-        print("| " + " | ".join(str(cell) for cell in row) + " |", flush=True)
-    print()
 
 
 def points(skeleton: Skeleton, pose: Pose) -> list[list[float]]:
@@ -79,9 +69,9 @@ def orders() -> dict:
             means[sweep].append(f"{r.iterations:.0f} / {r.even:.2f} / {f.mean:.2f}° / {f.iterations:.1f}")
             print(".", end="", file=sys.stderr, flush=True)
     print("Share reached, steps per joint, and the most that one joint turns per frame:\n")
-    table(("order", *c.CHAINS), [(words(sweep), *cells[sweep]) for sweep in Sweep])
+    c.table(("order", *c.CHAINS), [(words(sweep), *cells[sweep]) for sweep in Sweep])
     print("Iterations and evenness of single solves / mean turn and iterations per frame:\n")
-    table(("order", *c.CHAINS), [(words(sweep), *means[sweep]) for sweep in Sweep])
+    c.table(("order", *c.CHAINS), [(words(sweep), *means[sweep]) for sweep in Sweep])
 
     skeleton = c.tail()
     goal = c.goal_at(skeleton, Vector((9.0, 9.5, 0.0)))
@@ -132,7 +122,7 @@ def smart() -> dict:
         rows.append(
             (words(sweep), result.status.name, result.iterations, steps[0], *shown, f"{sum(angles):.0f}")
         )
-    table(("order", "status", "iterations", "steps", *(f"joint {i}" for i in range(5)), "sum"), rows)
+    c.table(("order", "status", "iterations", "steps", *(f"joint {i}" for i in range(5)), "sum"), rows)
     return found
 
 
@@ -182,7 +172,7 @@ def settings() -> dict:
                 found["fractions"].setdefault(f"{name}, {sweep.name}", {})[str(fraction)] = numbers
                 rows.append((name, words(sweep), fraction, *followed(numbers)))
                 print(".", end="", file=sys.stderr, flush=True)
-    table(("chain", "order", "part", *FOLLOWED), rows)
+    c.table(("chain", "order", "part", *FOLLOWED), rows)
 
     rows = []
     for name, make, base, fields, small in (
@@ -196,7 +186,7 @@ def settings() -> dict:
             error = f"{max(run.error for run in runs):.1e}"
             rows.append((name, label, *single(reach), *followed(worst(runs)), error))
             print(".", end="", file=sys.stderr, flush=True)
-    table(("chain", "setting", *SINGLE, *FOLLOWED, "error, most"), rows)
+    c.table(("chain", "setting", *SINGLE, *FOLLOWED, "error, most"), rows)
     return found
 
 
@@ -243,7 +233,7 @@ def presets() -> dict:
             found[f"{name}, {label}"] = runs
             rows.append((name, label, *single(reach), *followed(runs)))
             print(".", end="", file=sys.stderr, flush=True)
-    table(("chain", "step", *SINGLE, *FOLLOWED), rows)
+    c.table(("chain", "step", *SINGLE, *FOLLOWED), rows)
     return found
 
 
@@ -287,9 +277,9 @@ def shares() -> dict:
                 print(".", end="", file=sys.stderr, flush=True)
     print("Largest turn per frame (geometric mean over the paths) / iterations per frame:\n")
     heads = [f"{count} joints" for count in COUNTS]
-    table(("chain", "step", *heads), [(*key, *row) for key, row in cells.items()])
+    c.table(("chain", "step", *heads), [(*key, *row) for key, row in cells.items()])
     print(f"Frames missed, of {3 * c.FRAMES}:\n")
-    table(("chain", "step", "joints", "frames missed"), missed)
+    c.table(("chain", "step", "joints", "frames missed"), missed)
 
     found["strobes"] = {}
     targets = c.along(c.eight(20.0), 1)
@@ -309,69 +299,7 @@ def shares() -> dict:
 def home() -> dict:
     """What going home does to chains that follow a closed path for several rounds; see `_orders_home.py`."""
     found = _orders_home.measured()
-    table(_orders_home.HEADS, [_orders_home.cells(row) for row in found["rows"]])
-    return found
-
-
-def arm_of_six(region: float = 0.0, tolerance: float = 0.0) -> Skeleton:
-    """Six joints with cones of 60 degrees; region and tolerance in degrees, 0 for none."""
-    inside = SwingTwist(Cone(math.radians(region))) if region else None
-    comfort = Comfort(tolerance=math.radians(tolerance), region=inside) if region or tolerance else None
-    return c.chain([SwingTwist(Cone(math.radians(60.0)))] * 6, comfort=comfort)
-
-
-def there_and_back(frames: int) -> list[Vector]:
-    """From where regions of 15 degrees suffice to where they do not, and back."""
-    near, far = Vector((1.5, 5.58, 0.0)), Vector((4.5, 1.5, 0.6))
-    return [near.lerp(far, 0.5 - 0.5 * math.cos(2.0 * math.pi * f / frames)) for f in range(frames)]
-
-
-def comfort() -> dict:
-    """A target that leaves what the comfort region can reach: does any joint jump?
-
-    Without a jump the largest turn per frame falls in proportion to the target's speed.
-    """
-    found: dict = {"frames": 250, "curves": {}}
-    rows = []
-    for label, region, tolerance, most, solver in (
-        ("no comfort", 0.0, 0.0, 300, Solver.CCD_LEAST_SQUARES),
-        ("region 15°", 15.0, 0.0, 300, Solver.CCD_LEAST_SQUARES),
-        ("region 15°, sweeps alone", 15.0, 0.0, 300, Solver.CCD),
-        ("region 15°, sweeps alone, 1500 iterations", 15.0, 0.0, 1500, Solver.CCD),
-        ("tolerance 5°", 0.0, 5.0, 300, Solver.CCD_LEAST_SQUARES),
-        ("tolerance 15°", 0.0, 15.0, 300, Solver.CCD_LEAST_SQUARES),
-        ("region 15°, tolerance 5°", 15.0, 5.0, 300, Solver.CCD_LEAST_SQUARES),
-    ):
-        skeleton = arm_of_six(region, tolerance)
-        chosen = c.settings_for(skeleton, error_reduction=c.SHARE, max_iterations=most, solver=solver)
-        cells: list[str] = []
-        for frames in (125, 250, 500):
-            run = c.follow(skeleton, there_and_back(frames), chosen)
-            cells.append(f"{run.largest:.2f}")
-            if frames == 250:
-                first = run
-        comfortable = skeleton.joints[0].comfort
-        limit = comfortable.region if comfortable else None
-        within = [limit is None or all(contains(limit, q, 1e-4) for q in p.rotations) for p in first.poses]
-        crossed = [k for k in range(1, len(within)) if within[k] != within[k - 1]]
-        found["curves"][label] = {"per_frame": first.per_frame, "crossed": crossed}
-        print(".", end="", file=sys.stderr, flush=True)
-        rows.append((label, *cells, f"{first.iterations:.0f}", f"{first.error:.1e}", first.missed, crossed))
-    heads = [f"most per frame, {frames} frames" for frames in (125, 250, 500)]
-    table(("comfort", *heads, "iterations per frame", "error, most", "missed", "crossed at"), rows)
-
-    skeleton, spent = arm_of_six(15.0), []
-    chosen = c.settings_for(skeleton, error_reduction=c.SHARE)
-    pose = Pose.rest(skeleton)
-    for frame, target in enumerate(there_and_back(250)):
-        result = solve(skeleton, pose, [c.goal_at(skeleton, target)], chosen)
-        pose = result.pose
-        if result.status is not SolveStatus.CONVERGED:
-            spent.append(
-                (frame, result.status.name, result.iterations, f"{result.errors[0].distance / 6.0:.1e}")
-            )
-    print("Frames that the region of 15° missed, sweeps alone:\n")
-    table(("frame", "status", "iterations", "error, part of the length"), spent)
+    c.table(_orders_home.HEADS, [_orders_home.cells(row) for row in found["rows"]])
     return found
 
 
@@ -382,7 +310,7 @@ PARTS: dict[str, Callable[[], dict]] = {
     "presets": presets,
     "shares": shares,
     "home": home,
-    "comfort": comfort,
+    "comfort": _orders_comfort.measured,
 }
 
 

@@ -14,11 +14,13 @@ The mathematics and the choice among equally near rotations are those of `projec
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 
+from ..maths.batch import as_slice, joined_given, select_given
 from .batch_cone_twist import cone_twist_constants, cone_twist_suspects, nearest_cone_twist
 from .batch_ellipse_twist import ellipse_twist_constants, ellipse_twist_suspects, nearest_ellipse_twist
 from .batch_euler_box import euler_box_constants, euler_box_suspects, nearest_euler_box
@@ -41,21 +43,35 @@ __all__ = [
 
 
 class BatchLimits:
-    """Limits of n joints, for B poses at once.
-
-    Attributes:
-        limits: one per joint; None leaves the joint free.
-    """
+    """Limits of n joints, for B poses at once."""
 
     def __init__(self, limits: Sequence[Limit | None]) -> None:
-        self.limits = tuple(limits)
+        """`limits`: one per joint; None leaves the joint free."""
         members: dict[tuple[str, bool], list[_Member]] = {}
         for place, limit in enumerate(limits):
             if limit is not None:
                 inner, frame = _without_reversed(limit)
                 name, constants = _constants(inner)
                 members.setdefault((name, frame is None), []).append(_Member(place, constants, frame))
-        self._groups = [_Group(_KINDS[name], found) for (name, _), found in members.items()]
+        self._groups = [_Group.of(_KINDS[name], found) for (name, _), found in members.items()]
+
+    @classmethod
+    def _of(cls, groups: list[_Group]) -> BatchLimits:
+        found = cls(())
+        found._groups = groups
+        return found
+
+    @classmethod
+    def joined(cls, several: Sequence[BatchLimits], sizes: Sequence[int]) -> BatchLimits:
+        """Those of several batches of poses, of these sizes, as one: limits of the same forms (`form`)."""
+        groups = zip(*(each._groups for each in several), strict=True)
+        return cls._of([_Group.joined(group, sizes) for group in groups])
+
+    def at(self, some: Mask | Places) -> BatchLimits:
+        """Those of some of the poses."""
+        if all(group.constants.shape[-1] == 1 for group in self._groups):
+            return self
+        return self._of([group.at(some) for group in self._groups])
 
     def project(self, rotations: Array) -> tuple[Array, Mask | None]:
         """Nearest allowed rotations (4, n, B), and which (n, B) were outside by more than `ROUNDING`.
@@ -170,32 +186,63 @@ class _Member(NamedTuple):
     frame: Array | None
 
 
+@dataclass(frozen=True)
 class _Group:
-    """Limits of one kind, all or none of them Reversed."""
+    """Limits of one kind, all or none of them Reversed.
 
-    def __init__(self, kind: _Kind, members: Sequence[_Member]) -> None:
-        places = [member.place for member in members]
-        first, last = places[0], places[-1]
-        self._kind = kind
-        self._places: Places = np.array(places, dtype=np.intp)
-        # A slice is a view: joints that follow each other need not be copied.
-        self._joints: slice | Places = self._places
-        if last - first == len(places) - 1:
-            self._joints = slice(first, last + 1)
-        self._constants = np.stack([member.constants for member in members], axis=1)[:, :, None]
+    Attributes:
+        kind: its two steps.
+        places: (n,) of the joints. joints: the same, as a slice where they follow each other: a view need not
+            be copied.
+        constants: (C, n, B or 1).
+        frames: (3, 3, n, B or 1) those of Reversed limits; None where none is.
+    """
+
+    kind: _Kind
+    places: Places
+    joints: slice | Places
+    constants: Array
+    frames: Array | None
+
+    @classmethod
+    def of(cls, kind: _Kind, members: Sequence[_Member]) -> _Group:
+        """The same for every pose."""
+        places = np.array([member.place for member in members], dtype=np.intp)
+        constants = np.stack([member.constants for member in members], axis=1)[:, :, None]
         frames = [member.frame for member in members if member.frame is not None]
-        self._frames: Array | None = np.stack(frames, axis=2)[:, :, :, None] if frames else None
+        stacked = np.stack(frames, axis=2)[:, :, :, None] if frames else None
+        return cls(kind, places, as_slice(places), constants, stacked)
+
+    @classmethod
+    def joined(cls, groups: Sequence[_Group], sizes: Sequence[int]) -> _Group:
+        """Those of several batches of poses, of these sizes, as one."""
+        first = groups[0]
+        constants = joined_given([group.constants for group in groups], sizes)
+        frames = [group.frames for group in groups if group.frames is not None]
+        return replace(first, constants=constants, frames=joined_given(frames, sizes) if frames else None)
+
+    def at(self, some: Mask | Places) -> _Group:
+        """Those of some of the poses."""
+        frames = None if self.frames is None else select_given(self.frames, some)
+        return replace(self, constants=select_given(self.constants, some), frames=frames)
 
     def outside(self, rotations: Array) -> tuple[Places, Places, Array]:
         """Joints (K,) and poses (K,) of rotations outside, and the nearest allowed rotations (4, K)."""
-        own = rotations[:, self._joints]
-        if self._frames is not None:
-            own = _mapped(self._frames, own)
-        flat, nearest = _outside(self._kind, self._constants, own)
+        own = rotations[:, self.joints]
+        if self.frames is not None:
+            own = _mapped(self.frames, own)
+        flat, nearest = _outside(self.kind, self.constants, own)
         members, poses = np.divmod(flat, max(own.shape[2], 1))
-        if self._frames is not None and len(flat):
-            nearest = _mapped(self._frames[..., 0].swapaxes(0, 1)[:, :, members], nearest)
-        return self._places[members], poses, nearest
+        if self.frames is not None and len(flat):
+            back = self.frames.swapaxes(0, 1)
+            nearest = _mapped(back[:, :, members, poses if back.shape[-1] > 1 else 0], nearest)
+        return self.places[members], poses, nearest
+
+
+def form(limit: Limit) -> Hashable:
+    """Limits with equal ones differ in numbers alone, which `BatchLimits` may hold for each pose."""
+    inner, frame = _without_reversed(limit)
+    return _constants(inner)[0], frame is None
 
 
 def _constants(limit: Hinge | SwingTwist | EulerBox) -> tuple[str, Array]:

@@ -316,6 +316,11 @@ def contains(limit: Limit, rotation: Quaternion, tolerance: float = 0.0) -> bool
     return violation(limit, rotation) <= tolerance
 
 
+def locks_twist(limit: Limit) -> bool:
+    """Whether a cone or an ellipse leaves the twist a single angle."""
+    return isinstance(limit, SwingTwist) and limit.cone_twist[6] <= 0.5 * ROUNDING
+
+
 def locked_axis(limit: Limit | None, rotation: Quaternion) -> Vector | None:
     """The axis about which a joint of one single twist cannot turn on from `rotation`; None with a twist
     range.
@@ -324,7 +329,7 @@ def locked_axis(limit: Limit | None, rotation: Quaternion) -> Vector | None:
     swings: with the vector part v of a rotation and its real part w, a turn d changes the component along
     the bone n by d.(w n + n x v) / 2 and w by -d.v / 2, and the twist stays when both keep their ratio.
     """
-    if not isinstance(limit, SwingTwist) or limit.cone_twist[6] > 0.5 * ROUNDING:
+    if not isinstance(limit, SwingTwist) or not locks_twist(limit):
         return None
     nx, ny, nz, cosine, sine = limit.cone_twist[:5]
     w, x, y, z = rotation[:]

@@ -8,6 +8,7 @@ Nothing here checks for NaN.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import reduce
 from typing import Any
 
@@ -57,6 +58,24 @@ def select(values: NDArray[Any], some: Mask | Indices | slice) -> Any:
     if isinstance(some, slice):
         return values[..., some]
     return values.take(np.flatnonzero(some) if some.dtype == np.bool_ else some, axis=-1)
+
+
+def select_given(values: Array, some: Mask | Indices | slice) -> Array:
+    """Some of the poses of (..., B or 1): what is the same for all of them stays."""
+    return values if values.shape[-1] == 1 else np.asarray(select(values, some))
+
+
+def joined_given(arrays: Sequence[Array], sizes: Sequence[int]) -> Array:
+    """Arrays (..., B or 1) of several batches of poses, of these sizes, as one; (..., 1) where all agree."""
+    first = arrays[0]
+    if all(each.shape[-1] == 1 for each in arrays) and all(
+        np.array_equal(first, each) for each in arrays[1:]
+    ):
+        return first
+    whole = [
+        np.broadcast_to(each, (*each.shape[:-1], size)) for each, size in zip(arrays, sizes, strict=True)
+    ]
+    return np.concatenate(whole, axis=-1)
 
 
 def at_least_two(some: Indices) -> Indices:

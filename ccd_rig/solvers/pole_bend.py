@@ -39,7 +39,7 @@ class PoleBends(NamedTuple):
         across: (3, B) its part across the line.
         to_target: (3, B) as given.
         axis: (3, B) as given.
-        full: BEND_RANGE times the scale.
+        full: (B,), or one for all: BEND_RANGE times the scale.
         turned: the goal's angle.
     """
 
@@ -53,7 +53,7 @@ class PoleBends(NamedTuple):
     across: Array
     to_target: Array
     axis: Array
-    full: float
+    full: Array | float
     turned: float
 
     @property
@@ -93,7 +93,7 @@ def turned_about(line: Array, across: Array, angle: float) -> Array:
 
 
 def pole_bends(
-    line: Array, between: Array, to_target: Array, axis: Array, scale: float, turned: float = 0.0
+    line: Array, between: Array, to_target: Array, axis: Array, scale: Array | float, turned: float = 0.0
 ) -> PoleBends:
     """The bend, the side and the weight of a pole goal in each pose.
 
@@ -102,7 +102,7 @@ def pole_bends(
         between: (3, B) the sum of the heads between, each from the root's head.
         to_target: (3, B) from the root's head to the pole target.
         axis: (3, B) `BendAxis.axis` in model space.
-        scale: `BendAxis.scale`.
+        scale: (B,), or one for all: `BendAxis.scale`.
         turned: `PoleGoal.angle`.
     """
     full = BEND_RANGE * scale
@@ -114,9 +114,9 @@ def pole_bends(
     away_length = length_of(away)
     known &= away_length > POLE_NOISE * length_of(to_target)
     side = turned_about(unit, away / np.maximum(away_length, TINY), turned)
-    part = length_of(across) / max(full, TINY)
+    part = length_of(across) / np.maximum(full, TINY)
     bend = across + (1.0 - _smooth_step(part)) * full * cross(unit, axis)
-    weight = np.where(known, _smooth_step(length_of(bend) / max(full, TINY)), 0.0)
+    weight = np.where(known, _smooth_step(length_of(bend) / np.maximum(full, TINY)), 0.0)
     angle = np.arctan2(dot(unit, cross(bend, side)), dot(bend, side))
     angle = np.where(weight > 0.0, angle, 0.0)
     return PoleBends(bend, side, weight, angle, unit, length, between, across, to_target, axis, full, turned)
@@ -124,7 +124,7 @@ def pole_bends(
 
 def pole_slopes(bends: PoleBends) -> PoleSlopes:
     """How the residual changes; 0 where nothing is asked for."""
-    unit, bend, axis, full = bends.line, bends.bend, bends.axis, max(bends.full, TINY)
+    unit, bend, axis, full = bends.line, bends.bend, bends.axis, np.maximum(bends.full, TINY)
     size = np.maximum(length_of(bend), TINY)
     part, filled = length_of(bends.across) / full, size / full
     # What the residual changes by is turn_bend.d(bend) + turn_side.d(to_target - its part along the line).
@@ -164,7 +164,8 @@ def pole_bending(bends: PoleBends) -> Array:
     each = np.arange(count)
     moved[each, each] += steps
     line, between, to_target, axis = np.split(moved.reshape(count, -1), 4)
-    by = pole_slopes(pole_bends(line, between, to_target, axis, bends.full / BEND_RANGE, bends.turned))
+    scales = np.tile(np.broadcast_to(bends.full / BEND_RANGE, size), count + 1)
+    by = pole_slopes(pole_bends(line, between, to_target, axis, scales, bends.turned))
     slopes = np.concatenate((by.line, by.between, by.to_target, by.axis)).reshape(count, count + 1, size)
     found = (slopes[:, :count] - slopes[:, count:]) / steps
     return np.asarray(0.5 * (found + found.transpose(1, 0, 2)))

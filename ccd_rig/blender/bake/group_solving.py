@@ -23,7 +23,7 @@ from ...solvers.least_squares.frames import Frames
 from ...solvers.least_squares.optimality import STATIONARY, steepness
 from ...solvers.least_squares.problem import MILD_STEP, PRIORITY_STEP, LeastSquaresProblem
 from ...solvers.least_squares.reach import beyond_reach
-from ...solvers.least_squares.requests import Search
+from ...solvers.least_squares.requests import Search, together
 from ...solvers.least_squares.sequence import Sequence as SolvedFrames
 from ...solvers.least_squares.solve import Limits
 from ...solvers.least_squares.state import Bones, Poses, State, start_state
@@ -250,33 +250,40 @@ def _store(batch: Batch, problem: LeastSquaresProblem, solved: SolvedFrames, cho
 
 
 def _restart(batch: Batch, group: Group, result: GroupResult, base: JointPoses) -> Search[None]:
-    """Look for other ways to goals that are missed, at the first of a run of frames and some of the others;
-    what reaches them there is where the frames of the run start once more.
+    """Look for other ways to goals that are missed, in all runs of frames side by side.
 
     Targets farther away than their chains are long are left: nothing reaches them.
     """
+    runs = _runs(_may_be_met(batch, group, result.met, base))
+    yield from together([_restart_run(batch, group, run, result, base) for run in runs])
+
+
+def _restart_run(
+    batch: Batch, group: Group, run: Rows, result: GroupResult, base: JointPoses
+) -> Search[None]:
+    """Look for other ways at the first of a run of frames and some of the others; what reaches the goals
+    there is where the frames of the run start once more."""
     met = result.met
-    for run in _runs(_may_be_met(batch, group, met, base)):
-        wait, gap = 0, RETRY_EVERY
-        for k in run.tolist():
-            if met[k].all() or wait > 0:
-                wait -= 1
-                continue
-            pose = yield from _another_way(batch, group, k, base)
-            if pose is None:
-                wait, gap = gap - 1, 2 * gap
-                continue
-            wait = RETRY_EVERY - 1
-            left = run[~met[run].all(1)]
-            kept = batch.rotations[left].copy(), batch.translations[left].copy()
-            _depart(batch, group, left, (k, pose), base)
-            other = result.copy()
-            stage = batch.limits, PRIORITY_STEP
-            yield from _solve_some(batch, group, stage, (left, base), other, from_base=False)
-            worse = ~other.met[left].all(1)
-            batch.rotations[left[worse]] = kept[0][worse]
-            batch.translations[left[worse]] = kept[1][worse]
-            result.put(left[~worse], other)
+    wait, gap = 0, RETRY_EVERY
+    for k in run.tolist():
+        if met[k].all() or wait > 0:
+            wait -= 1
+            continue
+        pose = yield from _another_way(batch, group, k, base)
+        if pose is None:
+            wait, gap = gap - 1, 2 * gap
+            continue
+        wait = RETRY_EVERY - 1
+        left = run[~met[run].all(1)]
+        kept = batch.rotations[left].copy(), batch.translations[left].copy()
+        _depart(batch, group, left, (k, pose), base)
+        other = result.copy()
+        stage = batch.limits, PRIORITY_STEP
+        yield from _solve_some(batch, group, stage, (left, base), other, from_base=False)
+        worse = ~other.met[left].all(1)
+        batch.rotations[left[worse]] = kept[0][worse]
+        batch.translations[left[worse]] = kept[1][worse]
+        result.put(left[~worse], other)
 
 
 def _may_be_met(batch: Batch, group: Group, met: NDArray[np.bool_], base: JointPoses) -> NDArray[np.bool_]:
@@ -294,7 +301,7 @@ def _may_be_met(batch: Batch, group: Group, met: NDArray[np.bool_], base: JointP
 
 def _another_way(batch: Batch, group: Group, k: int, base: JointPoses) -> Search[Pose | None]:
     """A pose of a row that meets a group's goals, found from other starts; of several the one nearest to the
-    base pose."""
+    base pose. Where none does, what is nearest to the base does not matter."""
     sample, settings = batch.samples[k], batch.settings
     present, skeleton, joints = batch.pose(k), sample.reading.skeleton, sorted(group.joints)
     limits = [joint.limit for joint in skeleton.joints]
@@ -319,7 +326,7 @@ def _another_way(batch: Batch, group: Group, k: int, base: JointPoses) -> Search
     tolerances = np.full(size, solver.position_tolerance)
     stop = Limits(tolerances, solver.angle_tolerance, min(STEPS, solver.max_iterations), HURRIED_GAIN)
     start = start_state(problem.layout, given, poses)
-    solved = yield from solve_windowed(problem, given, start, stop)
+    solved = yield from solve_windowed(problem, replace(given, reference=None), start, stop)
     met = np.flatnonzero(solved.excess <= 1.0)
     if not len(met):
         return None

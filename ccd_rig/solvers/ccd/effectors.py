@@ -1,21 +1,6 @@
-"""What each goal looks like from a joint: the pairs of vectors that one step has to bring together.
-
-An effector follows while joints turn, so that a step needs no forward kinematics. With R the rotation about
-a joint's head, the goals above the joint ask for the smallest `sum w |R a - b|^2` over their pairs (a, b, w):
-
-- position: a = effector - head, b = target - head;
-- orientation: a, b = the three axes of the two frames; direction: the one axis and its target; both times a
-  lever, a length that makes radians and the model's unit comparable;
-- pole: the chain's bend, and the same length towards the pole's side, with a weight that fades with the bend;
-- balance: a = (m_above / m_total) (centre_above - head), b = target - what of the centre of mass does not
-  move.
-"""
+"""What goals about a chain look like from a joint, see `effector`: a point, axes of its end, its bend."""
 
 from __future__ import annotations
-
-from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from typing import Protocol
 
 from mathutils import Quaternion, Vector
 
@@ -29,100 +14,18 @@ from ...goals import (
     OrientationGoal,
     PoleGoal,
     PositionGoal,
-    centre_of_mass,
-    masked,
 )
 from ...maths.alignment import Pair
 from ...maths.rotations import angle_between
 from ...skeleton.bends import NO_BEND, angle_apart, pole_bend
 from ...skeleton.joints import Skeleton
-from ...skeleton.kinematics import Transform
-
-SlideTarget = tuple[Vector, float, float]
-"""The shift that a goal wants (model axes), the part of a joint's slide that reaches it, and a weight."""
+from .balance_effector import BalanceEffector
+from .effector import Effector, Joints, SlideTarget, movable
 
 LEVER = 0.3
 """Part of the chain's length that stands for one radian of orientation error."""
 SHORTEST_LEVER = 1e-9
 """Model units: squares of areas of shorter vectors leave single precision."""
-
-
-class Joints(Protocol):
-    """What an effector reads of the pose that is being solved: model transforms, valid up to the joint that
-    is visited."""
-
-    heads: list[Vector]
-    frames: list[Quaternion]
-
-    def update_to(self, last: int) -> None:
-        """Makes the transforms of the joints up to index `last` valid."""
-
-
-class Effector(ABC):
-    """CCD's side of a goal: what joints bring to its target.
-
-    Attributes:
-        goal: the goal.
-        weight: what it weighs in a step: its own weight, or more while it is served before others.
-        moving_joints: joints that turn for it.
-        ancestors: joints whose turns move it, whether they turn for it or not.
-        reads: the last joints of the chains whose transforms it looks at.
-        multipliers: of each vector pair what is added to its target, see `aim_past`; none: nothing.
-    """
-
-    goal: Goal
-    weight: float
-    multipliers: Sequence[Vector] = ()
-    moving_joints: Sequence[int]
-    ancestors: Sequence[int]
-    reads: Sequence[int]
-
-    @abstractmethod
-    def recompute(self, joints: Joints) -> None:
-        """Takes the effector from valid transforms."""
-
-    @abstractmethod
-    def vector_pairs(self, joints: Joints, i: int, found: list[Pair]) -> None:
-        """Adds what a turn about joint `i` has to bring together."""
-
-    @abstractmethod
-    def misses(self) -> list[Vector]:
-        """What each vector pair is off its target, model axes, from valid transforms."""
-
-    def aim_past(self, scale: float) -> None:
-        """Lets joints aim past the target by all that passes have missed so far, times `scale`.
-
-        The method of multipliers (Hestenes 1969, Powell 1969): a goal is met although a reference pose pulls
-        at the joints too.
-        """
-        misses = self.misses()
-        before = self.multipliers or [Vector()] * len(misses)
-        self.multipliers = [scale * (old + miss) for old, miss in zip(before, misses, strict=True)]
-
-    def aim_at_target(self) -> None:
-        """Lets joints aim at the target itself again."""
-        self.multipliers = ()
-
-    @abstractmethod
-    def slide_targets(self, joints: Joints, i: int, found: list[SlideTarget]) -> None:
-        """Adds what a slide of joint `i` should bring about."""
-
-    @abstractmethod
-    def follow_rotation(self, joints: Joints, i: int, step: Quaternion) -> float:
-        """Joint `i` was turned by `step` (model axes): carries the effector; returns the length of its
-        way."""
-
-    @abstractmethod
-    def follow_slide(self, joints: Joints, i: int, shift: Vector) -> None:
-        """The head of joint `i` and all above it was shifted (model axes): carries the effector."""
-
-    @abstractmethod
-    def error(self) -> GoalError:
-        """How far off the goal is."""
-
-    @abstractmethod
-    def square(self) -> float:
-        """The goal's part of the sum that is minimised, in squared model units."""
 
 
 def effector_of(goal: Goal, skeleton: Skeleton) -> Effector:
@@ -138,11 +41,6 @@ def effector_of(goal: Goal, skeleton: Skeleton) -> Effector:
     raise InvalidInput(f"a goal must be one of {', '.join(kind.__name__ for kind in GOALS)}, not {goal!r}")
 
 
-def _movable(skeleton: Skeleton, chain: Sequence[int]) -> list[int]:
-    locked = skeleton.locked
-    return [i for i in chain if i not in locked]
-
-
 class PositionEffector(Effector):
     """The point that a position goal brings to its target."""
 
@@ -156,7 +54,7 @@ class PositionEffector(Effector):
         self.two_bone_tip = goal.two_bone_tip
         self.max_extension = goal.max_extension
         self.chain = skeleton.chain(self.tip, goal.chain_length)
-        self.moving_joints = _movable(skeleton, self.chain)
+        self.moving_joints = movable(skeleton, self.chain)
         self.ancestors = skeleton.chain(self.tip)
         # A joint that does not inherit rotation keeps its orientation when joints below it turn: what such a
         # turn carries is the joint's head, and all above it is shifted along. Pivots, from the tip to the
@@ -240,7 +138,7 @@ class AxesEffector(Effector):
         # Turns below a joint that does not inherit rotation do not turn the frame.
         first = max((place for place, i in enumerate(ancestors) if i in skeleton.pivots), default=0)
         self.ancestors = ancestors[first:]
-        self.moving_joints = [i for i in _movable(skeleton, chain) if i in self.ancestors]
+        self.moving_joints = [i for i in movable(skeleton, chain) if i in self.ancestors]
         joints = skeleton.joints
         links = [joints[i].offset.length for i in chain[1:]] + [joints[self.tip].length]
         self.lever = max(LEVER * sum(links), SHORTEST_LEVER) if sum(links) else 1.0
@@ -299,7 +197,7 @@ class PoleEffector(Effector):
         self.angle = goal.angle
         self.chain = goal.chain(skeleton)
         self.reads = self.chain[-1:]
-        self.moving_joints = _movable(skeleton, self.chain[:1])
+        self.moving_joints = movable(skeleton, self.chain[:1])
         self.ancestors: tuple[int, ...] = ()
         self.end = goal.effector(skeleton)
         self.axis = goal.bend_axis(skeleton)
@@ -342,88 +240,3 @@ class PoleEffector(Effector):
     def square(self) -> float:
         bend, side, weight = self.pole_bend
         return self.goal.weight * (weight * (bend - side * bend.length)).length_squared
-
-
-class BalanceEffector(Effector):
-    """The centre of mass, and what of it each joint moves."""
-
-    def __init__(self, goal: BalanceGoal, skeleton: Skeleton) -> None:
-        self.goal = goal
-        self.target = goal.target
-        self.axes = goal.axes
-        self.weight = goal.weight
-        joints = skeleton.joints
-        self.total = sum(joint.mass for joint in joints)
-        self.middles = [Vector((0.0, 0.5 * joint.length, 0.0)) for joint in joints]
-        # Bones with mass that a turn of joint i moves, each with the joint whose head it hangs on rigidly:
-        # itself, or the first joint on the way from i that does not inherit rotation (what lies beyond is
-        # only shifted).
-        self.moved: dict[int, list[tuple[int, int]]] = {}
-        pivots = skeleton.pivots
-        for bone, joint in enumerate(joints):
-            if joint.mass == 0.0:
-                continue
-            hold = -1
-            for i in reversed(skeleton.chain(bone)):
-                self.moved.setdefault(i, []).append((bone, hold))
-                if i in pivots:
-                    hold = i
-        self.masses = [joint.mass for joint in joints]
-        self.ancestors = sorted(self.moved)
-        self.reads = range(len(joints))
-        self.moving_joints = _movable(skeleton, goal.turning(skeleton))
-        self.skeleton = skeleton
-        self.centre = Vector()
-
-    def recompute(self, joints: Joints) -> None:
-        transforms = [Transform(head, frame) for head, frame in zip(joints.heads, joints.frames, strict=True)]
-        self.centre = centre_of_mass(self.skeleton, transforms)
-
-    def vector_pairs(self, joints: Joints, i: int, found: list[Pair]) -> None:
-        lever = self._lever(joints, i)
-        wanted = lever + self._way()
-        # What an axis that does not count is, stays: the step then minimises a bound of the masked error
-        # that touches it here, so it can only lower it.
-        found.append((lever, wanted, self.weight))
-
-    def slide_targets(self, joints: Joints, i: int, found: list[SlideTarget]) -> None:
-        share = sum(self.masses[bone] for bone, _ in self.moved[i]) / self.total
-        found.append((self._way(), share, self.weight))
-
-    def misses(self) -> list[Vector]:
-        return [masked(self.target - self.centre, self.axes)]
-
-    def follow_rotation(self, joints: Joints, i: int, step: Quaternion) -> float:
-        # The lever before the step, turned: frames above i are still those of before.
-        before = step.conjugated() @ self._lever(joints, i)
-        shift = self._lever(joints, i) - before
-        self.centre = self.centre + shift
-        return shift.length
-
-    def follow_slide(self, joints: Joints, i: int, shift: Vector) -> None:
-        share = sum(self.masses[bone] for bone, _ in self.moved.get(i, ())) / self.total
-        self.centre = self.centre + share * shift
-
-    def error(self) -> GoalError:
-        return GoalError(distance=masked(self.centre - self.target, self.axes).length)
-
-    def square(self) -> float:
-        return self.goal.weight * masked(self.centre - self.target, self.axes).length_squared
-
-    def _way(self) -> Vector:
-        """Where the centre of mass is to be moved, along the axes that count."""
-        way = masked(self.target - self.centre, self.axes)
-        return way + self.multipliers[0] if self.multipliers else way
-
-    def _lever(self, joints: Joints, i: int) -> Vector:
-        """(m_above / m_total)(centre_above - head) of joint `i`, over what a turn of it moves."""
-        joints.update_to(len(self.masses) - 1)
-        head = joints.heads[i]
-        sums = Vector()
-        for bone, hold in self.moved[i]:
-            if hold == -1:
-                point = joints.heads[bone] + joints.frames[bone] @ self.middles[bone]
-            else:
-                point = joints.heads[hold]
-            sums += self.masses[bone] * (point - head)
-        return sums / self.total

@@ -15,7 +15,8 @@ from ...errors import InvalidInput
 from ...goals import Goal
 from ...skeleton.joints import Coupling, Skeleton, shift_of, slides_of
 from ...skeleton.pose import Pose, check_pose
-from .effectors import Effector, PositionEffector, effector_of
+from .effector import Effector
+from .effectors import PositionEffector, effector_of
 
 
 class KinematicPose:

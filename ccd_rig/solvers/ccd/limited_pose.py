@@ -15,7 +15,7 @@ from ...limits.shapes import Hinge, Limit, clamp
 from ...maths.alignment import nearest_turn
 from ...skeleton.joints import Joint, Skeleton, slides_of
 from ...skeleton.pose import Pose, check_pose
-from .effectors import Effector
+from .effector import Effector
 from .kinematic_pose import KinematicPose
 from .reach_windows import ReachWindow, reach_windows_of
 

@@ -14,7 +14,8 @@ from mathutils import Quaternion, Vector
 
 from ...goals import PositionGoal
 from ...maths.rotations import slerp
-from .effectors import Effector, PositionEffector
+from .effector import Effector
+from .effectors import PositionEffector
 
 HALVINGS = 12
 """How finely a step is cut that would stretch a window: to 1/4096 of it."""

@@ -48,7 +48,7 @@ class Linear(NamedTuple):
         """The picture about a residual."""
         slope = problem.jacobian(given, residual)[1][..., 0]
         serving = slope if problem.serves is None else slope * problem.serves
-        down, up = problem.bounds(residual.now.state)
+        down, up = problem.bounds(given, residual.now.state)
         return cls(residual, residual.values[:, 0], slope, serving, down[:, 0], up[:, 0])
 
 

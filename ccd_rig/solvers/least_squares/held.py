@@ -8,9 +8,9 @@ from typing import NamedTuple
 import numpy as np
 
 from ...maths.batch import TINY, Array, Indices, Mask, dot, length, select
-from .ball_limits import BallLimits
+from .joint_limits import BallLimits
 from .layout import Layout
-from .state import State
+from .state import State, to_model
 
 FACES = 3
 """At so many borders of its limit a ball joint is held at once; a twist of one angle comes on top."""
@@ -91,14 +91,14 @@ class Held(NamedTuple):
     def of(cls, limits: BallLimits, state: State, active: Active) -> Held:
         """The directions of the limits that hold at a state."""
         columns = active.held if active.held.any() else None
-        normals = [limits.in_model(state, each) for each in active.normals if each.any()]
+        normals = [_in_model(limits, state, each) for each in active.normals if each.any()]
         if not normals and not len(limits.locked):
             return cls(limits.layout, columns, limits.limited, None)
         left = np.zeros((len(limits.limited), 3, 3, state.size))
         for axis in range(3):
             left[:, axis, axis] = 1.0
         if len(limits.locked):
-            axes = limits.locked_axes(state)
+            axes = _locked_axes(limits, state)
             left[limits.locked_places] -= axes[:, :, None] * axes[:, None]
         for each in normals:
             left -= each[:, :, None] * np.einsum("nib,nijb->njb", each, left)[:, None]
@@ -135,7 +135,7 @@ def fixed_steps(limits: BallLimits, state: State, active: Active) -> Array | Non
         if gaps.any():
             found = found.copy() if found is active.fixed else found
             balls = found[layout.first_ball : layout.first_slide].reshape(-1, 3, state.size)
-            balls[limits.limited] += gaps[:, None] * limits.in_model(state, normals)
+            balls[limits.limited] += gaps[:, None] * _in_model(limits, state, normals)
     return found if found.any() else None
 
 
@@ -164,7 +164,7 @@ def hold_borders(
     depth = length(outward)
     rest = outward
     if len(limits.locked):
-        axes = limits.locked_axes_of(ball, before)
+        axes = limits.locked_axes_of(where, before)
         rest = rest - dot(axes, rest) * axes
     for face in range(FACES):
         normals = active.normals[face][:, ball, pose]
@@ -181,3 +181,22 @@ def hold_borders(
         active.gaps[face][ball[use], pose[use]] = gap[use]
         left &= ~use
     return new & ~left
+
+
+def _in_model(limits: BallLimits, state: State, vectors: Array) -> Array:
+    """(L, 3, B) about model axes, of vectors (3, L, B) in the frames of limited joints."""
+    layout = limits.layout
+    if limits.is_whole:
+        return to_model(layout, state, vectors)
+    return _about_model(state, layout.ball_rows[limits.limited], vectors)
+
+
+def _locked_axes(limits: BallLimits, state: State) -> Array:
+    """(locked, 3, B) about model axes: what a twist of a single angle holds."""
+    rows = limits.layout.ball_rows[limits.locked]
+    return _about_model(state, rows, limits.locked_axes(state.rotations[:, rows]))
+
+
+def _about_model(state: State, rows: Indices, vectors: Array) -> Array:
+    frames = state.frames[rows]
+    return np.asarray(sum(frames[:, :, k] * vectors[k][:, None] for k in range(3)))

@@ -13,8 +13,9 @@ from functools import cached_property
 
 import numpy as np
 
+from ...limits.batch import form
 from ...limits.hinges import FULL_TURN, as_hinges
-from ...limits.shapes import EulerBox, Limit
+from ...limits.shapes import EulerBox, Limit, locks_twist
 from ...maths.batch import Array, Indices, as_slice
 from ...skeleton.joints import Skeleton
 from .coupled import coupled_rows
@@ -151,12 +152,12 @@ class Layout:
 
     @cached_property
     def kind(self) -> Hashable:
-        """Layouts with equal ones differ in geometry alone, which `Given` holds."""
+        """Layouts with equal ones differ in geometry and limits alone, which `Given` holds."""
         joints = self.skeleton.joints
         rows = []
         for i, parent, inherits in zip(self.rows, self.parents, self.inherits, strict=True):
             joint, moves = joints[i], i in self.limits
-            own = (self.limits[i], joint.stiffness, joint.max_step, joint.slides) if moves else None
+            own = (_form(self.limits[i]), joint.stiffness, joint.max_step, joint.slides) if moves else None
             rows.append((parent, inherits, own))
         # Couplings name joints by their place in the skeleton.
         return tuple(rows), tuple(self.bent.tolist()), self.skeleton if self.coupled else None
@@ -225,6 +226,17 @@ def layout_of(
     """The layout of a skeleton's joints, made at the first call with the same arguments."""
     key = Layout, tuple(tips), tuple(limits), frozenset(movable)
     return skeleton.computed_once(key, lambda: Layout(skeleton, tips, limits, movable))
+
+
+def _form(limit: Limit | None) -> Hashable:
+    """What of a limit is no number that may differ from pose to pose."""
+    hinges = as_hinges(limit)
+    if hinges:
+        axes = [hinge.axis for hinge in hinges if len(hinges) == 3]
+        return tuple(axes), tuple(hinge.upper - hinge.lower < FULL_TURN for hinge in hinges)
+    if limit is None or isinstance(limit, EulerBox):
+        return None
+    return form(limit), locks_twist(limit)
 
 
 def _indices(values: object) -> Indices:

@@ -7,7 +7,6 @@ import numpy as np
 from ...maths.batch import TINY, Array, conjugate, logarithm, multiply
 from ...maths.small_systems import products, solved
 from ...skeleton.pose import Pose
-from .ball_limits import BallLimits
 from .problem import LeastSquaresProblem
 from .solve import Limits
 from .state import Bones, Given, Poses, State, start_state, stepped_balls, to_model
@@ -46,12 +45,13 @@ def steepness(problem: LeastSquaresProblem, given: Given, state: State, limits: 
         places = zip(problem.goals, problem.places, strict=True)
         rows = [k for goal, place in places if goal.priority == rank for k in range(place.start, place.stop)]
         own, missing = serving[rows], values[rows]
-        gradient = _free(problem, state, np.einsum("mkb,mb->kb", own, missing))
-        gradient = _unstretched(problem, state, slope, gradient)
+        gradient = _free(problem, given, state, np.einsum("mkb,mb->kb", own, missing))
+        gradient = _unstretched(problem, given, state, slope, gradient)
         if before:
-            gradient = _free(problem, state, beside(slope[before], gradient))
+            gradient = _free(problem, given, state, beside(slope[before], gradient))
         lever = np.einsum("mkb,mkb->kb", own, own).max(0)
-        steep = _largest(problem, state, gradient) / np.maximum(lever * (missing * missing).sum(0), TINY)
+        largest = _largest(problem, given, state, gradient)
+        steep = largest / np.maximum(lever * (missing * missing).sum(0), TINY)
         found = np.maximum(found, np.sqrt(steep))
         before += rows
     return found
@@ -71,7 +71,9 @@ def is_optimal(
     return bool(steepness(problem, given, state, limits)[0] <= STATIONARY)
 
 
-def _unstretched(problem: LeastSquaresProblem, state: State, slope: Array, gradient: Array) -> Array:
+def _unstretched(
+    problem: LeastSquaresProblem, given: Given, state: State, slope: Array, gradient: Array
+) -> Array:
     """The gradient without what would stretch parts that are as long as their reach windows let them be."""
     if not problem.windows:
         return gradient
@@ -79,12 +81,12 @@ def _unstretched(problem: LeastSquaresProblem, state: State, slope: Array, gradi
     stretches = (windows * gradient).sum(1) < 0.0
     if not stretches.any():
         return gradient
-    return _free(problem, state, beside(windows * stretches[:, None], gradient))
+    return _free(problem, given, state, beside(windows * stretches[:, None], gradient))
 
 
-def _free(problem: LeastSquaresProblem, state: State, gradient: Array) -> Array:
+def _free(problem: LeastSquaresProblem, given: Given, state: State, gradient: Array) -> Array:
     """The gradient without hinges and slides that a bound keeps from going against it."""
-    down, up = problem.bounds(state)
+    down, up = problem.bounds(given, state)
     held = np.where(gradient > 0.0, down >= -AT_BOUND, up <= AT_BOUND)
     return np.where(held, 0.0, gradient)
 
@@ -99,18 +101,18 @@ def beside(slope: Array, step: Array) -> Array:
     return np.asarray(step - np.einsum("mkb,mb->kb", moving, dual))
 
 
-def _largest(problem: LeastSquaresProblem, state: State, gradient: Array) -> Array:
+def _largest(problem: LeastSquaresProblem, given: Given, state: State, gradient: Array) -> Array:
     """(B,) the largest square of one joint's part of a gradient (k, B), inside its limit."""
     layout = problem.layout
     parts = gradient * gradient
     place = slice(layout.first_ball, layout.first_slide)
     balls = parts[place].reshape(-1, 3, state.size).sum(1)
     if len(balls):
-        balls *= _left(problem, state, gradient)
+        balls *= _left(problem, given, state, gradient)
     return np.asarray(np.concatenate((balls, parts[: place.start], parts[place.stop :])).max(0))
 
 
-def _left(problem: LeastSquaresProblem, state: State, gradient: Array) -> Array:
+def _left(problem: LeastSquaresProblem, given: Given, state: State, gradient: Array) -> Array:
     """(balls, B) the part of the squared gradient that points into the limits of ball joints."""
     layout = problem.layout
     balls = gradient[layout.first_ball : layout.first_slide].reshape(-1, 3, state.size)
@@ -119,7 +121,7 @@ def _left(problem: LeastSquaresProblem, state: State, gradient: Array) -> Array:
     way = -balls / np.maximum(size, TINY)[:, None]
     step[layout.first_ball : layout.first_slide] = (PROBE * way).reshape(-1, state.size)
     tried = stepped_balls(layout, state, step)
-    pushed = BallLimits(layout).project(tried)
+    pushed = given.limits.balls.project(tried)
     if pushed is None:
         return np.ones(size.shape)
     own = state.rotations[:, layout.ball_rows]

@@ -22,6 +22,7 @@ from ...skeleton.joints import Skeleton
 from .bending import Now
 from .columns import SinglePoints
 from .goal_points import GoalPoints
+from .joint_limits import JointLimits
 from .layout import Layout, layout_of
 from .residuals import Position, block_of, tips_of
 from .state import Bones, Given, Poses, State, geometry, start_state, to_model
@@ -152,7 +153,7 @@ class LeastSquaresProblem:
         self.serves = _serves(layout, self.goals, self.places, serving, self.rows)
         self._units = np.ones((layout.columns, 1))
         self._units[layout.first_slide :] = self.reach
-        self._bounds = layout.lower[:, None] / self._units, layout.upper[:, None] / self._units
+        self._joint_limits = JointLimits.of(layout)
         self._gather_points()
 
     def serving(self) -> list[set[int]]:
@@ -204,7 +205,7 @@ class LeastSquaresProblem:
         points, framed = self._points.in_frames(bones.lengths), self._framed(targets)
         windows = longest_extents(self.windows, bones, poses, points)
         axes = slide_axes, layout.bends[..., None]
-        given = Given(rests, turns, shifts, points, framed, *axes, windows, None)
+        given = Given(rests, turns, shifts, points, framed, *axes, windows, self._joint_limits, None)
         if reference is None:
             return given
         there = start_state(layout, given, reference)
@@ -257,7 +258,7 @@ class LeastSquaresProblem:
         """(m, k, B) how the residuals change with each column, after the state with the columns' axes."""
         layout, state = self.layout, residual.now.state
         slide_axes = self.reach * _slide_axes(layout, given, state) if layout.slides else None
-        hinge_axes = _hinge_axes(layout, state) if layout.first_ball else None
+        hinge_axes = _hinge_axes(layout, given, state) if layout.first_ball else None
         coupled = None
         if layout.coupled:
             coupled = np.stack(
@@ -273,9 +274,9 @@ class LeastSquaresProblem:
         write_window_slopes(self.windows, given, now, found[self.places[-1].stop :])
         return now, found
 
-    def bounds(self, state: State) -> tuple[Array, Array]:
+    def bounds(self, given: Given, state: State) -> tuple[Array, Array]:
         """(k, B) the steps to the lower and to the upper bounds of hinges and slides."""
-        layout, (lower, upper) = self.layout, self._bounds
+        layout, (lower, upper) = self.layout, given.limits.bounds / self._units
         position = np.zeros((layout.columns, state.size))
         position[: layout.first_ball] = state.angles
         if layout.slides:
@@ -327,11 +328,11 @@ def _serves(
     return found
 
 
-def _hinge_axes(layout: Layout, state: State) -> Array:
+def _hinge_axes(layout: Layout, given: Given, state: State) -> Array:
     """(h, 3, B) in model space. Hinges of an Euler box stand on each other, the last on the joint's frame."""
-    own = layout.hinge_axes[..., None]
+    own = given.limits.hinge_axes
     if layout.boxes is not None:
-        own = np.repeat(own, state.size, axis=2)
+        own = np.broadcast_to(own, (*own.shape[:2], state.size)).copy()
         layout.boxes.fill_axes(state.angles[layout.boxes.columns], own[layout.boxes.columns])
     frames = state.transforms.take(layout.hinge_rows, 0)[:, :, :3]
     found: Array = np.einsum("nijb,njb->nib", frames, own)

@@ -15,10 +15,11 @@ from typing import NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
-from ...maths.batch import Array, Indices
+from ...maths.batch import Array, Indices, joined_given
 from ..stepping import Ended, advance, result_of
 from ..tally import Count
 from .frames import solved_at
+from .joint_limits import JointLimits
 from .problem import LeastSquaresProblem
 from .residuals import kind_of
 from .solve import Limits, Solved, batch_steps
@@ -190,14 +191,7 @@ def _joined(givens: Sequence[Given], sizes: Sequence[int]) -> Given:
     """What the poses of several requests bring."""
 
     def join(arrays: Sequence[Array]) -> Array:
-        if all(each.shape[-1] == 1 for each in arrays) and all(
-            np.array_equal(arrays[0], each) for each in arrays[1:]
-        ):
-            return arrays[0]
-        whole = [
-            np.broadcast_to(each, (*each.shape[:-1], size)) for each, size in zip(arrays, sizes, strict=True)
-        ]
-        return np.concatenate(whole, axis=-1)
+        return joined_given(arrays, sizes)
 
     return Given(
         rests=join([each.rests for each in givens]),
@@ -208,6 +202,7 @@ def _joined(givens: Sequence[Given], sizes: Sequence[int]) -> Given:
         slide_axes=join([each.slide_axes for each in givens]),
         bends=join([each.bends for each in givens]),
         windows=join([each.windows for each in givens]),
+        limits=JointLimits.joined([each.limits for each in givens], sizes),
         reference=_joined_references([each.reference for each in givens]),
     )
 

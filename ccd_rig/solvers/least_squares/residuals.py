@@ -245,11 +245,17 @@ class Pole(Block):
         """
         self.root, self.line, self.between = sums
         self.links, self.turns, self.factor = links, turns, factor
-        self.axis = np.array(axis[0], dtype=np.float64)
-        self.scale, self.turned = axis[1:]
+        self._own = np.array((axis[0], (axis[1], 0.0, 0.0)), dtype=np.float64).T
+        self.turned = axis[2]
+
+    def framed(self, target: Array) -> Array:
+        """(3, 3, B) the target, and the axis and scale of the bend: chains that differ in these are alike."""
+        found = np.empty((3, 3, target.shape[-1]))
+        found[:, 0], found[:, 1:] = target, self._own[..., None]
+        return found
 
     def achieved(self, now: Now, target: Array) -> Array:
-        return np.asarray(self.root.value(now) + self.bends(now, target).met)
+        return np.asarray(self.root.value(now) + self.bends(now, self.framed(target)).met)
 
     def values(self, now: Now, target: Array) -> Array:
         return self.factor * self.bends(now, target).residual[None]
@@ -271,17 +277,16 @@ class Pole(Block):
         found += self.root.bending(now, -force * by.to_target)
         if by.axis.any():
             found += self.turns.bending(bends.axis, force * by.axis)
-        return [*found, Composite(self._vector_slopes(now), force * pole_bending(bends))]
+        return [*found, Composite(self._vector_slopes(now, target), force * pole_bending(bends))]
 
-    def _vector_slopes(self, now: Now) -> Array:
+    def _vector_slopes(self, now: Now, target: Array) -> Array:
         """(12, k, B) how the columns move what `pole_bending` is about."""
         columns, size = self.turns.layout.columns, now.state.size
         found = np.zeros((4, 3, columns, size))
         self.line.slope(now, 1.0, found[0])
         self.between.slope(now, 1.0, found[1])
         self.root.slope(now, -1.0, found[2])
-        axis = np.einsum("ijb,j->ib", self.turns.frame(now), self.axis)
-        x, y, z = axis
+        x, y, z = self._axis(now, target)
         none = np.zeros(size)
         self.turns.slope(now, np.array([[none, z, -y], [-z, none, x], [y, -x, none]]), found[3])
         return found.reshape(12, columns, size)
@@ -290,9 +295,14 @@ class Pole(Block):
         """The bend of each pose and the side it should be on."""
         heads = now.state.transforms[self.links, :, 3]
         root, end = heads[0], now.ends[self.line.points[0][0]]
-        axis = np.einsum("ijb,j->ib", self.turns.frame(now), self.axis)
         between = (heads - root).sum(0)
-        return pole_bends(end - root, between, target - root, axis, self.scale, self.turned)
+        sides = target[:, 0] - root, self._axis(now, target)
+        return pole_bends(end - root, between, *sides, target[0, 2], self.turned)
+
+    def _axis(self, now: Now, target: Array) -> Array:
+        """(3, B) the axis of the bend, model space."""
+        found: Array = np.einsum("ijb,jb->ib", self.turns.frame(now), target[:, 1])
+        return found
 
 
 def tips_of(goal: Goal, skeleton: Skeleton) -> list[int]:
@@ -319,7 +329,7 @@ def kind_of(goal: Goal, layout: Layout) -> Hashable:
         found += [joint.mass for joint in skeleton.joints]
     if isinstance(goal, PoleGoal):
         own = goal.bend_axis(skeleton)
-        found += [layout.row[own.joint], own.axis[:], own.scale]
+        found.append(layout.row[own.joint])
     return tuple(found)
 
 

@@ -17,7 +17,6 @@ import numpy as np
 
 from ...maths.batch import TINY, Array, Indices, Mask, at_least_two, select
 from ..stepping import result_of
-from .ball_limits import BallLimits
 from .held import Active
 from .metric import Metric
 from .problem import LeastSquaresProblem, Residual
@@ -46,7 +45,7 @@ ARRIVALS = 3
 """Times that a pose comes near its goals until it does not leave them again."""
 RETURNS = 4
 """Times that a pose which met its goals without its reference goes back to that."""
-WAITING, LAST = 4, 16
+WAITING, LAST = 4, 8
 """Steps near its goals after which a pose that does not meet them goes on without its reference, and how many
 more it gets."""
 RAMP = 2.0
@@ -138,7 +137,7 @@ def batch_steps(
 def confined(problem: LeastSquaresProblem, given: Given, state: State) -> State:
     """The state with its ball joints inside their limits; the very same where they are."""
     layout = problem.layout
-    pushed = BallLimits(layout).project(state.rotations[:, layout.ball_rows])
+    pushed = given.limits.balls.project(state.rotations[:, layout.ball_rows])
     if pushed is None:
         return state
     return rebuilt(layout, given, state, pushed[0], state.angles, state.slides)
@@ -161,7 +160,7 @@ class _Search:
         if given.reference is not None:  # what is out of reach goes on without it
             far = beyond_reach(problem, given, start, limits.position, limits.angle)
             self.poses.loose[far], self.poses.pull[far] = 1.0, 0.0
-        self.active = Active.none(problem.layout.columns, len(self.trials.limits.limited), size)
+        self.active = Active.none(problem.layout.columns, len(given.limits.balls.limited), size)
         self.history: list[Array] = []
         self.count = 0
         self.best = Best(start, off.copy(), self.now.square.copy(), given.reference is not None)
@@ -181,7 +180,7 @@ class _Search:
         about = now, axes, slope
         linear = linearise(problem, self.given, about, (self.departure, poses.damping, pull), asked)
         holding = self.active.copy()
-        step = limited_step(problem, self.trials.limits, linear, holding)
+        step = limited_step(problem, linear, holding)
         poses.rotated, poses.curved = np.abs(step.columns).max(0), step.curved
         still = step.curved & (poses.damping <= 1.0) & (poses.rotated <= self.limits.rest)
         at_border = holding.at_borders()

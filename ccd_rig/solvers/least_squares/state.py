@@ -17,11 +17,13 @@ from ...maths.batch import (
     is_all,
     multiply,
     select,
+    select_given,
     stacked_matrices,
     unit,
 )
 from ...skeleton.joints import Skeleton
 from ...skeleton.pose import Pose
+from .joint_limits import JointLimits
 from .layout import Layout, Walk, angles_from_rotations
 
 
@@ -104,6 +106,7 @@ class Given:
         slide_axes: (slides, 3, B or 1) in the parents' frames.
         bends: (b, 3, B or 1) axes of the rest bends of limbs' inner joints, see `Layout.bent`.
         windows: (2, w, B or 1) of reach windows: the largest extent, model units, and 1 where it is held.
+        limits: of the joints.
         reference: (4, balls, B), (h, B) and (s, B): what ball joints, hinges and slides are held near to.
     """
 
@@ -115,13 +118,14 @@ class Given:
     slide_axes: Array
     bends: Array
     windows: Array
+    limits: JointLimits
     reference: tuple[Array, Array, Array] | None
 
     def at(self, some: Mask | Indices) -> Given:
         """Those of some of the poses."""
 
         def cut(values: Array) -> Array:
-            return values if values.shape[-1] == 1 else select(values, some)
+            return select_given(values, some)
 
         reference = (
             None if self.reference is None else tuple(select(values, some) for values in self.reference)
@@ -136,6 +140,7 @@ class Given:
             slide_axes=cut(self.slide_axes),
             bends=cut(self.bends),
             windows=cut(self.windows),
+            limits=self.limits.at(some),
             reference=reference,
         )
 
@@ -221,7 +226,7 @@ def start_state(layout: Layout, given: Given, poses: Poses) -> State:
     rotations = poses.rotations.take(layout.rows, 1)
     angles = angles_from_rotations(layout, rotations)
     if layout.hinges:
-        _set_hinges(layout, rotations, angles)
+        _set_hinges(layout, given.limits.hinge_axes, rotations, angles)
     slides = _slides(layout, poses)
     return State(rotations, angles, slides, _transforms(layout, given, rotations, slides, None))
 
@@ -259,12 +264,10 @@ def rebuilt(layout: Layout, given: Given, state: State, balls: Array, angles: Ar
     bounds; limits of ball joints are not applied."""
     rotations = state.rotations.copy()
     if len(layout.hinges):
-        lower, upper = layout.lower[: layout.first_ball, None], layout.upper[: layout.first_ball, None]
-        angles = np.clip(angles, lower, upper)
-        _set_hinges(layout, rotations, angles)
+        angles = np.clip(angles, *given.limits.bounds[:, : layout.first_ball])
+        _set_hinges(layout, given.limits.hinge_axes, rotations, angles)
     rotations[:, layout.ball_rows] = balls
-    lower, upper = layout.lower[layout.first_slide :, None], layout.upper[layout.first_slide :, None]
-    slides = np.clip(slides, lower, upper)
+    slides = np.clip(slides, *given.limits.bounds[:, layout.first_slide :])
     return State(rotations, angles, slides, _transforms(layout, given, rotations, slides, state.transforms))
 
 
@@ -274,7 +277,7 @@ def moved_state(layout: Layout, given: Given, state: State, step: Array, balls: 
     angles, slides = state.angles, state.slides
     if layout.hinges:
         angles = angles + step[: layout.first_ball]
-        _set_hinges(layout, rotations, angles)
+        _set_hinges(layout, given.limits.hinge_axes, rotations, angles)
     if layout.balls:
         rotations[:, layout.ball_rows] = balls
     if layout.slides:
@@ -304,15 +307,15 @@ def to_model(layout: Layout, state: State, vectors: Array) -> Array:
     return np.asarray(found)
 
 
-def _set_hinges(layout: Layout, rotations: Array, angles: Array) -> None:
-    """Write the rotations of hinges and Euler boxes; in place."""
+def _set_hinges(layout: Layout, axes: Array, rotations: Array, angles: Array) -> None:
+    """Write the rotations of hinges about axes (h, 3, B or 1), and of Euler boxes; in place."""
     half = 0.5 * angles
     cosines, sines = np.cos(half), np.sin(half)
     singles = layout.singles
     if singles:
         rows = layout.single_rows
         rotations[0, rows] = cosines[:singles]
-        rotations[1:, rows] = sines[:singles] * layout.hinge_axes[:singles].T[..., None]
+        rotations[1:, rows] = sines[:singles] * axes[:singles].swapaxes(0, 1)
     if layout.boxes is not None:
         rotations[:, layout.boxes.rows] = layout.boxes.rotations(cosines[singles:], sines[singles:])
 

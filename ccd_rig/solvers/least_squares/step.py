@@ -31,9 +31,9 @@ from ...maths.batch import (
     select,
 )
 from ...maths.small_systems import products, solved
-from .ball_limits import BallLimits
 from .bending import Now
 from .held import FACES, Active, Held, fixed_steps, hold_borders
+from .joint_limits import BallLimits
 from .metric import Metric
 from .newton import newton_step
 from .problem import LeastSquaresProblem, Residual
@@ -96,6 +96,7 @@ class Linear:
         now: the state with the columns' axes. metric: what steps cost there.
         curved: (B,) where Newton's step is asked for. At borders of ball joints none is taken: how those bend
             is not known.
+        limits: of ball joints.
     """
 
     state: State
@@ -110,6 +111,7 @@ class Linear:
     now: Now
     metric: Metric
     curved: Mask
+    limits: BallLimits
 
     def at(self, some: Mask | Indices) -> Linear:
         """Some of the poses."""
@@ -127,6 +129,7 @@ class Linear:
             self.now.at(some),
             self.metric.at(some),
             self.curved[some],
+            self.limits.at(some),
         )
 
 
@@ -144,39 +147,49 @@ def linearise(
     (residual, now, slope), (departure, damping, pull) = about, asked
     state = residual.now.state
     serving = slope if problem.serves is None else slope * problem.serves[..., None]
-    down, up = problem.bounds(state)
+    down, up = problem.bounds(given, state)
     weight = damping * residual.square + LEAST_DAMPING
     metric = Metric(problem.layout, given.bends, state)
     return Linear(
-        state, residual.values, slope, serving, weight, departure, pull, down, up, now, metric, curved
+        state,
+        residual.values,
+        slope,
+        serving,
+        weight,
+        departure,
+        pull,
+        down,
+        up,
+        now,
+        metric,
+        curved,
+        given.limits.balls,
     )
 
 
-def limited_step(problem: LeastSquaresProblem, limits: BallLimits, linear: Linear, active: Active) -> Step:
+def limited_step(problem: LeastSquaresProblem, linear: Linear, active: Active) -> Step:
     """The step inside the limits; `active` holds what holds from the step before, and after it; in place."""
     active.held &= (linear.down >= 0.0) | (linear.up <= 0.0)
     active.fixed[:] = 0.0
-    found, wanted = _step(problem, limits, linear, active)
-    changed = _update(problem, limits, linear, active, found, wanted)
+    found, wanted = _step(problem, linear, active)
+    changed = _update(problem, linear, active, found, wanted)
     for _ in range(ROUNDS - 1):
         some = at_least_two(np.flatnonzero(changed))
         if not len(some):
             break
         part, holding = linear.at(some), active.at(some)
-        again, wanted = _step(problem, limits, part, holding)
+        again, wanted = _step(problem, part, holding)
         changed = np.zeros_like(changed)
-        changed[some] = _update(problem, limits, part, holding, again, wanted)
+        changed[some] = _update(problem, part, holding, again, wanted)
         active.put(some, holding)
         found.put(some, again)
     found.columns = np.clip(found.columns, linear.down, linear.up)
     return found
 
 
-def _step(
-    problem: LeastSquaresProblem, limits: BallLimits, linear: Linear, active: Active
-) -> tuple[Step, Array]:
+def _step(problem: LeastSquaresProblem, linear: Linear, active: Active) -> tuple[Step, Array]:
     """The step while just these limits hold, and what each column would like to do beside the others."""
-    layout, metric = problem.layout, linear.metric
+    layout, metric, limits = problem.layout, linear.metric, linear.limits
     held = Held.of(limits, linear.state, active)
     slope = held.free(linear.slope)
     # Where mobilities differ from axis to axis a force along a border has a part across it.
@@ -313,23 +326,16 @@ def _part(problem: LeastSquaresProblem, step: Array, limit: float) -> Array:
     return np.asarray(1.0 / most)
 
 
-def _update(
-    problem: LeastSquaresProblem,
-    limits: BallLimits,
-    linear: Linear,
-    active: Active,
-    step: Step,
-    wanted: Array,
-) -> Mask:
+def _update(problem: LeastSquaresProblem, linear: Linear, active: Active, step: Step, wanted: Array) -> Mask:
     """Hold what leaves its limit, release what would come back, project ball joints; (B,) what changed."""
     over, under = wanted > linear.up, wanted < linear.down
     held = over | under
     changed: Mask = (held != active.held).any(0)
     active.held = held
     active.fixed = np.where(over, linear.up, np.where(under, linear.down, 0.0))
+    layout, state, limits = problem.layout, linear.state, linear.limits
     if not len(limits.limited):
         return changed
-    layout, state = problem.layout, linear.state
     own = ball_vectors(layout, state, wanted)[:, limits.limited]
     for face in range(FACES):
         normals = active.normals[face]

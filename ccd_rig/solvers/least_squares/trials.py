@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from ...maths.batch import Array, Indices, Mask, at_least_two, select
-from .ball_limits import BallLimits
 from .problem import LeastSquaresProblem, Residual
 from .state import Given, State, moved_state, stepped_balls
 from .step import Step
@@ -23,11 +22,10 @@ class Trials:
 
     Attributes:
         problem: what all poses share.
-        limits: of its ball joints.
     """
 
     def __init__(self, problem: LeastSquaresProblem) -> None:
-        self.problem, self.limits = problem, BallLimits(problem.layout)
+        self.problem = problem
 
     def stepped(self, given: Given, now: Residual, step: Step) -> Residual:
         """The residuals after a step."""
@@ -48,7 +46,7 @@ class Trials:
         if not len(some):
             return tried
         state, given = tried.now.state.at(some), given.at(some)
-        columns = np.clip(select(step.correction(tried.values), some), *self.problem.bounds(state))
+        columns = np.clip(select(step.correction(tried.values), some), *self.problem.bounds(given, state))
         return self._nearer(given, tried, some, self._moved(given, state, columns))[0]
 
     def shortened(
@@ -99,7 +97,7 @@ class Trials:
         layout = self.problem.layout
         if balls is None:
             balls = stepped_balls(layout, state, columns)
-            pushed = self.limits.project(balls)
+            pushed = given.limits.balls.project(balls)
             balls = balls if pushed is None else pushed[0]
         return moved_state(layout, given, state, columns, balls, self.problem.reach)
 

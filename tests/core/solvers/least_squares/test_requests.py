@@ -7,7 +7,7 @@ import pytest
 from mathutils import Quaternion, Vector
 
 from ccd_rig.goals import BalanceGoal, DirectionGoal, Goal, PoleGoal, PositionGoal
-from ccd_rig.limits.shapes import Cone, Hinge, Limit, SwingTwist
+from ccd_rig.limits.shapes import Cone, Ellipse, EulerBox, Hinge, Limit, ReversedLimit, SwingTwist
 from ccd_rig.skeleton.joints import Joint, Skeleton, Slide
 from ccd_rig.solvers.least_squares.problem import LeastSquaresProblem
 from ccd_rig.solvers.least_squares.requests import (
@@ -82,6 +82,57 @@ def test_what_is_alike_is_solved_together_to_the_bit(limit: Limit | None, referr
     assert_alone(requests)
 
 
+MIRRORED: list[tuple[Limit, Limit]] = [
+    (SwingTwist(Cone(0.8), (-0.3, 0.4)), SwingTwist(Cone(0.5), (-0.4, 0.3))),
+    (SwingTwist(Ellipse(-0.3, 0.9, -0.4, 0.1)), SwingTwist(Ellipse(-0.3, 0.9, -0.1, 0.4))),
+    (
+        SwingTwist(Ellipse(-0.3, 0.9, -0.4, 0.1), (0.1, 0.1)),
+        SwingTwist(Ellipse(-0.2, 0.9, -0.1, 0.4), (0, 0)),
+    ),
+    (Hinge((1.0, 0.0, 0.0), -0.2, 2.0), Hinge((0.8, 0.6, 0.0), -0.1, 1.5)),
+    (
+        EulerBox("XYZ", (-0.2, -0.3, -0.1), (1.0, 0.1, 0.2)),
+        EulerBox("XYZ", (-0.2, -0.1, -0.2), (1.0, 0.3, 0.1)),
+    ),
+    (
+        ReversedLimit(SwingTwist(Cone(0.6), (-0.3, 0.4)), (0.9, 0.1, 0.2, 0.0)),
+        ReversedLimit(SwingTwist(Cone(0.4), (-0.3, 0.4)), (0.8, -0.1, 0.3, 0.2)),
+    ),
+]
+
+
+@pytest.mark.parametrize(("one", "other"), MIRRORED)
+@pytest.mark.parametrize("referred", [True, False])
+def test_limbs_whose_limits_differ_in_numbers_are_solved_together(
+    one: Limit, other: Limit, referred: bool
+) -> None:
+    left, right = leg(1.0, one, "l."), leg(-1.0, other, "r.")
+    requests = [
+        request(left, 30, 1, referred=referred),
+        request(right, 30, 2, referred=referred),
+        request(left, 1, 3, referred=referred),
+    ]
+    assert len({each.kind for each in requests}) == 1
+    assert_alone(requests)
+    first, second, _ = solve_requests(requests)
+    assert not np.array_equal(first.state.rotations, second.state.rotations)
+
+
+def test_poles_of_chains_that_bend_otherwise_are_solved_together() -> None:
+    legs = [leg(1.0, Hinge((1.0, 0.0, 0.0), -0.2, 2.0)), leg(-1.0, Hinge((0.8, 0.6, 0.0), -0.1, 1.5))]
+    names = [joint.name for joint in legs[0].joints]
+    for angle in (0.0, 0.4):
+        goals = (
+            PositionGoal(names[3], (0.0, 1.0, 0.0), chain_length=3),
+            PoleGoal("upper", names[3], (0.0, 1.0, 0.0), angle=angle),
+        )
+        requests = [request(each, 20, k, goals) for k, each in enumerate(legs)]
+        axes = [goals[1].bend_axis(each).axis for each in legs]
+        assert axes[0] != axes[1]
+        assert len({each.kind for each in requests}) == 1
+        assert_alone(requests)
+
+
 def test_a_lone_pose_ends_as_it_does_in_company() -> None:
     legs = [leg(side, CONE) for side in (1.0, -1.0)]
     for referred in (True, False):
@@ -97,6 +148,14 @@ def test_what_differs_is_not_taken_for_alike() -> None:
         request(body, 3, 0),
         request(body, 3, 0, referred=False),
         request(leg(1.0, CONE), 3, 0),
+        request(leg(1.0, SwingTwist(Cone(0.8), (0.1, 0.1))), 3, 0),
+        request(leg(1.0, SwingTwist(Ellipse(-0.3, 0.9, -0.4, 0.1), (-0.3, 0.4))), 3, 0),
+        request(leg(1.0, ReversedLimit(CONE, (0.9, 0.1, 0.2, 0.0))), 3, 0),
+        request(leg(1.0, Hinge((1.0, 0.0, 0.0), -0.2, 2.0)), 3, 0),
+        request(leg(1.0, Hinge((1.0, 0.0, 0.0), -4.0, 4.0)), 3, 0),
+        request(leg(1.0, EulerBox("XYZ", (-0.2, -0.3, -0.1), (1.0, 0.1, 0.2))), 3, 0),
+        request(leg(1.0, EulerBox("ZYX", (-0.2, -0.3, -0.1), (1.0, 0.1, 0.2))), 3, 0),
+        request(leg(1.0, EulerBox("XYZ", (-4.0, -0.3, -0.1), (4.0, 0.1, 0.2))), 3, 0),
         request(leg(1.0, length=1.3), 3, 0),
         request(body.replace({"lower": {"stiffness": 0.5}}), 3, 0),
         request(body.replace({"lower": {"inherit_rotation": False}}), 3, 0),
