@@ -12,13 +12,13 @@ HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent), str(HERE.parent / "keys")]
 
 import bpy  # noqa: E402  (first of all: importing it makes mathutils importable)
-import test_channels  # noqa: E402
+import keyed  # noqa: E402
 
 if bpy.app.version >= (4, 4):
     sys.exit("make_before_slots.py: run it with Blender 4.2: newer ones write slots")
 
 bpy.ops.wm.read_homefile(use_empty=True)
-test_channels.key_richly(test_channels.make_armature())
+keyed.key_richly(keyed.make_armature())
 # The scene and what it uses, without the windows, which would be most of the file and name folders.
 bpy.data.libraries.write(str(HERE / "before_slots.blend"), {bpy.context.scene}, compress=True)
 sys.stdout.flush()

@@ -17,21 +17,6 @@ FLOAT32 = 1e-6  # of a location around 1
 FRAMES = 17
 
 
-@pytest.fixture
-def bake(ext):
-    return ext.module("ccd_rig.blender.bake.bake")
-
-
-@pytest.fixture
-def channels(ext):
-    return ext.module("ccd_rig.blender.keys.channels")
-
-
-@pytest.fixture
-def errors(ext):
-    return ext.module("ccd_rig.errors")
-
-
 PLACES = {
     "at home": Matrix(),
     "turned": Matrix.LocRotScale((3, -2, 1), Euler((0.7, -1.1, 2.0)), (1, 1, 1)),

@@ -21,16 +21,6 @@ PLACES = {
 }
 
 
-@pytest.fixture
-def bake(ext):
-    return ext.module("ccd_rig.blender.bake.bake")
-
-
-@pytest.fixture
-def checks(ext):
-    return ext.module("ccd_rig.blender.checks.setup")
-
-
 def constrain(rig, tip, target, **fields):
     row = rig.ccd_rig.constraints.add()
     row.name, row.tip, row.target = "Foot", tip, target

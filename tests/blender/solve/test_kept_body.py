@@ -12,19 +12,7 @@ import numpy as np
 import pytest
 import rigs
 from mathutils import Euler, Matrix, Quaternion, Vector
-from test_planting import (
-    angle,
-    bake,  # noqa: F401  (a fixture)
-    biped,
-    checks,  # noqa: F401
-    constrain,
-    errors,  # noqa: F401
-    key_influence,
-    keyed_empty,
-    limits_hold,
-    played,
-    standing,
-)
+from planted import angle, biped, constrain, key_influence, keyed_empty, limits_hold, played, standing
 
 SLIP = 1e-3  # [m] what a planted bone may slide
 KEPT = 1e-4  # of F-curves that should stay
@@ -100,7 +88,7 @@ def assert_held(seen, frames, spans, slip=SLIP):
     [Matrix(), Matrix.LocRotScale((1, 2, 3), Euler((0.3, 0.2, 0.1)), (2.0, 2.0, 2.0))],
     ids=["at home", "scaled"],
 )
-def test_keyed_hips_stay_and_feet_hold(ext, bake, place, step):  # noqa: F811
+def test_keyed_hips_stay_and_feet_hold(ext, bake, place, step):
     rig = bobbing(place)
     before = curves_of(ext, rig, "hips", FRAMES)
     hips = played(rig, ["hips"], FRAMES)
@@ -125,7 +113,7 @@ def limits_hold_but(ext, rig, frames, bone):
     limits_hold(ext, rig, frames)
 
 
-def test_following_feet_says_that_keys_are_replaced(ext, bake):  # noqa: F811
+def test_following_feet_says_that_keys_are_replaced(ext, bake):
     rig = bobbing()
     before = curves_of(ext, rig, "hips", FRAMES)
     report = bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, 48, body="FOLLOW_FEET"))
@@ -158,7 +146,7 @@ def leaning(lean=0.5, last=60, **fields):
     return rig
 
 
-def test_a_body_is_moved_only_where_a_leg_is_too_short(ext, bake):  # noqa: F811
+def test_a_body_is_moved_only_where_a_leg_is_too_short(ext, bake):
     rig, frames = leaning(), range(1, 61)
     animated = played(rig, ["hips"], frames)[:, 0, :3, 3]
     report = bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, 60))
@@ -195,7 +183,7 @@ def test_a_body_is_moved_only_where_a_leg_is_too_short(ext, bake):  # noqa: F811
 
 
 @pytest.mark.parametrize("seed", [2, 5, 6, 13])
-def test_feet_that_come_down_while_the_body_is_moved(ext, bake, seed):  # noqa: F811
+def test_feet_that_come_down_while_the_body_is_moved(ext, bake, seed):
     """Legs without a Reach hang on the body, so its shift moves the places where they are planted next."""
     rng, rig, frames = random.Random(seed), biped(), range(1, 61)
     hips = rig.pose.bones["hips"]
@@ -239,7 +227,7 @@ def test_the_shift_of_a_long_shot(ext):
     assert bends.max() < 5e-3  # where the need ends at once
 
 
-def test_knees_that_stay_bent_make_a_leg_shorter(ext, bake):  # noqa: F811
+def test_knees_that_stay_bent_make_a_leg_shorter(ext, bake):
     rig, frames = leaning(lean=0.3), range(1, 61)
     for side in "LR":
         group = rig.pose.bones[f"shin.{side}"].ccd_rig.limit
@@ -253,7 +241,7 @@ def test_knees_that_stay_bent_make_a_leg_shorter(ext, bake):  # noqa: F811
     limits_hold(ext, rig, frames)
 
 
-def test_a_body_that_cannot_be_moved_is_named(bake):  # noqa: F811
+def test_a_body_that_cannot_be_moved_is_named(bake):
     rig = leaning()
     rig.pose.bones["hips"].lock_location = (False, True, False)
     report = bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, 60))
@@ -265,7 +253,7 @@ def test_a_body_that_cannot_be_moved_is_named(bake):  # noqa: F811
     assert abs(hips.location[2] - 0.5) < KEPT
 
 
-def test_preroll_and_a_shift(bake):  # noqa: F811
+def test_preroll_and_a_shift(bake):
     rig = leaning()
     report = bake.bake(bpy.context.scene, rig, bake.BakeSettings(28, 34, preroll=10))
     assert report.unsolved_count() == 0, report.summary()
@@ -273,7 +261,7 @@ def test_preroll_and_a_shift(bake):  # noqa: F811
     assert 28 <= report.body.frame <= 34
 
 
-def test_undo_brings_back_the_keys(ext, bake):  # noqa: F811
+def test_undo_brings_back_the_keys(ext, bake):
     rig = leaning()
     before = curves_of(ext, rig, "hips", range(1, 61))
     action = rig.animation_data.action
@@ -319,7 +307,7 @@ def test_solve_moves_the_body_as_far_as_a_leg_needs(ext):
     bpy.ops.object.mode_set(mode="OBJECT")
 
 
-def test_a_leg_that_is_let_go_returns_to_its_animation(bake):  # noqa: F811
+def test_a_leg_that_is_let_go_returns_to_its_animation(bake):
     rig = leaning(lean=0.2)
     for side in "LR":
         key_influence(rig.ccd_rig.constraints[f"Plant {side}"], [(1, 25)], range(1, 61))
@@ -332,7 +320,7 @@ def test_a_leg_that_is_let_go_returns_to_its_animation(bake):  # noqa: F811
     assert ways.max() < 0.08
 
 
-def test_fewer_keys_hold_feet_within_the_error(bake):  # noqa: F811
+def test_fewer_keys_hold_feet_within_the_error(bake):
     rig = leaning()
     settings = bake.BakeSettings(1, 60, reduce_error=2e-3)
     report = bake.bake(bpy.context.scene, rig, settings)
@@ -341,7 +329,7 @@ def test_fewer_keys_hold_feet_within_the_error(bake):  # noqa: F811
     assert "does not play" not in report.check.words().lower()
 
 
-def test_of_two_that_plant_a_bone_the_first_holds_it(bake):  # noqa: F811
+def test_of_two_that_plant_a_bone_the_first_holds_it(bake):
     rig = leaning(lean=0.1)
     stone = rigs.empty("Stone", (0.15, 0.0, 0.2))
     stone.rotation_euler = rig.data.bones["foot.L"].matrix_local.to_euler()
@@ -352,7 +340,7 @@ def test_of_two_that_plant_a_bone_the_first_holds_it(bake):  # noqa: F811
     assert first.played_distance < SLIP
 
 
-def test_moving_object(ext, bake):  # noqa: F811
+def test_moving_object(ext, bake):
     """Feet are held in the world while the object takes the body along."""
     rig = leaning(lean=0.1)
     for frame, way in ((1, 0.0), (20, -0.2)):
@@ -413,7 +401,7 @@ def test_automatic(ext, case):
     assert (found.bone, found.keeps, found.because) == ("hips", keeps, because)
 
 
-def test_a_constraint_on_the_body_goes_before_its_keys(ext, bake):  # noqa: F811
+def test_a_constraint_on_the_body_goes_before_its_keys(ext, bake):
     rig = standing()
     _key("location", "hips")(rig)
     found = _body(ext, rig)
@@ -424,7 +412,7 @@ def test_a_constraint_on_the_body_goes_before_its_keys(ext, bake):  # noqa: F811
 
 
 @pytest.mark.parametrize("destination", ["NEW_ACTION", "CURRENT_ACTION", "NLA_STRIP"])
-def test_keys_that_come_from_planted_feet_are_no_animation(ext, bake, destination):  # noqa: F811
+def test_keys_that_come_from_planted_feet_are_no_animation(ext, bake, destination):
     """A second bake does what the first one did."""
     rig = standing()
     rig.ccd_rig.constraints["Hips"].enabled = False
@@ -459,7 +447,7 @@ CONTRADICTIONS = {
 
 @pytest.mark.parametrize("asked", [True, False], ids=["asked", "stored"])
 @pytest.mark.parametrize("case", CONTRADICTIONS)
-def test_contradictions_are_refused_by_name(bake, errors, case, asked):  # noqa: F811
+def test_contradictions_are_refused_by_name(bake, errors, case, asked):
     spoil, message = CONTRADICTIONS[case]
     rig = standing()
     spoil(rig)
@@ -471,7 +459,7 @@ def test_contradictions_are_refused_by_name(bake, errors, case, asked):  # noqa:
     assert not bpy.data.actions
 
 
-def test_a_body_without_planted_bones_is_refused(bake, errors):  # noqa: F811
+def test_a_body_without_planted_bones_is_refused(bake, errors):
     rig = standing()
     for side in "LR":
         rig.ccd_rig.constraints[f"Plant {side}"].enabled = False
@@ -481,7 +469,7 @@ def test_a_body_without_planted_bones_is_refused(bake, errors):  # noqa: F811
         bake.BakeSettings(1, 5, body="FEET")
 
 
-def test_advice(checks):  # noqa: F811
+def test_advice(checks):
     rig = leaning()
     constrain(rig, "REACH", "head", "Look", rigs.empty("Look", (0, -1, 1.5)), 3)
     for name in ("shin.L", "thigh.L", "foot.L"):

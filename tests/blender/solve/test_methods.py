@@ -14,21 +14,6 @@ SOLVE = 1e-4  # [m] the solver's own tolerance
 PLAYED = 2e-4  # [m] beside it, float32 bones end to end, evaluated by Blender
 
 
-@pytest.fixture
-def bake(ext):
-    return ext.module("ccd_rig.blender.bake.bake")
-
-
-@pytest.fixture
-def checks(ext):
-    return ext.module("ccd_rig.blender.checks.setup")
-
-
-@pytest.fixture
-def errors(ext):
-    return ext.module("ccd_rig.errors")
-
-
 def limb(count, method, length=0, places=((1, (0.4, 0.2, 1.0)), (20, (0.8, 0.3, 0.6))), **fields):
     """A chain of `count` bones of half a metre, bent a little, and a target that moves on a line."""
     rig = rigs.chain(count, 0.5)

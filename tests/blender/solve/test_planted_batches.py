@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 import rigs
 from mathutils import Euler, Matrix, Quaternion, Vector
-from test_kept_body import FRAMES, bobbing, leaning, spans_of
-from test_planting import (
+from planted import (
     STILL,
     WALK,
     angle,
@@ -25,13 +24,9 @@ from test_planting import (
     standing,
     walker,
 )
+from test_kept_body import FRAMES, bobbing, leaning, spans_of
 
 LIKE = 2e-3  # [m] by which poses that are equally near to their goals may differ
-
-
-@pytest.fixture
-def bake(ext):
-    return ext.module("ccd_rig.blender.bake.bake")
 
 
 @pytest.fixture

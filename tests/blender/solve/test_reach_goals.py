@@ -16,16 +16,6 @@ PLAYED = 1e-4  # [m] and [rad]: float32 bones end to end, evaluated by Blender
 FRAMES = 25
 
 
-@pytest.fixture
-def bake(ext):
-    return ext.module("ccd_rig.blender.bake.bake")
-
-
-@pytest.fixture
-def errors(ext):
-    return ext.module("ccd_rig.errors")
-
-
 PLACES = {
     "at home": Matrix(),
     "moved": Matrix.Translation((30.0, -20.0, 5.0)),

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 import rigs
 import walks
-from test_planting import bake  # noqa: F401  (a fixture)
 from walks import select
 
 SLIP = 1e-3  # [m] what a planted bone may slide
@@ -42,7 +41,7 @@ def runs(row, frames):
 
 
 @pytest.mark.parametrize("whole", [False, True], ids=["planted by the button", "whole feet"])
-def test_a_walk_in_place_goes_ten_cycles_without_climbing(ext, bake, whole):  # noqa: F811
+def test_a_walk_in_place_goes_ten_cycles_without_climbing(ext, bake, whole):
     cycles = 10
     rig = walks.walk(ext, cycles)
     scene, frames = bpy.context.scene, range(1, walks.PERIOD * cycles + 2)
@@ -78,7 +77,7 @@ def test_a_walk_in_place_goes_ten_cycles_without_climbing(ext, bake, whole):  # 
     assert np.abs(walks.heads(rig, ["hips"], frames)[:, 0] - seen[:, 0]).max() < 10 * SLIP
 
 
-def test_a_walk_through_the_world_goes_as_far_as_before(ext, bake):  # noqa: F811
+def test_a_walk_through_the_world_goes_as_far_as_before(ext, bake):
     rig = walks.walk(ext, 2, in_place=False)
     frames = range(1, 2 * walks.PERIOD + 2)
     select(ext, rig, "toe.L", "toe.R")
@@ -100,7 +99,7 @@ def test_a_walk_through_the_world_goes_as_far_as_before(ext, bake):  # noqa: F81
         ),
     ],
 )
-def test_a_body_that_cannot_walk_on_is_refused(ext, bake, spoil, words):  # noqa: F811
+def test_a_body_that_cannot_walk_on_is_refused(ext, bake, spoil, words):
     rig = walks.walk(ext)
     plant(rig, "toe.L")
     rig.ccd_rig.body = "WALK_ON"
@@ -114,7 +113,7 @@ def test_a_body_that_cannot_walk_on_is_refused(ext, bake, spoil, words):  # noqa
 
 @pytest.mark.parametrize("solver", ["CCD", "CCD_LEAST_SQUARES"])
 @pytest.mark.parametrize("body", ["FOLLOW_FEET", "WALK_ON"])
-def test_in_place_feet_held_along_the_ground_alone_never_lift_the_body(ext, bake, body, solver):  # noqa: F811
+def test_in_place_feet_held_along_the_ground_alone_never_lift_the_body(ext, bake, body, solver):
     rig = walks.walk(ext, 2)
     frames = range(1, 2 * walks.PERIOD + 2)
     select(ext, rig, "toe.L", "toe.R")
@@ -136,7 +135,7 @@ def test_in_place_feet_held_along_the_ground_alone_never_lift_the_body(ext, bake
 
 @pytest.mark.parametrize("solver", ["CCD", "CCD_LEAST_SQUARES"])
 @pytest.mark.parametrize("part", ["plant_ground", "plant_height", "plant_rotation"])
-def test_each_part_is_held_alone(ext, bake, part, solver):  # noqa: F811
+def test_each_part_is_held_alone(ext, bake, part, solver):
     """The foot drifts, rises and turns a little; what is not held plays as it is animated."""
     rig = walks.figure()
     rig.ccd_rig.solver.solver = solver
@@ -173,7 +172,7 @@ def test_each_part_is_held_alone(ext, bake, part, solver):  # noqa: F811
         assert np.abs(played - still).max() < 2e-3, name
 
 
-def test_a_plant_that_holds_nothing_is_refused(ext, bake):  # noqa: F811
+def test_a_plant_that_holds_nothing_is_refused(ext, bake):
     rig = walks.walk(ext)
     plant(rig, "toe.L", plant_ground=False, plant_height=False, plant_rotation=False)
     with pytest.raises(ext.module("ccd_rig.errors").CCDRigError, match="holds no part of its bone"):
@@ -181,7 +180,7 @@ def test_a_plant_that_holds_nothing_is_refused(ext, bake):  # noqa: F811
 
 
 @pytest.mark.parametrize("body", ["KEEP_ANIMATION", "FOLLOW_FEET"])
-def test_a_foot_rolls_from_heel_to_ball(ext, bake, body):  # noqa: F811
+def test_a_foot_rolls_from_heel_to_ball(ext, bake, body):
     """Two plants of each foot: its heel from the strike on, its ball until the heel is well up."""
     rig = walks.walk(ext, 2, in_place=False)
     rig.ccd_rig.body = body
@@ -217,7 +216,7 @@ def test_a_foot_rolls_from_heel_to_ball(ext, bake, body):  # noqa: F811
     assert np.abs(rolled - before)[stands].max() < 6.0
 
 
-def test_a_body_that_climbs_or_tips_is_said(ext, bake):  # noqa: F811
+def test_a_body_that_climbs_or_tips_is_said(ext, bake):
     """Whole feet held under a body that follows them: what their roll turns goes into the body."""
     rig = walks.walk(ext, 4)
     frames = range(1, 4 * walks.PERIOD + 2)
@@ -235,7 +234,7 @@ def test_a_body_that_climbs_or_tips_is_said(ext, bake):  # noqa: F811
     assert abs(drift.rise.amount) == pytest.approx(np.abs(seen - seen[0]).max(), abs=0.05)
 
 
-def test_a_foot_that_is_planted_in_the_air_floats(ext, bake):  # noqa: F811
+def test_a_foot_that_is_planted_in_the_air_floats(ext, bake):
     rig = walks.walk(ext, 2, in_place=False)
     top = walks.STANCE + (walks.PERIOD - walks.STANCE) // 2 + 1
     plant(rig, "toe.L", [(top, walks.PERIOD + 6)])

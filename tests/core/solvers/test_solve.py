@@ -2,44 +2,26 @@
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 import math
 import random
 
 import pytest
-from chains import FLOAT32, SOLVE, Z, legal_pose, random_skeleton, straight, tail, tip
+from chains import FLOAT32, SOLVE, Z, legal_pose, random_skeleton, straight, tail
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from mathutils import Quaternion, Vector
+from reaching import CONVERGED, ITERATION_LIMIT, OPTIMAL, reach_for
 
-from ccd_rig.errors import InvalidInput
 from ccd_rig.goals import DirectionGoal, PositionGoal, measure
-from ccd_rig.limits.shapes import Comfort, Cone, Hinge, SwingTwist, contains, violation
-from ccd_rig.maths.rotations import angle_between, angle_of
-from ccd_rig.settings import PRESET_FIELDS, PRESETS, Solver, SolverSettings, SolveStatus, Sweep
+from ccd_rig.limits.shapes import Cone, Hinge, SwingTwist, violation
+from ccd_rig.maths.rotations import angle_of
+from ccd_rig.settings import Solver, SolverSettings, Sweep
 from ccd_rig.skeleton.joints import Joint, Skeleton
 from ccd_rig.skeleton.kinematics import forward_kinematics
 from ccd_rig.skeleton.pose import Pose
 from ccd_rig.skeleton.pose_library import entry_from_pose
 from ccd_rig.solvers.solve import iterate, solve
-
-CONVERGED, OPTIMAL, ITERATION_LIMIT = SolveStatus.CONVERGED, SolveStatus.OPTIMAL, SolveStatus.ITERATION_LIMIT
-
-
-def reach_for(skeleton, target, start=None, goal=None, **fields):
-    """Solves for the last bone's tail and holds what is reported against forward kinematics."""
-    start = start or Pose.rest(skeleton)
-    goals = [PositionGoal(tip(skeleton), target)] if goal is None else goal
-    fields.setdefault("position_tolerance", SOLVE)
-    chosen = SolverSettings(**fields)
-    result = solve(skeleton, start, goals, chosen)
-    transforms = forward_kinematics(skeleton, result.pose)
-    for each, error in zip(goals, result.errors, strict=True):
-        assert measure(each, skeleton, transforms).distance == error.distance
-    met = all(error.distance <= chosen.position_tolerance for error in result.errors)
-    assert met == (result.status is CONVERGED)
-    return result
 
 
 def hinged(*angles, offsets=None, lower=-10.0, upper=10.0):
@@ -356,222 +338,3 @@ def test_goals_in_conflict_are_optimal_and_a_pose_that_can_come_nearer_is_not():
     assert middle <= SOLVE
     cut = reach_for(skeleton, far, max_iterations=1, restarts=0, solver=Solver.CCD, step_fraction=0.1)
     assert cut.status is ITERATION_LIMIT
-
-
-def test_joints_outside_the_chain_length_stay():
-    skeleton = straight(6)
-    goal = PositionGoal("joint5", (1.0, 4.5, 0.0), chain_length=2)
-    result = reach_for(skeleton, None, goal=[goal])
-    assert all(rotation == Quaternion() for rotation in result.pose.rotations[:4])
-    assert result.status is CONVERGED
-
-
-def test_stiff_and_pinned_joints():
-    free = reach_for(straight(3), (1.5, 1.0, 0.5), max_iterations=1, restarts=0)
-    stiff = straight(3).replace({"joint1": {"stiffness": 0.9}})
-    result = reach_for(stiff, (1.5, 1.0, 0.5), max_iterations=1, restarts=0)
-    assert angle_of(result.pose.rotations[1]) < 0.5 * angle_of(free.pose.rotations[1])
-    pinned = straight(3).replace({"joint1": {"stiffness": 1.0}})
-    result = reach_for(pinned, (1.5, 1.0, 0.5))
-    assert result.pose.rotations[1] == Quaternion() and result.status is CONVERGED
-
-
-def test_largest_step_holds_for_every_step():
-    skeleton = straight(4, max_step=0.05)
-    items = [
-        Pose.rest(skeleton),
-        *(
-            item.pose
-            for item in iterate(
-                skeleton,
-                Pose.rest(skeleton),
-                [PositionGoal("joint3", (2.0, 2.0, 0.0))],
-                SolverSettings(sweep=Sweep.TIP_TO_ROOT, solver=Solver.CCD),
-            )
-        ),
-    ]
-    assert len(items) > 5
-    for before, after in itertools.pairwise(items):
-        for a, b in zip(before.rotations, after.rotations, strict=True):
-            assert angle_of(a.conjugated() @ b) <= 0.05 + 1e-5
-
-
-def test_part_of_a_step_turns_less():
-    skeleton = straight(1)
-    result = reach_for(skeleton, (1.0, 0.0, 0.0), step_fraction=0.5, max_iterations=1)
-    assert angle_of(result.pose.rotations[0]) == pytest.approx(math.pi / 4, abs=1e-5)
-
-
-def test_comfort_tolerance_hands_on_to_the_next_joint():
-    """Seen from the first joint the effector may stay up to 0.5 rad beside the target; the others finish."""
-    relaxed = straight(4).replace({"joint0": {"comfort": Comfort(tolerance=0.5)}})
-    target = (1.0, 2.0, 0.0)
-    plain = reach_for(straight(4), target, max_iterations=1)
-    result = reach_for(relaxed, target)
-    assert result.status is CONVERGED
-    seen = math.atan2(1.0, 2.0)
-    assert seen < 0.5 and result.pose.rotations[0] == Quaternion()
-    assert angle_of(plain.pose.rotations[0]) > 0.3
-    off = reach_for(relaxed, target, comfort=False, max_iterations=1)
-    assert off.pose.rotations[0] == plain.pose.rotations[0]
-
-
-def test_comfort_tolerance_turns_only_to_its_border():
-    skeleton = straight(1, comfort=Comfort(tolerance=0.2))
-    result = reach_for(skeleton, (1.0, 0.0, 0.0))
-    assert result.status is SolveStatus.STALLED
-    assert angle_of(result.pose.rotations[0]) == pytest.approx(math.pi / 2 - 0.2, abs=1e-5)
-
-
-def test_comfort_region_is_kept_where_it_can_be_and_left_where_not():
-    region = SwingTwist(Cone(0.4))
-    skeleton = straight(5, SwingTwist(Cone(1.2))).replace(
-        {f"joint{i}": {"comfort": Comfort(region=region)} for i in range(5)}
-    )
-    inside = reach_for(skeleton, (1.0, 4.5, 0.0))
-    assert inside.status is CONVERGED
-    assert all(contains(region, rotation, FLOAT32) for rotation in inside.pose.rotations)
-    outside = reach_for(skeleton, (3.0, 0.0, 0.5))
-    assert outside.status is CONVERGED
-    assert any(violation(region, rotation) > 0.05 for rotation in outside.pose.rotations)
-    assert all(contains(SwingTwist(Cone(1.2)), rotation, FLOAT32) for rotation in outside.pose.rotations)
-
-
-def largest_turn(comfort, frames, **fields):
-    """A target goes out of what a region of 15 degrees can reach, and back: the largest turn of a joint per
-    frame, degrees, and how many frames missed."""
-    skeleton = straight(6, SwingTwist(Cone(math.radians(60.0))), comfort=comfort)
-    near, far = Vector((1.5, 5.58, 0.0)), Vector((4.5, 1.5, 0.6))
-    pose, largest, missed = Pose.rest(skeleton), 0.0, 0
-    for frame in range(frames):
-        target = near.lerp(far, 0.5 - 0.5 * math.cos(2.0 * math.pi * frame / frames))
-        settings = SolverSettings(position_tolerance=SOLVE, error_reduction=0.95, restarts=0, **fields)
-        result = solve(skeleton, pose, [PositionGoal("joint5", target)], settings)
-        missed += result.status is not CONVERGED
-        if frame:
-            pairs = zip(pose.rotations, result.pose.rotations, strict=True)
-            largest = max(largest, *(math.degrees(angle_between(a, b)) for a, b in pairs))
-        pose = result.pose
-    return largest, missed
-
-
-def test_a_target_that_leaves_the_comfort_region_makes_no_joint_jump():
-    region = SwingTwist(Cone(math.radians(15.0)))
-    for solver in Solver:
-        fast, missed = largest_turn(Comfort(region=region), 125, solver=solver)
-        slow, more = largest_turn(Comfort(region=region), 500, solver=solver)
-        assert missed == more == 0 and slow < 0.5 * fast
-
-
-def test_a_comfort_tolerance_beside_a_region_makes_no_joint_jump():
-    comfort = Comfort(math.radians(5.0), SwingTwist(Cone(math.radians(15.0))))
-    fast, _ = largest_turn(comfort, 125)
-    slow, _ = largest_turn(comfort, 500)
-    assert slow < 0.5 * fast
-
-
-def test_two_goals_share_their_joints_by_weight():
-    """Two arms on one turning base pull to opposite sides: the heavier one wins the most."""
-    skeleton = Skeleton(
-        [
-            Joint("base", length=1.0),
-            Joint("left", 0, (0, 1, 0), stiffness=1.0),
-            Joint("right", 0, (0, 1, 0), stiffness=1.0),
-        ]
-    )
-    goals = [
-        PositionGoal("left", (2.0, 0.0, 0.0), weight=4.0),
-        PositionGoal("right", (-2.0, 0.0, 0.0), weight=1.0),
-    ]
-    result = reach_for(skeleton, None, goal=goals)
-    assert result.errors[0].distance < 1e-3 + 0.01
-    assert result.errors[1].distance > 3.9
-
-
-def test_a_tree_meets_goals_that_do_not_conflict():
-    rng = random.Random(3)
-    joints = [Joint("spine0"), Joint("spine1", 0, (0, 1, 0)), Joint("spine2", 1, (0, 1, 0))]
-    for side in ("left", "right"):
-        parent = 2
-        for i in range(4):
-            joints.append(Joint(f"{side}{i}", parent, (0, 1, 0)))
-            parent = len(joints) - 1
-    skeleton = Skeleton(joints)
-    for _ in range(40):
-        pose = legal_pose(skeleton, rng)
-        goals = [PositionGoal(f"{side}3", tail(skeleton, pose, f"{side}3")) for side in ("left", "right")]
-        assert reach_for(skeleton, None, goal=goals).status is CONVERGED
-
-
-def test_a_joint_that_does_not_inherit_rotation_is_carried_along():
-    joints = [
-        Joint("a"),
-        Joint("b", 0, (0, 1, 0)),
-        Joint("c", 1, (0, 1, 0), Quaternion(Z, 0.3), inherit_rotation=False),
-        Joint("d", 2, (0, 1, 0)),
-    ]
-    skeleton = Skeleton(joints)
-    rng = random.Random(9)
-    for sweep in Sweep:
-        for _ in range(20):
-            target = tail(skeleton, legal_pose(skeleton, rng))
-            assert reach_for(skeleton, target, sweep=sweep, max_iterations=2000).status is CONVERGED
-
-
-@pytest.mark.parametrize(
-    ("fields", "named"),
-    [
-        ({"max_iterations": 0}, "max_iterations"),
-        ({"position_tolerance": 0.0}, "position_tolerance"),
-        ({"position_tolerance": math.nan}, "position_tolerance"),
-        ({"step_fraction": 2.0}, "step_fraction"),
-        ({"stall_threshold": -1.0}, "stall_threshold"),
-        ({"restarts": -1}, "restarts"),
-        ({"step_feedback": 1.5}, "step_feedback"),
-        ({"angle_tolerance": math.inf}, "angle_tolerance"),
-        ({"sweep": "ROOT_TO_TIP"}, "sweep"),
-    ],
-)
-def test_settings_refuse_what_makes_no_sense(fields, named):
-    with pytest.raises(InvalidInput, match=named):
-        SolverSettings(**fields)
-
-
-def test_input_is_refused_by_name():
-    skeleton = straight(2)
-    rest = Pose.rest(skeleton)
-    with pytest.raises(InvalidInput, match="at least one goal"):
-        solve(skeleton, rest, [])
-    with pytest.raises(InvalidInput, match="hand"):
-        solve(skeleton, rest, [PositionGoal("hand", (0, 0, 0))])
-    with pytest.raises(InvalidInput, match=r"joint1.*target"):
-        PositionGoal("joint1", (0.0, math.nan, 0.0))
-    with pytest.raises(InvalidInput, match="weight"):
-        PositionGoal("joint1", (0.0, 0.0, 0.0), weight=0.0)
-    with pytest.raises(InvalidInput, match="2 joints"):
-        solve(straight(3), rest, [PositionGoal("joint1", (0, 0, 0))])
-
-
-def test_presets_are_settings_that_differ_in_their_steps_alone():
-    default = SolverSettings()
-    assert PRESETS["DEFAULT"] == default
-    assert PRESETS["LIMB"].step_fraction == 1.0
-    assert 0.0 < PRESETS["TAIL"].error_reduction < 1.0
-    for preset in PRESETS.values():
-        steps = {name: getattr(default, name) for name in PRESET_FIELDS}
-        assert dataclasses.replace(preset, **steps) == default
-
-
-def test_a_start_that_meets_its_goals_is_converged_though_the_search_leads_away():
-    """A reference pose and few short steps: what they lead to is farther, and the start is what counts."""
-    skeleton = Skeleton([Joint("bone", limit=Hinge(Z, -2.0, 2.0))])
-    start, reference = (
-        Pose((Quaternion(Z, angle),), Pose.rest(skeleton).translations) for angle in (5e-4, 1.0)
-    )
-    goals = [PositionGoal("bone", (0.0, 1.0, 0.0), priority=number) for number in (1, 2)]
-    chosen = SolverSettings(
-        position_tolerance=1e-3, solver=Solver.CCD, max_iterations=2, step_fraction=0.35, restarts=0
-    )
-    result = solve(skeleton, start, goals, chosen, reference=reference)
-    assert result.errors[0].distance <= 1e-3
-    assert result.status is SolveStatus.CONVERGED

@@ -1,0 +1,139 @@
+"""What keeps keys from counting is refused by name, and what does not is let be."""
+
+from __future__ import annotations
+
+import pytest
+from keyed import assert_keys_play, keys_for, rich_action, whole_state
+
+
+def the_curve(channels, armature_object):
+    return next(c for c in channels.fcurves_of(armature_object) if "upper" in c.data_path)
+
+
+def lock_curve(channels, armature_object):
+    the_curve(channels, armature_object).lock = True
+
+
+def lock_group(channels, armature_object):
+    the_curve(channels, armature_object).group.lock = True
+
+
+def mute_curve(channels, armature_object):
+    the_curve(channels, armature_object).mute = True
+
+
+def mute_group(channels, armature_object):
+    the_curve(channels, armature_object).group.mute = True
+
+
+def add_modifier(channels, armature_object):
+    the_curve(channels, armature_object).modifiers.new("NOISE")
+
+
+def to_samples(channels, armature_object):
+    the_curve(channels, armature_object).convert_to_samples(0, 30)
+
+
+def add_driver(channels, armature_object):
+    armature_object.pose.bones["upper"].driver_add("rotation_quaternion", 1)
+
+
+def add_track(armature_object):
+    animation = armature_object.animation_data
+    return animation.nla_tracks.new().strips.new("Strip", 0, animation.action)
+
+
+def tweak(channels, armature_object):
+    add_track(armature_object)
+    armature_object.animation_data.nla_tracks[0].is_solo = False
+    armature_object.animation_data.action = None
+    strip = armature_object.animation_data.nla_tracks[0].strips[0]
+    strip.select = True
+    armature_object.animation_data.nla_tracks.active = armature_object.animation_data.nla_tracks[0]
+    strip.active  # noqa: B018 - the strip stays the active one of its track
+    armature_object.animation_data.use_tweak_mode = True
+    assert armature_object.animation_data.use_tweak_mode
+
+
+def solo(channels, armature_object):
+    add_track(armature_object)
+    armature_object.animation_data.nla_tracks[0].is_solo = True
+
+
+def add_blend(channels, armature_object):
+    add_track(armature_object)
+    armature_object.animation_data.action_blend_type = "ADD"
+
+
+def weaken(channels, armature_object):
+    add_track(armature_object)
+    armature_object.animation_data.action_influence = 0.5
+
+
+@pytest.mark.parametrize("destination", ["NEW_ACTION", "CURRENT_ACTION"])
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lock_curve, "Bone 'upper': the F-curve of rotation_quaternion[0] is locked"),
+        (lock_group, "locked group 'upper'"),
+        (mute_curve, "muted"),
+        (add_modifier, "modifier NOISE"),
+        (to_samples, "Samples to Keys"),
+        (add_driver, "Bone 'upper': rotation_quaternion[1] has a driver"),
+        (tweak, "leave tweak mode"),
+        (solo, "solo"),
+        (add_blend, "ADD"),
+        (weaken, "0.500"),
+    ],
+)
+def test_obstacles(channels, writing, errors, destination, change, words):
+    [armature_object] = rich_action()
+    change(channels, armature_object)
+    before = whole_state(armature_object)
+    with pytest.raises(errors.RigError) as caught:
+        writing.write(
+            armature_object, keys_for(writing, [5]), writing.Destination[destination], (5, 5), "Baked"
+        )
+    assert words in str(caught.value)
+    assert whole_state(armature_object) == before
+
+
+@pytest.mark.parametrize("change", [mute_curve, add_modifier, add_driver, solo, add_blend, weaken])
+def test_obstacles_are_real(channels, writing, monkeypatch, change):
+    """Where a write is refused because keys would not play, they would not."""
+    [armature_object] = rich_action()
+    change(channels, armature_object)
+    monkeypatch.setattr(writing, "obstacles", lambda *arguments: ())
+    keys = keys_for(writing, [0, 5, 30])
+    writing.write(armature_object, keys, writing.Destination.NEW_ACTION, (0, 30), "Baked")
+    with pytest.raises(AssertionError):
+        assert_keys_play(armature_object, keys)
+
+
+def test_muted_group(channels, writing, errors):
+    """Before there were slots, a muted group did not play; since then it does."""
+    [armature_object] = rich_action()
+    mute_group(channels, armature_object)
+    keys = keys_for(writing, [0, 5, 30])
+    if hasattr(armature_object.animation_data, "action_slot"):
+        writing.write(armature_object, keys, writing.Destination.NEW_ACTION, (0, 30), "Baked")
+        assert_keys_play(armature_object, keys)
+    else:
+        with pytest.raises(errors.RigError, match="muted group 'upper'"):
+            writing.write(armature_object, keys, writing.Destination.NEW_ACTION, (0, 30), "Baked")
+
+
+def test_what_is_no_obstacle(channels, writing):
+    """Other bones' locks, muted modifiers and drivers, cycles, and an NLA below the action."""
+    [armature_object] = rich_action()
+    add_track(armature_object)
+    for curve in channels.fcurves_of(armature_object):
+        if "location" in curve.data_path:
+            curve.lock = curve.mute = True
+    curve = the_curve(channels, armature_object)
+    curve.modifiers.new("CYCLES")
+    curve.modifiers.new("NOISE").mute = True
+    armature_object.pose.bones["upper"].driver_add("rotation_quaternion", 1).mute = True
+    keys = keys_for(writing, [0, 5, 30])
+    writing.write(armature_object, keys, writing.Destination.NEW_ACTION, (0, 30), "Baked")
+    assert_keys_play(armature_object, keys)

@@ -1,0 +1,40 @@
+"""What the tests of the live preview share."""
+
+from __future__ import annotations
+
+import math
+
+import bpy
+import pytest
+import rigs
+from shown import reach
+
+
+@pytest.fixture(autouse=True)
+def no_traceback(capfd):
+    """Blender prints what a handler raises, and goes on."""
+    yield
+    seen = capfd.readouterr()
+    assert "Traceback" not in seen.out + seen.err, seen.out + seen.err
+
+
+@pytest.fixture
+def live(ext, monkeypatch):
+    """The module of the handlers; things rest as soon as `settle` is called, and time plays no part."""
+    module = ext.module("ccd_rig.blender.live.handlers")
+    monkeypatch.setattr(module, "REST", 0.0)
+    monkeypatch.setattr(ext.module("ccd_rig.blender.live.preview"), "LONG", math.inf)
+    return module
+
+
+@pytest.fixture
+def clamps(ext):
+    return ext.module("ccd_rig.blender.rig.clamps")
+
+
+@pytest.fixture
+def rig(ext):
+    made = rigs.chain(4)
+    reach(made, "bone_3", (1.5, 0.5, 2.0))
+    bpy.ops.object.mode_set(mode="POSE")
+    return made

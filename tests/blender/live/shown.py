@@ -1,0 +1,46 @@
+"""What a rig shows while it is live, for the tests of the preview."""
+
+from __future__ import annotations
+
+import bpy
+import numpy as np
+import rigs
+
+SHOWN = 2e-5  # between matrices of bones shown by clamps and by channels, in rigs a few metres long
+REACHED = 1e-3  # [m]
+
+
+def reach(rig, tip, location, **fields):
+    """A constraint with an empty of its own as the target."""
+    row = rig.ccd_rig.constraints.add()
+    row.name, row.tip = tip, tip
+    row.target = rigs.empty(f"Target {tip}", location)
+    for name, value in fields.items():
+        setattr(row, name, value)
+    rigs.activate(rig)
+    rigs.update()
+    return row
+
+
+def matrices(rig):
+    """(bones, 4, 4) as Blender shows them, in armature space."""
+    rigs.update()
+    evaluated = rig.evaluated_get(bpy.context.evaluated_depsgraph_get())
+    return np.array([bone.matrix for bone in evaluated.pose.bones])
+
+
+def shows(rig, bone="bone_3"):
+    """The place of a bone's tail in the world, as Blender shows it."""
+    rigs.update()
+    evaluated = rig.evaluated_get(bpy.context.evaluated_depsgraph_get())
+    return evaluated.matrix_world @ evaluated.pose.bones[bone].tail
+
+
+def off(rig, bone="bone_3", target="Target bone_3"):
+    """Metres between a bone's tail and its target."""
+    return (shows(rig, bone) - bpy.data.objects[target].matrix_world.translation).length
+
+
+def settle(live):
+    assert live.settle() is None
+    rigs.update()

@@ -1,0 +1,140 @@
+"""The live preview: nothing of it stays in files, copies, keys and overrides."""
+
+from __future__ import annotations
+
+import bpy
+import pytest
+import rigs
+from mathutils import Vector
+from shown import REACHED, SHOWN, off, settle, shows
+
+
+def test_files_hold_nothing_of_it(rig, live, clamps, tmp_path):
+    bpy.ops.ccd_rig.live()
+    rigs.update()
+    settle(live)
+    path = str(tmp_path / "rig.blend")
+    bpy.ops.wm.save_as_mainfile(filepath=path, copy=True)
+    rigs.update()
+    settle(live)
+    assert rig.ccd_rig.live
+    assert off(rig) < REACHED
+    with bpy.data.libraries.load(path, link=False) as (there, here):
+        here.objects = there.objects
+    stored = next(thing for thing in here.objects if thing.type == "ARMATURE")
+    assert not stored.ccd_rig.is_property_set("live")
+    assert not any(len(bone.constraints) for bone in stored.pose.bones)
+    bpy.ops.wm.open_mainfile(filepath=path)
+    assert live._previews == {}
+    assert not bpy.data.objects["Rig"].ccd_rig.live
+
+
+def test_a_library_written_while_live(rig, live, clamps, tmp_path):
+    bpy.ops.ccd_rig.live()
+    rigs.update()
+    settle(live)
+    path = str(tmp_path / "library.blend")
+    bpy.data.libraries.write(path, {rig})
+    bpy.ops.wm.read_homefile(use_empty=True)
+    with bpy.data.libraries.load(path, link=False) as (_, here):
+        here.objects = ["Rig"]
+    (made,) = here.objects
+    bpy.context.scene.collection.objects.link(made)
+    rigs.update()
+    assert not made.ccd_rig.live
+    assert list(clamps.clamps_of(made)) == []
+    bpy.ops.wm.open_mainfile(filepath=path)
+    assert not any(len(bone.constraints) for bone in bpy.data.objects["Rig"].pose.bones)
+
+
+def test_copies_are_not_live(rig, live, clamps):
+    bpy.ops.ccd_rig.live()
+    rigs.update()
+    settle(live)
+    bpy.ops.object.mode_set(mode="OBJECT")
+    bpy.ops.object.duplicate()
+    copy = bpy.context.object
+    rigs.update()
+    assert copy != rig
+    assert not copy.ccd_rig.live
+    assert list(clamps.clamps_of(copy)) == []
+    assert (shows(copy) - Vector((0.0, 0.0, 4.0))).length < SHOWN
+    assert rig.ccd_rig.live
+    assert off(rig) < REACHED
+
+
+def test_undo_and_redo(rig, live, clamps):
+    bpy.ops.ed.undo_push(message="before")
+    bpy.ops.ccd_rig.live()
+    bpy.ops.ed.undo_push(message="live")
+    rigs.update()
+    settle(live)
+    bpy.data.objects["Target bone_3"].location = (0.0, 1.0, 2.0)
+    rigs.update()
+    settle(live)
+    bpy.ops.ed.undo_push(message="moved")
+    bpy.ops.ed.undo()
+    rigs.update()
+    settle(live)
+    rig = bpy.data.objects["Rig"]
+    assert bpy.data.objects["Target bone_3"].location.y == 0.5
+    assert rig.ccd_rig.live
+    assert off(rig) < REACHED
+    bpy.ops.ed.undo()
+    rig = bpy.data.objects["Rig"]
+    rigs.update()
+    assert not rig.ccd_rig.live
+    assert list(clamps.clamps_of(rig)) == []
+    assert (shows(rig) - Vector((0.0, 0.0, 4.0))).length < SHOWN
+    bpy.ops.ed.redo()
+    rigs.update()
+    settle(live)
+    assert off(bpy.data.objects["Rig"]) < REACHED
+
+
+def test_keys_hold_the_channels(rig, live):
+    rig.pose.bones["bone_1"].rotation_quaternion = (0.8, 0.6, 0.0, 0.0)
+    bpy.ops.ccd_rig.live()
+    rigs.update()
+    settle(live)
+    rig.pose.bones["bone_1"].keyframe_insert("rotation_quaternion", frame=1)
+    assert tuple(rig.pose.bones["bone_1"].rotation_quaternion) == pytest.approx((0.8, 0.6, 0.0, 0.0))
+    bpy.context.scene.frame_set(1)
+    assert tuple(rig.pose.bones["bone_1"].rotation_quaternion) == pytest.approx((0.8, 0.6, 0.0, 0.0))
+
+
+def test_an_override_keeps_nothing(rig, live, clamps, tmp_path):
+    bpy.ops.object.mode_set(mode="OBJECT")
+    library, path = str(tmp_path / "library.blend"), str(tmp_path / "shot.blend")
+    bpy.ops.wm.save_as_mainfile(filepath=library)
+    bpy.ops.wm.read_homefile(use_empty=True)
+    with bpy.data.libraries.load(library, link=True) as (_, here):
+        here.objects = ["Rig"]
+    (linked,) = here.objects
+    bpy.context.scene.collection.objects.link(linked)
+    made = linked.override_create(remap_local_usages=True)
+    made.ccd_rig.constraints[0].target = rigs.empty("Goal", (1.0, 0.5, 2.0))
+    rigs.activate(made)
+    rigs.update()
+    assert bpy.ops.ccd_rig.live() == {"FINISHED"}
+    rigs.update()
+    settle(live)
+    assert off(made, target="Goal") < REACHED
+    bpy.ops.wm.save_as_mainfile(filepath=path)
+    rigs.update()
+    settle(live)
+    assert off(made, target="Goal") < REACHED
+    bpy.ops.wm.open_mainfile(filepath=path)
+    made = next(thing for thing in bpy.data.objects if thing.override_library)
+    paths = [each.rna_path for each in made.override_library.properties]
+    assert not made.ccd_rig.live
+    assert not any(len(bone.constraints) for bone in made.pose.bones)
+    assert not any("live" in each or "pose.bones" in each for each in paths), paths
+
+
+def test_disabling_the_extension_ends_it(ext, rig, live):
+    bpy.ops.ccd_rig.live()
+    rigs.update()
+    bpy.ops.preferences.addon_disable(module=ext.package)
+    assert not any(len(bone.constraints) for bone in rig.pose.bones)
+    bpy.ops.preferences.addon_enable(module=ext.package)

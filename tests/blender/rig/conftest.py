@@ -1,0 +1,16 @@
+"""What the tests of rigs share."""
+
+from __future__ import annotations
+
+import pytest
+
+
+@pytest.fixture
+def bones(ext):
+    """The module under test."""
+    return ext.module("ccd_rig.blender.rig.armature")
+
+
+@pytest.fixture
+def errors(ext):
+    return ext.module("ccd_rig.errors")

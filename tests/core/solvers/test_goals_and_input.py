@@ -1,0 +1,127 @@
+"""The loop with several goals, and the settings and input that it refuses."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import random
+
+import pytest
+from chains import Z, legal_pose, straight, tail
+from mathutils import Quaternion
+from reaching import CONVERGED, reach_for
+
+from ccd_rig.errors import InvalidInput
+from ccd_rig.goals import PositionGoal
+from ccd_rig.limits.shapes import Hinge
+from ccd_rig.settings import PRESET_FIELDS, PRESETS, Solver, SolverSettings, SolveStatus, Sweep
+from ccd_rig.skeleton.joints import Joint, Skeleton
+from ccd_rig.skeleton.pose import Pose
+from ccd_rig.solvers.solve import solve
+
+
+def test_two_goals_share_their_joints_by_weight():
+    """Two arms on one turning base pull to opposite sides: the heavier one wins the most."""
+    skeleton = Skeleton(
+        [
+            Joint("base", length=1.0),
+            Joint("left", 0, (0, 1, 0), stiffness=1.0),
+            Joint("right", 0, (0, 1, 0), stiffness=1.0),
+        ]
+    )
+    goals = [
+        PositionGoal("left", (2.0, 0.0, 0.0), weight=4.0),
+        PositionGoal("right", (-2.0, 0.0, 0.0), weight=1.0),
+    ]
+    result = reach_for(skeleton, None, goal=goals)
+    assert result.errors[0].distance < 1e-3 + 0.01
+    assert result.errors[1].distance > 3.9
+
+
+def test_a_tree_meets_goals_that_do_not_conflict():
+    rng = random.Random(3)
+    joints = [Joint("spine0"), Joint("spine1", 0, (0, 1, 0)), Joint("spine2", 1, (0, 1, 0))]
+    for side in ("left", "right"):
+        parent = 2
+        for i in range(4):
+            joints.append(Joint(f"{side}{i}", parent, (0, 1, 0)))
+            parent = len(joints) - 1
+    skeleton = Skeleton(joints)
+    for _ in range(40):
+        pose = legal_pose(skeleton, rng)
+        goals = [PositionGoal(f"{side}3", tail(skeleton, pose, f"{side}3")) for side in ("left", "right")]
+        assert reach_for(skeleton, None, goal=goals).status is CONVERGED
+
+
+def test_a_joint_that_does_not_inherit_rotation_is_carried_along():
+    joints = [
+        Joint("a"),
+        Joint("b", 0, (0, 1, 0)),
+        Joint("c", 1, (0, 1, 0), Quaternion(Z, 0.3), inherit_rotation=False),
+        Joint("d", 2, (0, 1, 0)),
+    ]
+    skeleton = Skeleton(joints)
+    rng = random.Random(9)
+    for sweep in Sweep:
+        for _ in range(20):
+            target = tail(skeleton, legal_pose(skeleton, rng))
+            assert reach_for(skeleton, target, sweep=sweep, max_iterations=2000).status is CONVERGED
+
+
+@pytest.mark.parametrize(
+    ("fields", "named"),
+    [
+        ({"max_iterations": 0}, "max_iterations"),
+        ({"position_tolerance": 0.0}, "position_tolerance"),
+        ({"position_tolerance": math.nan}, "position_tolerance"),
+        ({"step_fraction": 2.0}, "step_fraction"),
+        ({"stall_threshold": -1.0}, "stall_threshold"),
+        ({"restarts": -1}, "restarts"),
+        ({"step_feedback": 1.5}, "step_feedback"),
+        ({"angle_tolerance": math.inf}, "angle_tolerance"),
+        ({"sweep": "ROOT_TO_TIP"}, "sweep"),
+    ],
+)
+def test_settings_refuse_what_makes_no_sense(fields, named):
+    with pytest.raises(InvalidInput, match=named):
+        SolverSettings(**fields)
+
+
+def test_input_is_refused_by_name():
+    skeleton = straight(2)
+    rest = Pose.rest(skeleton)
+    with pytest.raises(InvalidInput, match="at least one goal"):
+        solve(skeleton, rest, [])
+    with pytest.raises(InvalidInput, match="hand"):
+        solve(skeleton, rest, [PositionGoal("hand", (0, 0, 0))])
+    with pytest.raises(InvalidInput, match=r"joint1.*target"):
+        PositionGoal("joint1", (0.0, math.nan, 0.0))
+    with pytest.raises(InvalidInput, match="weight"):
+        PositionGoal("joint1", (0.0, 0.0, 0.0), weight=0.0)
+    with pytest.raises(InvalidInput, match="2 joints"):
+        solve(straight(3), rest, [PositionGoal("joint1", (0, 0, 0))])
+
+
+def test_presets_are_settings_that_differ_in_their_steps_alone():
+    default = SolverSettings()
+    assert PRESETS["DEFAULT"] == default
+    assert PRESETS["LIMB"].step_fraction == 1.0
+    assert 0.0 < PRESETS["TAIL"].error_reduction < 1.0
+    for preset in PRESETS.values():
+        steps = {name: getattr(default, name) for name in PRESET_FIELDS}
+        assert dataclasses.replace(preset, **steps) == default
+
+
+def test_a_start_that_meets_its_goals_is_converged_though_the_search_leads_away():
+    """A reference pose and few short steps: what they lead to is farther, and the start is what counts."""
+    skeleton = Skeleton([Joint("bone", limit=Hinge(Z, -2.0, 2.0))])
+    start, reference = (
+        Pose((Quaternion(Z, angle),), Pose.rest(skeleton).translations) for angle in (5e-4, 1.0)
+    )
+    goals = [PositionGoal("bone", (0.0, 1.0, 0.0), priority=number) for number in (1, 2)]
+    chosen = SolverSettings(
+        position_tolerance=1e-3, solver=Solver.CCD, max_iterations=2, step_fraction=0.35, restarts=0
+    )
+    result = solve(skeleton, start, goals, chosen, reference=reference)
+    assert result.errors[0].distance <= 1e-3
+    assert result.status is SolveStatus.CONVERGED

@@ -1,0 +1,130 @@
+"""The loop keeps to what joints and steps allow: stiffness, largest step and comfort."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import pytest
+from chains import FLOAT32, SOLVE, straight
+from mathutils import Quaternion, Vector
+from reaching import CONVERGED, reach_for
+
+from ccd_rig.goals import PositionGoal
+from ccd_rig.limits.shapes import Comfort, Cone, SwingTwist, contains, violation
+from ccd_rig.maths.rotations import angle_between, angle_of
+from ccd_rig.settings import Solver, SolverSettings, SolveStatus, Sweep
+from ccd_rig.skeleton.pose import Pose
+from ccd_rig.solvers.solve import iterate, solve
+
+
+def test_joints_outside_the_chain_length_stay():
+    skeleton = straight(6)
+    goal = PositionGoal("joint5", (1.0, 4.5, 0.0), chain_length=2)
+    result = reach_for(skeleton, None, goal=[goal])
+    assert all(rotation == Quaternion() for rotation in result.pose.rotations[:4])
+    assert result.status is CONVERGED
+
+
+def test_stiff_and_pinned_joints():
+    free = reach_for(straight(3), (1.5, 1.0, 0.5), max_iterations=1, restarts=0)
+    stiff = straight(3).replace({"joint1": {"stiffness": 0.9}})
+    result = reach_for(stiff, (1.5, 1.0, 0.5), max_iterations=1, restarts=0)
+    assert angle_of(result.pose.rotations[1]) < 0.5 * angle_of(free.pose.rotations[1])
+    pinned = straight(3).replace({"joint1": {"stiffness": 1.0}})
+    result = reach_for(pinned, (1.5, 1.0, 0.5))
+    assert result.pose.rotations[1] == Quaternion() and result.status is CONVERGED
+
+
+def test_largest_step_holds_for_every_step():
+    skeleton = straight(4, max_step=0.05)
+    items = [
+        Pose.rest(skeleton),
+        *(
+            item.pose
+            for item in iterate(
+                skeleton,
+                Pose.rest(skeleton),
+                [PositionGoal("joint3", (2.0, 2.0, 0.0))],
+                SolverSettings(sweep=Sweep.TIP_TO_ROOT, solver=Solver.CCD),
+            )
+        ),
+    ]
+    assert len(items) > 5
+    for before, after in itertools.pairwise(items):
+        for a, b in zip(before.rotations, after.rotations, strict=True):
+            assert angle_of(a.conjugated() @ b) <= 0.05 + 1e-5
+
+
+def test_part_of_a_step_turns_less():
+    skeleton = straight(1)
+    result = reach_for(skeleton, (1.0, 0.0, 0.0), step_fraction=0.5, max_iterations=1)
+    assert angle_of(result.pose.rotations[0]) == pytest.approx(math.pi / 4, abs=1e-5)
+
+
+def test_comfort_tolerance_hands_on_to_the_next_joint():
+    """Seen from the first joint the effector may stay up to 0.5 rad beside the target; the others finish."""
+    relaxed = straight(4).replace({"joint0": {"comfort": Comfort(tolerance=0.5)}})
+    target = (1.0, 2.0, 0.0)
+    plain = reach_for(straight(4), target, max_iterations=1)
+    result = reach_for(relaxed, target)
+    assert result.status is CONVERGED
+    seen = math.atan2(1.0, 2.0)
+    assert seen < 0.5 and result.pose.rotations[0] == Quaternion()
+    assert angle_of(plain.pose.rotations[0]) > 0.3
+    off = reach_for(relaxed, target, comfort=False, max_iterations=1)
+    assert off.pose.rotations[0] == plain.pose.rotations[0]
+
+
+def test_comfort_tolerance_turns_only_to_its_border():
+    skeleton = straight(1, comfort=Comfort(tolerance=0.2))
+    result = reach_for(skeleton, (1.0, 0.0, 0.0))
+    assert result.status is SolveStatus.STALLED
+    assert angle_of(result.pose.rotations[0]) == pytest.approx(math.pi / 2 - 0.2, abs=1e-5)
+
+
+def test_comfort_region_is_kept_where_it_can_be_and_left_where_not():
+    region = SwingTwist(Cone(0.4))
+    skeleton = straight(5, SwingTwist(Cone(1.2))).replace(
+        {f"joint{i}": {"comfort": Comfort(region=region)} for i in range(5)}
+    )
+    inside = reach_for(skeleton, (1.0, 4.5, 0.0))
+    assert inside.status is CONVERGED
+    assert all(contains(region, rotation, FLOAT32) for rotation in inside.pose.rotations)
+    outside = reach_for(skeleton, (3.0, 0.0, 0.5))
+    assert outside.status is CONVERGED
+    assert any(violation(region, rotation) > 0.05 for rotation in outside.pose.rotations)
+    assert all(contains(SwingTwist(Cone(1.2)), rotation, FLOAT32) for rotation in outside.pose.rotations)
+
+
+def largest_turn(comfort, frames, **fields):
+    """A target goes out of what a region of 15 degrees can reach, and back: the largest turn of a joint per
+    frame, degrees, and how many frames missed."""
+    skeleton = straight(6, SwingTwist(Cone(math.radians(60.0))), comfort=comfort)
+    near, far = Vector((1.5, 5.58, 0.0)), Vector((4.5, 1.5, 0.6))
+    pose, largest, missed = Pose.rest(skeleton), 0.0, 0
+    for frame in range(frames):
+        target = near.lerp(far, 0.5 - 0.5 * math.cos(2.0 * math.pi * frame / frames))
+        settings = SolverSettings(position_tolerance=SOLVE, error_reduction=0.95, restarts=0, **fields)
+        result = solve(skeleton, pose, [PositionGoal("joint5", target)], settings)
+        missed += result.status is not CONVERGED
+        if frame:
+            pairs = zip(pose.rotations, result.pose.rotations, strict=True)
+            largest = max(largest, *(math.degrees(angle_between(a, b)) for a, b in pairs))
+        pose = result.pose
+    return largest, missed
+
+
+def test_a_target_that_leaves_the_comfort_region_makes_no_joint_jump():
+    region = SwingTwist(Cone(math.radians(15.0)))
+    for solver in Solver:
+        fast, missed = largest_turn(Comfort(region=region), 125, solver=solver)
+        slow, more = largest_turn(Comfort(region=region), 500, solver=solver)
+        assert missed == more == 0 and slow < 0.5 * fast
+
+
+def test_a_comfort_tolerance_beside_a_region_makes_no_joint_jump():
+    comfort = Comfort(math.radians(5.0), SwingTwist(Cone(math.radians(15.0))))
+    fast, _ = largest_turn(comfort, 125)
+    slow, _ = largest_turn(comfort, 500)
+    assert slow < 0.5 * fast
