@@ -126,18 +126,18 @@ def pole_slopes(bends: PoleBends) -> PoleSlopes:
     """How the residual changes; 0 where nothing is asked for."""
     unit, bend, axis, full = bends.line, bends.bend, bends.axis, np.maximum(bends.full, TINY)
     size = np.maximum(length_of(bend), TINY)
-    part, filled = length_of(bends.across) / full, size / full
+    part, filled = np.minimum(length_of(bends.across), full) / full, np.minimum(size, full) / full
     # What the residual changes by is turn_bend.d(bend) + turn_side.d(to_target - its part along the line).
-    fading = np.where(filled < 1.0, 6.0 * filled * (1.0 - filled) / full, 0.0)
+    fading = 6.0 * filled * (1.0 - filled) / full
     turn_bend = (bends.angle * fading * bend - bends.weight * cross(unit, bend) / size) / size
     away = bends.to_target - dot(bends.to_target, unit) * unit
     side = away / np.maximum(length_of(away), TINY)
     turn_side = bends.weight * cross(unit, side) / np.maximum(length_of(away), TINY)
     own = cross(unit, axis)
     # d(F) = -6 (1 - |B| / t) / t B.d(B), within the range of the smooth step.
-    falling = np.where(part < 1.0, 6.0 * (1.0 - part) / full, 0.0)
+    falling = 6.0 * (1.0 - part) / full
     by_between = turn_bend - falling * dot(turn_bend, own) * bends.across
-    share = np.where(part < 1.0, (1.0 - _smooth_step(part)) * full, 0.0)
+    share = (1.0 - _smooth_step(part)) * full
     by_unit = (
         share * cross(axis, turn_bend)
         - dot(bends.between, unit) * by_between

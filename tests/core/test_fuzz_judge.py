@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import random
 import sys
+import warnings
 from pathlib import Path
 
 import pytest
@@ -24,7 +25,7 @@ from ccd_rig.limits.shapes import (
 
 sys.path.append(str(Path(__file__).resolve().parents[2]))
 
-from devtools.fuzz import angles
+from devtools.fuzz import angles, core
 
 NEAR = 5e-5  # radians: single precision, and Euler angles near gimbal lock
 
@@ -65,3 +66,17 @@ def test_it_finds_what_is_outside():
     assert angles.twist_range(Quaternion((0, 1, 0), -1.0)[:], 0.0, 2.0) == pytest.approx(1.0, abs=1e-6)
     box = ("XYZ", (-0.1,) * 3, (0.1,) * 3)
     assert angles.euler(Quaternion((0, 1, 0), 0.5)[:], *box) == pytest.approx(0.4, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    "seed",
+    [
+        722418,  # restarts without end
+        739115,  # a bend of a bone's length squared over next to none
+        743626,  # weights of 1e9 and 1e-4 on joints without length
+    ],
+)
+def test_what_was_found_once_stays_mended(seed):
+    with warnings.catch_warnings():
+        core.prepare()
+        assert core.run(seed).faults == []

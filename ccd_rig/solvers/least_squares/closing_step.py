@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...maths.batch import Array, Mask
+from ...maths.small_systems import solved
 from .held import FACES, SAME_FACE
 from .layout import Layout
 from .pose_problem import PoseProblem
@@ -72,7 +73,7 @@ def limited_step(problem: PoseProblem, given: Given, linear: Linear, damping: fl
         system = (free * mobility) @ freed.T
         system.reshape(-1)[:: len(system) + 1] += damping
         missing = linear.values if fixed is None else linear.values + slope @ fixed
-        dual = np.linalg.solve(system, missing)
+        dual = _dual(system, missing, damping)
         step = -mobility * (freed.T @ dual)
         if fixed is not None:
             step += fixed
@@ -128,6 +129,15 @@ def _held_balls(
         slope[:, place] -= (slope[:, place] @ normals.T) @ normals
         fixed[place] = np.array([value for _, value in borders]) @ normals
     return slope, fixed
+
+
+def _dual(system: Array, missing: Array, damping: float) -> Array:
+    """(m,) what a damped system makes `missing`. Where weights are so far apart that the damping is rounded
+    away, its pivots are at least as large as that."""
+    try:
+        return np.linalg.solve(system, missing)
+    except np.linalg.LinAlgError:
+        return solved(system[..., None], np.array([damping]), missing[:, None])[:, 0]
 
 
 def _part(problem: PoseProblem, step: Array) -> float:
