@@ -135,7 +135,7 @@ def _dual(system: Array, missing: Array, damping: float) -> Array:
     """(m,) what a damped system makes `missing`. Where weights are so far apart that the damping is rounded
     away, its pivots are at least as large as that."""
     try:
-        return np.linalg.solve(system, missing)
+        return np.asarray(np.linalg.solve(system, missing), dtype=np.float64)
     except np.linalg.LinAlgError:
         return solved(system[..., None], np.array([damping]), missing[:, None])[:, 0]
 
