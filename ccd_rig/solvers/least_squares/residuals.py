@@ -255,7 +255,10 @@ class Pole(Block):
         return found
 
     def achieved(self, now: Now, target: Array) -> Array:
-        return np.asarray(self.root.value(now) + self.bends(now, self.framed(target)).met)
+        met = self.root.value(now) + self.bends(now, target).met
+        found = np.array(np.broadcast_to(target, (3, 3, met.shape[-1])))
+        found[:, 0] = met
+        return found
 
     def values(self, now: Now, target: Array) -> Array:
         return self.factor * self.bends(now, target).residual[None]
