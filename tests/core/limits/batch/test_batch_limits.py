@@ -27,6 +27,8 @@ from ccd_rig.limits.shapes import (
 )
 from ccd_rig.maths.tolerances import ROUNDING
 
+pytestmark = pytest.mark.usefixtures("no_silent_nan")
+
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_same_as_the_scalar_projection(kind: str):

@@ -27,6 +27,8 @@ from ccd_rig.limits.shapes import (
 )
 from ccd_rig.maths.batch import multiply
 
+pytestmark = pytest.mark.usefixtures("no_silent_nan")
+
 
 def test_rotation_vectors_lead_outside():
     rng = np.random.default_rng(31)

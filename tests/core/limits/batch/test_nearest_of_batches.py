@@ -40,6 +40,8 @@ from ccd_rig.limits.shapes import (
 )
 from ccd_rig.maths.tolerances import ROUNDING
 
+pytestmark = pytest.mark.usefixtures("no_silent_nan")
+
 EXACT_KINDS = ("hinge", "twist", "cone", "box")
 
 
