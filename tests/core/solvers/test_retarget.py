@@ -518,6 +518,21 @@ def test_maps_that_do_not_fit_the_figures_are_refused_by_name(figure, moving):
         retarget(dataclasses.replace(MAP, legs=(crossed, MAP.legs[1])), target, source)
 
 
+def test_limbs_without_length_are_refused(figure, moving):
+    """A source whose arm lies in one point, and a target whose arm does."""
+    source, target = bipeds.source_of(figure, *moving), TargetFigure.at_rest(figure)
+    heads = source.reference_heads.copy()
+    arm = [source.names.index(name) for name in ("upper_arm.L", "forearm.L", "hand.L")]
+    heads[arm] = heads[arm[0]]
+    flat = dataclasses.replace(source, reference_heads=heads)
+    with pytest.raises(InvalidInput, match="left arm: the source's has no length"):
+        retarget(MAP, target, flat, FREE)
+    offsets = {name: {"offset": (0.0, 0.0, 0.0)} for name in ("forearm.L", "hand.L")}
+    short = TargetFigure.at_rest(figure.replace(offsets))
+    with pytest.raises(InvalidInput, match="left arm: the target's has no length"):
+        retarget(MAP, short, source, FREE)
+
+
 def test_numbers_that_are_none_are_refused_by_joint(figure, moving):
     source = bipeds.source_of(figure, *moving)
     heads = source.heads.copy()

@@ -317,6 +317,16 @@ def test_stiff_joints_turn_less() -> None:
     assert turns[1] < 0.5 * turns[0]
 
 
+def test_a_slide_that_starts_outside_its_range_is_brought_to_its_border() -> None:
+    slide = Slide((0.0, 0.6, 0.8), -0.5, 1.0)
+    skeleton = Skeleton([Joint("lift", slides=(slide,))])
+    problem = PoseProblem(skeleton, [PositionGoal("lift", (0.0, 0.0, 0.0))], limits_of(skeleton))
+    for along, border in ((1.75, 1.0), (-0.75, -0.5)):
+        given = Pose(Pose.rest(skeleton).rotations, (along * Vector(slide.axis),))
+        (found,) = problem.clamped(given).translations
+        assert (found - border * Vector(slide.axis)).length < FLOAT32
+
+
 def test_slide_reaches_and_stops_at_its_end() -> None:
     slide = Slide((0.0, 0.0, 1.0), -0.5, 1.0)
     skeleton = Skeleton([Joint("lift", slides=(slide,), limit=SwingTwist(Cone(0.0), (0.0, 0.0)))])
