@@ -75,7 +75,7 @@ def buttons(
 
 
 def sweep(
-    found: dict[str, tuple[int, int]], pause: float, step: int = 14, rows: tuple[int, int] | None = None
+    found: dict[str, tuple[int, int]], pause: float, step: int = 8, rows: tuple[int, int] | None = None
 ) -> Iterator[float]:
     """Move the pointer over the sidebar and ask Blender what lies below it: `found` gets command -> place.
 

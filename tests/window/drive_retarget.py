@@ -243,7 +243,7 @@ def preview() -> Iterator[float]:
     yield from find_button()
     yield from right(at(RETARGET))
     yield 2 * REDRAW
-    note("preview", on=chosen().preview, report=chosen().report)
+    note("preview", on=chosen().preview, report=chosen().report, no_pose=chosen().no_pose)
     photograph("preview_refused")
     yield from press(*places[f"{GROUP}reference"])
     yield from keys("End", "Return")

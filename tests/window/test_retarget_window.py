@@ -21,7 +21,7 @@ def test_a_source_is_chosen_and_its_rest_pose_refused(visit):
     assert step["pose"][2] == pytest.approx(-1.0, abs=0.01), "the figure is left as it was"
     shown = saw(visit, "preview")
     assert shown["on"]
-    assert ERRORS[0] in shown["report"]
+    assert shown["report"] == "" and shown["no_pose"] == "Capture", "the panel tells it, with its buttons"
 
 
 def off(limbs: dict[str, list[list[float]]]) -> float:
