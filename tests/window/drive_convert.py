@@ -39,7 +39,7 @@ WAIT = 20.0  # [s] for what a click or key does
 SHOWN = 8  # the frame of the photographs
 # A button or field, where it is in the sidebar, and how far below it Limit is; pixels.
 WITH_ROWS = 'bpy.data.objects["RIG-basic_human"].ccd_rig.constraints[0].influence', (500, 560), 246
-WITHOUT_ROWS = "bpy.ops.ccd_rig.ik_convert(", (150, 210), 117
+WITHOUT_ROWS = "bpy.ops.ccd_rig.figure_set_up(", (130, 190), 124
 FILE = Path.home() / "setup.json"  # where the file browser opens
 LIMITED = {"forearm_fk.L": 1.0, "shin_fk.R": 2.0}  # bone -> where its hinge ends, radians
 
