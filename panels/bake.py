@@ -7,7 +7,7 @@ from ..ccd_rig.blender.bake.bake_all import rigs
 from ..ccd_rig.blender.languages.translation import translated
 from ..ccd_rig.blender.properties.active_rig import active_rig
 from .report import draw_report
-from .sidebar import Sidebar
+from .sidebar import Sidebar, draw_ground
 
 
 class CCD_RIG_PT_bake(Sidebar, bpy.types.Panel):
@@ -53,11 +53,7 @@ class CCD_RIG_PT_bake_options(Sidebar, bpy.types.Panel):
             if reference is not None and reference.pose is not None:
                 layout.prop_search(options, "reference_bone", reference.pose, "bones", text="Bone")
         layout.prop(options, "only_selected")
-        ground = layout.row(heading="Ground", align=True)
-        ground.prop(options, "use_ground", text="")
-        height = ground.row()
-        height.active = options.use_ground
-        height.prop(options, "ground", text="")
+        draw_ground(layout, options)
 
 
 class CCD_RIG_PT_bake_more(Sidebar, bpy.types.Panel):

@@ -8,7 +8,7 @@ import bpy
 from ..ccd_rig.blender.languages.translation import CONTEXT
 from ..ccd_rig.blender.properties.active_rig import active_rig
 from ..ccd_rig.motion.retargeting.settings import SPACES, WEIGHTS
-from .sidebar import Sidebar, draw_words
+from .sidebar import Sidebar, draw_ground, draw_words
 
 
 class CCD_RIG_UL_bone_pairs(bpy.types.UIList):
@@ -96,11 +96,7 @@ class CCD_RIG_PT_retarget_options(Sidebar, bpy.types.Panel):
         layout, group = _fields(self, context)
         for name in ("source_fps", "scale", "in_place"):
             layout.prop(group, name)
-        ground = layout.row(heading="Ground", align=True)
-        ground.prop(group, "use_ground", text="")
-        height = ground.row()
-        height.active = group.use_ground
-        height.prop(group, "ground", text="")
+        draw_ground(layout, group)
         layout.prop(group, "contacts")
         locked = layout.column()
         locked.active = group.contacts

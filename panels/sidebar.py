@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What all panels of the tab share: where they stand, and words that are wider than the sidebar."""
+"""What all panels of the tab share: where they stand, the ground, and words wider than the sidebar."""
+
+from typing import Any
 
 import blf
 import bpy
@@ -27,6 +29,15 @@ def draw_words(layout: bpy.types.UILayout, context: bpy.types.Context, words: st
     lines.scale_y = LINE
     for i, line in enumerate(wrapped(context, words)):
         lines.label(text=line, icon="BLANK1" if i else icon, translate=False)
+
+
+def draw_ground(layout: bpy.types.UILayout, group: Any) -> None:
+    """The height of the ground, beside the box that says whether it counts."""
+    ground = layout.row(heading="Ground", align=True)
+    ground.prop(group, "use_ground", text="")
+    height = ground.row()
+    height.active = group.use_ground
+    height.prop(group, "ground", text="")
 
 
 def wrapped(context: bpy.types.Context, words: str, aside: float = 0.0) -> list[str]:

@@ -112,7 +112,7 @@ def test_all_catalogues_have_the_same_texts():
         ("Constraint 'a turns b' turns bone 'c'", "Knochen 'c' wird von 'a turns b' gedreht"),
         ("it is a human", "es ist ein Mensch"),
         ("bones 'a', 'human' are left", "Knochen 'a', 'human' bleiben"),
-        ("/tmp/a.json: Nothing was changed", "/tmp/a.json: Nichts wurde ge\u00e4ndert"),
+        ("farm/a.json: Nothing was changed", "farm/a.json: Nichts wurde ge\u00e4ndert"),
         ('must be {"object": name}, not 3', 'muss {"object": name} sein, nicht 3'),
         ("a text that nobody knows", "a text that nobody knows"),
         ("", ""),

@@ -17,11 +17,6 @@ WINDOW, TOLERANCE = 0.9, 0.2
 CORNERS = ((0.6, 0.4, 1.9), (0.2, 1.3, 1.7), (-1.2, 0.5, 2.0), (-0.4, -1.5, 1.6), (1.0, -0.3, 2.3))
 
 
-@pytest.fixture
-def bake(ext):
-    return ext.module("ccd_rig.blender.bake.bake")
-
-
 def constrain(rig, tip, target, name, **fields):
     row = rig.ccd_rig.constraints.add()
     row.name, row.tip, row.target = name, tip, target

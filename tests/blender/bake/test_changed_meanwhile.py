@@ -12,16 +12,6 @@ from whole_file import dump
 
 
 @pytest.fixture
-def bake(ext):
-    return ext.module("ccd_rig.blender.bake.bake")
-
-
-@pytest.fixture
-def errors(ext):
-    return ext.module("ccd_rig.errors")
-
-
-@pytest.fixture
 def rig():
     made = rigs.chain(4)
     reach(made, "bone_3", keyed(rigs.empty("Goal"), {1: (1.0, 0.5, 2.0), 6: (1.5, -0.5, 2.0)}))

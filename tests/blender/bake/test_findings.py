@@ -16,11 +16,6 @@ FRAMES = 48
 
 
 @pytest.fixture
-def bake(ext):
-    return ext.module("ccd_rig.blender.bake.bake")
-
-
-@pytest.fixture
 def finding(ext):
     return ext.module("ccd_rig.blender.bake.finding")
 
@@ -196,11 +191,6 @@ def test_bones_below_the_ground(bake, errors):
     assert of(run(bake, rig, ground=-1.0), "GROUND") == []
     with pytest.raises(errors.InvalidInput, match="ground"):
         bake.BakeSettings(1, 2, ground=math.nan)
-
-
-@pytest.fixture
-def errors(ext):
-    return ext.module("ccd_rig.errors")
 
 
 def test_a_limit_that_holds_for_more_than_a_second(bake):

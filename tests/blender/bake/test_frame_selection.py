@@ -15,21 +15,6 @@ PLAYED = 1e-4  # metres
 
 
 @pytest.fixture
-def bake(ext):
-    return ext.module("ccd_rig.blender.bake.bake")
-
-
-@pytest.fixture
-def channels(ext):
-    return ext.module("ccd_rig.blender.keys.channels")
-
-
-@pytest.fixture
-def errors(ext):
-    return ext.module("ccd_rig.errors")
-
-
-@pytest.fixture
 def goal(ext):
     made = rigs.empty("Goal")
     for frame, x in ((-5, 0.6), (3, 0.2), (7.5, 0.5), (12, 0.1), (90, 0.9)):

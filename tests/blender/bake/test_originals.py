@@ -12,11 +12,6 @@ PLAYED = 2e-6
 
 
 @pytest.fixture
-def bake(ext):
-    return ext.module("ccd_rig.blender.bake.bake")
-
-
-@pytest.fixture
 def rig(ext):
     """Half influence; bone_1 has keys, bone_0 a pose that no key holds."""
     made = rigs.chain(3, 0.5)

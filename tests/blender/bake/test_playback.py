@@ -15,11 +15,6 @@ PLAYED = 1e-4  # metres: float32 bones end to end, evaluated by Blender
 
 
 @pytest.fixture
-def bake(ext):
-    return ext.module("ccd_rig.blender.bake.bake")
-
-
-@pytest.fixture
 def arm(ext):
     """Five bones, a target on an arc of 40 frames; the limbs stand in a turned and scaled object."""
     rig = rigs.chain(5, 0.4)

@@ -14,11 +14,6 @@ from reaching_arms import arm, constrain, key_location
 FRAMES = 60
 
 
-@pytest.fixture
-def bake(ext):
-    return ext.module("ccd_rig.blender.bake.bake")
-
-
 TURNS = ((1, (0.0, 0.0, 0.0)), (20, (0.4, -0.3, 0.5)), (40, (-0.2, 0.5, 1.1)), (61, (0.0, 0.0, 0.0)))
 
 

@@ -20,11 +20,6 @@ CLOSE = math.radians(
 
 
 @pytest.fixture
-def bake(ext):
-    return ext.module("ccd_rig.blender.bake.bake")
-
-
-@pytest.fixture
 def solved(ext, monkeypatch):
     """Grows by one with each frame that CCD solves by itself."""
     batch_solver = ext.module("ccd_rig.blender.bake.batch_solver")

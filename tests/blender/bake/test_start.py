@@ -15,11 +15,6 @@ FRAMES = range(1, 21)
 SAME = 2e-6  # radians, of float32 keys
 
 
-@pytest.fixture
-def bake(ext):
-    return ext.module("ccd_rig.blender.bake.bake")
-
-
 def tail(count=12, reach=0):
     """A tail that nothing animates; its target goes along an arc."""
     rig = rigs.chain(count, 1.0 / count)

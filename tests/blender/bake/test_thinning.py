@@ -15,11 +15,6 @@ FLOAT32 = 2e-5  # radians, of bones that are stored and played
 
 
 @pytest.fixture
-def bake(ext):
-    return ext.module("ccd_rig.blender.bake.bake")
-
-
-@pytest.fixture
 def rig(ext):
     made = rigs.chain(6, 0.3)
     goal = rigs.empty("Goal")

@@ -15,11 +15,6 @@ PATH = {1: (1.0, 0.5, 2.0), 9: (1.5, -0.5, 2.0)}
 
 
 @pytest.fixture
-def bake(ext):
-    return ext.module("ccd_rig.blender.bake.bake")
-
-
-@pytest.fixture
 def checks(ext):
     return ext.module("ccd_rig.blender.checks.setup")
 

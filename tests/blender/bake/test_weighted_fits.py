@@ -13,11 +13,6 @@ from mathutils import Vector
 FRAMES = 6
 
 
-@pytest.fixture
-def bake(ext):
-    return ext.module("ccd_rig.blender.bake.bake")
-
-
 def marker(rig, bone, name, place, **fields):
     """A weighted goal for a point on a bone."""
     row = rig.ccd_rig.constraints.add()

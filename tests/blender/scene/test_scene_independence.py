@@ -24,16 +24,6 @@ def bake(ext):
 
 
 @pytest.fixture
-def evaluation(ext):
-    return ext.module("ccd_rig.blender.scene.evaluation")
-
-
-@pytest.fixture
-def constraints_of(ext):
-    return ext.module("ccd_rig.blender.properties.constraint_values").constraints
-
-
-@pytest.fixture
 def channels(ext):
     return ext.module("ccd_rig.blender.keys.channels")
 

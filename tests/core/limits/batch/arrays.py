@@ -26,7 +26,6 @@ ORDERS = ("XYZ", "XZY", "YXZ", "YZX", "ZXY", "ZYX")
 KINDS = ("hinge", "twist", "cone", "ellipse", "box", "reversed")
 ROUNDED = 1e-9
 """Difference of two results in double precision; radians or parts of a unit quaternion."""
-"""Difference of two results in double precision; radians or parts of a unit quaternion."""
 Random = np.random.Generator
 
 
