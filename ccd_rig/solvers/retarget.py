@@ -108,8 +108,13 @@ def retarget(
     sunk, lowered = _lowered(figure_map, target, source, settings, (rotations, translations, paths))
     work = Retargeting(figure_map, target, source, settings, way)
     pose, hands = work.solved((rotations, lowered), paths)
-    tips = {leg.tip: paths[leg.name].toes for leg in figure_map.legs}
-    pose = turned_to(target, pose, {tip: each for tip, each in tips.items() if each is not None})
+    tips = {}
+    for leg in figure_map.legs:
+        toes = paths[leg.name].toes
+        if toes is not None:
+            weight = np.full(len(toes), settings.weight("feet", leg.is_right))
+            tips[leg.tip] = batch.slerp(world[:, target.index(leg.tip)], toes, weight, -1)
+    pose = turned_to(target, pose, tips)
     return RetargetResult(same_side(pose), lowered, settings, stances, way, paths, hands, sunk)
 
 
@@ -176,7 +181,8 @@ def _lowered(
 ) -> tuple[Array, Array]:
     """(F,) how far the hips sink for legs that are too short for their feet, and the translations then."""
     rotations, translations, paths = made
-    if settings.feet == 0.0:
+    weights = {leg.name: settings.weight("feet", leg.is_right) for leg in figure_map.legs}
+    if not any(weights.values()):
         return np.zeros(len(source.times)), translations
     heads, _ = target.world(rotations, translations)
     missing: Array = np.zeros(len(source.times))
@@ -184,7 +190,7 @@ def _lowered(
         reach = _reach(figure_map, target, source, settings, leg)
         hips = heads[:, target.index(leg.upper)]
         path = paths[leg.name] = rolled(paths[leg.name], Sole.of(target, leg), hips, reach)
-        missing = np.maximum(missing, drops(hips, path.ankles, reach, path.borne * settings.feet))
+        missing = np.maximum(missing, drops(hips, path.ankles, reach, path.borne * weights[leg.name]))
     sunk = smooth_envelope(missing, source.times, 2.0 * settings.blend)
     shift = sunk[:, None] * np.array((0.0, 0.0, -1.0))
     lowered = moved_root(figure_map, target, rotations, translations, shift)

@@ -423,6 +423,19 @@ def test_weights_of_the_panel_bring_head_and_knees_to_the_source(ext, source, ta
     assert any("worse knee: 0." in line and "the head: 0." in line for line in lines)
 
 
+def test_sides_are_weighed_apart(ext, source, target):
+    """In the panel's fields, whose right ones count only then."""
+    module, chosen = (ext.module(f"ccd_rig.blender.retarget.{name}") for name in ("retarget", "chosen"))
+    group = target.ccd_rig.retarget
+    group.hands_right, group.knees_right = 0.0, 0.5
+    assert chosen.choice_of(target).settings.hands == 1.0
+    group.sides_apart, group.feet_right = True, 1.0
+    settings = chosen.choice_of(target).settings
+    assert (settings.hands, settings.knees, settings.feet) == ((1.0, 0.0), (0.0, 0.5), (1.0, 1.0))
+    done = module.retarget_motion(bpy.context.scene, source, target, chosen.choice_of(target))
+    assert done.measures.followed == {"left leg", "right leg", "knee of the right leg"}
+
+
 def test_one_frame_is_enough(ext, source, target):
     module = ext.module("ccd_rig.blender.retarget.retarget")
     done = module.retarget_motion(bpy.context.scene, source, target, module.RetargetChoice(frames=(5, 5)))
@@ -457,7 +470,19 @@ def test_the_command_line_takes_a_folder_of_clips(ext, source, tmp_path, capsys)
     assert main(["retarget", str(clips / "walk.blend"), str(hero), *weighed]) == 0
     assert json.loads(table.read_text())["walk.blend"]["errors"]["head"] < 1e-3
     assert set(json.loads(table.read_text())["walk.blend"]["followed"]) == {"left leg", "right leg", "head"}
-    for wrong in ("--weight hat=1", "--weight head=much", "--space head=moon", "--weight head=2"):
+    sides = ["--weight", "feet=0,1", "--speed", "0.4", "--height", "0.2", "--report", str(table)]
+    assert main(["retarget", str(clips / "walk.blend"), str(hero), *sides]) == 0
+    assert json.loads(table.read_text())["walk.blend"]["followed"] == ["right leg"]
+    for wrong in (
+        "--weight head=1,1",
+        "--weight feet=1,1,1",
+        "--speed 0",
+        "--blend -1",
+        "--weight hat=1",
+        "--weight head=much",
+        "--space head=moon",
+        "--weight head=2",
+    ):
         wrong = wrong.split()
         assert main(["retarget", str(clips / "walk.blend"), str(hero), *wrong, "--report", str(table)]) == 2
     before = hero.read_bytes()
