@@ -233,5 +233,5 @@ def _table(results: dict[str, Any]) -> Iterator[str]:
         off = 100.0 * max((found["errors"][name] for name in found["followed"]), default=0.0)
         yield (
             f"{name:<24} {found['frames']:>6} {len(stances):>8} {drift:>9.1f} {slide:>11.1f} {off:>6.2f} "
-            f"{1000.0 * found['sunk']:>8.1f}"
+            f"{1000.0 * found['moved']:>8.1f}"
         )

@@ -71,7 +71,7 @@ class RetargetSettings:
     contacts: bool = True
     # 0.3 m/s for a leg of 0.9 m
     thresholds: ContactThresholds = ContactThresholds(speed=1.0 / 3.0)  # noqa: RUF009  (it is frozen)
-    blend: float = 0.2
+    blend: float = 0.15
     extension: float = 0.995
 
     def __post_init__(self) -> None:

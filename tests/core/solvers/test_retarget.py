@@ -55,7 +55,7 @@ def test_a_figures_own_motion_stays(figure, moving):
     dots = np.abs((result.rotations * rotations).sum(2))
     assert dots.min() > 1.0 - EXACT
     np.testing.assert_allclose(result.translations, translations, atol=EXACT)
-    assert not result.sunk.any()
+    assert not result.moved.any()
 
 
 def test_a_figure_twice_as_large_moves_twice_as_far(figure, moving):

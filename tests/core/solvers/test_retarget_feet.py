@@ -14,11 +14,11 @@ from ccd_rig.limits.batch import BatchLimits
 from ccd_rig.limits.shapes import Hinge
 from ccd_rig.motion.contacts import Phase
 from ccd_rig.motion.retargeting import feet, sole
-from ccd_rig.motion.retargeting.feet import FootPath, foot_path, sunken
+from ccd_rig.motion.retargeting.feet import FootPath, carried, foot_path
 from ccd_rig.motion.retargeting.measures import measures
 from ccd_rig.motion.retargeting.motions import TargetFigure, turned
 from ccd_rig.motion.retargeting.rolling import Contacts
-from ccd_rig.motion.retargeting.root import smooth_envelope
+from ccd_rig.motion.retargeting.root import smooth_envelope, smooth_shifts
 from ccd_rig.motion.retargeting.settings import RetargetSettings
 from ccd_rig.motion.retargeting.sole import Hold, Sole, SolePart
 from ccd_rig.motion.retargeting.stances import find_stances, leg_length
@@ -36,9 +36,14 @@ def figure():
 
 def sliding(figure, speed=0.05, frames=40, crouch=0.3):
     """A figure that crouches, both feet down, while all of it slides along X."""
+    return posed(figure, {"thigh": -crouch, "shin": 2.0 * crouch, "foot": -crouch}, speed, frames)
+
+
+def posed(figure, angles, speed=0.0, frames=40):
+    """A figure with its legs' joints turned about X, radians by name, both feet down, sliding along X."""
     rotations, translations = bipeds.turns(figure, frames, size=0.0)
     for side in "LR":
-        for name, angle in (("thigh", -crouch), ("shin", 2.0 * crouch), ("foot", -crouch)):
+        for name, angle in angles.items():
             j = figure.index(f"{name}.{side}")
             axes = Quaternion(Vector((1.0, 0.0, 0.0)), angle)
             world = TargetFigure.at_rest(figure).reference[1][j]
@@ -70,7 +75,7 @@ def test_feet_that_slide_are_locked(figure):
     assert max(stance.drift for stance in found.stances) < SOLVE
     assert min(stance.source_slide for stance in found.stances) == pytest.approx(0.05, rel=1e-6)
     assert found.penetration < SOLVE and found.flipped == 0 and found.broken == 0
-    assert (found.sunk_frames, found.sunk) == (0, 0.0)
+    assert (found.moved_frames, found.moved) == (0, 0.0)
 
 
 @pytest.mark.parametrize(("toe", "lowest"), [(None, -0.02), ((0.2, 0.0, -0.05), -0.2)])
@@ -257,7 +262,7 @@ def test_a_leg_that_is_too_short_lowers_the_hips_smoothly(figure):
     source = bipeds.source_of(figure, rotations, translations)
     target = TargetFigure.at_rest(bipeds.skeleton(given))
     result = retarget(MAP, target, source)
-    assert result.sunk.min() > 0.005
+    assert (-result.moved[:, 2]).min() > 0.005
     heads = bipeds.heads_of(target, result)
     for leg in MAP.legs:
         foot = heads[:, target.index(leg.end)]
@@ -289,7 +294,31 @@ def test_feet_without_toes_are_locked_at_their_ankles(figure):
     assert measures(bare, target, source, result).turn < 0.1
 
 
-def test_a_foot_in_the_air_goes_down_with_the_hips_as_far_as_the_ground_lets_it():
+def test_hips_go_along_the_ground_where_legs_that_lie_are_too_short(figure):
+    """A figure that sits with its legs ahead of it, its world a tenth larger than its legs are."""
+    source = bipeds.source_of(figure, *posed(figure, {"thigh": -math.radians(80.0)}))
+    target = TargetFigure.at_rest(figure)
+    result = retarget(MAP, target, source, RetargetSettings(scale=1.1))
+    heads = bipeds.heads_of(target, result)
+    assert np.all(result.moved[:, 1] < -0.02)  # ahead is -Y
+    found = measures(MAP, target, source, result)
+    assert found.moved_frames == 40
+    assert max(stance.drift for stance in found.stances) < SOLVE
+    for leg in MAP.legs:
+        ankles = heads[:, target.index(leg.end)]
+        np.testing.assert_allclose(ankles, result.feet[leg.name].ankles, atol=SOLVE)
+
+
+def test_shifts_to_both_sides_leave_the_rest_of_both():
+    times = np.arange(30) / 30.0
+    first, second = np.zeros((30, 2)), np.zeros((30, 2))
+    first[:, 0], second[:, 0], second[10:20, 1] = 0.03, -0.01, 0.02
+    found = smooth_shifts([first, second], times, 0.1)
+    np.testing.assert_allclose(found[:, 0], 0.02, atol=1e-12)
+    assert np.all(found[10:20, 1] >= 0.02 - 1e-12) and np.all(found[[0, -1], 1] == 0.0)
+
+
+def test_a_foot_in_the_air_goes_with_the_hips_down_as_far_as_the_ground_lets_it():
     sole = Sole(
         np.array((0.1, 0.0, -0.08)),
         np.array((0.0, 0.0, -0.02)),
@@ -302,8 +331,9 @@ def test_a_foot_in_the_air_goes_down_with_the_hips_as_far_as_the_ground_lets_it(
     straight, none = np.tile((1.0, 0.0, 0.0, 0.0), (4, 1)), np.zeros(4)
     weights = np.array((0.0, 0.0, 1.0, 0.5))
     path = FootPath(ankles, straight, None, weights, weights, none)
-    found = sunken(path, sole, np.full(4, 0.03)).ankles[:, 2]
-    np.testing.assert_allclose(ankles[:, 2] - found, (0.03, 0.01, 0.0, 0.015), atol=1e-12)
+    found = carried(path, sole, np.tile((0.01, 0.0, -0.03), (4, 1))).ankles
+    np.testing.assert_allclose(ankles[:, 2] - found[:, 2], (0.03, 0.01, 0.0, 0.015), atol=1e-12)
+    np.testing.assert_allclose(found[:, 0] - ankles[:, 0], (0.01, 0.01, 0.0, 0.005), atol=1e-12)
 
 
 def stepping_in_place(figure, speeds, frames=80, cycle=40):
