@@ -2,6 +2,10 @@
 
     python3 dev.py bench long
     python3 dev.py bench long -- --frames 20000 --chunks 500 2000
+    python3 dev.py bench long -- --jobs 1 2
+
+With --jobs: four of the demo's shots one after the other, and as a job with so many tasks at once; the same
+of one shot of ten times the length, in two chunks.
 
 The demo's 240 frames are repeated. Each command is a process of its own: seconds of processor time, of the
 clock, and its largest memory. Then what a task takes beside its frames: one frame baked, less one frame's
@@ -41,6 +45,13 @@ class Cost(NamedTuple):
     processor: float
     clock: float
     memory: float
+
+    @classmethod
+    def of(cls, costs: Sequence[Cost]) -> Cost:
+        """One after the other."""
+        times = [(each.processor, each.clock) for each in costs]
+        processor, clock = (sum(each) for each in zip(*times, strict=True))
+        return cls(processor, clock, max(each.memory for each in costs))
 
     def row(self, what: str, frames: int) -> str:
         """A line of the table."""
@@ -94,13 +105,31 @@ def in_chunks(shot: Path, folder: Path, frames: int, chunk: int) -> list[tuple[s
     common = f"--settings={folder}/settings.json", f"--output={folder}/baked"
     count = -(-frames // chunk)
     costs = [run("farm-bake", *common, f"--part={part}", shot) for part in range(1, count + 1)]
-    whole = Cost(
-        sum(each.processor for each in costs),
-        sum(each.clock for each in costs),
-        max(each.memory for each in costs),
-    )
+    whole = Cost.of(costs)
     join = run("farm-join", *common, shot)
     return [(f"{count} chunks of {chunk}", frames, whole), (f"join of {count} chunks", frames, join)]
+
+
+def at_once(folder: Path, numbers: Sequence[int]) -> list[tuple[str, int, Cost]]:
+    """Four short shots and a longer one: baked one by one, and as jobs with so many tasks at once."""
+    count = walk.FRAME_END - walk.FRAME_START + 1
+    shots = [folder / f"shot_{k}.blend" for k in range(1, 5)]
+    for shot in shots:
+        save_shot(shot, count)
+    longer = folder / "longer.blend"
+    save_shot(longer, 10 * count)
+    rows = []
+    for what, files, frames, chunk in (
+        (f"{len(shots)} shots of {count}", shots, len(shots) * count, 0),
+        (f"one of {10 * count}", [longer], 10 * count, 5 * count),
+    ):
+        alone = [run("bake", file, "--output", folder / f"{file.stem}_baked.blend") for file in files]
+        rows.append((f"{what}, bake", frames, Cost.of(alone)))
+        for number in numbers:
+            job = folder / f"job_{files[0].stem}_{number}"
+            words = "farm", *files, "--output", job, "--chunk", chunk, "--jobs", number, "--quiet"
+            rows.append((f"{what}, --jobs {number}", frames, run(*words)))
+    return rows
 
 
 def overhead(folder: Path) -> list[tuple[str, int, Cost]]:
@@ -122,12 +151,17 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--frames", type=int, default=5000)
     parser.add_argument("--chunks", type=int, nargs="*", default=[500])
+    parser.add_argument("--jobs", type=int, nargs="*", default=[], help="tasks at once: measure these alone")
     chosen = parser.parse_args()
     product.register()
     print(f"Blender {bpy.app.version_string}; {machine()}; the demo's figure.\n")
     print("| " + " | ".join(HEADS) + " |\n|" + " --- |" * len(HEADS))
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
+        for row in at_once(folder, chosen.jobs) if chosen.jobs else []:
+            print(row[2].row(*row[:2]), flush=True)
+        if chosen.jobs:
+            return 0
         for row in overhead(folder):
             print(row[2].row(*row[:2]), flush=True)
         shot, whole = folder / "long.blend", folder / "long_baked.blend"
