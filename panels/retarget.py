@@ -7,7 +7,7 @@ import bpy
 
 from ..ccd_rig.blender.languages.translation import CONTEXT
 from ..ccd_rig.blender.properties.active_rig import active_rig
-from ..ccd_rig.motion.retargeting.settings import SPACES, WEIGHTS
+from ..ccd_rig.motion.retargeting.settings import PAIRED, SPACES, WEIGHTS
 from .sidebar import Sidebar, draw_ground, draw_words
 
 
@@ -112,8 +112,12 @@ class CCD_RIG_PT_retarget_effectors(Sidebar, bpy.types.Panel):
     def draw(self, context: bpy.types.Context) -> None:
         layout, group = _fields(self, context)
         for weight, space in zip(WEIGHTS, SPACES, strict=True):
+            apart = group.sides_apart and weight in PAIRED
             row = layout.row(align=True)
             row.prop(group, weight)
+            if apart:
+                layout.prop(group, f"{weight}_right")
             where = row.row(align=True)
-            where.active = getattr(group, weight) > 0.0
+            where.active = getattr(group, weight) > 0.0 or (apart and getattr(group, f"{weight}_right") > 0.0)
             where.prop(group, space, text="")
+        layout.prop(group, "sides_apart")

@@ -23,10 +23,10 @@ from ..motion.interpolation import same_side
 from ..motion.retargeting.alignment import corrections
 from ..motion.retargeting.carry_over import carried_over, moved_root
 from ..motion.retargeting.effectors import limb_effectors
-from ..motion.retargeting.feet import FootPath, foot_path, rolled, sunken
+from ..motion.retargeting.feet import FootPath, carried, foot_path, rolled
 from ..motion.retargeting.figure_map import FigureMap, Limb
 from ..motion.retargeting.motions import SourceMotion, TargetFigure
-from ..motion.retargeting.root import drops, smooth_envelope
+from ..motion.retargeting.root import drops, smooth_envelope, smooth_shifts, ways_aside
 from ..motion.retargeting.scaled_way import ScaledWay, girdle_lifts, limb_length, scaled_way
 from ..motion.retargeting.settings import EffectorSpace, RetargetSettings
 from ..motion.retargeting.sole import Sole, SolePart
@@ -46,7 +46,7 @@ class RetargetResult:
         way: from the source's world to the target's.
         feet: by leg, what the foot was to do.
         hands: by arm, (F, 3) where the wrist was to be, world metres; none where hands have weight 0.
-        sunk: (F,) metres by which the hips were lowered.
+        moved: (F, 3) metres by which the hips were moved for legs to reach, world.
     """
 
     rotations: Array
@@ -56,7 +56,7 @@ class RetargetResult:
     way: ScaledWay
     feet: Mapping[str, FootPath]
     hands: Mapping[str, Array]
-    sunk: Array
+    moved: Array
 
 
 def retarget(
@@ -105,12 +105,17 @@ def retarget(
             if followed.rolls != contacts[leg.name].rolls:
                 path = foot_path(ankles, given, sole, followed, settings.blend)
         paths[leg.name] = path
-    sunk, lowered = _lowered(figure_map, target, source, settings, (rotations, translations, paths))
+    moved, translations = _reaching(figure_map, target, source, settings, (rotations, translations, paths))
     work = Retargeting(figure_map, target, source, settings, way)
-    pose, hands = work.solved((rotations, lowered), paths)
-    tips = {leg.tip: paths[leg.name].toes for leg in figure_map.legs}
-    pose = turned_to(target, pose, {tip: each for tip, each in tips.items() if each is not None})
-    return RetargetResult(same_side(pose), lowered, settings, stances, way, paths, hands, sunk)
+    pose, hands = work.solved((rotations, translations), paths)
+    tips = {}
+    for leg in figure_map.legs:
+        toes = paths[leg.name].toes
+        if toes is not None:
+            weight = np.full(len(toes), settings.weight("feet", leg.is_right))
+            tips[leg.tip] = batch.slerp(world[:, target.index(leg.tip)], toes, weight, -1)
+    pose = turned_to(target, pose, tips)
+    return RetargetResult(same_side(pose), translations, settings, stances, way, paths, hands, moved)
 
 
 def _require_lengths(figure_map: FigureMap, target: TargetFigure, source: SourceMotion) -> None:
@@ -167,36 +172,40 @@ def _extensions(figure_map: FigureMap, source: SourceMotion, limb: Limb) -> Arra
     return batch.length(ways, -1) / leg_length(source, figure_map, limb)
 
 
-def _lowered(
+def _reaching(
     figure_map: FigureMap,
     target: TargetFigure,
     source: SourceMotion,
     settings: RetargetSettings,
     made: tuple[Array, Array, dict[str, FootPath]],
 ) -> tuple[Array, Array]:
-    """(F,) how far the hips sink for legs that are too short for their feet, and the translations then."""
+    """(F, 3) how far the hips move for legs that are too short for their feet, and the translations then.
+
+    They go along the ground towards a foot far beside them, as of a figure that lies, and down.
+    """
     rotations, translations, paths = made
-    if settings.feet == 0.0:
-        return np.zeros(len(source.times)), translations
+    shift = np.zeros((len(source.times), 3))
+    weights = {leg.name: settings.weight("feet", leg.is_right) for leg in figure_map.legs}
+    if not any(weights.values()):
+        return shift, translations
     heads, _ = target.world(rotations, translations)
-    missing: Array = np.zeros(len(source.times))
+    asked = {}
     for leg in figure_map.legs:
         reach = _reach(figure_map, target, source, settings, leg)
         hips = heads[:, target.index(leg.upper)]
         path = paths[leg.name] = rolled(paths[leg.name], Sole.of(target, leg), hips, reach)
-        missing = np.maximum(missing, drops(hips, path.ankles, reach, path.borne * settings.feet))
-    sunk = smooth_envelope(missing, source.times, 2.0 * settings.blend)
-    shift = sunk[:, None] * np.array((0.0, 0.0, -1.0))
-    lowered = moved_root(figure_map, target, rotations, translations, shift)
+        asked[leg.name] = hips, path.ankles, reach, path.borne * weights[leg.name]
+    window = 2.0 * settings.blend
+    shift[:, :2] = smooth_shifts([ways_aside(*each) for each in asked.values()], source.times, window)
+    missing = [drops(hips + shift, *others) for hips, *others in asked.values()]
+    shift[:, 2] = -smooth_envelope(np.max(missing, axis=0), source.times, window)
     for leg in figure_map.legs:
-        reach = _reach(figure_map, target, source, settings, leg)
-        hips = heads[:, target.index(leg.upper)] + shift
-        path = sunken(paths[leg.name], Sole.of(target, leg), sunk)
-        way = path.ankles - hips
-        size = batch.length(way, -1)
-        way *= np.minimum(1.0, reach / np.maximum(size, 1e-12))[:, None]
-        paths[leg.name] = replace(path, ankles=hips + way)
-    return sunk, lowered
+        hips, _, reach, _ = asked[leg.name]
+        path = carried(paths[leg.name], Sole.of(target, leg), shift)
+        way = path.ankles - hips - shift
+        way *= np.minimum(1.0, reach / np.maximum(batch.length(way, -1), 1e-12))[:, None]
+        paths[leg.name] = replace(path, ankles=hips + shift + way)
+    return shift, moved_root(figure_map, target, rotations, translations, shift)
 
 
 def _reach(

@@ -58,7 +58,7 @@ class Retargeting:
         hands = {
             arm.name: self.wanted(limbs[arm.name], heads)
             for arm in self.figure_map.arms
-            if self.settings.hands > 0.0
+            if limbs[arm.name].weight > 0.0
         }
         goals, targets = self._limb_goals(limbs, (heads, carried), paths, hands)
         pose = self._met(pose, goals, targets), pose[1]

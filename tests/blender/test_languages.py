@@ -15,8 +15,9 @@ from pathlib import Path
 import bpy
 import pytest
 import rigs
+from bad_input_cases import CASES
 from installed import PACKAGE, ROOT
-from test_bad_input import CASES, hand, rig, spoil  # noqa: F401  (rig is a fixture)
+from sound_rig import hand, sound_rig, spoil
 
 LANGUAGES = ("de_DE", "es", "fr_FR", "ja_JP", "zh_HANS")
 PROPER = {
@@ -28,6 +29,11 @@ PROPER = {
     "Hand",
 }  # names of programs and of Blender's values
 SECONDS = 0.5  # to register: a guard against reading anything twice, measured it takes a tenth
+
+
+@pytest.fixture
+def rig(ext):
+    return sound_rig(ext)
 
 
 @pytest.fixture
@@ -86,7 +92,7 @@ def test_the_preferences_are_respected(language, translation):
         setattr(view, f"use_translate_{what}", True)
 
 
-def test_refusals_are_in_the_language(rig, language):  # noqa: F811
+def test_refusals_are_in_the_language(rig, language):
     for word in ("solve", "bake"):
         hand(rig).target = None
         with pytest.raises(RuntimeError) as caught:
@@ -95,7 +101,7 @@ def test_refusals_are_in_the_language(rig, language):  # noqa: F811
         assert "'Hand'" in str(caught.value)
 
 
-def test_a_report_is_in_the_language(rig, language):  # noqa: F811
+def test_a_report_is_in_the_language(rig, language):
     bpy.ops.ccd_rig.bake()
     assert " reached; worst " in rig.ccd_rig.report.words  # the file keeps English
     translation_of = sys.modules[f"{PACKAGE}.ccd_rig.blender.languages.translation"].translated
@@ -104,7 +110,7 @@ def test_a_report_is_in_the_language(rig, language):  # noqa: F811
 
 
 @pytest.mark.parametrize("case", [case for case in CASES if set(case.ways) & {"solve", "bake"}])
-def test_every_refusal_is_found(rig, tmp_path, translation, case):  # noqa: F811
+def test_every_refusal_is_found(rig, tmp_path, translation, case):
     """Each refusal of test_bad_input; in Japanese and Chinese, where an English word stands out.
 
     All languages have the same texts, so what is found in these is found in all.

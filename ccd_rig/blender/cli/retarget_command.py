@@ -12,7 +12,8 @@ from typing import Any, TypeAlias
 import bpy
 
 from ...errors import CCDRigError, InvalidInput, RigError
-from ...motion.retargeting.settings import SPACES, WEIGHTS, EffectorSpace, RetargetSettings
+from ...motion.contacts import ContactThresholds
+from ...motion.retargeting.settings import PAIRED, SPACES, WEIGHTS, EffectorSpace, RetargetSettings, Weight
 from ..bake.report import write
 from ..retarget import bone_map, clips, report
 from ..retarget.retarget import RetargetChoice
@@ -69,18 +70,27 @@ def add_choice_arguments(command: Words) -> None:
         help="world height on which feet are to stand (default: where the target stands at rest)",
     )
     add("--no-contacts", action="store_true", help="do not lock feet that are down")
+    defaults = RetargetSettings()
+    for name, value, text in (
+        ("--speed", defaults.thresholds.speed, "a foot is down where it is slower, in legs per second"),
+        ("--height", defaults.thresholds.height, "and nearer than this to the ground, in legs"),
+        ("--blend", defaults.blend, "seconds about a contact in which a foot goes over into its own motion"),
+        ("--extension", defaults.extension, "part of a leg's length to be stretched before the hips sink"),
+    ):
+        add(name, type=float, default=value, help=f"{text} (default: {value:.3g})")
 
 
 def _add_effectors(add: Callable[..., Any]) -> None:
     names = ", ".join(WEIGHTS)
+    defaults = ", ".join(f"{name}={getattr(RetargetSettings, name):g}" for name in WEIGHTS)
     add(
         "--weight",
         type=_weight,
         action="append",
         default=[],
         metavar="EFFECTOR=W",
-        help=f"how far an effector is taken to where the source has it, 0 (off) to 1: {names}; several times "
-        f"(default: {', '.join(f'{name}={getattr(RetargetSettings, name):g}' for name in WEIGHTS)})",
+        help=f"how far an effector is taken to where the source has it, 0 (off) to 1: {names}; LEFT,RIGHT "
+        f"for sides that differ; several times (default: {defaults})",
     )
     spaces = zip(WEIGHTS, SPACES, strict=True)
     given = ", ".join(f"{name}={getattr(RetargetSettings, space).name.lower()}" for name, space in spaces)
@@ -95,13 +105,18 @@ def _add_effectors(add: Callable[..., Any]) -> None:
     )
 
 
-def _weight(text: str) -> tuple[str, float]:
+def _weight(text: str) -> tuple[str, Weight]:
     """A field of the settings and its value."""
     name, value = _pair(text)
+    most = 2 if name in PAIRED else 1
     try:
-        return name, float(value)
+        weights = [float(each) for each in value.split(",")]
+        if len(weights) > most:
+            raise ValueError
     except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r}: give a number after {name}=") from None
+        wanted = "a number, or two with a comma between," if most == 2 else "a number"
+        raise argparse.ArgumentTypeError(f"{text!r}: give {wanted} after {name}=") from None
+    return name, weights[0] if len(weights) == 1 else (weights[0], weights[1])
 
 
 def _space(text: str) -> tuple[str, EffectorSpace]:
@@ -191,6 +206,9 @@ def retarget_choice(options: argparse.Namespace) -> RetargetChoice:
             **dict(options.weight),
             **dict(options.space),
             contacts=not options.no_contacts,
+            thresholds=ContactThresholds(speed=options.speed, height=options.height),
+            blend=options.blend,
+            extension=options.extension,
         )
     except InvalidInput as error:
         raise UsageError(str(error)) from error
@@ -215,5 +233,5 @@ def _table(results: dict[str, Any]) -> Iterator[str]:
         off = 100.0 * max((found["errors"][name] for name in found["followed"]), default=0.0)
         yield (
             f"{name:<24} {found['frames']:>6} {len(stances):>8} {drift:>9.1f} {slide:>11.1f} {off:>6.2f} "
-            f"{1000.0 * found['sunk']:>8.1f}"
+            f"{1000.0 * found['moved']:>8.1f}"
         )

@@ -89,7 +89,7 @@ def row_of_clip(name: str, armature: str, done: Retargeted, seconds: float) -> d
         "drift": round(max((stance.drift for stance in found.stances), default=0.0), 6),
         "slide": round(sum(slides) / max(len(slides), 1), 6),
         "off": round(max(found.errors.values(), default=0.0), 6),
-        "hips": round(found.sunk, 6),
+        "hips": round(found.moved, 6),
         "warnings": len(warnings(done)),
         "seconds": round(seconds, 2),
     }

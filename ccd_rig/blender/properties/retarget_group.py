@@ -15,7 +15,7 @@ from bpy.props import (
     StringProperty,
 )
 
-from ...motion.retargeting.settings import SPACES, WEIGHTS, EffectorSpace, RetargetSettings
+from ...motion.retargeting.settings import PAIRED, SPACES, WEIGHTS, EffectorSpace, RetargetSettings
 from ..languages.translation import CONTEXT
 from .solver_settings import OVERRIDE
 
@@ -117,11 +117,41 @@ class CCD_RIG_PG_retarget(bpy.types.PropertyGroup):
         translation_context=CONTEXT,
         override=OVERRIDE,
     )
-    feet: _part("Feet", "How far ankles are taken to where the source has them", DEFAULTS.feet)
-    hands: _part("Hands", "How far wrists are taken to where the source has them", DEFAULTS.hands)
+    feet: _part(
+        "Feet", "How far ankles are taken to where the source has them", DEFAULTS.weight("feet", False)
+    )
+    hands: _part(
+        "Hands", "How far wrists are taken to where the source has them", DEFAULTS.weight("hands", False)
+    )
     head: _part("Head", "How far the spine bends for the head to be where the source has it", DEFAULTS.head)
-    knees: _part("Knees", "How far legs turn for knees to be on the source's side", DEFAULTS.knees)
-    elbows: _part("Elbows", "How far arms turn for elbows to be on the source's side", DEFAULTS.elbows)
+    knees: _part(
+        "Knees", "How far legs turn for knees to be on the source's side", DEFAULTS.weight("knees", False)
+    )
+    elbows: _part(
+        "Elbows", "How far arms turn for elbows to be on the source's side", DEFAULTS.weight("elbows", False)
+    )
+    sides_apart: BoolProperty(
+        name="Sides Apart",
+        description="Weigh the effectors of the right side by themselves",
+        default=any(isinstance(getattr(DEFAULTS, name), tuple) for name in PAIRED),
+        override=OVERRIDE,
+    )
+    feet_right: _part(
+        "Right", "How far the right ankle is taken to where the source has it", DEFAULTS.weight("feet", True)
+    )
+    hands_right: _part(
+        "Right", "How far the right wrist is taken to where the source has it", DEFAULTS.weight("hands", True)
+    )
+    knees_right: _part(
+        "Right",
+        "How far the right leg turns for its knee to be on the source's side",
+        DEFAULTS.weight("knees", True),
+    )
+    elbows_right: _part(
+        "Right",
+        "How far the right arm turns for its elbow to be on the source's side",
+        DEFAULTS.weight("elbows", True),
+    )
     foot_space: _space("Foot Space", "Where feet are to be; limbs start at the hip", DEFAULTS.foot_space)
     hand_space: _space(
         "Hand Space", "Where hands are to be; limbs start at the shoulder", DEFAULTS.hand_space
@@ -208,6 +238,7 @@ class CCD_RIG_PG_retarget(bpy.types.PropertyGroup):
 
 SETTINGS = (
     *("source", "reference", "reference_frame", "source_fps", "in_place", "scale", *WEIGHTS, *SPACES),
+    *("sides_apart", *(f"{name}_right" for name in PAIRED)),
     *("use_ground", "ground", "contacts", "speed", "height", "blend", "extension", "preview"),
 )
 """What shows the present frame anew when it changes."""

@@ -164,9 +164,10 @@ def _limb(by_role: Mapping[Role, str], parts: Sequence[Part], side: Side) -> Lim
     if not all(names[:3]):
         return None
     kind = {Part.THIGH: "leg", Part.FRONT_THIGH: "front leg", Part.UPPER_ARM: "arm"}[parts[0]]
-    word = "left" if side is Side.LEFT else "right"
+    is_right = side is not Side.LEFT
     girdle = "front" if parts[0] is Part.FRONT_THIGH else ""
-    return Limb(f"{word} {kind}", names[0], names[1], names[2], names[3] if len(names) > 3 else "", girdle)
+    tip = names[3] if len(names) > 3 else ""
+    return Limb(f"{'right' if is_right else 'left'} {kind}", *names[:3], tip, girdle, is_right)
 
 
 def _words(roles: Sequence[Role]) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ import bpy
 
 from ...errors import CCDRigError, InvalidInput, RigError
 from ...motion.contacts import ContactThresholds
-from ...motion.retargeting.settings import SPACES, WEIGHTS, EffectorSpace, RetargetSettings
+from ...motion.retargeting.settings import PAIRED, SPACES, WEIGHTS, EffectorSpace, RetargetSettings, Weight
 from ..properties import retarget_group
 from .bone_map import BoneMap, bone_map
 from .retarget import ReferenceFrame, RetargetChoice, reference_frame, require_two, show_frame
@@ -28,7 +28,7 @@ def choice_of(target: bpy.types.Object) -> RetargetChoice:
             scale=group.scale,
             in_place=group.in_place,
             ground=group.ground if group.use_ground else None,
-            **{name: getattr(group, name) for name in WEIGHTS},
+            **{name: _weight(group, name) for name in WEIGHTS},
             **{name: EffectorSpace(getattr(group, name)) for name in SPACES},
             contacts=group.contacts,
             thresholds=ContactThresholds(speed=group.speed, height=group.height),
@@ -44,6 +44,12 @@ def choice_of(target: bpy.types.Object) -> RetargetChoice:
         bones={pair.name: pair.source for pair in group.pairs},
         settings=settings,
     )
+
+
+def _weight(group: Any, name: str) -> Weight:
+    if name in PAIRED and group.sides_apart:
+        return getattr(group, name), getattr(group, f"{name}_right")
+    return float(getattr(group, name))
 
 
 def fill_map(target: bpy.types.Object) -> BoneMap:

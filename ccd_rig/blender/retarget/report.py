@@ -55,8 +55,8 @@ def as_values(done: Retargeted) -> Mapping[str, Any]:
         "source_jerk": found.source_jerk,
         "flipped": found.flipped,
         "broken": found.broken,
-        "sunk_frames": found.sunk_frames,
-        "sunk": found.sunk,
+        "moved_frames": found.moved_frames,
+        "moved": found.moved,
     }
 
 
@@ -102,10 +102,10 @@ def _faults(found: Measures) -> tuple[str, ...]:
 
 
 def _hips(found: Measures) -> str:
-    if not found.sunk_frames:
+    if not found.moved_frames:
         return "Hips are where the source has them"
     return (
-        f"Hips are lowered in {_count(found.sunk_frames, 'frame')}, by {1000.0 * found.sunk:.1f} mm at most, "
+        f"Hips are moved in {_count(found.moved_frames, 'frame')}, by {1000.0 * found.moved:.1f} mm at most, "
         "for legs to reach"
     )
 

@@ -77,9 +77,8 @@ def limb_effectors(
     found = {}
     for limb in figure_map.limbs:
         is_leg = limb in figure_map.legs
-        weight, space = (
-            (settings.feet, settings.foot_space) if is_leg else (settings.hands, settings.hand_space)
-        )
+        weight = settings.weight("feet" if is_leg else "hands", limb.is_right)
+        space = settings.foot_space if is_leg else settings.hand_space
         found[limb.name] = _effector(figure_map, target, source, limb, (limb.name, limb.end, weight, space))
     return found
 
@@ -90,11 +89,11 @@ def poles(
     """By limb, its knee or elbow."""
     found = {}
     for limb in figure_map.limbs:
-        if limb in figure_map.legs:
-            made = f"knee of the {limb.name}", limb.middle, settings.knees, settings.knee_space
-        else:
-            made = f"elbow of the {limb.name}", limb.middle, settings.elbows, settings.elbow_space
-        found[limb.name] = _effector(figure_map, target, source, limb, made)
+        is_leg = limb in figure_map.legs
+        name = f"{'knee' if is_leg else 'elbow'} of the {limb.name}"
+        weight = settings.weight("knees" if is_leg else "elbows", limb.is_right)
+        space = settings.knee_space if is_leg else settings.elbow_space
+        found[limb.name] = _effector(figure_map, target, source, limb, (name, limb.middle, weight, space))
     return found
 
 

@@ -116,13 +116,13 @@ def rolled(path: FootPath, sole: Sole, hips: Array, reach: Array) -> FootPath:
     return replace(path, feet=feet, ankles=balls - turned(feet, sole.ball))
 
 
-def sunken(path: FootPath, sole: Sole, sunk: Array) -> FootPath:
-    """The path with a foot in the air going down with the hips, by (F,) metres or as far as the ground lets
-    it: so its leg bends as it did."""
+def carried(path: FootPath, sole: Sole, shift: Array) -> FootPath:
+    """The path with a foot in the air going with hips that are moved by (F, 3) metres, down as far as the
+    ground lets it: so its leg bends as it did."""
     balls = path.ankles + turned(path.feet, sole.ball)
     room = np.maximum(0.0, _lowest(balls, path.feet, path.toes, sole) - path.ground)
-    down = (1.0 - path.weights) * np.minimum(sunk, room)
-    return replace(path, ankles=path.ankles - down[:, None] * UP)
+    shift = np.column_stack((shift[:, :2], np.maximum(shift[:, 2], -room)))
+    return replace(path, ankles=path.ankles + (1.0 - path.weights)[:, None] * shift)
 
 
 def _missing(rotations: Array, point: Array, ahead: Array, ground: Array) -> Array:

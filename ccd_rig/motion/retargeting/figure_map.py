@@ -23,6 +23,7 @@ class Limb:
         end: the ankle or the wrist.
         tip: the ball of the foot; empty where there is none, and for arms.
         girdle: what a leg hangs on, such as "front"; empty for the hips.
+        is_right: whether it is on the right, for weights that differ by side.
     """
 
     name: str
@@ -31,6 +32,7 @@ class Limb:
     end: str
     tip: str = ""
     girdle: str = ""
+    is_right: bool = False
 
     @property
     def joints(self) -> tuple[str, ...]:

@@ -41,7 +41,7 @@ class Made(Protocol):
     stances: Stances
     way: ScaledWay
     feet: Mapping[str, FootPath]
-    sunk: Array
+    moved: Array
 
 
 @dataclass(frozen=True)
@@ -81,8 +81,8 @@ class Measures:
             lengths of the limbs.
         flipped: frames in which a knee or an elbow bends to the other side than the source's.
         broken: joints outside their limits, with the frames summed up.
-        sunk_frames: frames in which the hips were lowered.
-        sunk: by how much at most, metres.
+        moved_frames: frames in which the hips were moved for legs to reach.
+        moved: by how much at most, metres.
     """
 
     errors: Mapping[str, float]
@@ -96,8 +96,8 @@ class Measures:
     source_jerk: float
     flipped: int
     broken: int
-    sunk_frames: int
-    sunk: float
+    moved_frames: int
+    moved: float
 
 
 def measures(figure_map: FigureMap, target: TargetFigure, source: SourceMotion, made: Made) -> Measures:
@@ -109,6 +109,7 @@ def measures(figure_map: FigureMap, target: TargetFigure, source: SourceMotion, 
     followed = [source.index(name) for name in figure_map.sources.values()]
     limits = BatchLimits([joint.limit for joint in target.skeleton.joints])
     broken = limits.violations(np.ascontiguousarray(made.rotations.transpose(2, 1, 0))) > BROKEN
+    moved = batch.length(made.moved, -1)
     jerks = [_jerks(figure_map, target, source, (places, own), limb) for limb in figure_map.limbs]
     return Measures(
         *_errors(figure_map, target, source, made, heads),
@@ -121,8 +122,8 @@ def measures(figure_map: FigureMap, target: TargetFigure, source: SourceMotion, 
         _percentile([jerk for _, jerk in jerks]),
         sum(_flips(limb, places, own) for limb in figure_map.limbs),
         int(broken.sum()),
-        int((made.sunk > 1e-4).sum()),
-        float(made.sunk.max(initial=0.0)),
+        int((moved > 1e-4).sum()),
+        float(moved.max(initial=0.0)),
     )
 
 

@@ -1,6 +1,8 @@
-"""The hips: the source's way through the world, scaled, and lowered where a leg is too short for its foot."""
+"""The hips: moved towards feet that legs are too short for."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -8,7 +10,17 @@ from ...maths import batch
 from ...maths.batch import Array
 
 STEEPEST = 0.98
-"""Part of a leg's length up to which feet may be beside the hip, along the ground, for the hips to sink."""
+"""Part of a leg's length up to which feet may be beside the hip, along the ground, for the hips to sink;
+beyond it they go along the ground."""
+
+
+def ways_aside(hips: Array, ankles: Array, reach: Array, weights: Array) -> Array:
+    """(F, 2) metres along the ground by which the hips must go for one leg, towards a foot far beside them;
+    the arguments are those of `drops`."""
+    beside = (ankles - hips)[:, :2]
+    size = batch.length(beside, -1)
+    part = weights * np.maximum(0.0, 1.0 - STEEPEST * reach / np.maximum(size, 1e-12))
+    return np.asarray(part[:, None] * beside)
 
 
 def drops(hips: Array, ankles: Array, reach: Array, weights: Array) -> Array:
@@ -38,6 +50,16 @@ def smooth_envelope(values: Array, times: Array, window: float) -> Array:
     tops = np.lib.stride_tricks.sliding_window_view(padded, 2 * half + 1).max(axis=1)
     bell = np.hanning(2 * half + 3)[1:-1]
     return np.asarray(np.convolve(tops, bell / bell.sum(), mode="valid"))
+
+
+def smooth_shifts(shifts: Sequence[Array], times: Array, window: float) -> Array:
+    """(F, k) of several (F, k) that are asked for at once: for each axis the largest to either side, smoothed
+    by `smooth_envelope`; where they are asked for to both sides, the rest of both."""
+    found = np.zeros_like(shifts[0])
+    for sign in (1.0, -1.0):
+        most = np.max([np.maximum(sign * shift, 0.0) for shift in shifts], axis=0)
+        found += sign * np.stack([smooth_envelope(each, times, window) for each in most.T], axis=1)
+    return found
 
 
 def mean_velocity(points: Array, times: Array) -> Array:

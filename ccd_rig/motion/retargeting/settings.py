@@ -20,8 +20,12 @@ class EffectorSpace(enum.Enum):
     """Where the source's is in the world, scaled as its way through the world is."""
 
 
+Weight = float | tuple[float, float]
+"""One of both sides, or that of the left and that of the right."""
 WEIGHTS = ("feet", "hands", "head", "knees", "elbows")
 """Fields of `RetargetSettings` that weigh an effector."""
+PAIRED = tuple(name for name in WEIGHTS if name != "head")
+"""Those of effectors that a figure has on both sides."""
 SPACES = ("foot_space", "hand_space", "head_space", "knee_space", "elbow_space")
 """Fields that say where each of them is to be."""
 
@@ -31,7 +35,8 @@ class RetargetSettings:
     """How a motion is carried over.
 
     Weights are 0 to 1: how far an effector is taken from where rotations alone lead to where the source has
-    it. Knees and elbows are poles: the limb turns about the line between its ends.
+    it. Of pairs it is one number, or that of the left and that of the right. Knees and elbows are poles: the
+    limb turns about the line between its ends.
 
     Attributes:
         scale: of the way through the world; 0 takes the ratio of the legs' lengths.
@@ -52,11 +57,11 @@ class RetargetSettings:
 
     scale: float = 0.0
     in_place: bool = False
-    feet: float = 1.0
-    hands: float = 1.0
+    feet: Weight = 1.0
+    hands: Weight = 1.0
     head: float = 0.0
-    knees: float = 0.0
-    elbows: float = 0.0
+    knees: Weight = 0.0
+    elbows: Weight = 0.0
     foot_space: EffectorSpace = EffectorSpace.WORLD
     hand_space: EffectorSpace = EffectorSpace.LIMB
     head_space: EffectorSpace = EffectorSpace.LIMB
@@ -66,7 +71,7 @@ class RetargetSettings:
     contacts: bool = True
     # 0.3 m/s for a leg of 0.9 m
     thresholds: ContactThresholds = ContactThresholds(speed=1.0 / 3.0)  # noqa: RUF009  (it is frozen)
-    blend: float = 0.2
+    blend: float = 0.15
     extension: float = 0.995
 
     def __post_init__(self) -> None:
@@ -77,8 +82,15 @@ class RetargetSettings:
             ("extension", 0.5, 1.0),
         ):
             value = getattr(self, name)
-            if not (is_number(value) and math.isfinite(value) and lower <= value <= upper):
+            values = value if name in PAIRED and isinstance(value, tuple) and len(value) == 2 else (value,)
+            if not all(is_number(each) and math.isfinite(each) and lower <= each <= upper for each in values):
                 allowed = f"{lower:g} to {upper:g}" if math.isfinite(upper) else f"{lower:g} or more"
-                raise InvalidInput(f"{name} must be {allowed}, not {value!r}")
+                two = ", or a pair of these for left and right" if name in PAIRED else ""
+                raise InvalidInput(f"{name} must be {allowed}{two}, not {value!r}")
         if self.ground is not None and not (is_number(self.ground) and math.isfinite(self.ground)):
             raise InvalidInput(f"ground must be a height in metres, or None, not {self.ground!r}")
+
+    def weight(self, name: str, is_right: bool) -> float:
+        """That of a field of `PAIRED` on one side."""
+        value = getattr(self, name)
+        return float(value[is_right] if isinstance(value, tuple) else value)

@@ -8,6 +8,7 @@ from mathutils import Matrix, Quaternion, Vector
 from ccd_rig.motion.retargeting.figure_map import FigureMap, Limb
 from ccd_rig.motion.retargeting.motions import SourceMotion, TargetFigure
 from ccd_rig.skeleton.joints import Joint, Skeleton
+from ccd_rig.solvers.retarget import RetargetResult
 
 HEADS = {
     "hips": ((0.0, 0.0, 0.95), "", (0.0, 0.0, 1.05)),
@@ -67,11 +68,11 @@ def skeleton(given=None, twists=None, **fields) -> Skeleton:
 def figure_map() -> FigureMap:
     """Each joint follows its namesake."""
     legs = tuple(
-        Limb(f"{word} leg", f"thigh.{s}", f"shin.{s}", f"foot.{s}", f"toe.{s}")
+        Limb(f"{word} leg", f"thigh.{s}", f"shin.{s}", f"foot.{s}", f"toe.{s}", is_right=s == "R")
         for s, word in (("L", "left"), ("R", "right"))
     )
     arms = tuple(
-        Limb(f"{word} arm", f"upper_arm.{s}", f"forearm.{s}", f"hand.{s}")
+        Limb(f"{word} arm", f"upper_arm.{s}", f"forearm.{s}", f"hand.{s}", is_right=s == "R")
         for s, word in (("L", "left"), ("R", "right"))
     )
     return FigureMap({name: name for name in places()}, "hips", legs, arms, ("spine", "chest"), "head")
@@ -97,3 +98,8 @@ def source_of(figure: Skeleton, rotations, translations, fps: float = 30.0, **fi
     rest_heads, rest = there.reference
     names = tuple(joint.name for joint in figure.joints)
     return SourceMotion(names, np.arange(len(heads)) / fps, heads, world, rest_heads, rest, **fields)
+
+
+def heads_of(target: TargetFigure, result: RetargetResult) -> np.ndarray:
+    """(F, n, 3) where joints are, world."""
+    return target.world(result.rotations, result.translations)[0]

@@ -1,0 +1,61 @@
+"""Which bone follows which: maps found, changed by hand and kept as files."""
+
+from __future__ import annotations
+
+import json
+
+import bpy
+import numpy as np
+import pytest
+import rigs
+from retargeting import run
+
+
+def test_a_map_is_found_changed_by_hand_and_kept_as_a_file(ext, source, target, tmp_path):
+    assert bpy.ops.ccd_rig.retarget_map_fill() == {"FINISHED"}
+    pairs = target.ccd_rig.retarget.pairs
+    assert pairs["shin.L"].source == "shin.L"
+    assert pairs["upper_arm.L"].source == ""
+    pairs["head" if "head" in pairs else "spine.006"].source = ""
+    path = tmp_path / "map.json"
+    assert bpy.ops.ccd_rig.retarget_map_save(filepath=str(path)) == {"FINISHED"}
+    saved = json.loads(path.read_text())["bones"]
+    assert saved == {pair.name: pair.source for pair in pairs}
+    pairs.clear()
+    assert bpy.ops.ccd_rig.retarget_map_load(filepath=str(path)) == {"FINISHED"}
+    assert {pair.name: pair.source for pair in pairs} == saved
+    run(target)
+
+
+def test_a_map_that_is_no_map_is_refused(ext, source, target, tmp_path):
+    path = tmp_path / "map.json"
+    path.write_text('{"bones": ["thigh.L"]}')
+    with pytest.raises(RuntimeError, match="must hold"):
+        bpy.ops.ccd_rig.retarget_map_load(filepath=str(path))
+
+
+def test_animals_stand_along_the_ground(ext):
+    """Their heads are ahead of them: up is where legs lead."""
+    bone_map, sampling = (ext.module(f"ccd_rig.blender.retarget.{name}") for name in ("bone_map", "sampling"))
+    wolf, other = rigs.metarig("wolf"), rigs.metarig("basic_quadruped")
+    joints = bone_map.figure_map(bone_map.bone_map(wolf, other))
+    assert [leg.girdle for leg in joints.legs] == ["", "", "front", "front"]
+    figure, _ = sampling.target_figure(wolf, joints)
+    np.testing.assert_array_equal(figure.rotations, np.tile((1.0, 0.0, 0.0, 0.0), (len(figure.rotations), 1)))
+    assert figure.ground == pytest.approx(0.0, abs=1e-6)
+
+
+def test_legs_of_a_generated_beast_hang_on_each_other_and_front_ones_on_its_chest(ext):
+    names = ("bone_map", "controlled_rigs")
+    bone_map, controlled = (ext.module(f"ccd_rig.blender.retarget.{name}") for name in names)
+    rig, other = rigs.generated("basic_quadruped"), rigs.metarig("wolf")
+    joints = controlled.without_carriers(rig, bone_map.figure_map(bone_map.bone_map(rig, other)))
+    figure = controlled.figure_of_controls(rig, joints)
+    above = {
+        joint.name: figure.skeleton.joints[joint.parent].name if joint.parent >= 0 else ""
+        for joint in figure.skeleton.joints
+    }
+    assert above["toe.L"] == "foot_fk.L" and above["front_toe.R"] == "front_foot_fk.R"
+    assert above["thigh_fk.L"] == joints.hips
+    assert above["front_thigh_fk.L"] != joints.hips
+    joints.require(figure.skeleton, tuple(joints.sources.values()))

@@ -1,0 +1,72 @@
+"""Retargeting from the command line."""
+
+from __future__ import annotations
+
+import json
+
+import bpy
+import rigs
+from retargeting import odd_source
+
+
+def test_the_command_line_takes_a_folder_of_clips(ext, source, tmp_path, capsys):
+    clips = tmp_path / "clips"
+    clips.mkdir()
+    bpy.ops.wm.save_as_mainfile(filepath=str(clips / "walk.blend"))
+    bpy.ops.wm.save_as_mainfile(filepath=str(clips / "again.blend"))
+    (clips / "broken.bvh").write_text("nothing")
+    bpy.ops.wm.read_homefile(use_empty=True)
+    rigs.metarig("basic_human")
+    hero, out, table = tmp_path / "hero.blend", tmp_path / "out.blend", tmp_path / "table.json"
+    bpy.ops.wm.save_as_mainfile(filepath=str(hero))
+    main = ext.module("ccd_rig.blender.cli.command_line").main
+    code = main(["retarget", str(clips), str(hero), "--output", str(out), "--report", str(table)])
+    said = capsys.readouterr()
+    assert code == 1 and "broken.bvh: cannot be read" in said.err
+    found = json.loads(table.read_text())
+    assert found["walk.blend"]["frames"] == found["again.blend"]["frames"] == 49
+    assert "error" in found["broken.bvh"]
+    bpy.ops.wm.open_mainfile(filepath=str(out))
+    assert {"walk", "again"} <= set(bpy.data.actions.keys())
+    assert [thing.type for thing in bpy.data.objects] == ["ARMATURE"]
+    assert main(["retarget", str(clips / "walk.blend"), str(hero)]) == 2
+    weighed = ["--weight", "head=1", "--weight", "hands=0", "--space", "hands=world", "--report", str(table)]
+    assert main(["retarget", str(clips / "walk.blend"), str(hero), *weighed]) == 0
+    assert json.loads(table.read_text())["walk.blend"]["errors"]["head"] < 1e-3
+    assert set(json.loads(table.read_text())["walk.blend"]["followed"]) == {"left leg", "right leg", "head"}
+    sides = ["--weight", "feet=0,1", "--speed", "0.4", "--height", "0.2", "--report", str(table)]
+    assert main(["retarget", str(clips / "walk.blend"), str(hero), *sides]) == 0
+    assert json.loads(table.read_text())["walk.blend"]["followed"] == ["right leg"]
+    for wrong in (
+        "--weight head=1,1",
+        "--weight feet=1,1,1",
+        "--speed 0",
+        "--blend -1",
+        "--weight hat=1",
+        "--weight head=much",
+        "--space head=moon",
+        "--weight head=2",
+    ):
+        wrong = wrong.split()
+        assert main(["retarget", str(clips / "walk.blend"), str(hero), *wrong, "--report", str(table)]) == 2
+    before = hero.read_bytes()
+    assert main(["retarget", str(clips / "walk.blend"), str(hero), "--report", str(hero)]) == 2
+    assert hero.read_bytes() == before
+
+
+def test_the_command_line_refuses_a_rest_that_is_no_pose_in_words_of_its_own(ext, target, tmp_path, capsys):
+    odd_source(target)
+    mapped = tmp_path / "map.json"
+    pairs = {pair.name: pair.source for pair in target.ccd_rig.retarget.pairs}
+    mapped.write_text(json.dumps({"bones": pairs}))
+    clip, hero, table = tmp_path / "clip.blend", tmp_path / "hero.blend", tmp_path / "table.json"
+    bpy.ops.wm.save_as_mainfile(filepath=str(clip))
+    for thing in [thing for thing in bpy.data.objects if thing != target]:
+        bpy.data.objects.remove(thing)
+    bpy.ops.wm.save_as_mainfile(filepath=str(hero))
+    main = ext.module("ccd_rig.blender.cli.command_line").main
+    words = ["--map", str(mapped), "--source-armature", "Odd", "--report", str(table)]
+    assert main(["retarget", str(clip), str(hero), *words]) == 1
+    said = capsys.readouterr()
+    assert "give --reference frame" in said.err + said.out
+    assert "Reference: Frame" not in said.err + said.out

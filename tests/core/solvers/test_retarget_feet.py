@@ -1,0 +1,373 @@
+"""Feet of a retargeted figure: locked where they are down, rolled, and never below the ground."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import bipeds
+import numpy as np
+import pytest
+from mathutils import Quaternion, Vector
+
+from ccd_rig.limits.batch import BatchLimits
+from ccd_rig.limits.shapes import Hinge
+from ccd_rig.motion.contacts import Phase
+from ccd_rig.motion.retargeting import feet, sole
+from ccd_rig.motion.retargeting.feet import FootPath, carried, foot_path
+from ccd_rig.motion.retargeting.measures import measures
+from ccd_rig.motion.retargeting.motions import TargetFigure, turned
+from ccd_rig.motion.retargeting.rolling import Contacts
+from ccd_rig.motion.retargeting.root import smooth_envelope, smooth_shifts
+from ccd_rig.motion.retargeting.settings import RetargetSettings
+from ccd_rig.motion.retargeting.sole import Hold, Sole, SolePart
+from ccd_rig.motion.retargeting.stances import find_stances, leg_length
+from ccd_rig.solvers.retarget import retarget
+
+FREE = RetargetSettings(contacts=False)
+MAP = bipeds.figure_map()
+EXACT, SOLVE = 1e-9, 2e-5
+
+
+@pytest.fixture(scope="module")
+def figure():
+    return bipeds.skeleton()
+
+
+def sliding(figure, speed=0.05, frames=40, crouch=0.3):
+    """A figure that crouches, both feet down, while all of it slides along X."""
+    return posed(figure, {"thigh": -crouch, "shin": 2.0 * crouch, "foot": -crouch}, speed, frames)
+
+
+def posed(figure, angles, speed=0.0, frames=40):
+    """A figure with its legs' joints turned about X, radians by name, both feet down, sliding along X."""
+    rotations, translations = bipeds.turns(figure, frames, size=0.0)
+    for side in "LR":
+        for name, angle in angles.items():
+            j = figure.index(f"{name}.{side}")
+            axes = Quaternion(Vector((1.0, 0.0, 0.0)), angle)
+            world = TargetFigure.at_rest(figure).reference[1][j]
+            local = Quaternion(world).conjugated() @ axes @ Quaternion(world)
+            rotations[:, j] = local[:]
+    translations[:] = 0.0
+    heads, _ = TargetFigure.at_rest(figure).world(rotations, translations)
+    drop = heads[0, figure.index("toe.L"), 2] - 0.02
+    axes = Quaternion(TargetFigure.at_rest(figure).reference[1][0]).conjugated()
+    for f in range(frames):
+        translations[f, 0] = (axes @ Vector((speed * f / 30.0, 0.0, -drop)))[:]
+    return rotations, translations
+
+
+def test_feet_that_slide_are_locked(figure):
+    source = bipeds.source_of(figure, *sliding(figure))
+    target = TargetFigure.at_rest(figure)
+    result = retarget(MAP, target, source)
+    heads = bipeds.heads_of(target, result)
+    assert [list(phases) for phases in result.stances.phases.values()] == [[(0, 39)], [(0, 39)]]
+    for side in "LR":
+        ball = heads[:, figure.index(f"toe.{side}")]
+        assert np.ptp(source.heads[:, figure.index(f"toe.{side}"), 0]) > 0.06
+        assert np.ptp(ball, axis=0).max() < SOLVE
+        np.testing.assert_allclose(ball[:, 2], 0.02, atol=SOLVE)
+    # The hips go on as they did.
+    np.testing.assert_allclose(heads[:, 0, :2] - source.heads[:, 0, :2], 0.0, atol=1e-6)
+    found = measures(MAP, target, source, result)
+    assert max(stance.drift for stance in found.stances) < SOLVE
+    assert min(stance.source_slide for stance in found.stances) == pytest.approx(0.05, rel=1e-6)
+    assert found.penetration < SOLVE and found.flipped == 0 and found.broken == 0
+    assert (found.moved_frames, found.moved) == (0, 0.0)
+
+
+@pytest.mark.parametrize(("toe", "lowest"), [(None, -0.02), ((0.2, 0.0, -0.05), -0.2)])
+def test_toes_that_point_down_are_lowest(toe, lowest):
+    """Foot level, toes turned down by a right angle."""
+    under, heel = np.array((0.0, 0.0, -0.02)), np.array((-0.1, 0.0, -0.02))
+    end = None if toe is None else np.array(toe)
+    sole_ = Sole(np.array((0.1, 0.0, -0.08)), under, heel, end, np.array((0.0, 1.0, 0.0)), 0.02)
+    level = np.array([[1.0, 0.0, 0.0, 0.0]] * 2)
+    down = np.array([[math.sqrt(0.5), 0.0, math.sqrt(0.5), 0.0]] * 2)  # +X to -Z
+    balls = np.array([[0.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
+    np.testing.assert_allclose(feet._lowest(balls, level, down, sole_), [lowest, 1.0 + lowest], atol=1e-12)
+
+
+def locked_foot(fps):
+    """A foot that slows down, slides on and speeds up, locked where it is slow: its own way, and the path."""
+    times = np.arange(2 * fps) / fps
+    speed = 2.0 * np.clip(np.abs(times - 1.0) - 0.3, 0.0, 1.0) + 0.1
+    x = np.cumsum(speed) / fps
+    ankles = np.stack((x, np.zeros(len(x)), np.full(len(x), 0.1)), axis=1)
+    under, heel = np.array((0.0, 0.0, -0.02)), np.array((-0.1, 0.0, -0.02))
+    sole = Sole(np.array((0.1, 0.0, -0.08)), under, heel, None, np.array((0.0, 1.0, 0.0)), 0.02)
+    rows = np.flatnonzero(speed < 0.3)
+    phase = Phase(int(rows[0]), int(rows[-1]))
+    contacts = Contacts([phase], times, np.zeros(3), np.array([0.0]), 0.0, 0.1)
+    straight = np.tile((1.0, 0.0, 0.0, 0.0), (len(x), 1))
+    return ankles, foot_path(ankles, (straight, None), sole, contacts, 0.2).ankles, phase, times
+
+
+@pytest.mark.parametrize("size", [0.01, 1.0, 30.0])
+@pytest.mark.parametrize(
+    ("tail", "toes"),
+    [
+        ((0.0, -0.5, 0.1), (0.0, -0.5, 0.0)),  # ahead: taken, along the ground
+        ((0.1, -0.9, -0.2), (0.1, -0.9, 0.0)),
+        ((0.0, 0.5, 0.0), None),  # back, aside, up: nothing says where toes end
+        ((0.8, -0.1, 0.0), None),
+        ((0.0, -0.1, 0.8), None),
+        ((0.0, -1.5, 0.0), None),  # longer than the foot
+    ],
+)
+def test_toes_end_where_their_bone_does_if_that_leads_ahead(size, tail, toes):
+    foot = np.array((0.0, -1.0, -0.3))
+    found = sole._toes(size * foot, size * np.array(tail))
+    expected = toes or tuple(sole.TOES * foot * (1.0, 1.0, 0.0))
+    np.testing.assert_allclose(found, size * np.array(expected), atol=size * EXACT)
+
+
+def test_a_foot_enters_and_leaves_its_lock_without_a_kink():
+    """Changes of speed from frame to frame fall with the time between: the speed itself does not jump."""
+    jumps = []
+    for fps in (60, 240):
+        own, path, (first, last), times = locked_foot(fps)
+        assert np.ptp(path[first : last + 1], axis=0).max() < 1e-12
+        assert np.ptp(own[first : last + 1], axis=0).max() > 0.05
+        beyond = (times > times[last] + 0.2) | (times < times[first] - 0.2)
+        np.testing.assert_allclose(path[beyond], own[beyond], atol=1e-12)
+        jumps.append(np.abs(np.diff(path[:, 0], 2)).max() * fps)
+    assert jumps[1] < 0.3 * jumps[0]
+
+
+def rolling_foot(fps=120):
+    """A foot that lands on its heel, lies flat, rolls over its ball and leaves by its toes, while all of it
+    slides ahead at 8 cm a second: world points of heel, ball and toes by time, the path, and the sole."""
+    times = np.arange(int(1.2 * fps)) / fps
+    sole = Sole(
+        np.array((0.12, 0.0, -0.08)),
+        np.array((0.0, 0.0, -0.02)),
+        np.array((-0.16, 0.0, -0.02)),
+        np.array((0.06, 0.0, -0.02)),
+        np.array((0.0, 1.0, 0.0)),
+        0.02,
+    )
+    landing = np.radians(np.interp(times, (0.2, 0.4), (25.0, 0.0)))
+    raised = np.radians(np.interp(times, (0.6, 1.0), (0.0, -30.0)))
+    bent = np.radians(np.interp(times, (0.8, 1.0), (0.0, -25.0)))
+    feet, toes = pitched(landing + raised), pitched(landing + bent)
+    balls = np.zeros((len(times), 3))
+    balls[:, 2] = 0.02
+    for k in range(len(times)):
+        if times[k] < 0.4:  # about the heel
+            balls[k] = (-0.16, 0.0, 0.0) - spun(feet[k], sole.heel)
+        elif times[k] > 0.8:  # about the toes
+            balls[k] = (0.06, 0.0, 0.0) - spun(toes[k], sole.toe)
+    away = np.clip(0.2 - times, 0.0, 1.0) + np.clip(times - 1.0, 0.0, 1.0)
+    balls += np.stack((0.08 * times + 6.0 * np.sign(times - 0.6) * away**2, 0.0 * times, 8.0 * away**2), 1)
+    flat = np.flatnonzero((times > 0.39) & (times < 0.81))
+    heel, tip = (
+        np.flatnonzero((times > 0.22) & (times < 0.39)),
+        np.flatnonzero((times > 0.81) & (times < 0.98)),
+    )
+    first, last = int(flat[0]), int(flat[-1])
+    rolls = [(Hold(SolePart.HEEL, int(heel[0]), first - 1), Hold(SolePart.TOES, last + 1, int(tip[-1])))]
+    contacts = Contacts([Phase(first, last)], times, np.zeros(3), np.zeros(1), 0.0, 0.1, rolls)
+    path = foot_path(balls - turned(feet, sole.ball), (feet, toes), sole, contacts, 0.2)
+    return balls, (feet, toes), path, sole, times
+
+
+def pitched(angles):
+    return np.stack((np.cos(angles / 2), 0.0 * angles, -np.sin(angles / 2), 0.0 * angles), axis=1)
+
+
+def spun(rotation, point):
+    return np.array((Quaternion(rotation) @ Vector(point))[:])
+
+
+def test_a_foot_rolls_from_its_heel_over_its_ball_to_its_toes_each_held_still():
+    balls, (feet, toes), path, sole, times = rolling_foot()
+    assert [hold.part for hold in path.holds] == [SolePart.HEEL, SolePart.BALL, SolePart.TOES]
+    own = {
+        SolePart.HEEL: balls + turned(feet, sole.heel),
+        SolePart.BALL: balls,
+        SolePart.TOES: balls + turned(toes, sole.toe),
+    }
+    ball = path.ankles + turned(path.feet, sole.ball)
+    found = {
+        SolePart.HEEL: ball + turned(path.feet, sole.heel),
+        SolePart.BALL: ball,
+        SolePart.TOES: ball + turned(path.toes, sole.toe),
+    }
+    for part, first, last in path.holds:
+        assert times[last] - times[first] > 0.12, part
+        rows = slice(first, last + 1)
+        assert np.ptp(own[part][rows, 0]) > 0.01
+        assert np.ptp(found[part][rows], axis=0).max() < 1e-9, part
+    first, last = path.holds[1][1:]
+    assert np.ptp(found[SolePart.TOES][first : last + 1], axis=0).max() < 1e-9
+    assert min(point[:, 2].min() for point in found.values()) > -1e-6
+
+
+def test_heels_and_toes_that_a_source_rolls_on_are_found(figure):
+    """Read from the source: its heel is down before its ball, and the end of its toes after it."""
+    balls, (feet, toes), _, sole, times = rolling_foot()
+    plain = bipeds.source_of(figure, *bipeds.turns(figure, len(times), size=0.0), 120.0)
+    heads, turns = plain.heads.copy(), plain.rotations.copy()
+    foot, toe = figure.index("foot.L"), figure.index("toe.L")
+    heads[:, toe], heads[:, foot] = balls, balls - turned(feet, sole.ball)
+    turns[:, toe], turns[:, foot] = toes, feet
+    source = dataclasses.replace(plain, heads=heads, rotations=turns)
+    found = find_stances(source, MAP, RetargetSettings().thresholds)
+    ((heel, tip),) = found.rolls["left leg"]
+    (phase,) = found.phases["left leg"]
+    assert (heel.part, tip.part) == (SolePart.HEEL, SolePart.TOES)
+    assert (heel.last, tip.first) == (phase.first - 1, phase.last + 1)
+    assert times[heel.first] == pytest.approx(0.2, abs=0.04)
+    assert times[tip.last] == pytest.approx(1.0, abs=0.04)
+
+
+def test_a_roll_that_the_leg_is_too_short_for_is_let_go():
+    rolls = [(Hold(SolePart.HEEL, 2, 4), Hold(SolePart.TOES, 9, 12))]
+    contacts = Contacts([Phase(5, 8)], np.arange(15.0), np.zeros(3), np.zeros(1), 0.0, 0.1, rolls)
+    far = np.zeros(15, bool)
+    assert [list(each) for each in contacts.followed(far).rolls] == [list(rolls[0])]
+    far[[3, 11]] = True
+    found = contacts.followed(far).rolls
+    assert [list(each) for each in found] == [[Hold(SolePart.HEEL, 4, 4), Hold(SolePart.TOES, 9, 10)]]
+    far[[4, 9]] = True
+    assert [list(each) for each in contacts.followed(far).rolls] == [[]]
+
+
+def test_a_rolling_foot_goes_on_without_a_jump_where_another_point_takes_over():
+    """From frame to frame the ankle's speed changes no more than where the foot's own motion does."""
+    balls, (feet, _), path, sole, _ = rolling_foot()
+    own = np.diff(balls - turned(feet, sole.ball), 2, axis=0)
+    found = np.diff(path.ankles, 2, axis=0)
+    assert np.abs(found).max() < 1.5 * np.abs(own).max()
+    assert np.abs(np.diff(path.ankles, axis=0)).max() < 1.2 * np.abs(np.diff(balls, axis=0)).max()
+
+
+def test_a_leg_that_is_too_short_lowers_the_hips_smoothly(figure):
+    """Feet far apart, locked: the target's legs are as long, but its hips are narrower by 8 cm a side."""
+    given = bipeds.places()
+    for side, sign in (("L", 1.0), ("R", -1.0)):
+        for name in ("thigh", "shin", "foot", "toe"):
+            head, parent, tail = given[f"{name}.{side}"]
+            shift = Vector((-0.08 * sign, 0.0, 0.0))
+            given[f"{name}.{side}"] = (head + shift, parent, tail + shift)
+    rotations, translations = sliding(figure, speed=0.0, crouch=0.02)
+    for side, sign in (("L", 1.0), ("R", -1.0)):
+        j = figure.index(f"thigh.{side}")
+        world = Quaternion(TargetFigure.at_rest(figure).reference[1][j])
+        turn = world.conjugated() @ Quaternion(Vector((0.0, 1.0, 0.0)), -0.4 * sign) @ world
+        rotations[:, j] = [(turn @ Quaternion(q))[:] for q in rotations[:, j]]
+    source = bipeds.source_of(figure, rotations, translations)
+    target = TargetFigure.at_rest(bipeds.skeleton(given))
+    result = retarget(MAP, target, source)
+    assert (-result.moved[:, 2]).min() > 0.005
+    heads = bipeds.heads_of(target, result)
+    for leg in MAP.legs:
+        foot = heads[:, target.index(leg.end)]
+        np.testing.assert_allclose(foot, result.feet[leg.name].ankles, atol=SOLVE)
+
+
+@pytest.mark.parametrize("settings", [FREE, RetargetSettings()])
+def test_limits_of_toes_are_held(figure, settings):
+    """Toes that may hardly bend, under a source whose toes bend a lot."""
+    stiff = {"limit": Hinge((1.0, 0.0, 0.0), -0.05, 0.1)}
+    target = bipeds.skeleton(toe_L=stiff, toe_R=stiff)
+    source = bipeds.source_of(figure, *bipeds.turns(figure, 30, size=2.0))
+    result = retarget(MAP, TargetFigure.at_rest(target), source, settings)
+    limits = BatchLimits([joint.limit for joint in target.joints])
+    off = limits.violations(np.ascontiguousarray(result.rotations.transpose(2, 1, 0)))
+    assert off[[target.index(f"toe.{side}") for side in "LR"]].max() < 1e-4
+
+
+def test_feet_without_toes_are_locked_at_their_ankles(figure):
+    legs = tuple(dataclasses.replace(leg, tip="") for leg in MAP.legs)
+    sources = {name: name for name in MAP.sources if not name.startswith("toe")}
+    bare = dataclasses.replace(MAP, legs=legs, sources=sources)
+    source = bipeds.source_of(figure, *sliding(figure))
+    target = TargetFigure.at_rest(figure)
+    result = retarget(bare, target, source)
+    for side in "LR":
+        ankle = bipeds.heads_of(target, result)[:, figure.index(f"foot.{side}")]
+        assert np.ptp(ankle, axis=0).max() < SOLVE
+    assert measures(bare, target, source, result).turn < 0.1
+
+
+def test_hips_go_along_the_ground_where_legs_that_lie_are_too_short(figure):
+    """A figure that sits with its legs ahead of it, its world a tenth larger than its legs are."""
+    source = bipeds.source_of(figure, *posed(figure, {"thigh": -math.radians(80.0)}))
+    target = TargetFigure.at_rest(figure)
+    result = retarget(MAP, target, source, RetargetSettings(scale=1.1))
+    heads = bipeds.heads_of(target, result)
+    assert np.all(result.moved[:, 1] < -0.02)  # ahead is -Y
+    found = measures(MAP, target, source, result)
+    assert found.moved_frames == 40
+    assert max(stance.drift for stance in found.stances) < SOLVE
+    for leg in MAP.legs:
+        ankles = heads[:, target.index(leg.end)]
+        np.testing.assert_allclose(ankles, result.feet[leg.name].ankles, atol=SOLVE)
+
+
+def test_shifts_to_both_sides_leave_the_rest_of_both():
+    times = np.arange(30) / 30.0
+    first, second = np.zeros((30, 2)), np.zeros((30, 2))
+    first[:, 0], second[:, 0], second[10:20, 1] = 0.03, -0.01, 0.02
+    found = smooth_shifts([first, second], times, 0.1)
+    np.testing.assert_allclose(found[:, 0], 0.02, atol=1e-12)
+    assert np.all(found[10:20, 1] >= 0.02 - 1e-12) and np.all(found[[0, -1], 1] == 0.0)
+
+
+def test_a_foot_in_the_air_goes_with_the_hips_down_as_far_as_the_ground_lets_it():
+    sole = Sole(
+        np.array((0.1, 0.0, -0.08)),
+        np.array((0.0, 0.0, -0.02)),
+        np.array((-0.1, 0.0, -0.02)),
+        None,
+        np.array((0.0, 1.0, 0.0)),
+        0.02,
+    )
+    ankles = np.array([(0.0, 0.0, 0.4), (0.0, 0.0, 0.11), (0.0, 0.0, 0.1), (0.0, 0.0, 0.4)])
+    straight, none = np.tile((1.0, 0.0, 0.0, 0.0), (4, 1)), np.zeros(4)
+    weights = np.array((0.0, 0.0, 1.0, 0.5))
+    path = FootPath(ankles, straight, None, weights, weights, none)
+    found = carried(path, sole, np.tile((0.01, 0.0, -0.03), (4, 1))).ankles
+    np.testing.assert_allclose(ankles[:, 2] - found[:, 2], (0.03, 0.01, 0.0, 0.015), atol=1e-12)
+    np.testing.assert_allclose(found[:, 0] - ankles[:, 0], (0.01, 0.01, 0.0, 0.005), atol=1e-12)
+
+
+def stepping_in_place(figure, speeds, frames=80, cycle=40):
+    """Feet that take turns on ground that moves ahead at these speeds of either, metres a second; 40 fps."""
+    rotations, translations = bipeds.turns(figure, frames, size=0.0)
+    translations[:] = 0.0
+    source = bipeds.source_of(figure, rotations, translations, 40.0)
+    heads = source.heads.copy()
+    for side, start, speed in (("L", 0, speeds[0]), ("R", cycle // 2, speeds[1])):
+        part = (np.arange(frames) + start) % cycle / cycle
+        half = speed * 0.5 * cycle / 40.0
+        ahead = np.where(part < 0.5, (2.0 * part - 0.5) * half, 0.5 * np.cos(2 * np.pi * (part - 0.5)) * half)
+        up = np.where(part < 0.5, 0.0, 0.3 * np.sin(2 * np.pi * (part - 0.5)))
+        toe = figure.index(f"toe.{side}")
+        heads[:, toe, 1] += ahead
+        heads[:, toe, 2] += up
+    return dataclasses.replace(source, heads=heads)
+
+
+def test_feet_that_slip_a_little_over_fast_ground_are_down(figure):
+    """One slips by a fifth of its speed, which is more than a foot may on ground that stands still."""
+    source = stepping_in_place(figure, (3.6, 4.4))
+    found = find_stances(source, MAP, RetargetSettings().thresholds)
+    slips = [abs(speed - found.velocity[1]) for speed in (3.6, 4.4)]
+    assert max(slips) > RetargetSettings().thresholds.speed * leg_length(source, MAP, MAP.legs[0])
+    for phases in found.phases.values():
+        assert phases
+        assert max(last - first for first, last in phases) >= 14
+
+
+def test_an_envelope_is_nowhere_below_and_flat_where_values_are():
+    rng = np.random.default_rng(0)
+    values, times = np.maximum(0.0, rng.normal(size=200)), np.arange(200) / 30.0
+    found = smooth_envelope(values, times, 0.3)
+    assert (found >= values - 1e-12).all()
+    assert np.abs(np.diff(found)).max() < 0.6 * np.abs(np.diff(values)).max()
+    np.testing.assert_allclose(smooth_envelope(np.full(50, 0.4), times[:50], 0.3), 0.4)
