@@ -211,7 +211,7 @@ def test_feet_that_come_down_while_the_body_is_moved(ext, bake, seed):
 
 def test_the_shift_of_a_long_shot(ext):
     """It is planned in blocks of frames: inside all balls, without a pop where two of them meet."""
-    module = ext.module("ccd_rig.blender.bake.body_shift")
+    module = ext.module("ccd_rig.blender.bake.least_shifts")
     frames = np.arange(2600.0)
     far = 0.2 * np.sin(frames / 40.0) ** 2 * (frames < 1900)
     centres = np.zeros((2600, 1, 3))
