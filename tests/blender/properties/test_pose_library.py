@@ -10,7 +10,7 @@ import bpy
 import pytest
 import rigs
 from mathutils import Euler, Quaternion
-from test_operators import both_ways, fails, reasons, select, undo_push
+from operator_calls import both_ways, fails, reasons, select, undo_push
 from test_properties import overridden
 
 SOLVE = 1e-3  # [m]
