@@ -5,6 +5,7 @@ from __future__ import annotations
 import bpy
 import pytest
 import rigs
+from linked_rigs import linked, override_of
 from operator_calls import add, posed_chain, reasons
 
 ALL = ("constraint_add", "constraint_remove", "constraint_move", "solve", "bake", "go_to_frame")
@@ -54,16 +55,11 @@ def test_grey_without_a_constraint(rig):
 def test_grey_on_a_linked_armature(rig, tmp_path):
     add(rig)
     bpy.ops.object.mode_set(mode="OBJECT")
-    bpy.data.libraries.write(str(tmp_path / "library.blend"), {rig})
-    bpy.ops.wm.read_homefile(use_empty=True)
-    with bpy.data.libraries.load(str(tmp_path / "library.blend"), link=True) as (_, wanted):
-        wanted.objects = ["Rig"]
-    bpy.context.scene.collection.objects.link(wanted.objects[0])
-    rigs.activate(wanted.objects[0])
+    rig = linked(rig, tmp_path)
+    rigs.activate(rig)
     for words in reasons("constraint_add", "constraint_remove", "solve", "bake").values():
         assert "linked from a library: make a library override" in words
-    made = wanted.objects[0].override_create(remap_local_usages=True)
-    made.override_library.is_system_override = False
+    made = override_of(rig)
     bpy.context.scene.collection.objects.link(made.ccd_rig.constraints[0].target)
     rigs.activate(made)
     rigs.update()

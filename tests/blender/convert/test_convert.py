@@ -9,6 +9,7 @@ import bpy
 import numpy as np
 import pytest
 import rigs
+from linked_rigs import linked, overridden
 from mathutils import Quaternion, Vector
 from rigs import B
 
@@ -486,25 +487,10 @@ def test_undo_and_redo(ext):
     assert state() == (True, 1)
 
 
-def linked(rig, tmp_path, overridden):
-    """Save an armature as a library; in a new file, that armature or an override of it."""
-    name = rig.name
-    bpy.data.libraries.write(str(tmp_path / "library.blend"), {rig})
-    bpy.ops.wm.read_homefile(use_empty=True)
-    with bpy.data.libraries.load(str(tmp_path / "library.blend"), link=True) as (_, wanted):
-        wanted.objects = [name]
-    bpy.context.scene.collection.objects.link(wanted.objects[0])
-    if not overridden:
-        return wanted.objects[0]
-    made = wanted.objects[0].override_create(remap_local_usages=True)
-    made.override_library.is_system_override = False
-    return made
-
-
 def test_an_override_keeps_what_was_converted_and_linked_rigs_are_refused(ext, tmp_path):
     rig = leg()
     ik(rig, "shin", keyed("Goal", rig, *SPOTS))
-    made = linked(rig, tmp_path, overridden=True)
+    made = overridden(rig, tmp_path)
     converted(made)
     bpy.ops.wm.save_as_mainfile(filepath=str(tmp_path / "shot.blend"))
     bpy.ops.wm.open_mainfile(filepath=str(tmp_path / "shot.blend"))
@@ -514,7 +500,7 @@ def test_an_override_keeps_what_was_converted_and_linked_rigs_are_refused(ext, t
     rigs.activate(again)
     assert bpy.ops.ccd_rig.ik_restore() == {"FINISHED"}
     assert (original.mute, len(again.ccd_rig.constraints)) == (False, 0)
-    rigs.activate(linked(leg(), tmp_path, overridden=False))
+    rigs.activate(linked(leg(), tmp_path))
     assert not bpy.ops.ccd_rig.ik_convert.poll()
 
 
@@ -522,7 +508,7 @@ def test_what_a_library_has_converted_is_restored_there_alone(ext, tmp_path):
     rig = leg()
     ik(rig, "shin", keyed("Goal", rig, *SPOTS))
     converted(rig)
-    made = linked(rig, tmp_path, overridden=True)
+    made = overridden(rig, tmp_path)
     rigs.activate(made)
     fails(bpy.ops.ccd_rig.ik_restore, "comes from the library")
     assert made.pose.bones["shin"].constraints["IK"].mute

@@ -9,9 +9,9 @@ import signal
 import bpy
 import pytest
 import rigs
+from linked_rigs import linked, overridden
 from mathutils import Euler, Quaternion
 from operator_calls import both_ways, fails, reasons, select, undo_push
-from test_properties import overridden
 
 SOLVE = 1e-3  # [m]
 
@@ -675,11 +675,6 @@ def test_grey(ext, library, rig, tmp_path):
     rigs.empty("Thing")
     for words in reasons(*mine).values():
         assert "Select an armature" in words
-    bpy.data.libraries.write(str(tmp_path / "library.blend"), {rig})
-    bpy.ops.wm.read_homefile(use_empty=True)
-    with bpy.data.libraries.load(str(tmp_path / "library.blend"), link=True) as (_, wanted):
-        wanted.objects = ["Rig"]
-    bpy.context.scene.collection.objects.link(wanted.objects[0])
-    rigs.activate(wanted.objects[0])
+    rigs.activate(linked(rig, tmp_path))
     for words in reasons(*mine).values():
         assert "'Rig' is linked from a library: make a library override of it first" in words

@@ -10,6 +10,7 @@ import bpy
 import pytest
 import rigs
 from installed import PACKAGE, leftovers
+from linked_rigs import overridden
 
 FLOAT32 = 1e-6  # Blender stores float32
 GROUPS = ("constraint", "limit", "comfort", "joint", "solver", "report", "pose_bone", "pose", "armature")
@@ -391,18 +392,6 @@ def override(rows, rig, tmp_path):
     for name in ("One", "Two"):
         rows.add(rig, name, "bone_2").target = goal
     return overridden(rig, tmp_path)
-
-
-def overridden(rig, tmp_path):
-    """Save an armature as a library; in a new file, an override of it."""
-    bpy.data.libraries.write(str(tmp_path / "library.blend"), {rig})
-    bpy.ops.wm.read_homefile(use_empty=True)
-    with bpy.data.libraries.load(str(tmp_path / "library.blend"), link=True) as (_, wanted):
-        wanted.objects = ["Rig"]
-    bpy.context.scene.collection.objects.link(wanted.objects[0])
-    made = wanted.objects[0].override_create(remap_local_usages=True)
-    made.override_library.is_system_override = False
-    return made
 
 
 def test_an_override_keeps_changes_and_added_rows(rows, override, tmp_path):
