@@ -18,11 +18,6 @@ TIMEOUT = 120  # [s] a Blender that hangs at its exit
 
 
 @pytest.fixture
-def cli(ext):
-    return ext.module("ccd_rig.blender.cli.command_line")
-
-
-@pytest.fixture
 def shot(ext, tmp_path):
     """A saved file with a rig, a moving target keyed from frame -3, and the frame range 0 to 8."""
     rig = rigs.chain(4, 0.5)

@@ -10,11 +10,6 @@ import rigs
 from rigs import B
 
 
-@pytest.fixture
-def checks(ext):
-    return ext.module("ccd_rig.blender.checks.setup")
-
-
 def game_rig():
     """As game engines have it: a root on the ground that is not joined to the hips."""
     bones = [

@@ -22,11 +22,6 @@ def library(ext):
 
 
 @pytest.fixture
-def channels(ext):
-    return ext.module("ccd_rig.blender.keys.channels")
-
-
-@pytest.fixture
 def rig(ext):
     """Three bones along Z, each in another rotation mode; "Hand" is a constraint of the upper two."""
     made = rigs.chain(3)

@@ -25,11 +25,6 @@ def properties(ext):
 
 
 @pytest.fixture
-def rows(ext):
-    return ext.module("ccd_rig.blender.properties.constraint_list")
-
-
-@pytest.fixture
 def rig():
     return rigs.chain(3)
 

@@ -18,16 +18,6 @@ PLAYED = 1e-5  # metres: float32 bones around 1, and the way through the armatur
 REACHED = 2e-4  # metres: the solver's own tolerance, and float32 bones end to end
 
 
-@pytest.fixture
-def bake(ext):
-    return ext.module("ccd_rig.blender.bake.bake")
-
-
-@pytest.fixture
-def channels(ext):
-    return ext.module("ccd_rig.blender.keys.channels")
-
-
 # --- set-ups ------------------------------------------------------------------------------------------------
 
 
