@@ -36,11 +36,7 @@ def arm():
 
 
 def reach(rig, target, bone="", **fields):
-    row = rig.ccd_rig.constraints.add()
-    row.name, row.tip, row.chain_length, row.target, row.target_bone = "Hand", "bone_8", 8, target, bone
-    for field, value in fields.items():
-        setattr(row, field, value)
-    return row
+    return rigs.reach(rig, "bone_8", target, "Hand", chain_length=8, target_bone=bone, **fields)
 
 
 def surface(name="Surface"):
