@@ -5,14 +5,7 @@ from __future__ import annotations
 import bpy
 import pytest
 import rigs
-from target_scenes import (
-    add_row,
-    file_state,
-    make_rig,
-    nan_target,
-    sample_once,
-    scene_driver,
-)
+from target_scenes import add_row, file_state, make_rig, nan_target, sample_once, scene_driver
 
 
 def no_target(rig, row):
