@@ -104,6 +104,10 @@ class CCD_RIG_PT_retarget_options(Sidebar, bpy.types.Panel):
             locked.prop(group, name)
 
 
+LEFT = {"feet": "Feet Left", "hands": "Hands Left", "knees": "Knees Left", "elbows": "Elbows Left"}
+"""What weights of both sides are called where they are those of the left."""
+
+
 class CCD_RIG_PT_retarget_effectors(Sidebar, bpy.types.Panel):
     bl_label = "Effectors"
     bl_parent_id = "CCD_RIG_PT_retarget"
@@ -114,7 +118,7 @@ class CCD_RIG_PT_retarget_effectors(Sidebar, bpy.types.Panel):
         for weight, space in zip(WEIGHTS, SPACES, strict=True):
             apart = group.sides_apart and weight in PAIRED
             row = layout.row(align=True)
-            row.prop(group, weight)
+            row.prop(group, weight, **({"text": LEFT[weight]} if apart else {}))
             if apart:
                 layout.prop(group, f"{weight}_right")
             where = row.row(align=True)

@@ -27,7 +27,7 @@ OBLIQUE = Quaternion((0.72, 0.56, 0.24, 0.33)).normalized()
 
 LIMBS = {"thigh.L": "LeftUpLeg", "shin.R": "RightLeg", "upper_arm.L": "LeftArm", "forearm.R": "RightForeArm"}
 HEADER = 60  # [pixels] from the button Set Up Figure to the header Retarget
-MAP, OPTIONS = 33, 85  # [pixels] from the button Retarget to headers below it
+MAP, EFFECTORS, OPTIONS = 33, 59, 85  # [pixels] from the button Retarget to headers below it
 FROM_RIGHT_EDGE = 40  # [pixels] where buttons at the end of a line are
 GROUP = 'bpy.data.objects["Hero"].ccd_rig.retarget.'
 RETARGET = "bpy.ops.ccd_rig.retarget("
@@ -263,6 +263,20 @@ def preview() -> Iterator[float]:
     yield from left(button + OPTIONS)
 
 
+def effectors() -> Iterator[float]:
+    """Unfold the effectors and let the sides have weights of their own."""
+    button = at(RETARGET)
+    yield from left(button + EFFECTORS)
+    yield 2 * REDRAW
+    yield from find(f"{GROUP}sides_apart", button + EFFECTORS + 10, button + EFFECTORS + 190)
+    yield from press(*places[f"{GROUP}sides_apart"])
+    yield 2 * REDRAW
+    photograph("effectors")
+    note("effectors", apart=chosen().sides_apart)
+    chosen().sides_apart = False
+    yield from left(button + EFFECTORS)
+
+
 def hips() -> list[float]:
     posed = hero().evaluated_get(bpy.context.evaluated_depsgraph_get())
     return list(posed.matrix_world @ posed.pose.bones["spine"].head)
@@ -309,6 +323,7 @@ def run() -> Iterator[float]:
     yield from open_tab()
     yield from choose_source()
     yield from preview()
+    yield from effectors()
     yield from fill_map()
     yield from carry_over()
 

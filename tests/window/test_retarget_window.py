@@ -46,6 +46,10 @@ def test_the_frame_follows_a_setting_while_it_changes(visit):
     assert changed["action"] == ""
 
 
+def test_sides_are_weighed_apart_by_a_click(visit):
+    assert saw(visit, "effectors")["apart"]
+
+
 def test_the_map_lists_both_figures_and_what_follows_nothing(visit):
     pairs = saw(visit, "map")["pairs"]
     assert pairs["shin.L"] == "LeftLeg"

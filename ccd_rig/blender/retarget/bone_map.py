@@ -167,7 +167,8 @@ def _limb(by_role: Mapping[Role, str], parts: Sequence[Part], side: Side) -> Lim
     is_right = side is not Side.LEFT
     girdle = "front" if parts[0] is Part.FRONT_THIGH else ""
     tip = names[3] if len(names) > 3 else ""
-    return Limb(f"{'right' if is_right else 'left'} {kind}", *names[:3], tip, girdle, is_right)
+    upper, middle, end = names[:3]
+    return Limb(f"{'right' if is_right else 'left'} {kind}", upper, middle, end, tip, girdle, is_right)
 
 
 def _words(roles: Sequence[Role]) -> tuple[str, ...]:
