@@ -47,7 +47,7 @@ from ccd_rig import (  # noqa: E402
     SwingTwist,
     solve,
 )
-from ccd_rig.solvers.ccd.loop import _iteration  # noqa: E402
+from ccd_rig.solvers.ccd.iteration import run_iteration  # noqa: E402
 from ccd_rig.solvers.ccd.working_pose import WorkingPose  # noqa: E402
 
 SIZES = (10, 50, 200)
@@ -86,7 +86,7 @@ def body_of(
 
 
 def sweep(working: WorkingPose) -> None:
-    _iteration(working, WHOLE, 0, FRACTION)
+    run_iteration(working, WHOLE, 0, FRACTION)
 
 
 def measured(limit: object, rounds: int) -> tuple[dict[int, float], dict[int, float], dict[int, float]]:

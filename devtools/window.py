@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -96,9 +97,9 @@ def _window_tests() -> list[Path]:
 
 
 def _script_size(test: Path) -> int:
-    """Of what a test drives, which is the nearest to its time; of drive.py where the name tells no other."""
-    script = test.with_name(test.name.replace("test_", "drive_"))
-    return (script if script.is_file() else test.with_name("drive.py")).stat().st_size
+    """Of the script that a test names and drives, which is the nearest to its time."""
+    (script,) = re.findall(r'^SCRIPT = "(.+)"$', test.read_text(encoding="utf-8"), re.MULTILINE)
+    return test.with_name(script).stat().st_size
 
 
 def _inside_blender(run: Path, pytest_arguments: list[str]) -> tuple[list[checks.Suite], list[Path]]:

@@ -1,11 +1,11 @@
 """Solve: comfort before limits, and other starts where the first one leads nowhere.
 
-The loop (`ccd/loop`) brings joints inside their limits, makes passes and keeps the best pose. It stops when
-the goals are met, when nothing can be won, or when the iterations run out. Where passes creep, damped least
-squares go on inside the same limits (`least_squares/closing`). The first stall is answered by one
-deterministic nudge, which leaves straight and folded chains. After a second stall, or where the iterations
-have run out, other starts are tried (`restarts`). What still misses its goals is tested for the status
-OPTIMAL.
+Goals go by their priority in stages (`ccd/stages`), each with a loop (`ccd/loop`) that brings joints inside
+their limits, makes passes and keeps the best pose. It stops when the goals are met, when nothing can be won,
+or when the iterations run out. Where passes creep, damped least squares go on inside the same limits
+(`least_squares/closing`). The first stall is answered by one deterministic nudge, which leaves straight and
+folded chains. After a second stall, or where the iterations have run out, other starts are tried
+(`restarts`). What still misses its goals is tested for the status OPTIMAL.
 
 Comfort regions are taken for the limits first, and left only if the goals cannot be met. Goals served first
 get the last word in every pass; poses in which they are farther off do not count. A result that is farther
@@ -30,8 +30,9 @@ from ..skeleton.kinematics import forward_kinematics
 from ..skeleton.pose import Pose
 from ..skeleton.pose_library import PoseEntry, check_entry
 from .ccd.chain_length import bound, enter_windows, stretched
-from .ccd.loop import CLOSING, by_priority, may_close
+from .ccd.loop import CLOSING, may_close
 from .ccd.progress import Progress, met
+from .ccd.stages import by_priority
 from .ccd.working_pose import WorkingPose
 from .least_squares.closing import HURRIED_GAIN, PATIENT_GAIN, Descent, refined
 from .least_squares.comfort_tolerances import EASE

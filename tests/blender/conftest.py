@@ -10,6 +10,7 @@ import os
 import sys
 import tempfile
 from collections.abc import Iterator
+from types import ModuleType
 
 # Before bpy: it reads the variable once, when it starts.
 if "bpy" not in sys.modules:
@@ -62,6 +63,39 @@ def ext() -> Iterator[Extension]:
 def _empty_file(ext: Extension) -> None:
     """Each test starts in an empty file; preferences, and so the extension, stay."""
     bpy.ops.wm.read_homefile(use_empty=True)
+
+
+# Modules that tests of several folders look at.
+
+
+@pytest.fixture
+def bake(ext: Extension) -> ModuleType:
+    return ext.module("ccd_rig.blender.bake.bake")
+
+
+@pytest.fixture
+def channels(ext: Extension) -> ModuleType:
+    return ext.module("ccd_rig.blender.keys.channels")
+
+
+@pytest.fixture
+def checks(ext: Extension) -> ModuleType:
+    return ext.module("ccd_rig.blender.checks.setup")
+
+
+@pytest.fixture
+def cli(ext: Extension) -> ModuleType:
+    return ext.module("ccd_rig.blender.cli.command_line")
+
+
+@pytest.fixture
+def errors(ext: Extension) -> ModuleType:
+    return ext.module("ccd_rig.errors")
+
+
+@pytest.fixture
+def rows(ext: Extension) -> ModuleType:
+    return ext.module("ccd_rig.blender.properties.constraint_list")
 
 
 @pytest.hookimpl(trylast=True)

@@ -191,22 +191,30 @@ def update() -> None:
     bpy.context.view_layer.update()
 
 
-def biped():
-    """The bones of a figure that looks along -Y: root, hips, spine, legs whose knees bend, feet with toes."""
-    bones = [
+def trunk(chest: float = 1.6) -> list[B]:
+    """Root on the ground, hips, a spine up to the height of the chest, and a head."""
+    return [
         B("root", (0, 0, 0), (0, 0.3, 0)),
         B("hips", (0, 0, 1.0), (0, 0, 1.2), "root"),
-        B("spine", (0, 0, 1.2), (0, 0, 1.6), "hips", connect=True),
-        B("head", (0, 0, 1.6), (0, 0, 1.8), "spine", connect=True),
+        B("spine", (0, 0, 1.2), (0, 0, chest), "hips", connect=True),
+        B("head", (0, 0, chest), (0, 0, 1.8), "spine", connect=True),
     ]
-    for side, x in (("L", 0.1), ("R", -0.1)):
-        bones += [
-            B(f"thigh.{side}", (x, 0, 0.95), (x, -0.03, 0.5), "hips"),
-            B(f"shin.{side}", (x, -0.03, 0.5), (x, 0.02, 0.08), f"thigh.{side}", connect=True),
-            B(f"foot.{side}", (x, 0.02, 0.08), (x, -0.12, 0.02), f"shin.{side}", connect=True),
-            B(f"toe.{side}", (x, -0.12, 0.02), (x, -0.2, 0.02), f"foot.{side}", connect=True),
-        ]
-    return bones
+
+
+def leg(side: str) -> list[B]:
+    """Below the hips of `trunk`, on the side "L" or "R": a knee that bends, and a foot with toes along -Y."""
+    x = 0.1 if side == "L" else -0.1
+    return [
+        B(f"thigh.{side}", (x, 0, 0.95), (x, -0.03, 0.5), "hips"),
+        B(f"shin.{side}", (x, -0.03, 0.5), (x, 0.02, 0.08), f"thigh.{side}", connect=True),
+        B(f"foot.{side}", (x, 0.02, 0.08), (x, -0.12, 0.02), f"shin.{side}", connect=True),
+        B(f"toe.{side}", (x, -0.12, 0.02), (x, -0.2, 0.02), f"foot.{side}", connect=True),
+    ]
+
+
+def biped() -> list[B]:
+    """The bones of a figure that looks along -Y: root, hips, spine, legs whose knees bend, feet with toes."""
+    return [*trunk(), *leg("L"), *leg("R")]
 
 
 def spider(pairs=4):

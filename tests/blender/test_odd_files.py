@@ -10,11 +10,6 @@ from mathutils import Quaternion
 
 
 @pytest.fixture
-def bake(ext):
-    return ext.module("ccd_rig.blender.bake.bake")
-
-
-@pytest.fixture
 def rig(ext):
     made = rigs.chain(3, 0.5)
     goal = rigs.empty("Goal")

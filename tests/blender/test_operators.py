@@ -1,4 +1,4 @@
-"""The operators as a user calls them: what they do, what they say, and that undo takes it back."""
+"""The operators as a user calls them: what they do, and what they say."""
 
 from __future__ import annotations
 
@@ -6,6 +6,17 @@ import bpy
 import pytest
 import rigs
 from mathutils import Vector
+from operator_calls import (
+    add,
+    fails,
+    frames_with_keys,
+    listed,
+    pose,
+    posed_chain,
+    select,
+    tail,
+    with_moving_target,
+)
 
 SOLVE = 1e-3  # [m] how near a solved tail is, in rigs a few metres long
 FLOAT32 = 1e-5  # [m] places are stored as float32
@@ -13,58 +24,7 @@ FLOAT32 = 1e-5  # [m] places are stored as float32
 
 @pytest.fixture
 def rig(ext):
-    """Three bones of 1 m along Z, in Pose Mode, the last one active and alone selected."""
-    made = rigs.chain(3)
-    select(ext, made, "bone_2")
-    return made
-
-
-def select(ext, rig, *bones):
-    """Pose Mode with these bones selected, the last of them active."""
-    if bpy.context.mode != "POSE":
-        rigs.activate(rig)
-        bpy.ops.object.mode_set(mode="POSE")
-    channels = ext.module("ccd_rig.blender.keys.channels")
-    for bone in rig.pose.bones:
-        channels.select_bone(bone, bone.name in bones)
-    rig.data.bones.active = rig.data.bones[bones[-1]] if bones else None
-
-
-def add(rig, location=(1.0, 0.5, 1.5), **row):
-    """A constraint on the last bone with a target of its own."""
-    bpy.ops.ccd_rig.constraint_add()
-    made = rig.ccd_rig.constraints[-1]
-    made.target.location = location
-    for name, value in row.items():
-        setattr(made, name, value)
-    rigs.update()
-    return made
-
-
-def tail(name="Rig", bone="bone_2"):
-    rigs.update()
-    rig = bpy.data.objects[name].evaluated_get(bpy.context.evaluated_depsgraph_get())
-    return rig.matrix_world @ rig.pose.bones[bone].tail
-
-
-def pose(name="Rig"):
-    return [tuple(bone.rotation_quaternion) for bone in bpy.data.objects[name].pose.bones]
-
-
-def listed(name="Rig"):
-    return [row.name for row in bpy.data.objects[name].ccd_rig.constraints]
-
-
-def undo_push():
-    bpy.ops.ed.undo_push(message="before")
-
-
-def fails(operator, words, **options):
-    """The operator says these words and does nothing; for Python a reported error is a RuntimeError."""
-    with pytest.raises(RuntimeError) as caught:
-        operator(**options)
-    assert words in str(caught.value)
-    assert "Traceback" not in str(caught.value)
+    return posed_chain(ext)
 
 
 # Adding ---------------------------------------------------------------------------------------------------
@@ -257,22 +217,9 @@ def test_solve_keeps_limits(rig):
 # Baking ---------------------------------------------------------------------------------------------------
 
 
-def animate(row):
-    for frame, place in ((1, (1.0, 0.5, 1.5)), (10, (-1.0, 1.0, 1.0)), (20, (0.5, -1.5, 1.0))):
-        row.target.location = place
-        row.target.keyframe_insert("location", frame=frame)
-
-
-def frames_with_keys(ext, rig):
-    return ext.module("ccd_rig.blender.keys.channels").present_keys(rig).tolist()
-
-
 @pytest.fixture
 def moving(rig):
-    """The rig with a target that moves over frames 1 to 20."""
-    bpy.context.scene.frame_start, bpy.context.scene.frame_end = 1, 20
-    animate(add(rig))
-    return rig
+    return with_moving_target(rig)
 
 
 def worst(rig, frames):
@@ -365,138 +312,3 @@ def test_go_to_frame(moving):
     bpy.ops.ccd_rig.go_to_frame()
     assert bpy.context.scene.frame_current == 20
     assert select_index.active_index == 0
-
-
-# Undo -----------------------------------------------------------------------------------------------------
-
-
-def both_ways(before, after, state):
-    """Undo gives the state before, redo the one after. Objects are looked up by name: undo makes new ones."""
-    assert before != after
-    bpy.ops.ed.undo()
-    assert state() == before
-    bpy.ops.ed.redo()
-    assert state() == after
-
-
-def test_undo_of_add_move_and_remove(rig):
-    def state():
-        return listed(), sorted(bpy.data.objects.keys()), bpy.context.mode
-
-    undo_push()
-    for operator, options in (
-        (bpy.ops.ccd_rig.constraint_add, {}),
-        (bpy.ops.ccd_rig.constraint_add, {}),
-        (bpy.ops.ccd_rig.constraint_move, {"direction": "UP"}),
-        (bpy.ops.ccd_rig.constraint_remove, {}),
-    ):
-        before = state()
-        operator(**options)
-        undo_push()
-        both_ways(before, state(), state)
-
-
-def test_undo_of_solve(rig):
-    add(rig)
-    undo_push()
-    before = pose()
-    bpy.ops.ccd_rig.solve()
-    undo_push()
-    both_ways(before, pose(), pose)
-
-
-def test_undo_of_bake(ext, moving):
-    def state():
-        rig = bpy.data.objects["Rig"]
-        keys = frames_with_keys(ext, rig) if rig.animation_data else []
-        return keys, rig.ccd_rig.report.words, len(bpy.data.actions)
-
-    undo_push()
-    before = state()
-    bpy.ops.ccd_rig.bake()
-    undo_push()
-    both_ways(before, state(), state)
-
-
-def test_undo_of_go_to_frame(moving):
-    bpy.ops.ccd_rig.bake()
-    moving.ccd_rig.report.worst_frame = 7
-    bpy.context.scene.frame_set(3)
-    undo_push()
-    bpy.ops.ccd_rig.go_to_frame()
-    undo_push()
-    both_ways(3, 7, lambda: bpy.context.scene.frame_current)
-
-
-# Greyed out -----------------------------------------------------------------------------------------------
-
-
-ALL = ("constraint_add", "constraint_remove", "constraint_move", "solve", "bake", "go_to_frame")
-
-
-def reasons(*names):
-    """What each operator says when it is called although it is poll_reasons."""
-    found = {}
-    for name in names:
-        operator = getattr(bpy.ops.ccd_rig, name)
-        assert not operator.poll(), name
-        with pytest.raises(RuntimeError) as caught:
-            operator()
-        found[name] = str(caught.value)
-    return found
-
-
-def test_grey_without_an_armature(ext):
-    for words in reasons(*ALL).values():
-        assert "Select an armature" in words
-    rigs.empty("Thing")
-    for words in reasons(*ALL).values():
-        assert "Select an armature" in words
-
-
-def test_grey_in_object_and_edit_mode(rig):
-    add(rig)
-    bpy.ops.object.mode_set(mode="OBJECT")
-    assert "Go to Pose Mode" in reasons("constraint_add")["constraint_add"]
-    assert bpy.ops.ccd_rig.solve.poll()  # Pose Mode is not needed for that
-    bpy.ops.object.mode_set(mode="EDIT")
-    for words in reasons("constraint_add", "solve", "bake").values():
-        assert "Leave Edit Mode" in words
-
-
-def test_grey_without_an_active_bone(ext, rig):
-    rig.data.bones.active = None
-    assert "Select the bone to move" in reasons("constraint_add")["constraint_add"]
-
-
-def test_grey_without_a_constraint(rig):
-    for words in reasons("constraint_remove", "constraint_move", "solve", "bake").values():
-        assert "'Rig' has no CCD constraint" in words
-    assert "'Rig' has not been baked yet" in reasons("go_to_frame")["go_to_frame"]
-    add(rig)
-    assert "only one constraint" in reasons("constraint_move")["constraint_move"]
-    rig.ccd_rig.constraints[0].enabled = False
-    for words in reasons("solve", "bake").values():
-        assert "disabled: enable one" in words
-    rig.ccd_rig.active_index = 5
-    assert "Choose a constraint" in reasons("constraint_remove")["constraint_remove"]
-
-
-def test_grey_on_a_linked_armature(rig, tmp_path):
-    add(rig)
-    bpy.ops.object.mode_set(mode="OBJECT")
-    bpy.data.libraries.write(str(tmp_path / "library.blend"), {rig})
-    bpy.ops.wm.read_homefile(use_empty=True)
-    with bpy.data.libraries.load(str(tmp_path / "library.blend"), link=True) as (_, wanted):
-        wanted.objects = ["Rig"]
-    bpy.context.scene.collection.objects.link(wanted.objects[0])
-    rigs.activate(wanted.objects[0])
-    for words in reasons("constraint_add", "constraint_remove", "solve", "bake").values():
-        assert "linked from a library: make a library override" in words
-    made = wanted.objects[0].override_create(remap_local_usages=True)
-    made.override_library.is_system_override = False
-    bpy.context.scene.collection.objects.link(made.ccd_rig.constraints[0].target)
-    rigs.activate(made)
-    rigs.update()
-    assert "comes from the library's file" in reasons("constraint_remove")["constraint_remove"]
-    assert bpy.ops.ccd_rig.solve() == {"FINISHED"}

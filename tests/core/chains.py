@@ -11,7 +11,7 @@ from ccd_rig.limits.random_rotations import sample
 from ccd_rig.limits.shapes import Cone, Ellipse, EulerBox, Hinge, Limit, Slide, SwingTwist
 from ccd_rig.skeleton.coupled_offset import CoupledOffset
 from ccd_rig.skeleton.joints import Joint, Skeleton, shift_of
-from ccd_rig.skeleton.kinematics import forward_kinematics
+from ccd_rig.skeleton.kinematics import Transform, forward_kinematics
 from ccd_rig.skeleton.pose import Pose
 
 EXACT = 1e-6
@@ -146,3 +146,9 @@ def tail(skeleton: Skeleton, pose: Pose, name: str | None = None) -> Vector:
     """Where the tail of a joint's bone is in model space; of the last one without `name`."""
     i = skeleton.index(name) if name else len(skeleton) - 1
     return forward_kinematics(skeleton, pose)[i].point(Vector((0.0, skeleton.joints[i].length, 0.0)))
+
+
+def bones(skeleton: Skeleton, pose: Pose) -> dict[str, Transform]:
+    """Frame in model space of each bone by name."""
+    places = forward_kinematics(skeleton, pose)
+    return {joint.name: place for joint, place in zip(skeleton.joints, places, strict=True)}

@@ -1,6 +1,6 @@
 """Two rigs of a scene baked by one button, and by Esc not.
 
-Runs as drive.py does, and by its helpers.
+Runs as drive.py says, and by its helpers.
 """
 
 from __future__ import annotations

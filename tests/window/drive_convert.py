@@ -1,6 +1,6 @@
 """Constraints from elsewhere: Blender's IK converted and restored, set-ups kept in files and in metarigs.
 
-Runs as drive.py does, and by its helpers.
+Runs as drive.py says, and by its helpers.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Esc at random moments of bakes: how long each takes to stop, and what is left behind.
 
-Runs as drive.py does, and by its helpers.
+Runs as drive.py says, and by its helpers.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """From an open file to the first bake of a whole figure: each click of the pointer is counted.
 
-Runs as drive.py does, and by its helpers.
+Runs as drive.py says, and by its helpers.
 """
 
 from __future__ import annotations

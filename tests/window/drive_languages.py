@@ -1,6 +1,6 @@
 """The interface in each of its languages: panels, menus, preferences, a report and an error, photographed.
 
-Runs as drive.py does, and by its helpers.
+Runs as drive.py says, and by its helpers.
 """
 
 from __future__ import annotations

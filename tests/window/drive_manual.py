@@ -1,6 +1,6 @@
 """The manual in a window: Online Manual of buttons and fields opens their entries.
 
-Runs as drive.py does, and by its helpers. The picture manual_tab.png is docs/images/tab.png.
+Runs as drive.py says, and by its helpers. The picture manual_tab.png is docs/images/tab.png.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The preferences: they are shown, and a key for Live that is set there works.
 
-Runs as drive.py does, and by its helpers.
+Runs as drive.py says, and by its helpers.
 """
 
 from __future__ import annotations

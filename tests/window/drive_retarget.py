@@ -1,6 +1,6 @@
 """The motion of a capture on another figure, by the panel Retarget: source, map, reference, preview, keys.
 
-Runs as drive.py does, and by its helpers.
+Runs as drive.py says, and by its helpers.
 """
 
 from __future__ import annotations

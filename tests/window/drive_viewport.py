@@ -1,6 +1,6 @@
 """What stands in the 3D viewport: limits and constraints are drawn, and the real pointer drags handles.
 
-Runs as drive.py does, and by its helpers.
+Runs as drive.py says, and by its helpers.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from visits import colours, photographs, saw
 
-SCRIPT = "drive.py"
+SCRIPT = "drive_window.py"
 REACHED = 1e-3  # [m] between a bone's tail and its target, in a rig four metres long
 
 

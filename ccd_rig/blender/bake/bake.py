@@ -4,24 +4,21 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
 
 import bpy
 
 from ...errors import CCDRigError, RigError
-from ...settings import SolveResult, SolverSettings
+from ...settings import SolverSettings
 from ..checks import setup
 from ..checks.setup import Ready
 from ..keys.obstacles import Destination, obstacles
 from ..properties import pose_library, renamed_bones, solver_settings
-from ..properties.constraint_values import Constraint
-from ..rig import armature, clamps, rotation_modes
-from ..scene import evaluation
+from ..rig import clamps, rotation_modes
 from ..scene.isolation import SharedScene
 from ..solve.constraint_goals import chain_joints
-from . import body_shift, finding, frame_selection, originals, shot, single_frame, staleness, switches
+from . import body_shift, frame_selection, originals, shot, switches
 from .bake_frames import BakeFrames
 from .keyed_motion import KeyedMotion, keyed_joints, keyed_motion
 from .keying import keys_of, nothing_to_key, write_keys
@@ -31,7 +28,9 @@ from .progress import Clock, Progress, Steps, answered, run
 from .report import BakeReport
 from .report_parts import Check
 from .settings import BakeSettings, Keys, Order, Start
+from .single_frame import solve_current
 from .start import start_poses
+from .stored_report import store_report
 from .thinning import reduce_steps
 
 __all__ = [
@@ -300,55 +299,6 @@ def _check(
     return replace(check, seconds=clock.seconds)
 
 
-class Posed(NamedTuple):
-    """What a solve of the present state came to.
-
-    Attributes:
-        result: at full influence, in armature space.
-        constraints: in the order of its errors, one each (the largest of their goals): those with an
-            influence above 0.
-        channels: that were written, each with the name of its bone.
-    """
-
-    result: SolveResult
-    constraints: tuple[Constraint, ...]
-    channels: tuple[tuple[str, str], ...]
-
-
-def solve_current(
-    depsgraph: bpy.types.Depsgraph,
-    armature_object: bpy.types.Object,
-    names: Sequence[str] = (),
-    settings: SolverSettings | None = None,
-) -> Posed:
-    """Solve the present state and pose the bones accordingly, without keys.
-
-    Args:
-        depsgraph: evaluated state to read.
-        armature_object: carries the constraints.
-        names: of the constraints; empty for all that are enabled.
-        settings: position tolerance in world metres; None for the armature's own.
-
-    Raises:
-        CCDRigError: the set-up cannot be solved. Nothing has changed then.
-    """
-    renamed_bones.follow(armature_object)
-    ready = setup.require(armature_object, depsgraph.scene, names)
-    frame_settings = single_frame.settings_of(armature_object, depsgraph.scene, settings)
-    sample = evaluation.current(depsgraph, armature_object, ready.constraints, ready.layout)
-    if not sample.active:
-        raise RigError(f"{armature_object.name}: every constraint has influence 0; raise one to solve")
-    solved = single_frame.solve_sample(armature_object, ready, sample, frame_settings)
-    armature.apply(armature_object, sample.reading, solved.pose, solved.rotated, solved.located)
-    pose_bones, bones = armature_object.pose.bones, sample.reading.bones
-    channels = [(bones[j], rotation_modes.rotation_channel(pose_bones[bones[j]])[0]) for j in solved.rotated]
-    channels += [(bones[j], "location") for j in solved.located]
-    return Posed(solved.result, solved.constraints, tuple(channels))
-
-
-# --- the end ------------------------------------------------------------------------------------------------
-
-
 def _refuse_obstacles(
     armature_object: bpy.types.Object, bake_frames: BakeFrames, settings: BakeSettings
 ) -> None:
@@ -365,34 +315,3 @@ def _refuse_obstacles(
     problems = obstacles(armature_object, channels, settings.destination)
     if problems:
         raise RigError(problems[0])
-
-
-def store_report(armature_object: bpy.types.Object, report: BakeReport, undo: contextlib.ExitStack) -> None:
-    """Keep what a bake came to, in words, for the panel; `undo` gets what takes that back."""
-    group, worst = armature_object.ccd_rig.report, report.worst()
-    stored = {
-        "words": report.summary(),
-        "worst_frame": worst.frame,
-        "worst_constraint": worst.constraint,
-        "unsolved": report.unsolved_count(),
-        "check": "" if report.check is None else report.check.words(),
-        "mismatches": 0 if report.check is None else len(report.check.mismatches()),
-        "findings": finding.to_json(report.findings),
-    }
-    undo.callback(_restore_fields, group, {name: _stored(group, name) for name in (*stored, "state")})
-    for name, value in stored.items():
-        setattr(group, name, value)
-    staleness.forget()
-    group.state = staleness.state_of(armature_object)
-
-
-def _stored(group: bpy.types.PropertyGroup, name: str) -> object:
-    return getattr(group, name) if group.is_property_set(name) else None
-
-
-def _restore_fields(group: bpy.types.PropertyGroup, fields: dict[str, object]) -> None:
-    for name, value in fields.items():
-        if value is None:
-            group.property_unset(name)
-        else:
-            setattr(group, name, value)

@@ -14,9 +14,9 @@ from ...maths.rotations import angle_between
 from ...settings import SolverSettings, SolveStatus
 from ...skeleton.kinematics import Transform
 from ..properties.constraint_values import Kind
+from ..solve.contact_changes import anchor_of
 from ..solve.contact_poses import RETURN
 from ..solve.planting import ContactState, PlantAnchor, homogeneous, inverse, upright
-from ..solve.walking import anchor_of
 from .planted_frames import PlantedFrames
 from .stretches import Stretch
 

@@ -19,9 +19,9 @@ from ...skeleton.kinematics import Transform, forward_kinematics
 from ..properties.constraint_values import Constraint
 from ..scene.evaluation import FrameSample
 from ..scene.targets import TargetSample
+from ..solve.contact_changes import target_anchor
 from ..solve.contact_poses import FigureBones, JointPoses, targets_of
 from ..solve.planting import ContactState, PlantAnchor, SupportChains
-from ..solve.walking import target_anchor
 from .bake_frames import BakeFrames, Rows
 
 

@@ -26,10 +26,10 @@ from ...skeleton.pose import Pose
 from ...solvers.least_squares.frames import NEAR
 from ...solvers.least_squares.requests import Search, together
 from ..scene.evaluation import FrameSample
+from ..solve.contact_changes import SHARPER, anchor_of, let_go, lifted, released_joints, unplanted_pose
 from ..solve.contact_poses import JointPoses
 from ..solve.planting import ContactState
 from ..solve.solving import FrameSolveSettings, base_pose, frame_conditions
-from ..solve.walking import SHARPER, anchor_of, let_go, lifted, released_joints, unplanted_pose
 from .bake_frames import BakeFrames, Rows
 from .batch_solver import BatchSolver, States, Ways
 from .batches import Batch, bones_of

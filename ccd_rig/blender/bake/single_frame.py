@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""One frame solved as a bake of that frame alone solves it, and what its bones' channels then hold."""
+"""One frame solved as a bake of that frame alone solves it, and posed: what its bones' channels then hold."""
 
 from __future__ import annotations
 
@@ -12,10 +12,13 @@ from ...errors import RigError
 from ...settings import SolveResult, SolverSettings, SolveStatus
 from ...skeleton.pose import Pose
 from ...solvers.least_squares.requests import settled
+from ..checks import setup
 from ..checks.setup import Ready
 from ..keys.obstacles import Destination
-from ..properties import pose_library, solver_settings
+from ..properties import pose_library, renamed_bones, solver_settings
 from ..properties.constraint_values import Constraint
+from ..rig import armature, rotation_modes
+from ..scene import evaluation
 from ..scene.evaluation import FrameSample
 from ..solve.solving import FrameSolveSettings, Solution
 from . import body_shift, frame_selection, originals
@@ -116,3 +119,49 @@ def solved_frame(bake_frames: BakeFrames, solution: Solution) -> SolvedFrame:
     met = frozenset(c for c, state in ended if state == SolveStatus.CONVERGED.name)
     rotated = rotated_joints(bake_frames)
     return SolvedFrame(pose, solution.pose, rotated, located, solution.result, active, met)
+
+
+class Posed(NamedTuple):
+    """What a solve of the present state came to.
+
+    Attributes:
+        result: at full influence, in armature space.
+        constraints: in the order of its errors, one each (the largest of their goals): those with an
+            influence above 0.
+        channels: that were written, each with the name of its bone.
+    """
+
+    result: SolveResult
+    constraints: tuple[Constraint, ...]
+    channels: tuple[tuple[str, str], ...]
+
+
+def solve_current(
+    depsgraph: bpy.types.Depsgraph,
+    armature_object: bpy.types.Object,
+    names: Sequence[str] = (),
+    settings: SolverSettings | None = None,
+) -> Posed:
+    """Solve the present state and pose the bones accordingly, without keys.
+
+    Args:
+        depsgraph: evaluated state to read.
+        armature_object: carries the constraints.
+        names: of the constraints; empty for all that are enabled.
+        settings: position tolerance in world metres; None for the armature's own.
+
+    Raises:
+        CCDRigError: the set-up cannot be solved. Nothing has changed then.
+    """
+    renamed_bones.follow(armature_object)
+    ready = setup.require(armature_object, depsgraph.scene, names)
+    frame_settings = settings_of(armature_object, depsgraph.scene, settings)
+    sample = evaluation.current(depsgraph, armature_object, ready.constraints, ready.layout)
+    if not sample.active:
+        raise RigError(f"{armature_object.name}: every constraint has influence 0; raise one to solve")
+    solved = solve_sample(armature_object, ready, sample, frame_settings)
+    armature.apply(armature_object, sample.reading, solved.pose, solved.rotated, solved.located)
+    pose_bones, bones = armature_object.pose.bones, sample.reading.bones
+    channels = [(bones[j], rotation_modes.rotation_channel(pose_bones[bones[j]])[0]) for j in solved.rotated]
+    channels += [(bones[j], "location") for j in solved.located]
+    return Posed(solved.result, solved.constraints, tuple(channels))

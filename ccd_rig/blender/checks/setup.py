@@ -9,24 +9,21 @@ from itertools import combinations
 from typing import Any, NamedTuple
 
 import bpy
-from mathutils import Matrix, Quaternion, Vector
+from mathutils import Matrix
 
 from ...errors import CCDRigError, RigError
-from ...limits.shapes import contains
-from ..keys import channels
-from ..keys.obstacles import Destination, obstacles
-from ..properties import body, constraint_list, constraint_values, pose_library, solver_settings
+from ..keys.obstacles import Destination
+from ..properties import body, constraint_values, pose_library, solver_settings
 from ..properties.constraint_values import Kind
-from ..rig import armature, clamps, rotation_modes
+from ..rig import armature
 from ..scene import dependence
 from ..scene.evaluated_rig import rig_layout
-from ..solve import constraint_goals
-from . import method_checks, plant_checks
+from . import plant_checks
+from .chain_checks import chain_problems
 from .constraint_checks import constraint_problems, in_scene, is_finite, suggestion
 from .problem import Problem
 
 FLAT = 1e-6  # a scale below this leaves no direction to turn in
-ROUNDING = 1e-6  # radians: limits are stored as float32
 
 
 class Ready(NamedTuple):
@@ -132,7 +129,7 @@ def _look(
         except CCDRigError as error:
             all_problems.append(Problem("ERROR", armature_object.name, _sentence(str(error))))
         else:
-            all_problems += _chain_problems(armature_object, sound, layout, reading, destination, fixed)
+            all_problems += chain_problems(armature_object, sound, layout, reading, destination, fixed)
     return tuple(sorted(all_problems, key=lambda problem: problem.severity)), layout
 
 
@@ -244,144 +241,6 @@ def _library_problems(armature_object: bpy.types.Object) -> Iterator[Problem]:
             is_lost = len(pose_library.missing(armature_object, entry)) == len(entry.rotations)
             message = f"{message} (renamed or deleted?): remove the pose, or capture it again"
             yield Problem(severity if is_lost else "WARNING", entry.name, message)
-
-
-# The bones of the chains ------------------------------------------------------------------------------------
-
-
-def _chain_problems(
-    armature_object: bpy.types.Object,
-    chosen: Sequence[Any],
-    layout: armature.RigLayout,
-    reading: armature.RigReading,
-    destination: Destination | None,
-    fixed: str,
-) -> Iterator[Problem]:
-    chains = {row.name: constraint_list.chain(armature_object, row.tip, row.chain_length) for row in chosen}
-    bones = list(dict.fromkeys(bone for chain in chains.values() for bone in reversed(chain)))
-    moved, settings, carried = {bone.name for bone in bones}, layout.joint_settings, layout.carried
-    locked = {joint.name for joint in reading.skeleton.joints if joint.locked}
-    sound = body.settled([constraint_values.value_of(row) for row in chosen], bool(fixed))
-    yield from plant_checks.skeleton_problems(reading.skeleton, sound, bool(fixed))
-    yield from method_checks.skeleton_problems(reading.skeleton, reading.pose, sound)
-    root_bones = [bone for bone in plant_checks.root_bones(armature_object, chosen) if bone.name != fixed]
-    locked -= {bone.name for bone in root_bones}
-    for row in chosen:
-        trail = dependence.target_depends_on_chain(armature_object, row, moved - locked)
-        if trail is not None:
-            message = (
-                f"Constraint '{row.name}': its target moves with the chain that should reach it ({trail})"
-            )
-            yield Problem("ERROR", row.name, f"{message}: choose another target, or unparent it")
-        trail = dependence.pole_depends_on_chain(armature_object, row, moved - locked)
-        if trail is not None:
-            message = (
-                f"Constraint '{row.name}': its pole moves with the chain that should bend to it ({trail})"
-            )
-            yield Problem("ERROR", row.name, f"{message}: choose another pole target, or unparent it")
-        if all(bone.name in locked for bone in chains[row.name]):
-            message = f"Constraint '{row.name}': no bone of its chain can turn"
-            yield Problem("WARNING", row.name, f"{message}: lower a stiffness, or unlock a rotation")
-    yield from _pole_problems(reading, sound)
-    for bone in bones:
-        if bone.name in locked:
-            yield from _unseen_problems(bone)
-        else:
-            yield from _bone_problems(bone, settings[bone.name])
-    for name in sorted(carried.keys() - moved):
-        yield from _carried_problems(armature_object.pose.bones[name])
-    yield from _ik_problems(armature_object, moved)
-    bones = [bone for bone in bones if bone.name != fixed]
-    followers = [armature_object.pose.bones[name] for name in settings if name not in moved]
-    for bone in followers:
-        yield from _bone_problems(bone, {"limit": None})
-    shifted = ("slides", "coupled_offsets")
-    located = [b for b in bones if any(settings[b.name][each] for each in shifted) or b in root_bones]
-    yield from _key_problems(armature_object, bones, located + followers, destination)
-
-
-def _pole_problems(
-    reading: armature.RigReading, sound: Sequence[constraint_values.Constraint]
-) -> Iterator[Problem]:
-    for constraint in sound:
-        if constraint.pole_target:
-            try:
-                constraint_goals.pole_goal(reading.skeleton, constraint, Vector())
-            except RigError as error:
-                yield Problem("ERROR", constraint.name, str(error))
-
-
-def _unseen_problems(bone: bpy.types.PoseBone) -> Iterator[Problem]:
-    """A bone of a chain that cannot turn: it is read from its channels."""
-    for constraint in clamps.user_constraints(bone):
-        if not constraint.mute and constraint.influence > 0.0 and constraint.type not in ("IK", "SPLINE_IK"):
-            message = (
-                f"Bone '{bone.name}': the solve does not see where Blender's constraint '{constraint.name}'"
-            )
-            yield Problem("WARNING", bone.name, f"{message} brings it: bake the constraint to keys")
-
-
-def _carried_problems(bone: bpy.types.PoseBone) -> Iterator[Problem]:
-    """A bone that only carries mass: it is read from its channels."""
-    for constraint in clamps.user_constraints(bone):
-        if not constraint.mute and constraint.influence > 0.0:
-            message = (
-                f"Bone '{bone.name}': balance does not see where Blender's constraint '{constraint.name}'"
-            )
-            yield Problem("WARNING", bone.name, f"{message} puts its mass: bake the constraint to keys first")
-
-
-def _bone_problems(bone: bpy.types.PoseBone, settings: dict[str, Any]) -> Iterator[Problem]:
-    limit = settings["limit"]
-    if limit is not None and not contains(limit, Quaternion(), ROUNDING):
-        message = (
-            f"Bone '{bone.name}': its rest pose is outside its limit, so it turns as soon as it is solved"
-        )
-        yield Problem("WARNING", bone.name, f"{message}: let the limit include 0, or keep it on purpose")
-    for constraint in clamps.user_constraints(bone):
-        if not constraint.mute and constraint.influence > 0.0 and constraint.type not in ("IK", "SPLINE_IK"):
-            message = (
-                f"Bone '{bone.name}': Blender's constraint '{constraint.name}' acts on top of the solved pose"
-            )
-            yield Problem("WARNING", bone.name, f"{message}: mute it")
-
-
-def _ik_problems(armature_object: bpy.types.Object, moved: set[str]) -> Iterator[Problem]:
-    """Blender's own IK, which may stand on a bone beyond the chain and turn the chain's bones."""
-    for bone in armature_object.pose.bones:
-        for constraint in bone.constraints:
-            if constraint.type not in ("IK", "SPLINE_IK") or constraint.mute or constraint.influence == 0.0:
-                continue
-            turned = constraint_list.chain(armature_object, bone.name, constraint.chain_count)
-            names = [other.name for other in turned if other.name in moved]
-            if names:
-                message = (
-                    f"Bone '{bone.name}': Blender's constraint '{constraint.name}' turns bone '{names[0]}'"
-                )
-                yield Problem("WARNING", bone.name, f"{message} on top of the solved pose: mute it")
-
-
-def _key_problems(
-    armature_object: bpy.types.Object,
-    bones: Iterable[bpy.types.PoseBone],
-    located: Iterable[bpy.types.PoseBone],
-    destination: Destination | None,
-) -> Iterator[Problem]:
-    """What keeps keys of rotations, and of locations of `located`, from being written, or from playing."""
-    pairs = [(bone.name, rotation_modes.rotation_channel(bone)[0]) for bone in bones]
-    pairs += [(bone.name, "location") for bone in located]
-    shared = channels.shared_users(armature_object) if destination is Destination.CURRENT_ACTION else ()
-    if shared:
-        others = ", ".join(f"'{name}'" for name in shared)
-        message = f"Armature '{armature_object.name}': its action moves {others} too, which will move alike"
-        yield Problem("WARNING", armature_object.name, f"{message}: choose New Action to keep them apart")
-    always = obstacles(armature_object, pairs, destination or Destination.NEW_ACTION)
-    for message in always:
-        yield Problem("ERROR", armature_object.name, message)
-    if destination is None:
-        for message in obstacles(armature_object, pairs, Destination.CURRENT_ACTION):
-            if message not in always:
-                yield Problem("WARNING", armature_object.name, message)
 
 
 # Words and small questions ----------------------------------------------------------------------------------

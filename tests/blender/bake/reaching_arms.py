@@ -17,14 +17,6 @@ PLAYED = 1e-4  # metres: 20 float32 bones end to end, evaluated by Blender
 # --- set-ups ------------------------------------------------------------------------------------------------
 
 
-def constrain(rig, tip, target, name="Hand", **fields):
-    row = rig.ccd_rig.constraints.add()
-    row.name, row.tip, row.target = name, tip, target
-    for field, value in fields.items():
-        setattr(row, field, value)
-    return row
-
-
 def key_location(thing, points, first=1, gap=5):
     """Key a path: one point every `gap` frames."""
     for i, point in enumerate(points):
@@ -46,7 +38,7 @@ def arm(count=20, length=0.25, **fields):
     target = rigs.empty("Target")
     reach = count * length
     key_location(target, circle((0.08 * reach, 0.06 * reach, 0.5 * reach), 0.3 * reach))
-    constrain(rig, f"bone_{count - 1}", target, **fields)
+    rigs.reach(rig, f"bone_{count - 1}", target, "Hand", **fields)
     bpy.context.scene.frame_set(1)
     return rig, target
 

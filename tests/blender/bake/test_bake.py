@@ -19,7 +19,6 @@ from reaching_arms import (
     arm,
     assert_report_is_what_plays,
     circle,
-    constrain,
     key_location,
     keyed_quaternions,
     keys_of,
@@ -189,7 +188,7 @@ def two_arms():
     for side, sign in (("L", 1), ("R", -1)):
         target = rigs.empty(f"Target{side}")
         key_location(target, [(sign * 2.0 + 0.5, y, 2.5 + 0.3 * y) for y in (0.0, 0.7, -0.5, 0.2)], gap=7)
-        constrain(rig, f"{side}2", target, f"Hand {side}")
+        rigs.reach(rig, f"{side}2", target, f"Hand {side}")
     return rig
 
 

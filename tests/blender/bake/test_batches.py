@@ -17,14 +17,6 @@ WINDOW, TOLERANCE = 0.9, 0.2
 CORNERS = ((0.6, 0.4, 1.9), (0.2, 1.3, 1.7), (-1.2, 0.5, 2.0), (-0.4, -1.5, 1.6), (1.0, -0.3, 2.3))
 
 
-def constrain(rig, tip, target, name, **fields):
-    row = rig.ccd_rig.constraints.add()
-    row.name, row.tip, row.target = name, tip, target
-    for field, value in fields.items():
-        setattr(row, field, value)
-    return row
-
-
 def key(thing, path, values, gap=12):
     for i, value in enumerate(values):
         setattr(thing, path, value)
@@ -40,7 +32,7 @@ def arm(factor=1.0, **fields):
         bone.rotation_quaternion = Quaternion((1, 0, 0), 0.35 * (-1) ** i)
     target = rigs.empty("Target")
     key(target, "location", [factor * Vector(corner) for corner in CORNERS])
-    constrain(rig, "bone_5", target, "Hand", **fields)
+    rigs.reach(rig, "bone_5", target, "Hand", **fields)
     bpy.context.scene.frame_set(1)
     return rig
 
@@ -172,7 +164,7 @@ def test_a_balance_on_a_turned_armature_goes_as_a_batch(bake, by_ccd, axes):
             [Vector(point) for point in ((0.1, 0.0, 0.2), (0.25, 0.1, 0.4), (0.0, -0.1, 0.0))],
             24,
         )
-        row = constrain(rig, "spine_2", target, "Balance", chain_length=3, kind="BALANCE", balance_axes=axes)
+        row = rigs.reach(rig, "spine_2", target, "Balance", chain_length=3, kind="BALANCE", balance_axes=axes)
         report = baked(bake, rig, solver)
         assert bool(by_ccd) == (solver == "CCD")
         assert report.unsolved() == ()

@@ -72,7 +72,8 @@ def test_what_fails_at_the_end_takes_all_back(ext, bake, rig, monkeypatch, at):
     bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, 3))
     bpy.data.objects["Goal"].location.x += 0.0
     before = dump()
-    module = {"store_report": bake, "state_of": bake.staleness, "note": bake.renamed_bones}[at]
+    staleness = ext.module("ccd_rig.blender.bake.staleness")
+    module = {"store_report": bake, "state_of": staleness, "note": bake.renamed_bones}[at]
 
     def fail(*_):
         raise MemoryError("as if there were none left")

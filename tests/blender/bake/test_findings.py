@@ -10,23 +10,13 @@ import bpy
 import numpy as np
 import pytest
 import rigs
+from finding_bakes import FRAMES, of, run
 from mathutils import Quaternion
-
-FRAMES = 48
 
 
 @pytest.fixture
 def finding(ext):
     return ext.module("ccd_rig.blender.bake.finding")
-
-
-def run(bake, rig, last=FRAMES, **options):
-    rigs.update()
-    return bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, last, **options))
-
-
-def of(report, trouble):
-    return [each for each in report.findings if each.trouble == trouble]
 
 
 def test_frames_out_of_reach_are_one_range(bake):
@@ -318,139 +308,3 @@ def test_words(finding):
     assert turned.words() == "1-9 Hand turned 12° off"
     limit = finding.Finding(finding.Trouble.LIMIT, "Leg", "shin", 1, 40, 1, more=2)
     assert limit.words() == "1-40 shin held by its limit (and 2 more)"
-
-
-# --- operators
-
-
-def snapping(bake):
-    """A leg whose target leaves reach and comes back: the chain snaps straight."""
-    rig = rigs.chain(2)
-    rig.ccd_rig.solver.solver = "CCD"
-    rigs.reach(rig, "bone_1", rigs.keyed(rigs.empty("Goal"), {1: (1.0, 0.0, 1.0), FRAMES: (3.0, 0.0, 0.0)}))
-    return rig, run(bake, rig)
-
-
-def test_markers_in_the_timeline(bake):
-    rig, report = snapping(bake)
-    rigs.activate(rig)
-    markers = bpy.context.scene.timeline_markers
-    markers.new("Mine", frame=3)
-    for _ in range(2):  # the second press replaces those of the first
-        assert bpy.ops.ccd_rig.report_markers() == {"FINISHED"}
-        assert len(markers) == 1 + len(report.findings)
-    short = next(each for each in report.findings if each.trouble == "SHORT")
-    marker = next(each for each in markers if " out of reach" in each.name)
-    assert marker.frame == short.frame_start
-    assert marker.name == f"CCD: {short.label()} to {short.frame_end}"
-    bpy.ops.ccd_rig.report_markers(clear=True)
-    assert [each.name for each in markers] == ["Mine"]
-
-
-def test_go_to_a_finding(bake):
-    rig, report = snapping(bake)
-    rigs.activate(rig)
-    assert bpy.ops.ccd_rig.go_to_frame(finding=0) == {"FINISHED"}
-    assert bpy.context.scene.frame_current == math.floor(report.findings[0].frame)
-    with pytest.raises(RuntimeError, match="no such line"):
-        bpy.ops.ccd_rig.go_to_frame(finding=99)
-
-
-def stored(rig, finding, fix, **fields):
-    """A report that asks for one fix."""
-    found = finding.Finding(
-        finding.Trouble.JUMP, rig.ccd_rig.constraints[0].name, "bone_1", 5, 5, 5, angle=0.5, fix=fix, **fields
-    )
-    rig.ccd_rig.report.words = "1 of 1 frames reached"
-    rig.ccd_rig.report.findings = finding.to_json([found])
-    rigs.activate(rig)
-
-
-def test_fixes_set_what_they_say(finding):
-    rig = rigs.chain(3)
-    row = rigs.reach(rig, "bone_2", rigs.empty("Goal", (1.0, 0.0, 1.0)))
-    rig.ccd_rig.solver.solver = "CCD"
-    for fix, value in (
-        (finding.Fix.EXTENSION, lambda: row.max_extension == pytest.approx(0.98)),
-        (finding.Fix.SOFT, lambda: row.soft == pytest.approx(0.05)),
-        (finding.Fix.LEAST_SQUARES, lambda: rig.ccd_rig.solver.solver == "CCD_LEAST_SQUARES"),
-        (finding.Fix.BOTH_WAYS, lambda: rig.ccd_rig.bake.order == "BOTH"),
-    ):
-        stored(rig, finding, fix)
-        assert not value()
-        assert bpy.ops.ccd_rig.report_fix(finding=0) == {"FINISHED"}
-        assert value()
-    with pytest.raises(RuntimeError, match="nothing to set"):
-        bpy.ops.ccd_rig.report_fix(finding=1)
-    stored(rig, finding, finding.Fix.EXTENSION)
-    rig.ccd_rig.constraints[0].name = "Renamed"
-    with pytest.raises(RuntimeError, match="not there any more"):
-        bpy.ops.ccd_rig.report_fix(finding=0)
-
-
-def test_a_pole_is_put_on_the_side_of_the_bend(finding):
-    """The chain hangs on a bone; the pole goes with it and asks for what the chain does already."""
-    rig = rigs.chain(4)
-    rigs.reach(rig, "bone_3", rigs.empty("Goal", (1.0, 0.0, 1.0)), chain_length=3)
-    rig.pose.bones["bone_0"].rotation_quaternion = Quaternion((0, 1, 0), 0.3)
-    rig.pose.bones["bone_2"].rotation_quaternion = Quaternion((1, 0, 0), 1.0)
-    rigs.update()
-    stored(rig, finding, finding.Fix.POLE)
-    assert bpy.ops.ccd_rig.report_fix(finding=0) == {"FINISHED"}
-    pole = rig.ccd_rig.constraints[0].pole_target
-    assert pole is not None and (pole.parent, pole.parent_bone) == (rig, "bone_0")
-    rigs.update()
-    bones = rig.pose.bones
-    root, end = bones["bone_1"].head, bones["bone_3"].tail
-    line = (end - root).normalized()
-    bend = bones["bone_2"].head + bones["bone_3"].head - 2.0 * root
-    bend -= line * bend.dot(line)
-    side = rig.matrix_world.inverted() @ pole.matrix_world.translation - root
-    side -= line * side.dot(line)
-    assert bend.angle(side) < 0.02
-    rig.pose.bones["bone_2"].rotation_quaternion = Quaternion()
-    rig.ccd_rig.constraints[0].pole_target = None
-    rigs.update()
-    before = len(bpy.data.objects)
-    with pytest.raises(RuntimeError, match="straight at frame 4"):
-        bpy.ops.ccd_rig.report_fix(finding=0)
-    assert len(bpy.data.objects) == before
-
-
-def leg():
-    """Three bones downwards, bent a little at rest."""
-    bones, head = [], (0.0, 0.0, 0.0)
-    for i, angle in enumerate((-0.2, 0.0, 0.2)):
-        tail = (head[0] + math.sin(angle), 0.0, head[2] - math.cos(angle))
-        bones.append(rigs.B(f"bone_{i}", head, tail, parent=f"bone_{i - 1}" if i else "", connect=i > 0))
-        head = tail
-    return rigs.armature(bones)
-
-
-def test_the_fix_of_a_limb_that_snaps_straight_helps(bake):
-    """A target leaves reach and comes back: with the fix the limb turns half as much in a frame."""
-    rig = leg()
-    path = {1: (0.3, 0, -1.9), 15: (2.2, 0, -2.6), 25: (2.6, 0, -2.0), 40: (0.3, 0, -1.7)}
-    rigs.reach(rig, "bone_2", rigs.keyed(rigs.empty("Goal"), path))
-    report = run(bake, rig, 40)
-    jumps = of(report, "JUMP")
-    assert [each.fix for each in jumps] == ["EXTENSION", "EXTENSION"]
-    rigs.activate(rig)
-    assert bpy.ops.ccd_rig.report_fix(finding=report.findings.index(jumps[0])) == {"FINISHED"}
-    again = run(bake, rig, 40, start=bake.Start.ORIGINAL)
-    assert again.largest_rotation.angle < 0.6 * report.largest_rotation.angle
-
-
-def test_a_tail_is_not_told_to_keep_from_straight(bake):
-    rig = rigs.chain(8, 0.5)
-    path = {
-        1: (0, 0.5, 2.5),
-        20: (1.5, -1, 2.5),
-        30: (0, 1, 5),
-        40: (0, -1, 5),
-        50: (1, -1, 1),
-        60: (0, 0.5, 2.5),
-    }
-    rigs.reach(rig, "bone_7", rigs.keyed(rigs.empty("Goal"), path))
-    jumps = of(run(bake, rig, 60), "JUMP")
-    assert jumps and all(each.fix != "EXTENSION" for each in jumps)

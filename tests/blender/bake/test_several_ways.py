@@ -9,7 +9,7 @@ import bpy
 import numpy as np
 import pytest
 import rigs
-from reaching_arms import arm, constrain, key_location
+from reaching_arms import arm, key_location
 
 FRAMES = 60
 
@@ -95,7 +95,7 @@ def test_words_and_json_name_them(bake):
 def test_one_way_is_not_told(bake):
     rig, target = rigs.chain(8, 0.25), rigs.empty("Target")
     key_location(target, [(0.8, 0.2, 1.1), (0.3, 0.9, 1.2)], gap=30)
-    constrain(rig, "bone_7", target)
+    rigs.reach(rig, "bone_7", target, "Hand")
     report, _ = baked(bake, rig, 1, 31)
     assert report.several_ways == ()
     assert "ways" not in report.summary()

@@ -8,7 +8,7 @@ import bpy
 import numpy as np
 import pytest
 import rigs
-from reaching_arms import SOLVE, arm, assert_report_is_what_plays, circle, constrain, key_location
+from reaching_arms import SOLVE, arm, assert_report_is_what_plays, circle, key_location
 from whole_file import differences, dump
 
 SAME = 1e-6  # of values stored as float32
@@ -63,7 +63,7 @@ def test_while_the_target_rests_the_chain_rests(bake, limit):
     rig = rigs.chain(12, 0.25)
     target = rigs.empty("Target")
     key_location(target, [(1.2, 0.3, 1.0), (0.5, -1.1, 1.2), (0.5, -1.1, 1.2), (-0.8, 0.4, 1.5)], gap=12)
-    constrain(rig, "bone_11", target)
+    rigs.reach(rig, "bone_11", target, "Hand")
     for bone in rig.pose.bones if limit else ():
         bone.ccd_rig.limit.kind, bone.ccd_rig.limit.cone_radius = "CONE", 0.5
     report, found = baked(bake, rig, 1, 37)
@@ -146,7 +146,7 @@ def low_round_the_root():
         for a in turns
     ]
     key_location(target, low, gap=10)
-    constrain(rig, "bone_19", target)
+    rigs.reach(rig, "bone_19", target, "Hand")
     for i, bone in enumerate(rig.pose.bones):
         limit = bone.ccd_rig.limit
         limit.kind, limit.cone_radius = ("CONE" if i % 2 else "HINGE"), math.radians(30.0)
@@ -233,7 +233,7 @@ def test_backwards_is_forwards_with_time_turned_round(bake):
     points = [(1.2, 0.3, 1.0), (0.5, -1.1, 1.2), (0.1, 0.2, 2.0), (-0.8, 0.4, 1.5)]
     rig = rigs.chain(12, 0.25)
     target = rigs.empty("Target")
-    constrain(rig, "bone_11", target)
+    rigs.reach(rig, "bone_11", target, "Hand")
     key_location(target, points, gap=10)
     _, forwards = baked(bake, rig, 1, 31)
     target.animation_data_clear()
@@ -304,7 +304,7 @@ def test_operator_and_command_line_take_them(ext, bake, tmp_path):
 def test_ccd_alone_keeps_near_the_base_and_closes_loops(bake, solved):
     """Beside least squares: about as near to the base pose; round after round the same poses."""
     rig, target = rigs.chain(6, 0.5), rigs.empty("Target")
-    constrain(rig, "bone_5", target)
+    rigs.reach(rig, "bone_5", target, "Hand")
     lap = circle((0.3, 0.2, 1.6), 0.7)
     key_location(target, [*lap, *lap[1:]])
     departures = {}
@@ -321,7 +321,7 @@ def test_ccd_alone_keeps_near_the_base_and_closes_loops(bake, solved):
 
 def test_ccd_alone_rests_while_nothing_moves(bake):
     rig, target = rigs.chain(4), rigs.empty("Target", (1.0, 1.5, 2.0))
-    constrain(rig, "bone_3", target)
+    rigs.reach(rig, "bone_3", target, "Hand")
     rig.ccd_rig.solver.solver = "CCD"
     _, found = baked(bake, rig, 1, 8)
     assert (found == found[0]).all()

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import rigs
 from mathutils import Euler, Quaternion, Vector
+from operator_calls import fails
 
 FRAMES = range(1, 21)
 
@@ -33,10 +34,7 @@ def waving(count=6, mode="QUATERNION"):
 
 
 def reach(rig, bone, target, **fields):
-    row = rig.ccd_rig.constraints.add()
-    row.name, row.tip, row.target = bone, bone, target
-    for field, value in fields.items():
-        setattr(row, field, value)
+    row = rigs.reach(rig, bone, target, **fields)
     rigs.activate(rig)
     return row
 
@@ -48,11 +46,6 @@ def played(rig):
         bpy.context.scene.frame_set(frame)
         found.append([np.array(bone.matrix) for bone in rig.pose.bones])
     return np.array(found)
-
-
-def fails(operator, match, **options):
-    with pytest.raises(RuntimeError, match=match):
-        operator(**options)
 
 
 @pytest.mark.parametrize("mode", ["QUATERNION", "XYZ"])

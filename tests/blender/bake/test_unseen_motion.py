@@ -14,11 +14,6 @@ from rigs import keyed, reach
 PATH = {1: (1.0, 0.5, 2.0), 9: (1.5, -0.5, 2.0)}
 
 
-@pytest.fixture
-def checks(ext):
-    return ext.module("ccd_rig.blender.checks.setup")
-
-
 def limit_to(rig, bone, lower, upper):
     """Let a bone turn about its X axis alone, by lower..upper radians."""
     limit = rig.pose.bones[bone].ccd_rig.limit

@@ -8,16 +8,6 @@ import rigs
 
 
 @pytest.fixture
-def checks(ext):
-    return ext.module("ccd_rig.blender.checks.setup")
-
-
-@pytest.fixture
-def rows(ext):
-    return ext.module("ccd_rig.blender.properties.constraint_list")
-
-
-@pytest.fixture
 def rig(rows):
     """A chain of four bones; "Hand" lets the last but one reach for "Goal"."""
     made = rigs.chain(4)

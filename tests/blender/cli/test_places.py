@@ -67,11 +67,6 @@ def closed(tmp_path) -> Iterator[Path]:
 
 
 @pytest.fixture
-def cli(ext):
-    return ext.module("ccd_rig.blender.cli.command_line")
-
-
-@pytest.fixture
 def bakes(ext, monkeypatch):
     """What was asked to be baked or carried over: nothing should be that can't be written."""
     begun = []

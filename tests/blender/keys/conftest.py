@@ -6,15 +6,5 @@ import pytest
 
 
 @pytest.fixture
-def channels(ext):
-    return ext.module("ccd_rig.blender.keys.channels")
-
-
-@pytest.fixture
 def writing(ext):
     return ext.module("ccd_rig.blender.keys.writer")
-
-
-@pytest.fixture
-def errors(ext):
-    return ext.module("ccd_rig.errors")

@@ -18,11 +18,6 @@ FRAMES = (-30, 0, 9, 9.75, 10, 13, 14.5, 20, 20.25, 21, 40, 400)
 
 
 @pytest.fixture
-def bake(ext):
-    return ext.module("ccd_rig.blender.bake.bake")
-
-
-@pytest.fixture
 def rig(ext):
     return rigs.chain(3, 0.5)
 

@@ -8,9 +8,9 @@ import random
 import bpy
 import pytest
 import rigs
-from limit_tools import select, value
+from limit_tools import value
 from mathutils import Matrix, Quaternion, Vector
-from test_operators import fails
+from operator_calls import fails, select
 
 FLOAT32 = 1e-5  # [rad]
 SOLVE = 1e-4  # [rad]

@@ -8,9 +8,9 @@ import random
 import bpy
 import pytest
 import rigs
-from limit_tools import select, value
+from limit_tools import value
 from mathutils import Quaternion, Vector
-from test_operators import fails
+from operator_calls import fails, select
 
 DEGREE = math.radians(1.0)
 FLOAT32 = 1e-5  # [rad]

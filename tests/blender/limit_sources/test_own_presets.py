@@ -7,8 +7,8 @@ from pathlib import Path
 import bpy
 import pytest
 import rigs
-from limit_tools import select, value
-from test_operators import fails
+from limit_tools import value
+from operator_calls import fails, select
 
 
 @pytest.fixture(autouse=True)

@@ -7,9 +7,9 @@ import math
 import bpy
 import pytest
 import rigs
-from limit_tools import select, value
+from limit_tools import value
 from mathutils import Quaternion, Vector
-from test_operators import fails
+from operator_calls import fails, select
 
 DEGREE = math.radians(1.0)
 FRONT, UP = Vector((0, -1, 0)), Vector((0, 0, 1))

@@ -12,11 +12,7 @@ REACHED = 1e-3  # [m]
 
 def reach(rig, tip, location, **fields):
     """A constraint with an empty of its own as the target."""
-    row = rig.ccd_rig.constraints.add()
-    row.name, row.tip = tip, tip
-    row.target = rigs.empty(f"Target {tip}", location)
-    for name, value in fields.items():
-        setattr(row, name, value)
+    row = rigs.reach(rig, tip, rigs.empty(f"Target {tip}", location), **fields)
     rigs.activate(rig)
     rigs.update()
     return row

@@ -9,11 +9,6 @@ import rigs
 from rigs import B
 
 
-@pytest.fixture
-def bake(ext):
-    return ext.module("ccd_rig.blender.bake.bake")
-
-
 def add(rig, tip, **fields):
     """As a user does, in Pose Mode with the bone active."""
     rigs.activate(rig)

@@ -10,19 +10,9 @@ import rigs
 from rigs import B
 
 
-@pytest.fixture
-def checks(ext):
-    return ext.module("ccd_rig.blender.checks.setup")
-
-
 def game_rig():
     """As game engines have it: a root on the ground that is not joined to the hips."""
-    bones = [
-        B("root", (0, 0, 0), (0, 0.3, 0)),
-        B("hips", (0, 0, 1.0), (0, 0, 1.2), "root"),
-        B("spine", (0, 0, 1.2), (0, 0, 1.5), "hips", connect=True),
-        B("head", (0, 0, 1.5), (0, 0, 1.8), "spine", connect=True),
-    ]
+    bones = rigs.trunk(chest=1.5)
     for side, x in (("L", 1), ("R", -1)):
         bones += [
             B(f"thigh.{side}", (0.1 * x, 0, 1.0), (0.1 * x, -0.03, 0.5), "hips"),

@@ -1,4 +1,4 @@
-"""What the file stores: defaults, names, angles, saving, overriding, and the way to the core's values."""
+"""What the file stores: defaults, names, angles, ranges, and the way to the core's values."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import types
 import bpy
 import pytest
 import rigs
-from installed import PACKAGE, leftovers
 
 FLOAT32 = 1e-6  # Blender stores float32
 GROUPS = ("constraint", "limit", "comfort", "joint", "solver", "report", "pose_bone", "pose", "armature")
@@ -21,11 +20,6 @@ def properties(ext):
     names = ("joints", "solver_settings", "constraint_values", "armature_data")
     modules = [ext.module(f"ccd_rig.blender.properties.{name}") for name in names]
     return types.SimpleNamespace(**{key: value for module in modules for key, value in vars(module).items()})
-
-
-@pytest.fixture
-def rows(ext):
-    return ext.module("ccd_rig.blender.properties.constraint_list")
 
 
 @pytest.fixture
@@ -290,181 +284,3 @@ def test_influence_is_animated(rows, rig):
     assert rig.ccd_rig.constraints[0].influence == 0.0
     bpy.context.scene.frame_set(11)
     assert rig.ccd_rig.constraints[0].influence == 1.0
-
-
-def stored(rig):
-    """All that the extension has stored on an armature, as plain values."""
-
-    def plain(group):
-        found = {}
-        for name, prop in group.bl_rna.properties.items():
-            if name == "rna_type":
-                continue
-            value = getattr(group, name)
-            if prop.type == "COLLECTION":
-                value = [plain(each) for each in value]
-            elif prop.type == "POINTER":
-                value = (
-                    value.name if isinstance(value, bpy.types.ID | None) and value else value and plain(value)
-                )
-            elif getattr(prop, "is_array", False):
-                value = tuple(value)
-            found[name] = value
-        return found
-
-    return plain(rig.ccd_rig), [plain(bone.ccd_rig) for bone in rig.pose.bones]
-
-
-def fill(rig, rows):
-    """Something else than the default in every property."""
-    target = rigs.empty("Goal")
-
-    def change(group):
-        for name, prop in group.bl_rna.properties.items():
-            if name == "rna_type" or prop.type == "COLLECTION" or prop.is_skip_save:
-                continue
-            if prop.type == "POINTER":
-                if prop.fixed_type == bpy.types.Object.bl_rna:
-                    setattr(group, name, target)
-                else:
-                    change(getattr(group, name))
-            elif prop.type == "BOOLEAN":
-                flipped = [not each for each in prop.default_array] if prop.is_array else not prop.default
-                setattr(group, name, flipped)
-            elif prop.type == "ENUM":
-                setattr(group, name, prop.enum_items[-1].identifier)
-            elif prop.type == "STRING":
-                setattr(group, name, f"some {name}")
-            elif prop.type == "INT":
-                setattr(group, name, 7)
-            else:
-                value = prop.hard_min + (min(prop.hard_max, prop.hard_min + 10.0) - prop.hard_min) * 0.3
-                setattr(group, name, (value,) * prop.array_length if prop.is_array else value)
-
-    for name in ("One", "Two"):
-        change(rows.add(rig, name, "bone_2"))
-    for bone in rig.pose.bones:
-        change(bone.ccd_rig)
-    change(rig.ccd_rig)
-
-
-def test_everything_is_saved_with_the_file(rows, rig, tmp_path):
-    before = stored(rig)
-    fill(rig, rows)
-    filled = stored(rig)
-    assert filled != before
-    bpy.ops.wm.save_as_mainfile(filepath=str(tmp_path / "rig.blend"))
-    bpy.ops.wm.read_homefile(use_empty=True)
-    bpy.ops.wm.open_mainfile(filepath=str(tmp_path / "rig.blend"))
-    assert stored(bpy.data.objects["Rig"]) == filled
-
-
-def test_everything_survives_disabling_and_enabling(ext, rows, rig):
-    fill(rig, rows)
-    filled = stored(rig)
-    bpy.ops.preferences.addon_disable(module=PACKAGE)
-    assert leftovers() == []
-    assert not hasattr(rig, "ccd_rig")
-    bpy.ops.preferences.addon_enable(module=PACKAGE)
-    assert stored(bpy.data.objects["Rig"]) == filled
-
-
-def test_register_and_unregister_twenty_times(ext):
-    bpy.ops.preferences.addon_disable(module=PACKAGE)
-    try:
-        root = ext.module("operators").__package__.rpartition(".")[0]
-        assert root == PACKAGE
-        shell = __import__(PACKAGE, fromlist=["register"])
-        for _ in range(20):
-            shell.register()
-            assert leftovers() != []
-            shell.unregister()
-            assert leftovers() == []
-    finally:
-        bpy.ops.preferences.addon_enable(module=PACKAGE)
-
-
-@pytest.fixture
-def override(rows, rig, tmp_path):
-    """A library override of an armature with two constraints, linked from another file."""
-    goal = rigs.empty("Goal")
-    for name in ("One", "Two"):
-        rows.add(rig, name, "bone_2").target = goal
-    return overridden(rig, tmp_path)
-
-
-def overridden(rig, tmp_path):
-    """Save an armature as a library; in a new file, an override of it."""
-    bpy.data.libraries.write(str(tmp_path / "library.blend"), {rig})
-    bpy.ops.wm.read_homefile(use_empty=True)
-    with bpy.data.libraries.load(str(tmp_path / "library.blend"), link=True) as (_, wanted):
-        wanted.objects = ["Rig"]
-    bpy.context.scene.collection.objects.link(wanted.objects[0])
-    made = wanted.objects[0].override_create(remap_local_usages=True)
-    made.override_library.is_system_override = False
-    return made
-
-
-def test_an_override_keeps_changes_and_added_rows(rows, override, tmp_path):
-    assert [row.name for row in override.ccd_rig.constraints] == ["One", "Two"]
-    override.ccd_rig.constraints["One"].influence = 0.5
-    override.ccd_rig.constraints["Two"].enabled = False
-    override.ccd_rig.solver.max_iterations = 33
-    override.pose.bones["bone_1"].ccd_rig.limit.kind = "CONE"
-    override.pose.bones["bone_1"].ccd_rig.limit.cone_radius = 0.25
-    override.ccd_rig.constraints["One"].rotation = "DIRECTION"
-    override.ccd_rig.constraints["One"].rotation_bone = "bone_1"
-    override.ccd_rig.constraints["One"].effector_offset = (0.5, 0.0, -0.25)
-    override.ccd_rig.constraints["One"].pole_target = rigs.empty("Pole")
-    override.ccd_rig.constraints["Two"].kind = "BALANCE"
-    override.ccd_rig.constraints["Two"].balance_axes = (False, True, False)
-    override.pose.bones["bone_0"].ccd_rig.use_slide = (True, False, True)
-    override.pose.bones["bone_0"].ccd_rig.slide_lower = (-0.5, -0.25, 0.0)
-    override.pose.bones["bone_2"].ccd_rig.mass = 4.0
-    for name in ("Mine", "Mine too"):
-        rows.add(override, name, "bone_1").target = bpy.data.objects["Goal"]
-    bpy.ops.wm.save_as_mainfile(filepath=str(tmp_path / "shot.blend"))
-    bpy.ops.wm.open_mainfile(filepath=str(tmp_path / "shot.blend"))
-    (again,) = [each for each in bpy.data.objects if each.override_library and each.type == "ARMATURE"]
-    listed = again.ccd_rig.constraints
-    assert [row.name for row in listed] == ["One", "Two", "Mine", "Mine too"]
-    assert (listed[0].influence, listed[1].enabled, listed[2].tip) == (0.5, False, "bone_1")
-    assert listed[2].target.name == "Goal"
-    assert again.ccd_rig.solver.max_iterations == 33
-    assert again.pose.bones["bone_1"].ccd_rig.limit.kind == "CONE"
-    assert again.pose.bones["bone_1"].ccd_rig.limit.cone_radius == 0.25
-    assert (listed[0].rotation, listed[0].pole_target.name) == ("DIRECTION", "Pole")
-    assert (listed[0].rotation_bone, tuple(listed[0].effector_offset)) == ("bone_1", (0.5, 0.0, -0.25))
-    assert (listed[1].kind, tuple(listed[1].balance_axes)) == ("BALANCE", (False, True, False))
-    assert tuple(again.pose.bones["bone_0"].ccd_rig.use_slide) == (True, False, True)
-    assert tuple(again.pose.bones["bone_0"].ccd_rig.slide_lower) == (-0.5, -0.25, 0.0)
-    assert again.pose.bones["bone_2"].ccd_rig.mass == 4.0
-
-
-def test_an_override_of_a_rig_that_never_knew_the_extension(rows, rig, tmp_path):
-    """Its library holds no group at all to compare with."""
-    made = overridden(rig, tmp_path)
-    goal = rigs.empty("Goal")
-    rows.add(made, "Mine", "bone_2").target = goal
-    made.ccd_rig.solver.max_iterations = 33
-    made.pose.bones["bone_1"].ccd_rig.comfort.region.kind = "HINGE"
-    bpy.ops.ed.undo_push(message="a comparison before the file is saved")
-    for _ in range(2):
-        bpy.ops.wm.save_as_mainfile(filepath=str(tmp_path / "shot.blend"))
-        bpy.ops.wm.open_mainfile(filepath=str(tmp_path / "shot.blend"))
-    (again,) = [each for each in bpy.data.objects if each.override_library]
-    assert [(row.name, row.target.name) for row in again.ccd_rig.constraints] == [("Mine", "Goal")]
-    assert again.ccd_rig.solver.max_iterations == 33
-    assert again.pose.bones["bone_1"].ccd_rig.comfort.region.kind == "HINGE"
-
-
-def test_rows_of_an_override_are_moved_only_among_the_added_ones(ext, rows, override):
-    for name in ("Mine", "Mine too"):
-        rows.add(override, name, "bone_1")
-    rows.move(override, 2, 3)
-    assert [row.name for row in override.ccd_rig.constraints] == ["One", "Two", "Mine too", "Mine"]
-    for change in (lambda: rows.move(override, 1, 2), lambda: rows.remove(override, 0)):
-        with pytest.raises(ext.core.RigError, match="comes from the library"):
-            change()
-    rows.remove(override, 2)
-    assert [row.name for row in override.ccd_rig.constraints] == ["One", "Two", "Mine"]

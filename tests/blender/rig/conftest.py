@@ -9,8 +9,3 @@ import pytest
 def bones(ext):
     """The module under test."""
     return ext.module("ccd_rig.blender.rig.armature")
-
-
-@pytest.fixture
-def errors(ext):
-    return ext.module("ccd_rig.errors")

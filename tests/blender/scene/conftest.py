@@ -26,10 +26,5 @@ def isolation(ext):
 
 
 @pytest.fixture
-def errors(ext):
-    return ext.module("ccd_rig.errors")
-
-
-@pytest.fixture
 def skeletons(ext):
     return ext.module("ccd_rig.skeleton.kinematics")

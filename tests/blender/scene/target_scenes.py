@@ -44,11 +44,7 @@ def make_rig():
 
 
 def add_row(rig, target, bone="", tip="tip", length=3, name="Reach", **values):
-    row = rig.ccd_rig.constraints.add()
-    row.name, row.tip, row.chain_length, row.target, row.target_bone = name, tip, length, target, bone
-    for key, value in values.items():
-        setattr(row, key, value)
-    return row
+    return rigs.reach(rig, tip, target, name, chain_length=length, target_bone=bone, **values)
 
 
 def file_state():

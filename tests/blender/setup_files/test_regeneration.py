@@ -5,7 +5,7 @@ from __future__ import annotations
 import bpy
 import pytest
 import rigs
-from test_operators import fails
+from operator_calls import fails
 
 BONES = ("forearm_fk.L", "hand_fk.L", "shin_fk.R")
 

@@ -10,7 +10,7 @@ import bpy
 import pytest
 import rigs
 from limit_tools import value
-from test_operators import fails
+from operator_calls import fails
 
 BALL = 'Ball "1"'
 

@@ -15,18 +15,10 @@ STILL = 1e-4  # [m] what a planted bone may slide
 
 def biped():
     """A figure looking along -Y: root on the ground, hips, spine, legs with knees that bend, feet, arms."""
-    bones = [
-        B("root", (0, 0, 0), (0, 0.3, 0)),
-        B("hips", (0, 0, 1.0), (0, 0, 1.2), "root"),
-        B("spine", (0, 0, 1.2), (0, 0, 1.5), "hips", connect=True),
-        B("head", (0, 0, 1.5), (0, 0, 1.8), "spine", connect=True),
-    ]
+    bones = rigs.trunk(chest=1.5)
     for side, x in (("L", 1), ("R", -1)):
         bones += [
-            B(f"thigh.{side}", (0.1 * x, 0, 0.95), (0.1 * x, -0.03, 0.5), "hips"),
-            B(f"shin.{side}", (0.1 * x, -0.03, 0.5), (0.1 * x, 0.02, 0.08), f"thigh.{side}", connect=True),
-            B(f"foot.{side}", (0.1 * x, 0.02, 0.08), (0.1 * x, -0.12, 0.02), f"shin.{side}", connect=True),
-            B(f"toe.{side}", (0.1 * x, -0.12, 0.02), (0.1 * x, -0.2, 0.02), f"foot.{side}", connect=True),
+            *rigs.leg(side),
             B(f"arm.{side}", (0.15 * x, 0, 1.45), (0.45 * x, 0, 1.4), "spine"),
             B(f"hand.{side}", (0.45 * x, 0, 1.4), (0.7 * x, 0, 1.4), f"arm.{side}", connect=True),
         ]
@@ -48,11 +40,7 @@ def limit(rig, bone, kind, **fields):
 
 
 def constrain(rig, kind, tip, name, target=None, chain_length=0, **fields):
-    row = rig.ccd_rig.constraints.add()
-    row.kind, row.name, row.tip, row.target, row.chain_length = kind, name, tip, target, chain_length
-    for field, value in fields.items():
-        setattr(row, field, value)
-    return row
+    return rigs.reach(rig, tip, target, name, kind=kind, chain_length=chain_length, **fields)
 
 
 def key_influence(row, spans, frames):

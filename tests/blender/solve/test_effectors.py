@@ -21,14 +21,6 @@ PLACES = {
 }
 
 
-def constrain(rig, tip, target, **fields):
-    row = rig.ccd_rig.constraints.add()
-    row.name, row.tip, row.target = "Foot", tip, target
-    for field, value in fields.items():
-        setattr(row, field, value)
-    return row
-
-
 def leg(toes=True):
     """Thigh, shin, foot and toes, the knee to the front (-Y), with a target for the foot and a pole."""
     bones = [
@@ -55,7 +47,7 @@ def test_the_offset_point_is_brought_to_the_target(bake, place, use_tail):
     rig = rigs.chain(4, 0.5)
     rig.matrix_world = PLACES[place]
     target = rigs.empty("Target", rig.matrix_world @ Vector((0.6, 0.4, 1.0)))
-    row = constrain(rig, "bone_3", target, use_tail=use_tail, effector_offset=(0.2, -0.1, 0.3))
+    row = rigs.reach(rig, "bone_3", target, "Foot", use_tail=use_tail, effector_offset=(0.2, -0.1, 0.3))
     _, evaluated = solved(bake, rig)
     bone = evaluated.pose.bones["bone_3"]
     end = Vector((0.0, bone.length if use_tail else 0.0, 0.0))
@@ -69,7 +61,7 @@ def test_position_and_rotation_of_different_bones(bake):
     target.rotation_mode = "QUATERNION"
     target.location = (0.1, -0.4, 0.3)
     target.rotation_quaternion = rig.pose.bones["foot"].matrix.to_quaternion() @ Quaternion((1, 0, 0), 0.3)
-    constrain(rig, "toes", target, rotation="ORIENTATION", rotation_bone="foot")
+    rigs.reach(rig, "toes", target, "Foot", rotation="ORIENTATION", rotation_bone="foot")
     _, evaluated = solved(bake, rig)
     bones = evaluated.pose.bones
     assert (bones["toes"].tail - target.location).length < 3 * SOLVE
@@ -90,7 +82,7 @@ def test_a_foot_that_is_turned_leaves_the_pole_to_thigh_and_shin(bake, use_tail,
         for path in ("location", "rotation_quaternion"):
             target.keyframe_insert(path, frame=frame)
     fields = {"use_tail": use_tail, "rotation": rotation, "pole_target": pole}
-    constrain(rig, "foot", target, **fields)
+    rigs.reach(rig, "foot", target, "Foot", **fields)
     report = bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, FRAMES))
     assert report.unsolved() == (), report.summary()
     scene = bpy.context.scene
@@ -105,7 +97,7 @@ def test_a_foot_that_is_turned_leaves_the_pole_to_thigh_and_shin(bake, use_tail,
 
 def test_checks_name_what_is_wrong(checks):
     rig, target, pole = leg()
-    row = constrain(rig, "foot", target, chain_length=2)
+    row = rigs.reach(rig, "foot", target, "Foot", chain_length=2)
 
     def said(severity="ERROR"):
         rigs.update()
@@ -141,8 +133,8 @@ def test_checks_name_what_is_wrong(checks):
 
 def test_different_points_and_bones_do_not_compete(checks):
     rig, target, _ = leg()
-    row = constrain(rig, "foot", target, rotation="ORIENTATION")
-    other = constrain(rig, "foot", target, rotation="ORIENTATION")
+    row = rigs.reach(rig, "foot", target, "Foot", rotation="ORIENTATION")
+    other = rigs.reach(rig, "foot", target, "Foot", rotation="ORIENTATION")
     other.name = "Other"
 
     def warned():
@@ -159,6 +151,8 @@ def test_different_points_and_bones_do_not_compete(checks):
 
 def test_a_planted_bone_forgets_both(ext):
     rig, target, _ = leg()
-    constrain(rig, "foot", target, kind="PLANT", effector_offset=(0.1, 0.2, 0.3), rotation_bone="shin")
+    rigs.reach(
+        rig, "foot", target, "Foot", kind="PLANT", effector_offset=(0.1, 0.2, 0.3), rotation_bone="shin"
+    )
     (value,) = ext.module("ccd_rig.blender.properties.constraint_values").constraints(rig)
     assert (value.effector_offset, value.rotation_bone) == ((0.0, 0.0, 0.0), "")

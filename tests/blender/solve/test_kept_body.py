@@ -3,83 +3,15 @@
 from __future__ import annotations
 
 import json
-import math
 import random
-from types import SimpleNamespace
 
 import bpy
 import numpy as np
 import pytest
 import rigs
+from kept_bodies import FRAMES, KEPT, SLIP, assert_held, bobbing, curves_of, leaning, spans_of
 from mathutils import Euler, Matrix, Quaternion, Vector
-from planted import angle, biped, constrain, key_influence, keyed_empty, limits_hold, played, standing
-
-SLIP = 1e-3  # [m] what a planted bone may slide
-KEPT = 1e-4  # of F-curves that should stay
-FRAMES = range(1, 49)
-STEP = 12
-STRIDE = 0.15  # [m] between one foot's place and the other's
-
-
-def bobbing(place=Matrix()):  # noqa: B008  (a matrix is not changed)
-    """The biped, hips keyed along -Y with bobs; feet planted by turns, with controllers while they swing."""
-    rig = biped()
-    rig.matrix_world = place
-    hips = rig.pose.bones["hips"]
-    for frame in FRAMES:
-        phase = 2.0 * math.pi * (frame - 1) / STEP
-        # Along the bone is up; its Z is the world's -Y.
-        hips.location = (
-            0.02 * math.sin(phase / 2),
-            -0.12 + 0.02 * math.cos(phase),
-            STRIDE / STEP * (frame - 1),
-        )
-        hips.rotation_quaternion = Euler(
-            (0.03 * math.cos(phase), 0.08 * math.sin(phase / 2), 0)
-        ).to_quaternion()
-        hips.keyframe_insert("location", frame=frame)
-        hips.keyframe_insert("rotation_quaternion", frame=frame)
-    for k, (side, x) in enumerate((("L", 0.1), ("R", -0.1))):
-        spans = spans_of(side)
-        plant = constrain(rig, "PLANT", f"foot.{side}", f"Plant {side}", chain_length=4)
-        key_influence(plant, spans, FRAMES)
-        places = [(1, (x, 0.02, 0.08))]
-        for first in range(1 + STEP * (1 - k), 49, 2 * STEP):  # it swings while the other one stands
-            along = 0.02 - STRIDE / STEP * (first - 1)
-            low = Vector((x, along + STRIDE / 2 if first > 1 else along, 0.08))
-            places += [(first + 2, low), (first + STEP // 2, low + Vector((0, -STRIDE, 0.08)))]
-            places.append((first + STEP, low + Vector((0, -2 * STRIDE, 0))))
-        target = keyed_empty(f"Foot {side}", [(f, place @ Vector(p)) for f, p in places])
-        flat = rig.data.bones[f"foot.{side}"].matrix_local.to_3x3().to_4x4()
-        target.rotation_euler = (place @ flat).to_euler()
-        constrain(
-            rig, "REACH", f"foot.{side}", f"Swing {side}", target, 3, use_tail=False, rotation="ORIENTATION"
-        )
-    rigs.update()
-    return rig
-
-
-def spans_of(side):
-    """Frames in which a foot stands: by turns, two frames on both."""
-    return [(a, a + STEP + 1) for a in range(1 + (STEP if side == "R" else 0), 49, 2 * STEP)]
-
-
-def curves_of(ext, rig, bone, frames):
-    """{(path, component): (F,) values} of a bone's own F-curves."""
-    start = f'pose.bones["{bone}"].'
-    return {
-        (curve.data_path, curve.array_index): np.array([curve.evaluate(frame) for frame in frames])
-        for curve in ext.module("ccd_rig.blender.keys.channels").fcurves_of(rig)
-        if curve.data_path.startswith(start)
-    }
-
-
-def assert_held(seen, frames, spans, slip=SLIP):
-    for a, b in spans:
-        stand = [m for m, f in zip(seen, frames, strict=True) if a <= f <= b]
-        for matrix in stand:
-            assert np.linalg.norm(matrix[:3, 3] - stand[0][:3, 3]) < slip, (a, b)
-            assert angle(matrix, stand[0]) < 5e-3, (a, b)
+from planted import angle, biped, constrain, key_influence, limits_hold, played, standing
 
 
 @pytest.mark.parametrize("step", [1, 3])
@@ -125,25 +57,6 @@ def test_following_feet_says_that_keys_are_replaced(ext, bake):
 
 
 # A leg that is too short ------------------------------------------------------------------------------------
-
-
-def leaning(lean=0.5, last=60, **fields):
-    """On both feet, hips keyed that go up and away from frame 21 to 30 and back until 40."""
-    rig = biped()
-    hips = rig.pose.bones["hips"]
-    for frame, up, along in (
-        (1, -0.1, 0.0),
-        (20, -0.1, 0.0),
-        (30, 0.05, lean),
-        (40, -0.1, 0.0),
-        (last, -0.1, 0.0),
-    ):
-        hips.location = (0.0, up, along)
-        hips.keyframe_insert("location", frame=frame)
-    for side in "LR":
-        constrain(rig, "PLANT", f"foot.{side}", f"Plant {side}", chain_length=4, **fields)
-    rigs.update()
-    return rig
 
 
 def test_a_body_is_moved_only_where_a_leg_is_too_short(ext, bake):
@@ -211,7 +124,7 @@ def test_feet_that_come_down_while_the_body_is_moved(ext, bake, seed):
 
 def test_the_shift_of_a_long_shot(ext):
     """It is planned in blocks of frames: inside all balls, without a pop where two of them meet."""
-    module = ext.module("ccd_rig.blender.bake.body_shift")
+    module = ext.module("ccd_rig.blender.bake.least_shifts")
     frames = np.arange(2600.0)
     far = 0.2 * np.sin(frames / 40.0) ** 2 * (frames < 1900)
     centres = np.zeros((2600, 1, 3))
@@ -351,194 +264,3 @@ def test_moving_object(ext, bake):
     seen = played(rig, ["foot.L", "foot.R"], range(1, 21))
     for k in (0, 1):
         assert_held(seen[:, k], range(1, 21), [(1, 20)])
-
-
-# What decides -----------------------------------------------------------------------------------------------
-
-
-def _body(ext, rig, **asked):
-    return ext.module("ccd_rig.blender.properties.body").body_of(rig, **asked)
-
-
-def _key(path, bone):
-    return lambda rig: rig.pose.bones[bone].keyframe_insert(path, frame=1)
-
-
-def _drive(rig):
-    rig.pose.bones["hips"].driver_add("location", 0).driver.expression = "0.1"
-
-
-def _strip(rig):
-    _key("location", "hips")(rig)
-    animation = rig.animation_data
-    action, slot = animation.action, getattr(animation, "action_slot", None)
-    strip = animation.nla_tracks.new().strips.new("Below", 1, action)
-    if slot is not None:
-        strip.action_slot = slot
-    animation.action = None
-
-
-ANIMATED = {
-    "nothing": (lambda rig: None, False, "it has no animation"),
-    "location": (_key("location", "hips"), True, "it has keys"),
-    "rotation": (_key("rotation_quaternion", "hips"), True, "it has keys"),
-    "scale": (_key("scale", "hips"), False, "it has no animation"),
-    "another bone": (_key("location", "spine"), False, "it has no animation"),
-    "driver": (_drive, True, "it has a driver"),
-    "strip": (_strip, True, "it has keys"),
-    "above": (_key("location", "root"), True, "'root' above it is animated"),
-}
-
-
-@pytest.mark.parametrize("case", ANIMATED)
-def test_automatic(ext, case):
-    animate, keeps, because = ANIMATED[case]
-    rig = standing()
-    rig.ccd_rig.constraints["Hips"].enabled = False
-    animate(rig)
-    rigs.update()
-    found = _body(ext, rig)
-    assert (found.bone, found.keeps, found.because) == ("hips", keeps, because)
-
-
-def test_a_constraint_on_the_body_goes_before_its_keys(ext, bake):
-    rig = standing()
-    _key("location", "hips")(rig)
-    found = _body(ext, rig)
-    assert not found.keeps
-    assert found.because == "'Hips' moves it"
-    report = bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, 5))
-    assert report.body.keys_replaced
-
-
-@pytest.mark.parametrize("destination", ["NEW_ACTION", "CURRENT_ACTION", "NLA_STRIP"])
-def test_keys_that_come_from_planted_feet_are_no_animation(ext, bake, destination):
-    """A second bake does what the first one did."""
-    rig = standing()
-    rig.ccd_rig.constraints["Hips"].enabled = False
-    for frame, bend in ((1, 0.0), (20, 0.4)):
-        rig.pose.bones["thigh.L"].rotation_quaternion = Quaternion((1, 0, 0), bend)
-        rig.pose.bones["thigh.L"].keyframe_insert("rotation_quaternion", frame=frame)
-    settings = bake.BakeSettings(1, 20, destination=bake.Destination[destination])
-    for _ in range(2):
-        report = bake.bake(bpy.context.scene, rig, settings)
-        assert (report.body.mode, report.body.keys_replaced) == ("FOLLOW_FEET", False)
-
-
-# Bad input --------------------------------------------------------------------------------------------------
-
-
-def _plant_hips(rig):
-    rig.ccd_rig.constraints["Hips"].enabled = False
-    constrain(rig, "PLANT", "hips", "Pelvis", chain_length=1)
-
-
-def _copy_location(rig):
-    rig.ccd_rig.constraints["Hips"].enabled = False
-    rig.pose.bones["hips"].constraints.new("COPY_LOCATION").target = bpy.data.objects["Hips"]
-
-
-CONTRADICTIONS = {
-    "a controller": (lambda rig: None, "'Hips' moves bone 'hips', which keeps its animation"),
-    "planted itself": (_plant_hips, "'Pelvis' plants bone 'hips', which keeps its animation"),
-    "Blender's constraint": (_copy_location, "Bone 'hips' keeps its animation, but .* 'Copy Location'"),
-}
-
-
-@pytest.mark.parametrize("asked", [True, False], ids=["asked", "stored"])
-@pytest.mark.parametrize("case", CONTRADICTIONS)
-def test_contradictions_are_refused_by_name(bake, errors, case, asked):
-    spoil, message = CONTRADICTIONS[case]
-    rig = standing()
-    spoil(rig)
-    if not asked:
-        rig.ccd_rig.body = "KEEP_ANIMATION"
-    rigs.update()
-    with pytest.raises(errors.CCDRigError, match=message):
-        bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, 5, body="KEEP_ANIMATION" if asked else ""))
-    assert not bpy.data.actions
-
-
-def test_a_body_without_planted_bones_is_refused(bake, errors):
-    rig = standing()
-    for side in "LR":
-        rig.ccd_rig.constraints[f"Plant {side}"].enabled = False
-    with pytest.raises(errors.CCDRigError, match="no constraint of armature 'Walker' plants a bone"):
-        bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, 5, body="FOLLOW_FEET"))
-    with pytest.raises(errors.InvalidInput, match="body must be AUTO, KEEP_ANIMATION, FOLLOW_FEET"):
-        bake.BakeSettings(1, 5, body="FEET")
-
-
-def test_advice(checks):
-    rig = leaning()
-    constrain(rig, "REACH", "head", "Look", rigs.empty("Look", (0, -1, 1.5)), 3)
-    for name in ("shin.L", "thigh.L", "foot.L"):
-        rig.pose.bones[name].lock_rotation = (True, True, True)
-    rigs.update()
-    words = [problem.message for problem in checks.problems(rig, bpy.context.scene)]
-    assert any("'Look' goes up to bone 'hips', which keeps its animation" in each for each in words)
-    assert any("locked, so it cannot be held" in each for each in words)
-    assert not any("carries the figure over" in each for each in words)
-
-
-def test_the_command_line(ext, tmp_path):
-    cli = ext.module("ccd_rig.blender.cli.command_line")
-    leaning()
-    path, report = str(tmp_path / "lean.blend"), tmp_path / "report.json"
-    bpy.ops.wm.save_as_mainfile(filepath=path)
-    for words, mode, replaced in (
-        ((), "KEEP_ANIMATION", False),
-        (("--body", "keep"), "KEEP_ANIMATION", False),
-        (("--body", "follow"), "FOLLOW_FEET", True),
-    ):
-        assert cli.main(["bake", path, "--frames", "1-40", "--report", str(report), *words]) == 0
-        found = json.loads(report.read_text())["body"]
-        assert (found["bone"], found["mode"], found["keys_replaced"]) == ("hips", mode, replaced)
-        assert (found["moved_frames"] > 0) == (mode == "KEEP_ANIMATION")
-    assert cli.main(["bake", path, "--report", str(report), "--body", "feet"]) == 2
-
-
-class Lines:
-    """A layout that keeps what is drawn on it."""
-
-    def __init__(self):
-        self.labels, self.fields = [], []
-
-    def column(self, **_):
-        return self
-
-    row = column
-
-    def label(self, text="", **_):
-        self.labels.append(text)
-
-    def prop(self, _owner, field, **_):
-        self.fields.append(field)
-
-
-def drawn(ext, rig, name):
-    panels, lines = ext.module("panels.constraints"), Lines()
-    preferences = bpy.context.preferences
-    context = SimpleNamespace(region=SimpleNamespace(width=2000), preferences=preferences, scene=None)
-    constraint = rig.ccd_rig.constraints[name]
-    panels._draw_chain(lines, rig, constraint)
-    if constraint.kind == "PLANT":
-        panels._draw_plant(lines, context, constraint)
-        assert lines.fields == ["plant_ground", "plant_height", "plant_rotation", "body"]
-    return lines.labels
-
-
-def test_the_panel_says_what_becomes_of_the_body(ext):
-    rig = leaning()
-    held = "Held where it is when planted"
-    carries = "'hips' carries the figure"
-    assert drawn(ext, rig, "Plant L") == [carries, held, "'hips' keeps its animation: it has keys"]
-    rig.ccd_rig.body = "FOLLOW_FEET"
-    replaced = "The bake replaces the keys of 'hips'"
-    assert drawn(ext, rig, "Plant L") == [carries, held, "'hips' follows planted bones", replaced]
-    target = rigs.empty("Foot", (0.1, 0.0, 0.1))
-    constrain(rig, "REACH", "foot.L", "Swing L", target, 4)
-    assert "and on to planted bones" in drawn(ext, rig, "Swing L")
-    rig.ccd_rig.body = "KEEP_ANIMATION"
-    assert "Held where 'Swing L' has brought it" in drawn(ext, rig, "Plant L")
-    assert "'hips' keeps its animation" in drawn(ext, rig, "Swing L")

@@ -8,6 +8,7 @@ import bpy
 import numpy as np
 import pytest
 import rigs
+from kept_bodies import FRAMES, bobbing, leaning, spans_of
 from mathutils import Euler, Matrix, Quaternion, Vector
 from planted import (
     STILL,
@@ -24,7 +25,6 @@ from planted import (
     standing,
     walker,
 )
-from test_kept_body import FRAMES, bobbing, leaning, spans_of
 
 LIKE = 2e-3  # [m] by which poses that are equally near to their goals may differ
 

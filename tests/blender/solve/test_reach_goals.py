@@ -1,4 +1,4 @@
-"""Rotations, poles, priorities and reach windows: held against what Blender plays of the baked action."""
+"""Rotations, priorities and reach windows: held against what Blender plays of the baked action."""
 
 from __future__ import annotations
 
@@ -8,87 +8,8 @@ import bpy
 import numpy as np
 import pytest
 import rigs
+from goal_arms import FRAMES, PLACES, PLAYED, SOLVE, TURNED, apart, arm, distance, played, world_axes
 from mathutils import Euler, Matrix, Quaternion
-
-SOLVE = 1e-4  # [m] the solver's own tolerance
-TURNED = 1e-3  # [rad] the solver's own tolerance
-PLAYED = 1e-4  # [m] and [rad]: float32 bones end to end, evaluated by Blender
-FRAMES = 25
-
-
-PLACES = {
-    "at home": Matrix(),
-    "moved": Matrix.Translation((30.0, -20.0, 5.0)),
-    "turned": Euler((0.7, -1.1, 2.0)).to_matrix().to_4x4(),
-    "scaled": Matrix.LocRotScale((1, 2, 3), Euler((0.3, 0.2, 0.1)), (2.5, 2.5, 2.5)),
-    "mirrored": Matrix.LocRotScale((0, 1, 0), Euler((0.3, 0.2, 0.1)), (-1.0, 1.0, 1.0)),
-    "stretched": Matrix.LocRotScale((0, 1, 0), Euler((0.3, 0.2, 0.1)), (1.0, 2.0, 0.5)),
-}
-
-
-def constrain(rig, tip, target, name="Hand", **fields):
-    row = rig.ccd_rig.constraints.add()
-    row.name, row.tip, row.target = name, tip, target
-    for field, value in fields.items():
-        setattr(row, field, value)
-    return row
-
-
-def key_transforms(thing, matrices, gap=8):
-    """Key an object's place and rotation, one matrix every `gap` frames."""
-    thing.rotation_mode = "QUATERNION"
-    for i, matrix in enumerate(matrices):
-        thing.location, thing.rotation_quaternion, thing.scale = matrix.decompose()
-        for path in ("location", "rotation_quaternion", "scale"):
-            thing.keyframe_insert(path, frame=1 + gap * i)
-    rigs.update()
-
-
-def arm(place=Matrix(), count=6, **fields):  # noqa: B008  (a matrix is not changed)
-    """A chain of `count` bones of half a metre, and a target that moves and turns within reach."""
-    rig = rigs.chain(count, 0.5)
-    rig.matrix_world = place
-    target = rigs.empty("Target")
-    poses = [
-        Matrix.LocRotScale(where, Euler(turn), (1, 1, 1))
-        for where, turn in (
-            ((0.6, 0.4, 1.6), (0.2, 0.1, 0.0)),
-            ((0.2, 0.9, 1.4), (-0.5, 0.4, 0.8)),
-            ((-0.7, 0.3, 1.7), (0.6, -0.3, -0.9)),
-            ((-0.2, -0.6, 1.3), (1.0, 0.2, 0.3)),
-        )
-    ]
-    turn = place.to_3x3()
-    for pose in poses:  # the points go with the armature, the rotations stay those of a rigid object
-        pose.translation = place.translation + turn @ pose.translation
-    key_transforms(target, poses)
-    row = constrain(rig, f"bone_{count - 1}", target, **fields)
-    bpy.context.scene.frame_set(1)
-    return rig, target, row
-
-
-def played(rig, frames=()):
-    """(frame, evaluated armature object, depsgraph) of each frame, or of all, as Blender plays it."""
-    for frame in frames or range(1, FRAMES + 1):
-        bpy.context.scene.frame_set(frame)
-        depsgraph = bpy.context.evaluated_depsgraph_get()
-        yield frame, rig.evaluated_get(depsgraph), depsgraph
-
-
-def world_axes(evaluated, bone):
-    """Unit vectors of a bone's axes in the world."""
-    matrix = (evaluated.matrix_world @ evaluated.pose.bones[bone].matrix).to_3x3()
-    return [matrix.col[axis].normalized() for axis in range(3)]
-
-
-def apart(a, b):
-    return math.atan2(a.cross(b).length, a.dot(b))
-
-
-def distance(rig, row, evaluated, depsgraph):
-    tip = evaluated.matrix_world @ evaluated.pose.bones[row.tip].tail
-    return (tip - row.target.evaluated_get(depsgraph).matrix_world.translation).length
-
 
 # --- rotation -----------------------------------------------------------------------------------------------
 
@@ -191,115 +112,6 @@ def test_the_report_has_the_angle_that_plays(bake):
         assert abs(line.keyed_angle - line.angle) > 1e-3  # blended with the pose at rest
 
 
-# --- pole ---------------------------------------------------------------------------------------------------
-
-
-def leg(limits=False):
-    """Thigh, shin and foot down from the hip, a little bent; targets for the foot and for the knee."""
-    rig = rigs.armature(
-        [
-            rigs.B("hip", (0, 0, 2), (0, 0, 2.3)),
-            rigs.B("thigh", (0, 0, 2), (0, -0.1, 1), "hip"),
-            rigs.B("shin", (0, -0.1, 1), (0, 0, 0), "thigh", connect=True),
-        ]
-    )
-    target, pole = rigs.empty("Foot"), rigs.empty("Knee")
-    for frame, where in ((1, (0, 0, 0.4)), (9, (0.3, -0.4, 0.6)), (17, (-0.3, 0.5, 0.8)), (25, (0, 0, 0.3))):
-        target.location = where
-        target.keyframe_insert("location", frame=frame)
-    for frame, turn in ((1, -90), (9, -20), (17, 60), (25, 170)):
-        pole.location = (2 * math.cos(math.radians(turn)), 2 * math.sin(math.radians(turn)), 1.2)
-        pole.keyframe_insert("location", frame=frame)
-    if limits:
-        rig.pose.bones["thigh"].ccd_rig.limit.kind = "CONE"
-        rig.pose.bones["thigh"].ccd_rig.limit.cone_radius = 1.2
-        rig.pose.bones["thigh"].ccd_rig.limit.use_twist = True
-        rig.pose.bones["thigh"].ccd_rig.limit.twist_lower = -0.6
-        rig.pose.bones["thigh"].ccd_rig.limit.twist_upper = 0.6
-        shin = rig.pose.bones["shin"].ccd_rig.limit
-        shin.kind, shin.axis, shin.hinge_lower, shin.hinge_upper = "HINGE", (1, 0, 0), -0.1, 2.5
-    rigs.update()
-    row = constrain(rig, "shin", target, "Foot", chain_length=2, pole_target=pole)
-    return rig, row
-
-
-def bend_angle(evaluated, row, depsgraph):
-    """The angle between the knee and the pole about the line from hip to foot, in the world."""
-    world = evaluated.matrix_world
-    thigh, shin = evaluated.pose.bones["thigh"], evaluated.pose.bones["shin"]
-    hip, knee, foot = world @ thigh.head, world @ shin.head, world @ shin.tail
-    pole = row.pole_target.evaluated_get(depsgraph).matrix_world.translation
-    line = (foot - hip).normalized()
-    sides = [point - hip - line * (point - hip).dot(line) for point in (knee, pole)]
-    return apart(*sides)
-
-
-@pytest.mark.parametrize("place", ["at home", "turned", "mirrored"])
-def test_a_chain_bends_towards_its_pole(bake, place):
-    rig, row = leg()
-    rig.matrix_world = PLACES[place]
-    for thing in (row.target, row.pole_target):  # what they are keyed to is in the armature's own space
-        thing.parent = rig
-    report = bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, FRAMES))
-    assert report.unsolved() == (), report.summary()
-    for frame, evaluated, depsgraph in played(rig):
-        assert distance(rig, row, evaluated, depsgraph) < SOLVE + PLAYED, frame
-        assert bend_angle(evaluated, row, depsgraph) < TURNED + 5 * PLAYED, frame
-
-
-def test_a_pole_never_breaks_a_limit_nor_keeps_the_foot_from_its_target(ext, bake):
-    limits = ext.module("ccd_rig.limits.shapes")
-    joints = ext.module("ccd_rig.blender.properties.joints")
-    rig, row = leg(limits=True)
-    report = bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, FRAMES))
-    alone, other = leg(limits=True)
-    other.pole_target = None
-    free = bake.bake(bpy.context.scene, alone, bake.BakeSettings(1, FRAMES))
-    assert report.unsolved_count() > 0  # the pole goes behind, where the leg's limits do not let it bend
-    for with_pole, without in zip(report.entries, free.entries, strict=True):
-        assert with_pole.residual <= max(without.residual, 0.0) + 1.2 * SOLVE, with_pole
-    for frame, evaluated, depsgraph in played(rig):
-        for bone in ("thigh", "shin"):
-            limit = joints.limit_value(rig.pose.bones[bone].ccd_rig.limit)
-            turned = evaluated.pose.bones[bone].rotation_quaternion.normalized()
-            assert limits.violation(limit, turned) < 2e-5, (frame, bone)
-        line = next(each for each in report.entries if each.frame == frame)
-        assert bend_angle(evaluated, row, depsgraph) == pytest.approx(line.keyed_angle, abs=2e-3)
-
-
-def test_a_bone_of_another_armature_is_a_pole(bake):
-    rig, row = leg()
-    other = rigs.chain(2, 1.0, name="Other")
-    other.location = (0.0, -2.0, 0.2)
-    for frame, angle in ((1, 0.0), (FRAMES, 1.2)):
-        other.pose.bones["bone_0"].rotation_quaternion = Quaternion((1, 0, 0), angle)
-        other.pose.bones["bone_0"].keyframe_insert("rotation_quaternion", frame=frame)
-    row.pole_target, row.pole_bone = other, "bone_1"
-    other.hide_viewport = True
-    report = bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, FRAMES))
-    assert report.unsolved() == ()
-    other.hide_viewport = False
-    for _, evaluated, depsgraph in played(rig, (1, 12, FRAMES)):
-        head = other.matrix_world @ other.evaluated_get(depsgraph).pose.bones["bone_1"].head
-        thigh, shin = evaluated.pose.bones["thigh"], evaluated.pose.bones["shin"]
-        line = (shin.tail - thigh.head).normalized()
-        sides = [p - thigh.head - line * (p - thigh.head).dot(line) for p in (shin.head, head)]
-        assert apart(*sides) < TURNED + 5 * PLAYED
-
-
-def test_solve_pose_takes_pole_and_rotation_too(bake):
-    rig, row = leg()
-    row.rotation, row.bone_axis, row.target_axis = "DIRECTION", "POS_Z", "POS_X"
-    row.use_position = True
-    row.rotation = "NONE"
-    bpy.context.scene.frame_set(9)
-    result = bake.solve_current(bpy.context.evaluated_depsgraph_get(), rig).result
-    rigs.update()
-    depsgraph = bpy.context.evaluated_depsgraph_get()
-    assert len(result.errors) == 1
-    assert bend_angle(rig.evaluated_get(depsgraph), row, depsgraph) < TURNED + 5 * PLAYED
-
-
 # --- priority and reach -------------------------------------------------------------------------------------
 
 
@@ -311,7 +123,7 @@ def two_hands():
         bones.append(rigs.B(f"{side}1", (sign * 0.5, 0, 1), (sign * 1.0, 0, 1), f"{side}0", connect=True))
     rig = rigs.armature(bones)
     for side, sign in (("L", 1), ("R", -1)):
-        constrain(rig, f"{side}1", rigs.empty(f"Target {side}", (sign * 1.6, 0.1, 0.6)), side)
+        rigs.reach(rig, f"{side}1", rigs.empty(f"Target {side}", (sign * 1.6, 0.1, 0.6)), side)
     rigs.update()
     return rig
 
@@ -365,99 +177,10 @@ def test_an_arm_is_never_stretched_past_its_reach(bake, bones):
     assert max(ways) > 0.82  # without the window it is
 
 
-# --- what cannot be -----------------------------------------------------------------------------------------
-
-
-def pole_in_chain(rig, row):
-    row.pole_target, row.pole_bone = rig, "shin"
-
-
-def pole_hangs_on_chain(rig, row):
-    row.pole_target.parent, row.pole_target.parent_type, row.pole_target.parent_bone = rig, "BONE", "thigh"
-
-
-def pole_is_the_rig(rig, row):
-    row.pole_target = rig
-
-
-def pole_of_one_bone(rig, row):
-    row.chain_length = 1
-
-
-def pole_of_one_bone_before_the_head(rig, row):
-    row.use_tail = False
-
-
-def pole_bone_is_gone(rig, row):
-    row.pole_target, row.pole_bone = rigs.chain(2, name="Other"), "nowhere"
-
-
-def pole_is_nowhere(rig, row):
-    row.pole_target.animation_data_clear()
-    row.pole_target.location = (math.nan, 0, 0)
-
-
-def asks_for_nothing(rig, row):
-    row.use_position = False
-
-
-def flat_target(rig, row):
-    row.rotation, row.pole_target = "ORIENTATION", None
-    row.target.scale = (1, 0, 1)
-
-
-@pytest.mark.parametrize(
-    ("spoil", "words"),
-    [
-        (pole_in_chain, "pole bone 'shin' moves with the chain"),
-        (pole_hangs_on_chain, "pole moves with the chain.*thigh"),
-        (pole_is_the_rig, "the pole is the armature itself"),
-        (pole_of_one_bone, "pole needs a chain of two bones"),
-        (pole_of_one_bone_before_the_head, "pole needs a chain of two bones"),
-        (pole_bone_is_gone, "'nowhere'"),
-        (pole_is_nowhere, "pole 'Knee' has a place that is not a number"),
-        (asks_for_nothing, "asks for nothing"),
-        (flat_target, "scale of 0"),
-    ],
-)
-def test_what_cannot_be_is_said(bake, errors, spoil, words):
-    rig, row = leg()
-    spoil(rig, row)
-    rigs.update()
-    before = len(bpy.data.actions)
-    with pytest.raises(errors.CCDRigError, match=words) as caught:
-        bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, 3))
-    assert "'Foot'" in str(caught.value)
-    assert len(bpy.data.actions) == before
-    assert rig.animation_data is None
-
-
-def test_warnings(ext):
-    checks = ext.module("ccd_rig.blender.checks.setup")
-
-    def warned():
-        return [p.message for p in checks.problems(rig, bpy.context.scene) if p.severity == "WARNING"]
-
-    rig, row = leg()
-    assert warned() == []
-    row.max_extension, row.extension_joints = 0.8, 1
-    assert "Max Extension is about one bone" in warned()[0]
-    row.max_extension = 1.0
-    row.rotation = "ORIENTATION"
-    twin = constrain(
-        rig, "shin", row.target, "Twin", chain_length=2, pole_target=row.pole_target, rotation="DIRECTION"
-    )
-    assert len(warned()) == 3
-    twin.priority = 1
-    assert warned() == []
-    twin.pole_target, twin.pole_bone = None, "left"
-    assert "no pole target" in warned()[0]
-
-
 def test_a_row_of_before_is_as_it_was(ext):
     """What a file holds that was saved before there were goals: a name, a bone, a target, no more."""
     rig = rigs.chain(3, 0.5)
-    row = constrain(rig, "bone_2", rigs.empty("Target", (0.5, 0.5, 0.9)))
+    row = rigs.reach(rig, "bone_2", rigs.empty("Target", (0.5, 0.5, 0.9)), "Hand")
     values = ext.module("ccd_rig.blender.properties.constraint_values").constraints(rig)[0]
     assert (values.kind, values.use_position, values.rotation, values.pole_target) == (
         "REACH",

@@ -7,6 +7,7 @@ import math
 import bpy
 import pytest
 import rigs
+from linked_rigs import overridden
 from rolling import bend, leg
 
 
@@ -80,18 +81,6 @@ def test_undo_takes_an_offset_and_its_shift_back():
     for expected in reversed(states[:-1]):
         bpy.ops.ed.undo()
         assert state() == expected
-
-
-def overridden(rig, tmp_path):
-    """Save an armature as a library; in a new file, an override of it."""
-    bpy.data.libraries.write(str(tmp_path / "library.blend"), {rig})
-    bpy.ops.wm.read_homefile(use_empty=True)
-    with bpy.data.libraries.load(str(tmp_path / "library.blend"), link=True) as (_, wanted):
-        wanted.objects = ["Rig"]
-    bpy.context.scene.collection.objects.link(wanted.objects[0])
-    made = wanted.objects[0].override_create(remap_local_usages=True)
-    made.override_library.is_system_override = False
-    return made
 
 
 @pytest.mark.parametrize("rolls", [True, False])

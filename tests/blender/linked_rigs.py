@@ -1,0 +1,28 @@
+"""Armatures that come from a library: linked, and overridden."""
+
+from __future__ import annotations
+
+import bpy
+
+
+def linked(rig, folder):
+    """Save an armature as a library in a folder; in a new file, it linked from there."""
+    name, path = rig.name, str(folder / "library.blend")
+    bpy.data.libraries.write(path, {rig})
+    bpy.ops.wm.read_homefile(use_empty=True)
+    with bpy.data.libraries.load(path, link=True) as (_, wanted):
+        wanted.objects = [name]
+    bpy.context.scene.collection.objects.link(wanted.objects[0])
+    return wanted.objects[0]
+
+
+def override_of(rig):
+    """A library override of a linked armature, which may be changed."""
+    made = rig.override_create(remap_local_usages=True)
+    made.override_library.is_system_override = False
+    return made
+
+
+def overridden(rig, folder):
+    """Save an armature as a library in a folder; in a new file, an override of it."""
+    return override_of(linked(rig, folder))

@@ -1,0 +1,121 @@
+"""What cannot be evaluated beside the user's scene is refused by name, and leaves no trace."""
+
+from __future__ import annotations
+
+import bpy
+import pytest
+import rigs
+from target_scenes import add_row, file_state, make_rig, nan_target, sample_once, scene_driver
+
+
+def no_target(rig, row):
+    row.target = None
+
+
+def no_bone(rig, row):
+    row.target_bone = "gone"
+
+
+def missing_row(rig, row):
+    row.name = "Renamed"
+
+
+def zero_scale(rig, row):
+    rig.scale = (1, 0, 1)
+
+
+def simulated(rig, row):
+    mesh = bpy.data.meshes.new("Ball")
+    mesh.from_pydata(
+        [(0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1)], [], [(0, 1, 2), (0, 1, 3), (0, 2, 3), (1, 2, 3)]
+    )
+    ball = rigs.link(mesh, "Ball")
+    bpy.ops.rigidbody.world_add()
+    bpy.ops.rigidbody.object_add()
+    row.target.parent = ball
+
+
+def animate_scene():
+    for frame in (1, 9):
+        bpy.context.scene["way"] = float(frame)
+        bpy.context.scene.keyframe_insert('["way"]', frame=frame)
+
+
+def scene_frame_driver(rig, row):
+    scene_driver(row.target, 1, "SINGLE_PROP", "frame_current")
+
+
+def animated_scene_driver(rig, row):
+    animate_scene()
+    row.target.parent = rigs.empty("Parent")
+    scene_driver(row.target.parent, 1, "SINGLE_PROP", '["way"]')
+
+
+def active_scene_driver(rig, row):
+    animate_scene()
+    scene_driver(row.target, 1, "CONTEXT_PROP", '["way"]')
+
+
+def active_scene_setting_driver(rig, row):
+    scene_driver(row.target, 1, "CONTEXT_PROP", "render.resolution_x")
+
+
+def simulated_base(rig, row):
+    """The bone that the chain stands on follows a simulated object."""
+    row.target = rigs.empty("Still")
+    lead = rigs.empty("Target")
+    simulated(rig, type("Row", (), {"target": lead}))
+    rig.pose.bones["base"].constraints.new("COPY_LOCATION").target = lead
+
+
+@pytest.mark.parametrize(
+    ("spoil", "words"),
+    [
+        (no_target, ["Reach", "no target"]),
+        (no_bone, ["Reach", "'Target' has no bone 'gone'"]),
+        (missing_row, ["'Rig'", "no constraint 'Reach'"]),
+        (zero_scale, ["Armature 'Rig'", "scale of 0", "frame 3"]),
+        (nan_target, ["Reach", "'Target'", "not a number", "frame 3"]),
+        (simulated, ["Reach", "'Target'", "rigid body", "'Ball'", "Bake To Keyframes"]),
+        (simulated_base, ["Reach", "bone 'tip'", "rigid body", "'Ball'", "Bake To Keyframes"]),
+        (scene_frame_driver, ["Reach", "'Target'", "frame_current", "the word frame"]),
+        (animated_scene_driver, ["Reach", "'Target'", "location of 'Parent'", '["way"]']),
+        (active_scene_driver, ["Reach", "'Target'", '["way"]']),
+        (active_scene_setting_driver, ["Reach", "'Target'", "render.resolution_x"]),
+    ],
+)
+def test_refused(evaluation, constraints_of, errors, spoil, words):
+    rig = make_rig()
+    row = add_row(rig, rigs.empty("Target", (1, 2, 3)))
+    kept = constraints_of(rig)
+    spoil(rig, row)
+    rows = kept if spoil is missing_row else constraints_of(rig)
+    rigs.update()
+    before = file_state()
+    with pytest.raises(errors.RigError) as caught:
+        sample_once(evaluation, rig, rows, 3)
+    assert all(word in str(caught.value) for word in words), str(caught.value)
+    assert repr(file_state()) == repr(before)  # NaN differs from itself
+
+
+def test_scale_that_becomes_zero(evaluation, constraints_of, errors):
+    rig = rigs.chain(2)
+    add_row(rig, rigs.empty("Target", (1, 2, 3)), tip="bone_1")
+    for frame, size in ((1, 1.0), (5, 0.0)):
+        rig.scale = (size, size, size)
+        rig.keyframe_insert("scale", frame=frame)
+    with evaluation.frames(bpy.context.scene, rig, constraints_of(rig)) as sample:
+        assert sample(4.5).matrix_world.to_scale().length > 0
+        with pytest.raises(errors.RigError, match="'Rig' has a scale of 0 at frame 5"):
+            sample(5)
+        sample(1)
+
+
+def test_simulated_but_not_used(evaluation, constraints_of):
+    """Rigid bodies that stand still or go by their keys are evaluated as anything else."""
+    rig = make_rig()
+    row = add_row(rig, rigs.empty("Target", (1, 2, 3)))
+    simulated(rig, row)
+    row.target.parent.rigid_body.kinematic = True
+    with evaluation.frames(bpy.context.scene, rig, constraints_of(rig)) as sample:
+        sample(3)

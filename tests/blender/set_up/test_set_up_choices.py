@@ -1,0 +1,116 @@
+"""What is chosen for the set-up of a figure: parts, limits, and limits from the motion that plays."""
+
+from __future__ import annotations
+
+import bpy
+import pytest
+import rigs
+from figures_set_up import FRAMES, bake, matrices, set_up
+from mathutils import Quaternion, Vector
+from rigs import B
+
+
+def test_what_is_chosen_is_made(ext):
+    rig = rigs.metarig("basic_human")
+    made = set_up(rig, feet=False, head=False, hips=False, poles=False)
+    assert set(made) == {"hand.L", "hand.R"}
+    assert not any(row.pole_target for row in made.values())
+    more = set_up(rig, head=False)
+    assert set(more) == {"hand.L", "hand.R", "foot.L", "foot.R", "spine"}, "what has a constraint keeps it"
+    head = set_up(rig)["spine.006"]
+    assert head.target.parent == more["spine"].target
+
+
+@pytest.mark.parametrize(
+    ("kind", "hinge", "beside"),
+    [("basic_human", "forearm.L", "upper_arm.R"), ("basic_quadruped", "shin.L", "front_thigh.R")],
+)
+@pytest.mark.parametrize("ranges", ["LIMITS", "COMFORT"])
+def test_limits_of_the_preset(ext, kind, hinge, beside, ranges):
+    """Joints of chains get ranges where they have none; a limit that a bone has stays."""
+    rig = rigs.metarig(kind)
+    rig.pose.bones[beside].ccd_rig.limit.kind = "CONE"
+    set_up(rig, ranges=ranges)
+    joint, other = rig.pose.bones[hinge].ccd_rig, rig.pose.bones[beside].ccd_rig
+    here, there = (joint.limit, joint.comfort.region)[:: 1 if ranges == "LIMITS" else -1]
+    assert (here.kind, there.kind) == ("HINGE", "NONE")
+    assert (other.limit.kind, other.comfort.region.kind) == ("CONE", "NONE")
+    rest = matrices(rig)
+    bake(rig)
+    turned = [
+        name
+        for name, matrix in matrices(rig).items()
+        if (matrix.translation - rest[name].translation).length > 0.01
+    ]
+    assert turned == [], "rest lies inside the limits"
+
+
+def test_no_limits_unless_asked(ext):
+    rig = rigs.metarig("basic_human")
+    set_up(rig)
+    joints = [bone.ccd_rig for bone in rig.pose.bones]
+    assert {kind for each in joints for kind in (each.limit.kind, each.comfort.region.kind)} == {"NONE"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "hinges"), [("basic_human", {"forearm", "shin"}), ("basic_quadruped", {"front_shin", "shin"})]
+)
+def test_knees_and_elbows_alone(ext, kind, hinges):
+    rig = rigs.metarig(kind)
+    set_up(rig, ranges="HINGES")
+    limited = {bone.name for bone in rig.pose.bones if bone.ccd_rig.limit.kind != "NONE"}
+    assert limited == {f"{name}.{side}" for name in hinges for side in "LR"}
+    assert {bone.ccd_rig.comfort.region.kind for bone in rig.pose.bones} == {"NONE"}
+
+
+def test_ranges_hold_the_motion_that_plays(ext):
+    """A knee that is keyed past straight and to the side keeps its keys."""
+    rig = rigs.metarig("basic_human")
+    shin = rig.pose.bones["shin.L"]
+    shin.rotation_mode = "QUATERNION"
+    for frame, turn in ((1, Quaternion()), (5, Quaternion((1, 0, 0), -0.4) @ Quaternion((0, 0, 1), 0.2))):
+        shin.rotation_quaternion = turn
+        shin.keyframe_insert("rotation_quaternion", frame=frame)
+    bpy.context.scene.frame_start, bpy.context.scene.frame_end = FRAMES
+    bpy.context.scene.frame_set(1)
+    set_up(rig, ranges="LIMITS")
+    limit_value = ext.module("ccd_rig.blender.properties.joints").limit_value
+    violation = ext.module("ccd_rig.limits.shapes").violation
+    assert violation(limit_value(shin.ccd_rig.limit), turn) < 1e-3
+    assert violation(limit_value(shin.ccd_rig.limit), Quaternion((1, 0, 0), -1.0)) > 0.3
+    other = rig.pose.bones["shin.R"].ccd_rig.limit
+    assert other.kind == "HINGE" and other.hinge_lower > -0.2
+    bake(rig)
+    assert shin.rotation_quaternion.rotation_difference(turn).angle < 0.01
+
+
+def test_a_paw_that_copies_a_rotation_is_no_hinge(ext):
+    """It could not turn as its target does about one axis. So it is with legs without toes."""
+    rig = rigs.metarig("basic_quadruped")
+    with rigs.edit_bones(rig) as bones:
+        for name in ("toe.L", "toe.R", "front_toe.L", "front_toe.R"):
+            bones.remove(bones[name])
+    made = set_up(rig, ranges="LIMITS")
+    assert "foot.L" in made
+    kinds = {name: rig.pose.bones[name].ccd_rig.limit.kind for name in ("foot.L", "front_foot.R", "shin.L")}
+    assert kinds == {"foot.L": "ELLIPSE", "front_foot.R": "ELLIPSE", "shin.L": "HINGE"}
+
+
+def test_pieces_of_a_limb_stay_in_line(ext):
+    """A thigh of two bones has no joint in its middle."""
+    bones = []
+    for bone in rigs.biped():
+        head, tail = Vector(bone.head), Vector(bone.tail)
+        if bone.name.startswith("thigh"):
+            middle, lower = 0.5 * (head + tail), bone.name.replace("thigh", "thigh_lower")
+            bones.append(B(bone.name, head, middle, bone.parent))
+            bones.append(B(lower, middle, tail, bone.name, connect=True))
+        elif bone.name.startswith("shin"):
+            bones.append(bone.__class__(bone.name, head, tail, f"thigh_lower.{bone.name[-1]}", connect=True))
+        else:
+            bones.append(bone)
+    rig = rigs.armature(bones)
+    made = set_up(rig)
+    assert made["foot.L"].chain_length == 4
+    assert rig.pose.bones["thigh_lower.L"].ccd_rig.stiffness == 1.0
+    assert rig.pose.bones["shin.L"].ccd_rig.stiffness == 0.0

@@ -1,0 +1,69 @@
+"""Balance, slides, limits and poles in one rig: by the command line, undone, and to the bit."""
+
+from __future__ import annotations
+
+import json
+
+import bpy
+import rigs
+from balanced_rigs import everything
+
+
+def test_saved_opened_and_baked_by_the_command_line_alike(ext, bake, channels, tmp_path):
+    rig = everything()
+    bpy.context.scene.frame_start, bpy.context.scene.frame_end = 1, 5
+    shot, out, told = (tmp_path / name for name in ("shot.blend", "out.blend", "report.json"))
+    bpy.ops.wm.save_as_mainfile(filepath=str(shot))
+    report = bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, 5))
+    keys = {
+        (c.data_path, c.array_index): [tuple(p.co) for p in c.keyframe_points]
+        for c in channels.fcurves_of(rig)
+    }
+    assert any("location" in path for path, _ in keys)
+    cli = ext.module("ccd_rig.blender.cli.command_line")
+    assert cli.main(["bake", str(shot), "--output", str(out), "--report", str(told), "--quiet"]) == 0
+    again = json.loads(told.read_text())
+    assert [row["angle"] for row in again["entries"]] == [row.angle for row in report.entries]
+    assert max(row["angle"] for row in again["entries"]) > 0.0
+    bpy.ops.wm.open_mainfile(filepath=str(out))
+    found = channels.fcurves_of(bpy.data.objects["Rig"])
+    assert {(c.data_path, c.array_index): [tuple(p.co) for p in c.keyframe_points] for c in found} == keys
+
+
+def test_undo_takes_slides_and_balance_back():
+    rig = everything()
+
+    def state():
+        bones = bpy.data.objects["Rig"].pose.bones
+        return [(tuple(bone.location), tuple(bone.rotation_quaternion)) for bone in bones]
+
+    rigs.activate(rig)
+    bpy.ops.ed.undo_push(message="before")
+    before = state()
+    assert bpy.ops.ccd_rig.solve() == {"FINISHED"}
+    bpy.ops.ed.undo_push(message="after")
+    after = state()
+    assert before != after
+    bpy.ops.ed.undo()
+    assert state() == before
+    bpy.ops.ed.redo()
+    assert state() == after
+
+
+def test_the_same_input_gives_the_same_bits(bake, channels):
+    def keys():
+        return [
+            (c.data_path, c.array_index, [tuple(p.co) for p in c.keyframe_points])
+            for c in channels.fcurves_of(rig)
+        ]
+
+    rig = everything()
+    before = rig.animation_data.action
+    slot = rig.animation_data.action_slot if hasattr(rig.animation_data, "action_slot") else None
+    first = bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, 9, step=4))
+    found = keys()
+    rig.animation_data.action = before
+    if slot is not None:
+        rig.animation_data.action_slot = slot
+    assert bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, 9, step=4)).entries == first.entries
+    assert keys() == found

@@ -1,0 +1,106 @@
+"""Balance: the centre of mass over a point or a line, by all joints or by some."""
+
+from __future__ import annotations
+
+import math
+import random
+
+import pytest
+from chains import Z, legal_pose, random_skeleton, tip
+from goal_solves import CONVERGED, meet
+from mathutils import Quaternion
+
+from ccd_rig.errors import InvalidInput
+from ccd_rig.goals import BalanceGoal, OrientationGoal, PositionGoal, centre_of_mass, measure
+from ccd_rig.limits.shapes import Cone, SwingTwist
+from ccd_rig.skeleton.joints import Joint, Skeleton
+from ccd_rig.skeleton.kinematics import forward_kinematics
+from ccd_rig.skeleton.pose import Pose
+from ccd_rig.solvers.solve import solve
+
+
+def walker() -> Skeleton:
+    """A base with a heavy swaying stack on it and two arms with mass."""
+    joints = [
+        Joint(
+            "base",
+            mass=0.0,
+            stiffness=1.0,
+            length=0.5,
+            rest_rotation=Quaternion((1.0, 0.0, 0.0), math.pi / 2),
+        ),
+        Joint("spine0", 0, (0, 0.5, 0), mass=5.0, limit=SwingTwist(Cone(0.8), (-0.5, 0.5))),
+        Joint("spine1", 1, (0, 1, 0), mass=5.0, limit=SwingTwist(Cone(0.8), (-0.5, 0.5))),
+    ]
+    for side in (-1, 1):
+        name = "left" if side < 0 else "right"
+        turned = Quaternion(Z, side * math.pi / 2)
+        joints.append(Joint(f"{name}_upper", 2, (0, 1, 0), turned, mass=1.0))
+        joints.append(Joint(f"{name}_lower", len(joints) - 1, (0, 1, 0), mass=1.0))
+    return Skeleton(joints)
+
+
+def test_balance_over_a_point_while_a_hand_reaches():
+    skeleton = walker()
+    rest = forward_kinematics(skeleton, Pose.rest(skeleton))
+    assert centre_of_mass(skeleton, rest).z > 0.5
+    hand = PositionGoal("right_lower", (-0.6, 0.9, 1.9))
+    alone = meet(skeleton, [hand])
+    off = measure(BalanceGoal((0.0, 0.0, 0.0)), skeleton, forward_kinematics(skeleton, alone.pose)).distance
+    both = meet(skeleton, [hand, BalanceGoal((0.0, 0.0, 0.0), weight=2.0)])
+    assert off > 0.02
+    assert both.status is CONVERGED
+
+
+def test_balance_over_a_line_leaves_the_other_axis_free():
+    skeleton = walker()
+    goal = BalanceGoal((0.3, 9.0, 9.0), axes=(True, False, False))
+    result = meet(skeleton, [goal])
+    assert result.status is CONVERGED
+    assert abs(centre_of_mass(skeleton, forward_kinematics(skeleton, result.pose)).x - 0.3) < 2e-3
+
+
+def test_balance_by_some_joints_leaves_the_others_as_they_are():
+    """Two arms on a trunk: only the left one swings to bring the centre of mass over."""
+    skeleton = Skeleton(
+        [
+            Joint("trunk", mass=1.0),
+            Joint("left", 0, (0, 1, 0), mass=1.0),
+            Joint("hand", 1, (0, 1, 0), mass=1.0),
+            Joint("right", 0, (0, 1, 0), mass=1.0),
+        ]
+    )
+    rest = Pose.rest(skeleton)
+    for length, moved in ((0, {0, 1, 2}), (2, {1, 2}), (1, {2})):
+        goal = BalanceGoal((0.1, 0.0, 0.0), (True, False, False), joint="hand", chain_length=length)
+        result = solve(skeleton, rest, [goal])
+        assert result.status is CONVERGED and result.errors[0].distance <= 1e-4
+        turned = {i for i in range(4) if result.pose.rotations[i] != rest.rotations[i]}
+        assert turned and turned <= moved
+    with pytest.raises(InvalidInput, match="no joint 'foot'"):
+        solve(skeleton, rest, [BalanceGoal((0, 0, 0), joint="foot")])
+    with pytest.raises(InvalidInput, match=r"chain_length.*name it"):
+        BalanceGoal((0, 0, 0), chain_length=2)
+
+
+def test_balance_carried_along_equals_the_rebuilt_one():
+    """What a view carries is what forward kinematics gives, also past joints that do not inherit rotation."""
+    from ccd_rig.solvers.ccd.working_pose import WorkingPose
+
+    rng = random.Random(8)
+    for _ in range(30):
+        skeleton = random_skeleton(rng, 8, tree=True)
+        skeleton = skeleton.replace(
+            {j.name: {"mass": rng.uniform(0.0, 2.0), "stiffness": 0.0} for j in skeleton.joints}
+        )
+        goals = [BalanceGoal((0.0, 0.0, 0.0)), PositionGoal(tip(skeleton), (1.0, 2.0, 3.0))]
+        goals.append(OrientationGoal(tip(skeleton), Quaternion(Z, 1.0)))
+        working = WorkingPose(skeleton, legal_pose(skeleton, rng), goals)
+        working.set_limits([joint.limit for joint in skeleton.joints], [0.0] * 8)
+        for i in rng.choices(working.movable, k=12):
+            working.step(i, 1.0)
+        carried = [effector.error() for effector in working.effectors]
+        working.recompute()
+        for before, after in zip(carried, (effector.error() for effector in working.effectors), strict=True):
+            assert before.distance == pytest.approx(after.distance, abs=1e-4)
+            assert before.angle == pytest.approx(after.angle, abs=1e-4)
