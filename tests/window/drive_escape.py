@@ -18,40 +18,78 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 from drive import REDRAW, install, note, open_tab, photograph, sh, start, view
 
 BONES, FRAMES, TRIALS = 40, 2000, 12
+LEGS, LINKS = 30, 5  # chains of the other figure, and bones of each
 LONGEST = 8.0  # [s] until Esc
 POLL = 0.01  # [s]
 rng = random.Random(7)
 
 
-def make_tail() -> None:
+def make_tail() -> bpy.types.Object:
     """A long chain with limits and two targets, whose solve takes much longer than anybody waits."""
+    tail = figure("Tail", [(BONES, 0.0)])
+    for tip in (BONES // 2, BONES - 1):
+        reach(tail, f"bone_0_{tip}", 0)
+    return tail
+
+
+def make_legs() -> bpy.types.Object:
+    """Many chains beside one another."""
+    legs = figure("Legs", [(LINKS, 0.3 * n) for n in range(LEGS)])
+    for n in range(LEGS):
+        reach(legs, f"bone_{n}_{LINKS - 1}", LINKS)
+    return legs
+
+
+def figure(name: str, chains: list[tuple[int, float]]) -> bpy.types.Object:
+    """Chains of so many bones at such places along X, in cones."""
+    rig = bpy.data.objects.new(name, bpy.data.armatures.new(name))
+    bpy.context.scene.collection.objects.link(rig)
+    bpy.context.view_layer.objects.active = rig
+    bpy.ops.object.mode_set(mode="EDIT")
+    for n, (count, x) in enumerate(chains):
+        above = None
+        for i in range(count):
+            bone = rig.data.edit_bones.new(f"bone_{n}_{i}")
+            bone.head, bone.tail, bone.parent, above = (x, 0, 0.1 * i), (x, 0, 0.1 * (i + 1)), above, bone
+    bpy.ops.object.mode_set(mode="POSE")
+    for bone in rig.pose.bones:
+        bone.ccd_rig.limit.kind, bone.ccd_rig.limit.cone_radius = "CONE", 0.4
+    return rig
+
+
+def reach(rig: bpy.types.Object, tip: str, length: int) -> None:
+    """A constraint whose target leaps about, turned as well."""
+    target = bpy.data.objects.new(f"Target {tip}", None)
+    bpy.context.scene.collection.objects.link(target)
+    size = 3.0 if length == 0 else 0.5
+    for frame in range(1, FRAMES, 20):
+        target.location = [rng.uniform(-size, size) for _ in range(3)]
+        target.keyframe_insert("location", frame=frame)
+    row = rig.ccd_rig.constraints.add()
+    row.name, row.tip, row.target, row.rotation, row.chain_length = tip, tip, target, "ORIENTATION", length
+
+
+def fill_scene() -> list[bpy.types.Object]:
+    """Both figures, of which none is in another mode than Object Mode."""
     for thing in list(bpy.data.objects):
         bpy.data.objects.remove(thing)
-    tail = bpy.data.objects.new("Tail", bpy.data.armatures.new("Tail"))
-    bpy.context.scene.collection.objects.link(tail)
-    bpy.context.view_layer.objects.active = tail
-    bpy.ops.object.mode_set(mode="EDIT")
-    above = None
-    for i in range(BONES):
-        bone = tail.data.edit_bones.new(f"bone_{i}")
-        bone.head, bone.tail, bone.parent, above = (0, 0, 0.1 * i), (0, 0, 0.1 * (i + 1)), above, bone
-    bpy.ops.object.mode_set(mode="POSE")
-    for bone in tail.pose.bones:
-        bone.ccd_rig.limit.kind, bone.ccd_rig.limit.cone_radius = "CONE", 0.4
-    for tip in (BONES // 2, BONES - 1):
-        target = bpy.data.objects.new(f"Target {tip}", None)
-        bpy.context.scene.collection.objects.link(target)
-        for frame in range(1, FRAMES, 20):
-            target.location = [rng.uniform(-3.0, 3.0) for _ in range(3)]
-            target.keyframe_insert("location", frame=frame)
-        row = tail.ccd_rig.constraints.add()
-        row.name, row.tip, row.target, row.rotation = tip_name(tip), tip_name(tip), target, "ORIENTATION"
+    found = []
+    for make in (make_tail, make_legs):
+        found.append(make())
+        bpy.ops.object.mode_set(mode="OBJECT")
     bpy.context.scene.frame_start, bpy.context.scene.frame_end = 1, FRAMES
-    bpy.ops.ed.undo_push(message="Tail")
+    bpy.ops.ed.undo_push(message="Figures")
+    return found
 
 
-def tip_name(i: int) -> str:
-    return f"bone_{i}"
+def take(rig: bpy.types.Object) -> None:
+    """Make a figure the active one, in Pose Mode."""
+    if bpy.context.object is not None and bpy.context.object.mode != "OBJECT":
+        bpy.ops.object.mode_set(mode="OBJECT")
+    for thing in bpy.data.objects:
+        thing.select_set(thing == rig)
+    bpy.context.view_layer.objects.active = rig
+    bpy.ops.object.mode_set(mode="POSE")
 
 
 def share_of_processor() -> float:
@@ -64,7 +102,8 @@ def share_of_processor() -> float:
 
 def run() -> Iterator[float]:
     install()
-    make_tail()
+    figures = fill_scene()
+    take(figures[0])
     yield REDRAW
     yield from open_tab()
     window, area, region = view()
@@ -78,6 +117,7 @@ def run() -> Iterator[float]:
     bpy.types.SpaceView3D.draw_handler_add(count, (), "WINDOW", "POST_PIXEL")
     for trial in range(TRIALS):
         with bpy.context.temp_override(window=window, area=area, region=region):
+            take(figures[trial % 2])
             bpy.ops.ccd_rig.bake("INVOKE_DEFAULT")
         wait = rng.uniform(0.1, LONGEST)
         before = drawn[0]
@@ -94,7 +134,6 @@ def run() -> Iterator[float]:
         delays.append(time.monotonic() - pressed)
         shares.append(share_of_processor())
         yield REDRAW
-    tail = bpy.data.objects["Tail"]
     note(
         "escapes",
         waits=waits,
@@ -103,7 +142,7 @@ def run() -> Iterator[float]:
         draws_per_second=draws,
         actions=[action.name for action in bpy.data.actions if "CCD" in action.name],
         scenes=len(bpy.data.scenes),
-        keyed=tail.animation_data is not None,
+        keyed=[rig.name for rig in figures if rig.animation_data is not None],
     )
     photograph("escape_after")
 

@@ -16,4 +16,4 @@ def test_every_bake_stops(visit):
 
 def test_nothing_is_left_behind(visit):
     seen = saw(visit, "escapes")
-    assert (seen["actions"], seen["scenes"], seen["keyed"]) == ([], 1, False)
+    assert (seen["actions"], seen["scenes"], seen["keyed"]) == ([], 1, [])
