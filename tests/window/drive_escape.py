@@ -61,9 +61,9 @@ def reach(rig: bpy.types.Object, tip: str, length: int) -> None:
     """A constraint whose target leaps about, turned as well."""
     target = bpy.data.objects.new(f"Target {tip}", None)
     bpy.context.scene.collection.objects.link(target)
-    size = 3.0 if length == 0 else 0.5
+    size, x = (3.0, 0.0) if length == 0 else (0.5, rig.data.bones[tip].head_local.x)
     for frame in range(1, FRAMES, 20):
-        target.location = [rng.uniform(-size, size) for _ in range(3)]
+        target.location = [place + rng.uniform(-size, size) for place in (x, 0.0, 0.0)]
         target.keyframe_insert("location", frame=frame)
     row = rig.ccd_rig.constraints.add()
     row.name, row.tip, row.target, row.rotation, row.chain_length = tip, tip, target, "ORIENTATION", length
