@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import json
+import math
 import subprocess
 import sys
 
 import bpy
 from installed import AS_MODULE, ROOT
+
+AGREE = math.radians(0.01)  # what chunks and the whole may differ by, as the manual says
+TIMEOUT = 120  # [s]
+SHORT, LONG = 30, 400  # [frames]
 
 
 class Job:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import bpy
 import pytest
 import rigs
-from target_scenes import SET_UPS, add_row, make_rig
+from target_scenes import add_row, make_rig
+from target_set_ups import SET_UPS
 
 
 def by_bone_in_chain(rig):

@@ -10,20 +10,14 @@ from target_scenes import (
     FLOAT32,
     FLOAT32_FAR,
     FRAMES,
-    HIDINGS,
-    SET_UPS,
     add_row,
     animate,
     assert_same,
-    bone_by_ik,
-    bone_of_another_armature,
-    driven,
     file_state,
     in_main_scene,
     make_rig,
-    parented,
-    plain,
 )
+from target_set_ups import HIDINGS, SET_UPS, bone_by_ik, bone_of_another_armature, driven, parented, plain
 
 
 @pytest.mark.parametrize("set_up", SET_UPS)

@@ -5,19 +5,8 @@ from __future__ import annotations
 import bpy
 import pytest
 import rigs
-from target_scenes import (
-    FLOAT32_FAR,
-    HIDINGS,
-    SET_UPS,
-    add_row,
-    assert_same,
-    file_state,
-    in_main_scene,
-    make_rig,
-    nan_target,
-    other_scene,
-    plain,
-)
+from target_scenes import FLOAT32_FAR, add_row, assert_same, file_state, in_main_scene, make_rig
+from target_set_ups import HIDINGS, SET_UPS, nan_target, other_scene, plain
 
 
 @pytest.mark.parametrize("set_up", SET_UPS)

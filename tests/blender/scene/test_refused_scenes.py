@@ -5,7 +5,8 @@ from __future__ import annotations
 import bpy
 import pytest
 import rigs
-from target_scenes import add_row, file_state, make_rig, nan_target, sample_once, scene_driver
+from target_scenes import add_row, file_state, make_rig, sample_once
+from target_set_ups import nan_target, scene_driver
 
 
 def no_target(rig, row):

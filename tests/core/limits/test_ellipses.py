@@ -15,14 +15,7 @@ from random_limits import PI, X, Y, hold, random_axis, turn
 
 from ccd_rig.limits.projection import nearest_on_ellipse
 from ccd_rig.limits.random_rotations import sample
-from ccd_rig.limits.shapes import (
-    Cone,
-    Ellipse,
-    Hinge,
-    SwingTwist,
-    clamp,
-    swing_axes,
-)
+from ccd_rig.limits.shapes import Cone, Ellipse, Hinge, SwingTwist, clamp, swing_axes
 from ccd_rig.maths.rotations import angle_between, exp
 
 

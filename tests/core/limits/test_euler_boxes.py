@@ -11,12 +11,7 @@ from mathutils import Euler
 from random_limits import ORDERS, PI, X, Y, Z, hold, random_rotation, turn
 
 from ccd_rig.limits.random_rotations import sample
-from ccd_rig.limits.shapes import (
-    EulerBox,
-    clamp,
-    contains,
-    violation,
-)
+from ccd_rig.limits.shapes import EulerBox, clamp, contains, violation
 from ccd_rig.maths.rotations import angle_between
 
 

@@ -17,14 +17,7 @@ from ccd_rig.limits.batch import (
     project_ellipse_twist,
     project_euler_box,
 )
-from ccd_rig.limits.shapes import (
-    Cone,
-    Ellipse,
-    EulerBox,
-    Hinge,
-    Limit,
-    SwingTwist,
-)
+from ccd_rig.limits.shapes import Cone, Ellipse, EulerBox, Hinge, Limit, SwingTwist
 from ccd_rig.maths.tolerances import ROUNDING
 
 pytestmark = pytest.mark.usefixtures("no_silent_nan")

@@ -10,10 +10,7 @@ import pytest
 from arrays import KINDS, PI, about, dots, hard_rotations, product, random_limit, turns, uniform
 from mathutils import Quaternion, Vector
 
-from ccd_rig.limits.batch import (
-    BatchLimits,
-    rotation_vectors_between,
-)
+from ccd_rig.limits.batch import BatchLimits, rotation_vectors_between
 from ccd_rig.limits.shapes import (
     Cone,
     Ellipse,

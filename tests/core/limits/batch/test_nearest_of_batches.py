@@ -25,19 +25,8 @@ from arrays import (
     uniform,
 )
 
-from ccd_rig.limits.batch import (
-    BatchLimits,
-)
-from ccd_rig.limits.shapes import (
-    Cone,
-    Ellipse,
-    EulerBox,
-    Hinge,
-    Limit,
-    ReversedLimit,
-    SwingTwist,
-    swing_axes,
-)
+from ccd_rig.limits.batch import BatchLimits
+from ccd_rig.limits.shapes import Cone, Ellipse, EulerBox, Hinge, Limit, ReversedLimit, SwingTwist, swing_axes
 from ccd_rig.maths.tolerances import ROUNDING
 
 pytestmark = pytest.mark.usefixtures("no_silent_nan")

@@ -1,0 +1,175 @@
+"""Influence, constraints that share bones, and parents that move: what a bake makes of them."""
+
+from __future__ import annotations
+
+import math
+
+import bpy
+import numpy as np
+import pytest
+import rigs
+from mathutils import Quaternion
+from reaching_arms import FLOAT32, arm, assert_report_is_what_plays, circle, key_location, keys_of, play
+
+
+def test_influence_blends_from_the_pose_to_the_solve(ext, bake, channels):
+    rig, _ = arm(5, 0.5)
+    path = "ccd_rig.constraints[0].influence"
+    for frame, value in ((1, 0.0), (10, 0.0), (20, 1.0)):
+        rig.ccd_rig.constraints[0].influence = value
+        rig.keyframe_insert(path, frame=frame)
+    for frame, angle in ((1, 0.0), (30, 0.5)):  # the pose underneath moves as well
+        for bone in rig.pose.bones:
+            bone.rotation_quaternion = Quaternion((1, 0, 0), angle)
+            bone.keyframe_insert("rotation_quaternion", frame=frame)
+    base = {}
+    weight = {}
+    for frame, evaluated, _ in play(rig, range(1, 31)):
+        base[frame] = [b.rotation_quaternion.normalized() for b in evaluated.pose.bones]
+        weight[frame] = evaluated.ccd_rig.constraints[0].influence
+    report = bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, 30))
+    blended = {
+        f: [b.rotation_quaternion.normalized() for b in e.pose.bones] for f, e, _ in play(rig, range(1, 31))
+    }
+    assert_report_is_what_plays(rig, report)
+    assert [row.frame for row in report.entries] == list(range(11, 31))  # left out where the influence is 0
+    assert [row.influence for row in report.entries] == pytest.approx(
+        [weight[f] for f in range(11, 31)], abs=FLOAT32
+    )
+    assert report.unsolved() == ()
+
+    # The same solves at full influence, from the same first frame.
+    old = next(a for a in bpy.data.actions if a.name != report.action and a.use_fake_user)
+    rig.animation_data.action = old
+    if "slots" in old.bl_rna.properties:
+        rig.animation_data.action_slot = old.slots[0]
+    for curve in list(channels.fcurves_of(rig)):
+        if curve.data_path == path:
+            curve.mute = True
+    rig.ccd_rig.constraints[0].influence = 1.0
+    full = bake.bake(bpy.context.scene, rig, bake.BakeSettings(11, 30))
+    assert [row.residual for row in full.entries] == pytest.approx(
+        [row.residual for row in report.entries], abs=1e-6
+    )
+    solved = {
+        f: [b.rotation_quaternion.normalized() for b in e.pose.bones] for f, e, _ in play(rig, range(11, 31))
+    }
+    for frame in range(1, 31):
+        for j in range(5):
+            if weight[frame] == 0.0:
+                expected = base[frame][j]
+            else:
+                expected = base[frame][j].slerp(solved[frame][j], weight[frame])
+            assert blended[frame][j].rotation_difference(expected).angle % math.tau < 1e-3, (frame, j)
+    assert report.entries[0].keyed_residual > 0.1 > report.entries[0].residual
+
+
+def two_arms():
+    """A spine of two bones with an arm of three on each side, and a target for each arm."""
+    bones = [
+        rigs.B("spine", (0, 0, 0), (0, 0, 1)),
+        rigs.B("chest", (0, 0, 1), (0, 0, 2), "spine", connect=True),
+    ]
+    for side, sign in (("L", 1), ("R", -1)):
+        parent = "chest"
+        for i in range(3):
+            bones.append(
+                rigs.B(f"{side}{i}", (sign * i, 0, 2), (sign * (i + 1), 0, 2), parent, connect=i > 0)
+            )
+            parent = f"{side}{i}"
+    rig = rigs.armature(bones)
+    for side, sign in (("L", 1), ("R", -1)):
+        target = rigs.empty(f"Target{side}")
+        key_location(target, [(sign * 2.0 + 0.5, y, 2.5 + 0.3 * y) for y in (0.0, 0.7, -0.5, 0.2)], gap=7)
+        rigs.reach(rig, f"{side}2", target, f"Hand {side}")
+    return rig
+
+
+def test_several_constraints_share_bones(bake, channels):
+    rig = two_arms()
+    rig.pose.bones["spine"].ccd_rig.stiffness = 1.0
+    report = bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, 22))
+    assert report.unsolved() == ()
+    assert [(row.frame, row.constraint) for row in report.entries[:3]] == [
+        (1, "Hand L"),
+        (1, "Hand R"),
+        (2, "Hand L"),
+    ]
+    assert_report_is_what_plays(rig, report)
+    assert not [path for path, _ in keys_of(channels, rig) if '"spine"' in path]  # locked: no keys
+    rig.animation_data_clear()
+    only = bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, 5, constraints=("Hand R",)))
+    assert {row.constraint for row in only.entries} == {"Hand R"}
+    assert not [path for path, _ in keys_of(channels, rig) if '"L' in path]
+
+
+def test_a_hand_out_of_reach_does_not_keep_the_other_from_its_target(bake):
+    rig = two_arms()
+    for row in rig.ccd_rig.constraints:
+        row.chain_length = 3  # no bone in common
+    bpy.data.objects["TargetL"].animation_data_clear()
+    bpy.data.objects["TargetL"].location = (9.0, 0.0, 2.0)
+    report = bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, 22))
+    status = {row.constraint: set() for row in report.entries}
+    for row in report.entries:
+        status[row.constraint].add(row.status)
+    assert status["Hand R"] == {"CONVERGED"}
+    assert "CONVERGED" not in status["Hand L"]
+    assert report.unsolved_count() == 22
+    assert_report_is_what_plays(rig, report)
+
+
+def test_a_hand_served_later_comes_as_near_as_the_first_one_lets_it(bake):
+    """On a line between two targets what one hand gains the other loses: the sum stays what it is."""
+    sums = []
+    for priority in (0, 1):
+        rig = two_arms()
+        for name, x in (("Hand L", 3.3), ("Hand R", -3.3)):
+            target = rig.ccd_rig.constraints[name].target
+            target.animation_data_clear()
+            target.location = (x, 1.5 if x > 0.0 else -1.0, 1.0)
+        rig.ccd_rig.constraints["Hand R"].weight = 0.2
+        rig.ccd_rig.constraints["Hand R"].priority = priority
+        report = bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, 5))
+        last = {row.constraint: row.keyed_residual for row in report.entries if row.frame == 3}
+        assert last["Hand R"] > 0.05
+        sums.append(sum(last.values()))
+        if priority:
+            assert last["Hand L"] < 1e-3
+    assert sums[1] < 1.02 * sums[0], sums
+
+
+def test_animated_parents_above_the_chain(bake, channels):
+    rig, target = arm(8, 0.4, chain_length=4)
+    key_location(target, circle((0.3, 0.3, 2.2), 0.4))
+    for frame, angle, scale in ((1, 0.0, 1.0), (30, 0.4, 1.2), (60, -0.3, 0.9)):
+        bone = rig.pose.bones["bone_1"]
+        bone.rotation_quaternion = Quaternion((1, 0.3, 0), angle)
+        bone.scale = (scale,) * 3
+        bone.keyframe_insert("rotation_quaternion", frame=frame)
+        bone.keyframe_insert("scale", frame=frame)
+        rig.location = (0.0, angle, 0.0)
+        rig.keyframe_insert("location", frame=frame)
+    before = keys_of(channels, rig)
+    report = bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, 60))
+    assert report.unsolved() == ()
+    assert_report_is_what_plays(rig, report)
+    after = keys_of(channels, rig)
+    assert all(np.array_equal(before[path], after[path]) for path in before)
+    baked = {path.split('"')[1] for path, _ in after.keys() - before.keys()}
+    assert baked == {"bone_4", "bone_5", "bone_6", "bone_7"}
+
+
+def test_head_instead_of_tail_offset_and_target_bone(bake):
+    rig, _ = arm(6, 0.5, use_tail=False)
+    other = rigs.chain(2, 1.0, name="Other")
+    other.location = (0.5, 0.5, 0.2)
+    rig.ccd_rig.constraints[0].target = other
+    rig.ccd_rig.constraints[0].target_bone = "bone_1"
+    rig.ccd_rig.constraints[0].offset = (0.1, -0.2, 0.3)
+    for frame, angle in ((1, 0.0), (20, 1.0)):
+        other.pose.bones["bone_0"].rotation_quaternion = Quaternion((1, 0, 0), angle)
+        other.pose.bones["bone_0"].keyframe_insert("rotation_quaternion", frame=frame)
+    report = bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, 20))
+    assert report.unsolved() == ()
+    assert_report_is_what_plays(rig, report)

@@ -1,0 +1,171 @@
+"""Jobs and tasks that lack something, disagree, or are no jobs: they say so, and write nothing."""
+
+from __future__ import annotations
+
+import math
+import signal
+
+import bpy
+import pytest
+from farm_jobs import AGREE, LONG, SHORT, TIMEOUT, Job, process
+from shots import keys_in, largest_angle, wander
+
+
+@pytest.mark.parametrize("harm", ["missing", "half", "other settings"])
+def test_a_join_says_which_chunk_it_lacks_and_writes_nothing(cli, tmp_path, capfd, harm):
+    file = wander(tmp_path / "long.blend", LONG)
+    job = Job(cli, tmp_path / "job", file, words=("--chunk", "200"))
+    assert [job.bake(file, 1), job.bake(file, 2)] == [0, 0]
+    chunk = job.baked / "chunks/long.201-400.npz"
+    if harm == "missing":
+        chunk.unlink()
+    elif harm == "half":
+        chunk.write_bytes(chunk.read_bytes()[:-2000])
+    else:
+        job = Job(cli, tmp_path / "job", file, words=("--chunk", "200", "--reduce-angle", "1"))
+        assert job.bake(file, 1) == 0
+    capfd.readouterr()
+    assert job.join(file) == 1
+    said = capfd.readouterr()
+    assert "openjd_fail: long is not joined, and nothing is written: frames 201 to 400 " in said.out
+    assert "frames 1 to 200" not in said.out
+    assert [path.name for path in job.baked.iterdir()] == ["chunks"]
+    assert job.table() == 1
+    assert "no result of long" in capfd.readouterr().err
+    assert [path.name for path in job.baked.iterdir()] == ["chunks"]
+
+
+def test_chunks_that_disagree_are_not_joined(ext, cli, tmp_path, capfd):
+    np, chunks = pytest.importorskip("numpy"), ext.module("ccd_rig.blender.farm.chunks")
+    file = wander(tmp_path / "long.blend", LONG)
+    job = Job(cli, tmp_path / "job", file, words=("--chunk", "200"))
+    assert [job.bake(file, 1), job.bake(file, 2)] == [0, 0]
+    path = job.baked / "chunks/long.201-400.npz"
+    chunk = chunks.load(path)
+    turn = np.array((math.cos(0.1), math.sin(0.1), 0.0, 0.0))
+    chunk.rotations[:, 1] = turn
+    chunk.save(path)
+    assert job.join(file) == 1
+    said = capfd.readouterr().out
+    assert "the chunks that meet at frame " in said
+    assert "(bone 'bone_1')" in said
+    assert not (job.baked / "long.blend").exists()
+
+
+def test_two_joins_at_once_write_one_whole_result(cli, channels, tmp_path):
+    file = wander(tmp_path / "long.blend", LONG)
+    job = Job(cli, tmp_path / "job", file, words=("--chunk", "200"))
+    assert [job.bake(file, 1), job.bake(file, 2)] == [0, 0]
+    both = [process(job, "farm-join", file) for _ in range(2)]
+    said = [each.communicate(timeout=TIMEOUT) for each in both]
+    assert [each.returncode for each in both] == [0, 0], said
+    assert job.table() == 0
+    names = {path.name for path in job.baked.iterdir()}
+    assert names == {"chunks", "long.blend", "long.json", "long.record.json", "table.csv", "table.txt"}
+    keys = keys_in(job.baked / "long.blend", channels)
+    single = Job(cli, tmp_path / "single", file)
+    single.run_all()
+    assert largest_angle(keys, keys_in(single.baked / "long.blend", channels)) <= AGREE
+
+
+def test_a_result_that_another_process_wrote_last_is_whole(ext, cli, tmp_path, monkeypatch):
+    """The other one's file takes its place after ours was looked at, and before our record is written."""
+    file = wander(tmp_path / "shot.blend", SHORT)
+    job = Job(cli, tmp_path / "job", file)
+    records = ext.module("ccd_rig.blender.farm.records")
+    other = b"as whole as ours"
+    save = records.Record.save
+
+    def late(record, path):
+        (job.baked / "shot.blend").write_bytes(other)
+        save(record, path)
+
+    monkeypatch.setattr(records.Record, "save", late)
+    assert job.bake(file) == 0
+    assert (job.baked / "shot.blend").read_bytes() == other
+    assert job.table() == 0
+
+
+@pytest.mark.parametrize("words", [(), ("--chunk", "200")])
+def test_a_full_disk_leaves_nothing(cli, tmp_path, words):
+    import resource
+
+    file = wander(tmp_path / "long.blend", LONG)
+    job = Job(cli, tmp_path / "job", file, words=words)
+
+    def small_files():  # no file may grow beyond this, as on a full disk
+        resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)  # a full disk sends no signal
+
+    running = process(job, "farm-bake", "--part=1", file, preexec_fn=small_files)
+    said, errors = running.communicate(timeout=TIMEOUT)
+    assert running.returncode == 4, said + errors
+    assert "openjd_fail: cannot write " in said
+    assert [path for path in job.baked.rglob("*") if path.is_file()] == []
+
+
+def test_files_that_make_no_job(cli, tmp_path, monkeypatch, capfd):
+    file = wander(tmp_path / "shot.blend", SHORT)
+    (tmp_path / "other").mkdir()
+    twin = wander(tmp_path / "other/Shot.blend", SHORT)
+    odd = wander(tmp_path / "a{{b.blend", SHORT)
+    bare = tmp_path / "bare.blend"
+    bpy.ops.wm.read_homefile(use_empty=True)
+    bpy.ops.wm.save_as_mainfile(filepath=str(bare))
+    text = tmp_path / "text.blend"
+    text.write_text("no file of Blender's")
+    for files, code, words in (
+        ([tmp_path / "gone.blend"], 2, "there is no file "),
+        ([file, twin], 1, "would be written to the same file"),
+        ([odd], 1, "a job cannot name this path"),
+        ([bare], 1, "no armature in the file's active scene has enabled CCD constraints"),
+        ([text], 2, "cannot open "),
+    ):
+        job = Job(cli, tmp_path / "job", *files)
+        assert job.code == code
+        assert words in capfd.readouterr().err
+        assert not job.folder.exists()
+
+
+def test_a_file_of_a_newer_blender_is_refused(ext, cli, tmp_path, monkeypatch, capfd):
+    file = wander(tmp_path / "shot.blend", SHORT)
+    known = ext.module("ccd_rig.blender.keys.file_version")
+    monkeypatch.setattr(known, "newer_than_blender", lambda: ("901.3", "502.12"))
+    assert Job(cli, tmp_path / "job", file).code == 2
+    assert "is of file version 901.3, that of this Blender is 502.12" in capfd.readouterr().err
+
+
+def test_tasks_of_another_job(cli, tmp_path, capfd):
+    file, other = wander(tmp_path / "shot.blend", SHORT), wander(tmp_path / "other.blend", SHORT)
+    job = Job(cli, tmp_path / "job", file)
+    assert job.bake(file, 2) == 2
+    assert "has the parts 1 to 1, not 2" in capfd.readouterr().out
+    assert job.bake(other) == 1
+    assert "openjd_fail: other.blend is no shot of this job: shot.blend" in capfd.readouterr().out
+    job.baked = tmp_path
+    assert job.bake(file) == 2
+    assert "would be overwritten" in capfd.readouterr().out
+    (job.folder / "settings.json").write_text('{"format": "else"}')
+    assert job.bake(file) == 1
+    assert "is no settings file of this version" in capfd.readouterr().out
+
+
+def test_scripts_of_files_do_not_run(cli, tmp_path, capfd):
+    file = wander(tmp_path / "shot.blend", SHORT)
+    mark = tmp_path / "it ran"
+    text = bpy.data.texts.new("run.py")
+    text.write(f"open({str(mark)!r}, 'w').close()")
+    text.use_module = True
+    bpy.ops.wm.save_mainfile()
+    filepaths = bpy.context.preferences.filepaths
+    before, filepaths.use_scripts_auto_execute = filepaths.use_scripts_auto_execute, True
+    try:
+        bpy.ops.wm.open_mainfile(filepath=str(file))
+        assert mark.exists()  # with these preferences a script would run
+        mark.unlink()
+        Job(cli, tmp_path / "job", file).run_all()
+        assert not mark.exists()
+        assert "was not run: scripts of files never are in farm jobs" in capfd.readouterr().err
+        assert filepaths.use_scripts_auto_execute
+    finally:
+        filepaths.use_scripts_auto_execute = before
