@@ -20,7 +20,7 @@ from ccd_rig.solvers.least_squares.conjugate_gradients import INNER, least
 from ccd_rig.solvers.least_squares.optimality import steepness
 from ccd_rig.solvers.least_squares.pose_problem import PoseProblem
 from ccd_rig.solvers.least_squares.problem import LeastSquaresProblem
-from ccd_rig.solvers.least_squares.solve import Limits, solve_batch
+from ccd_rig.solvers.least_squares.solve import Limits, _Search, solve_batch
 from ccd_rig.solvers.least_squares.state import (
     Bones,
     Poses,
@@ -131,6 +131,29 @@ LIMITS = {
     "ellipses": SwingTwist(Ellipse(-0.3, 0.6, -0.2, 0.8), (-0.2, 0.4)),
     "boxes": EulerBox("XYZ", (-0.5, -0.4, -0.6), (0.5, 0.7, 0.3)),
 }
+
+
+@pytest.mark.parametrize("name", ["cones", "boxes"])
+def test_no_step_takes_a_pose_farther_from_its_goal(name: str) -> None:
+    """Also where those of others at the same time count: targets in reach and out of it."""
+    rng, count = random.Random(7), 24
+    skeleton = straight(6, LIMITS[name])
+    limits = [joint.limit for joint in skeleton.joints]
+    problem = LeastSquaresProblem(skeleton, [PositionGoal(tip(skeleton), (0.0, 1.0, 0.0))], limits)
+    poses = Poses.of([legal_pose(skeleton, rng) for _ in range(count)])
+    targets = np.array([[rng.uniform(-5.0, 5.0) for _ in range(count)] for _ in range(3)])
+    given = problem.given(Bones.of(skeleton), poses, [targets])
+    start = start_state(problem.layout, given, poses)
+    search = _Search(problem, given, start, Limits(np.full(count, 1e-3), 1e-3, 40))
+    squares, mixed = np.full(count, np.inf), 0
+    while len(search.poses.places):
+        search.iterate()
+        places, now = search.poses.places, search.now.square
+        assert (now <= squares[places]).all()
+        refused = now == squares[places]
+        mixed += bool(refused.any() and not refused.all())
+        squares[places] = now
+    assert mixed >= 3
 
 
 @pytest.mark.parametrize("name", LIMITS)
