@@ -6,11 +6,16 @@ import random
 
 import numpy as np
 import pytest
+from chains import straight
 
+from ccd_rig.goals import PositionGoal
+from ccd_rig.skeleton.pose import Pose
 from ccd_rig.solvers.least_squares import ways
-from ccd_rig.solvers.least_squares.frames import solved_at
-from ccd_rig.solvers.least_squares.solve import Solved
-from ccd_rig.solvers.least_squares.state import State
+from ccd_rig.solvers.least_squares.alone import Alone
+from ccd_rig.solvers.least_squares.frames import Frames, solved_at
+from ccd_rig.solvers.least_squares.problem import LeastSquaresProblem
+from ccd_rig.solvers.least_squares.solve import Limits, Solved
+from ccd_rig.solvers.least_squares.state import Bones, Poses, State, start_state
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -53,3 +58,21 @@ def test_each_pose_is_that_of_the_offer_chosen_for_it(chosen):
     assert (taken.state.rotations == expected).all() and (taken.state.transforms == expected).all()
     assert taken.stalled.tolist() == [mark % 2 == 0 for mark in expected]
     assert solved_at(offers[0], np.arange(4)).excess.tolist() == [0.0, 1.0, 2.0, 3.0]  # as it was
+
+
+@pytest.mark.parametrize("why", ["fixed", "out of reach"])
+def test_frames_that_stay_or_are_out_of_reach_are_not_asked_for_another_way(why):
+    skeleton, size = straight(3), 6
+    problem = LeastSquaresProblem(skeleton, [PositionGoal("joint2", (0.0, 1.0, 0.0))], [None] * 3)
+    poses = Poses.of([Pose.rest(skeleton)] * size)
+    given = problem.given(Bones.of(skeleton), poses, problem.own_targets(), poses)
+    base, stop = start_state(problem.layout, given, poses), Limits(np.full(size, 1e-3), 1e-3, 40)
+    whole, none = np.ones(size, np.bool_), np.zeros(size, np.bool_)
+    fixed, far = (whole, none) if why == "fixed" else (none, whole)
+    missed = Solved(base, np.full(size, 9.0), np.ones(size), np.zeros(size, np.intp), none)
+    frames = Frames(problem, given, base, stop, fixed, np.arange(float(size)))
+    search = ways._leads_elsewhere(frames, missed, np.arange(size - 1), far, Alone(none, missed))
+    with pytest.raises(StopIteration) as ended:  # nothing is to be solved
+        next(search)
+    elsewhere, alone = ended.value.value
+    assert not elsewhere.any() and not alone.known.any()
