@@ -60,19 +60,42 @@ def test_each_pose_is_that_of_the_offer_chosen_for_it(chosen):
     assert solved_at(offers[0], np.arange(4)).excess.tolist() == [0.0, 1.0, 2.0, 3.0]  # as it was
 
 
-@pytest.mark.parametrize("why", ["fixed", "out of reach"])
-def test_frames_that_stay_or_are_out_of_reach_are_not_asked_for_another_way(why):
-    skeleton, size = straight(3), 6
-    problem = LeastSquaresProblem(skeleton, [PositionGoal("joint2", (0.0, 1.0, 0.0))], [None] * 3)
+def frames_at_rest(size, fixed):
+    """Frames of a chain that stands on its target."""
+    skeleton = straight(3)
+    problem = LeastSquaresProblem(skeleton, [PositionGoal("joint2", (0.0, 3.0, 0.0))], [None] * 3)
     poses = Poses.of([Pose.rest(skeleton)] * size)
     given = problem.given(Bones.of(skeleton), poses, problem.own_targets(), poses)
     base, stop = start_state(problem.layout, given, poses), Limits(np.full(size, 1e-3), 1e-3, 40)
-    whole, none = np.ones(size, np.bool_), np.zeros(size, np.bool_)
-    fixed, far = (whole, none) if why == "fixed" else (none, whole)
-    missed = Solved(base, np.full(size, 9.0), np.ones(size), np.zeros(size, np.intp), none)
-    frames = Frames(problem, given, base, stop, fixed, np.arange(float(size)))
-    search = ways._leads_elsewhere(frames, missed, np.arange(size - 1), far, Alone(none, missed))
-    with pytest.raises(StopIteration) as ended:  # nothing is to be solved
+    return Frames(problem, given, base, stop, np.full(size, fixed), np.arange(float(size)))
+
+
+def solved_as(frames, excess):
+    """Their base poses, which miss their goals by so many tolerances."""
+    size = len(frames.times)
+    zeros = np.zeros(size)
+    return Solved(frames.base, np.full(size, excess), zeros, zeros.astype(np.intp), zeros > 0.0)
+
+
+def without_requests(search):
+    """What a search comes to that has nothing to be solved."""
+    with pytest.raises(StopIteration) as ended:
         next(search)
-    elsewhere, alone = ended.value.value
+    return ended.value.value
+
+
+@pytest.mark.parametrize("why", ["fixed", "out of reach"])
+def test_frames_that_stay_or_are_out_of_reach_are_not_asked_for_another_way(why):
+    frames = frames_at_rest(6, why == "fixed")
+    missed, none = solved_as(frames, 9.0), np.zeros(6, np.bool_)
+    far = np.full(6, why == "out of reach")
+    search = ways._leads_elsewhere(frames, missed, np.arange(5), far, Alone(none, missed))
+    elsewhere, alone = without_requests(search)
     assert not elsewhere.any() and not alone.known.any()
+
+
+def test_key_poses_that_meet_their_goals_without_a_leap_are_not_solved_again():
+    frames = frames_at_rest(5, False)
+    own = solved_as(frames, 0.5)
+    for found in without_requests(ways._continued(frames, own, np.ones(4, np.bool_))):
+        assert found is own
