@@ -340,6 +340,22 @@ def test_a_foot_rolls_from_its_heel_over_its_ball_to_its_toes_each_held_still():
     assert min(point[:, 2].min() for point in found.values()) > -1e-6
 
 
+def test_toes_that_would_dip_into_the_ground_are_raised_for_no_longer_than_that_takes():
+    """A foot in the air comes down for a tenth of a second, its toes pointing down; the blend is 0.2 s."""
+    times = np.arange(241) / 120
+    point = np.array((0.06, 0.0, -0.02))
+    sole = Sole(np.zeros(3), np.array((0.0, 0.0, -0.02)), np.zeros(3), point, np.array((0.0, 1.0, 0.0)), 0.02)
+    ankles = np.zeros((241, 3))
+    ankles[:, 2] = 1.0 - 0.97 * np.clip(1.0 - np.abs(times - 1.0) / 0.05, 0.0, 1.0)
+    feet, toes = pitched(np.zeros(241)), pitched(np.full(241, -1.0))
+    contacts = Contacts([], times, np.zeros(3), np.zeros(0), 0.0, 0.1)
+    path = foot_path(ankles, (feet, toes), sole, contacts, 0.2)
+    assert (path.ankles + turned(path.toes, point))[:, 2].min() > -1e-6
+    assert (ankles + turned(toes, point))[:, 2].min() < -0.01
+    away = np.abs(times - 1.0) > 0.05 + 0.1 + 0.02
+    np.testing.assert_allclose(path.toes[away], toes[away], atol=1e-12)
+
+
 def test_heels_and_toes_that_a_source_rolls_on_are_found(figure):
     """Read from the source: its heel is down before its ball, and the end of its toes after it."""
     balls, (feet, toes), _, sole, times = rolling_foot()
