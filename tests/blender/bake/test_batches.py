@@ -101,6 +101,24 @@ def test_a_reach_window_is_held_in_every_frame(bake, by_ccd, factor, bones):
     assert (batch > 0) == (factor > 1.0)
 
 
+@pytest.mark.parametrize("order", ["FORWARDS", "BACKWARDS"])
+def test_no_frame_is_solved_twice_where_parts_of_a_bake_meet(ext, bake, monkeypatch, order):
+    """The last frame of a part stands while the next part goes on from it."""
+    frames, stored = ext.module("ccd_rig.blender.bake.bake_frames").BakeFrames, []
+    own = frames.store_batch
+
+    def counted(self, rows, *solved):
+        stored.extend(rows.tolist())
+        own(self, rows, *solved)
+
+    monkeypatch.setattr(frames, "store_batch", counted)
+    monkeypatch.setattr(ext.module("ccd_rig.blender.bake.frame_solver"), "WAITING_AT_MOST", 8)
+    settings = ext.module("ccd_rig.blender.bake.settings")
+    report = bake.bake(bpy.context.scene, arm(), bake.BakeSettings(1, FRAMES, order=settings.Order[order]))
+    assert not report.unsolved()
+    assert sorted(stored) == list(range(FRAMES))
+
+
 @pytest.mark.parametrize("tolerances", [[TOLERANCE] * 6, [TOLERANCE, TOLERANCE, 0.0, 0.0, TOLERANCE, 0.0]])
 def test_joints_with_a_comfort_tolerance_end_at_ease(bake, ext, by_ccd, tolerances):
     ends = {}
