@@ -18,7 +18,7 @@ from ccd_rig.motion.contacts import ContactThresholds, Phase
 from ccd_rig.motion.retargeting import feet, sole
 from ccd_rig.motion.retargeting.alignment import shortest
 from ccd_rig.motion.retargeting.effectors import head_effector, limb_effectors, poles
-from ccd_rig.motion.retargeting.feet import FootPath, foot_path, sunken
+from ccd_rig.motion.retargeting.feet import FootPath, foot_path, rolled, sunken
 from ccd_rig.motion.retargeting.figure_map import FigureMap, Limb
 from ccd_rig.motion.retargeting.measures import measures
 from ccd_rig.motion.retargeting.motions import SourceMotion, TargetFigure, product, turned
@@ -354,6 +354,28 @@ def test_toes_that_would_dip_into_the_ground_are_raised_for_no_longer_than_that_
     assert (ankles + turned(toes, point))[:, 2].min() < -0.01
     away = np.abs(times - 1.0) > 0.05 + 0.1 + 0.02
     np.testing.assert_allclose(path.toes[away], toes[away], atol=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_heel_rises_only_where_the_leg_is_too_short(seed):
+    """Its heel is a little up already; hips are anywhere above it."""
+    rng = np.random.default_rng(seed)
+    *_, sole, _ = rolling_foot()
+    feet, ankles = pitched(np.full(40, -0.3)), np.tile((0.0, 0.0, 0.12), (40, 1))
+    hips = ankles + rng.normal(size=(40, 3)) * (0.3, 0.1, 0.05) + (0.0, 0.0, 0.8)
+    ones = np.ones(40)
+    path = FootPath(ankles, feet, None, ones, ones, 0.0 * ones)
+    distances = np.linalg.norm(ankles - hips, axis=1)
+    long_enough = rolled(path, sole, hips, distances + 0.001)
+    np.testing.assert_allclose(long_enough.ankles, ankles, atol=1e-12)
+    np.testing.assert_allclose(long_enough.feet, feet, atol=1e-12)
+    short = rolled(path, sole, hips, distances - 0.01)
+    balls = [each.ankles + turned(each.feet, sole.ball) for each in (path, short)]
+    np.testing.assert_allclose(balls[0], balls[1], atol=1e-9)
+    ahead = hips[:, 0] > 0.05  # on a circle about the ball an ankle goes up and ahead
+    nearer = np.linalg.norm(short.ankles - hips, axis=1)
+    assert ahead.sum() > 10
+    np.testing.assert_allclose(nearer[ahead], distances[ahead] - 0.01, atol=1e-9)
 
 
 def test_heels_and_toes_that_a_source_rolls_on_are_found(figure):
