@@ -4,7 +4,7 @@
 from typing import Any
 
 import bpy
-from bpy.props import BoolProperty, EnumProperty, StringProperty
+from bpy.props import BoolProperty, EnumProperty
 
 from ..ccd_rig.blender.properties.active_rig import active_rig
 from ..ccd_rig.blender.set_up import build, motion
@@ -57,8 +57,8 @@ class CCD_RIG_OT_figure_set_up(bpy.types.Operator):
         "then leaves it as it is until a target is moved",
         default=Choices.follow_motion,
     )
-    recognised: StringProperty(description="Groups that the figure has", options={"HIDDEN", "SKIP_SAVE"})
-    told: StringProperty(description="What was made, a line each", options={"HIDDEN", "SKIP_SAVE"})
+    recognised: tuple[str, ...] = ()  # groups that the figure has
+    told = ""  # what was made, a line each
 
     @classmethod
     def poll(cls, context: bpy.types.Context) -> bool:
@@ -82,7 +82,7 @@ class CCD_RIG_OT_figure_set_up(bpy.types.Operator):
         new_rigs.give(context, rig, before)
         if self.follow_motion:
             self._key_targets(context, rig, made)
-        self.recognised = " ".join(made.available)
+        self.recognised = tuple(made.available)
         self.told = "\n".join([made.words(), *made.notes])
         tell(self, {"INFO"}, made.words())
         for note in made.notes:
@@ -107,7 +107,7 @@ class CCD_RIG_OT_figure_set_up(bpy.types.Operator):
         layout = self.layout
         layout.use_property_split = True
         boxes = layout.column(heading="Set Up")
-        for group in self.recognised.split():
+        for group in self.recognised:
             boxes.prop(self, group)
         boxes.prop(self, "poles")
         boxes.prop(self, "ranges")

@@ -2,7 +2,7 @@
 """Take over Blender's IK, Damped Track and Spline IK constraints."""
 
 import bpy
-from bpy.props import BoolProperty, IntProperty, StringProperty
+from bpy.props import BoolProperty, IntProperty
 
 from ..ccd_rig.blender.convert import convert
 from ..ccd_rig.blender.properties.active_rig import active_rig
@@ -39,7 +39,7 @@ class CCD_RIG_OT_ik_convert(bpy.types.Operator):
         default=True,
         options={"SKIP_SAVE"},
     )
-    told: StringProperty(description="What is not as it was, a line each", options={"HIDDEN", "SKIP_SAVE"})
+    told = ""  # what is not as it was, a line each
 
     @classmethod
     def poll(cls, context: bpy.types.Context) -> bool:

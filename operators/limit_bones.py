@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import bpy
-from bpy.props import EnumProperty, StringProperty
+from bpy.props import EnumProperty
 
 from ..ccd_rig.blender.languages.translation import CONTEXT
 from ..ccd_rig.blender.limit_sources.chosen_bones import Outcome, chosen
@@ -32,6 +32,7 @@ class LimitOperator:
 
     Attributes:
         fields: names of the properties that the redo panel shows.
+        told: what there is to know about the limits, a line each.
     """
 
     bl_options = {"REGISTER", "UNDO"}
@@ -44,9 +45,7 @@ class LimitOperator:
         options={"SKIP_SAVE"},
         translation_context=CONTEXT,
     )
-    told: StringProperty(
-        description="What there is to know about the limits, a line each", options={"HIDDEN", "SKIP_SAVE"}
-    )
+    told = ""
 
     @classmethod
     def poll(cls: Any, context: bpy.types.Context) -> bool:

@@ -36,7 +36,7 @@ PARTS = {
 }
 """Folders of tests that judge each part, one after the other."""
 VERSION = "5.2"  # its Python tells which lines run at little cost
-MOST = 45.0  # [s] of the tests of a folder, as they were measured, that run on a mutant
+MOST = 45.0  # [s] of a processor, as it was measured, for the tests of a folder that run on a mutant
 MEASURE_TIMEOUT = 5400  # [s]
 FOLDER = ROOT / ".cache/mutation"
 TREE = FOLDER / "tree"

@@ -4,15 +4,18 @@ for neither. What a mutant changes, the product and its tests, is imported in th
     python -P warm.py FOLDER
 
 Blender's user files of a run lie in FOLDER, which is emptied after it. Each line of the input asks for a run,
-as JSON: `arguments` for pytest, `environment`, `seconds` it may take, and `log`, the file for its output. The
-answer is a line with its exit code: 124 where it was ended after its time.
+as JSON: `arguments` for pytest, `environment`, `seconds` of a processor that it may take, and `log`, the file
+for its output. The answer is a line with its exit code: 124 where it was ended after its time. That time is
+of the processor, since the clock runs on while others use the machine.
 """
 
 from __future__ import annotations
 
 import contextlib
 import json
+import math
 import os
+import resource
 import shutil
 import signal
 import sys
@@ -30,6 +33,7 @@ import numpy  # noqa: F401
 import pytest
 
 STEP = 0.02  # [s] between two looks at a run
+ASLEEP = 10.0  # times as long as that of a processor, by the clock: what waits for ever uses no processor
 
 
 def main(folder: Path) -> None:
@@ -44,7 +48,7 @@ def main(folder: Path) -> None:
 
 
 def _run(job: dict[str, Any]) -> int:
-    until = time.monotonic() + job["seconds"]
+    until = time.monotonic() + ASLEEP * job["seconds"]
     child = os.fork()
     if not child:
         _be_the_run(job)
@@ -54,14 +58,19 @@ def _run(job: dict[str, Any]) -> int:
         ended, status = os.waitpid(child, os.WNOHANG)
     with contextlib.suppress(ProcessLookupError):
         os.killpg(child, signal.SIGKILL)  # what it started, and itself if its time is over
-    if ended:
-        return os.waitstatus_to_exitcode(status)
-    os.waitpid(child, 0)
-    return 124
+    if not ended:
+        os.waitpid(child, 0)
+        return 124
+    code = os.waitstatus_to_exitcode(status)
+    return 124 if code == -signal.SIGXCPU else code
 
 
 def _be_the_run(job: dict[str, Any]) -> None:
     os.setsid()
+    most = math.ceil(job["seconds"])
+    resource.setrlimit(
+        resource.RLIMIT_CPU, (most, resource.RLIM_INFINITY)
+    )  # of what it starts too, each for itself
     log = os.open(job["log"], os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     for stream in (1, 2):
         os.dup2(log, stream)

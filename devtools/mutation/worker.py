@@ -25,8 +25,8 @@ from devtools.mutation import choosing, drawing
 from devtools.mutation.choosing import Suite
 
 QUICK = 8.0  # [s] of tests, as measured, that run before all others
-SLOWER = 6.0  # times as long as measured may tests take, beside START
-START = 60.0  # [s] for Blender to start and the extension to be installed
+SLOWER = 6.0  # times as long as measured may tests take, beside START, both of a processor
+START = 20.0  # [s] for Blender to start and the extension to be installed
 MOST_ALARMS = 3600.0  # [s] for all tests that have failed, once more and without mutants
 NOBODY = "no test runs this line"
 

@@ -66,6 +66,8 @@ def bend_of(skeleton: Skeleton, pose: Pose, target: Vector):
         (Hinge((-1, 0, 0), -2.5, 0.2), 0.0, -1),
         (ReversedLimit(Hinge((1, 0, 0), 0.0, 2.5), (1.0, 0.0, 0.0, 0.0)), 0.0, 1),
         (Hinge((1, 0, 0), -1.0, 0.5), 1.0, -1),  # straight is at -1: all that is allowed bends on
+        (Hinge((1, 0, 0), -1.0, 2.1), 0.0, -1),  # more than twice as far to one side
+        (Hinge((1, 0, 0), -1.0, 1.9), 0.0, 0),
         (Hinge((1, 0, 0), -0.5, 0.5), 0.2, -1),  # no side of its own: the rest bend's
         (Hinge((0, 1, 0), 0.0, 2.5), 0.2, -1),  # twists, does not bend
         (None, 0.2, -1),

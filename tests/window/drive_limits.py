@@ -15,7 +15,7 @@ import bpy
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from drive import install, note, open_tab, photograph, sh, start, until, view
+from drive import PACKAGE, install, note, open_tab, photograph, sh, start, until, view
 from drive_limit_figure import (
     FINGER,
     RIG,
@@ -113,9 +113,24 @@ def presets() -> Iterator[float]:
         yield from select(*bones)
         yield from menu("Preset", PRESETS[name])
         if name == "HUMAN":
+            words = words_of_redo()
             yield from unfold_redo()
             photograph("preset")
+            note("redo", words=sorted(set(words)))
         note(name, **held(*bones))
+
+
+def words_of_redo() -> list[str]:
+    """What operators give Blender's panel for the last operation to draw, from now on."""
+    found, module = [], sys.modules[f"{PACKAGE}.operators.redo_lines"]
+    own = module.draw
+
+    def draw(layout: bpy.types.UILayout, words: str) -> None:
+        found.append(words)
+        own(layout, words)
+
+    module.draw = draw
+    return found
 
 
 def unfold_redo() -> Iterator[float]:

@@ -105,6 +105,14 @@ def test_the_user_is_told_what_was_done_and_what_can_not_be(visit):
         assert words in lines, words
 
 
+def test_what_an_operation_tells_stands_in_its_panel_and_not_in_its_call(visit):
+    (words,) = saw(visit, "redo")["words"]
+    assert "Ranges measured on humans: AAOS, Joint Motion (1965)" in words
+    calls = [line for line in saw(visit, "reports")["lines"] if line.startswith("bpy.ops.ccd_rig.limits_")]
+    assert len(calls) > 5
+    assert not [call for call in calls if "told" in call]
+
+
 @pytest.mark.parametrize("name", PICTURES)
 def test_pictures_show_something(visit, name):
     saw(visit, "reports")

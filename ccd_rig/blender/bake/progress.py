@@ -57,9 +57,13 @@ class Progress(NamedTuple):
 
     def words(self, seconds: float, before: int = 0) -> str:
         """Such as "frame 30: 30 of 120 solved, about 4 s left", the frames beyond those done `before` having
-        taken `seconds` so far."""
+        taken `seconds` so far.
+
+        Of less than a second nothing is said: few frames have taken next to no time by then, or all are done
+        and what misses its goals goes on.
+        """
         left = seconds * (self.total - self.done) / max(self.done - before, 1)
-        rest = f", about {left:.0f} s left" if self.done > before and seconds > 0.0 else ""
+        rest = f", about {left:.0f} s left" if self.done > before and round(left) > 0 else ""
         beside = f", and {self.beside} poses beside them" if self.beside else ""
         return f"frame {self.frame:g}: {self.done} of {self.total} {self.verb}{beside}{rest}"
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 from itertools import pairwise
+from types import SimpleNamespace
 
 import bpy
+import numpy as np
 import pytest
 import rigs
 from mathutils import Euler, Matrix, Quaternion, Vector
@@ -91,6 +93,43 @@ def test_a_reach_window_is_held_in_every_frame(bake, by_ccd, factor, bones):
     assert batch <= alone and far <= off + FRAMES * SOLVE
     assert turn <= 1.2 * other + 0.1
     assert (batch > 0) == (factor > 1.0)
+
+
+@pytest.mark.parametrize("order", ["FORWARDS", "BACKWARDS"])
+def test_no_frame_is_solved_twice_where_parts_of_a_bake_meet(ext, bake, monkeypatch, order):
+    """The last frame of a part stands while the next part goes on from it."""
+    frames, stored = ext.module("ccd_rig.blender.bake.bake_frames").BakeFrames, []
+    own = frames.store_batch
+
+    def counted(self, rows, *solved):
+        stored.extend(rows.tolist())
+        own(self, rows, *solved)
+
+    monkeypatch.setattr(frames, "store_batch", counted)
+    monkeypatch.setattr(ext.module("ccd_rig.blender.bake.frame_solver"), "WAITING_AT_MOST", 8)
+    settings = ext.module("ccd_rig.blender.bake.settings")
+    report = bake.bake(bpy.context.scene, arm(), bake.BakeSettings(1, FRAMES, order=settings.Order[order]))
+    assert not report.unsolved()
+    assert sorted(stored) == list(range(FRAMES))
+
+
+@pytest.mark.parametrize("others", [(), (1,), (0, 1, 2)])
+def test_the_reference_of_a_batch_is_that_of_each_frame_or_its_base(ext, others):
+    """Of frames `others` it is another pose than the one that is evaluated; translations are the base's."""
+    batches, poses = ext.module("ccd_rig.blender.bake.batches"), ext.module("ccd_rig.skeleton.pose")
+    turned = [Quaternion((1.0, 0.1 * k, 0.0, 0.2)).normalized() for k in range(6)]
+    own = [poses.Pose((turn,), (Vector((1.0, 2.0, 3.0)),)) for turn in turned[:3]]
+    other = [poses.Pose((turn,), (Vector(),)) for turn in turned[3:]]
+    samples = [SimpleNamespace(place=k, reading=SimpleNamespace(pose=own[k])) for k in range(3)]
+    asked = {k: other[k] for k in others}
+    batch = SimpleNamespace(settings=SimpleNamespace(reference=lambda sample: asked.get(sample.place)))
+    rotations = np.array([[turn[:]] for turn in turned[:3]])
+    base = batches.poses_of(rotations, np.full((3, 1, 3), 7.0))
+    found = batches.Batch.reference(batch, samples, base)
+    expected = [asked.get(k, own[k]).rotations[0][:] for k in range(3)]
+    assert pytest.approx(np.array(expected), abs=1e-6) == found.rotations[:, 0].T
+    assert (found.translations == 7.0).all()
+    assert (found is base) == (not others)  # its very bits
 
 
 @pytest.mark.parametrize("tolerances", [[TOLERANCE] * 6, [TOLERANCE, TOLERANCE, 0.0, 0.0, TOLERANCE, 0.0]])

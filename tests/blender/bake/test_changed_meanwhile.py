@@ -83,3 +83,11 @@ def test_what_fails_at_the_end_takes_all_back(ext, bake, rig, monkeypatch, at):
         bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, 6))
     monkeypatch.undo()
     assert dump() == before
+
+
+def test_what_is_gone_has_no_names(bake, rig):
+    """Also where something else fails because of it: the sentence tells of the armature then."""
+    names = bake._names(bpy.context.scene, rig)
+    assert names[1] == "Armature 'Rig'" and names[2] == tuple(f"bone_{i}" for i in range(4))
+    bpy.data.objects.remove(rig)
+    assert bake._names(bpy.context.scene, rig) == ("", "The armature")

@@ -43,6 +43,21 @@ def test_items_come_while_frames_are_solved(bake, far, solver):
     assert items > last + 5
 
 
+@pytest.mark.parametrize(
+    ("done", "seconds", "words"),
+    [
+        (30, 1.5, "frame 30: 30 of 120 solved, about 4 s left"),  # a frame in 50 ms: 90 of them
+        (30, 0.2, "frame 30: 30 of 120 solved, about 1 s left"),
+        (30, 0.1, "frame 30: 30 of 120 solved"),
+        (5, 9.0, "frame 30: 5 of 120 solved"),  # none of them in these seconds
+        (120, 60.0, "frame 30: 120 of 120 solved"),  # what misses its goals is tried again
+    ],
+)
+def test_no_time_is_told_where_it_would_be_none(ext, done, seconds, words):
+    progress = ext.module("ccd_rig.blender.bake.progress").Progress
+    assert progress(30.0, done, 120).words(seconds, before=5 if done == 5 else 0) == words
+
+
 @pytest.mark.parametrize("order", ["FORWARDS", "BOTH"])
 @pytest.mark.parametrize("solver", ["CCD_LEAST_SQUARES", "CCD"])
 def test_frames_count_when_they_are_solved(bake, solver, order):

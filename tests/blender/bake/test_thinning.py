@@ -103,11 +103,19 @@ def test_keys_of_one_bone_stand_together(ext, bake, rig):
     assert all(min(each)[0] == 1 and min(each)[-1] == 121 for each in frames.values())
 
 
-def test_limits_hold_between_keys(ext, bake, rig):
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"kind": "CONE", "cone_radius": 0.35},
+        {"kind": "EULER", "euler_lower": (-1.0, -1.0, 0.0), "euler_upper": (1.0, 1.0, 0.0)},  # not convex
+    ],
+    ids=["cones", "boxes"],
+)
+def test_limits_hold_between_keys(ext, bake, rig, fields):
     limits, joints = ext.module("ccd_rig.limits.shapes"), ext.module("ccd_rig.blender.properties.joints")
     for bone in rig.pose.bones:
-        limit = bone.ccd_rig.limit
-        limit.kind, limit.cone_radius = "CONE", 0.35
+        for name, value in fields.items():
+            setattr(bone.ccd_rig.limit, name, value)
     rigs.update()
     run(bake, rig, reduce_angle=0.2, reduce_error=0.2)
     names = [bone.name for bone in rig.pose.bones]

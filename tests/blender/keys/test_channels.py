@@ -46,18 +46,26 @@ def test_object_without_animation(channels, writing):
     assert list(channels.present_keys(armature_object)) == [1, 2.5, 3.125, 10]
 
 
-def test_new_keys_are_what_blender_inserts(channels, writing):
-    armature_object = make_armature()
+@pytest.mark.parametrize("beside", [(), (20, 30)], ids=["alone", "beside others"])
+def test_new_keys_are_what_blender_inserts(channels, writing, beside):
+    armature_object, twin = make_armature(), make_armature("Twin")
+    for each in (armature_object, twin):
+        bone = each.pose.bones["upper"]
+        bone.rotation_mode = "QUATERNION"
+        for frame in beside:
+            bone.rotation_quaternion = (0.5, 0.01 * frame, 0.2, 0.3)
+            bone.keyframe_insert("rotation_quaternion", frame=frame)
     keys = keys_for(writing, [1, 4, 10], bones=("upper",), interpolation="BEZIER")
-    writing.write(armature_object, keys, writing.Destination.NEW_ACTION, (1, 10), "Baked")
-    twin = make_armature("Twin")
-    twin.pose.bones["upper"].rotation_mode = "QUATERNION"
+    destination = writing.Destination.CURRENT_ACTION if beside else writing.Destination.NEW_ACTION
+    writing.write(armature_object, keys, destination, (1, 10), "Baked")
     for frame, value in zip(keys[0].frames, keys[0].values, strict=True):
         twin.pose.bones["upper"].rotation_quaternion = value
         twin.pose.bones["upper"].keyframe_insert("rotation_quaternion", frame=frame)
     inserted = curves_by_path(channels, twin)
     for path, curve in curves_by_path(channels, armature_object).items():
-        for key, other in zip(curve.keyframe_points, inserted[path].keyframe_points, strict=True):
+        assert len(curve.keyframe_points) == 3 + len(beside)
+        pairs = zip(curve.keyframe_points, inserted[path].keyframe_points, strict=True)
+        for key, other in list(pairs)[:3]:
             assert key.interpolation == "BEZIER"
             assert key.handle_left_type == key.handle_right_type == "AUTO_CLAMPED"
             for field in ("co", "handle_left", "handle_right", "back", "amplitude", "period"):

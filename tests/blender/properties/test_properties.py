@@ -61,6 +61,20 @@ def test_every_operator_option_has_a_tooltip(ext):
             assert not prop.description.endswith("."), f"{name}.{identifier}"
 
 
+def test_no_two_choices_are_stored_as_one_number(ext, properties):
+    groups = [(kind.__name__, kind.bl_rna) for kind in properties.CLASSES]
+    groups += [(name, getattr(bpy.ops.ccd_rig, name).get_rna_type()) for name in dir(bpy.ops.ccd_rig)]
+    groups.append(("bake", ext.module("ccd_rig.blender.bake.options").CCD_RIG_PG_bake.bl_rna))
+    choices = 0
+    for owner, kind in groups:
+        for name, prop in fields_of(kind):
+            if prop.type == "ENUM":
+                numbers = [item.value for item in prop.enum_items_static]
+                assert len(set(numbers)) == len(numbers), f"{owner}.{name}"
+                choices += 1
+    assert choices > 20
+
+
 def fields_of(kind):
     return [(name, prop) for name, prop in kind.properties.items() if name != "rna_type"]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import random
 
 import bpy
@@ -152,6 +153,26 @@ def test_knees_that_stay_bent_make_a_leg_shorter(ext, bake):
     assert report.unsolved_count() == 0, report.summary()
     assert report.body.moved_frames > 0
     limits_hold(ext, rig, frames)
+
+
+@pytest.mark.parametrize("least", [0.0, 0.4, 0.8])
+def test_how_far_a_leg_extends_whose_knee_stays_bent(ext, least):
+    """By the law of cosines, from a pose in which the knee is bent more; a shin half as long as the thigh."""
+    module, joints = ext.module("ccd_rig.blender.bake.body_shift"), ext.module("ccd_rig.skeleton.joints")
+    knee, poses = ext.module("ccd_rig.limits.shapes").Hinge, ext.module("ccd_rig.skeleton.pose")
+    up, x = (0.0, 1.0, 0.0), Vector((1.0, 0.0, 0.0))
+    skeleton = joints.Skeleton(
+        [
+            joints.Joint("hips"),
+            joints.Joint("thigh", 0, up),
+            joints.Joint("shin", 1, up, length=0.5, limit=knee(tuple(x), least, 2.5)),
+            joints.Joint("foot", 2, (0.0, 0.5, 0.0)),
+        ]
+    )
+    pose = poses.Pose.rest(skeleton).with_rotations({1: Quaternion(x, 0.3), 2: Quaternion(x, 1.9)})
+    longest = math.sqrt(1.0 + 0.25 + math.cos(least))
+    found = module._largest_extension(skeleton, pose, [1, 2, 3])
+    assert found == pytest.approx(module.REACHES * longest, rel=1e-4)
 
 
 def test_a_body_that_cannot_be_moved_is_named(bake):

@@ -17,6 +17,7 @@ from ccd_rig import (
     BalanceGoal,
     Comfort,
     DirectionGoal,
+    Goal,
     Hinge,
     ManyResult,
     OrientationGoal,
@@ -34,6 +35,7 @@ from ccd_rig import (
 )
 from ccd_rig.limits.shapes import violation
 from ccd_rig.maths.rotations import angle_between
+from ccd_rig.solvers import many_stages
 
 
 def known(seed: int, rolls: bool = False) -> Mixture:
@@ -252,6 +254,15 @@ def test_a_pose_has_the_same_bits_in_every_batch(seed: int, rolls: bool) -> None
         part = poses[first : first + size]
         own = None if reference is None else part
         assert same_bits(solve_many(case.skeleton, part, *arguments, reference=own), whole, first)
+
+
+def test_parts_in_which_many_poses_are_solved_change_no_bits(monkeypatch: pytest.MonkeyPatch) -> None:
+    skeleton, rng = straight(4), random.Random(8)
+    poses = [legal_pose(skeleton, rng) for _ in range(11)]
+    goals: list[Goal] = [PositionGoal("joint3", (1.0, 2.0, 0.5)), PositionGoal("joint1", (9.0, 0.0, 0.0))]
+    whole = solve_many(skeleton, poses, goals, SETTINGS)
+    monkeypatch.setattr(many_stages, "RUN", 4)
+    assert same_bits(solve_many(skeleton, poses, goals, SETTINGS), whole)
 
 
 @pytest.mark.parametrize("seed", range(8))

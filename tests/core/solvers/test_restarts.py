@@ -6,18 +6,22 @@ import math
 import random
 
 import pytest
-from chains import FLOAT32, legal_pose, random_skeleton, straight, tail, tip
+from chains import FLOAT32, Z, legal_pose, random_skeleton, straight, tail, tip
 from mathutils import Quaternion, Vector
 
 from ccd_rig.errors import InvalidInput
 from ccd_rig.goals import PositionGoal, measure
 from ccd_rig.limits.shapes import Hinge, Slide, violation
 from ccd_rig.maths.rotations import angle_between
+from ccd_rig.settings import Solver, SolverSettings, SolveStatus
 from ccd_rig.skeleton.joints import Joint, Skeleton
 from ccd_rig.skeleton.kinematics import forward_kinematics
 from ccd_rig.skeleton.pose import Pose
 from ccd_rig.skeleton.pose_library import PoseEntry, entry_from_pose
 from ccd_rig.solvers.restarts import FIRST_SPREAD, LAST_SPREAD, LIBRARY, StartSpace, starts
+from ccd_rig.solvers.solve import solve
+
+CONVERGED = SolveStatus.CONVERGED
 
 
 def limits_of(skeleton: Skeleton) -> list[object]:
@@ -128,3 +132,29 @@ def test_free_joints_leave_the_start_more_and_more() -> None:
     assert means[0] == pytest.approx(1.6 * FIRST_SPREAD, rel=0.3)
     assert sum(means[-3:]) > 2.5 * sum(means[:3])
     assert means[-1] < 1.6 * LAST_SPREAD * 1.3
+
+
+@pytest.mark.parametrize("seed", [131, 197, 202, 348])
+def test_after_a_start_that_cannot_be_bent_into_its_window_others_are_tried(seed: int) -> None:
+    """The library's pose has its last hinge bent a little to the wrong side, where its range ends."""
+    rng = random.Random(seed)
+    root = Hinge(Z, -rng.uniform(0.2, 1.5), rng.uniform(0.2, 1.5))
+    hinges = [root, Hinge(Z, -2.0, 2.0), Hinge(Z, -1.0, 1.0), Hinge(Z, -0.1, 2.0)]
+    skeleton = straight(4).replace({f"joint{i}": {"limit": hinge} for i, hinge in enumerate(hinges)})
+
+    def drawn() -> Pose:
+        turns = [*(rng.uniform(hinge.lower, hinge.upper) for hinge in hinges[:3]), rng.uniform(1.0, 2.0)]
+        return Pose.rest(skeleton).with_rotations({i: Quaternion(Z, turn) for i, turn in enumerate(turns)})
+
+    goal = PositionGoal("joint3", tail(skeleton, drawn()), max_extension=0.9, extension_joints=2)
+    start = drawn()
+    assert (
+        solve(skeleton, start, [goal], SolverSettings(solver=Solver.CCD, restarts=0)).status is not CONVERGED
+    )
+    entry = PoseEntry(
+        "stretched", {f"joint{i}": Quaternion(Z, turn) for i, turn in enumerate((0.0, 0.0, 0.0, -0.1))}
+    )
+    found = solve(skeleton, start, [goal], SolverSettings(solver=Solver.CCD, restarts=8), poses=[entry])
+    assert found.status is CONVERGED
+    root_of_part = forward_kinematics(skeleton, found.pose)[2].translation
+    assert (tail(skeleton, found.pose) - root_of_part).length <= 0.9 * 2.0 + FLOAT32

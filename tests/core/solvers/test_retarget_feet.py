@@ -1,4 +1,4 @@
-"""Feet of a retargeted figure: locked where they are down, rolled, and never below the ground."""
+"""Feet of a retargeted figure: locked where they are down, and never below the ground."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from ccd_rig.motion.contacts import Phase
 from ccd_rig.motion.retargeting import feet, sole
 from ccd_rig.motion.retargeting.feet import FootPath, carried, foot_path
 from ccd_rig.motion.retargeting.measures import measures
-from ccd_rig.motion.retargeting.motions import TargetFigure, turned
+from ccd_rig.motion.retargeting.motions import TargetFigure
 from ccd_rig.motion.retargeting.rolling import Contacts
 from ccd_rig.motion.retargeting.root import smooth_envelope, smooth_shifts
 from ccd_rig.motion.retargeting.settings import RetargetSettings
-from ccd_rig.motion.retargeting.sole import Hold, Sole, SolePart
+from ccd_rig.motion.retargeting.sole import Sole
 from ccd_rig.motion.retargeting.stances import find_stances, leg_length
 from ccd_rig.solvers.retarget import retarget
 
@@ -135,114 +135,6 @@ def test_a_foot_enters_and_leaves_its_lock_without_a_kink():
         np.testing.assert_allclose(path[beyond], own[beyond], atol=1e-12)
         jumps.append(np.abs(np.diff(path[:, 0], 2)).max() * fps)
     assert jumps[1] < 0.3 * jumps[0]
-
-
-def rolling_foot(fps=120):
-    """A foot that lands on its heel, lies flat, rolls over its ball and leaves by its toes, while all of it
-    slides ahead at 8 cm a second: world points of heel, ball and toes by time, the path, and the sole."""
-    times = np.arange(int(1.2 * fps)) / fps
-    sole = Sole(
-        np.array((0.12, 0.0, -0.08)),
-        np.array((0.0, 0.0, -0.02)),
-        np.array((-0.16, 0.0, -0.02)),
-        np.array((0.06, 0.0, -0.02)),
-        np.array((0.0, 1.0, 0.0)),
-        0.02,
-    )
-    landing = np.radians(np.interp(times, (0.2, 0.4), (25.0, 0.0)))
-    raised = np.radians(np.interp(times, (0.6, 1.0), (0.0, -30.0)))
-    bent = np.radians(np.interp(times, (0.8, 1.0), (0.0, -25.0)))
-    feet, toes = pitched(landing + raised), pitched(landing + bent)
-    balls = np.zeros((len(times), 3))
-    balls[:, 2] = 0.02
-    for k in range(len(times)):
-        if times[k] < 0.4:  # about the heel
-            balls[k] = (-0.16, 0.0, 0.0) - spun(feet[k], sole.heel)
-        elif times[k] > 0.8:  # about the toes
-            balls[k] = (0.06, 0.0, 0.0) - spun(toes[k], sole.toe)
-    away = np.clip(0.2 - times, 0.0, 1.0) + np.clip(times - 1.0, 0.0, 1.0)
-    balls += np.stack((0.08 * times + 6.0 * np.sign(times - 0.6) * away**2, 0.0 * times, 8.0 * away**2), 1)
-    flat = np.flatnonzero((times > 0.39) & (times < 0.81))
-    heel, tip = (
-        np.flatnonzero((times > 0.22) & (times < 0.39)),
-        np.flatnonzero((times > 0.81) & (times < 0.98)),
-    )
-    first, last = int(flat[0]), int(flat[-1])
-    rolls = [(Hold(SolePart.HEEL, int(heel[0]), first - 1), Hold(SolePart.TOES, last + 1, int(tip[-1])))]
-    contacts = Contacts([Phase(first, last)], times, np.zeros(3), np.zeros(1), 0.0, 0.1, rolls)
-    path = foot_path(balls - turned(feet, sole.ball), (feet, toes), sole, contacts, 0.2)
-    return balls, (feet, toes), path, sole, times
-
-
-def pitched(angles):
-    return np.stack((np.cos(angles / 2), 0.0 * angles, -np.sin(angles / 2), 0.0 * angles), axis=1)
-
-
-def spun(rotation, point):
-    return np.array((Quaternion(rotation) @ Vector(point))[:])
-
-
-def test_a_foot_rolls_from_its_heel_over_its_ball_to_its_toes_each_held_still():
-    balls, (feet, toes), path, sole, times = rolling_foot()
-    assert [hold.part for hold in path.holds] == [SolePart.HEEL, SolePart.BALL, SolePart.TOES]
-    own = {
-        SolePart.HEEL: balls + turned(feet, sole.heel),
-        SolePart.BALL: balls,
-        SolePart.TOES: balls + turned(toes, sole.toe),
-    }
-    ball = path.ankles + turned(path.feet, sole.ball)
-    found = {
-        SolePart.HEEL: ball + turned(path.feet, sole.heel),
-        SolePart.BALL: ball,
-        SolePart.TOES: ball + turned(path.toes, sole.toe),
-    }
-    for part, first, last in path.holds:
-        assert times[last] - times[first] > 0.12, part
-        rows = slice(first, last + 1)
-        assert np.ptp(own[part][rows, 0]) > 0.01
-        assert np.ptp(found[part][rows], axis=0).max() < 1e-9, part
-    first, last = path.holds[1][1:]
-    assert np.ptp(found[SolePart.TOES][first : last + 1], axis=0).max() < 1e-9
-    assert min(point[:, 2].min() for point in found.values()) > -1e-6
-
-
-def test_heels_and_toes_that_a_source_rolls_on_are_found(figure):
-    """Read from the source: its heel is down before its ball, and the end of its toes after it."""
-    balls, (feet, toes), _, sole, times = rolling_foot()
-    plain = bipeds.source_of(figure, *bipeds.turns(figure, len(times), size=0.0), 120.0)
-    heads, turns = plain.heads.copy(), plain.rotations.copy()
-    foot, toe = figure.index("foot.L"), figure.index("toe.L")
-    heads[:, toe], heads[:, foot] = balls, balls - turned(feet, sole.ball)
-    turns[:, toe], turns[:, foot] = toes, feet
-    source = dataclasses.replace(plain, heads=heads, rotations=turns)
-    found = find_stances(source, MAP, RetargetSettings().thresholds)
-    ((heel, tip),) = found.rolls["left leg"]
-    (phase,) = found.phases["left leg"]
-    assert (heel.part, tip.part) == (SolePart.HEEL, SolePart.TOES)
-    assert (heel.last, tip.first) == (phase.first - 1, phase.last + 1)
-    assert times[heel.first] == pytest.approx(0.2, abs=0.04)
-    assert times[tip.last] == pytest.approx(1.0, abs=0.04)
-
-
-def test_a_roll_that_the_leg_is_too_short_for_is_let_go():
-    rolls = [(Hold(SolePart.HEEL, 2, 4), Hold(SolePart.TOES, 9, 12))]
-    contacts = Contacts([Phase(5, 8)], np.arange(15.0), np.zeros(3), np.zeros(1), 0.0, 0.1, rolls)
-    far = np.zeros(15, bool)
-    assert [list(each) for each in contacts.followed(far).rolls] == [list(rolls[0])]
-    far[[3, 11]] = True
-    found = contacts.followed(far).rolls
-    assert [list(each) for each in found] == [[Hold(SolePart.HEEL, 4, 4), Hold(SolePart.TOES, 9, 10)]]
-    far[[4, 9]] = True
-    assert [list(each) for each in contacts.followed(far).rolls] == [[]]
-
-
-def test_a_rolling_foot_goes_on_without_a_jump_where_another_point_takes_over():
-    """From frame to frame the ankle's speed changes no more than where the foot's own motion does."""
-    balls, (feet, _), path, sole, _ = rolling_foot()
-    own = np.diff(balls - turned(feet, sole.ball), 2, axis=0)
-    found = np.diff(path.ankles, 2, axis=0)
-    assert np.abs(found).max() < 1.5 * np.abs(own).max()
-    assert np.abs(np.diff(path.ankles, axis=0)).max() < 1.2 * np.abs(np.diff(balls, axis=0)).max()
 
 
 def test_a_leg_that_is_too_short_lowers_the_hips_smoothly(figure):

@@ -49,9 +49,10 @@ def test_maps_that_do_not_fit_the_figures_are_refused_by_name(figure, moving):
     wrong = dataclasses.replace(MAP, sources={**MAP.sources, "hand.L": "claw"})
     with pytest.raises(InvalidInput, match=r"no joint 'claw', which 'hand\.L' follows"):
         retarget(wrong, target, source)
-    crossed = Limb("left leg", "shin.L", "thigh.L", "foot.L", "toe.L")
-    with pytest.raises(InvalidInput, match=r"left leg: shin\.L, thigh\.L"):
-        retarget(dataclasses.replace(MAP, legs=(crossed, MAP.legs[1])), target, source)
+    for upper, middle in (("shin.L", "thigh.L"), ("thigh.R", "shin.L")):  # crossed; of two legs
+        limb = Limb("left leg", upper, middle, "foot.L", "toe.L")
+        with pytest.raises(InvalidInput, match=f"left leg: {upper}, {middle}, .* do not hang on each other"):
+            retarget(dataclasses.replace(MAP, legs=(limb, MAP.legs[1])), target, source)
 
 
 def test_limbs_without_length_are_refused(figure, moving):

@@ -106,6 +106,22 @@ def test_a_leg_meets_every_legal_target():
         assert result.errors[0].distance <= SOLVE
 
 
+@pytest.mark.parametrize("seed", [3, 4, 8, 24])
+def test_a_forearm_along_one_of_its_own_axes_bends_about_the_others(seed):
+    """Turns about that axis do not bend: where the limit forbids the bend's plane the next axis is tried."""
+    rng = random.Random(seed)
+    limit = SwingTwist(Cone(rng.uniform(0.5, 1.5)), (-0.2, 0.2))
+    skeleton, _ = arm(limits=(None, limit))
+    skeleton = skeleton.replace({"middle": {"rest_rotation": random_rotation(rng)}})
+    along = skeleton.joints[2].rest_rotation.conjugated() @ Y
+    aside = (X - along * X.dot(along)).normalized()
+    legal = legal_pose(skeleton, rng).with_rotations({0: Quaternion()})
+    target = forward_kinematics(skeleton, legal)[2].point(aside)
+    goal, start = PositionGoal("middle", target, aside), Pose.rest(skeleton)
+    result = checked(skeleton, start, goal, two_bone(skeleton, start, goal))
+    assert result.status is CONVERGED
+
+
 def test_soft_and_reach_are_not_limits():
     """What they leave is no reason to refuse a result."""
     skeleton, pose = arm()

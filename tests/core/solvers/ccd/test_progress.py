@@ -1,13 +1,17 @@
-"""Which pose of a solve counts as the best."""
+"""Which pose of a solve counts as the best, and how many passes it still takes."""
 
 from __future__ import annotations
 
+import math
+
+import pytest
 from mathutils import Quaternion
 
 from ccd_rig.goals import DirectionGoal
 from ccd_rig.settings import SolverSettings
 from ccd_rig.skeleton.joints import Joint, Skeleton
 from ccd_rig.skeleton.pose import Pose
+from ccd_rig.solvers.ccd import loop
 from ccd_rig.solvers.ccd.progress import Progress
 from ccd_rig.solvers.ccd.working_pose import WorkingPose
 
@@ -32,3 +36,14 @@ def test_a_pose_that_meets_its_goals_counts_before_one_with_a_smaller_sum():
     assert found.meets(met, found.note(met, (0, 1)), settings)
     assert found.rotations == list(met.rotations)
     assert found.error > before
+
+
+def test_passes_that_are_left_at_a_rate():
+    """A distance that each pass halves, from 8 tolerances: after three more it is met."""
+    tolerance = 1e-3
+    now, before = (8.0 * tolerance) ** 2, (16.0 * tolerance) ** 2
+    assert loop._passes_left(now, before, tolerance) == pytest.approx(3.0)
+    assert loop._passes_left(tolerance**2, before, tolerance) == 0.0
+    assert (
+        loop._passes_left(before, before, tolerance) == loop._passes_left(before, now, tolerance) == math.inf
+    )

@@ -125,6 +125,44 @@ def test_passes_keep_limits_and_say_where_they_are(seed):
         assert (tail(skeleton, pose) - working.effectors[0].position).length <= FLOAT32 * plan.length
 
 
+@pytest.mark.parametrize(
+    "limit", [Hinge((0.0, 0.0, 1.0), -0.5, 0.5), SwingTwist(Cone(0.5))], ids=["hinges", "cones"]
+)
+def test_a_joint_at_its_limit_turns_back_as_if_it_had_never_been_held(limit):
+    skeleton = straight(3, limit)
+    working = body_of(skeleton, Pose.rest(skeleton), Vector((-9.0, 0.5, 0.0)))
+    plan = plan_of(working)
+    assert plan is not None
+    for _ in range(4):
+        shared_passes.run_pass(working, plan)
+    assert set(working.active_limits) == {0, 1, 2}
+    held = Pose(tuple(working.rotations), Pose.rest(skeleton).translations)
+    back = tail(skeleton, held).lerp(Vector((0.0, 3.0, 0.0)), 0.2)
+    fresh = body_of(skeleton, held, back)
+    working.effectors[0].target = back
+    assert shared_passes.run_pass(working, plan) == pytest.approx(
+        shared_passes.run_pass(fresh, plan), rel=1e-4
+    )
+    for i in range(3):
+        assert angle_between(working.rotations[i], fresh.rotations[i]) <= 10.0 * FLOAT32
+    assert max(angle_between(working.rotations[i], held.rotations[i]) for i in range(3)) > 1e-2
+
+
+def test_a_joint_that_is_held_makes_no_turn_that_its_limit_would_take_back():
+    """What is left of the turn is across the border and the axis that one single twist locks."""
+    rng = random.Random(2)
+    plan = plan_of(body_of(straight(2), Pose.rest(straight(2)), Vector((1.0, 1.0, 0.0))))
+    assert plan is not None
+    for _ in range(10):
+        arm, push, locked, other = (Vector([rng.gauss(0.0, 1.0) for _ in range(3)]) for _ in range(4))
+        locked.normalize()
+        border = locked.cross(other).normalized()
+        free = shared_passes._turn(shared_passes.Lever(plan.visits[0], arm, None, None, None), push)
+        held = shared_passes._turn(shared_passes.Lever(plan.visits[0], arm, None, locked, border), push)
+        line = locked.cross(border)
+        assert (held - free.dot(line) * line).length <= FLOAT32 * free.length
+
+
 def test_joints_that_do_more_than_turn_have_no_shared_passes():
     for fields in ({"max_step": 0.3}, {"inherit_rotation": False}):
         skeleton = straight(4).replace({"joint2": fields})

@@ -81,6 +81,18 @@ def test_a_rotation_may_put_a_near_target_out_of_reach():
     assert is_beyond(skeleton, goals, Pose.rest(skeleton))
 
 
+@pytest.mark.parametrize("size", [0.1, 1.0, 20.0])
+def test_a_reach_window_takes_away_what_its_part_is_not_stretched_to(size):
+    """Of four bones the last two may be stretched to 0.8 of their length."""
+    joints = [Joint("base"), *(Joint(f"bone{i}", i, (0.0, size, 0.0), length=size) for i in range(4))]
+    skeleton, root = Skeleton(joints), Vector((0.0, size, 0.0))
+    for far, beyond in ((3.55, False), (3.65, True), (3.95, True)):
+        target = root + Vector((0.6, 0.8, 0.0)) * far * size
+        goals = [PositionGoal("bone3", target, max_extension=0.8, extension_joints=2)]
+        assert is_beyond(skeleton, goals, Pose.rest(skeleton)) == beyond
+        assert is_beyond(skeleton, [PositionGoal("bone3", target)], Pose.rest(skeleton)) is False
+
+
 def test_chains_that_slide_are_not_judged():
     slide = Slide((0.0, 1.0, 0.0), 0.0, 100.0)
     skeleton = Skeleton([Joint("base"), Joint("bone0", 0, (0.0, 1.0, 0.0), slides=(slide,))])

@@ -16,9 +16,19 @@ from ccd_rig.skeleton.joints import Skeleton
 from ccd_rig.skeleton.kinematics import forward_kinematics
 from ccd_rig.skeleton.pose import Pose
 from ccd_rig.solvers.ccd.working_pose import WorkingPose
+from ccd_rig.solvers.least_squares.frames import Frames
 from ccd_rig.solvers.least_squares.pose_problem import PoseProblem
 from ccd_rig.solvers.least_squares.problem import LeastSquaresProblem
-from ccd_rig.solvers.least_squares.state import Bones, Poses, moved_state, start_state, stepped_balls
+from ccd_rig.solvers.least_squares.requests import settled
+from ccd_rig.solvers.least_squares.solve import Limits
+from ccd_rig.solvers.least_squares.state import (
+    Bones,
+    Poses,
+    moved_state,
+    start_state,
+    stepped_balls,
+)
+from ccd_rig.solvers.least_squares.windowed import entered, solve_frames
 from ccd_rig.solvers.least_squares.windows import hold
 from ccd_rig.solvers.many import solve_many
 from ccd_rig.solvers.solve import solve
@@ -181,3 +191,35 @@ def test_the_closing_phase_of_one_pose_leaves_windows_to_the_passes() -> None:
     assert (len(one.windows), one.rows, len(many.windows), many.rows) == (0, 4, 1, 5)
     assert one.serving() == [{0, 1, 2, 3, 4}, {0}]
     assert many.serving() == [{0, 1, 2, 3, 4}] * 2
+
+
+@pytest.mark.parametrize(("lower", "upper", "side"), [(-0.7, 0.1, 1.0), (-1.5, 0.1, -1.0)])
+def test_hinges_of_a_straight_part_bend_to_where_they_have_more_room(
+    lower: float, upper: float, side: float
+) -> None:
+    """Bent by 0.6 at rest, and straightened by their angles."""
+    hinge = {"rest_rotation": Quaternion(Z, 0.6), "limit": Hinge(Z, lower, upper)}
+    skeleton = straight(5).replace({"joint3": hinge, "joint4": hinge})
+    problem = LeastSquaresProblem(skeleton, [goal()], [joint.limit for joint in skeleton.joints])
+    upright = Pose.rest(skeleton).with_rotations({i: Quaternion(Z, -0.6) for i in (3, 4)})
+    poses = Poses.of([upright] * 2)
+    given = hold(problem.given(Bones.of(skeleton), poses, problem.own_targets()), np.ones((1, 2), np.bool_))
+    state = start_state(problem.layout, given, poses)
+    assert state.angles == pytest.approx(-0.6, abs=1e-6)
+    bent = entered(problem, given, state)
+    assert (side * (bent.angles - state.angles) > 1e-3).all()
+
+
+def test_fixed_frames_stay_even_where_they_are_past_their_windows() -> None:
+    skeleton, size = straight(5), 9
+    problem = LeastSquaresProblem(skeleton, [goal()], [None] * 5)
+    poses = Poses.of([Pose.rest(skeleton)] * size)
+    wanted = np.array([(0.1 * k, 3.0, 0.5) for k in range(size)]).T
+    given = problem.given(Bones.of(skeleton), poses, [wanted], poses)
+    base, fixed = start_state(problem.layout, given, poses), np.arange(size) % 4 == 0
+    stop = Limits(np.full(size, TOLERANCE), 1e-3, 40)
+    found = settled(solve_frames(Frames(problem, given, base, stop, fixed, np.arange(float(size)))))
+    assert np.array_equal(found.state.rotations[..., fixed], base.rotations[..., fixed])
+    past = problem.overstretched(given, found.state)[0]
+    assert past[fixed] == pytest.approx(0.1 * PART, abs=1e-5)
+    assert (past[~fixed] <= TOLERANCE).all() and (found.excess[~fixed] <= 1.0).all()

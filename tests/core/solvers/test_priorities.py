@@ -1,0 +1,59 @@
+"""Goals that cannot be met together: as near as they get, those served first before the others."""
+
+from __future__ import annotations
+
+import math
+import random
+
+import pytest
+from chains import legal_pose, random_rotation, straight, tip
+from mathutils import Quaternion, Vector
+
+from ccd_rig.goals import Goal, OrientationGoal, PositionGoal
+from ccd_rig.settings import Solver, SolveResult, SolverSettings, SolveStatus
+from ccd_rig.skeleton.pose import Pose
+from ccd_rig.solvers.solve import solve
+
+SETTINGS = SolverSettings(restarts=0)
+
+
+def conflict(seed: int, later: int) -> tuple[SolveResult, SolveResult]:
+    """A tip that is to be at one place and to turn another way: both solved, and the place alone."""
+    rng = random.Random(seed)
+    skeleton = straight(2 + seed % 3)
+    start, name = legal_pose(skeleton, rng), tip(skeleton)
+    place = PositionGoal(name, [rng.gauss(0.0, 1.0) for _ in range(3)])
+    goals: list[Goal] = [place, OrientationGoal(name, random_rotation(rng), priority=later)]
+    return solve(skeleton, start, goals, SETTINGS), solve(skeleton, start, [place], SETTINGS)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_goals_of_one_priority_end_as_near_as_they_get(seed):
+    both, _ = conflict(seed, 0)
+    assert both.status in (SolveStatus.OPTIMAL, SolveStatus.CONVERGED)
+
+
+@pytest.mark.parametrize("seed", [38, 139, 159, 179])  # least squares alone would trade some of it
+def test_a_goal_served_first_stays_met(seed):
+    both, alone = conflict(seed, 1)
+    assert alone.status is SolveStatus.CONVERGED
+    assert both.errors[0].distance <= SETTINGS.position_tolerance
+
+
+@pytest.mark.parametrize("far", [(-3.0, 0.2, 0.0), (0.0, -3.0, 0.5)])
+def test_sweeps_alone_bring_a_later_goal_near_while_the_first_is_kept(far):
+    """The elbow of three bones is nearest to its target where those beyond it are straight: on a circle."""
+    skeleton, first, later = straight(3), Vector((1.2, 1.0, 0.3)), Vector(far)
+    goals = [PositionGoal("joint2", first), PositionGoal("joint0", later, priority=1)]
+    # On the sphere |e| = 1 about the root, and on |e - first| = 2.
+    along = (1.0 + first.length_squared - 4.0) / (2.0 * first.length)
+    axis = first.normalized()
+    aside = (later - later.dot(axis) * axis).length
+    nearest = math.hypot(later.dot(axis) - along, aside - math.sqrt(1.0 - along * along))
+    bent_pose = Pose.rest(skeleton).with_rotations(
+        {i: Quaternion((1.0, 0.1, 0.05, 0.1 * i)).normalized() for i in range(3)}
+    )
+    settings = SolverSettings(solver=Solver.CCD, restarts=0)
+    result = solve(skeleton, bent_pose, goals, settings)
+    assert result.errors[0].distance <= settings.position_tolerance
+    assert nearest - 1e-3 <= result.errors[1].distance <= 1.08 * nearest
