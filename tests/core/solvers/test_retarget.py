@@ -16,7 +16,7 @@ from ccd_rig.limits.batch import BatchLimits
 from ccd_rig.limits.shapes import Cone, Hinge, SwingTwist
 from ccd_rig.motion.contacts import ContactThresholds, Phase
 from ccd_rig.motion.retargeting import feet, sole
-from ccd_rig.motion.retargeting.alignment import shortest
+from ccd_rig.motion.retargeting.alignment import _heading, shortest
 from ccd_rig.motion.retargeting.effectors import head_effector, limb_effectors, poles
 from ccd_rig.motion.retargeting.feet import FootPath, foot_path, rolled, sunken
 from ccd_rig.motion.retargeting.figure_map import FigureMap, Limb
@@ -528,6 +528,15 @@ def test_shortest_rotations_lead_from_one_vector_to_the_other():
         seen = Quaternion(rotation) @ Vector(vector).normalized()
         wanted = Vector(other).normalized() if other.any() else Vector(vector).normalized()
         assert (seen - wanted).length < 1e-5
+
+
+@pytest.mark.parametrize("degrees", [0.0, 40.0, -150.0, 180.0])
+def test_the_heading_of_a_rotation_is_its_part_about_the_vertical(degrees):
+    about = Quaternion((0.0, 0.0, 1.0), math.radians(degrees))
+    tilted = about @ Quaternion((0.6, 0.8, 0.0), 0.7)
+    assert abs(Quaternion(_heading(np.array(tilted))).dot(about)) == pytest.approx(1.0, abs=1e-6)
+    upside_down = np.array((0.0, 0.6, 0.8, 0.0))  # a half turn about a level axis has none
+    assert _heading(upside_down).tolist() == [1.0, 0.0, 0.0, 0.0]
 
 
 @pytest.mark.parametrize(
