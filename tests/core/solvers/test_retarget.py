@@ -24,7 +24,7 @@ from ccd_rig.motion.retargeting.measures import measures
 from ccd_rig.motion.retargeting.motions import SourceMotion, TargetFigure, product, turned
 from ccd_rig.motion.retargeting.reference import straightest_frame
 from ccd_rig.motion.retargeting.rolling import Contacts
-from ccd_rig.motion.retargeting.root import smooth_envelope
+from ccd_rig.motion.retargeting.root import drops, smooth_envelope
 from ccd_rig.motion.retargeting.settings import EffectorSpace, RetargetSettings
 from ccd_rig.motion.retargeting.sole import Hold, Sole, SolePart
 from ccd_rig.motion.retargeting.stances import find_stances, leg_length
@@ -509,6 +509,16 @@ def test_one_frame_and_two_are_enough(figure, moving):
         result = retarget(MAP, TargetFigure.at_rest(figure), source)
         assert result.rotations.shape == (count, len(figure), 4)
         assert np.isfinite(measures(MAP, TargetFigure.at_rest(figure), source, result).jerk)
+
+
+def test_hips_sink_for_a_foot_that_is_beside_them_farther_than_the_leg_is_long():
+    """As far as the leg lets them, not for ever: level with a foot at 0.98 of its length."""
+    aside = np.array((0.0, 0.3, 0.9, 1.0, 5.0))
+    hips = np.tile((0.0, 0.0, 1.5), (5, 1))
+    ankles = np.stack((0.6 * aside, 0.8 * aside, np.zeros(5)), axis=1)
+    found = drops(hips, ankles, np.ones(5), np.ones(5))
+    expected = [1.5 - math.sqrt(1.0 - min(each, 0.98) ** 2) for each in aside]
+    np.testing.assert_allclose(found, expected, atol=1e-9)
 
 
 def test_an_envelope_is_nowhere_below_and_flat_where_values_are():
