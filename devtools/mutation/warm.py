@@ -24,27 +24,30 @@ import time
 from pathlib import Path
 from typing import Any
 
-os.environ["BLENDER_USER_RESOURCES"] = sys.argv[1]  # before bpy: it reads the variable once, when it starts
-
-import bpy  # noqa: F401 - before mathutils
-import hypothesis  # noqa: F401
-import mathutils  # noqa: F401
-import numpy  # noqa: F401
-import pytest
-
 STEP = 0.02  # [s] between two looks at a run
 ASLEEP = 10.0  # times as long as that of a processor, by the clock: what waits for ever uses no processor
 
 
 def main(folder: Path) -> None:
     answers = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)
+    os.dup2(2, 1)  # before bpy, which may say something when it starts
+    _import()
     for line in sys.stdin:
         code = _run(json.loads(line))
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir()
         answers.write(f"{code}\n")
         answers.flush()
+
+
+def _import() -> None:
+    """Import what no run is to wait for; bpy before mathutils, and after the variable that it reads once."""
+    os.environ["BLENDER_USER_RESOURCES"] = sys.argv[1]
+    import bpy  # noqa: F401
+    import hypothesis  # noqa: F401
+    import mathutils  # noqa: F401
+    import numpy  # noqa: F401
+    import pytest  # noqa: F401
 
 
 def _run(job: dict[str, Any]) -> int:
@@ -78,6 +81,8 @@ def _be_the_run(job: dict[str, Any]) -> None:
     os.environ.update(job["environment"])
     tempfile.tempdir = None  # chosen anew, from the environment
     sys.dont_write_bytecode = False  # of tests, and of what is no mutant: see `worker.Judge`
+    import pytest
+
     code = 1
     try:
         code = int(pytest.main(job["arguments"]))

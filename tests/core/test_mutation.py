@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -125,6 +128,43 @@ def test_quick_tests_are_a_part_of_their_own(suite):
     assert (len(second[0]), second[1]) == (3, pytest.approx(59.1))
     assert [len(tests) for tests, _ in choice.parts(1000.0)] == [4]
     assert suite.choose(FILE, Statement(range(12, 13), False), 100.0).parts(5.0) == []
+
+
+@pytest.fixture
+def warm(tmp_path):
+    """Runs the body of a test in a copy of a warm process; its exit code."""
+    folder = tmp_path / "user"
+    script = Path(campaign.__file__).with_name("warm.py")
+    with subprocess.Popen(
+        [sys.executable, "-P", str(script), str(folder)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+
+        def run(body, seconds):
+            file = tmp_path / "test_body.py"
+            file.write_text(f"import time\n\n\ndef test_body():\n    {body}\n")
+            arguments = ["-q", "-p", "no:cacheprovider", "-o", "addopts=", f"--rootdir={tmp_path}", str(file)]
+            job = {
+                "arguments": arguments,
+                "environment": {},
+                "seconds": seconds,
+                "log": str(tmp_path / "log"),
+            }
+            process.stdin.write(json.dumps(job) + "\n")
+            process.stdin.flush()
+            return int(process.stdout.readline())
+
+        yield run
+        process.kill()
+
+
+def test_a_run_is_ended_after_its_time_of_a_processor_and_not_of_the_clock(warm):
+    assert warm("time.sleep(1.5)", 1.0) == 0  # as on a machine that others use
+    assert warm("assert False", 1.0) == 1
+    assert warm("while True: pass", 1.0) == 124
+    assert warm("time.sleep(1e3)", 0.15) == 124  # what waits for ever is ended too
 
 
 def result(line, outcome, was="a", mutant="b"):

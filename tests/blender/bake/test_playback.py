@@ -102,6 +102,24 @@ def test_report_in_json_and_on_the_armature(bake, arm):
 # --- what overrides keys ------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize(("first", "told"), [(21, False), (15, True)])
+def test_only_where_a_constraint_has_influence_it_is_told_of(ext, bake, arm, first, told):
+    """It has none from frame 21 on; something else turns a bone from the first of these frames on."""
+    row = arm.ccd_rig.constraints[0]
+    other = arm.pose.bones[copy_rotation(arm)[0]].constraints[0]
+    for thing, values in ((row, ((1, 1.0), (21, 0.0))), (other, ((1, 0.0), (first, 1.0)))):
+        for frame, value in values:
+            thing.influence = value
+            thing.keyframe_insert("influence", frame=frame)
+    for curve in ext.module("ccd_rig.blender.keys.channels").fcurves_of(arm):
+        for key in curve.keyframe_points:
+            key.interpolation = "CONSTANT"
+    report = run(bake, arm)
+    assert bool(report.check.mismatches()) == told
+    assert bool(only(report).causes) == told
+    assert {entry.frame for entry in report.entries} == set(range(1, 21))
+
+
 def copy_rotation(rig):
     constraint = rig.pose.bones["bone_2"].constraints.new("COPY_ROTATION")
     constraint.target = rigs.empty("Other")

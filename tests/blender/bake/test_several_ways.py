@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from types import SimpleNamespace
 
 import bpy
 import numpy as np
@@ -107,3 +108,35 @@ def test_ways_are_told_from_five_degrees_on(ext, degrees, seen):
     """As the manual has it; others are in the JSON report only."""
     parts = ext.module("ccd_rig.blender.bake.report_parts")
     assert parts.SeveralWays(("Hand",), 3, 7, math.radians(degrees)).is_seen == seen
+
+
+def test_each_run_of_frames_is_one_line_of_the_report(ext):
+    """With the same constraints, and with two ways or with one; frames that are not solved end none."""
+    outcome = ext.module("ccd_rig.blender.bake.outcome")
+
+    def way(angle, *constraints):
+        return SimpleNamespace(constraints=constraints, apart=angle)
+
+    ways = {
+        0: (way(0.5, 0),),
+        1: (way(0.7, 0), way(0.0, 1)),
+        3: (way(0.6, 0), way(0.0, 1)),  # the frame between the two is not solved
+        4: (way(0.0, 0),),
+        5: (way(0.0, 0),),
+        7: (way(0.4, 0), way(0.2, 1, 2)),
+        8: (way(0.3, 1, 2), way(0.1, 0)),
+    }
+    bake_frames = SimpleNamespace(
+        constraints=[SimpleNamespace(name=name) for name in ("Hand", "Foot", "Head")],
+        frames=np.arange(1.0, 10.0),
+        states=dict.fromkeys((0, 1, 3, 4, 5, 6, 7, 8)),
+        ways=ways,
+    )
+    found = outcome._several_ways(bake_frames)
+    assert [(each.constraints, each.frame_start, each.frame_end, each.angle) for each in found] == [
+        (("Hand",), 1, 4, 0.7),
+        (("Foot",), 2, 4, 0.0),
+        (("Hand",), 5, 6, 0.0),
+        (("Hand",), 8, 9, 0.4),
+        (("Foot", "Head"), 8, 9, 0.3),
+    ]

@@ -64,7 +64,7 @@ def test_an_axis_snaps_within_twelve_degrees(degrees, snaps):
     assert (found.axis == (1.0, 0.0, 0.0)) == snaps
 
 
-@pytest.mark.parametrize(("off", "kind"), [(4.0, Hinge), (9.0, SwingTwist)])
+@pytest.mark.parametrize(("off", "kind"), [(4.0, Hinge), (5.5, Hinge), (6.5, SwingTwist), (9.0, SwingTwist)])
 def test_how_far_off_its_axis_a_hinge_may_be(off, kind):
     assert isinstance(fit(list(bending((1, 0, 0), range(80), off))), kind)
 

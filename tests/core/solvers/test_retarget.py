@@ -13,7 +13,7 @@ from mathutils import Matrix, Quaternion, Vector
 from ccd_rig.limits.batch import BatchLimits
 from ccd_rig.limits.shapes import Cone, Hinge, SwingTwist
 from ccd_rig.motion.contacts import ContactThresholds
-from ccd_rig.motion.retargeting.alignment import shortest
+from ccd_rig.motion.retargeting.alignment import _heading, shortest
 from ccd_rig.motion.retargeting.figure_map import FigureMap
 from ccd_rig.motion.retargeting.measures import measures
 from ccd_rig.motion.retargeting.motions import SourceMotion, TargetFigure, product
@@ -223,3 +223,12 @@ def test_the_straightest_frame_is_the_one_that_stands_with_its_arms_stretched(fi
     rotations, translations = (each.copy() for each in moving)
     rotations[23] = (1.0, 0.0, 0.0, 0.0)
     assert straightest_frame(MAP, bipeds.source_of(figure, rotations, translations)) == 23
+
+
+@pytest.mark.parametrize("degrees", [0.0, 40.0, -150.0, 180.0])
+def test_the_heading_of_a_rotation_is_its_part_about_the_vertical(degrees):
+    about = Quaternion((0.0, 0.0, 1.0), np.radians(degrees))
+    tilted = about @ Quaternion((0.6, 0.8, 0.0), 0.7)
+    assert abs(Quaternion(_heading(np.array(tilted))).dot(about)) == pytest.approx(1.0, abs=1e-6)
+    upside_down = np.array((0.0, 0.6, 0.8, 0.0))  # a half turn about a level axis has none
+    assert _heading(upside_down).tolist() == [1.0, 0.0, 0.0, 0.0]

@@ -18,7 +18,7 @@ from ccd_rig.motion.retargeting.feet import FootPath, carried, foot_path
 from ccd_rig.motion.retargeting.measures import measures
 from ccd_rig.motion.retargeting.motions import TargetFigure
 from ccd_rig.motion.retargeting.rolling import Contacts
-from ccd_rig.motion.retargeting.root import smooth_envelope, smooth_shifts
+from ccd_rig.motion.retargeting.root import drops, smooth_envelope, smooth_shifts
 from ccd_rig.motion.retargeting.settings import RetargetSettings
 from ccd_rig.motion.retargeting.sole import Sole
 from ccd_rig.motion.retargeting.stances import find_stances, leg_length
@@ -184,6 +184,16 @@ def test_feet_without_toes_are_locked_at_their_ankles(figure):
         ankle = bipeds.heads_of(target, result)[:, figure.index(f"foot.{side}")]
         assert np.ptp(ankle, axis=0).max() < SOLVE
     assert measures(bare, target, source, result).turn < 0.1
+
+
+def test_hips_sink_for_a_foot_that_is_beside_them_farther_than_the_leg_is_long():
+    """As far as the leg lets them, not for ever: level with a foot at 0.98 of its length."""
+    aside = np.array((0.0, 0.3, 0.9, 1.0, 5.0))
+    hips = np.tile((0.0, 0.0, 1.5), (5, 1))
+    ankles = np.stack((0.6 * aside, 0.8 * aside, np.zeros(5)), axis=1)
+    found = drops(hips, ankles, np.ones(5), np.ones(5))
+    expected = [1.5 - math.sqrt(1.0 - min(each, 0.98) ** 2) for each in aside]
+    np.testing.assert_allclose(found, expected, atol=1e-9)
 
 
 def test_hips_go_along_the_ground_where_legs_that_lie_are_too_short(figure):

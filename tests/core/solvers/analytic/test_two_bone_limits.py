@@ -122,6 +122,22 @@ def test_a_forearm_along_one_of_its_own_axes_bends_about_the_others(seed):
     assert result.status is CONVERGED
 
 
+@pytest.mark.parametrize(("lower", "upper", "way"), [(-0.7, 0.1, 1.0), (-1.5, -0.5, -1.0), (-1.5, 0.1, -1.0)])
+@pytest.mark.parametrize("pole", [(0.0, 1.0, 3.0), (2.0, 1.0, -1.0)])
+def test_a_straight_chain_would_bend_to_the_pole_where_its_hinge_has_room(lower, upper, way, pole):
+    """The elbow is bent by 0.6 at rest and straightened by its hinge; the target is too far."""
+    skeleton, _ = arm(limits=(None, Hinge(X, lower, upper)))
+    skeleton = skeleton.replace({"middle": {"rest_rotation": Quaternion(X, 0.6)}})
+    pose = Pose.rest(skeleton).with_rotations({2: Quaternion(X, -0.6)})
+    result = bend(skeleton, pose, (0.0, 5.0, 0.0), pole=pole)
+    bent = result.pose.with_rotations({2: Quaternion(X, -0.6 + 0.1 * way)})
+    places = forward_kinematics(skeleton, bent)
+    elbow, end = places[2].translation, places[2].point(Vector((0.0, 1.0, 0.0)))
+    aside = elbow - elbow.project(end)
+    towards = Vector(pole) - Vector(pole).project(end)
+    assert aside.length > 0.04 and aside.angle(towards) < 1e-3
+
+
 def test_soft_and_reach_are_not_limits():
     """What they leave is no reason to refuse a result."""
     skeleton, pose = arm()

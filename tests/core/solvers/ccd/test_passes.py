@@ -1,14 +1,16 @@
-"""Whole passes in one loop make the moves that single steps make."""
+"""Whole passes in one loop make the moves that single steps make; what their errors are measured against."""
 
 from __future__ import annotations
 
 import random
 
 import pytest
-from chains import FLOAT32, legal_pose, random_skeleton, tail
+from chains import FLOAT32, legal_pose, random_skeleton, straight, tail
 
-from ccd_rig.goals import PositionGoal
+from ccd_rig.goals import OrientationGoal, PositionGoal
+from ccd_rig.skeleton.pose import Pose
 from ccd_rig.solvers.ccd import passes
+from ccd_rig.solvers.ccd.chain_length import length_scale
 from ccd_rig.solvers.ccd.working_pose import WorkingPose
 
 
@@ -42,3 +44,15 @@ def test_a_pass_is_a_step_of_every_joint(fraction):
             assert bodies[0].effectors[0].error().distance == carried
             bodies[0].restore(bodies[1].rotations, bodies[1].slides)
     assert compared > 60
+
+
+@pytest.mark.parametrize("length", [0.5, 2.0])
+def test_what_errors_are_measured_against(length):
+    """The bones that a goal can move, together; a chain of bones without length counts as one unit."""
+    goals = [OrientationGoal("joint3", (1.0, 0.0, 0.0, 0.0)), PositionGoal("joint3", (1.0, 0.0, 0.0))]
+    fields = {f"joint{i}": {"length": length, "offset": (0.0, length * (i > 0), 0.0)} for i in range(4)}
+    skeleton = straight(4).replace(fields)
+    working = WorkingPose(skeleton, Pose.rest(skeleton), goals)
+    assert [length_scale(working, k) for k in (0, 1)] == pytest.approx([4.0 * length] * 2)
+    points = straight(4, length=0.0)
+    assert length_scale(WorkingPose(points, Pose.rest(points), goals[:1]), 0) == 1.0

@@ -7,7 +7,7 @@ import math
 import pytest
 from mathutils import Quaternion
 
-from ccd_rig.goals import DirectionGoal
+from ccd_rig.goals import DirectionGoal, GoalError
 from ccd_rig.settings import SolverSettings
 from ccd_rig.skeleton.joints import Joint, Skeleton
 from ccd_rig.skeleton.pose import Pose
@@ -47,3 +47,12 @@ def test_passes_that_are_left_at_a_rate():
     assert (
         loop._passes_left(before, before, tolerance) == loop._passes_left(before, now, tolerance) == math.inf
     )
+
+
+def test_goals_served_first_are_kept_while_they_weigh_more_than_they_ask_for():
+    working = working_pose(0.1, 0.2)
+    found = Progress(working)
+    found.caps = {1: GoalError(angle=0.2)}
+    for weight, kept in ((1.0, False), (loop.FIRST, True), (1.0, False)):
+        working.weigh(found.caps, weight)
+        assert loop._kept(working, found) is kept

@@ -6,11 +6,11 @@ import math
 import random
 
 import pytest
-from chains import legal_pose, random_skeleton, tail
+from chains import legal_pose, random_skeleton, straight, tail
 from mathutils import Quaternion, Vector
 
 from ccd_rig.goals import PoleGoal, PositionGoal
-from ccd_rig.limits.shapes import Hinge
+from ccd_rig.limits.shapes import Hinge, Slide
 from ccd_rig.skeleton.joints import Joint, Skeleton
 from ccd_rig.skeleton.pose import Pose
 from ccd_rig.solvers.ccd.working_pose import WorkingPose
@@ -49,3 +49,13 @@ def test_a_pole_sees_what_joints_below_its_root_have_turned():
         for (bend, aim, weight), (other, there, much) in zip(seen, anew, strict=True):
             assert (bend - other).length < 1e-5 and (aim - there).length < 1e-5
             assert weight == pytest.approx(much, rel=1e-4)
+
+
+def test_a_slide_that_starts_beyond_its_range_is_brought_inside():
+    slide = Slide((0.0, 1.0, 0.0), -0.5, 0.5)
+    skeleton = straight(3).replace({"joint1": {"slides": (slide,)}, "joint2": {"slides": (slide,)}})
+    start = Pose(Pose.rest(skeleton).rotations, (Vector(), Vector((0.0, 2.0, 0.0)), Vector((0.0, 0.3, 0.0))))
+    working = WorkingPose(skeleton, start, [PositionGoal("joint2", (0.0, 9.0, 0.0))])
+    working.set_limits([None] * 3, [0.0] * 3)
+    assert [list(slides) for slides in working.slides] == [[], [0.5], [pytest.approx(0.3)]]
+    assert working.effectors[0].position.y == pytest.approx(3.0 + 0.5 + 0.3)

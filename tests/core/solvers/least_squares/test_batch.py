@@ -7,7 +7,7 @@ import random
 
 import numpy as np
 import pytest
-from chains import FLOAT32, legal_pose, random_skeleton, straight, tip
+from chains import FLOAT32, legal_pose, random_skeleton, straight, tail, tip
 from mathutils import Quaternion, Vector
 from mixtures import _goal
 
@@ -17,6 +17,7 @@ from ccd_rig.skeleton.kinematics import forward_kinematics
 from ccd_rig.skeleton.pose import Pose
 from ccd_rig.solvers.least_squares.closing import Descent, refined
 from ccd_rig.solvers.least_squares.conjugate_gradients import INNER, least
+from ccd_rig.solvers.least_squares.metric import Metric
 from ccd_rig.solvers.least_squares.optimality import steepness
 from ccd_rig.solvers.least_squares.pose_problem import PoseProblem
 from ccd_rig.solvers.least_squares.problem import LeastSquaresProblem
@@ -131,6 +132,33 @@ LIMITS = {
     "ellipses": SwingTwist(Ellipse(-0.3, 0.6, -0.2, 0.8), (-0.2, 0.4)),
     "boxes": EulerBox("XYZ", (-0.5, -0.4, -0.6), (0.5, 0.7, 0.3)),
 }
+
+
+def test_of_steps_that_meet_the_goals_the_one_nearest_to_the_reference_counts() -> None:
+    """Each comes nearer to it."""
+    rng, count = random.Random(11), 16
+    skeleton = straight(6)
+    problem = LeastSquaresProblem(skeleton, [PositionGoal(tip(skeleton), (0.0, 1.0, 0.0))], [None] * 6)
+    base = Poses.of([legal_pose(skeleton, rng) for _ in range(count)])
+    starts = Poses.of([legal_pose(skeleton, rng) for _ in range(count)])
+    targets = np.array([tail(skeleton, legal_pose(skeleton, rng))[:] for _ in range(count)]).T
+    given = problem.given(Bones.of(skeleton), base, [targets], base)
+    start = start_state(problem.layout, given, starts)
+    search = _Search(problem, given, start, Limits(np.full(count, 1e-2), 1e-3, 60))
+    nearest, met_again = np.full(count, np.inf), 0
+    while len(search.poses.places):
+        search.iterate()
+        poses = search.poses
+        met = poses.off <= 1.0
+        places, departed = poses.places[met], poses.departed[met]
+        met_again += int(np.isfinite(nearest[places]).sum())
+        nearest[places] = np.minimum(nearest[places], departed)
+    found = search.result()
+    assert met_again > count and (found.excess <= 1.0).all()
+    departure = problem.departure(given, found.state)
+    assert departure is not None
+    departed = Metric(problem.layout, given.bends, found.state).square(departure)
+    assert (departed <= 1.01 * nearest + 1e-6).all()
 
 
 @pytest.mark.parametrize("name", ["cones", "boxes"])

@@ -15,7 +15,7 @@ from ccd_rig.skeleton.pose import Pose
 from ccd_rig.solvers.least_squares.frames import Frames
 from ccd_rig.solvers.least_squares.problem import LeastSquaresProblem
 from ccd_rig.solvers.least_squares.requests import settled
-from ccd_rig.solvers.least_squares.sequence import Sequence, solve_sequence
+from ccd_rig.solvers.least_squares.sequence import Sequence, _anchors, solve_sequence
 from ccd_rig.solvers.least_squares.solve import Limits
 from ccd_rig.solvers.least_squares.state import Bones, Poses, rebuilt, start_state
 from ccd_rig.solvers.least_squares.ways import cheapest
@@ -198,3 +198,18 @@ def test_the_cheapest_sequence():
     links = np.array([[[0.0, 0.0], [2.0, 2.0]], [[2.0, 2.0], [0.0, 0.0]]])
     assert cheapest(costs, links).tolist() == [1, 1, 1]
     assert cheapest(costs, 0.0 * links).tolist() == [0, 0, 1]
+
+
+@pytest.mark.parametrize(
+    ("kept", "keys", "anchors"),
+    [
+        ([], [0, 4, 8], [0, 4, 8]),
+        ([0], [1, 5, 8], [0, 1, 5, 8]),
+        ([8], [0, 4, 7], [0, 4, 7, 8]),
+        ([0, 1, 2], [3, 8], [2, 3, 8]),
+        ([3, 5], [0, 2, 4, 6], [0, 2, 3, 4, 5, 6]),
+    ],
+)
+def test_key_poses_and_what_is_kept_beside_them_are_led_through(kept, keys, anchors):
+    mask = np.isin(np.arange(9), kept)
+    assert _anchors(mask, np.array(keys)).tolist() == anchors

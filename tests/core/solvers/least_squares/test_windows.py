@@ -56,10 +56,13 @@ def targets(skeleton: Skeleton, rng: random.Random, count: int = 20) -> list[Vec
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_the_slope_of_a_window_is_that_of_differences(seed: int) -> None:
+@pytest.mark.parametrize("inherits", [True, False])
+def test_the_slope_of_a_window_is_that_of_differences(seed: int, inherits: bool) -> None:
+    """Also where joints below the part turn one inside it by its place alone."""
     rng = random.Random(seed)
     limit = (None, Hinge((0.6, 0.0, 0.8), -3.0, 3.0))[seed % 2]
-    skeleton = straight(5, limit).replace({"joint3": {"slides": (Slide((0.0, 1.0, 0.0), -0.5, 0.5),)}})
+    fields = {"slides": (Slide((0.0, 1.0, 0.0), -0.5, 0.5),), "inherit_rotation": inherits}
+    skeleton = straight(5, limit).replace({"joint3": fields})
     problem = LeastSquaresProblem(skeleton, [goal()], [limit] * 5)
     poses = Poses.of([legal_pose(skeleton, rng) for _ in range(3)])
     given = problem.given(Bones.of(skeleton), poses, problem.own_targets())
