@@ -11,7 +11,7 @@ from ccd_rig.goals import DirectionGoal, GoalError
 from ccd_rig.settings import SolverSettings
 from ccd_rig.skeleton.joints import Joint, Skeleton
 from ccd_rig.skeleton.pose import Pose
-from ccd_rig.solvers.ccd import loop
+from ccd_rig.solvers.ccd import loop, stages
 from ccd_rig.solvers.ccd.progress import Progress
 from ccd_rig.solvers.ccd.working_pose import WorkingPose
 
@@ -53,6 +53,6 @@ def test_goals_served_first_are_kept_while_they_weigh_more_than_they_ask_for():
     working = working_pose(0.1, 0.2)
     found = Progress(working)
     found.caps = {1: GoalError(angle=0.2)}
-    for weight, kept in ((1.0, False), (loop.FIRST, True), (1.0, False)):
+    for weight, kept in ((1.0, False), (stages.FIRST, True), (1.0, False)):
         working.weigh(found.caps, weight)
         assert loop._kept(working, found) is kept
