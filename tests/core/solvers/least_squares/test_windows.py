@@ -31,6 +31,8 @@ from ccd_rig.solvers.least_squares.state import (
 from ccd_rig.solvers.least_squares.windowed import entered, solve_frames
 from ccd_rig.solvers.least_squares.windows import hold
 from ccd_rig.solvers.many import solve_many
+from ccd_rig.solvers.many_input import checked
+from ccd_rig.solvers.many_stages import Stage
 from ccd_rig.solvers.solve import solve
 
 TOLERANCE = 1e-3
@@ -226,3 +228,16 @@ def test_fixed_frames_stay_even_where_they_are_past_their_windows() -> None:
     past = problem.overstretched(given, found.state)[0]
     assert past[fixed] == pytest.approx(0.1 * PART, abs=1e-5)
     assert (past[~fixed] <= TOLERANCE).all() and (found.excess[~fixed] <= 1.0).all()
+
+
+@pytest.mark.parametrize("past", [0.02, 0.1, 0.3])
+def test_a_pose_past_its_window_is_worse_than_any_that_misses_its_goal(past: float) -> None:
+    """One that meets its goal, of a chain of length 5, and one folded far away from it."""
+    skeleton = straight(5)
+    folded = Pose.rest(skeleton).with_rotations({i: Quaternion(Z, 2.5) for i in range(1, 5)})
+    goals = [goal((0.0, 5.0, 0.0), (PART - past) / PART)]
+    settings = SolverSettings(position_tolerance=1e-3)
+    given = checked(skeleton, [Pose.rest(skeleton), folded], goals, settings, (), None)
+    stage = Stage(given, [None] * 5)
+    found = stage.measure(np.arange(2), given.poses)
+    assert found.score[0, 0] > found.score[0, 1] > 0.0
