@@ -188,6 +188,17 @@ def test_residuals_of_windows_and_goals_that_count_fewer_axes_are_told_apart() -
         assert found.excess(1e-3, 1e-3)[k] == pytest.approx(max(*errors, off) / 1e-3, rel=1e-2)
 
 
+@pytest.mark.parametrize("tolerance", [1e-3, 0.05])
+def test_how_far_a_window_is_from_being_held_counts_as_a_miss(tolerance: float) -> None:
+    """A straight chain on its target, whose last three bones may be stretched to 0.9 of their length."""
+    skeleton = straight(5)
+    problem = LeastSquaresProblem(skeleton, [goal((0.0, 5.0, 0.0))], [None] * 5)
+    poses = Poses.of([Pose.rest(skeleton)] * 2)
+    given = hold(problem.given(Bones.of(skeleton), poses, problem.own_targets()), np.array([[True, False]]))
+    found = problem.evaluate(given, start_state(problem.layout, given, poses))
+    assert found.excess(tolerance, 1e-3) == pytest.approx([0.1 * PART / tolerance, 0.0], rel=1e-5, abs=1e-5)
+
+
 def test_the_closing_phase_of_one_pose_leaves_windows_to_the_passes() -> None:
     """And a pole to the joint that the passes turn for it."""
     skeleton = straight(5)
