@@ -76,6 +76,8 @@ def test_feet_that_slide_are_locked(figure):
     assert min(stance.source_slide for stance in found.stances) == pytest.approx(0.05, rel=1e-6)
     assert found.penetration < SOLVE and found.flipped == 0 and found.broken == 0
     assert (found.moved_frames, found.moved) == (0, 0.0)
+    # Only where feet are free they are to follow: here nowhere.
+    assert found.errors["left leg"] == found.errors["right leg"] == 0.0
 
 
 @pytest.mark.parametrize(("toe", "lowest"), [(None, -0.02), ((0.2, 0.0, -0.05), -0.2)])

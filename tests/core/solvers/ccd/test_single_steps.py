@@ -59,3 +59,16 @@ def test_a_slide_that_starts_beyond_its_range_is_brought_inside():
     working.set_limits([None] * 3, [0.0] * 3)
     assert [list(slides) for slides in working.slides] == [[], [0.5], [pytest.approx(0.3)]]
     assert working.effectors[0].position.y == pytest.approx(3.0 + 0.5 + 0.3)
+
+
+def test_a_joint_that_no_goal_asks_for_anything_wants_no_turn():
+    """A pole of a straight chain without a side; and one that is bent, by the angle to the pole."""
+    skeleton = straight(2)
+    pole = PoleGoal("joint0", "joint1", (3.0, 1.0, 0.0))
+    assert WorkingPose(skeleton, Pose.rest(skeleton), [pole]).desired_angle(0) == 0.0
+    bent = Pose.rest(skeleton).with_rotations(
+        {0: Quaternion((1.0, 0.0, 0.0), 0.6), 1: Quaternion((1.0, 0.0, 0.0), -1.2)}
+    )
+    working = WorkingPose(skeleton, bent, [pole])
+    working.set_limits([None] * 2, [0.0] * 2)
+    assert working.desired_angle(0) == pytest.approx(0.5 * math.pi, abs=1e-4)

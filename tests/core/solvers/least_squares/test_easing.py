@@ -9,6 +9,7 @@ import pytest
 from mathutils import Quaternion, Vector
 
 from ccd_rig.goals import OrientationGoal, PositionGoal
+from ccd_rig.limits.shapes import Slide
 from ccd_rig.skeleton.joints import Joint, Skeleton
 from ccd_rig.skeleton.pose import Pose
 from ccd_rig.solvers.least_squares import easing
@@ -20,12 +21,15 @@ X, Y = Vector((1.0, 0.0, 0.0)), Vector((0.0, 1.0, 0.0))
 POINT, TURN = PositionGoal("bone", (0.0, 1.0, 0.0)), OrientationGoal("bone", Quaternion())
 
 
-def left_free(goals, turns, some):
-    """The largest free rotation after each of some frames, of a bone with these rotations from its base."""
-    skeleton = Skeleton([Joint("bone", -1, (0.0, 0.0, 0.0), Quaternion(), 1.0)])
+def left_free(goals, turns, some, slid=()):
+    """The largest free rotation after each of some frames, of a bone with these rotations from its base, and
+    slid along Z by so much."""
+    slides = (Slide((0.0, 0.0, 1.0), -1.0, 1.0),) if slid else ()
+    skeleton = Skeleton([Joint("bone", -1, (0.0, 0.0, 0.0), Quaternion(), 1.0, slides=slides)])
     problem = LeastSquaresProblem(skeleton, goals, [None], [0])
     rest = Pose.rest(skeleton)
-    poses = Poses.of([rest.with_rotations({0: turn}) for turn in turns])
+    places = [Vector((0.0, 0.0, along)) for along in slid or [0.0] * len(turns)]
+    poses = Poses.of([Pose((turn,), (place,)) for turn, place in zip(turns, places, strict=True)])
     base = Poses.of([rest] * len(turns))
     given = problem.given(Bones.of(skeleton), poses, problem.own_targets(), base)
     state = start_state(problem.layout, given, poses)
@@ -51,3 +55,10 @@ def test_of_a_turn_about_both_the_twist_is_left():
 def test_nothing_is_left_where_the_whole_rotation_is_asked_for():
     turns = [Quaternion(), Quaternion(X, 0.3), Quaternion(X, 0.3) @ Quaternion(Y, 0.5)]
     assert left_free([TURN], turns, [0, 1]) == pytest.approx([0.0, 0.0], abs=1e-6)
+
+
+def test_a_slide_that_stays_asks_for_no_rotation():
+    """The point is moved by the slide as by a turn about X: where one moves the other could have."""
+    turns = [Quaternion()] * 3
+    assert left_free([POINT], turns, [0], slid=(0.4, 0.4, 0.1)) == pytest.approx([0.0], abs=1e-6)
+    assert left_free([POINT], turns, [1], slid=(0.4, 0.4, 0.1))[0] > 0.05

@@ -99,3 +99,12 @@ def test_key_poses_that_meet_their_goals_without_a_leap_are_not_solved_again():
     own = solved_as(frames, 0.5)
     for found in without_requests(ways._continued(frames, own, np.ones(4, np.bool_))):
         assert found is own
+
+
+def test_key_poses_that_fit_together_stay_as_they_are():
+    """Their very bits: neither do they leap, nor is one missed where another is met."""
+    frames = frames_at_rest(5, False)
+    near = np.ones(4, np.bool_)
+    for excess in (0.5, 9.0):
+        own = solved_as(frames, excess)
+        assert without_requests(ways.choose_key_ways(frames, own, near)) is own

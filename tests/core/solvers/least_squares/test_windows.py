@@ -31,6 +31,8 @@ from ccd_rig.solvers.least_squares.state import (
 from ccd_rig.solvers.least_squares.windowed import entered, solve_frames
 from ccd_rig.solvers.least_squares.windows import hold
 from ccd_rig.solvers.many import solve_many
+from ccd_rig.solvers.many_input import checked
+from ccd_rig.solvers.many_stages import Stage
 from ccd_rig.solvers.solve import solve
 
 TOLERANCE = 1e-3
@@ -186,6 +188,17 @@ def test_residuals_of_windows_and_goals_that_count_fewer_axes_are_told_apart() -
         assert found.excess(1e-3, 1e-3)[k] == pytest.approx(max(*errors, off) / 1e-3, rel=1e-2)
 
 
+@pytest.mark.parametrize("tolerance", [1e-3, 0.05])
+def test_how_far_a_window_is_from_being_held_counts_as_a_miss(tolerance: float) -> None:
+    """A straight chain on its target, whose last three bones may be stretched to 0.9 of their length."""
+    skeleton = straight(5)
+    problem = LeastSquaresProblem(skeleton, [goal((0.0, 5.0, 0.0))], [None] * 5)
+    poses = Poses.of([Pose.rest(skeleton)] * 2)
+    given = hold(problem.given(Bones.of(skeleton), poses, problem.own_targets()), np.array([[True, False]]))
+    found = problem.evaluate(given, start_state(problem.layout, given, poses))
+    assert found.excess(tolerance, 1e-3) == pytest.approx([0.1 * PART / tolerance, 0.0], rel=1e-5, abs=1e-5)
+
+
 def test_the_closing_phase_of_one_pose_leaves_windows_to_the_passes() -> None:
     """And a pole to the joint that the passes turn for it."""
     skeleton = straight(5)
@@ -226,3 +239,16 @@ def test_fixed_frames_stay_even_where_they_are_past_their_windows() -> None:
     past = problem.overstretched(given, found.state)[0]
     assert past[fixed] == pytest.approx(0.1 * PART, abs=1e-5)
     assert (past[~fixed] <= TOLERANCE).all() and (found.excess[~fixed] <= 1.0).all()
+
+
+@pytest.mark.parametrize("past", [0.02, 0.1, 0.3])
+def test_a_pose_past_its_window_is_worse_than_any_that_misses_its_goal(past: float) -> None:
+    """One that meets its goal, of a chain of length 5, and one folded far away from it."""
+    skeleton = straight(5)
+    folded = Pose.rest(skeleton).with_rotations({i: Quaternion(Z, 2.5) for i in range(1, 5)})
+    goals = [goal((0.0, 5.0, 0.0), (PART - past) / PART)]
+    settings = SolverSettings(position_tolerance=1e-3)
+    given = checked(skeleton, [Pose.rest(skeleton), folded], goals, settings, (), None)
+    stage = Stage(given, [None] * 5)
+    found = stage.measure(np.arange(2), given.poses)
+    assert found.score[0, 0] > found.score[0, 1] > 0.0
