@@ -10,6 +10,7 @@ import pytest
 from mathutils import Quaternion, Vector
 
 from ccd_rig.motion.contacts import Phase
+from ccd_rig.motion.retargeting import stances
 from ccd_rig.motion.retargeting.feet import FootPath, foot_path, rolled
 from ccd_rig.motion.retargeting.motions import turned
 from ccd_rig.motion.retargeting.rolling import Contacts
@@ -163,3 +164,21 @@ def test_a_rolling_foot_goes_on_without_a_jump_where_another_point_takes_over():
     found = np.diff(path.ankles, 2, axis=0)
     assert np.abs(found).max() < 1.5 * np.abs(own).max()
     assert np.abs(np.diff(path.ankles, axis=0)).max() < 1.2 * np.abs(np.diff(balls, axis=0)).max()
+
+
+def test_what_a_step_rolls_on_begins_where_the_one_before_has_ended(monkeypatch):
+    """Heel and toes that are down for ever, but for the step in the middle, whose are nowhere."""
+    figure, leg = bipeds.skeleton(), bipeds.figure_map().legs[0]
+    source = bipeds.source_of(figure, *bipeds.turns(figure, 40, size=0.0))
+    phases = [Phase(5, 8), Phase(14, 18), Phase(25, 30)]
+
+    def points(_source, _figure_map, _leg, phase):
+        place = np.tile((0.0, 0.0, 9.0 if phase is phases[1] else -9.0), (40, 1))
+        return {SolePart.HEEL: place, SolePart.TOES: place}
+
+    monkeypatch.setattr(stances, "_sole_points", points)
+    found = stances._rolls(source, bipeds.figure_map(), leg, phases, (np.zeros(3), 0.1))
+    spans = [[(first, last) for _, first, last in holds] for holds in found]
+    assert spans == [[(0, 4), (9, 13)], [], [(19, 24), (31, 39)]]
+    both = stances._rolls(source, bipeds.figure_map(), leg, phases[::2], (np.zeros(3), 0.1))
+    assert [[(first, last) for _, first, last in holds] for holds in both] == [[(0, 4), (9, 24)], [(31, 39)]]
