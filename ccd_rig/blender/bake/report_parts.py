@@ -42,8 +42,8 @@ class Entry(NamedTuple):
     residual: float
     keyed_residual: float
     influence: float
-    angle: float = 0.0
-    keyed_angle: float = 0.0
+    angle: float
+    keyed_angle: float
 
 
 @dataclass(frozen=True, slots=True)

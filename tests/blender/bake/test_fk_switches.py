@@ -193,7 +193,9 @@ def test_a_switch_that_cannot_be_keyed_is_named(ext, rig):
     driver.expression = "0.0"
     report = run(ext, rig)
     assert any("'IK_FK' of bone 'upper_arm_parent.L' has a driver" in each for each in report.warnings)
-    assert [(each.trouble, each.fix) for each in report.findings] == [("IK", "")]
+    (finding,) = report.findings
+    assert (finding.trouble, finding.fix) == ("IK", "")
+    assert (finding.frame_start, finding.frame, finding.frame_end) == (FRAMES[0], FRAMES[0], FRAMES[-1])
     assert report.switched_to_fk == ()
 
 
