@@ -62,3 +62,21 @@ def test_a_slide_that_stays_asks_for_no_rotation():
     turns = [Quaternion()] * 3
     assert left_free([POINT], turns, [0], slid=(0.4, 0.4, 0.1)) == pytest.approx([0.0], abs=1e-6)
     assert left_free([POINT], turns, [1], slid=(0.4, 0.4, 0.1))[0] > 0.05
+
+
+def test_a_curve_goes_on_as_the_frames_before_and_after_it():
+    """A hinge that departs evenly from its base, but for the frames between: they depart evenly then."""
+    count, first, last = 12, 4, 8
+    even = 0.1 * np.arange(count)
+    angles = np.where((np.arange(count) > first) & (np.arange(count) < last), 5.0, even)
+    balls = np.zeros((4, 1, count))
+    balls[0] = 1.0
+    frames = SimpleNamespace(fixed=np.zeros(count), together=np.ones(count - 1, bool), times=np.arange(12.0))
+    for together in (np.ones(count - 1, bool), np.zeros(count - 1, bool)):
+        frames.together = together
+        found = easing._curved(frames, (balls, angles[None], np.zeros((0, count))), (first, last))
+        np.testing.assert_allclose(found[1][0], even[first + 1 : last], atol=1e-12)
+    bent = np.where(np.arange(count) == first - 1, even + 0.3, angles)
+    frames.together = np.ones(count - 1, bool)
+    found = easing._curved(frames, (balls, bent[None], np.zeros((0, count))), (first, last))
+    assert found[1][0, 0] < even[first + 1] - 1e-3, "it goes on down from the frame before"
