@@ -9,8 +9,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import combinations
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from mathutils import Quaternion, Vector
 
@@ -22,6 +23,8 @@ from ..maths.validation import SIZES, frozen_rotation, frozen_vector, is_number,
 from .coupled_offset import CoupledOffset, coupled_angle
 
 T = TypeVar("T")
+Place: TypeAlias = tuple[Vector, Quaternion]
+"""Offset and rest rotation of a joint."""
 
 SQUARE = 1e-6
 """Cosine between two axes up to which they are at right angles: rounding of single precision."""
@@ -131,12 +134,9 @@ class Joint:
         return self.stiffness >= 1.0 or self.max_step <= 0.0
 
     def at(self, offset: Vector, rest_rotation: Quaternion) -> Joint:
-        """The same joint elsewhere; a finite offset and a unit rotation are taken as they are."""
+        """The same joint elsewhere; frozen values, a finite offset and a unit rotation, are taken as they
+        are."""
         moved = object.__new__(Joint)
-        if not offset.is_frozen:
-            offset = offset.copy().freeze()
-        if not rest_rotation.is_frozen:
-            rest_rotation = rest_rotation.copy().freeze()
         moved.__dict__.update(self.__dict__, offset=offset, rest_rotation=rest_rotation)
         return moved
 
@@ -164,7 +164,7 @@ class Coupling(NamedTuple):
         return self.offset.shift(coupled_angle(self.hinge, rotation)) * Vector(self.offset.axis)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False, eq=False, repr=False)
 class Skeleton:
     """A forest of joints, parents before children.
 
@@ -172,16 +172,19 @@ class Skeleton:
         InvalidInput: on a name that stands twice, or a parent that does not come before its child.
     """
 
-    joints: tuple[Joint, ...]
-    pivots: frozenset[int] = field(init=False, repr=False, compare=False)
+    pivots: frozenset[int]
     """Joints with a parent whose rotation they do not inherit."""
-    locked: frozenset[int] = field(init=False, repr=False, compare=False)
+    locked: frozenset[int]
     """Joints that no step can turn."""
-    couplings: tuple[Coupling, ...] = field(init=False, repr=False, compare=False)
+    couplings: tuple[Coupling, ...]
     """The coupled offsets of all joints, those of parents first."""
-    _indices: Mapping[str, int] = field(init=False, repr=False, compare=False)
-    _chains: dict[int, tuple[int, ...]] = field(init=False, repr=False, compare=False)
-    _computed: dict[Hashable, Any] = field(init=False, repr=False, compare=False)
+    shifting: tuple[tuple[tuple[Slide, ...], tuple[CoupledOffset, ...]], ...]
+    """Of each joint its slides and coupled offsets."""
+    _indices: Mapping[str, int]
+    _chains: dict[int, tuple[int, ...]]
+    _computed: dict[Hashable, Any]
+    _origin: Skeleton | None
+    _places: Mapping[int, Place]
 
     def __init__(self, joints: Iterable[Joint]) -> None:
         object.__setattr__(self, "joints", tuple(joints))
@@ -202,6 +205,28 @@ class Skeleton:
         store(self, "pivots", frozenset(i for i, j in each if j.parent != -1 and not j.inherit_rotation))
         store(self, "locked", frozenset(i for i, joint in enumerate(self.joints) if joint.locked))
         store(self, "couplings", tuple(self._couplings()))
+        store(self, "shifting", tuple((joint.slides, joint.coupled_offsets) for joint in self.joints))
+        store(self, "_origin", None)
+        store(self, "_places", {})
+
+    @cached_property
+    def joints(self) -> tuple[Joint, ...]:
+        """All of them. Those of a skeleton that was moved are made when they are asked for."""
+        assert self._origin is not None, "joints that are given are there"
+        places = self._places
+        joints = self._origin.joints
+        return tuple(
+            [joint.at(*places[i]) if i in places else joint for i, joint in enumerate(joints)]
+        )
+
+    def __eq__(self, other: object) -> bool:
+        return self.joints == other.joints if isinstance(other, Skeleton) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self.joints)
+
+    def __repr__(self) -> str:
+        return f"Skeleton(joints={self.joints!r})"
 
     def _couplings(self) -> Iterator[Coupling]:
         for i, joint in enumerate(self.joints):
@@ -216,7 +241,7 @@ class Skeleton:
                 yield Coupling(i, driver, hinge, offset)
 
     def __len__(self) -> int:
-        return len(self.joints)
+        return len(self.shifting)
 
     def index(self, name: str) -> int:
         """Index of the joint called `name`; raises InvalidInput if there is none."""
@@ -256,12 +281,33 @@ class Skeleton:
         found: T = self._computed[key]
         return found
 
-    def moved(self, joints: Mapping[int, Joint]) -> Skeleton:
-        """The same skeleton with some joints elsewhere, as `Joint.at` gives them."""
+    def moved(self, places: Mapping[int, Place]) -> Skeleton:
+        """The same skeleton with some joints elsewhere.
+
+        Args:
+            places: {joint: its offset and rest rotation}; both are frozen, finite offsets and unit rotations.
+        """
         moved = object.__new__(Skeleton)
-        changed = tuple([joints.get(i, joint) for i, joint in enumerate(self.joints)])
-        moved.__dict__.update(self.__dict__, joints=changed, _computed={})
+        moved.__dict__.update(self.__dict__)
+        moved.__dict__.pop("joints", None)
+        origin = self if self._origin is None else self._origin
+        moved.__dict__.update(_computed={}, _origin=origin, _places={**self._places, **places})
         return moved
+
+    def moved_since(self, before: Skeleton) -> dict[int, Place] | None:
+        """Where the joints are that may stand elsewhere than in another skeleton, if that is all in which
+        both differ as far as is known; else None."""
+        origins = [each if each._origin is None else each._origin for each in (self, before)]
+        if origins[0] is not origins[1]:
+            return None
+        places: dict[int, Place] = {}
+        for j in sorted(self._places.keys() | before._places.keys()):
+            place = self._places.get(j)
+            if place is None:
+                joint = origins[0].joints[j]
+                place = joint.offset, joint.rest_rotation
+            places[j] = place
+        return places
 
     def replace(self, changes: Mapping[str, Mapping[str, Any]]) -> Skeleton:
         """The same skeleton with fields of some joints changed: {joint name: {field: value}}."""

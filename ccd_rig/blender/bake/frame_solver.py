@@ -158,10 +158,9 @@ def _runs(
 ) -> Iterator[list[tuple[int, FrameSample]]]:
     """Frames in a row with the same constraints in force, the same limits, slides and coupled offsets."""
     run: list[tuple[int, FrameSample]] = []
-    shared: tuple[tuple[bool, ...], tuple[Limit | None, ...], object] | None = None
+    shared: tuple[tuple[int, ...], tuple[Limit | None, ...], object] | None = None
     for row, sample in waiting:
-        shifts = tuple((joint.slides, joint.coupled_offsets) for joint in sample.reading.skeleton.joints)
-        present = tuple(i > 0.0 for i in sample.influences), bake_frames.limits[row], shifts
+        present = sample.active, bake_frames.limits[row], sample.reading.skeleton.shifting
         if run and present != shared:
             yield run
             run = []

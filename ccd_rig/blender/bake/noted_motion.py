@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import bpy
@@ -66,6 +66,11 @@ class _Plan(NamedTuple):
     moved: Sequence[_Part]
 
 
+def _differ_in_place(one: RigReading, other: RigReading) -> bool:
+    """Whether two readings hold the same pose of the same bones, and so may differ in their parents alone."""
+    return one.pose is other.pose and one.shifts is other.shifts and one.bones is other.bones
+
+
 @dataclass
 class NotedMotion:
     """Channels of some bones; others are what they are evaluated to.
@@ -86,9 +91,12 @@ class NotedMotion:
 
     def based(self, sample: FrameSample) -> FrameSample:
         """The sample with its base pose replaced; while nothing changes, with the very same reading."""
-        reading = sample.reading
-        if self._before is None or self._before[0] is not reading or self.curves:
-            self._before = reading, self._read(reading, sample.frame * self.time)
+        reading, before = sample.reading, self._before
+        if before is None or before[0] is not reading or self.curves:
+            if before is not None and not self.curves and _differ_in_place(before[0], reading):
+                self._before = reading, reading.posed(before[1].pose)
+            else:
+                self._before = reading, self._read(reading, sample.frame * self.time)
         return sample._replace(reading=self._before[1])
 
     def _read(self, reading: RigReading, at: float) -> RigReading:
@@ -105,7 +113,7 @@ class NotedMotion:
                 rotations[part.joint] = rotation_of(part.mode, part.at(at))
             else:
                 translations[part.joint] = reading.translation(part.joint, part.at(at))
-        return replace(reading, pose=Pose.trusted(tuple(rotations), tuple(translations)))
+        return reading.posed(Pose.trusted(tuple(rotations), tuple(translations)))
 
     def _planned(self, bones: tuple[str, ...]) -> _Plan:
         """What readings of these bones get; of a bone in another rotation mode than noted its location."""

@@ -57,6 +57,14 @@ class RigReading:
     shifts: NDArray[np.float64] = field(repr=False, compare=False)
     free_parts: Mapping[int, NDArray[np.float64]] = field(repr=False, compare=False)
 
+    def posed(self, pose: Pose) -> RigReading:
+        """The same bones in another pose."""
+        return RigReading(self.skeleton, pose, self.bones, self.shifts, self.free_parts)
+
+    def elsewhere(self, skeleton: Skeleton) -> RigReading:
+        """The same bones on parents that have moved."""
+        return RigReading(skeleton, self.pose, self.bones, self.shifts, self.free_parts)
+
     def translation(self, joint: int, location: Sequence[float]) -> Vector:
         """The translation of a joint in the pose, for what its bone's location channel holds."""
         values = np.array(location)
@@ -96,7 +104,9 @@ class RigLayout:
             names["matrix"] = 16
         return watch(names)
 
-    def read(self, armature_object: Any, seen: Seen | None = None) -> RigReading:
+    def read(
+        self, armature_object: Any, seen: Seen | None = None, before: RigReading | None = None
+    ) -> RigReading:
         """The present pose of the armature, original or evaluated.
 
         As long as neither scale nor the chains' parents change, every reading holds the same skeleton object.
@@ -104,6 +114,7 @@ class RigLayout:
         Args:
             armature_object: the one that is planned for.
             seen: what the function of `watch` has just seen of it, if anyone has looked.
+            before: a reading since which no channel has changed, if one is at hand.
 
         Raises:
             RigError: as `layout`; also where a channel holds something that is not a finite number.
@@ -113,8 +124,13 @@ class RigLayout:
         if not np.array_equal(now["rotation_mode"][:, 0], self.mode_codes):  # or bones came or went
             layout_now = layout(armature_object, self.chains, self.joint_settings, self.carried)
             return layout_now.read(armature_object)
-        rotations = read_rotations(pose_bones, self.slots, self.modes, now)
+        if before is None:
+            rotations = read_rotations(pose_bones, self.slots, self.modes, now)
+        else:
+            rotations = list(before.pose.rotations)
         placed = self.placed.now(pose_bones, now["scale"])
+        if before is not None and placed.shifts is before.shifts:
+            return before.elsewhere(placed.skeleton)
         locations = now["location"][self.slots].astype(np.float64)
         locations[self.connected] = 0.0
         require_finite(pose_bones, self.slots, locations, "location")

@@ -23,7 +23,7 @@ from mathutils import Matrix, Quaternion, Vector
 from numpy.typing import NDArray
 
 from ...errors import RigError
-from ...skeleton.joints import Joint
+from ...skeleton.joints import Joint, Place
 
 EXACT = 1e-5
 """How far a joint's head may be from the bone's, relative to its size and distance; further off is
@@ -182,17 +182,16 @@ def _unposed(bone: BoneRest, blender_bone: Any, scale: Sequence[float], parent: 
     return unposed, columns
 
 
-def moved_by(bone: BoneRest, placed: PlacedBone, parent: tuple[Any, Any]) -> PlacedBone:
-    """The bone under a rigid pose matrix of its parent, given with its rotation, of the bone `placed` under
-    the identity."""
+def moved_by(bone: BoneRest, placed: PlacedBone, parent: tuple[Any, Any]) -> Place:
+    """Where a bone stands under a rigid pose matrix of its parent, given with its rotation, of the bone
+    `placed` under the identity: its offset and rest rotation."""
     matrix, rotation = parent
     offset = (matrix @ placed.joint.offset).freeze()
     if not math.isfinite(sum(offset)):
         raise RigError(
             f"bone '{bone.name}' has a parent '{bone.parent_name}' that is nowhere: clear its transform"
         )
-    rest = (rotation @ placed.joint.rest_rotation).normalized().freeze()
-    return PlacedBone(placed.joint.at(offset, rest), placed.stretch, placed.shift)
+    return offset, (rotation @ placed.joint.rest_rotation).normalized().freeze()
 
 
 def rigid_rotation(matrix: Any) -> Any:

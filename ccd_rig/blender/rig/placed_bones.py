@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,16 +20,23 @@ from .bone_space import NOISE, BoneRest, PlacedBone, moved_by, place, rigid_rota
 from .rotation_modes import require_finite
 
 
+class BonesNow(NamedTuple):
+    """Bones as they are at a frame; see `PlacedBones`."""
+
+    skeleton: Skeleton
+    shifts: NDArray[np.float64]
+
+
 class _Cause(NamedTuple):
     """What decides the joints.
 
     Attributes:
-        scales: of each bone, what its channel holds.
+        scales: (bones, 3), what their channels hold.
         parents: {slot: pose matrix} of the parents of chains' first bones.
         held: of each bone the present angles of its locked Euler axes, radians.
     """
 
-    scales: tuple[tuple[float, float, float], ...]
+    scales: NDArray[np.float32]
     parents: Mapping[int, Matrix]
     held: tuple[tuple[float, ...], ...]
 
@@ -75,36 +83,54 @@ class PlacedBones:
             pose_bones, _cause_of(pose_bones, every_scale, bones, locked), bones, locked, None
         )
 
-    def now(self, pose_bones: Any, every_scale: NDArray[np.float32]) -> PlacedBones:
-        """The joints as they are now; itself where nothing has changed. Arguments and errors as of `of`."""
-        cause, before = _cause_of(pose_bones, every_scale, self.bones, self.locked), self._cause
-        if cause == before:
-            return self
-        if cause.scales == before.scales and cause.held == before.held:
-            moved = self._moved(pose_bones, cause)
+    def now(self, pose_bones: Any, every_scale: NDArray[np.float32]) -> BonesNow:
+        """The joints as they are now; the very same ones where nothing has changed. Arguments and errors as
+        of `of`."""
+        before = self._cause
+        parents = {slot: pose_bones[slot].matrix.copy() for slot in before.parents}
+        scales = every_scale[self._slots]
+        if np.array_equal(scales, before.scales) and self._held_now(pose_bones) == before.held:
+            if parents == before.parents:
+                return BonesNow(self.skeleton, self.shifts)
+            moved = self._moved(parents)
             if moved is not None:
-                return moved
-        return _placed_anew(pose_bones, cause, self.bones, self.locked, self)
+                return BonesNow(moved, self.shifts)
+        cause = _cause_of(pose_bones, every_scale, self.bones, self.locked)
+        placed = _placed_anew(pose_bones, cause, self.bones, self.locked, self)
+        return BonesNow(placed.skeleton, placed.shifts)
 
-    def _moved(self, pose_bones: Any, cause: _Cause) -> PlacedBones | None:
-        """The joints under parents that only moved; None where one did more than that."""
-        rotations = {
-            slot: rigid_rotation(matrix)
-            for slot, matrix in cause.parents.items()
-            if matrix != self._cause.parents[slot]
-        }
-        placed, unmoved = list(self._placed), list(self._unmoved)
-        joints = {}
-        for i, bone in enumerate(self.bones):
-            if bone.parent >= 0 or bone.parent_slot not in rotations:
+    def _moved(self, parents: Mapping[int, Matrix]) -> Skeleton | None:
+        """The joints under parents, {slot: pose matrix}, that only moved; None where one did more than
+        that."""
+        before, places = self._cause.parents, {}
+        for slot, matrix in parents.items():
+            if matrix == before[slot]:
                 continue
-            rotation, known = rotations[bone.parent_slot], unmoved[i]
-            if rotation is None or known is None or known.stretch != placed[i].stretch:
-                return None
-            placed[i] = moved_by(bone, known, (cause.parents[bone.parent_slot], rotation))
-            joints[i] = placed[i].joint
-        skeleton = self.skeleton.moved(joints)
-        return replace(self, skeleton=skeleton, _cause=cause, _placed=tuple(placed), _unmoved=tuple(unmoved))
+            rotation = rigid_rotation(matrix)
+            for i in self._carried[slot]:
+                known = self._unmoved[i]
+                if rotation is None or known is None or known.stretch != self._placed[i].stretch:
+                    return None
+                places[i] = moved_by(self.bones[i], known, (matrix, rotation))
+        return self.skeleton.moved(places)
+
+    @cached_property
+    def _slots(self) -> NDArray[np.intp]:
+        """Indices of the bones in pose.bones."""
+        return np.array([bone.slot for bone in self.bones], np.intp)
+
+    @cached_property
+    def _carried(self) -> dict[int, list[int]]:
+        """{slot of a parent: the first bones of chains that it carries}."""
+        carried: dict[int, list[int]] = {slot: [] for slot in self._cause.parents}
+        for i, bone in enumerate(self.bones):
+            if bone.parent < 0 <= bone.parent_slot:
+                carried[bone.parent_slot].append(i)
+        return carried
+
+    def _held_now(self, pose_bones: Any) -> tuple[tuple[float, ...], ...]:
+        """See `_Cause.held`."""
+        return self._cause.held if not any(self.locked) else _held_of(pose_bones, self.bones, self.locked)
 
 
 def _cause_of(
@@ -118,14 +144,18 @@ def _cause_of(
     require_finite(pose_bones, slots, scales, "scale")
     parents = {bone.parent_slot for bone in bones if bone.parent < 0 <= bone.parent_slot}
     return _Cause(
-        tuple(map(tuple, scales.tolist())),
+        scales,
         {slot: pose_bones[slot].matrix.copy() for slot in parents},
-        tuple(
-            [
-                _held(pose_bones, bone.slot, axes) if axes else ()
-                for bone, axes in zip(bones, locked, strict=True)
-            ]
-        ),
+        _held_of(pose_bones, bones, locked),
+    )
+
+
+def _held_of(
+    pose_bones: Any, bones: Sequence[BoneRest], locked: Sequence[tuple[int, ...]]
+) -> tuple[tuple[float, ...], ...]:
+    """Of each bone the present angles of its locked Euler axes."""
+    return tuple(
+        [_held(pose_bones, bone.slot, axes) if axes else () for bone, axes in zip(bones, locked, strict=True)]
     )
 
 
@@ -143,8 +173,9 @@ def _placed_anew(
     for i, bone in enumerate(bones):
         stretch = placed[bone.parent].stretch if bone.parent >= 0 else None
         parent = cause.parents.get(bone.parent_slot) if bone.parent < 0 else None
-        same_bone = before is not None and (before.scales[i], before.held[i]) == (
-            cause.scales[i],
+        scale = tuple(cause.scales[i].tolist())
+        same_bone = before is not None and (tuple(before.scales[i].tolist()), before.held[i]) == (
+            scale,
             cause.held[i],
         )
         known = old._unmoved[i] if old is not None and same_bone else None
@@ -156,11 +187,12 @@ def _placed_anew(
             placed.append(old._placed[i])
         elif parent is not None and rotation is not None:
             # Most first bones move with their parents: what stays the same is found once.
-            known = known or _placed(bone, pose_bones[bone.slot], cause.scales[i], Matrix.Identity(4), angles)
-            placed.append(moved_by(bone, known, (parent, rotation)))
+            known = known or _placed(bone, pose_bones[bone.slot], scale, Matrix.Identity(4), angles)
+            place_now = moved_by(bone, known, (parent, rotation))
+            placed.append(known._replace(joint=known.joint.at(*place_now)))
         else:
             matrix = parent if stretch is None else Matrix.Diagonal(stretch).to_4x4()
-            now = _placed(bone, pose_bones[bone.slot], cause.scales[i], matrix, angles)
+            now = _placed(bone, pose_bones[bone.slot], scale, matrix, angles)
             last = now.stretch if old is None else old._placed[i].stretch
             if all(abs(a - b) <= NOISE * abs(b) for a, b in zip(now.stretch, last, strict=True)):
                 now = now._replace(stretch=last)  # then the children need not be placed anew

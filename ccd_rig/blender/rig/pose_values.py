@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 Seen = Mapping[str, NDArray[Any]]
 """Name of a property -> (bones, width) its values, in the order of `pose.bones`."""
 
-Watch = Callable[[Any], tuple[bytes, Seen]]
+Watch = Callable[[Any], tuple[tuple[bytes, bytes], Seen]]
 """Looks at pose bones; see `watch`."""
 
 KINDS = {"rotation_mode": np.int32}
@@ -29,26 +29,28 @@ def foreach(pose_bones: Any, name: str, width: int) -> NDArray[Any]:
 def watch(names: Mapping[str, int]) -> Watch:
     """A function that looks at properties of all pose bones, over and over.
 
-    It gives the values twice: as bytes, to be compared with what was seen before, and as arrays, which hold
-    them until it looks again.
+    It gives the values twice: as bytes, to be compared with what was seen before, those of channels and those
+    of `matrix`; and as arrays, which hold them until it looks again.
 
     Args:
-        names: of the properties, with how many values each bone has.
+        names: of the properties, with how many values each bone has; `matrix` is the last if it is among
+            them.
     """
-    count, whole = -1, np.empty(0, np.float32)
+    count, whole, channels = -1, np.empty(0, np.float32), 0
     flat, seen = dict[str, NDArray[Any]](), dict[str, NDArray[Any]]()
 
-    def look(pose_bones: Any) -> tuple[bytes, Seen]:
-        nonlocal count, whole, flat, seen
+    def look(pose_bones: Any) -> tuple[tuple[bytes, bytes], Seen]:
+        nonlocal count, whole, channels, flat, seen
         if len(pose_bones) != count:  # the first time, or bones came or went
             count = len(pose_bones)
             whole = np.empty(count * sum(names.values()), np.float32)
+            channels = len(whole) - count * names.get("matrix", 0)
             parts = np.split(whole, count * np.cumsum(list(names.values()))[:-1])
             kinds = [KINDS.get(name, np.float32) for name in names]
             flat = {name: part.view(kind) for name, part, kind in zip(names, parts, kinds, strict=True)}
             seen = {name: part.reshape(count, -1) for name, part in flat.items()}
         for name, part in flat.items():
             pose_bones.foreach_get(name, part)
-        return whole.tobytes(), seen
+        return (whole[:channels].tobytes(), whole[channels:].tobytes()), seen
 
     return look
