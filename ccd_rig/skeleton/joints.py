@@ -215,9 +215,7 @@ class Skeleton:
         assert self._origin is not None, "joints that are given are there"
         places = self._places
         joints = self._origin.joints
-        return tuple(
-            [joint.at(*places[i]) if i in places else joint for i, joint in enumerate(joints)]
-        )
+        return tuple([joint.at(*places[i]) if i in places else joint for i, joint in enumerate(joints)])
 
     def __eq__(self, other: object) -> bool:
         return self.joints == other.joints if isinstance(other, Skeleton) else NotImplemented

@@ -10,19 +10,21 @@ Armatures whose targets hang on others are baked after those. All is written, or
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from functools import partial
 
 import bpy
 
 from ...errors import CCDRigError, RigError
+from ...solvers import pauses
 from ...solvers.least_squares.requests import Request
 from ...solvers.least_squares.solve import Solved
 from ...solvers.stepping import Ended, advance
 from ..rig import clamps
 from ..scene import dependence
-from ..scene.isolation import shared_scene
+from ..scene.isolation import SharedScene, shared_scene
 from .bake import Shares, one_of_many
 from .progress import Answers, Clock, Progress, Steps, run, solved
 from .report import BakeReport
@@ -173,7 +175,7 @@ def _side_by_side(
             steps = kept.enter_context(closing(one_of_many(scene, armature_object, own, shares)))
             bakes[armature_object] = steps, shares
         answers: dict[bpy.types.Object, Answers] = dict.fromkeys(bakes)
-        met: dict[bpy.types.Object, Answers] = {}  # those that wait for the others
+        met: dict[bpy.types.Object, Progress] = {}  # those that wait for the others
         while answers:
             asked: dict[bpy.types.Object, tuple[Request, ...]] = {}
             items: dict[bpy.types.Object, Progress] = {}
@@ -185,7 +187,7 @@ def _side_by_side(
                     if item.is_last:
                         ready.append((armature_object, bakes[armature_object][0]))
                     elif item.meets:
-                        met[armature_object] = None
+                        met[armature_object] = item
                     else:
                         asked[armature_object] = item.requests
             assert item is not None
@@ -194,10 +196,49 @@ def _side_by_side(
             clock = Clock()
             found = yield from clock.run(solved(requests, partial(overall.present, items)))
             answers = _shared_out(asked, found)
-            _charge(asked, {each: shares for each, (_, shares) in bakes.items()}, clock.seconds)
+            every = {each: shares for each, (_, shares) in bakes.items()}
+            _charge(asked, every, clock.seconds)
             if not answers:
-                answers, met = met, {}
+                served = (yield from _read_on(shared, met, every, overall)) or list(met)
+                answers = dict.fromkeys(served)
+                met = {each: item for each, item in met.items() if each not in answers}
     return ready
+
+
+def _read_on(
+    shared: SharedScene,
+    met: Mapping[bpy.types.Object, Progress],
+    shares: Mapping[bpy.types.Object, Shares],
+    overall: _Overall,
+) -> Steps[list[bpy.types.Object]]:
+    """Read the next frames that bakes wait for; those that have got some. An item is given now and then."""
+    counts, reading = dict.fromkeys(met, 0), shared.read_on()
+    while _read_some(reading, counts, shares):
+        items = {}
+        for each, item in met.items():
+            items[each] = item._replace(done=min(item.done + counts[each], item.total))
+        yield overall.present(items)
+    return [each for each, count in counts.items() if count]
+
+
+def _read_some(
+    reading: Generator[list[bpy.types.Object], None, None],
+    counts: dict[bpy.types.Object, int],
+    shares: Mapping[bpy.types.Object, Shares],
+) -> bool:
+    """Read frames for a while, counted for each armature; whether there may be more."""
+    until = began = time.perf_counter()
+    until += pauses.PART
+    with _no_collection():
+        while not isinstance(served := advance(reading), Ended):
+            now = time.perf_counter()
+            for each in served:
+                counts[each] += 1
+                shares[each].clock.seconds += (now - began) / len(served)
+            if now > until:
+                return True
+            began = now
+    return False
 
 
 @contextmanager

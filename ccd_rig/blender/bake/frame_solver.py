@@ -59,9 +59,19 @@ class FrameSolver:
         """How many frames are solved."""
         return self._batches.tally
 
+    def keep(self, row: int, sample: FrameSample) -> bool:
+        """Let the next frame wait for others, if nothing has to be solved yet; whether it does."""
+        if self._is_one_by_one() or len(self._waiting) + 1 >= WAITING_AT_MOST:
+            return False
+        self._waiting.append((row, sample))
+        return True
+
+    def _is_one_by_one(self) -> bool:
+        return self.bake_frames.tracks is not None and one_by_one(self.bake_frames, self.settings)
+
     def add(self, row: int, sample: FrameSample) -> Search[None]:
         """The next frame to solve, as a search."""
-        if self.bake_frames.tracks is not None and one_by_one(self.bake_frames, self.settings):
+        if self._is_one_by_one():
             self._before = solve_frame(sample, self.bake_frames.constraints, self.settings, self._before)
             states = dict(zip(self._before.active, self._before.states, strict=True))
             self.bake_frames.store_solution(row, self._before.pose, states, self._before.contact_state)

@@ -58,11 +58,16 @@ def play_steps(
     frames = np.union1d(bake_frames.frames, np.arange(first, last + 1, dtype=np.float64))
     film = _Film.empty(armature_object, bake_frames, frames, tolerances)
     with playback(scene, armature_object, bake_frames.constraints, shared) as play:
-        if shared is not None:  # all keys are written before any frame is looked at
-            yield Progress(float(frames[0]), 0, len(frames), "checked", meets=True)
-        for f, frame in enumerate(frames.tolist()):
-            film.store(f, play(frame, True, frame not in film.keyed))
-            yield Progress(frame, f + 1, len(frames), "checked")
+        asked = [(frame, True, frame not in film.keyed) for frame in frames.tolist()]
+        if shared is not None:
+            shared.want(armature_object, asked)
+        for f, each in enumerate(asked):
+            progress = Progress(each[0], f, len(frames), "checked")
+            if shared is not None and shared.waits(armature_object, *each):
+                yield progress._replace(meets=True)  # all keys are written before any frame is looked at
+            film.store(f, play(*each))
+            if shared is None or f == len(frames) - 1:
+                yield progress._replace(done=f + 1)
     errors = [_numbers(each) for each in measuring.errors(film.shown, film.heads, film.axes)]
     at = np.searchsorted(frames, bake_frames.frames)
     played = Transforms(film.heads[at], film.axes[at])

@@ -191,9 +191,13 @@ def _evaluate(
     after: FrameSample | None = None
     known = task.constraints, task.layout, task.shared
     with evaluation.frames(scene, armature_object, *known) as sample_at:
-        if task.shared is not None:  # first all say what is to be evaluated for them
-            yield Progress(shot.frames[0], 0, len(shot.solved), "evaluated", meets=True)
+        last = shot.frames[-1] + 1.0
+        if task.shared is not None:
+            task.shared.want(armature_object, [(frame,) for frame in (*shot.frames, last)])
         for row, frame in enumerate(shot.frames):
+            progress = Progress(frame, done, len(shot.solved), "evaluated")
+            if task.shared is not None and task.shared.waits(armature_object, frame):
+                yield progress._replace(meets=True)
             sample = task.start.based(sample_at(frame))
             if recorder is None or solver is None:
                 bake_frames = BakeFrames.empty(sample, task.constraints, shot.frames, shot.solved)
@@ -205,14 +209,19 @@ def _evaluate(
             first = sample if row == shot.preroll else first
             if frame not in due:
                 continue
-            if shot.forwards and not task.walks_on and task.solved is None:
+            solves = shot.forwards and not task.walks_on and task.solved is None
+            kept = not solves or solver.keep(row, sample)
+            if not kept:
                 yield from shown(solver.add(row, sample), shot.progress(frame, solver))
             if shot.backwards or task.keeps_body:
                 shot.samples.append((row, sample))
             done += 1
-            yield Progress(frame, done, len(shot.solved), "evaluated")
+            if task.shared is None or not kept:
+                yield progress._replace(done=done)
+        if task.shared is not None:  # others come here too, and then all are solved together
+            yield progress._replace(done=done, meets=True)
         with suppress(RigError):  # a target may be nowhere beyond the range
-            after = task.start.based(sample_at(frame + 1.0))
+            after = task.start.based(sample_at(last))
     assert recorder is not None and solver is not None and first is not None  # a range is never empty
     if task.walks_on:  # how far the body has gone is known once all frames are evaluated
         shot.samples[:] = travel.walk_on(recorder.bake_frames, shot.samples)

@@ -49,6 +49,7 @@ class RigReading:
         bones: bone name of each joint.
         shifts: (joints, 3, 3), turn what a location channel holds into the translation of the pose.
         free_parts: {joint: (3, 3)} of joints with coupled offsets, see `coupled_offsets.free_part`.
+        channels: what the bones' channels hold, as bytes.
     """
 
     skeleton: Skeleton
@@ -56,14 +57,15 @@ class RigReading:
     bones: tuple[str, ...]
     shifts: NDArray[np.float64] = field(repr=False, compare=False)
     free_parts: Mapping[int, NDArray[np.float64]] = field(repr=False, compare=False)
+    channels: bytes = field(repr=False, compare=False)
 
     def posed(self, pose: Pose) -> RigReading:
         """The same bones in another pose."""
-        return RigReading(self.skeleton, pose, self.bones, self.shifts, self.free_parts)
+        return RigReading(self.skeleton, pose, self.bones, self.shifts, self.free_parts, self.channels)
 
     def elsewhere(self, skeleton: Skeleton) -> RigReading:
-        """The same bones on parents that have moved."""
-        return RigReading(skeleton, self.pose, self.bones, self.shifts, self.free_parts)
+        """The same bones, whose parents have moved."""
+        return RigReading(skeleton, self.pose, self.bones, self.shifts, self.free_parts, self.channels)
 
     def translation(self, joint: int, location: Sequence[float]) -> Vector:
         """The translation of a joint in the pose, for what its bone's location channel holds."""
@@ -86,7 +88,7 @@ class RigLayout:
     names: tuple[str, ...]
     slots: NDArray[np.intp]  # index of each bone in pose.bones
     modes: tuple[str, ...]
-    mode_codes: NDArray[np.int32] = field(repr=False)  # of all pose bones
+    mode_codes: bytes = field(repr=False)  # of all pose bones
     connected: NDArray[np.intp] = field(repr=False)  # bones whose location Blender ignores
     placed: PlacedBones = field(repr=False)  # as they were when the layout was made
     carried: Mapping[str, float]
@@ -102,7 +104,7 @@ class RigLayout:
         names = {"rotation_mode": 1, **dict(CHANNELS[mode] for mode in self.modes), "location": 3, "scale": 3}
         if any(bone.parent < 0 <= bone.parent_slot for bone in self.placed.bones):
             names["matrix"] = 16
-        return watch(names)
+        return watch(names, self.slots)
 
     def read(
         self, armature_object: Any, seen: Seen | None = None, before: RigReading | None = None
@@ -114,22 +116,24 @@ class RigLayout:
         Args:
             armature_object: the one that is planned for.
             seen: what the function of `watch` has just seen of it, if anyone has looked.
-            before: a reading since which no channel has changed, if one is at hand.
+            before: an earlier reading, of which is kept what has not changed.
 
         Raises:
             RigError: as `layout`; also where a channel holds something that is not a finite number.
         """
         pose_bones = armature_object.pose.bones
-        now = self.watch()(pose_bones)[1] if seen is None else seen
-        if not np.array_equal(now["rotation_mode"][:, 0], self.mode_codes):  # or bones came or went
+        seen = self.watch()(pose_bones) if seen is None else seen
+        now = seen.values
+        if now["rotation_mode"].tobytes() != self.mode_codes:  # or bones came or went
             layout_now = layout(armature_object, self.chains, self.joint_settings, self.carried)
             return layout_now.read(armature_object)
-        if before is None:
-            rotations = read_rotations(pose_bones, self.slots, self.modes, now)
-        else:
+        same = before is not None and before.channels == seen.channels
+        if before is not None and same:
             rotations = list(before.pose.rotations)
+        else:
+            rotations = read_rotations(pose_bones, self.slots, self.modes, now)
         placed = self.placed.now(pose_bones, now["scale"])
-        if before is not None and placed.shifts is before.shifts:
+        if before is not None and same and placed.shifts is before.shifts:
             return before.elsewhere(placed.skeleton)
         locations = now["location"][self.slots].astype(np.float64)
         locations[self.connected] = 0.0
@@ -140,7 +144,7 @@ class RigLayout:
         translations = [Vector(shift).freeze() if any(shift) else NO_SHIFT for shift in shifts]
         # Finite and unit by now, so the pose need not check each number again.
         pose = Pose.trusted(tuple(rotations), tuple(translations))
-        return RigReading(placed.skeleton, pose, self.names, placed.shifts, self.free_parts)
+        return RigReading(placed.skeleton, pose, self.names, placed.shifts, self.free_parts, seen.channels)
 
 
 def read(
@@ -202,7 +206,7 @@ def layout(
         names=tuple(pose_bone.name for pose_bone in ordered),
         slots=np.array([bone.slot for bone in bones], np.intp),
         modes=tuple(pose_bone.rotation_mode for pose_bone in ordered),
-        mode_codes=foreach(pose_bones, "rotation_mode", 1)[:, 0],
+        mode_codes=foreach(pose_bones, "rotation_mode", 1).tobytes(),
         connected=np.flatnonzero([bone.connected for bone in bones]),
         placed=PlacedBones.of(pose_bones, foreach(pose_bones, "scale", 3), bones, locked),
         carried=masses,

@@ -88,8 +88,8 @@ class PlacedBones:
         of `of`."""
         before = self._cause
         parents = {slot: pose_bones[slot].matrix.copy() for slot in before.parents}
-        scales = every_scale[self._slots]
-        if np.array_equal(scales, before.scales) and self._held_now(pose_bones) == before.held:
+        same_scales = every_scale[self._slots].tobytes() == self._scales
+        if same_scales and self._held_now(pose_bones) == before.held:
             if parents == before.parents:
                 return BonesNow(self.skeleton, self.shifts)
             moved = self._moved(parents)
@@ -118,6 +118,11 @@ class PlacedBones:
     def _slots(self) -> NDArray[np.intp]:
         """Indices of the bones in pose.bones."""
         return np.array([bone.slot for bone in self.bones], np.intp)
+
+    @cached_property
+    def _scales(self) -> bytes:
+        """What the scale channels of the bones held."""
+        return self._cause.scales.tobytes()
 
     @cached_property
     def _carried(self) -> dict[int, list[int]]:

@@ -18,7 +18,7 @@ from ...errors import InvalidInput, RigError
 from ...limits.shapes import EulerBox, Limit
 from ...maths.batch import length
 from .held_angles import with_held
-from .pose_values import Seen, foreach
+from .pose_values import Values, foreach
 
 Array = NDArray[np.float64]
 Slots = Sequence[int] | NDArray[np.intp]  # indices in pose.bones
@@ -49,7 +49,7 @@ def require_finite(pose_bones: Any, slots: Slots, values: NDArray[Any], what: st
 
 
 def read_rotations(
-    pose_bones: Any, slots: Slots, modes: Sequence[str], seen: Seen | None = None
+    pose_bones: Any, slots: Slots, modes: Sequence[str], seen: Values | None = None
 ) -> list[Quaternion]:
     """What rotation channels hold, as Blender understands it: frozen unit quaternions relative to rest.
 

@@ -138,16 +138,15 @@ def influence_reader(
 def pose_reader(layout: RigLayout) -> Callable[[bpy.types.Object, float], RigReading]:
     """A function that reads the pose of a frame; as long as nothing changes, it gives the same reading."""
     look = layout.watch()
-    known: tuple[bytes, bytes] | None = None
+    known: bytes | None = None
     reading: RigReading | None = None
 
     def read(evaluated: bpy.types.Object, frame: float) -> RigReading:
         nonlocal known, reading
-        now, seen = look(evaluated.pose.bones)
-        if reading is None or now != known:
-            same_channels = reading is not None and known is not None and now[0] == known[0]
+        seen = look(evaluated.pose.bones)
+        if reading is None or seen.whole != known:
             try:
-                known, reading = now, layout.read(evaluated, seen, reading if same_channels else None)
+                known, reading = seen.whole, layout.read(evaluated, seen, reading)
             except RigError as error:  # what is wrong with a bone there is said with the frame
                 raise RigError(f"frame {frame:g}: {error}") from error
         return reading

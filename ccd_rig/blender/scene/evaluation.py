@@ -102,9 +102,8 @@ def frames(
         aside = shared or stack.enter_context(shared_scene(scene))
         aside.refer(armature_object, things, indices)
 
-        def evaluate(frame: float) -> FrameSample:
+        def look(depsgraph: bpy.types.Depsgraph, frame: float) -> FrameSample:
             nonlocal read
-            depsgraph = aside.at(frame, armature_object)
             evaluated = armature_object.evaluated_get(depsgraph)
             if read is None:
                 read = pose_reader(layout or rig_layout(armature_object, evaluated, constraints))
@@ -115,6 +114,8 @@ def frames(
             )
             influences, unplanted = influences_at(evaluated, frame)
             return FrameSample(frame, read(evaluated, frame), targets, influences, matrix_world, unplanted)
+
+        evaluate = stack.enter_context(aside.reading(armature_object, look))
 
         def sample(frame: float) -> FrameSample:
             try:

@@ -13,13 +13,20 @@ that has no business there asks `is_isolated`.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from typing import Any
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any, TypeVar, cast
 
 import bpy
 
+T = TypeVar("T")
+
 ISOLATED = "CCD Rig Evaluation"  # name of the temporary scene, and of the mark it carries
+BLOCK = 64
+"""Frames that are read for all armatures before the first of them is worked on."""
 
 
 def is_isolated(scene: bpy.types.Scene) -> bool:
@@ -30,13 +37,16 @@ def is_isolated(scene: bpy.types.Scene) -> bool:
 class SharedScene:
     """A scene aside that several armatures may share: each frame is evaluated once for all of them.
 
+    Whoever has said what it wants (`want`) waits until that is read for all (`read_on`). Other frames are
+    evaluated when they are asked for.
+
     Attributes:
         isolated: the scene.
     """
 
     def __init__(self, isolated: bpy.types.Scene) -> None:
         self.isolated, self._probes = isolated, list[bpy.types.Object]()
-        self._frame, self._served = math.nan, set[bpy.types.Object]()
+        self._readers: dict[bpy.types.Object, _Reader] = {}
 
     def refer(
         self,
@@ -50,7 +60,6 @@ class SharedScene:
         self._probes.append(probe)
         _refer(probe, armature_object, things, indices)
         self.isolated.collection.objects.link(probe)
-        self._frame = math.nan
 
     def clear(self) -> None:
         """Remove what was made for the armatures, at once: each removal looks through the whole file."""
@@ -61,16 +70,80 @@ class SharedScene:
                     there.append(probe)
         bpy.data.batch_remove(there)
 
-    def at(self, frame: float, armature_object: bpy.types.Object) -> bpy.types.Depsgraph:
-        """A frame, evaluated unless it is there for another armature already."""
-        if frame != self._frame or armature_object in self._served:
-            set_frame(self.isolated, frame)
-            self._frame = frame
-            self._served.clear()
-        self._served.add(armature_object)
-        depsgraph = self.isolated.view_layers[0].depsgraph
-        assert depsgraph is not None
-        return depsgraph
+    @contextmanager
+    def reading(
+        self, armature_object: bpy.types.Object, look: Callable[..., T]
+    ) -> Iterator[Callable[..., T]]:
+        """Within the block, the function it gives reads a frame for an armature.
+
+        Args:
+            armature_object: one that this scene evaluates.
+            look: reads an evaluated frame. It is given the depsgraph, the frame, and what else the function
+                is given.
+        """
+        reader = self._readers[armature_object] = _Reader(look)
+
+        def read(*asked: Any) -> T:
+            if asked not in reader.seen:
+                return look(self.at(asked[0]), *asked)
+            found, error = reader.seen.pop(asked)
+            if error is not None:
+                raise error
+            return cast(T, found)
+
+        try:
+            yield read
+        finally:
+            del self._readers[armature_object]
+
+    def want(self, armature_object: bpy.types.Object, asked: Iterable[tuple[Any, ...]]) -> None:
+        """What an armature that is read will ask for, the arguments of each call, by increasing frames."""
+        self._readers[armature_object].wanted.extend(asked)
+
+    def waits(self, armature_object: bpy.types.Object, *asked: Any) -> bool:
+        """Whether that is wanted, and was not read yet."""
+        reader = self._readers[armature_object]
+        return bool(reader.wanted) and asked not in reader.seen
+
+    def read_on(self) -> Generator[list[bpy.types.Object], None, None]:
+        """Evaluate the next `BLOCK` frames that are wanted; of each the armatures that it is read for."""
+        readers = {each: reader for each, reader in self._readers.items() if reader.wanted}
+        ahead = {asked[0] for reader in readers.values() for asked in islice(reader.wanted, BLOCK)}
+        for frame in sorted(ahead)[:BLOCK]:
+            served = [each for each, reader in readers.items() if reader.wants(frame)]
+            depsgraph: bpy.types.Depsgraph | None = None
+            for each in served:
+                reader = readers[each]
+                asked = reader.wanted.popleft()
+                try:
+                    depsgraph = depsgraph or self.at(frame)
+                    reader.seen[asked] = reader.look(depsgraph, *asked), None
+                except Exception as error:  # whatever it is, it is for the armature that asks
+                    reader.seen[asked] = None, error
+            yield served
+
+    def at(self, frame: float) -> bpy.types.Depsgraph:
+        """Evaluate a frame."""
+        return set_frame(self.isolated, frame)
+
+
+@dataclass
+class _Reader:
+    """What is read for an armature.
+
+    Attributes:
+        look: see `SharedScene.reading`.
+        wanted: what will be asked for, and was not read yet.
+        seen: what was read, or the error of it.
+    """
+
+    look: Callable[..., Any]
+    wanted: deque[tuple[Any, ...]] = field(default_factory=deque)
+    seen: dict[tuple[Any, ...], tuple[Any, Exception | None]] = field(default_factory=dict)
+
+    def wants(self, frame: float) -> bool:
+        """Whether that frame is the next to be read."""
+        return bool(self.wanted) and self.wanted[0][0] == frame
 
 
 @contextmanager

@@ -53,8 +53,9 @@ def playback(
         aside = shared or stack.enter_context(shared_scene(scene))
         aside.refer(armature_object, things, indices)
 
-        def play(frame: float, with_targets: bool, with_influences: bool) -> PlayedFrame:
-            depsgraph = aside.at(frame, armature_object)
+        def look(
+            depsgraph: bpy.types.Depsgraph, frame: float, with_targets: bool, with_influences: bool
+        ) -> PlayedFrame:
             evaluated = armature_object.evaluated_get(depsgraph)
             matrices = np.empty((bones, 4, 4), np.float32)  # column by column
             evaluated.pose.bones.foreach_get("matrix", matrices.ravel())
@@ -67,4 +68,4 @@ def playback(
             placed = np.array([row[:] for row in world])
             return PlayedFrame(matrices.transpose(0, 2, 1), placed, tuple(targets), influences)
 
-        yield play
+        yield stack.enter_context(aside.reading(armature_object, look))
