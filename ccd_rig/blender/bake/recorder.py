@@ -62,14 +62,15 @@ class FrameRecorder:
         skeleton, limits = sample.reading.skeleton, bake_frames.limits
         moved = None if last is None else skeleton.moved_since(last.reading.skeleton)
         if moved is not None:
-            self._bones.change(row, list(moved), *map(numbers, zip(*moved.values(), strict=True)))
+            offsets, rests = ([place[k] for place in moved.values()] for k in range(2))
+            self._bones.change(row, list(moved), numbers(offsets), numbers(rests))
             self._lengths.keep(row)
             limits.append(limits[-1])
             return
         joints = skeleton.joints
         before = (None,) * len(joints) if last is None else last.reading.skeleton.joints
         others = [j for j, (joint, old) in enumerate(zip(joints, before, strict=True)) if joint is not old]
-        offsets, rests = (joints[j].offset for j in others), (joints[j].rest_rotation for j in others)
+        offsets, rests = [joints[j].offset for j in others], [joints[j].rest_rotation for j in others]
         self._bones.change(row, others, numbers(offsets), numbers(rests))
         self._lengths.change(row, others, [joints[j].length for j in others])
         same = limits and all(joints[j].limit == limits[-1][j] for j in others)

@@ -218,10 +218,13 @@ def _evaluate(
             done += 1
             if task.shared is None or not kept:
                 yield progress._replace(done=done)
-        if task.shared is not None:  # others come here too, and then all are solved together
-            yield progress._replace(done=done, meets=True)
+        progress = progress._replace(done=done, meets=True)
+        if task.shared is not None and task.shared.waits(armature_object, last):
+            yield progress
         with suppress(RigError):  # a target may be nowhere beyond the range
             after = task.start.based(sample_at(last))
+        if task.shared is not None:  # others come here too, and then all are solved together
+            yield progress
     assert recorder is not None and solver is not None and first is not None  # a range is never empty
     if task.walks_on:  # how far the body has gone is known once all frames are evaluated
         shot.samples[:] = travel.walk_on(recorder.bake_frames, shot.samples)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import bpy
 import numpy as np
@@ -100,6 +101,29 @@ def test_frames_are_evaluated_once_for_all(ext, bake_all, settings, monkeypatch)
     reports = bake_all.bake_all(bpy.context.scene, dict.fromkeys(made, settings()))
     assert reports[2].unsolved_count() > 0 == reports[0].unsolved_count()
     assert sorted(frames) == sorted([*range(1, LAST + 2), *range(1, LAST + 1)])  # solved, and checked
+
+
+def test_other_ranges_share_their_frames(ext, bake_all, settings, monkeypatch):
+    """Blocks of five frames; the second begins and ends later, of the third every fourth frame is solved."""
+    isolation, bake = ext.module("ccd_rig.blender.scene.isolation"), ext.module("ccd_rig.blender.bake.bake")
+    monkeypatch.setattr(isolation, "BLOCK", 5)
+    made = [arm(0), arm(1), arm(2)]
+    asked = settings(12), replace(settings(20), frame_start=8), replace(settings(9), step=4)
+    expected = []
+    for rig, own in zip(made, asked, strict=True):
+        bake.bake(bpy.context.scene, rig, own)
+        expected.append(keys(ext, rig))
+        rig.animation_data_clear()
+        for bone in rig.pose.bones:
+            bone.matrix_basis.identity()
+    rigs.update()
+    plain, frames = isolation.set_frame, []
+    monkeypatch.setattr(
+        isolation, "set_frame", lambda scene, frame: frames.append(frame) or plain(scene, frame)
+    )
+    bake_all.bake_all(bpy.context.scene, dict(zip(made, asked, strict=True)))
+    assert [keys(ext, rig) for rig in made] == expected
+    assert sorted(frames) == sorted([*range(1, 22), *range(1, 21)])  # solved, and checked
 
 
 def test_planted_figures_come_out_as_they_do_alone(ext, bake_all, settings):
