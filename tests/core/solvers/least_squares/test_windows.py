@@ -74,7 +74,7 @@ def test_the_slope_of_a_window_is_that_of_differences(seed: int, inherits: bool)
 
     def values(step: np.ndarray) -> np.ndarray:
         balls = stepped_balls(problem.layout, state, step)
-        moved = moved_state(problem.layout, given, state, step, balls, problem.reach)
+        moved = moved_state(problem.layout, given, state, step, balls)
         return problem.evaluate(given, moved).values
 
     for column in range(problem.layout.columns):
