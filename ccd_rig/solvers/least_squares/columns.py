@@ -187,7 +187,8 @@ class SinglePoints:
     """
 
     def __init__(self, layout: Layout, points: Sequence[tuple[PointSum, int, float]]) -> None:
-        """`points` are single, each with the first row of its slope and the residual of a length of the reach."""
+        """`points` are single, each with the first row of its slope and the residual of a length of the
+        reach."""
         self.layout = layout
         columns = layout.columns
         balls = {int(row): layout.first_ball + 3 * n for n, row in enumerate(layout.ball_rows)}
