@@ -262,28 +262,55 @@ def _restart_run(
     batch: Batch, group: Group, run: Rows, result: GroupResult, base: JointPoses
 ) -> Search[None]:
     """Look for other ways at the first of a run of frames and some of the others; what reaches the goals
-    there is where the frames of the run start once more."""
-    met = result.met
-    wait, gap = 0, RETRY_EVERY
+    there is where the frames of the run start once more. Until then the tries go on side by side."""
+    rest, gap = run, RETRY_EVERY
+    while len(rest):
+        tries, gaps = _tries(rest, result.met, gap)
+        poses = yield from together([_another_way(batch, group, k, base) for k in tries])
+        found = next((place for place, pose in enumerate(poses) if pose is not None), None)
+        if found is None:
+            return
+        k, gap = tries[found], gaps[found]
+        pose = poses[found]
+        assert pose is not None
+        left = run[~result.met[run].all(1)]
+        yield from _start_once_more(batch, group, (left, base), (k, pose), result)
+        rest = rest[np.flatnonzero(rest == k)[0] + RETRY_EVERY :]
+
+
+def _tries(run: Rows, met: NDArray[np.bool_], gap: int) -> tuple[list[int], list[int]]:
+    """Where in a run other ways are looked for as long as there are none, and how long the next waits after
+    each of these, `gap` after the first."""
+    tries: list[int] = []
+    gaps: list[int] = []
+    wait = 0
     for k in run.tolist():
         if met[k].all() or wait > 0:
             wait -= 1
             continue
-        pose = yield from _another_way(batch, group, k, base)
-        if pose is None:
-            wait, gap = gap - 1, 2 * gap
-            continue
-        wait = RETRY_EVERY - 1
-        left = run[~met[run].all(1)]
-        kept = batch.rotations[left].copy(), batch.translations[left].copy()
-        _depart(batch, group, left, (k, pose), base)
-        other = result.copy()
-        stage = batch.limits, PRIORITY_STEP
-        yield from _solve_some(batch, group, stage, (left, base), other, from_base=False)
-        worse = ~other.met[left].all(1)
-        batch.rotations[left[worse]] = kept[0][worse]
-        batch.translations[left[worse]] = kept[1][worse]
-        result.put(left[~worse], other)
+        tries.append(k)
+        gaps.append(gap)
+        wait, gap = gap - 1, 2 * gap
+    return tries, gaps
+
+
+def _start_once_more(
+    batch: Batch, group: Group, some: tuple[Rows, JointPoses], other: tuple[int, Pose], result: GroupResult
+) -> Search[None]:
+    """Let rows start as far from their base poses as another row is, and keep those that meet their goals.
+
+    `some` are the rows, and the base poses of all; `other` is that row with its pose.
+    """
+    left, base = some
+    kept = batch.rotations[left].copy(), batch.translations[left].copy()
+    _depart(batch, group, left, other, base)
+    found = result.copy()
+    stage = batch.limits, PRIORITY_STEP
+    yield from _solve_some(batch, group, stage, some, found, from_base=False)
+    worse = ~found.met[left].all(1)
+    batch.rotations[left[worse]] = kept[0][worse]
+    batch.translations[left[worse]] = kept[1][worse]
+    result.put(left[~worse], found)
 
 
 def _may_be_met(batch: Batch, group: Group, met: NDArray[np.bool_], base: JointPoses) -> NDArray[np.bool_]:
