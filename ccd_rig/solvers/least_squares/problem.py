@@ -24,7 +24,7 @@ from .columns import SinglePoints
 from .goal_points import GoalPoints
 from .joint_limits import JointLimits
 from .layout import Layout, layout_of
-from .residuals import Position, block_of, tips_of
+from .residuals import Block, Position, block_of, tips_of
 from .state import Bones, Given, Poses, State, geometry, start_state, to_model
 from .windows import (
     ReachWindow,
@@ -142,7 +142,6 @@ class LeastSquaresProblem:
             block = block_of(goal, layout, self._points, factor, factor * LEVER)
             self.blocks.append(block)
         self._angular: Mask = np.array([[block.angular] for block in self.blocks])
-        self._factors = np.array([[block.factor] for block in self.blocks])
         sizes = [0, *accumulate(block.size for block in self.blocks)]
         self.places = [slice(a, b) for a, b in pairwise(sizes)]
         first = math.sqrt(1.0 / max(priority_step, 1e-12))  # windows are served before goals
@@ -246,16 +245,12 @@ class LeastSquaresProblem:
             sums = np.add.reduce(squares.reshape(-1, 3, squares.shape[1]), 1)
         else:
             sums = np.stack([np.add.reduce(squares[place], 0) for place in self.places])
-        square, misses = np.add.reduce(sums, 0), np.sqrt(sums) * self._per_unit(now)
+        square, misses = np.add.reduce(sums, 0), np.sqrt(sums) / _factors(self.blocks, self._angular, now)
         stretched = values[first:]
         if self.windows:
             values[first:], stretched = measured_windows(self.windows, extents, now)
             square = square + (values[first:] ** 2).sum(0)
         return Residual(now, values, square, misses, self._angular, stretched)
-
-    def _per_unit(self, now: Now) -> Array:
-        """(goals, B or 1) model units or radians of one residual."""
-        return np.asarray(1.0 / np.where(self._angular, self._factors, self._factors / now.reach))
 
     def jacobian(self, given: Given, residual: Residual) -> tuple[Now, Array]:
         """(m, k, B) how the residuals change with each column, after the state with the columns' axes."""
@@ -306,6 +301,12 @@ class LeastSquaresProblem:
         if layout.slides:
             found[layout.first_slide :] = (state.slides - slides) / given.reach
         return found
+
+
+def _factors(blocks: Sequence[Block], angular: Mask, now: Now) -> Array:
+    """(goals, B or 1) residuals of one model unit or radian."""
+    factors = np.array([[block.factor] for block in blocks])
+    return np.asarray(np.where(angular, factors, factors / now.reach))
 
 
 def _serves(
