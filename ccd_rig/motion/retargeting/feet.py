@@ -87,8 +87,10 @@ def _lowest(balls: Array, feet: Array, toes: Array | None, sole: Sole) -> Array:
 def rolled(path: FootPath, sole: Sole, hips: Array, reach: Array) -> FootPath:
     """The path with heels raised about the ball where the leg is too short for its ankle, in contacts.
 
-    The ankle goes up and ahead on a circle about the ball, as far as the leg can follow or `MOST_ROLL`. A
-    heel that is down stays down: then the hips have to sink.
+    The ankle goes up and ahead on a circle about the ball, as far as the leg can follow, to where it is
+    nearest to the hip, or by `MOST_ROLL`. It never goes away from the hip, and near the angle where it would,
+    it rolls no farther than it is from that: so the roll does not leap in time. A heel that is down stays
+    down. What is missing then is left to the hips, which sink.
 
     Args:
         path: of the foot.
@@ -109,6 +111,7 @@ def rolled(path: FootPath, sole: Sole, hips: Array, reach: Array) -> FootPath:
     rest = batch.dot(to_ball, along, -1) + 0.5 * (batch.dot(to_ball, to_ball, -1) + batch.dot(up, up, -1))
     asked = start + np.arccos(np.clip((0.5 * reach**2 - rest) / size, -1.0, 1.0))
     missing = batch.length(path.ankles - hips, -1) > reach
+    asked = np.minimum(asked, -start)  # the way to the hip is longest at `start`, and grows up to there
     raised = turned(path.feet, sole.heel)[:, 2] + balls[:, 2] - path.ground
     part = np.clip(raised / (RAISED * max(float(np.linalg.norm(sole.heel)), 1e-12)), 0.0, 1.0)
     angle = np.where(missing, np.clip(asked, 0.0, MOST_ROLL), 0.0) * path.borne * part

@@ -11,7 +11,7 @@ from mathutils import Quaternion, Vector
 
 from ccd_rig.motion.contacts import Phase
 from ccd_rig.motion.retargeting import stances
-from ccd_rig.motion.retargeting.feet import FootPath, foot_path, rolled
+from ccd_rig.motion.retargeting.feet import MOST_ROLL, FootPath, foot_path, rolled
 from ccd_rig.motion.retargeting.motions import turned
 from ccd_rig.motion.retargeting.rolling import Contacts
 from ccd_rig.motion.retargeting.settings import RetargetSettings
@@ -124,6 +124,50 @@ def test_a_heel_rises_only_where_the_leg_is_too_short(seed):
     nearer = np.linalg.norm(short.ankles - hips, axis=1)
     assert ahead.sum() > 10
     np.testing.assert_allclose(nearer[ahead], distances[ahead] - 0.01, atol=1e-9)
+
+
+def rolls_by_angle(path, sole, hips, angles):
+    """(angles, F) from hips to ankles, of feet turned about their balls by each angle: heels go up."""
+    balls = path.ankles + turned(path.feet, sole.ball)
+    found = []
+    for angle in angles:
+        about = Quaternion((0.0, 1.0, 0.0), angle)
+        up = [about @ -Vector(spun(foot, sole.ball)) for foot in path.feet]
+        found.append(np.linalg.norm(balls + np.array(up) - hips, axis=1))
+    return np.array(found)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_raised_heel_never_takes_the_ankle_farther_from_the_hip(seed):
+    """Hips all around, far behind the foot too; compared with the distances at all angles."""
+    rng = np.random.default_rng(seed)
+    *_, sole, _ = rolling_foot()
+    feet, ankles = pitched(rng.uniform(-1.2, -0.1, 400)), np.tile((0.0, 0.0, 0.12), (400, 1))
+    hips = ankles + rng.normal(size=(400, 3)) * (0.6, 0.2, 0.3) + (0.0, 0.0, 0.5)
+    path = FootPath(ankles, feet, None, np.ones(400), rng.choice((1.0, 0.4), 400), np.zeros(400))
+    before = np.linalg.norm(ankles - hips, axis=1)
+    reach = before - rng.uniform(0.001, 0.1, 400)
+    found = np.linalg.norm(rolled(path, sole, hips, reach).ankles - hips, axis=1)
+    assert (found <= before + 1e-9).all()
+    possible = rolls_by_angle(path, sole, hips, MOST_ROLL * np.linspace(-1.0, 1.0, 401))
+    # Where the ankle has come nearer for as far already, it goes on to the reach, or as near as it gets.
+    heel_up = (ankles + turned(feet, sole.ball) + turned(feet, sole.heel))[:, 2] > 0.2 * 0.17
+    falling = (np.diff(possible[:201], axis=0) < 0.0).all(0) & heel_up & (path.borne == 1.0)
+    assert falling.sum() > 20 and (before < possible[201] - 1e-4).sum() > 20
+    best = np.maximum(possible[200:].min(0), reach)
+    np.testing.assert_allclose(found[falling], best[falling], atol=1e-5)
+
+
+def test_a_heel_goes_up_without_a_leap_while_the_hip_comes_over_the_foot():
+    """A leg that is too short all the time; the hip goes from far behind the foot to far ahead of it."""
+    *_, sole, _ = rolling_foot()
+    hips = np.column_stack((np.linspace(-1.5, 1.5, 3001), np.full((3001, 2), (0.05, 0.6))))
+    feet, ankles = np.repeat(pitched(np.array((-0.5,))), 3001, axis=0), np.tile((0.0, 0.0, 0.12), (3001, 1))
+    path = FootPath(ankles, feet, None, np.ones(3001), np.ones(3001), np.zeros(3001))
+    found = rolled(path, sole, hips, np.full(3001, 0.3))
+    angles = 2.0 * np.arccos(np.clip(np.abs((found.feet * feet).sum(1)), 0.0, 1.0))
+    assert angles[0] < 1e-6 and angles[-1] == pytest.approx(MOST_ROLL, abs=1e-6)
+    assert np.abs(np.diff(angles)).max() < 0.01  # a millimetre of the hip's way each
 
 
 def test_heels_and_toes_that_a_source_rolls_on_are_found():
