@@ -146,10 +146,7 @@ def _ease(
     state = start_state(layout, given, eased.poses)
     unmoved = np.abs(eased.poses.rotations - asked.poses.rotations).max((0, 1)) <= UNMOVED
     unmoved &= np.abs(eased.poses.translations - asked.poses.translations).max((0, 1)) <= UNMOVED
-    none = np.zeros(len(chosen))
-    _store(
-        batch, asked.problem, SolvedFrames(state, none, unmoved, eased.iterations, none > 0.0, none), chosen
-    )
+    _store(batch, asked.problem, state, (chosen, unmoved))
     batch.iterations = max(batch.iterations, int(eased.iterations.max(initial=0)))
     _note_met(asked, state, met, chosen)
     return np.asarray(met[chosen].all(1) | eased.at_ease)
@@ -205,7 +202,7 @@ def _solve_some(
     else:
         frames = Frames(problem, given, start, stop, held, batch.times[chosen])
         solved = yield from solve_frames(frames, from_base)
-    _store(batch, problem, solved, chosen)
+    _store(batch, problem, solved.state, (chosen, solved.kept))
     batch.iterations = max(batch.iterations, int(solved.iterations.max(initial=0)))
     met = result.met
     _note_met(asked, solved.state, met, chosen)
@@ -228,21 +225,22 @@ def _sharpen(batch: Batch, group: Group, met: NDArray[np.bool_], base: JointPose
     some = np.flatnonzero(problem.evaluate(given, start).excess(sharp.position, sharp.angle) > 1.0)
     if len(some):
         solved = yield from solve_windowed(problem, given.at(some), start.at(some), sharp.at(some))
-        kept = np.zeros(len(some), np.bool_)
-        found = SolvedFrames.each_alone(solved, kept)
-        _store(batch, problem, found, chosen[some])
+        _store(batch, problem, solved.state, (chosen[some], np.zeros(len(some), np.bool_)))
 
 
-def _store(batch: Batch, problem: LeastSquaresProblem, solved: SolvedFrames, chosen: Rows) -> None:
-    """Take over what was solved; base poses that stay keep their very bits."""
-    layout, changed = problem.layout, np.flatnonzero(~solved.kept)
+def _store(
+    batch: Batch, problem: LeastSquaresProblem, state: State, some: tuple[Rows, NDArray[np.bool_]]
+) -> None:
+    """Take over what was solved. `some` are its rows, and which of them stand as before: to the very bits."""
+    chosen, kept = some
+    layout, changed = problem.layout, np.flatnonzero(~kept)
     layout_rows = np.unique(np.concatenate((layout.hinge_rows, layout.ball_rows)))
     joints = np.array(layout.rows)[layout_rows]
-    rotations = solved.state.rotations[:, layout_rows][..., changed]
+    rotations = state.rotations[:, layout_rows][..., changed]
     batch.rotations[np.ix_(chosen[changed], joints)] = rotations.transpose(2, 1, 0)
     for k, (j, slide) in enumerate(layout.slides):
         axis = np.array(slide.axis)
-        shift = solved.state.slides[k, changed] - batch.translations[chosen[changed], j] @ axis
+        shift = state.slides[k, changed] - batch.translations[chosen[changed], j] @ axis
         batch.translations[chosen[changed], j] += shift[:, None] * axis
 
 

@@ -191,10 +191,11 @@ def test_conflict_of_equal_goals_is_shared() -> None:
     assert found.distances[0, 0] == pytest.approx(found.distances[0, 1], abs=0.05)
 
 
-def test_goals_served_first_keep_their_place() -> None:
+@pytest.mark.parametrize("weight", [1.0, 1e4])
+def test_goals_served_first_keep_their_place(weight: float) -> None:
     """The first goal is met although the second pulls; out of reach it is as near as alone."""
     skeleton = straight(3)
-    pull = PositionGoal("joint2", (0.0, -9.0, 0.0), priority=1)
+    pull = PositionGoal("joint2", (0.0, -9.0, 0.0), weight=weight, priority=1)
     for target, missing in (((1.0, 1.5, 0.0), 0.0), ((4.0, 0.0, 0.0), 1.0)):
         goals = [PositionGoal("joint2", target), replace(pull, joint="joint1")]
         found = solve_many(skeleton, [Pose.rest(skeleton)], goals, SETTINGS)
