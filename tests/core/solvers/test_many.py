@@ -311,6 +311,15 @@ def test_a_pose_that_meets_its_goals_keeps_its_bits_on_either_side() -> None:
     assert np.array_equal(result.rotations[0], -result.rotations[1])
 
 
+def test_results_are_told_apart_as_objects() -> None:
+    """As keys too: their arrays have no truth value and no hash."""
+    skeleton = straight(2)
+    goals = [PositionGoal("joint1", (0.5, 1.0, 0.3))]
+    one, other = (solve_many(skeleton, [Pose.rest(skeleton)] * 2, goals, SETTINGS) for _ in range(2))
+    assert same_bits(one, other)
+    assert one != other and {one: 1, other: 2}[one] == 1
+
+
 def test_a_position_has_no_angle_and_an_orientation_no_distance() -> None:
     rng = random.Random(6)
     skeleton = random_skeleton(rng, 4)
