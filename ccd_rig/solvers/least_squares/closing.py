@@ -23,7 +23,7 @@ from ...limits.shapes import Limit
 from ...maths.batch import Array
 from ...skeleton.joints import Skeleton
 from ...skeleton.pose import Pose
-from .closing_step import Linear, limited_step, moved
+from .closing_step import Borders, Linear, limited_step, moved
 from .pose_problem import PoseProblem
 from .problem import Residual
 from .solve import GAIN, HOPELESS, PATIENCE
@@ -114,17 +114,18 @@ def refined(problem: PoseProblem, pose: Pose, descent: Descent) -> Refined:
     history = [square]
     enough = ENOUGH * np.where(now.angular, descent.angle_tolerance, descent.position_tolerance)
     linear: Linear | None = None
+    borders: Borders = {}
     while iterations < descent.max_iterations and problem.layout.columns and (now.misses > enough).any():
         iterations += 1
         if linear is None:
-            linear = Linear.about(problem, given, now)
-        step, tried = limited_step(problem, given, linear, damping * square + LEAST_DAMPING)
+            linear = Linear.about(problem, given, now, borders)
+        step, tried, held = limited_step(problem, given, linear, damping * square + LEAST_DAMPING)
         found = problem.evaluate(given, tried)
         failed = found.square[0] >= square
         if found.square[0] > POOR * square:
             found = _shortened(problem, given, linear, found, step)
         if found.square[0] < square:
-            now, linear, square = found, None, float(found.square[0])
+            now, linear, square, borders = found, None, float(found.square[0]), held
             damping, growth = max(damping * (DAMPING_UP if failed else down), 1e-6), DAMPING_UP
         else:
             # Faster and faster (Nielsen 1999): near the target the damping starts many orders too small.

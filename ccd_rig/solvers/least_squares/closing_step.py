@@ -2,7 +2,8 @@
 
 Limits are a part of the step: where it would leave a limit, its part along the limit's outward normal is
 held at the border and the rest is worked out again, as in `step`. A ball joint is held at up to three borders
-at once, each with what is left of the way to it. Ball joints are brought inside their limits one by one.
+at once, each with what is left of the way to it; they hold on from step to step (`held.refreshed`). Ball
+joints are brought inside their limits one by one.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import numpy as np
 
 from ...maths.batch import Array, Mask
 from ...maths.small_systems import solved
-from .held import FACES, SAME_FACE
+from .held import BESIDE, FACES, SAME_FACE, TOUCHED
 from .layout import Layout
 from .pose_problem import PoseProblem
 from .problem import Residual
@@ -25,6 +26,9 @@ from .step import LONGEST, ROUNDS
 Triple = tuple[float, float, float]
 Face = tuple[Triple, float]
 """A border that holds a ball joint: its unit normal n, model axes, and n.d of the rotation d, radians."""
+Borders = dict[int, list[Triple]]
+"""Of ball joints by number: the unit normals of the borders that hold, in the joint's frame."""
+AXES = np.arange(3)
 
 
 class Linear(NamedTuple):
@@ -35,6 +39,7 @@ class Linear(NamedTuple):
         values: (m,) of it.
         slope: (m, k). serving: (m, k) the same without what may not move for a residual.
         down, up: (k,) steps to the bounds.
+        faces: of ball joints by number: the borders that held at the pose before and hold on.
     """
 
     residual: Residual
@@ -43,18 +48,23 @@ class Linear(NamedTuple):
     serving: Array
     down: Array
     up: Array
+    faces: dict[int, list[Face]]
 
     @classmethod
-    def about(cls, problem: PoseProblem, given: Given, residual: Residual) -> Linear:
-        """The picture about a residual."""
+    def about(cls, problem: PoseProblem, given: Given, residual: Residual, borders: Borders) -> Linear:
+        """The picture about a residual; `borders` are those that held after the step that led there."""
         slope = problem.jacobian(given, residual)[1][..., 0]
         serving = slope if problem.serves is None else slope * problem.serves
         down, up = problem.bounds(given, residual.now.state)
-        return cls(residual, residual.values[:, 0], slope, serving, down[:, 0], up[:, 0])
+        faces = _refreshed(problem.layout, residual.now.state, borders)
+        return cls(residual, residual.values[:, 0], slope, serving, down[:, 0], up[:, 0], faces)
 
 
-def limited_step(problem: PoseProblem, given: Given, linear: Linear, damping: float) -> tuple[Array, State]:
-    """The shortest step (k,) that brings the goals nearer inside the limits, and the state after it.
+def limited_step(
+    problem: PoseProblem, given: Given, linear: Linear, damping: float
+) -> tuple[Array, State, Borders]:
+    """The shortest step (k,) that brings the goals nearer inside the limits, the state after it, and the
+    borders that hold then.
 
     The step d minimises |r + J d|^2 + damping |d|^2 / mobility, see `step`. What is held at a limit leaves J
     and moves by a fixed amount instead.
@@ -63,11 +73,11 @@ def limited_step(problem: PoseProblem, given: Given, linear: Linear, damping: fl
     mobility, down, up, slope = layout.mobility, linear.down, linear.up, linear.slope
     held = _held_at_start(linear) if layout.bounded else None
     fixed: Array | None = None
-    faces: dict[int, list[Face]] = {}
+    faces = {ball: list(borders) for ball, borders in linear.faces.items()}
     balls: Array = state.rotations
     for _ in range(ROUNDS):
         free = slope if held is None else np.where(held, 0.0, slope)
-        if faces:
+        if any(faces.values()):
             free, fixed = _held_balls(layout, free, faces, fixed)
         freed = free if problem.serves is None else free * problem.serves
         system = (free * mobility) @ freed.T
@@ -98,7 +108,44 @@ def limited_step(problem: PoseProblem, given: Given, linear: Linear, damping: fl
             break
     if held is not None:
         step = np.minimum(np.maximum(step, down), up)
-    return step, moved_state(layout, given, state, step[:, None], balls)
+    return step, moved_state(layout, given, state, step[:, None], balls), _borders(layout, state, faces)
+
+
+def _refreshed(layout: Layout, state: State, borders: Borders) -> dict[int, list[Face]]:
+    """The borders that held at the state before and hold on, as they are now; see `held.refreshed`."""
+    found: dict[int, list[Face]] = {}
+    for ball, normals in borders.items():
+        limit, row = layout.ball_limits[ball], layout.ball_rows[ball]
+        w, x, y, z = state.rotations[:, row, 0].tolist()
+        for a, b, c in normals:
+            cosine, sine = math.cos(0.5 * BESIDE), math.sin(0.5 * BESIDE)
+            a, b, c = sine * a, sine * b, sine * c
+            beside = (
+                cosine * w - a * x - b * y - c * z,
+                cosine * x + a * w + c * y - b * z,
+                cosine * y + b * w + a * z - c * x,
+                cosine * z + c * w + b * x - a * y,
+            )
+            inside = None if limit is None else limit.project(*beside)
+            if inside is None:
+                continue
+            outward = (state.transforms[row, :, :3, 0] @ _rotation_between(inside, beside)).tolist()
+            faces = found.setdefault(ball, [])
+            depth = math.sqrt(outward[0] ** 2 + outward[1] ** 2 + outward[2] ** 2)
+            normal = _beside(faces, outward)
+            size = math.sqrt(normal[0] ** 2 + normal[1] ** 2 + normal[2] ** 2)
+            if size > TOUCHED * BESIDE:
+                faces.append(((normal[0] / size, normal[1] / size, normal[2] / size), BESIDE - depth))
+    return found
+
+
+def _borders(layout: Layout, state: State, faces: dict[int, list[Face]]) -> Borders:
+    """The borders that hold, in the joints' frames."""
+    found: Borders = {}
+    for ball, held in faces.items():
+        axes = state.transforms[layout.ball_rows[ball], :, :3, 0]
+        found[ball] = [tuple((normal @ axes).tolist()) for normal, _ in held]
+    return found
 
 
 def _held_at_start(linear: Linear) -> Mask:
@@ -121,14 +168,14 @@ def _held_balls(
 ) -> tuple[Array, Array]:
     """The slope (m, k) without what borders hold of ball joints, and what is held at (k,), with their
     rotations there."""
-    slope = slope.copy()
-    fixed = np.zeros(layout.columns) if fixed is None else fixed
-    for ball, borders in faces.items():
-        place = slice(layout.first_ball + 3 * ball, layout.first_ball + 3 * ball + 3)
-        normals = np.array([normal for normal, _ in borders]).reshape(-1, 3)
-        slope[:, place] -= (slope[:, place] @ normals.T) @ normals
-        fixed[place] = np.array([value for _, value in borders]) @ normals
-    return slope, fixed
+    places = [layout.first_ball + 3 * ball for ball, borders in faces.items() for _ in borders]
+    borders = [border for each in faces.values() for border in each]
+    # The normals of one joint are orthogonal.
+    normals = np.zeros((len(borders), layout.columns))
+    columns = np.array(places, dtype=np.intp)[:, None] + AXES
+    normals[np.arange(len(borders))[:, None], columns] = [normal for normal, _ in borders]
+    found = np.array([value for _, value in borders]) @ normals
+    return slope - (slope @ normals.T) @ normals, found if fixed is None else fixed + found
 
 
 def _dual(system: Array, missing: Array, damping: float) -> Array:
@@ -199,9 +246,7 @@ def _hold(borders: list[Face], there: Triple, allowed: Triple) -> bool:
     where it is held already."""
     x, y, z = there[0] - allowed[0], there[1] - allowed[1], there[2] - allowed[2]
     depth = math.sqrt(x * x + y * y + z * z)
-    for (a, b, c), _ in borders:
-        along = a * x + b * y + c * z
-        x, y, z = x - along * a, y - along * b, z - along * c
+    x, y, z = _beside(borders, (x, y, z))
     length = math.sqrt(x * x + y * y + z * z)
     # Nearly the same border again: its curvature, which the next step sees.
     if len(borders) == FACES or length < 1e-9 or length < SAME_FACE * depth:
@@ -209,6 +254,15 @@ def _hold(borders: list[Face], there: Triple, allowed: Triple) -> bool:
     x, y, z = x / length, y / length, z / length
     borders.append(((x, y, z), x * allowed[0] + y * allowed[1] + z * allowed[2]))
     return True
+
+
+def _beside(borders: list[Face], vector: Triple) -> Triple:
+    """The part of a vector that is along none of the borders' normals."""
+    x, y, z = vector
+    for (a, b, c), _ in borders:
+        along = a * x + b * y + c * z
+        x, y, z = x - along * a, y - along * b, z - along * c
+    return x, y, z
 
 
 def _rotation_between(a: Sequence[float], b: Sequence[float]) -> Triple:
