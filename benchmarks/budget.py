@@ -13,6 +13,7 @@ Set-ups:
     stiff      20 bones within cones of 5 degrees; the target is three times as far as the chain is long
     limb       an arm of Rigify's human with elbow and wrist limits; position and rotation of the hand
     human      Rigify's human, five targets; two of them are out of reach
+    limited    the same human within cones of 90 degrees; of 40, which keep its hands and feet off
     weights    20 free bones, the end and the middle; the targets contradict each other, by weight
     priority   the same by priority
 
@@ -115,6 +116,11 @@ def human(hard: bool) -> scenes.Shot:
     return shot
 
 
+def limited(hard: bool) -> scenes.Shot:
+    shot = scenes.character(FRAMES)
+    return replace(shot, limits=(scenes.cone(40.0 if hard else 90.0),) * len(shot.bones))
+
+
 def _contradicting(hard: bool, priority: int) -> scenes.Shot:
     """The end and the middle of a chain, whose targets are farther apart than the bones between are long."""
     shot = scenes.chain(20, FRAMES)
@@ -134,7 +140,7 @@ def priority(hard: bool) -> scenes.Shot:
 
 
 SETUPS: dict[str, Callable[[bool], scenes.Shot]] = {
-    each.__name__: each for each in (chain, stiff, limb, human, weights, priority)
+    each.__name__: each for each in (chain, stiff, limb, human, limited, weights, priority)
 }
 
 

@@ -294,8 +294,7 @@ def nearest_in_box(constants: Box, w: float, x: float, y: float, z: float) -> Co
     if (a - to_a) ** 2 + (b - to_b) ** 2 + (c - to_c) ** 2 + (d - to_d) ** 2 < _SLACK * _SLACK:
         return None
     scale = copysign(sqrt(0.5), scale)
-    found = [0.0, 0.0, 0.0]
-    found[i], found[j], found[k] = to_b - to_d, to_c - to_a, sign * (to_b + to_d)
+    found = {i: to_b - to_d, j: to_c - to_a, k: sign * (to_b + to_d)}
     return scale * (to_a + to_c), scale * found[0], scale * found[1], scale * found[2]
 
 

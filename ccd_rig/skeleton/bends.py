@@ -139,7 +139,7 @@ def bend_axis_of(skeleton: Skeleton, chain: Sequence[int], effector: Vector) -> 
         found = _hinge_bend(skeleton.joints[i], to_joint @ (head - root), to_joint @ (end - head))
         if found is not None and found[1] > largest:
             axis, largest = found
-            best = best._replace(joint=i, axis=axis.freeze())
+            best = best._replace(**_carried(skeleton, i, axis))
     line = end - root
     if largest > 0.0 or line.length <= POLE_NOISE * best.scale:
         return best
@@ -150,6 +150,17 @@ def bend_axis_of(skeleton: Skeleton, chain: Sequence[int], effector: Vector) -> 
         return best
     axis = rest[chain[0]].rotation.conjugated() @ _cross(bend, line).normalized()
     return best._replace(axis=axis.freeze())
+
+
+def _carried(skeleton: Skeleton, hinge: int, axis: Vector) -> dict[str, Any]:
+    """Joint and axis of `BendAxis`, for the axis of a hinge in its own frame.
+
+    A hinge does not turn its own axis, so its parent carries it, unless the hinge does not inherit rotation.
+    """
+    joint = skeleton.joints[hinge]
+    if not joint.inherit_rotation:
+        return {"joint": hinge, "axis": axis.freeze()}
+    return {"joint": joint.parent, "axis": (joint.rest_rotation @ axis).freeze()}
 
 
 def _hinge_bend(joint: Joint, before: Vector, after: Vector) -> tuple[Vector, float] | None:

@@ -212,7 +212,7 @@ class Skeleton:
     @cached_property
     def joints(self) -> tuple[Joint, ...]:
         """All of them. Those of a skeleton that was moved are made when they are asked for."""
-        assert self._origin is not None, "joints that are given are there"
+        assert self._origin is not None  # joints that are given are there
         places = self._places
         joints = self._origin.joints
         return tuple([joint.at(*places[i]) if i in places else joint for i, joint in enumerate(joints)])

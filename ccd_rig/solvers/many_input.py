@@ -76,9 +76,9 @@ def checked(
     size = len(rotations)
     held = None
     if reference is not None:
-        held = _pose_arrays(skeleton, reference, "reference pose")
-        if len(held[0]) != size:
-            raise InvalidInput(f"give a reference pose for each of {size} poses, not {len(held[0])}")
+        held = _batch_last(*_pose_arrays(skeleton, reference, "reference pose"))
+        if (count := held.rotations.shape[-1]) != size:
+            raise InvalidInput(f"give a reference pose for each of {size} poses, not {count}")
     if len(targets) not in (0, len(goals)):
         raise InvalidInput(f"give targets or None for each of {len(goals)} goals, not {len(targets)}")
     each = targets or (None,) * len(goals)
@@ -91,7 +91,7 @@ def checked(
         translations,
         _batch_last(rotations, translations),
         tuple(found),
-        None if held is None else _batch_last(*held),
+        held,
         movable,
     )
 

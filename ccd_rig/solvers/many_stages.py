@@ -103,7 +103,7 @@ class Stage:
         self.limits = list(limits)
         self.problem = self._problem(given.movable)
         self.bones = Bones.of(given.skeleton)
-        self.tolerance = given.settings.position_tolerance / self.problem.reach
+        self.tolerance = given.settings.position_tolerance / float(self.problem.reach[0])
         self.ranks = sorted({goal.priority for goal in given.goals})
 
     def _problem(self, movable: Sequence[int]) -> LeastSquaresProblem:
@@ -207,7 +207,7 @@ class Stage:
         for nudge in nudges.T:
             step = beside(slope, np.repeat(nudge[:, None], len(pair), axis=1))
             angles = state.angles + step[: layout.first_ball]
-            slides = state.slides + self.problem.reach * step[layout.first_slide :]
+            slides = state.slides + given.reach * step[layout.first_slide :]
             balls = stepped_balls(layout, state, step)
             moved = confined(self.problem, given, rebuilt(layout, given, state, balls, angles, slides))
             found = self._found(given, own, moved, np.zeros(len(pair), np.intp))
@@ -280,7 +280,7 @@ class Stage:
         over = self._over(given, residual)
         excess = np.maximum(self._excess(residual), over / self._position)
         late = np.zeros(len(excess), np.bool_)
-        stretched = (over / self.problem.reach) ** 2 / PRIORITY_STEP  # before all goals
+        stretched = (over / given.reach) ** 2 / PRIORITY_STEP  # before all goals
         score = _scores(self, residual)
         score[0] += stretched
         return Found(poses, excess, residual.square + stretched, score, iterations.copy(), late)

@@ -89,12 +89,14 @@ def test_the_side_to_which_a_straight_chain_bends(limit, rest_bend, side):
 
 
 def test_the_hinge_that_bends_the_chain_farthest_tells():
-    """An ankle does not speak for a knee, nor does a locked joint."""
+    """An ankle does not speak for a knee, nor does a locked joint. What is above a hinge carries its axis."""
     skeleton = leg(3).replace({"joint1": {"limit": KNEE}, "joint2": {"limit": Hinge((1, 0, 0), -1.0, 0.2)}})
     goal = PoleGoal("joint0", "joint2", (0.0, 0.0, 5.0))
-    assert goal.bend_axis(skeleton).joint == 1
+    assert goal.bend_axis(skeleton).joint == 0
     locked = skeleton.replace({"joint1": {"stiffness": 1.0}})
-    assert goal.bend_axis(locked).joint == 2
+    assert goal.bend_axis(locked).joint == 1
+    apart = skeleton.replace({"joint1": {"inherit_rotation": False}})
+    assert goal.bend_axis(apart).joint == 1
 
 
 # --- the fade -----------------------------------------------------------------------------------------------

@@ -146,10 +146,7 @@ def _ease(
     state = start_state(layout, given, eased.poses)
     unmoved = np.abs(eased.poses.rotations - asked.poses.rotations).max((0, 1)) <= UNMOVED
     unmoved &= np.abs(eased.poses.translations - asked.poses.translations).max((0, 1)) <= UNMOVED
-    none = np.zeros(len(chosen))
-    _store(
-        batch, asked.problem, SolvedFrames(state, none, unmoved, eased.iterations, none > 0.0, none), chosen
-    )
+    _store(batch, asked.problem, state, (chosen, unmoved))
     batch.iterations = max(batch.iterations, int(eased.iterations.max(initial=0)))
     _note_met(asked, state, met, chosen)
     return np.asarray(met[chosen].all(1) | eased.at_ease)
@@ -205,7 +202,7 @@ def _solve_some(
     else:
         frames = Frames(problem, given, start, stop, held, batch.times[chosen])
         solved = yield from solve_frames(frames, from_base)
-    _store(batch, problem, solved, chosen)
+    _store(batch, problem, solved.state, (chosen, solved.kept))
     batch.iterations = max(batch.iterations, int(solved.iterations.max(initial=0)))
     met = result.met
     _note_met(asked, solved.state, met, chosen)
@@ -228,21 +225,22 @@ def _sharpen(batch: Batch, group: Group, met: NDArray[np.bool_], base: JointPose
     some = np.flatnonzero(problem.evaluate(given, start).excess(sharp.position, sharp.angle) > 1.0)
     if len(some):
         solved = yield from solve_windowed(problem, given.at(some), start.at(some), sharp.at(some))
-        kept = np.zeros(len(some), np.bool_)
-        found = SolvedFrames.each_alone(solved, kept)
-        _store(batch, problem, found, chosen[some])
+        _store(batch, problem, solved.state, (chosen[some], np.zeros(len(some), np.bool_)))
 
 
-def _store(batch: Batch, problem: LeastSquaresProblem, solved: SolvedFrames, chosen: Rows) -> None:
-    """Take over what was solved; base poses that stay keep their very bits."""
-    layout, changed = problem.layout, np.flatnonzero(~solved.kept)
+def _store(
+    batch: Batch, problem: LeastSquaresProblem, state: State, some: tuple[Rows, NDArray[np.bool_]]
+) -> None:
+    """Take over what was solved. `some` are its rows, and which of them stand as before: to the very bits."""
+    chosen, kept = some
+    layout, changed = problem.layout, np.flatnonzero(~kept)
     layout_rows = np.unique(np.concatenate((layout.hinge_rows, layout.ball_rows)))
     joints = np.array(layout.rows)[layout_rows]
-    rotations = solved.state.rotations[:, layout_rows][..., changed]
+    rotations = state.rotations[:, layout_rows][..., changed]
     batch.rotations[np.ix_(chosen[changed], joints)] = rotations.transpose(2, 1, 0)
     for k, (j, slide) in enumerate(layout.slides):
         axis = np.array(slide.axis)
-        shift = solved.state.slides[k, changed] - batch.translations[chosen[changed], j] @ axis
+        shift = state.slides[k, changed] - batch.translations[chosen[changed], j] @ axis
         batch.translations[chosen[changed], j] += shift[:, None] * axis
 
 
@@ -262,28 +260,55 @@ def _restart_run(
     batch: Batch, group: Group, run: Rows, result: GroupResult, base: JointPoses
 ) -> Search[None]:
     """Look for other ways at the first of a run of frames and some of the others; what reaches the goals
-    there is where the frames of the run start once more."""
-    met = result.met
-    wait, gap = 0, RETRY_EVERY
+    there is where the frames of the run start once more. Until then the tries go on side by side."""
+    rest, gap = run, RETRY_EVERY
+    while len(rest):
+        tries, gaps = _tries(rest, result.met, gap)
+        poses = yield from together([_another_way(batch, group, k, base) for k in tries])
+        found = next((place for place, pose in enumerate(poses) if pose is not None), None)
+        if found is None:
+            return
+        k, gap = tries[found], gaps[found]
+        pose = poses[found]
+        assert pose is not None
+        left = run[~result.met[run].all(1)]
+        yield from _start_once_more(batch, group, (left, base), (k, pose), result)
+        rest = rest[np.flatnonzero(rest == k)[0] + RETRY_EVERY :]
+
+
+def _tries(run: Rows, met: NDArray[np.bool_], gap: int) -> tuple[list[int], list[int]]:
+    """Where in a run other ways are looked for as long as there are none, and how long the next waits after
+    each of these, `gap` after the first."""
+    tries: list[int] = []
+    gaps: list[int] = []
+    wait = 0
     for k in run.tolist():
         if met[k].all() or wait > 0:
             wait -= 1
             continue
-        pose = yield from _another_way(batch, group, k, base)
-        if pose is None:
-            wait, gap = gap - 1, 2 * gap
-            continue
-        wait = RETRY_EVERY - 1
-        left = run[~met[run].all(1)]
-        kept = batch.rotations[left].copy(), batch.translations[left].copy()
-        _depart(batch, group, left, (k, pose), base)
-        other = result.copy()
-        stage = batch.limits, PRIORITY_STEP
-        yield from _solve_some(batch, group, stage, (left, base), other, from_base=False)
-        worse = ~other.met[left].all(1)
-        batch.rotations[left[worse]] = kept[0][worse]
-        batch.translations[left[worse]] = kept[1][worse]
-        result.put(left[~worse], other)
+        tries.append(k)
+        gaps.append(gap)
+        wait, gap = gap - 1, 2 * gap
+    return tries, gaps
+
+
+def _start_once_more(
+    batch: Batch, group: Group, some: tuple[Rows, JointPoses], other: tuple[int, Pose], result: GroupResult
+) -> Search[None]:
+    """Let rows start as far from their base poses as another row is, and keep those that meet their goals.
+
+    `some` are the rows, and the base poses of all; `other` is that row with its pose.
+    """
+    left, base = some
+    kept = batch.rotations[left].copy(), batch.translations[left].copy()
+    _depart(batch, group, left, other, base)
+    found = result.copy()
+    stage = batch.limits, PRIORITY_STEP
+    yield from _solve_some(batch, group, stage, some, found, from_base=False)
+    worse = ~found.met[left].all(1)
+    batch.rotations[left[worse]] = kept[0][worse]
+    batch.translations[left[worse]] = kept[1][worse]
+    result.put(left[~worse], found)
 
 
 def _may_be_met(batch: Batch, group: Group, met: NDArray[np.bool_], base: JointPoses) -> NDArray[np.bool_]:

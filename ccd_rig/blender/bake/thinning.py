@@ -140,7 +140,7 @@ def _tolerances(
             unit = np.linalg.norm(
                 np.einsum("fij,fjk->fik", bake_frames.worlds, channel.shifts), axis=(1, 2)
             ).max()
-            wide[t] = error / max(float(unit), 1e-30)
+            wide[t] = error / unit  # above 0: armatures of scale 0 are refused
             first[t] = 0.25 * wide[t]
             continue
         for c in effectors:

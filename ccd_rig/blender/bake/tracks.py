@@ -35,16 +35,14 @@ class Tracks:
     contact_states: list[ContactState] = field(default_factory=list)  # (S,)
     short_rows: list[int] = field(default_factory=list)  # rows at which a leg is too short and nothing helps
     travel: float = 0.0  # world metres along the ground by which a body walks on
-    _matrix_world: Matrix | None = None  # of the frame stored last
-    _world: Array = field(default_factory=lambda: np.eye(4))  # the same as an array
+    _last: tuple[Matrix, Array] | None = None  # the world of the frame stored last, and the same as an array
 
     def store(self, sample: FrameSample) -> None:
         """Keep what was evaluated at the next frame."""
         self.shifts.append(sample.reading.shifts[self.support_chains.root_bone])
-        if sample.matrix_world is not self._matrix_world:  # shared while the object stays
-            self._matrix_world = sample.matrix_world
-            self._world = np.array(sample.matrix_world, dtype=np.float64)
-        self.worlds.append(self._world)
+        if self._last is None or sample.matrix_world is not self._last[0]:  # shared while the object stays
+            self._last = sample.matrix_world, np.array(sample.matrix_world, dtype=np.float64)
+        self.worlds.append(self._last[1])
 
     def without_first(self, rows: int) -> Tracks:
         """The same without its first rows, all of which are solved."""

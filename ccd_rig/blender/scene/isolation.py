@@ -93,8 +93,9 @@ class SharedScene:
 
         try:
             yield read
-        finally:
-            del self._readers[armature_object]
+        finally:  # an object of a file that was closed is not found by itself
+            others = [(each, other) for each, other in self._readers.items() if other is not reader]
+            self._readers = dict(others)
 
     def want(self, armature_object: bpy.types.Object, asked: Iterable[tuple[Any, ...]]) -> None:
         """What an armature that is read will ask for, the arguments of each call, by increasing frames."""

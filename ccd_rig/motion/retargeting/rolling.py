@@ -182,14 +182,9 @@ def eased(values: Array, times: Array, edge: int, span: float) -> tuple[Array, A
 def _beyond(times: Array, edge: int, span: float) -> tuple[slice, Array]:
     """The rows within `span` seconds beyond an edge, before it for a negative span, and how far they are."""
     ends = sorted((times[edge], times[edge] + span))
-    first = int(np.searchsorted(times, ends[0], "left" if span < 0.0 else "right"))
-    last = int(np.searchsorted(times, ends[1], "left" if span < 0.0 else "right"))
-    rows = slice(first, last)
-    part = (times[rows] - times[edge]) / (span or 1.0)
-    inside = (part > 0.0) & (part < 1.0)
-    first += int(np.argmax(inside)) if inside.any() else 0
-    rows = slice(first, first + int(inside.sum()))
-    return rows, part[inside]
+    first, last = np.searchsorted(times, ends[0], "right"), np.searchsorted(times, ends[1], "left")
+    rows = slice(int(first), int(last))
+    return rows, (times[rows] - times[edge]) / span
 
 
 def faded(values: Array, contacts: Contacts, blend: float) -> Array:

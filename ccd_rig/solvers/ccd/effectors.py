@@ -180,7 +180,8 @@ class AxesEffector(Effector):
     def error(self) -> GoalError:
         if isinstance(self.goal, OrientationGoal):
             return GoalError(angle=angle_between(self.frame, self.goal.target))
-        return GoalError(angle=angle_apart(self.now[0], self.wanted[0]))
+        (now,), (wanted,) = self.now, self.wanted
+        return GoalError(angle=angle_apart(now, wanted))
 
     def square(self) -> float:
         return self.goal.weight * sum(

@@ -25,10 +25,10 @@ IDENTITY = Quaternion((1.0, 0.0, 0.0, 0.0))
 class Kind(enum.IntEnum):
     """How a joint is moved in a pass."""
 
-    STILL = 0
-    BALL = 1
-    HINGE = 2
-    OTHER = 3
+    STILL = enum.auto()
+    BALL = enum.auto()
+    HINGE = enum.auto()
+    OTHER = enum.auto()
     """By `WorkingPose.step`: it slides, is slow or comfortable, or could stretch a reach window."""
 
 

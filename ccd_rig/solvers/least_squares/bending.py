@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...maths.batch import Array, Indices, Mask, select
+from ...maths.batch import Array, Indices, Mask, select, select_given
 from .layout import Layout
 from .state import State
 
@@ -21,6 +21,7 @@ class Now(NamedTuple):
     Attributes:
         state: where.
         ends: (P, 3, B) the goals' points in model space.
+        reach: (B or 1,) what lengths are divided by, model units.
         axes: (h, 3, B) axes of the hinge columns, model space; None until slopes are asked for.
         slide_axes: (s, 3, B) of the slide columns, model space, times the reach; None as above.
         coupled_rates: (c, 3, B) of the coupled offsets, model units per radian; None where there are none.
@@ -29,6 +30,7 @@ class Now(NamedTuple):
 
     state: State
     ends: Array
+    reach: Array
     axes: Array | None = None
     slide_axes: Array | None = None
     coupled_rates: Array | None = None
@@ -39,6 +41,7 @@ class Now(NamedTuple):
         return Now(
             self.state.at(some),
             select(self.ends, some),
+            select_given(self.reach, some),
             None if self.axes is None else select(self.axes, some),
             None if self.slide_axes is None else select(self.slide_axes, some),
             None if self.coupled_rates is None else select(self.coupled_rates, some),

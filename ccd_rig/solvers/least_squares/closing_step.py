@@ -98,7 +98,7 @@ def limited_step(problem: PoseProblem, given: Given, linear: Linear, damping: fl
             break
     if held is not None:
         step = np.minimum(np.maximum(step, down), up)
-    return step, moved_state(layout, given, state, step[:, None], balls, problem.reach)
+    return step, moved_state(layout, given, state, step[:, None], balls)
 
 
 def _held_at_start(linear: Linear) -> Mask:
@@ -113,7 +113,7 @@ def moved(problem: PoseProblem, given: Given, state: State, step: Array) -> Stat
     limits."""
     layout = problem.layout
     balls = _confined(layout, state, step)[0] if layout.balls else state.rotations
-    return moved_state(problem.layout, given, state, step[:, None], balls, problem.reach)
+    return moved_state(problem.layout, given, state, step[:, None], balls)
 
 
 def _held_balls(

@@ -144,8 +144,8 @@ class PointSum:
             return []
         return [Bending(self.path, swinging(self.levers(now)[self.path.arms], force))]
 
-    def slope(self, now: Now, factor: float, into: Array) -> None:
-        """Write how the sum moves, times `factor`, into (3, k, B), which is zero."""
+    def slope(self, now: Now, factor: float | Array, into: Array) -> None:
+        """Write how the sum moves, times `factor`, a number or (B or 1,), into (3, k, B), which is zero."""
         layout, size = self.layout, now.state.size
         levers = factor * self.levers(now)
         balls, ball_at, hinges, hinge_at = self._column_tables
@@ -168,7 +168,7 @@ class PointSum:
         slides, _, coupled = self._shift_tables
         return len(slides) > 0 or len(coupled) > 0
 
-    def add_shifts(self, now: Now, factor: float, into: Array) -> None:
+    def add_shifts(self, now: Now, factor: float | Array, into: Array) -> None:
         """Write what slides move, times `factor`, into (3, k, B), and add what coupled offsets do."""
         slides, slid, coupled = self._shift_tables
         if len(slides):
@@ -187,7 +187,8 @@ class SinglePoints:
     """
 
     def __init__(self, layout: Layout, points: Sequence[tuple[PointSum, int, float]]) -> None:
-        """`points` are single, each with the first row of its slope and what it is multiplied by."""
+        """`points` are single, each with the first row of its slope and the residual of a length of the
+        reach."""
         self.layout = layout
         columns = layout.columns
         balls = {int(row): layout.first_ball + 3 * n for n, row in enumerate(layout.ball_rows)}
@@ -229,15 +230,15 @@ class SinglePoints:
         flat = into.reshape(-1, state.size)
         if self.balls:
             moves = arms[: self.balls].take(_ARM_OF, 1)
-            moves *= self.ball_factors
+            moves *= self.ball_factors / now.reach
             flat[self.ball_places] = moves.reshape(-1, state.size)
         if len(self.axes):
             assert now.axes is not None
             moves = cross(now.axes.take(self.axes, 0), arms[self.balls :], axis=1)
-            moves *= self.hinge_factors
+            moves *= self.hinge_factors / now.reach
             flat[self.hinge_places] = moves.reshape(-1, state.size)
         for point, first, factor in self.shifted:
-            point.add_shifts(now, factor, into[first : first + 3])
+            point.add_shifts(now, factor / now.reach, into[first : first + 3])
 
 
 class FrameTurns:

@@ -101,7 +101,7 @@ def _left_free(frames: Frames, found: Solved, departed: Departures, some: Indice
     change[: layout.first_ball] = after[1] - before[1]
     turned = to_model(layout, state, logarithm(multiply(conjugate(before[0]), after[0])))
     change[layout.first_ball : layout.first_slide] = turned.reshape(-1, len(some))
-    change[layout.first_slide :] = (after[2] - before[2]) / problem.reach
+    change[layout.first_slide :] = (after[2] - before[2]) / given.reach
     slope = problem.jacobian(given, problem.evaluate(given, state))[1]
     weighted = Metric(layout, given.bends, state).apply(slope.copy())
     asked = np.einsum("mkb,kb->mb", slope, change)

@@ -7,13 +7,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...maths.batch import TINY, Array, Indices, Mask, dot, length, select
+from ...maths.batch import TINY, Array, Indices, Mask, dot, exponential, length, multiply, select
 from .joint_limits import BallLimits
 from .layout import Layout
 from .state import State, to_model
 
 FACES = 3
 """At so many borders of its limit a ball joint is held at once; a twist of one angle comes on top."""
+BESIDE = 1e-3
+"""Radians that a step across a border is long, and from it up to which it holds on."""
+TOUCHED = 1e-3
+"""Part of such a step that has to be outside."""
 SAME_FACE = 0.05
 """Part of a push out of the limit that is new beside the borders that hold already."""
 
@@ -51,11 +55,6 @@ class Active:
     def at_borders(self) -> Mask:
         """(B,) whether a ball joint is held."""
         return np.asarray(self.normals.any((0, 1, 2)))
-
-    def let_go(self, some: Mask) -> None:
-        """Let go of the borders of some poses' ball joints; at those of the others the joints now are."""
-        self.normals[..., some] = 0.0
-        self.gaps[:] = 0.0
 
     def at(self, some: Mask | Indices) -> Active:
         """Those of some of the poses."""
@@ -125,6 +124,32 @@ class Held(NamedTuple):
                 "nijb,...njb->...nib", self.left, balls[..., self.balls, :, :]
             )
         return found
+
+
+def refreshed(active: Active, limits: BallLimits, state: State) -> Active:
+    """The limits that hold, with the borders of ball joints as they are at a state.
+
+    What held at the state before holds on, as long as it is near: were borders looked for anew, steps along
+    several of them would end before all are found. A step just across a border tells where it is now.
+    """
+    found = active.copy()
+    found.gaps[:] = 0.0
+    own = state.rotations[:, limits.layout.ball_rows[limits.limited]]
+    for face, normals in enumerate(found.normals):
+        if not normals.any():
+            continue
+        outward = limits.outward(multiply(own, exponential(BESIDE * normals))) * normals.any(0)
+        depth = length(outward)
+        if len(limits.locked):
+            axes, part = limits.locked_axes(own[:, limits.locked_places]), outward[:, limits.locked_places]
+            outward[:, limits.locked_places] = part - dot(axes, part) * axes
+        for other in found.normals[:face]:
+            outward -= dot(other, outward) * other
+        size = length(outward)
+        holds = size > TOUCHED * BESIDE
+        normals[:] = np.where(holds, outward / np.maximum(size, TINY), 0.0)
+        found.gaps[face] = np.where(holds, BESIDE - depth, 0.0)
+    return found
 
 
 def fixed_steps(limits: BallLimits, state: State, active: Active) -> Array | None:

@@ -78,6 +78,15 @@ class BallLimits:
             inside = found
         return inside, outside, outward
 
+    def outward(self, rotations: Array) -> Array:
+        """(3, L, B) rotation vectors in the joints' frames, from inside their limits to rotations (4, L, B)
+        of the limited joints; 0 for what is inside."""
+        inside, outside = self._limits.project(rotations)
+        found = np.zeros((3, *rotations.shape[1:]))
+        if outside is not None:
+            found[:, outside] = rotation_vectors_between(inside[:, outside], rotations[:, outside])
+        return found
+
     def locked_axes(self, rotations: Array) -> Array:
         """(3, locked, B) in the joints' frames, of rotations (4, locked, B): what a twist of a single angle
         holds, see `limits.locked_axis`."""

@@ -40,8 +40,7 @@ class PoseProblem(LeastSquaresProblem):
         self.longest = np.minimum(self.layout.longest, LONGEST)
         self._bones, self._targets = Bones.of(skeleton), self.own_targets()
         # What poses bring that shift no joint.
-        none = Poses(np.empty((4, 0, 1)), np.zeros((3, len(skeleton), 1)))
-        self._unshifted = self.given(self._bones, none, self._targets)
+        self._unshifted = self.given(self._bones, Poses.of([Pose.rest(skeleton)]), self._targets)
 
     def serving(self) -> list[set[int]]:
         """The joints that move for each goal: of a pole its root alone."""

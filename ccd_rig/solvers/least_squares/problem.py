@@ -24,7 +24,7 @@ from .columns import SinglePoints
 from .goal_points import GoalPoints
 from .joint_limits import JointLimits
 from .layout import Layout, layout_of
-from .residuals import Position, block_of, tips_of
+from .residuals import Block, Position, block_of, tips_of
 from .state import Bones, Given, Poses, State, geometry, start_state, to_model
 from .windows import (
     ReachWindow,
@@ -35,8 +35,6 @@ from .windows import (
     write_window_slopes,
 )
 
-REACH_DIGITS = 3
-"""Significant digits of the reach."""
 LEVER = 0.3
 """Part of the reach that stands for one radian: what an orientation counts beside a position."""
 PRIORITY_STEP = 1e-6
@@ -113,7 +111,7 @@ class LeastSquaresProblem:
         places: where each block stands among the residuals.
         windows: reach windows; each has one residual after those of the goals, with `window_weight`.
         rows: how many residuals there are.
-        reach: length of the longest chain, model units, in `REACH_DIGITS`: what lengths are divided by.
+        reach: (1,) length of the longest chain, model units: what lengths are divided by.
         serves: (rows, columns) 1 where a column may move for a residual; None where all may.
     """
 
@@ -136,23 +134,20 @@ class LeastSquaresProblem:
         wanted = set(movable) if movable is not None else set().union(*serving)
         tips = [i for goal in goals for i in tips_of(goal, skeleton)]
         self.layout = layout = layout_of(skeleton, tips, limits, wanted)
-        self.reach = _longest_reach(skeleton, goals)
+        self.reach = np.array([max(reach_of(skeleton, goal) for goal in goals) or 1.0])
         ranks = sorted({goal.priority for goal in goals})
         self._points, self.blocks = GoalPoints(layout), []
         for goal in goals:
             factor = math.sqrt(goal.weight * max(priority_step ** ranks.index(goal.priority), 1e-12))
-            block = block_of(goal, layout, self._points, factor / self.reach, factor * LEVER)
+            block = block_of(goal, layout, self._points, factor, factor * LEVER)
             self.blocks.append(block)
         self._angular: Mask = np.array([[block.angular] for block in self.blocks])
-        self._per_unit = np.array([[1.0 / block.factor] for block in self.blocks])
         sizes = [0, *accumulate(block.size for block in self.blocks)]
         self.places = [slice(a, b) for a, b in pairwise(sizes)]
-        first = math.sqrt(1.0 / max(priority_step, 1e-12)) / self.reach  # windows are served before goals
-        self.windows, self.window_weight = self.asked_windows(first), (first * self.reach) ** 2
+        first = math.sqrt(1.0 / max(priority_step, 1e-12))  # windows are served before goals
+        self.windows, self.window_weight = self.asked_windows(first), first * first
         self.rows = sizes[-1] + len(self.windows)
         self.serves = _serves(layout, self.goals, self.places, serving, self.rows)
-        self._units = np.ones((layout.columns, 1))
-        self._units[layout.first_slide :] = self.reach
         self._joint_limits = JointLimits.of(layout)
         self._gather_points()
 
@@ -170,7 +165,7 @@ class LeastSquaresProblem:
         return found
 
     def asked_windows(self, factor: float) -> list[ReachWindow]:
-        """The reach windows that the goals ask for; `factor` is the residual of one model unit."""
+        """The reach windows that the goals ask for; `factor` is the residual of a length of the reach."""
         return windows_of(self.layout, self.goals, self.blocks, factor)
 
     def _gather_points(self) -> None:
@@ -204,8 +199,8 @@ class LeastSquaresProblem:
         rests, turns, shifts, slide_axes = geometry(layout, bones, poses)
         points, framed = self._points.in_frames(bones.lengths), self._framed(targets)
         windows = longest_extents(self.windows, bones, poses, points)
-        axes = slide_axes, layout.bends[..., None]
-        given = Given(rests, turns, shifts, points, framed, *axes, windows, self._joint_limits, None)
+        rest = slide_axes, self.reach, layout.bends[..., None], windows, self._joint_limits, None
+        given = Given(rests, turns, shifts, points, framed, *rest)
         if reference is None:
             return given
         there = start_state(layout, given, reference)
@@ -225,17 +220,20 @@ class LeastSquaresProblem:
         """
         none = np.empty((0, transforms.shape[-1]))
         state = State(np.empty((4, 0, transforms.shape[-1])), none, none, transforms[self.layout.rows])
-        now = Now(state, self._points.in_model(self._points.in_frames(lengths), state))
+        now = Now(state, self._points.in_model(self._points.in_frames(lengths), state), self.reach)
         return self._residual(now, self._framed(targets), np.zeros((2, len(self.windows), 1)))
 
     def evaluate(self, given: Given, state: State) -> Residual:
         """How far off the goals are."""
-        now = Now(state, self._points.in_model(given.points, state))
+        now = self._now(given, state)
         return self._residual(now, given.targets, given.windows)
 
     def overstretched(self, given: Given, state: State) -> Array:
         """(w, B) by how much poses stretch parts past their reach windows, held or not; below 0 inside."""
-        return past_windows(self.windows, given, Now(state, self._points.in_model(given.points, state)))
+        return past_windows(self.windows, given, self._now(given, state))
+
+    def _now(self, given: Given, state: State) -> Now:
+        return Now(state, self._points.in_model(given.points, state), given.reach)
 
     def _residual(self, now: Now, targets: Sequence[Array], extents: Array) -> Residual:
         values = np.empty((self.rows, now.state.size))
@@ -247,7 +245,7 @@ class LeastSquaresProblem:
             sums = np.add.reduce(squares.reshape(-1, 3, squares.shape[1]), 1)
         else:
             sums = np.stack([np.add.reduce(squares[place], 0) for place in self.places])
-        square, misses = np.add.reduce(sums, 0), np.sqrt(sums) * self._per_unit
+        square, misses = np.add.reduce(sums, 0), np.sqrt(sums) / _factors(self.blocks, self._angular, now)
         stretched = values[first:]
         if self.windows:
             values[first:], stretched = measured_windows(self.windows, extents, now)
@@ -257,14 +255,14 @@ class LeastSquaresProblem:
     def jacobian(self, given: Given, residual: Residual) -> tuple[Now, Array]:
         """(m, k, B) how the residuals change with each column, after the state with the columns' axes."""
         layout, state = self.layout, residual.now.state
-        slide_axes = self.reach * _slide_axes(layout, given, state) if layout.slides else None
+        slide_axes = given.reach * _slide_axes(layout, given, state) if layout.slides else None
         hinge_axes = _hinge_axes(layout, given, state) if layout.first_ball else None
         coupled = None
         if layout.coupled:
             coupled = np.stack(
                 [each.rate(state.rotations, given.rests, state.transforms) for each in layout.coupled]
             )
-        now = Now(state, residual.now.ends, hinge_axes, slide_axes, coupled, given.targets)
+        now = Now(state, residual.now.ends, given.reach, hinge_axes, slide_axes, coupled, given.targets)
         found = np.zeros((self.rows, layout.columns, state.size))
         if self._single is not None:
             self._single.slope(now, found)
@@ -276,11 +274,14 @@ class LeastSquaresProblem:
 
     def bounds(self, given: Given, state: State) -> tuple[Array, Array]:
         """(k, B) the steps to the lower and to the upper bounds of hinges and slides."""
-        layout, (lower, upper) = self.layout, given.limits.bounds / self._units
+        layout, (lower, upper) = self.layout, given.limits.bounds
         position = np.zeros((layout.columns, state.size))
         position[: layout.first_ball] = state.angles
         if layout.slides:
-            position[layout.first_slide :] = state.slides / self.reach
+            position[layout.first_slide :] = state.slides / given.reach
+            units = np.ones((layout.columns, len(given.reach)))
+            units[layout.first_slide :] = given.reach
+            lower, upper = lower / units, upper / units
         return lower - position, upper - position
 
     def departure(self, given: Given, state: State) -> Array | None:
@@ -298,14 +299,14 @@ class LeastSquaresProblem:
         own = logarithm(multiply(conjugate(balls), state.rotations[:, layout.ball_rows]))
         found[layout.first_ball : layout.first_slide] = to_model(layout, state, own).reshape(-1, state.size)
         if layout.slides:
-            found[layout.first_slide :] = (state.slides - slides) / self.reach
+            found[layout.first_slide :] = (state.slides - slides) / given.reach
         return found
 
 
-def _longest_reach(skeleton: Skeleton, goals: Sequence[Goal]) -> float:
-    """What lengths are divided by; limbs that differ by rounding have the same."""
-    longest = max(reach_of(skeleton, goal) for goal in goals)
-    return float(f"{longest:.{REACH_DIGITS}g}") or 1.0
+def _factors(blocks: Sequence[Block], angular: Mask, now: Now) -> Array:
+    """(goals, B or 1) residuals of one model unit or radian."""
+    factors = np.array([[block.factor] for block in blocks])
+    return np.asarray(np.where(angular, factors, factors / now.reach))
 
 
 def _serves(

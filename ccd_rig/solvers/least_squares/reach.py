@@ -43,7 +43,7 @@ def beyond_reach(
         rows = [layout.row[i] for i in chain[first:]]
         links = np.sqrt((given.shifts[rows[1:]] ** 2).sum(1)).sum(0)
         point = given.points[:3, block.point.points[0][0]]
-        last, slack = length(point), position_tolerance + 1e-6 * problem.reach
+        last, slack = length(point), position_tolerance + 1e-6 * given.reach
         frame = turned.get(chain[-1])
         # A reach window takes away what its part of the chain could be stretched further.
         most = links + last - closed.get(number, 0.0)

@@ -54,7 +54,7 @@ class Request(NamedTuple):
         """Requests with equal ones are solved together: they differ in what each pose brings alone."""
         problem, stop = self.problem, self.limits
         asked = tuple(kind_of(goal, problem.layout) for goal in problem.goals)
-        alike = problem.layout.kind, asked, problem.priority_step, problem.reach
+        alike = problem.layout.kind, asked, problem.priority_step
         brings = self.given.reference is not None, tuple(target.ndim for target in self.given.targets)
         return alike, brings, stop.angle, stop.iterations, stop.gain, stop.rest, stop.settled
 
@@ -200,6 +200,7 @@ def _joined(givens: Sequence[Given], sizes: Sequence[int]) -> Given:
         points=join([each.points for each in givens]),
         targets=tuple(join(each) for each in zip(*(given.targets for given in givens), strict=True)),
         slide_axes=join([each.slide_axes for each in givens]),
+        reach=join([each.reach for each in givens]),
         bends=join([each.bends for each in givens]),
         windows=join([each.windows for each in givens]),
         limits=JointLimits.joined([each.limits for each in givens], sizes),

@@ -36,8 +36,8 @@ class Block(ABC):
     Attributes:
         size: m, how many numbers it has.
         angular: whether it counts radians; else it counts model units.
-        factor: residual of one model unit or radian: the length of a residual is how far off the goal is,
-            times this.
+        factor: residual of a length of the reach, or of one radian: the length of a residual is how far off
+            the goal is, times this.
     """
 
     size = 3
@@ -82,13 +82,13 @@ class Position(Block):
         return np.asarray(self.point.value(now) - target)
 
     def values(self, now: Now, target: Array) -> Array:
-        return self.factor * self.offset(now, target)
+        return self.factor / now.reach * self.offset(now, target)
 
     def slope(self, now: Now, target: Array, values: Array, into: Array) -> None:
-        self.point.slope(now, self.factor, into)
+        self.point.slope(now, self.factor / now.reach, into)
 
     def bending(self, now: Now, target: Array, multiplier: Array) -> list[Bending | Composite]:
-        return self.point.bending(now, self.factor * multiplier)
+        return self.point.bending(now, self.factor / now.reach * multiplier)
 
 
 class Balance(Block):
@@ -121,13 +121,13 @@ class Balance(Block):
 
     def values(self, now: Now, target: Array) -> Array:
         if target.ndim == 2:
-            return self.factor * (self.centre.value(now) - target)[self.axes]
+            return self.factor / now.reach * (self.centre.value(now) - target)[self.axes]
         off = np.einsum("imb,ib->mb", target[:, 1:], self.centre.value(now) - target[:, 0])
-        return np.asarray(self.factor * off)
+        return np.asarray(self.factor / now.reach * off)
 
     def slope(self, now: Now, target: Array, values: Array, into: Array) -> None:
         whole = np.zeros((3, *into.shape[1:]))
-        self.centre.slope(now, self.factor, whole)
+        self.centre.slope(now, self.factor / now.reach, whole)
         into[:] = whole[self.axes] if target.ndim == 2 else np.einsum("imb,ikb->mkb", target[:, 1:], whole)
 
 
@@ -343,7 +343,7 @@ def block_of(goal: Goal, layout: Layout, points: GoalPoints, per_length: float, 
         goal: of the layout's skeleton.
         layout: the columns.
         points: of all goals.
-        per_length, per_angle: residual of one model unit and of one radian.
+        per_length, per_angle: residual of a length of the reach and of one radian.
     """
     skeleton = layout.skeleton
     if isinstance(goal, PoleGoal):

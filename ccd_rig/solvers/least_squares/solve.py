@@ -17,7 +17,7 @@ import numpy as np
 
 from ...maths.batch import TINY, Array, Indices, Mask, at_least_two, select
 from ..stepping import result_of
-from .held import Active
+from .held import Active, refreshed
 from .metric import Metric
 from .problem import LeastSquaresProblem, Residual
 from .reach import beyond_reach
@@ -37,6 +37,8 @@ GAIN = 1e-3
 AT_REST = 2e-3
 """Radians, and parts of the reach: after a shorter step a pose is as near to its reference as can be, since
 what is left falls with the square of the step."""
+AT_BORDER = 0.25
+"""The same at the border of a ball joint: times as long, since how that bends is not known."""
 SETTLED = 6
 """Steps that meet the goals after which a pose stays where it is."""
 REFUSED = 4
@@ -179,26 +181,23 @@ class _Search:
         asked = self._curved()
         about = now, axes, slope
         linear = linearise(problem, self.given, about, (self.departure, poses.damping, pull), asked)
-        holding = self.active.copy()
+        holding = refreshed(self.active, linear.limits, linear.state)
         step = limited_step(problem, linear, holding)
         poses.rotated, poses.curved = np.abs(step.columns).max(0), step.curved
         still = step.curved & (poses.damping <= 1.0) & (poses.rotated <= self.limits.rest)
-        at_border = holding.at_borders()
         tried, cut = self._tried(step, slope)
         off = tried.excess(self.limits.position, self.limits.angle)
         departed = self._departed(tried.now.state)
         accepted = self._accept(tried, off, departed[1], step)
-        # Borders are looked for anew where a step was cut or won little.
-        holding.let_go(step.shortened | (tried.square > 0.25 * now.square))
         self.active.put(accepted, holding.at(accepted))
-        self.active.let_go(~accepted)
         # How the borders of ball joints bend is not known: Newton's step is for others.
+        at_border = holding.at_borders()
         poses.slow = (tried.square > POOR * now.square) & ~at_border
         self._adapt(accepted, tried, off, cut)
         self._take(accepted, tried, off, departed)
         self.iterations[poses.places] += 1
         self.history.append(self.now.square)
-        self._leave(self._done(accepted, pull, still))
+        self._leave(self._done(accepted, pull * np.where(at_border, AT_BORDER, 1.0), still))
 
     def _curved(self) -> Mask:
         """(B,) the poses that take Newton's step: those without a way back that win little."""

@@ -104,6 +104,7 @@ class Given:
         points: (4, P, B or 1) the goals' points in their joints' frames, the last component 1.
         targets: per goal (3, B) of a point or a direction, or (3, 3, B) of a frame.
         slide_axes: (slides, 3, B or 1) in the parents' frames.
+        reach: (B or 1,) length of the longest chain, model units: what lengths are divided by.
         bends: (b, 3, B or 1) axes of the rest bends of limbs' inner joints, see `Layout.bent`.
         windows: (2, w, B or 1) of reach windows: the largest extent, model units, and 1 where it is held.
         limits: of the joints.
@@ -116,6 +117,7 @@ class Given:
     points: Array
     targets: tuple[Array, ...]
     slide_axes: Array
+    reach: Array
     bends: Array
     windows: Array
     limits: JointLimits
@@ -138,6 +140,7 @@ class Given:
             points=cut(self.points),
             targets=tuple(map(cut, self.targets)),
             slide_axes=cut(self.slide_axes),
+            reach=cut(self.reach),
             bends=cut(self.bends),
             windows=cut(self.windows),
             limits=self.limits.at(some),
@@ -271,7 +274,7 @@ def rebuilt(layout: Layout, given: Given, state: State, balls: Array, angles: Ar
     return State(rotations, angles, slides, _transforms(layout, given, rotations, slides, state.transforms))
 
 
-def moved_state(layout: Layout, given: Given, state: State, step: Array, balls: Array, reach: float) -> State:
+def moved_state(layout: Layout, given: Given, state: State, step: Array, balls: Array) -> State:
     """The state after a step (columns, B) of hinges and slides, with ball joints at (4, balls, B)."""
     rotations = state.rotations.copy()
     angles, slides = state.angles, state.slides
@@ -281,7 +284,7 @@ def moved_state(layout: Layout, given: Given, state: State, step: Array, balls: 
     if layout.balls:
         rotations[:, layout.ball_rows] = balls
     if layout.slides:
-        slides = slides + reach * step[layout.first_slide :]
+        slides = slides + given.reach * step[layout.first_slide :]
     return State(rotations, angles, slides, _transforms(layout, given, rotations, slides, state.transforms))
 
 

@@ -99,7 +99,7 @@ class Trials:
             balls = stepped_balls(layout, state, columns)
             pushed = given.limits.balls.project(balls)
             balls = balls if pushed is None else pushed[0]
-        return moved_state(layout, given, state, columns, balls, self.problem.reach)
+        return moved_state(layout, given, state, columns, balls)
 
 
 def squares_along(values: Array, line: Array, bend: Array) -> Array:

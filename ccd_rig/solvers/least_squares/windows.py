@@ -46,7 +46,7 @@ class ReachWindow:
         most: float,
         factor: float,
     ) -> None:
-        """`end`: number of the goal, its point and its joint. `factor`: residual of one model unit."""
+        """`end`: number of the goal, its point and its joint. `factor`: residual of a length of the reach."""
         self.part, self.number, self.most, self.factor = tuple(part), end[0], most, factor
         self.rows = [layout.row[i] for i in part]
         self.line = PointSum(layout, [end[1], (-1, part[0])], [1.0, -1.0])
@@ -78,7 +78,7 @@ class ReachWindow:
         """(k, B) how the extent changes with each column, residual units."""
         line = self.line.value(now)
         moves = np.zeros((3, columns, line.shape[1]))
-        self.moving.slope(now, self.factor, moves)
+        self.moving.slope(now, self.factor / now.reach, moves)
         way = line / np.maximum(length(line), TINY)
         found: Array = (moves * way[:, None]).sum(0)
         return found if self.inner is None else self.inner[:, None] * found
@@ -87,7 +87,7 @@ class ReachWindow:
 def windows_of(
     layout: Layout, goals: Sequence[Goal], blocks: Sequence[Block], factor: float
 ) -> list[ReachWindow]:
-    """The reach windows that goals ask for; `factor` is the residual of one model unit."""
+    """The reach windows that goals ask for; `factor` is the residual of a length of the reach."""
     found = []
     for number, (goal, block) in enumerate(zip(goals, blocks, strict=True)):
         if isinstance(goal, PositionGoal) and isinstance(block, Position) and goal.max_extension < 1.0:
@@ -127,7 +127,7 @@ def measured_windows(windows: Sequence[ReachWindow], extents: Array, now: Now) -
     for k, window in enumerate(windows):
         longest, held = extents[:, k]
         over = held * (window.extent(now) - longest)
-        values[k], stretched[k] = window.factor * over, np.abs(over)
+        values[k], stretched[k] = window.factor / now.reach * over, np.abs(over)
     return values, stretched
 
 
@@ -156,7 +156,7 @@ def bent(windows: Sequence[ReachWindow], layout: Layout, given: Given, state: St
     held = given.windows[1] > 0.0
     step: Array = np.zeros((layout.columns, state.size))
     for window, holding in zip(windows, held, strict=True):
-        slope = window.slope(now, layout.columns) / window.factor
+        slope = window.slope(now, layout.columns) / (window.factor / now.reach)
         lever = window.extent(now) / window.most
         straight = np.broadcast_to(holding, lever.shape) & (
             np.abs(slope).max(0, initial=0.0) <= FOLDED * lever

@@ -93,8 +93,12 @@ def test_words_and_json_name_them(bake):
     assert content[0]["angle"] == report.several_ways[0].angle
 
 
-def test_one_way_is_not_told(bake):
+@pytest.mark.parametrize("tolerance", [0.0, 0.2])
+def test_one_way_is_not_told(bake, tolerance):
+    """Nor where joints rest as soon as they see the target within a comfort tolerance."""
     rig, target = rigs.chain(8, 0.25), rigs.empty("Target")
+    for bone in rig.pose.bones:
+        bone.ccd_rig.comfort.tolerance = tolerance
     key_location(target, [(0.8, 0.2, 1.1), (0.3, 0.9, 1.2)], gap=30)
     rigs.reach(rig, "bone_7", target, "Hand")
     report, _ = baked(bake, rig, 1, 31)

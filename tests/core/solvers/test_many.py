@@ -191,10 +191,11 @@ def test_conflict_of_equal_goals_is_shared() -> None:
     assert found.distances[0, 0] == pytest.approx(found.distances[0, 1], abs=0.05)
 
 
-def test_goals_served_first_keep_their_place() -> None:
+@pytest.mark.parametrize("weight", [1.0, 1e4])
+def test_goals_served_first_keep_their_place(weight: float) -> None:
     """The first goal is met although the second pulls; out of reach it is as near as alone."""
     skeleton = straight(3)
-    pull = PositionGoal("joint2", (0.0, -9.0, 0.0), priority=1)
+    pull = PositionGoal("joint2", (0.0, -9.0, 0.0), weight=weight, priority=1)
     for target, missing in (((1.0, 1.5, 0.0), 0.0), ((4.0, 0.0, 0.0), 1.0)):
         goals = [PositionGoal("joint2", target), replace(pull, joint="joint1")]
         found = solve_many(skeleton, [Pose.rest(skeleton)], goals, SETTINGS)
@@ -308,6 +309,15 @@ def test_a_pose_that_meets_its_goals_keeps_its_bits_on_either_side() -> None:
     result = solve_many(skeleton, poses, [goal], SETTINGS)
     assert np.array_equal(result.rotations, arrays(poses)[0])
     assert np.array_equal(result.rotations[0], -result.rotations[1])
+
+
+def test_results_are_told_apart_as_objects() -> None:
+    """As keys too: their arrays have no truth value and no hash."""
+    skeleton = straight(2)
+    goals = [PositionGoal("joint1", (0.5, 1.0, 0.3))]
+    one, other = (solve_many(skeleton, [Pose.rest(skeleton)] * 2, goals, SETTINGS) for _ in range(2))
+    assert same_bits(one, other)
+    assert one != other and {one: 1, other: 2}[one] == 1
 
 
 def test_a_position_has_no_angle_and_an_orientation_no_distance() -> None:

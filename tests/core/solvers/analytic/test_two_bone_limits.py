@@ -64,6 +64,21 @@ def test_knee_bends_the_way_its_limit_lets_it():
                 assert bend(skeleton, start, target).status is CONVERGED
 
 
+@pytest.mark.parametrize("turned", [-2.4, -1.1, 0.3, 1.7])
+def test_a_hinge_that_is_free_keeps_the_side_of_its_bend(turned):
+    """The bones form an angle of 0.7 at rest; either side gives every distance."""
+    skeleton, _ = arm(limits=(None, Hinge(Z, -math.pi, math.pi)), lengths=(1.0, 0.8))
+    skeleton = skeleton.replace({"middle": {"rest_rotation": Quaternion(Z, 0.7)}})
+    pose = Pose.rest(skeleton).with_rotations({2: Quaternion(Z, turned)})
+    for distance in (0.5, 1.0, 1.6):
+        bent = bend(skeleton, pose, (distance, 0.0, 0.0)).pose.rotations[2]
+        cosine = (distance**2 - 1.0 - 0.8**2) / (2.0 * 0.8)  # of the angle between the bones
+        wanted = math.copysign(math.acos(cosine), 0.7 + turned)
+        assert math.remainder(0.7 + 2.0 * math.atan2(bent.z, bent.w) - wanted, math.tau) == pytest.approx(
+            0.0, abs=FLOAT32
+        )
+
+
 def test_hinge_askew_to_the_bones():
     """A hinge that is not at right angles to its bones still gives every distance it can."""
     rng = random.Random(7)

@@ -6,7 +6,7 @@ import math
 import random
 
 import pytest
-from chains import legal_pose, random_skeleton, straight, tail
+from chains import FLOAT32, legal_pose, random_couplings, random_skeleton, straight, tail
 from mathutils import Quaternion, Vector
 
 from ccd_rig.goals import PoleGoal, PositionGoal
@@ -72,3 +72,16 @@ def test_a_joint_that_no_goal_asks_for_anything_wants_no_turn():
     working = WorkingPose(skeleton, bent, [pole])
     working.set_limits([None] * 2, [0.0] * 2)
     assert working.desired_angle(0) == pytest.approx(0.5 * math.pi, abs=1e-4)
+
+
+def test_a_pose_that_is_taken_over_moves_coupled_offsets_along():
+    """The effector is where forward kinematics has it, of each pose after the other."""
+    rng = random.Random(4)
+    for _ in range(10):
+        skeleton = random_couplings(random_skeleton(rng, 5), rng)
+        name = skeleton.joints[4].name
+        working = WorkingPose(skeleton, legal_pose(skeleton, rng), [PositionGoal(name, (0.0, 0.0, 0.0))])
+        for _ in range(3):
+            pose = legal_pose(skeleton, rng)
+            working.set_pose(pose)
+            assert (working.effectors[0].position - tail(skeleton, pose)).length < FLOAT32

@@ -40,9 +40,7 @@ def test_slope_is_the_finite_difference(kind: str, seed: int) -> None:
 
     def values(step: np.ndarray) -> np.ndarray:
         balls = stepped_balls(problem.layout, state, step)
-        return problem.evaluate(
-            given, moved_state(problem.layout, given, state, step, balls, problem.reach)
-        ).values
+        return problem.evaluate(given, moved_state(problem.layout, given, state, step, balls)).values
 
     for column in range(problem.layout.columns):
         step = np.zeros((problem.layout.columns, 1))
@@ -85,9 +83,9 @@ def test_random_skeletons_never_worse_and_inside_limits() -> None:
         limits = limits_of(skeleton)
         problem = PoseProblem(skeleton, goals, limits)
         start = problem.clamped(shifted(skeleton, legal_pose(skeleton, rng), rng))
-        before = weighted(skeleton, start, goals, problem.reach)
+        before = weighted(skeleton, start, goals, float(problem.reach[0]))
         found = refined(problem, start, Descent(1e-4, 1e-3, 60))
-        after = weighted(skeleton, found.pose, goals, problem.reach)
+        after = weighted(skeleton, found.pose, goals, float(problem.reach[0]))
         assert after <= before + FLOAT32 * max(1.0, before), seed
         met += is_met(skeleton, found.pose, goals, 1e-4, 1e-3)
         for i, joint in enumerate(skeleton.joints):

@@ -20,7 +20,7 @@ from ccd_rig.solvers.least_squares.sequence import solve_sequence
 from ccd_rig.solvers.least_squares.solve import Limits, solve_batch
 from ccd_rig.solvers.least_squares.state import Bones, Poses, State, rebuilt, start_state
 
-AGREE, AT_LIMITS = 0.01, 0.5  # degrees; the second where joints are at the limits of cones
+AGREE, AT_LIMITS = 0.01, 0.05  # degrees; the second where joints are at the limits of cones
 X = Vector((1.0, 0.0, 0.0))
 FRAMES = 180
 KINDS = ("position", "orientation", "direction", "pole", "cones", "hinges")

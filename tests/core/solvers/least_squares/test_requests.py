@@ -133,6 +133,24 @@ def test_poles_of_chains_that_bend_otherwise_are_solved_together() -> None:
         assert_alone(requests)
 
 
+def test_limbs_of_other_lengths_are_solved_together() -> None:
+    for slides in ((), (Slide((0.0, 1.0, 0.0), -0.1, 0.1),)):
+        limbs = [leg(1.0, length=length) for length in (1.0, 1.3, 40.0)]
+        slid = [limb.replace({"lower": {"slides": slides}}) for limb in limbs]
+        requests = [request(each, 20, k) for k, each in enumerate(slid)]
+        assert len({each.kind for each in requests}) == 1
+        assert_alone(requests)
+
+
+def test_a_hinge_that_tells_no_side_is_solved_with_one_that_does() -> None:
+    legs = [leg(1.0, Hinge((1.0, 0.0, 0.0), -1.0, 1.0)), leg(-1.0, Hinge((0.8, 0.6, 0.0), -0.1, 1.5))]
+    end = legs[0].joints[3].name
+    goals = PositionGoal(end, (0.0, 1.0, 0.0), chain_length=3), PoleGoal("upper", end, (0.0, 1.0, 0.0))
+    requests = [request(each, 20, k, goals) for k, each in enumerate(legs)]
+    assert len({each.kind for each in requests}) == 1
+    assert_alone(requests)
+
+
 def test_a_lone_pose_ends_as_it_does_in_company() -> None:
     legs = [leg(side, CONE) for side in (1.0, -1.0)]
     for referred in (True, False):
@@ -156,7 +174,6 @@ def test_what_differs_is_not_taken_for_alike() -> None:
         request(leg(1.0, EulerBox("XYZ", (-0.2, -0.3, -0.1), (1.0, 0.1, 0.2))), 3, 0),
         request(leg(1.0, EulerBox("ZYX", (-0.2, -0.3, -0.1), (1.0, 0.1, 0.2))), 3, 0),
         request(leg(1.0, EulerBox("XYZ", (-4.0, -0.3, -0.1), (4.0, 0.1, 0.2))), 3, 0),
-        request(leg(1.0, length=1.3), 3, 0),
         request(body.replace({"lower": {"stiffness": 0.5}}), 3, 0),
         request(body.replace({"lower": {"inherit_rotation": False}}), 3, 0),
         request(slid, 3, 0),

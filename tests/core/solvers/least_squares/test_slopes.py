@@ -50,7 +50,7 @@ class Case:
         """The state after a step (k, B), limits not applied."""
         layout = self.problem.layout
         balls = stepped_balls(layout, self.state, step)
-        return moved_state(layout, self.given, self.state, step, balls, self.problem.reach)
+        return moved_state(layout, self.given, self.state, step, balls)
 
     def values(self, step: np.ndarray) -> np.ndarray:
         """(m, B) the residuals there."""
