@@ -85,17 +85,16 @@ def projected(where: Where, kept: list[int], own: list[int], gradient: Array) ->
     counting[len(kept) :] = 0.0
     left = np.zeros((len(problem.layout.balls), 3, 3, where.state.size))
     left[:, range(3), range(3)] = 1.0
-    held = Held(problem.layout, np.zeros(gradient.shape, np.bool_), np.arange(len(left)), left)
-    found = gradient
+    bounded, found = np.zeros(gradient.shape, np.bool_), gradient
     for _ in range(ROUNDS):
         counting[len(kept) :] = np.maximum(counting[len(kept) :], (windows * found).sum(1) < 0.0)
+        held = Held(problem.layout, bounded, np.arange(len(left)), left)
         found, wanted = _beside(rows * counting[:, None], held, gradient)
-        columns = where.held(wanted)
-        changed = _hold_borders(where, found, left) or bool((columns != held.columns).any())
-        held = held._replace(columns=columns)
+        before, bounded = bounded, where.held(wanted)
+        changed = _hold_borders(where, found, left) or bool((before != bounded).any())
         if not changed:
             break
-    return held.free(found)
+    return held._replace(columns=bounded).free(found)
 
 
 def beside(slope: Array, step: Array) -> Array:
@@ -109,7 +108,8 @@ def _beside(slope: Array, held: Held, step: Array) -> tuple[Array, Array]:
     moving, free = held.free(slope), held.free(step)
     dual = _dual(moving, free)
     found = free - np.einsum("mkb,mb->kb", moving, dual)
-    return found, np.where(held.columns, step - np.einsum("mkb,mb->kb", slope, dual), found)
+    asked = step - np.einsum("mkb,mb->kb", slope, dual)
+    return found, asked if held.columns is None else np.where(held.columns, asked, found)
 
 
 def _dual(moving: Array, step: Array) -> Array:
