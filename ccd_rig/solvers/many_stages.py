@@ -12,7 +12,8 @@ from ..limits.shapes import Limit
 from ..maths.batch import Array, Indices, Mask, at_least_two, select
 from .least_squares.achieved import achieved
 from .least_squares.comfort_tolerances import Asked, Relaxed, solve_eased
-from .least_squares.optimality import beside, steepness
+from .least_squares.feasible import beside
+from .least_squares.optimality import steepness
 from .least_squares.problem import PRIORITY_STEP, LeastSquaresProblem, Residual
 from .least_squares.reach import beyond_reach
 from .least_squares.requests import settled

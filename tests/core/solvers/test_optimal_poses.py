@@ -1,0 +1,128 @@
+"""OPTIMAL is true: random motions, judged by forward kinematics of their own, come no nearer."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+from mathutils import Quaternion, Vector
+
+from ccd_rig.goals import PositionGoal
+from ccd_rig.settings import SolverSettings, SolveStatus
+from ccd_rig.skeleton.joints import Joint, Skeleton
+from ccd_rig.skeleton.pose import Pose
+from ccd_rig.solvers.many import solve_many
+from ccd_rig.solvers.solve import solve
+
+SETTINGS = SolverSettings(restarts=0)
+LITTLE = 0.005
+"""Part of a distance that random motions may win of a pose that is OPTIMAL: its steepness is at most 0.01."""
+
+
+def torso(seed):
+    """One or two limbs of 2 to 4 joints on a spine. The first limb's tip is asked for at about full reach,
+    then one or two other points anywhere. Returns the skeleton, a random pose and the goals."""
+    rng = random.Random(seed)
+    joints, offset = [], Vector((0.0, 0.0, 0.0))
+
+    def add(name, parent, offset):
+        joints.append(Joint(name, parent, offset, length=rng.uniform(0.3, 1.0)))
+        return len(joints) - 1, Vector((0.0, joints[-1].length, 0.0))
+
+    top, spine = -1, rng.randint(1, 3)
+    for k in range(spine):
+        top, offset = add(f"spine{k}", top, offset)
+    tips, reach = [], 0.0
+    for side in range(rng.randint(1, 2)):
+        parent, out = (
+            top,
+            offset + Vector(((-1) ** side * rng.uniform(0.0, 0.4), 0.0, rng.uniform(-0.2, 0.2))),
+        )
+        for k in range(rng.randint(2, 4)):
+            parent, out = add(f"limb{side}{k}", parent, out)
+        tips.append(joints[parent].name)
+        reach = reach or sum(joint.length for joint in joints[spine:])
+    skeleton = Skeleton(joints)
+    asked = [tips[0], *rng.sample([f"spine{spine - 1}", *tips[1:]], rng.randint(1, len(tips)))]
+    sizes = [rng.uniform(0.8, 1.3) * reach, rng.uniform(0.3, 2.5), rng.uniform(0.3, 2.5)]
+    goals = [
+        PositionGoal(name, size * Vector([rng.gauss(0.0, 1.0) for _ in range(3)]).normalized(), priority=rank)
+        for rank, (name, size) in enumerate(zip(asked, sizes, strict=False))
+    ]
+    turns = [Quaternion([1.0] + [rng.gauss(0.0, 0.3) for _ in range(3)]) for _ in joints]
+    return skeleton, Pose.rest(skeleton).with_rotations(dict(enumerate(q.normalized() for q in turns))), goals
+
+
+def points_and_slopes(skeleton, turns, goals):
+    """Of rotations (S, n, 3, 3): points (S, goals, 3), and how they move with rotation vectors of the joints,
+    each about its own axes (S, goals, 3, 3 n)."""
+    frames, heads = [], []
+    for i, joint in enumerate(skeleton.joints):
+        at = np.broadcast_to(np.array(joint.offset), (len(turns), 3))
+        whole = joint.parent == -1
+        frames.append(turns[:, i] if whole else frames[joint.parent] @ turns[:, i])
+        heads.append(at if whole else heads[joint.parent] + np.einsum("sij,sj->si", frames[joint.parent], at))
+    points, slopes = [], np.zeros((len(turns), len(goals), 3, 3 * len(frames)))
+    for k, goal in enumerate(goals):
+        i = skeleton.index(goal.joint)
+        points.append(heads[i] + frames[i][:, :, 1] * skeleton.joints[i].length)
+        while i != -1:
+            arm = (points[k] - heads[i])[:, None]
+            slopes[:, k, :, 3 * i : 3 * i + 3] = np.cross(frames[i].swapaxes(1, 2), arm).swapaxes(1, 2)
+            i = skeleton.joints[i].parent
+    return np.stack(points, 1), slopes
+
+
+def turned(turns, vectors):
+    """Rotations (S, n, 3, 3) followed by rotation vectors (S, 3 n), by Rodrigues' formula."""
+    axes = vectors.reshape(len(vectors), -1, 3)
+    size = np.linalg.norm(axes, axis=-1, keepdims=True)[..., None]
+    x, y, z = np.moveaxis(axes, -1, 0) / np.maximum(size[..., 0, 0], 1e-12)
+    zero = np.zeros_like(x)
+    cross = np.stack((zero, -z, y, z, zero, -x, -y, x, zero), -1).reshape(*x.shape, 3, 3)
+    return turns @ (np.eye(3) + np.sin(size) * cross + (1.0 - np.cos(size)) * cross @ cross)
+
+
+def nearest_around(skeleton, pose, goals, rank, rng):
+    """The least distance of a goal that a random search finds while those before it are not farther off, and
+    the distance in the pose."""
+    best = np.array([[np.array(q.to_matrix()) for q in pose.rotations]])
+    targets = np.array([goal.target[:] for goal in goals])
+    begin, _ = points_and_slopes(skeleton, best, goals)
+    allowed = np.linalg.norm(begin[0] - targets, axis=1)
+    nearest, size = allowed[rank], 0.1
+    for _ in range(50):
+        tried = turned(np.repeat(best, 40, axis=0), size * rng.normal(size=(40, 3 * len(skeleton))))
+        for _ in range(4):  # Newton's steps take the points of earlier goals back to where they were
+            points, slopes = points_and_slopes(skeleton, tried, goals[:rank])
+            rows = slopes.reshape(40, 3 * rank, -1)
+            system = rows @ rows.swapaxes(1, 2) + 1e-9 * np.eye(3 * rank)
+            off = (points - begin[:, :rank]).reshape(40, -1, 1)
+            tried = turned(tried, -(rows.swapaxes(1, 2) @ np.linalg.solve(system, off))[..., 0])
+        points, _ = points_and_slopes(skeleton, tried, goals)
+        distances = np.linalg.norm(points - targets, axis=2)
+        kept = (distances[:, :rank] <= allowed[:rank] + 1e-6).all(1)
+        found = np.where(kept, distances[:, rank], np.inf)
+        size *= 1.3 if found.min() < nearest else 0.6
+        if found.min() < nearest:
+            nearest, best = found.min(), tried[[found.argmin()]]
+    return nearest, allowed[rank]
+
+
+@pytest.mark.mass
+@pytest.mark.parametrize("first", range(0, 80, 20))
+def test_no_random_motion_beats_an_optimal_pose(first):
+    """Where a spine serves a later goal, limbs on it have to make way, so that their tips stay."""
+    optimal = 0
+    for seed in range(first, first + 20):
+        skeleton, pose, goals = torso(seed)
+        one, many = solve(skeleton, pose, goals, SETTINGS), solve_many(skeleton, [pose], goals, SETTINGS)
+        for found, status in ((one.pose, one.status), (many.pose(0), many.statuses[0])):
+            if status is SolveStatus.OPTIMAL:
+                optimal += 1
+                for rank in range(1, len(goals)):
+                    rng = np.random.default_rng(seed)
+                    nearest, distance = nearest_around(skeleton, found, goals, rank, rng)
+                    assert nearest >= (1.0 - LITTLE) * distance - SETTINGS.position_tolerance, (seed, rank)
+    assert optimal > 5
