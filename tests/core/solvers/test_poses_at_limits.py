@@ -14,6 +14,7 @@ from ccd_rig.settings import SolverSettings, SolveStatus
 from ccd_rig.skeleton.joints import Joint, Skeleton
 from ccd_rig.skeleton.pose import Pose
 from ccd_rig.solvers.many import ManyResult, solve_many
+from ccd_rig.solvers.solve import solve
 
 CONE = SwingTwist(Cone(0.6), (-0.3, 0.3))
 OVAL = SwingTwist(Ellipse(-0.3, 0.7, -0.5, 0.4), (-0.3, 0.3))
@@ -40,10 +41,15 @@ def figure(ball: Limit) -> Skeleton:
     return Skeleton(joints)
 
 
+def random_targets() -> np.ndarray:
+    """(tips, COUNT, 3) near the figure: limits keep it off most."""
+    random = np.random.default_rng(5)
+    return random.uniform((-0.5, -0.6, -0.5), (0.5, 0.8, 0.5), (len(TIPS), COUNT, 3))
+
+
 def solved(ball: Limit) -> tuple[Skeleton, list[PositionGoal], np.ndarray, ManyResult]:
-    skeleton, random = figure(ball), np.random.default_rng(5)
+    skeleton, targets = figure(ball), random_targets()
     goals = [PositionGoal(tip, (0.0, 0.0, 0.0)) for tip in TIPS]
-    targets = random.uniform((-0.5, -0.6, -0.5), (0.5, 0.8, 0.5), (len(TIPS), COUNT, 3))
     settings = SolverSettings(restarts=0)
     found = solve_many(skeleton, [Pose.rest(skeleton)] * COUNT, goals, settings, targets=list(targets))
     return skeleton, goals, targets, found
@@ -72,6 +78,16 @@ def test_what_limits_keep_off_ends_before_the_most_steps(ball: Limit) -> None:
     assert not found.statuses.count(SolveStatus.ITERATION_LIMIT)
     assert found.statuses.count(SolveStatus.OPTIMAL) >= 0.7 * COUNT
     assert np.median(found.iterations) < 100
+
+
+@pytest.mark.parametrize("ball", [CONE, OVAL])
+def test_so_do_single_solves(ball: Limit) -> None:
+    skeleton, statuses = figure(ball), []
+    for targets in random_targets().swapaxes(0, 1):
+        goals = [PositionGoal(tip, target.tolist()) for tip, target in zip(TIPS, targets, strict=True)]
+        statuses.append(solve(skeleton, Pose.rest(skeleton), goals, SolverSettings(restarts=0)).status)
+    assert not statuses.count(SolveStatus.ITERATION_LIMIT)
+    assert statuses.count(SolveStatus.STALLED) <= 0.1 * COUNT
 
 
 @pytest.mark.mass
