@@ -59,8 +59,9 @@ from ccd_rig.limits.shapes import (  # noqa: E402
 from ccd_rig.skeleton.joints import Joint, Skeleton, shift_of  # noqa: E402
 from ccd_rig.skeleton.kinematics import forward_kinematics  # noqa: E402
 from ccd_rig.skeleton.pose import Pose  # noqa: E402
-from ccd_rig.solvers.least_squares.closing import HURRIED_GAIN, Descent, refined  # noqa: E402
+from ccd_rig.solvers.least_squares.closing import Descent, refined  # noqa: E402
 from ccd_rig.solvers.least_squares.pose_problem import PoseProblem  # noqa: E402
+from ccd_rig.solvers.least_squares.solve import HURRIED_GAIN  # noqa: E402
 from ccd_rig.solvers.restarts import StartSpace, starts  # noqa: E402
 
 BROKEN = 1e-5

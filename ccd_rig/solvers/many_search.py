@@ -13,17 +13,14 @@ import numpy as np
 from ..limits.shapes import Limit
 from ..maths.batch import Array, Indices, Mask, multiply, select, unit
 from ..skeleton.pose import Pose
+from .least_squares.solve import HURRIED_GAIN, PATIENT_GAIN
 from .least_squares.state import Poses
 from .many_input import ManyInput
 from .many_stages import RUN, Found, Stage, gains
 from .restarts import StartSpace, is_free, starts
 
-HURRIED_GAIN = 0.1
-"""A search with other starts left ends when the square error falls by less than this part in a few steps."""
 HURRIED_STEPS = 40
 """Most steps from one of the other starts."""
-PATIENT_GAIN = 1e-6
-"""The same for what no start brings to its goals."""
 NUDGES, NUDGE = 8, 0.05
 """So many small steps are looked at where nothing is won any more; standard deviation, radians."""
 SADDLE = 1e-6

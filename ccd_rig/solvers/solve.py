@@ -34,11 +34,12 @@ from .ccd.loop import CLOSING, may_close
 from .ccd.progress import Progress, met
 from .ccd.stages import by_priority
 from .ccd.working_pose import WorkingPose
-from .least_squares.closing import HURRIED_GAIN, PATIENT_GAIN, Descent, refined
+from .least_squares.closing import Descent, refined
 from .least_squares.comfort_tolerances import EASE
 from .least_squares.optimality import is_optimal
 from .least_squares.pose_problem import PoseProblem
 from .least_squares.problem import LeastSquaresProblem
+from .least_squares.solve import HURRIED_GAIN, PATIENT_GAIN
 from .restarts import StartSpace, starts
 
 

@@ -8,9 +8,9 @@ from dataclasses import replace
 
 from ...goals import Goal, GoalError
 from ...settings import Solver, SolverSettings, SolveStatus
-from ..least_squares.closing import HURRIED_GAIN, Descent, refined
+from ..least_squares.closing import Descent, refined
 from ..least_squares.pose_problem import PoseProblem
-from ..least_squares.solve import GAIN
+from ..least_squares.solve import GAIN, HURRIED_GAIN
 from ..pauses import pause
 from . import shared_passes
 from .chain_length import bound, length_scale, step_parts, stretch

@@ -39,11 +39,6 @@ CALM = 100.0
 """Damping that stays, where what is found must not leap from one frame to the next."""
 ROUNDED = 1e-6
 """Residual that one joint's rounding to single precision may add at most: its rotation changes by 1e-7."""
-HURRIED_GAIN = 0.1
-"""Next to nothing (`solve.GAIN`) where a dead end is soon given up, since there are other poses to start
-from."""
-PATIENT_GAIN = 1e-6
-"""Next to nothing for what no start brings to its goals."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +62,7 @@ class Descent(NamedTuple):
         angle_tolerance: of orientations, directions and poles, radians.
         max_iterations: most steps.
         gain: the search ends when the square error falls by less than this part of it in `solve.PATIENCE`
-            steps; `HURRIED_GAIN` where a dead end is better left for another start.
+            steps; `solve.HURRIED_GAIN` where a dead end is better left for another start.
         calm: with small steps throughout, to the dead end that is nearest rather than in few steps.
     """
 

@@ -34,6 +34,10 @@ PATIENCE = 6
 """So many steps, failed ones too, that together win next to nothing end the search."""
 GAIN = 1e-3
 """Next to nothing: this part of the square error."""
+HURRIED_GAIN = 0.1
+"""Next to nothing where a dead end is soon given up, since there are other poses to start from."""
+PATIENT_GAIN = 1e-6
+"""Next to nothing for what no start brings to its goals."""
 AT_REST = 2e-3
 """Radians, and parts of the reach: after a shorter step a pose is as near to its reference as can be, since
 what is left falls with the square of the step."""
