@@ -6,10 +6,12 @@ together.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from random import Random
 
 import numpy as np
 
+from ..goals import served
 from ..limits.shapes import Limit
 from ..maths.batch import Array, Indices, Mask, multiply, select, unit
 from ..skeleton.pose import Pose
@@ -33,34 +35,58 @@ ROUNDS = 2
 
 def search(given: ManyInput) -> tuple[Found, Found, Stage]:
     """The best poses inside the limits, the starts inside them, and the stage of all goals and limits."""
-    limits = [joint.limit for joint in given.skeleton.joints]
-    proper = Stage(given, limits)
+    proper = Stage(given, [joint.limit for joint in given.skeleton.joints])
     everything = np.arange(given.size)
     start = proper.measure(everything, given.poses)
     if given.tolerances.any():
         return _relaxed(given, proper, start), start, proper
     best = _first(given, proper)
-    _other_starts(given, proper, limits, best)
-    _as_near(proper, best)
-    _earlier_first(given, proper, limits, best)
+    _missed(proper, proper.mild(), best, best.missed)
+    # Where there is no room for all, what is nearest to all may be away from what meets those served first.
+    some = best.missed[best.score[:-1, best.missed].any(0)]
+    if len(some):
+        alone = proper.solve(some, given.poses.at(some), _gain(given))
+        _put_nearer(proper, best, some, alone)
+        _missed(proper, proper, best, some)
     worse = gains(start.score, best.score, proper.tolerance)
     best.put(everything, start, worse)
     return best, start, proper
 
 
 def _first(given: ManyInput, proper: Stage) -> Found:
-    """From the given poses: inside the comfort regions, and from there inside the limits."""
-    gain = HURRIED_GAIN if given.settings.restarts else PATIENT_GAIN
+    """From the given poses: inside the comfort regions, and from there inside the limits; all goals nearly
+    alike, and then those served first before the others."""
     regions = _regions(given)
-    stage = proper if regions is None else Stage(given, regions)
-    best = stage.measure(np.arange(given.size), given.poses)
+    stages = [proper] if regions is None else [Stage(given, regions), proper]
+    if len(proper.ranks) > 1:
+        stages = [each for stage in stages for each in (stage.mild(), stage)]
+    best = stages[0].measure(np.arange(given.size), given.poses)
     some = np.flatnonzero((best.excess > 1.0) | ~_at_reference(given, best.poses))
-    if len(some):
-        _take(best, some, stage.solve(some, best.poses.at(some), gain))
-    missed = best.missed
-    if regions is not None and len(missed):
-        _take(best, missed, proper.solve(missed, best.poses.at(missed), gain, again=True))
+    for number, stage in enumerate(stages):
+        if len(some):
+            _take(best, some, stage.solve(some, best.poses.at(some), _gain(given), again=number > 0))
+        some = best.missed
     return best
+
+
+def _gain(given: ManyInput) -> float:
+    """Below what gain a search ends that is not the last."""
+    return HURRIED_GAIN if given.settings.restarts else PATIENT_GAIN
+
+
+def _missed(proper: Stage, by: Stage, best: Found, some: Indices) -> None:
+    """Bring poses `some` that miss goals to them from other starts, led by a stage; else as near as they get,
+    those served first before the others."""
+    _other_starts(proper, by, best, some)
+    _as_near(proper, best, some)
+    _earlier_first(proper, best, some)
+
+
+def _put_nearer(proper: Stage, best: Found, some: Indices, found: Found) -> None:
+    """Take over what was found for poses `some` where it meets the goals or is nearer."""
+    best.iterations[some] += found.iterations
+    nearer = gains(found.score, select(best.score, some), proper.tolerance)
+    best.put(some, found, nearer | (found.excess <= 1.0))
 
 
 def _relaxed(given: ManyInput, proper: Stage, start: Found) -> Found:
@@ -105,14 +131,16 @@ def _regions(given: ManyInput) -> list[Limit | None] | None:
 # Other starts ---------------------------------------------------------------------------------------
 
 
-def _other_starts(given: ManyInput, proper: Stage, limits: list[Limit | None], best: Found) -> None:
-    """Solve what missed from other starts, the same for every pose; the first that meets the goals counts,
-    else the nearest. Several starts are tried at once, more the fewer poses are left."""
-    if given.settings.restarts == 0 or len(given.movable) < 2 or not len(best.missed):
+def _other_starts(proper: Stage, by: Stage, best: Found, some: Indices) -> None:
+    """Solve what missed of poses `some` from other starts, the same for every pose; the first that meets the
+    goals counts, else the nearest. Several starts are tried at once, more the fewer poses are left."""
+    given = proper.input
+    some = some[best.excess[some] > 1.0]
+    if given.settings.restarts == 0 or len(given.movable) < 2 or not len(some):
         return
-    turns, shifts, free = _templates(given, limits)
-    pending = np.flatnonzero((best.excess > 1.0) & ~proper.beyond_reach(given.poses))
-    kept, first = proper.serving_met(best.poses), best.poses.rotations.copy()
+    turns, shifts, free = _templates(given, proper.limits)
+    pending = some[~proper.beyond_reach(given.poses)[some]]
+    kept, first = _serving_met(proper, best.poses), best.poses.rotations.copy()
     number = 0
     while len(pending) and number < turns.shape[-1]:
         count = min(max(1, RUN // len(pending)), turns.shape[-1] - number)
@@ -122,16 +150,27 @@ def _other_starts(given: ManyInput, proper: Stage, limits: list[Limit | None], b
         # Every other start leaves joints alone that only serve goals which the first solve met.
         stay = select(kept, some) & (which % 2 == 1)
         begin.rotations[:, stay] = select(first, some)[:, stay]
-        found = proper.solve(some, begin, HURRIED_GAIN, HURRIED_STEPS)
+        found = by.solve(some, begin, HURRIED_GAIN, HURRIED_STEPS)
+        if by is not proper:
+            found = replace(proper.measure(some, found.poses), iterations=found.iterations)
         for each in range(count):
             own = np.arange(each, len(some), count)
             own = own[best.excess[some[own]] > 1.0]
-            other = found.at(own)
-            best.iterations[some[own]] += other.iterations
-            won = gains(other.score, select(best.score, some[own]), proper.tolerance)
-            best.put(some[own], other, won | (other.excess <= 1.0))
+            _put_nearer(proper, best, some[own], found.at(own))
         number += count
         pending = pending[best.excess[pending] > 1.0]
+
+
+def _serving_met(proper: Stage, poses: Poses) -> Mask:
+    """(n, B) whether joints serve goals that are met and no others."""
+    given = proper.input
+    distances, angles, _ = proper.misses(np.arange(given.size), poses)
+    met = (distances <= given.settings.position_tolerance) & (angles <= given.settings.angle_tolerance)
+    found = np.zeros((len(given.skeleton), given.size), np.bool_)
+    joints = [set(served(goal, given.skeleton)) for goal in given.goals]
+    for i in given.movable:
+        found[i] = met[:, [i in each for each in joints]].all(1)
+    return found
 
 
 def _templates(given: ManyInput, limits: list[Limit | None]) -> tuple[Array, Array, Indices]:
@@ -169,9 +208,9 @@ def _started(given: ManyInput, some: Indices, turns: Array, shifts: Array, free:
 # As near as it gets ---------------------------------------------------------------------------------
 
 
-def _as_near(proper: Stage, best: Found) -> None:
-    """Bring what no start leads to its goals as near as it gets, also past saddles."""
-    some = best.missed
+def _as_near(proper: Stage, best: Found, some: Indices) -> None:
+    """Bring what no start leads to its goals, of poses `some`, as near as it gets, also past saddles."""
+    some = some[best.excess[some] > 1.0]
     columns = proper.problem.layout.columns
     if not len(some) or not columns:
         return
@@ -198,24 +237,23 @@ def _go_on(stage: Stage, best: Found, some: Indices, begin: Poses) -> None:
     best.put(some, found, nearer)
 
 
-def _earlier_first(given: ManyInput, proper: Stage, limits: list[Limit | None], best: Found) -> None:
-    """Serve the goals rank by rank: each as near as those before it leave room for.
+def _earlier_first(proper: Stage, best: Found, some: Indices) -> None:
+    """Serve the goals of poses `some` rank by rank: each as near as those before it leave room for.
 
     Goals that are missed stay as they are achieved while later ones are served, so that these have a say
     although the error of the others is far larger.
     """
+    given = proper.input
     if len(proper.ranks) < 2:
         return
     for count in range(1, len(proper.ranks) + 1):
         # Only where a goal of these ranks is not met can it come nearer.
-        some = best.missed
-        some = some[best.score[:count, some].sum(0) > 0.0]
-        if not len(some):
+        missed = some[(best.excess[some] > 1.0) & best.score[:count, some].any(0)]
+        if not len(missed):
             continue
         ranks = proper.ranks[:count]
         chosen = [k for k, goal in enumerate(given.goals) if goal.priority in ranks]
-        stage = proper if count == len(proper.ranks) else Stage(given, limits, chosen)
-        served = stage.solve(some, best.poses.at(some), PATIENT_GAIN, frozen=count - 1, again=True)
-        best.iterations[some] += served.iterations
-        found = proper.measure(some, served.poses)
-        best.put(some, found, gains(found.score, select(best.score, some), proper.tolerance))
+        stage = proper if count == len(proper.ranks) else Stage(given, proper.limits, chosen)
+        served = stage.solve(missed, best.poses.at(missed), PATIENT_GAIN, frozen=count - 1, again=True)
+        found = replace(proper.measure(missed, served.poses), iterations=served.iterations)
+        _put_nearer(proper, best, missed, found)

@@ -7,14 +7,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..goals import Goal, served
+from ..goals import Goal
 from ..limits.shapes import Limit
 from ..maths.batch import Array, Indices, Mask, at_least_two, select
 from .least_squares.achieved import achieved
 from .least_squares.comfort_tolerances import Asked, Relaxed, solve_eased
 from .least_squares.feasible import beside
 from .least_squares.optimality import steepness
-from .least_squares.problem import PRIORITY_STEP, LeastSquaresProblem, Residual
+from .least_squares.problem import MILD_STEP, PRIORITY_STEP, LeastSquaresProblem, Residual
 from .least_squares.reach import beyond_reach
 from .least_squares.requests import settled
 from .least_squares.solve import GAIN, Limits, confined
@@ -93,10 +93,14 @@ class Stage:
     """
 
     def __init__(
-        self, given: ManyInput, limits: Sequence[Limit | None], chosen: Sequence[int] | None = None
+        self,
+        given: ManyInput,
+        limits: Sequence[Limit | None],
+        chosen: Sequence[int] | None = None,
+        priority_step: float = PRIORITY_STEP,
     ) -> None:
-        """`chosen`: numbers of the goals; None for all."""
-        self.input = given
+        """`chosen`: numbers of the goals; None for all. `priority_step`: see `LeastSquaresProblem`."""
+        self.input, self.priority_step = given, priority_step
         numbers = range(len(given.goals)) if chosen is None else chosen
         self.goals: tuple[Goal, ...] = tuple(given.goals[k] for k in numbers)
         self.targets = [given.targets[k] for k in numbers]
@@ -107,7 +111,14 @@ class Stage:
         self.ranks = sorted({goal.priority for goal in given.goals})
 
     def _problem(self, movable: Sequence[int]) -> LeastSquaresProblem:
-        return LeastSquaresProblem(self.input.skeleton, self.goals, self.limits, movable)
+        return LeastSquaresProblem(self.input.skeleton, self.goals, self.limits, movable, self.priority_step)
+
+    def mild(self) -> Stage:
+        """The same, but goals served later count nearly as much: where there is room for all goals, steps
+        need not creep along those served first. The very same where no goal is served later."""
+        if len(self.ranks) < 2:
+            return self
+        return Stage(self.input, self.limits, priority_step=MILD_STEP)
 
     def ease(self, some: Indices, start: Poses, ahead: Poses) -> tuple[Found, Mask]:
         """Bring poses `some` nearer to poses `ahead`, as far as comfort tolerances let joints; (K,) which of
@@ -218,17 +229,6 @@ class Stage:
         assert best is not None
         return best.at(np.arange(len(some)))
 
-    def serving_met(self, poses: Poses) -> Mask:
-        """(n, B) whether joints serve goals that are met and no others."""
-        distances, angles, _ = self.misses(np.arange(self.input.size), poses)
-        settings, skeleton = self.input.settings, self.input.skeleton
-        met = (distances <= settings.position_tolerance) & (angles <= settings.angle_tolerance)
-        found = np.zeros((len(skeleton), self.input.size), np.bool_)
-        joints = [set(served(goal, skeleton)) for goal in self.goals]
-        for i in self.input.movable:
-            found[i] = met[:, [i in each for each in joints]].all(1)
-        return found
-
     def beyond_reach(self, poses: Poses) -> Mask:
         """(B,) whether a position's target is farther from its chain's fixed head than the chain is long."""
         given = self._given(np.arange(self.input.size), poses)
@@ -280,7 +280,7 @@ class Stage:
         over = self._over(given, residual)
         excess = np.maximum(self._excess(residual), over / self._position)
         late = np.zeros(len(excess), np.bool_)
-        stretched = (over / given.reach) ** 2 / PRIORITY_STEP  # before all goals
+        stretched = (over / given.reach) ** 2 / self.priority_step  # before all goals
         score = _scores(self, residual)
         score[0] += stretched
         return Found(poses, excess, residual.square + stretched, score, iterations.copy(), late)
@@ -293,7 +293,7 @@ def _scores(stage: Stage, residual: Residual) -> Array:
     own = sorted({goal.priority for goal in stage.goals})
     missed = residual.missed(settings.position_tolerance, settings.angle_tolerance)
     for goal, place, each in zip(stage.goals, stage.problem.places, missed, strict=True):
-        weight = max(PRIORITY_STEP ** own.index(goal.priority), LEAST_PRIORITY)
+        weight = max(stage.priority_step ** own.index(goal.priority), LEAST_PRIORITY)
         square = (residual.values[place] ** 2).sum(0) / weight
         found[stage.ranks.index(goal.priority)] += np.where(each, square, 0.0)
     return found

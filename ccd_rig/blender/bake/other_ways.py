@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ...maths.batch import multiply, unit
 from ...settings import Solver
 from ...skeleton.pose import Pose
-from ...solvers.least_squares.problem import PRIORITY_STEP, LeastSquaresProblem
+from ...solvers.least_squares.problem import MILD_STEP, PRIORITY_STEP, LeastSquaresProblem
 from ...solvers.least_squares.reach import beyond_reach
 from ...solvers.least_squares.requests import Search, together
 from ...solvers.least_squares.solve import HURRIED_GAIN, Limits
@@ -132,7 +132,8 @@ def _another_way(batch: Batch, group: Group, k: int, base: JointPoses) -> Search
         StartSpace(skeleton, row_goals, limits, joints, entries), present, solver.seed, solver.restarts
     )
     poses = Poses.of([first, *others])
-    problem, size = LeastSquaresProblem(skeleton, row_goals, limits, joints), poses.rotations.shape[-1]
+    step = MILD_STEP if asked.is_ranked else PRIORITY_STEP
+    problem, size = LeastSquaresProblem(skeleton, row_goals, limits, joints, step), poses.rotations.shape[-1]
     copies = np.full(size, k)
     reference = batch.reference([sample] * size, poses_of(base[0][copies], base[1][copies]))
     targets = [target[..., :1] for target in asked.asked.targets]

@@ -44,10 +44,7 @@ def newton_step(
     size = np.maximum(np.sqrt((values * values).sum(0)), LEAST)
     damping = damping / size
     loose = np.maximum(damping, size)
-    each = np.arange(len(system))
-    whole = system.copy()
-    whole[each, each] += loose
-    inverse = inverses(whole)
+    inverse = inverses(system, loose)
     bendings = along_paths(
         bending
         for block, place, target in zip(problem.blocks, problem.places, now.targets, strict=True)

@@ -199,7 +199,7 @@ def _step(problem: LeastSquaresProblem, linear: Linear, active: Active) -> tuple
     missing = linear.values
     if fixed is not None:
         missing = missing + np.einsum("mkb,kb->mb", linear.slope, fixed)
-    goal = solved(system, linear.damping, missing)
+    goal = solved(system, linear.damping, missing, linear.serving is linear.slope)
     step = -np.einsum("mkb,mb->kb", weighted, goal)
     if fixed is not None:
         step += fixed
@@ -298,7 +298,7 @@ def _all_back(
     assert linear.departure is not None
     slope, weighted, system, towards = parts
     metric = linear.metric
-    projection = Projection(slope, weighted, system, held)
+    projection = Projection((slope, weighted, system), held, linear.serving is linear.slope)
     gradient = metric.gradient(linear.departure)
     multipliers = -projection.dual(projection.free(gradient))
     bend = Curvature(problem, linear.now, linear.departure, multipliers, metric)

@@ -58,13 +58,13 @@ def way_back(
 class Projection:
     """What the goals and the limits that hold leave of a step, in the metric of the mobilities."""
 
-    def __init__(self, slope: Array, weighted: Array, system: Array, held: Held) -> None:
-        """`slope` (m, k, B) of what is free, the same in the metric, and their product (m, m, B)."""
-        self.slope, self.weighted, self.free = slope, weighted, held.free
-        each = np.arange(len(system))
-        whole = system.copy()
-        whole[each, each] += 1e-9 * np.einsum("mmb->b", system) + LEAST_DAMPING
-        self.inverse = inverses(whole)
+    def __init__(self, parts: tuple[Array, Array, Array], held: Held, symmetric: bool) -> None:
+        """`parts`: the slope (m, k, B) of what is free, the same in the metric, and their product (m, m, B),
+        which may be symmetric."""
+        self.slope, self.weighted, system = parts
+        self.free = held.free
+        damping = 1e-9 * np.einsum("mmb->b", system) + LEAST_DAMPING
+        self.inverse = inverses(system, damping, symmetric)
 
     def dual(self, vector: Array) -> Array:
         """(m, B) the multipliers that hold the goals against a step."""

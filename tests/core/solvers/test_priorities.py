@@ -6,12 +6,15 @@ import math
 import random
 
 import pytest
-from chains import legal_pose, random_rotation, straight, tip
+from chains import legal_pose, random_rotation, straight, tail, tip
 from mathutils import Quaternion, Vector
 
 from ccd_rig.goals import Goal, OrientationGoal, PositionGoal
+from ccd_rig.limits.shapes import Cone, SwingTwist
 from ccd_rig.settings import Solver, SolveResult, SolverSettings, SolveStatus
+from ccd_rig.skeleton.joints import Joint, Skeleton
 from ccd_rig.skeleton.pose import Pose
+from ccd_rig.solvers.many import solve_many
 from ccd_rig.solvers.solve import solve
 
 SETTINGS = SolverSettings(restarts=0)
@@ -38,6 +41,37 @@ def test_a_goal_served_first_stays_met(seed):
     both, alone = conflict(seed, 1)
     assert alone.status is SolveStatus.CONVERGED
     assert both.errors[0].distance <= SETTINGS.position_tolerance
+
+
+def limbs(rng: random.Random) -> Skeleton:
+    """A spine of three joints with three limbs of three each, of random lengths, inside cones."""
+    joints: list[Joint] = []
+    for name in ("spine", "left", "right", "top"):
+        for k in range(3):
+            parent = len(joints) - 1 if k or name == "spine" else 2
+            aside = (0.0, 0.0, 0.0) if k or name == "spine" else (rng.uniform(-0.4, 0.4), 0.0, 0.0)
+            offset = Vector(aside) + Vector((0.0, joints[parent].length if joints else 0.0, 0.0))
+            limit = SwingTwist(Cone(0.8), (-0.4, 0.4))
+            joints.append(Joint(f"{name}{k}", parent, offset, length=rng.uniform(0.3, 1.0), limit=limit))
+    return Skeleton(joints)
+
+
+@pytest.mark.parametrize("restarts", [0, 8])
+def test_many_poses_with_room_for_all_goals_meet_them_whatever_their_order(restarts):
+    """Along a goal that counts a million times as much steps creep: they stalled at every second pose."""
+    met = {0: 0, 1: 0}
+    names, settings = ("left2", "right2", "top2"), SolverSettings(restarts=restarts)
+    for seed in range(12):
+        rng = random.Random(seed)
+        skeleton = limbs(rng)
+        poses, start = [legal_pose(skeleton, rng) for _ in range(8)], [Pose.rest(skeleton)] * 8
+        targets = [[tail(skeleton, pose, name) for pose in poses] for name in names]
+        for step in met:
+            goals = [PositionGoal(name, (0.0, 0.0, 0.0), priority=step * k) for k, name in enumerate(names)]
+            found = solve_many(skeleton, start, goals, settings, targets=targets)
+            met[step] += found.statuses.count(SolveStatus.CONVERGED)
+    assert met[0] >= 0.9 * 96
+    assert met[1] >= 0.95 * met[0]
 
 
 @pytest.mark.parametrize("far", [(-3.0, 0.2, 0.0), (0.0, -3.0, 0.5)])
