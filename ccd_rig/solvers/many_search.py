@@ -54,8 +54,8 @@ def search(given: ManyInput) -> tuple[Found, Found, Stage]:
 
 
 def _first(given: ManyInput, proper: Stage) -> Found:
-    """From the given poses: inside the comfort regions, and from there inside the limits; all goals nearly
-    alike, and then those served first before the others."""
+    """From the given poses: inside the comfort regions, and from there inside the limits; in each first with
+    all goals nearly alike, then with those served first before the others."""
     regions = _regions(given)
     stages = [proper] if regions is None else [Stage(given, regions), proper]
     if len(proper.ranks) > 1:
@@ -254,6 +254,6 @@ def _earlier_first(proper: Stage, best: Found, some: Indices) -> None:
         ranks = proper.ranks[:count]
         chosen = [k for k, goal in enumerate(given.goals) if goal.priority in ranks]
         stage = proper if count == len(proper.ranks) else Stage(given, proper.limits, chosen)
-        served = stage.solve(missed, best.poses.at(missed), PATIENT_GAIN, frozen=count - 1, again=True)
-        found = replace(proper.measure(missed, served.poses), iterations=served.iterations)
+        ended = stage.solve(missed, best.poses.at(missed), PATIENT_GAIN, frozen=count - 1, again=True)
+        found = replace(proper.measure(missed, ended.poses), iterations=ended.iterations)
         _put_nearer(proper, best, missed, found)
