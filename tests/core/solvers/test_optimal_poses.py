@@ -111,7 +111,7 @@ def nearest_around(skeleton, pose, goals, rank, rng):
 
 
 @pytest.mark.mass
-@pytest.mark.parametrize("first", range(0, 80, 20))
+@pytest.mark.parametrize("first", [0, 20, 60])
 def test_no_random_motion_beats_an_optimal_pose(first):
     """Where a spine serves a later goal, limbs on it have to make way, so that their tips stay."""
     optimal = 0
