@@ -139,7 +139,7 @@ def _other_starts(proper: Stage, by: Stage, best: Found, some: Indices) -> None:
     if given.settings.restarts == 0 or len(given.movable) < 2 or not len(some):
         return
     turns, shifts, free = _templates(given, proper.limits)
-    pending = some[~proper.beyond_reach(given.poses)[some]]
+    pending = some[~proper.unreachable(given.poses)[some]]
     kept, first = _serving_met(proper, best.poses), best.poses.rotations.copy()
     number = 0
     while len(pending) and number < turns.shape[-1]:

@@ -15,7 +15,7 @@ from .least_squares.comfort_tolerances import Asked, Relaxed, solve_eased
 from .least_squares.feasible import beside
 from .least_squares.optimality import steepness
 from .least_squares.problem import MILD_STEP, PRIORITY_STEP, LeastSquaresProblem, Residual
-from .least_squares.reach import beyond_reach
+from .least_squares.reach import unreachable
 from .least_squares.requests import settled
 from .least_squares.solve import GAIN, Limits, confined
 from .least_squares.state import Bones, Given, Poses, State, rebuilt, start_state, stepped_balls, to_poses
@@ -229,12 +229,13 @@ class Stage:
         assert best is not None
         return best.at(np.arange(len(some)))
 
-    def beyond_reach(self, poses: Poses) -> Mask:
-        """(B,) whether a position's target is farther from its chain's fixed head than the chain is long."""
+    def unreachable(self, poses: Poses) -> Mask:
+        """(B,) see `reach.unreachable`."""
         given = self._given(np.arange(self.input.size), poses)
         state = start_state(self.problem.layout, given, poses)
         settings = self.input.settings
-        return beyond_reach(self.problem, given, state, settings.position_tolerance, settings.angle_tolerance)
+        tolerances = np.full(state.size, settings.position_tolerance)
+        return unreachable(self.problem, given, state, tolerances, settings.angle_tolerance)
 
     def _given(self, some: Indices, poses: Poses) -> Given:
         held = self.input.reference

@@ -13,7 +13,7 @@ from ...maths.batch import multiply, unit
 from ...settings import Solver
 from ...skeleton.pose import Pose
 from ...solvers.least_squares.problem import MILD_STEP, PRIORITY_STEP, LeastSquaresProblem
-from ...solvers.least_squares.reach import beyond_reach
+from ...solvers.least_squares.reach import unreachable
 from ...solvers.least_squares.requests import Search, together
 from ...solvers.least_squares.solve import HURRIED_GAIN, Limits
 from ...solvers.least_squares.state import Bones, Poses, start_state
@@ -39,7 +39,7 @@ after each that has none the next waits twice as long."""
 def restart_group(batch: Batch, group: Group, result: GroupResult, base: JointPoses) -> Search[None]:
     """Look for other ways to goals that are missed, in all runs of frames side by side.
 
-    Targets farther away than their chains are long are left: nothing reaches them.
+    Targets that are too far away, or too far apart, are left: nothing reaches them.
     """
     runs = _runs(_may_be_met(batch, group, result.met, base))
     yield from together([_restart_run(batch, group, run, result, base) for run in runs])
@@ -101,12 +101,12 @@ def _start_once_more(
 
 
 def _may_be_met(batch: Batch, group: Group, met: NDArray[np.bool_], base: JointPoses) -> NDArray[np.bool_]:
-    """(R,) rows that miss some goal, without those whose chains are too short for their targets."""
+    """(R,) rows that miss some goal, without those whose targets are too far away, or too far apart."""
     missed = np.flatnonzero(~met.all(1))
     if len(missed):
         asked = group_problem(batch, group, (batch.limits, PRIORITY_STEP), missed, base)
         start = start_state(asked.problem.layout, asked.given, asked.poses)
-        far = beyond_reach(asked.problem, asked.given, start, asked.stop.position, asked.stop.angle)
+        far = unreachable(asked.problem, asked.given, start, asked.stop.position, asked.stop.angle)
         missed = missed[~far]
     marked = np.zeros(len(met), np.bool_)
     marked[missed] = True

@@ -1,6 +1,9 @@
-"""Which goals no pose meets, because their chains are too short."""
+"""Which goals no pose meets, because their chains are too short, alone or between two of them."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations
 
 import numpy as np
 
@@ -37,8 +40,7 @@ def beyond_reach(
             continue
         chain = skeleton.chain(goal.joint)
         first = next((k for k, i in enumerate(chain) if i in layout.limits), None)
-        shifted = {i for i, _ in layout.slides} | {each.coupling.joint for each in layout.coupled}
-        if first is None or (shifted | skeleton.pivots) & set(chain):
+        if first is None or _shifted(problem) & set(chain):
             continue
         rows = [layout.row[i] for i in chain[first:]]
         links = np.sqrt((given.shifts[rows[1:]] ** 2).sum(1)).sum(0)
@@ -52,3 +54,53 @@ def beyond_reach(
             head = target - (frame * point).sum(1)
             found |= length(state.heads[rows[0]] - head) > links + last * angle_tolerance + slack
     return found
+
+
+def unreachable(
+    problem: LeastSquaresProblem,
+    given: Given,
+    state: State,
+    position_tolerance: Array,
+    angle_tolerance: float,
+) -> Mask:
+    """(B,) whether targets are beyond reach, or two of them farther apart than their points can be: another
+    start is of no use. Branches that slide or roll are not judged."""
+    found = beyond_reach(problem, given, state, position_tolerance, angle_tolerance)
+    shifted = _shifted(problem)
+    positions = [
+        (problem.skeleton.chain(goal.joint), given.points[:3, block.point.points[0][0]], target)
+        for goal, block, target in zip(problem.goals, problem.blocks, given.targets, strict=True)
+        if isinstance(goal, PositionGoal) and isinstance(block, Position)
+    ]
+    for (chain, point, target), (other_chain, other_point, other) in combinations(positions, 2):
+        count = sum(a == b for a, b in zip(chain, other_chain, strict=False))
+        if not count or chain[count - 1] not in problem.layout.row:
+            continue
+        if shifted & set(chain[count:] + other_chain[count:]):
+            continue
+        (start, links), (other_start, other_links) = (
+            _branch(problem, given, chain[count:], point),
+            _branch(problem, given, other_chain[count:], other_point),
+        )
+        most = length(start - other_start) + links + other_links
+        found |= length(target - other) > most + 2.0 * position_tolerance + 1e-6 * given.reach
+    return found
+
+
+def _branch(
+    problem: LeastSquaresProblem, given: Given, chain: Sequence[int], point: Array
+) -> tuple[Array, Array]:
+    """Where a branch (3, B) begins in the frame of the joint that carries it, and how far its point (3, B)
+    can be from there; the point itself where the branch has no joints."""
+    if not len(chain):
+        return point, np.zeros(1)
+    rows = [problem.layout.row[i] for i in chain]
+    links = np.sqrt((given.shifts[rows[1:]] ** 2).sum(1)).sum(0)
+    return given.shifts[rows[0]], links + length(point)
+
+
+def _shifted(problem: LeastSquaresProblem) -> set[int]:
+    """The joints that slide or roll."""
+    layout = problem.layout
+    sliding = {i for i, _ in layout.slides} | {each.coupling.joint for each in layout.coupled}
+    return sliding | set(problem.skeleton.pivots)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 import random
+from collections.abc import Callable
 
 import numpy as np
 import pytest
+from chains import tail
 from mathutils import Quaternion, Vector
 
 from ccd_rig.goals import OrientationGoal, PositionGoal, measure
@@ -15,7 +17,7 @@ from ccd_rig.skeleton.joints import Joint, Skeleton
 from ccd_rig.skeleton.kinematics import forward_kinematics
 from ccd_rig.skeleton.pose import Pose
 from ccd_rig.solvers.least_squares.problem import LeastSquaresProblem
-from ccd_rig.solvers.least_squares.reach import beyond_reach
+from ccd_rig.solvers.least_squares.reach import beyond_reach, unreachable
 from ccd_rig.solvers.least_squares.state import Bones, Poses, start_state
 
 POSITION, ANGLE = 1e-4, 1e-3
@@ -39,10 +41,15 @@ def pose_of(skeleton: Skeleton, rng: random.Random) -> Pose:
 
 
 def is_beyond(skeleton: Skeleton, goals: list, pose: Pose) -> bool:
+    return judged(beyond_reach, skeleton, goals, pose)
+
+
+def judged(judge: Callable[..., np.ndarray], skeleton: Skeleton, goals: list, pose: Pose) -> bool:
     problem = LeastSquaresProblem(skeleton, goals, [None] * len(skeleton), range(1, len(skeleton)))
     poses = Poses.of([pose])
     given = problem.given(Bones.of(skeleton), poses, problem.own_targets())
-    return bool(beyond_reach(problem, given, start_state(problem.layout, given, poses), POSITION, ANGLE)[0])
+    state = start_state(problem.layout, given, poses)
+    return bool(judge(problem, given, state, np.array([POSITION]), ANGLE)[0])
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -70,6 +77,45 @@ def test_farther_than_the_bones_together_is_beyond(seed):
     name = joints[-1].name
     assert is_beyond(skeleton, [PositionGoal(name, root + 1.01 * longest * way)], pose_of(skeleton, rng))
     assert not is_beyond(skeleton, [PositionGoal(name, root + 0.99 * longest * way)], pose_of(skeleton, rng))
+
+
+def branched(rng: random.Random) -> Skeleton:
+    """Two arms of three bones on a neck of two."""
+    joints = [Joint("base", offset=(0.3, -1.0, 2.0), length=0.5)]
+    for name in ("neck", "left", "right"):
+        for k in range(2 if name == "neck" else 3):
+            parent = len(joints) - 1 if k or name == "neck" else 2
+            offset = Vector((rng.gauss(0.0, 0.2), rng.uniform(0.2, 1.5), rng.gauss(0.0, 0.2)))
+            joints.append(Joint(f"{name}{k}", parent, offset, rotation(rng), length=rng.uniform(0.2, 1.0)))
+    return Skeleton(joints)
+
+
+@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("names", [("left2", "right2"), ("left0", "left2"), ("neck1", "right2")])
+def test_targets_of_one_pose_are_not_too_far_apart(seed, names):
+    rng = random.Random(seed)
+    skeleton = branched(rng)
+    reached = pose_of(skeleton, rng)
+    goals = [PositionGoal(name, tail(skeleton, reached, name)) for name in names]
+    assert not judged(unreachable, skeleton, goals, pose_of(skeleton, rng))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_targets_farther_apart_than_what_is_between_are(seed):
+    """One tip where a pose has it, the other up to there, or past there, along a line of any direction."""
+    rng = random.Random(seed)
+    skeleton = branched(rng)
+    joints = {joint.name: joint for joint in skeleton.joints}
+    between = (joints["left0"].offset - joints["right0"].offset).length
+    for side in ("left", "right"):
+        between += joints[f"{side}1"].offset.length + joints[f"{side}2"].offset.length
+        between += joints[f"{side}2"].length
+    way = Vector([rng.gauss(0.0, 1.0) for _ in range(3)]).normalized()
+    first = tail(skeleton, pose_of(skeleton, rng), "left2")
+    for part in (0.99, 1.01):
+        goals = [PositionGoal("left2", first), PositionGoal("right2", first + part * between * way)]
+        far = is_beyond(skeleton, goals, Pose.rest(skeleton))
+        assert judged(unreachable, skeleton, goals, Pose.rest(skeleton)) == (far or part > 1.0)
 
 
 def test_a_rotation_may_put_a_near_target_out_of_reach():
