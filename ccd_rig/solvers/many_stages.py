@@ -116,9 +116,8 @@ class Stage:
     def mild(self) -> Stage:
         """The same, but goals served later count nearly as much: where there is room for all goals, steps
         need not creep along those served first. The very same where no goal is served later."""
-        if len(self.ranks) < 2:
-            return self
-        return Stage(self.input, self.limits, priority_step=MILD_STEP)
+        one = len(self.ranks) < 2
+        return self if one else Stage(self.input, self.limits, priority_step=MILD_STEP)
 
     def ease(self, some: Indices, start: Poses, ahead: Poses) -> tuple[Found, Mask]:
         """Bring poses `some` nearer to poses `ahead`, as far as comfort tolerances let joints; (K,) which of
