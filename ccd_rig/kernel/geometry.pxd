@@ -1,0 +1,30 @@
+cdef struct Vector:
+    double x, y, z
+
+cdef struct Quaternion:
+    double w, x, y, z
+
+cdef Vector add(Vector a, Vector b) noexcept nogil
+cdef Vector subtract(Vector a, Vector b) noexcept nogil
+cdef Vector scaled(Vector a, double factor) noexcept nogil
+cdef double dot(Vector a, Vector b) noexcept nogil
+cdef Vector cross(Vector a, Vector b) noexcept nogil
+cdef double length(Vector a) noexcept nogil
+cdef Vector perpendicular(Vector a) noexcept nogil
+cdef Quaternion conjugate(Quaternion q) noexcept nogil
+cdef Quaternion multiply(Quaternion a, Quaternion b) noexcept nogil
+cdef Quaternion unit(Quaternion q) noexcept nogil
+cdef Vector rotate(Quaternion q, Vector v) noexcept nogil
+cdef Vector rotate_back(Quaternion q, Vector v) noexcept nogil
+cdef Quaternion exponential(Vector v) noexcept nogil
+cdef Vector logarithm(Quaternion q) noexcept nogil
+cdef Quaternion about(Vector axis, double angle) noexcept nogil
+cdef double turn_about(Quaternion q, Vector axis) noexcept nogil
+cdef double angle_of(Quaternion q) noexcept nogil
+cdef Quaternion between(Vector a, Vector b) noexcept nogil
+cdef Quaternion blend(Quaternion a, Quaternion b, double part) noexcept nogil
+cdef double wrapped(double angle, double middle) noexcept nogil
+cdef Vector vector_at(const double[::1] values, Py_ssize_t at) noexcept nogil
+cdef Quaternion quaternion_at(const double[::1] values, Py_ssize_t at) noexcept nogil
+cdef void put_vector(double[::1] values, Py_ssize_t at, Vector v) noexcept nogil
+cdef void put_quaternion(double[::1] values, Py_ssize_t at, Quaternion q) noexcept nogil

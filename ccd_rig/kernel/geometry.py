@@ -1,0 +1,179 @@
+"""Vectors and unit quaternions (w, x, y, z) as values; all angles are radians.
+
+The types stand in the `.pxd` beside each module of this folder. Compiled, `Vector` and `Quaternion` are
+structs; as it is, the module uses the named tuples of `plain`.
+"""
+
+from __future__ import annotations
+
+from math import atan2, cos, fabs, floor, pi, sin, sqrt
+
+from .plain import Quaternion, Vector
+
+NOISE = 1e-6
+"""Sine of an angle that single precision cannot tell from zero (input comes from it)."""
+
+
+def add(a, b):
+    return Vector(a.x + b.x, a.y + b.y, a.z + b.z)
+
+
+def subtract(a, b):
+    return Vector(a.x - b.x, a.y - b.y, a.z - b.z)
+
+
+def scaled(a, factor):
+    return Vector(a.x * factor, a.y * factor, a.z * factor)
+
+
+def dot(a, b):
+    return a.x * b.x + a.y * b.y + a.z * b.z
+
+
+def cross(a, b):
+    return Vector(a.y * b.z - a.z * b.y, a.z * b.x - a.x * b.z, a.x * b.y - a.y * b.x)
+
+
+def length(a):
+    return sqrt(a.x * a.x + a.y * a.y + a.z * a.z)
+
+
+def perpendicular(a):
+    """The axis least aligned with `a` (the first among equals), less its part along `a`; length 1."""
+    square = dot(a, a)
+    if square == 0.0:
+        return Vector(1.0, 0.0, 0.0)
+    x, y, z = fabs(a.x), fabs(a.y), fabs(a.z)
+    if x <= y and x <= z:
+        side = Vector(1.0 - a.x * a.x / square, -a.x * a.y / square, -a.x * a.z / square)
+    elif y <= z:
+        side = Vector(-a.y * a.x / square, 1.0 - a.y * a.y / square, -a.y * a.z / square)
+    else:
+        side = Vector(-a.z * a.x / square, -a.z * a.y / square, 1.0 - a.z * a.z / square)
+    return scaled(side, 1.0 / length(side))
+
+
+def conjugate(q):
+    return Quaternion(q.w, -q.x, -q.y, -q.z)
+
+
+def multiply(a, b):
+    return Quaternion(
+        a.w * b.w - a.x * b.x - a.y * b.y - a.z * b.z,
+        a.w * b.x + a.x * b.w + a.y * b.z - a.z * b.y,
+        a.w * b.y - a.x * b.z + a.y * b.w + a.z * b.x,
+        a.w * b.z + a.x * b.y - a.y * b.x + a.z * b.w,
+    )
+
+
+def unit(q):
+    """`q` with length 1; a zero quaternion counts as identity."""
+    square = q.w * q.w + q.x * q.x + q.y * q.y + q.z * q.z
+    if square == 0.0:
+        return Quaternion(1.0, 0.0, 0.0, 0.0)
+    scale = 1.0 / sqrt(square)
+    return Quaternion(q.w * scale, q.x * scale, q.y * scale, q.z * scale)
+
+
+def rotate(q, v):
+    """`v` turned by the unit quaternion `q`."""
+    tx = 2.0 * (q.y * v.z - q.z * v.y)
+    ty = 2.0 * (q.z * v.x - q.x * v.z)
+    tz = 2.0 * (q.x * v.y - q.y * v.x)
+    return Vector(
+        v.x + q.w * tx + q.y * tz - q.z * ty,
+        v.y + q.w * ty + q.z * tx - q.x * tz,
+        v.z + q.w * tz + q.x * ty - q.y * tx,
+    )
+
+
+def rotate_back(q, v):
+    """`v` turned by the inverse of the unit quaternion `q`."""
+    return rotate(conjugate(q), v)
+
+
+def exponential(v):
+    """The rotation about `v` by its length."""
+    square = dot(v, v)
+    angle = sqrt(square)
+    # Below 1e-4 two terms of the series of sin(angle / 2) / angle are exact in double precision.
+    scale = sin(0.5 * angle) / angle if angle > 1e-4 else 0.5 - square / 48.0
+    return Quaternion(cos(0.5 * angle), scale * v.x, scale * v.y, scale * v.z)
+
+
+def logarithm(q):
+    """The rotation vector of `q`, 0 to pi long; alike for q and -q."""
+    side = -1.0 if q.w < 0.0 else 1.0
+    sine = sqrt(q.x * q.x + q.y * q.y + q.z * q.z)
+    scale = side * (2.0 * atan2(sine, side * q.w) / sine if sine > 1e-150 else 2.0)
+    return Vector(scale * q.x, scale * q.y, scale * q.z)
+
+
+def about(axis, angle):
+    """The rotation by `angle` about a unit vector."""
+    sine = sin(0.5 * angle)
+    return Quaternion(cos(0.5 * angle), sine * axis.x, sine * axis.y, sine * axis.z)
+
+
+def turn_about(q, axis):
+    """The twist of `q` about a unit vector, -2 pi to 2 pi."""
+    return 2.0 * atan2(q.x * axis.x + q.y * axis.y + q.z * axis.z, q.w)
+
+
+def angle_of(q):
+    """The angle of a rotation, 0 to pi."""
+    return 2.0 * atan2(sqrt(q.x * q.x + q.y * q.y + q.z * q.z), fabs(q.w))
+
+
+def between(a, b):
+    """The smallest rotation from the direction of `a` to that of `b`.
+
+    The half-way form (|a||b| + a.b, a x b). Opposite directions: the half turn about `perpendicular(a)`. A
+    zero vector has no direction: identity.
+    """
+    lengths = sqrt(dot(a, a) * dot(b, b))
+    if lengths == 0.0:
+        return Quaternion(1.0, 0.0, 0.0, 0.0)
+    axis, along = cross(a, b), dot(a, b)
+    if along < 0.0 and dot(axis, axis) <= NOISE * NOISE * lengths * lengths:
+        axis = perpendicular(a)
+        return Quaternion(0.0, axis.x, axis.y, axis.z)
+    return unit(Quaternion(lengths + along, axis.x, axis.y, axis.z))
+
+
+def blend(a, b, part):
+    """From `a` at 0 to `b` at 1 along the chord, on the side of `a`; length 1."""
+    same = a.w * b.w + a.x * b.x + a.y * b.y + a.z * b.z
+    of_b = -part if same < 0.0 else part
+    rest = 1.0 - part
+    return unit(
+        Quaternion(
+            rest * a.w + of_b * b.w, rest * a.x + of_b * b.x, rest * a.y + of_b * b.y, rest * a.z + of_b * b.z
+        )
+    )
+
+
+def wrapped(angle, middle):
+    """`angle` plus the whole turns that bring it within half a turn of `middle`."""
+    return angle - 2.0 * pi * floor((angle - middle) / (2.0 * pi) + 0.5)
+
+
+def vector_at(values, at):
+    return Vector(values[at], values[at + 1], values[at + 2])
+
+
+def quaternion_at(values, at):
+    return Quaternion(values[at], values[at + 1], values[at + 2], values[at + 3])
+
+
+def put_vector(values, at, v):
+    values[at] = v.x
+    values[at + 1] = v.y
+    values[at + 2] = v.z
+
+
+def put_quaternion(values, at, q):
+    values[at] = q.w
+    values[at + 1] = q.x
+    values[at + 2] = q.y
+    values[at + 3] = q.z

@@ -1,0 +1,494 @@
+"""What goals ask for: how far off they are, and how that changes as joints move.
+
+Of each kind its residual (`measure`) and the slope of that (`slopes`). Residuals have no unit: lengths are in
+parts of the problem's reach, angles in radians times `LEVER`, all times the root of the goal's weight.
+
+| kind | residual | target |
+|---|---|---|
+| position | from the target to a point of a joint | point |
+| orientation | rotation vector from the target to a joint's frame | quaternion |
+| direction | from the target to an axis of a joint, on two axes across the target | unit vector |
+| pole | angle about the chain's line from the target to its bend, times its weight | point |
+| balance | from the target to the centre of mass, on the axes that count | point |
+| window | how much longer a chain is than it may be | longest extent, and 1 where it is held |
+"""
+
+from __future__ import annotations
+
+from math import atan2, fabs, sqrt, tan
+
+from .geometry import (
+    about,
+    add,
+    conjugate,
+    cross,
+    dot,
+    length,
+    logarithm,
+    multiply,
+    perpendicular,
+    quaternion_at,
+    rotate,
+    scaled,
+    subtract,
+    vector_at,
+)
+from .limits import LIMIT_WIDTH, hinge_axis
+from .plain import Vector
+from .skeleton import BALANCE, DIRECTION, ORIENTATION, POLE, POSITION, coupled_shift, forward
+
+LEVER = 0.3
+"""Part of the reach that stands for one radian: what an angle counts beside a length."""
+BEND_RANGE = 0.05
+"""Mean offset of the heads between, in parts of the chain's length, from which only the actual bend counts."""
+POLE_NOISE = 1e-5
+"""Part of a chain's scale (or of a target's distance) below which its line (or side) is rounding."""
+DIFFERENCE = 1e-6
+"""Step of the pole's numeric slope, in parts of what it is a slope to."""
+
+
+# How far off ----------------------------------------------------------------------------------------
+
+
+def measure(p):
+    """Place the joints, and note residuals, errors, their sum of squares and the worst in tolerances."""
+    forward(p)
+    p.square, p.worst = 0.0, 0.0
+    for k in range(p.goals):
+        measure_goal(p, k)
+        for row in range(p.first_row[k], p.first_row[k + 1]):
+            p.square += p.residual[row] * p.residual[row]
+        p.worst = max(p.worst, max(p.distance[k] / p.position_tolerance, p.miss[k] / p.angle_tolerance))
+
+
+def measure_goal(p, k):
+    """Note a goal's residual, and how far off it is: `distance` in the model's unit, or `miss` in radians."""
+    kind, row, joint = p.goal_kind[k], p.first_row[k], p.goal_joint[k]
+    by_length, by_angle = length_factor(p, k), angle_factor(p, k)
+    target = vector_at(p.target, 4 * k)
+    p.distance[k] = 0.0
+    p.miss[k] = 0.0
+    if kind == POSITION:
+        off = subtract(goal_point(p, k), target)
+        put_rows(p, row, scaled(off, by_length))
+        p.distance[k] = length(off)
+    elif kind == ORIENTATION:
+        off = logarithm(multiply(quaternion_at(p.frame, 4 * joint), conjugate(quaternion_at(p.target, 4 * k))))
+        put_rows(p, row, scaled(off, by_angle))
+        p.miss[k] = length(off)
+    elif kind == DIRECTION:
+        axis = rotate(quaternion_at(p.frame, 4 * joint), vector_at(p.goal_axis, 3 * k))
+        first = perpendicular(target)
+        angle = atan2(length(cross(target, axis)), dot(target, axis))
+        off = scaled(way_across(axis, target), by_angle * angle)
+        p.residual[row] = dot(off, first)
+        p.residual[row + 1] = dot(off, cross(target, first))
+        p.miss[k] = angle
+    elif kind == POLE:
+        angle = pole_angle_of(p, k)
+        p.residual[row] = by_angle * angle
+        p.miss[k] = fabs(angle)
+    elif kind == BALANCE:
+        gather_mass(p)
+        off = subtract(scaled(total_moment(p), 1.0 / p.total_mass), target)
+        axes = vector_at(p.goal_axis, 3 * k)
+        off = Vector(off.x * axes.x, off.y * axes.y, off.z * axes.z)
+        put_rows(p, row, scaled(off, by_length))
+        p.distance[k] = length(off)
+    else:
+        over = 0.0
+        if p.target[4 * k + 1] > 0.0:
+            over = length(window_line(p, k)) - p.target[4 * k]
+        p.residual[row] = by_length * over
+        p.distance[k] = fabs(over)
+
+
+def length_factor(p, k):
+    """The residual of a length of 1."""
+    return sqrt(p.goal_weight[k]) / p.reach
+
+
+def angle_factor(p, k):
+    """The residual of a radian."""
+    return sqrt(p.goal_weight[k]) * LEVER
+
+
+def put_rows(p, row, v):
+    p.residual[row] = v.x
+    p.residual[row + 1] = v.y
+    p.residual[row + 2] = v.z
+
+
+def goal_point(p, k):
+    """The point that a goal is about, in model space."""
+    joint = p.goal_joint[k]
+    turned = rotate(quaternion_at(p.frame, 4 * joint), vector_at(p.goal_point, 3 * k))
+    return add(vector_at(p.head, 3 * joint), turned)
+
+
+def window_line(p, k):
+    """From the head of a window's first joint to its end."""
+    return subtract(goal_point(p, k), vector_at(p.head, 3 * p.goal_root[k]))
+
+
+def way_across(axis, target):
+    """The unit tangent at a unit vector towards another; always the same one where they are on one line."""
+    across = subtract(axis, scaled(target, dot(axis, target)))
+    sine = length(across)
+    return scaled(across, 1.0 / sine) if sine > 1e-9 else perpendicular(target)
+
+
+# Poles ----------------------------------------------------------------------------------------------
+
+
+def pole_angle_of(p, k):
+    """How far a chain's bend is turned from its pole target: `pole_angle` of the present pose."""
+    root = vector_at(p.head, 3 * p.goal_root[k])
+    line = subtract(goal_point(p, k), root)
+    axis = rotate(quaternion_at(p.frame, 4 * p.goal_axis_joint[k]), vector_at(p.goal_axis, 3 * k))
+    side = subtract(vector_at(p.target, 4 * k), root)
+    return pole_angle(line, heads_between(p, k), side, axis, p.goal_scale[k], p.goal_angle[k])
+
+
+def heads_between(p, k):
+    """The sum of the heads of a pole's chain, seen from the first."""
+    sum_, joint, heads = Vector(0.0, 0.0, 0.0), p.goal_joint[k], 0.0
+    while joint != p.goal_root[k]:
+        sum_ = add(sum_, vector_at(p.head, 3 * joint))
+        heads += 1.0
+        joint = p.parent[joint]
+    return subtract(sum_, scaled(vector_at(p.head, 3 * joint), heads))
+
+
+def pole_angle(line, between, side, axis, scale, turn):
+    """The signed angle about the chain's line from where its bend should point to where it does.
+
+    With l the unit line, B the part of `between` across it, t = BEND_RANGE scale and f a smooth step, the bend
+    is B + (1 - f(|B| / t)) t (l x axis) and the angle counts f(|bend| / t): a clear bend is B itself, a
+    straight chain bends about its own axis, and the angle fades where the two cancel.
+
+    Args:
+        line: from the root's head to the chain's end, model space, as all vectors here.
+        between: the sum of the heads between, from the root's head.
+        side: from the root's head to the pole target.
+        axis: about which the chain bends where it is straight; 0 if unknown.
+        scale: (heads between) x (length of the chain).
+        turn: radians by which the bend is turned from the target.
+    """
+    extent, full = length(line), BEND_RANGE * scale
+    if full <= 0.0 or extent <= POLE_NOISE * scale:
+        return 0.0
+    way = scaled(line, 1.0 / extent)
+    away = subtract(side, scaled(way, dot(way, side)))
+    if length(away) <= POLE_NOISE * length(side):
+        return 0.0
+    bend = subtract(between, scaled(way, dot(way, between)))
+    clear = smooth_step(length(bend) / full)
+    bend = add(bend, scaled(cross(way, axis), (1.0 - clear) * full))
+    if turn != 0.0:
+        away = rotate(about(way, turn), away)
+    angle = atan2(dot(way, cross(away, bend)), dot(away, bend))
+    return angle * smooth_step(length(bend) / full)
+
+
+def smooth_step(x):
+    """3 x^2 - 2 x^3 between 0 and 1, constant outside."""
+    x = min(max(x, 0.0), 1.0)
+    return x * x * (3.0 - 2.0 * x)
+
+
+# Mass -----------------------------------------------------------------------------------------------
+
+
+def gather_mass(p):
+    """Note mass and moment of what hangs on each joint, itself included: (4J) moment, mass."""
+    for n in range(p.evaluated_count):
+        i = p.evaluated[n]
+        at, mass = 4 * i, p.mass[i]
+        middle = add(vector_at(p.head, 3 * i), rotate(quaternion_at(p.frame, 4 * i), vector_at(p.mass_point, 3 * i)))
+        p.below[at] = mass * middle.x
+        p.below[at + 1] = mass * middle.y
+        p.below[at + 2] = mass * middle.z
+        p.below[at + 3] = mass
+    for n in range(p.evaluated_count - 1, -1, -1):
+        i = p.evaluated[n]
+        up = p.parent[i]
+        if up >= 0:
+            moment = rigid_moment(p, i)
+            p.below[4 * up] += moment.x
+            p.below[4 * up + 1] += moment.y
+            p.below[4 * up + 2] += moment.z
+            p.below[4 * up + 3] += p.below[4 * i + 3]
+
+
+def rigid_moment(p, i):
+    """The moment of what hangs on a joint, as rotations of its ancestors move it.
+
+    What hangs on a joint that does not inherit rotation goes where its head goes.
+    """
+    if p.inherits[i]:
+        return vector_at(p.below, 4 * i)
+    return scaled(vector_at(p.head, 3 * i), p.below[4 * i + 3])
+
+
+def total_moment(p):
+    """The moment of all bones: mass times place."""
+    sum_ = Vector(0.0, 0.0, 0.0)
+    for n in range(p.evaluated_count):
+        i = p.evaluated[n]
+        middle = add(vector_at(p.head, 3 * i), rotate(quaternion_at(p.frame, 4 * i), vector_at(p.mass_point, 3 * i)))
+        sum_ = add(sum_, scaled(middle, p.mass[i]))
+    return sum_
+
+
+# Slopes ---------------------------------------------------------------------------------------------
+
+
+def slopes(p):
+    """Note how residuals change with each column, and the columns' axes in model space."""
+    for i in range(p.joints):
+        if p.first_column[i + 1] > p.first_column[i]:
+            place_columns(p, i)
+    for k in range(p.rows * p.columns):
+        p.slope[k] = 0.0
+    for k in range(p.goals):
+        goal_slopes(p, k)
+    if p.masked:
+        for k in range(p.goals):
+            for row in range(p.first_row[k], p.first_row[k + 1]):
+                for column in range(p.columns):
+                    at = row * p.columns + column
+                    p.serving[at] = p.slope[at] * p.serves[k * p.joints + p.column_joint[column]]
+
+
+def place_columns(p, i):
+    """Note the axes of a joint's columns times what one unit of the column is: radians, or model units."""
+    column, base = p.first_column[i], quaternion_at(p.base, 4 * i)
+    if p.width[i] == 1:
+        axis = rotate(base, hinge_axis(p.limit, LIMIT_WIDTH * i))
+        put_axis(p, column, scaled(axis, p.mobility[3 * i]))
+    elif p.width[i] == 3:
+        turned = multiply(base, quaternion_at(p.metric, 4 * i))
+        put_axis(p, column, rotate(turned, Vector(p.mobility[3 * i], 0.0, 0.0)))
+        put_axis(p, column + 1, rotate(turned, Vector(0.0, p.mobility[3 * i + 1], 0.0)))
+        put_axis(p, column + 2, rotate(turned, Vector(0.0, 0.0, p.mobility[3 * i + 2])))
+    base = quaternion_at(p.shift_base, 4 * i)
+    for column in range(p.first_column[i] + p.width[i], p.first_column[i + 1]):
+        put_axis(p, column, scaled(rotate(base, vector_at(p.slide_axis, 3 * p.column_slide[column])), p.reach))
+
+
+def put_axis(p, column, v):
+    p.column_axis[3 * column] = v.x
+    p.column_axis[3 * column + 1] = v.y
+    p.column_axis[3 * column + 2] = v.z
+
+
+def goal_slopes(p, k):
+    """Write the rows of a goal."""
+    kind, row, joint = p.goal_kind[k], p.first_row[k], p.goal_joint[k]
+    by_length, by_angle = length_factor(p, k), angle_factor(p, k)
+    if kind == POSITION:
+        point_rows(p, row, joint, goal_point(p, k), by_length)
+    elif kind == ORIENTATION:
+        orientation_rows(p, k, by_angle)
+    elif kind == DIRECTION:
+        direction_rows(p, k, by_angle)
+    elif kind == POLE:
+        pole_row(p, k, by_angle)
+    elif kind == BALANCE:
+        balance_rows(p, k, by_length)
+    elif p.target[4 * k + 1] > 0.0:
+        line = window_line(p, k)
+        extent = length(line)
+        if extent > 0.0:
+            force = scaled(line, by_length / extent)
+            point_row(p, row, joint, goal_point(p, k), force)
+            point_row(p, row, p.goal_root[k], vector_at(p.head, 3 * p.goal_root[k]), scaled(force, -1.0))
+
+
+def point_rows(p, row, joint, point, factor):
+    """Add how a point that a joint carries moves, times a factor, to three rows."""
+    x, y, z = row * p.columns, (row + 1) * p.columns, (row + 2) * p.columns
+    i, lever = joint, point
+    while i >= 0:
+        first, slides = p.first_column[i], p.first_column[i] + p.width[i]
+        if first < p.first_column[i + 1]:
+            arm = subtract(lever, vector_at(p.head, 3 * i))
+            for column in range(first, slides):
+                move = cross(vector_at(p.column_axis, 3 * column), arm)
+                p.slope[x + column] += factor * move.x
+                p.slope[y + column] += factor * move.y
+                p.slope[z + column] += factor * move.z
+            for column in range(slides, p.first_column[i + 1]):
+                p.slope[x + column] += factor * p.column_axis[3 * column]
+                p.slope[y + column] += factor * p.column_axis[3 * column + 1]
+                p.slope[z + column] += factor * p.column_axis[3 * column + 2]
+        if p.couplings:
+            coupled_rows(p, x, i, Vector(factor, 0.0, 0.0))
+            coupled_rows(p, y, i, Vector(0.0, factor, 0.0))
+            coupled_rows(p, z, i, Vector(0.0, 0.0, factor))
+        if not p.inherits[i]:
+            lever = vector_at(p.head, 3 * i)
+        i = p.parent[i]
+
+
+def point_row(p, row, joint, point, force):
+    """Add how a point that a joint carries moves along `force` to a row."""
+    at, i, lever = row * p.columns, joint, point
+    while i >= 0:
+        first, slides = p.first_column[i], p.first_column[i] + p.width[i]
+        moment = cross(subtract(lever, vector_at(p.head, 3 * i)), force)
+        for column in range(first, slides):
+            p.slope[at + column] += dot(vector_at(p.column_axis, 3 * column), moment)
+        for column in range(slides, p.first_column[i + 1]):
+            p.slope[at + column] += dot(vector_at(p.column_axis, 3 * column), force)
+        if p.couplings:
+            coupled_rows(p, at, i, force)
+        if not p.inherits[i]:
+            lever = vector_at(p.head, 3 * i)
+        i = p.parent[i]
+
+
+def coupled_rows(p, at, i, force):
+    """Add to the columns of drivers how the coupled offsets of a joint move what hangs on it along `force`."""
+    for k in range(p.couplings):
+        driver = p.coupled_driver[k]
+        if p.coupled_joint[k] == i and p.width[driver] == 1:
+            shift, rate = coupled_shift(p, k)
+            axis = rotate(quaternion_at(p.shift_base, 4 * i), vector_at(p.coupled_axis, 3 * k))
+            p.slope[at + p.first_column[driver]] += rate * p.mobility[3 * driver] * dot(axis, force)
+
+
+def turn_row(p, row, joint, moment):
+    """Add how a joint's frame turns about `moment` to a row."""
+    at, i = row * p.columns, joint
+    while i >= 0:
+        for column in range(p.first_column[i], p.first_column[i] + p.width[i]):
+            p.slope[at + column] += dot(vector_at(p.column_axis, 3 * column), moment)
+        if not p.inherits[i]:
+            return
+        i = p.parent[i]
+
+
+def orientation_rows(p, k, factor):
+    """The inverse of the left Jacobian of SO(3): 1 - [e] / 2 + c [e]^2, e the rotation vector."""
+    row, joint = p.first_row[k], p.goal_joint[k]
+    e = scaled(vector_at(p.residual, row), 1.0 / factor)
+    square = dot(e, e)
+    c = jacobian_factor(square)
+    d = 1.0 - c * square
+    turn_row(p, row, joint, scaled(Vector(d + c * e.x * e.x, c * e.x * e.y + 0.5 * e.z, c * e.x * e.z - 0.5 * e.y), factor))
+    turn_row(p, row + 1, joint, scaled(Vector(c * e.y * e.x - 0.5 * e.z, d + c * e.y * e.y, c * e.y * e.z + 0.5 * e.x), factor))
+    turn_row(p, row + 2, joint, scaled(Vector(c * e.z * e.x + 0.5 * e.y, c * e.z * e.y - 0.5 * e.x, d + c * e.z * e.z), factor))
+
+
+def jacobian_factor(square):
+    """c = (1 - (a/2) cot(a/2)) / a^2 of a rotation vector's length a; below 2e-3 radians 1/12 to rounding."""
+    half = max(0.5 * sqrt(square), 1e-3)
+    return 0.25 * (1.0 / (half * half) - 1.0 / (half * tan(half)))
+
+
+def direction_rows(p, k, factor):
+    """A turn w changes the angle by w.side, and the way round the target by w.(axis x side) angle / sine."""
+    row, joint, target = p.first_row[k], p.goal_joint[k], vector_at(p.target, 4 * k)
+    axis = rotate(quaternion_at(p.frame, 4 * joint), vector_at(p.goal_axis, 3 * k))
+    way = way_across(axis, target)
+    side = cross(target, way)
+    sine, cosine = length(cross(target, axis)), dot(target, axis)
+    ratio = 1.0 if cosine > 0.0 else 0.0
+    if sine >= 1e-6:
+        ratio = atan2(sine, cosine) / sine
+    around = scaled(cross(axis, side), ratio)
+    first = perpendicular(target)
+    second = cross(target, first)
+    turn_row(p, row, joint, scaled(add(scaled(side, dot(way, first)), scaled(around, dot(side, first))), factor))
+    turn_row(p, row + 1, joint, scaled(add(scaled(side, dot(way, second)), scaled(around, dot(side, second))), factor))
+
+
+def pole_row(p, k, factor):
+    """The slope of a pole's angle: by differences to the vectors that it depends on, along which joints move."""
+    row, joint, root, scale = p.first_row[k], p.goal_joint[k], p.goal_root[k], p.goal_scale[k]
+    start = vector_at(p.head, 3 * root)
+    end = goal_point(p, k)
+    line, between = subtract(end, start), heads_between(p, k)
+    axis = rotate(quaternion_at(p.frame, 4 * p.goal_axis_joint[k]), vector_at(p.goal_axis, 3 * k))
+    side = subtract(vector_at(p.target, 4 * k), start)
+    by_line, by_between = Vector(0.0, 0.0, 0.0), Vector(0.0, 0.0, 0.0)
+    by_side, by_axis = Vector(0.0, 0.0, 0.0), Vector(0.0, 0.0, 0.0)
+    turn, step = p.goal_angle[k], DIFFERENCE * scale
+    if step <= 0.0:
+        return
+    away = DIFFERENCE * length(side)
+    for n in range(3):
+        way = Vector(1.0 if n == 0 else 0.0, 1.0 if n == 1 else 0.0, 1.0 if n == 2 else 0.0)
+        short = scaled(way, step)
+        change = turned_by(
+            pole_angle(subtract(line, short), between, side, axis, scale, turn),
+            pole_angle(add(line, short), between, side, axis, scale, turn),
+        )
+        by_line = add(by_line, scaled(way, change * factor / (2.0 * step)))
+        change = turned_by(
+            pole_angle(line, subtract(between, short), side, axis, scale, turn),
+            pole_angle(line, add(between, short), side, axis, scale, turn),
+        )
+        by_between = add(by_between, scaled(way, change * factor / (2.0 * step)))
+        if away > 0.0:
+            short = scaled(way, away)
+            change = turned_by(
+                pole_angle(line, between, subtract(side, short), axis, scale, turn),
+                pole_angle(line, between, add(side, short), axis, scale, turn),
+            )
+            by_side = add(by_side, scaled(way, change * factor / (2.0 * away)))
+        short = scaled(way, DIFFERENCE)
+        change = turned_by(
+            pole_angle(line, between, side, subtract(axis, short), scale, turn),
+            pole_angle(line, between, side, add(axis, short), scale, turn),
+        )
+        by_axis = add(by_axis, scaled(way, change * factor / (2.0 * DIFFERENCE)))
+    point_row(p, row, joint, end, by_line)
+    # The root's head is in all of them: line, side and each of the heads between are seen from there.
+    heads, i = 0.0, joint
+    while i != root:
+        point_row(p, row, i, vector_at(p.head, 3 * i), by_between)
+        heads += 1.0
+        i = p.parent[i]
+    to_root = scaled(add(add(by_line, scaled(by_between, heads)), by_side), -1.0)
+    point_row(p, row, root, start, to_root)
+    turn_row(p, row, p.goal_axis_joint[k], cross(axis, by_axis))
+
+
+def turned_by(before, after):
+    """The difference of two angles, unless they lie on two sides of half a turn, where the angle jumps."""
+    change = after - before
+    return change if fabs(change) < 1.0 else 0.0
+
+
+def balance_rows(p, k, factor):
+    """How the centre of mass moves, on the axes that count."""
+    x, axes = p.first_row[k] * p.columns, vector_at(p.goal_axis, 3 * k)
+    y, z = x + p.columns, x + 2 * p.columns
+    share = factor / p.total_mass
+    for n in range(p.evaluated_count):
+        i = p.evaluated[n]
+        mass = p.below[4 * i + 3]
+        if mass > 0.0 and p.first_column[i] < p.first_column[i + 1]:
+            arm = subtract(vector_at(p.below, 4 * i), scaled(vector_at(p.head, 3 * i), mass))
+            slides = p.first_column[i] + p.width[i]
+            for column in range(p.first_column[i], p.first_column[i + 1]):
+                axis = vector_at(p.column_axis, 3 * column)
+                move = cross(axis, arm)
+                if column >= slides:
+                    move = scaled(axis, mass)
+                p.slope[x + column] += share * axes.x * move.x
+                p.slope[y + column] += share * axes.y * move.y
+                p.slope[z + column] += share * axes.z * move.z
+    for c in range(p.couplings):
+        i, driver = p.coupled_joint[c], p.coupled_driver[c]
+        if p.width[driver] == 1 and p.below[4 * i + 3] > 0.0:
+            shift, rate = coupled_shift(p, c)
+            axis = rotate(quaternion_at(p.shift_base, 4 * i), vector_at(p.coupled_axis, 3 * c))
+            move = scaled(axis, share * rate * p.mobility[3 * driver] * p.below[4 * i + 3])
+            column = p.first_column[driver]
+            p.slope[x + column] += axes.x * move.x
+            p.slope[y + column] += axes.y * move.y
+            p.slope[z + column] += axes.z * move.z

@@ -1,0 +1,29 @@
+cdef void look(Problem p) noexcept nogil
+@cython.locals(count=cython.Py_ssize_t, at=cython.Py_ssize_t)
+cdef void note_borders(Problem p) noexcept nogil
+cdef void depart(Problem p) noexcept nogil
+cdef void depart_ball(Problem p, Py_ssize_t i) noexcept nogil
+@cython.locals(more=cython.bint)
+cdef void find_step(Problem p, double back, double damping) noexcept nogil
+cdef void free_all(Problem p, double back) noexcept nogil
+@cython.locals(basis=cython.Py_ssize_t, column=cython.Py_ssize_t)
+cdef void hold_normal(Problem p, Py_ssize_t i, Py_ssize_t n) noexcept nogil
+cdef void remove_along(double[::1] values, Py_ssize_t at, Vector normal) noexcept nogil
+cdef void fix_column(Problem p, Py_ssize_t column, double step) noexcept nogil
+cdef void solve_step(Problem p, double damping) noexcept nogil
+cdef void solve_symmetric(Problem p) noexcept nogil
+@cython.locals(best=cython.Py_ssize_t)
+cdef void solve_general(Problem p) noexcept nogil
+@cython.locals(more=cython.bint, slide=cython.Py_ssize_t, column=cython.Py_ssize_t)
+cdef bint hold_more(Problem p) noexcept nogil
+cdef bint stop_at(Problem p, Py_ssize_t column, double value, double lower, double upper, double scale) noexcept nogil
+cdef double longest_turn(Problem p) noexcept nogil
+@cython.locals(slide=cython.Py_ssize_t)
+cdef void make_step(Problem p, double part) noexcept nogil
+cdef void wish(Problem p, double part) noexcept nogil
+@cython.locals(slow=cython.Py_ssize_t)
+cdef bint reach(Problem p, Py_ssize_t most) noexcept nogil
+@cython.locals(has_old=cython.bint)
+cdef void slide(Problem p, Py_ssize_t most) noexcept nogil
+cdef void come_back(Problem p) noexcept nogil
+cdef double curvature_part(Problem p, double part) noexcept nogil

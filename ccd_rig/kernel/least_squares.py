@@ -1,0 +1,475 @@
+"""Damped least squares of all joints at once, inside their limits: *reach* the goals, *slide* along them.
+
+Unknowns are one number per column: a hinge's angle, the three parts of a ball's rotation vector in its base,
+a slide's shift; each in parts of its mobility. Steps are those of Levenberg and Marquardt in dual form, with
+K = J P B^T and P the projection onto what limits leave free (an active set):
+
+    d = -g - P B^T (K + damping)^-1 (w r - J g)
+
+Here r is the residual, w the part of it to remove, J its slope, B the part of J whose joints may move for each
+goal (most often all of it), and g the part of the way back to the reference pose (Rosen 1960, "The gradient
+projection method for nonlinear programming"): w = 1 and g = 0 reaches, w = 0 slides.
+"""
+
+from __future__ import annotations
+
+from math import fabs, pi, sqrt
+
+from .geometry import (
+    add,
+    angle_of,
+    conjugate,
+    cross,
+    dot,
+    exponential,
+    length,
+    logarithm,
+    multiply,
+    put_quaternion,
+    put_vector,
+    quaternion_at,
+    rotate,
+    rotate_back,
+    scaled,
+    subtract,
+    unit,
+    vector_at,
+    wrapped,
+)
+from .goals import jacobian_factor, measure, slopes
+from .limits import LIMIT_WIDTH, hinge_range, nearest_allowed, outward_normals
+from .plain import Vector
+from .skeleton import NORMALS, restore, save, set_angle
+
+LONGEST_STEP = 1.0
+"""Radians that a joint turns in a step of `reach` at most."""
+LONGEST_SLIDE = 0.5
+"""The same of `slide`: the way back to the goals stays short."""
+NEAR = 0.3
+"""Part of the tolerances within which a pose counts as on its goals: the rest is left to rounding."""
+BORDER = 1e-7
+"""Radians from a limit's border within which a rotation stands on it."""
+ROUNDS = 6
+"""Most times that a step is solved anew with more limits held."""
+SLOW = 0.98
+"""A step that leaves more than this part of the square error wins little."""
+PATIENCE = 8
+"""So many steps in a row that win little end it."""
+STILL = 1e-3
+"""Radians of a step back to the reference below which a pose is the nearest."""
+FLAT = 1e-7
+"""Part of the departure that a step must win."""
+
+
+# Where the pose is ----------------------------------------------------------------------------------
+
+
+def look(p):
+    """Note residuals and slopes, the borders that the pose stands on, and its departure from the reference."""
+    measure(p)
+    slopes(p)
+    note_borders(p)
+    depart(p)
+
+
+def note_borders(p):
+    """Note the outward normals of limits, in units of the columns."""
+    for i in range(p.joints):
+        p.normal_count[i] = 0
+        if p.width[i] == 3:
+            count = outward_normals(
+                p.limit, LIMIT_WIDTH * i, quaternion_at(p.rotation, 4 * i), BORDER, p.normals, 3 * NORMALS * i
+            )
+            p.normal_pairs[i] = count // 8
+            p.normal_count[i] = count % 8
+            metric = quaternion_at(p.metric, 4 * i)
+            for n in range(p.normal_count[i]):
+                at = 3 * (NORMALS * i + n)
+                normal = rotate_back(metric, vector_at(p.normals, at))
+                normal = Vector(
+                    normal.x * p.mobility[3 * i], normal.y * p.mobility[3 * i + 1], normal.z * p.mobility[3 * i + 2]
+                )
+                size = length(normal)
+                put_vector(p.normals, at, scaled(normal, 1.0 / size if size > 0.0 else 0.0))
+
+
+def depart(p):
+    """Note the sum of squares of what joints are turned from the reference, and half its gradient."""
+    p.departed = 0.0
+    if not p.has_reference:
+        return
+    for i in range(p.joints):
+        column = p.first_column[i]
+        if p.width[i] == 1:
+            off = p.angle[i] - p.reference_angle[i]
+            lower, upper = hinge_range(p.limit, LIMIT_WIDTH * i)
+            if upper - lower >= 2.0 * pi:
+                off = wrapped(off, 0.0)
+            off = off / p.mobility[3 * i]
+            p.departure[column] = off
+            p.departed += off * off
+        elif p.width[i] == 3:
+            depart_ball(p, i)
+        for column in range(p.first_column[i] + p.width[i], p.first_column[i + 1]):
+            off = dot(
+                vector_at(p.slide_axis, 3 * p.column_slide[column]),
+                subtract(vector_at(p.translation, 3 * i), vector_at(p.reference_translation, 3 * i)),
+            )
+            p.departure[column] = off / p.reach
+            p.departed += p.departure[column] * p.departure[column]
+
+
+def depart_ball(p, i):
+    """The departure of a ball joint: u = S^-1 M^T v, with v the rotation vector from the reference.
+
+    Its half gradient is S M^T J^-T M S^-1 u, where J^-T = 1 + [v] / 2 + [v]^2 / 12 + ... is that of SO(3).
+    """
+    column = p.first_column[i]
+    metric = quaternion_at(p.metric, 4 * i)
+    turn = multiply(quaternion_at(p.rotation, 4 * i), conjugate(quaternion_at(p.reference_rotation, 4 * i)))
+    v = logarithm(turn)
+    x, y, z = p.mobility[3 * i], p.mobility[3 * i + 1], p.mobility[3 * i + 2]
+    u = rotate_back(metric, v)
+    u = Vector(u.x / x, u.y / y, u.z / z)
+    p.departed += dot(u, u)
+    if x == y and y == z:
+        p.departure[column] = u.x
+        p.departure[column + 1] = u.y
+        p.departure[column + 2] = u.z
+        return
+    w = rotate(metric, Vector(u.x / x, u.y / y, u.z / z))
+    once = cross(v, w)
+    w = rotate_back(metric, add(w, add(scaled(once, 0.5), scaled(cross(v, once), jacobian_factor(dot(v, v))))))
+    p.departure[column] = x * w.x
+    p.departure[column + 1] = y * w.y
+    p.departure[column + 2] = z * w.z
+
+
+# Steps ----------------------------------------------------------------------------------------------
+
+
+def find_step(p, back, damping):
+    """Note the step that removes `row_wish` of the residuals and goes part `back` of the departure.
+
+    Limits that the step would leave are held, and the step is found anew.
+    """
+    free_all(p, back)
+    for _ in range(ROUNDS):
+        solve_step(p, damping)
+        if not hold_more(p):
+            return
+
+
+def free_all(p, back):
+    """Let all columns move but for limits without any room."""
+    for at in range(p.rows * p.columns):
+        p.free_slope[at] = p.serving[at] if p.masked else p.slope[at]
+    for column in range(p.columns):
+        p.is_fixed[column] = 0
+        p.fixed_step[column] = 0.0
+        p.free_departure[column] = back * p.departure[column] if p.has_reference else 0.0
+    for i in range(p.joints):
+        p.held_count[i] = 0
+        for n in range(p.normal_count[i]):
+            p.is_held[NORMALS * i + n] = 0
+            if (p.normal_pairs[i] >> n) & 1:
+                hold_normal(p, i, n)
+
+
+def hold_normal(p, i, n):
+    """Take a normal of a joint's limit out of what it may move."""
+    p.is_held[NORMALS * i + n] = 1
+    normal, basis = vector_at(p.normals, 3 * (NORMALS * i + n)), 9 * i
+    for k in range(p.held_count[i]):
+        other = vector_at(p.held_basis, basis + 3 * k)
+        normal = subtract(normal, scaled(other, dot(normal, other)))
+    size = length(normal)
+    if size < 1e-6 or p.held_count[i] >= 3:
+        return
+    normal = scaled(normal, 1.0 / size)
+    put_vector(p.held_basis, basis + 3 * p.held_count[i], normal)
+    p.held_count[i] += 1
+    column = p.first_column[i]
+    for row in range(p.rows):
+        remove_along(p.free_slope, row * p.columns + column, normal)
+    remove_along(p.free_departure, column, normal)
+
+
+def remove_along(values, at, normal):
+    """Take the part along a unit vector out of three numbers."""
+    along = values[at] * normal.x + values[at + 1] * normal.y + values[at + 2] * normal.z
+    values[at] -= along * normal.x
+    values[at + 1] -= along * normal.y
+    values[at + 2] -= along * normal.z
+
+
+def fix_column(p, column, step):
+    """Let a hinge or slide make a given step and no other."""
+    p.is_fixed[column] = 1
+    p.fixed_step[column] = step
+    p.free_departure[column] = 0.0
+    for row in range(p.rows):
+        p.free_slope[row * p.columns + column] = 0.0
+
+
+def solve_step(p, damping):
+    """Note the step of what is free, beside fixed steps."""
+    rows, columns = p.rows, p.columns
+    for a in range(rows):
+        for b in range(rows if p.masked else a + 1):
+            sum_ = 0.0
+            for column in range(columns):
+                sum_ += (p.slope[a * columns + column] if p.masked else p.free_slope[a * columns + column]) * p.free_slope[
+                    b * columns + column
+                ]
+            p.system[a * rows + b] = sum_
+        p.system[a * rows + a] += damping * p.row_damping[a] + 1e-12
+        sum_ = p.row_wish[a] * p.residual[a]
+        for column in range(columns):
+            sum_ += p.slope[a * columns + column] * (p.fixed_step[column] - p.free_departure[column])
+        p.right[a] = sum_
+    if p.masked:
+        solve_general(p)
+    else:
+        solve_symmetric(p)
+    for column in range(columns):
+        sum_ = p.fixed_step[column] - p.free_departure[column]
+        for a in range(rows):
+            sum_ -= p.free_slope[a * columns + column] * p.right[a]
+        p.step[column] = sum_
+
+
+def solve_symmetric(p):
+    """Cholesky's method; `right` becomes the solution."""
+    n = p.rows
+    for i in range(n):
+        for j in range(i + 1):
+            sum_ = p.system[i * n + j]
+            for k in range(j):
+                sum_ -= p.system[i * n + k] * p.system[j * n + k]
+            if i == j:
+                p.system[i * n + i] = sqrt(max(sum_, 1e-14))
+            else:
+                p.system[i * n + j] = sum_ / p.system[j * n + j]
+    for i in range(n):
+        sum_ = p.right[i]
+        for k in range(i):
+            sum_ -= p.system[i * n + k] * p.right[k]
+        p.right[i] = sum_ / p.system[i * n + i]
+    for i in range(n - 1, -1, -1):
+        sum_ = p.right[i]
+        for k in range(i + 1, n):
+            sum_ -= p.system[k * n + i] * p.right[k]
+        p.right[i] = sum_ / p.system[i * n + i]
+
+
+def solve_general(p):
+    """Gauss's method with exchanged rows; `right` becomes the solution."""
+    n = p.rows
+    for j in range(n):
+        best = j
+        for i in range(j + 1, n):
+            if fabs(p.system[i * n + j]) > fabs(p.system[best * n + j]):
+                best = i
+        if best != j:
+            for k in range(n):
+                value = p.system[j * n + k]
+                p.system[j * n + k] = p.system[best * n + k]
+                p.system[best * n + k] = value
+            value = p.right[j]
+            p.right[j] = p.right[best]
+            p.right[best] = value
+        pivot = p.system[j * n + j]
+        if fabs(pivot) < 1e-14:
+            pivot = 1e-14
+            p.system[j * n + j] = pivot
+        for i in range(j + 1, n):
+            factor = p.system[i * n + j] / pivot
+            if factor != 0.0:
+                for k in range(j, n):
+                    p.system[i * n + k] -= factor * p.system[j * n + k]
+                p.right[i] -= factor * p.right[j]
+    for i in range(n - 1, -1, -1):
+        sum_ = p.right[i]
+        for k in range(i + 1, n):
+            sum_ -= p.system[i * n + k] * p.right[k]
+        p.right[i] = sum_ / p.system[i * n + i]
+
+
+def hold_more(p):
+    """Hold the limits that the step would leave; whether there are any."""
+    more = False
+    for i in range(p.joints):
+        if p.width[i] == 1:
+            column = p.first_column[i]
+            lower, upper = hinge_range(p.limit, LIMIT_WIDTH * i)
+            if not p.is_fixed[column] and upper - lower < 2.0 * pi:
+                more = stop_at(p, column, p.angle[i], lower, upper, p.mobility[3 * i]) or more
+        for n in range(p.normal_count[i]):
+            if not p.is_held[NORMALS * i + n]:
+                step = vector_at(p.step, p.first_column[i])
+                if dot(step, vector_at(p.normals, 3 * (NORMALS * i + n))) > 1e-9:
+                    hold_normal(p, i, n)
+                    more = True
+        for column in range(p.first_column[i] + p.width[i], p.first_column[i + 1]):
+            if not p.is_fixed[column]:
+                slide = p.column_slide[column]
+                place = dot(vector_at(p.slide_axis, 3 * slide), vector_at(p.translation, 3 * i))
+                lower, upper = p.slide_range[2 * slide], p.slide_range[2 * slide + 1]
+                more = stop_at(p, column, place, lower, upper, p.reach) or more
+    return more
+
+
+def stop_at(p, column, value, lower, upper, scale):
+    """Fix a column's step to where its range ends, if it would leave that; whether it would."""
+    to = value + scale * p.step[column]
+    if lower <= to <= upper:
+        return False
+    fix_column(p, column, ((upper if to > upper else lower) - value) / scale)
+    return True
+
+
+def longest_turn(p):
+    """The largest rotation of a joint in the step, radians, or shift in parts of the reach."""
+    longest = 0.0
+    for i in range(p.joints):
+        column = p.first_column[i]
+        if p.width[i] == 1:
+            longest = max(longest, fabs(p.step[column]) * p.mobility[3 * i])
+        elif p.width[i] == 3:
+            x = p.step[column] * p.mobility[3 * i]
+            y = p.step[column + 1] * p.mobility[3 * i + 1]
+            z = p.step[column + 2] * p.mobility[3 * i + 2]
+            longest = max(longest, sqrt(x * x + y * y + z * z))
+        for slide in range(column + p.width[i], p.first_column[i + 1]):
+            longest = max(longest, fabs(p.step[slide]))
+    return longest
+
+
+def make_step(p, part):
+    """Move part of the step, and bring joints back inside their limits."""
+    for i in range(p.joints):
+        column = p.first_column[i]
+        if p.width[i] == 1:
+            set_angle(p, i, p.angle[i] + part * p.mobility[3 * i] * p.step[column])
+        elif p.width[i] == 3:
+            turn = Vector(
+                part * p.mobility[3 * i] * p.step[column],
+                part * p.mobility[3 * i + 1] * p.step[column + 1],
+                part * p.mobility[3 * i + 2] * p.step[column + 2],
+            )
+            turned = exponential(rotate(quaternion_at(p.metric, 4 * i), turn))
+            turned = unit(multiply(turned, quaternion_at(p.rotation, 4 * i)))
+            put_quaternion(p.rotation, 4 * i, nearest_allowed(p.limit, LIMIT_WIDTH * i, turned))
+        for k in range(column + p.width[i], p.first_column[i + 1]):
+            slide = p.column_slide[k]
+            axis, shift = vector_at(p.slide_axis, 3 * slide), vector_at(p.translation, 3 * i)
+            place = dot(axis, shift)
+            to = place + part * p.reach * p.step[k]
+            to = min(max(to, p.slide_range[2 * slide]), p.slide_range[2 * slide + 1])
+            put_vector(p.translation, 3 * i, add(shift, scaled(axis, to - place)))
+    p.steps += 1
+
+
+def wish(p, part):
+    """Ask steps to remove a part of all residuals."""
+    for row in range(p.rows):
+        p.row_wish[row] = part
+        p.row_damping[row] = 1.0
+
+
+# Reach and slide ------------------------------------------------------------------------------------
+
+
+def reach(p, most):
+    """Meet the goals by damped least squares, with no pull to the reference; whether they are met.
+
+    Looks at the pose first, and leaves what it saw of the last.
+    """
+    wish(p, 1.0)
+    damping, slow = 1e-3, 0
+    look(p)
+    for _ in range(most):
+        if p.worst <= NEAR:
+            return True
+        square = p.square
+        save(p, 0)
+        find_step(p, 0.0, damping * square)
+        longest = longest_turn(p)
+        make_step(p, LONGEST_STEP / longest if longest > LONGEST_STEP else 1.0)
+        look(p)
+        if p.square < square:
+            damping = max(0.3 * damping, 1e-6)
+            slow = slow + 1 if p.square > SLOW * square else 0
+        else:
+            restore(p, 0)
+            look(p)
+            damping *= 5.0
+            slow += 1
+        if slow >= PATIENCE:
+            break
+    return p.worst <= 1.0
+
+
+def slide(p, most):
+    """Go along the goals towards the reference, from a pose that meets them.
+
+    A step of the departure's gradient in what the goals leave free, then steps back onto the goals. It counts
+    if these are met and the departure falls, else it is halved. The next step's length is that of Barzilai and
+    Borwein 1988: the curvature seen in the last one.
+    """
+    part = 1.0
+    has_old = False
+    for _ in range(most):
+        departed = p.departed
+        wish(p, 0.0)
+        find_step(p, 1.0, 1e-10)
+        longest = longest_turn(p)
+        if longest < STILL:
+            return
+        if has_old:
+            part = curvature_part(p, part)
+        for column in range(p.columns):
+            p.old_gradient[column] = p.step[column]
+        save(p, 1)
+        length_ = min(part, LONGEST_SLIDE / longest)
+        make_step(p, length_)
+        for column in range(p.columns):
+            p.old_step[column] = length_ * p.old_gradient[column]
+        come_back(p)
+        if p.worst <= 1.0 and p.departed < departed:
+            has_old = True
+            if departed - p.departed < FLAT * departed:
+                return
+        else:
+            restore(p, 1)
+            look(p)
+            has_old = False
+            part = 0.4 * length_
+            if part * longest < STILL:
+                return
+
+
+def come_back(p):
+    """Return onto the goals by undamped steps."""
+    look(p)
+    wish(p, 1.0)
+    for _ in range(4):
+        if p.worst <= NEAR:
+            return
+        find_step(p, 0.0, 1e-12)
+        if longest_turn(p) > LONGEST_STEP:
+            return
+        make_step(p, 1.0)
+        look(p)
+
+
+def curvature_part(p, part):
+    """The length of the next step: s.s / s.y, with s the last step and y the change of the gradient."""
+    along, change = 0.0, 0.0
+    for column in range(p.columns):
+        along += p.old_step[column] * p.old_step[column]
+        change += p.old_step[column] * (p.old_gradient[column] - p.step[column])
+    if change <= 0.0 or along <= 0.0:
+        return min(2.0 * part, 4.0)
+    return min(max(along / change, 0.1), 4.0)

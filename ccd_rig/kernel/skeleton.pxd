@@ -1,0 +1,43 @@
+cdef double[::1] zeros(Py_ssize_t count)
+cdef int[::1] counts(Py_ssize_t count)
+
+cdef class Problem:
+    cdef readonly Py_ssize_t joints, goals, columns, rows, slides, couplings, steps
+    cdef readonly double reach, position_tolerance, angle_tolerance
+    cdef double total_mass
+    cdef int[::1] parent, inherits, width
+    cdef double[::1] offset, rest, limit, metric, mobility, mass, mass_point
+    cdef int[::1] first_slide
+    cdef double[::1] slide_axis, slide_range
+    cdef int[::1] coupled_joint, coupled_driver, first_knot
+    cdef double[::1] coupled_axis, knots
+    cdef int[::1] goal_kind, goal_joint, goal_root, goal_rank, goal_axis_joint, first_row, serves
+    cdef double[::1] goal_point, goal_weight, goal_axis, goal_scale, goal_angle, target
+    cdef bint masked, has_reference
+    cdef int[::1] first_column, column_joint, column_slide, evaluated
+    cdef Py_ssize_t evaluated_count
+    cdef double[::1] rotation, translation, angle
+    cdef double[::1] reference_rotation, reference_translation, reference_angle
+    cdef double[::1] head, frame, base, shift_base, below, saved
+    cdef double[::1] column_axis, slope, serving, residual, departure, distance, miss
+    cdef double square, worst, departed
+    cdef double[::1] row_damping, row_wish
+    cdef double[::1] normals, held_basis
+    cdef int[::1] normal_count, normal_pairs, is_held, held_count
+    cdef double[::1] free_slope, system, right, step, fixed_step, free_departure, gradient
+    cdef double[::1] old_gradient, old_step
+    cdef int[::1] pivots, is_fixed
+
+cdef void forward(Problem p) noexcept nogil
+@cython.locals(up=cython.int)
+cdef void place(Problem p, Py_ssize_t i) noexcept nogil
+@cython.locals(at=cython.Py_ssize_t, last=cython.Py_ssize_t, before=cython.Py_ssize_t, after=cython.Py_ssize_t)
+cdef (double, double) coupled_shift(Problem p, Py_ssize_t coupling) noexcept nogil
+cdef double angle_in_range(Problem p, Py_ssize_t i, double angle) noexcept nogil
+cdef void set_angle(Problem p, Py_ssize_t i, double angle) noexcept nogil
+cdef void read_angle(Problem p, Py_ssize_t i) noexcept nogil
+@cython.locals(at=cython.Py_ssize_t)
+cdef void save(Problem p, Py_ssize_t slot) noexcept nogil
+@cython.locals(at=cython.Py_ssize_t)
+cdef void restore(Problem p, Py_ssize_t slot) noexcept nogil
+cdef void put_inside(Problem p, Py_ssize_t slide, Py_ssize_t i) noexcept nogil

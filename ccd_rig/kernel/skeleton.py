@@ -1,0 +1,389 @@
+"""Joints and goals as arrays, and forward kinematics.
+
+Of joint i with parent p (R model rotation, t head, s its shift along slides and coupled offsets):
+
+    t_i = t_p + R_p (offset_i + rest_i s_i)        R_i = R_p rest_i q_i
+
+A joint that does not inherit rotation has R_i = rest_i q_i; a root has no R_p. A joint has three frames: the
+*base* in which its rotation is seen (R_p rest_i, or rest_i), its *frame* (R_i), and the frame in which it
+is shifted (R_p rest_i, inherited or not).
+"""
+
+from __future__ import annotations
+
+from array import array
+from math import isfinite, pi
+
+from .geometry import (
+    about,
+    add,
+    dot,
+    multiply,
+    put_quaternion,
+    put_vector,
+    quaternion_at,
+    rotate,
+    scaled,
+    turn_about,
+    unit,
+    vector_at,
+    wrapped,
+)
+from .limits import LIMIT_WIDTH, hinge_axis, hinge_range
+
+
+SLOTS = 8
+"""Poses that a problem can save beside the one it works on."""
+KNOT = 3
+"""Numbers of a knot of a spline: angle [rad], shift, slope [1/rad]."""
+NORMALS = 3
+"""Most borders of a limit on which a rotation stands at once."""
+
+
+def zeros(count):
+    return array("d", bytes(8 * max(count, 1)))
+
+
+def counts(count):
+    return array("i", bytes(4 * max(count, 1)))
+
+
+def checked_doubles(tables, name, count):
+    """A copy of a table of `count` finite doubles; ValueError names the table that is not."""
+    view = memoryview(tables[name])
+    if view.format != "d" or not view.c_contiguous or view.nbytes != 8 * count:
+        raise ValueError(f"kernel: {name} must be {count} doubles")
+    values = array("d", view.tobytes())
+    for value in values:
+        if not isfinite(value):
+            raise ValueError(f"kernel: {name} must be finite")
+    return values if count else zeros(1)
+
+
+def checked_indices(tables, name, count, least, most):
+    """A copy of a table of `count` ints from `least` to `most`; ValueError names the table that is not."""
+    view = memoryview(tables[name])
+    if view.format != "i" or not view.c_contiguous or view.nbytes != 4 * count:
+        raise ValueError(f"kernel: {name} must be {count} ints")
+    values = array("i", view.tobytes())
+    for value in values:
+        if not least <= value <= most:
+            raise ValueError(f"kernel: {name} must be {least} to {most}, not {value}")
+    return values if count else counts(1)
+
+
+class Problem:
+    """All that solving a pose takes: joints, goals, what may move, and room to work in.
+
+    Used by one thread at a time.
+    """
+
+    def __init__(self, tables, reach, position_tolerance, angle_tolerance):
+        """Copy and check the tables.
+
+        Args:
+            tables: {name: array}; int32 and float64, flat. J joints, G goals, S slides, C coupled offsets.
+                parent (J), -1 or less than the joint's number; inherits (J) 0 or 1; offset (3J), rest (4J);
+                limit (LIMIT_WIDTH J); width (J) columns of the joint's rotation: 0 fixed, 1 a hinge, 3;
+                metric (4J) the axes of `mobility` (3J) in the joint's base, 0 to 1;
+                mass (J), mass_point (3J) in the joint's frame;
+                first_slide (J + 1), slide_axis (3S), slide_range (2S);
+                coupled_joint, coupled_driver (C), coupled_axis (3C), first_knot (C + 1), knots (KNOT each);
+                goal_kind (G), goal_joint (G), goal_root (G), goal_rank (G), goal_point (3G), goal_weight (G),
+                goal_axis (3G), goal_axis_joint (G), goal_scale (G), goal_angle (G);
+                serves (G J) 0 or 1: whether a joint may move for a goal.
+            reach: the model's unit of length for residuals.
+            position_tolerance: in the model's unit.
+            angle_tolerance: radians.
+
+        Raises:
+            ValueError: names the table that is wrong.
+        """
+        joints = len(tables["parent"])
+        goals = len(tables["goal_kind"])
+        if not (reach > 0.0 and position_tolerance > 0.0 and angle_tolerance > 0.0):
+            raise ValueError("kernel: reach and tolerances must be above 0")
+        self.joints, self.goals, self.reach = joints, goals, reach
+        self.position_tolerance, self.angle_tolerance = position_tolerance, angle_tolerance
+        self.parent = checked_indices(tables, "parent", joints, -1, joints - 1)
+        for i in range(joints):
+            if self.parent[i] >= i:
+                raise ValueError("kernel: parents must come before their children")
+        self.inherits = checked_indices(tables, "inherits", joints, 0, 1)
+        self.offset = checked_doubles(tables, "offset", 3 * joints)
+        self.rest = checked_doubles(tables, "rest", 4 * joints)
+        self.limit = checked_doubles(tables, "limit", LIMIT_WIDTH * joints)
+        self.width = checked_indices(tables, "width", joints, 0, 3)
+        self.metric = checked_doubles(tables, "metric", 4 * joints)
+        self.mobility = checked_doubles(tables, "mobility", 3 * joints)
+        self.mass = checked_doubles(tables, "mass", joints)
+        self.mass_point = checked_doubles(tables, "mass_point", 3 * joints)
+        self.total_mass = 0.0
+        for i in range(joints):
+            self.total_mass += self.mass[i]
+        self.slides = len(tables["slide_range"]) // 2
+        self.first_slide = checked_starts(tables, "first_slide", joints, self.slides)
+        self.slide_axis = checked_doubles(tables, "slide_axis", 3 * self.slides)
+        self.slide_range = checked_doubles(tables, "slide_range", 2 * self.slides)
+        self.couplings = len(tables["coupled_joint"])
+        self.coupled_joint = checked_indices(tables, "coupled_joint", self.couplings, 0, joints - 1)
+        self.coupled_driver = checked_indices(tables, "coupled_driver", self.couplings, 0, joints - 1)
+        self.coupled_axis = checked_doubles(tables, "coupled_axis", 3 * self.couplings)
+        knots = len(tables["knots"]) // KNOT
+        self.first_knot = checked_starts(tables, "first_knot", self.couplings, knots)
+        self.knots = checked_doubles(tables, "knots", KNOT * knots)
+        for k in range(self.couplings):
+            if self.first_knot[k + 1] - self.first_knot[k] < 2:
+                raise ValueError("kernel: a coupled offset needs two knots")
+            for at in range(self.first_knot[k], self.first_knot[k + 1] - 1):
+                if not self.knots[KNOT * at + KNOT] > self.knots[KNOT * at]:
+                    raise ValueError("kernel: the angles of knots must rise")
+        self.take_goals(tables)
+        self.lay_out()
+
+    def take_goals(self, tables):
+        """Copy and check the goals' tables."""
+        joints, goals = self.joints, self.goals
+        self.goal_kind = checked_indices(tables, "goal_kind", goals, 0, 5)
+        self.goal_joint = checked_indices(tables, "goal_joint", goals, 0, joints - 1)
+        self.goal_root = checked_indices(tables, "goal_root", goals, 0, joints - 1)
+        self.goal_rank = checked_indices(tables, "goal_rank", goals, -1, goals)
+        self.goal_point = checked_doubles(tables, "goal_point", 3 * goals)
+        self.goal_weight = checked_doubles(tables, "goal_weight", goals)
+        self.goal_axis = checked_doubles(tables, "goal_axis", 3 * goals)
+        self.goal_axis_joint = checked_indices(tables, "goal_axis_joint", goals, 0, joints - 1)
+        self.goal_scale = checked_doubles(tables, "goal_scale", goals)
+        self.goal_angle = checked_doubles(tables, "goal_angle", goals)
+        self.serves = checked_indices(tables, "serves", goals * joints, 0, 1)
+        self.target = zeros(4 * goals)
+        for k in range(goals):
+            if self.goal_kind[k] != BALANCE:
+                i = self.goal_joint[k]
+                while i > self.goal_root[k]:
+                    i = self.parent[i]
+                if i != self.goal_root[k]:
+                    raise ValueError("kernel: goal_root must be goal_joint or an ancestor of it")
+            elif not self.total_mass > 0.0:
+                raise ValueError("kernel: balance needs a mass")
+        # Rows of each goal.
+        self.first_row = counts(goals + 1)
+        rows = 0
+        for k in range(goals):
+            self.first_row[k] = rows
+            rows += ROWS[self.goal_kind[k]]
+        self.first_row[goals] = rows
+        self.rows = rows
+
+    def lay_out(self):
+        """Number the columns, choose the joints to evaluate, and make room for what depends on both."""
+        joints, columns, self.steps = self.joints, 0, 0
+        self.first_column = counts(joints + 1)
+        for i in range(joints):
+            self.first_column[i] = columns
+            columns += self.width[i] + self.first_slide[i + 1] - self.first_slide[i]
+        self.first_column[joints] = columns
+        self.columns = columns
+        self.column_joint, self.column_slide = counts(columns), counts(columns)
+        for i in range(joints):
+            for column in range(self.first_column[i], self.first_column[i + 1]):
+                part = column - self.first_column[i] - self.width[i]
+                self.column_joint[column] = i
+                self.column_slide[column] = self.first_slide[i] + part if part >= 0 else -1
+        self.masked = False
+        for k in range(self.goals):
+            self.find_mask(k)
+        self.evaluated, self.evaluated_count = counts(joints), 0
+        needed = bytearray(joints)
+        for k in range(self.goals):
+            if self.goal_kind[k] == BALANCE:
+                for i in range(joints):
+                    needed[i] = needed[i] or self.mass[i] > 0.0
+            else:
+                needed[self.goal_joint[k]] = 1
+                needed[self.goal_axis_joint[k]] = 1
+        for i in range(joints - 1, -1, -1):
+            if needed[i] and self.parent[i] >= 0:
+                needed[self.parent[i]] = 1
+        for i in range(joints):
+            if needed[i]:
+                self.evaluated[self.evaluated_count] = i
+                self.evaluated_count += 1
+        rows = self.rows
+        self.rotation, self.translation, self.angle = zeros(4 * joints), zeros(3 * joints), zeros(joints)
+        self.reference_rotation, self.reference_translation = zeros(4 * joints), zeros(3 * joints)
+        self.reference_angle, self.has_reference = zeros(joints), False
+        self.head, self.frame, self.base = zeros(3 * joints), zeros(4 * joints), zeros(4 * joints)
+        self.shift_base, self.below = zeros(4 * joints), zeros(4 * joints)
+        self.saved = zeros(SLOTS * 8 * joints)
+        self.column_axis = zeros(3 * columns)
+        self.slope, self.serving = zeros(rows * columns), zeros(rows * columns)
+        self.residual, self.departure = zeros(rows), zeros(columns)
+        self.distance, self.miss = zeros(self.goals), zeros(self.goals)
+        self.row_damping, self.row_wish = zeros(rows), zeros(rows)
+        self.normals, self.normal_count = zeros(3 * NORMALS * joints), counts(joints)
+        self.normal_pairs, self.is_held = counts(joints), counts(NORMALS * joints)
+        self.held_basis, self.held_count = zeros(9 * joints), counts(joints)
+        self.free_slope, self.system = zeros(rows * columns), zeros(rows * rows)
+        self.right, self.pivots = zeros(rows), counts(rows)
+        self.step, self.fixed_step, self.is_fixed = zeros(columns), zeros(columns), counts(columns)
+        self.free_departure, self.gradient = zeros(columns), zeros(columns)
+        self.old_gradient, self.old_step = zeros(columns), zeros(columns)
+
+    def find_mask(self, k):
+        """Note whether a goal is moved by joints that may not move for it."""
+        if self.goal_kind[k] == BALANCE:
+            for i in range(self.joints):
+                if self.first_column[i + 1] > self.first_column[i] and not self.serves[k * self.joints + i]:
+                    self.masked = True
+            return
+        i = self.goal_joint[k]
+        while i >= 0:
+            if self.first_column[i + 1] > self.first_column[i] and not self.serves[k * self.joints + i]:
+                self.masked = True
+            i = self.parent[i]
+
+
+def checked_starts(tables, name, count, most):
+    """A copy of a table of `count` + 1 rising ints from 0 to `most`."""
+    starts = checked_indices(tables, name, count + 1, 0, most)
+    if starts[0] != 0 or starts[count] != most:
+        raise ValueError(f"kernel: {name} must go from 0 to {most}")
+    for k in range(count):
+        if starts[k + 1] < starts[k]:
+            raise ValueError(f"kernel: {name} must rise")
+    return starts
+
+
+POSITION = 0  # kinds of goals: see `goals`
+ORIENTATION = 1
+DIRECTION = 2
+POLE = 3
+BALANCE = 4
+WINDOW = 5
+ROWS = (3, 3, 2, 1, 3, 1)
+"""Rows of the residual, by kind."""
+
+
+# Forward kinematics ---------------------------------------------------------------------------------
+
+
+def forward(p):
+    """Place all joints that goals depend on."""
+    for n in range(p.evaluated_count):
+        place(p, p.evaluated[n])
+
+
+def place(p, i):
+    """Place a joint whose parent is placed."""
+    up = p.parent[i]
+    rest = quaternion_at(p.rest, 4 * i)
+    turn = quaternion_at(p.rotation, 4 * i)
+    local = vector_at(p.offset, 3 * i)
+    shift = vector_at(p.translation, 3 * i)
+    if p.couplings:
+        for k in range(p.couplings):
+            if p.coupled_joint[k] == i:
+                along, rate = coupled_shift(p, k)
+                shift = add(shift, scaled(vector_at(p.coupled_axis, 3 * k), along))
+    if shift.x != 0.0 or shift.y != 0.0 or shift.z != 0.0:
+        local = add(local, rotate(rest, shift))
+    if up < 0:
+        put_vector(p.head, 3 * i, local)
+        put_quaternion(p.base, 4 * i, rest)
+        put_quaternion(p.shift_base, 4 * i, rest)
+        put_quaternion(p.frame, 4 * i, unit(multiply(rest, turn)))
+        return
+    above = quaternion_at(p.frame, 4 * up)
+    put_vector(p.head, 3 * i, add(vector_at(p.head, 3 * up), rotate(above, local)))
+    shifting = multiply(above, rest)
+    put_quaternion(p.shift_base, 4 * i, shifting)
+    if not p.inherits[i]:
+        shifting = rest
+    put_quaternion(p.base, 4 * i, shifting)
+    put_quaternion(p.frame, 4 * i, unit(multiply(shifting, turn)))
+
+
+def coupled_shift(p, coupling):
+    """The shift that a coupled offset has at its driver's angle, and its slope there (Hermite's cubics).
+
+    Beyond the ends of the table it goes on along a straight line.
+    """
+    at = p.first_knot[coupling]
+    last = p.first_knot[coupling + 1] - 2
+    angle = p.angle[p.coupled_driver[coupling]]
+    inside = angle
+    if inside < p.knots[KNOT * at]:
+        inside = p.knots[KNOT * at]
+    if inside > p.knots[KNOT * (last + 1)]:
+        inside = p.knots[KNOT * (last + 1)]
+    while at < last and inside >= p.knots[KNOT * (at + 1)]:
+        at += 1
+    before, after = KNOT * at, KNOT * (at + 1)
+    extent = p.knots[after] - p.knots[before]
+    t = (inside - p.knots[before]) / extent
+    chord = (p.knots[after + 1] - p.knots[before + 1]) / extent
+    first, second = p.knots[before + 2] - chord, p.knots[after + 2] - chord
+    value = p.knots[before + 1] + extent * t * (chord + (1.0 - t) * ((1.0 - t) * first - t * second))
+    rate = chord + (1.0 - t) * (1.0 - 3.0 * t) * first + t * (3.0 * t - 2.0) * second
+    return value + rate * (angle - inside), rate
+
+
+# The pose -------------------------------------------------------------------------------------------
+
+
+def angle_in_range(p, i, angle):
+    """An angle of a hinge with the whole turns that bring it nearest to the middle of its range."""
+    lower, upper = hinge_range(p.limit, LIMIT_WIDTH * i)
+    return angle if upper - lower >= 2.0 * pi else wrapped(angle, 0.5 * (lower + upper))
+
+
+def set_angle(p, i, angle):
+    """Turn a hinge to an angle inside its range."""
+    lower, upper = hinge_range(p.limit, LIMIT_WIDTH * i)
+    if upper - lower < 2.0 * pi:
+        angle = min(max(angle, lower), upper)
+    p.angle[i] = angle
+    put_quaternion(p.rotation, 4 * i, about(hinge_axis(p.limit, LIMIT_WIDTH * i), angle))
+
+
+def read_angle(p, i):
+    """Take a hinge's angle from its rotation."""
+    axis = hinge_axis(p.limit, LIMIT_WIDTH * i)
+    p.angle[i] = angle_in_range(p, i, turn_about(quaternion_at(p.rotation, 4 * i), axis))
+
+
+def save(p, slot):
+    """Keep the pose."""
+    joints = p.joints
+    at = 8 * joints * slot
+    for k in range(4 * joints):
+        p.saved[at + k] = p.rotation[k]
+    at += 4 * joints
+    for k in range(3 * joints):
+        p.saved[at + k] = p.translation[k]
+    at += 3 * joints
+    for k in range(joints):
+        p.saved[at + k] = p.angle[k]
+
+
+def restore(p, slot):
+    """Take back the pose that was saved."""
+    joints = p.joints
+    at = 8 * joints * slot
+    for k in range(4 * joints):
+        p.rotation[k] = p.saved[at + k]
+    at += 4 * joints
+    for k in range(3 * joints):
+        p.translation[k] = p.saved[at + k]
+    at += 3 * joints
+    for k in range(joints):
+        p.angle[k] = p.saved[at + k]
+
+
+def put_inside(p, slide, i):
+    """Bring a shift along a slide inside its range."""
+    axis, shift = vector_at(p.slide_axis, 3 * slide), vector_at(p.translation, 3 * i)
+    place = dot(axis, shift)
+    inside = min(max(place, p.slide_range[2 * slide]), p.slide_range[2 * slide + 1])
+    if inside != place:
+        put_vector(p.translation, 3 * i, add(shift, scaled(axis, inside - place)))

@@ -1,0 +1,189 @@
+"""Skeletons, goals and poses as the tables that the kernel takes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from mathutils import Vector
+
+from ..goals import BalanceGoal, DirectionGoal, Goal, OrientationGoal, PoleGoal, PositionGoal, reach_of, served
+from ..limits.hinges import as_hinge
+from ..limits.shapes import Limit
+from ..maths.batch import Array
+from ..skeleton.joints import Skeleton
+
+KINDS: dict[type, int] = {PositionGoal: 0, OrientationGoal: 1, DirectionGoal: 2, PoleGoal: 3, BalanceGoal: 4}
+"""The kernel's numbers of goals."""
+WINDOW = 5
+"""The kernel's number of a reach window."""
+
+
+def problem_tables(
+    skeleton: Skeleton, goals: Sequence[Goal], limits: Sequence[Limit | None], movable: Sequence[int]
+) -> dict[str, Any]:
+    """The tables of `kernel.Problem`, which says what they hold.
+
+    Args:
+        skeleton: the joints.
+        goals: what is to be achieved; each reach window of them is one more goal, behind all others.
+        limits: per joint, what it may do.
+        movable: joints that may move.
+    """
+    return {**joint_tables(skeleton, limits, movable), **goal_tables(skeleton, goals)}
+
+
+def joint_tables(skeleton: Skeleton, limits: Sequence[Limit | None], movable: Sequence[int]) -> dict[str, Any]:
+    """The tables about joints."""
+    joints, moving = skeleton.joints, set(movable) - skeleton.locked
+    slides = [slide for i, joint in enumerate(joints) if i in moving for slide in joint.slides]
+    slide_counts = [len(joint.slides) if i in moving else 0 for i, joint in enumerate(joints)]
+    couplings = skeleton.couplings
+    knots = [np.column_stack(each.offset.table) for each in couplings]
+    mobility = [(1.0 - joint.stiffness if i in moving else 1.0) for i, joint in enumerate(joints)]
+    return {
+        "parent": ints(joint.parent for joint in joints),
+        "inherits": ints(joint.inherit_rotation for joint in joints),
+        "offset": doubles([joint.offset[:] for joint in joints]),
+        "rest": unit_rows([joint.rest_rotation[:] for joint in joints]),
+        "limit": doubles([limit_row(limit) for limit in limits]),
+        "width": ints(column_count(limit) if i in moving else 0 for i, limit in enumerate(limits)),
+        "metric": doubles([(1.0, 0.0, 0.0, 0.0)] * len(joints)),
+        "mobility": doubles(np.repeat(mobility, 3)),
+        "mass": doubles([joint.mass for joint in joints]),
+        "mass_point": doubles([(0.0, 0.5 * joint.length, 0.0) for joint in joints]),
+        "first_slide": ints(np.cumsum([0, *slide_counts])),
+        "slide_axis": doubles([slide.axis for slide in slides]),
+        "slide_range": doubles([(slide.lower, slide.upper) for slide in slides]),
+        "coupled_joint": ints(each.joint for each in couplings),
+        "coupled_driver": ints(each.driver for each in couplings),
+        "coupled_axis": doubles([each.offset.axis for each in couplings]),
+        "first_knot": ints(np.cumsum([0, *[len(each) for each in knots]])),
+        "knots": doubles(np.concatenate(knots) if knots else ()),
+    }
+
+
+def column_count(limit: Limit | None) -> int:
+    """How many columns the rotation of a joint has."""
+    return 1 if as_hinge(limit) is not None else 3
+
+
+def goal_tables(skeleton: Skeleton, goals: Sequence[Goal]) -> dict[str, Any]:
+    """The tables about goals."""
+    ranks = sorted({goal.priority for goal in goals})
+    rows = [_goal_row(skeleton, goal, ranks.index(goal.priority)) for goal in goals]
+    serving = serving_joints(skeleton, goals)
+    for goal, joints in zip(goals, serving[:], strict=True):
+        window = _window_row(skeleton, goal)
+        if window is not None:
+            rows.append(window)
+            serving.append(joints)
+    serves = np.zeros((len(rows), len(skeleton)), np.int32)
+    for row, joints in zip(serves, serving, strict=True):
+        row[list(joints)] = 1
+    table = {name: [row[name] for row in rows] for name in rows[0]}
+    whole = ("goal_kind", "goal_joint", "goal_root", "goal_rank", "goal_axis_joint")
+    found: dict[str, Any] = {
+        name: ints(values) if name in whole else doubles(values) for name, values in table.items()
+    }
+    return {**found, "serves": serves.reshape(-1)}
+
+
+def _goal_row(skeleton: Skeleton, goal: Goal, rank: int) -> dict[str, Any]:
+    """One goal's part of each table."""
+    row: dict[str, Any] = {
+        "goal_kind": KINDS[type(goal)],
+        "goal_joint": 0,
+        "goal_root": 0,
+        "goal_rank": rank,
+        "goal_point": (0.0, 0.0, 0.0),
+        "goal_weight": goal.weight,
+        "goal_axis": (0.0, 0.0, 0.0),
+        "goal_axis_joint": 0,
+        "goal_scale": 0.0,
+        "goal_angle": 0.0,
+    }
+    if isinstance(goal, BalanceGoal):
+        row["goal_axis"] = tuple(map(float, goal.axes))
+        return row
+    joint = skeleton.index(goal.joint)
+    row.update(goal_joint=joint, goal_root=skeleton.chain(joint)[0], goal_axis_joint=joint)
+    if isinstance(goal, PositionGoal | PoleGoal):
+        row["goal_point"] = goal.effector(skeleton)[:]
+    if isinstance(goal, DirectionGoal):
+        row["goal_axis"] = unit_rows([goal.axis[:]])
+    if isinstance(goal, PoleGoal):
+        bend = goal.bend_axis(skeleton)
+        row.update(goal_root=goal.chain(skeleton)[0], goal_axis=bend.axis[:], goal_axis_joint=bend.joint)
+        row.update(goal_scale=bend.scale, goal_angle=goal.angle)
+    return row
+
+
+def _window_row(skeleton: Skeleton, goal: Goal) -> dict[str, Any] | None:
+    """The part of each table of a goal's reach window; None where it has none."""
+    if not isinstance(goal, PositionGoal) or goal.max_extension >= 1.0:
+        return None
+    part = window_joints(skeleton, goal)
+    row = _goal_row(skeleton, goal, 0)
+    row.update(goal_kind=WINDOW, goal_root=part[0], goal_rank=-1, goal_weight=1.0)
+    return row
+
+
+def window_joints(skeleton: Skeleton, goal: PositionGoal) -> tuple[int, ...]:
+    """The joints that a reach window is about, root first."""
+    return skeleton.chain(goal.joint, goal.chain_length)[-goal.extension_joints :]
+
+
+def serving_joints(skeleton: Skeleton, goals: Sequence[Goal]) -> list[set[int]]:
+    """The joints that move for each goal.
+
+    For a pole that is its root, and what moves together with that for other goals: did the root alone, what
+    the pole asks for would not be met by the pose nearest to the reference.
+    """
+    alone = [set(served(goal, skeleton)) for goal in goals]
+    together = []
+    for goal, joints in zip(goals, alone, strict=True):
+        beside = [other for other in alone if isinstance(goal, PoleGoal) and joints <= other]
+        together.append(joints.union(*beside))
+    return together
+
+
+def reach_of_goals(skeleton: Skeleton, goals: Sequence[Goal]) -> float:
+    """The length of the longest chain, in which the kernel measures lengths."""
+    return max(reach_of(skeleton, goal) for goal in goals) or 1.0
+
+
+def target_row(skeleton: Skeleton, goals: Sequence[Goal]) -> Array:
+    """(4G) the goals' own targets; reach windows come behind, not held."""
+    rows = np.zeros((len(goals), 4))
+    for row, goal in zip(rows, goals, strict=True):
+        row[: len(goal.target)] = goal.target
+        if goal.target_kind.has_length_one:
+            row[:] /= math.sqrt(float(row @ row))
+    windows = [goal for goal in goals if isinstance(goal, PositionGoal) and goal.max_extension < 1.0]
+    lengths = [(goal.max_extension * chain_extent(skeleton, goal), 0.0, 0.0, 0.0) for goal in windows]
+    return np.concatenate((rows.reshape(-1), np.array(lengths).reshape(-1)))
+
+
+def chain_extent(skeleton: Skeleton, goal: PositionGoal) -> float:
+    """The length of the links that a reach window is about."""
+    links = window_joints(skeleton, goal)[1:]
+    return math.fsum(skeleton.joints[i].offset.length for i in links) + Vector(goal.effector(skeleton)).length
+
+
+def ints(values: Any) -> np.ndarray[Any, np.dtype[np.int32]]:
+    """A flat table of whole numbers."""
+    return np.array([int(value) for value in values], dtype=np.int32)
+
+
+def doubles(values: Any) -> Array:
+    """A flat table of doubles."""
+    return np.ascontiguousarray(np.array(values, dtype=np.float64).reshape(-1))
+
+
+def unit_rows(values: Any) -> Array:
+    """Rows of length 1, which single precision has rounded."""
+    rows = np.array(values, dtype=np.float64)
+    return np.asarray(rows / np.sqrt((rows * rows).sum(1, keepdims=True))).reshape(-1)
