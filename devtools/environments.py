@@ -1,4 +1,5 @@
-"""Virtual environments: one per Blender version, one per version of Blender's type stubs, one for the manual.
+"""Virtual environments: one per Blender version, one per version of Blender's type stubs, one for the manual,
+one that compiles the kernel.
 
 Standard library only, and readable by Python 3.9: this runs before anything is installed.
 """
@@ -14,6 +15,8 @@ import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+
+from devtools import kernel
 
 ROOT = Path(__file__).resolve().parent.parent
 VENVS = ROOT / ".venv"
@@ -59,6 +62,7 @@ class Environment:
     pythons: tuple[str, ...]  # accepted minor versions, the preferred one first
     requirements: tuple[str, ...]
     probe: str  # a statement that must run in it
+    with_headers: bool = False  # whether Python's own C headers must be there
 
     @property
     def folder(self) -> Path:
@@ -102,6 +106,7 @@ LINTS = {
     "5.2": _lint("5.2", "fake-bpy-module-5.2==20260730"),
 }
 
+KERNEL = Environment("kernel", ("3.11", "3.13"), kernel.TOOLS, "import Cython, ziglang", with_headers=True)
 DOCS = Environment("docs", ("3.11", "3.13"), DOCS_TOOLS, "import material, mkdocs, pytest")
 MUTATE = Environment("mutate", ("3.11", "3.13"), MUTATION_TOOLS, "import parso, cosmic_ray.plugins")
 
@@ -109,14 +114,19 @@ MUTATE = Environment("mutate", ("3.11", "3.13"), MUTATION_TOOLS, "import parso, 
 def prepare(environment: Environment) -> Path:
     """Make the environment unless it is ready, and return its interpreter.
 
+    One with Blender gets the kernel that is compiled from the sources as they are.
+
     Raises:
         SetupError: a Python, a system library or a package is missing and could not be installed.
     """
-    if environment.is_ready():
-        return environment.python
-    with locked(environment.name):
-        if not environment.is_ready():  # another process may have made it while we waited
-            _build(environment)
+    if not environment.is_ready():
+        with locked(environment.name):
+            if not environment.is_ready():  # another process may have made it while we waited
+                _build(environment)
+    if environment.name in BLENDERS:
+        from devtools import compiled
+
+        compiled.install(environment)
     return environment.python
 
 
@@ -183,7 +193,7 @@ def _install(environment: Environment) -> list[str]:
 
 
 def _build(environment: Environment) -> None:
-    base = find_python(environment.pythons)
+    base = find_python(environment.pythons, environment.with_headers)
     if "bpy" in environment.probe:
         install_system_libraries()
     print(f"[setup] {environment.name}: {base} + {' '.join(environment.requirements)}", flush=True)
@@ -224,24 +234,32 @@ def locked(name: str) -> Iterator[None]:
 # --- Python
 
 
-def find_python(versions: tuple[str, ...]) -> str:
+def find_python(versions: tuple[str, ...], with_headers: bool = False) -> str:
     """Path of a Python of one of `versions` that really runs and can make virtual environments.
+
+    Args:
+        versions: minor versions, the preferred one first.
+        with_headers: whether it must have C headers, too.
 
     Raises:
         SetupError: there is none and none could be installed.
     """
     for version in versions:
-        without_venv = False
+        missing: set[str] = set()
         for candidate in _candidates(version):
             answer = _probe(candidate, version)
-            if answer == "ok":
+            lacks = set() if answer is None else answer - (set() if with_headers else {"dev"})
+            if answer is not None and not lacks:
                 return candidate
-            without_venv = without_venv or answer == "no venv"
-        # Debian keeps ensurepip in a package of its own.
-        if without_venv and install_debian_packages([f"python{version}-venv"]):
-            return find_python((version,))
-        if without_venv:
-            raise SetupError(f"Python {version} lacks venv: install python{version}-venv (Debian, Ubuntu)")
+            missing = missing or lacks
+        # Debian keeps ensurepip and headers in packages of their own.
+        packages = [f"python{version}-{part}" for part in sorted(missing)]
+        if missing and install_debian_packages(packages):
+            return find_python((version,), with_headers)
+        if missing:
+            raise SetupError(
+                f"Python {version} lacks parts: install {' and '.join(packages)} (Debian, Ubuntu)"
+            )
     wanted = " or ".join(versions)
     raise SetupError(f"Python {wanted} not found: install it from python.org, pyenv or uv and put it on PATH")
 
@@ -276,11 +294,14 @@ def _candidates(version: str) -> Iterator[str]:
             yield str(path)
 
 
-def _probe(candidate: str, version: str) -> str | None:
-    """'ok', 'no venv', or None for a shim or a broken install: only running it tells."""
+def _probe(candidate: str, version: str) -> set[str] | None:
+    """What it lacks of 'venv' and 'dev' (headers), or None for a shim or a broken install: only running it
+    tells."""
     code = (
-        "import sys, importlib.util as u\n"
-        "print(*sys.version_info[:2], bool(u.find_spec('ensurepip')), sep='.')"
+        "import os, sys, sysconfig, importlib.util as u\n"
+        "header = os.path.join(sysconfig.get_path('include'), 'Python.h')\n"
+        "print(*sys.version_info[:2], sep='.', end='.\\n')\n"
+        "print('' if u.find_spec('ensurepip') else 'venv', '' if os.path.exists(header) else 'dev')"
     )
     try:
         done = subprocess.run(
@@ -290,7 +311,7 @@ def _probe(candidate: str, version: str) -> str | None:
         return None
     if done.returncode or not done.stdout.startswith(version + "."):
         return None
-    return "ok" if done.stdout.strip().endswith("True") else "no venv"
+    return set(done.stdout.splitlines()[1].split())
 
 
 # --- System packages
