@@ -15,6 +15,7 @@ from typing import TypeAlias
 from mathutils import Quaternion, Vector
 
 from ..errors import InvalidInput
+from ..kernel.limits import project_rotation
 from ..maths.rotations import angle_between
 from ..maths.tolerances import NOISE, ROUNDING
 from ..maths.validation import Triple, angle, finite, numbers, require_order, shown, store, unit, within
@@ -29,6 +30,7 @@ from .projection import (
     nearest_in_ellipse_twist,
     rotate_inverse,
 )
+from .rows import Row, box_row, cone_row, ellipse_row, free_row, hinge_row, reversed_row
 
 
 @dataclass(frozen=True)
@@ -85,6 +87,7 @@ class Hinge:
     axis: Triple
     lower: float
     upper: float
+    row: Row = field(init=False, repr=False, compare=False)
     cone_twist: ConeTwist = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -93,6 +96,7 @@ class Hinge:
         store(self, "upper", angle("Hinge.upper", self.upper))
         require_order("Hinge", self.lower, self.upper)
         store(self, "cone_twist", cone_twist_constants(self.axis, self.lower, self.upper, 0.0))
+        store(self, "row", hinge_row(self.axis, self.lower, self.upper))
 
     def project(self, w: float, x: float, y: float, z: float) -> Components | None:
         return nearest_in_cone_twist(self.cone_twist, w, x, y, z)
@@ -154,6 +158,7 @@ class SwingTwist:
     swing: Cone | Ellipse | None = None
     twist: tuple[float, float] | None = None
     axis: Triple = (0.0, 1.0, 0.0)
+    row: Row = field(init=False, repr=False, compare=False)
     cone_twist: ConeTwist = field(init=False, repr=False, compare=False)
     ellipse_twist: EllipseTwist | None = field(init=False, repr=False, compare=False)
 
@@ -178,6 +183,11 @@ class SwingTwist:
             a, b = swing_axes(self.axis)
             oval = self.cone_twist, (*a, *b), (x_lower, x_upper, z_lower, z_upper)
         store(self, "ellipse_twist", oval)
+        if isinstance(self.swing, Ellipse):
+            row = ellipse_row(self.axis, lower, upper, swing_axes(self.axis), sides)
+        else:
+            row = cone_row(self.axis, lower, upper, pi if self.swing is None else self.swing.radius)
+        store(self, "row", row)
 
     def project(self, w: float, x: float, y: float, z: float) -> Components | None:
         if self.ellipse_twist is None:
@@ -205,6 +215,7 @@ class EulerBox:
     order: str
     lower: Triple
     upper: Triple
+    row: Row = field(init=False, repr=False, compare=False)
     _box: Box = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -222,6 +233,7 @@ class EulerBox:
         first, second = (self.lower[i], self.upper[i]), (self.lower[j], self.upper[j])
         third = (self.lower[k], self.upper[k]) if sign > 0.0 else (-self.upper[k], -self.lower[k])
         store(self, "_box", ((i, j, k, sign), first, second, third))
+        store(self, "row", box_row(ORDERS[self.order], self.lower, self.upper))
 
     def project(self, w: float, x: float, y: float, z: float) -> Components | None:
         return nearest_in_box(self._box, w, x, y, z)
@@ -245,6 +257,7 @@ class ReversedLimit:
 
     limit: Limit
     frame: Components
+    row: Row = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if not isinstance(self.limit, LIMITS):
@@ -254,6 +267,7 @@ class ReversedLimit:
         if length < 1e-30:
             raise InvalidInput("Reversed.frame is zero; give a rotation, such as (1, 0, 0, 0)")
         store(self, "frame", (w / length, x / length, y / length, z / length))
+        store(self, "row", reversed_row(self.limit.row, self.frame))
 
     def project(self, w: float, x: float, y: float, z: float) -> Components | None:
         nearest = self.limit.project(w, *rotate_inverse(self.frame, -x, -y, -z))
@@ -289,6 +303,11 @@ class Comfort:
             raise InvalidInput(f"Comfort.region is {shown(self.region)}; give a limit or None")
 
 
+def limit_row(limit: Limit | None) -> Row:
+    """The row of the kernel that stands for `limit`, see `kernel/limits.py`; shared, not to be changed."""
+    return free_row() if limit is None else limit.row
+
+
 def clamp(limit: Limit, rotation: Quaternion) -> Quaternion:
     """The allowed rotation nearest to `rotation`; inside the limit (within `ROUNDING`) that very object.
 
@@ -301,7 +320,7 @@ def clamp(limit: Limit, rotation: Quaternion) -> Quaternion:
     swing is a half turn and so says nothing about the twist, the allowed twist nearest to 0. A zero
     quaternion counts as identity. NaN is not checked for.
     """
-    nearest = limit.project(rotation.w, rotation.x, rotation.y, rotation.z)
+    nearest = project_rotation(limit.row, rotation.w, rotation.x, rotation.y, rotation.z)
     return rotation if nearest is None else Quaternion(nearest)
 
 

@@ -15,7 +15,7 @@ from random_limits import PI, X, Y, hold, random_axis, turn
 
 from ccd_rig.limits.projection import nearest_on_ellipse
 from ccd_rig.limits.random_rotations import sample
-from ccd_rig.limits.shapes import Cone, Ellipse, Hinge, SwingTwist, clamp, swing_axes
+from ccd_rig.limits.shapes import Cone, Ellipse, Hinge, SwingTwist, clamp, contains, swing_axes, violation
 from ccd_rig.maths.rotations import angle_between, exp
 
 
@@ -104,3 +104,27 @@ def test_ellipse_past_a_half_turn_comes_back_the_other_way_when_that_is_nearer()
     limit = SwingTwist(Ellipse(-2.9, 0.0, -0.2, 0.2))
     # 3.0 about +X is 0.38 from -2.9 about X, going on past the half turn.
     assert angle_between(hold(limit, turn(X, 3.0)), turn(X, -2.9)) < EXACT
+
+
+def test_a_half_turn_about_a_wrong_axis_is_outside():
+    # The twist can turn the axis of a half turn by half of itself, here 0.1, and no farther.
+    limit = SwingTwist(Ellipse(0, PI, -0.1, 0.1), (-0.2, 0.2))
+    for axis in (0.0, 0.05, 0.099, 0.101, 0.4, 1.2, 2.0, 3.0):
+        rotation = turn(Vector((math.cos(axis), 0.0, math.sin(axis))), PI)
+        assert contains(limit, rotation) == (min(axis, PI - axis) < 0.1), axis
+        hold(limit, rotation)
+        assert violation(limit, rotation) > 2.0 * (min(axis, PI - axis) - 0.1) - FLOAT32
+    # Just short of the half turn, too: seen by exact components.
+    for short in (1e-9, 1e-7, 5e-7, 1e-6, 1e-5, 1e-4):
+        rotation = turn(Vector((math.cos(1.2), 0.0, math.sin(1.2))), PI - short)
+        assert violation(limit, rotation) > 1.0
+
+
+@given(st.floats(0.0, 1e-5), side, side, side, st.floats(-1.0, 0.0), st.floats(0.0, 1.0))
+@settings(max_examples=200, deadline=None)
+def test_rotations_of_an_ellipse_beside_the_half_turn_are_inside(short, a, b_lower, b_upper, low, high):
+    limit = SwingTwist(Ellipse(-a, PI, -b_lower, b_upper), (low, high))
+    for twist in (low, 0.0, 0.5 * high, high):
+        swing = turn(X, PI - short)
+        hold(limit, swing @ turn(Y, twist))
+        assert contains(limit, swing @ turn(Y, twist))

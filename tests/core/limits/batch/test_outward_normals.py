@@ -1,0 +1,136 @@
+"""Outward normals of limits: what they say of small turns is what clamping does."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from arrays import KINDS, PI, Array, Random, product, random_limit, turns, uniform
+
+from ccd_rig.kernel.limits import borders_at, project_rotation
+from ccd_rig.limits.shapes import Cone, Ellipse, EulerBox, Hinge, Limit, ReversedLimit, SwingTwist
+
+STEP = 3e-4
+"""Length of a turn, radians."""
+CLOSE = 0.02
+"""What a step's second order, and rotations that count as inside, may make of it; a part of the step."""
+
+
+def nearest(limit: Limit, q: Array) -> Array:
+    return np.array(project_rotation(limit.row, *q.tolist()) or q)
+
+
+def violation(limit: Limit, q: Array) -> float:
+    return 4.0 * math.asin(min(0.5 * float(np.linalg.norm(nearest(limit, q) - q)), 1.0))
+
+
+def normals_at(limit: Limit, q: Array, margin: float = 1e-6) -> tuple[Array, Array]:
+    """Normals of equalities (m, 3) and of other borders (n, 3)."""
+    written = np.zeros(9)
+    mask, count = divmod(borders_at(limit.row, q, margin, written), 8)
+    held = mask.bit_length()
+    assert mask == 2**held - 1
+    normals = written[: 3 * count].reshape(-1, 3)
+    assert np.abs(np.linalg.norm(normals, axis=1) - 1.0).max(initial=0.0) < 1e-12
+    return normals[:held], normals[held:]
+
+
+def outward(d: Array, equal: Array, unequal: Array) -> Array:
+    """What has to be taken from a turn so that it keeps to all normals: the nearest of such turns is left."""
+    for size in range(len(unequal) + 1):
+        for chosen in itertools.combinations(range(len(unequal)), size):
+            active = np.concatenate((equal, unequal[list(chosen)])).T
+            weights = np.linalg.lstsq(active, d, rcond=1e-9)[0] if active.size else np.zeros(0)
+            taken = active @ weights if active.size else np.zeros(3)
+            if (weights[len(equal) :] >= -1e-12).all() and (unequal @ (d - taken) <= 1e-9).all():
+                return np.asarray(taken)
+    raise AssertionError("no turn keeps to the normals")
+
+
+def hold_normals(limit: Limit, q: Array, rng: Random) -> bool:
+    """Whether the normals at an allowed rotation tell which turns leave the limit, and how far."""
+    equal, unequal = normals_at(limit, q)
+    for _ in range(4):
+        d = rng.normal(size=3)
+        d *= STEP / np.linalg.norm(d)
+        taken = outward(d, equal, unequal)
+        off = violation(limit, product(turns(d), q)) - float(np.linalg.norm(taken))
+        if violation(limit, product(turns(d - taken), q)) > CLOSE * STEP or off < -CLOSE * STEP:
+            return False
+        if not _has_ellipse(limit) and off > CLOSE * STEP:
+            return False
+    return True
+
+
+def _has_ellipse(limit: Limit) -> bool:
+    """Whether clamping may go farther than to the nearest rotation."""
+    if isinstance(limit, ReversedLimit):
+        return _has_ellipse(limit.limit)
+    return isinstance(limit, SwingTwist) and isinstance(limit.swing, Ellipse)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_normals_tell_which_turns_leave(kind: str):
+    rng = np.random.default_rng(40)
+    total = kept = numbers = 0
+    for _ in range(60):
+        limit = random_limit(kind, rng)
+        for q in uniform(rng, 3).T:
+            inside = nearest(limit, q)
+            total += 1
+            kept += hold_normals(limit, inside / np.linalg.norm(inside), rng)
+            numbers += sum(len(each) for each in normals_at(limit, inside)) > 0
+    # Beside sides of a half turn and at the tips of thin ellipses a border turns within a step.
+    assert kept >= (0.97 if kind in ("ellipse", "reversed") else 0.99) * total, (kept, total)
+    assert numbers > 0.3 * total
+
+
+@pytest.mark.parametrize(
+    ("limit", "rotation", "equal", "unequal"),
+    [
+        (Hinge((0, 0, 1), -0.5, 0.2), (0, 0, 0.2), 2, [(0, 0, 1)]),
+        (Hinge((0, 0, 1), -0.5, 0.2), (0, 0, -0.5), 2, [(0, 0, -1)]),
+        (Hinge((0, 0, 1), -0.5, 0.2), (0, 0, 0.1), 2, []),
+        (Hinge((0, 0, 1), 0.2, 0.2), (0, 0, 0.2), 3, []),
+        (ReversedLimit(Hinge((0, 0, 1), -0.5, 0.2), (1, 0, 0, 0)), (0, 0, -0.2), 2, [(0, 0, -1)]),
+        (SwingTwist(Cone(0.4)), (0.4, 0, 0), 0, [(1, 0, 0)]),
+        (SwingTwist(Cone(0.4)), (0.39, 0, 0), 0, []),
+        (SwingTwist(None, (-0.3, 0.3)), (0, 0.3, 0), 0, [(0, 1, 0)]),
+        (SwingTwist(Cone(0.4), (0, 0)), (0, 0, 0), 1, []),
+        (SwingTwist(Ellipse(-0.3, 0.6, -0.2, 0.5)), (0, 0, -0.2), 0, [(0, 0, -1)]),
+        (SwingTwist(Ellipse(0, 0, -0.2, 0.5)), (0, 0, 0.1), 1, []),
+        (SwingTwist(Ellipse(0, 1, -0.2, 0.5)), (0, 0, 0), 0, [(-1, 0, 0)]),
+        (SwingTwist(Ellipse(-PI, PI, -PI, PI)), (PI - 1e-7, 0, 0), 0, []),
+        (EulerBox("XYZ", (-1, -1, -1), (1, 1, 0.3)), (0, 0, 0.3), 0, [(0, 0, 1)]),
+        (EulerBox("XYZ", (-1, 0, -1), (1, 0, 1)), (0, 0, 0), 1, []),
+        (EulerBox("XYZ", (-4, -PI / 2, -4), (4, PI / 2, 4)), (0, PI / 2, 0), 0, []),
+        (EulerBox("XYZ", (0, -1, -0.5), (0, PI / 2, 0.5)), (0, PI / 2, 0), 1, [(0, 1, 0)]),
+    ],
+)
+def test_known_normals(limit, rotation, equal, unequal):
+    q = turns(np.array(rotation, dtype=np.float64))
+    held, others = normals_at(limit, q)
+    assert len(held) == equal
+    assert others == pytest.approx(np.array(unequal, dtype=np.float64).reshape(-1, 3), abs=1e-9)
+
+
+def test_a_corner_has_the_normals_of_all_its_borders():
+    limit = EulerBox("ZYX", (-0.5, -0.4, -0.3), (0.6, 0.7, 0.8))
+    x, z = turns(np.array((0.6, 0.0, 0.0))), turns(np.array((0.0, 0.0, -0.3)))
+    corner = product(product(x, turns(np.array((0.0, 0.7, 0.0)))), z)
+    equal, unequal = normals_at(limit, corner)
+    assert (len(equal), len(unequal)) == (0, 3)
+    assert hold_normals(limit, corner, np.random.default_rng(0))
+    equal, unequal = normals_at(SwingTwist(Ellipse(0, 1, 0, 1), (-0.2, 0)), np.array((1.0, 0.0, 0.0, 0.0)))
+    assert unequal == pytest.approx(np.array(((-1, 0, 0), (0, 0, -1), (0, 1, 0))), abs=1e-9)
+
+
+def test_a_margin_brings_borders_nearer():
+    limit = SwingTwist(Cone(0.5), (-0.3, 0.3))
+    q = product(turns(np.array((0.49, 0.0, 0.0))), turns(np.array((0.0, 0.295, 0.0))))
+    assert [len(normals_at(limit, q, margin)[1]) for margin in (1e-6, 6e-3, 2e-2)] == [0, 1, 2]
+    # Both ends of a range at once.
+    equal, unequal = normals_at(SwingTwist(None, (-1e-3, 1e-3)), np.array((1.0, 0.0, 0.0, 0.0)), 2e-3)
+    assert (len(equal), len(unequal)) == (1, 0)
