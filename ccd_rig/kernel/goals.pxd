@@ -1,4 +1,6 @@
+@cython.locals(kind=cython.int)
 cdef void measure(Problem p) noexcept nogil
+cdef bint is_served_now(Problem p, Py_ssize_t k) noexcept nogil
 @cython.locals(row=cython.Py_ssize_t, joint=cython.Py_ssize_t)
 cdef void measure_goal(Problem p, Py_ssize_t k) noexcept nogil
 cdef double length_factor(Problem p, Py_ssize_t k) noexcept nogil
@@ -10,7 +12,7 @@ cdef Vector way_across(Vector axis, Vector target) noexcept nogil
 cdef double pole_angle_of(Problem p, Py_ssize_t k) noexcept nogil
 @cython.locals(joint=cython.Py_ssize_t)
 cdef Vector heads_between(Problem p, Py_ssize_t k) noexcept nogil
-cdef double pole_angle(Vector line, Vector between, Vector side, Vector axis, double scale, double turn) noexcept nogil
+cdef double pole_angle(Vector line, Vector between, Vector side, Vector axis, double scale, double turn, double[::1] bend_and_side) noexcept nogil
 cdef double smooth_step(double x) noexcept nogil
 cdef void gather_mass(Problem p) noexcept nogil
 cdef Vector rigid_moment(Problem p, Py_ssize_t i) noexcept nogil

@@ -10,7 +10,7 @@ parts of the problem's reach, angles in radians times `LEVER`, all times the roo
 | direction | from the target to an axis of a joint, on two axes across the target | unit vector |
 | pole | angle about the chain's line from the target to its bend, times its weight | point |
 | balance | from the target to the centre of mass, on the axes that count | point |
-| window | how much longer a chain is than it may be | longest extent, and 1 where it is held |
+| window | how much longer a part of a chain is than it may be; below 0 it asks nothing | longest extent |
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from .geometry import (
     logarithm,
     multiply,
     perpendicular,
+    put_vector,
     quaternion_at,
     rotate,
     scaled,
@@ -35,7 +36,7 @@ from .geometry import (
 )
 from .limits import LIMIT_WIDTH, hinge_axis
 from .plain import Vector
-from .skeleton import BALANCE, DIRECTION, ORIENTATION, POLE, POSITION, coupled_shift, forward
+from .skeleton import BALANCE, DIRECTION, ORIENTATION, POLE, POSITION, WINDOW, coupled_shift, forward
 
 LEVER = 0.3
 """Part of the reach that stands for one radian: what an angle counts beside a length."""
@@ -43,6 +44,8 @@ BEND_RANGE = 0.05
 """Mean offset of the heads between, in parts of the chain's length, from which only the actual bend counts."""
 POLE_NOISE = 1e-5
 """Part of a chain's scale (or of a target's distance) below which its line (or side) is rounding."""
+FIRST = 1e4
+"""What the square error of goals that were served before counts, beside 1 of those being served."""
 DIFFERENCE = 1e-6
 """Step of the pole's numeric slope, in parts of what it is a slope to."""
 
@@ -51,14 +54,32 @@ DIFFERENCE = 1e-6
 
 
 def measure(p):
-    """Place the joints, and note residuals, errors, their sum of squares and the worst in tolerances."""
+    """Place the joints, and note residuals, how far off goals are, and the sum of squares of what counts.
+
+    Goals that are served after `stage` do not count. Those served before it, and reach windows, are to stay
+    where they are: `row_offset` is their residual there.
+    """
     forward(p)
     p.square, p.worst = 0.0, 0.0
     for k in range(p.goals):
         measure_goal(p, k)
+        if p.goal_rank[k] > p.stage or (p.goal_kind[k] == WINDOW and p.distance[k] == 0.0):
+            continue
+        square = 0.0
         for row in range(p.first_row[k], p.first_row[k + 1]):
-            p.square += p.residual[row] * p.residual[row]
-        p.worst = max(p.worst, max(p.distance[k] / p.position_tolerance, p.miss[k] / p.angle_tolerance))
+            off = p.residual[row] - p.row_offset[row]
+            square += off * off
+        p.square += square if is_served_now(p, k) else FIRST * square
+        kind = p.goal_kind[k]
+        if kind == POSITION or kind == BALANCE or kind == WINDOW:
+            p.worst = max(p.worst, sqrt(square) / (length_factor(p, k) * p.position_tolerance))
+        else:
+            p.worst = max(p.worst, sqrt(square) / (angle_factor(p, k) * p.angle_tolerance))
+
+
+def is_served_now(p, k):
+    """Whether a goal is among those that are being served, not among those that were before."""
+    return p.goal_rank[k] == p.stage or (p.is_equal and p.goal_rank[k] >= 0)
 
 
 def measure_goal(p, k):
@@ -96,11 +117,9 @@ def measure_goal(p, k):
         put_rows(p, row, scaled(off, by_length))
         p.distance[k] = length(off)
     else:
-        over = 0.0
-        if p.target[4 * k + 1] > 0.0:
-            over = length(window_line(p, k)) - p.target[4 * k]
+        over = length(window_line(p, k)) - p.target[4 * k]
         p.residual[row] = by_length * over
-        p.distance[k] = fabs(over)
+        p.distance[k] = max(over, 0.0)
 
 
 def length_factor(p, k):
@@ -147,7 +166,7 @@ def pole_angle_of(p, k):
     line = subtract(goal_point(p, k), root)
     axis = rotate(quaternion_at(p.frame, 4 * p.goal_axis_joint[k]), vector_at(p.goal_axis, 3 * k))
     side = subtract(vector_at(p.target, 4 * k), root)
-    return pole_angle(line, heads_between(p, k), side, axis, p.goal_scale[k], p.goal_angle[k])
+    return pole_angle(line, heads_between(p, k), side, axis, p.goal_scale[k], p.goal_angle[k], p.bend)
 
 
 def heads_between(p, k):
@@ -160,7 +179,7 @@ def heads_between(p, k):
     return subtract(sum_, scaled(vector_at(p.head, 3 * joint), heads))
 
 
-def pole_angle(line, between, side, axis, scale, turn):
+def pole_angle(line, between, side, axis, scale, turn, bend_and_side):
     """The signed angle about the chain's line from where its bend should point to where it does.
 
     With l the unit line, B the part of `between` across it, t = BEND_RANGE scale and f a smooth step, the bend
@@ -174,21 +193,28 @@ def pole_angle(line, between, side, axis, scale, turn):
         axis: about which the chain bends where it is straight; 0 if unknown.
         scale: (heads between) x (length of the chain).
         turn: radians by which the bend is turned from the target.
+        bend_and_side: (7) bend, unit vector where it should point, and how much that counts, 0 to 1.
     """
+    bend_and_side[6] = 0.0
     extent, full = length(line), BEND_RANGE * scale
     if full <= 0.0 or extent <= POLE_NOISE * scale:
         return 0.0
     way = scaled(line, 1.0 / extent)
     away = subtract(side, scaled(way, dot(way, side)))
-    if length(away) <= POLE_NOISE * length(side):
+    across = length(away)
+    if across <= POLE_NOISE * length(side):
         return 0.0
     bend = subtract(between, scaled(way, dot(way, between)))
     clear = smooth_step(length(bend) / full)
     bend = add(bend, scaled(cross(way, axis), (1.0 - clear) * full))
+    away = scaled(away, 1.0 / across)
     if turn != 0.0:
         away = rotate(about(way, turn), away)
-    angle = atan2(dot(way, cross(away, bend)), dot(away, bend))
-    return angle * smooth_step(length(bend) / full)
+    share = smooth_step(length(bend) / full)
+    put_vector(bend_and_side, 0, bend)
+    put_vector(bend_and_side, 3, away)
+    bend_and_side[6] = share
+    return share * atan2(dot(way, cross(away, bend)), dot(away, bend))
 
 
 def smooth_step(x):
@@ -297,7 +323,7 @@ def goal_slopes(p, k):
         pole_row(p, k, by_angle)
     elif kind == BALANCE:
         balance_rows(p, k, by_length)
-    elif p.target[4 * k + 1] > 0.0:
+    else:
         line = window_line(p, k)
         extent = length(line)
         if extent > 0.0:
@@ -423,26 +449,26 @@ def pole_row(p, k, factor):
         way = Vector(1.0 if n == 0 else 0.0, 1.0 if n == 1 else 0.0, 1.0 if n == 2 else 0.0)
         short = scaled(way, step)
         change = turned_by(
-            pole_angle(subtract(line, short), between, side, axis, scale, turn),
-            pole_angle(add(line, short), between, side, axis, scale, turn),
+            pole_angle(subtract(line, short), between, side, axis, scale, turn, p.bend),
+            pole_angle(add(line, short), between, side, axis, scale, turn, p.bend),
         )
         by_line = add(by_line, scaled(way, change * factor / (2.0 * step)))
         change = turned_by(
-            pole_angle(line, subtract(between, short), side, axis, scale, turn),
-            pole_angle(line, add(between, short), side, axis, scale, turn),
+            pole_angle(line, subtract(between, short), side, axis, scale, turn, p.bend),
+            pole_angle(line, add(between, short), side, axis, scale, turn, p.bend),
         )
         by_between = add(by_between, scaled(way, change * factor / (2.0 * step)))
         if away > 0.0:
             short = scaled(way, away)
             change = turned_by(
-                pole_angle(line, between, subtract(side, short), axis, scale, turn),
-                pole_angle(line, between, add(side, short), axis, scale, turn),
+                pole_angle(line, between, subtract(side, short), axis, scale, turn, p.bend),
+                pole_angle(line, between, add(side, short), axis, scale, turn, p.bend),
             )
             by_side = add(by_side, scaled(way, change * factor / (2.0 * away)))
         short = scaled(way, DIFFERENCE)
         change = turned_by(
-            pole_angle(line, between, side, subtract(axis, short), scale, turn),
-            pole_angle(line, between, side, add(axis, short), scale, turn),
+            pole_angle(line, between, side, subtract(axis, short), scale, turn, p.bend),
+            pole_angle(line, between, side, add(axis, short), scale, turn, p.bend),
         )
         by_axis = add(by_axis, scaled(way, change * factor / (2.0 * DIFFERENCE)))
     point_row(p, row, joint, end, by_line)

@@ -5,6 +5,7 @@ cdef void depart(Problem p) noexcept nogil
 cdef void depart_ball(Problem p, Py_ssize_t i) noexcept nogil
 @cython.locals(more=cython.bint)
 cdef void find_step(Problem p, double back, double damping) noexcept nogil
+@cython.locals(counts_now=cython.bint)
 cdef void free_all(Problem p, double back) noexcept nogil
 @cython.locals(basis=cython.Py_ssize_t, column=cython.Py_ssize_t)
 cdef void hold_normal(Problem p, Py_ssize_t i, Py_ssize_t n) noexcept nogil
@@ -16,13 +17,16 @@ cdef void solve_symmetric(Problem p) noexcept nogil
 cdef void solve_general(Problem p) noexcept nogil
 @cython.locals(more=cython.bint, slide=cython.Py_ssize_t, column=cython.Py_ssize_t)
 cdef bint hold_more(Problem p) noexcept nogil
+@cython.locals(more=cython.bint, row=cython.Py_ssize_t)
+cdef bint hold_windows(Problem p) noexcept nogil
 cdef bint stop_at(Problem p, Py_ssize_t column, double value, double lower, double upper, double scale) noexcept nogil
 cdef double longest_turn(Problem p) noexcept nogil
 @cython.locals(slide=cython.Py_ssize_t)
 cdef void make_step(Problem p, double part) noexcept nogil
+@cython.locals(now=cython.bint)
 cdef void wish(Problem p, double part) noexcept nogil
 @cython.locals(slow=cython.Py_ssize_t)
-cdef bint reach(Problem p, Py_ssize_t most) noexcept nogil
+cdef bint reach(Problem p, Py_ssize_t most, double slow_part) noexcept nogil
 @cython.locals(has_old=cython.bint)
 cdef void slide(Problem p, Py_ssize_t most) noexcept nogil
 cdef void come_back(Problem p) noexcept nogil

@@ -36,10 +36,10 @@ from .geometry import (
     vector_at,
     wrapped,
 )
-from .goals import jacobian_factor, measure, slopes
+from .goals import FIRST, is_served_now, jacobian_factor, measure, slopes
 from .limits import LIMIT_WIDTH, hinge_range, nearest_allowed, outward_normals
 from .plain import Vector
-from .skeleton import NORMALS, restore, save, set_angle
+from .skeleton import NORMALS, WINDOW, restore, save, set_angle
 
 LONGEST_STEP = 1.0
 """Radians that a joint turns in a step of `reach` at most."""
@@ -51,10 +51,10 @@ BORDER = 1e-7
 """Radians from a limit's border within which a rotation stands on it."""
 ROUNDS = 6
 """Most times that a step is solved anew with more limits held."""
-SLOW = 0.98
-"""A step that leaves more than this part of the square error wins little."""
 PATIENCE = 8
-"""So many steps in a row that win little end it."""
+"""So many steps in a row that win little end `reach`."""
+LEAST_DAMPING = 1e-12
+"""Added to the system of each step: rows that say the same leave it solvable."""
 STILL = 1e-3
 """Radians of a step back to the reference below which a pose is the nearest."""
 FLAT = 1e-7
@@ -154,7 +154,7 @@ def find_step(p, back, damping):
     Limits that the step would leave are held, and the step is found anew.
     """
     free_all(p, back)
-    for _ in range(ROUNDS):
+    for _ in range(ROUNDS + p.goals if p.has_windows else ROUNDS):
         solve_step(p, damping)
         if not hold_more(p):
             return
@@ -162,12 +162,16 @@ def find_step(p, back, damping):
 
 def free_all(p, back):
     """Let all columns move but for limits without any room."""
+    for k in range(p.goals):
+        counts_now = p.goal_rank[k] <= p.stage and (p.goal_kind[k] != WINDOW or p.distance[k] > 0.0)
+        for row in range(p.first_row[k], p.first_row[k + 1]):
+            p.row_counts[row] = counts_now
     for at in range(p.rows * p.columns):
         p.free_slope[at] = p.serving[at] if p.masked else p.slope[at]
     for column in range(p.columns):
         p.is_fixed[column] = 0
         p.fixed_step[column] = 0.0
-        p.free_departure[column] = back * p.departure[column] if p.has_reference else 0.0
+        p.free_departure[column] = back * p.pull[column] if back != 0.0 else 0.0
     for i in range(p.joints):
         p.held_count[i] = 0
         for n in range(p.normal_count[i]):
@@ -218,13 +222,20 @@ def solve_step(p, damping):
     for a in range(rows):
         for b in range(rows if p.masked else a + 1):
             sum_ = 0.0
-            for column in range(columns):
-                sum_ += (p.slope[a * columns + column] if p.masked else p.free_slope[a * columns + column]) * p.free_slope[
-                    b * columns + column
-                ]
+            if p.row_counts[a] and p.row_counts[b]:
+                if p.masked:
+                    for column in range(columns):
+                        sum_ += p.slope[a * columns + column] * p.free_slope[b * columns + column]
+                else:
+                    for column in range(columns):
+                        sum_ += p.free_slope[a * columns + column] * p.free_slope[b * columns + column]
             p.system[a * rows + b] = sum_
-        p.system[a * rows + a] += damping * p.row_damping[a] + 1e-12
-        sum_ = p.row_wish[a] * p.residual[a]
+        if not p.row_counts[a]:
+            p.system[a * rows + a] = 1.0
+            p.right[a] = 0.0
+            continue
+        p.system[a * rows + a] += damping * p.row_damping[a] + LEAST_DAMPING
+        sum_ = p.row_wish[a] * (p.residual[a] - p.row_offset[a])
         for column in range(columns):
             sum_ += p.slope[a * columns + column] * (p.fixed_step[column] - p.free_departure[column])
         p.right[a] = sum_
@@ -298,7 +309,7 @@ def solve_general(p):
 
 def hold_more(p):
     """Hold the limits that the step would leave; whether there are any."""
-    more = False
+    more = hold_windows(p) if p.has_windows else False
     for i in range(p.joints):
         if p.width[i] == 1:
             column = p.first_column[i]
@@ -317,6 +328,21 @@ def hold_more(p):
                 place = dot(vector_at(p.slide_axis, 3 * slide), vector_at(p.translation, 3 * i))
                 lower, upper = p.slide_range[2 * slide], p.slide_range[2 * slide + 1]
                 more = stop_at(p, column, place, lower, upper, p.reach) or more
+    return more
+
+
+def hold_windows(p):
+    """Let reach windows count that the step would stretch past their end; whether there are any."""
+    more = False
+    for k in range(p.goals):
+        row = p.first_row[k]
+        if p.goal_kind[k] == WINDOW and not p.row_counts[row]:
+            over = p.residual[row]
+            for column in range(p.columns):
+                over += p.slope[row * p.columns + column] * p.step[column]
+            if over > 1e-12:
+                p.row_counts[row] = 1
+                more = True
     return more
 
 
@@ -372,19 +398,22 @@ def make_step(p, part):
 
 
 def wish(p, part):
-    """Ask steps to remove a part of all residuals."""
-    for row in range(p.rows):
-        p.row_wish[row] = part
-        p.row_damping[row] = 1.0
+    """Ask steps to remove a part of the residuals; goals served before those served now are kept."""
+    for k in range(p.goals):
+        now = is_served_now(p, k)
+        for row in range(p.first_row[k], p.first_row[k + 1]):
+            p.row_wish[row] = part if now else 1.0
+            p.row_damping[row] = 1.0 if now else 1.0 / FIRST
 
 
 # Reach and slide ------------------------------------------------------------------------------------
 
 
-def reach(p, most):
+def reach(p, most, slow_part):
     """Meet the goals by damped least squares, with no pull to the reference; whether they are met.
 
-    Looks at the pose first, and leaves what it saw of the last.
+    Looks at the pose first, and leaves what it saw of the last. Ends after `most` steps, or after `PATIENCE`
+    in a row that leave more than `slow_part` of the square error.
     """
     wish(p, 1.0)
     damping, slow = 1e-3, 0
@@ -392,6 +421,8 @@ def reach(p, most):
     for _ in range(most):
         if p.worst <= NEAR:
             return True
+        if p.steps >= p.budget:
+            break
         square = p.square
         save(p, 0)
         find_step(p, 0.0, damping * square)
@@ -400,7 +431,7 @@ def reach(p, most):
         look(p)
         if p.square < square:
             damping = max(0.3 * damping, 1e-6)
-            slow = slow + 1 if p.square > SLOW * square else 0
+            slow = slow + 1 if p.square > slow_part * square else 0
         else:
             restore(p, 0)
             look(p)
@@ -421,8 +452,12 @@ def slide(p, most):
     part = 1.0
     has_old = False
     for _ in range(most):
+        if p.steps >= p.budget:
+            return
         departed = p.departed
         wish(p, 0.0)
+        for column in range(p.columns):
+            p.pull[column] = p.departure[column]
         find_step(p, 1.0, 1e-10)
         longest = longest_turn(p)
         if longest < STILL:

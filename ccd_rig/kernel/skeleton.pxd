@@ -27,6 +27,20 @@ cdef class Problem:
     cdef double[::1] free_slope, system, right, step, fixed_step, free_departure, gradient
     cdef double[::1] old_gradient, old_step
     cdef int[::1] pivots, is_fixed
+    cdef double[::1] max_step, comfort, goal_lever, row_offset
+    cdef int[::1] goal_tip, above, lever_joint, next_moving, tip_first, tip_middle, moving, place_of
+    cdef bint is_rigid, has_windows, has_tips, is_alone
+    cdef readonly Py_ssize_t moving_count
+    cdef Py_ssize_t valid, stage, last_rank
+    cdef double[::1] effector, effector_frame, share, wish_angle, profile, first_pair, bend, davenport, eigenvectors
+    cdef double last_turn
+    cdef Py_ssize_t order
+    cdef double fraction, feedback, reduction, stall
+    cdef bint only_ccd, is_equal, has_comfort
+    cdef Py_ssize_t most
+    cdef int[::1] row_counts
+    cdef double[::1] pull, score, best_score
+    cdef Py_ssize_t budget
 
 cdef void forward(Problem p) noexcept nogil
 @cython.locals(up=cython.int)

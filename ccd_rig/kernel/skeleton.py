@@ -33,7 +33,7 @@ from .limits import LIMIT_WIDTH, hinge_axis, hinge_range
 
 
 SLOTS = 8
-"""Poses that a problem can save beside the one it works on."""
+"""Poses that a problem can save beside the one it works on: 0 and 1 by steps, 2 and more by searches."""
 KNOT = 3
 """Numbers of a knot of a spline: angle [rad], shift, slope [1/rad]."""
 NORMALS = 3
@@ -86,11 +86,13 @@ class Problem:
                 parent (J), -1 or less than the joint's number; inherits (J) 0 or 1; offset (3J), rest (4J);
                 limit (LIMIT_WIDTH J); width (J) columns of the joint's rotation: 0 fixed, 1 a hinge, 3;
                 metric (4J) the axes of `mobility` (3J) in the joint's base, 0 to 1;
+                max_step (J) radians of a step of CCD; comfort (J) tolerances, radians;
                 mass (J), mass_point (3J) in the joint's frame;
                 first_slide (J + 1), slide_axis (3S), slide_range (2S);
                 coupled_joint, coupled_driver (C), coupled_axis (3C), first_knot (C + 1), knots (KNOT each);
                 goal_kind (G), goal_joint (G), goal_root (G), goal_rank (G), goal_point (3G), goal_weight (G),
-                goal_axis (3G), goal_axis_joint (G), goal_scale (G), goal_angle (G);
+                goal_axis (3G), goal_axis_joint (G), goal_scale (G), goal_angle (G), goal_lever (G);
+                goal_tip (G) 1 where the last two joints are solved by the law of cosines;
                 serves (G J) 0 or 1: whether a joint may move for a goal.
             reach: the model's unit of length for residuals.
             position_tolerance: in the model's unit.
@@ -116,6 +118,11 @@ class Problem:
         self.width = checked_indices(tables, "width", joints, 0, 3)
         self.metric = checked_doubles(tables, "metric", 4 * joints)
         self.mobility = checked_doubles(tables, "mobility", 3 * joints)
+        self.has_comfort = False
+        for tolerance in tables["comfort"]:
+            self.has_comfort = self.has_comfort or tolerance > 0.0
+        self.max_step = checked_doubles(tables, "max_step", joints)
+        self.comfort = checked_doubles(tables, "comfort", joints)
         self.mass = checked_doubles(tables, "mass", joints)
         self.mass_point = checked_doubles(tables, "mass_point", 3 * joints)
         self.total_mass = 0.0
@@ -154,6 +161,8 @@ class Problem:
         self.goal_axis_joint = checked_indices(tables, "goal_axis_joint", goals, 0, joints - 1)
         self.goal_scale = checked_doubles(tables, "goal_scale", goals)
         self.goal_angle = checked_doubles(tables, "goal_angle", goals)
+        self.goal_lever = checked_doubles(tables, "goal_lever", goals)
+        self.goal_tip = checked_indices(tables, "goal_tip", goals, 0, 1)
         self.serves = checked_indices(tables, "serves", goals * joints, 0, 1)
         self.target = zeros(4 * goals)
         for k in range(goals):
@@ -189,9 +198,6 @@ class Problem:
                 part = column - self.first_column[i] - self.width[i]
                 self.column_joint[column] = i
                 self.column_slide[column] = self.first_slide[i] + part if part >= 0 else -1
-        self.masked = False
-        for k in range(self.goals):
-            self.find_mask(k)
         self.evaluated, self.evaluated_count = counts(joints), 0
         needed = bytearray(joints)
         for k in range(self.goals):
@@ -208,6 +214,7 @@ class Problem:
             if needed[i]:
                 self.evaluated[self.evaluated_count] = i
                 self.evaluated_count += 1
+        self.find_paths()
         rows = self.rows
         self.rotation, self.translation, self.angle = zeros(4 * joints), zeros(3 * joints), zeros(joints)
         self.reference_rotation, self.reference_translation = zeros(4 * joints), zeros(3 * joints)
@@ -219,7 +226,9 @@ class Problem:
         self.slope, self.serving = zeros(rows * columns), zeros(rows * columns)
         self.residual, self.departure = zeros(rows), zeros(columns)
         self.distance, self.miss = zeros(self.goals), zeros(self.goals)
-        self.row_damping, self.row_wish = zeros(rows), zeros(rows)
+        self.row_damping, self.row_wish, self.row_offset = zeros(rows), zeros(rows), zeros(rows)
+        self.row_counts, self.pull, self.budget, self.is_equal = counts(rows), zeros(columns), 0, True
+        self.score, self.best_score = zeros(self.last_rank + 1), zeros(self.last_rank + 1)
         self.normals, self.normal_count = zeros(3 * NORMALS * joints), counts(joints)
         self.normal_pairs, self.is_held = counts(joints), counts(NORMALS * joints)
         self.held_basis, self.held_count = zeros(9 * joints), counts(joints)
@@ -229,18 +238,53 @@ class Problem:
         self.free_departure, self.gradient = zeros(columns), zeros(columns)
         self.old_gradient, self.old_step = zeros(columns), zeros(columns)
 
-    def find_mask(self, k):
-        """Note whether a goal is moved by joints that may not move for it."""
-        if self.goal_kind[k] == BALANCE:
-            for i in range(self.joints):
-                if self.first_column[i + 1] > self.first_column[i] and not self.serves[k * self.joints + i]:
-                    self.masked = True
-            return
-        i = self.goal_joint[k]
-        while i >= 0:
-            if self.first_column[i + 1] > self.first_column[i] and not self.serves[k * self.joints + i]:
-                self.masked = True
-            i = self.parent[i]
+    def find_paths(self):
+        """Note what lies between joints and goals, and which joints move at all."""
+        joints, goals = self.joints, self.goals
+        self.above, self.lever_joint, self.next_moving = counts(goals * joints), counts(goals * joints), counts(goals * joints)
+        self.tip_first, self.tip_middle = counts(goals), counts(goals)
+        self.masked, self.is_rigid = False, not self.couplings
+        self.has_windows, self.has_tips, self.last_rank = False, False, 0
+        self.moving, self.moving_count, self.place_of = counts(joints), 0, counts(joints)
+        for n in range(self.evaluated_count):
+            self.place_of[self.evaluated[n]] = n
+        moves = [self.first_column[i + 1] > self.first_column[i] for i in range(joints)]
+        for i in range(joints):
+            if moves[i] and any(self.serves[k * joints + i] for k in range(goals)):
+                self.moving[self.moving_count] = i
+                self.moving_count += 1
+        for k in range(goals):
+            at = k * joints
+            self.last_rank = max(self.last_rank, self.goal_rank[k])
+            self.tip_first[k] = self.tip_middle[k] = -1
+            if self.goal_kind[k] == BALANCE:
+                self.is_rigid = False
+                for i in range(joints):
+                    self.masked = self.masked or (moves[i] and not self.serves[at + i])
+                continue
+            if self.goal_kind[k] == WINDOW:
+                self.has_windows = True
+            if self.goal_kind[k] == POLE:
+                self.is_rigid = False
+            i, lever, after, chain = self.goal_joint[k], -1, -1, []
+            while i >= 0:
+                self.above[at + i] = 1
+                self.lever_joint[at + i], self.next_moving[at + i] = lever, after
+                if moves[i] and self.serves[at + i]:
+                    chain.append(i)
+                    after = i
+                self.masked = self.masked or (moves[i] and not self.serves[at + i])
+                if not self.inherits[i] and self.parent[i] >= 0:
+                    lever, self.is_rigid = i, False
+                i = self.parent[i]
+            if self.goal_tip[k] and len(chain) >= 2:
+                self.tip_first[k], self.tip_middle[k], self.has_tips = chain[1], chain[0], True
+        self.is_alone = goals == 1 and self.goal_kind[0] == POSITION
+        self.effector, self.effector_frame = zeros(3 * goals), zeros(4 * goals)
+        self.share, self.wish_angle = zeros(joints), zeros(joints)
+        self.profile, self.first_pair, self.bend = zeros(9), zeros(6), zeros(7)
+        self.davenport, self.eigenvectors = zeros(16), zeros(16)
+        self.stage, self.valid, self.last_turn = self.last_rank, 0, 0.0
 
 
 def checked_starts(tables, name, count, most):

@@ -19,10 +19,16 @@ KINDS: dict[type, int] = {PositionGoal: 0, OrientationGoal: 1, DirectionGoal: 2,
 """The kernel's numbers of goals."""
 WINDOW = 5
 """The kernel's number of a reach window."""
+LEVER = 0.3
+"""Part of a chain's length that stands for one radian in steps of single joints."""
 
 
 def problem_tables(
-    skeleton: Skeleton, goals: Sequence[Goal], limits: Sequence[Limit | None], movable: Sequence[int]
+    skeleton: Skeleton,
+    goals: Sequence[Goal],
+    limits: Sequence[Limit | None],
+    movable: Sequence[int],
+    tolerances: Sequence[float],
 ) -> dict[str, Any]:
     """The tables of `kernel.Problem`, which says what they hold.
 
@@ -31,11 +37,14 @@ def problem_tables(
         goals: what is to be achieved; each reach window of them is one more goal, behind all others.
         limits: per joint, what it may do.
         movable: joints that may move.
+        tolerances: per joint, of comfort; radians.
     """
-    return {**joint_tables(skeleton, limits, movable), **goal_tables(skeleton, goals)}
+    return {**joint_tables(skeleton, limits, movable, tolerances), **goal_tables(skeleton, goals)}
 
 
-def joint_tables(skeleton: Skeleton, limits: Sequence[Limit | None], movable: Sequence[int]) -> dict[str, Any]:
+def joint_tables(
+    skeleton: Skeleton, limits: Sequence[Limit | None], movable: Sequence[int], tolerances: Sequence[float]
+) -> dict[str, Any]:
     """The tables about joints."""
     joints, moving = skeleton.joints, set(movable) - skeleton.locked
     slides = [slide for i, joint in enumerate(joints) if i in moving for slide in joint.slides]
@@ -52,6 +61,8 @@ def joint_tables(skeleton: Skeleton, limits: Sequence[Limit | None], movable: Se
         "width": ints(column_count(limit) if i in moving else 0 for i, limit in enumerate(limits)),
         "metric": doubles([(1.0, 0.0, 0.0, 0.0)] * len(joints)),
         "mobility": doubles(np.repeat(mobility, 3)),
+        "max_step": doubles([joint.max_step for joint in joints]),
+        "comfort": doubles(tolerances),
         "mass": doubles([joint.mass for joint in joints]),
         "mass_point": doubles([(0.0, 0.5 * joint.length, 0.0) for joint in joints]),
         "first_slide": ints(np.cumsum([0, *slide_counts])),
@@ -84,7 +95,7 @@ def goal_tables(skeleton: Skeleton, goals: Sequence[Goal]) -> dict[str, Any]:
     for row, joints in zip(serves, serving, strict=True):
         row[list(joints)] = 1
     table = {name: [row[name] for row in rows] for name in rows[0]}
-    whole = ("goal_kind", "goal_joint", "goal_root", "goal_rank", "goal_axis_joint")
+    whole = ("goal_kind", "goal_joint", "goal_root", "goal_rank", "goal_axis_joint", "goal_tip")
     found: dict[str, Any] = {
         name: ints(values) if name in whole else doubles(values) for name, values in table.items()
     }
@@ -104,6 +115,8 @@ def _goal_row(skeleton: Skeleton, goal: Goal, rank: int) -> dict[str, Any]:
         "goal_axis_joint": 0,
         "goal_scale": 0.0,
         "goal_angle": 0.0,
+        "goal_lever": 1.0,
+        "goal_tip": 0,
     }
     if isinstance(goal, BalanceGoal):
         row["goal_axis"] = tuple(map(float, goal.axes))
@@ -112,6 +125,10 @@ def _goal_row(skeleton: Skeleton, goal: Goal, rank: int) -> dict[str, Any]:
     row.update(goal_joint=joint, goal_root=skeleton.chain(joint)[0], goal_axis_joint=joint)
     if isinstance(goal, PositionGoal | PoleGoal):
         row["goal_point"] = goal.effector(skeleton)[:]
+    if isinstance(goal, PositionGoal):
+        row["goal_tip"] = goal.two_bone_tip
+    if isinstance(goal, OrientationGoal | DirectionGoal):
+        row["goal_lever"] = LEVER * reach_of(skeleton, goal) or 1.0
     if isinstance(goal, DirectionGoal):
         row["goal_axis"] = unit_rows([goal.axis[:]])
     if isinstance(goal, PoleGoal):
@@ -127,7 +144,7 @@ def _window_row(skeleton: Skeleton, goal: Goal) -> dict[str, Any] | None:
         return None
     part = window_joints(skeleton, goal)
     row = _goal_row(skeleton, goal, 0)
-    row.update(goal_kind=WINDOW, goal_root=part[0], goal_rank=-1, goal_weight=1.0)
+    row.update(goal_kind=WINDOW, goal_root=part[0], goal_rank=-1, goal_weight=1.0, goal_tip=0)
     return row
 
 

@@ -1,0 +1,50 @@
+@cython.locals(n=cython.Py_ssize_t, last=cython.Py_ssize_t, order=cython.Py_ssize_t)
+cdef double run_pass(Problem p, Py_ssize_t order, Py_ssize_t number, double fraction) noexcept nogil
+@cython.locals(n=cython.Py_ssize_t, count=cython.Py_ssize_t, error=cython.double)
+cdef double smart_bounce(Problem p, double fraction) noexcept nogil
+@cython.locals(best=cython.Py_ssize_t)
+cdef double largest_first(Problem p, double fraction) noexcept nogil
+cdef bint is_alone_met(Problem p) noexcept nogil
+cdef void start_carrying(Problem p) noexcept nogil
+cdef void place_up_to(Problem p, Py_ssize_t i) noexcept nogil
+cdef double carry(Problem p, Py_ssize_t i, Quaternion step) noexcept nogil
+cdef double carried_square(Problem p) noexcept nogil
+cdef double frame_miss(Problem p, Py_ssize_t k) noexcept nogil
+@cython.locals(count=cython.Py_ssize_t)
+cdef Py_ssize_t gather_pairs(Problem p, Py_ssize_t i) noexcept nogil
+cdef Py_ssize_t add_pair(Problem p, Py_ssize_t count, Vector a, Vector b, double weight) noexcept nogil
+cdef Py_ssize_t add_balance(Problem p, Py_ssize_t k, Py_ssize_t i, Py_ssize_t count) noexcept nogil
+@cython.locals(count=cython.Py_ssize_t)
+cdef double step_joint(Problem p, Py_ssize_t i, double fraction) noexcept nogil
+cdef double eased(Problem p, Py_ssize_t i, double angle) noexcept nogil
+@cython.locals(count=cython.Py_ssize_t)
+cdef double desired_angle(Problem p, Py_ssize_t i) noexcept nogil
+@cython.locals(m=double[::1])
+cdef double best_hinge_turn(Problem p, Py_ssize_t i, Quaternion base) noexcept nogil
+cdef double hinge_turn_in_range(Problem p, Py_ssize_t i, double turn) noexcept nogil
+@cython.locals(m=double[::1], a=double[::1])
+cdef Quaternion best_rotation(Problem p, Py_ssize_t count) noexcept nogil
+@cython.locals(a=double[::1], v=double[::1], best=cython.Py_ssize_t)
+cdef Quaternion largest_eigenvector(Problem p) noexcept nogil
+@cython.locals(slide=cython.Py_ssize_t, gain=cython.double)
+cdef double step_slide(Problem p, Py_ssize_t i, Py_ssize_t column, double fraction) noexcept nogil
+cdef double slide_place(Problem p, Py_ssize_t slide, Py_ssize_t i) noexcept nogil
+cdef double shift_joint(Problem p, Py_ssize_t i, Py_ssize_t slide, Vector axis, double shift) noexcept nogil
+cdef void undo_if_worse(Problem p, Py_ssize_t i, Quaternion before, double angle_before) noexcept nogil
+cdef void stay_in_windows(Problem p, Py_ssize_t i, Quaternion base, Quaternion before, double angle_before) noexcept nogil
+cdef void try_part(Problem p, Py_ssize_t i, Quaternion before, Vector way, double angle_before, double angle, double part) noexcept nogil
+cdef bint fits_windows(Problem p, Py_ssize_t i, Quaternion base, Quaternion before) noexcept nogil
+@cython.locals(fits=cython.bint)
+cdef double shift_in_windows(Problem p, Py_ssize_t i, Vector axis, double shift) noexcept nogil
+cdef void solve_tips(Problem p) noexcept nogil
+@cython.locals(first=cython.Py_ssize_t, middle=cython.Py_ssize_t)
+cdef void bend_tip(Problem p, Py_ssize_t k) noexcept nogil
+cdef double opening(Vector upper, Vector lower, Vector axis, double distance) noexcept nogil
+cdef void turn_joint(Problem p, Py_ssize_t i, Vector axis, double angle) noexcept nogil
+@cython.locals(i=cython.Py_ssize_t)
+cdef void nudge(Problem p, double angle) noexcept nogil
+@cython.locals(i=cython.Py_ssize_t, child=cython.Py_ssize_t)
+cdef void stretch(Problem p) noexcept nogil
+cdef void share_steps(Problem p, double reduction) noexcept nogil
+@cython.locals(i=cython.Py_ssize_t)
+cdef double lever_squares(Problem p, Py_ssize_t k, double total, double reduction) noexcept nogil

@@ -1,0 +1,752 @@
+"""Cyclic coordinate descent: the best move of one joint for all goals above it, in each order of joints.
+
+A turn R of a joint minimises sum w |R a - b|^2 over pairs of vectors seen from its head: position: to the
+effector and to its target; orientation and direction: axes of the frame and where they should point, times a
+lever; pole: the chain's bend, and as long a vector towards its side; balance: how far a turn shifts the
+centre of mass. For one pair that is the shortest arc, for several Davenport's quaternion (Horn 1987), for a
+hinge an arc tangent. The limit is applied right after the step (Kenwright 2012, sections 5 to 9).
+"""
+
+from __future__ import annotations
+
+from math import atan2, fabs, pi, sqrt
+
+from .geometry import (
+    about,
+    add,
+    angle_of,
+    between,
+    conjugate,
+    cross,
+    dot,
+    exponential,
+    length,
+    logarithm,
+    multiply,
+    perpendicular,
+    put_quaternion,
+    put_vector,
+    quaternion_at,
+    rotate,
+    scaled,
+    subtract,
+    unit,
+    vector_at,
+    wrapped,
+)
+from .goals import gather_mass, goal_point, measure, pole_angle_of, total_moment
+from .limits import LIMIT_WIDTH, hinge_axis, hinge_range, nearest_allowed
+from .plain import Quaternion, Vector
+from .skeleton import BALANCE, DIRECTION, ORIENTATION, POLE, POSITION, WINDOW, forward, place, set_angle
+
+TIP_TO_ROOT = 0  # orders of joints: see `settings.Sweep`
+ROOT_TO_TIP = 1
+ALTERNATING = 2
+BOUNCE_TIP = 3
+BOUNCE_ROOT = 4
+SMART_BOUNCE = 5
+LARGEST_ERROR = 6
+
+SMART_THRESHOLD = 1e-3
+"""Radians: a correction above it sends a smart bounce back to its start (Kenwright 2012, listing 4)."""
+SMART_GAIN = 0.64
+"""Part of the squared error that may be left since the last time a smart bounce went back."""
+INERTIA = 1e-2
+"""What a turn must win, in parts of all there is to win, where several pairs leave a joint nearly free."""
+HALVINGS = 12
+"""How finely a step is cut that would stretch a reach window: to 1/4096 of it."""
+NUDGE = 0.1
+"""Radians by which joints are bent to leave a dead end."""
+
+
+# Passes ---------------------------------------------------------------------------------------------
+
+
+def run_pass(p, order, number, fraction):
+    """One iteration over the joints that may move; the longest way that one step moved an effector.
+
+    Args:
+        order: one of the above.
+        number: of iterations before.
+        fraction: part of each joint's best step.
+    """
+    start_carrying(p)
+    count = p.moving_count
+    longest = 0.0
+    if p.has_tips:
+        solve_tips(p)
+    if order == ALTERNATING:
+        order = ROOT_TO_TIP if number & 1 else TIP_TO_ROOT
+    if order == ROOT_TO_TIP or order == TIP_TO_ROOT:
+        for n in range(count):
+            longest = max(longest, step_joint(p, p.moving[n if order == ROOT_TO_TIP else count - 1 - n], fraction))
+            if is_alone_met(p):
+                break
+    elif order == BOUNCE_TIP or order == BOUNCE_ROOT:
+        for last in range(1, count + 1):
+            for n in range(last):
+                longest = max(longest, step_joint(p, p.moving[n if order == BOUNCE_ROOT else count - 1 - n], fraction))
+                if is_alone_met(p):
+                    break
+            if is_alone_met(p):
+                break
+    elif order == SMART_BOUNCE:
+        longest = smart_bounce(p, fraction)
+    else:
+        longest = largest_first(p, fraction)
+    if p.has_tips:
+        solve_tips(p)
+    measure(p)
+    return longest
+
+
+def smart_bounce(p, fraction):
+    """From the tip, and back to it after each correction that is not tiny, as long as that pays."""
+    count, n, error, longest = p.moving_count, 0, -1.0, 0.0
+    for _ in range(count * (count + 1) // 2):
+        if n == count:
+            break
+        longest = max(longest, step_joint(p, p.moving[count - 1 - n], fraction))
+        if is_alone_met(p):
+            break
+        # The first joint has just been corrected as far as it goes: once more would change nothing.
+        if n > 0 and p.last_turn > SMART_THRESHOLD:
+            present = carried_square(p)
+            if error < 0.0 or present < SMART_GAIN * error:
+                n = 0
+                error = present
+                continue
+        n += 1
+    return longest
+
+
+def largest_first(p, fraction):
+    """The joints that would turn furthest come first."""
+    longest = 0.0
+    for n in range(p.moving_count):
+        p.wish_angle[n] = desired_angle(p, p.moving[n])
+    for _ in range(p.moving_count):
+        best = -1
+        for n in range(p.moving_count):
+            if p.wish_angle[n] >= 0.0 and (best < 0 or p.wish_angle[n] > p.wish_angle[best]):
+                best = n
+        p.wish_angle[best] = -1.0
+        longest = max(longest, step_joint(p, p.moving[best], fraction))
+        if is_alone_met(p):
+            break
+    return longest
+
+
+def is_alone_met(p):
+    """Whether there is one goal alone, a position, and its effector is there: later joints stay then.
+
+    Carrying rounds a little: a little inside the tolerance.
+    """
+    if not p.is_alone:
+        return False
+    off = subtract(vector_at(p.effector, 0), vector_at(p.target, 0))
+    return dot(off, off) <= 0.81 * p.position_tolerance * p.position_tolerance
+
+
+# Effectors that follow ------------------------------------------------------------------------------
+
+
+def start_carrying(p):
+    """Place all joints and effectors, from which steps carry effectors along."""
+    forward(p)
+    p.valid = p.evaluated_count
+    for k in range(p.goals):
+        if p.goal_kind[k] != BALANCE:
+            put_vector(p.effector, 3 * k, goal_point(p, k))
+            put_quaternion(p.effector_frame, 4 * k, quaternion_at(p.frame, 4 * p.goal_joint[k]))
+
+
+def place_up_to(p, i):
+    """Place the joints up to one that is visited; those beyond it wait."""
+    if not p.is_rigid:
+        if p.valid < p.evaluated_count:
+            start_carrying(p)
+        return
+    while p.valid < p.evaluated_count and p.evaluated[p.valid] <= i:
+        place(p, p.evaluated[p.valid])
+        p.valid += 1
+
+
+def carry(p, i, step):
+    """Let effectors follow a turn of joint i (model axes); the longest way of one."""
+    longest = 0.0
+    p.valid = min(p.valid, p.place_of[i])
+    if not p.is_rigid:
+        head = vector_at(p.head, 3 * i)
+        for k in range(p.goals):
+            if p.above[k * p.joints + i] and p.goal_kind[k] == POSITION:
+                arm = subtract(vector_at(p.effector, 3 * k), head)
+                longest = max(longest, length(subtract(rotate(step, arm), arm)))
+        start_carrying(p)
+        return longest
+    head = vector_at(p.head, 3 * i)
+    for k in range(p.goals):
+        if p.above[k * p.joints + i]:
+            arm = subtract(vector_at(p.effector, 3 * k), head)
+            turned = rotate(step, arm)
+            longest = max(longest, length(subtract(turned, arm)))
+            put_vector(p.effector, 3 * k, add(head, turned))
+            put_quaternion(p.effector_frame, 4 * k, unit(multiply(step, quaternion_at(p.effector_frame, 4 * k))))
+    return longest
+
+
+def carried_square(p):
+    """The squared error of positions, orientations and directions, in squared model units."""
+    sum_ = 0.0
+    for k in range(p.goals):
+        kind = p.goal_kind[k]
+        if kind == POSITION:
+            off = subtract(vector_at(p.effector, 3 * k), vector_at(p.target, 4 * k))
+            sum_ += p.goal_weight[k] * dot(off, off)
+        elif kind == ORIENTATION or kind == DIRECTION:
+            angle = frame_miss(p, k)
+            sum_ += p.goal_weight[k] * angle * angle * p.goal_lever[k] * p.goal_lever[k]
+    return sum_
+
+
+def frame_miss(p, k):
+    """How far an effector's frame, or its axis, is turned from its target; radians."""
+    frame = quaternion_at(p.effector_frame, 4 * k)
+    if p.goal_kind[k] == ORIENTATION:
+        return angle_of(multiply(frame, conjugate(quaternion_at(p.target, 4 * k))))
+    axis, target = rotate(frame, vector_at(p.goal_axis, 3 * k)), vector_at(p.target, 4 * k)
+    return atan2(length(cross(axis, target)), dot(axis, target))
+
+
+# The best move --------------------------------------------------------------------------------------
+
+
+def gather_pairs(p, i):
+    """Note the sums that the goals above joint i ask of its turn; how many pairs there are.
+
+    `profile`: sum w b a^T; the first pair is kept beside it.
+    """
+    count = 0
+    for n in range(9):
+        p.profile[n] = 0.0
+    head = vector_at(p.head, 3 * i)
+    for k in range(p.goals):
+        if p.goal_rank[k] > p.stage or not p.serves[k * p.joints + i]:
+            continue
+        kind, weight, target = p.goal_kind[k], p.goal_weight[k], vector_at(p.target, 4 * k)
+        if kind == POSITION:
+            arm = subtract(vector_at(p.effector, 3 * k), head)
+            aim = subtract(target, head)
+            if p.lever_joint[k * p.joints + i] >= 0:
+                held = vector_at(p.head, 3 * p.lever_joint[k * p.joints + i])
+                aim = subtract(subtract(target, subtract(vector_at(p.effector, 3 * k), held)), head)
+                arm = subtract(held, head)
+            count = add_pair(p, count, arm, aim, weight)
+        elif kind == ORIENTATION:
+            lever = weight * p.goal_lever[k] * p.goal_lever[k]
+            for axis in range(3):
+                way = Vector(1.0 if axis == 0 else 0.0, 1.0 if axis == 1 else 0.0, 1.0 if axis == 2 else 0.0)
+                now = rotate(quaternion_at(p.effector_frame, 4 * k), way)
+                count = add_pair(p, count, now, rotate(quaternion_at(p.target, 4 * k), way), lever)
+        elif kind == DIRECTION:
+            now = rotate(quaternion_at(p.effector_frame, 4 * k), vector_at(p.goal_axis, 3 * k))
+            count = add_pair(p, count, now, target, weight * p.goal_lever[k] * p.goal_lever[k])
+        elif kind == POLE:
+            if i == p.goal_root[k]:
+                if p.valid < p.evaluated_count:
+                    place_up_to(p, p.joints)
+                pole_angle_of(p, k)
+                share, bend = p.bend[6], vector_at(p.bend, 0)
+                if share > 0.0:
+                    side = scaled(vector_at(p.bend, 3), length(bend))
+                    count = add_pair(p, count, bend, side, weight * share * share)
+        elif kind == BALANCE:
+            count = add_balance(p, k, i, count)
+    return count
+
+
+def add_pair(p, count, a, b, weight):
+    """Add a pair to the sums."""
+    if count == 0:
+        put_vector(p.first_pair, 0, a)
+        put_vector(p.first_pair, 3, b)
+    p.profile[0] += weight * b.x * a.x
+    p.profile[1] += weight * b.x * a.y
+    p.profile[2] += weight * b.x * a.z
+    p.profile[3] += weight * b.y * a.x
+    p.profile[4] += weight * b.y * a.y
+    p.profile[5] += weight * b.y * a.z
+    p.profile[6] += weight * b.z * a.x
+    p.profile[7] += weight * b.z * a.y
+    p.profile[8] += weight * b.z * a.z
+    return count + 1
+
+
+def add_balance(p, k, i, count):
+    """Add the pair of a balance: what a turn of joint i moves of the centre of mass, and where that should be."""
+    gather_mass(p)
+    head, share = vector_at(p.head, 3 * i), 1.0 / p.total_mass
+    mass = p.below[4 * i + 3]
+    if mass <= 0.0:
+        return count
+    arm = scaled(subtract(vector_at(p.below, 4 * i), scaled(head, mass)), share)
+    way = subtract(vector_at(p.target, 4 * k), scaled(total_moment(p), share))
+    axes = vector_at(p.goal_axis, 3 * k)
+    way = Vector(way.x * axes.x, way.y * axes.y, way.z * axes.z)
+    return add_pair(p, count, arm, add(arm, way), p.goal_weight[k])
+
+
+def step_joint(p, i, fraction):
+    """Take a part of joint i's best move for all goals above it; the longest way of an effector."""
+    place_up_to(p, i)
+    longest = 0.0
+    for column in range(p.first_column[i] + p.width[i], p.first_column[i + 1]):
+        longest = max(longest, step_slide(p, i, column, fraction))
+        place_up_to(p, i)
+    p.last_turn = 0.0
+    if not p.width[i]:
+        return longest
+    count = gather_pairs(p, i)
+    if not count:
+        return longest
+    base, before = quaternion_at(p.base, 4 * i), quaternion_at(p.rotation, 4 * i)
+    part = fraction * p.share[i] * p.mobility[3 * i]
+    angle_before = p.angle[i]
+    if p.width[i] == 1:
+        turn = eased(p, i, hinge_turn_in_range(p, i, best_hinge_turn(p, i, base))) * part
+        turn = min(max(turn, -p.max_step[i]), p.max_step[i])
+        set_angle(p, i, p.angle[i] + turn)
+    else:
+        best = best_rotation(p, count)
+        angle = angle_of(best)
+        if angle > 0.0 and (p.comfort[i] != 0.0 or p.max_step[i] < pi):
+            part = min(eased(p, i, angle) * part, p.max_step[i]) / angle
+        if part != 1.0:
+            best = exponential(scaled(logarithm(best), part))
+        turned = multiply(conjugate(base), multiply(best, multiply(base, before)))
+        put_quaternion(p.rotation, 4 * i, nearest_allowed(p.limit, LIMIT_WIDTH * i, unit(turned)))
+    if p.has_windows:
+        stay_in_windows(p, i, base, before, angle_before)
+    step = multiply(multiply(base, quaternion_at(p.rotation, 4 * i)), conjugate(multiply(base, before)))
+    p.last_turn = angle_of(step)
+    if p.last_turn == 0.0:
+        return longest
+    longest = max(longest, carry(p, i, step))
+    if p.couplings:
+        undo_if_worse(p, i, before, angle_before)
+    return longest
+
+
+def eased(p, i, angle):
+    """Kenwright 2012, section 11: no further than to the border of the joint's tolerance region."""
+    tolerance = p.comfort[i]
+    if angle < 0.0:
+        return min(0.0, angle + tolerance)
+    return max(0.0, angle - tolerance)
+
+
+def desired_angle(p, i):
+    """The angle by which joint i would turn for its goals if nothing held it."""
+    place_up_to(p, i)
+    if not p.width[i]:
+        return 0.0
+    count = gather_pairs(p, i)
+    if not count:
+        return 0.0
+    if p.width[i] == 1:
+        return fabs(best_hinge_turn(p, i, quaternion_at(p.base, 4 * i)))
+    return angle_of(best_rotation(p, count))
+
+
+def best_hinge_turn(p, i, base):
+    """atan2(sum w n.(a x b), sum w (a.b - (a.n)(b.n))); 0 where every turn is as good."""
+    n = rotate(base, hinge_axis(p.limit, LIMIT_WIDTH * i))
+    m = p.profile
+    sine = n.x * (m[7] - m[5]) + n.y * (m[2] - m[6]) + n.z * (m[3] - m[1])
+    trace = m[0] + m[4] + m[8]
+    along = n.x * (m[0] * n.x + m[1] * n.y + m[2] * n.z)
+    along += n.y * (m[3] * n.x + m[4] * n.y + m[5] * n.z)
+    along += n.z * (m[6] * n.x + m[7] * n.y + m[8] * n.z)
+    cosine, scale = trace - along, 0.0
+    for k in range(9):
+        scale += fabs(m[k])
+    # Single precision leaves 1e-7 of the lengths as noise: that is no direction to turn to.
+    return 0.0 if fabs(sine) + fabs(cosine) <= 1e-6 * scale else atan2(sine, cosine)
+
+
+def hinge_turn_in_range(p, i, turn):
+    """A turn of a hinge that ends inside its range, at the end that is nearer round the circle."""
+    lower, upper = hinge_range(p.limit, LIMIT_WIDTH * i)
+    if upper - lower >= 2.0 * pi:
+        return turn
+    to = wrapped(p.angle[i] + turn, 0.5 * (lower + upper))
+    return min(max(to, lower), upper) - p.angle[i]
+
+
+def best_rotation(p, count):
+    """The largest eigenvector of Davenport's matrix; of one pair the shortest arc."""
+    if count == 1:
+        return between(vector_at(p.first_pair, 0), vector_at(p.first_pair, 3))
+    m, scale = p.profile, 0.0
+    for k in range(9):
+        scale = max(scale, fabs(m[k]))
+    if scale == 0.0:
+        return Quaternion(1.0, 0.0, 0.0, 0.0)
+    trace = m[0] + m[4] + m[8]
+    x, y, z = m[7] - m[5], m[2] - m[6], m[3] - m[1]
+    a = p.davenport
+    a[0] = (trace / scale) + (INERTIA if p.moving_count > 1 else 1e-6)
+    a[1] = a[4] = x / scale
+    a[2] = a[8] = y / scale
+    a[3] = a[12] = z / scale
+    a[5] = (2.0 * m[0] - trace) / scale
+    a[6] = a[9] = (m[1] + m[3]) / scale
+    a[7] = a[13] = (m[2] + m[6]) / scale
+    a[10] = (2.0 * m[4] - trace) / scale
+    a[11] = a[14] = (m[5] + m[7]) / scale
+    a[15] = (2.0 * m[8] - trace) / scale
+    return largest_eigenvector(p)
+
+
+def largest_eigenvector(p):
+    """Of the symmetric 4 x 4 matrix `davenport`, by Jacobi's rotations; as a quaternion with w >= 0."""
+    a, v = p.davenport, p.eigenvectors
+    for k in range(16):
+        v[k] = 1.0 if k % 5 == 0 else 0.0
+    for _ in range(12):
+        off = a[1] * a[1] + a[2] * a[2] + a[3] * a[3] + a[6] * a[6] + a[7] * a[7] + a[11] * a[11]
+        if off < 1e-30:
+            break
+        for i in range(3):
+            for j in range(i + 1, 4):
+                value = a[4 * i + j]
+                if value != 0.0:
+                    theta = (a[5 * j] - a[5 * i]) / (2.0 * value)
+                    t = 1.0 / (fabs(theta) + sqrt(theta * theta + 1.0))
+                    if theta < 0.0:
+                        t = -t
+                    c = 1.0 / sqrt(t * t + 1.0)
+                    s = t * c
+                    for k in range(4):
+                        first, second = a[4 * k + i], a[4 * k + j]
+                        a[4 * k + i] = c * first - s * second
+                        a[4 * k + j] = s * first + c * second
+                    for k in range(4):
+                        first, second = a[4 * i + k], a[4 * j + k]
+                        a[4 * i + k] = c * first - s * second
+                        a[4 * j + k] = s * first + c * second
+                    for k in range(4):
+                        first, second = v[4 * k + i], v[4 * k + j]
+                        v[4 * k + i] = c * first - s * second
+                        v[4 * k + j] = s * first + c * second
+    best = 0
+    for k in range(1, 4):
+        if a[5 * k] > a[5 * best]:
+            best = k
+    q = unit(Quaternion(v[best], v[4 + best], v[8 + best], v[12 + best]))
+    return Quaternion(-q.w, -q.x, -q.y, -q.z) if q.w < 0.0 else q
+
+
+def step_slide(p, i, column, fraction):
+    """Take a part of the best shift of a joint along a slide; its length."""
+    slide = p.column_slide[column]
+    axis = rotate(quaternion_at(p.shift_base, 4 * i), vector_at(p.slide_axis, 3 * slide))
+    along, weights = 0.0, 0.0
+    for k in range(p.goals):
+        if p.goal_rank[k] > p.stage or not p.serves[k * p.joints + i]:
+            continue
+        target, weight, gain = vector_at(p.target, 4 * k), p.goal_weight[k], 1.0
+        if p.goal_kind[k] == POSITION:
+            way = subtract(target, vector_at(p.effector, 3 * k))
+        elif p.goal_kind[k] == BALANCE:
+            gather_mass(p)
+            gain = p.below[4 * i + 3] / p.total_mass
+            way = subtract(target, scaled(total_moment(p), 1.0 / p.total_mass))
+            way = Vector(way.x * p.goal_axis[3 * k], way.y * p.goal_axis[3 * k + 1], way.z * p.goal_axis[3 * k + 2])
+        else:
+            continue
+        along += weight * gain * dot(axis, way)
+        weights += weight * gain * gain
+    if weights <= 0.0:
+        return 0.0
+    shift, here = along / weights * fraction * p.share[i] * p.mobility[3 * i], slide_place(p, slide, i)
+    to = min(max(here + shift, p.slide_range[2 * slide]), p.slide_range[2 * slide + 1])
+    if p.has_windows:
+        to = here + shift_in_windows(p, i, axis, to - here)
+    return shift_joint(p, i, slide, axis, to - here)
+
+
+def slide_place(p, slide, i):
+    """Where a joint is along a slide."""
+    return dot(vector_at(p.slide_axis, 3 * slide), vector_at(p.translation, 3 * i))
+
+
+def shift_joint(p, i, slide, axis, shift):
+    """Shift a joint along a slide, and let effectors follow; the length of the way."""
+    if shift == 0.0:
+        return 0.0
+    moved = add(vector_at(p.translation, 3 * i), scaled(vector_at(p.slide_axis, 3 * slide), shift))
+    put_vector(p.translation, 3 * i, moved)
+    if not p.is_rigid:
+        start_carrying(p)
+        return fabs(shift)
+    place(p, i)
+    p.valid = min(p.valid, p.place_of[i] + 1)
+    for k in range(p.goals):
+        if p.above[k * p.joints + i]:
+            put_vector(p.effector, 3 * k, add(vector_at(p.effector, 3 * k), scaled(axis, shift)))
+    return fabs(shift)
+
+
+def undo_if_worse(p, i, before, angle_before):
+    """Halve a turn, and at last take it back, while goals are farther off than before.
+
+    The best turn does not see what coupled offsets add to it.
+    """
+    limit = p.square
+    measure(p)
+    for n in range(6):
+        if p.square <= limit:
+            break
+        half = 0.5 if n < 5 else 0.0
+        if p.width[i] == 1:
+            set_angle(p, i, angle_before + half * (p.angle[i] - angle_before))
+        else:
+            way = logarithm(multiply(quaternion_at(p.rotation, 4 * i), conjugate(before)))
+            put_quaternion(p.rotation, 4 * i, unit(multiply(exponential(scaled(way, half)), before)))
+        measure(p)
+    start_carrying(p)
+
+
+# Reach windows --------------------------------------------------------------------------------------
+
+
+def stay_in_windows(p, i, base, before, angle_before):
+    """Take as much of a joint's step as stretches no reach window further."""
+    wanted, angle, low = quaternion_at(p.rotation, 4 * i), p.angle[i], 0.0
+    if fits_windows(p, i, base, before):
+        return
+    way, high = logarithm(multiply(wanted, conjugate(before))), 1.0
+    for _ in range(HALVINGS):
+        middle = 0.5 * (low + high)
+        try_part(p, i, before, way, angle_before, angle, middle)
+        if fits_windows(p, i, base, before):
+            low = middle
+        else:
+            high = middle
+    try_part(p, i, before, way, angle_before, angle, low)
+
+
+def try_part(p, i, before, way, angle_before, angle, part):
+    """Turn a joint a part of its way, inside its limit."""
+    if p.width[i] == 1:
+        set_angle(p, i, angle_before + part * (angle - angle_before))
+        return
+    turned = unit(multiply(exponential(scaled(way, part)), before))
+    put_quaternion(p.rotation, 4 * i, nearest_allowed(p.limit, LIMIT_WIDTH * i, turned) if part > 0.0 else before)
+
+
+def fits_windows(p, i, base, before):
+    """Whether no reach window is stretched past its end by joint i's turn; one that is may only come back."""
+    step = multiply(multiply(base, quaternion_at(p.rotation, 4 * i)), conjugate(multiply(base, before)))
+    head = vector_at(p.head, 3 * i)
+    for k in range(p.goals):
+        if p.goal_kind[k] == WINDOW and p.above[k * p.joints + i] and i > p.goal_root[k]:
+            start = vector_at(p.head, 3 * p.goal_root[k])
+            end = vector_at(p.effector, 3 * k)
+            after = add(head, rotate(step, subtract(end, head)))
+            if length(subtract(after, start)) > max(p.target[4 * k], length(subtract(end, start))):
+                return False
+    return True
+
+
+def shift_in_windows(p, i, axis, shift):
+    """As much of a slide's shift as stretches no reach window further."""
+    low, high, part = 0.0, 1.0, 1.0
+    for _ in range(HALVINGS):
+        fits = True
+        for k in range(p.goals):
+            if p.goal_kind[k] == WINDOW and p.above[k * p.joints + i] and i > p.goal_root[k]:
+                line = subtract(vector_at(p.effector, 3 * k), vector_at(p.head, 3 * p.goal_root[k]))
+                longer = length(add(line, scaled(axis, part * shift)))
+                if longer > max(p.target[4 * k], length(line)):
+                    fits = False
+        if fits:
+            low = part
+            if part == 1.0:
+                break
+        else:
+            high = part
+        part = 0.5 * (low + high)
+    return low * shift
+
+
+# Two bones at once ----------------------------------------------------------------------------------
+
+
+def solve_tips(p):
+    """Solve the last two joints of the goals that ask for it by the law of cosines (Kenwright 2012, 5.2)."""
+    for k in range(p.goals):
+        if p.tip_first[k] >= 0 and p.goal_rank[k] <= p.stage:
+            bend_tip(p, k)
+            place_up_to(p, p.joints)
+
+
+def bend_tip(p, k):
+    """Open or close the middle joint until the effector is as far away as the target, then point it there."""
+    first, middle = p.tip_first[k], p.tip_middle[k]
+    place_up_to(p, middle)
+    root, joint = vector_at(p.head, 3 * first), vector_at(p.head, 3 * middle)
+    upper, lower = subtract(joint, root), subtract(vector_at(p.effector, 3 * k), joint)
+    base = quaternion_at(p.base, 4 * middle)
+    if p.width[middle] == 1:
+        axis = rotate(base, hinge_axis(p.limit, LIMIT_WIDTH * middle))
+    else:
+        axis = cross(upper, lower)
+        size = length(axis)
+        axis = scaled(axis, 1.0 / size) if size > 1e-6 * length(upper) * length(lower) else perpendicular(upper)
+    turn = opening(upper, lower, axis, length(subtract(vector_at(p.target, 4 * k), root)))
+    turn_joint(p, middle, axis, turn)
+    share = p.share[first]
+    p.share[first] = 1.0
+    step_joint(p, first, 1.0)
+    p.share[first] = share
+
+
+def opening(upper, lower, axis, distance):
+    """The turn of the lower bone about an axis after which its end is at a distance from the upper's start.
+
+    Of |upper + R lower|^2 = distance^2 the turns are at an angle to where both point the same way: to the side
+    on which the bones bend already.
+    """
+    along = dot(upper, axis) * dot(lower, axis)
+    x, y = dot(upper, lower) - along, dot(axis, cross(upper, lower))
+    size = sqrt(x * x + y * y)
+    if size <= 1e-12 * (dot(upper, upper) + dot(lower, lower)):
+        return 0.0
+    wanted = (0.5 * (distance * distance - dot(upper, upper) - dot(lower, lower)) - along) / size
+    bend = atan2(y, x)
+    wanted = min(max(wanted, -1.0), 1.0)
+    opened = atan2(sqrt(1.0 - wanted * wanted), wanted)
+    return (opened if bend >= 0.0 else -opened) - bend
+
+
+def turn_joint(p, i, axis, angle):
+    """Turn a joint about an axis of model space inside its limit, and let effectors follow."""
+    base, before = quaternion_at(p.base, 4 * i), quaternion_at(p.rotation, 4 * i)
+    if p.width[i] == 1:
+        # A hinge turns about its own axis, on its side of the range.
+        set_angle(p, i, p.angle[i] + hinge_turn_in_range(p, i, angle))
+    elif p.width[i] == 3:
+        turned = multiply(conjugate(base), multiply(about(axis, angle), multiply(base, before)))
+        put_quaternion(p.rotation, 4 * i, nearest_allowed(p.limit, LIMIT_WIDTH * i, unit(turned)))
+    carry(p, i, multiply(multiply(base, quaternion_at(p.rotation, 4 * i)), conjugate(multiply(base, before))))
+
+
+# Ways out of dead ends ------------------------------------------------------------------------------
+
+
+def nudge(p, angle):
+    """Bend the joints that may move a little, by turns to either side, so that steps see a way."""
+    start_carrying(p)
+    side = angle
+    for n in range(p.moving_count):
+        i = p.moving[n]
+        place_up_to(p, i)
+        if not p.width[i] or p.comfort[i] > 0.0:
+            continue
+        side = -side
+        across = rotate(quaternion_at(p.frame, 4 * i), Vector(0.0, 1.0, 0.0))
+        if gather_pairs(p, i):
+            across = vector_at(p.first_pair, 0)
+        before = quaternion_at(p.rotation, 4 * i)
+        axis = perpendicular(across)
+        if p.width[i] == 1:
+            axis = rotate(quaternion_at(p.base, 4 * i), hinge_axis(p.limit, LIMIT_WIDTH * i))
+        turn_joint(p, i, axis, side)
+        turned = angle_of(multiply(quaternion_at(p.rotation, 4 * i), conjugate(before)))
+        if turned <= 0.5 * fabs(side):
+            place_up_to(p, i)
+            turn_joint(p, i, axis, -side)
+    measure(p)
+
+
+def stretch(p):
+    """Point every link at its target, from the root: the straight chain at once, where limits allow it.
+
+    Passes creep towards a stretched chain, as their steps grow smaller while it straightens.
+    """
+    start_carrying(p)
+    for n in range(p.moving_count):
+        i = p.moving[n]
+        place_up_to(p, i)
+        if not p.width[i]:
+            continue
+        for k in range(p.goals):
+            if p.goal_kind[k] == POSITION and p.serves[k * p.joints + i] and p.goal_rank[k] <= p.stage:
+                head = vector_at(p.head, 3 * i)
+                child = p.next_moving[k * p.joints + i]
+                end = vector_at(p.effector, 3 * k)
+                if child >= 0:
+                    place_up_to(p, child)
+                    end = vector_at(p.head, 3 * child)
+                arm, way = subtract(end, head), subtract(vector_at(p.target, 4 * k), head)
+                turn = between(arm, way)
+                v = logarithm(turn)
+                size = length(v)
+                if size > 0.0:
+                    axis = scaled(v, 1.0 / size)
+                    if p.width[i] == 1:
+                        axis = rotate(quaternion_at(p.base, 4 * i), hinge_axis(p.limit, LIMIT_WIDTH * i))
+                        across = dot(axis, cross(arm, way))
+                        size = atan2(across, dot(arm, way) - dot(axis, arm) * dot(axis, way))
+                    turn_joint(p, i, axis, size)
+                break
+    measure(p)
+
+
+# Shares of steps ------------------------------------------------------------------------------------
+
+
+def share_steps(p, reduction):
+    """Note the part of its best step that each joint takes when one pass removes part `reduction` of the error.
+
+    Joint i removes w_i of it: `reduction` times its squared lever, in parts of the sum over its chain. It turns
+    by its lever times a common factor, which is the step of least squared rotation. Visited from the root it
+    finds 1 - w_0 - ... - w_(i-1) of the error left, so its part is w_i over that. With 0 each takes its whole
+    step. A joint of several goals takes the largest part.
+    """
+    for i in range(p.joints):
+        p.share[i] = 1.0 if reduction == 0.0 else 0.0
+    if reduction == 0.0:
+        return
+    start_carrying(p)
+    for k in range(p.goals):
+        if p.goal_kind[k] == BALANCE or p.goal_kind[k] == WINDOW:
+            continue
+        total = lever_squares(p, k, 0.0, reduction)
+        if total > 0.0:
+            lever_squares(p, k, total, reduction)
+    for n in range(p.moving_count):
+        if p.share[p.moving[n]] == 0.0:
+            p.share[p.moving[n]] = reduction
+
+
+def lever_squares(p, k, total, reduction):
+    """The sum of squared levers of the joints that move for a goal; with a `total`, their shares are noted."""
+    i, lever, sum_ = p.goal_joint[k], 0.0, 0.0
+    before = vector_at(p.effector, 3 * k)
+    while i >= 0:
+        if p.serves[k * p.joints + i] and p.first_column[i + 1] > p.first_column[i]:
+            head = vector_at(p.head, 3 * i)
+            lever += length(subtract(before, head))
+            before = head
+            # A frame is turned alike by every joint.
+            square = lever * lever if p.goal_kind[k] == POSITION else 1.0
+            sum_ += square
+            if total > 0.0:
+                way = reduction * square / total
+                left = 1.0 - reduction * (total - sum_) / total
+                p.share[i] = max(p.share[i], way / left)
+        i = p.parent[i]
+    return sum_
