@@ -19,6 +19,7 @@ from devtools.environments import ROOT
 
 TEST_TIMEOUT = 1800  # [s] one suite on one version of Blender
 LINT_TIMEOUT = 300  # [s]
+BUILD_TIMEOUT = 1800  # [s] the first wheels for Windows take minutes
 BENCH_TIMEOUT = 3600  # [s] one script
 ON_BOTH_ENDS = (
     "farm",
@@ -94,7 +95,7 @@ def build(version: str, output_dir: Path) -> Path:
         raise environments.SetupError("the manual could not be built: see above")
     python = environments.prepare(environments.BLENDERS[version])
     command = [str(python), str(ROOT / "devtools/packaging.py"), str(output_dir)]
-    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, timeout=LINT_TIMEOUT, check=False)
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, timeout=BUILD_TIMEOUT, check=False)
     if done.returncode:
         raise environments.SetupError("the package could not be built: see above")
     return Path(done.stdout.strip().splitlines()[-1])

@@ -3,9 +3,9 @@
     python devtools/kernel.py module FOLDER    the module for this machine
     python devtools/kernel.py wheels FOLDER    wheels for all systems
 
-Runs in a Python, 3.11 or later, that has Cython and ziglang; importing it needs the standard library alone and
-Python 3.9. One machine compiles for all systems. Beside the sources, this file, the versions in `TOOLS` and the
-minor version of the Python whose headers are included decide every bit of the result.
+Runs in a Python, 3.11 or later, that has Cython and ziglang; importing it needs the standard library alone
+and Python 3.9. One machine compiles for all systems. Every bit of the result is decided by the sources, this
+file, the versions in `TOOLS` and the minor version of the Python whose headers are included.
 """
 
 from __future__ import annotations

@@ -7,7 +7,10 @@ from __future__ import annotations
 
 import ast
 import importlib.util
+import io
 import re
+import shutil
+import struct
 import subprocess
 import sys
 import tempfile
@@ -16,6 +19,10 @@ import zipfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from devtools import compiled, environments, kernel  # noqa: E402
+
 TOOL_TIMEOUT = 120  # [s]
 
 # The manifest's keys in schema 1.0.0; Blender's tool passes over any other without a word.
@@ -33,6 +40,10 @@ KEYS = {
 # the manual as a site.
 PACKAGE_FILES = {"__init__.py", "blender_manifest.toml", "LICENSE", "README.md", "ccd_rig/py.typed"}
 PACKAGE_FOLDERS = {"ccd_rig", "operators", "panels", "viewport"}
+KERNEL = r"ccd_rig/kernel/\w+\.(pxd|pyi)"
+WHEELS = "wheels"
+NO_WHEELS = re.compile(r"^wheels = \[\]$", re.MULTILINE)
+"""The line of the manifest that the package has wheels in. Their names change with the kernel's sources."""
 CATALOGUES = r"ccd_rig/blender/languages/\w+\.json"
 MANUAL = r"manual/.+\.(html|css|js|png)"
 MANUAL_PAGES = {"manual/index.html", "manual/reference/operators.html", "manual/reference/settings.html"}
@@ -47,6 +58,7 @@ def build(output_dir: Path) -> Path:
 
     Raises:
         PackagingError: Blender's tool or one of our own checks refused.
+        SetupError: the kernel cannot be compiled.
     """
     manifest = tomllib.loads((ROOT / "blender_manifest.toml").read_text(encoding="utf-8"))
     fail_on(manifest_problems(manifest))
@@ -56,7 +68,8 @@ def build(output_dir: Path) -> Path:
     # do not write to the same file.
     with tempfile.TemporaryDirectory(prefix="unchecked-", dir=output_dir) as scratch:
         unchecked = Path(scratch) / package.name
-        _tool("build", f"--source-dir={ROOT}", f"--output-filepath={unchecked}", f"--valid-tags={_tags()}")
+        sources = stage(Path(scratch) / "sources", compiled.wheels())
+        _tool("build", f"--source-dir={sources}", f"--output-filepath={unchecked}", f"--valid-tags={_tags()}")
         _tool("validate", f"--valid-tags={_tags()}", str(unchecked))
         with zipfile.ZipFile(unchecked) as archive:
             fail_on(
@@ -67,13 +80,31 @@ def build(output_dir: Path) -> Path:
         return unchecked.replace(package)  # only a checked package gets its name
 
 
+def stage(folder: Path, wheels: list[Path]) -> Path:
+    """Copy what the package holds, with wheels that the manifest lists; returns the folder."""
+    ignore = shutil.ignore_patterns("__pycache__")
+    for name in ("manual", *PACKAGE_FOLDERS):
+        if (ROOT / name).is_dir():
+            shutil.copytree(ROOT / name, folder / name, ignore=ignore)
+    for name in PACKAGE_FILES - {"blender_manifest.toml"}:
+        shutil.copy2(ROOT / name, folder / name)
+    (folder / WHEELS).mkdir()
+    for wheel in wheels:
+        shutil.copy2(wheel, folder / WHEELS)
+    lines = [f'  "./{WHEELS}/{wheel.name}",' for wheel in wheels]
+    words = (ROOT / "blender_manifest.toml").read_text(encoding="utf-8")
+    words = NO_WHEELS.sub("\n".join(["wheels = [", *lines, "]"]), words)
+    (folder / "blender_manifest.toml").write_text(words, encoding="utf-8", newline="\n")
+    return folder
+
+
 def fail_on(problems: list[str]) -> None:
     if problems:
         raise PackagingError("; ".join(problems))
 
 
 def manifest_problems(manifest: dict[str, object]) -> list[str]:
-    """What Blender's validator does not notice: unknown keys, licences without SPDX, missing wheels."""
+    """What Blender's validator does not notice: unknown keys, licences without SPDX; wheels of the source."""
     found = []
     for table, known in KEYS.items():
         values = manifest.get(table, {}) if table else manifest
@@ -90,16 +121,15 @@ def manifest_problems(manifest: dict[str, object]) -> list[str]:
     tagline = str(manifest.get("tagline", ""))
     if not 0 < len(tagline) <= 64 or not tagline[-1].isalnum():
         found.append("blender_manifest.toml: tagline must have 1 to 64 characters and no closing punctuation")
-    wheels = manifest.get("wheels", [])
-    for wheel in wheels if isinstance(wheels, list) else [wheels]:
-        if not (ROOT / str(wheel)).is_file():
-            found.append(f"blender_manifest.toml: wheel {wheel} does not exist")
+    if not NO_WHEELS.search((ROOT / "blender_manifest.toml").read_text(encoding="utf-8")):
+        found.append("blender_manifest.toml: the line 'wheels = []', which building fills in, is missing")
     return found
 
 
 def content_problems(files: dict[str, bytes]) -> list[str]:
     """What the package must and must not hold, and the platform's rules for its sources."""
     found = [f"{name} is missing from the package" for name in sorted(PACKAGE_FILES - set(files))]
+    found += wheel_problems(files)
     if MANUAL_PAGES - set(files):
         found.append("the manual is missing from the package: run `python3 dev.py docs`")
     for folder in sorted(PACKAGE_FOLDERS):
@@ -108,11 +138,59 @@ def content_problems(files: dict[str, bytes]) -> list[str]:
     for name, content in sorted(files.items()):
         folder = name.split("/")[0] if "/" in name else ""
         is_source = folder in PACKAGE_FOLDERS and name.endswith(".py")
-        if not (name in PACKAGE_FILES or is_source or re.fullmatch(f"{CATALOGUES}|{MANUAL}", name)):
+        if folder == WHEELS:
+            continue
+        if not (name in PACKAGE_FILES or is_source or re.fullmatch(f"{CATALOGUES}|{KERNEL}|{MANUAL}", name)):
             found.append(f"{name} does not belong in the package")
         elif name.endswith(".py"):
             found += _source_problems(name, content)
     return found
+
+
+def wheel_problems(files: dict[str, bytes]) -> list[str]:
+    """What is wrong with the wheels of a package: each system has one, made of the package's sources.
+
+    Args:
+        files: content of the package, by name.
+    """
+    manifest = tomllib.loads(files.get("blender_manifest.toml", b"").decode())
+    listed = {str(name).removeprefix("./") for name in manifest.get("wheels", [])}
+    found = [
+        f"{name} is listed in the manifest, but not in the package" for name in sorted(listed - set(files))
+    ]
+    there = {name for name in files if name.startswith(f"{WHEELS}/")}
+    found += [f"{name} is in the package, but not listed in the manifest" for name in sorted(there - listed)]
+    with tempfile.TemporaryDirectory() as scratch:
+        for name in files:
+            if name.startswith("ccd_rig/kernel/"):
+                (Path(scratch) / Path(name).name).write_bytes(files[name])
+        module, version = kernel.module_name(Path(scratch)), kernel.wheel_version()
+    for target in kernel.TARGETS:
+        wheel = f"{WHEELS}/{kernel.DISTRIBUTION}-{version}-{kernel.PYTHON_TAG}-{target.tag}.whl"
+        if wheel not in there:
+            found.append(f"{wheel} is missing from the package")
+            continue
+        there.remove(wheel)
+        with zipfile.ZipFile(io.BytesIO(files[wheel])) as archive:
+            if module + target.suffix not in archive.namelist():
+                found.append(f"{wheel} was compiled from other sources: {module}{target.suffix} is missing")
+            elif machine_of(archive.read(module + target.suffix)) != (target.system, target.machines[0]):
+                found.append(f"{wheel} is for another system than its name says")
+    return found + [f"{name} is for no system that is known" for name in sorted(there & listed)]
+
+
+def machine_of(content: bytes) -> tuple[str, str]:
+    """The system and processor that a module's file format names."""
+    words = struct.unpack_from("<II", content)
+    if content[:4] == b"\x7fELF":
+        return "Linux", {62: "x86_64", 183: "aarch64"}.get(struct.unpack_from("<H", content, 18)[0], "")
+    if words[0] == 0xFEEDFACF:  # Mach-O, 64 bits
+        return "Darwin", {0x01000007: "x86_64", 0x0100000C: "aarch64"}.get(words[1], "")
+    at = struct.unpack_from("<I", content, 60)[0] if content[:2] == b"MZ" else 0
+    if at and content[at : at + 4] == b"PE\0\0":
+        machine = struct.unpack_from("<H", content, at + 4)[0]
+        return "Windows", {0x8664: "x86_64", 0xAA64: "aarch64"}.get(machine, "")
+    return "", ""
 
 
 def _source_problems(name: str, content: bytes) -> list[str]:
@@ -161,5 +239,5 @@ def _tool(*arguments: str) -> None:
 if __name__ == "__main__":
     try:
         print(build(Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "dist"))
-    except PackagingError as error:
+    except (PackagingError, environments.SetupError) as error:
         sys.exit(f"packaging: {error}")

@@ -19,6 +19,7 @@ if "bpy" not in sys.modules:
 import bpy
 import pytest
 from installed import AS_MODULE, PACKAGE, Extension, leftovers, package_file
+from wheels_only import WheelsOnly
 
 _EXIT_STATUS = pytest.StashKey[int]()
 
@@ -38,7 +39,7 @@ class _OneCopy:
             )
 
 
-sys.meta_path.insert(0, _OneCopy())
+sys.meta_path[:0] = [_OneCopy(), WheelsOnly()]
 
 
 @pytest.fixture(scope="session")

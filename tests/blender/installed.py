@@ -15,7 +15,7 @@ import bpy
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = "bl_ext.user_default.ccd_rig"
 AS_MODULE = not bpy.app.binary_path  # the wheel in a Python process, not a Blender that runs Python
-BUILD_TIMEOUT = 300  # [s]
+BUILD_TIMEOUT = 1800  # [s] the first wheels take minutes
 
 
 class Extension:
@@ -55,6 +55,24 @@ def package_file() -> Path:
         assert done.returncode == 0, done.stdout + done.stderr
         os.environ["CCD_RIG_ZIP"] = done.stdout.split()[-1]
     return Path(os.environ["CCD_RIG_ZIP"])
+
+
+def visit(source: str, tmp_path: Path, *words: object) -> str:
+    """Run a script in a process of its own, with a user folder that is empty at first; what it writes to
+    standard error."""
+    arguments = list(map(str, words))
+    if AS_MODULE:
+        command = [sys.executable, "-c", source, *arguments]
+    else:
+        script = tmp_path / "visit.py"
+        script.write_text(source)
+        command = [bpy.app.binary_path, "--background", "--python", str(script), "--", *arguments]
+    environment = {**os.environ, "BLENDER_USER_RESOURCES": str(tmp_path / "user")}
+    (tmp_path / "user").mkdir(exist_ok=True)
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=False)
+    assert "VISITED" in done.stdout, done.stdout + done.stderr
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stderr
 
 
 def leftovers() -> list[str]:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 import zipfile
 from pathlib import Path
 
 import bpy
 import pytest
-from installed import AS_MODULE, PACKAGE, ROOT, leftovers
+from installed import AS_MODULE, PACKAGE, ROOT, leftovers, visit
 
 # A user's whole visit in a process of its own that then ends as any script does: on 4.2 a class that is still
 # registered crashes the exit, on 4.5 it hangs it.
@@ -162,24 +160,6 @@ def test_survives_loading_a_file(ext, tmp_path):
     bpy.ops.wm.save_as_mainfile(filepath=str(tmp_path / "empty.blend"))
     bpy.ops.wm.open_mainfile(filepath=str(tmp_path / "empty.blend"))
     assert {"constraint_add", "bake"} <= set(dir(bpy.ops.ccd_rig))
-
-
-def visit(source, tmp_path, *words):
-    """Run a script in a process of its own, with a user folder that is empty at first; what it writes to
-    standard error."""
-    words = list(map(str, words))
-    if AS_MODULE:
-        command = [sys.executable, "-c", source, *words]
-    else:
-        script = tmp_path / "visit.py"
-        script.write_text(source)
-        command = [bpy.app.binary_path, "--background", "--python", str(script), "--", *words]
-    environment = {**os.environ, "BLENDER_USER_RESOURCES": str(tmp_path / "user")}
-    (tmp_path / "user").mkdir(exist_ok=True)
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=False)
-    assert "VISITED" in done.stdout, done.stdout + done.stderr
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stderr
 
 
 def test_a_second_copy_is_refused(ext, tmp_path):
