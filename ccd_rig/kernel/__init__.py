@@ -11,7 +11,9 @@ from pathlib import Path
 
 from .loading import load
 
-ENTRIES: tuple[tuple[str, tuple[str, ...]], ...] = ()
+ENTRIES: tuple[tuple[str, tuple[str, ...]], ...] = (
+    ("limits", ("LIMIT_WIDTH", "borders_at", "nearest_of_many", "project_rotation")),
+)
 """What the rest of the package may use: names of classes, functions and constants, by module. Their types
 stand in `__init__.pyi`."""
 

@@ -1,5 +1,55 @@
 """Types of what the kernel's `__init__.py` takes from its modules, compiled or plain."""
 
+from typing import Any
+
 ENTRIES: tuple[tuple[str, tuple[str, ...]], ...]
 
+LIMIT_WIDTH: int
+
 def why_plain() -> str: ...
+
+class Problem:
+    joints: int
+    goals: int
+    rows: int
+    columns: int
+    moving_count: int
+    def __init__(
+        self, tables: dict[str, Any], reach: float, position_tolerance: float, angle_tolerance: float
+    ) -> None: ...
+
+def set_search(
+    p: Problem,
+    order: int,
+    fraction: float,
+    feedback: float,
+    reduction: float,
+    stall: float,
+    most: int,
+    budget: int,
+    only_ccd: bool,
+) -> None: ...
+def solve_poses(
+    p: Problem,
+    rotations: Any,
+    translations: Any,
+    targets: Any,
+    reference_rotations: Any,
+    reference_translations: Any,
+    start_rotations: Any,
+    start_translations: Any,
+    start_is_turn: Any,
+    statuses: Any,
+    steps: Any,
+    distances: Any,
+    misses: Any,
+    goes_on: bool,
+) -> None: ...
+def look_at(
+    p: Problem, rotations: Any, translations: Any, targets: Any, residual: Any, slope: Any
+) -> None: ...
+def project_rotation(
+    row: Any, w: float, x: float, y: float, z: float
+) -> tuple[float, float, float, float] | None: ...
+def nearest_of_many(rows: Any, numbers: Any, rotations: Any, nearest: Any, outside: Any) -> int: ...
+def borders_at(row: Any, rotation: Any, margin: float, normals: Any) -> int: ...

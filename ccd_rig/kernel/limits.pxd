@@ -1,5 +1,11 @@
 cpdef project_rotation(const double[::1] row, double w, double x, double y, double z)
-cpdef int borders_at(const double[::1] row, const double[::1] rotation, double margin, double[::1] normals)
+@cython.locals(i=cython.Py_ssize_t, count=cython.Py_ssize_t, same=cython.Py_ssize_t, total=cython.Py_ssize_t, number=cython.Py_ssize_t)
+cpdef Py_ssize_t nearest_of_many(const double[::1] rows, const int[::1] numbers, const double[::1] rotations, double[::1] nearest, unsigned char[::1] outside) except -1
+cpdef int borders_at(const double[::1] row, const double[::1] rotation, double margin, double[::1] normals) except -1
+@cython.locals(i=cython.Py_ssize_t, number=cython.Py_ssize_t)
+cdef bint are_rows_known(const double[::1] rows, Py_ssize_t count) noexcept nogil
+@cython.locals(i=cython.Py_ssize_t, unknown=cython.Py_ssize_t)
+cdef bint are_numbers_known(const int[::1] numbers, Py_ssize_t count, Py_ssize_t most) noexcept nogil
 cdef Quaternion nearest_allowed(const double[::1] rows, Py_ssize_t at, Quaternion q) noexcept nogil
 cdef bint is_allowed(const double[::1] rows, Py_ssize_t at, Quaternion q) noexcept nogil
 cdef bint is_same(Quaternion p, Quaternion q) noexcept nogil

@@ -42,7 +42,7 @@ from .geometry import (
     scaled,
     vector_at,
 )
-from .plain import Quaternion, Vector
+from .plain import Quaternion, Vector, nogil
 
 LIMIT_WIDTH = 32
 """Numbers of a row."""
@@ -58,17 +58,94 @@ WEDGE = 0.03
 
 
 def project_rotation(row, w, x, y, z):
-    """Components of the allowed rotation nearest to (w, x, y, z); None for a rotation that is allowed."""
-    q = Quaternion(w, x, y, z)
-    nearest = nearest_allowed(row, 0, q)
-    if is_same(nearest, q):
+    """Components of the allowed rotation nearest to (w, x, y, z); None for a rotation that is allowed.
+
+    Raises:
+        ValueError: a row of another length.
+    """
+    if len(row) != LIMIT_WIDTH:
+        raise ValueError("a limit's row has another length")
+    nearest = nearest_allowed(row, 0, Quaternion(w, x, y, z))
+    if nearest.w == w and nearest.x == x and nearest.y == y and nearest.z == z:
         return None
     return nearest.w, nearest.x, nearest.y, nearest.z
 
 
+def nearest_of_many(rows, numbers, rotations, nearest, outside):
+    """Write the nearest allowed one of each of N rotations, and return how many were outside.
+
+    Args:
+        rows: of the limits, one after the other.
+        numbers: of the limits that N / len(numbers) rotations have, one after the other; -1 for none.
+        rotations: the w of all (N), then all x, y and z.
+        nearest: in the same order, written.
+        outside: (N) bytes, written: 1 for a rotation that was outside.
+
+    Raises:
+        ValueError: arrays whose lengths do not fit, a row that is not finite or of no known kind, a number
+        that no row has.
+    """
+    count = len(outside)
+    if len(rotations) != 4 * count or len(nearest) != 4 * count:
+        raise ValueError("rotations and results have different lengths")
+    if len(rows) % LIMIT_WIDTH or not are_rows_known(rows, len(rows)):
+        raise ValueError("rows of limits are incomplete, not finite or of no known kind")
+    if count == 0:
+        return 0
+    if len(numbers) == 0 or count % len(numbers):
+        raise ValueError("limits are not as many as rotations, nor as parts of them")
+    if not are_numbers_known(numbers, len(numbers), len(rows) // LIMIT_WIDTH):
+        raise ValueError("a limit's number has no row")
+    same = count // len(numbers)
+    total = 0
+    with nogil:
+        for i in range(count):
+            number = numbers[i // same]
+            q = Quaternion(
+                rotations[i], rotations[count + i], rotations[2 * count + i], rotations[3 * count + i]
+            )
+            inside = q if number < 0 else nearest_allowed(rows, LIMIT_WIDTH * number, q)
+            outside[i] = 0 if is_same(inside, q) else 1
+            total += outside[i]
+            nearest[i] = inside.w
+            nearest[count + i] = inside.x
+            nearest[2 * count + i] = inside.y
+            nearest[3 * count + i] = inside.z
+    return total
+
+
 def borders_at(row, rotation, margin, normals):
-    """`outward_normals` of one row (32) and a rotation (4), written to the start of `normals` (9)."""
+    """`outward_normals` of one row and a rotation (4), written to `normals` (9).
+
+    Raises:
+        ValueError: arrays of other lengths, a row that is not finite or of no known kind.
+    """
+    if len(row) != LIMIT_WIDTH or len(rotation) != 4 or len(normals) != 9:
+        raise ValueError("a row, a rotation or normals have another length")
+    if not are_rows_known(row, LIMIT_WIDTH):
+        raise ValueError("a limit's row is not finite or of no known kind")
     return outward_normals(row, 0, quaternion_at(rotation, 0), margin, normals, 0)
+
+
+def are_rows_known(rows, count):
+    """Whether rows of limits, `count` numbers, are finite and of known kinds."""
+    for i in range(count):
+        if rows[i] - rows[i] != 0.0:
+            return False
+    for number in range(count // LIMIT_WIDTH):
+        kind = rows[LIMIT_WIDTH * number]
+        if kind != 0.0 and kind != 1.0 and kind != 2.0 and kind != 3.0:
+            return False
+    return True
+
+
+def are_numbers_known(numbers, count, most):
+    """Whether numbers are -1 or more and less than `most`."""
+    unknown = 0
+    for i in range(count):
+        if numbers[i] < -1 or numbers[i] >= most:
+            unknown += 1
+    return unknown == 0
 
 
 # --- the nearest allowed rotation
@@ -84,7 +161,7 @@ def nearest_allowed(rows, at, q):
     if kind == 0.0:
         return q
     if rows[at + 1] == 1.0 and rows[at + 2] == 1.0:
-        return nearest_inside(rows, at, q)
+        return nearest_in_cone(rows, at, q) if kind == 1.0 else nearest_inside(rows, at, q)
     seen = seen_by_limit(rows, at, q)
     nearest = nearest_inside(rows, at, seen)
     if is_same(seen, nearest):

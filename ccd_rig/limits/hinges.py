@@ -6,10 +6,11 @@ import math
 from collections.abc import Sequence
 from functools import lru_cache
 
-from mathutils import Quaternion, Vector
+from mathutils import Quaternion
 
 from ..maths.alignment import nearest_turn
-from .shapes import Cone, EulerBox, Hinge, Limit, ReversedLimit, SwingTwist
+from .rows import row_hinge
+from .shapes import EulerBox, Hinge, Limit
 
 FULL_TURN = 2.0 * math.pi
 _UNIT = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
@@ -17,25 +18,10 @@ _UNIT = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
 
 def as_hinge(limit: Limit | None) -> Hinge | None:
     """`limit` as a hinge, where it leaves one angle about a fixed axis and nothing else; None otherwise."""
-    if isinstance(limit, Hinge):
+    if limit is None or isinstance(limit, Hinge):
         return limit
-    if isinstance(limit, ReversedLimit):
-        inner = as_hinge(limit.limit)
-        if inner is None:
-            return None
-        x, y, z = (Quaternion(limit.frame) @ Vector(inner.axis))[:]
-        return Hinge((x, y, z), -inner.upper, -inner.lower)
-    if isinstance(limit, SwingTwist):
-        if not isinstance(limit.swing, Cone) or limit.swing.radius > 0.0:
-            return None
-        return Hinge(limit.axis, *(limit.twist or (-math.pi, math.pi)))
-    if isinstance(limit, EulerBox):
-        free = [a for a in range(3) if limit.lower[a] != 0.0 or limit.upper[a] != 0.0]
-        if len(free) > 1:
-            return None
-        turning = free[0] if free else 0
-        return Hinge(_UNIT[turning], limit.lower[turning], limit.upper[turning])
-    return None
+    hinge = row_hinge(limit.row)
+    return None if hinge is None else Hinge(*hinge)
 
 
 @lru_cache(maxsize=1024)

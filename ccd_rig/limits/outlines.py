@@ -13,9 +13,9 @@ from typing import Any
 
 from mathutils import Quaternion, Vector
 
+from ..maths.alignment import wrapped
 from ..maths.rotations import exp, log, perpendicular, swing_twist
 from ..maths.tolerances import NOISE, ROUNDING
-from .projection import wrapped
 from .shapes import ORDERS, Cone, EulerBox, Hinge, Limit, SwingTwist, swing_axes
 
 NEAR = radians(0.5)

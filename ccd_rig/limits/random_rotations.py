@@ -7,7 +7,7 @@ from random import Random
 
 from mathutils import Euler, Quaternion
 
-from .projection import rotate_inverse, swing_twist_components
+from .rows import product, rotated
 from .shapes import ORDERS, Cone, Ellipse, EulerBox, Hinge, Limit, ReversedLimit, swing_axes
 
 
@@ -21,8 +21,7 @@ def sample(limit: Limit | None, random: Random) -> Quaternion:
         return _any_rotation(random)
     if isinstance(limit, ReversedLimit):
         inner = sample(limit.limit, random)
-        w, x, y, z = limit.frame
-        return Quaternion((inner.w, *rotate_inverse((w, -x, -y, -z), -inner.x, -inner.y, -inner.z)))
+        return Quaternion((inner.w, *rotated(limit.frame, (-inner.x, -inner.y, -inner.z))))
     if isinstance(limit, EulerBox):
         return _sample_box(limit, random)
     x = z = 0.0
@@ -32,8 +31,13 @@ def sample(limit: Limit | None, random: Random) -> Quaternion:
         lower, upper = (-pi, pi) if limit.twist is None else limit.twist
         x, z = _sample_swing(limit.swing, random)
     twist = random.uniform(lower, upper)
-    a, b = swing_axes(limit.axis)
-    return Quaternion(swing_twist_components(limit.axis, (*a, *b), x, z, cos(0.5 * twist), sin(0.5 * twist)))
+    (ax, ay, az), (bx, by, bz) = swing_axes(limit.axis)
+    angle = hypot(x, z)
+    share = sin(0.5 * angle) / angle if angle > 0.0 else 0.5
+    x, z = share * x, share * z
+    swing = cos(0.5 * angle), x * ax + z * bx, x * ay + z * by, x * az + z * bz
+    nx, ny, nz = (sin(0.5 * twist) * each for each in limit.axis)
+    return Quaternion(product(swing, (cos(0.5 * twist), nx, ny, nz)))
 
 
 def _sample_swing(swing: Cone | Ellipse | None, random: Random) -> tuple[float, float]:

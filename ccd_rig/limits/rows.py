@@ -7,9 +7,8 @@ from collections.abc import Iterable
 from math import cos, pi, sin
 from typing import TypeAlias
 
-from ..kernel.geometry import multiply, rotate
-from ..kernel.limits import LIMIT_WIDTH
-from ..kernel.plain import Quaternion, Vector
+from ..kernel import LIMIT_WIDTH
+from ..maths.alignment import nearest_turn
 from ..maths.tolerances import ROUNDING
 from ..maths.validation import Triple
 
@@ -70,19 +69,41 @@ def box_row(order: tuple[int, int, int, float], lower: Triple, upper: Triple) ->
 
 def reversed_row(row: Row, frame: Components) -> Row:
     """The row of a limit seen from the joint's child; see `shapes.ReversedLimit`."""
-    if is_hinge(row):
-        x, y, z = rotate(Quaternion(*frame), Vector(*row[6:9]))
-        return hinge_row((x, y, z), -row[18], -row[17])
+    hinge = row_hinge(row)
+    if hinge is not None:
+        axis, lower, upper = hinge
+        return hinge_row(rotated(frame, axis), -upper, -lower)
     whole = row[:]
     # (F^-1 q F)^-1 of an inner frame F' is F'^-1 (F^-1 q F)^-1 F': frames multiply, inversions cancel.
     whole[1] = -row[1]
-    whole[2:6] = array("d", multiply(Quaternion(*frame), Quaternion(*row[2:6])))
+    whole[2:6] = array("d", product(frame, (row[2], row[3], row[4], row[5])))
     return whole
 
 
-def is_hinge(row: Row) -> bool:
-    """Whether a limit leaves one angle about a fixed axis and nothing else."""
-    return row[0] == 1.0 and row[14] == 0.0
+def row_hinge(row: Row) -> tuple[Triple, float, float] | None:
+    """Axis and bounds of a limit that leaves one angle about a fixed axis and nothing else."""
+    if row[0] != 1.0 or row[14] != 0.0:
+        return None
+    return (row[6], row[7], row[8]), row[17], row[18]
+
+
+def product(a: Components, b: Components) -> Components:
+    """The rotation by the quaternion `b`, then by `a`."""
+    aw, ax, ay, az = a
+    bw, bx, by, bz = b
+    return (
+        aw * bw - ax * bx - ay * by - az * bz,
+        aw * bx + ax * bw + ay * bz - az * by,
+        aw * by - ax * bz + ay * bw + az * bx,
+        aw * bz + ax * by - ay * bx + az * bw,
+    )
+
+
+def rotated(frame: Components, vector: Triple) -> Triple:
+    """A vector turned by a unit quaternion."""
+    w, x, y, z = frame
+    _, *turned = product(product(frame, (0.0, *vector)), (w, -x, -y, -z))
+    return turned[0], turned[1], turned[2]
 
 
 def _row(kind: float, numbers: Iterable[float]) -> Row:
@@ -108,15 +129,5 @@ def _radius(radius: float) -> tuple[float, float]:
 
 def _rest(lower: float, upper: float) -> tuple[float, float]:
     """Cosine and sine of half the angle in a range that is nearest to zero, going round the circle."""
-    rest = 0.5 * nearest_in(0.0, lower, upper)
+    rest = 0.5 * nearest_turn(0.0, lower, upper)
     return cos(rest), sin(rest)
-
-
-def wrapped(angle: float, middle: float) -> float:
-    """`angle` plus the whole turns that bring it within half a turn of `middle`."""
-    return angle - 2.0 * pi * round((angle - middle) / (2.0 * pi))
-
-
-def nearest_in(angle: float, lower: float, upper: float) -> float:
-    """The angle in lower..upper that is nearest to `angle` going round the circle."""
-    return min(max(wrapped(angle, 0.5 * (lower + upper)), lower), upper)

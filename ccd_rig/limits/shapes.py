@@ -15,22 +15,11 @@ from typing import TypeAlias
 from mathutils import Quaternion, Vector
 
 from ..errors import InvalidInput
-from ..kernel.limits import project_rotation
+from ..kernel import project_rotation
 from ..maths.rotations import angle_between
 from ..maths.tolerances import NOISE, ROUNDING
 from ..maths.validation import Triple, angle, finite, numbers, require_order, shown, store, unit, within
-from .projection import (
-    Box,
-    Components,
-    ConeTwist,
-    EllipseTwist,
-    cone_twist_constants,
-    nearest_in_box,
-    nearest_in_cone_twist,
-    nearest_in_ellipse_twist,
-    rotate_inverse,
-)
-from .rows import Row, box_row, cone_row, ellipse_row, free_row, hinge_row, reversed_row
+from .rows import Components, Row, box_row, cone_row, ellipse_row, free_row, hinge_row, reversed_row
 
 
 @dataclass(frozen=True)
@@ -88,18 +77,13 @@ class Hinge:
     lower: float
     upper: float
     row: Row = field(init=False, repr=False, compare=False)
-    cone_twist: ConeTwist = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         store(self, "axis", unit("Hinge.axis", self.axis))
         store(self, "lower", angle("Hinge.lower", self.lower))
         store(self, "upper", angle("Hinge.upper", self.upper))
         require_order("Hinge", self.lower, self.upper)
-        store(self, "cone_twist", cone_twist_constants(self.axis, self.lower, self.upper, 0.0))
         store(self, "row", hinge_row(self.axis, self.lower, self.upper))
-
-    def project(self, w: float, x: float, y: float, z: float) -> Components | None:
-        return nearest_in_cone_twist(self.cone_twist, w, x, y, z)
 
 
 @dataclass(frozen=True)
@@ -159,8 +143,6 @@ class SwingTwist:
     twist: tuple[float, float] | None = None
     axis: Triple = (0.0, 1.0, 0.0)
     row: Row = field(init=False, repr=False, compare=False)
-    cone_twist: ConeTwist = field(init=False, repr=False, compare=False)
-    ellipse_twist: EllipseTwist | None = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if not (self.swing is None or isinstance(self.swing, (Cone, Ellipse))):
@@ -173,26 +155,13 @@ class SwingTwist:
             )
             require_order("SwingTwist.twist", lower, upper)
             store(self, "twist", (lower, upper))
-        radius = self.swing.radius if isinstance(self.swing, Cone) else pi
-        store(self, "cone_twist", cone_twist_constants(self.axis, lower, upper, radius))
-        oval: EllipseTwist | None = None
         if isinstance(self.swing, Ellipse):
-            sides = (-self.swing.x_lower, self.swing.x_upper, -self.swing.z_lower, self.swing.z_upper)
-            # Sides thinner than rounding are zero: their curvature would overflow.
-            x_lower, x_upper, z_lower, z_upper = (side if side > ROUNDING else 0.0 for side in sides)
-            a, b = swing_axes(self.axis)
-            oval = self.cone_twist, (*a, *b), (x_lower, x_upper, z_lower, z_upper)
-        store(self, "ellipse_twist", oval)
-        if isinstance(self.swing, Ellipse):
+            swing = self.swing
+            sides = (-swing.x_lower, swing.x_upper, -swing.z_lower, swing.z_upper)
             row = ellipse_row(self.axis, lower, upper, swing_axes(self.axis), sides)
         else:
             row = cone_row(self.axis, lower, upper, pi if self.swing is None else self.swing.radius)
         store(self, "row", row)
-
-    def project(self, w: float, x: float, y: float, z: float) -> Components | None:
-        if self.ellipse_twist is None:
-            return nearest_in_cone_twist(self.cone_twist, w, x, y, z)
-        return nearest_in_ellipse_twist(self.ellipse_twist, w, x, y, z)
 
 
 @dataclass(frozen=True)
@@ -216,7 +185,6 @@ class EulerBox:
     lower: Triple
     upper: Triple
     row: Row = field(init=False, repr=False, compare=False)
-    _box: Box = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if self.order not in ORDERS:
@@ -229,14 +197,7 @@ class EulerBox:
             angle(f"EulerBox {name}", lower)
             angle(f"EulerBox {name}", upper)
             require_order(f"EulerBox {name}", lower, upper)
-        i, j, k, sign = ORDERS[self.order]
-        first, second = (self.lower[i], self.upper[i]), (self.lower[j], self.upper[j])
-        third = (self.lower[k], self.upper[k]) if sign > 0.0 else (-self.upper[k], -self.lower[k])
-        store(self, "_box", ((i, j, k, sign), first, second, third))
         store(self, "row", box_row(ORDERS[self.order], self.lower, self.upper))
-
-    def project(self, w: float, x: float, y: float, z: float) -> Components | None:
-        return nearest_in_box(self._box, w, x, y, z)
 
 
 @dataclass(frozen=True)
@@ -268,13 +229,6 @@ class ReversedLimit:
             raise InvalidInput("Reversed.frame is zero; give a rotation, such as (1, 0, 0, 0)")
         store(self, "frame", (w / length, x / length, y / length, z / length))
         store(self, "row", reversed_row(self.limit.row, self.frame))
-
-    def project(self, w: float, x: float, y: float, z: float) -> Components | None:
-        nearest = self.limit.project(w, *rotate_inverse(self.frame, -x, -y, -z))
-        if nearest is None:
-            return None
-        fw, fx, fy, fz = self.frame
-        return nearest[0], *rotate_inverse((fw, -fx, -fy, -fz), -nearest[1], -nearest[2], -nearest[3])
 
 
 Limit: TypeAlias = Hinge | SwingTwist | EulerBox | ReversedLimit
@@ -337,7 +291,7 @@ def contains(limit: Limit, rotation: Quaternion, tolerance: float = 0.0) -> bool
 
 def locks_twist(limit: Limit) -> bool:
     """Whether a cone or an ellipse leaves the twist a single angle."""
-    return isinstance(limit, SwingTwist) and limit.cone_twist[6] <= 0.5 * ROUNDING
+    return isinstance(limit, SwingTwist) and limit.row[12] <= 0.5 * ROUNDING
 
 
 def locked_axis(limit: Limit | None, rotation: Quaternion) -> Vector | None:
@@ -350,7 +304,7 @@ def locked_axis(limit: Limit | None, rotation: Quaternion) -> Vector | None:
     """
     if not isinstance(limit, SwingTwist) or not locks_twist(limit):
         return None
-    nx, ny, nz, cosine, sine = limit.cone_twist[:5]
+    nx, ny, nz, cosine, sine = limit.row[6:11]
     w, x, y, z = rotation[:]
     return Vector(
         (

@@ -155,6 +155,9 @@ def best_slide(axis: Vector, shifts: Sequence[tuple[Vector, float, float]]) -> f
 def nearest_turn(angle: float, lower: float, upper: float) -> float:
     """`angle` plus whole turns, brought into [lower, upper]; outside it the end that is nearer on the
     circle."""
-    middle = 0.5 * (lower + upper)
-    unwrapped = middle + math.remainder(angle - middle, FULL_TURN)
-    return min(max(unwrapped, lower), upper)
+    return min(max(wrapped(angle, 0.5 * (lower + upper)), lower), upper)
+
+
+def wrapped(angle: float, middle: float) -> float:
+    """`angle` plus the whole turns that bring it within half a turn of `middle`."""
+    return middle + math.remainder(angle - middle, FULL_TURN)

@@ -9,8 +9,8 @@ from dataclasses import replace
 from mathutils import Quaternion, Vector
 
 from ..errors import InvalidInput
-from ..limits.projection import nearest_in
 from ..limits.shapes import Comfort, EulerBox, Hinge, Limit
+from ..maths.alignment import nearest_turn
 from ..maths.rotations import between
 from ..maths.tolerances import NOISE
 from ..maths.validation import frozen_vector
@@ -226,7 +226,7 @@ def _regions(joint: Joint, order: str) -> dict[str, Range | None]:
 def _angles(rotation: Quaternion, order: str, ranges: Sequence[Range]) -> tuple[float, float, float]:
     """Euler angles of `rotation`, in the order in which they turn, inside `ranges` if any are."""
     # As pairs of complex numbers, which keep what gimbal lock leaves (Bernardes & Viollet 2022; see
-    # `nearest_in_box`).
+    # `kernel/limits.py`).
     i, j, k = ("XYZ".index(name) for name in order)
     sign = 1.0 if order in ("XYZ", "YZX", "ZXY") else -1.0
     w, v = rotation.w, (rotation.x, rotation.y, rotation.z)
@@ -243,7 +243,7 @@ def _angles(rotation: Quaternion, order: str, ranges: Sequence[Range]) -> tuple[
         found.extend((first + together * (border - last), middle, border) for border in ranges[2])
     best, least = found[0], math.inf
     for angles in found:
-        inside = tuple(nearest_in(angle, *limits) for angle, limits in zip(angles, ranges, strict=True))
+        inside = tuple(nearest_turn(angle, *limits) for angle, limits in zip(angles, ranges, strict=True))
         off = sum(
             abs(math.remainder(angle - near, 2.0 * math.pi))
             for angle, near in zip(angles, inside, strict=True)

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ...kernel import project_rotation
 from ...maths.batch import Array, Mask
 from ...maths.small_systems import solved
 from .held import BESIDE, FACES, SAME_FACE, TOUCHED
@@ -126,7 +127,7 @@ def _refreshed(layout: Layout, state: State, borders: Borders) -> dict[int, list
                 cosine * y + b * w + a * z - c * x,
                 cosine * z + c * w + b * x - a * y,
             )
-            inside = None if limit is None else limit.project(*beside)
+            inside = None if limit is None else project_rotation(limit.row, *beside)
             if inside is None:
                 continue
             outward = (state.transforms[row, :, :3, 0] @ _rotation_between(inside, beside)).tolist()
@@ -215,7 +216,7 @@ def _confined(layout: Layout, state: State, step: Array) -> tuple[Array, list[tu
     for ball, (limit, (w, x, y, z)) in enumerate(zip(layout.ball_limits, after, strict=True)):
         if limit is None:
             continue
-        nearest = limit.project(w, x, y, z)
+        nearest = project_rotation(limit.row, w, x, y, z)
         if nearest is None:
             continue
         w, x, y, z = nearest

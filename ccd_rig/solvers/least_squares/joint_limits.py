@@ -31,7 +31,7 @@ class BallLimits:
         found = [layout.ball_limits[n] for n in limited]
         self._limits = BatchLimits(found)
         locked = [
-            (place, limit.cone_twist[:5])
+            (place, limit.row[6:11])
             for place, limit in enumerate(found)
             if isinstance(limit, SwingTwist) and locks_twist(limit)
         ]

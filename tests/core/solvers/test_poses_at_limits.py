@@ -9,6 +9,7 @@ import pytest
 from mathutils import Quaternion
 
 from ccd_rig.goals import PositionGoal
+from ccd_rig.kernel import project_rotation
 from ccd_rig.limits.shapes import Cone, Ellipse, Hinge, Limit, SwingTwist
 from ccd_rig.settings import SolverSettings, SolveStatus
 from ccd_rig.skeleton.joints import Joint, Skeleton
@@ -111,6 +112,6 @@ def test_nothing_nearer_is_found_by_small_random_steps(ball: Limit) -> None:
 
 
 def inside(limit: Limit, rotation: Quaternion) -> Quaternion:
-    """A rotation inside a limit, by the limit's own projection."""
-    nearest = limit.project(*rotation)
+    """A rotation inside a limit, in double precision."""
+    nearest = project_rotation(limit.row, *rotation)
     return rotation if nearest is None else Quaternion(nearest).normalized()

@@ -8,15 +8,8 @@ import numpy as np
 import pytest
 from arrays import KINDS, PI, ROUNDED, about, dots, hard_rotations, random_limit, uniform
 
-from ccd_rig.limits.batch import (
-    BatchLimits,
-    cone_twist_constants,
-    ellipse_twist_constants,
-    euler_box_constants,
-    project_cone_twist,
-    project_ellipse_twist,
-    project_euler_box,
-)
+from ccd_rig.kernel import LIMIT_WIDTH, nearest_of_many, project_rotation
+from ccd_rig.limits.batch import BatchLimits
 from ccd_rig.limits.shapes import Cone, Ellipse, EulerBox, Hinge, Limit, SwingTwist
 from ccd_rig.maths.tolerances import ROUNDING
 
@@ -24,38 +17,24 @@ pytestmark = pytest.mark.usefixtures("no_silent_nan")
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_same_as_the_scalar_projection(kind: str):
+def test_same_as_one_by_one(kind: str):
     rng = np.random.default_rng(KINDS.index(kind))
-    total = equally_near = 0
-    for _ in range(10):
-        limits = [random_limit(kind, rng) for _ in range(60)]
-        rotations = hard_rotations(limits, rng, 7)
-        projected, outside = BatchLimits(limits).project(rotations)
-        assert outside is not None
-        assert np.isfinite(projected).all()
-        assert np.abs(dots(projected, projected) - 1.0).max() < 1e-6
-        assert (dots(projected, rotations) >= -ROUNDING).all()
-        assert np.array_equal(projected[:, ~outside], rotations[:, ~outside])
-        again = BatchLimits(limits).project(projected)
-        assert again[0] is projected
-        assert again[1] is None
-        for n, limit in enumerate(limits):
-            for b in range(rotations.shape[2]):
-                given, ours = rotations[:, n, b], projected[:, n, b]
-                theirs = limit.project(*given.tolist())
-                if (theirs is not None) != outside[n, b]:
-                    other = ours if theirs is None else np.array(theirs)
-                    assert 2.0 * np.linalg.norm(other - given) == pytest.approx(ROUNDING, rel=1e-3)
-                    continue
-                total += 1
-                if theirs is not None and np.abs(ours - theirs).max() > ROUNDED:
-                    assert dots(ours, given) == pytest.approx(dots(np.array(theirs), given), abs=1e-12), (
-                        limit,
-                        given,
-                    )
-                    equally_near += 1
-    # At gimbal lock a whole curve can be equally near, and rounding chooses.
-    assert equally_near <= (0.01 * total if kind in ("box", "reversed") else 0), (equally_near, total)
+    limits = [random_limit(kind, rng) for _ in range(60)]
+    rotations = hard_rotations(limits, rng, 3)
+    projected, outside = BatchLimits(limits).project(rotations)
+    assert outside is not None
+    assert np.isfinite(projected).all()
+    assert np.abs(dots(projected, projected) - 1.0).max() < 1e-6
+    assert (dots(projected, rotations) >= -ROUNDING).all()
+    assert np.array_equal(projected[:, ~outside], rotations[:, ~outside])
+    again = BatchLimits(limits).project(projected)
+    assert again[0] is projected
+    assert again[1] is None
+    for n, limit in enumerate(limits):
+        for b in range(rotations.shape[2]):
+            nearest = project_rotation(limit.row, *rotations[:, n, b].tolist())
+            assert (nearest is not None) == outside[n, b]
+            assert nearest is None or np.array_equal(projected[:, n, b], nearest)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -77,26 +56,62 @@ def test_a_skeleton_is_the_same_as_its_joints(kind: str):
     assert np.array_equal(BatchLimits(limits).project(turned)[0], projected)
 
 
-def test_functions_broadcast_constants():
+def test_poses_with_limits_of_their_own():
     rng = np.random.default_rng(8)
-    rotations = uniform(rng, 3, 50)
-    for kind, constants_of, project in (
-        ("hinge", cone_twist_constants, project_cone_twist),
-        ("ellipse", ellipse_twist_constants, project_ellipse_twist),
-        ("box", euler_box_constants, project_euler_box),
+    several: list[list[Limit | None]] = [[random_limit(kind, rng) for kind in KINDS] for _ in range(3)]
+    several[1][2] = None
+    sizes = [4, 1, 6]
+    batches = [uniform(rng, len(KINDS), size) for size in sizes]
+    joined = BatchLimits.joined([BatchLimits(limits) for limits in several], sizes)
+    whole = np.concatenate(batches, axis=2)
+    alone = [BatchLimits(limits).project(each)[0] for limits, each in zip(several, batches, strict=True)]
+    expected = np.concatenate(alone, axis=2)
+    assert np.array_equal(joined.project(whole)[0], expected)
+    for poses in (np.array([10, 3, 4]), np.arange(11) % 2 == 0):
+        assert np.array_equal(joined.at(poses).project(whole[:, :, poses])[0], expected[:, :, poses])
+    # Limits that agree stay one for all poses.
+    same = BatchLimits.joined([BatchLimits(several[0])] * 2, [4, 6])
+    assert same.at(np.array([1])) is same
+    assert np.array_equal(same.project(batches[0])[0], alone[0])
+
+
+def test_arrays_that_do_not_fit_are_refused():
+    row = np.array(Hinge((1, 0, 0), 0, 1).row)
+    numbers = np.zeros(1, dtype=np.intc)
+
+    def run(rows=row, numbers=numbers, rotations=8, nearest=8, outside=2) -> int:
+        arrays = np.ones(rotations), np.empty(nearest), np.empty(outside, dtype=np.uint8)
+        return nearest_of_many(rows.data, numbers.data, *(each.data for each in arrays))
+
+    assert run() == 2
+    assert run(rotations=0, nearest=0, outside=0) == 0
+    for arguments in (
+        {"rotations": 7},
+        {"nearest": 4},
+        {"outside": 1},
+        {"rows": row[:-1]},
+        {"rows": np.where(np.arange(LIMIT_WIDTH) == 7, np.nan, row)},
+        {"rows": np.where(np.arange(LIMIT_WIDTH) == 0, 4.0, row)},
+        {"numbers": np.zeros(0, dtype=np.intc)},
+        {"numbers": np.zeros(3, dtype=np.intc)},
+        {"numbers": np.array([-2], dtype=np.intc)},
+        {"numbers": np.array([0, 1], dtype=np.intc)},
     ):
-        limits = [random_limit(kind, rng) for _ in range(3)]
-        columns = np.stack([constants_of(limit) for limit in limits], axis=1)
-        expected, mask = BatchLimits(limits).project(rotations)
-        for constants in (columns[:, :, None], np.repeat(columns[:, :, None], 50, axis=2)):
-            projected, outside = project(constants, rotations)
-            assert np.array_equal(projected, expected)
-            assert np.array_equal(outside, np.zeros((3, 50), bool) if mask is None else mask)
-        projected, _ = project(columns[:, 1], rotations[:, 1, :1])
-        assert np.abs(projected[:, 0] - expected[:, 1, 0]).max() < ROUNDED
-        projected, _ = project(columns, rotations[:, 1, :1])
-        assert projected.shape == (4, 3)
-        assert np.abs(projected[:, 1] - expected[:, 1, 0]).max() < ROUNDED
+        with pytest.raises(ValueError, match=r"limit|rotations"):
+            run(**arguments)
+    with pytest.raises(ValueError, match="limit"):
+        project_rotation(row[:-1], 1.0, 0.0, 0.0, 0.0)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_numbers_that_are_no_rotation_come_to_an_end(kind: str):
+    rng = np.random.default_rng(9)
+    for limit in [random_limit(kind, rng) for _ in range(20)]:
+        for bad in (math.nan, math.inf, -math.inf, 1e200, 1e-200):
+            for place in range(4):
+                q = [0.5, -0.5, 0.5, 0.5]
+                q[place] = bad
+                project_rotation(limit.row, *q)
 
 
 def test_nothing_to_do_gives_the_same_array():

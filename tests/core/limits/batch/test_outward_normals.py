@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from arrays import KINDS, PI, Array, Random, product, random_limit, turns, uniform
 
-from ccd_rig.kernel.limits import borders_at, project_rotation
+from ccd_rig.kernel import borders_at, project_rotation
 from ccd_rig.limits.shapes import Cone, Ellipse, EulerBox, Hinge, Limit, ReversedLimit, SwingTwist
 
 STEP = 3e-4
