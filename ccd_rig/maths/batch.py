@@ -242,7 +242,7 @@ def fill_matrices(rotations: Array, into: Array) -> None:
 def stacked_matrices(rotations: Array) -> Array:
     """Rotation matrices (N, 3, 3) of unit quaternions (N, 4): the quicker way for a single pose's joints.
 
-    The bits of one depend on how many there are, as BLAS has it.
+    The bits of one depend on how many there are, as BLAS has it: never ask for as many as there are poses.
     """
     products = (rotations[:, :, None] * rotations[:, None, :]).reshape(-1, 16)
     return (products @ _TO_MATRIX).reshape(-1, 3, 3)

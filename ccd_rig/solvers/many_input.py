@@ -30,7 +30,8 @@ class ManyInput:
         skeleton, goals, settings: as they were given.
         rotations, translations: (B, n, 4) and (B, n, 3) as they were given, double precision.
         poses: the same with the batch last, rotations of length 1.
-        targets: per goal (3, B or 1) a point or a unit vector, or (4, B or 1) a unit quaternion.
+        targets: per goal (3, B or 1) a point or a unit vector, or (4, B or 1) a unit quaternion;
+            two alike of a lone pose that has its own.
         reference: poses that joints are held near to, or None.
         movable: indices of the joints that may move, locked ones left out.
     """
@@ -177,7 +178,7 @@ def _numbers(values: object, what: str, shape: tuple[int, ...]) -> Array:
     """An array (B, *shape) of a user's numbers, copied."""
     expected = ", ".join(map(str, ("B", *shape)))
     try:
-        found = np.array(values, dtype=np.float64)
+        found = np.array(values, dtype=np.float64, order="C")
     except (TypeError, ValueError):
         raise InvalidInput(f"{what} must be an array ({expected}) of numbers") from None
     if found.ndim == 1 + len(shape) and found.shape[1:] == shape:
@@ -198,7 +199,10 @@ def _check_joints(skeleton: Skeleton, good: ArrayLike, what: str, field: str, mu
 
 
 def _targets(goal: Goal, value: ArrayLike | None, size: int) -> Array:
-    """(3, B or 1) or (4, B or 1); the goal's own target where there are none."""
+    """(3, B or 1) or (4, B or 1); the goal's own target where there are none.
+
+    A lone pose's own stands there twice, as poses do in `Stage`: of one target NumPy sums in another order.
+    """
     if value is None:
         own: Array = np.array(goal.target[:], dtype=np.float64)[:, None]
         return unit(own) if goal.target_kind.has_length_one else own
@@ -217,7 +221,7 @@ def _targets(goal: Goal, value: ArrayLike | None, size: int) -> Array:
         _check_targets(near, goal, f"must not be farther away than {FARTHEST:g}")
     if goal.target_kind.has_length_one:
         found = found / sizes[:, None]
-    return np.ascontiguousarray(found.T)
+    return np.ascontiguousarray(np.repeat(found, 2, axis=0).T if size == 1 else found.T)
 
 
 def _check_targets(good: ArrayLike, goal: Goal, must: str) -> None:

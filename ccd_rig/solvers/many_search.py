@@ -13,7 +13,7 @@ import numpy as np
 
 from ..goals import served
 from ..limits.shapes import Limit
-from ..maths.batch import Array, Indices, Mask, multiply, select, unit
+from ..maths.batch import Array, Indices, Mask, at_least_two, multiply, select, unit
 from ..skeleton.pose import Pose
 from .least_squares.solve import HURRIED_GAIN, PATIENT_GAIN
 from .least_squares.state import Poses
@@ -146,7 +146,9 @@ def _other_starts(proper: Stage, by: Stage, best: Found, some: Indices) -> None:
         count = min(max(1, RUN // len(pending)), turns.shape[-1] - number)
         some = np.repeat(pending, count)
         which = np.tile(np.arange(number, number + count), len(pending))
-        begin = _started(given, some, select(turns, which), select(shifts, which), free)
+        pair = at_least_two(np.arange(len(some)))
+        begin = _started(given, some[pair], select(turns, which[pair]), select(shifts, which[pair]), free)
+        begin = begin.at(np.arange(len(some)))
         # Every other start leaves joints alone that only serve goals which the first solve met.
         stay = select(kept, some) & (which % 2 == 1)
         begin.rotations[:, stay] = select(first, some)[:, stay]

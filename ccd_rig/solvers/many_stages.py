@@ -230,11 +230,11 @@ class Stage:
 
     def unreachable(self, poses: Poses) -> Mask:
         """(B,) see `reach.unreachable`."""
-        given = self._given(np.arange(self.input.size), poses)
-        state = start_state(self.problem.layout, given, poses)
-        settings = self.input.settings
-        tolerances = np.full(state.size, settings.position_tolerance)
-        return unreachable(self.problem, given, state, tolerances, settings.angle_tolerance)
+        pair = at_least_two(np.arange(self.input.size))
+        given, own = self._given(pair, poses.at(pair)), poses.at(pair)
+        state = start_state(self.problem.layout, given, own)
+        limits = self._limits(len(pair), 0)
+        return unreachable(self.problem, given, state, limits.position, limits.angle)[: self.input.size]
 
     def _given(self, some: Indices, poses: Poses) -> Given:
         held = self.input.reference

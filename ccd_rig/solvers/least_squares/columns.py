@@ -81,6 +81,30 @@ class PointSum:
         return of_heads, np.array(numbers, dtype=np.intp), of_ends, of_heads.sum(1) + of_ends.sum(1)
 
     @cached_property
+    def _lever_sums(self) -> list[tuple[int, list[int], list[tuple[int, float]]]]:
+        """How `levers` adds up, the last row first: a row's place, those whose sums are part of its own, and
+        what else counts: numbers among all heads and points, with weights."""
+        of_heads, _, of_ends, _ = self._lever_tables
+        rows, tables = self.rows.tolist(), np.concatenate((of_heads, of_ends), axis=1).tolist()
+        weights = [{k: weight for k, weight in enumerate(table) if weight} for table in tables]
+        below: list[list[int]] = [[] for _ in rows]
+        for at, row in enumerate(rows):
+            above = self.layout.parents[row]
+            while above != -1 and above not in rows:
+                above = self.layout.parents[above]
+            if above != -1:
+                below[rows.index(above)].append(at)
+        found = []
+        for at in reversed(range(len(rows))):
+            left, parts = weights[at].copy(), []
+            for other in below[at]:
+                if weights[other].items() <= left.items():
+                    parts.append(other)
+                    left = {k: weight for k, weight in left.items() if k not in weights[other]}
+            found.append((at, parts, list(left.items())))
+        return found
+
+    @cached_property
     def _column_tables(self) -> tuple[Indices, Indices, Indices, Indices]:
         """Ball joints and hinges that move the sum, each with its place among `rows`."""
         place = {row: at for at, row in enumerate(self.rows.tolist())}
@@ -132,9 +156,18 @@ class PointSum:
             return np.asarray(now.ends[self.points[0][0]] - heads[self.rows])
         size = now.state.size
         of_heads, numbers, of_ends, totals = self._lever_tables
-        found = (of_heads @ heads.reshape(len(heads), -1)).reshape(-1, 3, size)
-        if len(numbers):
-            found += (of_ends @ now.ends[numbers].reshape(len(numbers), -1)).reshape(-1, 3, size)
+        if size == 1:  # quicker with BLAS, which rounds by place where there are several poses
+            found = (of_heads @ heads.reshape(len(heads), -1)).reshape(-1, 3, size)
+            if len(numbers):
+                found += (of_ends @ now.ends[numbers].reshape(len(numbers), -1)).reshape(-1, 3, size)
+        else:
+            found, values = np.zeros((len(self.rows), 3, size)), [*heads, *now.ends[numbers]]
+            for at, parts, own in self._lever_sums:
+                into = found[at]
+                for k, weight in own:
+                    into += weight * values[k]
+                for part in parts:
+                    into += found[part]
         found -= totals[:, None, None] * heads[self.rows]
         return np.asarray(found)
 

@@ -43,7 +43,7 @@ def beyond_reach(
         if first is None or _shifted(problem) & set(chain):
             continue
         rows = [layout.row[i] for i in chain[first:]]
-        links = np.sqrt((given.shifts[rows[1:]] ** 2).sum(1)).sum(0)
+        links = _links(given, rows[1:], state.size)
         point = given.points[:3, block.point.points[0][0]]
         last, slack = length(point), position_tolerance + 1e-6 * given.reach
         frame = turned.get(chain[-1])
@@ -79,8 +79,8 @@ def unreachable(
         if shifted & set(chain[count:] + other_chain[count:]):
             continue
         (start, links), (other_start, other_links) = (
-            _branch(problem, given, chain[count:], point),
-            _branch(problem, given, other_chain[count:], other_point),
+            _branch(problem, given, chain[count:], point, state.size),
+            _branch(problem, given, other_chain[count:], other_point, state.size),
         )
         most = length(start - other_start) + links + other_links
         found |= length(target - other) > most + 2.0 * position_tolerance + 1e-6 * given.reach
@@ -88,15 +88,24 @@ def unreachable(
 
 
 def _branch(
-    problem: LeastSquaresProblem, given: Given, chain: Sequence[int], point: Array
+    problem: LeastSquaresProblem, given: Given, chain: Sequence[int], point: Array, size: int
 ) -> tuple[Array, Array]:
     """Where a branch (3, B) begins in the frame of the joint that carries it, and how far its point (3, B)
     can be from there; the point itself where the branch has no joints."""
     if not len(chain):
         return point, np.zeros(1)
     rows = [problem.layout.row[i] for i in chain]
-    links = np.sqrt((given.shifts[rows[1:]] ** 2).sum(1)).sum(0)
-    return given.shifts[rows[0]], links + length(point)
+    start = np.broadcast_to(given.shifts[rows[0]], (3, size))
+    return start, _links(given, rows[1:], size) + length(point)
+
+
+def _links(given: Given, rows: Sequence[int], size: int) -> Array:
+    """(B,) how long the links to joints are together.
+
+    Where they agree in all poses they stand there once; NumPy sums over one in another order than over more.
+    """
+    shifts = np.broadcast_to(given.shifts[rows], (len(rows), 3, size))
+    return np.asarray(np.sqrt((shifts * shifts).sum(1)).sum(0))
 
 
 def _shifted(problem: LeastSquaresProblem) -> set[int]:

@@ -12,6 +12,7 @@ from ...maths.batch import (
     Array,
     Indices,
     Mask,
+    dot,
     exponential,
     fill_matrices,
     is_all,
@@ -212,7 +213,7 @@ def geometry(layout: Layout, bones: Bones, poses: Poses) -> tuple[Array, Array, 
     translations = poses.translations.take(rows, 1)
     for (_, slide), row in zip(layout.slides, layout.slide_rows.tolist(), strict=True):
         axis = np.array(slide.axis)
-        translations[:, row] -= axis[:, None] * (axis @ translations[:, row])
+        translations[:, row] -= axis[:, None] * _along(axis, translations[:, row])
     shifts = np.ascontiguousarray(bones.offsets.take(rows, 1).transpose(1, 0, 2))
     if translations.any():
         shifts = shifts + np.einsum("nijb,jnb->nib", turns, translations)
@@ -245,9 +246,17 @@ def _slides(layout: Layout, poses: Poses) -> Array:
     """(s, B) along the slides' axes, model units, inside their ranges."""
     found = np.empty((len(layout.slides), poses.rotations.shape[-1]))
     for k, (i, slide) in enumerate(layout.slides):
-        along = np.array(slide.axis) @ poses.translations[:, i]
+        along = _along(np.array(slide.axis), poses.translations[:, i])
         found[k] = np.clip(along, slide.lower, slide.upper)
     return found
+
+
+def _along(axis: Array, vectors: Array) -> Array:
+    """(B,) how far vectors (3, B) go along an axis (3,).
+
+    One pose's is left to BLAS, which rounds by place where there are several.
+    """
+    return np.asarray(axis @ vectors if vectors.shape[1] == 1 else dot(axis[:, None], vectors))
 
 
 def to_poses(layout: Layout, state: State, own: Poses) -> Poses:

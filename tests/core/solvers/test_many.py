@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import math
+import os
 import random
+import subprocess
+import sys
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
+import batches
 import numpy as np
 import pytest
 from chains import FLOAT32, legal_pose, random_skeleton, straight, tail, tip
 from mathutils import Quaternion, Vector
 from mixtures import ANGLE, POSITION, Mixture, _pose, faults, mixture
+from numpy._core._multiarray_umath import __cpu_features__
 from pose_arrays import SETTINGS, arrays
 
 from ccd_rig import (
@@ -36,6 +43,14 @@ from ccd_rig import (
 from ccd_rig.limits.shapes import violation
 from ccd_rig.maths.rotations import angle_between
 from ccd_rig.solvers import many_stages
+
+NEEDS = {
+    "Nehalem": ("SSE42",),
+    "Sandybridge": ("AVX",),
+    "Haswell": ("AVX2", "FMA3"),
+    "SkylakeX": ("AVX512_SKX",),
+}
+"""Kernels that every OpenBLAS of NumPy has, and what of the processor they need."""
 
 
 def known(seed: int, rolls: bool = False) -> Mixture:
@@ -255,6 +270,68 @@ def test_a_pose_has_the_same_bits_in_every_batch(seed: int, rolls: bool) -> None
         part = poses[first : first + size]
         own = None if reference is None else part
         assert same_bits(solve_many(case.skeleton, part, *arguments, reference=own), whole, first)
+
+
+@pytest.mark.parametrize("kernels", NEEDS)
+def test_a_pose_has_the_same_bits_in_every_batch_with_other_kernels(kernels: str) -> None:
+    """Those of OpenBLAS. What this processor lacks, and any other BLAS, is tested with its own instead."""
+    able = all(__cpu_features__.get(each) for each in NEEDS[kernels])
+    chosen = {"OPENBLAS_CORETYPE": kernels} if able else {}
+    script = Path(batches.__file__)
+    found = subprocess.run(
+        [sys.executable, str(script)], env=os.environ | chosen, capture_output=True, text=True, check=True
+    )
+    name, *differing = found.stdout.rstrip("\n").split(" ")
+    assert not differing
+    if able and batches.kernels():  # else it is not OpenBLAS, and the variable has no effect
+        assert name == kernels
+
+
+def test_no_bits_depend_on_how_blas_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What BLAS gives is put off by its last bits, in each place and for each size otherwise."""
+    for name in ("array", "asarray", "ascontiguousarray", "empty", "zeros", "ones", "full"):
+        made = getattr(np, name)
+        monkeypatch.setattr(np, name, lambda *given, _made=made, **more: _rough(_made(*given, **more)))
+    monkeypatch.setattr(Rough, "products", 0)
+    assert not batches.differing()
+    assert Rough.products
+
+
+class Rough(np.ndarray):
+    """An array whose products round by place and size, as those of one BLAS or another do."""
+
+    products = 0
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **more: Any) -> Any:
+        plain = [_plain(each) for each in inputs]
+        if "out" in more:
+            more["out"] = tuple(map(_plain, more["out"]))
+        found = getattr(ufunc, method)(*plain, **{key: _plain(value) for key, value in more.items()})
+        return _off(found) if ufunc is np.matmul else _rough(found)
+
+    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        found = super().__array_function__(func, types, args, kwargs)
+        return _off(found) if func in (np.dot, np.inner, np.vdot, np.tensordot) else found
+
+    def dot(self, other: Any, out: Any = None) -> Any:
+        return np.dot(self, other, out)
+
+
+def _plain(value: Any) -> Any:
+    return value.view(np.ndarray) if isinstance(value, Rough) else value
+
+
+def _rough(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return tuple(map(_rough, value))
+    return value.view(Rough) if type(value) is np.ndarray else value
+
+
+def _off(product: Any) -> Any:
+    Rough.products += 1
+    places = np.arange(np.size(product)).reshape(np.shape(product))
+    plain = _plain(product)
+    return _rough(plain * (1.0 + 1e-15 * np.sin(places + float(np.size(product)))))
 
 
 def test_parts_in_which_many_poses_are_solved_change_no_bits(monkeypatch: pytest.MonkeyPatch) -> None:
