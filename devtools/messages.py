@@ -16,6 +16,7 @@ from devtools.message_templates import SourceTexts, is_text
 
 FOLDERS = ("ccd_rig", "operators", "panels", "viewport")
 CORE = (
+    "ccd_rig/kernel/loading.py",
     "ccd_rig/limits/body_motions.py",
     "ccd_rig/limits/containment.py",
     "ccd_rig/limits/fitting.py",

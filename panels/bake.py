@@ -6,8 +6,9 @@ import bpy
 from ..ccd_rig.blender.bake.bake_all import rigs
 from ..ccd_rig.blender.languages.translation import translated
 from ..ccd_rig.blender.properties.active_rig import active_rig
+from ..ccd_rig.kernel import why_plain
 from .report import draw_report
-from .sidebar import Sidebar, draw_ground
+from .sidebar import Sidebar, draw_ground, draw_words
 
 
 class CCD_RIG_PT_bake(Sidebar, bpy.types.Panel):
@@ -29,6 +30,8 @@ class CCD_RIG_PT_bake(Sidebar, bpy.types.Panel):
         buttons.operator("ccd_rig.bake", text=translated(words), icon="ACTION")
         if len(rigs(scene)) > 1:
             buttons.operator("ccd_rig.bake_all", icon="ARMATURE_DATA")
+        if words := why_plain():
+            draw_words(self.layout, context, words, "INFO")
         draw_report(self.layout, context, active_rig(context))
 
 

@@ -18,7 +18,7 @@ SWITCH = "CCD_RIG_KERNEL"
 def load(folder: Path) -> tuple[ModuleType | None, str]:
     """The module that was compiled from the sources in `folder`, or None and the reason."""
     if os.environ.get(SWITCH) == "plain":
-        return None, f"{SWITCH} is 'plain': the kernel runs uncompiled, and solving is slower."
+        return None, "CCD_RIG_KERNEL is 'plain': solving is slower"
     name = module_name(folder)
     try:
         try:
@@ -28,13 +28,11 @@ def load(folder: Path) -> tuple[ModuleType | None, str]:
             return importlib.import_module(name), ""
     except ModuleNotFoundError:
         if _others():
-            return None, (
-                "The compiled kernel is of another version, and solving is slower: restart Blender."
-            )
-        system = f"{platform.system()} {platform.machine()}"
-        return None, f"This package has no compiled kernel for this system ('{system}'): solving is slower."
+            return None, "The compiled kernel is of another version, so solving is slower: restart Blender"
+        system_name = " ".join((platform.system(), platform.machine()))
+        return None, f"This package has no compiled kernel for '{system_name}': solving is slower"
     except ImportError as error:
-        return None, f"The compiled kernel does not start ('{error}'): solving is slower."
+        return None, f"The compiled kernel does not start ('{error}'): solving is slower"
 
 
 def _others() -> bool:

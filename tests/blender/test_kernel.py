@@ -7,7 +7,12 @@ import platform
 import re
 import zipfile
 from pathlib import Path
+from types import SimpleNamespace
+from unittest.mock import MagicMock
 
+import bpy
+import pytest
+import rigs
 from installed import visit
 
 FOLDER = Path(__file__).parent
@@ -87,6 +92,17 @@ print("VISITED")
 """
 )
 
+STAND_IN = """
+import importlib, sys
+
+def __getattr__(name):
+    kernel = sys.modules["bl_ext.user_default.ccd_rig.ccd_rig.kernel"]
+    for module, names in kernel.ENTRIES:
+        if name in names:
+            return getattr(importlib.import_module(f"{kernel.__name__}.{module}"), name)
+    raise AttributeError(name)
+"""
+
 
 def changed(package: Path, path: Path, change) -> Path:
     """The package with other files: `change` gets and returns their content by name."""
@@ -101,7 +117,7 @@ def changed(package: Path, path: Path, change) -> Path:
 def older_version(ext, package: Path, path: Path) -> Path:
     """The package as an older version may be: other sources, and wheels with another version.
 
-    What stands for its compiled kernel is a Python module that has any name it is asked for.
+    What stands for its compiled kernel is a Python module, which has the names of the plain ones.
     """
     tools = ext.module("ccd_rig.kernel.fingerprint")
     folder = path.parent / "older"
@@ -119,7 +135,7 @@ def older_version(ext, package: Path, path: Path) -> Path:
             assert older != name
             info = "ccd_rig_kernel-0.1.0.1.dist-info"
             with zipfile.ZipFile(path.parent / "wheel", "w") as wheel:
-                wheel.writestr(module, "def __getattr__(name):\n    return name\n")
+                wheel.writestr(module, STAND_IN)
                 wheel.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: false\n")
                 wheel.writestr(f"{info}/RECORD", f"{module},,\n{info}/WHEEL,,\n{info}/RECORD,,\n")
             del files[name]
@@ -157,4 +173,46 @@ def test_a_system_without_wheel_runs_the_plain_modules(ext, tmp_path):
         return {**files, "blender_manifest.toml": words.encode()}
 
     told = visit(NO_WHEEL, tmp_path, changed(ext.zip, tmp_path / "ccd_rig.zip", change), FOLDER)
-    assert f"no compiled kernel for this system ({SYSTEM})" in told
+    assert f"no compiled kernel for {SYSTEM}: solving is slower" in told
+
+
+WHY = "This package has no compiled kernel for 'Linux riscv64': solving is slower"
+
+
+@pytest.fixture
+def rig(ext):
+    """A chain with a goal, in the scene's four frames."""
+    made = rigs.chain(3)
+    row = made.ccd_rig.constraints.add()
+    row.name, row.tip, row.target = "Hand", "bone_2", rigs.empty("Goal", (1.0, 0.0, 1.0))
+    rigs.activate(made)
+    bpy.context.scene.frame_start, bpy.context.scene.frame_end = 1, 4
+    return made
+
+
+@pytest.mark.parametrize("why", ["", WHY])
+def test_the_panel_says_why_solving_is_slower(ext, rig, monkeypatch, why):
+    panel = ext.module("panels.bake")
+    told = []
+    monkeypatch.setattr(panel, "why_plain", lambda: why)
+    monkeypatch.setattr(panel, "draw_words", lambda layout, context, words, icon: told.append(words))
+    panel.CCD_RIG_PT_bake.draw(SimpleNamespace(layout=MagicMock()), bpy.context)
+    assert told == ([why] if why else [])
+
+
+@pytest.mark.parametrize("why", ["", WHY])
+def test_a_bake_says_why_solving_is_slower(ext, rig, bake, monkeypatch, why):
+    monkeypatch.setattr(bake, "why_plain", lambda: why)
+    settings = ext.module("ccd_rig.blender.bake.settings").BakeSettings(1, 4)
+    report = bake.bake(bpy.context.scene, rig, settings)
+    assert report.warnings == ((why,) if why else ())
+
+
+def test_the_line_is_told_in_other_languages(ext):
+    catalogue = ext.module("ccd_rig.blender.languages.catalogue")
+    folder = Path(catalogue.__file__).parent
+    words = catalogue.Catalogue(catalogue.read(folder / "de.json")).translated(WHY)
+    assert (
+        words
+        == "Dieses Paket hat keinen kompilierten Rechenkern für 'Linux riscv64': Das Lösen dauert länger"
+    )

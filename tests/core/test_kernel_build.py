@@ -166,7 +166,7 @@ def test_a_kernel_of_other_sources_is_not_used(folder, monkeypatch):
     monkeypatch.syspath_prepend(str(elsewhere))
     module, why = loading.load(folder)
     assert module is None
-    assert why == "The compiled kernel is of another version, and solving is slower: restart Blender."
+    assert why == "The compiled kernel is of another version, so solving is slower: restart Blender"
 
 
 def test_a_system_without_kernel_is_named(folder, monkeypatch):
@@ -176,7 +176,7 @@ def test_a_system_without_kernel_is_named(folder, monkeypatch):
     monkeypatch.setattr("platform.machine", lambda: "riscv64")
     module, why = loading.load(folder)
     assert module is None
-    assert why == "This package has no compiled kernel for this system ('Linux riscv64'): solving is slower."
+    assert why == "This package has no compiled kernel for 'Linux riscv64': solving is slower"
 
 
 def test_a_kernel_that_does_not_start_is_told(folder, monkeypatch):
@@ -187,7 +187,7 @@ def test_a_kernel_that_does_not_start_is_told(folder, monkeypatch):
     monkeypatch.syspath_prepend(str(elsewhere))
     module, why = loading.load(folder)
     assert module is None
-    assert why == "The compiled kernel does not start ('no libm'): solving is slower."
+    assert why == "The compiled kernel does not start ('no libm'): solving is slower"
 
 
 def test_the_variable_forces_the_plain_modules():

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 import bpy
 
 from ...errors import CCDRigError, RigError
+from ...kernel import why_plain
 from ...settings import SolverSettings
 from ..checks import setup
 from ..checks.setup import Ready
@@ -184,7 +185,11 @@ def _written(
         seconds=clock.seconds,
         keys=sum(len(each.frames) for each in keys),
         keys_before=keys_before,
-        warnings=(*(problem.message for problem in ready.warnings), *switches.refusals(plays, settings)),
+        warnings=(
+            *(problem.message for problem in ready.warnings),
+            *switches.refusals(plays, settings),
+            *filter(None, [why_plain()]),
+        ),
         switched_to_fk=tuple(each.bone for each in to_fk),
     )
     renamed_bones.note(armature_object, (task.layout.names[j] for j in keyed_joints(motion.bake_frames)))

@@ -54,7 +54,7 @@ class BakeReport:
         findings: what an animator would see, by constraint and then in time.
         check: what plays after the bake; None if nobody looked.
         switched_to_fk: names of bones whose switches between IK and FK were keyed to FK.
-        warnings: what the checks before the bake have found.
+        warnings: what the checks before the bake have found, and why the kernel runs uncompiled.
         seconds: how long the bake took, without the check.
         keys: how many were written, all components of a channel counted as one.
         keys_before: how many there were before any were left out.
