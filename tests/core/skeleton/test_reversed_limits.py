@@ -7,8 +7,10 @@ import random
 
 import pytest
 from chains import FLOAT32, random_limit, random_rotation
+from mathutils import Quaternion
 
 from ccd_rig.errors import InvalidInput
+from ccd_rig.limits.hinges import as_hinge
 from ccd_rig.limits.random_rotations import sample
 from ccd_rig.limits.shapes import (
     Comfort,
@@ -21,6 +23,7 @@ from ccd_rig.limits.shapes import (
     SwingTwist,
     clamp,
     contains,
+    limit_row,
     violation,
 )
 from ccd_rig.skeleton.rerooting import reverse_limit
@@ -77,3 +80,21 @@ def test_slide_is_a_value():
     slide = Slide((0.0, 2.0, 0.0), -1, 3)
     assert slide == Slide((0.0, 1.0, 0.0), -1.0, 3.0)
     assert Comfort(0.0, ReversedLimit(Hinge((1, 0, 0), 0, 1), (1.0, 0.0, 0.0, 0.0))).region is not None
+
+
+def test_limits_of_one_angle_are_hinges_for_the_kernel():
+    frame, other = (0.5, 0.5, 0.5, 0.5), (0.6, 0.0, -0.8, 0.0)
+    for limit in (
+        Hinge((0.0, 0.6, 0.8), -0.3, 1.2),
+        SwingTwist(Cone(0.0), (-0.3, 1.2), (0.0, 0.6, 0.8)),
+        EulerBox("ZXY", (0.0, -0.3, 0.0), (0.0, 1.2, 0.0)),
+    ):
+        for seen in (limit, ReversedLimit(limit, frame), ReversedLimit(ReversedLimit(limit, frame), other)):
+            hinge = as_hinge(seen)
+            assert hinge is not None
+            assert limit_row(seen)[0] == limit_row(hinge)[0] == 1.0
+            assert limit_row(seen)[14] == 0.0
+            for turn in (-0.3, 0.4, 1.2):
+                assert contains(seen, Quaternion(hinge.axis, turn if hinge.upper == 1.2 else -turn))
+    assert limit_row(None)[0] == 0.0
+    assert as_hinge(SwingTwist(Cone(0.1))) is None
