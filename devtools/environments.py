@@ -244,24 +244,31 @@ def find_python(versions: tuple[str, ...], with_headers: bool = False) -> str:
     Raises:
         SetupError: there is none and none could be installed.
     """
+    # Debian keeps ensurepip and headers in packages of their own.
+    parts = ("venv", "dev") if with_headers else ("venv",)
     for version in versions:
-        missing: set[str] = set()
-        for candidate in _candidates(version):
-            answer = _probe(candidate, version)
-            lacks = set() if answer is None else answer - (set() if with_headers else {"dev"})
-            if answer is not None and not lacks:
-                return candidate
-            missing = missing or lacks
-        # Debian keeps ensurepip and headers in packages of their own.
-        packages = [f"python{version}-{part}" for part in sorted(missing)]
-        if missing and install_debian_packages(packages):
-            return find_python((version,), with_headers)
-        if missing:
-            raise SetupError(
-                f"Python {version} lacks parts: install {' and '.join(packages)} (Debian, Ubuntu)"
-            )
+        if (python := _complete(version, parts)) is not None:
+            return python
+    for version in versions:
+        if not has_python((version,)):
+            continue
+        packages = [f"python{version}-{part}" for part in parts]
+        if install_debian_packages(packages) and (python := _complete(version, parts)) is not None:
+            return python
+        raise SetupError(
+            f"Python {version} lacks {' or '.join(parts)}: install {' and '.join(packages)} (Debian, Ubuntu)"
+        )
     wanted = " or ".join(versions)
     raise SetupError(f"Python {wanted} not found: install it from python.org, pyenv or uv and put it on PATH")
+
+
+def _complete(version: str, parts: tuple[str, ...]) -> str | None:
+    """Path of the first Python of a version that lacks none of `parts`."""
+    for candidate in _candidates(version):
+        lacks = _probe(candidate, version)
+        if lacks is not None and lacks.isdisjoint(parts):
+            return candidate
+    return None
 
 
 def has_python(versions: tuple[str, ...]) -> bool:

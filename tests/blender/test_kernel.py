@@ -35,7 +35,7 @@ def kernel():
     return sys.modules[f"{name}.ccd_rig.kernel"]
 
 def files():
-    return sorted(f.name for f in local.rglob("ccd_rig_kernel*"))
+    return sorted(f.name for f in local.rglob("ccd_rig_kernel*") if f.suffix != ".pyc")
 """
 
 # An older version is installed, then this one over it; then Blender starts anew.
