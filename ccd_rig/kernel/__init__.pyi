@@ -28,6 +28,7 @@ def set_search(
     most: int,
     budget: int,
     only_ccd: bool,
+    is_calm: bool,
 ) -> None: ...
 def solve_poses(
     p: Problem,

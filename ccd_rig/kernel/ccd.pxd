@@ -48,3 +48,16 @@ cdef void stretch(Problem p) noexcept nogil
 cdef void share_steps(Problem p, double reduction) noexcept nogil
 @cython.locals(i=cython.Py_ssize_t)
 cdef double lever_squares(Problem p, Py_ssize_t k, double total, double reduction) noexcept nogil
+cdef bint is_out_of_reach(Problem p) noexcept nogil
+@cython.locals(i=cython.Py_ssize_t, first=cython.Py_ssize_t)
+cdef bint misses_shell(Problem p, Py_ssize_t k) noexcept nogil
+cdef void swivel(Problem p) noexcept nogil
+cdef double bend_turn(Problem p, Vector line) noexcept nogil
+cdef void turn_about_line(Problem p, Py_ssize_t i, Vector line, double angle) noexcept nogil
+@cython.locals(done=cython.bint)
+cdef bint mirror_bends(Problem p) noexcept nogil
+@cython.locals(i=cython.Py_ssize_t, root=cython.Py_ssize_t, free=cython.bint, backward=cython.bint)
+cdef bint may_mirror(Problem p, Py_ssize_t k) noexcept nogil
+@cython.locals(i=cython.Py_ssize_t, root=cython.Py_ssize_t, count=cython.Py_ssize_t, after=cython.Py_ssize_t)
+cdef void mirror_bend(Problem p, Py_ssize_t k) noexcept nogil
+cdef Vector mirror_image(Vector point, Vector start, Vector way) noexcept nogil

@@ -34,7 +34,7 @@ from .geometry import (
     vector_at,
     wrapped,
 )
-from .goals import gather_mass, goal_point, measure, pole_angle_of, total_moment
+from .goals import BEND_RANGE, gather_mass, goal_point, heads_between, measure, pole_angle, pole_angle_of, total_moment
 from .limits import LIMIT_WIDTH, hinge_axis, hinge_range, nearest_allowed
 from .plain import Quaternion, Vector
 from .skeleton import BALANCE, DIRECTION, ORIENTATION, POLE, POSITION, WINDOW, forward, place, set_angle
@@ -55,8 +55,8 @@ INERTIA = 1e-2
 """What a turn must win, in parts of all there is to win, where several pairs leave a joint nearly free."""
 HALVINGS = 12
 """How finely a step is cut that would stretch a reach window: to 1/4096 of it."""
-NUDGE = 0.1
-"""Radians by which joints are bent to leave a dead end."""
+BACKWARD = 2.0
+"""Ranges of a bend within which a chain that bends against its own axis is taken to the other side."""
 
 
 # Passes ---------------------------------------------------------------------------------------------
@@ -513,7 +513,8 @@ def undo_if_worse(p, i, before, angle_before):
             set_angle(p, i, angle_before + half * (p.angle[i] - angle_before))
         else:
             way = logarithm(multiply(quaternion_at(p.rotation, 4 * i), conjugate(before)))
-            put_quaternion(p.rotation, 4 * i, unit(multiply(exponential(scaled(way, half)), before)))
+            turned = unit(multiply(exponential(scaled(way, half)), before))
+            put_quaternion(p.rotation, 4 * i, nearest_allowed(p.limit, LIMIT_WIDTH * i, turned) if half > 0.0 else before)
         measure(p)
     start_carrying(p)
 
@@ -750,3 +751,163 @@ def lever_squares(p, k, total, reduction):
                 p.share[i] = max(p.share[i], way / left)
         i = p.parent[i]
     return sum_
+
+
+def is_out_of_reach(p):
+    """Whether a target is farther away, or nearer, than a chain can reach whatever its joints do.
+
+    Known where the first of the chain's joints stays where it is and its links keep their lengths.
+    """
+    if p.couplings:
+        return False
+    start_carrying(p)
+    for k in range(p.goals):
+        if p.goal_kind[k] == POSITION and misses_shell(p, k):
+            return True
+    return False
+
+
+def misses_shell(p, k):
+    """Whether the target of a position lies outside the shell about its chain's first joint."""
+    i, first, reach, longest = p.goal_joint[k], -1, 0.0, 0.0
+    before = vector_at(p.effector, 3 * k)
+    while i >= 0:
+        if p.first_column[i + 1] - p.first_column[i] > p.width[i] or p.lever_joint[k * p.joints + i] >= 0:
+            return False
+        if p.width[i]:
+            if not p.serves[k * p.joints + i]:
+                return False
+            head = vector_at(p.head, 3 * i)
+            link = length(subtract(before, head))
+            reach += link
+            longest = max(longest, link)
+            before = head
+            first = i
+        i = p.parent[i]
+    if first < 0:
+        return p.distance[k] > p.position_tolerance
+    away = length(subtract(vector_at(p.target, 4 * k), before))
+    return away > reach + p.position_tolerance or away < 2.0 * longest - reach - p.position_tolerance
+
+
+# Poles ----------------------------------------------------------------------------------------------
+
+
+def swivel(p):
+    """Turn the roots of chains about their lines until they bend towards their poles, the ends where they are.
+
+    The swivel angle (Tolani, Goswami & Badler 2000): stiff joints turn as far as it takes too.
+    """
+    for k in range(p.goals):
+        i = p.goal_root[k]
+        if p.goal_kind[k] == POLE and p.goal_rank[k] <= p.stage and p.width[i] and p.serves[k * p.joints + i]:
+            start_carrying(p)
+            line = subtract(goal_point(p, k), vector_at(p.head, 3 * i))
+            pole_angle_of(p, k)
+            turn_about_line(p, i, line, -bend_turn(p, line))
+    measure(p)
+
+
+def bend_turn(p, line):
+    """The angle about a chain's line from where its bend should point to where it does; 0 if it asks nothing."""
+    bend, side = vector_at(p.bend, 0), vector_at(p.bend, 3)
+    if p.bend[6] == 0.0:
+        return 0.0
+    return atan2(dot(line, cross(side, bend)) / length(line), dot(side, bend))
+
+
+def turn_about_line(p, i, line, angle):
+    """Turn a joint about a line; a hinge by the part of it that is about its own axis."""
+    size = length(line)
+    if size == 0.0 or angle == 0.0:
+        return
+    axis = scaled(line, 1.0 / size)
+    if p.width[i] == 1:
+        angle *= dot(axis, rotate(quaternion_at(p.base, 4 * i), hinge_axis(p.limit, LIMIT_WIDTH * i)))
+    turn_joint(p, i, axis, angle)
+
+
+def mirror_bends(p):
+    """Take the bends of nearly straight chains that point away from their poles half round their lines.
+
+    Each bone swings without roll. Whether there are such chains.
+    """
+    done = False
+    for k in range(p.goals):
+        if p.goal_kind[k] == POLE and p.goal_rank[k] <= p.stage and may_mirror(p, k):
+            mirror_bend(p, k)
+            done = True
+    return done
+
+
+def may_mirror(p, k):
+    """Whether a chain's joints all turn freely, it is nearly straight, and would point to its pole mirrored."""
+    i, root = p.goal_joint[k], p.goal_root[k]
+    while True:
+        free = p.width[i] and p.mobility[3 * i] == 1.0 and p.max_step[i] >= pi and p.inherits[i]
+        if not free or not p.moves_now[i]:
+            return False
+        if i == root:
+            break
+        i = p.parent[i]
+    start_carrying(p)
+    start = vector_at(p.head, 3 * root)
+    line = subtract(goal_point(p, k), start)
+    size = length(line)
+    if size == 0.0:
+        return False
+    way, offsets, sum_ = scaled(line, 1.0 / size), 0.0, Vector(0.0, 0.0, 0.0)
+    i = p.goal_joint[k]
+    while i != root:
+        arm = subtract(vector_at(p.head, 3 * i), start)
+        across = subtract(arm, scaled(way, dot(arm, way)))
+        offsets += length(across)
+        sum_ = add(sum_, across)
+        i = p.parent[i]
+    axis = rotate(quaternion_at(p.frame, 4 * p.goal_axis_joint[k]), vector_at(p.goal_axis, 3 * k))
+    backward = dot(sum_, cross(way, axis)) < 0.0
+    if offsets >= (BACKWARD if backward else 1.0) * BEND_RANGE * p.goal_scale[k]:
+        return False
+    now = pole_angle_of(p, k)
+    turn = bend_turn(p, line)
+    between, side = heads_between(p, k), subtract(vector_at(p.target, 4 * k), start)
+    along = scaled(way, dot(between, way))
+    mirrored = subtract(scaled(along, 2.0), between)
+    then = pole_angle(line, mirrored, side, axis, p.goal_scale[k], p.goal_angle[k], p.bend)
+    return p.bend[6] > 0.0 and fabs(turn) > 0.5 * pi and fabs(then) < fabs(now)
+
+
+def mirror_bend(p, k):
+    """Point each bone of a chain where its mirror image about the chain's line does, from the root on."""
+    root = p.goal_root[k]
+    start_carrying(p)
+    start = vector_at(p.head, 3 * root)
+    end = goal_point(p, k)
+    line = subtract(end, start)
+    way = scaled(line, 1.0 / length(line))
+    count = 0
+    i = p.goal_joint[k]
+    while i != root:
+        put_vector(p.mirrored, 3 * i, mirror_image(vector_at(p.head, 3 * i), start, way))
+        count += 1
+        i = p.parent[i]
+    for n in range(count + 1):
+        # The n-th joint of the chain from its root.
+        i, after = p.goal_joint[k], -1
+        for _ in range(count - n):
+            after = i
+            i = p.parent[i]
+        start_carrying(p)
+        head = vector_at(p.head, 3 * i)
+        arm, wanted = subtract(goal_point(p, k), head), subtract(end, head)
+        if after >= 0:
+            arm = subtract(vector_at(p.head, 3 * after), head)
+            wanted = subtract(vector_at(p.mirrored, 3 * after), head)
+        v = logarithm(between(arm, wanted))
+        turn_about_line(p, i, v, length(v))
+
+
+def mirror_image(point, start, way):
+    """A point half a turn about a line."""
+    arm = subtract(point, start)
+    return add(start, subtract(scaled(way, 2.0 * dot(arm, way)), arm))

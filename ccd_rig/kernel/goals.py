@@ -46,6 +46,8 @@ POLE_NOISE = 1e-5
 """Part of a chain's scale (or of a target's distance) below which its line (or side) is rounding."""
 FIRST = 1e4
 """What the square error of goals that were served before counts, beside 1 of those being served."""
+WINDOW_SLACK = 0.1
+"""Part of the position tolerance past which a reach window counts as stretched."""
 DIFFERENCE = 1e-6
 """Step of the pole's numeric slope, in parts of what it is a slope to."""
 
@@ -71,7 +73,9 @@ def measure(p):
             square += off * off
         p.square += square if is_served_now(p, k) else FIRST * square
         kind = p.goal_kind[k]
-        if kind == POSITION or kind == BALANCE or kind == WINDOW:
+        if kind == WINDOW:
+            p.worst = max(p.worst, p.distance[k] / (WINDOW_SLACK * p.position_tolerance))
+        elif kind == POSITION or kind == BALANCE:
             p.worst = max(p.worst, sqrt(square) / (length_factor(p, k) * p.position_tolerance))
         else:
             p.worst = max(p.worst, sqrt(square) / (angle_factor(p, k) * p.angle_tolerance))

@@ -26,8 +26,8 @@ cdef void make_step(Problem p, double part) noexcept nogil
 @cython.locals(now=cython.bint)
 cdef void wish(Problem p, double part) noexcept nogil
 @cython.locals(slow=cython.Py_ssize_t)
-cdef bint reach(Problem p, Py_ssize_t most, double slow_part) noexcept nogil
+cdef bint reach(Problem p, double slow_part) noexcept nogil
 @cython.locals(has_old=cython.bint)
-cdef void slide(Problem p, Py_ssize_t most) noexcept nogil
+cdef void slide(Problem p) noexcept nogil
 cdef void come_back(Problem p) noexcept nogil
 cdef double curvature_part(Problem p, double part) noexcept nogil

@@ -409,19 +409,20 @@ def wish(p, part):
 # Reach and slide ------------------------------------------------------------------------------------
 
 
-def reach(p, most, slow_part):
+def reach(p, slow_part):
     """Meet the goals by damped least squares, with no pull to the reference; whether they are met.
 
-    Looks at the pose first, and leaves what it saw of the last. Ends after `most` steps, or after `PATIENCE`
+    Looks at the pose first, and leaves what it saw of the last. Ends with the try's steps, or after `PATIENCE`
     in a row that leave more than `slow_part` of the square error.
     """
     wish(p, 1.0)
     damping, slow = 1e-3, 0
     look(p)
-    for _ in range(most):
+    while True:
         if p.worst <= NEAR:
             return True
-        if p.steps >= p.budget:
+        if p.steps >= p.last_step:
+            p.ran_out = p.worst > p.enough
             break
         square = p.square
         save(p, 0)
@@ -439,10 +440,10 @@ def reach(p, most, slow_part):
             slow += 1
         if slow >= PATIENCE:
             break
-    return p.worst <= 1.0
+    return p.worst <= p.enough
 
 
-def slide(p, most):
+def slide(p):
     """Go along the goals towards the reference, from a pose that meets them.
 
     A step of the departure's gradient in what the goals leave free, then steps back onto the goals. It counts
@@ -451,9 +452,7 @@ def slide(p, most):
     """
     part = 1.0
     has_old = False
-    for _ in range(most):
-        if p.steps >= p.budget:
-            return
+    while p.steps < p.last_step:
         departed = p.departed
         wish(p, 0.0)
         for column in range(p.columns):
@@ -472,7 +471,7 @@ def slide(p, most):
         for column in range(p.columns):
             p.old_step[column] = length_ * p.old_gradient[column]
         come_back(p)
-        if p.worst <= 1.0 and p.departed < departed:
+        if p.worst <= p.enough and p.departed < departed:
             has_old = True
             if departed - p.departed < FLAT * departed:
                 return

@@ -1,17 +1,26 @@
 cdef void enter_limits(Problem p) noexcept nogil
 cdef int solve_pose(Problem p) noexcept nogil
+cdef void begin_try(Problem p) noexcept nogil
 cdef void begin(Problem p) noexcept nogil
+cdef bint swivel_poles(Problem p) noexcept nogil
 cdef bint meet(Problem p, double slow_part) noexcept nogil
-@cython.locals(rank=cython.Py_ssize_t)
 cdef void note_score(Problem p) noexcept nogil
+@cython.locals(last=cython.Py_ssize_t)
 cdef bint is_better(Problem p) noexcept nogil
 cdef void keep_better(Problem p) noexcept nogil
+@cython.locals(equal=cython.bint, stage=cython.Py_ssize_t)
+cdef void enter_windows(Problem p) noexcept nogil
 @cython.locals(number=cython.Py_ssize_t, count=cython.Py_ssize_t, nudged=cython.bint, stuck=cython.bint)
-cdef int descend(Problem p, Py_ssize_t most) noexcept nogil
+cdef int descend_rank(Problem p) noexcept nogil
+@cython.locals(status=cython.int)
+cdef int descend(Problem p) noexcept nogil
+cdef void say_last_word(Problem p) noexcept nogil
 cdef double part_of_step(Problem p, double first) noexcept nogil
 @cython.locals(i=cython.Py_ssize_t)
-cdef bint try_start(Problem p, const double[:, ::1] rotations, const double[:, ::1] translations, const int[::1] is_free, Py_ssize_t number) noexcept nogil
-cdef int settle(Problem p) noexcept nogil
+cdef bint try_start(Problem p, const double[:, ::1] rotations, const double[:, ::1] translations, const int[:, ::1] is_turn, Py_ssize_t number) noexcept nogil
+@cython.locals(was_late=cython.bint)
+cdef int go_on_with(Problem p, const double[:, ::1] rotations, const double[:, ::1] translations, const int[:, ::1] is_turn, int status) noexcept nogil
+cdef int settle(Problem p, bint was_late) noexcept nogil
 cdef void go_on(Problem p) noexcept nogil
 cdef void serve_ranks(Problem p) noexcept nogil
 @cython.locals(at=cython.Py_ssize_t, rank=cython.Py_ssize_t)
@@ -20,9 +29,9 @@ cdef double largest_part(Problem p) noexcept nogil
 cdef void load_pose(Problem p, const double[:, ::1] rotations, const double[:, ::1] translations, Py_ssize_t number) noexcept nogil
 cdef void load_reference(Problem p, const double[:, ::1] rotations, const double[:, ::1] translations, Py_ssize_t number) noexcept nogil
 @cython.locals(size=cython.Py_ssize_t, k=cython.Py_ssize_t, n=cython.Py_ssize_t, start=cython.Py_ssize_t, status=cython.int)
-cpdef solve_poses(Problem p, double[:, ::1] rotations, double[:, ::1] translations, const double[:, ::1] targets, const double[:, ::1] reference_rotations, const double[:, ::1] reference_translations, const double[:, ::1] start_rotations, const double[:, ::1] start_translations, const int[::1] is_free, int[::1] statuses, int[::1] steps, double[:, ::1] distances, double[:, ::1] misses, bint settles)
+cpdef solve_poses(Problem p, double[:, ::1] rotations, double[:, ::1] translations, const double[:, ::1] targets, const double[:, ::1] reference_rotations, const double[:, ::1] reference_translations, const double[:, ::1] start_rotations, const double[:, ::1] start_translations, const int[:, ::1] start_is_turn, int[::1] statuses, int[::1] steps, double[:, ::1] distances, double[:, ::1] misses, bint goes_on)
 @cython.locals(size=cython.Py_ssize_t, joints=cython.Py_ssize_t, goals=cython.Py_ssize_t, references=cython.Py_ssize_t, starts=cython.Py_ssize_t)
-cdef check_poses(Problem p, double[:, ::1] rotations, double[:, ::1] translations, const double[:, ::1] targets, const double[:, ::1] reference_rotations, const double[:, ::1] reference_translations, const double[:, ::1] start_rotations, const double[:, ::1] start_translations, const int[::1] is_free, int[::1] statuses, int[::1] steps, double[:, ::1] distances, double[:, ::1] misses)
-cpdef set_search(Problem p, Py_ssize_t order, double fraction, double feedback, double reduction, double stall, Py_ssize_t most, Py_ssize_t budget, bint only_ccd)
+cdef check_poses(Problem p, double[:, ::1] rotations, double[:, ::1] translations, const double[:, ::1] targets, const double[:, ::1] reference_rotations, const double[:, ::1] reference_translations, const double[:, ::1] start_rotations, const double[:, ::1] start_translations, const int[:, ::1] start_is_turn, int[::1] statuses, int[::1] steps, double[:, ::1] distances, double[:, ::1] misses)
+cpdef set_search(Problem p, Py_ssize_t order, double fraction, double feedback, double reduction, double stall, Py_ssize_t most, Py_ssize_t budget, bint only_ccd, bint is_calm)
 @cython.locals(a=cython.Py_ssize_t, b=cython.Py_ssize_t)
 cpdef look_at(Problem p, const double[:, ::1] rotations, const double[:, ::1] translations, const double[:, ::1] targets, double[::1] residual, double[:, ::1] slope)

@@ -9,34 +9,35 @@ from __future__ import annotations
 
 from math import sqrt
 
-from .ccd import LARGEST_ERROR, nudge, run_pass, share_steps, stretch
+from .ccd import LARGEST_ERROR, is_out_of_reach, mirror_bends, nudge, run_pass, share_steps, stretch, swivel
 from .geometry import multiply, put_quaternion, put_vector, quaternion_at, unit
-from .goals import measure
+from .goals import WINDOW_SLACK, measure
 from .least_squares import find_step, look, reach, slide
 from .limits import LIMIT_WIDTH, nearest_allowed
 from .plain import Quaternion, Vector, nogil
-from .skeleton import put_inside, read_angle, restore, save
+from .skeleton import WINDOW, put_inside, read_angle, restore, save
 
 CONVERGED = 0  # how a solve ends: see `settings.SolveStatus`
 STALLED = 1
 OPTIMAL = 2
 ITERATION_LIMIT = 3
+OUT_OF_REACH = 4  # of a first solve: other starts are of no use
 
-START = 2  # slots of saved poses: where the solve started
+START = 2  # slots of saved poses: where a try started
 BEST = 3
-TRIED = 4
+FIRST_START = 4  # where the solve started
 
 PASSES = 3
 """Passes of CCD before least squares."""
-SMALL_MISS = 0.1
-"""Root of the square error from which least squares meet the goals without passes."""
 HURRIED = 0.95
 """Part of the square error that a step may leave while other starts are waiting."""
-PATIENT = 0.9999
+PATIENT = 0.999
 """The same while a pose is brought as near as it gets."""
 SLOW_PASSES = 40
 """Passes of CCD alone over which the error must fall by `SLOW_GAIN`."""
 SLOW_GAIN = 0.02
+LAST_WORD = 12
+"""Most passes in which goals that are served first recover what later ones took from them."""
 BEND = 0.1
 """Radians by which joints are bent to leave a dead end."""
 SHORT = 1e-6
@@ -70,76 +71,140 @@ def solve_pose(p):
     if p.worst <= 1.0 and (not p.has_reference or p.departed == 0.0):
         return CONVERGED
     if not p.moving_count:
-        return CONVERGED if p.worst <= 1.0 else STALLED
-    if p.only_ccd:
-        return descend(p, p.most)
+        return CONVERGED if p.worst <= p.enough else STALLED
+    is_far = is_out_of_reach(p)
+    if is_far:
+        stretch(p)
+        p.steps += 1
+        keep_better(p)
+        restore(p, START)
+        measure(p)
+    if p.by_passes:
+        status = OUT_OF_REACH if is_far and p.is_alone else descend(p)
+        return OUT_OF_REACH if is_far and status != CONVERGED else status
+    if is_far and p.is_alone:
+        return OUT_OF_REACH
     if meet(p, HURRIED):
         if p.has_reference:
-            slide(p, p.most)
+            slide(p)
         return CONVERGED
+    enter_windows(p)
     keep_better(p)
-    restore(p, BEST)
-    look(p)
-    return ITERATION_LIMIT if p.steps >= p.budget else STALLED
+    if is_far:
+        return OUT_OF_REACH
+    return ITERATION_LIMIT if p.ran_out else STALLED
+
+
+def begin_try(p):
+    """Let a try take as many steps as one may."""
+    p.last_step = min(p.steps + p.most, p.budget)
+    p.ran_out = False
 
 
 def begin(p):
     """Bring the pose inside its limits, look at it, and take it for the best so far."""
     p.stage = p.last_rank
     p.is_equal = True
+    # The step of a lone joint is the best move there is.
+    p.by_passes = p.only_ccd or (p.moving_count == 1 and not p.has_reference)
+    begin_try(p)
     for row in range(p.rows):
         p.row_offset[row] = 0.0
     enter_limits(p)
     look(p)
     save(p, START)
+    save(p, FIRST_START)
     save(p, BEST)
+    for k in range(p.goals):
+        p.start_distance[k] = p.distance[k]
     note_score(p)
-    for rank in range(p.last_rank + 1):
-        p.best_score[rank] = p.score[rank]
+    for place in range(p.last_rank + 3):
+        p.best_score[place] = p.score[place]
 
 
 def meet(p, slow_part):
-    """Meet all goals: by least squares where they are near, else after passes; whether they are met."""
-    if p.square <= SMALL_MISS * SMALL_MISS and reach(p, p.most, slow_part):
+    """Meet all goals: passes, then least squares; whether they are met.
+
+    Near a reference least squares come first: what counts is the reference, not the order of joints.
+    """
+    if (p.is_calm or p.has_reference) and reach(p, slow_part):
         return True
+    enter_windows(p)
     keep_better(p)
+    if p.is_calm:
+        return False
     restore(p, START)
-    measure(p)
-    share_steps(p, 0.0)
-    for number in range(PASSES):
-        if p.steps >= p.budget:
-            break
-        run_pass(p, p.order, number, p.fraction)
-        p.steps += 1
-        if p.worst <= 1.0:
-            break
-    if reach(p, p.most, slow_part):
+    if p.has_poles and swivel_poles(p):
         return True
+    measure(p)
+    share_steps(p, p.reduction)
+    first = sqrt(p.square)
+    for number in range(PASSES):
+        if p.steps >= p.last_step:
+            break
+        run_pass(p, p.order, number, part_of_step(p, first))
+        p.steps += 1
+        if p.worst <= p.enough:
+            break
+    if reach(p, slow_part):
+        return True
+    enter_windows(p)
     keep_better(p)
+    if p.steps >= p.last_step:
+        p.ran_out = True
+        return False
     nudge(p, BEND)
-    return reach(p, p.most, slow_part)
+    return reach(p, slow_part)
+
+
+def swivel_poles(p):
+    """Turn chains to their poles, as a start for what follows; whether that meets all goals.
+
+    A nearly straight chain that bends away from its pole is first taken to the other side.
+    """
+    for n in range(2):
+        if n == 0 and not mirror_bends(p):
+            continue
+        swivel(p)
+        p.steps += 1
+        keep_better(p)
+        if p.worst <= p.enough:
+            return True
+        restore(p, START)
+    restore(p, BEST)
+    return False
 
 
 def note_score(p):
-    """Note the square error of goals that are missed, by rank; reach windows belong to the first."""
-    for rank in range(p.last_rank + 1):
-        p.score[rank] = 0.0
+    """Note what a pose is judged by, first things first; each is 0 where nothing is wrong.
+
+    By how much reach windows are longer than they may be and were at the start; by how much they are longer
+    than they may be; then the square errors of the goals that are missed, by rank.
+    """
+    for place in range(p.last_rank + 3):
+        p.score[place] = 0.0
     for k in range(p.goals):
-        rank = max(p.goal_rank[k], 0)
-        if p.distance[k] > p.position_tolerance or p.miss[k] > p.angle_tolerance:
+        if p.goal_kind[k] == WINDOW:
+            if p.distance[k] > WINDOW_SLACK * p.position_tolerance:
+                over = p.distance[k] / p.reach
+                p.score[1] += over * over
+                if p.distance[k] > p.start_distance[k] + WINDOW_SLACK * p.position_tolerance:
+                    p.score[0] += over * over
+        elif p.distance[k] > p.position_tolerance or p.miss[k] > p.angle_tolerance:
             for row in range(p.first_row[k], p.first_row[k + 1]):
-                p.score[rank] += p.residual[row] * p.residual[row]
+                p.score[p.goal_rank[k] + 2] += p.residual[row] * p.residual[row]
 
 
 def is_better(p):
-    """Whether the pose misses its goals by less than the best so far, in the first rank that differs."""
+    """Whether the pose is better than the best so far in the first thing in which they differ."""
     note_score(p)
     tolerance = p.position_tolerance / p.reach
-    for rank in range(p.last_rank + 1):
-        new, old = sqrt(p.score[rank]), sqrt(p.best_score[rank])
+    last = p.last_rank + 2
+    for place in range(last + 1):
+        new, old = sqrt(p.score[place]), sqrt(p.best_score[place])
         if (new == 0.0) != (old == 0.0):
             return new == 0.0
-        if new < old - tolerance or (rank == p.last_rank and new < old):
+        if new < old - tolerance or (place == last and new < old):
             return True
         if new > old + tolerance:
             return False
@@ -150,39 +215,74 @@ def keep_better(p):
     """Take the pose for the best if it is; it has been measured."""
     if is_better(p):
         save(p, BEST)
-        for rank in range(p.last_rank + 1):
-            p.best_score[rank] = p.score[rank]
+        for place in range(p.last_rank + 3):
+            p.best_score[place] = p.score[place]
+
+
+def enter_windows(p):
+    """Bring chains back into their reach windows, which least squares leave by a little for far targets."""
+    if p.has_windows:
+        stage, equal = p.stage, p.is_equal
+        p.stage = -1
+        p.is_equal = False
+        measure(p)
+        if p.worst > p.enough:
+            reach(p, PATIENT)
+        p.stage = stage
+        p.is_equal = equal
+        measure(p)
 
 
 # CCD alone ------------------------------------------------------------------------------------------
 
 
-def descend(p, most):
-    """Passes until the goals are met or nothing is won any more; how that ended.
+def descend(p):
+    """Passes until the goals are met or nothing is won any more, for one rank of goals after the other.
 
-    A chain that is too short is stretched at once. The first stall is answered by bending all joints a
-    little, which leaves straight and folded chains.
+    Goals served first get the last word in every pass (Kenwright 2012, section 9.1), and poses in which they
+    are farther off do not count.
+
+    Returns:
+        How that ended.
+    """
+    status = CONVERGED
+    for rank in range(p.last_rank + 1):
+        p.stage = rank
+        restore(p, START if rank == 0 else BEST)
+        save(p, START)
+        measure(p)
+        status = descend_rank(p)
+    p.stage = p.last_rank
+    restore(p, BEST)
+    measure(p)
+    return CONVERGED if p.worst <= p.enough else max(status, STALLED)
+
+
+def descend_rank(p):
+    """Passes for the goals of a rank; how that ended.
+
+    The first stall is answered by bending all joints a little, which leaves straight and folded chains.
     """
     number, nudged, count = 0, False, 0
+    if p.worst <= p.enough:
+        return CONVERGED
     trivial = min(p.stall * p.reach, 0.02 * p.position_tolerance)
     first = sqrt(p.square)
     share_steps(p, p.reduction)
-    stretch(p)
-    p.steps += 1
-    if p.worst <= 1.0:
+    if p.has_poles and swivel_poles(p):
         return CONVERGED
-    keep_better(p)
-    restore(p, START)
     measure(p)
     window_error = p.square
-    while number < most and p.steps < p.budget:
+    while p.steps < p.last_step:
         longest = run_pass(p, p.order, number, part_of_step(p, first))
+        if p.stage > 0:
+            say_last_word(p)
         number += 1
         count += 1
         p.steps += 1
-        if p.worst <= 1.0:
-            return CONVERGED
         keep_better(p)
+        if p.worst <= p.enough:
+            return CONVERGED
         stuck = longest <= trivial
         if count % SLOW_PASSES == 0:
             stuck = stuck or p.square >= window_error * (1.0 - SLOW_GAIN) * (1.0 - SLOW_GAIN)
@@ -190,7 +290,7 @@ def descend(p, most):
         if stuck:
             restore(p, BEST)
             measure(p)
-            if nudged:
+            if nudged or p.is_calm:
                 return STALLED
             nudge(p, BEND)
             window_error = p.square
@@ -198,7 +298,21 @@ def descend(p, most):
             count = 0
     restore(p, BEST)
     measure(p)
+    p.ran_out = True
     return ITERATION_LIMIT
+
+
+def say_last_word(p):
+    """Passes for goals that are served first, until they are as near as they were."""
+    rank = p.stage
+    p.stage = rank - 1
+    for number in range(LAST_WORD):
+        measure(p)
+        if p.worst <= p.enough:
+            break
+        run_pass(p, p.order, number, 1.0)
+    p.stage = rank
+    measure(p)
 
 
 def part_of_step(p, first):
@@ -214,18 +328,19 @@ def part_of_step(p, first):
 # Other starts ---------------------------------------------------------------------------------------
 
 
-def try_start(p, rotations, translations, is_free, number):
+def try_start(p, rotations, translations, is_turn, number):
     """Solve from another start; whether it meets the goals. The best pose stays in its slot.
 
-    Joints without limits are turned from where the solve started, others stand as the start has them.
+    Joints stand as the start has them, or are turned by that from where the solve started.
     """
-    restore(p, START)
+    restore(p, FIRST_START)
+    begin_try(p)
     for n in range(p.moving_count):
         i = p.moving[n]
         turned = Quaternion(
             rotations[number, 4 * i], rotations[number, 4 * i + 1], rotations[number, 4 * i + 2], rotations[number, 4 * i + 3]
         )
-        if is_free[i]:
+        if is_turn[number, i]:
             turned = unit(multiply(quaternion_at(p.rotation, 4 * i), turned))
         if p.width[i]:
             put_quaternion(p.rotation, 4 * i, turned)
@@ -237,43 +352,65 @@ def try_start(p, rotations, translations, is_free, number):
             )
     enter_limits(p)
     measure(p)
-    if p.only_ccd:
-        save(p, TRIED)
-        return descend(p, p.most) == CONVERGED
-    if reach(p, p.most, HURRIED):
+    if p.by_passes:
+        save(p, START)
+        return descend(p) == CONVERGED
+    if reach(p, HURRIED):
         if p.has_reference:
-            slide(p, p.most)
+            slide(p)
         return True
+    enter_windows(p)
     keep_better(p)
     return False
+
+
+def go_on_with(p, rotations, translations, is_turn, status):
+    """Solve the pose that is loaded from other starts, and else bring it as near as it gets; how that ended.
+
+    `status` is that of the first solve, from which it is.
+    """
+    begin(p)
+    was_late = status == ITERATION_LIMIT
+    for start in range(rotations.shape[0]):
+        if p.steps >= p.budget:
+            break
+        if try_start(p, rotations, translations, is_turn, start):
+            return CONVERGED
+        was_late = p.ran_out
+    return settle(p, was_late)
 
 
 # As near as it gets ---------------------------------------------------------------------------------
 
 
-def settle(p):
-    """Bring the best pose as near to its goals as it gets, rank by rank; how that ended."""
+def settle(p, was_late):
+    """Bring the best pose as near to its goals as it gets, rank by rank; how that ended.
+
+    `was_late` says whether steps had run out before.
+    """
     restore(p, BEST)
+    begin_try(p)
+    p.ran_out = was_late
     measure(p)
-    if not p.only_ccd and not p.has_comfort:
-        if p.last_rank == 0:
+    if not p.by_passes and not (p.is_alone and not p.has_reference and is_out_of_reach(p)):
+        if p.last_rank == 0 and not p.is_alone:
             go_on(p)
             nudge(p, BEND)
             go_on(p)
-        else:
-            serve_ranks(p)
+        serve_ranks(p)
         restore(p, BEST)
     look(p)
-    if p.worst <= 1.0:
+    if p.worst <= p.enough:
         return CONVERGED
     if steepness(p) <= STATIONARY:
         return OPTIMAL
-    return ITERATION_LIMIT if p.steps >= p.budget else STALLED
+    return ITERATION_LIMIT if p.ran_out else STALLED
 
 
 def go_on(p):
     """Reach with patience; what is nearer counts."""
-    reach(p, p.most, PATIENT)
+    reach(p, PATIENT)
+    enter_windows(p)
     keep_better(p)
     restore(p, BEST)
     measure(p)
@@ -284,17 +421,24 @@ def serve_ranks(p):
     p.is_equal = False
     for rank in range(p.last_rank + 1):
         p.stage = rank
-        reach(p, p.most, PATIENT)
+        reach(p, PATIENT)
         for k in range(p.goals):
             if p.goal_rank[k] == rank and (p.distance[k] > p.position_tolerance or p.miss[k] > p.angle_tolerance):
                 for row in range(p.first_row[k], p.first_row[k + 1]):
                     p.row_offset[row] = p.residual[row]
     if p.has_reference:
-        slide(p, p.most)
+        slide(p)
+    # What later goals have moved of earlier ones within rounding is put back.
+    for rank in range(p.last_rank):
+        p.stage = rank
+        measure(p)
+        if p.worst > p.enough:
+            reach(p, PATIENT)
     p.stage = p.last_rank
     p.is_equal = True
     for row in range(p.rows):
         p.row_offset[row] = 0.0
+    enter_windows(p)
     measure(p)
     keep_better(p)
 
@@ -393,12 +537,12 @@ def solve_poses(
     reference_translations,
     start_rotations,
     start_translations,
-    is_free,
+    start_is_turn,
     statuses,
     steps,
     distances,
     misses,
-    settles,
+    goes_on,
 ):
     """Solve B poses of a problem, each by itself; results take the place of where they start.
 
@@ -407,10 +551,11 @@ def solve_poses(
         targets: (B or 1, 4G).
         reference_rotations, reference_translations: of B, or of 0 poses where none is to be near to.
         start_rotations, start_translations: (K, 4J) and (K, 3J) other starts for what misses its goals.
-        is_free: (J) 1 for joints that starts turn from where they are.
-        statuses, steps: (B) results.
+        start_is_turn: (K, J) 1 where a start turns a joint from where it is.
+        statuses, steps: (B) results; where it goes on, `statuses` are those of the first solve.
         distances, misses: (B, G) results, in the model's unit and radians.
-        settles: whether to bring what misses its goals as near as it gets.
+        goes_on: 0 a first solve; 1 what follows it where goals are missed, from the best pose of it: other
+            starts, then as near as it gets.
     """
     check_poses(
         p,
@@ -421,7 +566,7 @@ def solve_poses(
         reference_translations,
         start_rotations,
         start_translations,
-        is_free,
+        start_is_turn,
         statuses,
         steps,
         distances,
@@ -437,18 +582,11 @@ def solve_poses(
                 load_reference(p, reference_rotations, reference_translations, k)
             load_pose(p, rotations, translations, k)
             p.steps = 0
-            status = solve_pose(p)
-            if status != CONVERGED:
-                for start in range(start_rotations.shape[0]):
-                    if p.steps >= p.budget:
-                        break
-                    if try_start(p, start_rotations, start_translations, is_free, start):
-                        status = CONVERGED
-                        break
-            if status != CONVERGED:
-                if settles:
-                    status = settle(p)
-                else:
+            if goes_on:
+                status = go_on_with(p, start_rotations, start_translations, start_is_turn, statuses[k])
+            else:
+                status = solve_pose(p)
+                if status != CONVERGED:
                     restore(p, BEST)
                     measure(p)
             statuses[k] = status
@@ -471,7 +609,7 @@ def check_poses(
     reference_translations,
     start_rotations,
     start_translations,
-    is_free,
+    start_is_turn,
     statuses,
     steps,
     distances,
@@ -493,7 +631,8 @@ def check_poses(
         or start_rotations.shape[1] != 4 * joints
         or start_translations.shape[0] != starts
         or start_translations.shape[1] != 3 * joints
-        or is_free.shape[0] != joints
+        or start_is_turn.shape[0] != starts
+        or start_is_turn.shape[1] != joints
         or statuses.shape[0] != size
         or steps.shape[0] != size
         or distances.shape[0] != size
@@ -504,13 +643,18 @@ def check_poses(
         raise ValueError("kernel: the arrays of the poses do not fit the problem")
 
 
-def set_search(p, order, fraction, feedback, reduction, stall, most, budget, only_ccd):
-    """Set how poses are solved, see `settings.SolverSettings`; `budget` is of all steps of a pose."""
+def set_search(p, order, fraction, feedback, reduction, stall, most, budget, only_ccd, is_calm):
+    """Set how poses are solved, see `settings.SolverSettings`.
+
+    Args:
+        budget: of all steps of a pose.
+        is_calm: whether to end in the nearest dead end, which moves with the target.
+    """
     if not 0 <= order <= LARGEST_ERROR:
         raise ValueError("kernel: unknown order of joints")
     p.order, p.most, p.budget = order, most, budget
     p.fraction, p.feedback, p.reduction, p.stall = fraction, feedback, reduction, stall
-    p.only_ccd = only_ccd or p.has_comfort
+    p.only_ccd, p.is_calm = only_ccd or p.has_comfort, is_calm
 
 
 def look_at(p, rotations, translations, targets, residual, slope):

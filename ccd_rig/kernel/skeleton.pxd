@@ -4,7 +4,7 @@ cdef int[::1] counts(Py_ssize_t count)
 cdef class Problem:
     cdef readonly Py_ssize_t joints, goals, columns, rows, slides, couplings, steps
     cdef readonly double reach, position_tolerance, angle_tolerance
-    cdef double total_mass
+    cdef double total_mass, enough
     cdef int[::1] parent, inherits, width
     cdef double[::1] offset, rest, limit, metric, mobility, mass, mass_point
     cdef int[::1] first_slide
@@ -29,17 +29,20 @@ cdef class Problem:
     cdef int[::1] pivots, is_fixed
     cdef double[::1] max_step, comfort, goal_lever, row_offset
     cdef int[::1] goal_tip, above, lever_joint, next_moving, tip_first, tip_middle, moving, place_of
-    cdef bint is_rigid, has_windows, has_tips, is_alone
+    cdef bint is_rigid, has_windows, has_tips, has_poles, is_alone
     cdef readonly Py_ssize_t moving_count
     cdef Py_ssize_t valid, stage, last_rank
     cdef double[::1] effector, effector_frame, share, wish_angle, profile, first_pair, bend, davenport, eigenvectors
     cdef double last_turn
     cdef Py_ssize_t order
     cdef double fraction, feedback, reduction, stall
-    cdef bint only_ccd, is_equal, has_comfort
-    cdef Py_ssize_t most
+    cdef int[::1] moves_now
+    cdef double[::1] mirrored
+    cdef bint is_calm, by_passes, only_ccd, is_equal, has_comfort
+    cdef Py_ssize_t most, last_step
+    cdef readonly bint ran_out
     cdef int[::1] row_counts
-    cdef double[::1] pull, score, best_score
+    cdef double[::1] pull, score, best_score, start_distance
     cdef Py_ssize_t budget
 
 cdef void forward(Problem p) noexcept nogil

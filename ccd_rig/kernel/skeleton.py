@@ -34,6 +34,8 @@ from .limits import LIMIT_WIDTH, hinge_axis, hinge_range
 
 SLOTS = 8
 """Poses that a problem can save beside the one it works on: 0 and 1 by steps, 2 and more by searches."""
+SINGLE = 1e-6
+"""Radians, or parts of the reach, that a pose in single precision may be off."""
 KNOT = 3
 """Numbers of a knot of a spline: angle [rad], shift, slope [1/rad]."""
 NORMALS = 3
@@ -107,6 +109,8 @@ class Problem:
             raise ValueError("kernel: reach and tolerances must be above 0")
         self.joints, self.goals, self.reach = joints, goals, reach
         self.position_tolerance, self.angle_tolerance = position_tolerance, angle_tolerance
+        # What single precision will round of a result is left free of the tolerances.
+        self.enough = max(0.5, 1.0 - max(SINGLE * reach / position_tolerance, SINGLE / angle_tolerance))
         self.parent = checked_indices(tables, "parent", joints, -1, joints - 1)
         for i in range(joints):
             if self.parent[i] >= i:
@@ -228,7 +232,9 @@ class Problem:
         self.distance, self.miss = zeros(self.goals), zeros(self.goals)
         self.row_damping, self.row_wish, self.row_offset = zeros(rows), zeros(rows), zeros(rows)
         self.row_counts, self.pull, self.budget, self.is_equal = counts(rows), zeros(columns), 0, True
-        self.score, self.best_score = zeros(self.last_rank + 1), zeros(self.last_rank + 1)
+        self.last_step, self.ran_out = 0, False
+        self.score, self.best_score = zeros(self.last_rank + 3), zeros(self.last_rank + 3)
+        self.start_distance = zeros(self.goals)
         self.normals, self.normal_count = zeros(3 * NORMALS * joints), counts(joints)
         self.normal_pairs, self.is_held = counts(joints), counts(NORMALS * joints)
         self.held_basis, self.held_count = zeros(9 * joints), counts(joints)
@@ -244,7 +250,7 @@ class Problem:
         self.above, self.lever_joint, self.next_moving = counts(goals * joints), counts(goals * joints), counts(goals * joints)
         self.tip_first, self.tip_middle = counts(goals), counts(goals)
         self.masked, self.is_rigid = False, not self.couplings
-        self.has_windows, self.has_tips, self.last_rank = False, False, 0
+        self.has_windows, self.has_tips, self.has_poles, self.last_rank = False, False, False, 0
         self.moving, self.moving_count, self.place_of = counts(joints), 0, counts(joints)
         for n in range(self.evaluated_count):
             self.place_of[self.evaluated[n]] = n
@@ -265,7 +271,7 @@ class Problem:
             if self.goal_kind[k] == WINDOW:
                 self.has_windows = True
             if self.goal_kind[k] == POLE:
-                self.is_rigid = False
+                self.is_rigid, self.has_poles = False, True
             i, lever, after, chain = self.goal_joint[k], -1, -1, []
             while i >= 0:
                 self.above[at + i] = 1
@@ -279,6 +285,9 @@ class Problem:
                 i = self.parent[i]
             if self.goal_tip[k] and len(chain) >= 2:
                 self.tip_first[k], self.tip_middle[k], self.has_tips = chain[1], chain[0], True
+        self.moves_now, self.mirrored = counts(joints), zeros(3 * joints)
+        for n in range(self.moving_count):
+            self.moves_now[self.moving[n]] = 1
         self.is_alone = goals == 1 and self.goal_kind[0] == POSITION
         self.effector, self.effector_frame = zeros(3 * goals), zeros(4 * goals)
         self.share, self.wish_angle = zeros(joints), zeros(joints)

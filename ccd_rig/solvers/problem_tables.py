@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,7 +10,7 @@ from mathutils import Vector
 
 from ..goals import BalanceGoal, DirectionGoal, Goal, OrientationGoal, PoleGoal, PositionGoal, reach_of, served
 from ..limits.hinges import as_hinge
-from ..limits.shapes import Limit
+from ..limits.shapes import Limit, limit_row
 from ..maths.batch import Array
 from ..skeleton.joints import Skeleton
 
@@ -160,6 +159,11 @@ def serving_joints(skeleton: Skeleton, goals: Sequence[Goal]) -> list[set[int]]:
     the pole asks for would not be met by the pose nearest to the reference.
     """
     alone = [set(served(goal, skeleton)) for goal in goals]
+    for goal, joints in zip(goals, alone, strict=True):
+        if isinstance(goal, OrientationGoal | DirectionGoal):
+            # Rotations below a joint that does not inherit them do not turn the frame.
+            pivots = [i for i in skeleton.chain(goal.joint) if i in skeleton.pivots]
+            joints.difference_update(range(max(pivots, default=0)))
     together = []
     for goal, joints in zip(goals, alone, strict=True):
         beside = [other for other in alone if isinstance(goal, PoleGoal) and joints <= other]
@@ -172,22 +176,42 @@ def reach_of_goals(skeleton: Skeleton, goals: Sequence[Goal]) -> float:
     return max(reach_of(skeleton, goal) for goal in goals) or 1.0
 
 
-def target_row(skeleton: Skeleton, goals: Sequence[Goal]) -> Array:
-    """(4G) the goals' own targets; reach windows come behind, not held."""
-    rows = np.zeros((len(goals), 4))
-    for row, goal in zip(rows, goals, strict=True):
-        row[: len(goal.target)] = goal.target
-        if goal.target_kind.has_length_one:
-            row[:] /= math.sqrt(float(row @ row))
+def target_rows(skeleton: Skeleton, goals: Sequence[Goal], targets: Sequence[Array], shifts: Array) -> Array:
+    """(B, 4G) the targets of goals and, behind them, of reach windows.
+
+    Args:
+        skeleton: the joints.
+        goals: what is to be achieved.
+        targets: per goal (B or 1, 3) points or unit vectors, or (B or 1, 4) unit quaternions.
+        shifts: (B, J, 3) translations relative to rest, which lengthen the links of slides.
+    """
     windows = [goal for goal in goals if isinstance(goal, PositionGoal) and goal.max_extension < 1.0]
-    lengths = [(goal.max_extension * chain_extent(skeleton, goal), 0.0, 0.0, 0.0) for goal in windows]
-    return np.concatenate((rows.reshape(-1), np.array(lengths).reshape(-1)))
+    size = len(shifts) if windows else max(len(target) for target in targets)
+    rows = np.zeros((size, len(goals) + len(windows), 4))
+    for k, target in enumerate(targets):
+        rows[:, k, : target.shape[1]] = target
+    for k, goal in enumerate(windows, len(goals)):
+        rows[:, k, 0] = goal.max_extension * _extents(skeleton, goal, shifts)
+    return rows.reshape(size, -1)
 
 
-def chain_extent(skeleton: Skeleton, goal: PositionGoal) -> float:
-    """The length of the links that a reach window is about."""
-    links = window_joints(skeleton, goal)[1:]
-    return math.fsum(skeleton.joints[i].offset.length for i in links) + Vector(goal.effector(skeleton)).length
+def own_targets(goals: Sequence[Goal]) -> list[Array]:
+    """Per goal (1, 3) or (1, 4), its own target."""
+    rows = [np.array([goal.target[:]], dtype=np.float64) for goal in goals]
+    return [
+        row / np.sqrt((row * row).sum()) if goal.target_kind.has_length_one else row
+        for goal, row in zip(goals, rows, strict=True)
+    ]
+
+
+def _extents(skeleton: Skeleton, goal: PositionGoal, shifts: Array) -> Array:
+    """(B,) the length of the links that a reach window is about."""
+    total = np.full(len(shifts), Vector(goal.effector(skeleton)).length)
+    for i in window_joints(skeleton, goal)[1:]:
+        joint = skeleton.joints[i]
+        links = np.array(joint.offset[:]) + shifts[:, i] @ np.array(joint.rest_rotation.to_matrix()).T
+        total += np.sqrt((links * links).sum(1))
+    return total
 
 
 def ints(values: Any) -> np.ndarray[Any, np.dtype[np.int32]]:
@@ -204,3 +228,10 @@ def unit_rows(values: Any) -> Array:
     """Rows of length 1, which single precision has rounded."""
     rows = np.array(values, dtype=np.float64)
     return np.asarray(rows / np.sqrt((rows * rows).sum(1, keepdims=True))).reshape(-1)
+
+
+def chain_links_that_roll(skeleton: Skeleton, goal: PositionGoal) -> str | None:
+    """The first joint whose coupled offsets change the length of a reach window's links; None if none does."""
+    rolling = {each.joint for each in skeleton.couplings}
+    inner = [i for i in window_joints(skeleton, goal)[1:] if i in rolling]
+    return skeleton.joints[inner[0]].name if inner else None

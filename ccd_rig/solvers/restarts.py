@@ -20,15 +20,16 @@ from typing import NamedTuple
 
 from mathutils import Quaternion, Vector
 
-from ..goals import Goal
+from ..goals import Goal, measure
 from ..limits.hinges import as_hinge
 from ..limits.random_rotations import sample
-from ..limits.shapes import EulerBox, Limit, SwingTwist
+from ..limits.shapes import EulerBox, Limit, SwingTwist, clamp
 from ..maths.rotations import exp
-from ..skeleton.joints import Skeleton
+from ..skeleton.joints import Skeleton, shift_of, slides_of
+from ..skeleton.kinematics import forward_kinematics
 from ..skeleton.pose import Pose, check_pose
 from ..skeleton.pose_library import PoseEntry, apply_entry
-from .least_squares.pose_problem import PoseProblem
+from .problem_tables import LEVER, reach_of_goals
 
 LIBRARY = 3
 """So many entries of the pose library are tried, the nearest first."""
@@ -115,17 +116,33 @@ def _nearest(space: StartSpace, pose: Pose, moved: Sequence[int]) -> list[Pose]:
     skeleton, goals, limits, _, poses = space
     if not poses:
         return []
-    problem = PoseProblem(skeleton, goals, limits, moved)
     found: list[tuple[float, int, Pose]] = []
     for place, entry in enumerate(poses):
         applied = apply_entry(entry, skeleton, pose)
-        rotations = list(pose.rotations)
+        rotations, translations = list(pose.rotations), list(pose.translations)
         for i in moved:
-            rotations[i] = applied.rotations[i]
-        start = problem.clamped(Pose(tuple(rotations), pose.translations))
+            limit, joint = limits[i], skeleton.joints[i]
+            rotations[i] = applied.rotations[i] if limit is None else clamp(limit, applied.rotations[i]).freeze()
+            inside = [
+                min(max(along, slide.lower), slide.upper)
+                for slide, along in zip(joint.slides, slides_of(joint, translations[i]), strict=True)
+            ]
+            across = translations[i] - shift_of(joint, slides_of(joint, translations[i]))
+            translations[i] = (across + shift_of(joint, inside)).freeze()
+        start = Pose(tuple(rotations), tuple(translations))
         if all(start != other for _, _, other in found):
-            found.append((float(problem.residual(start).square[0]), place, start))
+            found.append((_square(skeleton, goals, start), place, start))
     return [start for _, _, start in sorted(found, key=lambda each: each[:2])]
+
+
+def _square(skeleton: Skeleton, goals: Sequence[Goal], pose: Pose) -> float:
+    """The weighted square error of goals: lengths in parts of the reach, radians times the lever."""
+    reach, transforms = reach_of_goals(skeleton, goals), forward_kinematics(skeleton, pose)
+    errors = [measure(goal, skeleton, transforms) for goal in goals]
+    return math.fsum(
+        goal.weight * ((error.distance / reach) ** 2 + (LEVER * error.angle) ** 2)
+        for goal, error in zip(goals, errors, strict=True)
+    )
 
 
 def _drawn(limit: Limit | None, start: Quaternion, spread: float, random: Random) -> Quaternion:

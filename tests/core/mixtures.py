@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import random
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from chains import (
@@ -23,7 +24,16 @@ from chains import (
 )
 from mathutils import Vector
 
-from ccd_rig.goals import BalanceGoal, DirectionGoal, Goal, OrientationGoal, PoleGoal, PositionGoal, measure
+from ccd_rig.goals import (
+    BalanceGoal,
+    DirectionGoal,
+    Goal,
+    OrientationGoal,
+    PoleGoal,
+    PositionGoal,
+    measure,
+    reach_of,
+)
 from ccd_rig.limits.shapes import (
     Comfort,
     Cone,
@@ -41,7 +51,6 @@ from ccd_rig.skeleton.joints import Joint, Skeleton
 from ccd_rig.skeleton.kinematics import Transform, forward_kinematics
 from ccd_rig.skeleton.pose import Pose
 from ccd_rig.skeleton.pose_library import PoseEntry, entry_from_pose
-from ccd_rig.solvers.ccd.working_pose import WorkingPose
 from ccd_rig.solvers.solve import solve
 
 POSITION, ANGLE = 1e-3, 1e-3
@@ -208,7 +217,7 @@ def faults(case: Mixture, result: SolveResult) -> list[str]:
     numbers = [number for each in (*pose.rotations, *pose.translations) for number in each]
     if not all(math.isfinite(number) for number in (*numbers, *(n for e in result.errors for n in e))):
         return ["not finite"]
-    moving = set(WorkingPose(skeleton, case.start, case.goals).movable)
+    moving = moving_joints(case)
     for i, (joint, rotation, shift) in enumerate(
         zip(skeleton.joints, pose.rotations, pose.translations, strict=True)
     ):
@@ -250,39 +259,86 @@ def _eased(joints: list[Joint]) -> bool:
     return any(each.tolerance for each in comforts) and any(each.region for each in comforts)
 
 
+def moving_joints(case: Mixture) -> set[int]:
+    """The joints that may move for a goal."""
+    skeleton = case.skeleton
+    moving: set[int] = set()
+    for goal in case.goals:
+        if isinstance(goal, PoleGoal):
+            chain: Sequence[int] = (skeleton.index(goal.root),)
+        elif isinstance(goal, BalanceGoal):
+            chain = goal.turning(skeleton)
+        else:
+            chain = skeleton.chain(goal.joint, goal.chain_length)
+        if isinstance(goal, OrientationGoal | DirectionGoal):
+            # Below a joint that does not inherit rotation nothing turns the frame.
+            above = skeleton.chain(goal.joint)
+            last = max((i for i in above if not skeleton.joints[i].inherit_rotation), default=0)
+            chain = [i for i in chain if i >= last]
+        moving.update(chain)
+    return {i for i in moving if not skeleton.joints[i].locked}
+
+
+def inside_limits(case: Mixture) -> Pose:
+    """The start with the joints that may move inside their limits and slides."""
+    rotations, translations = list(case.start.rotations), list(case.start.translations)
+    for i in moving_joints(case):
+        joint = case.skeleton.joints[i]
+        rotations[i] = joint.allowed(rotations[i])
+        for slide in joint.slides:
+            axis = Vector(slide.axis)
+            along = axis.dot(translations[i])
+            translations[i] = translations[i] + (min(max(along, slide.lower), slide.upper) - along) * axis
+    return Pose(tuple(rotations), tuple(translations))
+
+
 def confined(case: Mixture) -> Pose | None:
     """The start inside the limits; None if it stretches a reach window, which has to be mended first."""
-    working = WorkingPose(case.skeleton, case.start, case.goals)
-    working.set_limits([joint.limit for joint in case.skeleton.joints], [0.0] * len(case.skeleton))
-    for window in working.windows:
-        if (window.effector.position - working.heads[window.top]).length > window.longest:
-            return None
-    return working.pose(working.rotations, working.slides)
+    pose = inside_limits(case)
+    return None if any(now > longest for now, longest in _extents(case, pose)) else pose
 
 
 def scores(case: Mixture, pose: Pose | None) -> list[float]:
-    """Per priority the weighted squares of the goals that are not met; infinite without a pose."""
-    working = WorkingPose(case.skeleton, pose or case.start, case.goals)
+    """Per priority the weighted squares of the goals that are not met; infinite without a pose.
+
+    A radian counts as 0.3 of the length of the longest chain.
+    """
+    lever = 0.3 * max(reach_of(case.skeleton, goal) for goal in case.goals)
     sums = dict.fromkeys(sorted({goal.priority for goal in case.goals}), 0.0)
-    for effector in working.effectors:
-        error = effector.error()
+    transforms = forward_kinematics(case.skeleton, pose or case.start)
+    for goal in case.goals:
+        error = measure(goal, case.skeleton, transforms)
         if pose is None:
-            sums[effector.goal.priority] = math.inf
+            sums[goal.priority] = math.inf
         elif error.distance > POSITION or error.angle > ANGLE:
-            sums[effector.goal.priority] += effector.square()
+            sums[goal.priority] += goal.weight * (error.distance**2 + (lever * error.angle) ** 2)
     return list(sums.values())
+
+
+def _extents(case: Mixture, pose: Pose) -> list[tuple[float, float]]:
+    """How far the part of each reach window is stretched, and how far it may be, by its links at the start."""
+    transforms, joints = forward_kinematics(case.skeleton, pose), case.skeleton.joints
+    found = []
+    for goal in case.goals:
+        if isinstance(goal, PositionGoal) and goal.max_extension < 1.0:
+            part = case.skeleton.chain(goal.joint, goal.chain_length)[-goal.extension_joints :]
+            links = [
+                (joints[i].offset + joints[i].rest_rotation @ case.start.translations[i]).length
+                for i in part[1:]
+            ]
+            effector = goal.effector(case.skeleton)
+            end = transforms[part[-1]].point(effector)
+            longest = goal.max_extension * (math.fsum(links) + effector.length)
+            found.append(((end - transforms[part[0]].translation).length, longest))
+    return found
 
 
 def _stretched(case: Mixture, pose: Pose) -> list[str]:
     """Reach windows that are stretched further than at the start and than allowed."""
-    found = []
-    start = WorkingPose(case.skeleton, case.start, case.goals)
-    start.set_limits([joint.limit for joint in case.skeleton.joints], [0.0] * len(case.skeleton))
-    working = WorkingPose(case.skeleton, pose, case.goals)
-    for window, was in zip(working.windows, start.windows, strict=True):
-        now = (window.effector.position - working.heads[window.top]).length
-        before = (was.effector.position - start.heads[was.top]).length
-        # A chain that starts stretched too far may be unable to come back.
-        if now > max(was.longest, before) + 1e-4:
-            found.append(f"a reach window is stretched to {now:g} instead of {was.longest:g}")
-    return found
+    before, after = _extents(case, inside_limits(case)), _extents(case, pose)
+    # A chain that starts stretched too far may be unable to come back.
+    return [
+        f"a reach window is stretched to {now:g} instead of {longest:g}"
+        for (was, longest), (now, _) in zip(before, after, strict=True)
+        if now > max(longest, was) + 1e-4
+    ]
