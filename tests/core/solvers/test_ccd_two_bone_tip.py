@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import math
 import random
+from dataclasses import replace
 
+import pytest
 from chains import FLOAT32, SOLVE, Z, legal_pose, straight, tail
 from mathutils import Quaternion, Vector
 
 from ccd_rig.goals import PoleGoal, PositionGoal
-from ccd_rig.limits.shapes import Cone, EulerBox, Hinge, SwingTwist, violation
-from ccd_rig.settings import SolverSettings, SolveStatus
+from ccd_rig.limits.shapes import Comfort, Cone, EulerBox, Hinge, SwingTwist, violation
+from ccd_rig.maths.rotations import angle_of
+from ccd_rig.settings import Solver, SolverSettings, SolveStatus
 from ccd_rig.skeleton.joints import Joint, Skeleton
 from ccd_rig.skeleton.pose import Pose
 from ccd_rig.solvers.solve import solve
@@ -27,6 +30,10 @@ def body() -> Skeleton:
     joints.append(Joint("upper", 2, (0, 1, 0), Quaternion(Z, -1.2), limit=shoulder))
     joints.append(Joint("lower", 3, (0, 1, 0), limit=Hinge(Z, 0.02, 2.6)))
     return Skeleton(joints)
+
+
+def straight_rest(count: int) -> Pose:
+    return Pose.rest(straight(count))
 
 
 def test_one_pass_is_enough_where_the_tip_reaches_alone():
@@ -70,13 +77,29 @@ def test_a_tip_with_a_pole_and_from_a_straight_limb():
     assert folded.status is CONVERGED and folded.iterations == 1
 
 
-def test_a_tip_is_left_to_the_sweeps_where_it_may_not_turn_freely():
-    for changes in ({"stiffness": 0.5}, {"max_step": 0.2}):
-        skeleton = straight(4).replace({"joint3": changes})
-        goal = PositionGoal("joint3", (1.5, 2.5, 0.0), two_bone_tip=True)
-        plain = PositionGoal("joint3", (1.5, 2.5, 0.0))
-        start = Pose.rest(skeleton)
-        assert solve(skeleton, start, [goal], SETTINGS) == solve(skeleton, start, [plain], SETTINGS)
+@pytest.mark.parametrize("name", ["joint2", "joint3"])
+def test_joints_of_a_tip_turn_no_further_in_a_step_than_they_may(name):
+    """A pass has three steps of each at most: for the tip before it, its own, for the tip after it."""
+    goal = PositionGoal("joint3", (1.5, 2.5, 0.0), two_bone_tip=True)
+    start, one_pass = straight_rest(4), replace(SETTINGS, solver=Solver.CCD, max_iterations=1, restarts=0)
+    turns = {}
+    for changes in ({}, {"max_step": 0.05}, {"stiffness": 0.95}):
+        skeleton = straight(4).replace({name: changes})
+        result = solve(skeleton, start, [goal], one_pass)
+        turns[str(changes)] = angle_of(result.pose.rotations[skeleton.index(name)])
+    free, slow, stiff = turns.values()
+    assert free > 0.5
+    assert slow <= 3.0 * 0.05 + FLOAT32
+    assert stiff <= 0.3 * free
+
+
+@pytest.mark.parametrize("name", ["joint2", "joint3"])
+def test_joints_of_a_tip_keep_their_comfort_tolerances(name):
+    """Seen from it the effector is within its tolerance of the target: it keeps still, the others do it."""
+    skeleton = straight(4).replace({name: {"comfort": Comfort(tolerance=3.14)}})
+    goal = PositionGoal("joint3", (1.5, 2.5, 0.0), two_bone_tip=True)
+    result = solve(skeleton, straight_rest(4), [goal], SETTINGS)
+    assert result.pose.rotations[skeleton.index(name)] == Quaternion()
 
 
 def test_knees_open_and_close_about_their_hinge():

@@ -1,0 +1,220 @@
+"""Passes of CCD: which joint steps after which, how a step is shared out, and what no step may do."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import random
+from collections.abc import Sequence
+
+import pytest
+from chains import FLOAT32, legal_pose, random_rotation, straight, tail, tip
+from mathutils import Quaternion, Vector
+
+from ccd_rig.goals import PositionGoal
+from ccd_rig.limits.shapes import Comfort, Hinge, Limit, Slide
+from ccd_rig.maths.rotations import angle_of
+from ccd_rig.settings import Solver, SolverSettings, SolveStatus, Sweep
+from ccd_rig.skeleton.coupled_offset import CoupledOffset
+from ccd_rig.skeleton.joints import Joint, Skeleton
+from ccd_rig.skeleton.kinematics import forward_kinematics
+from ccd_rig.skeleton.pose import Pose
+from ccd_rig.solvers.solve import iterate, solve
+
+ONE_PASS = {"solver": Solver.CCD, "max_iterations": 1, "restarts": 0, "position_tolerance": 1e-6}
+X, Y = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0)
+
+
+def mixed_chain(rng: random.Random, count: int) -> Skeleton:
+    """Ball joints and hinges, whose best step is exact; crooked rests, unequal bones."""
+    joints: list[Joint] = []
+    for i in range(count):
+        limit: Limit | None = None
+        if rng.random() < 0.4:
+            lower = rng.uniform(-3.0, 0.0)
+            limit = Hinge([rng.gauss(0.0, 1.0) for _ in range(3)], lower, lower + rng.uniform(0.5, 3.0))
+        offset = (0.0, joints[-1].length, 0.0) if i else (0.1, 0.2, 0.3)
+        joints.append(Joint(f"joint{i}", i - 1, offset, random_rotation(rng), rng.uniform(0.5, 1.5), limit))
+    return Skeleton(joints)
+
+
+def one_step(skeleton: Skeleton, pose: Pose, i: int, goal: PositionGoal) -> Pose:
+    """The pose after the best step of joint i alone, all others locked."""
+    others = {joint.name: {"stiffness": 1.0} for k, joint in enumerate(skeleton.joints) if k != i}
+    settings = SolverSettings(step_fraction=1.0, **ONE_PASS)
+    return solve(skeleton.replace(others), pose, [goal], settings).pose
+
+
+def turn_wanted(skeleton: Skeleton, pose: Pose, i: int, target: Vector) -> float:
+    """The angle by which joint i would turn the chain's end to a target if it had no range, radians."""
+    joint = forward_kinematics(skeleton, pose)[i]
+    arm, way = tail(skeleton, pose) - joint.translation, target - joint.translation
+    limit = skeleton.joints[i].limit
+    if isinstance(limit, Hinge):
+        axis = joint.rotation @ Vector(limit.axis)  # the same before and after the hinge's own turn
+        arm, way = (each - each.dot(axis) * axis for each in (arm, way))
+    return math.atan2(arm.cross(way).length, arm.dot(way))
+
+
+def order_of(sweep: Sweep, skeleton: Skeleton, pose: Pose, target: Vector) -> Sequence[int]:
+    """The joints that one pass visits, by the definition of each order."""
+    count = len(skeleton)
+    tip_to_root = list(range(count))[::-1]
+    bounces = [range(last) for last in range(1, count + 1)]
+    if sweep is Sweep.ROOT_TO_TIP:
+        return tip_to_root[::-1]
+    if sweep in (Sweep.TIP_TO_ROOT, Sweep.ALTERNATING):
+        return tip_to_root
+    if sweep is Sweep.BOUNCE_ROOT:
+        return list(itertools.chain(*bounces))
+    if sweep is Sweep.BOUNCE_TIP:
+        return [count - 1 - i for i in itertools.chain(*bounces)]
+    return sorted(range(count), key=lambda i: -turn_wanted(skeleton, pose, i, target))
+
+
+@pytest.mark.parametrize("sweep", [each for each in Sweep if each is not Sweep.SMART_BOUNCE])
+def test_a_pass_is_a_step_of_every_joint_in_its_order(sweep: Sweep) -> None:
+    compared = 0
+    for seed in range(25):
+        rng = random.Random(seed)
+        skeleton = mixed_chain(rng, rng.randrange(2, 6))
+        start = legal_pose(skeleton, rng)
+        target = tail(skeleton, legal_pose(skeleton, rng))
+        goal = PositionGoal(tip(skeleton), target)
+        turns = sorted(turn_wanted(skeleton, start, i, target) for i in range(len(skeleton)))
+        if min(b - a for a, b in itertools.pairwise(turns)) < 1e-3:
+            continue  # two joints would turn alike: either may come first
+        step_by_step = start
+        for i in order_of(sweep, skeleton, start, target):
+            step_by_step = one_step(skeleton, step_by_step, i, goal)
+        settings = SolverSettings(sweep=sweep, step_fraction=1.0, **ONE_PASS)
+        found = solve(skeleton, start, [goal], settings)
+        if found.status is SolveStatus.CONVERGED:
+            continue  # the pass ended early
+        compared += 1
+        assert found.iterations == 1
+        assert (tail(skeleton, found.pose) - tail(skeleton, step_by_step)).length <= 20.0 * FLOAT32, seed
+    assert compared >= 15
+
+
+def test_alternating_goes_back_from_the_root() -> None:
+    rng = random.Random(4)
+    for _ in range(10):
+        skeleton = mixed_chain(rng, 4)
+        start = legal_pose(skeleton, rng)
+        goal = PositionGoal(tip(skeleton), tail(skeleton, legal_pose(skeleton, rng)))
+        poses = [start]
+        for order in ((3, 2, 1, 0), (0, 1, 2, 3)):
+            pose = poses[-1]
+            for i in order:
+                pose = one_step(skeleton, pose, i, goal)
+            poses.append(pose)
+        settings = SolverSettings(
+            sweep=Sweep.ALTERNATING, step_fraction=1.0, **{**ONE_PASS, "max_iterations": 2}
+        )
+        found = solve(skeleton, start, [goal], settings)
+        assert (tail(skeleton, found.pose) - tail(skeleton, poses[-1])).length <= 50.0 * FLOAT32
+
+
+@pytest.mark.parametrize("count", [2, 5, 20])
+@pytest.mark.parametrize("reduction", [0.3, 0.8, 0.95])
+@pytest.mark.parametrize("limit", [None, Hinge(X, -1.0, 1.0)])
+def test_error_reduction_shares_a_way_out_by_squared_levers(
+    count: int, reduction: float, limit: Limit | None
+) -> None:
+    """A straight chain and a small way across: joint i turns by reduction * way * lever / sum of squares."""
+    skeleton, way = straight(count, limit), 1e-3
+    target = (0.0, count - way * way, way)
+    settings = SolverSettings(error_reduction=reduction, **ONE_PASS)
+    found = solve(skeleton, Pose.rest(skeleton), [PositionGoal(tip(skeleton), target)], settings)
+    levers = [float(count - i) for i in range(count)]
+    squares = math.fsum(lever * lever for lever in levers)
+    for rotation, lever in zip(found.pose.rotations, levers, strict=True):
+        assert 2.0 * rotation.x == pytest.approx(reduction * way * lever / squares, rel=0.02)
+    assert found.errors[0].distance == pytest.approx((1.0 - reduction) * way, abs=0.03 * way)
+
+
+@pytest.mark.parametrize("count", [20, 40, 100])
+def test_long_chains_are_not_rolled_up(count: int) -> None:
+    """As much as takes the end back to 0.4 of the length, in a bow: each joint a little, together no turn."""
+    skeleton, settings = straight(count), SolverSettings(error_reduction=0.95, restarts=0)
+    for direction in ((0.5, 0.8, 0.2), (0.1, 1.0, 0.0), (-0.4, 0.9, 0.3)):
+        target = 0.4 * count * Vector(direction).normalized()
+        found = solve(skeleton, Pose.rest(skeleton), [PositionGoal(tip(skeleton), target)], settings)
+        assert found.status is SolveStatus.CONVERGED
+        assert math.fsum(map(angle_of, found.pose.rotations)) < math.radians(400.0)
+
+
+def test_a_straight_chain_and_its_line_with_shared_steps() -> None:
+    """Pushed along itself a straight chain sees no side to bend to: no NaN, and a solve leaves it."""
+    skeleton = straight(4)
+    goal = PositionGoal("joint3", (0.0, 2.0, 0.0))
+    for solver in Solver:
+        settings = SolverSettings(solver=solver, error_reduction=0.95, position_tolerance=1e-3, restarts=0)
+        found = solve(skeleton, Pose.rest(skeleton), [goal], settings)
+        assert all(math.isfinite(number) for rotation in found.pose.rotations for number in rotation)
+        assert found.status is SolveStatus.CONVERGED
+
+
+@pytest.mark.parametrize("solver", Solver)
+@pytest.mark.parametrize("distance", [0.5, 1.0, 2.0])
+def test_a_joint_stops_at_its_comfort_tolerance_however_far_its_target_is(
+    solver: Solver, distance: float
+) -> None:
+    skeleton = straight(1, comfort=Comfort(tolerance=0.2))
+    goal = PositionGoal("joint0", (distance, 0.0, 0.0))
+    found = solve(skeleton, Pose.rest(skeleton), [goal], SolverSettings(solver=solver, restarts=0))
+    assert angle_of(found.pose.rotations[0]) == pytest.approx(0.5 * math.pi - 0.2, abs=1e-4)
+
+
+@pytest.mark.parametrize("distance", [0.5, 2.0, 30.0])
+def test_the_largest_step_holds_however_far_a_target_is(distance: float) -> None:
+    skeleton = straight(3, max_step=0.05)
+    start = Pose.rest(skeleton)
+    settings = SolverSettings(solver=Solver.CCD, sweep=Sweep.TIP_TO_ROOT, restarts=0)
+    goal = PositionGoal("joint2", (distance, 0.0, 0.0))
+    items = [start, *(item.pose for item in itertools.islice(iterate(skeleton, start, [goal], settings), 4))]
+    for before, after in itertools.pairwise(items):
+        for a, b in zip(before.rotations, after.rotations, strict=True):
+            assert angle_of(a.conjugated() @ b) <= 0.05 + FLOAT32
+
+
+def test_slides_that_start_beyond_their_range_are_brought_inside() -> None:
+    """The goal is where the chain's end is then: nothing else moves."""
+    slide = Slide(Y, -0.5, 0.5)
+    skeleton = straight(3).replace({"joint1": {"slides": (slide,)}, "joint2": {"slides": (slide,)}})
+    for outside, border in ((2.0, 0.5), (-0.7, -0.5)):
+        shifts = (Vector(), Vector((0.0, outside, 0.0)), Vector((0.0, 0.3, 0.0)))
+        start = Pose(Pose.rest(skeleton).rotations, shifts)
+        goal = PositionGoal("joint2", (0.0, 3.3 + border, 0.0))
+        for solver in Solver:
+            found = solve(skeleton, start, [goal], SolverSettings(solver=solver))
+            assert found.status is SolveStatus.CONVERGED and found.iterations == 0
+            assert found.pose.rotations == start.rotations
+            assert [shift.y for shift in found.pose.translations] == pytest.approx([0.0, border, 0.3])
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_a_step_of_a_rolling_hinge_is_cut_until_it_comes_nearer(seed: int) -> None:
+    """The best turn does not see what coupled offsets add to it: it may lead too far, or away."""
+    rng = random.Random(seed)
+    angles = (-1.5, -0.5, 0.5, 1.5)
+    offset = CoupledOffset(
+        "knee", [rng.gauss(0.0, 1.0) for _ in range(3)], angles, [rng.uniform(-0.6, 0.6) for _ in angles]
+    )
+    knee = Joint("knee", limit=Hinge(X, -2.0, 2.0))
+    skeleton = Skeleton([knee, Joint("foot", 0, Y, coupled_offsets=(offset,), stiffness=1.0)])
+    goal = PositionGoal("foot", [rng.uniform(-2.0, 2.0) for _ in range(3)])
+
+    def posed(angle: float) -> Pose:
+        return Pose.rest(skeleton).with_rotations({0: Quaternion(X, angle)})
+
+    def missed(angle: float) -> float:
+        return (tail(skeleton, posed(angle)) - goal.target).length
+
+    at = rng.uniform(-1.5, 1.5)
+    found = solve(skeleton, posed(at), [goal], SolverSettings(step_fraction=1.0, **ONE_PASS))
+    assert found.errors[0].distance <= missed(at) + FLOAT32
+    turn = math.copysign(1.0, tail(skeleton, posed(at)).cross(goal.target).x)
+    if (missed(at + 0.01 * turn) - missed(at)) / 0.01 < -0.2:
+        assert found.errors[0].distance < missed(at) - 1e-3
