@@ -6,15 +6,24 @@ import itertools
 import math
 import random
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
-from chains import FLOAT32, legal_pose, random_rotation, straight, tail, tip
+from chains import FLOAT32, legal_pose, random_couplings, random_rotation, straight, tail, tip
 from mathutils import Quaternion, Vector
 
-from ccd_rig.goals import PositionGoal
+from ccd_rig.goals import (
+    BalanceGoal,
+    DirectionGoal,
+    Goal,
+    PositionGoal,
+    centre_of_mass,
+    measure,
+    served,
+)
 from ccd_rig.limits.shapes import Comfort, Hinge, Limit, Slide
 from ccd_rig.maths.rotations import angle_of
-from ccd_rig.settings import Solver, SolverSettings, SolveStatus, Sweep
+from ccd_rig.settings import Solver, SolveResult, SolverSettings, SolveStatus, Sweep
 from ccd_rig.skeleton.coupled_offset import CoupledOffset
 from ccd_rig.skeleton.joints import Joint, Skeleton
 from ccd_rig.skeleton.kinematics import forward_kinematics
@@ -25,12 +34,12 @@ ONE_PASS = {"solver": Solver.CCD, "max_iterations": 1, "restarts": 0, "position_
 X, Y = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0)
 
 
-def mixed_chain(rng: random.Random, count: int) -> Skeleton:
+def mixed_chain(rng: random.Random, count: int, hinges: float = 0.4) -> Skeleton:
     """Ball joints and hinges, whose best step is exact; crooked rests, unequal bones."""
     joints: list[Joint] = []
     for i in range(count):
         limit: Limit | None = None
-        if rng.random() < 0.4:
+        if rng.random() < hinges:
             lower = rng.uniform(-3.0, 0.0)
             limit = Hinge([rng.gauss(0.0, 1.0) for _ in range(3)], lower, lower + rng.uniform(0.5, 3.0))
         offset = (0.0, joints[-1].length, 0.0) if i else (0.1, 0.2, 0.3)
@@ -38,7 +47,18 @@ def mixed_chain(rng: random.Random, count: int) -> Skeleton:
     return Skeleton(joints)
 
 
-def one_step(skeleton: Skeleton, pose: Pose, i: int, goal: PositionGoal) -> Pose:
+def heavy_tree(rng: random.Random, count: int, hinges: float) -> Skeleton:
+    """A tree of the same, with masses and slides, whose joints do not all inherit rotation."""
+    joints: list[Joint] = []
+    for i, joint in enumerate(mixed_chain(rng, count, hinges).joints):
+        parent = rng.randrange(max(0, i - 3), i) if i else -1
+        slides = (Slide([rng.gauss(0.0, 1.0) for _ in range(3)], -0.3, 0.3),) if rng.random() < 0.3 else ()
+        fields = {"parent": parent, "mass": rng.uniform(0.1, 2.0), "inherit_rotation": rng.random() > 0.2}
+        joints.append(replace(joint, slides=slides, **fields))
+    return Skeleton(joints)
+
+
+def one_step(skeleton: Skeleton, pose: Pose, i: int, goal: Goal) -> Pose:
     """The pose after the best step of joint i alone, all others locked."""
     others = {joint.name: {"stiffness": 1.0} for k, joint in enumerate(skeleton.joints) if k != i}
     settings = SolverSettings(step_fraction=1.0, **ONE_PASS)
@@ -88,12 +108,43 @@ def test_a_pass_is_a_step_of_every_joint_in_its_order(sweep: Sweep) -> None:
         for i in order_of(sweep, skeleton, start, target):
             step_by_step = one_step(skeleton, step_by_step, i, goal)
         settings = SolverSettings(sweep=sweep, step_fraction=1.0, **ONE_PASS)
-        found = solve(skeleton, start, [goal], settings)
-        if found.status is SolveStatus.CONVERGED:
+        result = solve(skeleton, start, [goal], settings)
+        if result.status is SolveStatus.CONVERGED:
             continue  # the pass ended early
         compared += 1
-        assert found.iterations == 1
-        assert (tail(skeleton, found.pose) - tail(skeleton, step_by_step)).length <= 20.0 * FLOAT32, seed
+        assert result.iterations == 1
+        assert (tail(skeleton, result.pose) - tail(skeleton, step_by_step)).length <= 20.0 * FLOAT32, seed
+    assert compared >= 15
+
+
+@pytest.mark.parametrize("kind", ["position", "rolling", "direction", "balance"])
+def test_a_pass_over_a_tree_is_a_step_of_every_joint(kind: str) -> None:
+    """What each step moves of frames, slides, coupled offsets and masses is seen by the next."""
+    compared = 0
+    for seed in range(40):
+        rng = random.Random(f"{kind} {seed}")
+        skeleton = heavy_tree(rng, 6, 1.0 if kind == "direction" else 0.4)
+        if kind == "rolling":
+            skeleton = random_couplings(skeleton, rng)
+        start, reachable = legal_pose(skeleton, rng), legal_pose(skeleton, rng)
+        transforms = forward_kinematics(skeleton, reachable)
+        goal: Goal = PositionGoal("joint5", tail(skeleton, reachable))
+        if kind == "direction":
+            axis = random_rotation(rng) @ Vector(X)
+            goal = DirectionGoal("joint5", axis, transforms[5].rotation @ axis)
+        elif kind == "balance":
+            goal = BalanceGoal(centre_of_mass(skeleton, transforms), (True, True, True))
+        step_by_step = start
+        for i in served(goal, skeleton):
+            step_by_step = one_step(skeleton, step_by_step, i, goal)
+        settings = SolverSettings(step_fraction=1.0, angle_tolerance=1e-6, **ONE_PASS)
+        result = solve(skeleton, start, [goal], settings)
+        if result.status is SolveStatus.CONVERGED:
+            continue  # the pass ended early
+        compared += 1
+        expected = measure(goal, skeleton, forward_kinematics(skeleton, step_by_step))
+        assert result.errors[0].distance == pytest.approx(expected.distance, abs=50.0 * FLOAT32), seed
+        assert result.errors[0].angle == pytest.approx(expected.angle, abs=50.0 * FLOAT32), seed
     assert compared >= 15
 
 
@@ -112,26 +163,43 @@ def test_alternating_goes_back_from_the_root() -> None:
         settings = SolverSettings(
             sweep=Sweep.ALTERNATING, step_fraction=1.0, **{**ONE_PASS, "max_iterations": 2}
         )
-        found = solve(skeleton, start, [goal], settings)
-        assert (tail(skeleton, found.pose) - tail(skeleton, poses[-1])).length <= 50.0 * FLOAT32
+        result = solve(skeleton, start, [goal], settings)
+        assert (tail(skeleton, result.pose) - tail(skeleton, poses[-1])).length <= 50.0 * FLOAT32
+
+
+def shared(skeleton: Skeleton, way: float, reduction: float, **fields: object) -> SolveResult:
+    """One pass of a straight chain whose end is to move a little across."""
+    target = (0.0, len(skeleton) - way * way, way)
+    settings = SolverSettings(error_reduction=reduction, **ONE_PASS, **fields)
+    return solve(skeleton, Pose.rest(skeleton), [PositionGoal(tip(skeleton), target)], settings)
 
 
 @pytest.mark.parametrize("count", [2, 5, 20])
-@pytest.mark.parametrize("reduction", [0.3, 0.8, 0.95])
 @pytest.mark.parametrize("limit", [None, Hinge(X, -1.0, 1.0)])
+@pytest.mark.parametrize("reduction", [0.3, 0.95])
+@pytest.mark.parametrize("slides", [(), (Slide(Y, 0.0, 0.0),)])
 def test_error_reduction_shares_a_way_out_by_squared_levers(
-    count: int, reduction: float, limit: Limit | None
+    count: int, limit: Limit | None, reduction: float, slides: tuple[Slide, ...]
 ) -> None:
-    """A straight chain and a small way across: joint i turns by reduction * way * lever / sum of squares."""
-    skeleton, way = straight(count, limit), 1e-3
-    target = (0.0, count - way * way, way)
-    settings = SolverSettings(error_reduction=reduction, **ONE_PASS)
-    found = solve(skeleton, Pose.rest(skeleton), [PositionGoal(tip(skeleton), target)], settings)
+    """The step of least squared rotation: joint i turns by reduction * way * lever / sum of squares.
+
+    Joints that only turn move at once, and take the whole way.
+    """
+    skeleton, way = straight(count, limit).replace({tip(straight(count)): {"slides": slides}}), 1e-3
+    result = shared(skeleton, way, reduction)
+    removed = reduction if slides else 1.0
     levers = [float(count - i) for i in range(count)]
     squares = math.fsum(lever * lever for lever in levers)
-    for rotation, lever in zip(found.pose.rotations, levers, strict=True):
-        assert 2.0 * rotation.x == pytest.approx(reduction * way * lever / squares, rel=0.02)
-    assert found.errors[0].distance == pytest.approx((1.0 - reduction) * way, abs=0.03 * way)
+    for rotation, lever in zip(result.pose.rotations, levers, strict=True):
+        assert 2.0 * rotation.x == pytest.approx(removed * way * lever / squares, rel=0.02)
+    assert result.errors[0].distance == pytest.approx((1.0 - removed) * way, abs=0.03 * way)
+
+
+@pytest.mark.parametrize("sweep", [Sweep.TIP_TO_ROOT, Sweep.ALTERNATING, Sweep.LARGEST_ERROR])
+@pytest.mark.parametrize("reduction", [0.3, 0.95])
+def test_error_reduction_is_what_a_pass_removes_in_other_orders(sweep: Sweep, reduction: float) -> None:
+    result = shared(straight(6), 1e-3, reduction, sweep=sweep)
+    assert result.errors[0].distance == pytest.approx((1.0 - reduction) * 1e-3, abs=3e-5)
 
 
 @pytest.mark.parametrize("count", [20, 40, 100])
@@ -140,9 +208,9 @@ def test_long_chains_are_not_rolled_up(count: int) -> None:
     skeleton, settings = straight(count), SolverSettings(error_reduction=0.95, restarts=0)
     for direction in ((0.5, 0.8, 0.2), (0.1, 1.0, 0.0), (-0.4, 0.9, 0.3)):
         target = 0.4 * count * Vector(direction).normalized()
-        found = solve(skeleton, Pose.rest(skeleton), [PositionGoal(tip(skeleton), target)], settings)
-        assert found.status is SolveStatus.CONVERGED
-        assert math.fsum(map(angle_of, found.pose.rotations)) < math.radians(400.0)
+        result = solve(skeleton, Pose.rest(skeleton), [PositionGoal(tip(skeleton), target)], settings)
+        assert result.status is SolveStatus.CONVERGED
+        assert math.fsum(map(angle_of, result.pose.rotations)) < math.radians(400.0)
 
 
 def test_a_straight_chain_and_its_line_with_shared_steps() -> None:
@@ -151,9 +219,9 @@ def test_a_straight_chain_and_its_line_with_shared_steps() -> None:
     goal = PositionGoal("joint3", (0.0, 2.0, 0.0))
     for solver in Solver:
         settings = SolverSettings(solver=solver, error_reduction=0.95, position_tolerance=1e-3, restarts=0)
-        found = solve(skeleton, Pose.rest(skeleton), [goal], settings)
-        assert all(math.isfinite(number) for rotation in found.pose.rotations for number in rotation)
-        assert found.status is SolveStatus.CONVERGED
+        result = solve(skeleton, Pose.rest(skeleton), [goal], settings)
+        assert all(math.isfinite(number) for rotation in result.pose.rotations for number in rotation)
+        assert result.status is SolveStatus.CONVERGED
 
 
 @pytest.mark.parametrize("solver", Solver)
@@ -163,8 +231,8 @@ def test_a_joint_stops_at_its_comfort_tolerance_however_far_its_target_is(
 ) -> None:
     skeleton = straight(1, comfort=Comfort(tolerance=0.2))
     goal = PositionGoal("joint0", (distance, 0.0, 0.0))
-    found = solve(skeleton, Pose.rest(skeleton), [goal], SolverSettings(solver=solver, restarts=0))
-    assert angle_of(found.pose.rotations[0]) == pytest.approx(0.5 * math.pi - 0.2, abs=1e-4)
+    result = solve(skeleton, Pose.rest(skeleton), [goal], SolverSettings(solver=solver, restarts=0))
+    assert angle_of(result.pose.rotations[0]) == pytest.approx(0.5 * math.pi - 0.2, abs=1e-4)
 
 
 @pytest.mark.parametrize("distance", [0.5, 2.0, 30.0])
@@ -188,10 +256,10 @@ def test_slides_that_start_beyond_their_range_are_brought_inside() -> None:
         start = Pose(Pose.rest(skeleton).rotations, shifts)
         goal = PositionGoal("joint2", (0.0, 3.3 + border, 0.0))
         for solver in Solver:
-            found = solve(skeleton, start, [goal], SolverSettings(solver=solver))
-            assert found.status is SolveStatus.CONVERGED and found.iterations == 0
-            assert found.pose.rotations == start.rotations
-            assert [shift.y for shift in found.pose.translations] == pytest.approx([0.0, border, 0.3])
+            result = solve(skeleton, start, [goal], SolverSettings(solver=solver))
+            assert result.status is SolveStatus.CONVERGED and result.iterations == 0
+            assert result.pose.rotations == start.rotations
+            assert [shift.y for shift in result.pose.translations] == pytest.approx([0.0, border, 0.3])
 
 
 @pytest.mark.parametrize("seed", range(60))
@@ -213,8 +281,8 @@ def test_a_step_of_a_rolling_hinge_is_cut_until_it_comes_nearer(seed: int) -> No
         return (tail(skeleton, posed(angle)) - goal.target).length
 
     at = rng.uniform(-1.5, 1.5)
-    found = solve(skeleton, posed(at), [goal], SolverSettings(step_fraction=1.0, **ONE_PASS))
-    assert found.errors[0].distance <= missed(at) + FLOAT32
+    result = solve(skeleton, posed(at), [goal], SolverSettings(step_fraction=1.0, **ONE_PASS))
+    assert result.errors[0].distance <= missed(at) + FLOAT32
     turn = math.copysign(1.0, tail(skeleton, posed(at)).cross(goal.target).x)
     if (missed(at + 0.01 * turn) - missed(at)) / 0.01 < -0.2:
-        assert found.errors[0].distance < missed(at) - 1e-3
+        assert result.errors[0].distance < missed(at) - 1e-3
