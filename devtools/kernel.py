@@ -2,6 +2,8 @@
 
     python devtools/kernel.py module FOLDER    the module for this machine
     python devtools/kernel.py wheels FOLDER    wheels for all systems
+    python devtools/kernel.py bounds FOLDER    the module for this machine, which checks each index
+    python devtools/kernel.py sanitized FOLDER    the same, with sanitizers of addresses and undefined behaviour
 
 Runs in a Python, 3.11 or later, that has Cython and ziglang; importing it needs the standard library alone
 and Python 3.9. One machine compiles for all systems. Every bit of the result is decided by the sources, this
@@ -42,6 +44,11 @@ DIRECTIVES = (
     "cdivision=True",
     "initializedcheck=False",
 )
+CHECKED = (*(each for each in DIRECTIVES if "check" not in each), "boundscheck=True", "initializedcheck=True")
+"""Of the variant `bounds`: an index out of range is told on stderr, and the function ends."""
+SANITIZER = ("-fsanitize=address,undefined", "-fno-sanitize-recover=undefined", "-fno-omit-frame-pointer")
+VARIANTS = ("bounds", "sanitized")
+
 # No contraction to fused operations: the same bits on every processor.
 FLAGS = ("-O3", "-ffp-contract=off", "-DPy_LIMITED_API=0x030B0000", "-DCYTHON_LIMITED_API=1", "-g0")
 
@@ -358,11 +365,11 @@ def types_of(file: Path) -> str:
 # --- Compile
 
 
-def write_c(name: str, joined: Joined, folder: Path) -> Path:
+def write_c(name: str, joined: Joined, folder: Path, directives: tuple[str, ...] = DIRECTIVES) -> Path:
     """Let Cython translate a joined module; returns the path of the C source in `folder`."""
     (folder / f"{name}.py").write_text(joined.source, encoding="utf-8", newline="\n")
     (folder / f"{name}.pxd").write_text(joined.types, encoding="utf-8", newline="\n")
-    cython = [sys.executable, "-m", "cython", "-3", "--no-docstrings", "-X", ",".join(DIRECTIVES)]
+    cython = [sys.executable, "-m", "cython", "-3", "--no-docstrings", "-X", ",".join(directives)]
     try:
         _run([*cython, f"{name}.py", "-o", f"{name}.c"], folder)
     except KernelError as error:
@@ -401,6 +408,43 @@ def compile_c(source: Path, target: Target, headers: Path) -> Path:
         linker = [*zig, "cc", "-target", target.zig, "-shared", "-s"]
         _run([*linker, "kernel.o", "-L.", "-lpython3", "-o", module], folder)
     return folder / module
+
+
+def compile_sanitized(source: Path, headers: Path) -> Path:
+    """Compile for this machine under the sanitizers; returns the path of the module, beside `source`.
+
+    Python has to be started with what `sanitizer_libraries` says.
+    """
+    module = source.with_name(f"{source.stem}.abi3.so")
+    flags = [flag for flag in FLAGS if flag[:2] not in ("-O", "-g")]
+    compiler = [sanitizing_compiler(), "-O1", "-g", *flags, *SANITIZER, f"-I{headers}"]
+    _run([*compiler, "-shared", "-fPIC", source.name, "-o", module.name, "-lm"], source.parent)
+    return module
+
+
+def sanitizing_compiler() -> str:
+    """The path of a compiler of this machine that has the sanitizers.
+
+    Raises:
+        KernelError: there is none; one line that says what to do.
+    """
+    path = shutil.which("gcc")
+    if path is None or platform.system() != "Linux":
+        raise KernelError(
+            "the sanitized kernel needs Linux and gcc: on Debian, as root, `apt-get install gcc`"
+        )
+    return path
+
+
+def sanitizer_libraries() -> list[str]:
+    """Paths of the libraries that a Python without sanitizers has to load first, by LD_PRELOAD.
+
+    Raises:
+        KernelError: as `sanitizing_compiler`.
+    """
+    asked = [[sanitizing_compiler(), f"-print-file-name={name}"] for name in ("libasan.so", "libubsan.so")]
+    paths = [subprocess.check_output(each, text=True).strip() for each in asked]
+    return [os.path.realpath(path) for path in paths]
 
 
 def copy_headers(folder: Path) -> Path:
@@ -477,6 +521,36 @@ def build(targets: list[Target], output: Path, folder: Path = FOLDER) -> list[Pa
     return modules
 
 
+def build_variant(variant: str, output: Path, folder: Path = FOLDER) -> Path:
+    """Compile `bounds` or `sanitized` for this machine; returns the module's path in `output`.
+
+    Raises:
+        KernelError: the sources cannot be compiled, or this machine has no compiler with sanitizers.
+    """
+    output.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="ccd_rig_kernel_") as scratch:
+        headers = copy_headers(Path(scratch))
+        directives = CHECKED if variant == "bounds" else DIRECTIVES
+        source = write_c(module_name(folder), join(folder), Path(scratch), directives)
+        if variant == "sanitized":
+            built = compile_sanitized(source, headers)
+        else:
+            built = compile_c(source, require_target(), headers)
+        return Path(shutil.copyfile(built, output / built.name))
+
+
+def require_target() -> Target:
+    """The target that this Python can load.
+
+    Raises:
+        KernelError: there is none.
+    """
+    target = target_of_this_machine()
+    if target is None:
+        raise KernelError(f"no kernel for {platform.system()} {platform.machine()}")
+    return target
+
+
 def write_wheel(module: Path, target: Target, version: str, output: Path) -> Path:
     """Pack a module as a wheel; returns its path. The same module makes the same bytes."""
     info = f"{DISTRIBUTION}-{version}.dist-info"
@@ -525,11 +599,10 @@ def main(arguments: list[str]) -> None:
     what, output = arguments[0], Path(arguments[1])
     if what == "wheels":
         made = build_wheels(output)
+    elif what in VARIANTS:
+        made = [build_variant(what, output)]
     else:
-        target = target_of_this_machine()
-        if target is None:
-            raise KernelError(f"no kernel for {platform.system()} {platform.machine()}")
-        made = build([target], output)
+        made = build([require_target()], output)
     print(*made, sep="\n")
 
 
