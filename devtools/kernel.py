@@ -3,7 +3,7 @@
     python devtools/kernel.py module FOLDER    the module for this machine
     python devtools/kernel.py wheels FOLDER    wheels for all systems
     python devtools/kernel.py bounds FOLDER    the module for this machine, which checks each index
-    python devtools/kernel.py sanitized FOLDER    the same, with sanitizers of addresses and undefined behaviour
+    python devtools/kernel.py sanitized FOLDER    the same, under the sanitizers of memory and behaviour
 
 Runs in a Python, 3.11 or later, that has Cython and ziglang; importing it needs the standard library alone
 and Python 3.9. One machine compiles for all systems. Every bit of the result is decided by the sources, this

@@ -2,8 +2,8 @@
 
 A hostile case is a sound one with a few things spoilt: sizes, types, indices, numbers. It is fine if it is
 refused by a ValueError or TypeError that names what is wrong. Else results have to be finite and inside their
-limits, as those of sound cases. Faults are a crash of the process, an index that a variant of the module finds
-out of range, a sanitizer's report, and a case that takes too long.
+limits, as those of sound cases. Faults are a crash of the process, an index that a variant of the module
+finds out of range, a sanitizer's report, and a case that takes too long.
 """
 
 from __future__ import annotations
