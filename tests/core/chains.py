@@ -148,6 +148,17 @@ def tail(skeleton: Skeleton, pose: Pose, name: str | None = None) -> Vector:
     return forward_kinematics(skeleton, pose)[i].point(Vector((0.0, skeleton.joints[i].length, 0.0)))
 
 
+def desired_turn(skeleton: Skeleton, pose: Pose, i: int, target: Vector) -> float:
+    """The angle by which joint i would turn the last bone's tail to a target if it had no range, radians."""
+    joint = forward_kinematics(skeleton, pose)[i]
+    arm, way = tail(skeleton, pose) - joint.translation, target - joint.translation
+    limit = skeleton.joints[i].limit
+    if isinstance(limit, Hinge):
+        axis = joint.rotation @ Vector(limit.axis)  # the same before and after the hinge's own turn
+        arm, way = (each - each.dot(axis) * axis for each in (arm, way))
+    return math.atan2(arm.cross(way).length, arm.dot(way))
+
+
 def bones(skeleton: Skeleton, pose: Pose) -> dict[str, Transform]:
     """Frame in model space of each bone by name."""
     places = forward_kinematics(skeleton, pose)

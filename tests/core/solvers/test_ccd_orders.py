@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
-from chains import FLOAT32, legal_pose, random_couplings, random_rotation, straight, tail, tip
+from chains import FLOAT32, desired_turn, legal_pose, random_couplings, random_rotation, straight, tail, tip
 from mathutils import Quaternion, Vector
 
 from ccd_rig.goals import (
@@ -65,17 +65,6 @@ def one_step(skeleton: Skeleton, pose: Pose, i: int, goal: Goal) -> Pose:
     return solve(skeleton.replace(others), pose, [goal], settings).pose
 
 
-def turn_wanted(skeleton: Skeleton, pose: Pose, i: int, target: Vector) -> float:
-    """The angle by which joint i would turn the chain's end to a target if it had no range, radians."""
-    joint = forward_kinematics(skeleton, pose)[i]
-    arm, way = tail(skeleton, pose) - joint.translation, target - joint.translation
-    limit = skeleton.joints[i].limit
-    if isinstance(limit, Hinge):
-        axis = joint.rotation @ Vector(limit.axis)  # the same before and after the hinge's own turn
-        arm, way = (each - each.dot(axis) * axis for each in (arm, way))
-    return math.atan2(arm.cross(way).length, arm.dot(way))
-
-
 def order_of(sweep: Sweep, skeleton: Skeleton, pose: Pose, target: Vector) -> Sequence[int]:
     """The joints that one pass visits, by the definition of each order."""
     count = len(skeleton)
@@ -89,7 +78,7 @@ def order_of(sweep: Sweep, skeleton: Skeleton, pose: Pose, target: Vector) -> Se
         return list(itertools.chain(*bounces))
     if sweep is Sweep.BOUNCE_TIP:
         return [count - 1 - i for i in itertools.chain(*bounces)]
-    return sorted(range(count), key=lambda i: -turn_wanted(skeleton, pose, i, target))
+    return sorted(range(count), key=lambda i: -desired_turn(skeleton, pose, i, target))
 
 
 @pytest.mark.parametrize("sweep", [each for each in Sweep if each is not Sweep.SMART_BOUNCE])
@@ -101,7 +90,7 @@ def test_a_pass_is_a_step_of_every_joint_in_its_order(sweep: Sweep) -> None:
         start = legal_pose(skeleton, rng)
         target = tail(skeleton, legal_pose(skeleton, rng))
         goal = PositionGoal(tip(skeleton), target)
-        turns = sorted(turn_wanted(skeleton, start, i, target) for i in range(len(skeleton)))
+        turns = sorted(desired_turn(skeleton, start, i, target) for i in range(len(skeleton)))
         if min(b - a for a, b in itertools.pairwise(turns)) < 1e-3:
             continue  # two joints would turn alike: either may come first
         step_by_step = start

@@ -24,7 +24,6 @@ from ccd_rig import (
     BalanceGoal,
     Comfort,
     DirectionGoal,
-    Goal,
     Hinge,
     ManyResult,
     OrientationGoal,
@@ -42,7 +41,6 @@ from ccd_rig import (
 )
 from ccd_rig.limits.shapes import violation
 from ccd_rig.maths.rotations import angle_between
-from ccd_rig.solvers import many_stages
 
 NEEDS = {
     "Nehalem": ("SSE42",),
@@ -332,15 +330,6 @@ def _off(product: Any) -> Any:
     places = np.arange(np.size(product)).reshape(np.shape(product))
     plain = _plain(product)
     return _rough(plain * (1.0 + 1e-15 * np.sin(places + float(np.size(product)))))
-
-
-def test_parts_in_which_many_poses_are_solved_change_no_bits(monkeypatch: pytest.MonkeyPatch) -> None:
-    skeleton, rng = straight(4), random.Random(8)
-    poses = [legal_pose(skeleton, rng) for _ in range(11)]
-    goals: list[Goal] = [PositionGoal("joint3", (1.0, 2.0, 0.5)), PositionGoal("joint1", (9.0, 0.0, 0.0))]
-    whole = solve_many(skeleton, poses, goals, SETTINGS)
-    monkeypatch.setattr(many_stages, "RUN", 4)
-    assert same_bits(solve_many(skeleton, poses, goals, SETTINGS), whole)
 
 
 @pytest.mark.parametrize("seed", range(8))

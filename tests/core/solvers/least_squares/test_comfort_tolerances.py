@@ -7,9 +7,8 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from chains import Z, legal_pose, straight, tail
+from chains import Z, desired_turn, legal_pose, random_skeleton, straight, tail
 from mathutils import Quaternion, Vector
-from mixtures import mixture
 
 from ccd_rig.goals import PositionGoal
 from ccd_rig.limits.shapes import Comfort, Cone, Hinge, SwingTwist, contains
@@ -17,7 +16,6 @@ from ccd_rig.maths.rotations import angle_between
 from ccd_rig.settings import SolverSettings, SolveStatus
 from ccd_rig.skeleton.joints import Joint, Skeleton
 from ccd_rig.skeleton.pose import Pose
-from ccd_rig.solvers.ccd.working_pose import WorkingPose
 from ccd_rig.solvers.least_squares.comfort_tolerances import EASE
 from ccd_rig.solvers.least_squares.desired_angles import DesiredAngles
 from ccd_rig.solvers.least_squares.problem import LeastSquaresProblem
@@ -37,33 +35,25 @@ def relaxed(limit: object, tolerances: Sequence[float], region: object = None) -
 
 
 def angles(skeleton: Skeleton, pose: Pose, target: Vector) -> list[float]:
-    """By how much CCD's joints would turn."""
-    working = WorkingPose(skeleton, pose, [PositionGoal("joint4", target)])
-    working.set_limits([joint.limit for joint in skeleton.joints], [0.0] * len(skeleton))
-    return [working.desired_angle(i) for i in range(5)]
+    """By how much joints would turn."""
+    return [desired_turn(skeleton, pose, i, target) for i in range(5)]
 
 
-def test_desired_angles_are_those_of_ccd() -> None:
-    """Over random skeletons and goals; vectors nearly on one line leave a few rotations open."""
-    wrong = count = 0
-    for seed in range(150):
-        case = mixture(seed)
-        working = WorkingPose(case.skeleton, case.start, case.goals)
-        limits = [joint.limit for joint in case.skeleton.joints]
-        working.set_limits(limits, [0.0] * len(limits))
-        movable = working.movable
-        if not movable:
-            continue
-        problem = LeastSquaresProblem(case.skeleton, case.goals, limits, movable)
-        pose = working.pose(working.rotations, working.slides)
-        poses = Poses.of([pose, pose])
-        given = problem.given(Bones.of(case.skeleton), poses, problem.own_targets())
-        state = start_state(problem.layout, given, poses)
-        found = DesiredAngles(problem, limits, movable)(given, state)[:, 0]
-        expected = np.array([working.desired_angle(i) for i in movable])
-        wrong += int((np.abs(found - expected) > 2e-3).sum())
-        count += len(movable)
-    assert count > 250 and wrong <= 0.015 * count
+@pytest.mark.parametrize("seed", range(20))
+def test_desired_angles_are_those_between_what_a_joint_carries_and_its_target(seed: int) -> None:
+    rng = random.Random(seed)
+    skeleton = random_skeleton(rng, 6)
+    skeleton = skeleton.replace(
+        {j.name: {"inherit_rotation": True, "stiffness": 0.0} for j in skeleton.joints}
+    )
+    pose, target = legal_pose(skeleton, rng), tail(skeleton, legal_pose(skeleton, rng))
+    limits = [joint.limit for joint in skeleton.joints]
+    problem = LeastSquaresProblem(skeleton, [PositionGoal("joint5", target)], limits, range(6))
+    poses = Poses.of([pose, pose])
+    given = problem.given(Bones.of(skeleton), poses, problem.own_targets())
+    state = start_state(problem.layout, given, poses)
+    angles = DesiredAngles(problem, limits, range(6))(given, state)[:, 0]
+    assert angles == pytest.approx([desired_turn(skeleton, pose, i, target) for i in range(6)], abs=1e-4)
 
 
 @pytest.mark.parametrize("size", [1e-6, 1e-3, 1.0, 1e5])
