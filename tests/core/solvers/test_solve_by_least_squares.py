@@ -1,0 +1,241 @@
+"""Single solves by least squares: limits, rounding, small motion, and what may not move."""
+
+from __future__ import annotations
+
+import math
+import random
+
+import pytest
+from chains import FLOAT32, legal_pose, random_rotation, random_skeleton, straight, tail, tip
+from mathutils import Quaternion, Vector
+
+from ccd_rig.goals import DirectionGoal, Goal, OrientationGoal, PoleGoal, PositionGoal, measure
+from ccd_rig.limits.shapes import Cone, EulerBox, Hinge, ReversedLimit, Slide, SwingTwist, violation
+from ccd_rig.maths.rotations import angle_between
+from ccd_rig.settings import SolveResult, SolverSettings, SolveStatus
+from ccd_rig.skeleton.joints import Joint, Skeleton
+from ccd_rig.skeleton.kinematics import forward_kinematics
+from ccd_rig.skeleton.pose import Pose
+from ccd_rig.solvers.solve import solve
+
+
+def refined(
+    skeleton: Skeleton, start: Pose, goals: list[Goal], position: float = 1e-4, angle: float = 1e-3
+) -> SolveResult:
+    """A solve without other starts."""
+    settings = SolverSettings(position_tolerance=position, angle_tolerance=angle, restarts=0)
+    return solve(skeleton, start, goals, settings)
+
+
+def test_pole_and_priority_together() -> None:
+    """A pole turns the chain while its end stays on the target; a goal served later does not pull it away."""
+    skeleton = straight(4)
+    target = Vector((1.0, 1.5, 0.5))
+    pole = PoleGoal("joint0", "joint3", Vector((3.0, 1.0, -6.0)))
+    reach = PositionGoal("joint3", target)
+    start = Pose.rest(skeleton).with_rotations({i: Quaternion((1.0, 0.0, 0.0), 0.4) for i in range(4)})
+    solved = refined(skeleton, start, [reach, pole]).pose
+    transforms = forward_kinematics(skeleton, solved)
+    assert measure(reach, skeleton, transforms).distance <= 1e-4
+    assert measure(pole, skeleton, transforms).angle <= 1e-3
+    away = PositionGoal("joint3", Vector((-2.0, 0.0, 1.0)), priority=1)
+    solved = refined(skeleton, start, [away, reach]).pose
+    assert (tail(skeleton, solved) - target).length <= 1e-3
+
+
+def test_met_goal_leaves_the_pose_alone() -> None:
+    for seed in range(10):
+        rng = random.Random(seed)
+        skeleton = random_skeleton(rng, 6)
+        pose = legal_pose(skeleton, rng)
+        result = refined(skeleton, pose, [PositionGoal(tip(skeleton), tail(skeleton, pose))])
+        assert result.iterations == 0
+        assert max(map(angle_between, result.pose.rotations, pose.rotations)) <= FLOAT32
+
+
+@pytest.mark.parametrize("twist", [None, (-0.3, 0.3)])
+def test_fifty_joints_inside_cones(twist: tuple[float, float] | None) -> None:
+    """Where sweeps creep: every random legal target is met to 1e-5 of the reach, after rounding to single
+    precision."""
+    cone = SwingTwist(Cone(math.radians(15.0)), twist)
+    skeleton = straight(50, cone)
+    rng = random.Random(5)
+    for _ in range(12):
+        goal = PositionGoal("joint49", tail(skeleton, legal_pose(skeleton, rng)))
+        solved = refined(skeleton, Pose.rest(skeleton), [goal], 50e-5).pose
+        assert (tail(skeleton, solved) - goal.target).length <= 50e-5
+        assert max(violation(cone, rotation) for rotation in solved.rotations) <= FLOAT32
+
+
+@pytest.mark.parametrize("count", [3, 10, 100])
+def test_tolerance_survives_rounding(count: int) -> None:
+    """1e-5 of the reach, held against forward kinematics in single precision."""
+    skeleton = straight(count)
+    rng = random.Random(count)
+    for _ in range(10):
+        wanted = legal_pose(skeleton, rng)
+        goal = PositionGoal(tip(skeleton), tail(skeleton, wanted))
+        frame = OrientationGoal(tip(skeleton), forward_kinematics(skeleton, wanted)[-1].rotation)
+        solved = refined(skeleton, Pose.rest(skeleton), [goal, frame], 1e-5 * count, 1e-5).pose
+        transforms = forward_kinematics(skeleton, solved)
+        assert measure(goal, skeleton, transforms).distance <= 1e-5 * count
+        assert measure(frame, skeleton, transforms).angle <= 1e-5
+
+
+def test_small_motion_of_the_target_moves_joints_little() -> None:
+    """Near the pose before, a target moved by 1e-3 turns no joint by more than a few times that, along a path inside and at the
+    limits."""
+    cone = SwingTwist(Cone(math.radians(20.0)), (-0.2, 0.2))
+    skeleton = straight(10, cone)
+    pose = Pose.rest(skeleton).with_rotations({i: Quaternion((1.0, 0.0, 0.0), 0.1) for i in range(10)})
+    largest = 0.0
+    for frame in range(400):
+        angle = 2.5e-3 * frame
+        target = Vector((7.5 * math.sin(angle), 7.5 * math.cos(angle), 0.4 * math.sin(3.0 * angle)))
+        goal = PositionGoal("joint9", target)
+        solved = solve(skeleton, pose, [goal], SolverSettings(restarts=0), reference=pose).pose
+        assert (tail(skeleton, solved) - target).length <= 1e-4
+        if frame:
+            turns = [angle_between(a, b) for a, b in zip(pose.rotations, solved.rotations, strict=True)]
+            largest = max(largest, *turns)
+        pose = solved
+    # The target moves by 0.02 a frame: at least 0.0025 radians over the whole reach.
+    assert largest < 0.02
+
+
+def test_straight_chain_and_target_on_its_line() -> None:
+    """Singular: every joint moves the end across, none along. No motion is lost and nothing is not finite."""
+    skeleton = straight(5)
+    bent = Pose.rest(skeleton).with_rotations({2: Quaternion((1.0, 0.0, 0.0), 1e-4)})
+    for target in ((0.0, 3.0, 0.0), (0.0, 5.0, 0.0), (0.0, 50.0, 0.0), (0.0, 0.0, 0.0), (0.0, -50.0, 0.0)):
+        goal = PositionGoal("joint4", Vector(target))
+        for start in (Pose.rest(skeleton), bent):
+            before = (tail(skeleton, start) - goal.target).length
+            solved = refined(skeleton, start, [goal]).pose
+            assert all(math.isfinite(part) for rotation in solved.rotations for part in rotation)
+            assert (tail(skeleton, solved) - goal.target).length <= before + FLOAT32
+
+
+def test_target_out_of_reach_is_pointed_at() -> None:
+    skeleton = straight(5)
+    bent = Pose.rest(skeleton).with_rotations({i: Quaternion((1.0, 0.2, 0.1), 0.3) for i in range(5)})
+    target = Vector((20.0, 10.0, -5.0))
+    solved = refined(skeleton, bent, [PositionGoal("joint4", target)]).pose
+    assert (tail(skeleton, solved) - target).length == pytest.approx(target.length - 5.0, rel=1e-3)
+
+
+@pytest.mark.parametrize("kind", ["orientation", "direction"])
+def test_opposite_target(kind: str) -> None:
+    """A half turn away every way is equally long: one is taken, and the goal is met."""
+    skeleton = straight(3)
+    goal: Goal = OrientationGoal("joint2", Quaternion((0.0, 1.0, 0.0, 0.0)))
+    if kind == "direction":
+        goal = DirectionGoal("joint2", Vector((0.0, 1.0, 0.0)), Vector((0.0, -1.0, 0.0)))
+    solved = refined(skeleton, Pose.rest(skeleton), [goal]).pose
+    assert measure(goal, skeleton, forward_kinematics(skeleton, solved)).angle <= 1e-3
+
+
+def test_chain_length_and_stiffness_are_kept() -> None:
+    skeleton = straight(6).replace({"joint4": {"stiffness": 1.0}, "joint5": {"max_step": 0.0}})
+    goal = PositionGoal("joint5", Vector((3.0, 3.0, 0.0)), chain_length=4)
+    bent = Pose.rest(skeleton).with_rotations({2: Quaternion((1.0, 0.0, 0.0), 0.3)})
+    solved = refined(skeleton, bent, [goal]).pose
+    moved = [i for i in range(6) if solved.rotations[i] != bent.rotations[i]]
+    assert moved == [2, 3]
+
+
+def test_stiff_joints_turn_less() -> None:
+    free, stiff = straight(4), straight(4).replace({"joint0": {"stiffness": 0.9}})
+    bent = Pose.rest(free).with_rotations({i: Quaternion((1.0, 0.0, 0.0), 0.5) for i in range(4)})
+    goal = PositionGoal("joint3", tail(free, bent) + Vector((0.01, 0.0, 0.01)))
+    turns = []
+    for skeleton in (free, stiff):
+        solved = refined(skeleton, bent, [goal], 1e-5).pose
+        assert (tail(skeleton, solved) - goal.target).length <= 1e-5
+        turns.append(angle_between(bent.rotations[0], solved.rotations[0]))
+    assert turns[1] < 0.5 * turns[0]
+
+
+def test_slide_reaches_and_stops_at_its_end() -> None:
+    slide = Slide((0.0, 0.0, 1.0), -0.5, 1.0)
+    skeleton = Skeleton([Joint("lift", slides=(slide,), limit=SwingTwist(Cone(0.0), (0.0, 0.0)))])
+    for height, wanted in ((0.7, 0.7), (3.0, 1.0), (-2.0, -0.5)):
+        goal = PositionGoal("lift", Vector((0.0, 1.0, height)))
+        solved = refined(skeleton, Pose.rest(skeleton), [goal], 1e-5).pose
+        assert solved.translations[0].z == pytest.approx(wanted, abs=FLOAT32)
+        assert solved.rotations[0] == Quaternion()
+
+
+def test_hinges_at_their_bounds_leave_the_rest_to_the_others() -> None:
+    """Two of three hinges pressed against a bound: the third does all of it, exactly."""
+    limits = [
+        Hinge((1.0, 0.0, 0.0), -2.0, 2.0),
+        Hinge((1.0, 0.0, 0.0), 0.5, 0.5),
+        Hinge((1.0, 0.0, 0.0), 0.3, 1.0),
+    ]
+    skeleton = Skeleton(
+        Joint(f"j{i}", i - 1, (0.0, float(i > 0), 0.0), limit=limit) for i, limit in enumerate(limits)
+    )
+    rest = Pose.rest(skeleton).with_rotations(
+        {1: Quaternion((1.0, 0.0, 0.0), 0.5), 2: Quaternion((1.0, 0.0, 0.0), 0.3)}
+    )
+    wanted = rest.with_rotations({0: Quaternion((1.0, 0.0, 0.0), 1.2)})
+    goal = PositionGoal("j2", tail(skeleton, wanted))
+    result = refined(skeleton, rest, [goal], 1e-5)
+    assert result.status is SolveStatus.CONVERGED and result.iterations <= 12
+
+
+def test_euler_boxes_at_gimbal_lock() -> None:
+    """A box around its lock: the pose is taken as it is, and left."""
+    for order in ("XYZ", "XZY", "YXZ", "YZX", "ZXY", "ZYX"):
+        middle = "XYZ".index(order[1])
+        lower, upper = [-0.5] * 3, [0.5] * 3
+        lower[middle], upper[middle] = 0.2, math.pi / 2
+        box = EulerBox(order, lower, upper)
+        skeleton = straight(3, box)
+        rng = random.Random(order)
+        axis = Vector([float(a == middle) for a in range(3)])
+        locked = Pose((Quaternion(axis, math.pi / 2),) * 3, Pose.rest(skeleton).translations)
+        for _ in range(5):
+            wanted = legal_pose(skeleton, rng)
+            goal = PositionGoal("joint2", tail(skeleton, wanted))
+            result = refined(skeleton, locked, [goal])
+            before = (tail(skeleton, locked) - goal.target).length
+            assert result.errors[0].distance <= before + FLOAT32
+            assert max(violation(box, rotation) for rotation in result.pose.rotations) <= FLOAT32
+
+
+def test_reversed_limits() -> None:
+    """Joints of a re-rooted skeleton: hinges turn the other way about their axis, cones are cones."""
+    rng = random.Random(9)
+    for inner in (
+        Hinge((1.0, 0.0, 0.0), 0.1, 1.5),
+        SwingTwist(Cone(0.6), (-0.3, 0.4)),
+        EulerBox("XYZ", (-0.5,) * 3, (0.2,) * 3),
+    ):
+        limits = [ReversedLimit(inner, tuple(random_rotation(rng))) for _ in range(5)]
+        skeleton = Skeleton(
+            Joint(f"j{i}", i - 1, (0.0, float(i > 0), 0.0), limit=limit) for i, limit in enumerate(limits)
+        )
+        met = 0
+        for _ in range(10):
+            goal = PositionGoal("j4", tail(skeleton, legal_pose(skeleton, rng)))
+            result = refined(skeleton, legal_pose(skeleton, rng), [goal], 5e-5)
+            met += result.status is SolveStatus.CONVERGED
+            for limit, rotation in zip(limits, result.pose.rotations, strict=True):
+                assert violation(limit, rotation) <= FLOAT32
+        assert met >= 8
+
+
+def test_path_along_the_limits_is_followed() -> None:
+    """A closed path that bends 20 joints to their 15-degree cones: every frame is met from the one before."""
+    cone = SwingTwist(Cone(math.radians(15.0)))
+    skeleton = straight(20, cone)
+    pose = Pose.rest(skeleton).with_rotations({i: Quaternion((1.0, 0.0, 0.0), 0.06) for i in range(20)})
+    for frame in range(250):
+        angle = 2.0 * math.pi * frame / 250
+        target = Vector((9.0 * math.sin(angle), 11.0 + 3.0 * math.cos(2.0 * angle), 6.0 * math.cos(angle)))
+        solved = refined(skeleton, pose, [PositionGoal("joint19", target)], 2e-3).pose
+        assert (tail(skeleton, solved) - target).length <= 2e-3, frame
+        assert max(violation(cone, rotation) for rotation in solved.rotations) <= FLOAT32
+        pose = solved
