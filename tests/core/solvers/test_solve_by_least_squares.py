@@ -83,8 +83,7 @@ def test_tolerance_survives_rounding(count: int) -> None:
 
 
 def test_small_motion_of_the_target_moves_joints_little() -> None:
-    """Near the pose before, a target moved by 1e-3 turns no joint by more than a few times that, along a path inside and at the
-    limits."""
+    """Near the pose before, along a path inside the limits and at them."""
     cone = SwingTwist(Cone(math.radians(20.0)), (-0.2, 0.2))
     skeleton = straight(10, cone)
     pose = Pose.rest(skeleton).with_rotations({i: Quaternion((1.0, 0.0, 0.0), 0.1) for i in range(10)})
