@@ -1,5 +1,6 @@
 @cython.locals(n=cython.Py_ssize_t, last=cython.Py_ssize_t, order=cython.Py_ssize_t)
 cdef double run_pass(Problem p, Py_ssize_t order, Py_ssize_t number, double fraction) noexcept nogil
+cdef double visit(Problem p, Py_ssize_t i, double fraction) noexcept nogil
 @cython.locals(n=cython.Py_ssize_t, count=cython.Py_ssize_t, error=cython.double)
 cdef double smart_bounce(Problem p, double fraction) noexcept nogil
 @cython.locals(best=cython.Py_ssize_t)

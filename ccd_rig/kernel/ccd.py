@@ -34,7 +34,7 @@ from .geometry import (
     vector_at,
     wrapped,
 )
-from .goals import BEND_RANGE, gather_mass, goal_point, heads_between, measure, pole_angle, pole_angle_of, total_moment
+from .goals import BEND_RANGE, LEVER, gather_mass, goal_point, heads_between, measure, pole_angle, pole_angle_of, total_moment
 from .limits import LIMIT_WIDTH, hinge_axis, hinge_range, nearest_allowed
 from .plain import Quaternion, Vector
 from .skeleton import BALANCE, DIRECTION, ORIENTATION, POLE, POSITION, WINDOW, forward, place, set_angle
@@ -75,17 +75,20 @@ def run_pass(p, order, number, fraction):
     longest = 0.0
     if p.has_tips:
         solve_tips(p)
+        if is_alone_met(p):
+            measure(p)
+            return 0.0
     if order == ALTERNATING:
         order = ROOT_TO_TIP if number & 1 else TIP_TO_ROOT
     if order == ROOT_TO_TIP or order == TIP_TO_ROOT:
         for n in range(count):
-            longest = max(longest, step_joint(p, p.moving[n if order == ROOT_TO_TIP else count - 1 - n], fraction))
+            longest = max(longest, visit(p, p.moving[n if order == ROOT_TO_TIP else count - 1 - n], fraction))
             if is_alone_met(p):
                 break
     elif order == BOUNCE_TIP or order == BOUNCE_ROOT:
         for last in range(1, count + 1):
             for n in range(last):
-                longest = max(longest, step_joint(p, p.moving[n if order == BOUNCE_ROOT else count - 1 - n], fraction))
+                longest = max(longest, visit(p, p.moving[n if order == BOUNCE_ROOT else count - 1 - n], fraction))
                 if is_alone_met(p):
                     break
             if is_alone_met(p):
@@ -100,13 +103,19 @@ def run_pass(p, order, number, fraction):
     return longest
 
 
+def visit(p, i, fraction):
+    """Take a step of a joint, unless two bones at once have placed it."""
+    p.last_turn = 0.0
+    return 0.0 if p.in_tip[i] else step_joint(p, i, fraction)
+
+
 def smart_bounce(p, fraction):
     """From the tip, and back to it after each correction that is not tiny, as long as that pays."""
     count, n, error, longest = p.moving_count, 0, -1.0, 0.0
     for _ in range(count * (count + 1) // 2):
         if n == count:
             break
-        longest = max(longest, step_joint(p, p.moving[count - 1 - n], fraction))
+        longest = max(longest, visit(p, p.moving[count - 1 - n], fraction))
         if is_alone_met(p):
             break
         # The first joint has just been corrected as far as it goes: once more would change nothing.
@@ -130,8 +139,10 @@ def largest_first(p, fraction):
         for n in range(p.moving_count):
             if p.wish_angle[n] >= 0.0 and (best < 0 or p.wish_angle[n] > p.wish_angle[best]):
                 best = n
+        if best < 0:
+            break
         p.wish_angle[best] = -1.0
-        longest = max(longest, step_joint(p, p.moving[best], fraction))
+        longest = max(longest, visit(p, p.moving[best], fraction))
         if is_alone_met(p):
             break
     return longest
@@ -145,7 +156,8 @@ def is_alone_met(p):
     if not p.is_alone:
         return False
     off = subtract(vector_at(p.effector, 0), vector_at(p.target, 0))
-    return dot(off, off) <= 0.81 * p.position_tolerance * p.position_tolerance
+    near = 0.9 * p.enough * p.position_tolerance
+    return dot(off, off) <= near * near
 
 
 # Effectors that follow ------------------------------------------------------------------------------
@@ -179,7 +191,9 @@ def carry(p, i, step):
     if not p.is_rigid:
         head = vector_at(p.head, 3 * i)
         for k in range(p.goals):
-            if p.above[k * p.joints + i] and p.goal_kind[k] == POSITION:
+            if p.goal_kind[k] != POSITION:
+                longest = max(longest, angle_of(step) * LEVER * p.reach)
+            elif p.above[k * p.joints + i]:
                 arm = subtract(vector_at(p.effector, 3 * k), head)
                 longest = max(longest, length(subtract(rotate(step, arm), arm)))
         start_carrying(p)
@@ -189,7 +203,10 @@ def carry(p, i, step):
         if p.above[k * p.joints + i]:
             arm = subtract(vector_at(p.effector, 3 * k), head)
             turned = rotate(step, arm)
-            longest = max(longest, length(subtract(turned, arm)))
+            if p.goal_kind[k] == POSITION:
+                longest = max(longest, length(subtract(turned, arm)))
+            else:
+                longest = max(longest, angle_of(step) * LEVER * p.reach)
             put_vector(p.effector, 3 * k, add(head, turned))
             put_quaternion(p.effector_frame, 4 * k, unit(multiply(step, quaternion_at(p.effector_frame, 4 * k))))
     return longest
@@ -701,6 +718,7 @@ def stretch(p):
                         axis = rotate(quaternion_at(p.base, 4 * i), hinge_axis(p.limit, LIMIT_WIDTH * i))
                         across = dot(axis, cross(arm, way))
                         size = atan2(across, dot(arm, way) - dot(axis, arm) * dot(axis, way))
+                    size = min(eased(p, i, fabs(size)), p.max_step[i]) * p.mobility[3 * i] * (1.0 if size > 0.0 else -1.0)
                     turn_joint(p, i, axis, size)
                 break
     measure(p)

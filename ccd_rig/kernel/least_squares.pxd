@@ -2,7 +2,8 @@ cdef void look(Problem p) noexcept nogil
 @cython.locals(count=cython.Py_ssize_t, at=cython.Py_ssize_t)
 cdef void note_borders(Problem p) noexcept nogil
 cdef void depart(Problem p) noexcept nogil
-cdef void depart_ball(Problem p, Py_ssize_t i) noexcept nogil
+cdef void depart_from_regions(Problem p) noexcept nogil
+cdef void depart_ball(Problem p, Py_ssize_t i, Quaternion reference) noexcept nogil
 @cython.locals(more=cython.bint)
 cdef void find_step(Problem p, double back, double damping) noexcept nogil
 @cython.locals(counts_now=cython.bint)
@@ -27,6 +28,10 @@ cdef void make_step(Problem p, double part) noexcept nogil
 cdef void wish(Problem p, double part) noexcept nogil
 @cython.locals(slow=cython.Py_ssize_t)
 cdef bint reach(Problem p, double slow_part) noexcept nogil
+cdef double turn_of_all(Problem p) noexcept nogil
+cdef double share_pass(Problem p) noexcept nogil
+@cython.locals(now=cython.bint)
+cdef double predicted_square(Problem p, double part) noexcept nogil
 @cython.locals(has_old=cython.bint)
 cdef void slide(Problem p) noexcept nogil
 cdef void come_back(Problem p) noexcept nogil

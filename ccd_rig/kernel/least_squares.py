@@ -36,8 +36,8 @@ from .geometry import (
     vector_at,
     wrapped,
 )
-from .goals import FIRST, is_served_now, jacobian_factor, measure, slopes
-from .limits import LIMIT_WIDTH, hinge_range, nearest_allowed, outward_normals
+from .goals import FIRST, goal_point, is_served_now, jacobian_factor, measure, slopes
+from .limits import LIMIT_WIDTH, hinge_range, is_hinge, nearest_allowed, outward_normals
 from .plain import Vector
 from .skeleton import NORMALS, WINDOW, restore, save, set_angle
 
@@ -53,6 +53,8 @@ ROUNDS = 6
 """Most times that a step is solved anew with more limits held."""
 PATIENCE = 8
 """So many steps in a row that win little end `reach`."""
+SHARED_DAMPING = 0.1
+"""Part of the square error by which a step shared by all joints is damped (Sugihara 2011)."""
 LEAST_DAMPING = 1e-12
 """Added to the system of each step: rows that say the same leave it solvable."""
 STILL = 1e-3
@@ -96,6 +98,9 @@ def note_borders(p):
 def depart(p):
     """Note the sum of squares of what joints are turned from the reference, and half its gradient."""
     p.departed = 0.0
+    if p.to_region:
+        depart_from_regions(p)
+        return
     if not p.has_reference:
         return
     for i in range(p.joints):
@@ -109,7 +114,7 @@ def depart(p):
             p.departure[column] = off
             p.departed += off * off
         elif p.width[i] == 3:
-            depart_ball(p, i)
+            depart_ball(p, i, quaternion_at(p.reference_rotation, 4 * i))
         for column in range(p.first_column[i] + p.width[i], p.first_column[i + 1]):
             off = dot(
                 vector_at(p.slide_axis, 3 * p.column_slide[column]),
@@ -119,14 +124,32 @@ def depart(p):
             p.departed += p.departure[column] * p.departure[column]
 
 
-def depart_ball(p, i):
+def depart_from_regions(p):
+    """The same where what counts is how far joints are outside their comfort regions."""
+    for column in range(p.columns):
+        p.departure[column] = 0.0
+    for i in range(p.joints):
+        if p.width[i] == 1 and is_hinge(p.region, LIMIT_WIDTH * i):
+            lower, upper = hinge_range(p.region, LIMIT_WIDTH * i)
+            if upper - lower < 2.0 * pi:
+                off = (p.angle[i] - min(max(p.angle[i], lower), upper)) / p.mobility[3 * i]
+                p.departure[p.first_column[i]] = off
+                p.departed += off * off
+        elif p.width[i] == 3:
+            q = quaternion_at(p.rotation, 4 * i)
+            nearest = nearest_allowed(p.region, LIMIT_WIDTH * i, q)
+            if nearest.w != q.w or nearest.x != q.x or nearest.y != q.y or nearest.z != q.z:
+                depart_ball(p, i, nearest)
+
+
+def depart_ball(p, i, reference):
     """The departure of a ball joint: u = S^-1 M^T v, with v the rotation vector from the reference.
 
     Its half gradient is S M^T J^-T M S^-1 u, where J^-T = 1 + [v] / 2 + [v]^2 / 12 + ... is that of SO(3).
     """
     column = p.first_column[i]
     metric = quaternion_at(p.metric, 4 * i)
-    turn = multiply(quaternion_at(p.rotation, 4 * i), conjugate(quaternion_at(p.reference_rotation, 4 * i)))
+    turn = multiply(quaternion_at(p.rotation, 4 * i), conjugate(reference))
     v = logarithm(turn)
     x, y, z = p.mobility[3 * i], p.mobility[3 * i + 1], p.mobility[3 * i + 2]
     u = rotate_back(metric, v)
@@ -428,10 +451,17 @@ def reach(p, slow_part):
         save(p, 0)
         find_step(p, 0.0, damping * square)
         longest = longest_turn(p)
-        make_step(p, LONGEST_STEP / longest if longest > LONGEST_STEP else 1.0)
+        part = LONGEST_STEP / longest if longest > LONGEST_STEP else 1.0
+        predicted = predicted_square(p, part)
+        make_step(p, part)
         look(p)
         if p.square < square:
-            damping = max(0.3 * damping, 1e-6)
+            # How much of what was predicted came true (Marquardt 1963; More 1978): curvature asks for damping.
+            gain = (square - p.square) / max(square - predicted, 1e-30)
+            if gain > 0.75:
+                damping = max(0.3 * damping, 1e-6)
+            elif gain < 0.25:
+                damping *= 2.0
             slow = slow + 1 if p.square > slow_part * square else 0
         else:
             restore(p, 0)
@@ -443,6 +473,43 @@ def reach(p, slow_part):
     return p.worst <= p.enough
 
 
+def share_pass(p):
+    """One damped step of all joints at once towards a position; how far that moved the effector."""
+    before = goal_point(p, 0)
+    wish(p, 1.0)
+    look(p)
+    find_step(p, 0.0, SHARED_DAMPING * p.square)
+    # A long chain whose joints turn by a little each would be rolled up.
+    together = max(longest_turn(p), turn_of_all(p))
+    make_step(p, LONGEST_STEP / together if together > LONGEST_STEP else 1.0)
+    p.steps -= 1
+    measure(p)
+    return length(subtract(goal_point(p, 0), before))
+
+
+def turn_of_all(p):
+    """How far all rotations of the step together turn, radians."""
+    sum_ = Vector(0.0, 0.0, 0.0)
+    for column in range(p.columns):
+        if p.column_slide[column] < 0:
+            sum_ = add(sum_, scaled(vector_at(p.column_axis, 3 * column), p.step[column]))
+    return length(sum_)
+
+
+def predicted_square(p, part):
+    """The square error after part of the step, if residuals were as linear as their slopes say."""
+    sum_ = 0.0
+    for k in range(p.goals):
+        now = is_served_now(p, k)
+        for row in range(p.first_row[k], p.first_row[k + 1]):
+            if p.row_counts[row]:
+                off = p.residual[row] - p.row_offset[row]
+                for column in range(p.columns):
+                    off += part * p.slope[row * p.columns + column] * p.step[column]
+                sum_ += off * off if now else FIRST * off * off
+    return sum_
+
+
 def slide(p):
     """Go along the goals towards the reference, from a pose that meets them.
 
@@ -452,14 +519,14 @@ def slide(p):
     """
     part = 1.0
     has_old = False
-    while p.steps < p.last_step:
+    while p.steps < p.last_step and p.departed > 0.0:
         departed = p.departed
         wish(p, 0.0)
         for column in range(p.columns):
             p.pull[column] = p.departure[column]
         find_step(p, 1.0, 1e-10)
         longest = longest_turn(p)
-        if longest < STILL:
+        if not longest >= STILL:
             return
         if has_old:
             part = curvature_part(p, part)

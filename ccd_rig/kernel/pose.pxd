@@ -1,5 +1,7 @@
 cdef void enter_limits(Problem p) noexcept nogil
 cdef int solve_pose(Problem p) noexcept nogil
+@cython.locals(i=cython.Py_ssize_t)
+cdef bint start_from_reference(Problem p) noexcept nogil
 cdef void begin_try(Problem p) noexcept nogil
 cdef void begin(Problem p) noexcept nogil
 cdef bint swivel_poles(Problem p) noexcept nogil
@@ -14,6 +16,7 @@ cdef void enter_windows(Problem p) noexcept nogil
 cdef int descend_rank(Problem p) noexcept nogil
 @cython.locals(status=cython.int)
 cdef int descend(Problem p) noexcept nogil
+cdef double pass_over(Problem p, Py_ssize_t number, double first) noexcept nogil
 cdef void say_last_word(Problem p) noexcept nogil
 cdef double part_of_step(Problem p, double first) noexcept nogil
 @cython.locals(i=cython.Py_ssize_t)
@@ -30,8 +33,13 @@ cdef void load_pose(Problem p, const double[:, ::1] rotations, const double[:, :
 cdef void load_reference(Problem p, const double[:, ::1] rotations, const double[:, ::1] translations, Py_ssize_t number) noexcept nogil
 @cython.locals(size=cython.Py_ssize_t, k=cython.Py_ssize_t, n=cython.Py_ssize_t, start=cython.Py_ssize_t, status=cython.int)
 cpdef solve_poses(Problem p, double[:, ::1] rotations, double[:, ::1] translations, const double[:, ::1] targets, const double[:, ::1] reference_rotations, const double[:, ::1] reference_translations, const double[:, ::1] start_rotations, const double[:, ::1] start_translations, const int[:, ::1] start_is_turn, int[::1] statuses, int[::1] steps, double[:, ::1] distances, double[:, ::1] misses, bint goes_on)
-@cython.locals(size=cython.Py_ssize_t, joints=cython.Py_ssize_t, goals=cython.Py_ssize_t, references=cython.Py_ssize_t, starts=cython.Py_ssize_t)
+@cython.locals(row=cython.Py_ssize_t, k=cython.Py_ssize_t, size=cython.Py_ssize_t, joints=cython.Py_ssize_t, goals=cython.Py_ssize_t, references=cython.Py_ssize_t, starts=cython.Py_ssize_t)
 cdef check_poses(Problem p, double[:, ::1] rotations, double[:, ::1] translations, const double[:, ::1] targets, const double[:, ::1] reference_rotations, const double[:, ::1] reference_translations, const double[:, ::1] start_rotations, const double[:, ::1] start_translations, const int[:, ::1] start_is_turn, int[::1] statuses, int[::1] steps, double[:, ::1] distances, double[:, ::1] misses)
+cdef check_ready(Problem p)
+@cython.locals(row=cython.Py_ssize_t, k=cython.Py_ssize_t)
+cdef check_numbers(str name, const double[:, ::1] values, Py_ssize_t width)
+@cython.locals(at=cython.Py_ssize_t, n=cython.Py_ssize_t, turns=cython.bint)
+cdef check_target(Problem p, const double[:, ::1] targets, Py_ssize_t row, Py_ssize_t k)
 cpdef set_search(Problem p, Py_ssize_t order, double fraction, double feedback, double reduction, double stall, Py_ssize_t most, Py_ssize_t budget, bint only_ccd, bint is_calm)
 @cython.locals(a=cython.Py_ssize_t, b=cython.Py_ssize_t)
 cpdef look_at(Problem p, const double[:, ::1] rotations, const double[:, ::1] translations, const double[:, ::1] targets, double[::1] residual, double[:, ::1] slope)

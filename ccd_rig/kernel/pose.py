@@ -9,13 +9,24 @@ from __future__ import annotations
 
 from math import sqrt
 
-from .ccd import LARGEST_ERROR, is_out_of_reach, mirror_bends, nudge, run_pass, share_steps, stretch, swivel
+from .ccd import LARGEST_ERROR, ROOT_TO_TIP, is_out_of_reach, mirror_bends, nudge, run_pass, share_steps, stretch, swivel
 from .geometry import multiply, put_quaternion, put_vector, quaternion_at, unit
 from .goals import WINDOW_SLACK, measure
-from .least_squares import find_step, look, reach, slide
+from .least_squares import find_step, look, reach, share_pass, slide
 from .limits import LIMIT_WIDTH, nearest_allowed
 from .plain import Quaternion, Vector, nogil
-from .skeleton import WINDOW, put_inside, read_angle, restore, save
+from .skeleton import (
+    DIRECTION,
+    LARGEST,
+    ORIENTATION,
+    UNIT_SLACK,
+    WINDOW,
+    put_inside,
+    read_angle,
+    restore,
+    save,
+    take_shift,
+)
 
 CONVERGED = 0  # how a solve ends: see `settings.SolveStatus`
 STALLED = 1
@@ -31,7 +42,7 @@ PASSES = 3
 """Passes of CCD before least squares."""
 HURRIED = 0.95
 """Part of the square error that a step may leave while other starts are waiting."""
-PATIENT = 0.999
+PATIENT = 0.9995
 """The same while a pose is brought as near as it gets."""
 SLOW_PASSES = 40
 """Passes of CCD alone over which the error must fall by `SLOW_GAIN`."""
@@ -40,7 +51,9 @@ LAST_WORD = 12
 """Most passes in which goals that are served first recover what later ones took from them."""
 BEND = 0.1
 """Radians by which joints are bent to leave a dead end."""
-SHORT = 1e-6
+MOST_STEPS = 2147483647
+"""More steps are not counted."""
+SHORT = 1e-4
 """Length of the step by which limits are tested."""
 STATIONARY = 1e-2
 """Steepness up to which a pose that misses its goals counts as OPTIMAL: a cosine, see `steepness`."""
@@ -68,7 +81,9 @@ def enter_limits(p):
 def solve_pose(p):
     """Solve the pose that is loaded, from where it is; how that ended. It is left as the best that was seen."""
     begin(p)
-    if p.worst <= 1.0 and (not p.has_reference or p.departed == 0.0):
+    if p.worst <= 1.0 and p.departed == 0.0:
+        return CONVERGED
+    if p.has_reference and start_from_reference(p):
         return CONVERGED
     if not p.moving_count:
         return CONVERGED if p.worst <= p.enough else STALLED
@@ -81,12 +96,14 @@ def solve_pose(p):
         measure(p)
     if p.by_passes:
         status = OUT_OF_REACH if is_far and p.is_alone else descend(p)
+        if status == CONVERGED and p.to_region and not p.only_ccd:
+            look(p)
+            slide(p)
         return OUT_OF_REACH if is_far and status != CONVERGED else status
     if is_far and p.is_alone:
         return OUT_OF_REACH
-    if meet(p, HURRIED):
-        if p.has_reference:
-            slide(p)
+    if meet(p, PATIENT if p.is_calm else HURRIED):
+        slide(p)
         return CONVERGED
     enter_windows(p)
     keep_better(p)
@@ -95,9 +112,29 @@ def solve_pose(p):
     return ITERATION_LIMIT if p.ran_out else STALLED
 
 
+def start_from_reference(p):
+    """Look whether the reference meets the goals; if so, whether it is the pose. CCD alone starts from it."""
+    for n in range(p.moving_count):
+        i = p.moving[n]
+        put_quaternion(p.rotation, 4 * i, quaternion_at(p.reference_rotation, 4 * i))
+        p.angle[i] = p.reference_angle[i]
+        for column in range(p.first_column[i] + p.width[i], p.first_column[i + 1]):
+            take_shift(p, p.column_slide[column], i)
+    measure(p)
+    if p.worst <= p.enough:
+        return True
+    if p.by_passes:
+        keep_better(p)
+        save(p, START)
+    else:
+        restore(p, START)
+        look(p)
+    return False
+
+
 def begin_try(p):
     """Let a try take as many steps as one may."""
-    p.last_step = min(p.steps + p.most, p.budget)
+    p.last_step = min(p.steps + min(p.most, MOST_STEPS - p.steps), p.budget)
     p.ran_out = False
 
 
@@ -106,7 +143,8 @@ def begin(p):
     p.stage = p.last_rank
     p.is_equal = True
     # The step of a lone joint is the best move there is.
-    p.by_passes = p.only_ccd or (p.moving_count == 1 and not p.has_reference)
+    p.to_region = p.likes_regions and not p.has_reference
+    p.by_passes = p.only_ccd or p.has_comfort or (p.moving_count == 1 and not p.has_reference)
     begin_try(p)
     for row in range(p.rows):
         p.row_offset[row] = 0.0
@@ -142,7 +180,7 @@ def meet(p, slow_part):
     for number in range(PASSES):
         if p.steps >= p.last_step:
             break
-        run_pass(p, p.order, number, part_of_step(p, first))
+        pass_over(p, number, first)
         p.steps += 1
         if p.worst <= p.enough:
             break
@@ -274,7 +312,7 @@ def descend_rank(p):
     measure(p)
     window_error = p.square
     while p.steps < p.last_step:
-        longest = run_pass(p, p.order, number, part_of_step(p, first))
+        longest = pass_over(p, number, first)
         if p.stage > 0:
             say_last_word(p)
         number += 1
@@ -300,6 +338,17 @@ def descend_rank(p):
     measure(p)
     p.ran_out = True
     return ITERATION_LIMIT
+
+
+def pass_over(p, number, first):
+    """One pass over the joints; the longest way that one step moved an effector.
+
+    Where one position is to be evenly shared by joints that only turn, all of them move at once: the step of
+    least squared rotation, joint by joint, in one.
+    """
+    if p.reduction > 0.0 and p.order == ROOT_TO_TIP and p.is_alone and not p.slides and not p.couplings:
+        return share_pass(p)
+    return run_pass(p, p.order, number, part_of_step(p, first))
 
 
 def say_last_word(p):
@@ -356,8 +405,7 @@ def try_start(p, rotations, translations, is_turn, number):
         save(p, START)
         return descend(p) == CONVERGED
     if reach(p, HURRIED):
-        if p.has_reference:
-            slide(p)
+        slide(p)
         return True
     enter_windows(p)
     keep_better(p)
@@ -426,8 +474,7 @@ def serve_ranks(p):
             if p.goal_rank[k] == rank and (p.distance[k] > p.position_tolerance or p.miss[k] > p.angle_tolerance):
                 for row in range(p.first_row[k], p.first_row[k + 1]):
                     p.row_offset[row] = p.residual[row]
-    if p.has_reference:
-        slide(p)
+    slide(p)
     # What later goals have moved of earlier ones within rounding is put back.
     for rank in range(p.last_rank):
         p.stage = rank
@@ -573,6 +620,7 @@ def solve_poses(
         misses,
     )
     size = rotations.shape[0]
+    p.is_busy = True
     with nogil:
         for k in range(size):
             for n in range(4 * p.goals):
@@ -598,6 +646,7 @@ def solve_poses(
             for n in range(p.goals):
                 distances[k, n] = p.distance[n]
                 misses[k, n] = p.miss[n]
+    p.is_busy = False
 
 
 def check_poses(
@@ -615,7 +664,8 @@ def check_poses(
     distances,
     misses,
 ):
-    """Raise ValueError unless the arrays of `solve_poses` have the sizes that they must have."""
+    """Raise ValueError unless the arrays of `solve_poses` have the sizes and numbers that they must have."""
+    check_ready(p)
     size, joints, goals = rotations.shape[0], p.joints, p.goals
     references, starts = reference_rotations.shape[0], start_rotations.shape[0]
     if (
@@ -641,6 +691,48 @@ def check_poses(
         or misses.shape[1] != goals
     ):
         raise ValueError("kernel: the arrays of the poses do not fit the problem")
+    check_numbers("rotations", rotations, 4)
+    check_numbers("translations", translations, 0)
+    check_numbers("targets", targets, 0)
+    check_numbers("reference rotations", reference_rotations, 4)
+    check_numbers("reference translations", reference_translations, 0)
+    check_numbers("start rotations", start_rotations, 4)
+    check_numbers("start translations", start_translations, 0)
+    for row in range(targets.shape[0]):
+        for k in range(goals):
+            check_target(p, targets, row, k)
+
+
+def check_ready(p):
+    """Raise TypeError unless `p` is a problem that was made, ValueError if another thread solves it."""
+    if p is None or not getattr(p, "is_ready", False):
+        raise TypeError("kernel: give a Problem that was made")
+    if p.is_busy:
+        raise ValueError("kernel: a Problem is solved by one thread at a time")
+
+
+def check_numbers(name, values, width):
+    """Raise ValueError unless numbers are finite and not huge; rows of `width` numbers have length 1."""
+    square = 0.0
+    for row in range(values.shape[0]):
+        for k in range(values.shape[1]):
+            if not -LARGEST <= values[row, k] <= LARGEST:
+                raise ValueError(f"kernel: {name} must be finite, and at most {LARGEST:g}")
+            square += values[row, k] * values[row, k]
+            if width > 0 and (k + 1) % width == 0:
+                if not -UNIT_SLACK <= square - 1.0 <= UNIT_SLACK:
+                    raise ValueError(f"kernel: {name} must have length 1")
+                square = 0.0
+
+
+def check_target(p, targets, row, k):
+    """Raise ValueError unless a target that is a rotation or a direction has length 1."""
+    square, at = 0.0, 4 * k
+    for n in range(at, at + 4):
+        square += targets[row, n] * targets[row, n]
+    turns = p.goal_kind[k] == ORIENTATION or p.goal_kind[k] == DIRECTION
+    if turns and not -UNIT_SLACK <= square - 1.0 <= UNIT_SLACK:
+        raise ValueError("kernel: targets of orientations and directions must have length 1")
 
 
 def set_search(p, order, fraction, feedback, reduction, stall, most, budget, only_ccd, is_calm):
@@ -650,15 +742,36 @@ def set_search(p, order, fraction, feedback, reduction, stall, most, budget, onl
         budget: of all steps of a pose.
         is_calm: whether to end in the nearest dead end, which moves with the target.
     """
+    check_ready(p)
     if not 0 <= order <= LARGEST_ERROR:
         raise ValueError("kernel: unknown order of joints")
+    if not (0 <= most <= MOST_STEPS and 0 <= budget <= MOST_STEPS):
+        raise ValueError(f"kernel: steps must be 0 to {MOST_STEPS}")
+    if not (0.0 <= fraction <= 2.0 and 0.0 <= feedback <= 1.0 and 0.0 <= reduction < 1.0 and 0.0 <= stall <= 1.0):
+        raise ValueError("kernel: settings of steps are out of range")
     p.order, p.most, p.budget = order, most, budget
     p.fraction, p.feedback, p.reduction, p.stall = fraction, feedback, reduction, stall
-    p.only_ccd, p.is_calm = only_ccd or p.has_comfort, is_calm
+    p.only_ccd, p.is_calm = only_ccd, is_calm
 
 
 def look_at(p, rotations, translations, targets, residual, slope):
     """Measure one pose: its residual (rows) and slope (rows, columns), for tests of both."""
+    check_ready(p)
+    if (
+        rotations.shape[0] != 1
+        or rotations.shape[1] != 4 * p.joints
+        or translations.shape[0] != 1
+        or translations.shape[1] != 3 * p.joints
+        or targets.shape[0] != 1
+        or targets.shape[1] != 4 * p.goals
+        or residual.shape[0] != p.rows
+        or slope.shape[0] != p.rows
+        or slope.shape[1] != p.columns
+    ):
+        raise ValueError("kernel: the arrays of the pose do not fit the problem")
+    check_numbers("rotations", rotations, 4)
+    check_numbers("translations", translations, 0)
+    check_numbers("targets", targets, 0)
     load_pose(p, rotations, translations, 0)
     for n in range(4 * p.goals):
         p.target[n] = targets[0, n]

@@ -5,8 +5,9 @@ cdef class Problem:
     cdef readonly Py_ssize_t joints, goals, columns, rows, slides, couplings, steps
     cdef readonly double reach, position_tolerance, angle_tolerance
     cdef double total_mass, enough
+    cdef readonly bint is_ready, is_busy
     cdef int[::1] parent, inherits, width
-    cdef double[::1] offset, rest, limit, metric, mobility, mass, mass_point
+    cdef double[::1] offset, rest, limit, region, metric, mobility, mass, mass_point
     cdef int[::1] first_slide
     cdef double[::1] slide_axis, slide_range
     cdef int[::1] coupled_joint, coupled_driver, first_knot
@@ -36,9 +37,9 @@ cdef class Problem:
     cdef double last_turn
     cdef Py_ssize_t order
     cdef double fraction, feedback, reduction, stall
-    cdef int[::1] moves_now
+    cdef int[::1] moves_now, in_tip
     cdef double[::1] mirrored
-    cdef bint is_calm, by_passes, only_ccd, is_equal, has_comfort
+    cdef bint to_region, likes_regions, is_calm, by_passes, only_ccd, is_equal, has_comfort
     cdef Py_ssize_t most, last_step
     cdef readonly bint ran_out
     cdef int[::1] row_counts
@@ -58,3 +59,4 @@ cdef void save(Problem p, Py_ssize_t slot) noexcept nogil
 @cython.locals(at=cython.Py_ssize_t)
 cdef void restore(Problem p, Py_ssize_t slot) noexcept nogil
 cdef void put_inside(Problem p, Py_ssize_t slide, Py_ssize_t i) noexcept nogil
+cdef void take_shift(Problem p, Py_ssize_t slide, Py_ssize_t i) noexcept nogil

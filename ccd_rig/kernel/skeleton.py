@@ -12,7 +12,7 @@ is shifted (R_p rest_i, inherited or not).
 from __future__ import annotations
 
 from array import array
-from math import isfinite, pi
+from math import fabs, pi
 
 from .geometry import (
     about,
@@ -29,11 +29,17 @@ from .geometry import (
     vector_at,
     wrapped,
 )
-from .limits import LIMIT_WIDTH, hinge_axis, hinge_range
+from .limits import LIMIT_WIDTH, are_rows_known, hinge_axis, hinge_range, is_hinge
 
 
 SLOTS = 8
 """Poses that a problem can save beside the one it works on: 0 and 1 by steps, 2 and more by searches."""
+SMALLEST = 1e-30
+"""Least size of a weight, mobility, tolerance or reach."""
+LARGEST = 1e60
+"""Most of any number: squares of products stay finite."""
+UNIT_SLACK = 1e-3
+"""By how much the square of a unit vector may differ from 1."""
 SINGLE = 1e-6
 """Radians, or parts of the reach, that a pose in single precision may be off."""
 KNOT = 3
@@ -57,9 +63,28 @@ def checked_doubles(tables, name, count):
         raise ValueError(f"kernel: {name} must be {count} doubles")
     values = array("d", view.tobytes())
     for value in values:
-        if not isfinite(value):
-            raise ValueError(f"kernel: {name} must be finite")
+        if not -LARGEST <= value <= LARGEST:
+            raise ValueError(f"kernel: {name} must be finite, and at most {LARGEST:g}")
     return values if count else zeros(1)
+
+
+def checked_sizes(tables, name, count):
+    """The same of doubles that are 0 or more."""
+    values = checked_doubles(tables, name, count)
+    for value in values:
+        if value < 0.0:
+            raise ValueError(f"kernel: {name} must be 0 or more")
+    return values
+
+
+def check_units(name, values, width, count=-1):
+    """Raise ValueError unless rows of a table have length 1; all rows, or the first `count`."""
+    for row in range(len(values) // width if count < 0 else count):
+        square = 0.0
+        for value in values[width * row : width * (row + 1)]:
+            square += value * value
+        if fabs(square - 1.0) > UNIT_SLACK:
+            raise ValueError(f"kernel: rows of {name} must have length 1")
 
 
 def checked_indices(tables, name, count, least, most):
@@ -86,7 +111,7 @@ class Problem:
         Args:
             tables: {name: array}; int32 and float64, flat. J joints, G goals, S slides, C coupled offsets.
                 parent (J), -1 or less than the joint's number; inherits (J) 0 or 1; offset (3J), rest (4J);
-                limit (LIMIT_WIDTH J); width (J) columns of the joint's rotation: 0 fixed, 1 a hinge, 3;
+                limit, region (LIMIT_WIDTH J), what joints may do and what part of it they like; width (J) columns of the joint's rotation: 0 fixed, 1 a hinge, 3;
                 metric (4J) the axes of `mobility` (3J) in the joint's base, 0 to 1;
                 max_step (J) radians of a step of CCD; comfort (J) tolerances, radians;
                 mass (J), mass_point (3J) in the joint's frame;
@@ -103,10 +128,13 @@ class Problem:
         Raises:
             ValueError: names the table that is wrong.
         """
+        if getattr(self, "is_ready", False):
+            raise ValueError("kernel: a Problem is made once")
         joints = len(tables["parent"])
         goals = len(tables["goal_kind"])
-        if not (reach > 0.0 and position_tolerance > 0.0 and angle_tolerance > 0.0):
-            raise ValueError("kernel: reach and tolerances must be above 0")
+        for size in (reach, position_tolerance, angle_tolerance):
+            if not SMALLEST <= size <= LARGEST:
+                raise ValueError(f"kernel: reach and tolerances must be {SMALLEST:g} to {LARGEST:g}")
         self.joints, self.goals, self.reach = joints, goals, reach
         self.position_tolerance, self.angle_tolerance = position_tolerance, angle_tolerance
         # What single precision will round of a result is left free of the tolerances.
@@ -119,15 +147,21 @@ class Problem:
         self.offset = checked_doubles(tables, "offset", 3 * joints)
         self.rest = checked_doubles(tables, "rest", 4 * joints)
         self.limit = checked_doubles(tables, "limit", LIMIT_WIDTH * joints)
+        self.region = checked_doubles(tables, "region", LIMIT_WIDTH * joints)
+        for name, rows in (("limit", self.limit), ("region", self.region)):
+            if not are_rows_known(rows, LIMIT_WIDTH * joints):
+                raise ValueError(f"kernel: {name} has a row of an unknown kind")
         self.width = checked_indices(tables, "width", joints, 0, 3)
         self.metric = checked_doubles(tables, "metric", 4 * joints)
         self.mobility = checked_doubles(tables, "mobility", 3 * joints)
-        self.has_comfort = False
-        for tolerance in tables["comfort"]:
+        self.has_comfort, self.likes_regions = False, False
+        for i in range(joints):
+            self.likes_regions = self.likes_regions or self.region[LIMIT_WIDTH * i] != 0.0
+        self.max_step = checked_sizes(tables, "max_step", joints)
+        self.comfort = checked_sizes(tables, "comfort", joints)
+        for tolerance in self.comfort:
             self.has_comfort = self.has_comfort or tolerance > 0.0
-        self.max_step = checked_doubles(tables, "max_step", joints)
-        self.comfort = checked_doubles(tables, "comfort", joints)
-        self.mass = checked_doubles(tables, "mass", joints)
+        self.mass = checked_sizes(tables, "mass", joints)
         self.mass_point = checked_doubles(tables, "mass_point", 3 * joints)
         self.total_mass = 0.0
         for i in range(joints):
@@ -149,8 +183,31 @@ class Problem:
             for at in range(self.first_knot[k], self.first_knot[k + 1] - 1):
                 if not self.knots[KNOT * at + KNOT] > self.knots[KNOT * at]:
                     raise ValueError("kernel: the angles of knots must rise")
+        self.check_joints()
         self.take_goals(tables)
         self.lay_out()
+        self.is_busy = False
+        self.is_ready = True
+
+    def check_joints(self):
+        """Raise ValueError unless the tables about joints fit each other."""
+        check_units("rest", self.rest, 4)
+        check_units("metric", self.metric, 4)
+        check_units("slide_axis", self.slide_axis, 3, self.slides)
+        check_units("coupled_axis", self.coupled_axis, 3, self.couplings)
+        for i in range(self.joints):
+            if self.width[i] == 2 or (self.width[i] == 1 and not is_hinge(self.limit, LIMIT_WIDTH * i)):
+                raise ValueError("kernel: width must be 0, 1 for a hinge, or 3")
+            for k in range(3 * i, 3 * i + 3):
+                if not SMALLEST <= self.mobility[k] <= 1.0 and self.width[i]:
+                    raise ValueError(f"kernel: mobility of what moves must be {SMALLEST:g} to 1")
+        for k in range(self.slides):
+            if self.slide_range[2 * k] > self.slide_range[2 * k + 1]:
+                raise ValueError("kernel: slide_range must rise")
+        for k in range(self.couplings):
+            driver = self.coupled_driver[k]
+            if self.width[driver] == 3 or not is_hinge(self.limit, LIMIT_WIDTH * driver):
+                raise ValueError("kernel: coupled_driver must be a hinge")
 
     def take_goals(self, tables):
         """Copy and check the goals' tables."""
@@ -160,16 +217,27 @@ class Problem:
         self.goal_root = checked_indices(tables, "goal_root", goals, 0, joints - 1)
         self.goal_rank = checked_indices(tables, "goal_rank", goals, -1, goals)
         self.goal_point = checked_doubles(tables, "goal_point", 3 * goals)
-        self.goal_weight = checked_doubles(tables, "goal_weight", goals)
+        self.goal_weight = checked_sizes(tables, "goal_weight", goals)
         self.goal_axis = checked_doubles(tables, "goal_axis", 3 * goals)
         self.goal_axis_joint = checked_indices(tables, "goal_axis_joint", goals, 0, joints - 1)
-        self.goal_scale = checked_doubles(tables, "goal_scale", goals)
+        self.goal_scale = checked_sizes(tables, "goal_scale", goals)
         self.goal_angle = checked_doubles(tables, "goal_angle", goals)
-        self.goal_lever = checked_doubles(tables, "goal_lever", goals)
+        self.goal_lever = checked_sizes(tables, "goal_lever", goals)
         self.goal_tip = checked_indices(tables, "goal_tip", goals, 0, 1)
         self.serves = checked_indices(tables, "serves", goals * joints, 0, 1)
         self.target = zeros(4 * goals)
+        ranks = {self.goal_rank[k] for k in range(goals) if self.goal_kind[k] != WINDOW}
+        if ranks != set(range(len(ranks))):
+            raise ValueError("kernel: goal_rank must count from 0 without gaps")
         for k in range(goals):
+            if (self.goal_rank[k] < 0) != (self.goal_kind[k] == WINDOW):
+                raise ValueError("kernel: goal_rank must be -1 for reach windows, and for these alone")
+            if not SMALLEST <= self.goal_weight[k]:
+                raise ValueError(f"kernel: goal_weight must be {SMALLEST:g} or more")
+            if self.goal_kind[k] == DIRECTION:
+                axis = vector_at(self.goal_axis, 3 * k)
+                if fabs(dot(axis, axis) - 1.0) > UNIT_SLACK:
+                    raise ValueError("kernel: goal_axis of a direction must have length 1")
             if self.goal_kind[k] != BALANCE:
                 i = self.goal_joint[k]
                 while i > self.goal_root[k]:
@@ -232,6 +300,7 @@ class Problem:
         self.distance, self.miss = zeros(self.goals), zeros(self.goals)
         self.row_damping, self.row_wish, self.row_offset = zeros(rows), zeros(rows), zeros(rows)
         self.row_counts, self.pull, self.budget, self.is_equal = counts(rows), zeros(columns), 0, True
+        self.to_region = False
         self.last_step, self.ran_out = 0, False
         self.score, self.best_score = zeros(self.last_rank + 3), zeros(self.last_rank + 3)
         self.start_distance = zeros(self.goals)
@@ -248,7 +317,7 @@ class Problem:
         """Note what lies between joints and goals, and which joints move at all."""
         joints, goals = self.joints, self.goals
         self.above, self.lever_joint, self.next_moving = counts(goals * joints), counts(goals * joints), counts(goals * joints)
-        self.tip_first, self.tip_middle = counts(goals), counts(goals)
+        self.tip_first, self.tip_middle, self.in_tip = counts(goals), counts(goals), counts(joints)
         self.masked, self.is_rigid = False, not self.couplings
         self.has_windows, self.has_tips, self.has_poles, self.last_rank = False, False, False, 0
         self.moving, self.moving_count, self.place_of = counts(joints), 0, counts(joints)
@@ -283,8 +352,9 @@ class Problem:
                 if not self.inherits[i] and self.parent[i] >= 0:
                     lever, self.is_rigid = i, False
                 i = self.parent[i]
-            if self.goal_tip[k] and len(chain) >= 2:
+            if self.goal_tip[k] and len(chain) >= 2 and all(self.is_plain(i, k) for i in chain[:2]):
                 self.tip_first[k], self.tip_middle[k], self.has_tips = chain[1], chain[0], True
+                self.in_tip[chain[0]] = self.in_tip[chain[1]] = 1
         self.moves_now, self.mirrored = counts(joints), zeros(3 * joints)
         for n in range(self.moving_count):
             self.moves_now[self.moving[n]] = 1
@@ -294,6 +364,15 @@ class Problem:
         self.profile, self.first_pair, self.bend = zeros(9), zeros(6), zeros(7)
         self.davenport, self.eigenvectors = zeros(16), zeros(16)
         self.stage, self.valid, self.last_turn = self.last_rank, 0, 0.0
+
+
+    def is_plain(self, i, goal):
+        """Whether a joint turns freely, for one goal alone, and changes the lengths of no links."""
+        slides = self.first_slide[i + 1] > self.first_slide[i]
+        rolls = any(i in (self.coupled_joint[k], self.coupled_driver[k]) for k in range(self.couplings))
+        shared = any(self.serves[k * self.joints + i] and k != goal for k in range(self.goals))
+        free = self.mobility[3 * i] == 1.0 and self.max_step[i] >= pi and self.comfort[i] == 0.0
+        return bool(self.width[i]) and free and not (slides or rolls or shared)
 
 
 def checked_starts(tables, name, count, most):
@@ -440,3 +519,10 @@ def put_inside(p, slide, i):
     inside = min(max(place, p.slide_range[2 * slide]), p.slide_range[2 * slide + 1])
     if inside != place:
         put_vector(p.translation, 3 * i, add(shift, scaled(axis, inside - place)))
+
+
+def take_shift(p, slide, i):
+    """Shift a joint along a slide to where the reference has it."""
+    axis, shift = vector_at(p.slide_axis, 3 * slide), vector_at(p.translation, 3 * i)
+    along = dot(axis, vector_at(p.reference_translation, 3 * i)) - dot(axis, shift)
+    put_vector(p.translation, 3 * i, add(shift, scaled(axis, along)))

@@ -17,7 +17,6 @@ from ..maths.validation import shown
 from ..settings import Solver, SolverSettings, SolveStatus, Sweep
 from ..skeleton.joints import Skeleton
 from .problem_tables import (
-    LEVER,
     chain_links_that_roll,
     problem_tables,
     reach_of_goals,
@@ -65,7 +64,6 @@ class Solved:
         rotations: (B, J, 4). translations: (B, J, 3). Relative to rest.
         statuses: (B,) numbers of `STATUSES`. steps: (B,) of all tries.
         distances, angles: (B, G) how far off each goal is, model units and radians.
-        stretched: (B, W) by how much each reach window is longer than it may be, model units.
     """
 
     rotations: Array
@@ -74,10 +72,9 @@ class Solved:
     steps: Indices
     distances: Array
     angles: Array
-    stretched: Array
 
     @classmethod
-    def begun(cls, rotations: Array, translations: Array, goals: int, windows: int) -> Solved:
+    def begun(cls, rotations: Array, translations: Array, goals: int) -> Solved:
         """Poses that are still to be solved, copied."""
         size = len(rotations)
         return cls(
@@ -87,12 +84,11 @@ class Solved:
             np.zeros(size, np.int32),
             np.zeros((size, goals)),
             np.zeros((size, goals)),
-            np.zeros((size, windows)),
         )
 
     def take(self, which: Mask, other: Solved) -> None:
         """Take over poses of another, but not how they were solved."""
-        for name in ("rotations", "translations", "distances", "angles", "stretched"):
+        for name in ("rotations", "translations", "distances", "angles"):
             getattr(self, name)[which] = getattr(other, name)[which]
 
 
@@ -114,6 +110,7 @@ class PoseSearch:
         comforts = [joint.comfort if settings.comfort else None for joint in skeleton.joints]
         self.tolerances = [0.0 if each is None else each.tolerance for each in comforts]
         regions = [None if each is None else each.region for each in comforts]
+        self.comforts = regions
         self.regions: list[Limit | None] | None = None
         if any(regions[i] is not None for i in self.movable):
             self.regions = [region or limit for region, limit in zip(regions, self.limits, strict=True)]
@@ -140,20 +137,15 @@ class PoseSearch:
         """
         rows = target_rows(self.skeleton, self.goals, targets, translations)
         size, joints, goals = len(rotations), len(self.skeleton), len(self.goals)
-        windows = rows.shape[1] // 4 - goals
-        solved = Solved.begun(rotations, translations, goals, windows)
+        solved = Solved.begun(rotations, translations, goals)
         if reference is None:
             reference = np.zeros((0, joints, 4)), np.zeros((0, joints, 3))
         every = np.arange(size)
         if self.regions is not None:
-            start = Solved.begun(rotations, translations, goals, windows)
-            self._run(self.limits, self.settings, start, every, rows, reference, None, 0)
+            start = Solved.begun(rotations, translations, goals)
             half = replace(self.settings, max_iterations=(self.settings.max_iterations + 1) // 2)
             self._run(self.regions, half, solved, every, rows, reference, None, budget)
-            slack = 0.1 * self.settings.position_tolerance
-            longer = (solved.stretched > np.maximum(start.stretched, slack)).any(1)
-            solved.take(longer, start)
-            solved.statuses[longer] = 1
+            solved.take(solved.statuses != 0, start)
             every = np.flatnonzero(solved.statuses != 0)
         self._run(self.limits, self.settings, solved, every, rows, reference, None, budget)
         lost, missed = np.flatnonzero(solved.statuses == OUT_OF_REACH), np.flatnonzero(solved.statuses % 4)
@@ -162,31 +154,7 @@ class PoseSearch:
         again = starts is not None and len(self.movable) > 1 and not any(self.tolerances[i] for i in self.movable)
         others = starts() if starts is not None and again and len(missed) else none
         self._run(self.limits, self.settings, solved, missed, rows, reference, others, budget)
-        if self.regions is not None and not any(self.tolerances[i] for i in self.movable):
-            self._keep_starts(start, solved)
         return solved
-
-    def _keep_starts(self, start: Solved, solved: Solved) -> None:
-        """Take poses back to their starts, inside the limits, where these are nearer to the goals.
-
-        Comfort regions have led them away from there.
-        """
-        still_open, tolerance = solved.statuses != 0, self.settings.position_tolerance
-        for before, after in zip(self._scores(start), self._scores(solved), strict=True):
-            differs = (np.abs(before - after) > tolerance) | ((before == 0.0) != (after == 0.0))
-            solved.take(still_open & differs & (before < after), start)
-            still_open &= ~differs
-
-    def _scores(self, solved: Solved) -> list[Array]:
-        """Per priority (B,) the root of the square error of goals that are missed, model units."""
-        lever = LEVER * reach_of_goals(self.skeleton, self.goals)
-        settings = self.settings
-        sums = {rank: np.zeros(len(solved.statuses)) for rank in sorted({g.priority for g in self.goals})}
-        for k, goal in enumerate(self.goals):
-            distance, angle = solved.distances[:, k], solved.angles[:, k]
-            missed = (distance > settings.position_tolerance) | (angle > settings.angle_tolerance)
-            sums[goal.priority] += goal.weight * missed * (distance**2 + (lever * angle) ** 2)
-        return [np.sqrt(each) for each in sums.values()]
 
     def _run(
         self,
@@ -248,7 +216,6 @@ class PoseSearch:
         solved.steps[which] += steps
         solved.distances[which] = distances[:, : len(self.goals)]
         solved.angles[which] = angles[:, : len(self.goals)]
-        solved.stretched[which] = distances[:, len(self.goals) :]
 
     def _problem(self, limits: Sequence[Limit | None]) -> tuple[list[Problem], Problem]:
         """A problem that no thread uses, and where it is put back. Problems of equal goals are made once."""
@@ -264,7 +231,8 @@ class PoseSearch:
         idle: list[Problem] = self.skeleton.computed_once(key, list)
         if idle:
             return idle, idle.pop()
-        tables = problem_tables(self.skeleton, self.goals, limits, self.movable, self.tolerances)
+        regions = None if limits is self.regions else self.comforts
+        tables = problem_tables(self.skeleton, self.goals, limits, self.movable, self.tolerances, regions)
         reach = reach_of_goals(self.skeleton, self.goals)
         return idle, Problem(tables, reach, settings.position_tolerance, settings.angle_tolerance)
 

@@ -28,6 +28,7 @@ def problem_tables(
     limits: Sequence[Limit | None],
     movable: Sequence[int],
     tolerances: Sequence[float],
+    regions: Sequence[Limit | None] | None = None,
 ) -> dict[str, Any]:
     """The tables of `kernel.Problem`, which says what they hold.
 
@@ -37,8 +38,12 @@ def problem_tables(
         limits: per joint, what it may do.
         movable: joints that may move.
         tolerances: per joint, of comfort; radians.
+        regions: per joint, where it likes to be; None: nowhere in particular.
     """
-    return {**joint_tables(skeleton, limits, movable, tolerances), **goal_tables(skeleton, goals)}
+    regions = regions or [None] * len(skeleton)
+    rows = [limit_row(region if i in movable else None) for i, region in enumerate(regions)]
+    tables = joint_tables(skeleton, limits, movable, tolerances)
+    return {**tables, "region": doubles(rows), **goal_tables(skeleton, goals)}
 
 
 def joint_tables(

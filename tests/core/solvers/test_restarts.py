@@ -134,7 +134,7 @@ def test_free_joints_leave_the_start_more_and_more() -> None:
     assert means[-1] < 1.6 * LAST_SPREAD * 1.3
 
 
-@pytest.mark.parametrize("seed", [131, 197, 202, 348])
+@pytest.mark.parametrize("seed", [131, 197, 348, 478])
 def test_after_a_start_that_cannot_be_bent_into_its_window_others_are_tried(seed: int) -> None:
     """The library's pose has its last hinge bent a little to the wrong side, where its range ends."""
     rng = random.Random(seed)
