@@ -3,11 +3,10 @@ degrees."""
 
 from __future__ import annotations
 
-import contextlib
 import math
 import random
 import statistics
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -23,6 +22,7 @@ from ccd_rig import (
     Pose,
     PositionGoal,
     Skeleton,
+    Slide,
     Solver,
     SolverSettings,
     SolveStatus,
@@ -33,9 +33,6 @@ from ccd_rig import (
 )
 from ccd_rig.maths.rotations import angle_of
 from ccd_rig.settings import PRESETS, STEP_RANGE
-from ccd_rig.solvers.ccd import passes, shared_passes
-from ccd_rig.solvers.ccd.passes import Kind, Visit
-from ccd_rig.solvers.ccd.working_pose import WorkingPose
 
 FRAMES = 250
 SHARE = PRESETS["TAIL"].error_reduction  # where one share stands for all
@@ -144,40 +141,12 @@ def evenness(angles: Sequence[float]) -> float:
     return math.fsum(angles) ** 2 / (len(angles) * squares) if squares > 0.0 else 1.0
 
 
-@contextlib.contextmanager
-def counted_steps() -> Iterator[list[int]]:
-    """Counts single steps of joints, the measure that is the same for all orders: those of
-    `WorkingPose.step`, and those that whole passes take without it. Passes that move all joints at once have
-    none."""
-    count, step, plan = [0], WorkingPose.step, passes.plan_pass
+def joint_by_joint(skeleton: Skeleton) -> Skeleton:
+    """The chain with a slide of no length: its shared steps are taken one joint after the other.
 
-    def counted(self: WorkingPose, i: int, fraction: float) -> float:
-        count[0] += 1
-        return step(self, i, fraction)
-
-    class Visits(list[Visit]):
-        def __iter__(self) -> Iterator[Visit]:
-            for visit in super().__iter__():
-                count[0] += visit.kind in (Kind.BALL, Kind.HINGE)
-                yield visit
-
-    WorkingPose.step, passes.plan_pass = counted, lambda working: Visits(plan(working))
-    try:
-        yield count
-    finally:
-        WorkingPose.step, passes.plan_pass = step, plan
-
-
-@contextlib.contextmanager
-def joint_by_joint() -> Iterator[None]:
-    """Shared steps taken one joint after the other, as they are for several goals, slides and in other
-    orders, also where all joints could be moved at once."""
-    plan = shared_passes.plan_pass
-    shared_passes.plan_pass = lambda working, visits: None
-    try:
-        yield
-    finally:
-        shared_passes.plan_pass = plan
+    So they are for several goals, slides and in other orders; else all joints move at once.
+    """
+    return skeleton.replace({skeleton.joints[-1].name: {"slides": (Slide((0.0, 1.0, 0.0), 0.0, 0.0),)}})
 
 
 @dataclass(frozen=True)
@@ -186,7 +155,6 @@ class Reach:
 
     reached: float
     iterations: float
-    steps: float  # of one joint, per joint of the chain
     turned: float  # sum over the joints, degrees
     largest: float  # of one joint, degrees
     even: float
@@ -199,22 +167,20 @@ def cold(
     rng = random.Random(seed)
     start = Pose.rest(skeleton)
     reached, iterations, sums, largest, even = 0, [], [], [], []
-    with counted_steps() as steps:
-        for _ in range(targets):
-            goal = goal_at(skeleton, tip_of(skeleton, legal_pose(skeleton, rng)))
-            result = solve(skeleton, start, [goal], settings, reference=reference)
-            iterations.append(result.iterations)
-            if result.status is SolveStatus.CONVERGED:
-                reached += 1
-                angles = turns(start, result.pose)
-                sums.append(math.degrees(sum(angles)))
-                largest.append(math.degrees(max(angles)))
-                even.append(evenness(angles))
+    for _ in range(targets):
+        goal = goal_at(skeleton, tip_of(skeleton, legal_pose(skeleton, rng)))
+        result = solve(skeleton, start, [goal], settings, reference=reference)
+        iterations.append(result.iterations)
+        if result.status is SolveStatus.CONVERGED:
+            reached += 1
+            angles = turns(start, result.pose)
+            sums.append(math.degrees(sum(angles)))
+            largest.append(math.degrees(max(angles)))
+            even.append(evenness(angles))
     mean = statistics.fmean
     return Reach(
         reached / targets,
         mean(iterations),
-        steps[0] / targets / len(skeleton),
         *(mean(values) if values else math.nan for values in (sums, largest, even)),
     )
 

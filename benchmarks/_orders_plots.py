@@ -128,7 +128,7 @@ def smart_bounce(found: dict) -> plt.Figure:
                 color=colour,
                 ha="right",
             )
-        axes.set_title(f"{NAMES[name]}, {pose['steps']} steps", fontweight="bold")
+        axes.set_title(f"{NAMES[name]}, {pose['iterations']} passes", fontweight="bold")
     grid[0].margins(0.12)
     return figure
 

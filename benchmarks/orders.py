@@ -12,7 +12,6 @@ print the same. Chains, paths and measures are in `_orders_chains.py`, `home` is
 
 from __future__ import annotations
 
-import contextlib
 import json
 import math
 import statistics
@@ -65,10 +64,10 @@ def orders() -> dict:
             r = c.cold(skeleton, settings, TARGETS)
             path = c.circle(c.length_of(skeleton), name.startswith("spine"))
             f = c.follow(skeleton, c.along(path, 1), settings)
-            cells[sweep].append(f"{r.reached:.0%}, {r.steps:.0f} steps, {f.largest:.1f}°")
+            cells[sweep].append(f"{r.reached:.0%}, {f.largest:.1f}°")
             means[sweep].append(f"{r.iterations:.0f} / {r.even:.2f} / {f.mean:.2f}° / {f.iterations:.1f}")
             print(".", end="", file=sys.stderr, flush=True)
-    print("Share reached, steps per joint, and the most that one joint turns per frame:\n")
+    print("Share reached, and the most that one joint turns per frame:\n")
     c.table(("order", *c.CHAINS), [(words(sweep), *cells[sweep]) for sweep in Sweep])
     print("Iterations and evenness of single solves / mean turn and iterations per frame:\n")
     c.table(("order", *c.CHAINS), [(words(sweep), *means[sweep]) for sweep in Sweep])
@@ -114,15 +113,16 @@ def smart() -> dict:
         settings = SolverSettings(
             sweep=sweep, step_fraction=1.0, position_tolerance=1e-3, solver=Solver.CCD, restarts=0
         )
-        with c.counted_steps() as steps:
-            result = solve(arm, start, [c.goal_at(arm, goal_point)], settings)
+        result = solve(arm, start, [c.goal_at(arm, goal_point)], settings)
         angles = [math.degrees(angle) for angle in c.turns(start, result.pose)]
-        found["poses"][sweep.name] = {"points": points(arm, result.pose), "turns": angles, "steps": steps[0]}
+        found["poses"][sweep.name] = {
+            "points": points(arm, result.pose),
+            "turns": angles,
+            "iterations": result.iterations,
+        }
         shown = [f"{angle:.1f}" for angle in angles]
-        rows.append(
-            (words(sweep), result.status.name, result.iterations, steps[0], *shown, f"{sum(angles):.0f}")
-        )
-    c.table(("order", "status", "iterations", "steps", *(f"joint {i}" for i in range(5)), "sum"), rows)
+        rows.append((words(sweep), result.status.name, result.iterations, *shown, f"{sum(angles):.0f}"))
+    c.table(("order", "status", "iterations", *(f"joint {i}" for i in range(5)), "sum"), rows)
     return found
 
 
@@ -237,25 +237,21 @@ def presets() -> dict:
     return found
 
 
-Candidate = tuple[Skeleton, SolverSettings, Callable[[], contextlib.AbstractContextManager[None]]]
+Candidate = tuple[Skeleton, SolverSettings]
 
 
 def candidates(skeleton: Skeleton) -> dict[str, Candidate]:
     """Ways to share a pass out: the default part of each step, one part for all joints with which a pass
     leaves 3 %, shares by squared levers taken joint by joint, and all joints at once."""
-    base, plain = c.settings_for(skeleton), contextlib.nullcontext
+    base, by_joint = c.settings_for(skeleton), c.joint_by_joint(skeleton)
     return {
-        "0.9 of each step": (skeleton, base, plain),
-        "one part for all, 3 % left": (*c.with_fraction(skeleton, base, c.rule(len(skeleton))), plain),
+        "0.9 of each step": (skeleton, base),
+        "one part for all, 3 % left": c.with_fraction(skeleton, base, c.rule(len(skeleton))),
         **{
-            f"share {share}, joint by joint": (
-                skeleton,
-                replace(base, error_reduction=share),
-                c.joint_by_joint,
-            )
+            f"share {share}, joint by joint": (by_joint, replace(base, error_reduction=share))
             for share in SHARES
         },
-        c.AT_ONCE: (skeleton, replace(base, error_reduction=c.SHARE), plain),
+        c.AT_ONCE: (skeleton, replace(base, error_reduction=c.SHARE)),
     }
 
 
@@ -266,9 +262,8 @@ def shares() -> dict:
     missed: list[tuple[object, ...]] = []
     for kind, make in (("free", c.free), ("limited", c.limited)):
         for count in COUNTS:
-            for label, (chain, chosen, how) in candidates(make(count)).items():
-                with how():
-                    numbers = worst(c.all_paths(chain, chosen, laps=("fast",)))
+            for label, (chain, chosen) in candidates(make(count)).items():
+                numbers = worst(c.all_paths(chain, chosen, laps=("fast",)))
                 found["rows"].append({"kind": kind, "count": count, "label": label, **numbers})
                 shown = f"{numbers['typical']:.2f}° / {numbers['iterations']:.1f}"
                 cells.setdefault((kind, label), []).append(shown)
@@ -284,7 +279,7 @@ def shares() -> dict:
     found["strobes"] = {}
     targets = c.along(c.eight(20.0), 1)
     found["path"] = [list(target) for target in targets]
-    for label, (chain, chosen, _) in candidates(c.free(20)).items():
+    for label, (chain, chosen) in candidates(c.free(20)).items():
         if label not in ("0.9 of each step", "one part for all, 3 % left", c.AT_ONCE):
             continue
         run = c.follow(chain, targets, chosen)
