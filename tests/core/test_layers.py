@@ -6,6 +6,7 @@ Inside a folder files may import each other, as long as no two do so in a circle
 from __future__ import annotations
 
 import ast
+import sys
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -16,18 +17,17 @@ ROOT = Path(__file__).resolve().parents[2]
 
 # As docs/development/architecture.md draws them, from the top. What shares a line does not import each other.
 CORE = (
-    ("errors", "json_text", "kernel"),
+    ("kernel",),
+    ("errors", "json_text"),
     ("maths",),
     ("limits",),
     ("skeleton",),
     ("goals",),
     ("settings",),
     ("motion",),
-    ("solvers.pole_bend", "solvers.pauses", "solvers.stepping", "solvers.tally"),
-    ("solvers.least_squares",),
-    ("solvers.ccd", "solvers.analytic"),
-    ("solvers.restarts",),
-    ("solvers.many_input", "solvers.solve"),
+    ("solvers.pole_bend", "solvers.pauses", "solvers.stepping", "solvers.tally", "solvers.problem_tables"),
+    ("solvers.least_squares", "solvers.analytic", "solvers.pose_search", "solvers.restarts"),
+    ("solvers.ccd", "solvers.many_input", "solvers.solve"),
     ("solvers.many_stages",),
     ("solvers.many_search",),
     ("solvers.many",),
@@ -127,6 +127,23 @@ def test_imports_only_from_above(module):
             assert RANK[target] < RANK[place], f"{module}:{line} imports {name}, which is not above it"
 
 
+def test_the_kernel_stands_alone():
+    """It imports nothing but the standard library and itself, or it could not be compiled into one module."""
+    for module in MODULES:
+        if module.startswith("ccd_rig.kernel"):
+            for line, name in _imports(module):
+                known = name.partition(".")[0] in sys.stdlib_module_names or name.startswith("ccd_rig.kernel")
+                assert known, f"{module}:{line} imports {name}"
+
+
+def test_the_kernel_is_entered_by_what_it_offers():
+    """Modules of the kernel are imported by each other alone, others take the names of its `__init__.py`."""
+    for module in MODULES:
+        if not module.startswith("ccd_rig.kernel"):
+            for line, name in _imports(module):
+                assert not name.startswith("ccd_rig.kernel."), f"{module}:{line} imports {name}"
+
+
 def test_no_circles():
     """Modules can be laid out in a row in which each imports only from those before it."""
     needs = {
@@ -162,7 +179,7 @@ def test_version_branches_live_in_one_folder(module):
 
 @pytest.mark.parametrize("module", [m for m in MODULES if MODULES[m].name == "__init__.py"])
 def test_folders_export_nothing(module):
-    """Each name has one address; only what registers, the kernel's entries and the public names stand in an __init__.py."""
+    """Each name has one address: an __init__.py registers, or gathers the kernel's or the public names."""
     assert _is_empty(module) or module in {PUBLIC, "ccd_rig.kernel", "ccd_rig.blender", *SHELLS}
 
 
