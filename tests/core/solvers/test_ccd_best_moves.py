@@ -196,7 +196,7 @@ def test_a_ball_joint_turns_its_one_effector_by_the_shortest_arc(seed: int) -> N
 def test_a_hinge_turns_to_the_best_angle_of_a_scan(width: float) -> None:
     """Inside its range; also where the range is narrow and what is best lies beyond it."""
     compared = 0
-    for seed in range(100):
+    for seed in range(50):
         rng = random.Random(seed)
         lower = rng.uniform(-3.0, 1.0)
         hinge = Hinge(random_vector(rng).normalized(), lower, lower + width)
@@ -206,7 +206,7 @@ def test_a_hinge_turns_to_the_best_angle_of_a_scan(width: float) -> None:
         pairs = pairs_of(skeleton, forward_kinematics(skeleton, rest)[1], goals)
         frames = forward_kinematics(skeleton, rest)[1].rotation
         axis = frames @ Vector(hinge.axis)
-        angles = np.linspace(hinge.lower, hinge.upper, 20001)
+        angles = np.linspace(hinge.lower, hinge.upper, 4001)
         total = np.zeros_like(angles)
         n = np.array(axis[:])
         for a, b, w in ((np.array(a[:]), np.array(b[:]), w) for a, b, w in pairs):
@@ -222,7 +222,7 @@ def test_a_hinge_turns_to_the_best_angle_of_a_scan(width: float) -> None:
         scale = sum(w * (a.length_squared + b.length_squared) for a, b, w in pairs)
         assert cost(skeleton, pose, goals) == pytest.approx(total.min(), abs=ROUNDING * scale), seed
         assert hinge.lower - FLOAT32 <= hinge_angle(pose.rotations[1], hinge) <= hinge.upper + FLOAT32
-    assert compared >= 60
+    assert compared >= 30
 
 
 def hinge_angle(rotation: Quaternion, hinge: Hinge) -> float:

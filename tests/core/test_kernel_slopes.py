@@ -1,0 +1,176 @@
+"""What the kernel sees of a pose: errors beside what goals measure, slopes beside differences."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from chains import legal_pose, random_couplings, random_skeleton, random_slides, shifted
+from mathutils import Quaternion, Vector
+
+from ccd_rig.goals import (
+    BalanceGoal,
+    DirectionGoal,
+    Goal,
+    OrientationGoal,
+    PoleGoal,
+    PositionGoal,
+    centre_of_mass,
+    measure,
+)
+from ccd_rig.kernel import Problem, look_at
+from ccd_rig.limits.shapes import Hinge, Limit
+from ccd_rig.settings import SolverSettings
+from ccd_rig.skeleton.joints import Skeleton
+from ccd_rig.skeleton.kinematics import forward_kinematics
+from ccd_rig.skeleton.pose import Pose
+from ccd_rig.solvers.pose_search import PoseSearch
+from ccd_rig.solvers.problem_tables import own_targets, problem_tables, reach_of_goals, target_rows
+
+KINDS = ("position", "orientation", "direction", "pole", "balance")
+
+
+def varied(rng: random.Random, count: int) -> Skeleton:
+    """A random tree of ball joints and hinges that slide, roll or do not inherit rotation; all have mass."""
+    skeleton = random_skeleton(rng, count, tree=rng.random() < 0.5)
+    changes = {}
+    for joint in skeleton.joints:
+        limit = joint.limit if isinstance(joint.limit, Hinge) else None
+        fields = {"mass": rng.uniform(0.1, 2.0), "inherit_rotation": rng.random() > 0.2, "limit": limit}
+        changes[joint.name] = {**fields, "slides": random_slides(rng), "max_step": math.pi}
+    return random_couplings(skeleton.replace(changes), rng)
+
+
+def goal_of(kind: str, skeleton: Skeleton, rng: random.Random) -> Goal:
+    """A goal of a kind on a random joint, which a random pose meets."""
+    joint = rng.choice(skeleton.joints)
+    transforms = forward_kinematics(skeleton, legal_pose(skeleton, rng))
+    here, weight = transforms[skeleton.index(joint.name)], rng.uniform(0.5, 2.0)
+    if kind == "position":
+        offset = Vector([rng.uniform(-1.0, 1.0) for _ in range(3)])
+        return PositionGoal(joint.name, here.point(offset), offset, weight)
+    if kind == "orientation":
+        return OrientationGoal(joint.name, here.rotation, weight)
+    if kind == "direction":
+        axis = Vector([rng.gauss(0.0, 1.0) for _ in range(3)])
+        return DirectionGoal(joint.name, axis, here.rotation @ axis, weight)
+    if kind == "pole":
+        chain = skeleton.chain(len(skeleton) - 1)
+        root = skeleton.joints[chain[rng.randrange(len(chain) - 1)]]
+        return PoleGoal(
+            root.name, skeleton.joints[-1].name, [rng.uniform(-5.0, 5.0) for _ in range(3)], weight
+        )
+    axes = rng.choice(((True, True, False), (True, False, False), (True, True, True)))
+    return BalanceGoal(centre_of_mass(skeleton, transforms), axes, weight)
+
+
+class Measured:
+    """Goals of a skeleton as the kernel sees them, at any pose in double precision."""
+
+    def __init__(self, skeleton: Skeleton, goals: Sequence[Goal], pose: Pose) -> None:
+        self.skeleton, self.movable = skeleton, PoseSearch(skeleton, goals, SolverSettings()).movable
+        self.limits: list[Limit | None] = [joint.limit for joint in skeleton.joints]
+        tables = problem_tables(skeleton, goals, self.limits, self.movable, [0.0] * len(skeleton))
+        self.reach = reach_of_goals(skeleton, goals)
+        self.problem = Problem(tables, self.reach, 1e-4, 1e-3)
+        self.rotations = np.array([[q[:] for q in pose.rotations]], dtype=np.float64)
+        self.rotations /= np.linalg.norm(self.rotations, axis=2, keepdims=True)
+        self.translations = np.array([[t[:] for t in pose.translations]], dtype=np.float64)
+        self.targets = target_rows(skeleton, goals, own_targets(goals), self.translations)
+
+    def residual(self, rotations: np.ndarray, translations: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(rows) residuals and (rows, columns) their slopes."""
+        p = self.problem
+        values, slope = np.zeros(p.rows), np.zeros((p.rows, p.columns))
+        look_at(p, rotations.reshape(1, -1), translations.reshape(1, -1), self.targets, values, slope)
+        return values, slope
+
+    def moved(self, column: int, by: float) -> tuple[np.ndarray, np.ndarray]:
+        """The pose with one unknown moved: a hinge's angle, a turn about an axis before the joint's, a shift.
+
+        Unknowns count in parts of a joint's mobility; shifts in the reach.
+        """
+        rotations, translations, at = self.rotations.copy(), self.translations.copy(), 0
+        for i in self.movable:
+            joint, limit = self.skeleton.joints[i], self.limits[i]
+            axes = [limit.axis] if isinstance(limit, Hinge) else np.eye(3)
+            if column < at + len(axes):
+                half = 0.5 * by * (1.0 - joint.stiffness)
+                turn = np.array([math.cos(half), *(math.sin(half) * np.array(axes[column - at]))])
+                rotations[0, i] = product(turn, rotations[0, i])
+                return rotations, translations
+            at += len(axes)
+            if column < at + len(joint.slides):
+                translations[0, i] += by * self.reach * np.array(joint.slides[column - at].axis)
+                return rotations, translations
+            at += len(joint.slides)
+        raise AssertionError(column)
+
+
+def product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Of two quaternions."""
+    real = a[0] * b[0] - a[1:] @ b[1:]
+    return np.array([real, *(a[0] * b[1:] + b[0] * a[1:] + np.cross(a[1:], b[1:]))])
+
+
+def cases(kinds: Sequence[str], seed: object) -> tuple[Skeleton, list[Goal], Pose]:
+    rng = random.Random(f"{kinds} {seed}")
+    skeleton = varied(rng, rng.randrange(3, 9))
+    while len(skeleton.chain(len(skeleton) - 1)) < 2:
+        skeleton = varied(rng, 6)
+    goals = [goal_of(kind, skeleton, rng) for kind in kinds]
+    return skeleton, goals, shifted(skeleton, legal_pose(skeleton, rng), rng)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_slopes_are_finite_differences(kind: str) -> None:
+    compared = 0
+    for seed in range(25):
+        seen = Measured(*cases((kind, "position"), seed))
+        _, slope = seen.residual(seen.rotations, seen.translations)
+        for column in range(seen.problem.columns):
+            ends = [seen.residual(*seen.moved(column, side))[0] for side in (1e-6, -1e-6)]
+            difference = (ends[0] - ends[1]) / 2e-6
+            if is_at_a_limit(seen, column):
+                continue
+            compared += 1
+            np.testing.assert_allclose(slope[:, column], difference, rtol=2e-5, atol=2e-6, err_msg=f"{seed}")
+    assert compared > 150
+
+
+def is_at_a_limit(seen: Measured, column: int) -> bool:
+    """Whether an unknown is so near an end of its range that it cannot be moved to both sides."""
+    for side in (1e-5, -1e-5):
+        rotations, translations = seen.moved(column, side)
+        for i in seen.movable:
+            joint = seen.skeleton.joints[i]
+            turned, shift = Quaternion(rotations[0, i]), Vector(translations[0, i])
+            if joint.limit is not None and joint.allowed(turned).rotation_difference(turned).angle > 1e-6:
+                return True
+            if any(not s.lower <= Vector(s.axis).dot(shift) <= s.upper for s in joint.slides):
+                return True
+    return False
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_residuals_grow_with_what_goals_measure(kind: str) -> None:
+    """Distances in parts of the reach, angles times one lever; both times the root of the weight."""
+    levers = []
+    for seed in range(60):
+        skeleton, (goal,), pose = cases((kind,), seed)
+        seen = Measured(skeleton, [goal], pose)
+        values, _ = seen.residual(seen.rotations, seen.translations)
+        error = measure(goal, skeleton, forward_kinematics(skeleton, pose))
+        size = float(np.linalg.norm(values)) / math.sqrt(goal.weight)
+        if error.angle > 0.1:
+            levers.append(size / error.angle)
+        elif error.angle == 0.0:
+            assert size == pytest.approx(error.distance / seen.reach, abs=1e-5)
+    assert (
+        levers == pytest.approx([levers[0]] * len(levers), rel=1e-3)
+        if levers
+        else kind in ("position", "balance")
+    )
