@@ -21,7 +21,7 @@ from ccd_rig.goals import (
     centre_of_mass,
     measure,
 )
-from ccd_rig.kernel import Problem, look_at
+from ccd_rig.kernel import Problem, look_at, set_search
 from ccd_rig.limits.shapes import Hinge, Limit
 from ccd_rig.settings import SolverSettings
 from ccd_rig.skeleton.joints import Skeleton
@@ -76,6 +76,7 @@ class Measured:
         tables = problem_tables(skeleton, goals, self.limits, self.movable, [0.0] * len(skeleton))
         self.reach = reach_of_goals(skeleton, goals)
         self.problem = Problem(tables, self.reach, 1e-4, 1e-3)
+        set_search(self.problem, 1, 1.0, 0.0, 0.0, 1e-6, 1, 1, False, False)
         self.rotations = np.array([[q[:] for q in pose.rotations]], dtype=np.float64)
         self.rotations /= np.linalg.norm(self.rotations, axis=2, keepdims=True)
         self.translations = np.array([[t[:] for t in pose.translations]], dtype=np.float64)
