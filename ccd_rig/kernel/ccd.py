@@ -55,6 +55,8 @@ INERTIA = 1e-2
 """What a turn must win, in parts of all there is to win, where several pairs leave a joint nearly free."""
 HALVINGS = 12
 """How finely a step is cut that would stretch a reach window: to 1/4096 of it."""
+EASE = 1e-3
+"""Radians by which a joint may see its goals outside its comfort tolerance and still be at ease."""
 BACKWARD = 2.0
 """Ranges of a bend within which a chain that bends against its own axis is taken to the other side."""
 
@@ -330,7 +332,7 @@ def step_joint(p, i, fraction):
     part = fraction * p.share[i] * p.mobility[3 * i]
     angle_before = p.angle[i]
     if p.width[i] == 1:
-        turn = eased(p, i, hinge_turn_in_range(p, i, best_hinge_turn(p, i, base))) * part
+        turn = hinge_turn_in_range(p, i, eased(p, i, best_hinge_turn(p, i, base))) * part
         turn = min(max(turn, -p.max_step[i]), p.max_step[i])
         set_angle(p, i, p.angle[i] + turn)
     else:
@@ -360,6 +362,15 @@ def eased(p, i, angle):
     if angle < 0.0:
         return min(0.0, angle + tolerance)
     return max(0.0, angle - tolerance)
+
+
+def is_at_ease(p):
+    """Whether every joint sees its goals within its comfort tolerance, so that none wants to turn on."""
+    start_carrying(p)
+    for n in range(p.moving_count):
+        if desired_angle(p, p.moving[n]) > p.comfort[p.moving[n]] + EASE:
+            return False
+    return True
 
 
 def desired_angle(p, i):
@@ -581,7 +592,7 @@ def fits_windows(p, i, base, before):
 def shift_in_windows(p, i, axis, shift):
     """As much of a slide's shift as stretches no reach window further."""
     low, high, part = 0.0, 1.0, 1.0
-    for _ in range(HALVINGS):
+    for _ in range(HALVINGS + 1):
         fits = True
         for k in range(p.goals):
             if p.goal_kind[k] == WINDOW and p.above[k * p.joints + i] and i > p.goal_root[k]:

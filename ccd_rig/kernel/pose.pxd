@@ -23,8 +23,8 @@ cdef double part_of_step(Problem p, double first) noexcept nogil
 cdef bint try_start(Problem p, const double[:, ::1] rotations, const double[:, ::1] translations, const int[:, ::1] is_turn, Py_ssize_t number) noexcept nogil
 @cython.locals(was_late=cython.bint)
 cdef int go_on_with(Problem p, const double[:, ::1] rotations, const double[:, ::1] translations, const int[:, ::1] is_turn, int status) noexcept nogil
+@cython.locals(goes_on=cython.bint)
 cdef int settle(Problem p, bint was_late) noexcept nogil
-cdef void go_on(Problem p) noexcept nogil
 cdef void serve_ranks(Problem p) noexcept nogil
 @cython.locals(at=cython.Py_ssize_t, rank=cython.Py_ssize_t)
 cdef double steepness(Problem p) noexcept nogil

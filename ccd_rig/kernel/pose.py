@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from math import sqrt
 
-from .ccd import LARGEST_ERROR, ROOT_TO_TIP, is_out_of_reach, mirror_bends, nudge, run_pass, share_steps, stretch, swivel
+from .ccd import LARGEST_ERROR, ROOT_TO_TIP, is_at_ease, is_out_of_reach, mirror_bends, nudge, run_pass, share_steps, stretch, swivel
 from .geometry import multiply, put_quaternion, put_vector, quaternion_at, unit
 from .goals import WINDOW_SLACK, measure
 from .least_squares import find_step, look, reach, share_pass, slide
@@ -32,10 +32,14 @@ CONVERGED = 0  # how a solve ends: see `settings.SolveStatus`
 STALLED = 1
 OPTIMAL = 2
 ITERATION_LIMIT = 3
+AT_EASE = 5  # of a solve inside comfort regions: every joint sees its goals within its tolerance
 OUT_OF_REACH = 4  # of a first solve: other starts are of no use
 
 START = 2  # slots of saved poses: where a try started
 BEST = 3
+ROUNDS_AT_LAST = 3
+"""How often a pose that is not yet as near as it gets goes on from there."""
+SERVED = 5  # before a dead end was left
 FIRST_START = 4  # where the solve started
 
 PASSES = 3
@@ -90,17 +94,22 @@ def solve_pose(p):
     is_far = is_out_of_reach(p)
     if is_far:
         stretch(p)
-        p.steps += 1
         keep_better(p)
         restore(p, START)
         measure(p)
     if p.by_passes:
-        status = OUT_OF_REACH if is_far and p.is_alone else descend(p)
+        if is_far and p.is_alone:
+            p.steps += 1
+            return OUT_OF_REACH
+        status = descend(p)
+        if p.is_calm and p.has_comfort and status != CONVERGED and is_at_ease(p):
+            return AT_EASE
         if status == CONVERGED and p.to_region and not p.only_ccd:
             look(p)
             slide(p)
         return OUT_OF_REACH if is_far and status != CONVERGED else status
     if is_far and p.is_alone:
+        p.steps += 1
         return OUT_OF_REACH
     if meet(p, PATIENT if p.is_calm else HURRIED):
         slide(p)
@@ -440,28 +449,19 @@ def settle(p, was_late):
     begin_try(p)
     p.ran_out = was_late
     measure(p)
-    if not p.by_passes and not (p.is_alone and not p.has_reference and is_out_of_reach(p)):
-        if p.last_rank == 0 and not p.is_alone:
-            go_on(p)
-            nudge(p, BEND)
-            go_on(p)
-        serve_ranks(p)
-        restore(p, BEST)
-    look(p)
-    if p.worst <= p.enough:
-        return CONVERGED
-    if steepness(p) <= STATIONARY:
-        return OPTIMAL
+    goes_on = not p.by_passes and not (p.is_alone and not p.has_reference and is_out_of_reach(p))
+    for _ in range(ROUNDS_AT_LAST):
+        if goes_on:
+            serve_ranks(p)
+            restore(p, BEST)
+        look(p)
+        if p.worst <= p.enough:
+            return CONVERGED
+        if steepness(p) <= STATIONARY:
+            return OPTIMAL
+        if not goes_on or p.ran_out:
+            break
     return ITERATION_LIMIT if p.ran_out else STALLED
-
-
-def go_on(p):
-    """Reach with patience; what is nearer counts."""
-    reach(p, PATIENT)
-    enter_windows(p)
-    keep_better(p)
-    restore(p, BEST)
-    measure(p)
 
 
 def serve_ranks(p):
@@ -469,7 +469,15 @@ def serve_ranks(p):
     p.is_equal = False
     for rank in range(p.last_rank + 1):
         p.stage = rank
-        reach(p, PATIENT)
+        if not reach(p, PATIENT):
+            # A straight or folded chain sees no way: bent a little, it may.
+            square = p.square
+            save(p, SERVED)
+            nudge(p, BEND)
+            reach(p, PATIENT)
+            if p.square >= square:
+                restore(p, SERVED)
+                look(p)
         for k in range(p.goals):
             if p.goal_rank[k] == rank and (p.distance[k] > p.position_tolerance or p.miss[k] > p.angle_tolerance):
                 for row in range(p.first_row[k], p.first_row[k + 1]):

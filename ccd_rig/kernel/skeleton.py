@@ -38,7 +38,7 @@ SMALLEST = 1e-30
 """Least size of a weight, mobility, tolerance or reach."""
 LARGEST = 1e60
 """Most of any number: squares of products stay finite."""
-UNIT_SLACK = 1e-3
+UNIT_SLACK = 1e-2
 """By how much the square of a unit vector may differ from 1."""
 SINGLE = 1e-6
 """Radians, or parts of the reach, that a pose in single precision may be off."""
@@ -300,7 +300,9 @@ class Problem:
         self.distance, self.miss = zeros(self.goals), zeros(self.goals)
         self.row_damping, self.row_wish, self.row_offset = zeros(rows), zeros(rows), zeros(rows)
         self.row_counts, self.pull, self.budget, self.is_equal = counts(rows), zeros(columns), 0, True
-        self.to_region = False
+        self.to_region, self.by_passes, self.only_ccd, self.is_calm = False, False, False, False
+        self.order, self.most, self.square, self.worst, self.departed = 0, 0, 0.0, 0.0, 0.0
+        self.fraction, self.feedback, self.reduction, self.stall = 1.0, 0.0, 0.0, 0.0
         self.last_step, self.ran_out = 0, False
         self.score, self.best_score = zeros(self.last_rank + 3), zeros(self.last_rank + 3)
         self.start_distance = zeros(self.goals)

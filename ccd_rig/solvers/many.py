@@ -1,4 +1,4 @@
-"""Solve many poses of one skeleton at once, by least squares over arrays."""
+"""Solve many poses of one skeleton, each as `solve` does."""
 
 from __future__ import annotations
 
@@ -10,20 +10,13 @@ from mathutils import Quaternion, Vector
 from numpy.typing import ArrayLike
 
 from ..goals import Goal
-from ..maths.batch import Array, Indices, Mask
+from ..maths.batch import Array, Indices
 from ..settings import SolverSettings, SolveStatus
 from ..skeleton.joints import Skeleton
 from ..skeleton.pose import Pose
-from .least_squares.optimality import STATIONARY
-from .least_squares.state import Poses
-from .many_input import ManyInput, PoseBatch, checked
-from .many_search import search
-from .many_stages import Found, Stage
-
-UNMOVED = 1e-12
-"""Components of a quaternion that differ by less are the same."""
-SINGLE = 1e-6
-"""What the rotations of a hinge in single precision may be beside its axis."""
+from .many_input import PoseBatch, checked_input
+from .pose_search import STATUSES, PoseSearch, Starts
+from .restarts import StartSpace, is_free, starts
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +27,7 @@ class ManyResult:
         rotations: (B, n, 4) unit quaternions (w, x, y, z), relative to rest, double precision.
         translations: (B, n, 3) relative to rest, model units.
         statuses: how each solve ended.
-        iterations: (B,) steps of least squares, of all starts that were tried.
+        iterations: (B,) passes and steps of least squares, of all starts that were tried.
         distances: (B, goals) how far off each goal is, model units; 0 where it asks for none.
         angles: (B, goals) the same in radians.
     """
@@ -73,9 +66,7 @@ def solve_many(
     them, goals with larger `priority` numbers give way. A pose that meets its goals and is inside its limits
     stays as it is, to the bit. The result is never farther from the goals than the start inside its limits.
 
-    Of the settings `max_iterations` (steps of least squares from one start), both tolerances, `restarts`,
-    `seed` and `comfort` count; the others are about sweeps. OPTIMAL is the status of a pose that misses its
-    goals where no small motion inside the limits comes nearer.
+    OPTIMAL is the status of a pose that misses its goals where no small motion inside the limits comes nearer.
 
     Args:
         skeleton: the joints.
@@ -88,45 +79,39 @@ def solve_many(
             more than they must from where they start.
 
     Raises:
-        InvalidInput: names what is wrong with the input, or what only `solve` knows: `two_bone_tip`.
+        InvalidInput: names what is wrong with the input.
     """
-    given = checked(skeleton, poses, goals, settings, targets, reference)
-    if given.size == 0:
-        none = np.zeros((0, len(given.goals)))
-        return ManyResult(given.rotations, given.translations, (), np.zeros(0, np.intp), none, none.copy())
-    # Errors are measured on what is returned, whose joints are taken as they are.
-    free = Stage(given, [None] * len(skeleton))
-    best, start, proper = search(given)
-    rotations, translations = _returned(given, start.poses.rotations, best.poses)
-    final = Poses(
-        np.ascontiguousarray(rotations.transpose(2, 1, 0)),
-        np.ascontiguousarray(translations.transpose(2, 1, 0)),
+    checked = checked_input(skeleton, poses, goals, settings, targets, reference)
+    search = PoseSearch(skeleton, checked.goals, checked.settings)
+    if not len(checked.rotations):
+        none = np.zeros((0, len(checked.goals)))
+        return ManyResult(checked.rotations, checked.translations, (), np.zeros(0, np.intp), none, none.copy())
+    solved = search.solve(
+        checked.rotations,
+        checked.translations,
+        checked.targets,
+        checked.reference,
+        (lambda: _templates(search)) if checked.settings.restarts else None,
     )
-    distances, angles, excess = free.misses(np.arange(given.size), final)
-    statuses = _statuses(given, proper, best, excess <= 1.0)
-    return ManyResult(rotations, translations, statuses, best.iterations, distances, angles)
+    return ManyResult(
+        solved.rotations,
+        solved.translations,
+        tuple([STATUSES[status] for status in solved.statuses]),
+        solved.steps.astype(np.intp),
+        solved.distances,
+        solved.angles,
+    )
 
 
-def _returned(given: ManyInput, start: Array, best: Poses) -> tuple[Array, Array]:
-    """Rotations (B, n, 4) and translations (B, n, 3); what has not moved keeps the bits that were given.
-
-    `start` are the rotations (4, n, B) of the given poses inside the limits.
-    """
-    same_side = np.where((start * given.poses.rotations).sum(0) < 0.0, -1.0, 1.0)
-    inside = np.abs(same_side * start - given.poses.rotations).max(0) <= SINGLE
-    unmoved = np.abs(best.rotations - start).max(0) <= UNMOVED
-    kept = (inside & unmoved).T[..., None]
-    rotations = np.where(kept, given.rotations, best.rotations.transpose(2, 1, 0))
-    still = np.abs(best.translations - given.poses.translations).max(0) <= UNMOVED
-    return rotations, np.where(still.T[..., None], given.translations, best.translations.transpose(2, 1, 0))
-
-
-def _statuses(given: ManyInput, proper: Stage, best: Found, met: Mask) -> tuple[SolveStatus, ...]:
-    missed = np.flatnonzero(~met)
-    found = [SolveStatus.CONVERGED] * given.size
-    if len(missed):
-        steep = proper.steepness(missed, best.poses.at(missed))
-        for k, each in zip(missed.tolist(), steep.tolist(), strict=True):
-            ended = SolveStatus.ITERATION_LIMIT if best.late[k] else SolveStatus.STALLED
-            found[k] = SolveStatus.OPTIMAL if each <= STATIONARY else ended
-    return tuple(found)
+def _templates(search: PoseSearch) -> Starts:
+    """Other starts, the same for every pose: joints without a limit are rotated from where they are."""
+    space = StartSpace(search.skeleton, search.goals, search.limits, search.movable)
+    settings, rest = search.settings, Pose.rest(search.skeleton)
+    others = list(starts(space, rest, settings.seed, settings.restarts))
+    limits = search.limits
+    is_turn = np.array([limit is None or is_free(limit) for limit in limits], np.int32)
+    return Starts(
+        np.array([[q[:] for q in pose.rotations] for pose in others], np.float64),
+        np.array([[t[:] for t in pose.translations] for pose in others], np.float64),
+        np.tile(is_turn, (len(others), 1)),
+    )

@@ -1,4 +1,4 @@
-"""What `solve_many` is given, checked and brought to arrays with the batch last."""
+"""What `solve_many` is given, checked and brought to arrays."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..errors import InvalidInput
-from ..goals import GOALS, Goal, PositionGoal, TargetKind
-from ..maths.batch import Array, unit
+from ..goals import Goal, TargetKind
+from ..maths.batch import Array
 from ..maths.validation import FARTHEST, UNIT_TOLERANCE
 from ..settings import SolverSettings
 from ..skeleton.joints import Skeleton
 from ..skeleton.pose import Pose
-from .ccd.working_pose import WorkingPose
-from .least_squares.state import Poses
+from .pose_search import check_goals
+from .problem_tables import own_targets
 
 PoseBatch = Sequence[Pose] | tuple[ArrayLike, ArrayLike]
 """Poses, or their rotations (B, n, 4) and translations (B, n, 3)."""
@@ -24,42 +24,24 @@ PoseBatch = Sequence[Pose] | tuple[ArrayLike, ArrayLike]
 
 @dataclass(frozen=True)
 class ManyInput:
-    """The arguments of `solve_many`.
+    """The arguments of `solve_many`, checked.
 
     Attributes:
-        skeleton, goals, settings: as they were given.
-        rotations, translations: (B, n, 4) and (B, n, 3) as they were given, double precision.
-        poses: the same with the batch last, rotations of length 1.
-        targets: per goal (3, B or 1) a point or a unit vector, or (4, B or 1) a unit quaternion;
-            two alike of a lone pose that has its own.
-        reference: poses that joints are held near to, or None.
-        movable: indices of the joints that may move, locked ones left out.
+        goals, settings: as they were given.
+        rotations, translations: (B, n, 4) and (B, n, 3), double precision.
+        targets: per goal (B or 1, 3) points or unit vectors, or (B or 1, 4) unit quaternions.
+        reference: rotations and translations that joints stay near to, or None.
     """
 
-    skeleton: Skeleton
     goals: tuple[Goal, ...]
     settings: SolverSettings
     rotations: Array
     translations: Array
-    poses: Poses
-    targets: tuple[Array, ...]
-    reference: Poses | None
-    movable: tuple[int, ...]
-
-    @property
-    def tolerances(self) -> Array:
-        """(movable,) radians, the comfort tolerances of the joints that may move, where they count."""
-        comforts = [self.skeleton.joints[i].comfort for i in self.movable]
-        used = self.settings.comfort
-        return np.array([each.tolerance if used and each is not None else 0.0 for each in comforts])
-
-    @property
-    def size(self) -> int:
-        """How many poses there are."""
-        return len(self.rotations)
+    targets: list[Array]
+    reference: tuple[Array, Array] | None
 
 
-def checked(
+def checked_input(
     skeleton: Skeleton,
     poses: PoseBatch,
     goals: Sequence[Goal],
@@ -68,61 +50,25 @@ def checked(
     reference: PoseBatch | None,
 ) -> ManyInput:
     """The input as arrays; InvalidInput names the pose, the joint, the goal or the field that is wrong."""
+    if not isinstance(skeleton, Skeleton):
+        raise InvalidInput(f"the skeleton must be a Skeleton, not {skeleton!r}")
     if not isinstance(settings, SolverSettings | None):
         raise InvalidInput(f"settings must be SolverSettings or None, not {settings!r}")
-    goals, how = tuple(goals), settings or SolverSettings()
-    movable = _movable(skeleton, goals)
-    _refuse_unknown(goals)
+    if not isinstance(goals, Sequence):
+        raise InvalidInput(f"goals must be a sequence, not {goals!r}")
+    check_goals(skeleton, goals)
     rotations, translations = _pose_arrays(skeleton, poses, "pose")
     size = len(rotations)
-    held = None
+    near = None
     if reference is not None:
-        held = _batch_last(*_pose_arrays(skeleton, reference, "reference pose"))
-        if (count := held.rotations.shape[-1]) != size:
-            raise InvalidInput(f"give a reference pose for each of {size} poses, not {count}")
+        near = _pose_arrays(skeleton, reference, "reference pose")
+        if len(near[0]) != size:
+            raise InvalidInput(f"give a reference pose for each of {size} poses, not {len(near[0])}")
     if len(targets) not in (0, len(goals)):
         raise InvalidInput(f"give targets or None for each of {len(goals)} goals, not {len(targets)}")
     each = targets or (None,) * len(goals)
-    found = [_targets(goal, value, size) for goal, value in zip(goals, each, strict=True)]
-    return ManyInput(
-        skeleton,
-        goals,
-        how,
-        rotations,
-        translations,
-        _batch_last(rotations, translations),
-        tuple(found),
-        held,
-        movable,
-    )
-
-
-def _movable(skeleton: Skeleton, goals: Sequence[object]) -> tuple[int, ...]:
-    """Indices of the joints that may move for a goal, locked ones left out."""
-    if not goals:
-        raise InvalidInput("there is nothing to solve: give at least one goal")
-    known = [goal for goal in goals if isinstance(goal, GOALS)]
-    if len(known) < len(goals):
-        wrong = next(goal for goal in goals if not isinstance(goal, GOALS))
-        allowed = ", ".join(kind.__name__ for kind in GOALS)
-        raise InvalidInput(f"a goal must be one of {allowed}, not {wrong!r}")
-    moved = WorkingPose(skeleton, Pose.rest(skeleton), known).movable
-    return tuple(sorted(set(moved) - skeleton.locked))
-
-
-def _refuse_unknown(goals: Sequence[Goal]) -> None:
-    """Raises InvalidInput for what only `solve` knows."""
-    for goal in goals:
-        if isinstance(goal, PositionGoal) and goal.two_bone_tip:
-            raise InvalidInput(
-                f"{goal.name}: two_bone_tip is on; solve_many does not know it: use solve for each pose"
-            )
-
-
-def _batch_last(rotations: Array, translations: Array) -> Poses:
-    lengths = np.sqrt((rotations * rotations).sum(2, keepdims=True))
-    turned = (rotations / lengths).transpose(2, 1, 0)
-    return Poses(np.ascontiguousarray(turned), np.ascontiguousarray(translations.transpose(2, 1, 0)))
+    rows = [_targets(goal, value, size) for goal, value in zip(goals, each, strict=True)]
+    return ManyInput(tuple(goals), settings or SolverSettings(), rotations, translations, rows, near)
 
 
 # Poses ----------------------------------------------------------------------------------------------
@@ -199,13 +145,9 @@ def _check_joints(skeleton: Skeleton, good: ArrayLike, what: str, field: str, mu
 
 
 def _targets(goal: Goal, value: ArrayLike | None, size: int) -> Array:
-    """(3, B or 1) or (4, B or 1); the goal's own target where there are none.
-
-    A lone pose's own stands there twice, as poses do in `Stage`: of one target NumPy sums in another order.
-    """
+    """(B or 1, 3) or (B or 1, 4); the goal's own target where there are none."""
     if value is None:
-        own: Array = np.array(goal.target[:], dtype=np.float64)[:, None]
-        return unit(own) if goal.target_kind.has_length_one else own
+        return own_targets([goal])[0]
     what = f"targets of the {goal.name}"
     found = _numbers(value, what, (len(goal.target),))
     if len(found) != size:
@@ -221,7 +163,7 @@ def _targets(goal: Goal, value: ArrayLike | None, size: int) -> Array:
         _check_targets(near, goal, f"must not be farther away than {FARTHEST:g}")
     if goal.target_kind.has_length_one:
         found = found / sizes[:, None]
-    return np.ascontiguousarray(np.repeat(found, 2, axis=0).T if size == 1 else found.T)
+    return found
 
 
 def _check_targets(good: ArrayLike, goal: Goal, must: str) -> None:

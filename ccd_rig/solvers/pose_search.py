@@ -28,6 +28,8 @@ STATUSES = (SolveStatus.CONVERGED, SolveStatus.STALLED, SolveStatus.OPTIMAL, Sol
 """By the kernel's numbers."""
 OUT_OF_REACH = 4
 """The kernel's number of a first solve for which other starts are of no use."""
+AT_EASE = 5
+"""The kernel's number of a solve inside comfort regions whose joints see their goals within their tolerances."""
 ORDERS = (
     Sweep.TIP_TO_ROOT,
     Sweep.ROOT_TO_TIP,
@@ -145,15 +147,20 @@ class PoseSearch:
             start = Solved.begun(rotations, translations, goals)
             half = replace(self.settings, max_iterations=(self.settings.max_iterations + 1) // 2)
             self._run(self.regions, half, solved, every, rows, reference, None, budget)
-            solved.take(solved.statuses != 0, start)
-            every = np.flatnonzero(solved.statuses != 0)
+            at_ease = solved.statuses == AT_EASE
+            solved.take((solved.statuses != 0) & ~at_ease, start)
+            every = np.flatnonzero((solved.statuses != 0) & ~at_ease)
+            solved.statuses[at_ease] = 1
         self._run(self.limits, self.settings, solved, every, rows, reference, None, budget)
-        lost, missed = np.flatnonzero(solved.statuses == OUT_OF_REACH), np.flatnonzero(solved.statuses % 4)
+        lost = every[solved.statuses[every] == OUT_OF_REACH]
+        missed = every[solved.statuses[every] % OUT_OF_REACH > 0]
         none = _none(joints)
         self._run(self.limits, self.settings, solved, lost, rows, reference, none, budget)
         again = starts is not None and len(self.movable) > 1 and not any(self.tolerances[i] for i in self.movable)
         others = starts() if starts is not None and again and len(missed) else none
         self._run(self.limits, self.settings, solved, missed, rows, reference, others, budget)
+        met = (solved.distances <= self.settings.position_tolerance) & (solved.angles <= self.settings.angle_tolerance)
+        solved.statuses[met.all(1)] = 0
         return solved
 
     def _run(

@@ -214,8 +214,11 @@ def _extents(skeleton: Skeleton, goal: PositionGoal, shifts: Array) -> Array:
     total = np.full(len(shifts), Vector(goal.effector(skeleton)).length)
     for i in window_joints(skeleton, goal)[1:]:
         joint = skeleton.joints[i]
-        links = np.array(joint.offset[:]) + shifts[:, i] @ np.array(joint.rest_rotation.to_matrix()).T
-        total += np.sqrt((links * links).sum(1))
+        turned = joint.rest_rotation.to_matrix()
+        square = np.zeros(len(shifts))
+        for row, offset in zip(turned, joint.offset, strict=True):  # no product of BLAS: its bits vary
+            square += (offset + row[0] * shifts[:, i, 0] + row[1] * shifts[:, i, 1] + row[2] * shifts[:, i, 2]) ** 2
+        total += np.sqrt(square)
     return total
 
 

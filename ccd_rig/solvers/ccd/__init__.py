@@ -1,1 +1,0 @@
-"""Cyclic Coordinate Descent: joint by joint, each by its exact best move."""
