@@ -34,7 +34,17 @@ from .geometry import (
     vector_at,
     wrapped,
 )
-from .goals import BEND_RANGE, LEVER, gather_mass, goal_point, heads_between, measure, pole_angle, pole_angle_of, total_moment
+from .goals import (
+    BEND_RANGE,
+    LEVER,
+    gather_mass,
+    goal_point,
+    heads_between,
+    measure,
+    pole_angle,
+    pole_angle_of,
+    total_moment,
+)
 from .limits import LIMIT_WIDTH, hinge_axis, hinge_range, nearest_allowed
 from .plain import Quaternion, Vector
 from .skeleton import BALANCE, DIRECTION, ORIENTATION, POLE, POSITION, WINDOW, forward, place, set_angle
@@ -90,7 +100,9 @@ def run_pass(p, order, number, fraction):
     elif order == BOUNCE_TIP or order == BOUNCE_ROOT:
         for last in range(1, count + 1):
             for n in range(last):
-                longest = max(longest, visit(p, p.moving[n if order == BOUNCE_ROOT else count - 1 - n], fraction))
+                longest = max(
+                    longest, visit(p, p.moving[n if order == BOUNCE_ROOT else count - 1 - n], fraction)
+                )
                 if is_alone_met(p):
                     break
             if is_alone_met(p):
@@ -210,7 +222,9 @@ def carry(p, i, step):
             else:
                 longest = max(longest, angle_of(step) * LEVER * p.reach)
             put_vector(p.effector, 3 * k, add(head, turned))
-            put_quaternion(p.effector_frame, 4 * k, unit(multiply(step, quaternion_at(p.effector_frame, 4 * k))))
+            put_quaternion(
+                p.effector_frame, 4 * k, unit(multiply(step, quaternion_at(p.effector_frame, 4 * k)))
+            )
     return longest
 
 
@@ -302,7 +316,7 @@ def add_pair(p, count, a, b, weight):
 
 
 def add_balance(p, k, i, count):
-    """Add the pair of a balance: what a turn of joint i moves of the centre of mass, and where that should be."""
+    """Add the pair of a balance: the lever of the centre of mass about joint i, and where it should be."""
     gather_mass(p)
     head, share = vector_at(p.head, 3 * i), 1.0 / p.total_mass
     mass = p.below[4 * i + 3]
@@ -490,7 +504,9 @@ def step_slide(p, i, column, fraction):
             gather_mass(p)
             gain = p.below[4 * i + 3] / p.total_mass
             way = subtract(target, scaled(total_moment(p), 1.0 / p.total_mass))
-            way = Vector(way.x * p.goal_axis[3 * k], way.y * p.goal_axis[3 * k + 1], way.z * p.goal_axis[3 * k + 2])
+            way = Vector(
+                way.x * p.goal_axis[3 * k], way.y * p.goal_axis[3 * k + 1], way.z * p.goal_axis[3 * k + 2]
+            )
         else:
             continue
         along += weight * gain * dot(axis, way)
@@ -542,7 +558,9 @@ def undo_if_worse(p, i, before, angle_before):
         else:
             way = logarithm(multiply(quaternion_at(p.rotation, 4 * i), conjugate(before)))
             turned = unit(multiply(exponential(scaled(way, half)), before))
-            put_quaternion(p.rotation, 4 * i, nearest_allowed(p.limit, LIMIT_WIDTH * i, turned) if half > 0.0 else before)
+            put_quaternion(
+                p.rotation, 4 * i, nearest_allowed(p.limit, LIMIT_WIDTH * i, turned) if half > 0.0 else before
+            )
         measure(p)
     start_carrying(p)
 
@@ -572,7 +590,9 @@ def try_part(p, i, before, way, angle_before, angle, part):
         set_angle(p, i, angle_before + part * (angle - angle_before))
         return
     turned = unit(multiply(exponential(scaled(way, part)), before))
-    put_quaternion(p.rotation, 4 * i, nearest_allowed(p.limit, LIMIT_WIDTH * i, turned) if part > 0.0 else before)
+    put_quaternion(
+        p.rotation, 4 * i, nearest_allowed(p.limit, LIMIT_WIDTH * i, turned) if part > 0.0 else before
+    )
 
 
 def fits_windows(p, i, base, before):
@@ -633,7 +653,9 @@ def bend_tip(p, k):
     else:
         axis = cross(upper, lower)
         size = length(axis)
-        axis = scaled(axis, 1.0 / size) if size > 1e-6 * length(upper) * length(lower) else perpendicular(upper)
+        axis = (
+            scaled(axis, 1.0 / size) if size > 1e-6 * length(upper) * length(lower) else perpendicular(upper)
+        )
     turn = opening(upper, lower, axis, length(subtract(vector_at(p.target, 4 * k), root)))
     turn_joint(p, middle, axis, turn)
     share = p.share[first]
@@ -645,8 +667,8 @@ def bend_tip(p, k):
 def opening(upper, lower, axis, distance):
     """The turn of the lower bone about an axis after which its end is at a distance from the upper's start.
 
-    Of |upper + R lower|^2 = distance^2 the turns are at an angle to where both point the same way: to the side
-    on which the bones bend already.
+    Of the two solutions of |upper + R lower|^2 = distance^2 it is that to the side on which the bones bend
+    already.
     """
     along = dot(upper, axis) * dot(lower, axis)
     x, y = dot(upper, lower) - along, dot(axis, cross(upper, lower))
@@ -729,7 +751,11 @@ def stretch(p):
                         axis = rotate(quaternion_at(p.base, 4 * i), hinge_axis(p.limit, LIMIT_WIDTH * i))
                         across = dot(axis, cross(arm, way))
                         size = atan2(across, dot(arm, way) - dot(axis, arm) * dot(axis, way))
-                    size = min(eased(p, i, fabs(size)), p.max_step[i]) * p.mobility[3 * i] * (1.0 if size > 0.0 else -1.0)
+                    size = (
+                        min(eased(p, i, fabs(size)), p.max_step[i])
+                        * p.mobility[3 * i]
+                        * (1.0 if size > 0.0 else -1.0)
+                    )
                     turn_joint(p, i, axis, size)
                 break
     measure(p)
@@ -739,10 +765,10 @@ def stretch(p):
 
 
 def share_steps(p, reduction):
-    """Note the part of its best step that each joint takes when one pass removes part `reduction` of the error.
+    """Note the part of its best step that each joint takes when one pass removes `reduction` of the error.
 
-    Joint i removes w_i of it: `reduction` times its squared lever, in parts of the sum over its chain. It turns
-    by its lever times a common factor, which is the step of least squared rotation. Visited from the root it
+    Joint i removes w_i of it: `reduction` times its squared lever, in parts of the sum over its chain. It
+    turns by its lever times a common factor: the step of least squared rotation. Visited from the root it
     finds 1 - w_0 - ... - w_(i-1) of the error left, so its part is w_i over that. With 0 each takes its whole
     step. A joint of several goals takes the largest part.
     """
@@ -763,7 +789,7 @@ def share_steps(p, reduction):
 
 
 def lever_squares(p, k, total, reduction):
-    """The sum of squared levers of the joints that move for a goal; with a `total`, their shares are noted."""
+    """The sum of squared levers of the joints that move for a goal; with a `total` also their shares."""
     i, lever, sum_ = p.goal_joint[k], 0.0, 0.0
     before = vector_at(p.effector, 3 * k)
     while i >= 0:
@@ -823,7 +849,7 @@ def misses_shell(p, k):
 
 
 def swivel(p):
-    """Turn the roots of chains about their lines until they bend towards their poles, the ends where they are.
+    """Turn the roots of chains about their lines until they bend towards their poles; ends stay.
 
     The swivel angle (Tolani, Goswami & Badler 2000): stiff joints turn as far as it takes too.
     """
@@ -838,7 +864,7 @@ def swivel(p):
 
 
 def bend_turn(p, line):
-    """The angle about a chain's line from where its bend should point to where it does; 0 if it asks nothing."""
+    """The angle about a chain's line from where its bend should point to where it does; 0 without a bend."""
     bend, side = vector_at(p.bend, 0), vector_at(p.bend, 3)
     if p.bend[6] == 0.0:
         return 0.0
@@ -870,7 +896,7 @@ def mirror_bends(p):
 
 
 def may_mirror(p, k):
-    """Whether a chain's joints all turn freely, it is nearly straight, and would point to its pole mirrored."""
+    """Whether a chain turns freely, is nearly straight, and would point to its pole when mirrored."""
     i, root = p.goal_joint[k], p.goal_root[k]
     while True:
         free = p.width[i] and p.mobility[3 * i] == 1.0 and p.max_step[i] >= pi and p.inherits[i]

@@ -41,7 +41,7 @@ from .skeleton import BALANCE, DIRECTION, ORIENTATION, POLE, POSITION, WINDOW, c
 LEVER = 0.3
 """Part of the reach that stands for one radian: what an angle counts beside a length."""
 BEND_RANGE = 0.05
-"""Mean offset of the heads between, in parts of the chain's length, from which only the actual bend counts."""
+"""Mean offset of the heads between, in parts of the chain's length, from which the bend alone counts."""
 POLE_NOISE = 1e-5
 """Part of a chain's scale (or of a target's distance) below which its line (or side) is rounding."""
 FIRST = 1e4
@@ -98,7 +98,9 @@ def measure_goal(p, k):
         put_rows(p, row, scaled(off, by_length))
         p.distance[k] = length(off)
     elif kind == ORIENTATION:
-        off = logarithm(multiply(quaternion_at(p.frame, 4 * joint), conjugate(quaternion_at(p.target, 4 * k))))
+        off = logarithm(
+            multiply(quaternion_at(p.frame, 4 * joint), conjugate(quaternion_at(p.target, 4 * k)))
+        )
         put_rows(p, row, scaled(off, by_angle))
         p.miss[k] = length(off)
     elif kind == DIRECTION:
@@ -186,8 +188,8 @@ def heads_between(p, k):
 def pole_angle(line, between, side, axis, scale, turn, bend_and_side):
     """The signed angle about the chain's line from where its bend should point to where it does.
 
-    With l the unit line, B the part of `between` across it, t = BEND_RANGE scale and f a smooth step, the bend
-    is B + (1 - f(|B| / t)) t (l x axis) and the angle counts f(|bend| / t): a clear bend is B itself, a
+    With l the unit line, B the part of `between` across it, t = BEND_RANGE scale and f a smooth step, the
+    bend is B + (1 - f(|B| / t)) t (l x axis) and the angle counts f(|bend| / t): a clear bend is B itself, a
     straight chain bends about its own axis, and the angle fades where the two cancel.
 
     Args:
@@ -235,7 +237,9 @@ def gather_mass(p):
     for n in range(p.evaluated_count):
         i = p.evaluated[n]
         at, mass = 4 * i, p.mass[i]
-        middle = add(vector_at(p.head, 3 * i), rotate(quaternion_at(p.frame, 4 * i), vector_at(p.mass_point, 3 * i)))
+        middle = add(
+            vector_at(p.head, 3 * i), rotate(quaternion_at(p.frame, 4 * i), vector_at(p.mass_point, 3 * i))
+        )
         p.below[at] = mass * middle.x
         p.below[at + 1] = mass * middle.y
         p.below[at + 2] = mass * middle.z
@@ -266,7 +270,9 @@ def total_moment(p):
     sum_ = Vector(0.0, 0.0, 0.0)
     for n in range(p.evaluated_count):
         i = p.evaluated[n]
-        middle = add(vector_at(p.head, 3 * i), rotate(quaternion_at(p.frame, 4 * i), vector_at(p.mass_point, 3 * i)))
+        middle = add(
+            vector_at(p.head, 3 * i), rotate(quaternion_at(p.frame, 4 * i), vector_at(p.mass_point, 3 * i))
+        )
         sum_ = add(sum_, scaled(middle, p.mass[i]))
     return sum_
 
@@ -304,7 +310,9 @@ def place_columns(p, i):
         put_axis(p, column + 2, rotate(turned, Vector(0.0, 0.0, p.mobility[3 * i + 2])))
     base = quaternion_at(p.shift_base, 4 * i)
     for column in range(p.first_column[i] + p.width[i], p.first_column[i + 1]):
-        put_axis(p, column, scaled(rotate(base, vector_at(p.slide_axis, 3 * p.column_slide[column])), p.reach))
+        put_axis(
+            p, column, scaled(rotate(base, vector_at(p.slide_axis, 3 * p.column_slide[column])), p.reach)
+        )
 
 
 def put_axis(p, column, v):
@@ -380,7 +388,7 @@ def point_row(p, row, joint, point, force):
 
 
 def coupled_rows(p, at, i, force):
-    """Add to the columns of drivers how the coupled offsets of a joint move what hangs on it along `force`."""
+    """Add to drivers' columns how coupled offsets of a joint move what hangs on it along `force`."""
     for k in range(p.couplings):
         driver = p.coupled_driver[k]
         if p.coupled_joint[k] == i and p.width[driver] == 1:
@@ -407,9 +415,24 @@ def orientation_rows(p, k, factor):
     square = dot(e, e)
     c = jacobian_factor(square)
     d = 1.0 - c * square
-    turn_row(p, row, joint, scaled(Vector(d + c * e.x * e.x, c * e.x * e.y + 0.5 * e.z, c * e.x * e.z - 0.5 * e.y), factor))
-    turn_row(p, row + 1, joint, scaled(Vector(c * e.y * e.x - 0.5 * e.z, d + c * e.y * e.y, c * e.y * e.z + 0.5 * e.x), factor))
-    turn_row(p, row + 2, joint, scaled(Vector(c * e.z * e.x + 0.5 * e.y, c * e.z * e.y - 0.5 * e.x, d + c * e.z * e.z), factor))
+    turn_row(
+        p,
+        row,
+        joint,
+        scaled(Vector(d + c * e.x * e.x, c * e.x * e.y + 0.5 * e.z, c * e.x * e.z - 0.5 * e.y), factor),
+    )
+    turn_row(
+        p,
+        row + 1,
+        joint,
+        scaled(Vector(c * e.y * e.x - 0.5 * e.z, d + c * e.y * e.y, c * e.y * e.z + 0.5 * e.x), factor),
+    )
+    turn_row(
+        p,
+        row + 2,
+        joint,
+        scaled(Vector(c * e.z * e.x + 0.5 * e.y, c * e.z * e.y - 0.5 * e.x, d + c * e.z * e.z), factor),
+    )
 
 
 def jacobian_factor(square):
@@ -431,12 +454,19 @@ def direction_rows(p, k, factor):
     around = scaled(cross(axis, side), ratio)
     first = perpendicular(target)
     second = cross(target, first)
-    turn_row(p, row, joint, scaled(add(scaled(side, dot(way, first)), scaled(around, dot(side, first))), factor))
-    turn_row(p, row + 1, joint, scaled(add(scaled(side, dot(way, second)), scaled(around, dot(side, second))), factor))
+    turn_row(
+        p, row, joint, scaled(add(scaled(side, dot(way, first)), scaled(around, dot(side, first))), factor)
+    )
+    turn_row(
+        p,
+        row + 1,
+        joint,
+        scaled(add(scaled(side, dot(way, second)), scaled(around, dot(side, second))), factor),
+    )
 
 
 def pole_row(p, k, factor):
-    """The slope of a pole's angle: by differences to the vectors that it depends on, along which joints move."""
+    """The slope of a pole's angle, by differences to the vectors that it depends on."""
     row, joint, root, scale = p.first_row[k], p.goal_joint[k], p.goal_root[k], p.goal_scale[k]
     start = vector_at(p.head, 3 * root)
     end = goal_point(p, k)

@@ -6,9 +6,9 @@ K = J P B^T and P the projection onto what limits leave free (an active set):
 
     d = -g - P B^T (K + damping)^-1 (w r - J g)
 
-Here r is the residual, w the part of it to remove, J its slope, B the part of J whose joints may move for each
-goal (most often all of it), and g the part of the way back to the reference pose (Rosen 1960, "The gradient
-projection method for nonlinear programming"): w = 1 and g = 0 reaches, w = 0 slides.
+Here r is the residual, w the part of it to remove, J its slope, B the part of J whose joints may move for
+each goal (most often all of it), and g the part of the way back to the reference pose (Rosen 1960, "The
+gradient projection method for nonlinear programming"): w = 1 and g = 0 reaches, w = 0 slides.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from math import fabs, pi, sqrt
 
 from .geometry import (
     add,
-    angle_of,
     conjugate,
     cross,
     dot,
@@ -67,7 +66,7 @@ FLAT = 1e-7
 
 
 def look(p):
-    """Note residuals and slopes, the borders that the pose stands on, and its departure from the reference."""
+    """Note residuals and slopes, the borders that the pose stands on, and its departure."""
     measure(p)
     slopes(p)
     note_borders(p)
@@ -89,7 +88,9 @@ def note_borders(p):
                 at = 3 * (NORMALS * i + n)
                 normal = rotate_back(metric, vector_at(p.normals, at))
                 normal = Vector(
-                    normal.x * p.mobility[3 * i], normal.y * p.mobility[3 * i + 1], normal.z * p.mobility[3 * i + 2]
+                    normal.x * p.mobility[3 * i],
+                    normal.y * p.mobility[3 * i + 1],
+                    normal.z * p.mobility[3 * i + 2],
                 )
                 size = length(normal)
                 put_vector(p.normals, at, scaled(normal, 1.0 / size if size > 0.0 else 0.0))
@@ -162,7 +163,9 @@ def depart_ball(p, i, reference):
         return
     w = rotate(metric, Vector(u.x / x, u.y / y, u.z / z))
     once = cross(v, w)
-    w = rotate_back(metric, add(w, add(scaled(once, 0.5), scaled(cross(v, once), jacobian_factor(dot(v, v))))))
+    w = rotate_back(
+        metric, add(w, add(scaled(once, 0.5), scaled(cross(v, once), jacobian_factor(dot(v, v)))))
+    )
     p.departure[column] = x * w.x
     p.departure[column + 1] = y * w.y
     p.departure[column + 2] = z * w.z
@@ -435,8 +438,8 @@ def wish(p, part):
 def reach(p, slow_part):
     """Meet the goals by damped least squares, with no pull to the reference; whether they are met.
 
-    Looks at the pose first, and leaves what it saw of the last. Ends with the try's steps, or after `PATIENCE`
-    in a row that leave more than `slow_part` of the square error.
+    Looks at the pose first, and leaves what it saw of the last. Ends with the try's steps, or after
+    `PATIENCE` in a row that leave more than `slow_part` of the square error.
     """
     wish(p, 1.0)
     damping, slow = 1e-3, 0
@@ -456,7 +459,7 @@ def reach(p, slow_part):
         make_step(p, part)
         look(p)
         if p.square < square:
-            # How much of what was predicted came true (Marquardt 1963; More 1978): curvature asks for damping.
+            # How much of what was predicted came true (More 1978): curvature asks for damping.
             gain = (square - p.square) / max(square - predicted, 1e-30)
             if gain > 0.75:
                 damping = max(0.3 * damping, 1e-6)
@@ -514,8 +517,8 @@ def slide(p):
     """Go along the goals towards the reference, from a pose that meets them.
 
     A step of the departure's gradient in what the goals leave free, then steps back onto the goals. It counts
-    if these are met and the departure falls, else it is halved. The next step's length is that of Barzilai and
-    Borwein 1988: the curvature seen in the last one.
+    if these are met and the departure falls, else it is shortened. The next step's length is that of Barzilai
+    and Borwein 1988: the curvature seen in the last one.
     """
     part = 1.0
     has_old = False

@@ -9,7 +9,18 @@ from __future__ import annotations
 
 from math import sqrt
 
-from .ccd import LARGEST_ERROR, ROOT_TO_TIP, is_at_ease, is_out_of_reach, mirror_bends, nudge, run_pass, share_steps, stretch, swivel
+from .ccd import (
+    LARGEST_ERROR,
+    ROOT_TO_TIP,
+    is_at_ease,
+    is_out_of_reach,
+    mirror_bends,
+    nudge,
+    run_pass,
+    share_steps,
+    stretch,
+    swivel,
+)
 from .geometry import multiply, put_quaternion, put_vector, quaternion_at, unit
 from .goals import WINDOW_SLACK, measure
 from .least_squares import find_step, look, reach, share_pass, slide
@@ -83,7 +94,7 @@ def enter_limits(p):
 
 
 def solve_pose(p):
-    """Solve the pose that is loaded, from where it is; how that ended. It is left as the best that was seen."""
+    """Solve the pose that is loaded, from where it is; how that ended."""
     begin(p)
     if p.worst <= 1.0 and p.departed == 0.0:
         return CONVERGED
@@ -396,7 +407,10 @@ def try_start(p, rotations, translations, is_turn, number):
     for n in range(p.moving_count):
         i = p.moving[n]
         turned = Quaternion(
-            rotations[number, 4 * i], rotations[number, 4 * i + 1], rotations[number, 4 * i + 2], rotations[number, 4 * i + 3]
+            rotations[number, 4 * i],
+            rotations[number, 4 * i + 1],
+            rotations[number, 4 * i + 2],
+            rotations[number, 4 * i + 3],
         )
         if is_turn[number, i]:
             turned = unit(multiply(quaternion_at(p.rotation, 4 * i), turned))
@@ -406,7 +420,11 @@ def try_start(p, rotations, translations, is_turn, number):
             put_vector(
                 p.translation,
                 3 * i,
-                Vector(translations[number, 3 * i], translations[number, 3 * i + 1], translations[number, 3 * i + 2]),
+                Vector(
+                    translations[number, 3 * i],
+                    translations[number, 3 * i + 1],
+                    translations[number, 3 * i + 2],
+                ),
             )
     enter_limits(p)
     measure(p)
@@ -479,7 +497,9 @@ def serve_ranks(p):
                 restore(p, SERVED)
                 look(p)
         for k in range(p.goals):
-            if p.goal_rank[k] == rank and (p.distance[k] > p.position_tolerance or p.miss[k] > p.angle_tolerance):
+            if p.goal_rank[k] == rank and (
+                p.distance[k] > p.position_tolerance or p.miss[k] > p.angle_tolerance
+            ):
                 for row in range(p.first_row[k], p.first_row[k + 1]):
                     p.row_offset[row] = p.residual[row]
     slide(p)
@@ -502,8 +522,8 @@ def steepness(p):
     """How steeply the error of the goals that are missed can still fall; 0 where it is stationary.
 
     The largest part of the gradient that belongs to one joint, beside the residual times the longest lever: a
-    cosine, as in MINPACK's test of the gradient (More 1978). The gradient is projected into the limits. A goal
-    that gives way to others is tested along directions that leave those alone.
+    cosine, as in MINPACK's test of the gradient (More 1978). The gradient is projected into the limits. A
+    goal that gives way to others is tested along directions that leave those alone.
     """
     steepest = 0.0
     p.is_equal = False
@@ -512,7 +532,9 @@ def steepness(p):
         for column in range(p.columns):
             p.pull[column] = 0.0
         for k in range(p.goals):
-            if p.goal_rank[k] == rank and (p.distance[k] > p.position_tolerance or p.miss[k] > p.angle_tolerance):
+            if p.goal_rank[k] == rank and (
+                p.distance[k] > p.position_tolerance or p.miss[k] > p.angle_tolerance
+            ):
                 for row in range(p.first_row[k], p.first_row[k + 1]):
                     square += p.residual[row] * p.residual[row]
                     for column in range(p.columns):
@@ -755,7 +777,9 @@ def set_search(p, order, fraction, feedback, reduction, stall, most, budget, onl
         raise ValueError("kernel: unknown order of joints")
     if not (0 <= most <= MOST_STEPS and 0 <= budget <= MOST_STEPS):
         raise ValueError(f"kernel: steps must be 0 to {MOST_STEPS}")
-    if not (0.0 <= fraction <= 2.0 and 0.0 <= feedback <= 1.0 and 0.0 <= reduction < 1.0 and 0.0 <= stall <= 1.0):
+    if not (
+        0.0 <= fraction <= 2.0 and 0.0 <= feedback <= 1.0 and 0.0 <= reduction < 1.0 and 0.0 <= stall <= 1.0
+    ):
         raise ValueError("kernel: settings of steps are out of range")
     p.order, p.most, p.budget = order, most, budget
     p.fraction, p.feedback, p.reduction, p.stall = fraction, feedback, reduction, stall

@@ -31,7 +31,6 @@ from .geometry import (
 )
 from .limits import LIMIT_WIDTH, are_rows_known, hinge_axis, hinge_range, is_hinge
 
-
 SLOTS = 8
 """Poses that a problem can save beside the one it works on: 0 and 1 by steps, 2 and more by searches."""
 SMALLEST = 1e-30
@@ -111,7 +110,8 @@ class Problem:
         Args:
             tables: {name: array}; int32 and float64, flat. J joints, G goals, S slides, C coupled offsets.
                 parent (J), -1 or less than the joint's number; inherits (J) 0 or 1; offset (3J), rest (4J);
-                limit, region (LIMIT_WIDTH J), what joints may do and what part of it they like; width (J) columns of the joint's rotation: 0 fixed, 1 a hinge, 3;
+                limit, region (LIMIT_WIDTH J): what joints may do, and where they like to be;
+                width (J) columns of the joint's rotation: 0 fixed, 1 a hinge, 3;
                 metric (4J) the axes of `mobility` (3J) in the joint's base, 0 to 1;
                 max_step (J) radians of a step of CCD; comfort (J) tolerances, radians;
                 mass (J), mass_point (3J) in the joint's frame;
@@ -232,7 +232,7 @@ class Problem:
         for k in range(goals):
             if (self.goal_rank[k] < 0) != (self.goal_kind[k] == WINDOW):
                 raise ValueError("kernel: goal_rank must be -1 for reach windows, and for these alone")
-            if not SMALLEST <= self.goal_weight[k]:
+            if not self.goal_weight[k] >= SMALLEST:
                 raise ValueError(f"kernel: goal_weight must be {SMALLEST:g} or more")
             if self.goal_kind[k] == DIRECTION:
                 axis = vector_at(self.goal_axis, 3 * k)
@@ -318,7 +318,11 @@ class Problem:
     def find_paths(self):
         """Note what lies between joints and goals, and which joints move at all."""
         joints, goals = self.joints, self.goals
-        self.above, self.lever_joint, self.next_moving = counts(goals * joints), counts(goals * joints), counts(goals * joints)
+        self.above, self.lever_joint, self.next_moving = (
+            counts(goals * joints),
+            counts(goals * joints),
+            counts(goals * joints),
+        )
         self.tip_first, self.tip_middle, self.in_tip = counts(goals), counts(goals), counts(joints)
         self.masked, self.is_rigid = False, not self.couplings
         self.has_windows, self.has_tips, self.has_poles, self.last_rank = False, False, False, 0
@@ -366,7 +370,6 @@ class Problem:
         self.profile, self.first_pair, self.bend = zeros(9), zeros(6), zeros(7)
         self.davenport, self.eigenvectors = zeros(16), zeros(16)
         self.stage, self.valid, self.last_turn = self.last_rank, 0, 0.0
-
 
     def is_plain(self, i, goal):
         """Whether a joint turns freely, for one goal alone, and changes the lengths of no links."""

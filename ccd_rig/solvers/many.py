@@ -66,7 +66,8 @@ def solve_many(
     them, goals with larger `priority` numbers give way. A pose that meets its goals and is inside its limits
     stays as it is, to the bit. The result is never farther from the goals than the start inside its limits.
 
-    OPTIMAL is the status of a pose that misses its goals where no small motion inside the limits comes nearer.
+    OPTIMAL is the status of a pose that misses its goals where no small motion inside the limits comes
+    nearer.
 
     Args:
         skeleton: the joints.
@@ -85,7 +86,9 @@ def solve_many(
     search = PoseSearch(skeleton, checked.goals, checked.settings)
     if not len(checked.rotations):
         none = np.zeros((0, len(checked.goals)))
-        return ManyResult(checked.rotations, checked.translations, (), np.zeros(0, np.intp), none, none.copy())
+        return ManyResult(
+            checked.rotations, checked.translations, (), np.zeros(0, np.intp), none, none.copy()
+        )
     solved = search.solve(
         checked.rotations,
         checked.translations,

@@ -29,7 +29,7 @@ STATUSES = (SolveStatus.CONVERGED, SolveStatus.STALLED, SolveStatus.OPTIMAL, Sol
 OUT_OF_REACH = 4
 """The kernel's number of a first solve for which other starts are of no use."""
 AT_EASE = 5
-"""The kernel's number of a solve inside comfort regions whose joints see their goals within their tolerances."""
+"""The kernel's number of a solve in comfort regions whose joints see their goals within tolerances."""
 ORDERS = (
     Sweep.TIP_TO_ROOT,
     Sweep.ROOT_TO_TIP,
@@ -156,10 +156,14 @@ class PoseSearch:
         missed = every[solved.statuses[every] % OUT_OF_REACH > 0]
         none = _none(joints)
         self._run(self.limits, self.settings, solved, lost, rows, reference, none, budget)
-        again = starts is not None and len(self.movable) > 1 and not any(self.tolerances[i] for i in self.movable)
+        again = (
+            starts is not None and len(self.movable) > 1 and not any(self.tolerances[i] for i in self.movable)
+        )
         others = starts() if starts is not None and again and len(missed) else none
         self._run(self.limits, self.settings, solved, missed, rows, reference, others, budget)
-        met = (solved.distances <= self.settings.position_tolerance) & (solved.angles <= self.settings.angle_tolerance)
+        met = (solved.distances <= self.settings.position_tolerance) & (
+            solved.angles <= self.settings.angle_tolerance
+        )
         solved.statuses[met.all(1)] = 0
         return solved
 
@@ -268,6 +272,6 @@ def check_goals(skeleton: Skeleton, goals: Sequence[object]) -> None:
             rolling = chain_links_that_roll(skeleton, goal)
             if rolling is not None:
                 raise InvalidInput(
-                    f"{goal.name}: max_extension is {goal.max_extension:g}, but joint '{rolling}' has coupled "
-                    "offsets: set max_extension to 1"
+                    f"{goal.name}: max_extension is {goal.max_extension:g}, but joint '{rolling}' has "
+                    "coupled offsets: set max_extension to 1"
                 )

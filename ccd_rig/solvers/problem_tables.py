@@ -8,7 +8,16 @@ from typing import Any
 import numpy as np
 from mathutils import Vector
 
-from ..goals import BalanceGoal, DirectionGoal, Goal, OrientationGoal, PoleGoal, PositionGoal, reach_of, served
+from ..goals import (
+    BalanceGoal,
+    DirectionGoal,
+    Goal,
+    OrientationGoal,
+    PoleGoal,
+    PositionGoal,
+    reach_of,
+    served,
+)
 from ..limits.hinges import as_hinge
 from ..limits.shapes import Limit, limit_row
 from ..maths.batch import Array
@@ -217,7 +226,9 @@ def _extents(skeleton: Skeleton, goal: PositionGoal, shifts: Array) -> Array:
         turned = joint.rest_rotation.to_matrix()
         square = np.zeros(len(shifts))
         for row, offset in zip(turned, joint.offset, strict=True):  # no product of BLAS: its bits vary
-            square += (offset + row[0] * shifts[:, i, 0] + row[1] * shifts[:, i, 1] + row[2] * shifts[:, i, 2]) ** 2
+            square += (
+                offset + row[0] * shifts[:, i, 0] + row[1] * shifts[:, i, 1] + row[2] * shifts[:, i, 2]
+            ) ** 2
         total += np.sqrt(square)
     return total
 
@@ -239,7 +250,7 @@ def unit_rows(values: Any) -> Array:
 
 
 def chain_links_that_roll(skeleton: Skeleton, goal: PositionGoal) -> str | None:
-    """The first joint whose coupled offsets change the length of a reach window's links; None if none does."""
+    """The first joint whose coupled offsets change the length of a reach window's links, or None."""
     rolling = {each.joint for each in skeleton.couplings}
     inner = [i for i in window_joints(skeleton, goal)[1:] if i in rolling]
     return skeleton.joints[inner[0]].name if inner else None

@@ -122,7 +122,9 @@ def _nearest(space: StartSpace, pose: Pose, moved: Sequence[int]) -> list[Pose]:
         rotations, translations = list(pose.rotations), list(pose.translations)
         for i in moved:
             limit, joint = limits[i], skeleton.joints[i]
-            rotations[i] = applied.rotations[i] if limit is None else clamp(limit, applied.rotations[i]).freeze()
+            rotations[i] = (
+                applied.rotations[i] if limit is None else clamp(limit, applied.rotations[i]).freeze()
+            )
             inside = [
                 min(max(along, slide.lower), slide.upper)
                 for slide, along in zip(joint.slides, slides_of(joint, translations[i]), strict=True)

@@ -137,8 +137,12 @@ class _Request:
         others = list(starts(space, self.pose, self.settings.seed, self.settings.restarts))
         arrays = [_arrays(other) for other in others]
         return Starts(
-            np.concatenate([each[0] for each in arrays]) if arrays else np.zeros((0, *self.rotations.shape[1:])),
-            np.concatenate([each[1] for each in arrays]) if arrays else np.zeros((0, *self.translations.shape[1:])),
+            np.concatenate([each[0] for each in arrays])
+            if arrays
+            else np.zeros((0, *self.rotations.shape[1:])),
+            np.concatenate([each[1] for each in arrays])
+            if arrays
+            else np.zeros((0, *self.translations.shape[1:])),
             np.zeros((len(arrays), len(search.skeleton)), np.int32),
         )
 

@@ -316,7 +316,7 @@ def scores(case: Mixture, pose: Pose | None) -> list[float]:
 
 
 def _extents(case: Mixture, pose: Pose) -> list[tuple[float, float]]:
-    """How far the part of each reach window is stretched, and how far it may be, by its links at the start."""
+    """How far the part of each reach window is stretched, and how far it may be by its links."""
     transforms, joints = forward_kinematics(case.skeleton, pose), case.skeleton.joints
     found = []
     for goal in case.goals:

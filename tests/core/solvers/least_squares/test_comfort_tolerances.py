@@ -94,7 +94,9 @@ def test_with_tolerances_alone_every_joint_ends_at_ease(name: str) -> None:
     for k, target in enumerate(wanted):
         assert many.statuses[k] is not SolveStatus.CONVERGED
         turns = angles(skeleton, many.pose(k), target)
-        restless += any(turns[i] > 0.3 + 2.0 * EASE for i in range(5) if not at_limit(skeleton, many.pose(k), i))
+        restless += any(
+            turns[i] > 0.3 + 2.0 * EASE for i in range(5) if not at_limit(skeleton, many.pose(k), i)
+        )
     assert restless <= 1
 
 
