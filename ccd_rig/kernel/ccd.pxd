@@ -17,7 +17,6 @@ cdef Py_ssize_t add_pair(Problem p, Py_ssize_t count, Vector a, Vector b, double
 cdef Py_ssize_t add_balance(Problem p, Py_ssize_t k, Py_ssize_t i, Py_ssize_t count) noexcept nogil
 @cython.locals(count=cython.Py_ssize_t)
 cdef double step_joint(Problem p, Py_ssize_t i, double fraction) noexcept nogil
-cdef bint is_at_ease(Problem p) noexcept nogil
 cdef double eased(Problem p, Py_ssize_t i, double angle) noexcept nogil
 @cython.locals(count=cython.Py_ssize_t)
 cdef double desired_angle(Problem p, Py_ssize_t i) noexcept nogil

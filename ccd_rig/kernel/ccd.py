@@ -65,8 +65,6 @@ INERTIA = 1e-2
 """What a turn must win, in parts of all there is to win, where several pairs leave a joint nearly free."""
 HALVINGS = 12
 """How finely a step is cut that would stretch a reach window: to 1/4096 of it."""
-EASE = 1e-3
-"""Radians by which a joint may see its goals outside its comfort tolerance and still be at ease."""
 BACKWARD = 2.0
 """Ranges of a bend within which a chain that bends against its own axis is taken to the other side."""
 
@@ -376,15 +374,6 @@ def eased(p, i, angle):
     if angle < 0.0:
         return min(0.0, angle + tolerance)
     return max(0.0, angle - tolerance)
-
-
-def is_at_ease(p):
-    """Whether every joint sees its goals within its comfort tolerance, so that none wants to turn on."""
-    start_carrying(p)
-    for n in range(p.moving_count):
-        if desired_angle(p, p.moving[n]) > p.comfort[p.moving[n]] + EASE:
-            return False
-    return True
 
 
 def desired_angle(p, i):

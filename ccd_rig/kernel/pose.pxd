@@ -25,7 +25,7 @@ cdef bint try_start(Problem p, const double[:, ::1] rotations, const double[:, :
 cdef int go_on_with(Problem p, const double[:, ::1] rotations, const double[:, ::1] translations, const int[:, ::1] is_turn, int status) noexcept nogil
 @cython.locals(goes_on=cython.bint)
 cdef int settle(Problem p, bint was_late) noexcept nogil
-cdef void serve_ranks(Problem p) noexcept nogil
+cdef void serve_ranks(Problem p, double slow_part) noexcept nogil
 @cython.locals(at=cython.Py_ssize_t, rank=cython.Py_ssize_t)
 cdef double steepness(Problem p) noexcept nogil
 cdef double largest_part(Problem p) noexcept nogil

@@ -12,7 +12,6 @@ from math import sqrt
 from .ccd import (
     LARGEST_ERROR,
     ROOT_TO_TIP,
-    is_at_ease,
     is_out_of_reach,
     mirror_bends,
     nudge,
@@ -43,7 +42,6 @@ CONVERGED = 0  # how a solve ends: see `settings.SolveStatus`
 STALLED = 1
 OPTIMAL = 2
 ITERATION_LIMIT = 3
-AT_EASE = 5  # of a solve inside comfort regions: every joint sees its goals within its tolerance
 OUT_OF_REACH = 4  # of a first solve: other starts are of no use
 
 START = 2  # slots of saved poses: where a try started
@@ -113,8 +111,6 @@ def solve_pose(p):
             p.steps += 1
             return OUT_OF_REACH
         status = descend(p)
-        if p.is_calm and p.has_comfort and status != CONVERGED and is_at_ease(p):
-            return AT_EASE
         if status == CONVERGED and p.to_region and not p.only_ccd:
             look(p)
             slide(p)
@@ -468,9 +464,11 @@ def settle(p, was_late):
     p.ran_out = was_late
     measure(p)
     goes_on = not p.by_passes and not (p.is_alone and not p.has_reference and is_out_of_reach(p))
+    slow_gain = 1.0 - PATIENT
     for _ in range(ROUNDS_AT_LAST):
         if goes_on:
-            serve_ranks(p)
+            serve_ranks(p, 1.0 - slow_gain)
+            slow_gain *= 0.1
             restore(p, BEST)
         look(p)
         if p.worst <= p.enough:
@@ -482,17 +480,17 @@ def settle(p, was_late):
     return ITERATION_LIMIT if p.ran_out else STALLED
 
 
-def serve_ranks(p):
+def serve_ranks(p, slow_part):
     """Serve the goals rank by rank: each as near as those before it leave room for."""
     p.is_equal = False
     for rank in range(p.last_rank + 1):
         p.stage = rank
-        if not reach(p, PATIENT):
+        if not reach(p, slow_part):
             # A straight or folded chain sees no way: bent a little, it may.
             square = p.square
             save(p, SERVED)
             nudge(p, BEND)
-            reach(p, PATIENT)
+            reach(p, slow_part)
             if p.square >= square:
                 restore(p, SERVED)
                 look(p)
@@ -508,7 +506,7 @@ def serve_ranks(p):
         p.stage = rank
         measure(p)
         if p.worst > p.enough:
-            reach(p, PATIENT)
+            reach(p, slow_part)
     p.stage = p.last_rank
     p.is_equal = True
     for row in range(p.rows):

@@ -28,8 +28,6 @@ STATUSES = (SolveStatus.CONVERGED, SolveStatus.STALLED, SolveStatus.OPTIMAL, Sol
 """By the kernel's numbers."""
 OUT_OF_REACH = 4
 """The kernel's number of a first solve for which other starts are of no use."""
-AT_EASE = 5
-"""The kernel's number of a solve in comfort regions whose joints see their goals within tolerances."""
 ORDERS = (
     Sweep.TIP_TO_ROOT,
     Sweep.ROOT_TO_TIP,
@@ -147,10 +145,8 @@ class PoseSearch:
             start = Solved.begun(rotations, translations, goals)
             half = replace(self.settings, max_iterations=(self.settings.max_iterations + 1) // 2)
             self._run(self.regions, half, solved, every, rows, reference, None, budget)
-            at_ease = solved.statuses == AT_EASE
-            solved.take((solved.statuses != 0) & ~at_ease, start)
-            every = np.flatnonzero((solved.statuses != 0) & ~at_ease)
-            solved.statuses[at_ease] = 1
+            solved.take(solved.statuses != 0, start)
+            every = np.flatnonzero(solved.statuses != 0)
         self._run(self.limits, self.settings, solved, every, rows, reference, None, budget)
         lost = every[solved.statuses[every] == OUT_OF_REACH]
         missed = every[solved.statuses[every] % OUT_OF_REACH > 0]
