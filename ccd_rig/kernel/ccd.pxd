@@ -44,6 +44,9 @@ cdef double opening(Vector upper, Vector lower, Vector axis, double distance) no
 cdef void turn_joint(Problem p, Py_ssize_t i, Vector axis, double angle) noexcept nogil
 @cython.locals(i=cython.Py_ssize_t)
 cdef void nudge(Problem p, double angle) noexcept nogil
+cdef void point_joint(Problem p, Py_ssize_t i, Vector arm, Vector way) noexcept nogil
+@cython.locals(i=cython.Py_ssize_t)
+cdef void bend_into_windows(Problem p) noexcept nogil
 @cython.locals(i=cython.Py_ssize_t, child=cython.Py_ssize_t)
 cdef void stretch(Problem p) noexcept nogil
 cdef void share_steps(Problem p, double reduction) noexcept nogil

@@ -44,6 +44,7 @@ from .goals import (
     pole_angle,
     pole_angle_of,
     total_moment,
+    window_line,
 )
 from .limits import LIMIT_WIDTH, hinge_axis, hinge_range, nearest_allowed
 from .plain import Quaternion, Vector
@@ -65,6 +66,10 @@ INERTIA = 1e-2
 """What a turn must win, in parts of all there is to win, where several pairs leave a joint nearly free."""
 HALVINGS = 12
 """How finely a step is cut that would stretch a reach window: to 1/4096 of it."""
+BEND_IN = 0.1
+"""Radians by which joints are bent before a chain is bent into its reach window."""
+ENTRY_PASSES = 40
+"""Most passes that bend a chain into its reach window."""
 BACKWARD = 2.0
 """Ranges of a bend within which a chain that bends against its own axis is taken to the other side."""
 
@@ -161,11 +166,11 @@ def largest_first(p, fraction):
 
 
 def is_alone_met(p):
-    """Whether there is one goal alone, a position, and its effector is there: later joints stay then.
+    """Whether there is one goal, a position, and its effector is there: later joints stay then.
 
     Carrying rounds a little: a little inside the tolerance.
     """
-    if not p.is_alone:
+    if not p.is_single:
         return False
     off = subtract(vector_at(p.effector, 0), vector_at(p.target, 0))
     near = 0.9 * p.enough * p.position_tolerance
@@ -711,6 +716,45 @@ def nudge(p, angle):
     measure(p)
 
 
+def point_joint(p, i, arm, way):
+    """Turn a joint, as far as one step may, so that what hangs on it at `arm` points along `way`."""
+    v = logarithm(between(arm, way))
+    turn = length(v)
+    if turn == 0.0:
+        return
+    axis = scaled(v, 1.0 / turn)
+    if p.width[i] == 1:
+        axis = rotate(quaternion_at(p.base, 4 * i), hinge_axis(p.limit, LIMIT_WIDTH * i))
+        turn = atan2(dot(axis, cross(arm, way)), dot(arm, way) - dot(axis, arm) * dot(axis, way))
+    size = min(eased(p, i, fabs(turn)), p.max_step[i]) * p.mobility[3 * i]
+    turn_joint(p, i, axis, size if turn > 0.0 else -size)
+
+
+def bend_into_windows(p):
+    """Bend chains that start stretched past a reach window, as far as their limits let them."""
+    for k in range(p.goals):
+        if p.goal_kind[k] == WINDOW and p.distance[k] > 0.0:
+            nudge(p, BEND_IN)  # a straight chain sees no side to bend to
+            for _ in range(ENTRY_PASSES):
+                start_carrying(p)
+                start = vector_at(p.head, 3 * p.goal_root[k])
+                line = window_line(p, k)
+                extent = length(line)
+                if extent <= p.target[4 * k]:
+                    break
+                wanted = add(start, scaled(line, 0.99 * p.target[4 * k] / extent))
+                i = p.goal_joint[k]
+                while i != p.goal_root[k]:
+                    if p.moves_now[i] and p.width[i] and p.serves[k * p.joints + i]:
+                        start_carrying(p)
+                        head = vector_at(p.head, 3 * i)
+                        point_joint(
+                            p, i, subtract(vector_at(p.effector, 3 * k), head), subtract(wanted, head)
+                        )
+                    i = p.parent[i]
+            measure(p)
+
+
 def stretch(p):
     """Point every link at its target, from the root: the straight chain at once, where limits allow it.
 
@@ -730,22 +774,7 @@ def stretch(p):
                 if child >= 0:
                     place_up_to(p, child)
                     end = vector_at(p.head, 3 * child)
-                arm, way = subtract(end, head), subtract(vector_at(p.target, 4 * k), head)
-                turn = between(arm, way)
-                v = logarithm(turn)
-                size = length(v)
-                if size > 0.0:
-                    axis = scaled(v, 1.0 / size)
-                    if p.width[i] == 1:
-                        axis = rotate(quaternion_at(p.base, 4 * i), hinge_axis(p.limit, LIMIT_WIDTH * i))
-                        across = dot(axis, cross(arm, way))
-                        size = atan2(across, dot(arm, way) - dot(axis, arm) * dot(axis, way))
-                    size = (
-                        min(eased(p, i, fabs(size)), p.max_step[i])
-                        * p.mobility[3 * i]
-                        * (1.0 if size > 0.0 else -1.0)
-                    )
-                    turn_joint(p, i, axis, size)
+                point_joint(p, i, subtract(end, head), subtract(vector_at(p.target, 4 * k), head))
                 break
     measure(p)
 

@@ -12,6 +12,7 @@ from math import sqrt
 from .ccd import (
     LARGEST_ERROR,
     ROOT_TO_TIP,
+    bend_into_windows,
     is_out_of_reach,
     mirror_bends,
     nudge,
@@ -46,7 +47,7 @@ OUT_OF_REACH = 4  # of a first solve: other starts are of no use
 
 START = 2  # slots of saved poses: where a try started
 BEST = 3
-ROUNDS_AT_LAST = 3
+ROUNDS_AT_LAST = 2
 """How often a pose that is not yet as near as it gets goes on from there."""
 SERVED = 5  # before a dead end was left
 FIRST_START = 4  # where the solve started
@@ -119,7 +120,8 @@ def solve_pose(p):
         p.steps += 1
         return OUT_OF_REACH
     if meet(p, PATIENT if p.is_calm else HURRIED):
-        slide(p)
+        if not p.has_tips:  # two bones that reach alone leave the others as they are
+            slide(p)
         return CONVERGED
     enter_windows(p)
     keep_better(p)
@@ -166,14 +168,19 @@ def begin(p):
         p.row_offset[row] = 0.0
     enter_limits(p)
     look(p)
-    save(p, START)
-    save(p, FIRST_START)
-    save(p, BEST)
     for k in range(p.goals):
         p.start_distance[k] = p.distance[k]
+    save(p, BEST)
     note_score(p)
     for place in range(p.last_rank + 3):
         p.best_score[place] = p.score[place]
+    if p.has_windows and (p.score[0] > 0.0 or p.score[1] > 0.0):
+        bend_into_windows(p)
+        keep_better(p)
+        restore(p, BEST)
+        look(p)
+    save(p, START)
+    save(p, FIRST_START)
 
 
 def meet(p, slow_part):
@@ -181,7 +188,7 @@ def meet(p, slow_part):
 
     Near a reference least squares come first: what counts is the reference, not the order of joints.
     """
-    if (p.is_calm or p.has_reference) and reach(p, slow_part):
+    if (p.is_calm or p.has_reference) and not p.has_tips and reach(p, slow_part):
         return True
     enter_windows(p)
     keep_better(p)

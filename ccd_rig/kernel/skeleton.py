@@ -364,7 +364,11 @@ class Problem:
         self.moves_now, self.mirrored = counts(joints), zeros(3 * joints)
         for n in range(self.moving_count):
             self.moves_now[self.moving[n]] = 1
-        self.is_alone = goals == 1 and self.goal_kind[0] == POSITION
+        # Reach windows stand behind the goals.
+        self.is_single = goals > 0 and self.goal_kind[0] == POSITION
+        for k in range(1, goals):
+            self.is_single = self.is_single and self.goal_kind[k] == WINDOW
+        self.is_alone = self.is_single and goals == 1
         self.effector, self.effector_frame = zeros(3 * goals), zeros(4 * goals)
         self.share, self.wish_angle = zeros(joints), zeros(joints)
         self.profile, self.first_pair, self.bend = zeros(9), zeros(6), zeros(7)
