@@ -442,7 +442,7 @@ def reach(p, slow_part):
     `PATIENCE` in a row that leave more than `slow_part` of the square error.
     """
     wish(p, 1.0)
-    damping, slow = 1e-3, 0
+    damping, growth, slow = 1e-3, 5.0, 0
     look(p)
     while True:
         if p.worst <= NEAR:
@@ -465,11 +465,13 @@ def reach(p, slow_part):
                 damping = max(0.3 * damping, 1e-6)
             elif gain < 0.25:
                 damping *= 2.0
+            growth = 5.0
             slow = slow + 1 if p.square > slow_part * square else 0
         else:
             restore(p, 0)
             look(p)
-            damping *= 5.0
+            damping *= growth
+            growth *= 2.0
             slow += 1
         if slow >= PATIENCE:
             break

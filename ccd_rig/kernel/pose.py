@@ -56,7 +56,7 @@ PASSES = 3
 """Passes of CCD before least squares."""
 HURRIED = 0.95
 """Part of the square error that a step may leave while other starts are waiting."""
-PATIENT = 0.9995
+PATIENT = 0.999
 """The same while a pose is brought as near as it gets."""
 SLOW_PASSES = 40
 """Passes of CCD alone over which the error must fall by `SLOW_GAIN`."""
