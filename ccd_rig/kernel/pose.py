@@ -369,7 +369,7 @@ def pass_over(p, number, first):
     Where one position is to be evenly shared by joints that only turn, all of them move at once: the step of
     least squared rotation, joint by joint, in one.
     """
-    if p.reduction > 0.0 and p.order == ROOT_TO_TIP and p.is_alone and not p.slides and not p.couplings:
+    if p.reduction > 0.0 and p.order == ROOT_TO_TIP and p.can_share:
         return share_pass(p)
     return run_pass(p, p.order, number, part_of_step(p, first))
 

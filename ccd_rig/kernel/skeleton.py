@@ -369,6 +369,10 @@ class Problem:
         for k in range(1, goals):
             self.is_single = self.is_single and self.goal_kind[k] == WINDOW
         self.is_alone = self.is_single and goals == 1
+        self.can_share = self.is_alone and self.is_rigid and not self.slides and not self.has_tips
+        for n in range(self.moving_count):
+            i = self.moving[n]
+            self.can_share = self.can_share and self.max_step[i] >= pi and self.comfort[i] == 0.0
         self.effector, self.effector_frame = zeros(3 * goals), zeros(4 * goals)
         self.share, self.wish_angle = zeros(joints), zeros(joints)
         self.profile, self.first_pair, self.bend = zeros(9), zeros(6), zeros(7)

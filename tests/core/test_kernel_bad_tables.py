@@ -1,0 +1,400 @@
+"""What the kernel's entry points refuse, compiled and plain: one line names what is wrong, and nothing crashes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ccd_rig import kernel
+from ccd_rig.kernel import limits, pose, skeleton
+
+COMPILED = SimpleNamespace(
+    **{name: getattr(kernel, name) for _, names in kernel.ENTRIES for name in names},
+)
+PLAIN = SimpleNamespace(
+    Problem=skeleton.Problem,
+    set_search=pose.set_search,
+    solve_poses=pose.solve_poses,
+    look_at=pose.look_at,
+    nearest_of_many=limits.nearest_of_many,
+    borders_at=limits.borders_at,
+    project_rotation=limits.project_rotation,
+)
+WAYS = pytest.mark.parametrize("way", [COMPILED, PLAIN], ids=["compiled", "plain"])
+LIMIT = kernel.LIMIT_WIDTH
+JOINTS = 2
+SIZES = {"reach": 2.0, "position_tolerance": 1e-4, "angle_tolerance": 1e-3}
+SEARCH = {
+    "order": 1,
+    "fraction": 0.9,
+    "feedback": 0.0,
+    "reduction": 0.0,
+    "stall": 1e-6,
+    "most": 20,
+    "budget": 20,
+    "only_ccd": False,
+    "is_calm": False,
+}
+
+
+def ints(*values: int) -> np.ndarray:
+    return np.array(values, np.int32)
+
+
+def doubles(*values: float) -> np.ndarray:
+    return np.array(values, np.float64)
+
+
+def hinge_rows() -> np.ndarray:
+    """The rows of a hinge about z, -1 to 1 radian, and of a joint without limit."""
+    row = np.zeros(LIMIT)
+    row[:3] = 1.0
+    round_ = (math.cos(0.5), math.sin(0.5))
+    row[6:19] = (0.0, 0.0, 1.0, 1.0, 0.0, *round_, 1.0, 0.0, 1.0, 0.0, -1.0, 1.0)
+    return np.concatenate([row, np.zeros(LIMIT)])
+
+
+def tables() -> dict[str, Any]:
+    """A hinge and a ball joint that slides along the hinge's offset; goals of position and direction."""
+    return {
+        "parent": ints(-1, 0),
+        "inherits": ints(1, 1),
+        "offset": doubles(0, 0, 0, 0, 1, 0),
+        "rest": doubles(1, 0, 0, 0, 1, 0, 0, 0),
+        "limit": hinge_rows(),
+        "region": np.zeros(JOINTS * LIMIT),
+        "width": ints(1, 3),
+        "metric": doubles(1, 0, 0, 0, 1, 0, 0, 0),
+        "mobility": np.ones(6),
+        "max_step": np.full(2, 4.0),
+        "comfort": np.zeros(2),
+        "mass": np.ones(2),
+        "mass_point": np.zeros(6),
+        "first_slide": ints(0, 0, 1),
+        "slide_axis": doubles(0, 1, 0),
+        "slide_range": doubles(-1, 1),
+        "coupled_joint": ints(1),
+        "coupled_driver": ints(0),
+        "coupled_axis": doubles(1, 0, 0),
+        "first_knot": ints(0, 2),
+        "knots": doubles(-1, 0, 0, 1, 0, 0),
+        "goal_kind": ints(0, 2),
+        "goal_joint": ints(1, 1),
+        "goal_root": ints(0, 0),
+        "goal_rank": ints(0, 1),
+        "goal_point": doubles(0, 1, 0, 0, 0, 0),
+        "goal_weight": np.ones(2),
+        "goal_axis": doubles(0, 1, 0, 0, 1, 0),
+        "goal_axis_joint": ints(1, 1),
+        "goal_scale": np.full(2, 2.0),
+        "goal_angle": np.zeros(2),
+        "goal_lever": np.ones(2),
+        "goal_tip": ints(0, 0),
+        "serves": ints(1, 1, 1, 1),
+    }
+
+
+def arrays() -> dict[str, Any]:
+    """One pose, and one other start."""
+    turned = doubles(1, 0, 0, 0, 1, 0, 0, 0)[None]
+    return {
+        "rotations": turned.copy(),
+        "translations": np.zeros((1, 6)),
+        "targets": doubles(1, 1, 0, 0, 1, 0, 0, 0)[None].copy(),
+        "reference_rotations": turned.copy(),
+        "reference_translations": np.zeros((1, 6)),
+        "start_rotations": turned.copy(),
+        "start_translations": np.zeros((1, 6)),
+        "start_is_turn": np.ones((1, 2), np.int32),
+        "statuses": ints(1),
+        "steps": ints(0),
+        "distances": np.zeros((1, 2)),
+        "misses": np.zeros((1, 2)),
+    }
+
+
+def problem_of(way: Any, **settings: Any) -> Any:
+    problem = way.Problem(tables(), **SIZES)
+    way.set_search(problem, *{**SEARCH, **settings}.values())
+    return problem
+
+
+@WAYS
+def test_sound_tables_are_solved(way: Any) -> None:
+    problem, given = problem_of(way), arrays()
+    for goes_on in (False, True):
+        way.solve_poses(problem, *given.values(), goes_on)
+    assert np.isfinite(given["rotations"]).all()
+    assert not np.isnan(given["distances"]).any()
+    assert (problem.joints, problem.goals, problem.rows, problem.columns) == (2, 2, 5, 5)
+
+
+@WAYS
+@pytest.mark.parametrize("name", tables())
+def test_each_table_has_its_type_and_length(way: Any, name: str) -> None:
+    sound = tables()
+    kind, count = ("doubles", "ints")[sound[name].dtype == np.int32], len(sound[name])
+    other = sound[name].astype(np.float32 if kind == "doubles" else np.int64)
+    spread = np.repeat(sound[name], 2)[::2]
+    for bad in (other, spread) if count > 1 else (other,):
+        with pytest.raises((ValueError, TypeError), match=rf"^kernel: {name} must be {count} {kind}$"):
+            way.Problem({**sound, name: bad}, **SIZES)
+    for bad in (sound[name][:-1].copy(), np.concatenate([sound[name], sound[name]])):
+        with pytest.raises(ValueError, match="^kernel: "):
+            way.Problem({**sound, name: bad}, **SIZES)
+    for bad in (None, 3.0):
+        with pytest.raises(TypeError):
+            way.Problem({**sound, name: bad}, **SIZES)
+
+
+@WAYS
+@pytest.mark.parametrize("name", [name for name, values in tables().items() if values.dtype == np.float64])
+@pytest.mark.parametrize("number", [math.nan, math.inf, -math.inf, 1e300])
+def test_each_number_of_a_table_is_finite(way: Any, name: str, number: float) -> None:
+    bad = tables()
+    bad[name][-1] = number
+    with pytest.raises(ValueError, match=rf"^kernel: {name} must be finite, and at most 1e\+60$"):
+        way.Problem(bad, **SIZES)
+
+
+WRONG: tuple[tuple[str, int, float, str], ...] = (
+    ("parent", 1, 2, "parent must be -1 to 1, not 2"),
+    ("parent", 1, 1, "parents must come before their children"),
+    ("parent", 0, -2, "parent must be -1 to 1, not -2"),
+    ("inherits", 0, 2, "inherits must be 0 to 1, not 2"),
+    ("rest", 0, 0.5, "rows of rest must have length 1"),
+    ("limit", 0, 7, "limit has a row of an unknown kind"),
+    ("region", 0, 0.5, "region has a row of an unknown kind"),
+    ("width", 0, 4, "width must be 0 to 3, not 4"),
+    ("width", 0, 2, "width must be 0, 1 for a hinge, or 3"),
+    ("width", 1, 1, "width must be 0, 1 for a hinge, or 3"),
+    ("metric", 4, 0, "rows of metric must have length 1"),
+    ("mobility", 0, 0, "mobility of what moves must be 1e-30 to 1"),
+    ("mobility", 5, 1.5, "mobility of what moves must be 1e-30 to 1"),
+    ("max_step", 0, -1, "max_step must be 0 or more"),
+    ("comfort", 0, -1, "comfort must be 0 or more"),
+    ("mass", 0, -1, "mass must be 0 or more"),
+    ("first_slide", 0, 1, "first_slide must go from 0 to 1"),
+    ("first_slide", 2, 0, "first_slide must go from 0 to 1"),
+    ("first_slide", 1, 2, "first_slide must be 0 to 1, not 2"),
+    ("slide_axis", 1, 2, "rows of slide_axis must have length 1"),
+    ("slide_range", 0, 2, "slide_range must rise"),
+    ("coupled_joint", 0, 2, "coupled_joint must be 0 to 1, not 2"),
+    ("coupled_driver", 0, -1, "coupled_driver must be 0 to 1, not -1"),
+    ("coupled_driver", 0, 1, "coupled_driver must be a hinge"),
+    ("coupled_axis", 0, 0, "rows of coupled_axis must have length 1"),
+    ("first_knot", 1, 1, "first_knot must go from 0 to 2"),
+    ("knots", 3, -1, "the angles of knots must rise"),
+    ("goal_kind", 0, 6, "goal_kind must be 0 to 5, not 6"),
+    ("goal_joint", 0, 2, "goal_joint must be 0 to 1, not 2"),
+    ("goal_root", 0, -1, "goal_root must be 0 to 1, not -1"),
+    ("goal_rank", 1, 2, "goal_rank must count from 0 without gaps"),
+    ("goal_rank", 1, 3, "goal_rank must be -1 to 2, not 3"),
+    ("goal_weight", 0, 0, "goal_weight must be 1e-30 or more"),
+    ("goal_weight", 0, -1, "goal_weight must be 0 or more"),
+    ("goal_axis", 4, 0, "goal_axis of a direction must have length 1"),
+    ("goal_axis_joint", 0, 2, "goal_axis_joint must be 0 to 1, not 2"),
+    ("goal_scale", 0, -1, "goal_scale must be 0 or more"),
+    ("goal_lever", 0, -1, "goal_lever must be 0 or more"),
+    ("goal_tip", 0, 2, "goal_tip must be 0 to 1, not 2"),
+    ("serves", 0, 2, "serves must be 0 to 1, not 2"),
+)
+
+
+@WAYS
+@pytest.mark.parametrize(("name", "at", "number", "words"), WRONG)
+def test_tables_that_do_not_fit_are_named(way: Any, name: str, at: int, number: float, words: str) -> None:
+    bad = tables()
+    bad[name][at] = number
+    with pytest.raises(ValueError) as refusal:
+        way.Problem(bad, **SIZES)
+    assert str(refusal.value) == f"kernel: {words}"
+
+
+@WAYS
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"goal_kind": ints(5, 2)}, "goal_rank must count from 0 without gaps"),
+        ({"goal_kind": ints(5, 2), "goal_rank": ints(1, 0)}, "goal_rank must be -1 for reach windows"),
+        ({"goal_rank": ints(-1, 0)}, "goal_rank must count from 0 without gaps"),
+        ({"goal_kind": ints(4, 2), "mass": np.zeros(2)}, "balance needs a mass"),
+        ({"goal_joint": ints(0, 1), "goal_root": ints(1, 0)}, "goal_root must be goal_joint or an ancestor"),
+        ({"parent": ints(-1, -1)}, "goal_root must be goal_joint or an ancestor"),
+        ({"first_knot": ints(0, 1), "knots": doubles(0, 0, 0)}, "a coupled offset needs two knots"),
+        ({"goal_joint": ints(1)}, "goal_joint must be 2 ints"),
+    ],
+)
+def test_tables_that_contradict_each_other_are_named(way: Any, changes: dict[str, Any], words: str) -> None:
+    with pytest.raises(ValueError, match=f"^kernel: {words}"):
+        way.Problem({**tables(), **changes}, **SIZES)
+
+
+@WAYS
+@pytest.mark.parametrize("name", SIZES)
+def test_sizes_are_neither_none_nor_huge(way: Any, name: str) -> None:
+    for bad in (0.0, -1.0, 5e-324, 1e300, math.inf, math.nan):
+        with pytest.raises(ValueError, match=r"^kernel: reach and tolerances must be 1e-30 to 1e\+60$"):
+            way.Problem(tables(), **{**SIZES, name: bad})
+    for wrong in (None, "long", [1.0]):
+        with pytest.raises(TypeError):
+            way.Problem(tables(), **{**SIZES, name: wrong})
+
+
+@WAYS
+def test_a_missing_table_is_named(way: Any) -> None:
+    for name in tables():
+        bad = tables()
+        del bad[name]
+        with pytest.raises(KeyError, match=name):
+            way.Problem(bad, **SIZES)
+
+
+@WAYS
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"order": -1}, "unknown order of joints"),
+        ({"order": 7}, "unknown order of joints"),
+        ({"most": -1}, "steps must be 0 to 2147483647"),
+        ({"most": 2**31}, "steps must be 0 to 2147483647"),
+        ({"budget": -1}, "steps must be 0 to 2147483647"),
+        ({"budget": 2**63 - 1}, "steps must be 0 to 2147483647"),
+        ({"fraction": 2.1}, "settings of steps are out of range"),
+        ({"fraction": math.nan}, "settings of steps are out of range"),
+        ({"feedback": -0.1}, "settings of steps are out of range"),
+        ({"reduction": 1.0}, "settings of steps are out of range"),
+        ({"stall": math.inf}, "settings of steps are out of range"),
+    ],
+)
+def test_settings_are_in_their_ranges(way: Any, changes: dict[str, Any], words: str) -> None:
+    with pytest.raises((ValueError, OverflowError)) as refusal:
+        problem_of(way, **changes)
+    if isinstance(refusal.value, ValueError):
+        assert str(refusal.value) == f"kernel: {words}"
+
+
+@WAYS
+@pytest.mark.parametrize("name", arrays())
+def test_arrays_fit_the_problem(way: Any, name: str) -> None:
+    problem, sound = problem_of(way), arrays()
+    shape = list(sound[name].shape)
+    shape[-1] += 1
+    with pytest.raises(ValueError, match="^kernel: the arrays of the poses do not fit the problem$"):
+        way.solve_poses(problem, *{**sound, name: np.zeros(shape, sound[name].dtype)}.values(), False)
+    if name not in ("start_rotations", "start_translations", "start_is_turn"):
+        more = np.concatenate([sound[name]] * 3)
+        with pytest.raises(ValueError, match="^kernel: the arrays of the poses do not fit the problem$"):
+            way.solve_poses(problem, *{**sound, name: more}.values(), False)
+    way.solve_poses(problem, *sound.values(), False)  # a refusal leaves the problem as it was
+
+
+UNITS = ("rotations", "reference_rotations", "start_rotations")
+
+
+@WAYS
+@pytest.mark.parametrize(
+    "name", [name for name, values in arrays().items() if values.dtype == np.float64][:7]
+)
+def test_numbers_of_poses_are_finite(way: Any, name: str) -> None:
+    problem, words = problem_of(way), name.replace("_", " ")
+    for number in (math.nan, math.inf, -math.inf, 1e300):
+        bad = arrays()
+        bad[name][0, -1] = number
+        with pytest.raises(ValueError, match=rf"^kernel: {words} must be finite, and at most 1e\+60$"):
+            way.solve_poses(problem, *bad.values(), False)
+    if name in UNITS:
+        bad = arrays()
+        bad[name][0, 4] = 0.5
+        with pytest.raises(ValueError, match=f"^kernel: {words} must have length 1$"):
+            way.solve_poses(problem, *bad.values(), False)
+
+
+@WAYS
+def test_targets_of_directions_have_length_1(way: Any) -> None:
+    bad = arrays()
+    bad["targets"][0, 4] = 2.0
+    with pytest.raises(
+        ValueError, match="^kernel: targets of orientations and directions must have length 1$"
+    ):
+        way.solve_poses(problem_of(way), *bad.values(), False)
+
+
+@WAYS
+def test_what_is_no_problem_is_refused(way: Any) -> None:
+    calls: tuple[Callable[[Any], Any], ...] = (
+        lambda p: way.set_search(p, *SEARCH.values()),
+        lambda p: way.solve_poses(p, *arrays().values(), False),
+        lambda p: way.look_at(
+            p, np.zeros((1, 0)), np.zeros((1, 0)), np.zeros((1, 0)), np.zeros(0), np.zeros((0, 0))
+        ),
+    )
+    for call in calls:
+        with pytest.raises(TypeError, match="^kernel: give a Problem that was made$"):
+            call(way.Problem.__new__(way.Problem))
+        for other in (None, object()):
+            with pytest.raises(TypeError):
+                call(other)
+
+
+@WAYS
+def test_a_problem_is_made_once(way: Any) -> None:
+    problem = problem_of(way)
+    with pytest.raises(ValueError, match="^kernel: a Problem is made once$"):
+        problem.__init__(tables(), **SIZES)
+
+
+@WAYS
+def test_a_problem_whose_making_failed_is_refused(way: Any) -> None:
+    problem = way.Problem.__new__(way.Problem)
+    with pytest.raises(ValueError):
+        problem.__init__({**tables(), "serves": ints(1)}, **SIZES)
+    with pytest.raises(TypeError, match="^kernel: give a Problem that was made$"):
+        way.set_search(problem, *SEARCH.values())
+
+
+@WAYS
+def test_results_of_a_look_fit_the_problem(way: Any) -> None:
+    problem, sound = problem_of(way), list(arrays().values())[:3]
+    rows, columns = problem.rows, problem.columns
+    way.look_at(problem, *sound, np.zeros(rows), np.zeros((rows, columns)))
+    results = ((rows - 1, rows, columns), (rows, rows - 1, columns), (rows, rows, columns - 1))
+    for length, high, wide in results:
+        with pytest.raises(ValueError, match="^kernel: the arrays of the pose do not fit the problem$"):
+            way.look_at(problem, *sound, np.zeros(length), np.zeros((high, wide)))
+
+
+@WAYS
+def test_limits_refuse_what_does_not_fit(way: Any) -> None:
+    rows, normals = hinge_rows(), np.zeros(9)
+    still = doubles(1, 0, 0, 0)
+    sound = (rows, ints(0), still, np.zeros(4), np.zeros(1, np.uint8))
+    bad: tuple[tuple[int, np.ndarray, str], ...] = (
+        (0, rows[:-1].copy(), "incomplete, not finite or of no known kind"),
+        (0, np.full(LIMIT, math.nan), "incomplete, not finite or of no known kind"),
+        (0, np.full(LIMIT, 9.0), "incomplete, not finite or of no known kind"),
+        (1, ints(2), "number has no row"),
+        (1, ints(-2), "number has no row"),
+        (1, ints(), "not as many as rotations"),
+        (2, np.zeros(3), "different lengths"),
+        (3, np.zeros(5), "different lengths"),
+    )
+    for at, values, words in bad:
+        with pytest.raises(ValueError, match=words):
+            way.nearest_of_many(*sound[:at], values, *sound[at + 1 :])
+    with pytest.raises(ValueError, match="another length"):
+        way.project_rotation(rows, 1.0, 0.0, 0.0, 0.0)
+    for arguments in (
+        (rows, still, normals),
+        (rows[:LIMIT], still[:3], normals),
+        (rows[:LIMIT], still, still),
+    ):
+        with pytest.raises(ValueError, match="another length"):
+            way.borders_at(*arguments[:2], 1e-4, arguments[2])
+    with pytest.raises(ValueError, match="not finite or of no known kind"):
+        way.borders_at(np.full(LIMIT, 9.0), still, 1e-4, normals)
