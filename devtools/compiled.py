@@ -43,6 +43,15 @@ def module() -> Path:
     return _built("module")[0]
 
 
+def variant(name: str) -> Path:
+    """Path of a module for this machine that checks what it does: `kernel.VARIANTS`.
+
+    Raises:
+        CompileError: the sources cannot be compiled, or there is no compiler for it.
+    """
+    return _built(name)[0]
+
+
 def _built(what: str) -> list[Path]:
     for _ in range(TRIES):
         state = kernel.build_hash()

@@ -3,6 +3,7 @@
     python3 dev.py fuzz                               a minute of each part
     python3 dev.py fuzz core rigs --seconds 3600      an hour each; goes on where the last one ended
     python3 dev.py fuzz rigs --seed 1234              that set-up alone, with what is wrong with it
+    python3 dev.py fuzz kernel                        half a minute of each variant of the compiled module
 
 A seed is a set-up, the same on every machine. What was tried is kept in .cache/fuzz; `--restart` forgets it.
 At the end of each part some of its seeds are tried once more in another process: it has to give equal bits.
@@ -13,7 +14,9 @@ from __future__ import annotations
 import collections
 import json
 import os
+import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -21,10 +24,18 @@ import time
 from pathlib import Path
 from typing import Any
 
-from devtools import checks, environments
+from devtools import checks, compiled, environments, kernel
 from devtools.environments import ROOT
 
-PARTS = ("core", "rigs", "outside")
+KERNEL = "kernel"
+PARTS = ("core", "rigs", "outside", KERNEL)
+COMPILERS = ("gcc", "libc6-dev")
+"""Debian's packages for the sanitized variant."""
+SLOWER = {"bounds": 1.0, "sanitized": 5.0}
+"""Times that a case of the kernel may take as long in a variant."""
+CASE = 2.0  # [s] of the processor that a case of the kernel may take
+REPORT = re.compile("runtime error: .*|AddressSanitizer: .*")
+"""What a sanitizer says first of what is wrong."""
 STUCK = 180.0  # [s] without a line in the journal: the process is ended, which is a fault
 AGAIN = 20  # one of so many seeds is tried in a second process
 SHOWN = 12  # faults that are printed
@@ -34,8 +45,11 @@ FOLDER = ROOT / ".cache/fuzz"
 class Part:
     """One part of a campaign, and what has come out of it so far."""
 
-    def __init__(self, name: str, version: str, restart: bool) -> None:
+    def __init__(
+        self, name: str, version: str, restart: bool, module: str = "", settings: dict[str, str] | None = None
+    ) -> None:
         self.name, self.version = name, version
+        self.module, self.settings = module or name, settings or {}
         self.file = FOLDER / f"{name}-{version}.json"
         self.state: dict[str, Any] = {"next": 0, "seconds": 0.0, "kinds": {}, "faults": {}}
         if self.file.exists() and not restart:
@@ -75,22 +89,24 @@ class Part:
         journal = FOLDER / f"{self.name}-{self.version}-{os.getpid()}.jsonl"
         journal.write_text("", encoding="utf-8")
         python = str(environments.prepare(environments.BLENDERS[self.version]))
-        command = [python, "-m", "devtools.fuzz.worker", self.name, str(journal), str(seconds), which]
+        command = [python, "-m", "devtools.fuzz.worker", self.module, str(journal), str(seconds), which]
         user = tempfile.mkdtemp(prefix="ccd_rig_fuzz_")
         environment = {
             **os.environ,
             "PYTHONPATH": os.pathsep.join((str(ROOT), str(ROOT / "tests/blender"))),
             "PYTHONDONTWRITEBYTECODE": "1",
             "BLENDER_USER_RESOURCES": user,
+            **self.settings,
         }
-        with open(FOLDER / f"{self.name}-{self.version}.log", "a", encoding="utf-8") as log:
+        with open(self.log, "a", encoding="utf-8") as log:
+            before = log.tell()
             process = subprocess.Popen(
                 command, cwd=ROOT, env=environment, stdout=log, stderr=log, start_new_session=True
             )
             ended = self._follow(process, journal, counts)
         shutil.rmtree(user, ignore_errors=True)
         if ended:
-            self._fault(ended[0], ended[1])
+            self._fault(ended[0], ended[1] + self._report(before))
             if counts:
                 self.state["next"] = ended[0] + 1
         journal.unlink()
@@ -114,15 +130,29 @@ class Part:
             if not alive:
                 code = process.wait()
                 if begun >= 0:
+                    if code == -getattr(signal, "SIGVTALRM", 0):
+                        return begun, "took too long and was ended"
                     return begun, f"the process ended with code {code}"
                 if code:
-                    raise environments.SetupError(f"fuzz {self.name}: see {FOLDER}/{self.name}-*.log")
+                    raise environments.SetupError(f"fuzz {self.name}: see {self.log}")
                 return None
             if time.monotonic() - latest > STUCK:
                 process.kill()
                 process.wait()
                 return max(begun, 0), f"no end within {STUCK:.0f} s"
             time.sleep(0.2)
+
+    @property
+    def log(self) -> Path:
+        """What its processes write."""
+        return FOLDER / f"{self.name}-{self.version}.log"
+
+    def _report(self, start: int) -> str:
+        """What a sanitizer has told in the log since `start`."""
+        with open(self.log, encoding="utf-8", errors="replace") as log:
+            log.seek(start)
+            report = REPORT.search(log.read())
+        return f": {report[0][:200]}" if report else ""
 
     def _note(self, line: dict[str, Any], counts: bool) -> None:
         seed = line["seed"]
@@ -146,10 +176,38 @@ class Part:
     def table(self) -> list[str]:
         """Lines of the table, one for each kind of what was made of set-ups."""
         kinds = collections.Counter(self.state["kinds"])
-        lines = [f"{self.name:10s}{kind:44s}{count:9d}" for kind, count in kinds.most_common()]
+        lines = [f"{self.name:18s}{kind:44s}{count:9d}" for kind, count in kinds.most_common()]
         tried, bad = sum(kinds.values()), len(self.state["faults"])
-        lines.append(f"{self.name:10s}{'tried':44s}{tried:9d}   survived {tried - bad}, faults {bad}")
+        lines.append(f"{self.name:18s}{'tried':44s}{tried:9d}   survived {tried - bad}, faults {bad}")
         return lines
+
+
+def kernel_parts(version: str, restart: bool) -> list[Part]:
+    """The kernel's part with each variant that this machine can compile; a line names one that it cannot."""
+    made = []
+    for variant in kernel.VARIANTS:
+        settings = {"CCD_RIG_FUZZED_SECONDS": str(CASE * SLOWER[variant])}
+        if variant == "sanitized":
+            try:
+                libraries = _sanitizer_libraries()
+            except kernel.KernelError as error:
+                print(f"[fuzz] {error}", flush=True)
+                continue
+            settings.update(
+                LD_PRELOAD=" ".join(libraries), ASAN_OPTIONS="detect_leaks=0", PYTHONMALLOC="malloc"
+            )
+        settings["CCD_RIG_FUZZED_KERNEL"] = str(compiled.variant(variant))
+        made.append(Part(f"{KERNEL}-{variant}", version, restart, KERNEL, settings))
+    return made
+
+
+def _sanitizer_libraries() -> list[str]:
+    try:
+        return kernel.sanitizer_libraries()
+    except kernel.KernelError:
+        if not sys.platform.startswith("linux") or not environments.install_debian_packages([*COMPILERS]):
+            raise
+        return kernel.sanitizer_libraries()
 
 
 def fuzz(parts: list[str], version: str, seconds: float, seed: int | None, restart: bool) -> int:
@@ -157,24 +215,26 @@ def fuzz(parts: list[str], version: str, seconds: float, seed: int | None, resta
     unknown = [name for name in parts if name not in PARTS]
     if unknown:
         raise environments.SetupError(f"no part named {unknown[0]}; there are: {', '.join(PARTS)}")
-    if (
-        "CCD_RIG_ZIP" not in os.environ
-    ):  # once, not in each process; with the manual, which may not be there yet
+    names = parts or list(PARTS)
+    if names != [KERNEL] and "CCD_RIG_ZIP" not in os.environ:
+        # Once, not in each process; with the manual, which may not be there yet.
         os.environ["CCD_RIG_ZIP"] = str(checks.build(version, ROOT / "dist"))
-    campaign = [Part(name, version, restart) for name in parts or PARTS]
+    if seed is not None and len(names) != 1:
+        raise environments.SetupError("--seed is for one part: name it")
+    campaign = []
+    for name in names:
+        campaign += kernel_parts(version, restart) if name == KERNEL else [Part(name, version, restart)]
     if seed is not None:
-        if len(campaign) != 1:
-            raise environments.SetupError("--seed is for one part: name it")
-        faults = campaign[0].one(seed)
+        faults = [f"{part.name}: {words}" for part in campaign for words in part.one(seed)]
         print("\n".join(faults) or "nothing is wrong")
         return 1 if faults else 0
     for part in campaign:
         print(f"[fuzz] {part.name}, Blender {version}, from seed {part.state['next']}", flush=True)
-        part.run(seconds)
+        part.run(seconds / 2 if part.module == KERNEL else seconds)
     print()
     for part in campaign:
         for number, words in list(part.state["faults"].items())[:SHOWN]:
-            print(f"{part.name} --seed {number}: {'; '.join(words)[:600]}")
+            print(f"{part.module} --seed {number}: {'; '.join(words)[:600]} [{part.name}]")
     print()
     print("\n".join(line for part in campaign for line in part.table()), flush=True)
     return 1 if any(part.state["faults"] for part in campaign) else 0

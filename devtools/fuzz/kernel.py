@@ -8,11 +8,14 @@ finds out of range, a sanitizer's report, and a case that takes too long.
 
 from __future__ import annotations
 
+import contextlib
+import gc
 import importlib.machinery
 import importlib.util
 import math
 import os
 import random
+import signal
 import sys
 import time
 from collections.abc import Callable
@@ -28,17 +31,31 @@ MODULE = "CCD_RIG_FUZZED_KERNEL"
 """The environment variable that holds the path of the compiled module."""
 SECONDS = "CCD_RIG_FUZZED_SECONDS"
 """The one that holds how long a case may compute."""
+HANGS = 3.0
+"""Times as long, and the process ends."""
 WIDTH = 32
 """Numbers of a limit's row."""
 BALANCE, WINDOW = 4, 5
+LAST_STATUS = 5
+"""The greatest number that says how a solve ended."""
 ROWS = (3, 3, 2, 1, 3, 1)
 """Rows of the residual by kind of goal."""
+LAST_WORD = 12.0
+"""Passes that goals of earlier ranks may take after each of later ones."""
+BOUNCES = (3, 4, 5)
+"""Orders that visit each joint many times in a pass."""
 MOST_WORK = 2e8
 """Products of numbers that a sound case may need for its steps: larger ones get fewer steps."""
 INSIDE = 1e-5
 """Radians, or parts of the reach, that a result may be outside."""
 LONGEST_WORDS = 200
 """Letters of a refusal."""
+MEMORY = 0
+"""The seed that looks whether problems leave memory behind, in the variant `bounds`."""
+DROPPED = 100_000
+"""Problems that are made and dropped."""
+GROWTH = 5e6
+"""Bytes by which the process may grow meanwhile."""
 
 REFUSALS = (ValueError, TypeError, OverflowError, BufferError)
 """OverflowError: an int beyond C's; BufferError: what is not writable, or no buffer at all."""
@@ -60,6 +77,8 @@ class Case(NamedTuple):
 def prepare() -> None:
     """Load the module, and note what its functions cannot raise."""
     global kernel
+    if hasattr(signal, "SIGVTALRM"):
+        signal.signal(signal.SIGVTALRM, signal.SIG_DFL)  # ends the process, also in compiled loops
     path = os.environ[MODULE]
     name = Path(path).name.split(".")[0]
     loader = importlib.machinery.ExtensionFileLoader(name, path)
@@ -72,6 +91,63 @@ def prepare() -> None:
 
 def run(seed: int) -> Outcome:
     """Draw a case, give it to the entry points, and judge."""
+    if seed == MEMORY and not os.environ.get("LD_PRELOAD"):
+        return _run_memory()
+    _watch(HANGS * _longest())
+    try:
+        return _run(seed)
+    finally:
+        _watch(0.0)
+
+
+def _longest() -> float:
+    """Seconds that a case may compute."""
+    return float(os.environ.get(SECONDS, "2"))
+
+
+def _watch(seconds: float) -> None:
+    """End the process after so many seconds of computing; 0: no longer."""
+    if hasattr(signal, "setitimer"):
+        signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
+
+
+def _run_memory() -> Outcome:
+    """Make and drop problems: the process must not grow. Some are refused, some solve a pose."""
+    outcome, rng = Outcome("memory"), random.Random(1)
+    cases: list[Case] = []
+    while len(cases) < 4:
+        case = _case(rng)
+        if len(case.tables["parent"]) in (1, 2) and len(case.tables["goal_kind"]) < 3:
+            cases.append(case)
+    for count in (2000, DROPPED):  # first what is kept once and for all
+        before = _resident()
+        for number in range(count):
+            case = cases[number % 4]
+            problem = kernel.Problem(case.tables, **case.sizes)
+            if number % 16 < 4:
+                kernel.set_search(problem, *case.search.values())
+                kernel.solve_poses(problem, *case.arrays.values(), True)
+                with contextlib.suppress(ValueError):
+                    kernel.Problem({**case.tables, "serves": b""}, **case.sizes)
+        growth = _resident() - before
+    if growth > GROWTH:
+        outcome.faults.append(f"{DROPPED} problems leave {growth / 1e6:.1f} MB behind")
+    return outcome
+
+
+def _resident() -> float:
+    """Bytes of this process that are in memory; without Linux's /proc the most there ever were."""
+    gc.collect()
+    if Path("/proc/self/statm").exists():
+        return float(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    try:
+        import resource
+    except ImportError:
+        return 0.0
+    return float(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)  # bytes on macOS
+
+
+def _run(seed: int) -> Outcome:
     rng = random.Random(seed)
     outcome = Outcome("sound")
     _told.clear()
@@ -83,7 +159,7 @@ def run(seed: int) -> Outcome:
     else:
         _run_problem(rng, outcome)
     took = time.thread_time() - started
-    if took > float(os.environ.get(SECONDS, "2")):
+    if took > _longest():
         outcome.faults.append(f"took {took:.1f} s")
     outcome.faults += [f"told, not raised: {words}" for words in _told[:3]]
     return outcome
@@ -129,7 +205,7 @@ def _solve(rng: random.Random, case: Case, outcome: Outcome) -> None:
         outcome.note(*(np.asarray(case.arrays[name]).tolist() for name in results))
         _judge(case, problem, outcome, "going on: ")
     residual, slope = np.zeros(problem.rows), np.zeros((problem.rows, problem.columns))
-    poses = [case.arrays[name] for name in ("rotations", "translations", "targets")]
+    poses = [np.asarray(case.arrays[name])[:1] for name in ("rotations", "translations", "targets")]
     if len(poses[0]):
         kernel.look_at(problem, *poses, residual, slope)
         if not (np.isfinite(residual).all() and np.isfinite(slope).all()):
@@ -161,11 +237,13 @@ def _judge(case: Case, problem: Any, outcome: Outcome, when: str) -> None:
             faults.append(f"{when}{name} are not finite")
             return
     statuses = np.asarray(case.arrays["statuses"])
-    if len(statuses) and (statuses.min() < 0 or statuses.max() > 4):
+    if len(statuses) and (statuses.min() < 0 or statuses.max() > LAST_STATUS):
         faults.append(f"{when}statuses {statuses.min()} to {statuses.max()}")
     width = np.asarray(case.tables["width"]).reshape(-1)
     rows = np.asarray(case.tables["limit"]).reshape(-1, WIDTH)
     moving = [i for i in range(problem.joints) if width[i]]
+    if any(each.startswith("limit ") for each in case.spoilt):
+        moving = []  # numbers drawn at random have no inside
     poses = len(arrays["rotations"])
     for pose in arrays["rotations"].reshape(poses, problem.joints, 4):
         for i in moving:
@@ -247,7 +325,7 @@ def _case(rng: random.Random) -> Case:
     joints = rng.choice((0, 1, 1, 2, 3, 3, 4, 5, 6, 8, 12, 20, 60, rng.randrange(300), 300))
     goals = rng.choice((1, 1, 1, 2, 2, 3, 4, 6, 10, 40, rng.randrange(1, 120)))
     if rng.random() < 0.01:
-        goals = 1000
+        goals = 150
     if not joints:
         goals = 0
     draw = np.random.default_rng(rng.randrange(2**32))
@@ -258,24 +336,28 @@ def _case(rng: random.Random) -> Case:
     rows = sum(ROWS[kind] for kind in kinds)
     columns = int(tables["width"].sum()) + len(tables["slide_range"]) // 2
     windows = int((kinds == WINDOW).sum())
-    work = (
-        1.0
-        + (6.0 + windows) * rows * rows * (rows + columns)
-        + 30.0 * joints * (joints + 10.0) * (1.0 + len(kinds))
-    )
+    work = 1.0 + (6.0 + windows) * rows * rows * (rows + columns)
+    order, only_ccd = rng.randrange(7), rng.random() < 0.4
+    one_pass = 30.0 * joints * (joints + 10.0) * (1.0 + len(kinds))
+    one_pass *= LAST_WORD if len(kinds) and tables["goal_rank"].max() > 0 else 1.0
+    if order in BOUNCES and one_pass * joints > 0.1 * MOST_WORK:
+        order %= 3
+    work += one_pass * (0.5 * joints + 1.0 if order in BOUNCES else 1.0)
     poses = rng.choice((0, 1, 1, 1, 2, 5))
     starts = rng.choice((0, 0, 0, 1, 3))
+    if work > 0.02 * MOST_WORK:
+        poses, starts = min(poses, 1), 0
     most = rng.choice((0, 1, 5, 20, 100, 300))
     budget = int(max(2.0, min(4.0 * most, MOST_WORK / (work * max(poses, 1)))))
     search = {
-        "order": rng.randrange(7),
+        "order": order,
         "fraction": rng.choice((0.9, 1.0, rng.uniform(0.1, 1.3))),
         "feedback": rng.choice((0.0, 1.0)),
         "reduction": rng.choice((0.0, 0.0, 0.9)),
         "stall": rng.choice((1e-6, 0.0, 1e-3)),
         "most": most,
         "budget": rng.choice((budget, budget, 0)),
-        "only_ccd": rng.random() < 0.4,
+        "only_ccd": only_ccd,
         "is_calm": rng.random() < 0.1,
     }
     sizes = {
@@ -328,12 +410,14 @@ def _joints(rng: random.Random, draw: np.random.Generator, joints: int, size: fl
     if rng.random() < 0.2:
         apart, metric = 0.05 + 0.95 * draw.random(3 * joints), _rotations(draw, (1, joints))[0]
     mass = draw.random(joints) * (draw.random(joints) < 0.7)
+    likes = rng.random() < 0.15
     return {
         "parent": np.array(parent, np.int32),
         "inherits": (draw.random(joints) < rng.choice((0.8, 1.0))).astype(np.int32),
         "offset": size * draw.normal(size=3 * joints) * rng.choice((1.0, 1.0, 0.0)),
         "rest": _rotations(draw, (1, joints))[0],
         "limit": np.array(rows, np.float64).reshape(-1),
+        "region": np.array([_row(rng) if likes else [0.0] * WIDTH for _ in rows], np.float64).reshape(-1),
         "width": np.array(width, np.int32),
         "metric": metric,
         "mobility": apart,
@@ -401,6 +485,7 @@ def _targets(draw: np.random.Generator, tables: dict[str, Any], poses: int, size
             targets[:, k] = _rotations(draw, (poses, 1))
         elif kind == 2:
             targets[:, k, :3] = _units(draw, poses).reshape(-1, 3)
+            targets[:, k, 3] = 0.0
         elif kind == WINDOW:
             targets[:, k, 0] = size * draw.random(poses) * 3.0
     return targets.reshape(poses, 4 * len(kinds))

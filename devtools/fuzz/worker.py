@@ -17,9 +17,10 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-import bpy  # noqa: F401 - brings mathutils
-
 from devtools.fuzz.outcome import Outcome
+
+if sys.argv[1] != "kernel":  # whose sanitizers want to be loaded without Blender
+    import bpy  # noqa: F401 - brings mathutils
 
 
 def main(part: str, journal: str, seconds: float, which: str) -> int:

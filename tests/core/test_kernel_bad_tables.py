@@ -1,4 +1,4 @@
-"""What the kernel's entry points refuse, compiled and plain: one line names what is wrong, and nothing crashes."""
+"""What the kernel's entry points refuse, compiled and plain: one line names what is wrong."""
 
 from __future__ import annotations
 
@@ -126,11 +126,11 @@ def problem_of(way: Any, **settings: Any) -> Any:
 
 @WAYS
 def test_sound_tables_are_solved(way: Any) -> None:
-    problem, given = problem_of(way), arrays()
+    problem, poses = problem_of(way), arrays()
     for goes_on in (False, True):
-        way.solve_poses(problem, *given.values(), goes_on)
-    assert np.isfinite(given["rotations"]).all()
-    assert not np.isnan(given["distances"]).any()
+        way.solve_poses(problem, *poses.values(), goes_on)
+    assert np.isfinite(poses["rotations"]).all()
+    assert not np.isnan(poses["distances"]).any()
     assert (problem.joints, problem.goals, problem.rows, problem.columns) == (2, 2, 5, 5)
 
 
@@ -145,7 +145,7 @@ def test_each_table_has_its_type_and_length(way: Any, name: str) -> None:
         with pytest.raises((ValueError, TypeError), match=rf"^kernel: {name} must be {count} {kind}$"):
             way.Problem({**sound, name: bad}, **SIZES)
     for bad in (sound[name][:-1].copy(), np.concatenate([sound[name], sound[name]])):
-        with pytest.raises(ValueError, match="^kernel: "):
+        with pytest.raises(ValueError, match=r"^kernel: "):
             way.Problem({**sound, name: bad}, **SIZES)
     for bad in (None, 3.0):
         with pytest.raises(TypeError):
@@ -231,7 +231,7 @@ def test_tables_that_do_not_fit_are_named(way: Any, name: str, at: int, number: 
     ],
 )
 def test_tables_that_contradict_each_other_are_named(way: Any, changes: dict[str, Any], words: str) -> None:
-    with pytest.raises(ValueError, match=f"^kernel: {words}"):
+    with pytest.raises(ValueError, match=rf"^kernel: {words}"):
         way.Problem({**tables(), **changes}, **SIZES)
 
 
@@ -285,11 +285,11 @@ def test_arrays_fit_the_problem(way: Any, name: str) -> None:
     problem, sound = problem_of(way), arrays()
     shape = list(sound[name].shape)
     shape[-1] += 1
-    with pytest.raises(ValueError, match="^kernel: the arrays of the poses do not fit the problem$"):
+    with pytest.raises(ValueError, match=r"^kernel: the arrays of the poses do not fit the problem$"):
         way.solve_poses(problem, *{**sound, name: np.zeros(shape, sound[name].dtype)}.values(), False)
     if name not in ("start_rotations", "start_translations", "start_is_turn"):
         more = np.concatenate([sound[name]] * 3)
-        with pytest.raises(ValueError, match="^kernel: the arrays of the poses do not fit the problem$"):
+        with pytest.raises(ValueError, match=r"^kernel: the arrays of the poses do not fit the problem$"):
             way.solve_poses(problem, *{**sound, name: more}.values(), False)
     way.solve_poses(problem, *sound.values(), False)  # a refusal leaves the problem as it was
 
@@ -311,7 +311,7 @@ def test_numbers_of_poses_are_finite(way: Any, name: str) -> None:
     if name in UNITS:
         bad = arrays()
         bad[name][0, 4] = 0.5
-        with pytest.raises(ValueError, match=f"^kernel: {words} must have length 1$"):
+        with pytest.raises(ValueError, match=rf"^kernel: {words} must have length 1$"):
             way.solve_poses(problem, *bad.values(), False)
 
 
@@ -320,7 +320,7 @@ def test_targets_of_directions_have_length_1(way: Any) -> None:
     bad = arrays()
     bad["targets"][0, 4] = 2.0
     with pytest.raises(
-        ValueError, match="^kernel: targets of orientations and directions must have length 1$"
+        ValueError, match=r"^kernel: targets of orientations and directions must have length 1$"
     ):
         way.solve_poses(problem_of(way), *bad.values(), False)
 
@@ -335,7 +335,7 @@ def test_what_is_no_problem_is_refused(way: Any) -> None:
         ),
     )
     for call in calls:
-        with pytest.raises(TypeError, match="^kernel: give a Problem that was made$"):
+        with pytest.raises(TypeError, match=r"^kernel: give a Problem that was made$"):
             call(way.Problem.__new__(way.Problem))
         for other in (None, object()):
             with pytest.raises(TypeError):
@@ -345,16 +345,16 @@ def test_what_is_no_problem_is_refused(way: Any) -> None:
 @WAYS
 def test_a_problem_is_made_once(way: Any) -> None:
     problem = problem_of(way)
-    with pytest.raises(ValueError, match="^kernel: a Problem is made once$"):
+    with pytest.raises(ValueError, match=r"^kernel: a Problem is made once$"):
         problem.__init__(tables(), **SIZES)
 
 
 @WAYS
 def test_a_problem_whose_making_failed_is_refused(way: Any) -> None:
     problem = way.Problem.__new__(way.Problem)
-    with pytest.raises(ValueError):
+    with pytest.raises(ValueError, match="serves must be 4 ints"):
         problem.__init__({**tables(), "serves": ints(1)}, **SIZES)
-    with pytest.raises(TypeError, match="^kernel: give a Problem that was made$"):
+    with pytest.raises(TypeError, match=r"^kernel: give a Problem that was made$"):
         way.set_search(problem, *SEARCH.values())
 
 
@@ -365,7 +365,7 @@ def test_results_of_a_look_fit_the_problem(way: Any) -> None:
     way.look_at(problem, *sound, np.zeros(rows), np.zeros((rows, columns)))
     results = ((rows - 1, rows, columns), (rows, rows - 1, columns), (rows, rows, columns - 1))
     for length, high, wide in results:
-        with pytest.raises(ValueError, match="^kernel: the arrays of the pose do not fit the problem$"):
+        with pytest.raises(ValueError, match=r"^kernel: the arrays of the pose do not fit the problem$"):
             way.look_at(problem, *sound, np.zeros(length), np.zeros((high, wide)))
 
 
