@@ -140,7 +140,7 @@ class PoseSearch:
         solved = Solved.begun(rotations, translations, goals)
         if reference is None:
             reference = np.zeros((0, joints, 4)), np.zeros((0, joints, 3))
-        every = np.arange(size)
+        every: Indices = np.arange(size)
         if self.regions is not None:
             start = Solved.begun(rotations, translations, goals)
             half = replace(self.settings, max_iterations=(self.settings.max_iterations + 1) // 2)

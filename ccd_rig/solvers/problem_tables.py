@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from mathutils import Vector
 
 from ..goals import (
     BalanceGoal,
@@ -220,15 +219,15 @@ def own_targets(goals: Sequence[Goal]) -> list[Array]:
 
 def _extents(skeleton: Skeleton, goal: PositionGoal, shifts: Array) -> Array:
     """(B,) the length of the links that a reach window is about."""
-    total = np.full(len(shifts), Vector(goal.effector(skeleton)).length)
+    total = np.full(len(shifts), goal.effector(skeleton).length)
     for i in window_joints(skeleton, goal)[1:]:
-        joint = skeleton.joints[i]
-        turned = joint.rest_rotation.to_matrix()
-        square = np.zeros(len(shifts))
-        for row, offset in zip(turned, joint.offset, strict=True):  # no product of BLAS: its bits vary
-            square += (
-                offset + row[0] * shifts[:, i, 0] + row[1] * shifts[:, i, 1] + row[2] * shifts[:, i, 2]
-            ) ** 2
+        joint, square = skeleton.joints[i], np.zeros(len(shifts))
+        turned = np.array(joint.rest_rotation.to_matrix(), dtype=np.float64)
+        # No product of BLAS: its bits would depend on the number of poses.
+        for row, offset in zip(turned.tolist(), joint.offset[:], strict=True):
+            x, y, z = row
+            link = offset + x * shifts[:, i, 0] + y * shifts[:, i, 1] + z * shifts[:, i, 2]
+            square += link * link
         total += np.sqrt(square)
     return total
 
