@@ -44,7 +44,7 @@ LAST_WORD = 12.0
 """Passes that goals of earlier ranks may take after each of later ones."""
 BOUNCES = (3, 4, 5)
 """Orders that visit each joint many times in a pass."""
-MOST_WORK = 2e8
+MOST_WORK = 5e7
 """Products of numbers that a sound case may need for its steps: larger ones get fewer steps."""
 INSIDE = 1e-5
 """Radians, or parts of the reach, that a result may be outside."""

@@ -211,7 +211,7 @@ WRONG: tuple[tuple[str, int, float, str], ...] = (
 def test_tables_that_do_not_fit_are_named(way: Any, name: str, at: int, number: float, words: str) -> None:
     bad = tables()
     bad[name][at] = number
-    with pytest.raises(ValueError) as refusal:
+    with pytest.raises(ValueError, match=r"^kernel: ") as refusal:
         way.Problem(bad, **SIZES)
     assert str(refusal.value) == f"kernel: {words}"
 
