@@ -22,7 +22,6 @@ cdef Quaternion about(Vector axis, double angle) noexcept nogil
 cdef double turn_about(Quaternion q, Vector axis) noexcept nogil
 cdef double angle_of(Quaternion q) noexcept nogil
 cdef Quaternion between(Vector a, Vector b) noexcept nogil
-cdef Quaternion blend(Quaternion a, Quaternion b, double part) noexcept nogil
 cdef double wrapped(double angle, double middle) noexcept nogil
 cdef Vector vector_at(const double[::1] values, Py_ssize_t at) noexcept nogil
 cdef Quaternion quaternion_at(const double[::1] values, Py_ssize_t at) noexcept nogil

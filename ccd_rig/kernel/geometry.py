@@ -141,18 +141,6 @@ def between(a, b):
     return unit(Quaternion(lengths + along, axis.x, axis.y, axis.z))
 
 
-def blend(a, b, part):
-    """From `a` at 0 to `b` at 1 along the chord, on the side of `a`; length 1."""
-    same = a.w * b.w + a.x * b.x + a.y * b.y + a.z * b.z
-    of_b = -part if same < 0.0 else part
-    rest = 1.0 - part
-    return unit(
-        Quaternion(
-            rest * a.w + of_b * b.w, rest * a.x + of_b * b.x, rest * a.y + of_b * b.y, rest * a.z + of_b * b.z
-        )
-    )
-
-
 def wrapped(angle, middle):
     """`angle` plus the whole turns that bring it within half a turn of `middle`."""
     return angle - 2.0 * pi * floor((angle - middle) / (2.0 * pi) + 0.5)

@@ -310,9 +310,9 @@ class Problem:
         self.normal_pairs, self.is_held = counts(joints), counts(NORMALS * joints)
         self.held_basis, self.held_count = zeros(9 * joints), counts(joints)
         self.free_slope, self.system = zeros(rows * columns), zeros(rows * rows)
-        self.right, self.pivots = zeros(rows), counts(rows)
+        self.right = zeros(rows)
         self.step, self.fixed_step, self.is_fixed = zeros(columns), zeros(columns), counts(columns)
-        self.free_departure, self.gradient = zeros(columns), zeros(columns)
+        self.free_departure = zeros(columns)
         self.old_gradient, self.old_step = zeros(columns), zeros(columns)
 
     def find_paths(self):

@@ -52,7 +52,7 @@ LONGEST_WORDS = 200
 """Letters of a refusal."""
 MEMORY = 0
 """The seed that looks whether problems leave memory behind, in the variant `bounds`."""
-DROPPED = 100_000
+DROPPED = 20_000
 """Problems that are made and dropped."""
 GROWTH = 5e6
 """Bytes by which the process may grow meanwhile."""
