@@ -10,7 +10,7 @@ from ccd_rig.blender import register, unregister
 from ccd_rig.blender.bake.bake import bake, solve_current
 from ccd_rig.blender.bake.bake_all import bake_all
 from ccd_rig.blender.bake.report import BakeReport
-from ccd_rig.blender.bake.settings import BakeSettings, Order
+from ccd_rig.blender.bake.settings import BakeSettings
 from ccd_rig.blender.keys.channels import fcurves_of, select_bone
 from ccd_rig.blender.properties.joints import joint_settings
 from ccd_rig.limits.shapes import violation
@@ -18,7 +18,6 @@ from ccd_rig.limits.shapes import violation
 __all__ = [
     "BakeReport",
     "BakeSettings",
-    "Order",
     "bake",
     "bake_all",
     "fcurves_of",

@@ -11,7 +11,7 @@ Cases:
     twist    the same, with limits as well: by how much thighs, calves and feet are twisted about themselves
              beside the motion, largest. It is asked for only where a rotation is that a foot's limit forbids
     loop     motion and targets end as they began: the last pose to the first, largest
-    range    the same frames baked alone, backwards, in chunks, after Solve: largest difference to one bake
+    range    the same frames baked alone, in chunks, after Solve: largest difference to one bake
     order    constraints in another order; each of eight legs alone: largest difference
     tails    free chains, two rounds of the target: largest bend over the mean bend of any frame, largest
              twist of a bone about itself in any frame and in the last one
@@ -214,13 +214,8 @@ def case_range(clip: Path | None) -> None:
         alone = _ours(make, lambda shot, _: time_ours(shot, INSIDE[1], first=INSIDE[0]))
         its = _largest(_its(make), _its(make, *INSIDE), inside)
         _row("frames alone", name, _largest(whole, alone, inside), its)
-        _row("backwards", name, _largest(whole, _ours(make, _backwards)))
         _row("in chunks", name, _largest(whole, _ours(make, _in_chunks)))
         _row("solved before", name, _largest(whole, _ours(make, _after_solve)))
-
-
-def _backwards(shot: scenes.Shot, frames: int) -> None:
-    time_ours(shot, frames, order=product.Order.BACKWARDS)
 
 
 def _in_chunks(shot: scenes.Shot, frames: int) -> None:

@@ -42,10 +42,10 @@ class Solver(enum.Enum):
     """Which methods a solve and a bake may use."""
 
     CCD = "CCD"
-    """Cyclic Coordinate Descent alone. A bake is solved frame by frame."""
+    """Cyclic Coordinate Descent alone."""
     CCD_LEAST_SQUARES = "CCD_LEAST_SQUARES"
-    """CCD, and damped least squares where its passes creep or stall. Least squares solve a bake, all frames
-    at once, wherever they know what is asked for. CCD looks for other ways, and solves the rest."""
+    """CCD, and damped least squares of all joints at once. Near a reference pose, as in a bake, least squares
+    come first, and CCD where they do not reach."""
 
 
 LARGEST_REDUCTION = 0.999
@@ -53,6 +53,9 @@ LARGEST_REDUCTION = 0.999
 EVEN_REDUCTION = 0.97
 """Largest part of the error with which no chain was seen to coil, joint by joint
 (docs/measurements/orders.md)."""
+SMOOTHNESS = 5.0
+"""What changes of a joint's departure from frame to frame count beside departures; 0: each frame for
+itself."""
 MOST_ITERATIONS, MOST_RESTARTS = 1_000_000, 10_000
 """More would be waited for in vain."""
 STEP_RANGE = (0.1, 1.3)

@@ -57,5 +57,5 @@ class CCD_RIG_OT_bake(ModalSteps, bpy.types.Operator):
         return bake.bake_steps(scene, rig, settings)
 
     def finish(self, report: BakeReport) -> set[str]:
-        tell_report(self, report, self.order == "BOTH")
+        tell_report(self, report)
         return {"FINISHED"}

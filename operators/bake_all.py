@@ -36,7 +36,7 @@ class CCD_RIG_OT_bake_all(ModalSteps, bpy.types.Operator):
 
     def finish(self, reports: list[BakeReport]) -> set[str]:
         for report in reports:
-            tell_report(self, report, both_ways=False, name=f"{report.armature}: ")
+            tell_report(self, report, f"{report.armature}: ")
         missed = [report.armature for report in reports if report.unsolved()]
         words = f"Baked {len(reports)} armatures"
         if missed:

@@ -92,11 +92,11 @@ def shown_range(scene: bpy.types.Scene) -> tuple[int, int]:
     return scene.frame_start, scene.frame_end
 
 
-def tell_report(operator: bpy.types.Operator, report: BakeReport, both_ways: bool, name: str = "") -> None:
+def tell_report(operator: bpy.types.Operator, report: BakeReport, name: str = "") -> None:
     """Show what a bake came to; `name` stands before each sentence."""
     found = list(report.warnings)
     found += report.check.mismatches() if report.check is not None else ()
-    if advice := report.advice(both_ways=both_ways):
+    if advice := report.advice():
         found.append(advice)
     for words in found:
         tell(operator, {"WARNING"}, name + words)

@@ -71,7 +71,6 @@ WORDS = {
     Fix.SOFT: f"Set Softness of the constraint to {SOFT:g}: the limb eases into straight",
     Fix.POLE: "Add an empty as the constraint's pole, on the side to which the chain is bent before it jumps",
     Fix.LEAST_SQUARES: "Set Solver to CCD and Least Squares, which spreads sudden changes over frames",
-    Fix.BOTH_WAYS: "Set Frame Order of the bake to Both Ways, which keeps what jumps least",
     Fix.FK: "Let the bake key the rig's switch between IK and FK to FK over its range: baked bones then move "
     "the others",
 }
@@ -89,9 +88,6 @@ def _set(context: bpy.types.Context, row: Any, found: Finding) -> str:
     if found.fix is Fix.LEAST_SQUARES:
         group.solver.solver = Solver.CCD_LEAST_SQUARES.name
         return "Solver is CCD and Least Squares"
-    if found.fix is Fix.BOTH_WAYS:
-        group.bake.order = "BOTH"
-        return "Order is Both Ways"
     if found.fix is Fix.FK:
         group.bake.switch_to_fk = True
         return "Switch to FK is on"

@@ -74,8 +74,7 @@ class CCD_RIG_PT_bake_more(Sidebar, bpy.types.Panel):
         fewer.label(text="Reduce Keys")  # whole labels would be cut to the same letters in a narrow sidebar
         fewer.prop(options, "reduce_angle", text="Angle")
         fewer.prop(options, "reduce_error", text="Distance")
-        layout.prop(options, "order")
-        layout.prop(options, "preroll")
+        layout.prop(options, "smoothness")
         layout.prop(options, "error_reduction")
         layout.prop(options, "switch_to_fk")
         layout.prop(options, "verify")

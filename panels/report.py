@@ -31,7 +31,6 @@ FIXES = {  # short: a narrow sidebar has little room
     Fix.SOFT: "Softness 0.05",
     Fix.POLE: "Add Pole",
     Fix.LEAST_SQUARES: "Smooth",
-    Fix.BOTH_WAYS: "Both Ways",
     Fix.FK: "Switch to FK",
 }
 TOLD = {"worst ": set(Trouble), " turns ": {Trouble.JUMP}, " slide ": {Trouble.SLIDE}}

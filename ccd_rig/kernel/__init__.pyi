@@ -35,6 +35,9 @@ def solve_poses(
     rotations: Any,
     translations: Any,
     targets: Any,
+    offsets: Any,
+    rests: Any,
+    tolerances: Any,
     reference_rotations: Any,
     reference_translations: Any,
     start_rotations: Any,
@@ -45,6 +48,9 @@ def solve_poses(
     distances: Any,
     misses: Any,
     goes_on: bool,
+) -> None: ...
+def measure_placed(
+    p: Problem, heads: Any, frames: Any, targets: Any, distances: Any, misses: Any
 ) -> None: ...
 def look_at(
     p: Problem, rotations: Any, translations: Any, targets: Any, residual: Any, slope: Any

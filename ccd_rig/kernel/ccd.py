@@ -68,6 +68,8 @@ HALVINGS = 12
 """How finely a step is cut that would stretch a reach window: to 1/4096 of it."""
 BEND_IN = 0.1
 """Radians by which joints are bent before a chain is bent into its reach window."""
+SMALL_ARM = 1e-6
+"""Part of the reach below which an arm points nowhere."""
 ENTRY_PASSES = 40
 """Most passes that bend a chain into its reach window."""
 BACKWARD = 2.0
@@ -774,7 +776,9 @@ def stretch(p):
                 if child >= 0:
                     place_up_to(p, child)
                     end = vector_at(p.head, 3 * child)
-                point_joint(p, i, subtract(end, head), subtract(vector_at(p.target, 4 * k), head))
+                arm = subtract(end, head)
+                if length(arm) > SMALL_ARM * p.reach:
+                    point_joint(p, i, arm, subtract(vector_at(p.target, 4 * k), head))
                 break
     measure(p)
 

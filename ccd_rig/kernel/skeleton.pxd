@@ -51,6 +51,7 @@ cdef void forward(Problem p) noexcept nogil
 cdef void place(Problem p, Py_ssize_t i) noexcept nogil
 @cython.locals(at=cython.Py_ssize_t, last=cython.Py_ssize_t, before=cython.Py_ssize_t, after=cython.Py_ssize_t)
 cdef (double, double) coupled_shift(Problem p, Py_ssize_t coupling) noexcept nogil
+cdef void set_tolerance(Problem p, double position_tolerance) noexcept nogil
 cdef double angle_in_range(Problem p, Py_ssize_t i, double angle) noexcept nogil
 cdef void set_angle(Problem p, Py_ssize_t i, double angle) noexcept nogil
 cdef void read_angle(Problem p, Py_ssize_t i) noexcept nogil

@@ -136,9 +136,8 @@ class Problem:
             if not SMALLEST <= size <= LARGEST:
                 raise ValueError(f"kernel: reach and tolerances must be {SMALLEST:g} to {LARGEST:g}")
         self.joints, self.goals, self.reach = joints, goals, reach
-        self.position_tolerance, self.angle_tolerance = position_tolerance, angle_tolerance
-        # What single precision will round of a result is left free of the tolerances.
-        self.enough = max(0.5, 1.0 - max(SINGLE * reach / position_tolerance, SINGLE / angle_tolerance))
+        self.angle_tolerance = angle_tolerance
+        set_tolerance(self, position_tolerance)
         self.parent = checked_indices(tables, "parent", joints, -1, joints - 1)
         for i in range(joints):
             if self.parent[i] >= i:
@@ -474,6 +473,12 @@ def coupled_shift(p, coupling):
 
 
 # The pose -------------------------------------------------------------------------------------------
+
+
+def set_tolerance(p, position_tolerance):
+    """Set how far positions may be off; what single precision will round of a result is left free of it."""
+    p.position_tolerance = position_tolerance
+    p.enough = max(0.5, 1.0 - max(SINGLE * p.reach / position_tolerance, SINGLE / p.angle_tolerance))
 
 
 def angle_in_range(p, i, angle):

@@ -7,15 +7,14 @@ relative to rest, in the joints' own frames. All angles are radians. Each rotati
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
-from copy import copy
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..kernel import LIMIT_WIDTH, nearest_of_many
-from ..maths.batch import Array, Indices, Mask, joined_given, select_given
+from ..maths.batch import Array, Mask
 from .shapes import Limit
 
 _NO_DIRECTION = 1e-150
@@ -26,7 +25,7 @@ class BatchLimits:
     """Limits of n joints, for B poses at once.
 
     Attributes:
-        rows: (rows, LIMIT_WIDTH) of the limits. numbers: (n, B or 1) of each joint's row; -1 leaves it free.
+        rows: (rows, LIMIT_WIDTH) of the limits. numbers: (n, 1) of each joint's row; -1 leaves it free.
     """
 
     def __init__(self, limits: Sequence[Limit | None]) -> None:
@@ -35,30 +34,6 @@ class BatchLimits:
         limited = np.array([limit is not None for limit in limits], dtype=np.bool_)
         self.rows: Array = np.array(rows, dtype=np.float64).reshape(len(rows), LIMIT_WIDTH)
         self.numbers: NDArray[Any] = np.where(limited, np.cumsum(limited) - 1, -1)[:, None].astype(np.intc)
-
-    @classmethod
-    def joined(cls, several: Sequence[BatchLimits], sizes: Sequence[int]) -> BatchLimits:
-        """Those of several batches of poses, of these sizes, as one."""
-        first = several[0]
-        if all(np.array_equal(each.rows, first.rows) for each in several):
-            return first._with(first.rows, joined_given([each.numbers for each in several], sizes))
-        starts = np.cumsum([0, *(len(each.rows) for each in several)])
-        numbers = [
-            np.where(each.numbers < 0, -1, each.numbers + start)
-            for each, start in zip(several, starts.tolist(), strict=False)
-        ]
-        return first._with(np.concatenate([each.rows for each in several]), joined_given(numbers, sizes))
-
-    def at(self, poses: Mask | Indices) -> BatchLimits:
-        """Those of some of the poses."""
-        if self.numbers.shape[-1] == 1:
-            return self
-        return self._with(self.rows, select_given(self.numbers, poses))
-
-    def _with(self, rows: Array, numbers: NDArray[Any]) -> BatchLimits:
-        limits = copy(self)
-        limits.rows, limits.numbers = rows, numbers.astype(np.intc)
-        return limits
 
     def project(self, rotations: Array) -> tuple[Array, Mask | None]:
         """Nearest allowed rotations (4, n, B), and which (n, B) were outside by more than `ROUNDING`.
@@ -94,12 +69,6 @@ class BatchLimits:
         """Which rotations (n, B) are outside by at most `tolerance` radians; up to `ROUNDING` is inside."""
         inside: Mask = self.violations(rotations) <= tolerance
         return inside
-
-
-def form(limit: Limit) -> Hashable:
-    """Limits with equal ones differ in numbers alone."""
-    kind, side, w = limit.row[:3]
-    return kind, side == 1.0 and w == 1.0
 
 
 def rotation_vectors_between(inside: Array, outside: Array) -> Array:

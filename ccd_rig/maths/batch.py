@@ -8,9 +8,7 @@ Nothing here checks for NaN.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import reduce
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,25 +18,6 @@ Mask = NDArray[np.bool_]
 Indices = NDArray[np.intp]
 
 TINY = 1e-300
-
-# Rows of products (w, x, y, z) x (w, x, y, z) to the nine entries of the rotation matrix, row by row.
-_TO_MATRIX = np.zeros((16, 9))
-for _entry, _terms in enumerate(
-    (
-        ((0, 0, 1), (1, 1, 1), (2, 2, -1), (3, 3, -1)),
-        ((1, 2, 2), (0, 3, -2)),
-        ((1, 3, 2), (0, 2, 2)),
-        ((1, 2, 2), (0, 3, 2)),
-        ((0, 0, 1), (1, 1, -1), (2, 2, 1), (3, 3, -1)),
-        ((2, 3, 2), (0, 1, -2)),
-        ((1, 3, 2), (0, 2, -2)),
-        ((2, 3, 2), (0, 1, 2)),
-        ((0, 0, 1), (1, 1, -1), (2, 2, -1), (3, 3, 1)),
-    )
-):
-    for _a, _b, _sign in _terms:
-        _TO_MATRIX[4 * _a + _b, _entry] = _sign
-
 
 # The axes one and two after x, y and z.
 _NEXT: Indices = np.array([1, 2, 0], dtype=np.intp)
@@ -51,48 +30,6 @@ _OTHER_OF: Indices = np.array([[0, 1, 2, 3], [1, 0, 3, 2], [2, 3, 0, 1], [3, 2, 
 _FACTOR_SIGNS: Array = np.array(
     [[1.0, 1.0, 1.0, 1.0], [-1.0, 1.0, -1.0, 1.0], [-1.0, 1.0, 1.0, -1.0], [-1.0, -1.0, 1.0, 1.0]]
 )
-
-
-def select(values: NDArray[Any], some: Mask | Indices | slice) -> Any:
-    """Some of the poses of (..., B), the batch last in memory too: `values[..., some]` has it first."""
-    if isinstance(some, slice):
-        return values[..., some]
-    return values.take(np.flatnonzero(some) if some.dtype == np.bool_ else some, axis=-1)
-
-
-def select_given(values: Array, some: Mask | Indices | slice) -> Array:
-    """Some of the poses of (..., B or 1): what is the same for all of them stays."""
-    return values if values.shape[-1] == 1 else np.asarray(select(values, some))
-
-
-def joined_given(arrays: Sequence[Array], sizes: Sequence[int]) -> Array:
-    """Arrays (..., B or 1) of several batches of poses, of these sizes, as one; (..., 1) where all agree."""
-    first = arrays[0]
-    if all(each.shape[-1] == 1 for each in arrays) and all(
-        np.array_equal(first, each) for each in arrays[1:]
-    ):
-        return first
-    whole = [
-        np.broadcast_to(each, (*each.shape[:-1], size)) for each, size in zip(arrays, sizes, strict=True)
-    ]
-    return np.concatenate(whole, axis=-1)
-
-
-def at_least_two(some: Indices) -> Indices:
-    """Indices of poses, a lone one twice: numpy sums over a single pose in another order than over two."""
-    return np.repeat(some, 2) if len(some) == 1 else some
-
-
-def as_slice(indices: Indices) -> slice | Indices:
-    """Ascending indices without a gap as a slice, which is quicker; others as they are."""
-    if len(indices) and int(indices[-1] - indices[0]) == len(indices) - 1:
-        return slice(int(indices[0]), int(indices[-1]) + 1)
-    return indices
-
-
-def is_all(some: Indices, size: int) -> bool:
-    """Whether ascending indices name all of so many poses."""
-    return len(some) == size and int(some[-1] - some[0]) == size - 1
 
 
 def multiply(a: Array, b: Array, axis: int = 0) -> Array:
@@ -221,42 +158,19 @@ def length(vectors: Array, axis: int = 0) -> Array:
     return found
 
 
-def fill_matrices(rotations: Array, into: Array) -> None:
-    """Write the matrices of unit quaternions (4, n, B) into the first three columns of (n, 3, k, B)."""
+def matrices(rotations: Array) -> Array:
+    """Rotation matrices (3, 3, ...) of unit quaternions (4, ...)."""
     w, x, y, z = rotations
     x2, y2, z2 = x + x, y + y, z + z
     xx, yy, zz = x2 * x, y2 * y, z2 * z
     xy, xz, yz = x2 * y, x2 * z, y2 * z
     wx, wy, wz = x2 * w, y2 * w, z2 * w
-    np.subtract(1.0 - yy, zz, out=into[:, 0, 0])
-    np.subtract(1.0 - xx, zz, out=into[:, 1, 1])
-    np.subtract(1.0 - xx, yy, out=into[:, 2, 2])
-    np.subtract(xy, wz, out=into[:, 0, 1])
-    np.add(xy, wz, out=into[:, 1, 0])
-    np.add(xz, wy, out=into[:, 0, 2])
-    np.subtract(xz, wy, out=into[:, 2, 0])
-    np.subtract(yz, wx, out=into[:, 1, 2])
-    np.add(yz, wx, out=into[:, 2, 1])
-
-
-def stacked_matrices(rotations: Array) -> Array:
-    """Rotation matrices (N, 3, 3) of unit quaternions (N, 4): the quicker way for a single pose's joints.
-
-    The bits of one depend on how many there are, as BLAS has it: never ask for as many as there are poses.
-    """
-    products = (rotations[:, :, None] * rotations[:, None, :]).reshape(-1, 16)
-    return (products @ _TO_MATRIX).reshape(-1, 3, 3)
-
-
-def matrices(rotations: Array) -> Array:
-    """Rotation matrices (3, 3, ...) of unit quaternions (4, ...)."""
-    flat = rotations.reshape(4, 1, -1)
-    if flat.shape[2] == 1:
-        return stacked_matrices(flat[:, 0].T).reshape(3, 3, *rotations.shape[1:])
-    found = np.empty((1, 3, 3, flat.shape[-1]))
-    fill_matrices(flat, found)
-    shaped: Array = found[0].reshape(3, 3, *rotations.shape[1:])
-    return shaped
+    rows = (
+        (1.0 - yy - zz, xy - wz, xz + wy),
+        (xy + wz, 1.0 - xx - zz, yz - wx),
+        (xz - wy, yz + wx, 1.0 - xx - yy),
+    )
+    return np.array(rows)
 
 
 def quaternions(matrices: Array) -> Array:
@@ -277,42 +191,6 @@ def quaternions(matrices: Array) -> Array:
     best = np.argmax(np.einsum("aa...->a...", outer), axis=0)
     found = unit(np.take_along_axis(outer, best[None, None], axis=0)[0])
     return np.asarray(np.where(found[:1] < 0.0, -found, found))
-
-
-# Entries of a matrix whose differences are the sine times the axis: below the diagonal, and above it.
-_BELOW: Indices = np.array([7, 2, 3], dtype=np.intp)
-_ABOVE: Indices = np.array([5, 6, 1], dtype=np.intp)
-
-
-def matrix_logarithm(matrices: Array) -> Array:
-    """Rotation vectors (3, ...), up to half a turn long, of rotation matrices (3, 3, ...)."""
-    entries = matrices.reshape(9, -1)
-    # Twice the sine and the cosine.
-    sine = entries.take(_BELOW, 0)
-    sine -= entries.take(_ABOVE, 0)
-    cosine = np.add.reduce(entries[::4], 0) - 1.0
-    size = length(sine) + TINY
-    angle = np.arctan2(size, cosine)
-    found: Array = sine * (angle / size)
-    back = cosine < 0.0
-    if back.any() and (near := back & (size < 2e-3)).any():
-        sine, cosine = 0.5 * sine, 0.5 * cosine
-        own = entries[:, near].reshape(3, 3, -1)
-        found[:, near] = _near_half_turn(own, sine[:, near], cosine[near], angle[near])
-    return found.reshape(3, *matrices.shape[2:])
-
-
-def _near_half_turn(m: Array, sine: Array, cosine: Array, angle: Array) -> Array:
-    """Near a half turn the axis stands in the symmetric part, (1 - cos) n n^T + cos; its sign in `sine`."""
-    outer = 0.5 * (m + m.transpose(1, 0, 2)) - cosine * np.eye(3)[..., None]
-    k = np.argmax(np.einsum("iib->ib", outer), axis=0)
-    axis = outer[:, k, np.arange(len(k))]
-    axis = axis / np.maximum(length(axis), TINY)
-    side = dot(axis, sine)
-    first = np.where(axis[0] != 0.0, axis[0], np.where(axis[1] != 0.0, axis[1], axis[2]))
-    sign = np.where(np.abs(side) > 1e-12, np.sign(side), np.where(first < 0.0, -1.0, 1.0))
-    found: Array = angle * sign * axis
-    return found
 
 
 def _components(values: Array, axis: int) -> Array:

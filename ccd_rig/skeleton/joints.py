@@ -279,6 +279,11 @@ class Skeleton:
         found: T = self._computed[key]
         return found
 
+    @property
+    def original(self) -> Skeleton:
+        """The skeleton that this one was `moved` from; else itself."""
+        return self if self._origin is None else self._origin
+
     def moved(self, places: Mapping[int, Place]) -> Skeleton:
         """The same skeleton with some joints elsewhere.
 
@@ -288,14 +293,13 @@ class Skeleton:
         moved = object.__new__(Skeleton)
         moved.__dict__.update(self.__dict__)
         moved.__dict__.pop("joints", None)
-        origin = self if self._origin is None else self._origin
-        moved.__dict__.update(_computed={}, _origin=origin, _places={**self._places, **places})
+        moved.__dict__.update(_computed={}, _origin=self.original, _places={**self._places, **places})
         return moved
 
     def moved_since(self, before: Skeleton) -> dict[int, Place] | None:
         """Where the joints are that may stand elsewhere than in another skeleton, if that is all in which
         both differ as far as is known; else None."""
-        origins = [each if each._origin is None else each._origin for each in (self, before)]
+        origins = [each.original for each in (self, before)]
         if origins[0] is not origins[1]:
             return None
         places: dict[int, Place] = {}

@@ -6,8 +6,7 @@ Of joint i with parent p (R model rotation, t position of the head):
 
 With `inherit_rotation` off `R_i = rest_i rotation_i`, rest in model space. A root: `t = offset + rest
 (translation + coupled)`, `R = rest rotation`. Coupled offsets are functions of the rotations
-(`skeleton/coupled_offset`). The solvers keep these of the pose that they change by steps:
-`kernel/skeleton` and `solvers/least_squares/state`.
+(`skeleton/coupled_offset`). The kernel has its own for the pose that it changes by steps: `kernel/skeleton`.
 """
 
 from __future__ import annotations

@@ -15,8 +15,7 @@ from ..settings import SolverSettings, SolveStatus
 from ..skeleton.joints import Skeleton
 from ..skeleton.pose import Pose
 from .many_input import PoseBatch, checked_input
-from .pose_search import STATUSES, PoseSearch, Starts
-from .restarts import StartSpace, is_free, starts
+from .pose_search import STATUSES, PoseSearch
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,7 +93,7 @@ def solve_many(
         checked.translations,
         checked.targets,
         checked.reference,
-        (lambda: _templates(search)) if checked.settings.restarts else None,
+        search.templates if checked.settings.restarts else None,
     )
     return ManyResult(
         solved.rotations,
@@ -103,18 +102,4 @@ def solve_many(
         solved.steps.astype(np.intp),
         solved.distances,
         solved.angles,
-    )
-
-
-def _templates(search: PoseSearch) -> Starts:
-    """Other starts, the same for every pose: joints without a limit are rotated from where they are."""
-    space = StartSpace(search.skeleton, search.goals, search.limits, search.movable)
-    settings, rest = search.settings, Pose.rest(search.skeleton)
-    others = list(starts(space, rest, settings.seed, settings.restarts))
-    limits = search.limits
-    is_turn = np.array([limit is None or is_free(limit) for limit in limits], np.int32)
-    return Starts(
-        np.array([[q[:] for q in pose.rotations] for pose in others], np.float64),
-        np.array([[t[:] for t in pose.translations] for pose in others], np.float64),
-        np.tile(is_turn, (len(others), 1)),
     )

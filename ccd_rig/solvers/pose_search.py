@@ -2,27 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Collection, Hashable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..errors import InvalidInput
 from ..goals import GOALS, BalanceGoal, Goal, PositionGoal
-from ..kernel import Problem, set_search, solve_poses
+from ..kernel import Problem, measure_placed, set_search, solve_poses
 from ..limits.shapes import Limit
 from ..maths.batch import Array, Indices, Mask
 from ..maths.validation import shown
 from ..settings import Solver, SolverSettings, SolveStatus, Sweep
 from ..skeleton.joints import Skeleton
+from ..skeleton.pose import Pose
+from ..skeleton.pose_library import PoseEntry
 from .problem_tables import (
+    Bones,
     chain_links_that_roll,
     problem_tables,
     reach_of_goals,
     serving_joints,
     target_rows,
 )
+from .restarts import StartSpace, drawn_starts, is_free, library_starts
 
 STATUSES = (SolveStatus.CONVERGED, SolveStatus.STALLED, SolveStatus.OPTIMAL, SolveStatus.ITERATION_LIMIT)
 """By the kernel's numbers."""
@@ -55,6 +59,18 @@ class Starts:
     translations: Array
     is_turn: np.ndarray[Any, np.dtype[np.int32]]
 
+    @classmethod
+    def of(cls, poses: Sequence[Pose], is_turn: np.ndarray[Any, np.dtype[np.int32]]) -> Starts:
+        """Poses to start from; (K, J) where they turn joints from where these are."""
+        joints = is_turn.shape[1]
+        return cls(
+            np.array([[q[:] for q in pose.rotations] for pose in poses], np.float64).reshape(-1, joints, 4),
+            np.array([[t[:] for t in pose.translations] for pose in poses], np.float64).reshape(
+                -1, joints, 3
+            ),
+            is_turn,
+        )
+
 
 @dataclass(frozen=True)
 class Solved:
@@ -86,10 +102,47 @@ class Solved:
             np.zeros((size, goals)),
         )
 
+    def at(self, rows: Indices | Mask) -> Solved:
+        """Some of the poses, copied."""
+        return Solved(*(each[rows] for each in self._arrays()))
+
+    def put(self, rows: Indices | Mask, other: Solved) -> None:
+        """Replace some of the poses by those of another."""
+        for mine, theirs in zip(self._arrays(), other._arrays(), strict=True):
+            mine[rows] = theirs
+
     def take(self, which: Mask, other: Solved) -> None:
         """Take over poses of another, but not how they were solved."""
         for name in ("rotations", "translations", "distances", "angles"):
             getattr(self, name)[which] = getattr(other, name)[which]
+
+    def _arrays(self) -> tuple[np.ndarray[Any, Any], ...]:
+        return self.rotations, self.translations, self.statuses, self.steps, self.distances, self.angles
+
+
+class _Given(NamedTuple):
+    """What each of B poses brings; what has one row is the same for all.
+
+    Attributes:
+        targets: (B or 1, 4G), see `target_rows`.
+        bones: where joints are at rest.
+        tolerances: (B or 1) of positions.
+        rotations, translations: (B or 0, J, 4) and (B or 0, J, 3), the reference poses.
+    """
+
+    targets: Array
+    bones: Bones
+    tolerances: Array
+    rotations: Array
+    translations: Array
+
+    def at(self, which: Indices) -> _Given:
+        """What some poses bring."""
+        targets, tolerances, rotations, translations = (
+            each if len(each) < 2 else np.ascontiguousarray(each[which])
+            for each in (self.targets, self.tolerances, self.rotations, self.translations)
+        )
+        return _Given(targets, self.bones.at(which), tolerances, rotations, translations)
 
 
 class PoseSearch:
@@ -100,11 +153,22 @@ class PoseSearch:
         limits: per joint, what it may do.
     """
 
-    def __init__(self, skeleton: Skeleton, goals: Sequence[Goal], settings: SolverSettings) -> None:
-        """Raises InvalidInput: names the goal that does not fit the skeleton."""
+    def __init__(
+        self,
+        skeleton: Skeleton,
+        goals: Sequence[Goal],
+        settings: SolverSettings,
+        joints: Collection[int] | None = None,
+    ) -> None:
+        """Make goals ready; only `joints` may move (None: all that serve a goal).
+
+        Raises:
+            InvalidInput: names the goal that does not fit the skeleton.
+        """
         self.skeleton, self.goals, self.settings = skeleton, tuple(goals), settings
         check_goals(skeleton, self.goals)
         served = set().union(*serving_joints(skeleton, self.goals))
+        served = served if joints is None else served & set(joints)
         self.movable = tuple(sorted(served - skeleton.locked))
         self.limits = [joint.limit for joint in skeleton.joints]
         comforts = [joint.comfort if settings.comfort else None for joint in skeleton.joints]
@@ -123,6 +187,9 @@ class PoseSearch:
         reference: tuple[Array, Array] | None = None,
         starts: Callable[[], Starts] | None = None,
         budget: int = ENDLESS,
+        bones: Bones | None = None,
+        tolerances: Array | None = None,
+        settles: bool = False,
     ) -> Solved:
         """Solve B poses, each by itself.
 
@@ -134,34 +201,63 @@ class PoseSearch:
             reference: the same as where to start: poses to stay near to.
             starts: gives other starts, for poses that miss their goals; None: there are none.
             budget: steps in which a pose has to be solved.
+            bones: where joints are at rest; None: as the skeleton has them.
+            tolerances: (B or 1) of positions, model units; None: that of the settings.
+            settles: whether poses are only brought as near to their goals as they get from where they start.
         """
-        rows = target_rows(self.skeleton, self.goals, targets, translations)
+        bones = bones or self.skeleton.computed_once("bones", lambda: Bones.of(self.skeleton))
+        if tolerances is None:
+            tolerances = np.array([self.settings.position_tolerance])
+        rows = target_rows(self.skeleton, self.goals, targets, translations, bones)
         size, joints, goals = len(rotations), len(self.skeleton), len(self.goals)
         solved = Solved.begun(rotations, translations, goals)
         if reference is None:
             reference = np.zeros((0, joints, 4)), np.zeros((0, joints, 3))
+        given = _Given(rows, bones, tolerances, *map(np.ascontiguousarray, reference))
         every: Indices = np.arange(size)
+        if settles:
+            self._run(self.limits, self.settings, solved, every, given, _none(joints), budget)
+            return self._judged(solved, tolerances)
         if self.regions is not None:
             start = Solved.begun(rotations, translations, goals)
             half = replace(self.settings, max_iterations=(self.settings.max_iterations + 1) // 2)
-            self._run(self.regions, half, solved, every, rows, reference, None, budget)
+            self._run(self.regions, half, solved, every, given, None, budget)
             solved.take(solved.statuses != 0, start)
             every = np.flatnonzero(solved.statuses != 0)
-        self._run(self.limits, self.settings, solved, every, rows, reference, None, budget)
+        self._run(self.limits, self.settings, solved, every, given, None, budget)
         lost = every[solved.statuses[every] == OUT_OF_REACH]
         missed = every[solved.statuses[every] % OUT_OF_REACH > 0]
         none = _none(joints)
-        self._run(self.limits, self.settings, solved, lost, rows, reference, none, budget)
+        self._run(self.limits, self.settings, solved, lost, given, none, budget)
         again = (
             starts is not None and len(self.movable) > 1 and not any(self.tolerances[i] for i in self.movable)
         )
         others = starts() if starts is not None and again and len(missed) else none
-        self._run(self.limits, self.settings, solved, missed, rows, reference, others, budget)
-        met = (solved.distances <= self.settings.position_tolerance) & (
-            solved.angles <= self.settings.angle_tolerance
-        )
+        self._run(self.limits, self.settings, solved, missed, given, others, budget)
+        return self._judged(solved, tolerances)
+
+    def _judged(self, solved: Solved, tolerances: Array) -> Solved:
+        """The same, with what meets its goals called so."""
+        met = (solved.distances <= tolerances[:, None]) & (solved.angles <= self.settings.angle_tolerance)
         solved.statuses[met.all(1)] = 0
         return solved
+
+    def measure(self, heads: Array, frames: Array, targets: Sequence[Array]) -> tuple[Array, Array]:
+        """(B, G) distances, model units, and angles that goals are off, wherever joints are placed.
+
+        Args:
+            heads, frames: (B, J, 3) and (B, J, 4) of joints in model space.
+            targets: per goal (B or 1, 3) or (B or 1, 4).
+        """
+        size, joints = len(heads), len(self.skeleton)
+        bones = self.skeleton.computed_once("bones", lambda: Bones.of(self.skeleton))
+        rows = target_rows(self.skeleton, self.goals, targets, np.zeros((size, joints, 3)), bones)
+        distances, angles = np.zeros((size, rows.shape[1] // 4)), np.zeros((size, rows.shape[1] // 4))
+        idle, problem = self._problem(self.limits)
+        places, turns = (np.ascontiguousarray(each).reshape(size, -1) for each in (heads, frames))
+        measure_placed(problem, places, turns, rows, distances, angles)
+        idle.append(problem)
+        return distances[:, : len(self.goals)], angles[:, : len(self.goals)]
 
     def _run(
         self,
@@ -169,21 +265,17 @@ class PoseSearch:
         settings: SolverSettings,
         solved: Solved,
         which: Indices,
-        rows: Array,
-        reference: tuple[Array, Array],
+        given: _Given,
         starts: Starts | None,
         budget: int,
     ) -> None:
         """Solve some of the poses from where they are; with `starts`, go on with what misses its goals."""
         if not len(which):
             return
-        everything = len(which) == len(solved.statuses)
-        size, joints, goals = len(which), len(self.skeleton), rows.shape[1] // 4
+        given = given if len(which) == len(solved.statuses) else given.at(which)
+        size, joints, goals = len(which), len(self.skeleton), given.targets.shape[1] // 4
         turned = np.ascontiguousarray(solved.rotations[which]).reshape(size, -1)
         shifted = np.ascontiguousarray(solved.translations[which]).reshape(size, -1)
-        targets = rows if everything or len(rows) == 1 else np.ascontiguousarray(rows[which])
-        near = [np.ascontiguousarray(each[which] if len(each) else each) for each in reference]
-        near_turned, near_shifted = near[0].reshape(-1, 4 * joints), near[1].reshape(-1, 3 * joints)
         others = starts or _none(joints)
         statuses, steps = solved.statuses[which].astype(np.int32), np.zeros(size, np.int32)
         distances, angles = np.zeros((size, goals)), np.zeros((size, goals))
@@ -204,9 +296,12 @@ class PoseSearch:
             problem,
             turned,
             shifted,
-            targets,
-            near_turned,
-            near_shifted,
+            given.targets,
+            given.bones.offsets.reshape(-1, 3 * joints),
+            given.bones.rests.reshape(-1, 4 * joints),
+            given.tolerances,
+            given.rotations.reshape(-1, 4 * joints),
+            given.translations.reshape(-1, 3 * joints),
             np.ascontiguousarray(others.rotations).reshape(-1, 4 * joints),
             np.ascontiguousarray(others.translations).reshape(-1, 3 * joints),
             others.is_turn,
@@ -224,6 +319,19 @@ class PoseSearch:
         solved.distances[which] = distances[:, : len(self.goals)]
         solved.angles[which] = angles[:, : len(self.goals)]
 
+    def templates(self, poses: Sequence[PoseEntry] = ()) -> Starts:
+        """Other starts, the same for every pose: those of a library, then seeded ones.
+
+        Seeded ones rotate joints without a limit from where they are.
+        """
+        space = StartSpace(self.skeleton, self.goals, self.limits, self.movable, poses)
+        rest, count = Pose.rest(self.skeleton), self.settings.restarts
+        given = library_starts(space, rest, count)
+        drawn = drawn_starts(space, rest, self.settings.seed, count - len(given))
+        is_turn = np.zeros((len(given) + len(drawn), len(self.skeleton)), np.int32)
+        is_turn[len(given) :] = [limit is None or is_free(limit) for limit in self.limits]
+        return Starts.of([*given, *drawn], is_turn)
+
     def _problem(self, limits: Sequence[Limit | None]) -> tuple[list[Problem], Problem]:
         """A problem that no thread uses, and where it is put back. Problems of equal goals are made once."""
         settings = self.settings
@@ -231,11 +339,11 @@ class PoseSearch:
             "kernel problem",
             tuple(_without_target(goal) for goal in self.goals),
             limits is self.regions,
+            self.movable,
             settings.comfort,
-            settings.position_tolerance,
             settings.angle_tolerance,
         )
-        idle: list[Problem] = self.skeleton.computed_once(key, list)
+        idle: list[Problem] = self.skeleton.original.computed_once(key, list)
         if idle:
             return idle, idle.pop()
         regions = None if limits is self.regions else self.comforts

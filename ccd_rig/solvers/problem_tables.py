@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from ..goals import (
 )
 from ..limits.hinges import as_hinge
 from ..limits.shapes import Limit, limit_row
-from ..maths.batch import Array
+from ..maths.batch import Array, length, rotate, unit
 from ..skeleton.joints import Skeleton
 
 KINDS: dict[type, int] = {PositionGoal: 0, OrientationGoal: 1, DirectionGoal: 2, PoleGoal: 3, BalanceGoal: 4}
@@ -28,6 +28,27 @@ WINDOW = 5
 """The kernel's number of a reach window."""
 LEVER = 0.3
 """Part of a chain's length that stands for one radian in steps of single joints."""
+
+
+class Bones(NamedTuple):
+    """Where J joints are at rest, seen from their parents: (B or 1, J, 3) heads and (B or 1, J, 4) unit
+    quaternions."""
+
+    offsets: Array
+    rests: Array
+
+    @classmethod
+    def of(cls, skeleton: Skeleton) -> Bones:
+        """Those of a skeleton, as one row."""
+        offsets = np.array([[joint.offset[:] for joint in skeleton.joints]], np.float64)
+        rests = np.array([[joint.rest_rotation[:] for joint in skeleton.joints]], np.float64)
+        return cls(offsets, unit(rests, axis=-1))
+
+    def at(self, rows: Any) -> Bones:
+        """Those of some poses."""
+        if len(self.offsets) == 1:
+            return self
+        return Bones(np.ascontiguousarray(self.offsets[rows]), np.ascontiguousarray(self.rests[rows]))
 
 
 def problem_tables(
@@ -189,7 +210,9 @@ def reach_of_goals(skeleton: Skeleton, goals: Sequence[Goal]) -> float:
     return max(reach_of(skeleton, goal) for goal in goals) or 1.0
 
 
-def target_rows(skeleton: Skeleton, goals: Sequence[Goal], targets: Sequence[Array], shifts: Array) -> Array:
+def target_rows(
+    skeleton: Skeleton, goals: Sequence[Goal], targets: Sequence[Array], shifts: Array, bones: Bones
+) -> Array:
     """(B, 4G) the targets of goals and, behind them, of reach windows.
 
     Args:
@@ -197,6 +220,7 @@ def target_rows(skeleton: Skeleton, goals: Sequence[Goal], targets: Sequence[Arr
         goals: what is to be achieved.
         targets: per goal (B or 1, 3) points or unit vectors, or (B or 1, 4) unit quaternions.
         shifts: (B, J, 3) translations relative to rest, which lengthen the links of slides.
+        bones: where joints are at rest.
     """
     windows = [goal for goal in goals if isinstance(goal, PositionGoal) and goal.max_extension < 1.0]
     size = len(shifts) if windows else max(len(target) for target in targets)
@@ -204,7 +228,7 @@ def target_rows(skeleton: Skeleton, goals: Sequence[Goal], targets: Sequence[Arr
     for k, target in enumerate(targets):
         rows[:, k, : target.shape[1]] = target
     for k, goal in enumerate(windows, len(goals)):
-        rows[:, k, 0] = goal.max_extension * _extents(skeleton, goal, shifts)
+        rows[:, k, 0] = goal.max_extension * _extents(skeleton, goal, shifts, bones)
     return rows.reshape(size, -1)
 
 
@@ -217,18 +241,12 @@ def own_targets(goals: Sequence[Goal]) -> list[Array]:
     ]
 
 
-def _extents(skeleton: Skeleton, goal: PositionGoal, shifts: Array) -> Array:
+def _extents(skeleton: Skeleton, goal: PositionGoal, shifts: Array, bones: Bones) -> Array:
     """(B,) the length of the links that a reach window is about."""
     total = np.full(len(shifts), goal.effector(skeleton).length)
     for i in window_joints(skeleton, goal)[1:]:
-        joint, square = skeleton.joints[i], np.zeros(len(shifts))
-        turned = np.array(joint.rest_rotation.to_matrix(), dtype=np.float64)
-        # No product of BLAS: its bits would depend on the number of poses.
-        for row, offset in zip(turned.tolist(), joint.offset[:], strict=True):
-            x, y, z = row
-            link = offset + x * shifts[:, i, 0] + y * shifts[:, i, 1] + z * shifts[:, i, 2]
-            square += link * link
-        total += np.sqrt(square)
+        link = bones.offsets[:, i] + rotate(bones.rests[:, i], shifts[:, i], axis=-1)
+        total += length(link, axis=-1)
     return total
 
 

@@ -14,7 +14,7 @@ however many starts there are (Roberts 2018, "The unreasonable effectiveness of 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from random import Random
 from typing import NamedTuple
 
@@ -57,7 +57,7 @@ class StartSpace(NamedTuple):
     poses: Sequence[PoseEntry] = ()
 
 
-def starts(space: StartSpace, pose: Pose, seed: int, count: int) -> Iterator[Pose]:
+def starts(space: StartSpace, pose: Pose, seed: int, count: int) -> list[Pose]:
     """Up to `count` poses to start from; the same for the same input and seed.
 
     Args:
@@ -69,20 +69,30 @@ def starts(space: StartSpace, pose: Pose, seed: int, count: int) -> Iterator[Pos
     Raises:
         InvalidInput: an entry of the library is for other bones.
     """
-    skeleton, limits = space.skeleton, space.limits
-    check_pose(skeleton, pose)
-    moved = [i for i in space.movable if not skeleton.joints[i].locked]
+    given = library_starts(space, pose, count)
+    return given + drawn_starts(space, pose, seed, count - len(given))
+
+
+def library_starts(space: StartSpace, pose: Pose, count: int) -> list[Pose]:
+    """Those of `starts` that a pose library gives."""
+    check_pose(space.skeleton, pose)
+    return _nearest(space, pose, _moved(space))[: min(LIBRARY, count)]
+
+
+def drawn_starts(space: StartSpace, pose: Pose, seed: int, count: int) -> list[Pose]:
+    """Those of `starts` that chance gives."""
+    check_pose(space.skeleton, pose)
+    (skeleton, _, limits, *_), moved = space, _moved(space)
+    found: list[Pose] = []
     if not moved:
-        return
-    given = _nearest(space, pose, moved)[: min(LIBRARY, count)]
-    yield from given
+        return found
     random = Random(seed)
     hinges = {i: hinge for i in moved if (hinge := as_hinge(limits[i])) is not None}
     slides = [(i, slide) for i in moved for slide in skeleton.joints[i].slides]
     shares = [random.random() for _ in range(len(hinges) + len(slides))]
     strides = _strides(len(shares))
     spread = FIRST_SPREAD
-    for _ in range(count - len(given)):
+    for _ in range(count):
         rotations, translations = list(pose.rotations), list(pose.translations)
         shares = [(share + stride) % 1.0 for share, stride in zip(shares, strides, strict=True)]
         drawn = iter(shares)
@@ -99,8 +109,14 @@ def starts(space: StartSpace, pose: Pose, seed: int, count: int) -> Iterator[Pos
             along = slide.lower + next(drawn) * (slide.upper - slide.lower)
             # What is across the slide stays.
             translations[i] = (translations[i] + (along - axis.dot(translations[i])) * axis).freeze()
-        yield Pose(tuple(rotations), tuple(translations))
+        found.append(Pose(tuple(rotations), tuple(translations)))
         spread = min(spread * WIDENING, LAST_SPREAD)
+    return found
+
+
+def _moved(space: StartSpace) -> list[int]:
+    """The joints that may move."""
+    return [i for i in space.movable if not space.skeleton.joints[i].locked]
 
 
 def _strides(count: int) -> list[float]:
@@ -114,7 +130,7 @@ def _strides(count: int) -> list[float]:
 def _nearest(space: StartSpace, pose: Pose, moved: Sequence[int]) -> list[Pose]:
     """The library's poses inside the limits, each once, by the goals' weighted error; of equals the first."""
     skeleton, goals, limits, _, poses = space
-    if not poses:
+    if not (poses and moved):
         return []
     found: list[tuple[float, int, Pose]] = []
     for place, entry in enumerate(poses):

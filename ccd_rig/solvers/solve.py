@@ -20,7 +20,6 @@ from ..skeleton.joints import Skeleton
 from ..skeleton.kinematics import forward_kinematics
 from ..skeleton.pose import Pose, check_pose
 from ..skeleton.pose_library import PoseEntry, check_entry
-from .pauses import pause
 from .pose_search import ENDLESS, STATUSES, PoseSearch, Starts
 from .problem_tables import own_targets
 from .restarts import StartSpace, starts
@@ -109,7 +108,6 @@ class _Request:
 
     def run(self, budget: int) -> SolveResult:
         """The result of at most so many iterations."""
-        pause()
         search = self.search
         solved = search.solve(
             self.rotations,
@@ -134,17 +132,8 @@ class _Request:
         """Other poses to start from."""
         search = self.search
         space = StartSpace(search.skeleton, search.goals, search.limits, search.movable, self.poses)
-        others = list(starts(space, self.pose, self.settings.seed, self.settings.restarts))
-        arrays = [_arrays(other) for other in others]
-        return Starts(
-            np.concatenate([each[0] for each in arrays])
-            if arrays
-            else np.zeros((0, *self.rotations.shape[1:])),
-            np.concatenate([each[1] for each in arrays])
-            if arrays
-            else np.zeros((0, *self.translations.shape[1:])),
-            np.zeros((len(arrays), len(search.skeleton)), np.int32),
-        )
+        others = starts(space, self.pose, self.settings.seed, self.settings.restarts)
+        return Starts.of(others, np.zeros((len(others), len(search.skeleton)), np.int32))
 
 
 def _arrays(pose: Pose) -> tuple[Array, Array]:

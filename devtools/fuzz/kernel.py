@@ -366,11 +366,14 @@ def _case(rng: random.Random) -> Case:
         "angle_tolerance": rng.choice((1e-3, 1e-4, 1e-9, 3.0)),
     }
     count = len(kinds)
-    references = rng.choice((0, poses))
+    references, bones = rng.choice((0, poses)), rng.choice((poses, 1))
     arrays = {
         "rotations": _rotations(draw, (poses, joints)),
         "translations": size * 0.3 * draw.normal(size=(poses, 3 * joints)) * (rng.random() < 0.5),
         "targets": _targets(draw, tables, rng.choice((poses, 1)), size),
+        "offsets": size * draw.normal(size=(bones, 3 * joints)),
+        "rests": _rotations(draw, (bones, joints)),
+        "tolerances": size * 10.0 ** draw.uniform(-6.0, -1.0, rng.choice((poses, 1))),
         "reference_rotations": _rotations(draw, (references, joints)),
         "reference_translations": np.zeros((references, 3 * joints)),
         "start_rotations": _rotations(draw, (starts, joints)),

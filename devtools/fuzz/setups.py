@@ -265,7 +265,7 @@ def options(rng: random.Random, bake: Any) -> dict[str, Any]:
         "frame_end": last,
         "step": rng.choice((1, 1, 1, 2, 5, 100)),
         "destination": rng.choice(list(bake.Destination)),
-        "order": rng.choice((bake.Order.FORWARDS,) * 3 + tuple(bake.Order)),
+        "smoothness": rng.choice((5.0, 5.0, 0.0, 1000.0)),
         "preroll": rng.choice((0, 0, 0, 3)),
         "start": rng.choice(list(bake.Start)),
         "verify": rng.random() < 0.9,

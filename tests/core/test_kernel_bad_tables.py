@@ -106,6 +106,9 @@ def arrays() -> dict[str, Any]:
         "rotations": turned.copy(),
         "translations": np.zeros((1, 6)),
         "targets": doubles(1, 1, 0, 0, 1, 0, 0, 0)[None].copy(),
+        "offsets": doubles(0, 0, 0, 0, 1, 0)[None].copy(),
+        "rests": turned.copy(),
+        "tolerances": np.full(1, 1e-4),
         "reference_rotations": turned.copy(),
         "reference_translations": np.zeros((1, 6)),
         "start_rotations": turned.copy(),
@@ -294,12 +297,12 @@ def test_arrays_fit_the_problem(way: Any, name: str) -> None:
     way.solve_poses(problem, *sound.values(), False)  # a refusal leaves the problem as it was
 
 
-UNITS = ("rotations", "reference_rotations", "start_rotations")
+UNITS = ("rotations", "rests", "reference_rotations", "start_rotations")
 
 
 @WAYS
 @pytest.mark.parametrize(
-    "name", [name for name, values in arrays().items() if values.dtype == np.float64][:7]
+    "name", [name for name, values in arrays().items() if values.ndim == 2 and "is_turn" not in name][:9]
 )
 def test_numbers_of_poses_are_finite(way: Any, name: str) -> None:
     problem, words = problem_of(way), name.replace("_", " ")

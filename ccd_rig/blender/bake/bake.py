@@ -25,10 +25,10 @@ from .keyed_motion import KeyedMotion, keyed_joints, keyed_motion
 from .keying import keys_of, nothing_to_key, write_keys
 from .outcome import Outcome
 from .playback import play_steps
-from .progress import Clock, Progress, Steps, answered, run
+from .progress import Clock, Progress, Steps, run
 from .report import BakeReport
 from .report_parts import Check
-from .settings import BakeSettings, Keys, Order, Start
+from .settings import BakeSettings, Keys, Start
 from .single_frame import solve_current
 from .start import start_poses
 from .stored_report import store_report
@@ -38,7 +38,6 @@ __all__ = [
     "BakeSettings",
     "Destination",
     "Keys",
-    "Order",
     "Progress",
     "Start",
     "bake",
@@ -148,7 +147,7 @@ def _written(
     solving = shot.solve(
         scene, armature_object, task, lambda frames: _refuse_obstacles(armature_object, frames, settings)
     )
-    solved = yield from clock.run(answered(solving) if shares.scene is None else solving)
+    solved = yield from clock.run(solving)
     with clock.measure():
         motion = keyed_motion(solved)
         if not keyed_joints(motion.bake_frames):
@@ -227,7 +226,7 @@ def solve_steps(
         solving = shot.solve(
             scene, armature_object, task, lambda frames: _refuse_obstacles(armature_object, frames, settings)
         )
-        return (yield from answered(solving))
+        return (yield from solving)
 
 
 def _prepared(

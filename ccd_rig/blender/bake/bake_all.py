@@ -1,10 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Several armatures baked in one pass: each frame of the scene is evaluated once, and what is alike is solved
-together.
+"""Several armatures baked in one pass: each frame of the scene is evaluated once.
 
-The bakes go on side by side, each a generator (`bake.one_of_many`). What they ask for is answered for all at
-once: figures of the same shape with the same constraints are solved as one batch over figures and frames.
-Armatures whose targets hang on others are baked after those. All is written, or nothing.
+The bakes go on side by side, each a generator (`bake.one_of_many`). Armatures whose targets hang on others
+are baked after those. All is written, or nothing.
 """
 
 from __future__ import annotations
@@ -13,20 +11,17 @@ import gc
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
-from functools import partial
 
 import bpy
 
 from ...errors import CCDRigError, RigError
-from ...solvers import pauses
-from ...solvers.least_squares.requests import Request
-from ...solvers.least_squares.solve import Solved
+from ...solvers.motion import PART
 from ...solvers.stepping import Ended, advance
 from ..rig import clamps
 from ..scene import dependence
 from ..scene.isolation import SharedScene, shared_scene
 from .bake import Shares, one_of_many
-from .progress import Answers, Clock, Progress, Steps, run, solved
+from .progress import Progress, Steps, run
 from .report import BakeReport
 from .settings import BakeSettings
 
@@ -150,14 +145,14 @@ class _Overall:
     def present(self, items: Mapping[bpy.types.Object, Progress]) -> Progress:
         """How far the bakes are whose latest items are given."""
         for armature_object, item in items.items():
-            self.take(armature_object, item.now())
+            self.take(armature_object, item)
         return self.shown(item)
 
     def shown(self, item: Progress) -> Progress:
         """An item as one of all bakes."""
         total = self._count * item.total
         done = int(item.total * sum(self._parts[item.verb].values()) + 1e-6)
-        return item.now()._replace(done=done, total=total, is_last=False, meets=False)
+        return item._replace(done=done, total=total, is_last=False, meets=False)
 
 
 def _side_by_side(
@@ -174,34 +169,24 @@ def _side_by_side(
             shares = Shares(shared)
             steps = kept.enter_context(closing(one_of_many(scene, armature_object, own, shares)))
             bakes[armature_object] = steps, shares
-        answers: dict[bpy.types.Object, Answers] = dict.fromkeys(bakes)
+        going: list[bpy.types.Object] = list(bakes)
         met: dict[bpy.types.Object, Progress] = {}  # those that wait for the others
-        while answers:
-            asked: dict[bpy.types.Object, tuple[Request, ...]] = {}
-            items: dict[bpy.types.Object, Progress] = {}
-            item: Progress | None = None
-            with _no_collection():
-                for armature_object, answer in answers.items():
-                    item = items[armature_object] = _next(armature_object, bakes[armature_object][0], answer)
-                    overall.take(armature_object, item.now())
-                    if item.is_last:
-                        ready.append((armature_object, bakes[armature_object][0]))
-                    elif item.meets:
-                        met[armature_object] = item
-                    else:
-                        asked[armature_object] = item.requests
-            assert item is not None
-            yield overall.shown(item)
-            requests = tuple(each for own in asked.values() for each in own)
-            clock = Clock()
-            found = yield from clock.run(solved(requests, partial(overall.present, items)))
-            answers = _shared_out(asked, found)
-            every = {each: shares for each, (_, shares) in bakes.items()}
-            _charge(asked, every, clock.seconds)
-            if not answers:
-                served = (yield from _read_on(shared, met, every, overall)) or list(met)
-                answers = dict.fromkeys(served)
-                met = {each: item for each, item in met.items() if each not in answers}
+        while going:
+            for armature_object in going[:]:
+                with _no_collection():
+                    item = _next(armature_object, bakes[armature_object][0])
+                overall.take(armature_object, item)
+                if item.is_last or item.meets:
+                    going.remove(armature_object)
+                if item.is_last:
+                    ready.append((armature_object, bakes[armature_object][0]))
+                elif item.meets:
+                    met[armature_object] = item
+                yield overall.shown(item)
+            if not going:
+                every = {each: shares for each, (_, shares) in bakes.items()}
+                going = (yield from _read_on(shared, met, every, overall)) or list(met)
+                met = {each: item for each, item in met.items() if each not in going}
     return ready
 
 
@@ -228,7 +213,7 @@ def _read_some(
 ) -> bool:
     """Read frames for a while, counted for each armature; whether there may be more."""
     until = began = time.perf_counter()
-    until += pauses.PART
+    until += PART
     with _no_collection():
         while not isinstance(served := advance(reading), Ended):
             now = time.perf_counter()
@@ -254,9 +239,9 @@ def _no_collection() -> Iterator[None]:
             gc.enable()
 
 
-def _next(armature_object: bpy.types.Object, steps: Steps[BakeReport], answer: Answers) -> Progress:
+def _next(armature_object: bpy.types.Object, steps: Steps[BakeReport]) -> Progress:
     try:
-        return steps.send(answer)
+        return next(steps)
     except CCDRigError as error:
         if _is_named(armature_object.name, str(error)):
             raise
@@ -269,26 +254,6 @@ def _is_named(name: str, words: str) -> bool:
         return True
     before, quoted, _ = words.partition(f"'{name}'")
     return bool(quoted) and (not before or before.lower().endswith("armature "))
-
-
-def _shared_out(
-    asked: Mapping[bpy.types.Object, tuple[Request, ...]], solved: Sequence[Solved]
-) -> dict[bpy.types.Object, Answers]:
-    """Of what was solved for all, what each bake asked for."""
-    left = iter(solved)
-    return {each: tuple(next(left) for _ in requests) or None for each, requests in asked.items()}
-
-
-def _charge(
-    asked: Mapping[bpy.types.Object, tuple[Request, ...]],
-    shares: Mapping[bpy.types.Object, Shares],
-    seconds: float,
-) -> None:
-    """Add to the time of each bake its part of what it took to solve for all."""
-    sizes = {each: sum(request.start.size for request in requests) for each, requests in asked.items()}
-    total = max(sum(sizes.values()), 1)
-    for armature_object, size in sizes.items():
-        shares[armature_object].clock.seconds += seconds * size / total
 
 
 def _end(steps: Steps[BakeReport]) -> BakeReport:

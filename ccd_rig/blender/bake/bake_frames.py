@@ -113,7 +113,8 @@ class BakeFrames:
     since: list[int] = field(default_factory=list)  # (F,) the first row with the same bones and base pose
     tracks: Tracks | None = None  # of planted bones
     is_loop: bool = False  # see `loops`
-    next_round: BakeFrames | None = None  # of a loop whose first frame comes again after the last one
+    repeats_after: bool = False  # of a loop: whether its first frame comes again after the last one
+    reference: Array | None = None  # (F, J, 4) what poses are to stay near to, where that is not `base`
 
     @classmethod
     def empty(
@@ -160,6 +161,17 @@ class BakeFrames:
             solved_slides=np.empty((s, len(slides))),
             tracks=None if planted is None else Tracks(tuple(constraints), skeleton, planted),
         )
+
+    @property
+    def reference_poses(self) -> Array:
+        """(F, J, 4) what poses are to stay near to."""
+        return self.base if self.reference is None else self.reference
+
+    def note_reference(self, row: int, pose: Pose) -> None:
+        """Note what the pose of a row is to stay near to, where that is not its base pose."""
+        if self.reference is None:
+            self.reference = self.base.copy()
+        self.reference[row] = numbers(pose.rotations)
 
     def same_bones(self, first: int, last: int) -> bool:
         """Whether bones and base pose are the same at all rows from the first to the last."""

@@ -1,9 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Frames that are solved at once, and the groups of constraints in them.
-
-Constraints that share joints make a group; groups are solved apart, by `group_solving`. Methods of a single
-pass, and what the solver CCD is chosen for, are left to be solved frame by frame.
-"""
+"""Frames that are solved together, and the groups of constraints in them: those that share joints."""
 
 from __future__ import annotations
 
@@ -17,11 +13,12 @@ from ...limits.shapes import Limit
 from ...maths.batch import Array, unit
 from ...skeleton.joints import Skeleton
 from ...skeleton.pose import Pose
-from ...solvers.least_squares.state import Bones, Poses
+from ...solvers.problem_tables import Bones
 from ..properties.constraint_values import Constraint
 from ..scene.evaluation import FrameSample
+from ..scene.targets import TargetSample
 from ..solve.contact_poses import JointPoses
-from ..solve.grouping import groups, is_carried, takes_least_squares
+from ..solve.grouping import are_solved_at_once, groups
 from ..solve.solving import FrameSolveSettings
 from .bake_frames import BakeFrames, Rows
 
@@ -36,39 +33,48 @@ class Group:
 
 @dataclass
 class Batch:
-    """Frames with the same constraints in force and the same limits.
+    """R frames with the same constraints in force and the same limits.
 
     Attributes:
-        times: (R,) frame numbers, increasing; rows that are not to be compared lie far apart.
+        frames: (R,) frame numbers.
+        runs: (R,) rows in a row with the same number follow each other in time.
         constraints: all of them; what a group asks for.
-        samples: of each row; their targets are what is asked for.
+        active: places of those in force.
+        samples: what was evaluated: of each row where CCD solves frames one by one, else of the first alone.
+        targets: of each row and constraint, what is asked for.
+        worlds: (R, 3, 3) from armature space to the world.
         limits: of each joint.
-        bones: of the rows; one column where all are the same.
-        base: the base poses.
-        settings: how they are solved.
+        bones: where joints are at rest, at each row or all.
+        lengths: (R, J) of the joints' bones.
+        base: the poses that joints are to stay near to.
+        settings: how frames are solved.
         rotations: (R, J, 4), solved as far as groups are.
         translations: (R, J, 3) likewise.
-        held: (R,) rows that are solved already: those beside them choose their ways to fit.
-        sharper: part of the tolerances to which rows that meet their goals are brought at last.
+        sharper: part of the tolerances to which rows are solved.
+        period: after how many rows the first one comes again; 0: they are no loop.
         iterations: most steps of a row.
     """
 
-    times: Array
+    frames: Array
+    runs: NDArray[np.intp]
     constraints: Sequence[Constraint]
+    active: tuple[int, ...]
     samples: Sequence[FrameSample]
+    targets: Sequence[Sequence[TargetSample]]
+    worlds: Array
     limits: tuple[Limit | None, ...]
     bones: Bones
+    lengths: Array
     base: JointPoses
     settings: FrameSolveSettings
     rotations: Array = field(init=False)
     translations: Array = field(init=False)
-    held: NDArray[np.bool_] = field(init=False)
     sharper: float = 1.0
+    period: int = 0
     iterations: int = 0
 
     def __post_init__(self) -> None:
         self.rotations, self.translations = self.base.at(slice(None))
-        self.held = np.zeros(len(self.times), np.bool_)
 
     @classmethod
     def of(
@@ -78,34 +84,25 @@ class Batch:
         samples: Sequence[FrameSample],
         settings: FrameSolveSettings,
     ) -> Batch:
-        """Rows of a bake's frames, in order of time, that stand at their base poses."""
+        """Rows of a bake's frames, in order of time, that stand at their reference poses."""
         return cls(
             bake_frames.frames[rows],
+            np.zeros(len(rows), np.intp),
             bake_frames.constraints,
+            samples[0].active,
             samples,
+            [bake_frames.targets[row] for row in rows.tolist()],
+            bake_frames.worlds[rows],
             bake_frames.limits[int(rows[0])],
             bones_of(bake_frames, rows),
-            JointPoses(bake_frames.base, bake_frames.translations).at(rows),
+            bake_frames.lengths[rows],
+            JointPoses(bake_frames.reference_poses, bake_frames.translations).at(rows),
             settings,
         )
 
-    def hold(self, k: int, rotations: Array, translations: Array) -> None:
-        """Let a row stand as it was solved before: rotations (J, 4) and translations (J, 3)."""
-        self.rotations[k], self.translations[k], self.held[k] = rotations, translations, True
-
-    def waves(self, groups: Sequence[Group]) -> list[list[Group]]:
-        """Groups in lists whose members do not wait for one another; each list waits for those before it."""
-        found: list[list[Group]] = []
-        for group in groups:
-            before = (n for n, wave in enumerate(found) for other in wave if self._is_carried(group, other))
-            place = max(before, default=-1) + 1
-            if place == len(found):
-                found.append([])
-            found[place].append(group)
-        return found
-
     @property
     def skeleton(self) -> Skeleton:
+        """Of the first row."""
         return self.samples[0].reading.skeleton
 
     def pose(self, k: int) -> Pose:
@@ -114,54 +111,16 @@ class Batch:
 
     def groups(self) -> list[Group]:
         """The groups of the constraints in force, parents before children."""
-        members_by_joints = groups(self.skeleton, self.constraints, self.samples[0].active)
+        members_by_joints = groups(self.skeleton, self.constraints, self.active)
         return [Group(frozenset(joints), tuple(members)) for joints, members in members_by_joints]
 
     def takes(self, group: Group) -> bool:
-        """Whether least squares solve a group."""
-        return takes_least_squares(self._constraints_of(group), self.settings.solver)
-
-    def _is_carried(self, group: Group, other: Group) -> bool:
-        return is_carried(self.skeleton, self._constraints_of(group), group.joints, other.joints)
-
-    def _constraints_of(self, group: Group) -> list[Constraint]:
-        return [self.constraints[c] for c in group.members]
-
-    def tolerances(self, group: Group) -> Array:
-        """(n,) radians, the comfort tolerances of a group's joints in ascending order, where they count."""
-        found = np.zeros(len(group.joints))
-        for n, j in enumerate(sorted(group.joints)):
-            comfort = self.skeleton.joints[j].comfort
-            if self.settings.solver.comfort and comfort is not None:
-                found[n] = comfort.tolerance
-        return found
-
-    def regions(self, group: Group) -> tuple[Limit | None, ...]:
-        """The comfort regions of a group's joints, where they have one, in place of their limits."""
-        limits = list(self.limits)
-        for j in group.joints:
-            comfort = self.skeleton.joints[j].comfort
-            if comfort is not None and comfort.region is not None:
-                limits[j] = comfort.region
-        return tuple(limits)
-
-    def reference(self, samples: Sequence[FrameSample], base: Poses) -> Poses:
-        """The reference poses of samples, whose base poses are given."""
-        poses = [self.settings.reference(sample) or sample.reading.pose for sample in samples]
-        if all(pose is sample.reading.pose for pose, sample in zip(poses, samples, strict=True)):
-            return base
-        rotations = np.array([[q[:] for q in pose.rotations] for pose in poses])
-        return poses_of(rotations, base.translations.transpose(2, 1, 0))
+        """Whether all rows of a group are solved at once."""
+        return are_solved_at_once([self.constraints[c] for c in group.members])
 
 
 def bones_of(bake_frames: BakeFrames, rows: Rows) -> Bones:
-    """The bones at rows of a bake's frames, in order of time; one column where all are the same."""
+    """The bones at rows of a bake's frames, in order of time; one row where all are the same."""
     if bake_frames.same_bones(int(rows[0]), int(rows[-1])):
         rows = rows[:1]
-    rests = unit(bake_frames.rests[rows].transpose(2, 1, 0))
-    return Bones(bake_frames.offsets[rows].transpose(2, 1, 0), rests, bake_frames.lengths[rows].T)
-
-
-def poses_of(rotations: Array, translations: Array) -> Poses:
-    """Poses from (R, J, 4) and (R, J, 3)."""
-    return Poses(unit(rotations.transpose(2, 1, 0)), np.ascontiguousarray(translations.transpose(2, 1, 0)))
+    return Bones(bake_frames.offsets[rows], unit(bake_frames.rests[rows], axis=-1))

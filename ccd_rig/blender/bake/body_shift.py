@@ -7,7 +7,7 @@ the shapes S counts the solved frames.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import replace
 
 import bpy
@@ -16,7 +16,6 @@ from mathutils import Vector
 
 from ...maths.batch import Array, rotate, unit
 from ...skeleton.pose import Pose
-from ...solvers.least_squares.requests import Search
 from ..keys.obstacles import Destination, obstacles
 from ..properties.body import FOLLOW_FEET, KEEP_ANIMATION, WALK_ON, Body
 from ..scene.evaluation import FrameSample
@@ -40,8 +39,8 @@ SHOWN = 1e-6
 
 def move_body(
     bake_frames: BakeFrames, samples: Sequence[tuple[int, FrameSample]], settings: FrameSolveSettings
-) -> Search[Solution | None]:
-    """Solve the frames again with the body moved, where a leg is too short, as a search.
+) -> Generator[float, None, Solution | None]:
+    """Solve the frames again with the body moved, where a leg is too short; gives how many are, now and then.
 
     Args:
         bake_frames: all of it is solved, and the body keeps its animation.
@@ -74,7 +73,7 @@ def move_body(
                 before = solve_frame(sample, bake_frames.constraints, settings, before)
                 states = dict(zip(before.active, before.states, strict=True))
                 bake_frames.store_solution(row, before.pose, states, before.contact_state)
-                yield ()
+                yield 1.0
         else:
             solver = PlantedSolver(settings)
             for first in range(0, len(moved), WAITING_AT_MOST):

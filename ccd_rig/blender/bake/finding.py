@@ -46,10 +46,13 @@ class Fix(enum.StrEnum):
     """A pole, so that the chain does not swing about the line to its target."""
     LEAST_SQUARES = "LEAST_SQUARES"
     """The solver that spreads sudden changes over the frames around."""
-    BOTH_WAYS = "BOTH_WAYS"
-    """The order of frames that jumps least, where CCD solves frame by frame."""
     FK = "FK"
     """The rig's switch to FK."""
+
+    @classmethod
+    def _missing_(cls, value: object) -> Fix:
+        """None for what another version names: reports are stored in files."""
+        return cls.NONE
 
 
 @dataclass(frozen=True, slots=True)

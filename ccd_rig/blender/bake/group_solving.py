@@ -1,163 +1,196 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""One group of constraints solved at all frames of a batch, by least squares.
-
-A frame's pose is, of those that meet its goals inside the limits, the one nearest to its base pose
-(`solvers/least_squares/sequence.py`). It does not depend on the frames before it.
-"""
+"""A batch solved group by group: parents before children."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Generator, Iterator
+from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+from mathutils import Matrix, Quaternion
 
-from ...limits.shapes import Limit
-from ...maths.batch import at_least_two
-from ...solvers.least_squares.comfort_tolerances import Relaxed, solve_eased
-from ...solvers.least_squares.optimality import STATIONARY, steepness
-from ...solvers.least_squares.problem import MILD_STEP, PRIORITY_STEP, LeastSquaresProblem
-from ...solvers.least_squares.requests import Search
-from ...solvers.least_squares.solve import Limits
-from ...solvers.least_squares.state import Poses, start_state
-from ...solvers.least_squares.windowed import held_at_border, solve_windowed
-from ..solve.contact_poses import JointPoses
-from .bake_frames import Rows
-from .batches import Batch, Group, poses_of
-from .group_problem import group_problem
-from .group_result import GroupResult
-from .group_rows import note_met, solve_rows, store
-from .other_ways import restart_group
+from ...maths.batch import Array, conjugate, multiply, rotate, unit
+from ...settings import SolveStatus
+from ...skeleton.joints import Skeleton
+from ...solvers.motion import Frames, solve_motion
+from ...solvers.pose_search import STATUSES, PoseSearch
+from ...solvers.problem_tables import Bones
+from ..properties.constraint_values import Kind
+from ..scene.targets import TargetSample
+from ..solve.balance import rotate_skeleton
+from ..solve.constraint_goals import goal_targets, goals
+from ..solve.level_models import group_level
+from ..solve.solving import frame_conditions, solve_active, with_tolerances
+from ..solve.world_scale import scales
+from .bake_frames import LedWay, Rows
+from .batches import Batch, Group
 
-UNMOVED = 1e-12
-"""Components of a quaternion, and model units, that differ by less are the same."""
-SHARPENING = 8
-"""Most steps in which rows that meet their goals are brought still nearer."""
+UNCHANGED = 1e-4
+"""Radians up to which a pose is the one that its frame alone leads to."""
+
+States = list[dict[int, str]]
+"""Of each row how its constraints ended."""
+Ways = list[list[LedWay]]
+"""Of each row the groups that frames beside it have moved."""
 
 
-def solve_group(batch: Batch, group: Group) -> Search[GroupResult]:
-    """Solve a group at all rows, as a search.
+def solve_batch(batch: Batch, states: States, ways: Ways) -> Generator[float, None, None]:
+    """Solve all groups of a batch; gives the number of rows that are solved now and then.
 
-    Comfort regions are the limits first, and goals served later count nearly as much as those served
-    first; what is not there then goes on without. Comfort tolerances: see `comfort_tolerances`.
+    Args:
+        batch: its poses are replaced.
+        states, ways: filled.
     """
-    stages = [batch.limits]
-    if batch.settings.solver.comfort and (regions := batch.regions(group)) != batch.limits:
-        stages = [regions, batch.limits]
-    base = _base_of(batch, group)
-    result = GroupResult.of(batch, group)
-    if batch.tolerances(group).any():
-        yield from _solve_relaxed(batch, group, stages, base, result)
-    else:
-        for limits in stages:
-            yield from _solve_stage(batch, group, limits, base, result)
-        if batch.settings.solver.restarts:
-            yield from restart_group(batch, group, result, base)
-        if batch.sharper < 1.0:
-            yield from _sharpen(batch, group, result.met, base)
-    _note_nearest(batch, group, result, base)
-    return result
+    groups = batch.groups()
+    for group in groups:
+        solve = _solve_group if batch.takes(group) else _solve_one_by_one
+        for count in solve(batch, group, states, ways):
+            yield count / len(groups)
 
 
-def _solve_stage(
-    batch: Batch, group: Group, limits: Sequence[Limit | None], base: JointPoses, result: GroupResult
-) -> Search[None]:
-    """Solve what is not met yet inside limits."""
-    for step in (MILD_STEP, PRIORITY_STEP):
-        if result.met.all():
-            break
-        chosen = np.flatnonzero(~result.met.all(1) | batch.held)
-        if not (yield from solve_rows(batch, group, (limits, step), (chosen, base), result)):
-            break
+def _solve_one_by_one(batch: Batch, group: Group, states: States, _ways: Ways) -> Generator[int, None, None]:
+    """Solve a group that a closed form poses, row by row."""
+    for k, sample in enumerate(batch.samples):
+        start, conditions = batch.pose(k), frame_conditions(sample, batch.settings, follows=False)
+        result, ended = solve_active(
+            sample, batch.constraints, group.members, start, conditions, batch.sharper
+        )
+        for j in group.joints:
+            batch.rotations[k, j] = result.pose.rotations[j][:]
+            batch.translations[k, j] = result.pose.translations[j][:]
+        states[k].update(zip(group.members, ended, strict=True))
+        batch.iterations = max(batch.iterations, result.iterations)
+        yield 1
 
 
-def _solve_relaxed(
-    batch: Batch,
-    group: Group,
-    stages: Sequence[Sequence[Limit | None]],
-    base: JointPoses,
-    result: GroupResult,
-) -> Search[None]:
-    """Solve a group whose joints have comfort tolerances: first without these, then as far as they let it."""
-    done = batch.held.copy()
-    for limits in stages:
-        chosen = np.flatnonzero(~done)
-        if not len(chosen):
-            break
-        start = batch.rotations[chosen].copy(), batch.translations[chosen].copy()
-        yield from _solve_stage(batch, group, limits, base, result)
-        ahead = poses_of(batch.rotations[chosen], batch.translations[chosen])
-        batch.rotations[chosen], batch.translations[chosen] = start
-        done[chosen] = _ease(batch, group, limits, (chosen, base), result.met, ahead)
-        result.met[batch.held] = True
+def _solve_group(batch: Batch, group: Group, states: States, ways: Ways) -> Generator[int, None, None]:
+    """Solve a group at all rows; see `solve_batch`.
 
-
-def _note_nearest(batch: Batch, group: Group, result: GroupResult, base: JointPoses) -> None:
-    """Note which rows miss a goal though nothing nearer exists close by."""
-    missed = np.flatnonzero(~result.met.all(1))
-    if len(missed):
-        asked = group_problem(batch, group, (batch.limits, PRIORITY_STEP), at_least_two(missed), base)
-        problem, given = asked.problem, asked.given
-        steep = steepness(problem, given, start_state(problem.layout, given, asked.poses), asked.stop)
-        result.nearest[missed] = steep[: len(missed)] <= STATIONARY
-
-
-def _ease(
-    batch: Batch,
-    group: Group,
-    limits: Sequence[Limit | None],
-    some: tuple[Rows, JointPoses],
-    met: NDArray[np.bool_],
-    ahead: Poses,
-) -> NDArray[np.bool_]:
-    """Solve a group whose joints have comfort tolerances at some of the rows, from where these stand towards
-    poses `ahead`.
-
-    `met` (R, members) is brought up to date. Returns which of these rows are done: they meet their goals, or
-    all their joints are at ease.
+    A row's pose is the nearest to its base pose of those that meet the goals inside the limits, and where
+    rows jump, the nearest motion; see `solvers.motion`.
     """
-    chosen, base = some
-    asked = group_problem(batch, group, (limits, PRIORITY_STEP), chosen, base)
-    row_goals = asked.goals
-    movable = asked.problem.layout.moved
-    relaxed = Relaxed(
-        limits,
-        movable,
-        batch.tolerances(group)[np.searchsorted(sorted(group.joints), movable)],
-        lambda joints: LeastSquaresProblem(batch.skeleton, row_goals, limits, joints),
+    for model in _models(batch, group):
+        yield from _solve_rows(batch, group, model, states, ways)
+
+
+@dataclass(frozen=True)
+class _Model:
+    """Rows of a batch at which bones have the same lengths, and balances count along the same axes.
+
+    Attributes:
+        rows: (R,) which.
+        skeleton: of all of them, but for `bones`, turned so that balances count along its axes (`level`).
+        turn: what turned it.
+        bones: where its joints are at rest.
+    """
+
+    rows: Rows
+    skeleton: Skeleton
+    turn: Quaternion
+    bones: Bones
+
+    def seen(self, target: TargetSample) -> TargetSample:
+        """A target in the turned model."""
+        return target if self.turn == Quaternion() else target.rotated(self.turn)
+
+
+def _models(batch: Batch, group: Group) -> Iterator[_Model]:
+    """The rows of a batch by model: most batches are one."""
+    constraints = [batch.constraints[c] for c in group.members]
+    turns = [Quaternion()] * len(batch.frames)
+    if any(constraint.kind is Kind.BALANCE for constraint in constraints):
+        turns = [group_level(Matrix(world), constraints) for world in batch.worlds.tolist()]
+    known: dict[tuple[object, ...], list[int]] = {}
+    for k, (turn, lengths) in enumerate(zip(turns, batch.lengths, strict=True)):
+        known.setdefault((turn[:], lengths.tobytes()), []).append(k)
+    for some in known.values():
+        rows, skeleton, turn = np.array(some), batch.skeleton, turns[some[0]]
+        changed = {
+            joint.name: {"length": float(length)}
+            for joint, length in zip(skeleton.joints, batch.lengths[some[0]], strict=True)
+            if joint.length != length
+        }
+        if changed:  # animated scale
+            skeleton = skeleton.replace(changed)
+        bones = batch.bones.at(rows)
+        if turn != Quaternion():
+            skeleton, bones = rotate_skeleton(skeleton, turn), _turned(skeleton, bones, turn)
+        yield _Model(rows, skeleton, turn, bones)
+
+
+def _turned(skeleton: Skeleton, bones: Bones, turn: Quaternion) -> Bones:
+    """Bones of a model that is turned about its origin."""
+    offsets, rests = bones.offsets.copy(), bones.rests.copy()
+    whole = unit(np.array(turn[:]))[:, None]
+    for i, joint in enumerate(skeleton.joints):
+        if joint.parent == -1:
+            offsets[:, i] = rotate(np.broadcast_to(whole, (4, len(offsets))), offsets[:, i].T).T
+        if joint.parent == -1 or not joint.inherit_rotation:
+            rests[:, i] = unit(multiply(whole, rests[:, i].T)).T
+    return Bones(offsets, rests)
+
+
+def _shifts(model: _Model, bones: Bones, translations: Array, back: bool) -> Array:
+    """Translations of the turned model, or `back` from it: those of joints that do not inherit rotation."""
+    found, whole = translations.copy(), unit(np.array(model.turn[:]))[:, None]
+    for i, joint in enumerate(model.skeleton.joints):
+        if joint.parent != -1 and not joint.inherit_rotation and model.turn != Quaternion():
+            rest = np.broadcast_to(bones.rests[:, i].T, (4, len(found)))
+            turn = np.broadcast_to(whole if back else conjugate(whole), rest.shape)
+            moved = rotate(turn, rotate(rest, found[:, i].T))
+            found[:, i] = rotate(conjugate(rest), moved).T
+    return found
+
+
+def _solve_rows(
+    batch: Batch, group: Group, model: _Model, states: States, ways: Ways
+) -> Generator[int, None, None]:
+    """Solve a group at the rows of a model; see `_solve_group`."""
+    rows, settings, plain = model.rows, batch.settings, batch.bones.at(model.rows)
+    asked = {c: [model.seen(batch.targets[k][c]) for k in rows.tolist()] for c in group.members}
+    placed = [
+        (c, goal)
+        for c, targets in asked.items()
+        for goal in goals(model.skeleton, batch.constraints[c], targets[0])
+    ]
+    scale = scales(batch.frames[rows], batch.worlds[rows])
+    tolerances, angle = settings.solver.position_tolerance / scale, settings.solver.angle_tolerance
+    solver = with_tolerances(settings.solver, settings.solver.position_tolerance, batch.sharper * angle)
+    search = PoseSearch(model.skeleton, [goal for _, goal in placed], solver, group.joints)
+    names = {batch.skeleton.joints[j].name for j in group.joints}
+    entries = [entry for entry in settings.poses if names & entry.rotations.keys()]
+    frames = Frames(
+        search,
+        batch.rotations[rows],
+        _shifts(model, plain, batch.translations[rows], back=False),
+        tuple(goal_targets(goal, asked[c]).T for c, goal in placed),
+        model.bones,
+        batch.sharper * tolerances,
+        (lambda: search.templates(entries)) if solver.restarts else None,
+        *_neighbours(batch, rows),
+        closes=0 < batch.period < len(rows) == len(batch.frames),
     )
-    eased = solve_eased(relaxed, asked.asked, ahead)
-    layout, given = asked.problem.layout, asked.asked.given(asked.problem)
-    state = start_state(layout, given, eased.poses)
-    unmoved = np.abs(eased.poses.rotations - asked.poses.rotations).max((0, 1)) <= UNMOVED
-    unmoved &= np.abs(eased.poses.translations - asked.poses.translations).max((0, 1)) <= UNMOVED
-    store(batch, asked.problem, state, (chosen, unmoved))
-    batch.iterations = max(batch.iterations, int(eased.iterations.max(initial=0)))
-    note_met(asked, state, met, chosen)
-    return np.asarray(met[chosen].all(1) | eased.at_ease)
+    motion, apart = yield from solve_motion(frames, settings.smoothness)
+    batch.rotations[rows] = motion.rotations
+    batch.translations[rows] = _shifts(model, plain, motion.translations, back=True)
+    batch.iterations = max(batch.iterations, int(motion.steps.max(initial=0)))
+    off = (motion.distances > tolerances[:, None]) | (motion.angles > angle)
+    for n, k in enumerate(rows.tolist()):
+        ended = STATUSES[motion.statuses[n]]
+        missed = {c for (c, _), is_off in zip(placed, off[n], strict=True) if is_off}
+        for c in group.members:
+            states[k][c] = (ended if c in missed else SolveStatus.CONVERGED).name
+        if apart[n] > UNCHANGED and not missed:
+            ways[k].append(LedWay(group.members, float(apart[n])))
 
 
-def _base_of(batch: Batch, group: Group) -> JointPoses:
-    """The poses of all rows with a group's joints at their base poses."""
-    rotations, translations = batch.rotations.copy(), batch.translations.copy()
-    places = np.ix_(np.flatnonzero(batch.held), sorted(group.joints))
-    rotations[places], translations[places] = batch.base.rotations[places], batch.base.translations[places]
-    return JointPoses(rotations, translations)
-
-
-def _sharpen(batch: Batch, group: Group, met: NDArray[np.bool_], base: JointPoses) -> Search[None]:
-    """Bring rows that meet their goals, but not to the part of the tolerances that the batch asks for, there
-    by the least rotations."""
-    chosen = np.flatnonzero(met.all(1) & ~batch.held)
-    if not len(chosen):
-        return
-    asked = group_problem(batch, group, (batch.limits, PRIORITY_STEP), chosen, base)
-    problem, stop = asked.problem, asked.stop
-    sharp = Limits(batch.sharper * stop.position, batch.sharper * stop.angle, SHARPENING)
-    start = start_state(problem.layout, asked.given, asked.poses)
-    given = held_at_border(problem, replace(asked.given, reference=None), start, stop)
-    some = np.flatnonzero(problem.evaluate(given, start).excess(sharp.position, sharp.angle) > 1.0)
-    if len(some):
-        solved = yield from solve_windowed(problem, given.at(some), start.at(some), sharp.at(some))
-        store(batch, problem, solved.state, (chosen[some], np.zeros(len(some), np.bool_)))
+def _neighbours(batch: Batch, rows: Rows) -> tuple[Rows, Rows]:
+    """(R,) each: the places among these rows of the row before each, and after it; -1 where there is none."""
+    beside = (np.diff(rows) == 1) & (np.diff(batch.runs[rows]) == 0)
+    places = np.arange(len(rows))
+    before, after = places - 1, places + 1
+    before[1:][~beside] = after[:-1][~beside] = after[-1:] = -1
+    if batch.period > 0 and len(rows) == len(batch.frames):
+        before[0], after[batch.period - 1] = batch.period - 1, 0
+        before[batch.period :] = after[batch.period :] = -1
+    return before, after

@@ -13,7 +13,6 @@ import numpy as np
 from ...maths import batch
 from ...maths.batch import Array
 from ...settings import Solver
-from ...solvers.least_squares.layout import LIMB
 from ..properties.constraint_values import Kind
 from .baked import Baked, Mask, runs, span
 from .finding import Finding, Fix, Trouble
@@ -27,6 +26,8 @@ LEAST = np.radians(5.0)
 """Radians per frame by which it is faster at least."""
 STRAIGHT = 0.985
 """Part of its length from which a chain is nearly straight: there it bends fastest."""
+LIMB = 4
+"""Most joints of a limb."""
 REACH = 0.98
 """The Max Extension that keeps a limb from that. Longer chains get no smoother by it: they wind instead."""
 
@@ -127,8 +128,7 @@ def _fix(baked: Baked, c: int, angle: float, shape: tuple[Array, Array]) -> Fix:
         return Fix.POLE
     if constraint.method == "CCD" and baked.solver.solver is Solver.CCD:
         return Fix.LEAST_SQUARES
-    in_turn = constraint.method != "CCD" and baked.bake_frames.tracks is None
-    return Fix.BOTH_WAYS if in_turn else Fix.NONE
+    return Fix.NONE
 
 
 def _extension(baked: Baked, c: int) -> Array:

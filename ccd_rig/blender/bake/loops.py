@@ -2,14 +2,13 @@
 """Whether a range is a loop, and whether its bake closes.
 
 A loop has base poses and targets that come back to where they began: at its last frame, or at the frame
-after it, which starts the next round, as in cycles for games. That frame is then solved too, without keys.
-Base poses are those before any bake.
+after it, which starts the next round, as in cycles for games. Its motion is solved round and round. Base
+poses are those before any bake.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -24,8 +23,7 @@ from ..scene.targets import TargetSample
 from ..solve.constraint_goals import chain_joints
 from .bake_frames import BakeFrames, numbers
 from .baked import Baked
-from .frame_solver import FrameSolver
-from .keyed_motion import keyed_motion, rotated_joints
+from .keyed_motion import rotated_joints
 from .report_parts import Loop, number
 
 ALIKE = 1e-3
@@ -40,19 +38,16 @@ class Ends(NamedTuple):
     after: FrameSample | None
 
 
-def note_loop(
-    bake_frames: BakeFrames, ends: Ends, reference: Callable[[FrameSample], Pose], solver: FrameSolver
-) -> None:
-    """Note in the frames whether they are a loop, and its next round where that begins after them.
+def note_loop(bake_frames: BakeFrames, ends: Ends, reference: Callable[[FrameSample], Pose]) -> None:
+    """Note in the frames whether they are a loop.
 
     Targets are compared in armature space: a cycle that travels with its armature is a loop. Where planted
     bones are held does not count, and what they carry is not solved beyond the range.
 
     Args:
-        bake_frames: all of it is solved.
+        bake_frames: all of them are evaluated.
         ends: of the range.
         reference: gives the base pose before any bake.
-        solver: has solved the range.
     """
     joints = rotated_joints(bake_frames)
     if len(bake_frames.frames) < 3 or not joints or not _moves(bake_frames, joints):
@@ -62,30 +57,28 @@ def note_loop(
         samples = ends.first, sample
         poses = np.array([numbers(reference(each).rotations) for each in samples])[:, joints]
         targets = _targets_moved(bake_frames, [s.targets for s in samples], [s.influences for s in samples])
-        return max(_turned(poses)[1], targets[1]) <= ALIKE
+        return bool(max(_turned(poses)[1], targets[1]) <= ALIKE)
 
     bake_frames.is_loop = comes_back(ends.last)
     if not bake_frames.is_loop and ends.after is not None and bake_frames.tracks is None:
-        bake_frames.is_loop = comes_back(ends.after)
-        if bake_frames.is_loop:
-            reading = replace(ends.after.reading, pose=reference(ends.after))
-            bake_frames.next_round = solver.one_more(ends.after._replace(reading=reading))
+        bake_frames.is_loop = bake_frames.repeats_after = comes_back(ends.after)
 
 
 def loop(baked: Baked) -> Loop | None:
-    """The range as a loop; None if it is none."""
+    """The range as a loop; None if it is none.
+
+    One whose first frame comes again after its last closes: that frame is keyed already.
+    """
     bake_frames = baked.bake_frames
     if not bake_frames.is_loop:
         return None
-    joints, frames, start = rotated_joints(bake_frames), bake_frames.frames, bake_frames.next_round
-    ends = baked.motion.rotations[[0, -1]]
-    if start is not None:
-        ends[1] = keyed_motion(start).keyed.rotations[-1]
-    first, last = batch.unit(ends[:, joints], axis=-1)
+    joints, frames = rotated_joints(bake_frames), bake_frames.frames
+    ends = [0, 0] if bake_frames.repeats_after else [0, -1]
+    first, last = batch.unit(baked.motion.rotations[ends][:, joints], axis=-1)
     gaps = batch.angles_between(first, last, axis=-1)
     k = int(np.argmax(gaps))
     name = baked.bone(joints[k])
-    return Loop(number(frames[0]), number(frames[-1]), name, float(gaps[k]), start is not None)
+    return Loop(number(frames[0]), number(frames[-1]), name, float(gaps[k]), bake_frames.repeats_after)
 
 
 def _moves(bake_frames: BakeFrames, joints: Sequence[int]) -> bool:

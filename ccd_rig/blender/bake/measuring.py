@@ -12,8 +12,9 @@ import numpy as np
 
 from ...maths import batch
 from ...maths.batch import Array
+from ...settings import SolverSettings
 from ...skeleton.kinematics import forward_kinematics_of_frames
-from ...solvers.least_squares.problem import LeastSquaresProblem
+from ...solvers.pose_search import PoseSearch
 from ..properties.constraint_values import Constraint, Kind
 from ..solve.constraint_goals import goal_targets, goals
 from .bake_frames import BakeFrames, Motion, Rows
@@ -100,12 +101,9 @@ def _angles(bake_frames: BakeFrames, c: int, frames: Rows, heads: Array, axes: A
         skeleton = skeleton.replace(changed)
     samples = [bake_frames.targets[f][c] for f in frames.tolist()]
     asked = goals(skeleton, bake_frames.constraints[c], samples[0])
-    problem = LeastSquaresProblem(skeleton, asked, [None] * len(skeleton), ())
-    transforms = np.empty((len(skeleton), 3, 4, len(frames)))
-    batch.fill_matrices(axes[frames].transpose(2, 1, 0), transforms)
-    transforms[:, :, 3] = heads[frames].transpose(1, 2, 0)
-    found = problem.measure(transforms, lengths[:, None], [goal_targets(goal, samples) for goal in asked])
-    return np.asarray(np.where(found.angular, found.misses, 0.0).max(0))
+    search = PoseSearch(skeleton, asked, SolverSettings(), ())
+    targets = [goal_targets(goal, samples).T for goal in asked]
+    return np.asarray(search.measure(heads[frames], axes[frames], targets)[1].max(axis=1))
 
 
 def _equally_long(bake_frames: BakeFrames, frames: Rows) -> list[Rows]:

@@ -28,7 +28,7 @@ from ..properties import constraint_list
 from ..properties.armature_data import CCD_RIG_PG_armature
 from ..properties.solver_settings import OVERRIDE, field_help
 from . import originals
-from .settings import BakeSettings, Keys, Order, Start
+from .settings import MOST_SMOOTHNESS, BakeSettings, Keys, Start
 
 DEFAULTS = {field.name: field.default for field in fields(BakeSettings)}
 AUTO = "AUTO"
@@ -104,26 +104,6 @@ ITEMS = {
             3,
         ),
     ),
-    "order": (
-        (
-            "FORWARDS",
-            "Forwards",
-            "From the first frame to the last: a chain keeps to the way of the first",
-            0,
-        ),
-        (
-            "BACKWARDS",
-            "Backwards",
-            "From the last frame to the first: a chain keeps to the way of the last",
-            1,
-        ),
-        (
-            "BOTH",
-            "Both Ways",
-            "Both ways, joined where they are nearest to each other; what jumps least is kept",
-            2,
-        ),
-    ),
 }
 
 
@@ -144,14 +124,6 @@ def properties(**more: Any) -> dict[str, Any]:
             description="Bake only constraints whose chain has a selected bone",
             **more,
         ),
-        "preroll": IntProperty(
-            name="Preroll",
-            description=field_help(BakeSettings, "preroll"),
-            default=DEFAULTS["preroll"],
-            min=0,
-            soft_max=250,
-            **more,
-        ),
         "reference_object": StringProperty(
             name="Reference Object", description="The object whose keys say where to key", **more
         ),
@@ -159,6 +131,15 @@ def properties(**more: Any) -> dict[str, Any]:
             name="Reference Bone",
             description="Bone of the reference object whose keys count; empty: all that the object has keys "
             "for",
+            **more,
+        ),
+        "smoothness": FloatProperty(
+            name="Smoothness",
+            description=field_help(BakeSettings, "smoothness"),
+            default=DEFAULTS["smoothness"],
+            min=0.0,
+            max=MOST_SMOOTHNESS,
+            soft_max=50.0,
             **more,
         ),
         "error_reduction": FloatProperty(
@@ -209,10 +190,6 @@ def _choice(name: str, more: dict[str, Any]) -> Any:
         "destination": ("Bake Into", "Where the keys go"),
         "start": ("Start", "Where each frame starts from: the pose that it stays near to"),
         "keys": ("Keys", "Which frames get keys"),
-        "order": (
-            "Frame Order",
-            "In which order CCD solves frames one by one; least squares solve all frames at once",
-        ),
     }
     label, description = words[name]
     default = AUTO if name == "destination" else DEFAULTS[name].name
@@ -274,8 +251,7 @@ def bake_settings(options: Any, armature_object: bpy.types.Object, frames: tuple
         destination=_destination(options.destination, armature_object),
         constraints=_selected(armature_object) if options.only_selected else (),
         error_reduction=options.error_reduction,
-        order=Order[options.order],
-        preroll=options.preroll,
+        smoothness=options.smoothness,
         verify=options.verify,
         start=Start[options.start],
         reduce_angle=options.reduce_angle if every else 0.0,

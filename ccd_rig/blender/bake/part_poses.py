@@ -16,8 +16,8 @@ from ..scene.evaluation import FrameSample
 from ..solve.contact_poses import JointPoses, blended, drifted, placed, returning, turned
 from ..solve.planting import ContactState, SupportChains
 from .bake_frames import Rows
-from .batch_solver import States
 from .foresight import Standing
+from .group_solving import States
 from .planted_frames import PlantedFrames
 from .stretches import Part, Stretch
 

@@ -14,35 +14,29 @@ moves the figure.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 from mathutils import Quaternion
 
-from ...maths.batch import Array
 from ...settings import Solver
 from ...skeleton.pose import Pose
-from ...solvers.least_squares.frames import NEAR
-from ...solvers.least_squares.requests import Search, together
 from ..scene.evaluation import FrameSample
 from ..solve.contact_changes import SHARPER, anchor_of, let_go, lifted, released_joints, unplanted_pose
 from ..solve.contact_poses import JointPoses
 from ..solve.planting import ContactState
 from ..solve.solving import FrameSolveSettings, base_pose, frame_conditions
 from .bake_frames import BakeFrames, Rows
-from .batch_solver import BatchSolver, States, Ways
 from .batches import Batch, bones_of
 from .foresight import Foresight, Standing, fading
+from .group_solving import States, Ways, solve_batch
 from .part_poses import PartPoses, with_free_root
 from .planted_frames import BodyMoves, PlantedFrames
-from .stretches import Part, Stretch, held_constraints, parts, stretches, waves
+from .stretches import Part, Stretch, held_constraints, parts, stretches
 
 WAITING_AT_MOST = 512
 """Frames that are solved at once: what is read of a frame takes memory."""
-APART = 2 * NEAR
-"""Frames by which stretches are set apart in a batch: they are not to be compared, and keep their places
-among the key poses."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +70,6 @@ class PlantedSolver:
     """
 
     settings: FrameSolveSettings
-    _batches: BatchSolver = field(default_factory=BatchSolver)
     _ended: dict[tuple[int, ...], Ended] = field(default_factory=dict)  # of each part
 
     def solve(
@@ -84,8 +77,8 @@ class PlantedSolver:
         bake_frames: BakeFrames,
         waiting: Sequence[tuple[int, FrameSample]],
         moves: BodyMoves | None = None,
-    ) -> Search[None]:
-        """Solve the next frames, as a search. Parts that do not carry one another go on side by side.
+    ) -> Generator[float, None, None]:
+        """Solve the next frames; gives how many are, now and then.
 
         Args:
             bake_frames: where they are kept.
@@ -96,16 +89,13 @@ class PlantedSolver:
         frames = PlantedFrames.of(bake_frames, rows, [sample for _, sample in waiting], moves)
         skeleton = frames.samples[0].reading.skeleton
         all_parts = parts(skeleton, frames.constraints, frames.support_chains)
-        self._batches.tally.parts = len(all_parts)
-        for wave in waves(skeleton, all_parts):
-            yield from together([self._solve_part(frames, part) for part in wave])
+        for part in all_parts:
+            solver = _PartSolver(frames, part, self.settings, self._ended.get(part.members))
+            for count in solver.solve():
+                yield count / len(all_parts)
+            assert solver.ended is not None
+            self._ended[part.members] = solver.ended
         frames.store()
-
-    def _solve_part(self, frames: PlantedFrames, part: Part) -> Search[None]:
-        solver = _PartSolver(frames, part, self.settings, self._batches, self._ended.get(part.members))
-        yield from solver.solve()
-        assert solver.ended is not None
-        self._ended[part.members] = solver.ended
 
 
 class _PartSolver:
@@ -120,10 +110,9 @@ class _PartSolver:
         frames: PlantedFrames,
         part: Part,
         settings: FrameSolveSettings,
-        batches: BatchSolver,
         before: Ended | None,
     ) -> None:
-        self.frames, self.poses, self.batches, self.ended = frames, PartPoses(frames, part), batches, before
+        self.frames, self.poses, self.ended = frames, PartPoses(frames, part), before
         self.chains = frames.support_chains
         limits = [frames.bake_frames.limits[row] for row in frames.rows.tolist()]
         self.stretches = stretches(frames.samples, limits, frames.constraints, self.chains, part)
@@ -136,14 +125,15 @@ class _PartSolver:
         self.foreseen: set[int] = set()  # those of them that have not been compared with the frame before
         self.solved: set[int] = set()
 
-    def solve(self) -> Search[None]:
-        """Solve all stretches, as a search."""
+    def solve(self) -> Generator[float, None, None]:
+        """Solve all stretches."""
         while self.finished < len(self.stretches):
             kinds: dict[object, list[int]] = {}
             for k in self._ready():
                 stretch = self.stretches[k]
                 kinds.setdefault((stretch.active, stretch.limits, stretch.slides), []).append(k)
-            yield from together([self._solve_stretches(some) for some in kinds.values()])
+            for some in kinds.values():
+                yield from self._solve_stretches(some)
             self.solved.update(k for some in kinds.values() for k in some)
             self._finish()
 
@@ -211,7 +201,7 @@ class _PartSolver:
 
     # Solving ------------------------------------------------------------------------------------------------
 
-    def _solve_stretches(self, some: Sequence[int]) -> Search[None]:
+    def _solve_stretches(self, some: Sequence[int]) -> Generator[float, None, None]:
         """Solve stretches with the same constraints in force as one batch."""
         frames, poses, first = self.frames, self.poses, self.stretches[some[0]]
         if not first.active:
@@ -219,50 +209,60 @@ class _PartSolver:
         rows = np.concatenate([self.stretches[k].rows for k in some])
         bases = [poses.base(self.stretches[k], self.standings[k]) for k in some]
         base = JointPoses(*(np.concatenate(each) for each in zip(*bases, strict=True)))
-        apart = np.repeat(APART * np.arange(len(some)), [len(self.stretches[k].rows) for k in some])
+        runs = np.repeat(np.arange(len(some)), [len(self.stretches[k].rows) for k in some])
         fresh = ~np.array([frames.is_kept(row, first.planted) for row in rows.tolist()])
         if self.foresight.hangs_on_unmoved(first):  # bones on their way back may be elsewhere now
             fresh[:] = True
-        rows, base, apart = rows[fresh], base.at(fresh), apart[fresh]
+        rows, base, runs = rows[fresh], base.at(fresh), runs[fresh]
         if not len(rows):
             return
         frames.kept[rows] = False
         states: States = [{} for _ in rows]
         ways: Ways = [[] for _ in rows]
         if first.active != (poses.stands_on(first),):  # else the base poses have all that is asked for
-            batch = self._batch(first, rows, base, apart)
-            yield from self.batches.solve(batch, np.arange(len(rows)), states, ways)
+            batch = self._batch(first, rows, base, runs)
+            yield from solve_batch(batch, states, ways)
             base = JointPoses(batch.rotations, batch.translations)
         poses.keep(first, rows, base, states)
         own, led = set(self.poses.part.members), frames.bake_frames.ways
         for row, found in zip(frames.rows[rows].tolist(), ways, strict=True):
             led[row] = (*(way for way in led.get(row, ()) if own.isdisjoint(way.constraints)), *found)
 
-    def _batch(self, first: Stretch, rows: Rows, base: JointPoses, apart: Array) -> Batch:
+    def _batch(self, first: Stretch, rows: Rows, base: JointPoses, runs: Rows) -> Batch:
         """Rows of stretches like the first of them, as a batch.
 
         Args:
             first: one of the stretches.
             rows: (R,) of all of them.
             base: the base poses of the rows.
-            apart: (R,) what sets stretches apart in time.
+            runs: (R,) the stretch of each.
         """
         frames, chains = self.frames, self.frames.support_chains
+        bake_frames, places = frames.bake_frames, frames.rows[rows]
         samples = [self.poses.sample(row, first) for row in rows.tolist()]
         limits, skeleton = list(first.limits), samples[0].reading.skeleton
         if self.poses.stands_on(first) >= 0:
             limits[chains.root_bone] = None
             shift = float(np.abs(base.translations[:, chains.root_bone]).max())
             samples = with_free_root(samples, chains.root_bone, shift)
+        if bake_frames.reference is not None and chains.keeps_body:
+            base = JointPoses(bake_frames.reference[places], base.translations)
+        # Rows that stay as they are part those beside them.
+        runs = np.cumsum((np.diff(rows, prepend=rows[0]) != 1) | (np.diff(runs, prepend=runs[0]) != 0))
         return Batch(
-            frames.frames[rows] + apart,
+            frames.frames[rows],
+            runs,
             held_constraints(skeleton, frames.constraints, chains, first.planted),
+            samples[0].active,
             samples,
+            [sample.targets for sample in samples],
+            frames.worlds[rows, :3, :3],
             tuple(limits),
-            bones_of(frames.bake_frames, frames.rows[rows]),
+            bones_of(bake_frames, places),
+            bake_frames.lengths[places],
             base,
             self.settings,
-            SHARPER if first.planted else 1.0,
+            sharper=SHARPER if first.planted else 1.0,
         )
 
     # What comes of it ---------------------------------------------------------------------------------------

@@ -1,23 +1,15 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How far a bake is. Longer work is a generator of `Progress`: it may be closed after each item.
-
-An item may ask for poses to be solved (`least_squares.requests`) and is then sent what they came to, so that
-the bakes of several armatures are solved together. `answered` solves what a single bake asks for.
-"""
+"""How far a bake is. Longer work is a generator of `Progress`: it may be closed after each item."""
 
 from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias, TypeVar
 
-from ...solvers import pauses
-from ...solvers.least_squares.requests import Request, Search, request_steps
-from ...solvers.least_squares.solve import Solved
 from ...solvers.stepping import Ended, advance
-from ...solvers.tally import Tally
 
 T = TypeVar("T")
 Item = TypeVar("Item")
@@ -31,29 +23,16 @@ class Progress(NamedTuple):
         done: how many frames are done, in this part of the bake: those are over, not under way.
         total: of how many.
         verb: what was done with them, such as "solved".
-        requests: what is to be solved before the work goes on.
         is_last: whether nothing may fail any more: what comes next keeps all that was written.
         meets: whether others that are baked in the same pass come to this point too before the work goes on.
-        beside: how often poses were solved beside those of the frames: some ahead of all, and some once more.
-        tally: counts the frames that are solved meanwhile, beside those in `done`; or None.
     """
 
     frame: float
     done: int
     total: int
     verb: str = "solved"
-    requests: tuple[Request, ...] = ()
     is_last: bool = False
     meets: bool = False
-    beside: int = 0
-    tally: Tally | None = None
-
-    def now(self) -> Progress:
-        """The same with what is counted by now, and nothing asked for."""
-        if self.tally is None:
-            return self._replace(requests=())
-        done = min(self.done + self.tally.done, self.total)
-        return self._replace(done=done, beside=self.tally.beside, requests=(), tally=None)
 
     def words(self, seconds: float, before: int = 0) -> str:
         """Such as "frame 30: 30 of 120 solved, about 4 s left", the frames beyond those done `before` having
@@ -64,14 +43,11 @@ class Progress(NamedTuple):
         """
         left = seconds * (self.total - self.done) / max(self.done - before, 1)
         rest = f", about {left:.0f} s left" if self.done > before and round(left) > 0 else ""
-        beside = f", and {self.beside} poses beside them" if self.beside else ""
-        return f"frame {self.frame:g}: {self.done} of {self.total} {self.verb}{beside}{rest}"
+        return f"frame {self.frame:g}: {self.done} of {self.total} {self.verb}{rest}"
 
 
-Answers: TypeAlias = tuple[Solved, ...] | None
-"""What the requests of an item came to; None where it has none."""
-Steps: TypeAlias = Generator[Progress, Answers, T]
-"""Work that gives an item now and then, is sent what its requests came to, and returns its result."""
+Steps: TypeAlias = Generator[Progress, None, T]
+"""Work that gives an item now and then, and returns its result."""
 
 
 PERCENT = {"evaluated": 15.0, "solved": 60.0, "checked": 20.0}
@@ -109,38 +85,14 @@ class Pace:
         return item.words(self._seconds[item.verb], self._before[item.verb])
 
 
-def shown(search: Search[T], progress: Progress, counts: bool = False) -> Steps[T]:
-    """A search as steps; `progress` is shown meanwhile. `counts`: each item counts as one frame more."""
-    done, solved = 0, None
-    with contextlib.closing(search):
-        while True:
-            requests = advance(search, solved)
-            if isinstance(requests, Ended):
-                return requests.result
-            solved = (yield progress._replace(done=progress.done + done, requests=requests)) or ()
-            done = (done + 1) % progress.total if counts else 0
-
-
-def answered(steps: Steps[T]) -> Steps[T]:
-    """The same steps, with what they ask for solved."""
-    with contextlib.closing(steps):
-        answers: Answers = None
-        while True:
-            item = advance(steps, answers)
-            if isinstance(item, Ended):
-                return item.result
-            yield item.now()
-            answers = (yield from solved(item.requests, item.now)) if item.requests else None
-
-
-def solved(requests: Sequence[Request], present: Callable[[], Progress]) -> Steps[tuple[Solved, ...]]:
-    """What is asked for, solved; how far that is is said whenever it has taken a while."""
-    solving, until = request_steps(requests), time.perf_counter() + pauses.PART
-    while not isinstance(step := advance(solving), Ended):
-        if time.perf_counter() > until:
-            yield present()
-            until = time.perf_counter() + pauses.PART
-    return step.result
+def shown(parts: Generator[float, None, T], progress: Progress) -> Steps[T]:
+    """Parts of work, each of which gives how many frames more are done, as steps after `progress`."""
+    done = float(progress.done)
+    with contextlib.closing(parts):
+        while not isinstance(part := advance(parts), Ended):
+            done += part
+            yield progress._replace(done=min(int(done + 1e-6), progress.total))
+    return part.result
 
 
 def run(steps: Generator[Item, None, T], progress: Callable[[Item], None] | None = None) -> T:
@@ -169,11 +121,10 @@ class Clock:
 
     def run(self, steps: Steps[T]) -> Steps[T]:
         """The same items and the same end."""
-        answers: Answers = None
         with contextlib.closing(steps):
             while True:
                 with self.measure():
-                    item = advance(steps, answers)
+                    item = advance(steps)
                 if isinstance(item, Ended):
                     return item.result
-                answers = yield item
+                yield item

@@ -143,17 +143,12 @@ class BakeReport:
         more = f" and {len(seen) - 1} more" if len(seen) > 1 else ""
         return f"several ways at {seen[0].span()} ({seen[0].constraints[0]}){more}"
 
-    def advice(self, both_ways: bool) -> str:
-        """That a bone jumps, and where CCD has solved frame by frame what to try; or nothing.
-
-        Args:
-            both_ways: whether frames were solved in both orders.
-        """
-        turn, frame_by_frame = self.largest_jump(), self.solver is Solver.CCD
-        if turn is None or (frame_by_frame and both_ways):
+    def advice(self) -> str:
+        """That a bone jumps, or nothing."""
+        turn = self.largest_jump()
+        if turn is None:
             return ""
-        words = f"Bone '{turn.bone}' turns {math.degrees(turn.angle):.0f} degrees at frame {turn.frame:g}"
-        return f"{words}: try Frame Order: Both Ways, or a Preroll" if frame_by_frame else words
+        return f"Bone '{turn.bone}' turns {math.degrees(turn.angle):.0f} degrees at frame {turn.frame:g}"
 
     def _pop(self) -> str:
         turn = self.largest_jump()

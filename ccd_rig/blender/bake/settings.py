@@ -10,7 +10,7 @@ import bpy
 
 from ...errors import InvalidInput
 from ...motion import interpolation
-from ...settings import EVEN_REDUCTION, PRESETS, Solver
+from ...settings import EVEN_REDUCTION, PRESETS, SMOOTHNESS, Solver
 from ..keys.obstacles import Destination
 from ..properties.body import require_known
 
@@ -46,18 +46,8 @@ class Start(enum.Enum):
     """The pose as it stands, at every frame."""
 
 
-class Order(enum.Enum):
-    """In which order CCD solves frames one by one. Least squares solve all frames at once and have no order.
-
-    Each frame is solved near its own base pose, on the side of the frame solved before.
-    """
-
-    FORWARDS = "FORWARDS"
-    BACKWARDS = "BACKWARDS"
-    """From the last frame to the first: where a chain has two ways, that of the last frame counts."""
-    BOTH = "BOTH"
-    """Both ways, joined where they are nearest to each other; of the three the one that jumps least is
-    kept."""
+MOST_SMOOTHNESS = 1000.0
+"""More than this holds departures still, whatever the base poses do."""
 
 
 @dataclass(frozen=True)
@@ -83,9 +73,10 @@ class BakeSettings:
             bound, and if `reduce_error` is 0 too, for all keys.
         reduce_error: world metres that the end of each chain may be off for the same reason; 0 as above.
         verify: whether what plays afterwards is evaluated once more, and held against the keys.
-        preroll: frames before the first that are solved too, but get no keys. Where CCD solves frame by
-            frame, the first frame then takes the way that it would take in a longer bake.
-        order: in which order CCD solves frames one by one.
+        preroll: frames before the first that are solved too, but get no keys. They matter for planted bones
+            alone: where a foot came down before the range.
+        smoothness: how strongly sudden turns between frames are smoothed, where the nearest pose jumps.
+            Frames that need none keep their poses to the bit. 0 solves each frame for itself.
         solver: which methods solve; None for the armature's own setting.
         ground: height of the ground in the world, metres, below which the report finds bones; None for none.
         body: what becomes of the bone that carries the figure while bones are planted: "AUTO",
@@ -93,8 +84,8 @@ class BakeSettings:
         switch_to_fk: whether switches of the rig by which its FK bones move nothing are keyed to FK.
 
     Raises:
-        InvalidInput: the range is empty, the preroll is negative, the step is below 1, the fraction is not
-            one that the solver takes, or the body is none of these.
+        InvalidInput: the range is empty, the preroll is negative, the step is below 1, the fraction or the
+            smoothness is not one that the solver takes, or the body is none of these.
     """
 
     frame_start: int
@@ -105,7 +96,7 @@ class BakeSettings:
     constraints: tuple[str, ...] = ()
     error_reduction: float = PRESETS["TAIL"].error_reduction
     preroll: int = 0
-    order: Order = Order.FORWARDS
+    smoothness: float = SMOOTHNESS
     verify: bool = True
     start: Start = Start.ACTION
     reduce_angle: float = 0.0
@@ -133,6 +124,8 @@ class BakeSettings:
             raise InvalidInput(
                 f"error_reduction must be 0.1 to {EVEN_REDUCTION:g}, not {self.error_reduction:g}"
             )
+        if not 0.0 <= self.smoothness <= MOST_SMOOTHNESS:
+            raise InvalidInput(f"smoothness must be 0 to {MOST_SMOOTHNESS:g}, not {self.smoothness:g}")
         if self.ground is not None and not math.isfinite(self.ground):
             raise InvalidInput(f"ground must be a height, not {self.ground:g}")
         for name in ("reduce_angle", "reduce_error"):

@@ -11,7 +11,7 @@ import bpy
 from ...errors import RigError
 from ...settings import SolveResult, SolverSettings, SolveStatus
 from ...skeleton.pose import Pose
-from ...solvers.least_squares.requests import settled
+from ...solvers.stepping import result_of
 from ..checks import setup
 from ..checks.setup import Ready
 from ..keys.obstacles import Destination
@@ -85,12 +85,12 @@ def solve_sample(
     """
     bake_frames = stored(ready, sample)
     frame_solver = FrameSolver(bake_frames, settings)
-    settled(frame_solver.add(0, sample))
-    settled(frame_solver.finish())
+    result_of(frame_solver.add(0, sample))
+    result_of(frame_solver.finish())
     solution = frame_solver.solution(sample)
     body, present = ready.body, Destination.CURRENT_ACTION
     if body is not None and body.keeps and not body_shift.body_obstacle(armature_object, body, present):
-        solution = settled(body_shift.move_body(bake_frames, [(0, sample)], settings)) or solution
+        solution = result_of(body_shift.move_body(bake_frames, [(0, sample)], settings)) or solution
     return solved_frame(bake_frames, solution)
 
 

@@ -73,19 +73,6 @@ def parts(skeleton: Skeleton, constraints: Sequence[Constraint], chains: Support
     ]
 
 
-def waves(skeleton: Skeleton, parts: Sequence[Part]) -> list[list[Part]]:
-    """Parts in lists whose members do not carry one another; each list waits for those before it."""
-    found: list[list[Part]] = []
-    for part in parts:
-        carriers = {above for j in part.joints for above in skeleton.chain(j)}
-        before = [n for n, wave in enumerate(found) for other in wave if carriers & other.joints]
-        place = max(before, default=-1) + 1
-        if place == len(found):
-            found.append([])
-        found[place].append(part)
-    return found
-
-
 def stretches(
     samples: Sequence[FrameSample],
     limits: Sequence[tuple[Limit | None, ...]],

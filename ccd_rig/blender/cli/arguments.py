@@ -12,7 +12,7 @@ import bpy
 
 from ...errors import InvalidInput
 from ...settings import Solver
-from ..bake.settings import BakeSettings, Keys, Order, Start
+from ..bake.settings import BakeSettings, Keys, Start
 from ..keys.obstacles import Destination
 from ..properties import body
 from . import blend_files, farm_arguments, places, retarget_command
@@ -89,7 +89,7 @@ def bake_settings(options: argparse.Namespace, scene: bpy.types.Scene) -> BakeSe
             destination=_destination(options),
             constraints=tuple(options.constraint),
             preroll=options.preroll,
-            order=Order[options.order.upper()],
+            smoothness=options.smoothness,
             verify=not options.no_verify,
             switch_to_fk=not options.keep_switches,
             start=Start[options.start.upper()],
@@ -231,18 +231,20 @@ def add_frame_arguments(command: Words) -> None:
         type=int,
         default=0,
         metavar="N",
-        help="solve N frames before the first too, without keys (default: %(default)s)",
+        help="solve N frames before the first too, without keys: planted bones may have come down there "
+        "(default: %(default)s)",
     )
     add(
-        "--order",
-        choices=[order.name.lower() for order in Order],
-        default=BakeSettings.order.name.lower(),
-        help="in which order frames are solved (default: %(default)s)",
+        "--smoothness",
+        type=float,
+        default=BakeSettings.smoothness,
+        metavar="N",
+        help="smooth sudden turns between frames, 0 to 1000; 0: each frame for itself (default: %(default)s)",
     )
     add(
         "--solver",
         choices=tuple(SOLVERS),
-        help="CCD alone, frame by frame, or CCD and least squares (default: the armature's own setting)",
+        help="CCD alone, or CCD and least squares (default: the armature's own setting)",
     )
     add(
         "--body",

@@ -19,7 +19,6 @@ from .. import whole_files
 from ..bake import bake_all, report
 from ..bake.bake import bake
 from ..bake.progress import Pace, Progress
-from ..bake.settings import Order
 from ..checks import setup
 from . import arguments, blend_files, farm_arguments, farm_commands, places, retarget_command
 from .arguments import COMMAND
@@ -144,16 +143,16 @@ def _bake(options: argparse.Namespace, interrupt: Interrupt) -> Exit:
     elif options.report is not None:
         report.save(results[0], options.report)
     for result in results:
-        _tell(result, settings.order is Order.BOTH, options.quiet)
+        _tell(result, options.quiet)
     missed = any(result.unsolved_count() for result in results)
     return Exit.NOT_REACHED if missed and options.strict else Exit.DONE
 
 
-def _tell(result: report.BakeReport, both_ways: bool, quiet: bool) -> None:
+def _tell(result: report.BakeReport, quiet: bool) -> None:
     """Say what the bake of an armature came to."""
     for fault in result.check.mismatches() if result.check is not None else ():
         _warn(f"{result.armature}: {fault}")
-    if advice := result.advice(both_ways=both_ways):
+    if advice := result.advice():
         _warn(f"{result.armature}: {advice}")
     if result.unsolved_count():
         _warn(f"{result.armature}: {result.summary()}")

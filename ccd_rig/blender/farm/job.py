@@ -12,7 +12,7 @@ from typing import Any
 
 from ...errors import RigError
 from ...settings import Solver
-from ..bake.settings import BakeSettings, Keys, Order, Start
+from ..bake.settings import BakeSettings, Keys, Start
 from ..keys.obstacles import Destination
 from .settings_file import read_settings
 from .spans import Span, spans
@@ -21,7 +21,6 @@ FORMAT, VERSION = "ccd_rig.farm_settings", 1
 _ENUMS: dict[str, type[enum.Enum]] = {
     "keys": Keys,
     "destination": Destination,
-    "order": Order,
     "start": Start,
     "solver": Solver,
 }
@@ -106,6 +105,7 @@ def _settings_content(settings: BakeSettings) -> dict[str, Any]:
 
 def _settings(content: Mapping[str, Any]) -> BakeSettings:
     values = {**content, "constraints": tuple(content["constraints"])}
+    values.pop("order", None)  # of earlier versions; frames are solved each for itself
     for name, kind in _ENUMS.items():
         values[name] = None if values[name] is None else kind[values[name]]
     return BakeSettings(**values)

@@ -10,10 +10,8 @@ from typing import NamedTuple
 import bpy
 
 from ...errors import RigError
-from ...settings import Solver
-from ..bake.settings import BakeSettings, Order
+from ..bake.settings import BakeSettings
 from ..checks import setup
-from ..properties import solver_settings
 from ..properties.constraint_values import Constraint, Kind
 from .job import Shot
 
@@ -41,8 +39,7 @@ def plan(scene: bpy.types.Scene, settings: Mapping[bpy.types.Object, BakeSetting
     reason = "" if len(settings) == 1 else "several rigs are baked together"
     for thing, own in settings.items():
         ready = setup.require(thing, scene, own.constraints, own.destination, own.body)
-        solver = own.solver or solver_settings.solver_settings(thing).solver
-        reason = reason or _one_after_the_other(own, solver, ready.constraints)
+        reason = reason or _one_after_the_other(own, ready.constraints)
     armatures = {thing.name: own for thing, own in settings.items()}
     shot = Shot(Path(bpy.data.filepath).name, armatures, chunk)
     if reason and shot.is_split:
@@ -50,17 +47,10 @@ def plan(scene: bpy.types.Scene, settings: Mapping[bpy.types.Object, BakeSetting
     return Plan(shot, "")
 
 
-def _one_after_the_other(settings: BakeSettings, solver: Solver, constraints: tuple[Constraint, ...]) -> str:
+def _one_after_the_other(settings: BakeSettings, constraints: tuple[Constraint, ...]) -> str:
     """Why frames hang on those before them, so that no chunk can be solved apart; empty if none do."""
     if any(each.kind is Kind.PLANT for each in constraints):
         return "where planted bones are held depends on all frames before"
-    alone = [c for c in constraints if c.kind is not Kind.BALANCE and c.method != "CCD"]
-    if alone:
-        return f"the method of constraint '{alone[0].name}' is solved frame by frame"
-    if solver is Solver.CCD:
-        return "CCD alone solves frame by frame"
-    if settings.order is not Order.FORWARDS:
-        return "Frame Order is not Forwards"
     if settings.preroll:
         return "it has a preroll"
     if settings.step > 1:

@@ -8,8 +8,8 @@ from itertools import pairwise
 from typing import NamedTuple
 
 ROLL = 64
-"""Frames before and after a chunk that are solved too: four key poses of least squares, see
-`solvers.least_squares.sequence`."""
+"""Frames before and after a chunk that are solved too: as far as sudden turns reach that `solvers.motion`
+smooths."""
 
 
 class Span(NamedTuple):

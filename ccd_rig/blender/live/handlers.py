@@ -2,12 +2,12 @@
 """When live armatures are brought up to date, and when nothing of them may be there.
 
 Blender evaluates what a handler has changed in a second pass without handlers, so an update calls no other.
+Only where what clamps show is the base of another solve, there is one more evaluation, see `catch_up`.
 References to objects do not outlive an undo: previews are kept by `session_uid`.
 """
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -16,15 +16,13 @@ import bpy
 from ..properties import live_switch
 from ..rig import clamps
 from ..scene.isolation import is_isolated
+from . import edits
 from .preview import Preview, update
 
-REST = 0.15
-"""Seconds without a change after which things rest."""
-
 _previews: dict[int, Preview] = {}  # by session_uid
-_restless: dict[int, tuple[str, str]] = {}  # those to solve patiently: names of scene and view layer
-_changed_at = 0.0  # when one of them changed last, by time.monotonic
 _switched_off_by_save: list[int] = []
+_late: dict[str, str] = {}  # for `catch_up`: name of a scene -> name of its view layer
+_catching_up: list[bpy.types.Scene] = []  # one at most: that is evaluated by `catch_up`
 
 
 def preview_of(armature_object: bpy.types.Object) -> Preview | None:
@@ -51,6 +49,51 @@ def follow(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -> None:
     _end_copies(depsgraph)
     if not live_switch.switched_on:
         return
+    shown = list(_shown(scene, depsgraph))
+    if edits.is_rebuilt(depsgraph):
+        for armature_object in shown:
+            _preview(armature_object).forget()
+    before = [_preview(armature_object).set_up for armature_object in shown]
+    changed = _follow_all(shown, depsgraph)
+    # The target of one may hang on another. A chain that has become shorter stood on clamps that are gone.
+    is_edited = any(_preview(each).set_up is not known for each, known in zip(shown, before, strict=True))
+    if changed and (is_edited or len(shown) > 1) and not _catching_up:
+        _late[scene.name] = depsgraph.view_layer.name
+        if not bpy.app.timers.is_registered(catch_up):
+            bpy.app.timers.register(catch_up, first_interval=0.0)
+
+
+def catch_up() -> None:
+    """A timer: bring armatures up to date that were solved where clamps have moved since.
+
+    A handler cannot have the clamps evaluated that it has changed: Blender crashes.
+    """
+    late = dict(_late)
+    _late.clear()
+    for scene_name, layer_name in late.items():
+        scene = bpy.data.scenes.get(scene_name)
+        layer = scene.view_layers.get(layer_name) if scene is not None else None
+        if scene is not None and layer is not None and not clamps.is_suspended():
+            _catch_up(scene, layer)
+
+
+def _catch_up(scene: bpy.types.Scene, layer: bpy.types.ViewLayer) -> None:
+    live = [thing for thing in _armatures(scene.objects) if live_switch.is_live(thing)]
+    _catching_up.append(scene)
+    try:
+        for _ in live:  # each may wait for the one before
+            before = [_preview(armature_object).sample for armature_object in live]
+            for armature_object in live:
+                armature_object.update_tag()
+            layer.update()
+            if all(_preview(each).sample is known for each, known in zip(live, before, strict=True)):
+                break
+    finally:
+        _catching_up.pop()
+
+
+def _shown(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -> Iterator[bpy.types.Object]:
+    """The live armatures of a scene that can show a pose now."""
     for armature_object in _armatures(scene.objects):
         uid = armature_object.session_uid
         if uid not in live_switch.switched_on:
@@ -59,49 +102,25 @@ def follow(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -> None:
             if uid in _previews:
                 _end(armature_object)
         elif _may_show(armature_object, depsgraph):
-            _follow_one(armature_object, depsgraph)
+            yield armature_object
+        elif armature_object.data.is_editmode:
+            _preview(armature_object).forget()
 
 
-def _follow_one(armature_object: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> None:
-    global _changed_at
-    preview = _previews.setdefault(armature_object.session_uid, Preview())
-    # Bones may have come or gone. Blender reports the same when clamps change.
-    if _is_updated(armature_object.data, depsgraph) and not preview.has_echo:
-        preview.forget()
-    changed = update(armature_object, depsgraph, preview, patient=False)
-    if preview.is_settled:  # nothing moves; but the object may have other settings now
-        changed = not preview.has_echo and _is_updated(armature_object, depsgraph)
-        preview.has_echo = False
-    if changed:
-        _changed_at = time.monotonic()
-    if changed or not preview.is_settled:
-        _restless[armature_object.session_uid] = depsgraph.scene.name, depsgraph.view_layer.name
-        if not bpy.app.timers.is_registered(settle):
-            bpy.app.timers.register(settle, first_interval=REST)
+def _preview(armature_object: bpy.types.Object) -> Preview:
+    return _previews.setdefault(armature_object.session_uid, Preview())
 
 
-def _is_updated(thing: bpy.types.ID, depsgraph: bpy.types.Depsgraph) -> bool:
-    return any(each.id.original == thing for each in depsgraph.updates)
-
-
-def settle() -> float | None:
-    """A timer: solve patiently what has come to rest; the seconds until it is called once more."""
-    waited = time.monotonic() - _changed_at
-    if waited < REST or clamps.is_suspended():
-        return max(REST - waited, REST / 10.0)
-    restless = dict(_restless)
-    _restless.clear()
-    for uid, (scene_name, layer_name) in restless.items():
-        scene = bpy.data.scenes.get(scene_name)
-        layer = scene.view_layers.get(layer_name) if scene is not None else None
-        for armature_object in _armatures(scene.objects if scene is not None else ()):
-            preview = _previews.get(uid)
-            if armature_object.session_uid != uid or layer is None or preview is None:
-                continue
-            if live_switch.is_live(armature_object) and _may_show(armature_object, layer.depsgraph):
-                update(armature_object, layer.depsgraph, preview, patient=True)
-                _redraw()
-    return None
+def _follow_all(armature_objects: Sequence[bpy.types.Object], depsgraph: bpy.types.Depsgraph) -> bool:
+    """Bring previews up to date; whether clamps have changed."""
+    changed = False
+    for armature_object in armature_objects:
+        preview = _preview(armature_object)
+        notes = preview.notes()
+        changed |= update(armature_object, depsgraph, preview)
+        if preview.notes() != notes:
+            _redraw()
+    return changed
 
 
 def _may_show(armature_object: bpy.types.Object, depsgraph: bpy.types.Depsgraph | None) -> bool:
@@ -133,7 +152,6 @@ def _end(armature_object: bpy.types.Object) -> None:
     """Take the preview off an armature, and switch it off."""
     uid = armature_object.session_uid
     _previews.pop(uid, None)
-    _restless.pop(uid, None)
     clamps.remove(armature_object)
     if armature_object.ccd_rig.is_property_set("live"):
         armature_object.ccd_rig.property_unset("live")
@@ -161,7 +179,7 @@ def _armatures(objects: Any) -> Iterator[bpy.types.Object]:
 def end_all(*_arguments: object) -> None:
     """Another file was opened: nothing in it is live."""
     _previews.clear()
-    _restless.clear()
+    _late.clear()
     live_switch.switched_on.clear()
     for thing in _armatures(bpy.data.objects):
         if thing.is_editable:
@@ -236,8 +254,8 @@ def unregister() -> None:
     """Listen no more, and leave nothing behind."""
     for listeners, listener in _listeners():
         listeners.remove(listener)
-    if bpy.app.timers.is_registered(settle):
-        bpy.app.timers.unregister(settle)
+    if bpy.app.timers.is_registered(catch_up):
+        bpy.app.timers.unregister(catch_up)
     # Blender hides the file while it enables an extension: one that fails then has made nothing live.
     for thing in _armatures(getattr(bpy.data, "objects", ())):
         if thing.is_editable:

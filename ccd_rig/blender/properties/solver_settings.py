@@ -80,11 +80,11 @@ _SHOWN: dict[str, dict[str, Any]] = {
 }
 # Files store the number: it stays with its item for good.
 _SOLVERS = (
-    (Solver.CCD, "CCD", "Joint by joint, frame by frame, near the pose that the action plays", 0),
+    (Solver.CCD, "CCD", "Joint by joint, from the pose that the action plays", 0),
     (
         Solver.CCD_LEAST_SQUARES,
         "CCD and Least Squares",
-        "All frames of a bake at once by damped least squares; CCD looks for other ways and solves the rest",
+        "All joints at once by damped least squares; CCD where these do not reach",
         1,
     ),
 )

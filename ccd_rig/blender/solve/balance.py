@@ -44,6 +44,11 @@ def rotate_model(skeleton: Skeleton, pose: Pose, turn: Quaternion) -> tuple[Skel
     """The same skeleton and pose in a model that is turned about its origin; rotations stay as they are."""
     if turn == Quaternion():
         return skeleton, pose
+    return rotate_skeleton(skeleton, turn), _rotate_shifts(skeleton, pose, turn)
+
+
+def rotate_skeleton(skeleton: Skeleton, turn: Quaternion) -> Skeleton:
+    """The same skeleton in a model that is turned about its origin."""
     joints = []
     for joint in skeleton.joints:
         if joint.parent == -1:
@@ -58,7 +63,7 @@ def rotate_model(skeleton: Skeleton, pose: Pose, turn: Quaternion) -> tuple[Skel
             rest = (turn @ joint.rest_rotation).normalized()
             joint = replace(joint, rest_rotation=rest, slides=slides, coupled_offsets=offsets)
         joints.append(joint)
-    return Skeleton(joints), _rotate_shifts(skeleton, pose, turn)
+    return Skeleton(joints)
 
 
 def rotate_back(skeleton: Skeleton, pose: Pose, turn: Quaternion) -> Pose:

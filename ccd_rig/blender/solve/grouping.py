@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
-from ...settings import Solver, SolverSettings
 from ...skeleton.joints import Skeleton
 from ..properties.constraint_values import Constraint, Kind
 from .constraint_goals import chain_joints
+from .methods import SINGLE_PASS
 
 
 def groups(
@@ -39,17 +39,6 @@ def _moved(skeleton: Skeleton, constraints: Sequence[Constraint], active: Sequen
     return joints or set(skeleton.chain(constraint.tip, constraint.chain_length))
 
 
-def is_carried(
-    skeleton: Skeleton, group: Iterable[Constraint], joints: Iterable[int], moved: Collection[int]
-) -> bool:
-    """Whether joints that have moved carry those of a group, or mass that it balances."""
-    if any(constraint.kind is Kind.BALANCE for constraint in group):
-        return bool(moved)
-    carriers = {above for j in joints for above in skeleton.chain(j)}
-    return not carriers.isdisjoint(moved)
-
-
-def takes_least_squares(group: Iterable[Constraint], solver: SolverSettings) -> bool:
-    """Whether least squares solve a group: no method of its constraints poses a chain by itself."""
-    alone = any(each.kind is not Kind.BALANCE and each.method != "CCD" for each in group)
-    return solver.solver is not Solver.CCD and not alone
+def are_solved_at_once(group: Iterable[Constraint]) -> bool:
+    """Whether no method of a group's constraints poses a chain by itself."""
+    return all(each.kind is Kind.BALANCE or each.method not in SINGLE_PASS for each in group)

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
-from mathutils import Quaternion
+from mathutils import Matrix, Quaternion
 
 from ...errors import RigError
 from ...goals import Goal
@@ -46,7 +46,7 @@ def level_model(
     sample: FrameSample, constraints: Mapping[int, Constraint], joints: Collection[int], start: Pose
 ) -> LevelModel:
     """The model in which a group of constraints is solved from a start; only these joints may move."""
-    skeleton, rotation = sample.reading.skeleton, group_level(sample, constraints.values())
+    skeleton, rotation = sample.reading.skeleton, group_level(sample.matrix_world, constraints.values())
     if any(constraint.kind is Kind.BALANCE for constraint in constraints.values()):
         # A balance moves whatever carries mass and can turn: only these constraints' chains may.
         idle = {joint.name: {"stiffness": 1.0} for j, joint in enumerate(skeleton.joints) if j not in joints}
@@ -60,14 +60,14 @@ def level_model(
     return LevelModel(skeleton, rotation, model, pose, [goal for _, goal in asked], [c for c, _ in asked])
 
 
-def group_level(sample: FrameSample, constraints: Iterable[Constraint]) -> Quaternion:
+def group_level(matrix_world: Matrix, constraints: Iterable[Constraint]) -> Quaternion:
     """The rotation of the model after which all balances of a group count along its axes (`level`)."""
     balances = [constraint for constraint in constraints if constraint.kind is Kind.BALANCE]
     if not balances:
         return Quaternion()
-    rotation = level(sample.matrix_world, balances[0].balance_axes)
+    rotation = level(matrix_world, balances[0].balance_axes)
     for other in balances[1:]:
-        if level(sample.matrix_world, other.balance_axes) != rotation:
+        if level(matrix_world, other.balance_axes) != rotation:
             raise RigError(
                 f"Constraint '{other.name}' balances along other axes than '{balances[0].name}', while "
                 "the armature object is turned: give both the same axes, or clear the object's rotation"

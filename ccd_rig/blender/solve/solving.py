@@ -11,7 +11,7 @@ from mathutils import Vector
 from ...errors import RigError
 from ...goals import Goal, GoalError, measure
 from ...settings import Solver, SolveResult, SolverSettings, SolveStatus
-from ...skeleton.joints import Skeleton, shift_of, slides_of
+from ...skeleton.joints import Skeleton
 from ...skeleton.kinematics import Transform, forward_kinematics
 from ...skeleton.pose import Pose
 from ...skeleton.pose_library import PoseEntry
@@ -66,12 +66,14 @@ class FrameSolveSettings:
         error_reduction: `SolverSettings.error_reduction` of each solve; None: the solver's own step.
         poses: the pose library; entries for other bones are left out.
         reference: the reference pose of a frame; None: it has none.
+        smoothness: what changes from frame to frame count, see `solvers.motion`.
     """
 
     solver: SolverSettings
     error_reduction: float | None
     poses: Sequence[PoseEntry] = ()
     reference: Callable[[FrameSample], Pose | None] = base_pose
+    smoothness: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -186,31 +188,6 @@ def continue_from(skeleton: Skeleton, base: Pose, before: Pose, joints: Iterable
     return Pose.trusted(tuple(rotations), tuple(translations))  # all parts come out of poses
 
 
-def departed(
-    skeleton: Skeleton, base: Pose, before: tuple[Pose, Pose], reference: Pose, joints: Iterable[int]
-) -> Pose:
-    """The base pose with these joints as far from `reference` as they were before from theirs.
-
-    `before` are a reference pose and the pose that was solved near to it. Where the reference has not changed
-    joints keep the very bits of the pose before.
-    """
-    old, solved = before
-    rotations, translations = list(base.rotations), list(base.translations)
-    for j in joints:
-        if reference.rotations[j] == old.rotations[j]:
-            rotations[j] = solved.rotations[j]
-        else:
-            departure = old.rotations[j].conjugated() @ solved.rotations[j]
-            rotations[j] = (reference.rotations[j] @ departure).normalized().freeze()
-        joint = skeleton.joints[j]
-        if joint.slides:
-            shift = solved.translations[j] - old.translations[j]
-            wanted = reference.translations[j] + shift - base.translations[j]
-            along = shift_of(joint, slides_of(joint, wanted))
-            translations[j] = (base.translations[j] + along).freeze()
-    return Pose.trusted(tuple(rotations), tuple(translations))  # all parts come out of poses
-
-
 def _solve_apart(
     sample: FrameSample,
     constraints: Sequence[Constraint],
@@ -274,7 +251,7 @@ def errors_of(sample: FrameSample, constraints: Sequence[Constraint], pose: Pose
     """How far off each active constraint is in a pose: the largest of its goals' distances and angles."""
     errors, posed = [], dict[tuple[float, ...], tuple[Skeleton, Sequence[Transform]]]()
     for c in sample.active:
-        rotation = group_level(sample, [constraints[c]])
+        rotation = group_level(sample.matrix_world, [constraints[c]])
         if rotation[:] not in posed:
             model, rotated = rotate_model(sample.reading.skeleton, pose, rotation)
             posed[rotation[:]] = model, forward_kinematics(model, rotated)

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from functools import lru_cache
 
 import numpy as np
@@ -18,19 +18,26 @@ def scale(sample: FrameSample) -> float:
 
     A tolerance divided by it is never looser than the one in world metres, whatever the scale and shear.
     """
-    largest = _largest_stretch(tuple(map(tuple, sample.matrix_world.to_3x3())))
+    return _scale(sample.frame, tuple(map(tuple, sample.matrix_world.to_3x3())))
+
+
+def scales(frames: Iterable[float], worlds: NDArray[np.float64]) -> NDArray[np.float64]:
+    """(R,) the same at R frames, or (1,) for all, with (R, 3, 3) from armature space to the world."""
+    if (worlds == worlds[:1]).all():
+        worlds = worlds[:1]
+    return np.array(
+        [
+            _scale(frame, tuple(map(tuple, world)))
+            for frame, world in zip(frames, worlds.tolist(), strict=False)
+        ]
+    )
+
+
+def _scale(frame: float, rows: tuple[tuple[float, ...], ...]) -> float:
+    largest = _largest_stretch(rows)
     if not (np.isfinite(largest) and largest > 0.0):
-        raise RigError(f"frame {sample.frame:g}: the armature object has a scale of 0: give it another scale")
+        raise RigError(f"frame {frame:g}: the armature object has a scale of 0: give it another scale")
     return largest
-
-
-def scales(samples: Sequence[FrameSample]) -> NDArray[np.float64]:
-    """The same for many frames; of those that share a matrix it is worked out once."""
-    factors: list[float] = []
-    for k, sample in enumerate(samples):
-        same = k > 0 and sample.matrix_world is samples[k - 1].matrix_world
-        factors.append(factors[-1] if same else scale(sample))
-    return np.array(factors)
 
 
 @lru_cache(maxsize=16)

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import math
 from itertools import pairwise
-from types import SimpleNamespace
 
 import bpy
-import numpy as np
 import pytest
 import rigs
 from mathutils import Euler, Matrix, Quaternion, Vector
@@ -62,26 +60,26 @@ def turns(rig):
 
 
 @pytest.fixture
-def by_ccd(ext, monkeypatch):
-    """The groups that went frame by frame."""
-    solver = ext.module("ccd_rig.blender.bake.batch_solver").BatchSolver
-    found, own = [], solver._solve_by_ccd
+def one_by_one(ext, monkeypatch):
+    """The constraints of groups that closed forms pose, row by row."""
+    module, found = ext.module("ccd_rig.blender.bake.group_solving"), []
+    own = module.solve_active
 
-    def counted(self, batch, group, k):
-        found.append(group)
-        return own(self, batch, group, k)
+    def counted(sample, constraints, members, *rest):
+        found.append(tuple(members))
+        return own(sample, constraints, members, *rest)
 
-    monkeypatch.setattr(solver, "_solve_by_ccd", counted)
+    monkeypatch.setattr(module, "solve_active", counted)
     return found
 
 
 @pytest.mark.parametrize(("factor", "bones"), [(1.0, 4), (1.0, 0), (1.4, 0)])
-def test_a_reach_window_is_held_in_every_frame(bake, by_ccd, factor, bones):
+def test_a_reach_window_is_held_in_every_frame(bake, one_by_one, factor, bones):
     missed = {}
     for solver in ("CCD_LEAST_SQUARES", "CCD"):
         rig = arm(factor, max_extension=WINDOW, extension_joints=bones)
         report = baked(bake, rig, solver)
-        assert bool(by_ccd) == (solver == "CCD")
+        assert not one_by_one
         first = f"bone_{6 - bones}" if bones else "bone_0"
         extents = [
             (each.pose.bones["bone_5"].tail - each.pose.bones[first].head).length / (0.5 * (bones or 6))
@@ -95,8 +93,7 @@ def test_a_reach_window_is_held_in_every_frame(bake, by_ccd, factor, bones):
     assert (batch > 0) == (factor > 1.0)
 
 
-@pytest.mark.parametrize("order", ["FORWARDS", "BACKWARDS"])
-def test_no_frame_is_solved_twice_where_parts_of_a_bake_meet(ext, bake, monkeypatch, order):
+def test_no_frame_is_solved_twice_where_parts_of_a_bake_meet(ext, bake, monkeypatch):
     """The last frame of a part stands while the next part goes on from it."""
     frames, stored = ext.module("ccd_rig.blender.bake.bake_frames").BakeFrames, []
     own = frames.store_batch
@@ -107,40 +104,20 @@ def test_no_frame_is_solved_twice_where_parts_of_a_bake_meet(ext, bake, monkeypa
 
     monkeypatch.setattr(frames, "store_batch", counted)
     monkeypatch.setattr(ext.module("ccd_rig.blender.bake.frame_solver"), "WAITING_AT_MOST", 8)
-    settings = ext.module("ccd_rig.blender.bake.settings")
-    report = bake.bake(bpy.context.scene, arm(), bake.BakeSettings(1, FRAMES, order=settings.Order[order]))
+    report = bake.bake(bpy.context.scene, arm(), bake.BakeSettings(1, FRAMES))
     assert not report.unsolved()
     assert sorted(stored) == list(range(FRAMES))
 
 
-@pytest.mark.parametrize("others", [(), (1,), (0, 1, 2)])
-def test_the_reference_of_a_batch_is_that_of_each_frame_or_its_base(ext, others):
-    """Of frames `others` it is another pose than the one that is evaluated; translations are the base's."""
-    batches, poses = ext.module("ccd_rig.blender.bake.batches"), ext.module("ccd_rig.skeleton.pose")
-    turned = [Quaternion((1.0, 0.1 * k, 0.0, 0.2)).normalized() for k in range(6)]
-    own = [poses.Pose((turn,), (Vector((1.0, 2.0, 3.0)),)) for turn in turned[:3]]
-    other = [poses.Pose((turn,), (Vector(),)) for turn in turned[3:]]
-    samples = [SimpleNamespace(place=k, reading=SimpleNamespace(pose=own[k])) for k in range(3)]
-    asked = {k: other[k] for k in others}
-    batch = SimpleNamespace(settings=SimpleNamespace(reference=lambda sample: asked.get(sample.place)))
-    rotations = np.array([[turn[:]] for turn in turned[:3]])
-    base = batches.poses_of(rotations, np.full((3, 1, 3), 7.0))
-    found = batches.Batch.reference(batch, samples, base)
-    expected = [asked.get(k, own[k]).rotations[0][:] for k in range(3)]
-    assert pytest.approx(np.array(expected), abs=1e-6) == found.rotations[:, 0].T
-    assert (found.translations == 7.0).all()
-    assert (found is base) == (not others)  # its very bits
-
-
 @pytest.mark.parametrize("tolerances", [[TOLERANCE] * 6, [TOLERANCE, TOLERANCE, 0.0, 0.0, TOLERANCE, 0.0]])
-def test_joints_with_a_comfort_tolerance_end_at_ease(bake, ext, by_ccd, tolerances):
+def test_joints_with_a_comfort_tolerance_end_at_ease(bake, ext, one_by_one, tolerances):
     ends = {}
     for solver in ("CCD_LEAST_SQUARES", "CCD"):
         rig = arm()
         for bone, tolerance in zip(rig.pose.bones, tolerances, strict=True):
             bone.ccd_rig.comfort.tolerance = tolerance
         report = baked(bake, rig, solver)
-        assert bool(by_ccd) == (solver == "CCD")
+        assert not one_by_one
         target = rig.ccd_rig.constraints[0].target
         for each in played(rig):
             wanted = target.evaluated_get(bpy.context.evaluated_depsgraph_get()).matrix_world.translation
@@ -178,10 +155,9 @@ def test_a_bone_whose_target_is_near_enough_keeps_its_base_pose(bake):
 
 
 @pytest.mark.parametrize("axes", [(True, True, False), (False, True, False)])
-def test_a_balance_on_a_turned_armature_goes_as_a_batch(bake, by_ccd, axes):
+def test_a_balance_on_a_turned_armature_goes_as_a_batch(bake, one_by_one, axes):
     """The armature turns while it is baked, so that each frame has axes of its own."""
     for solver in ("CCD_LEAST_SQUARES", "CCD"):
-        by_ccd.clear()
         bones = [rigs.B("root", (0, 0, 0), (0, 0, 0.5))]
         for i in range(3):
             head, end = 0.5 + 0.4 * i, 0.9 + 0.4 * i
@@ -205,7 +181,7 @@ def test_a_balance_on_a_turned_armature_goes_as_a_batch(bake, by_ccd, axes):
         )
         row = rigs.reach(rig, "spine_2", target, "Balance", chain_length=3, kind="BALANCE", balance_axes=axes)
         report = baked(bake, rig, solver)
-        assert bool(by_ccd) == (solver == "CCD")
+        assert not one_by_one
         assert report.unsolved() == ()
         total = 43.0
         for each in played(rig):
@@ -219,10 +195,10 @@ def test_a_balance_on_a_turned_armature_goes_as_a_batch(bake, by_ccd, axes):
         assert isinstance(row.target.matrix_world, Matrix)
 
 
-def test_what_is_solved_by_one_pass_goes_frame_by_frame(bake, by_ccd):
+def test_what_is_solved_by_one_pass_goes_frame_by_frame(bake, one_by_one):
     rig = arm(method="TRIANGLE")
     baked(bake, rig, "CCD_LEAST_SQUARES")
-    assert len(by_ccd) == FRAMES
+    assert one_by_one == [(0,)] * FRAMES
 
 
 def test_a_miss_behind_a_window_is_optimal_in_the_report(bake):

@@ -40,27 +40,46 @@ def test_the_button_takes_what_the_armature_stores(ext, rig):
     assert frames(ext, rig) == [1, 2, 3, 4]
 
 
+def written(stored):
+    """What a file holds of a group of properties."""
+    return stored.bl_system_properties_get() if hasattr(stored, "bl_system_properties_get") else stored
+
+
+def test_what_an_earlier_version_has_stored_is_ignored(ext, rig, tmp_path):
+    """An order of frames and a preroll, which the panel has no more."""
+    written(rig.ccd_rig.bake)["order"] = 2
+    written(rig.ccd_rig.bake)["preroll"] = 3
+    path = str(tmp_path / "file.blend")
+    bpy.ops.wm.save_as_mainfile(filepath=path)
+    bpy.ops.wm.open_mainfile(filepath=path)
+    rig = bpy.data.objects["Rig"]
+    rigs.activate(rig)
+    assert not hasattr(rig.ccd_rig.bake, "order")
+    assert bpy.ops.ccd_rig.bake("INVOKE_DEFAULT") == {"FINISHED"}
+    assert frames(ext, rig) == [1, 2, 3, 4]
+
+
 def test_a_choice_of_a_later_version_is_refused(ext, rig):
     errors, options = ext.module("ccd_rig.errors"), ext.module("ccd_rig.blender.bake.options")
     stored = rig.ccd_rig.bake
-    (stored.bl_system_properties_get() if hasattr(stored, "bl_system_properties_get") else stored)[
-        "order"
-    ] = 99
+    written(stored)["keys"] = 99
     called = bpy.context.window_manager.operator_properties_last("ccd_rig.bake")
-    with pytest.raises(errors.RigError, match="Order is not known to this version"):
+    with pytest.raises(errors.RigError, match="Keys is not known to this version"):
         options.take_stored(called, rig)
 
 
 def test_options_belong_to_their_armature(ext, rig, tmp_path):
     other = rigs.chain(2, name="Other")
-    rig.ccd_rig.bake.order = "BOTH"
-    assert other.ccd_rig.bake.order == "FORWARDS"
+    rig.ccd_rig.bake.start = "REST"
+    assert other.ccd_rig.bake.start == "ACTION"
+    rig.ccd_rig.bake.smoothness = 0.0
     rig.ccd_rig.bake.use_ground, rig.ccd_rig.bake.ground = True, 0.25
     path = str(tmp_path / "file.blend")
     bpy.ops.wm.save_as_mainfile(filepath=path)
     bpy.ops.wm.open_mainfile(filepath=path)
     stored = bpy.data.objects["Rig"].ccd_rig.bake
-    assert (stored.order, stored.use_ground, stored.ground) == ("BOTH", True, 0.25)
+    assert (stored.start, stored.smoothness) == ("REST", 0.0)
+    assert (stored.use_ground, stored.ground) == (True, 0.25)
 
 
 def test_the_stored_options_have_the_defaults_of_a_bake(ext, rig):

@@ -14,8 +14,8 @@ FRAMES = 40
 
 @pytest.fixture
 def bake(ext, monkeypatch):
-    """With a part of the work at each of its pauses."""
-    monkeypatch.setattr(ext.module("ccd_rig.solvers.pauses"), "PART", 0.0)
+    """With a part of the work for each frame."""
+    monkeypatch.setattr(ext.module("ccd_rig.solvers.motion"), "PART", 0.0)
     return ext.module("ccd_rig.blender.bake.bake")
 
 
@@ -35,12 +35,12 @@ def tail(far, solver):
 @pytest.mark.parametrize("solver", ["CCD_LEAST_SQUARES", "CCD"])
 @pytest.mark.parametrize("far", [0.5, 5.0])
 def test_items_come_while_frames_are_solved(bake, far, solver):
-    """Not only after all of them: at every step of least squares, and at every pass of CCD."""
+    """Not only after all of them."""
     rig = tail(far, solver)
     last = FRAMES if solver == "CCD_LEAST_SQUARES" else 3
     settings = bake.BakeSettings(1, last, verify=False)
     items = sum(1 for _ in bake.bake_steps(bpy.context.scene, rig, settings))
-    assert items > last + 5
+    assert items >= 2 * last
 
 
 @pytest.mark.parametrize(
@@ -58,9 +58,8 @@ def test_no_time_is_told_where_it_would_be_none(ext, done, seconds, words):
     assert progress(30.0, done, 120).words(seconds, before=5 if done == 5 else 0) == words
 
 
-@pytest.mark.parametrize("order", ["FORWARDS", "BOTH"])
 @pytest.mark.parametrize("solver", ["CCD_LEAST_SQUARES", "CCD"])
-def test_frames_count_when_they_are_solved(bake, solver, order):
+def test_frames_count_when_they_are_solved(bake, solver):
     """Not when they are evaluated: out of reach, most of the work comes after that."""
     rig = rigs.chain(12, 0.4)
     rig.ccd_rig.solver.solver, rig.ccd_rig.solver.max_iterations = solver, 40
@@ -68,24 +67,20 @@ def test_frames_count_when_they_are_solved(bake, solver, order):
         bone.ccd_rig.limit.kind, bone.ccd_rig.limit.cone_radius = "CONE", 0.3
     path = {1: (9.0, 0.0, 2.0), 10: (-4.0, 8.0, 1.0), 20: (0.0, -3.0, -8.0)}
     reach(rig, "bone_11", keyed(rigs.empty("Far"), path), rotation="ORIENTATION")
-    settings = bake.BakeSettings(1, 20, verify=False, order=bake.Order[order])
+    settings = bake.BakeSettings(1, 20, verify=False)
     items = [item for item in bake.bake_steps(bpy.context.scene, rig, settings) if item.verb == "solved"]
-    total = 20 if order == "FORWARDS" else 40
+    total = 20
     assert {item.total for item in items} == {total}
     done = [item.done for item in items]
     assert done == sorted(done)
-    assert done[-1] == total and done[-2] < total, "all are done once, when nothing is left to do"
-    assert len(set(done)) > total // 4
-    if solver == "CCD_LEAST_SQUARES":
-        beside = [item.beside for item in items[:-1]]
-        assert len(set(beside)) > 2 and "poses beside them" in items[-2].words(0.0)
+    assert done[-1] == total and len(set(done)) > total // 4
 
 
 @pytest.mark.mass
 def test_parts_change_no_key(ext, bake, monkeypatch):
     keys = []
     for part in (0.0, 1e9):
-        monkeypatch.setattr(ext.module("ccd_rig.solvers.pauses"), "PART", part)
+        monkeypatch.setattr(ext.module("ccd_rig.solvers.motion"), "PART", part)
         bpy.ops.wm.read_homefile(use_empty=True)
         rig = tail(0.5, "CCD_LEAST_SQUARES")
         bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, FRAMES, verify=False))
@@ -100,7 +95,6 @@ def test_closed_in_mid_solve_no_thread_and_no_key_stays(bake, solver):
     steps = bake.bake_steps(bpy.context.scene, rig, bake.BakeSettings(1, FRAMES))
     for _ in range(FRAMES + 5):  # the frames are evaluated: now they are solved
         next(steps)
-    assert threading.active_count() <= threads + (solver == "CCD")  # it may be done by now
     steps.close()
     assert threading.active_count() == threads
     assert rig.animation_data is None

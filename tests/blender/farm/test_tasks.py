@@ -64,6 +64,31 @@ def test_chunks_joined_agree_with_the_whole(cli, channels, tmp_path, words):
     assert reports[0]["check"]["words"].startswith("Plays as baked")
 
 
+@pytest.mark.parametrize("method", ["TWO_BONE_TIP", "TWO_BONE", "TRIANGLE"])
+def test_chunks_of_other_methods_agree_with_the_whole(cli, channels, tmp_path, method):
+    file = wander(tmp_path / "long.blend", LONG)
+    bpy.data.objects["Rig"].ccd_rig.constraints[0].method = method
+    bpy.ops.wm.save_mainfile()
+    found = []
+    for name, words in (("chunks", ("--chunk", "150")), ("single", ())):
+        job = Job(cli, tmp_path / name, file, words=words)
+        assert len(job.parts()) == (3 if words else 1)
+        job.run_all()
+        found.append(keys_in(job.baked / "long.blend", channels))
+    assert largest_angle(*found) <= AGREE
+
+
+def test_a_shot_by_ccd_alone_is_cut_too(cli, tmp_path):
+    """Smoothing may move all of its frames: then it meets its targets as the whole does, in other poses."""
+    file = wander(tmp_path / "long.blend", LONG)
+    job = Job(cli, tmp_path / "job", file, words=("--chunk", "150", "--solver", "ccd"))
+    assert len(job.parts()) == 3
+    job.run_all()
+    report = json.loads((job.baked / "long.json").read_text())
+    assert (report["solver"], report["frames_reached"]) == ("CCD", LONG)
+    assert report["check"]["words"].startswith("Plays as baked")
+
+
 def test_a_loop_of_chunks_closes_as_the_whole_does(cli, tmp_path):
     file = wander(tmp_path / "loop.blend", 360, loop=True)
     bpy.data.objects["Target"].animation_data_clear()
@@ -96,12 +121,27 @@ def test_the_table_has_a_row_per_armature(cli, tmp_path):
     assert len((job.baked / "table.txt").read_text().splitlines()) == 3
 
 
+def test_a_job_of_an_earlier_version_is_read(ext, cli, tmp_path):
+    """It holds an order of frames, which has no meaning any more, and no smoothness."""
+    jobs, settings = ext.module("ccd_rig.blender.farm.job"), ext.module("ccd_rig.blender.bake.settings")
+    job = Job(cli, tmp_path / "job", wander(tmp_path / "shot.blend", SHORT), words=("--smoothness", "2.5"))
+    path = job.folder / "settings.json"
+    content = json.loads(path.read_text())
+    own = content["shots"][0]["armatures"]["Rig"]
+    assert own.pop("smoothness") == jobs.read(path)[0].settings.smoothness == 2.5
+    path.write_text(json.dumps(content))
+    without = jobs.read(path)
+    assert without[0].settings.smoothness == settings.BakeSettings(1, 2).smoothness
+    for order in ("FORWARDS", "BACKWARDS", "BOTH"):
+        own["order"] = order
+        path.write_text(json.dumps(content))
+        assert jobs.read(path) == without
+
+
 @pytest.mark.parametrize(
     ("words", "because"),
     [
         (("--step", "2"), "its solved frames are not next to each other"),
-        (("--solver", "ccd"), "CCD alone solves frame by frame"),
-        (("--order", "both"), "Frame Order is not Forwards"),
         (("--preroll", "10"), "it has a preroll"),
         (("--keys", "targets"), "its frames are those of other keys"),
     ],

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import bpy
 import pytest
 import rigs
@@ -19,12 +17,9 @@ def no_traceback(capfd):
 
 
 @pytest.fixture
-def live(ext, monkeypatch):
-    """The module of the handlers; things rest as soon as `settle` is called, and time plays no part."""
-    module = ext.module("ccd_rig.blender.live.handlers")
-    monkeypatch.setattr(module, "REST", 0.0)
-    monkeypatch.setattr(ext.module("ccd_rig.blender.live.preview"), "LONG", math.inf)
-    return module
+def live(ext):
+    """The module of the handlers."""
+    return ext.module("ccd_rig.blender.live.handlers")
 
 
 @pytest.fixture

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
+
 import bpy
 import numpy as np
 import rigs
 
 SHOWN = 2e-5  # between matrices of bones shown by clamps and by channels, in rigs a few metres long
 REACHED = 1e-3  # [m]
+SOLVED, BAKED = 0.5, 1.0  # degrees between a bone as Live shows it and as Solve, or a bake of the frame, does
 
 
 def reach(rig, tip, location, **fields):
@@ -37,6 +40,14 @@ def off(rig, bone="bone_3", target="Target bone_3"):
     return (shows(rig, bone) - bpy.data.objects[target].matrix_world.translation).length
 
 
-def settle(live):
-    assert live.settle() is None
-    rigs.update()
+def apart(shown, others):
+    """Degrees by which a bone is turned between two arrays of matrices, at most."""
+    turns = np.einsum("bij,bik->bjk", unit(shown), unit(others))
+    cosines = (np.trace(turns, axis1=1, axis2=2) - 1.0) / 2.0
+    return math.degrees(np.arccos(np.clip(cosines, -1.0, 1.0)).max())
+
+
+def unit(matrices):
+    """The axes of matrices, of length 1."""
+    axes = matrices[:, :3, :3]
+    return axes / np.linalg.norm(axes, axis=1, keepdims=True)

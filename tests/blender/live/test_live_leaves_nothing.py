@@ -6,17 +6,15 @@ import bpy
 import pytest
 import rigs
 from mathutils import Vector
-from shown import REACHED, SHOWN, off, settle, shows
+from shown import REACHED, SHOWN, off, shows
 
 
 def test_files_hold_nothing_of_it(rig, live, clamps, tmp_path):
     bpy.ops.ccd_rig.live()
     rigs.update()
-    settle(live)
     path = str(tmp_path / "rig.blend")
     bpy.ops.wm.save_as_mainfile(filepath=path, copy=True)
     rigs.update()
-    settle(live)
     assert rig.ccd_rig.live
     assert off(rig) < REACHED
     with bpy.data.libraries.load(path, link=False) as (there, here):
@@ -32,7 +30,6 @@ def test_files_hold_nothing_of_it(rig, live, clamps, tmp_path):
 def test_a_library_written_while_live(rig, live, clamps, tmp_path):
     bpy.ops.ccd_rig.live()
     rigs.update()
-    settle(live)
     path = str(tmp_path / "library.blend")
     bpy.data.libraries.write(path, {rig})
     bpy.ops.wm.read_homefile(use_empty=True)
@@ -50,7 +47,6 @@ def test_a_library_written_while_live(rig, live, clamps, tmp_path):
 def test_copies_are_not_live(rig, live, clamps):
     bpy.ops.ccd_rig.live()
     rigs.update()
-    settle(live)
     bpy.ops.object.mode_set(mode="OBJECT")
     bpy.ops.object.duplicate()
     copy = bpy.context.object
@@ -68,14 +64,11 @@ def test_undo_and_redo(rig, live, clamps):
     bpy.ops.ccd_rig.live()
     bpy.ops.ed.undo_push(message="live")
     rigs.update()
-    settle(live)
     bpy.data.objects["Target bone_3"].location = (0.0, 1.0, 2.0)
     rigs.update()
-    settle(live)
     bpy.ops.ed.undo_push(message="moved")
     bpy.ops.ed.undo()
     rigs.update()
-    settle(live)
     rig = bpy.data.objects["Rig"]
     assert bpy.data.objects["Target bone_3"].location.y == 0.5
     assert rig.ccd_rig.live
@@ -88,7 +81,6 @@ def test_undo_and_redo(rig, live, clamps):
     assert (shows(rig) - Vector((0.0, 0.0, 4.0))).length < SHOWN
     bpy.ops.ed.redo()
     rigs.update()
-    settle(live)
     assert off(bpy.data.objects["Rig"]) < REACHED
 
 
@@ -96,7 +88,6 @@ def test_keys_hold_the_channels(rig, live):
     rig.pose.bones["bone_1"].rotation_quaternion = (0.8, 0.6, 0.0, 0.0)
     bpy.ops.ccd_rig.live()
     rigs.update()
-    settle(live)
     rig.pose.bones["bone_1"].keyframe_insert("rotation_quaternion", frame=1)
     assert tuple(rig.pose.bones["bone_1"].rotation_quaternion) == pytest.approx((0.8, 0.6, 0.0, 0.0))
     bpy.context.scene.frame_set(1)
@@ -118,11 +109,9 @@ def test_an_override_keeps_nothing(rig, live, clamps, tmp_path):
     rigs.update()
     assert bpy.ops.ccd_rig.live() == {"FINISHED"}
     rigs.update()
-    settle(live)
     assert off(made, target="Goal") < REACHED
     bpy.ops.wm.save_as_mainfile(filepath=path)
     rigs.update()
-    settle(live)
     assert off(made, target="Goal") < REACHED
     bpy.ops.wm.open_mainfile(filepath=path)
     made = next(thing for thing in bpy.data.objects if thing.override_library)

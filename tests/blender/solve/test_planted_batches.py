@@ -33,15 +33,15 @@ LIKE = 2e-3  # [m] by which poses that are equally near to their goals may diffe
 @pytest.fixture
 def batches(ext, monkeypatch):
     """Grows by the names of the constraints of each group that is solved at once, and how many frames."""
-    module, found = ext.module("ccd_rig.blender.bake.batch_solver"), []
-    plain = module.solve_group
+    module, found = ext.module("ccd_rig.blender.bake.group_solving"), []
+    plain = module._solve_group
 
-    def solve_group(batch, group):
+    def solve_group(batch, group, *filled):
         names = tuple(batch.constraints[c].name for c in group.members)
-        found.append((names, len(batch.times)))
-        return plain(batch, group)
+        found.append((names, len(batch.frames)))
+        return plain(batch, group, *filled)
 
-    monkeypatch.setattr(module, "solve_group", solve_group)
+    monkeypatch.setattr(module, "_solve_group", solve_group)
     return found
 
 

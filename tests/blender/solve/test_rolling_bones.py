@@ -242,17 +242,6 @@ def test_an_axis_may_be_oblique_and_offsets_add_up(bake, channels):
     assert locations == pytest.approx(expected + np.array((0.0, 0.0, 0.03)), abs=FLOAT32)
 
 
-@pytest.mark.parametrize("order", ["BACKWARDS", "BOTH"])
-def test_frames_solved_backwards_roll_too(bake, channels, order):
-    rig = leg()
-    bend(rig, chain_length=3)
-    report = bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, FRAMES, order=bake.Order[order]))
-    assert report.unsolved() == (), report.summary()
-    assert report.check.mismatches() == ()
-    found, locations = knee_angles(channels, rig), keys_of(channels, rig, "shin", "location")
-    assert locations[:, 1] == pytest.approx(DOWN * found**2, abs=FLOAT32)
-
-
 def test_the_command_line_bakes_alike(ext, bake, channels, tmp_path):
     rig = leg()
     bend(rig, chain_length=3)

@@ -35,17 +35,15 @@ def test_products_have_the_same_bits_however_many_they_are():
 def test_matrices_of_one_and_of_many_agree():
     rotations = random_rotations(12, 20)
     many = batch.matrices(rotations.T)
-    assert np.abs(batch.stacked_matrices(rotations) - np.moveaxis(many, -1, 0)).max() < EXACT
     for k, rotation in enumerate(rotations):
         assert np.abs(batch.matrices(rotation) - many[..., k]).max() < EXACT
 
 
 @pytest.mark.parametrize("angle", [0.0, 1e-300, 1e-12, 1e-4, 0.5, 3.0, np.pi - 1e-4, np.pi - 1e-9])
-def test_exponential_and_matrix_logarithm_are_inverse(angle):
+def test_exponential_and_logarithm_are_inverse(angle):
     axis = random_rotations(13, 30)[:, 1:].T
     vectors = angle * axis / np.linalg.norm(axis, axis=0)
-    found = batch.matrix_logarithm(batch.matrices(batch.exponential(vectors)))
-    assert np.abs(found - vectors).max() < 1e-7
+    assert np.abs(batch.logarithm(batch.exponential(vectors)) - vectors).max() < 1e-7
 
 
 def test_rotate_is_the_sandwich_product():

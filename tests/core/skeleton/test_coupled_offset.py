@@ -26,9 +26,10 @@ from ccd_rig import (
     target_triangle,
     two_bone,
 )
+from ccd_rig.settings import Solver, SolverSettings
 from ccd_rig.skeleton.pose_library import apply_entry
-from ccd_rig.solvers.least_squares.problem import LeastSquaresProblem
-from ccd_rig.solvers.least_squares.state import Bones, Poses, start_state
+from ccd_rig.solvers.pose_search import PoseSearch
+from ccd_rig.solvers.problem_tables import own_targets
 
 X, Y = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0)
 ANGLES, SHIFTS = (-1.0, -0.4, 0.1, 0.7, 1.5), (0.3, -0.1, 0.2, 0.25, -0.4)
@@ -163,15 +164,14 @@ def rolling(seed: int) -> tuple[Skeleton, random.Random]:
 def test_arrays_of_poses_are_where_single_ones_are(seed: int) -> None:
     skeleton, rng = rolling(seed)
     poses = [shifted(skeleton, legal_pose(skeleton, rng), rng) for _ in range(5)]
-    goals = [PositionGoal(joint.name, (0, 0, 0)) for joint in skeleton.joints]
-    problem = LeastSquaresProblem(skeleton, goals, [joint.limit for joint in skeleton.joints])
-    many = Poses.of(poses)
-    given = problem.given(Bones.of(skeleton), many, problem.own_targets())
-    heads = start_state(problem.layout, given, many).heads
+    goals = [PositionGoal(joint.name, (0, 0, 0), (0, 0, 0)) for joint in skeleton.joints]
+    search = PoseSearch(skeleton, goals, SolverSettings(solver=Solver.CCD, max_iterations=1), ())
+    rotations = np.array([[q[:] for q in pose.rotations] for pose in poses])
+    translations = np.array([[t[:] for t in pose.translations] for pose in poses])
+    solved = search.solve(rotations, translations, own_targets(goals))
     for k, pose in enumerate(poses):
-        for row, i in enumerate(problem.layout.rows):
-            place = forward_kinematics(skeleton, pose)[i].translation
-            assert heads[row, :, k] == pytest.approx(place[:], abs=10.0 * FLOAT32)
+        places = [each.translation.length for each in forward_kinematics(skeleton, pose)]
+        assert solved.distances[k] == pytest.approx(places, abs=10.0 * FLOAT32)
 
 
 # --- what is refused --------------------------------------------------------------------------------

@@ -56,25 +56,6 @@ def test_a_skeleton_is_the_same_as_its_joints(kind: str):
     assert np.array_equal(BatchLimits(limits).project(turned)[0], projected)
 
 
-def test_poses_with_limits_of_their_own():
-    rng = np.random.default_rng(8)
-    several: list[list[Limit | None]] = [[random_limit(kind, rng) for kind in KINDS] for _ in range(3)]
-    several[1][2] = None
-    sizes = [4, 1, 6]
-    batches = [uniform(rng, len(KINDS), size) for size in sizes]
-    joined = BatchLimits.joined([BatchLimits(limits) for limits in several], sizes)
-    whole = np.concatenate(batches, axis=2)
-    alone = [BatchLimits(limits).project(each)[0] for limits, each in zip(several, batches, strict=True)]
-    expected = np.concatenate(alone, axis=2)
-    assert np.array_equal(joined.project(whole)[0], expected)
-    for poses in (np.array([10, 3, 4]), np.arange(11) % 2 == 0):
-        assert np.array_equal(joined.at(poses).project(whole[:, :, poses])[0], expected[:, :, poses])
-    # Limits that agree stay one for all poses.
-    same = BatchLimits.joined([BatchLimits(several[0])] * 2, [4, 6])
-    assert same.at(np.array([1])) is same
-    assert np.array_equal(same.project(batches[0])[0], alone[0])
-
-
 def test_arrays_that_do_not_fit_are_refused():
     row = np.array(Hinge((1, 0, 0), 0, 1).row)
     numbers = np.zeros(1, dtype=np.intc)

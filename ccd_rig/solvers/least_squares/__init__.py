@@ -1,1 +1,0 @@
-"""Damped least squares over all joints at once, inside the limits."""

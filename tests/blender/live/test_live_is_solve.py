@@ -1,0 +1,296 @@
+"""The live preview: each pose that it shows is that of Solve, and of a bake of that frame."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+
+import bpy
+import pytest
+import rigs
+from shown import BAKED, REACHED, SHOWN, SOLVED, apart, matrices, off, reach, shows
+from test_live import CASES
+
+PLACES = [(1.6 - 0.25 * k, 0.6 - 0.1 * k, 2.2 + 0.12 * k) for k in range(10)]
+
+
+def channels(rig):
+    """Of each bone what its channels hold."""
+    names = "rotation_quaternion", "rotation_euler", "rotation_axis_angle", "location"
+    return [[(name, tuple(getattr(bone, name))) for name in names] for bone in rig.pose.bones]
+
+
+def solved(rig):
+    """Matrices as Solve poses the rig from its channels, which are put back."""
+    assert not rig.ccd_rig.live
+    before = channels(rig)
+    bpy.ops.ccd_rig.solve()
+    found = matrices(rig)
+    for bone, held in zip(rig.pose.bones, before, strict=True):
+        for name, values in held:
+            setattr(bone, name, values)
+    rigs.update()
+    return found
+
+
+def baked(rig, frame):
+    """Matrices at a frame as a bake of it alone keys the rig."""
+    bpy.ops.ccd_rig.bake(frame_start=frame, frame_end=frame, start="POSE", verify=False)
+    bpy.context.scene.frame_set(frame)
+    found = matrices(rig)
+    bpy.data.actions.remove(rig.animation_data.action)
+    for bone in rig.pose.bones:
+        bone.rotation_quaternion = (1.0, 0.0, 0.0, 0.0)
+    rigs.update()
+    return found
+
+
+@pytest.mark.parametrize("change", CASES, ids=[change.__name__ for change in CASES])
+def test_a_drag_shows_what_solve_gives(rig, live, change):
+    """Steps of 29 cm, there and back; what is shown does not depend on where the target was before."""
+    bpy.ops.object.mode_set(mode="OBJECT")
+    change(rig)
+    rigs.update()
+    target = rig.ccd_rig.constraints[0].target
+    target.location = PLACES[0]
+    bpy.ops.ccd_rig.live()
+    rigs.update()
+    set_up, shown = live.preview_of(rig).set_up, []
+    for place in (*PLACES, *reversed(PLACES)):
+        target.location = place
+        shown.append(matrices(rig))
+    assert live.preview_of(rig).set_up is set_up
+    assert max(apart(a, b) for a, b in zip(shown, reversed(shown), strict=True)) < SOLVED
+    bpy.ops.ccd_rig.live()
+    for place, each in zip(PLACES, shown, strict=False):
+        target.location = place
+        rigs.update()
+        assert apart(each, solved(rig)) < SOLVED
+
+
+def test_a_dragged_bone_gives_another_base(rig, live):
+    bpy.ops.ccd_rig.live()
+    rigs.update()
+    set_up, shown = live.preview_of(rig).set_up, []
+    rotations = [(1.0, 0.1 * k, 0.05 * k, 0.0) for k in range(6)]
+    for rotation in rotations:
+        rig.pose.bones["bone_1"].rotation_quaternion = rotation
+        shown.append(matrices(rig))
+    assert live.preview_of(rig).set_up is set_up
+    bpy.ops.ccd_rig.live()
+    for rotation, each in zip(rotations, shown, strict=True):
+        rig.pose.bones["bone_1"].rotation_quaternion = rotation
+        rigs.update()
+        assert apart(each, solved(rig)) < SOLVED
+    assert apart(shown[0], shown[-1]) > 1.0
+
+
+def test_playback_shows_what_a_bake_of_each_frame_gives(rig, live):
+    target, scene = rig.ccd_rig.constraints[0].target, bpy.context.scene
+    for k, place in enumerate(PLACES):
+        target.location = place
+        target.keyframe_insert("location", frame=1 + 3 * k)
+    bpy.ops.ccd_rig.live()
+    scene.frame_set(1)
+    frames, set_up, shown = range(2, 29), live.preview_of(rig).set_up, {}
+    for frame in frames:
+        scene.frame_set(frame)
+        shown[frame] = matrices(rig)
+        assert off(rig) < REACHED
+    assert live.preview_of(rig).set_up is set_up
+    bpy.ops.ccd_rig.live()
+    for frame in frames:
+        scene.frame_set(frame)
+        assert apart(shown[frame], solved(rig)) < SOLVED
+    for frame in frames[::5]:
+        assert apart(shown[frame], baked(rig, frame)) < BAKED
+
+
+def test_keyed_settings_count_in_playback(rig, live):
+    """A chain length and a limit change while the target stands still."""
+    scene, limit = bpy.context.scene, rig.pose.bones["bone_3"].ccd_rig.limit
+    row, radius_path = rig.ccd_rig.constraints[0], 'pose.bones["bone_3"].ccd_rig.limit.cone_radius'
+    limit.kind = "CONE"
+    for frame, length, radius in ((1, 4, 0.1), (5, 4, 0.5), (9, 3, 0.5)):
+        row.chain_length, limit.cone_radius = length, radius
+        for path in ("ccd_rig.constraints[0].chain_length", radius_path):
+            rig.keyframe_insert(path, frame=frame)
+    rigs.activate(rig)
+    bpy.ops.ccd_rig.live()
+    shown = {}
+    for frame in range(1, 10):
+        scene.frame_set(frame)
+        live.catch_up()
+        shown[frame] = matrices(rig)
+    bpy.ops.ccd_rig.live()
+    for frame, each in shown.items():
+        scene.frame_set(frame)
+        assert apart(each, solved(rig)) < SOLVED
+
+
+def shorter(rig):
+    rig.ccd_rig.constraints[0].chain_length = 2
+
+
+def offset(rig):
+    rig.ccd_rig.constraints[0].offset = (0.0, 0.0, -0.4)
+
+
+def narrow(rig):
+    rig.pose.bones["bone_2"].ccd_rig.limit.cone_radius = 0.1
+
+
+def hinged(rig):
+    rig.pose.bones["bone_2"].ccd_rig.limit.kind = "HINGE"
+
+
+def stiff(rig):
+    rig.pose.bones["bone_1"].ccd_rig.stiffness = 1.0
+
+
+def preferred(rig):
+    rig.pose.bones["bone_1"].ccd_rig.comfort.region.kind = "CONE"
+    rig.pose.bones["bone_1"].ccd_rig.comfort.region.cone_radius = 0.1
+
+
+def locked(rig):
+    rig.pose.bones["bone_1"].lock_rotation = (True, True, True)
+
+
+def by_euler_angles(rig):
+    rig.pose.bones["bone_0"].rotation_mode = "XYZ"
+    rig.pose.bones["bone_0"].lock_rotation = (False, True, True)
+
+
+def by_ccd(rig):
+    rig.ccd_rig.solver.solver = "CCD"
+
+
+def second(rig):
+    reach(rig, "bone_1", (-0.4, 0.6, 1.6))
+    rigs.activate(rig)
+
+
+def off_and_on(rig):
+    second(rig)
+    rig.ccd_rig.constraints[0].enabled = False
+
+
+def elsewhere(rig):
+    rig.ccd_rig.constraints[0].target = rigs.empty("Other", (-1.0, 0.5, 2.5))
+    rigs.activate(rig)
+
+
+def bent_rest(rig):
+    with rigs.edit_bones(rig) as bones:
+        bones["bone_3"].tail.x += 0.6
+
+
+def longer(rig):
+    """The joint's own matrix stays."""
+    with rigs.edit_bones(rig) as bones:
+        bones["bone_3"].length = 1.4
+
+
+def unattached(rig):
+    rig.data.bones["bone_2"].use_inherit_rotation = False
+
+
+EDITS = (
+    shorter,
+    offset,
+    narrow,
+    hinged,
+    stiff,
+    preferred,
+    locked,
+    by_euler_angles,
+    by_ccd,
+    second,
+    off_and_on,
+    elsewhere,
+    bent_rest,
+    longer,
+    unattached,
+)
+
+
+@pytest.mark.parametrize("edit", EDITS, ids=[edit.__name__ for edit in EDITS])
+def test_an_edit_counts_at_the_next_evaluation(rig, live, edit):
+    """In the middle of a drag, in which Blender reports the rig after each step."""
+    rig.pose.bones["bone_2"].ccd_rig.limit.kind = "CONE"
+    rig.pose.bones["bone_2"].ccd_rig.limit.cone_radius = math.radians(50)
+    target = rig.ccd_rig.constraints[0].target
+    bpy.ops.ccd_rig.live()
+    for place in PLACES[:4]:
+        target.location = place
+        rigs.update()
+    before = live.preview_of(rig).set_up
+    edit(rig)
+    target.location = PLACES[4]
+    rigs.update()
+    live.catch_up()  # as Blender's timers do, which do not run here
+    first = matrices(rig)
+    after = live.preview_of(rig).set_up
+    assert after is not before
+    assert live.preview_of(rig).failure == ""
+    target.location = PLACES[5]
+    then = matrices(rig)
+    assert live.preview_of(rig).set_up is after
+    bpy.ops.ccd_rig.live()
+    for place, shown in ((PLACES[4], first), (PLACES[5], then)):
+        target.location = place
+        rigs.update()
+        assert apart(shown, solved(rig)) < SOLVED
+
+
+def test_an_update_says_what_is_wrong_and_shows_again_what_is_right(rig, live):
+    row = rig.ccd_rig.constraints[0]
+    bpy.ops.ccd_rig.live()
+    assert off(rig) < REACHED
+    row.weight = math.nan
+    row.target.location.x -= 0.1
+    assert max(abs(a - b) for a, b in zip(shows(rig), (0.0, 0.0, 4.0), strict=True)) < SHOWN
+    assert "weight" in live.preview_of(rig).notes()[0]
+    assert live.preview_of(rig).missed == frozenset()
+    row.weight = 1.0
+    row.target.location.x -= 0.1
+    assert off(rig) < REACHED
+    assert live.preview_of(rig).notes() == ()
+
+
+def test_what_is_missed_is_known_while_targets_move(rig, live):
+    target = rig.ccd_rig.constraints[0].target
+    bpy.ops.ccd_rig.live()
+    for x, missed in ((1.0, ()), (5.0, (0,)), (6.0, (0,)), (1.2, ())):
+        target.location.x = x
+        rigs.update()
+        assert live.preview_of(rig).missed == frozenset(missed)
+
+
+def test_rigs_that_hang_on_one_another_are_up_to_date(rig, live):
+    """Three: each one's target is the hand of the one before; also against the order of their names."""
+    bpy.ops.object.mode_set(mode="OBJECT")
+    made = [rig]
+    for name in ("Another", "Zero"):
+        other = rigs.chain(4, name=name)
+        other.location.x = made[-1].location.x + 1.0
+        row = other.ccd_rig.constraints.add()
+        row.name = row.tip = "bone_3"
+        row.target, row.target_bone = made[-1], "bone_3"
+        made.append(other)
+    for each in made:
+        rigs.activate(each)
+        rigs.update()
+        bpy.ops.ccd_rig.live()
+    for place in PLACES:
+        rig.ccd_rig.constraints[0].target.location = place
+        rigs.update()
+        live.catch_up()
+        graph = bpy.context.evaluated_depsgraph_get()
+        assert off(rig) < REACHED
+        for first, then in pairwise(made):
+            head = first.matrix_world @ first.evaluated_get(graph).pose.bones["bone_3"].head
+            evaluated = then.evaluated_get(graph)
+            tail = evaluated.matrix_world @ evaluated.pose.bones["bone_3"].tail
+            assert (tail - head).length < REACHED

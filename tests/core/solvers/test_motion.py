@@ -1,0 +1,261 @@
+"""The nearest motion: no sudden turns, near to its base poses, inside limits, on its goals."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import random
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from mathutils import Quaternion, Vector
+
+from ccd_rig import (
+    Cone,
+    Hinge,
+    Joint,
+    Limit,
+    Pose,
+    PositionGoal,
+    Skeleton,
+    SolverSettings,
+    SwingTwist,
+    forward_kinematics,
+)
+from ccd_rig.limits.shapes import violation
+from ccd_rig.maths.batch import Array
+from ccd_rig.solvers import motion as module
+from ccd_rig.solvers.motion import Frames, Motion, solve_motion
+from ccd_rig.solvers.pose_search import PoseSearch
+from ccd_rig.solvers.problem_tables import Bones
+
+FRAMES = 121
+TOLERANCE = 1e-3
+X = (1.0, 0.0, 0.0)
+
+
+def chain(count: int, limit: Limit | None = None) -> Skeleton:
+    """Bones of length 1 along y, straight at rest."""
+    return Skeleton(
+        [
+            Joint(f"bone{i}", i - 1, offset=Vector((0.0, float(i > 0), 0.0)), length=1.0, limit=limit)
+            for i in range(count)
+        ]
+    )
+
+
+def eight(count: int, size: float = 3.0) -> Array:
+    """(F, 3) a figure of eight through the rest axis of a chain."""
+    turn = np.linspace(0.0, 2.0 * math.pi, FRAMES)
+    height = np.full(FRAMES, 0.85 * count)
+    return np.stack((size * np.sin(turn), height, 0.7 * size * np.sin(2.0 * turn)), axis=1)
+
+
+def frames_of(
+    skeleton: Skeleton,
+    points: Array,
+    base: Array | None = None,
+    ring: int = 0,
+    settings: SolverSettings | None = None,
+) -> Frames:
+    """Frames whose last bone's tail goes to points; with `ring` frames going round."""
+    count, size = len(skeleton), len(points)
+    goal = PositionGoal(f"bone{count - 1}", Vector((0.0, float(count), 0.0)))
+    settings = settings or SolverSettings(position_tolerance=TOLERANCE)
+    search = PoseSearch(skeleton, [goal], settings)
+    if base is None:
+        base = np.zeros((size, count, 4))
+        base[..., 0] = 1.0
+    before, after = np.arange(size) - 1, np.arange(size) + 1
+    after[-1] = -1
+    if ring:
+        before[0], after[ring - 1] = ring - 1, 0
+        before[ring:] = after[ring:] = -1
+    return Frames(
+        search,
+        base,
+        np.zeros((size, count, 3)),
+        (points,),
+        Bones.of(skeleton),
+        np.array([TOLERANCE]),
+        search.templates if settings.restarts else None,
+        before,
+        after,
+        closes=0 < ring < size,
+    )
+
+
+def solved(frames: Frames, smoothness: float) -> Motion:
+    """All of it."""
+    work = solve_motion(frames, smoothness)
+    while True:
+        try:
+            next(work)
+        except StopIteration as end:
+            found: Motion = end.value
+            return found
+
+
+def angles(one: Array, other: Array) -> Array:
+    """Degrees between (..., 4) rotations, by their own arithmetic."""
+    cosine = np.abs((one * other).sum(-1)) / np.linalg.norm(one, axis=-1) / np.linalg.norm(other, axis=-1)
+    return np.asarray(np.degrees(2.0 * np.arccos(np.minimum(cosine, 1.0))))
+
+
+def largest_turn(motion: Motion) -> float:
+    turned = motion.solved.rotations
+    return float(angles(turned[:-1], turned[1:]).max())
+
+
+def departure(frames: Frames, motion: Motion) -> float:
+    """Root mean square, degrees."""
+    return float(np.sqrt((angles(frames.rotations, motion.solved.rotations) ** 2).mean()))
+
+
+@pytest.mark.parametrize(("count", "size"), [(12, 3.0), (12, 2.0), (6, 1.5), (20, 5.0)])
+def test_no_pop_where_a_target_goes_through_the_rest_axis(count: int, size: float) -> None:
+    frames = frames_of(chain(count), eight(count, size))
+    alone, smooth = solved(frames, 0.0), solved(frames, 5.0)
+    assert largest_turn(alone) > 20.0
+    assert largest_turn(smooth) < 8.0
+    assert departure(frames, smooth) < 1.03 * departure(frames, alone)
+    assert (smooth.solved.statuses == 0).all() and (smooth.solved.distances <= TOLERANCE).all()
+
+
+def test_what_nothing_asks_to_smooth_keeps_its_bits() -> None:
+    frames = frames_of(chain(12), eight(12))
+    alone, smooth = solved(frames, 0.0), solved(frames, 5.0)
+    same = (alone.solved.rotations == smooth.solved.rotations).all(axis=(1, 2))
+    assert same.sum() > FRAMES // 2 and not same.all()
+    moved = angles(alone.solved.rotations, smooth.solved.rotations).max(axis=1)
+    assert np.degrees(smooth.apart) == pytest.approx(moved, abs=1e-4)
+    for row in range(0, FRAMES, 7):
+        rows = np.array([row])
+        assert (frames.solve(rows).rotations == alone.solved.rotations[rows]).all()
+
+
+@pytest.mark.parametrize("part", [0.0, 1e9])
+def test_parts_change_no_bit(part: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    frames = frames_of(chain(12), eight(12))
+    expected = solved(frames, 5.0).solved.rotations
+    monkeypatch.setattr(module, "PART", part)
+    assert (solved(frames, 5.0).solved.rotations == expected).all()
+
+
+@pytest.mark.parametrize("limit", [SwingTwist(Cone(0.5), (-0.3, 0.3)), Hinge(X, -0.9, 0.9)])
+def test_smoothing_breaks_no_limit(limit: Limit) -> None:
+    points = eight(12, 2.0)
+    if isinstance(limit, Hinge):
+        points[:, 0] = 0.0  # hinges about x move in one plane
+    frames = frames_of(chain(12, limit), points)
+    smooth = solved(frames, 5.0)
+    off = [violation(limit, Quaternion(q)) for pose in smooth.solved.rotations for q in pose]
+    assert max(off) < 1e-6
+    met = smooth.solved.statuses == 0
+    assert (smooth.solved.distances[met] <= TOLERANCE).all()
+    assert met.sum() >= (solved(frames, 0.0).solved.statuses == 0).sum()
+
+
+def two_sided(hinge: float = 2.5) -> tuple[Skeleton, Array, Array]:
+    """A hinged elbow whose base motion bends to one side, to the other and back; and targets of one reach."""
+    skeleton = chain(2, None).replace({"bone1": {"limit": Hinge(X, -hinge, hinge)}})
+    base = np.zeros((FRAMES, 2, 4))
+    base[..., 0] = 1.0
+    bends = -0.6 + 0.62 * np.cos(np.linspace(0.0, 2.0 * math.pi, FRAMES))
+    base[:, 1, 0], base[:, 1, 1] = np.cos(0.5 * bends), np.sin(0.5 * bends)
+    points = np.tile((0.0, 1.2, 0.0), (FRAMES, 1))
+    points[:, 2] = 0.3 * np.sin(np.linspace(0.0, 4.0 * math.pi, FRAMES))
+    return skeleton, base, points
+
+
+def test_of_two_ways_the_motion_takes_one() -> None:
+    skeleton, base, points = two_sided()
+    frames = frames_of(skeleton, points, base)
+    alone, smooth = solved(frames, 0.0), solved(frames, 5.0)
+    assert largest_turn(alone) > 60.0  # the elbow's base bends to both sides
+    assert largest_turn(smooth) < 8.0
+    assert (smooth.solved.statuses == 0).all()
+
+
+@pytest.mark.parametrize("ring", [FRAMES - 1, FRAMES])
+def test_a_loop_is_solved_round_and_round(ring: int) -> None:
+    """The last frame is the first once more, or comes before it."""
+    turn = np.linspace(0.0, 2.0 * math.pi, ring, endpoint=False)
+    if ring < FRAMES:
+        turn = np.append(turn, 2.0 * math.pi)
+    points = np.stack((2.0 * np.sin(turn), np.full(FRAMES, 10.0), 1.5 * np.sin(2.0 * turn)), axis=1)
+    frames = frames_of(chain(12), points, ring=ring)
+    smooth = solved(frames, 5.0)
+    first, last = smooth.solved.rotations[[0, -1]]
+    assert angles(first, last).max() < (0.2 if ring < FRAMES else 8.0)
+    assert largest_turn(smooth) < 8.0
+
+
+def test_frames_that_cannot_be_met_move_without_pops() -> None:
+    points = 1.5 * eight(6, 3.0)  # some way out of reach
+    frames = frames_of(chain(6, SwingTwist(Cone(0.6), (-0.2, 0.2))), points)
+    smooth = solved(frames, 5.0)
+    assert (smooth.solved.statuses != 0).sum() > FRAMES // 4
+    assert np.isfinite(smooth.solved.rotations).all()
+    assert largest_turn(smooth) < 20.0
+
+
+@pytest.mark.parametrize("seed", [8, 15, 63, 154])
+def test_a_way_that_another_start_finds_goes_on_to_the_frames_beside(seed: int) -> None:
+    """Six hinges whose rest leads into a dead end, and targets of poses inside their limits."""
+    rng, axes = random.Random(seed), ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
+    hinges = []
+    for _ in range(6):
+        lower, upper = -rng.uniform(0.3, 2.0), rng.uniform(0.3, 2.0)
+        hinges.append(Hinge(axes[rng.randrange(3)], lower, upper))
+    limits = {f"bone{i}": {"limit": hinge} for i, hinge in enumerate(hinges)}
+    skeleton = chain(6).replace(limits)
+    first = [rng.uniform(hinge.lower, hinge.upper) for hinge in hinges]
+    last = [
+        min(max(angle + rng.uniform(-0.2, 0.2), hinge.lower), hinge.upper)
+        for angle, hinge in zip(first, hinges, strict=True)
+    ]
+    points = []
+    for part in np.linspace(0.0, 1.0, 31):
+        bends = [(1.0 - part) * a + part * b for a, b in zip(first, last, strict=True)]
+        turned = [Quaternion(Vector(hinge.axis), bend) for hinge, bend in zip(hinges, bends, strict=True)]
+        pose = Pose(tuple(turned), (Vector(),) * 6)
+        points.append(forward_kinematics(skeleton, pose)[-1].point(Vector((0.0, 1.0, 0.0)))[:])
+    found = {}
+    for restarts in (0, 8):
+        settings = SolverSettings(position_tolerance=TOLERANCE, restarts=restarts)
+        found[restarts] = solved(frames_of(skeleton, np.array(points), settings=settings), 5.0)
+    assert (found[0].solved.statuses != 0).all()
+    assert (found[8].solved.statuses == 0).all()
+    assert largest_turn(found[8]) < 2.0
+
+
+# --- the best path ------------------------------------------------------------------------------------
+
+
+def drawn(rng: np.random.Generator, counts: Sequence[int]) -> list[list[Any]]:
+    """Ways of random departures of two joints."""
+    turned = [rng.normal(size=(count, 2, 4)) for count in counts]
+    return [
+        [module._Way(None, q / np.linalg.norm(q, axis=-1, keepdims=True)) for q in each]  # type: ignore[arg-type]
+        for each in turned
+    ]
+
+
+def cost(path: Sequence[Any], ends: Sequence[Array | None], smoothness: float) -> float:
+    row = [*(end for end in ends[:1]), *(way.turned for way in path), *(end for end in ends[1:])]
+    jumps = sum(module._apart(a, b) for a, b in itertools.pairwise(row) if a is not None and b is not None)
+    return sum(way.departed for way in path) + smoothness * jumps
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_cheapest_path_is_the_least_of_all(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    options = drawn(rng, rng.integers(1, 4, rng.integers(1, 5)).tolist())
+    ends = [each[0].turned if rng.random() < 0.5 else None for each in drawn(rng, [1, 1])]
+    least, path = module._cheapest(options, ends[0], ends[1], 3.0)
+    every = [cost(ways, ends, 3.0) for ways in itertools.product(*options)]
+    assert least == pytest.approx(min(every))
+    assert cost([each[k] for each, k in zip(options, path, strict=True)], ends, 3.0) == pytest.approx(least)
