@@ -100,9 +100,9 @@ def tell_report(operator: bpy.types.Operator, report: BakeReport, name: str = ""
         found.append(advice)
     for words in found:
         tell(operator, {"WARNING"}, name + words)
-    for ways in report.several_ways:
-        if ways.is_seen:
-            tell(operator, {"INFO"}, name + ways.words())
+    for each in report.smoothed:
+        if each.is_seen:
+            tell(operator, {"INFO"}, name + each.words())
     level = "WARNING" if report.unsolved() else "INFO"
     tell(operator, {level}, f"{name}{report.summary()} (action '{report.action}')")
 

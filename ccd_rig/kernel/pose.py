@@ -184,6 +184,9 @@ def start_from_reference(p):
         return True
     if p.by_passes:
         keep_better(p)
+        if p.has_windows:
+            bend_into_windows(p)
+            keep_better(p)
         save(p, START)
     else:
         restore(p, START)

@@ -26,7 +26,7 @@ import numpy as np
 
 from ..maths.batch import Array, Indices, Mask, angles_between, dot, multiply, unit
 from .pose_search import PoseSearch, Solved, Starts
-from .problem_tables import Bones
+from .problem_tables import Bones, reach_of_goals
 
 PART = 0.05
 """Seconds for which frames are solved between two items of progress, as near as can be told."""
@@ -34,6 +34,9 @@ JUMP = 0.15
 """Radians by which the turn of a joint, beside its base motion, may change from one frame to the next.
 
 More is seen as a pop."""
+EXPLAINED = 4.0
+"""Radians of such a change that a target explains, for each reach of its chain by which its own step changes:
+where a target itself jumps, a chain follows at once, and rests again if it does."""
 OTHER_WAY = 0.1
 """Radians of a joint from which on two poses of a frame are different ways to its goals."""
 ROOM = 4
@@ -118,7 +121,8 @@ def solve_motion(frames: Frames, smoothness: float) -> Generator[int, None, Moti
 
     Args:
         frames: what is asked for.
-        smoothness: what changes of departures count beside departures; 0: each frame for itself.
+        smoothness: what changes of departures count beside departures; 0: each frame for itself, as always
+            where poses are not the nearest.
     """
     size = len(frames.rotations)
     motion = Solved.begun(frames.rotations, frames.translations, len(frames.search.goals))
@@ -128,7 +132,7 @@ def solve_motion(frames: Frames, smoothness: float) -> Generator[int, None, Moti
     if frames.starts is not None:
         yield from _search_other_ways(frames, motion)
     apart = np.zeros(size)
-    if smoothness > 0.0 and size > 1:
+    if smoothness > 0.0 and size > 1 and frames.search.finds_nearest:
         alone = motion.rotations.copy()
         yield from _take_best_path(frames, motion, smoothness)
         yield from _sweep(frames, motion, smoothness)
@@ -429,17 +433,32 @@ def _is_worse(frames: Frames, new: Solved, old: Solved) -> Mask:
 
 
 def _jumps(frames: Frames, turned: Array) -> Mask:
-    """(F,) frames at which a joint's turn beside its base motion changes suddenly."""
+    """(F,) frames at which a joint's turn beside its base motion changes more than the targets explain."""
     found = np.zeros(len(turned), np.bool_)
     rows = np.flatnonzero((frames.before >= 0) & (frames.after >= 0))
     before, after = frames.before[rows], frames.after[rows]
-    # Where the turn went on as it was: the departure before, turned by what led from it to the present one.
-    back = turned[before] * (1.0, -1.0, -1.0, -1.0)
-    foreseen = _product(turned[rows], _product(back, turned[rows]))
-    sudden = angles_between(foreseen, turned[after], axis=-1).max(axis=1, initial=0.0) > JUMP
+    changes = _changes(turned, before, rows, after).max(axis=1, initial=0.0)
+    allowed = np.full(len(rows), JUMP)
+    reach = reach_of_goals(frames.search.skeleton, frames.search.goals)
+    for target in frames.targets:
+        if len(target) == 1:
+            continue
+        if target.shape[1] == 4:
+            allowed += _changes(target, before, rows, after)
+        else:
+            step = target[after] - 2.0 * target[rows] + target[before]
+            allowed += EXPLAINED * np.sqrt((step * step).sum(1)) / reach
+    sudden = changes > allowed
     for each in (rows, before, after):
         found[each[sudden]] = True
     return found
+
+
+def _changes(turned: Array, before: Indices, rows: Indices, after: Indices) -> Array:
+    """Radians by which rotations (F, ..., 4) turn otherwise after rows than before them."""
+    back = turned[before] * (1.0, -1.0, -1.0, -1.0)
+    foreseen = _product(turned[rows], _product(back, turned[rows]))
+    return angles_between(foreseen, turned[after], axis=-1)
 
 
 def _wanted(frames: Frames, turned: Array, rows: Indices, smoothness: float) -> Array:

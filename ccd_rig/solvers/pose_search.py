@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Collection, Hashable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -42,6 +45,10 @@ ORDERS = (
     Sweep.LARGEST_ERROR,
 )
 """By the kernel's numbers."""
+THREADS = min(os.cpu_count() or 1, 8)
+"""Most threads that solve poses side by side."""
+PER_THREAD = 64
+"""Least poses for which a thread is worth its start."""
 ENDLESS = 2**31 - 1
 """More steps than any solve takes."""
 
@@ -151,6 +158,8 @@ class PoseSearch:
     Attributes:
         movable: indices of the joints that may move, locked ones left out.
         limits: per joint, what it may do.
+        finds_nearest: whether poses are those nearest to their references. CCD alone, two bones at a tip and
+            joints with a comfort tolerance end where they come to.
     """
 
     def __init__(
@@ -175,6 +184,9 @@ class PoseSearch:
         self.tolerances = [0.0 if each is None else each.tolerance for each in comforts]
         regions = [None if each is None else each.region for each in comforts]
         self.comforts = regions
+        tips = any(isinstance(goal, PositionGoal) and goal.two_bone_tip for goal in self.goals)
+        at_ease = any(self.tolerances[i] for i in self.movable)
+        self.finds_nearest = settings.solver is not Solver.CCD and not (tips or at_ease)
         self.regions: list[Limit | None] | None = None
         if any(regions[i] is not None for i in self.movable):
             self.regions = [region or limit for region, limit in zip(regions, self.limits, strict=True)]
@@ -269,7 +281,33 @@ class PoseSearch:
         starts: Starts | None,
         budget: int,
     ) -> None:
-        """Solve some of the poses from where they are; with `starts`, go on with what misses its goals."""
+        """Solve some of the poses from where they are; with `starts`, go on with what misses its goals.
+
+        Many are shared out to threads: the kernel runs without Python's lock, and each pose is solved alone.
+        """
+        count = min(THREADS, len(which) // PER_THREAD)
+        if count < 2:
+            self._run_part(limits, settings, solved, which, given, starts, budget)
+            return
+        with ThreadPoolExecutor(count, "CCD Rig") as pool:
+            jobs = [
+                pool.submit(self._run_part, limits, settings, solved, some, given, starts, budget)
+                for some in np.array_split(which, count)
+            ]
+        for job in jobs:
+            job.result()
+
+    def _run_part(
+        self,
+        limits: Sequence[Limit | None],
+        settings: SolverSettings,
+        solved: Solved,
+        which: Indices,
+        given: _Given,
+        starts: Starts | None,
+        budget: int,
+    ) -> None:
+        """Solve some of the poses in this thread."""
         if not len(which):
             return
         given = given if len(which) == len(solved.statuses) else given.at(which)
@@ -344,7 +382,7 @@ class PoseSearch:
             settings.angle_tolerance,
         )
         idle: list[Problem] = self.skeleton.original.computed_once(key, list)
-        if idle:
+        with suppress(IndexError):  # other threads take from it too
             return idle, idle.pop()
         regions = None if limits is self.regions else self.comforts
         tables = problem_tables(self.skeleton, self.goals, limits, self.movable, self.tolerances, regions)

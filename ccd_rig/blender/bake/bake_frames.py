@@ -35,17 +35,16 @@ from .tracks import Tracks
 Rows = NDArray[np.intp]
 
 
-class LedWay(NamedTuple):
-    """Constraints that are solved together, at a row that meets them another way than its base pose leads.
+class SmoothedGroup(NamedTuple):
+    """Constraints that are solved together, at a row whose pose the rows beside it have moved.
 
     Attributes:
         constraints: their places.
-        apart: radians, the largest rotation of a joint to another pose that meets them, to which its base
-            pose alone leads; 0 if it leads to none.
+        angle: radians, the largest rotation of a joint from the pose to which the row alone leads.
     """
 
     constraints: tuple[int, ...]
-    apart: float
+    angle: float
 
 
 class Motion(NamedTuple):
@@ -64,13 +63,13 @@ class Solutions:
         rotations: (S, J, 4).
         slides: (S, K).
         states: of solved rows: constraint -> status.
-        ways: of solved rows: what rows beside them have decided.
+        smoothed: of solved rows: what rows beside them have moved.
     """
 
     rotations: Array
     slides: Array
     states: Mapping[int, Mapping[int, str]]
-    ways: Mapping[int, tuple[LedWay, ...]]
+    smoothed: Mapping[int, tuple[SmoothedGroup, ...]]
 
     def missed(self) -> int:
         """How many frames do not reach all their targets."""
@@ -108,7 +107,7 @@ class BakeFrames:
     solved_slides: Array  # (S, K)
     targets: list[tuple[TargetSample, ...]] = field(default_factory=list)  # (F, C)
     states: dict[int, Mapping[int, str]] = field(default_factory=dict)  # of solved rows: constraint -> status
-    ways: dict[int, tuple[LedWay, ...]] = field(default_factory=dict)  # of solved rows, see `Solutions`
+    smoothed: dict[int, tuple[SmoothedGroup, ...]] = field(default_factory=dict)  # see `Solutions`
     limits: list[tuple[Limit | None, ...]] = field(default_factory=list)  # (F, J), equal rows shared
     since: list[int] = field(default_factory=list)  # (F,) the first row with the same bones and base pose
     tracks: Tracks | None = None  # of planted bones
@@ -206,12 +205,14 @@ class BakeFrames:
 
     def solutions(self) -> Solutions:
         """What is solved now."""
-        return Solutions(self.solved.copy(), self.solved_slides.copy(), dict(self.states), dict(self.ways))
+        return Solutions(
+            self.solved.copy(), self.solved_slides.copy(), dict(self.states), dict(self.smoothed)
+        )
 
     def restore(self, solutions: Solutions) -> None:
         """Go back to what was solved before, or on to what was made of it."""
         self.solved[:], self.solved_slides[:] = solutions.rotations, solutions.slides
-        self.states, self.ways = dict(solutions.states), dict(solutions.ways)
+        self.states, self.smoothed = dict(solutions.states), dict(solutions.smoothed)
 
     def without_first(self, rows: int) -> BakeFrames:
         """The same without its first rows, all of which are solved."""
@@ -223,7 +224,7 @@ class BakeFrames:
             self,
             **{name: getattr(self, name)[rows:] for name in names},
             states={row - rows: states for row, states in self.states.items() if row >= rows},
-            ways={row - rows: ways for row, ways in self.ways.items() if row >= rows},
+            smoothed={row - rows: groups for row, groups in self.smoothed.items() if row >= rows},
             since=[max(0, row - rows) for row in self.since[rows:]],
             tracks=None if self.tracks is None else self.tracks.without_first(rows),
         )

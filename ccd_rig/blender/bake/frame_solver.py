@@ -17,7 +17,7 @@ from ..solve.solving import FrameSolveSettings, Solution, errors_of
 from ..solve.walking import solve_frame
 from .bake_frames import BakeFrames
 from .batches import Batch
-from .group_solving import States, Ways, solve_batch
+from .group_solving import Groups, States, solve_batch
 from .planted_solver import WAITING_AT_MOST, PlantedSolver, one_by_one
 
 Parts = Generator[float, None, None]
@@ -112,9 +112,9 @@ class FrameSolver:
         if self.bake_frames.is_loop and len(rows) == len(self.bake_frames.solved_frames):
             batch.period = len(rows) if self.bake_frames.repeats_after else len(rows) - 1
         states: States = [{} for _ in rows]
-        ways: Ways = [[] for _ in rows]
-        yield from solve_batch(batch, states, ways)
+        smoothed: Groups = [[] for _ in rows]
+        yield from solve_batch(batch, states, smoothed)
         self._iterations = batch.iterations
         self.bake_frames.store_batch(rows, batch.rotations, batch.translations, states)
-        self.bake_frames.ways.update(zip(run.rows, map(tuple, ways), strict=True))
+        self.bake_frames.smoothed.update(zip(run.rows, map(tuple, smoothed), strict=True))
         self._before = Solution(batch.pose(-1), tuple(sorted(states[-1])), None, ())

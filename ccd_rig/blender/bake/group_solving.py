@@ -4,13 +4,13 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from mathutils import Matrix, Quaternion
 
 from ...maths.batch import Array, conjugate, multiply, rotate, unit
-from ...settings import SolveStatus
+from ...settings import Solver, SolveStatus
 from ...skeleton.joints import Skeleton
 from ...solvers.motion import Frames, solve_motion
 from ...solvers.pose_search import STATUSES, PoseSearch
@@ -22,7 +22,7 @@ from ..solve.constraint_goals import goal_targets, goals
 from ..solve.level_models import group_level
 from ..solve.solving import frame_conditions, solve_active, with_tolerances
 from ..solve.world_scale import scales
-from .bake_frames import LedWay, Rows
+from .bake_frames import Rows, SmoothedGroup
 from .batches import Batch, Group
 
 UNCHANGED = 1e-4
@@ -30,25 +30,27 @@ UNCHANGED = 1e-4
 
 States = list[dict[int, str]]
 """Of each row how its constraints ended."""
-Ways = list[list[LedWay]]
-"""Of each row the groups that frames beside it have moved."""
+Groups = list[list[SmoothedGroup]]
+"""Of each row the groups that rows beside it have moved."""
 
 
-def solve_batch(batch: Batch, states: States, ways: Ways) -> Generator[float, None, None]:
+def solve_batch(batch: Batch, states: States, smoothed: Groups) -> Generator[float, None, None]:
     """Solve all groups of a batch; gives the number of rows that are solved now and then.
 
     Args:
         batch: its poses are replaced.
-        states, ways: filled.
+        states, smoothed: filled.
     """
     groups = batch.groups()
     for group in groups:
         solve = _solve_group if batch.takes(group) else _solve_one_by_one
-        for count in solve(batch, group, states, ways):
+        for count in solve(batch, group, states, smoothed):
             yield count / len(groups)
 
 
-def _solve_one_by_one(batch: Batch, group: Group, states: States, _ways: Ways) -> Generator[int, None, None]:
+def _solve_one_by_one(
+    batch: Batch, group: Group, states: States, _smoothed: Groups
+) -> Generator[int, None, None]:
     """Solve a group that a closed form poses, row by row."""
     for k, sample in enumerate(batch.samples):
         start, conditions = batch.pose(k), frame_conditions(sample, batch.settings, follows=False)
@@ -63,14 +65,14 @@ def _solve_one_by_one(batch: Batch, group: Group, states: States, _ways: Ways) -
         yield 1
 
 
-def _solve_group(batch: Batch, group: Group, states: States, ways: Ways) -> Generator[int, None, None]:
+def _solve_group(batch: Batch, group: Group, states: States, smoothed: Groups) -> Generator[int, None, None]:
     """Solve a group at all rows; see `solve_batch`.
 
     A row's pose is the nearest to its base pose of those that meet the goals inside the limits, and where
     rows jump, the nearest motion; see `solvers.motion`.
     """
     for model in _models(batch, group):
-        yield from _solve_rows(batch, group, model, states, ways)
+        yield from _solve_rows(batch, group, model, states, smoothed)
 
 
 @dataclass(frozen=True)
@@ -143,7 +145,7 @@ def _shifts(model: _Model, bones: Bones, translations: Array, back: bool) -> Arr
 
 
 def _solve_rows(
-    batch: Batch, group: Group, model: _Model, states: States, ways: Ways
+    batch: Batch, group: Group, model: _Model, states: States, smoothed: Groups
 ) -> Generator[int, None, None]:
     """Solve a group at the rows of a model; see `_solve_group`."""
     rows, settings, plain = model.rows, batch.settings, batch.bones.at(model.rows)
@@ -156,6 +158,8 @@ def _solve_rows(
     scale = scales(batch.frames[rows], batch.worlds[rows])
     tolerances, angle = settings.solver.position_tolerance / scale, settings.solver.angle_tolerance
     solver = with_tolerances(settings.solver, settings.solver.position_tolerance, batch.sharper * angle)
+    if settings.error_reduction is not None and solver.solver is Solver.CCD:
+        solver = replace(solver, error_reduction=settings.error_reduction)
     search = PoseSearch(model.skeleton, [goal for _, goal in placed], solver, group.joints)
     names = {batch.skeleton.joints[j].name for j in group.joints}
     entries = [entry for entry in settings.poses if names & entry.rotations.keys()]
@@ -181,7 +185,7 @@ def _solve_rows(
         for c in group.members:
             states[k][c] = (ended if c in missed else SolveStatus.CONVERGED).name
         if apart[n] > UNCHANGED and not missed:
-            ways[k].append(LedWay(group.members, float(apart[n])))
+            smoothed[k].append(SmoothedGroup(group.members, float(apart[n])))
 
 
 def _neighbours(batch: Batch, rows: Rows) -> tuple[Rows, Rows]:

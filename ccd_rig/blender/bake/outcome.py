@@ -27,7 +27,7 @@ from .report_parts import (
     FootSlip,
     LargestRotation,
     Loop,
-    SeveralWays,
+    Smoothed,
     WeightedFit,
     number,
 )
@@ -42,7 +42,7 @@ class Outcome(NamedTuple):
     largest_rotation: LargestRotation | None
     foot_slips: tuple[FootSlip, ...]
     fit: WeightedFit | None
-    several_ways: tuple[SeveralWays, ...]
+    smoothed: tuple[Smoothed, ...]
     body: BodyReport | None
     loop: Loop | None
     findings: tuple[Finding, ...]
@@ -82,7 +82,7 @@ class Outcome(NamedTuple):
             None if rotation is None else LargestRotation(*rotation),
             slips,
             weighted_fit(bake_frames, distances),
-            _several_ways(bake_frames),
+            _smoothed(bake_frames),
             None if body is None else _body_report(motion, task, body),
             circle,
             found,
@@ -114,19 +114,19 @@ def _entries(bake_frames: BakeFrames, motion: KeyedMotion, at_full: tuple[Array,
     )
 
 
-def _several_ways(bake_frames: BakeFrames) -> tuple[SeveralWays, ...]:
-    """One for each run of solved frames in which the same constraints are led, with two ways or with one."""
+def _smoothed(bake_frames: BakeFrames) -> tuple[Smoothed, ...]:
+    """One for each run of solved frames in which the same constraints are smoothed."""
     names = [constraint.name for constraint in bake_frames.constraints]
-    found: list[SeveralWays] = []
-    latest: dict[tuple[tuple[int, ...], bool], int] = {}  # places of the runs that the frame before is of
+    found: list[Smoothed] = []
+    latest: dict[tuple[int, ...], int] = {}  # places of the runs that the frame before is of
     for row in sorted(bake_frames.states):
         frame, present = number(bake_frames.frames[row]), {}
-        for way in bake_frames.ways.get(row, ()):
-            key = way.constraints, way.apart > 0.0
-            place = present[key] = latest.get(key, len(found))
+        for group in bake_frames.smoothed.get(row, ()):
+            place = present[group.constraints] = latest.get(group.constraints, len(found))
             if place == len(found):
-                found.append(SeveralWays(tuple(names[c] for c in way.constraints), frame, frame, way.apart))
-            angle = max(found[place].angle, way.apart)
+                who = tuple(names[c] for c in group.constraints)
+                found.append(Smoothed(who, frame, frame, group.angle))
+            angle = max(found[place].angle, group.angle)
             found[place] = replace(found[place], frame_end=frame, angle=angle)
         latest = present
     return tuple(found)

@@ -30,7 +30,7 @@ from ..solve.solving import FrameSolveSettings, base_pose, frame_conditions
 from .bake_frames import BakeFrames, Rows
 from .batches import Batch, bones_of
 from .foresight import Foresight, Standing, fading
-from .group_solving import States, Ways, solve_batch
+from .group_solving import Groups, States, solve_batch
 from .part_poses import PartPoses, with_free_root
 from .planted_frames import BodyMoves, PlantedFrames
 from .stretches import Part, Stretch, held_constraints, parts, stretches
@@ -218,15 +218,16 @@ class _PartSolver:
             return
         frames.kept[rows] = False
         states: States = [{} for _ in rows]
-        ways: Ways = [[] for _ in rows]
+        smoothed: Groups = [[] for _ in rows]
         if first.active != (poses.stands_on(first),):  # else the base poses have all that is asked for
             batch = self._batch(first, rows, base, runs)
-            yield from solve_batch(batch, states, ways)
+            yield from solve_batch(batch, states, smoothed)
             base = JointPoses(batch.rotations, batch.translations)
         poses.keep(first, rows, base, states)
-        own, led = set(self.poses.part.members), frames.bake_frames.ways
-        for row, found in zip(frames.rows[rows].tolist(), ways, strict=True):
-            led[row] = (*(way for way in led.get(row, ()) if own.isdisjoint(way.constraints)), *found)
+        own, known = set(self.poses.part.members), frames.bake_frames.smoothed
+        for row, found in zip(frames.rows[rows].tolist(), smoothed, strict=True):
+            kept = (each for each in known.get(row, ()) if own.isdisjoint(each.constraints))
+            known[row] = (*kept, *found)
 
     def _batch(self, first: Stretch, rows: Rows, base: JointPoses, runs: Rows) -> Batch:
         """Rows of stretches like the first of them, as a batch.

@@ -51,7 +51,7 @@ def keep_baked(bake_frames: BakeFrames, solver: SolverSettings) -> None:
     }
     slides = bake_frames.slid(rows, bake_frames.translations[rows])
     bake_frames.restore(
-        Solutions(batch.unit(bake_frames.base[rows], axis=-1), slides, states, bake_frames.ways)
+        Solutions(batch.unit(bake_frames.base[rows], axis=-1), slides, states, bake_frames.smoothed)
     )
 
 

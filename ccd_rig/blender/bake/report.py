@@ -22,7 +22,7 @@ from .report_parts import (
     FootSlip,
     LargestRotation,
     Loop,
-    SeveralWays,
+    Smoothed,
     WeightedFit,
     metres,
     off,
@@ -48,7 +48,7 @@ class BakeReport:
         largest_rotation: of the keyed bones; None if only one frame is keyed.
         foot_slips: one for each constraint that plants a bone in these frames.
         fit: of goals that pull against each other; None where there are none, or all are met.
-        several_ways: frames of which a bake of another range may find other poses, in order of time.
+        smoothed: frames whose poses frames beside them have moved, in order of time.
         body: what became of the bone that carries the figure; None where no constraint plants a bone.
         loop: the range, if base poses and targets end as they begin.
         findings: what an animator would see, by constraint and then in time.
@@ -74,7 +74,7 @@ class BakeReport:
     largest_rotation: LargestRotation | None = None
     foot_slips: tuple[FootSlip, ...] = ()
     fit: WeightedFit | None = None
-    several_ways: tuple[SeveralWays, ...] = ()
+    smoothed: tuple[Smoothed, ...] = ()
     body: BodyReport | None = None
     loop: Loop | None = None
     findings: tuple[Finding, ...] = ()
@@ -127,7 +127,7 @@ class BakeReport:
             _short(self.findings),
             _slide(self.foot_slips),
             "" if self.body is None else self.body.words(),
-            self._ways(),
+            self._smoothed(),
             "" if self.loop is None else self.loop.words(),
             self._pop(),
             _rested(self.from_rest),
@@ -136,12 +136,12 @@ class BakeReport:
         )
         return "; ".join(filter(None, parts))
 
-    def _ways(self) -> str:
-        seen = [each for each in self.several_ways if each.is_seen]
+    def _smoothed(self) -> str:
+        seen = [each for each in self.smoothed if each.is_seen]
         if not seen:
             return ""
         more = f" and {len(seen) - 1} more" if len(seen) > 1 else ""
-        return f"several ways at {seen[0].span()} ({seen[0].constraints[0]}){more}"
+        return f"smoothed at {seen[0].span()} ({seen[0].constraints[0]}){more}"
 
     def advice(self) -> str:
         """That a bone jumps, or nothing."""
@@ -166,8 +166,8 @@ class BakeReport:
         missed frames the weighted `rms`, the `mean` and the `worst` of the frames' own, world metres, the
         `worst_frame`, and `frames`, a list of objects with `frame` and `rms`), `largest_rotation` (null, or
         `angle` in radians per frame, `frame` and `bone`), `foot_slips` (a list of objects with the fields of
-        `FootSlip`; empty where nothing is planted), `several_ways` (a list of objects with the fields of
-        `SeveralWays` and `words`; empty where every frame goes the way that its base pose leads), `body`
+        `FootSlip`; empty where nothing is planted), `smoothed` (a list of objects with the fields of
+        `Smoothed` and `words`; empty where every frame goes the way that its base pose leads), `body`
         (null, or the fields of `BodyReport`), `loop` (null, or the fields of `Loop`), `findings` (a list of
         objects with the fields of `Finding` and `words`), `seconds` (of the bake), `keys` and `keys_before`
         (how many were written, and before any were left out), `switched_to_fk` (names of bones whose
@@ -196,7 +196,7 @@ class BakeReport:
             "frames_reached": solved - self.unsolved_count(),
             "fit": None if self.fit is None else _fit_content(self.fit),
             "foot_slips": [asdict(slip) for slip in self.foot_slips],
-            "several_ways": [{**asdict(each), "words": each.words()} for each in self.several_ways],
+            "smoothed": [{**asdict(each), "words": each.words()} for each in self.smoothed],
             "largest_rotation": None if self.largest_rotation is None else asdict(self.largest_rotation),
             "body": None if self.body is None else asdict(self.body),
             "loop": None if self.loop is None else asdict(self.loop),

@@ -13,7 +13,7 @@ SLERPED = "SLERPED"
 """Status of a frame that was not solved: it stands between two frames that were."""
 
 SEEN = math.radians(5.0)
-"""Two ways whose poses are nearer to each other are told in JSON only."""
+"""Smoothing by less is told in JSON only."""
 
 SEAM = math.radians(0.5)
 """A turn that nobody sees where a loop starts again."""
@@ -169,15 +169,14 @@ class WeightedFit:
 
 
 @dataclass(frozen=True, slots=True)
-class SeveralWays:
-    """Frames in a row that go to their targets the way the frames around do, not where each alone would.
+class Smoothed:
+    """Frames in a row whose poses frames beside them have moved, where the nearest pose turns suddenly.
 
     Attributes:
         constraints: names of those that are solved together there.
         frame_start: the first of the frames.
         frame_end: the last of them.
-        angle: radians, the largest rotation of a bone to another pose that meets the targets, to which the
-            base pose alone leads; 0 where it leads to none.
+        angle: radians, the largest rotation of a bone from the pose to which a frame alone leads.
     """
 
     constraints: tuple[str, ...]
@@ -186,24 +185,16 @@ class SeveralWays:
     angle: float
 
     def words(self) -> str:
-        """A sentence that starts like "Tail: two ways to its target at frames 40 to 58"."""
-        is_one = len(self.constraints) == 1
+        """Such as "Tail: smoothed at frames 40 to 58, up to 12 degrees off the pose of each frame"."""
         who = ", ".join(self.constraints)
-        if self.angle > 0.0:
-            target = "its target" if is_one else "their targets"
-            return (
-                f"{who}: two ways to {target} at {self.span()}, up to {math.degrees(self.angle):.2g} degrees "
-                "apart; the bake goes on from the frames around, Solve at one of these goes the other way"
-            )
-        reach = "reaches its target" if is_one else "reach their targets"
         return (
-            f"{who}: {reach} at {self.span()} the way that the frames around go; Solve at one of these may "
-            "miss"
+            f"{who}: smoothed at {self.span()}, up to {math.degrees(self.angle):.2g} degrees off the pose of "
+            "each frame alone, which Solve has there"
         )
 
     @property
     def is_seen(self) -> bool:
-        """Whether an animator would see which way was taken."""
+        """Whether an animator would see it."""
         return self.angle >= SEEN
 
     def span(self) -> str:

@@ -159,9 +159,9 @@ def _tell(result: report.BakeReport, quiet: bool) -> None:
     elif not quiet:
         print(f"{result.armature}: {result.summary()}", flush=True)
     if not quiet:
-        for ways in result.several_ways:
-            if ways.is_seen:
-                print(f"{result.armature}: {ways.words()}", flush=True)
+        for each in result.smoothed:
+            if each.is_seen:
+                print(f"{result.armature}: {each.words()}", flush=True)
         print(f"{result.armature}: {_times(result)}", flush=True)
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from ...errors import RigError
 from ...maths import batch
 from ...maths.batch import Array
-from ..bake.bake_frames import BakeFrames, LedWay, Solutions
+from ..bake.bake_frames import BakeFrames, SmoothedGroup, Solutions
 from ..bake.report_parts import SEAM
 from ..whole_files import replacing
 from .records import Record
@@ -41,7 +41,7 @@ class Chunk:
         rotations: (S, J, 4)
         slides: (S, K)
         states: (S) of each frame how constraints ended, by their places.
-        ways: (S) of each frame what the frames beside it have decided.
+        smoothed: (S) of each frame what the frames beside it have moved.
     """
 
     record: Record
@@ -51,7 +51,7 @@ class Chunk:
     rotations: Array
     slides: Array
     states: tuple[Mapping[int, str], ...]
-    ways: tuple[tuple[LedWay, ...], ...]
+    smoothed: tuple[tuple[SmoothedGroup, ...], ...]
 
     @classmethod
     def of(cls, bake_frames: BakeFrames, record: Record) -> Chunk:
@@ -65,7 +65,7 @@ class Chunk:
             bake_frames.solved,
             bake_frames.solved_slides,
             tuple(bake_frames.states.get(row, {}) for row in rows),
-            tuple(bake_frames.ways.get(row, ()) for row in rows),
+            tuple(bake_frames.smoothed.get(row, ()) for row in rows),
         )
 
     def save(self, path: Path) -> None:
@@ -75,7 +75,7 @@ class Chunk:
             "joints": self.joints,
             "constraints": self.constraints,
             "states": [sorted(states.items()) for states in self.states],
-            "ways": self.ways,
+            "smoothed": self.smoothed,
         }
         text = np.frombuffer(json.dumps(words).encode(), np.uint8)
         with replacing(path) as temporary, temporary.open("wb") as file:
@@ -96,7 +96,10 @@ def load(path: Path) -> Chunk | None:
             rotations,
             slides,
             tuple({int(c): str(state) for c, state in states} for states in words["states"]),
-            tuple(tuple(LedWay(tuple(c), float(apart)) for c, apart in ways) for ways in words["ways"]),
+            tuple(
+                tuple(SmoothedGroup(tuple(c), float(angle)) for c, angle in groups)
+                for groups in words["smoothed"]
+            ),
         )
     except (OSError, ValueError, KeyError, TypeError, AttributeError, zipfile.BadZipFile):
         return None
@@ -131,7 +134,7 @@ def joined(bake_frames: BakeFrames, chunks: Sequence[tuple[Span, Chunk]], seams:
     names = tuple(constraint.name for constraint in bake_frames.constraints)
     solved, slides = np.empty_like(bake_frames.solved), np.empty_like(bake_frames.solved_slides)
     states: dict[int, Mapping[int, str]] = {}
-    ways: dict[int, tuple[LedWay, ...]] = {}
+    smoothed: dict[int, tuple[SmoothedGroup, ...]] = {}
     rows = np.searchsorted(bake_frames.frames, bake_frames.solved_frames).tolist()
     starts = [-math.inf]
     for (_, one), (span, other) in pairwise(chunks):
@@ -152,9 +155,9 @@ def joined(bake_frames: BakeFrames, chunks: Sequence[tuple[Span, Chunk]], seams:
         solved[wanted], slides[wanted] = chunk.rotations[places], chunk.slides[places]
         for place, s in zip(places.tolist(), np.flatnonzero(wanted).tolist(), strict=True):
             states[rows[s]] = chunk.states[place]
-            if chunk.ways[place]:
-                ways[rows[s]] = chunk.ways[place]
-    return Solutions(solved, slides, states, ways)
+            if chunk.smoothed[place]:
+                smoothed[rows[s]] = chunk.smoothed[place]
+    return Solutions(solved, slides, states, smoothed)
 
 
 def _seam(span: Span, one: Chunk, other: Chunk) -> Seam:

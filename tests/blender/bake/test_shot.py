@@ -91,7 +91,7 @@ def test_last_bones_that_turn_with_their_targets_are_solved_at_once_too(bake, ro
     # A direction leaves the spin of the last bone open: there two ways change places once, each the nearer
     # to the rest pose on its side. The report says so.
     most = 8.0 if rotation == "ORIENTATION" else 45.0
-    assert (rotation == "DIRECTION") >= any(ways.is_seen for ways in report.several_ways)
+    assert (rotation == "DIRECTION") >= any(ways.is_seen for ways in report.smoothed)
     assert angles(found[1:], found[:-1]).max() <= math.radians(most)
 
 

@@ -42,7 +42,7 @@ def baked(bake, rig, first, last):
 
 
 def named(report):
-    spans = [(int(ways.frame_start), int(ways.frame_end)) for ways in report.several_ways]
+    spans = [(int(ways.frame_start), int(ways.frame_end)) for ways in report.smoothed]
     return {frame for first, last in spans for frame in range(first, last + 1)}
 
 
@@ -56,7 +56,7 @@ def test_ranges_agree_but_at_frames_that_are_named(bake):
     rig = swinging()
     report, whole = baked(bake, rig, 1, FRAMES)
     assert report.unsolved_count() == 0
-    assert named(report), "there are several ways"
+    assert named(report), "something is smoothed"
     for first, last in ((1, 20), (13, 44), (30, 60), (47, 52)):
         part_report, part = baked(bake, rig, first, last)
         free = [f for f in range(first, last + 1) if f not in named(report) | named(part_report)]
@@ -69,13 +69,13 @@ def test_a_frame_that_is_named_has_two_ways(bake):
     """What Solve finds there alone meets the target too, and is as far away as the report says."""
     rig = swinging()
     report, whole = baked(bake, rig, 1, FRAMES)
-    for ways in report.several_ways:
+    for ways in report.smoothed:
         frames = range(int(ways.frame_start), int(ways.frame_end) + 1)
         largest = 0.0
         for frame in frames:
             alone_report, alone = baked(bake, rig, frame, frame)
             assert alone_report.unsolved_count() == 0
-            assert not alone_report.several_ways
+            assert not alone_report.smoothed
             largest = max(largest, float(apart(whole[frame - 1 : frame], alone)[0]))
         assert largest == pytest.approx(math.degrees(ways.angle), abs=0.1)
 
@@ -83,14 +83,14 @@ def test_a_frame_that_is_named_has_two_ways(bake):
 def test_words_and_json_name_them(bake):
     rig = swinging()
     report, _ = baked(bake, rig, 1, FRAMES)
-    seen = [ways for ways in report.several_ways if ways.is_seen]
+    seen = [ways for ways in report.smoothed if ways.is_seen]
     assert seen
-    assert f"; several ways at {seen[0].span()} (Hand)" in report.summary()
-    assert seen[0].words().startswith(f"Hand: two ways to its target at {seen[0].span()}, up to ")
-    content = json.loads(report.to_json())["several_ways"]
-    assert [each["words"] for each in content] == [ways.words() for ways in report.several_ways]
+    assert f"; smoothed at {seen[0].span()} (Hand)" in report.summary()
+    assert seen[0].words().startswith(f"Hand: smoothed at {seen[0].span()}, up to ")
+    content = json.loads(report.to_json())["smoothed"]
+    assert [each["words"] for each in content] == [ways.words() for ways in report.smoothed]
     assert content[0]["constraints"] == ["Hand"]
-    assert content[0]["angle"] == report.several_ways[0].angle
+    assert content[0]["angle"] == report.smoothed[0].angle
 
 
 @pytest.mark.parametrize("tolerance", [0.0, 0.2])
@@ -102,45 +102,44 @@ def test_one_way_is_not_told(bake, tolerance):
     key_location(target, [(0.8, 0.2, 1.1), (0.3, 0.9, 1.2)], gap=30)
     rigs.reach(rig, "bone_7", target, "Hand")
     report, _ = baked(bake, rig, 1, 31)
-    assert report.several_ways == ()
-    assert "ways" not in report.summary()
-    assert json.loads(report.to_json())["several_ways"] == []
+    assert report.smoothed == ()
+    assert "smoothed" not in report.summary()
+    assert json.loads(report.to_json())["smoothed"] == []
 
 
 @pytest.mark.parametrize(("degrees", "seen"), [(0.0, False), (4.9, False), (5.1, True), (120.0, True)])
 def test_ways_are_told_from_five_degrees_on(ext, degrees, seen):
     """As the manual has it; others are in the JSON report only."""
     parts = ext.module("ccd_rig.blender.bake.report_parts")
-    assert parts.SeveralWays(("Hand",), 3, 7, math.radians(degrees)).is_seen == seen
+    assert parts.Smoothed(("Hand",), 3, 7, math.radians(degrees)).is_seen == seen
 
 
 def test_each_run_of_frames_is_one_line_of_the_report(ext):
-    """With the same constraints, and with two ways or with one; frames that are not solved end none."""
+    """With the same constraints; frames that are not solved end none."""
     outcome = ext.module("ccd_rig.blender.bake.outcome")
 
-    def way(angle, *constraints):
-        return SimpleNamespace(constraints=constraints, apart=angle)
+    def group(angle, *constraints):
+        return SimpleNamespace(constraints=constraints, angle=angle)
 
-    ways = {
-        0: (way(0.5, 0),),
-        1: (way(0.7, 0), way(0.0, 1)),
-        3: (way(0.6, 0), way(0.0, 1)),  # the frame between the two is not solved
-        4: (way(0.0, 0),),
-        5: (way(0.0, 0),),
-        7: (way(0.4, 0), way(0.2, 1, 2)),
-        8: (way(0.3, 1, 2), way(0.1, 0)),
+    smoothed = {
+        0: (group(0.5, 0),),
+        1: (group(0.7, 0), group(0.1, 1)),
+        3: (group(0.6, 0), group(0.2, 1)),  # the frame between the two is not solved
+        5: (group(0.3, 0),),
+        7: (group(0.4, 0), group(0.2, 1, 2)),
+        8: (group(0.3, 1, 2), group(0.1, 0)),
     }
     bake_frames = SimpleNamespace(
         constraints=[SimpleNamespace(name=name) for name in ("Hand", "Foot", "Head")],
         frames=np.arange(1.0, 10.0),
         states=dict.fromkeys((0, 1, 3, 4, 5, 6, 7, 8)),
-        ways=ways,
+        smoothed=smoothed,
     )
-    found = outcome._several_ways(bake_frames)
+    found = outcome._smoothed(bake_frames)
     assert [(each.constraints, each.frame_start, each.frame_end, each.angle) for each in found] == [
         (("Hand",), 1, 4, 0.7),
-        (("Foot",), 2, 4, 0.0),
-        (("Hand",), 5, 6, 0.0),
+        (("Foot",), 2, 4, 0.2),
+        (("Hand",), 6, 6, 0.3),
         (("Hand",), 8, 9, 0.4),
         (("Foot", "Head"), 8, 9, 0.3),
     ]
