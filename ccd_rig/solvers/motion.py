@@ -374,7 +374,7 @@ def _sweep(frames: Frames, motion: Solved, smoothness: float) -> Generator[int, 
     rest.
     """
     turned = departures(frames, motion.rotations)
-    some = np.zeros(len(turned), np.bool_)
+    some: Mask = np.zeros(len(turned), np.bool_)
     while True:
         sudden = _jumps(frames, turned)
         wider = some | _widened(frames, sudden, ROOM)
@@ -398,7 +398,7 @@ def _relax(
     frames: Frames, motion: Solved, turned: Array, some: Mask, smoothness: float
 ) -> Generator[int, None, None]:
     """Sweep over some of the frames until nothing changes; `turned` are the departures of all."""
-    active: Mask = some.copy()
+    active = some
     # Every other frame is solved at once: its neighbours stand still meanwhile.
     order, met = _places(frames), motion.statuses == 0
     coupled = 2.0 * smoothness / (1.0 + 2.0 * smoothness)
@@ -422,7 +422,7 @@ def _relax(
                 yield 0
         if not changed.any():
             return
-        active = _widened(frames, changed, 1) & some
+        active = np.logical_and(_widened(frames, changed, 1), some)
 
 
 def _is_worse(frames: Frames, new: Solved, old: Solved) -> Mask:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from mathutils import Vector
 
 from ..goals import (
     BalanceGoal,
@@ -20,7 +21,10 @@ from ..goals import (
 from ..limits.hinges import as_hinge
 from ..limits.shapes import Limit, limit_row
 from ..maths.batch import Array, length, rotate, unit
+from ..maths.rotations import between
 from ..skeleton.joints import Skeleton
+from ..skeleton.kinematics import forward_kinematics
+from ..skeleton.pose import Pose
 
 KINDS: dict[type, int] = {PositionGoal: 0, OrientationGoal: 1, DirectionGoal: 2, PoleGoal: 3, BalanceGoal: 4}
 """The kernel's numbers of goals."""
@@ -28,6 +32,19 @@ WINDOW = 5
 """The kernel's number of a reach window."""
 LEVER = 0.3
 """Part of a chain's length that stands for one radian in steps of single joints."""
+
+
+ACROSS = 0.2
+"""How easily the middle joint of a limb turns across its bend and about itself, beside along it.
+
+A hinge by weight. Plain rotations bend free knees and elbows sideways, and in squats backwards, as that is
+nearer to rest: on captures of squats, climbs, walks and runs 5.7 to 8.8 degrees from the motion for 9.3 to
+23.2; a twentieth does the same.
+"""
+SHORT = 1e-4
+"""Part of its reach by which a joint is away from a goal's point, to move it."""
+STRAIGHT = 0.01
+"""Radians of bend at rest below which a limb is straight."""
 
 
 class Bones(NamedTuple):
@@ -72,6 +89,7 @@ def problem_tables(
     regions = regions or [None] * len(skeleton)
     rows = [limit_row(region if i in movable else None) for i, region in enumerate(regions)]
     tables = joint_tables(skeleton, limits, movable, tolerances)
+    tables.update(mobility_tables(skeleton, goals, movable))
     return {**tables, "region": doubles(rows), **goal_tables(skeleton, goals)}
 
 
@@ -84,7 +102,6 @@ def joint_tables(
     slide_counts = [len(joint.slides) if i in moving else 0 for i, joint in enumerate(joints)]
     couplings = skeleton.couplings
     knots = [np.column_stack(each.offset.table) for each in couplings]
-    mobility = [(1.0 - joint.stiffness if i in moving else 1.0) for i, joint in enumerate(joints)]
     return {
         "parent": ints(joint.parent for joint in joints),
         "inherits": ints(joint.inherit_rotation for joint in joints),
@@ -92,8 +109,6 @@ def joint_tables(
         "rest": unit_rows([joint.rest_rotation[:] for joint in joints]),
         "limit": doubles([limit_row(limit) for limit in limits]),
         "width": ints(column_count(limit) if i in moving else 0 for i, limit in enumerate(limits)),
-        "metric": doubles([(1.0, 0.0, 0.0, 0.0)] * len(joints)),
-        "mobility": doubles(np.repeat(mobility, 3)),
         "max_step": doubles([joint.max_step for joint in joints]),
         "comfort": doubles(tolerances),
         "mass": doubles([joint.mass for joint in joints]),
@@ -107,6 +122,46 @@ def joint_tables(
         "first_knot": ints(np.cumsum([0, *[len(each) for each in knots]])),
         "knots": doubles(np.concatenate(knots) if knots else ()),
     }
+
+
+def mobility_tables(skeleton: Skeleton, goals: Sequence[Goal], movable: Sequence[int]) -> dict[str, Any]:
+    """How easily joints turn about which axes, by their stiffness and the bends of limbs."""
+    joints, moving = skeleton.joints, set(movable) - skeleton.locked
+    metric: list[Sequence[float]] = [(1.0, 0.0, 0.0, 0.0)] * len(joints)
+    mobility: list[Sequence[float]] = [
+        (1.0 - joint.stiffness if i in moving else 1.0,) * 3 for i, joint in enumerate(joints)
+    ]
+    for goal in goals:
+        if isinstance(goal, PositionGoal) and (bend := limb_bend(skeleton, goal, moving)) is not None:
+            middle, axis = bend
+            metric[middle] = between(Vector((1.0, 0.0, 0.0)), axis)[:]
+            along = mobility[middle][0]
+            mobility[middle] = (along, ACROSS * along, ACROSS * along)
+    return {"metric": unit_rows(metric), "mobility": doubles(mobility)}
+
+
+def limb_bend(skeleton: Skeleton, goal: PositionGoal, moving: Collection[int]) -> tuple[int, Vector] | None:
+    """The middle joint of a limb, and the axis about which it is bent at rest, in the joint's frame.
+
+    A limb is a chain in which two joints move the goal's point. None where it is another chain, or straight.
+    """
+    transforms = skeleton.computed_once(
+        "transforms at rest", lambda: forward_kinematics(skeleton, Pose.rest(skeleton))
+    )
+    end = transforms[skeleton.index(goal.joint)].point(goal.effector(skeleton))
+    chain = [i for i in skeleton.chain(goal.joint, goal.chain_length) if i in moving]
+    turning = [
+        i for i in chain if (end - transforms[i].translation).length > SHORT * reach_of(skeleton, goal)
+    ]
+    if len(turning) != 2:
+        return None
+    first, middle = turning
+    upper = transforms[middle].translation - transforms[first].translation
+    lower = end - transforms[middle].translation
+    axis = Vector(upper.cross(lower))
+    if axis.length <= STRAIGHT * upper.length * lower.length:
+        return None
+    return middle, (transforms[middle].rotation.inverted() @ axis).normalized()
 
 
 def column_count(limit: Limit | None) -> int:

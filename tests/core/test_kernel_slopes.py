@@ -74,6 +74,7 @@ class Measured:
         self.skeleton, self.movable = skeleton, PoseSearch(skeleton, goals, SolverSettings()).movable
         self.limits: list[Limit | None] = [joint.limit for joint in skeleton.joints]
         tables = problem_tables(skeleton, goals, self.limits, self.movable, [0.0] * len(skeleton))
+        self.metric, self.mobility = tables["metric"].reshape(-1, 4), tables["mobility"].reshape(-1, 3)
         self.reach = reach_of_goals(skeleton, goals)
         self.problem = Problem(tables, self.reach, 1e-4, 1e-3)
         set_search(self.problem, 1, 1.0, 0.0, 0.0, 1e-6, 1, 1, False, False)
@@ -92,14 +93,14 @@ class Measured:
     def moved(self, column: int, by: float) -> tuple[np.ndarray, np.ndarray]:
         """The pose with one unknown moved: a hinge's angle, a turn about an axis before the joint's, a shift.
 
-        Unknowns count in parts of a joint's mobility; shifts in the reach.
+        Axes are those of the joint's metric. Unknowns count in parts of mobilities; shifts in the reach.
         """
         rotations, translations, at = self.rotations.copy(), self.translations.copy(), 0
         for i in self.movable:
             joint, limit = self.skeleton.joints[i], self.limits[i]
-            axes = [limit.axis] if isinstance(limit, Hinge) else np.eye(3)
+            axes = [limit.axis] if isinstance(limit, Hinge) else rotation_matrix(self.metric[i]).T
             if column < at + len(axes):
-                half = 0.5 * by * (1.0 - joint.stiffness)
+                half = 0.5 * by * self.mobility[i, column - at]
                 turn = np.array([math.cos(half), *(math.sin(half) * np.array(axes[column - at]))])
                 rotations[0, i] = product(turn, rotations[0, i])
                 return rotations, translations
@@ -115,6 +116,12 @@ def product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """Of two quaternions."""
     real = a[0] * b[0] - a[1:] @ b[1:]
     return np.array([real, *(a[0] * b[1:] + b[0] * a[1:] + np.cross(a[1:], b[1:]))])
+
+
+def rotation_matrix(q: np.ndarray) -> np.ndarray:
+    """(3, 3) of a unit quaternion."""
+    axes = [product(product(q, np.array([0.0, *axis])), q * [1, -1, -1, -1])[1:] for axis in np.eye(3)]
+    return np.array(axes).T
 
 
 def cases(kinds: Sequence[str], seed: object) -> tuple[Skeleton, list[Goal], Pose]:

@@ -73,7 +73,7 @@ def test_sides_have_weights_of_their_own(other_proportions, weight, space):
     left, right = MAP.arms if weight == "hands" else MAP.legs
     for limb, like, unlike in ((left, none, both), (right, both, none)):
         joints = [target.index(name) for name in limb.joints]
-        np.testing.assert_allclose(apart.rotations[:, joints], like.rotations[:, joints], atol=1e-4)
+        np.testing.assert_allclose(apart.rotations[:, joints], like.rotations[:, joints], atol=5e-4)
         assert np.abs(apart.rotations[:, joints] - unlike.rotations[:, joints]).max() > 1e-2
     assert measures(MAP, target, source, apart).followed == {right.name}
 

@@ -1,0 +1,71 @@
+"""Limbs bend as limbs do: the middle joint of two bones is a hinge by weight, about its bend at rest."""
+
+from __future__ import annotations
+
+import math
+import random
+
+import numpy as np
+import pytest
+from mathutils import Quaternion, Vector
+
+from ccd_rig import Joint, Pose, PositionGoal, Skeleton, SolverSettings, SolveStatus, solve
+from ccd_rig.solvers import problem_tables as tables
+
+X = Vector((1.0, 0.0, 0.0))
+
+
+def limb(bend: float, count: int = 2) -> Skeleton:
+    """Bones of length 1 along y, each but the first bent about x at rest; and a hand of half the length."""
+    rests = [Quaternion(X, bend if 0 < i < count else 0.0) for i in range(count + 1)]
+    return Skeleton(
+        [
+            Joint(
+                f"bone{i}",
+                i - 1,
+                offset=Vector((0.0, float(i > 0), 0.0)),
+                rest_rotation=rest,
+                length=1.0 if i < count else 0.5,
+            )
+            for i, rest in enumerate(rests)
+        ]
+    )
+
+
+def wrist(count: int = 2) -> PositionGoal:
+    """The head of the last bone goes somewhere."""
+    return PositionGoal(f"bone{count}", Vector((0.0, 1.0, 0.0)), Vector((0.0, 0.0, 0.0)))
+
+
+def off_hinge(skeleton: Skeleton, seed: int) -> float:
+    """Degrees by which the elbow turns across its bend and about itself, where a reachable target is."""
+    rng = random.Random(seed)
+    way = Vector([rng.gauss(0.0, 1.0) for _ in range(3)]).normalized()
+    goal = PositionGoal("bone2", rng.uniform(0.7, 1.9) * way, Vector((0.0, 0.0, 0.0)))
+    rest = Pose.rest(skeleton)
+    result = solve(skeleton, rest, [goal], SolverSettings(), reference=rest)
+    assert result.status is SolveStatus.CONVERGED
+    turned = result.pose.rotations[1]
+    return math.degrees(2.0 * math.asin(min(1.0, math.hypot(turned.y, turned.z))))
+
+
+@pytest.mark.parametrize("bend", [0.05, 0.4, -0.4])
+def test_the_middle_joint_of_a_limb_bends_about_its_rest_bend(bend: float) -> None:
+    found = tables.limb_bend(limb(bend), wrist(), (0, 1, 2))
+    assert found is not None and found[0] == 1
+    assert abs(found[1].dot(X)) == pytest.approx(1.0, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("bend", "count", "moving"), [(0.0, 2, (0, 1, 2)), (0.4, 3, range(4)), (0.4, 2, (1, 2))]
+)
+def test_what_is_straight_or_no_limb_is_plain(bend: float, count: int, moving: tuple[int, ...]) -> None:
+    assert tables.limb_bend(limb(bend, count), wrist(count), moving) is None
+
+
+def test_elbows_stay_on_their_hinge(monkeypatch: pytest.MonkeyPatch) -> None:
+    off = np.array([off_hinge(limb(0.2), seed) for seed in range(60)])
+    assert off.mean() < 2.0 and off.max() < 6.0
+    monkeypatch.setattr(tables, "ACROSS", 1.0)
+    plain = np.array([off_hinge(limb(0.2), seed) for seed in range(60)])
+    assert plain.mean() > 5.0 * off.mean()
