@@ -12,7 +12,6 @@ Cases:
     character  Rigify's human metarig: arms, legs and spine, 17 of 159 bones
     heavy      20 bones in a scene with a skin of 500,000 vertices and fifty other objects (minutes)
     memory     20 bones, 400 times the frames (100,000): time and memory (minutes)
-    kernel     a joint step beside one in C
     parts      where the time of `chain` goes, and the least it could be
 
 Ours: `ccd_rig.blender.bake`, all included (evaluation, solving, slerp, keys written, report) but the
@@ -39,7 +38,6 @@ import numpy as np
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-import _bake_kernel as kernel  # noqa: E402
 import _bake_memory as memory  # noqa: E402
 import _bake_page as page  # noqa: E402
 import _bake_parts as parts  # noqa: E402
@@ -161,10 +159,6 @@ def case_heavy(runs: int, frames: int) -> dict[str, Pairs]:
 
 def case_memory(_runs: int, frames: int) -> None:
     memory.tell(20, 400 * frames)
-
-
-def case_kernel(runs: int, frames: int) -> None:
-    kernel.tell(partial(scenes.chain, 20, frames), frames, runs)
 
 
 def case_parts(runs: int, frames: int) -> None:

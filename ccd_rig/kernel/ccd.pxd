@@ -40,6 +40,8 @@ cdef double shift_in_windows(Problem p, Py_ssize_t i, Vector axis, double shift)
 cdef void solve_tips(Problem p) noexcept nogil
 @cython.locals(first=cython.Py_ssize_t, middle=cython.Py_ssize_t)
 cdef void bend_tip(Problem p, Py_ssize_t k) noexcept nogil
+@cython.locals(first=cython.Py_ssize_t, middle=cython.Py_ssize_t)
+cdef void bend_limbs(Problem p) noexcept nogil
 cdef double opening(Vector upper, Vector lower, Vector axis, double distance) noexcept nogil
 cdef void turn_joint(Problem p, Py_ssize_t i, Vector axis, double angle) noexcept nogil
 @cython.locals(i=cython.Py_ssize_t)

@@ -660,6 +660,35 @@ def bend_tip(p, k):
     p.share[first] = share
 
 
+def bend_limbs(p):
+    """Bend limbs until they are as long as their targets are far, to the side of their bend, and point them.
+
+    Least squares from there keep that side; from a pose that is nearly straight they may take the other.
+    """
+    start_carrying(p)
+    for k in range(p.goals):
+        if p.limb_first[k] >= 0 and p.goal_rank[k] <= p.stage:
+            first, middle = p.limb_first[k], p.limb_middle[k]
+            place_up_to(p, middle)
+            root, joint = vector_at(p.head, 3 * first), vector_at(p.head, 3 * middle)
+            upper, lower = subtract(joint, root), subtract(vector_at(p.effector, 3 * k), joint)
+            axis = multiply(quaternion_at(p.base, 4 * middle), quaternion_at(p.metric, 4 * middle))
+            if p.width[middle] == 1:
+                axis_way = rotate(
+                    quaternion_at(p.base, 4 * middle), hinge_axis(p.limit, LIMIT_WIDTH * middle)
+                )
+            else:
+                axis_way = rotate(axis, Vector(1.0, 0.0, 0.0))
+            way = subtract(vector_at(p.target, 4 * k), root)
+            turn_joint(p, middle, axis_way, opening(upper, lower, axis_way, length(way)))
+            place_up_to(p, first)
+            arm = subtract(vector_at(p.effector, 3 * k), root)
+            if length(arm) > SMALL_ARM * p.reach and length(way) > SMALL_ARM * p.reach:
+                point_joint(p, first, arm, way)
+            place_up_to(p, p.joints)
+    measure(p)
+
+
 def opening(upper, lower, axis, distance):
     """The turn of the lower bone about an axis after which its end is at a distance from the upper's start.
 

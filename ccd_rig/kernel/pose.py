@@ -13,6 +13,7 @@ from .ccd import (
     LARGEST_ERROR,
     ROOT_TO_TIP,
     bend_into_windows,
+    bend_limbs,
     is_out_of_reach,
     mirror_bends,
     nudge,
@@ -127,6 +128,14 @@ def solve_pose(p):
     if is_far and p.is_alone:
         p.steps += 1
         return OUT_OF_REACH
+    if p.has_limbs and p.has_reference:
+        bend_limbs(p)
+        if reach(p, HURRIED):
+            slide(p)
+            return CONVERGED
+        keep_better(p)
+        restore(p, START)
+        look(p)
     if meet(p, PATIENT if p.is_calm else HURRIED):
         if not p.has_tips:  # two bones that reach alone leave the others as they are
             slide(p)

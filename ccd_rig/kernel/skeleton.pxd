@@ -29,8 +29,8 @@ cdef class Problem:
     cdef double[::1] old_gradient, old_step
     cdef int[::1] is_fixed
     cdef double[::1] max_step, comfort, goal_lever, row_offset
-    cdef int[::1] goal_tip, above, lever_joint, next_moving, tip_first, tip_middle, moving, place_of
-    cdef bint is_rigid, has_windows, has_tips, has_poles, is_alone, is_single, can_share
+    cdef int[::1] goal_tip, above, lever_joint, next_moving, tip_first, tip_middle, limb_first, limb_middle, moving, place_of
+    cdef bint is_rigid, has_windows, has_limbs, has_tips, has_poles, is_alone, is_single, can_share
     cdef readonly Py_ssize_t moving_count
     cdef Py_ssize_t valid, stage, last_rank
     cdef double[::1] effector, effector_frame, share, wish_angle, profile, first_pair, bend, davenport, eigenvectors

@@ -119,7 +119,8 @@ class Problem:
                 coupled_joint, coupled_driver (C), coupled_axis (3C), first_knot (C + 1), knots (KNOT each);
                 goal_kind (G), goal_joint (G), goal_root (G), goal_rank (G), goal_point (3G), goal_weight (G),
                 goal_axis (3G), goal_axis_joint (G), goal_scale (G), goal_angle (G), goal_lever (G);
-                goal_tip (G) 1 where the last two joints are solved by the law of cosines;
+                goal_tip (G) 1 where the last two joints are solved by the law of cosines; 2 where the two
+                that move a limb's point start from it, its middle joint about the first axis of its metric;
                 serves (G J) 0 or 1: whether a joint may move for a goal.
             reach: the model's unit of length for residuals.
             position_tolerance: in the model's unit.
@@ -222,7 +223,7 @@ class Problem:
         self.goal_scale = checked_sizes(tables, "goal_scale", goals)
         self.goal_angle = checked_doubles(tables, "goal_angle", goals)
         self.goal_lever = checked_sizes(tables, "goal_lever", goals)
-        self.goal_tip = checked_indices(tables, "goal_tip", goals, 0, 1)
+        self.goal_tip = checked_indices(tables, "goal_tip", goals, 0, 2)
         self.serves = checked_indices(tables, "serves", goals * joints, 0, 1)
         self.target = zeros(4 * goals)
         ranks = {self.goal_rank[k] for k in range(goals) if self.goal_kind[k] != WINDOW}
@@ -323,6 +324,7 @@ class Problem:
             counts(goals * joints),
         )
         self.tip_first, self.tip_middle, self.in_tip = counts(goals), counts(goals), counts(joints)
+        self.limb_first, self.limb_middle, self.has_limbs = counts(goals), counts(goals), False
         self.masked, self.is_rigid = False, not self.couplings
         self.has_windows, self.has_tips, self.has_poles, self.last_rank = False, False, False, 0
         self.moving, self.moving_count, self.place_of = counts(joints), 0, counts(joints)
@@ -337,6 +339,7 @@ class Problem:
             at = k * joints
             self.last_rank = max(self.last_rank, self.goal_rank[k])
             self.tip_first[k] = self.tip_middle[k] = -1
+            self.limb_first[k] = self.limb_middle[k] = -1
             if self.goal_kind[k] == BALANCE:
                 self.is_rigid = False
                 for i in range(joints):
@@ -357,7 +360,12 @@ class Problem:
                 if not self.inherits[i] and self.parent[i] >= 0:
                     lever, self.is_rigid = i, False
                 i = self.parent[i]
-            if self.goal_tip[k] and len(chain) >= 2 and all(self.is_plain(i, k) for i in chain[:2]):
+            if self.goal_tip[k] == 2:
+                point = vector_at(self.goal_point, 3 * k)
+                turning = [i for i in chain if i != self.goal_joint[k] or dot(point, point) > 0.0]
+                if len(turning) == 2 and self.width[turning[0]] and self.width[turning[1]] == 3:
+                    self.limb_first[k], self.limb_middle[k], self.has_limbs = turning[1], turning[0], True
+            elif self.goal_tip[k] and len(chain) >= 2 and all(self.is_plain(i, k) for i in chain[:2]):
                 self.tip_first[k], self.tip_middle[k], self.has_tips = chain[1], chain[0], True
                 self.in_tip[chain[0]] = self.in_tip[chain[1]] = 1
         self.moves_now, self.mirrored = counts(joints), zeros(3 * joints)

@@ -1,4 +1,4 @@
-"""How a chain of one pose bends, as pole goals see it; `solvers.pole_bend` has the same for many poses."""
+"""How a chain bends, as pole goals see it."""
 
 from __future__ import annotations
 

@@ -89,8 +89,9 @@ def problem_tables(
     regions = regions or [None] * len(skeleton)
     rows = [limit_row(region if i in movable else None) for i, region in enumerate(regions)]
     tables = joint_tables(skeleton, limits, movable, tolerances)
-    tables.update(mobility_tables(skeleton, goals, movable))
-    return {**tables, "region": doubles(rows), **goal_tables(skeleton, goals)}
+    limbs = [_limb_of(skeleton, goal, movable) for goal in goals]
+    tables.update(mobility_tables(skeleton, limbs, movable))
+    return {**tables, "region": doubles(rows), **goal_tables(skeleton, goals, limbs)}
 
 
 def joint_tables(
@@ -124,24 +125,33 @@ def joint_tables(
     }
 
 
-def mobility_tables(skeleton: Skeleton, goals: Sequence[Goal], movable: Sequence[int]) -> dict[str, Any]:
+Limb = tuple[int, Vector]
+"""The middle joint of a limb, and the axis about which it is bent at rest, in the joint's frame."""
+
+
+def mobility_tables(
+    skeleton: Skeleton, limbs: Sequence[Limb | None], movable: Sequence[int]
+) -> dict[str, Any]:
     """How easily joints turn about which axes, by their stiffness and the bends of limbs."""
     joints, moving = skeleton.joints, set(movable) - skeleton.locked
     metric: list[Sequence[float]] = [(1.0, 0.0, 0.0, 0.0)] * len(joints)
     mobility: list[Sequence[float]] = [
         (1.0 - joint.stiffness if i in moving else 1.0,) * 3 for i, joint in enumerate(joints)
     ]
-    for goal in goals:
-        if isinstance(goal, PositionGoal) and (bend := limb_bend(skeleton, goal, moving)) is not None:
-            middle, axis = bend
-            metric[middle] = between(Vector((1.0, 0.0, 0.0)), axis)[:]
-            along = mobility[middle][0]
-            mobility[middle] = (along, ACROSS * along, ACROSS * along)
+    for middle, axis in filter(None, limbs):
+        metric[middle] = between(Vector((1.0, 0.0, 0.0)), axis)[:]
+        along = mobility[middle][0]
+        mobility[middle] = (along, ACROSS * along, ACROSS * along)
     return {"metric": unit_rows(metric), "mobility": doubles(mobility)}
 
 
-def limb_bend(skeleton: Skeleton, goal: PositionGoal, moving: Collection[int]) -> tuple[int, Vector] | None:
-    """The middle joint of a limb, and the axis about which it is bent at rest, in the joint's frame.
+def _limb_of(skeleton: Skeleton, goal: Goal, movable: Sequence[int]) -> Limb | None:
+    """The limb of a goal that has one."""
+    return limb_bend(skeleton, goal, set(movable)) if isinstance(goal, PositionGoal) else None
+
+
+def limb_bend(skeleton: Skeleton, goal: PositionGoal, moving: Collection[int]) -> Limb | None:
+    """The limb of a goal, of whose joints some move.
 
     A limb is a chain in which two joints move the goal's point. None where it is another chain, or straight.
     """
@@ -158,7 +168,7 @@ def limb_bend(skeleton: Skeleton, goal: PositionGoal, moving: Collection[int]) -
     first, middle = turning
     upper = transforms[middle].translation - transforms[first].translation
     lower = end - transforms[middle].translation
-    axis = Vector(upper.cross(lower))
+    axis = Vector(np.cross(upper[:], lower[:]).tolist())
     if axis.length <= STRAIGHT * upper.length * lower.length:
         return None
     return middle, (transforms[middle].rotation.inverted() @ axis).normalized()
@@ -169,10 +179,13 @@ def column_count(limit: Limit | None) -> int:
     return 1 if as_hinge(limit) is not None else 3
 
 
-def goal_tables(skeleton: Skeleton, goals: Sequence[Goal]) -> dict[str, Any]:
+def goal_tables(skeleton: Skeleton, goals: Sequence[Goal], limbs: Sequence[Limb | None]) -> dict[str, Any]:
     """The tables about goals."""
     ranks = sorted({goal.priority for goal in goals})
     rows = [_goal_row(skeleton, goal, ranks.index(goal.priority)) for goal in goals]
+    for own, limb in zip(rows, limbs, strict=True):
+        if limb is not None and not own["goal_tip"]:
+            own["goal_tip"] = 2
     serving = serving_joints(skeleton, goals)
     for goal, joints in zip(goals, serving[:], strict=True):
         window = _window_row(skeleton, goal)

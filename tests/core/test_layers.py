@@ -25,7 +25,7 @@ CORE = (
     ("goals",),
     ("settings",),
     ("motion",),
-    ("solvers.pole_bend", "solvers.stepping", "solvers.problem_tables"),
+    ("solvers.stepping", "solvers.problem_tables"),
     ("solvers.analytic", "solvers.restarts"),
     ("solvers.pose_search",),
     ("solvers.many_input", "solvers.motion", "solvers.solve"),

@@ -6,11 +6,8 @@ import math
 import random
 from itertools import pairwise
 
-import numpy as np
 import pytest
-from chains import random_rotation, straight
-from hypothesis import given
-from hypothesis import strategies as st
+from chains import straight
 from mathutils import Quaternion, Vector
 
 from ccd_rig.goals import PoleGoal, PositionGoal, measure
@@ -21,7 +18,6 @@ from ccd_rig.skeleton.bends import BEND_RANGE, angle_apart, pole_bend
 from ccd_rig.skeleton.joints import Joint, Skeleton
 from ccd_rig.skeleton.kinematics import forward_kinematics
 from ccd_rig.skeleton.pose import Pose
-from ccd_rig.solvers.pole_bend import pole_bending, pole_bends, pole_slopes
 from ccd_rig.solvers.solve import solve
 
 X, Y = Vector((1.0, 0.0, 0.0)), Vector((0.0, 1.0, 0.0))
@@ -141,116 +137,6 @@ def test_error_has_no_jumps_on_the_way_through_straight(direction):
 
 
 # --- arrays -------------------------------------------------------------------------------------------------
-
-
-def random_chain(rng: random.Random) -> tuple[list[Vector], Vector, Vector, Vector, float]:
-    count = rng.randrange(2, 6)
-    turned = random_rotation(rng)
-    spread = rng.choice((0.0, 0.005, 0.03, 0.3))
-    heads = [
-        turned @ Vector((rng.gauss(0.0, spread) * bool(i), float(i), rng.gauss(0.0, spread) * bool(i)))
-        for i in range(count)
-    ]
-    axis = random_rotation(rng) @ X if rng.random() < 0.7 else Vector()
-    target = Vector([rng.uniform(-5.0, 5.0) for _ in range(3)])
-    return heads, turned @ Vector((0.0, float(count), 0.0)), target, axis, (count - 1.0) * count
-
-
-def columns(vectors) -> np.ndarray:
-    return np.array([vector[:] for vector in vectors], dtype=float).T
-
-
-@given(st.integers(0, 10_000), st.sampled_from((0.0, 0.7, -3.0)))
-def test_arrays_are_what_is_defined_for_one(seed, angle):
-    rng = random.Random(seed)
-    _, _, _, _, scale = first = random_chain(rng)
-    chains = [first]
-    while len(chains) < 5:
-        chain = random_chain(rng)
-        if chain[4] == scale:
-            chains.append(chain)
-    found = pole_bends(
-        columns(end - heads[0] for heads, end, *_ in chains),
-        columns(sum((h - heads[0] for h in heads), Vector()) for heads, *_ in chains),
-        columns(target - heads[0] for heads, _, target, *_ in chains),
-        columns(axis for _, _, _, axis, _ in chains),
-        scale,
-        angle,
-    )
-    for b, chain in enumerate(chains):
-        one = pole_bend(*chain, angle)
-        assert found.weight[b] == pytest.approx(one.weight, abs=1e-4)
-        if one.weight > 1e-3:
-            np.testing.assert_allclose(found.bend[:, b], one.bend[:], atol=1e-5 * scale)
-            np.testing.assert_allclose(found.side[:, b], one.side[:], atol=1e-4)
-            root, end = chain[0][0], chain[1]
-            met = pole_bend(chain[0], end, root + Vector(found.met[:, b]), *chain[3:], angle)
-            assert met.error < 2e-3
-        assert abs(found.residual[b]) == pytest.approx(one.error, abs=2e-3)
-
-
-@pytest.mark.parametrize("seed", range(40))
-def test_slopes_of_arrays_are_finite_differences(seed):
-    rng = np.random.default_rng(seed)
-    count, scale, angle = 7, 4.0, (0.0, 1.3)[seed % 2]
-    size = rng.choice((0.001, 0.05, 0.15, 0.19, 0.5), count)
-    line = np.array([[0.1], [2.0], [-0.3]]) + rng.normal(size=(3, count)) * 0.05
-    between = line + size * rng.normal(size=(3, count))
-    to_target = rng.normal(size=(3, count)) * 3.0
-    axis = rng.normal(size=(3, count)) * (rng.random(count) < 0.7)
-    axis /= np.maximum(np.sqrt((axis * axis).sum(0)), 1.0)
-    slopes = pole_slopes(pole_bends(line, between, to_target, axis, scale, angle))
-    small = 1e-6
-    for what in ("line", "between", "to_target", "turn"):
-        for k in range(3):
-            step = np.zeros((3, count))
-            step[k] = small
-            values = []
-            for sign in (1.0, -1.0):
-                moved = {"line": line, "between": between, "to_target": to_target, "axis": axis}
-                if what == "turn":
-                    moved["axis"] = axis + np.cross(sign * step, axis, axis=0)
-                else:
-                    moved[what] = moved[what] + sign * step
-                values.append(pole_bends(*moved.values(), scale, angle).residual)
-            expected = (values[0] - values[1]) / (2.0 * small)
-            np.testing.assert_allclose(getattr(slopes, what)[k], expected, rtol=1e-5, atol=1e-5)
-
-
-@pytest.mark.parametrize("seed", range(20))
-def test_second_derivatives_of_arrays_are_finite_differences(seed):
-    """Along random lines, beside the ends of the smooth steps."""
-    rng = np.random.default_rng(seed)
-    count, scale, small, angle = 5, 4.0, 1e-4, (0.0, -0.9, 2.0)[seed % 3]
-    line = np.array([[0.1], [2.0], [-0.3]]) + rng.normal(size=(3, count)) * 0.05
-    between = line + 0.5 * unit_columns(rng.normal(size=(3, count)))
-    if seed % 2:  # nearly straight: the chain's own axis counts
-        between = 0.5 * line + 0.06 * np.cross(unit_columns(rng.normal(size=(3, count))), line, axis=0)
-    to_target = rng.normal(size=(3, count)) * 3.0
-    vectors = np.concatenate((line, between, to_target, unit_columns(rng.normal(size=(3, count)))))
-    way = rng.normal(size=(12, count))
-    values = [
-        pole_bends(*np.split(vectors + part * small * way, 4), scale, angle).residual
-        for part in (-1.0, 0.0, 1.0)
-    ]
-    expected = (values[0] - 2.0 * values[1] + values[2]) / small**2
-    second = pole_bending(pole_bends(*np.split(vectors, 4), scale, angle))
-    found = np.einsum("pb,pqb,qb->b", way, second, way)
-    np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-3 * np.abs(second).max())
-
-
-def unit_columns(vectors: np.ndarray) -> np.ndarray:
-    return vectors / np.sqrt((vectors * vectors).sum(0))
-
-
-def test_arrays_ask_for_nothing_where_one_does_not():
-    line, up = columns([Y, Vector(), Y, Y]), columns([Y, Y, Vector(), 2.0 * Y])
-    bends = pole_bends(line, 0.5 * line, up, np.zeros((3, 4)), 1.0)
-    assert not bends.residual.any()
-    assert all(np.isfinite(each).all() and not each.any() for each in pole_slopes(bends))
-
-
-# --- motion -------------------------------------------------------------------------------------------------
 
 
 def motion(skeleton: Skeleton, shortest: float, noise: float) -> tuple[list[Pose], int]:

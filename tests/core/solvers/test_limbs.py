@@ -37,15 +37,20 @@ def wrist(count: int = 2) -> PositionGoal:
     return PositionGoal(f"bone{count}", Vector((0.0, 1.0, 0.0)), Vector((0.0, 0.0, 0.0)))
 
 
-def off_hinge(skeleton: Skeleton, seed: int) -> float:
-    """Degrees by which the elbow turns across its bend and about itself, where a reachable target is."""
+def solved_elbow(skeleton: Skeleton, seed: int) -> Quaternion:
+    """The elbow's rotation where a reachable target is somewhere."""
     rng = random.Random(seed)
     way = Vector([rng.gauss(0.0, 1.0) for _ in range(3)]).normalized()
     goal = PositionGoal("bone2", rng.uniform(0.7, 1.9) * way, Vector((0.0, 0.0, 0.0)))
     rest = Pose.rest(skeleton)
     result = solve(skeleton, rest, [goal], SolverSettings(), reference=rest)
     assert result.status is SolveStatus.CONVERGED
-    turned = result.pose.rotations[1]
+    return result.pose.rotations[1]
+
+
+def off_hinge(skeleton: Skeleton, seed: int) -> float:
+    """Degrees by which the elbow turns across its bend and about itself."""
+    turned = solved_elbow(skeleton, seed)
     return math.degrees(2.0 * math.asin(min(1.0, math.hypot(turned.y, turned.z))))
 
 
@@ -69,3 +74,12 @@ def test_elbows_stay_on_their_hinge(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tables, "ACROSS", 1.0)
     plain = np.array([off_hinge(limb(0.2), seed) for seed in range(60)])
     assert plain.mean() > 5.0 * off.mean()
+
+
+@pytest.mark.parametrize("bend", [0.03, 0.3, -0.3])
+def test_no_elbow_bends_to_the_other_side_than_at_rest(bend: float) -> None:
+    skeleton = limb(bend)
+    for seed in range(100):
+        turned = solved_elbow(skeleton, seed)
+        angle = bend + math.remainder(2.0 * math.atan2(turned.x, turned.w), 2.0 * math.pi)
+        assert angle * bend > 0.0, seed
