@@ -23,7 +23,7 @@ from _bake_scenes import Limit, Reach, Shot, cone, continuous, hinge, key_all
 from mathutils import Matrix, Quaternion, Vector
 
 from ccd_rig.blender.keys.channels import fcurves_of
-from ccd_rig.solvers.pole_bend import pole_bends
+from ccd_rig.skeleton.bends import pole_bend
 
 LIMBS: dict[str, tuple[str, ...]] = {  # from the tip to the chain's root: Reallusion's names
     f"{part} {side}": tuple(f"CC_Base_{side}_{bone}" for bone in bones)
@@ -146,17 +146,21 @@ def _limit(bone: str) -> Limit:
 
 
 def _bend(joints: Sequence[np.ndarray], root: np.ndarray, length: float) -> np.ndarray:
-    """(F, 3) unit vectors by which a limb bends, as a pole goal sees it: `solvers.pole_bend`.
+    """(F, 3) unit vectors by which a limb bends, as a pole goal sees it: `skeleton.bends.pole_bend`.
 
     That is how far the joints between are from the line from root to end. Where the limb is nearly straight
     it goes over into its bend at rest, about an axis that the first bone, with axes (F, 3, 3), carries.
     """
-    line = (joints[0] - joints[-1]).T
-    between = sum(joint - joints[-1] for joint in joints[1:-1]).T
-    axis = np.cross(between[:, 0], line[:, 0])
-    own = np.einsum("fij,j->if", root, root[0].T @ (axis / np.linalg.norm(axis)))
-    bend = pole_bends(line, between, between, own, (len(joints) - 2) * length).bend
-    return (bend / np.linalg.norm(bend, axis=0)).T
+    line, heads = joints[0] - joints[-1], list(reversed(joints[1:]))
+    axis = np.cross(sum(head - heads[0] for head in heads[1:])[0], line[0])
+    own = root @ (root[0].T @ (axis / np.linalg.norm(axis)))
+    bends = []
+    for f, (end, about) in enumerate(zip(joints[0].tolist(), own.tolist(), strict=True)):
+        points = [Vector(head[f].tolist()) for head in heads]
+        beside = points[0] + Vector(about)  # any point off the line
+        scale = (len(joints) - 2) * length
+        bends.append(pole_bend(points, Vector(end), beside, Vector(about), scale).bend.normalized()[:])
+    return np.array(bends)
 
 
 def _outwards(joints: Sequence[np.ndarray], length: float, far: float) -> np.ndarray:

@@ -280,7 +280,9 @@ def _take_best_path(frames: Frames, motion: Solved, smoothness: float) -> Genera
             ways[row] = [_Way(motion.at(np.array([row])), turned[row])]
         return ways[row]
 
-    follows = np.flatnonzero(frames.before >= 0)
+    sudden = _jumps(frames, turned)
+    follows = np.flatnonzero((frames.before >= 0) & sudden)
+    follows = follows[sudden[frames.before[follows]]]
     jumps = angles_between(turned[frames.before[follows]], turned[follows], axis=-1).max(axis=1, initial=0.0)
     for row in follows[jumps > JUMP].tolist():
         before = int(frames.before[row])
