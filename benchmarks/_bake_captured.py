@@ -158,7 +158,7 @@ def _bend(joints: Sequence[np.ndarray], root: np.ndarray, length: float) -> np.n
     for f, (end, about) in enumerate(zip(joints[0].tolist(), own.tolist(), strict=True)):
         points = [Vector(head[f].tolist()) for head in heads]
         beside = points[0] + Vector(about)  # any point off the line
-        scale = (len(joints) - 2) * length
+        scale = float((len(joints) - 2) * length)
         bends.append(pole_bend(points, Vector(end), beside, Vector(about), scale).bend.normalized()[:])
     return np.array(bends)
 
