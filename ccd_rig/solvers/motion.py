@@ -202,11 +202,10 @@ def _search_other_ways(frames: Frames, motion: Solved) -> Generator[int, None, N
     for row in np.flatnonzero(left).tolist():
         if not left[row]:
             continue
-        stretch = [row]
+        stretch, left[row] = [row], False
         while (after := int(frames.after[stretch[-1]])) >= 0 and left[after]:
             left[after] = False
             stretch.append(after)
-        left[row] = False
         for end, beside in ((stretch, frames.before), (stretch[::-1], frames.after)):
             yield from _continue(frames, motion, end, int(beside[end[0]]))
         place, gap = 0, RETRY_EVERY
