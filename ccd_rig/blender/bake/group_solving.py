@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -15,7 +15,7 @@ from ...skeleton.joints import Skeleton
 from ...solvers.motion import Frames, solve_motion
 from ...solvers.pose_search import STATUSES, PoseSearch
 from ...solvers.problem_tables import Bones
-from ..properties.constraint_values import Kind
+from ..properties.constraint_values import Constraint, Kind
 from ..scene.targets import TargetSample
 from ..solve.balance import rotate_skeleton
 from ..solve.constraint_goals import goal_targets, goals
@@ -81,12 +81,14 @@ class _Model:
 
     Attributes:
         rows: (R,) which.
-        skeleton: of all of them, but for `bones`, turned so that balances count along its axes (`level`).
+        joints: (J,) those of the batch's joints that a group has to do with.
+        skeleton: of these, but for `bones`, turned so that balances count along its axes (`level`).
         turn: what turned it.
         bones: where its joints are at rest.
     """
 
     rows: Rows
+    joints: Rows
     skeleton: Skeleton
     turn: Quaternion
     bones: Bones
@@ -102,22 +104,41 @@ def _models(batch: Batch, group: Group) -> Iterator[_Model]:
     turns = [Quaternion()] * len(batch.frames)
     if any(constraint.kind is Kind.BALANCE for constraint in constraints):
         turns = [group_level(Matrix(world), constraints) for world in batch.worlds.tolist()]
+    joints, whole = _joints_of(batch.skeleton, constraints)
+    own = np.ascontiguousarray(batch.lengths[:, joints])
     known: dict[tuple[object, ...], list[int]] = {}
-    for k, (turn, lengths) in enumerate(zip(turns, batch.lengths, strict=True)):
+    for k, (turn, lengths) in enumerate(zip(turns, own, strict=True)):
         known.setdefault((turn[:], lengths.tobytes()), []).append(k)
     for some in known.values():
-        rows, skeleton, turn = np.array(some), batch.skeleton, turns[some[0]]
+        rows, skeleton, turn = np.array(some), whole, turns[some[0]]
         changed = {
             joint.name: {"length": float(length)}
-            for joint, length in zip(skeleton.joints, batch.lengths[some[0]], strict=True)
+            for joint, length in zip(skeleton.joints, own[some[0]], strict=True)
             if joint.length != length
         }
         if changed:  # animated scale
             skeleton = skeleton.replace(changed)
         bones = batch.bones.at(rows)
+        bones = Bones(bones.offsets[:, joints], bones.rests[:, joints])
         if turn != Quaternion():
             skeleton, bones = rotate_skeleton(skeleton, turn), _turned(skeleton, bones, turn)
-        yield _Model(rows, skeleton, turn, bones)
+        yield _Model(rows, joints, skeleton, turn, bones)
+
+
+def _joints_of(skeleton: Skeleton, constraints: Sequence[Constraint]) -> tuple[Rows, Skeleton]:
+    """The joints that constraints have to do with, in order, and a skeleton of these alone."""
+    if any(constraint.kind is Kind.BALANCE for constraint in constraints):
+        return np.arange(len(skeleton)), skeleton
+    joints = sorted({j for constraint in constraints for j in skeleton.chain(constraint.tip)})
+    if len(joints) == len(skeleton):
+        return np.array(joints), skeleton
+    own = tuple(skeleton.joints[j] for j in joints)
+
+    def part() -> Skeleton:
+        places = {j: place for place, j in enumerate(joints)} | {-1: -1}
+        return Skeleton(replace(joint, parent=places[joint.parent]) for joint in own)
+
+    return np.array(joints), skeleton.original.computed_once(("part", tuple(joints)), part)
 
 
 def _turned(skeleton: Skeleton, bones: Bones, turn: Quaternion) -> Bones:
@@ -148,7 +169,9 @@ def _solve_rows(
     batch: Batch, group: Group, model: _Model, states: States, smoothed: Groups
 ) -> Generator[int, None, None]:
     """Solve a group at the rows of a model; see `_solve_group`."""
-    rows, settings, plain = model.rows, batch.settings, batch.bones.at(model.rows)
+    rows, settings, places = model.rows, batch.settings, np.ix_(model.rows, model.joints)
+    plain = batch.bones.at(rows)
+    plain = Bones(plain.offsets[:, model.joints], plain.rests[:, model.joints])
     asked = {c: [model.seen(batch.targets[k][c]) for k in rows.tolist()] for c in group.members}
     placed = [
         (c, goal)
@@ -160,13 +183,14 @@ def _solve_rows(
     solver = with_tolerances(settings.solver, settings.solver.position_tolerance, batch.sharper * angle)
     if settings.error_reduction is not None and solver.solver is Solver.CCD:
         solver = replace(solver, error_reduction=settings.error_reduction)
-    search = PoseSearch(model.skeleton, [goal for _, goal in placed], solver, group.joints)
+    moved = {place for place, j in enumerate(model.joints.tolist()) if j in group.joints}
+    search = PoseSearch(model.skeleton, [goal for _, goal in placed], solver, moved)
     names = {batch.skeleton.joints[j].name for j in group.joints}
     entries = [entry for entry in settings.poses if names & entry.rotations.keys()]
     frames = Frames(
         search,
-        batch.rotations[rows],
-        _shifts(model, plain, batch.translations[rows], back=False),
+        batch.rotations[places],
+        _shifts(model, plain, batch.translations[places], back=False),
         tuple(goal_targets(goal, asked[c]).T for c, goal in placed),
         model.bones,
         batch.sharper * tolerances,
@@ -175,8 +199,8 @@ def _solve_rows(
         closes=0 < batch.period < len(rows) == len(batch.frames),
     )
     motion, apart = yield from solve_motion(frames, settings.smoothness)
-    batch.rotations[rows] = motion.rotations
-    batch.translations[rows] = _shifts(model, plain, motion.translations, back=True)
+    batch.rotations[places] = motion.rotations
+    batch.translations[places] = _shifts(model, plain, motion.translations, back=True)
     batch.iterations = max(batch.iterations, int(motion.steps.max(initial=0)))
     off = (motion.distances > tolerances[:, None]) | (motion.angles > angle)
     for n, k in enumerate(rows.tolist()):

@@ -42,9 +42,9 @@ def jumps(baked: Baked) -> Iterator[Finding]:
         _speeds(each[:, joints], bake_frames.frames) for each in (baked.motion.rotations, bake_frames.base)
     )
     sudden = is_sudden(speeds, LEAST) & (base < 0.5 * speeds)
-    left = set(joints)
+    left, places = set(joints), {j: k for k, j in enumerate(joints)}
     for c, constraint in enumerate(bake_frames.constraints):
-        own = [k for k, j in enumerate(joints) if j in left.intersection(baked.chains[c])]
+        own = sorted(places[j] for j in left.intersection(baked.chains[c]))
         left.difference_update(joints[k] for k in own)
         if not own:
             continue
