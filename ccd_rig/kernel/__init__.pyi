@@ -29,6 +29,7 @@ def set_search(
     budget: int,
     only_ccd: bool,
     is_calm: bool,
+    starts_at_reference: bool,
 ) -> None: ...
 def solve_poses(
     p: Problem,

@@ -553,7 +553,7 @@ def settle(p, was_late):
     slow_gain = 1.0 - PATIENT
     if goes_on and p.has_reference:
         take_reference(p)
-        serve_ranks(p, 1.0 - slow_gain, ALIKE)
+        serve_ranks(p, 1.0 - slow_gain, ALIKE if p.starts_at_reference else 0.0)
         restore(p, BEST)
     look(p)
     for _ in range(ROUNDS_AT_LAST):
@@ -930,12 +930,16 @@ def check_targets(p, targets):
                 raise ValueError("kernel: targets of orientations and directions must have length 1")
 
 
-def set_search(p, order, fraction, feedback, reduction, stall, most, budget, only_ccd, is_calm):
+def set_search(
+    p, order, fraction, feedback, reduction, stall, most, budget, only_ccd, is_calm, starts_at_reference
+):
     """Set how poses are solved, see `settings.SolverSettings`.
 
     Args:
         budget: of all steps of a pose.
         is_calm: whether to end in the nearest dead end, which moves with the target.
+        starts_at_reference: whether poses start from their references, so that what is reached from there is
+            never worse than the start.
     """
     check_ready(p)
     if not 0 <= order <= LARGEST_ERROR:
@@ -948,7 +952,7 @@ def set_search(p, order, fraction, feedback, reduction, stall, most, budget, onl
         raise ValueError("kernel: settings of steps are out of range")
     p.order, p.most, p.budget = order, most, budget
     p.fraction, p.feedback, p.reduction, p.stall = fraction, feedback, reduction, stall
-    p.only_ccd, p.is_calm = only_ccd, is_calm
+    p.only_ccd, p.is_calm, p.starts_at_reference = only_ccd, is_calm, starts_at_reference
 
 
 def look_at(p, rotations, translations, targets, residual, slope):

@@ -301,6 +301,7 @@ class Problem:
         self.row_damping, self.row_wish, self.row_offset = zeros(rows), zeros(rows), zeros(rows)
         self.row_counts, self.pull, self.budget, self.is_equal = counts(rows), zeros(columns), 0, True
         self.to_region, self.by_passes, self.only_ccd, self.is_calm = False, False, False, False
+        self.starts_at_reference = False
         self.order, self.most, self.square, self.worst, self.departed = 0, 0, 0.0, 0.0, 0.0
         self.fraction, self.feedback, self.reduction, self.stall = 1.0, 0.0, 0.0, 0.0
         self.last_step, self.ran_out = 0, False

@@ -227,8 +227,13 @@ class PoseSearch:
             reference = np.zeros((0, joints, 4)), np.zeros((0, joints, 3))
         given = _Given(rows, bones, tolerances, *map(np.ascontiguousarray, reference))
         every: Indices = np.arange(size)
+        same: Mask = np.zeros(size, np.bool_)
+        if len(reference[0]):
+            same = (reference[0] == rotations).all(axis=(1, 2)) & (reference[1] == translations).all(
+                axis=(1, 2)
+            )
         if settles:
-            self._run(self.limits, self.settings, solved, every, given, _none(joints), budget)
+            self._go_on(solved, every, given, _none(joints), budget, same)
             return self._judged(solved, tolerances)
         if self.regions is not None:
             start = Solved.begun(rotations, translations, goals)
@@ -240,13 +245,21 @@ class PoseSearch:
         lost = every[solved.statuses[every] == OUT_OF_REACH]
         missed = every[solved.statuses[every] % OUT_OF_REACH > 0]
         none = _none(joints)
-        self._run(self.limits, self.settings, solved, lost, given, none, budget)
+        self._go_on(solved, lost, given, none, budget, same)
         again = (
             starts is not None and len(self.movable) > 1 and not any(self.tolerances[i] for i in self.movable)
         )
         others = starts() if starts is not None and again and len(missed) else none
-        self._run(self.limits, self.settings, solved, missed, given, others, budget)
+        self._go_on(solved, missed, given, others, budget, same)
         return self._judged(solved, tolerances)
+
+    def _go_on(
+        self, solved: Solved, which: Indices, given: _Given, starts: Starts, budget: int, same: Mask
+    ) -> None:
+        """Go on with poses that miss their goals; `same` (B) are those that start from their references."""
+        for is_same in (True, False):
+            some = which[same[which] == is_same]
+            self._run(self.limits, self.settings, solved, some, given, starts, budget, is_same)
 
     def _judged(self, solved: Solved, tolerances: Array) -> Solved:
         """The same, with what meets its goals called so."""
@@ -280,6 +293,7 @@ class PoseSearch:
         given: _Given,
         starts: Starts | None,
         budget: int,
+        is_same: bool = False,
     ) -> None:
         """Solve some of the poses from where they are; with `starts`, go on with what misses its goals.
 
@@ -287,11 +301,11 @@ class PoseSearch:
         """
         count = min(THREADS, len(which) // PER_THREAD)
         if count < 2:
-            self._run_part(limits, settings, solved, which, given, starts, budget)
+            self._run_part(limits, settings, solved, which, given, starts, budget, is_same)
             return
         with ThreadPoolExecutor(count, "CCD Rig") as pool:
             jobs = [
-                pool.submit(self._run_part, limits, settings, solved, some, given, starts, budget)
+                pool.submit(self._run_part, limits, settings, solved, some, given, starts, budget, is_same)
                 for some in np.array_split(which, count)
             ]
         for job in jobs:
@@ -306,6 +320,7 @@ class PoseSearch:
         given: _Given,
         starts: Starts | None,
         budget: int,
+        is_same: bool,
     ) -> None:
         """Solve some of the poses in this thread."""
         if not len(which):
@@ -329,6 +344,7 @@ class PoseSearch:
             max(budget - int(solved.steps[which].max()), 0),
             settings.solver is Solver.CCD,
             limits is self.regions,
+            is_same,
         )
         solve_poses(
             problem,

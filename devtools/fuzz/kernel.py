@@ -359,6 +359,7 @@ def _case(rng: random.Random) -> Case:
         "budget": rng.choice((budget, budget, 0)),
         "only_ccd": only_ccd,
         "is_calm": rng.random() < 0.1,
+        "starts_at_reference": rng.random() < 0.5,
     }
     sizes = {
         "reach": size * rng.choice((1.0, 5.0)),

@@ -39,6 +39,7 @@ SEARCH = {
     "budget": 20,
     "only_ccd": False,
     "is_calm": False,
+    "starts_at_reference": False,
 }
 
 
