@@ -153,13 +153,13 @@ def _bend(joints: Sequence[np.ndarray], root: np.ndarray, length: float) -> np.n
     """
     line, heads = joints[0] - joints[-1], list(reversed(joints[1:]))
     axis = np.cross(sum(head - heads[0] for head in heads[1:])[0], line[0])
-    own = root @ (root[0].T @ (axis / np.linalg.norm(axis)))
+    axes = root @ (root[0].T @ (axis / np.linalg.norm(axis)))
     bends = []
-    for f, (end, about) in enumerate(zip(joints[0].tolist(), own.tolist(), strict=True)):
+    for f, (end, around) in enumerate(zip(joints[0].tolist(), axes.tolist(), strict=True)):
         points = [Vector(head[f].tolist()) for head in heads]
-        beside = points[0] + Vector(about)  # any point off the line
+        beside = points[0] + Vector(around)  # any point off the line
         scale = float((len(joints) - 2) * length)
-        bends.append(pole_bend(points, Vector(end), beside, Vector(about), scale).bend.normalized()[:])
+        bends.append(pole_bend(points, Vector(end), beside, Vector(around), scale).bend.normalized()[:])
     return np.array(bends)
 
 

@@ -42,6 +42,8 @@ from .skeleton import (
     take_shift,
 )
 
+MISFIT = "kernel: the arrays do not fit the problem"
+
 CONVERGED = 0  # how a solve ends: see `settings.SolveStatus`
 STALLED = 1
 OPTIMAL = 2
@@ -735,7 +737,8 @@ def solve_poses(
         reference_rotations, reference_translations: of B, or of 0 poses where none is to be near to.
         start_rotations, start_translations: (K, 4J) and (K, 3J) other starts for what misses its goals.
         start_is_turn: (K, J) 1 where a start turns a joint from where it is.
-        statuses, steps: (B) results; where it goes on, `statuses` are those of the first solve.
+        statuses: (B) results; where it goes on, at first those of the first solve.
+        steps: (B) those that are taken are added.
         distances, misses: (B, G) results, in the model's unit and radians.
         goes_on: 0 a first solve; 1 what follows it where goals are missed, from the best pose of it: other
             starts, then as near as it gets.
@@ -770,7 +773,7 @@ def solve_poses(
             if p.has_reference:
                 load_reference(p, reference_rotations, reference_translations, k)
             load_pose(p, rotations, translations, k)
-            p.steps = 0
+            p.steps = steps[k]
             if goes_on:
                 status = go_on_with(p, start_rotations, start_translations, start_is_turn, statuses[k])
             else:
@@ -800,18 +803,11 @@ def measure_placed(p, heads, frames, targets, distances, misses):
     """
     check_ready(p)
     size, joints, goals = heads.shape[0], p.joints, p.goals
-    if (
-        heads.shape[1] != 3 * joints
-        or frames.shape[0] != size
-        or frames.shape[1] != 4 * joints
-        or (targets.shape[0] != size and targets.shape[0] != 1)
-        or targets.shape[1] != 4 * goals
-        or distances.shape[0] != size
-        or distances.shape[1] != goals
-        or misses.shape[0] != size
-        or misses.shape[1] != goals
-    ):
-        raise ValueError("kernel: the arrays of the poses do not fit the problem")
+    check_size(heads, size, 3 * joints)
+    check_size(frames, size, 4 * joints)
+    check_size_or_one(targets, size, 4 * goals)
+    check_size(distances, size, goals)
+    check_size(misses, size, goals)
     check_numbers("heads", heads, 0)
     check_numbers("frames", frames, 4)
     check_targets(p, targets)
@@ -853,34 +849,26 @@ def check_poses(
     check_ready(p)
     size, joints, goals = rotations.shape[0], p.joints, p.goals
     references, starts = reference_rotations.shape[0], start_rotations.shape[0]
+    check_size(rotations, size, 4 * joints)
+    check_size(translations, size, 3 * joints)
+    check_size_or_one(targets, size, 4 * goals)
+    check_size_or_one(offsets, size, 3 * joints)
+    check_size(rests, offsets.shape[0], 4 * joints)
+    check_size(reference_rotations, references, 4 * joints)
+    check_size(reference_translations, references, 3 * joints)
+    check_size(start_rotations, starts, 4 * joints)
+    check_size(start_translations, starts, 3 * joints)
+    check_size(distances, size, goals)
+    check_size(misses, size, goals)
     if (
-        rotations.shape[1] != 4 * joints
-        or translations.shape[0] != size
-        or translations.shape[1] != 3 * joints
-        or (targets.shape[0] != size and targets.shape[0] != 1)
-        or targets.shape[1] != 4 * goals
-        or (offsets.shape[0] != size and offsets.shape[0] != 1)
-        or offsets.shape[1] != 3 * joints
-        or rests.shape[0] != offsets.shape[0]
-        or rests.shape[1] != 4 * joints
-        or (tolerances.shape[0] != size and tolerances.shape[0] != 1)
+        (tolerances.shape[0] != size and tolerances.shape[0] != 1)
         or (references != size and references != 0)
-        or reference_rotations.shape[1] != 4 * joints
-        or reference_translations.shape[0] != references
-        or reference_translations.shape[1] != 3 * joints
-        or start_rotations.shape[1] != 4 * joints
-        or start_translations.shape[0] != starts
-        or start_translations.shape[1] != 3 * joints
         or start_is_turn.shape[0] != starts
         or start_is_turn.shape[1] != joints
         or statuses.shape[0] != size
         or steps.shape[0] != size
-        or distances.shape[0] != size
-        or distances.shape[1] != goals
-        or misses.shape[0] != size
-        or misses.shape[1] != goals
     ):
-        raise ValueError("kernel: the arrays of the poses do not fit the problem")
+        raise ValueError(MISFIT)
     check_numbers("rotations", rotations, 4)
     check_numbers("translations", translations, 0)
     check_targets(p, targets)
@@ -893,6 +881,21 @@ def check_poses(
     for row in range(tolerances.shape[0]):
         if not SMALLEST <= tolerances[row] <= LARGEST:
             raise ValueError(f"kernel: tolerances must be {SMALLEST:g} to {LARGEST:g}")
+    for row in range(size):
+        if not 0 <= steps[row] <= MOST_STEPS:
+            raise ValueError(f"kernel: steps must be 0 to {MOST_STEPS}")
+
+
+def check_size(values, rows, columns):
+    """Raise ValueError unless an array has so many rows and columns."""
+    if values.shape[0] != rows or values.shape[1] != columns:
+        raise ValueError(MISFIT)
+
+
+def check_size_or_one(values, rows, columns):
+    """Raise ValueError unless an array has so many columns, and so many rows or one for all."""
+    if (values.shape[0] != rows and values.shape[0] != 1) or values.shape[1] != columns:
+        raise ValueError(MISFIT)
 
 
 def check_ready(p):
@@ -958,18 +961,12 @@ def set_search(
 def look_at(p, rotations, translations, targets, residual, slope):
     """Measure one pose: its residual (rows) and slope (rows, columns), for tests of both."""
     check_ready(p)
-    if (
-        rotations.shape[0] != 1
-        or rotations.shape[1] != 4 * p.joints
-        or translations.shape[0] != 1
-        or translations.shape[1] != 3 * p.joints
-        or targets.shape[0] != 1
-        or targets.shape[1] != 4 * p.goals
-        or residual.shape[0] != p.rows
-        or slope.shape[0] != p.rows
-        or slope.shape[1] != p.columns
-    ):
-        raise ValueError("kernel: the arrays of the pose do not fit the problem")
+    check_size(rotations, 1, 4 * p.joints)
+    check_size(translations, 1, 3 * p.joints)
+    check_size(targets, 1, 4 * p.goals)
+    check_size(slope, p.rows, p.columns)
+    if residual.shape[0] != p.rows:
+        raise ValueError(MISFIT)
     check_numbers("rotations", rotations, 4)
     check_numbers("translations", translations, 0)
     check_numbers("targets", targets, 0)

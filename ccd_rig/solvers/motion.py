@@ -187,9 +187,9 @@ def _product(a: Array, b: Array) -> Array:
 
 def _carried(frames: Frames, rows: Indices, turned: Array) -> Array:
     """(R, J, 4) the base poses of rows with the movable joints turned beside them by (R, M, 4)."""
-    found, joints = frames.rotations[rows].copy(), list(frames.search.movable)
-    found[:, joints] = unit(_product(found[:, joints], turned), axis=-1)
-    return found
+    rotations, joints = frames.rotations[rows].copy(), list(frames.search.movable)
+    rotations[:, joints] = unit(_product(rotations[:, joints], turned), axis=-1)
+    return rotations
 
 
 # Other starts ---------------------------------------------------------------------------------------
@@ -375,31 +375,31 @@ def _sweep(frames: Frames, motion: Solved, smoothness: float) -> Generator[int, 
     rest.
     """
     turned = departures(frames, motion.rotations)
-    some: Mask = np.zeros(len(turned), np.bool_)
+    near: Mask = np.zeros(len(turned), np.bool_)
     while True:
         sudden = _jumps(frames, turned)
-        wider = some | _widened(frames, sudden, ROOM)
-        if not sudden.any() or (wider == some).all():
+        wider = near | _widened(frames, sudden, ROOM)
+        if not sudden.any() or (wider == near).all():
             return
-        some = wider
-        yield from _relax(frames, motion, turned, some, smoothness)
+        near = wider
+        yield from _relax(frames, motion, turned, near, smoothness)
 
 
-def _widened(frames: Frames, some: Mask, count: int) -> Mask:
+def _widened(frames: Frames, chosen: Mask, count: int) -> Mask:
     """Some of the frames, and so many on either side."""
-    found = some.copy()
+    widened = chosen.copy()
     for _ in range(count):
-        present = np.flatnonzero(found)
+        present = np.flatnonzero(widened)
         for beside in (frames.before[present], frames.after[present]):
-            found[beside[beside >= 0]] = True
-    return found
+            widened[beside[beside >= 0]] = True
+    return widened
 
 
 def _relax(
-    frames: Frames, motion: Solved, turned: Array, some: Mask, smoothness: float
+    frames: Frames, motion: Solved, turned: Array, within: Mask, smoothness: float
 ) -> Generator[int, None, None]:
-    """Sweep over some of the frames until nothing changes; `turned` are the departures of all."""
-    active = some
+    """Sweep over the frames `within` until nothing changes; `turned` are the departures of all."""
+    active = within
     # Every other frame is solved at once: its neighbours stand still meanwhile.
     order, met = _places(frames), motion.statuses == 0
     coupled = 2.0 * smoothness / (1.0 + 2.0 * smoothness)
@@ -423,7 +423,7 @@ def _relax(
                 yield 0
         if not changed.any():
             return
-        active = np.logical_and(_widened(frames, changed, 1), some)
+        active = np.logical_and(_widened(frames, changed, 1), within)
 
 
 def _is_worse(frames: Frames, new: Solved, old: Solved) -> Mask:
@@ -435,7 +435,7 @@ def _is_worse(frames: Frames, new: Solved, old: Solved) -> Mask:
 
 def _jumps(frames: Frames, turned: Array) -> Mask:
     """(F,) frames at which a joint's turn beside its base motion changes more than the targets explain."""
-    found = np.zeros(len(turned), np.bool_)
+    sudden_frames = np.zeros(len(turned), np.bool_)
     rows = np.flatnonzero((frames.before >= 0) & (frames.after >= 0))
     before, after = frames.before[rows], frames.after[rows]
     changes = _changes(turned, before, rows, after).max(axis=1, initial=0.0)
@@ -451,8 +451,8 @@ def _jumps(frames: Frames, turned: Array) -> Mask:
             allowed += EXPLAINED * np.sqrt((step * step).sum(1)) / reach
     sudden = changes > allowed
     for each in (rows, before, after):
-        found[each[sudden]] = True
-    return found
+        sudden_frames[each[sudden]] = True
+    return sudden_frames
 
 
 def _changes(turned: Array, before: Indices, rows: Indices, after: Indices) -> Array:

@@ -127,7 +127,7 @@ class Solved:
         return self.rotations, self.translations, self.statuses, self.steps, self.distances, self.angles
 
 
-class _Given(NamedTuple):
+class _Task(NamedTuple):
     """What each of B poses brings; what has one row is the same for all.
 
     Attributes:
@@ -143,13 +143,13 @@ class _Given(NamedTuple):
     rotations: Array
     translations: Array
 
-    def at(self, which: Indices) -> _Given:
+    def at(self, which: Indices) -> _Task:
         """What some poses bring."""
         targets, tolerances, rotations, translations = (
             each if len(each) < 2 else np.ascontiguousarray(each[which])
             for each in (self.targets, self.tolerances, self.rotations, self.translations)
         )
-        return _Given(targets, self.bones.at(which), tolerances, rotations, translations)
+        return _Task(targets, self.bones.at(which), tolerances, rotations, translations)
 
 
 class PoseSearch:
@@ -225,7 +225,7 @@ class PoseSearch:
         solved = Solved.begun(rotations, translations, goals)
         if reference is None:
             reference = np.zeros((0, joints, 4)), np.zeros((0, joints, 3))
-        given = _Given(rows, bones, tolerances, *map(np.ascontiguousarray, reference))
+        task = _Task(rows, bones, tolerances, *map(np.ascontiguousarray, reference))
         every: Indices = np.arange(size)
         same: Mask = np.zeros(size, np.bool_)
         if len(reference[0]):
@@ -233,33 +233,33 @@ class PoseSearch:
                 axis=(1, 2)
             )
         if settles:
-            self._go_on(solved, every, given, _none(joints), budget, same)
+            self._go_on(solved, every, task, _none(joints), budget, same)
             return self._judged(solved, tolerances)
         if self.regions is not None:
             start = Solved.begun(rotations, translations, goals)
             half = replace(self.settings, max_iterations=(self.settings.max_iterations + 1) // 2)
-            self._run(self.regions, half, solved, every, given, None, budget)
+            self._run(self.regions, half, solved, every, task, None, budget)
             solved.take(solved.statuses != 0, start)
             every = np.flatnonzero(solved.statuses != 0)
-        self._run(self.limits, self.settings, solved, every, given, None, budget)
+        self._run(self.limits, self.settings, solved, every, task, None, budget)
         lost = every[solved.statuses[every] == OUT_OF_REACH]
         missed = every[solved.statuses[every] % OUT_OF_REACH > 0]
         none = _none(joints)
-        self._go_on(solved, lost, given, none, budget, same)
+        self._go_on(solved, lost, task, none, budget, same)
         again = (
             starts is not None and len(self.movable) > 1 and not any(self.tolerances[i] for i in self.movable)
         )
         others = starts() if starts is not None and again and len(missed) else none
-        self._go_on(solved, missed, given, others, budget, same)
+        self._go_on(solved, missed, task, others, budget, same)
         return self._judged(solved, tolerances)
 
     def _go_on(
-        self, solved: Solved, which: Indices, given: _Given, starts: Starts, budget: int, same: Mask
+        self, solved: Solved, which: Indices, task: _Task, starts: Starts, budget: int, same: Mask
     ) -> None:
         """Go on with poses that miss their goals; `same` (B) are those that start from their references."""
         for is_same in (True, False):
-            some = which[same[which] == is_same]
-            self._run(self.limits, self.settings, solved, some, given, starts, budget, is_same)
+            alike = which[same[which] == is_same]
+            self._run(self.limits, self.settings, solved, alike, task, starts, budget, is_same)
 
     def _judged(self, solved: Solved, tolerances: Array) -> Solved:
         """The same, with what meets its goals called so."""
@@ -290,7 +290,7 @@ class PoseSearch:
         settings: SolverSettings,
         solved: Solved,
         which: Indices,
-        given: _Given,
+        task: _Task,
         starts: Starts | None,
         budget: int,
         is_same: bool = False,
@@ -299,79 +299,65 @@ class PoseSearch:
 
         Many are shared out to threads: the kernel runs without Python's lock, and each pose is solved alone.
         """
-        count = min(THREADS, len(which) // PER_THREAD)
-        if count < 2:
-            self._run_part(limits, settings, solved, which, given, starts, budget, is_same)
-            return
-        with ThreadPoolExecutor(count, "CCD Rig") as pool:
-            jobs = [
-                pool.submit(self._run_part, limits, settings, solved, some, given, starts, budget, is_same)
-                for some in np.array_split(which, count)
-            ]
-        for job in jobs:
-            job.result()
+        others = starts or _none(len(self.skeleton))
 
-    def _run_part(
-        self,
-        limits: Sequence[Limit | None],
-        settings: SolverSettings,
-        solved: Solved,
-        which: Indices,
-        given: _Given,
-        starts: Starts | None,
-        budget: int,
-        is_same: bool,
-    ) -> None:
-        """Solve some of the poses in this thread."""
+        def solve_share(share: Indices) -> None:
+            part = task if len(share) == len(solved.statuses) else task.at(share)
+            size, joints, goals = len(share), len(self.skeleton), part.targets.shape[1] // 4
+            turned = np.ascontiguousarray(solved.rotations[share]).reshape(size, -1)
+            shifted = np.ascontiguousarray(solved.translations[share]).reshape(size, -1)
+            statuses, steps = solved.statuses[share].astype(np.int32), solved.steps[share].astype(np.int32)
+            distances, angles = np.zeros((size, goals)), np.zeros((size, goals))
+            idle, problem = self._problem(limits)
+            set_search(
+                problem,
+                ORDERS.index(settings.sweep),
+                settings.step_fraction,
+                settings.step_feedback,
+                settings.error_reduction,
+                settings.stall_threshold,
+                settings.max_iterations,
+                budget,
+                settings.solver is Solver.CCD,
+                limits is self.regions,
+                is_same,
+            )
+            solve_poses(
+                problem,
+                turned,
+                shifted,
+                part.targets,
+                part.bones.offsets.reshape(-1, 3 * joints),
+                part.bones.rests.reshape(-1, 4 * joints),
+                part.tolerances,
+                part.rotations.reshape(-1, 4 * joints),
+                part.translations.reshape(-1, 3 * joints),
+                np.ascontiguousarray(others.rotations).reshape(-1, 4 * joints),
+                np.ascontiguousarray(others.translations).reshape(-1, 3 * joints),
+                others.is_turn,
+                statuses,
+                steps,
+                distances,
+                angles,
+                starts is not None,
+            )
+            idle.append(problem)
+            solved.rotations[share] = turned.reshape(size, joints, 4)
+            solved.translations[share] = shifted.reshape(size, joints, 3)
+            solved.statuses[share] = statuses
+            solved.steps[share] = steps
+            solved.distances[share] = distances[:, : len(self.goals)]
+            solved.angles[share] = angles[:, : len(self.goals)]
+
         if not len(which):
             return
-        given = given if len(which) == len(solved.statuses) else given.at(which)
-        size, joints, goals = len(which), len(self.skeleton), given.targets.shape[1] // 4
-        turned = np.ascontiguousarray(solved.rotations[which]).reshape(size, -1)
-        shifted = np.ascontiguousarray(solved.translations[which]).reshape(size, -1)
-        others = starts or _none(joints)
-        statuses, steps = solved.statuses[which].astype(np.int32), np.zeros(size, np.int32)
-        distances, angles = np.zeros((size, goals)), np.zeros((size, goals))
-        idle, problem = self._problem(limits)
-        set_search(
-            problem,
-            ORDERS.index(settings.sweep),
-            settings.step_fraction,
-            settings.step_feedback,
-            settings.error_reduction,
-            settings.stall_threshold,
-            settings.max_iterations,
-            max(budget - int(solved.steps[which].max()), 0),
-            settings.solver is Solver.CCD,
-            limits is self.regions,
-            is_same,
-        )
-        solve_poses(
-            problem,
-            turned,
-            shifted,
-            given.targets,
-            given.bones.offsets.reshape(-1, 3 * joints),
-            given.bones.rests.reshape(-1, 4 * joints),
-            given.tolerances,
-            given.rotations.reshape(-1, 4 * joints),
-            given.translations.reshape(-1, 3 * joints),
-            np.ascontiguousarray(others.rotations).reshape(-1, 4 * joints),
-            np.ascontiguousarray(others.translations).reshape(-1, 3 * joints),
-            others.is_turn,
-            statuses,
-            steps,
-            distances,
-            angles,
-            starts is not None,
-        )
-        idle.append(problem)
-        solved.rotations[which] = turned.reshape(size, joints, 4)
-        solved.translations[which] = shifted.reshape(size, joints, 3)
-        solved.statuses[which] = statuses
-        solved.steps[which] += steps
-        solved.distances[which] = distances[:, : len(self.goals)]
-        solved.angles[which] = angles[:, : len(self.goals)]
+        count = min(THREADS, len(which) // PER_THREAD)
+        if count < 2:
+            solve_share(which)
+            return
+        with ThreadPoolExecutor(count, "CCD Rig") as pool:
+            for _ in pool.map(solve_share, np.array_split(which, count)):
+                pass
 
     def templates(self, poses: Sequence[PoseEntry] = ()) -> Starts:
         """Other starts, the same for every pose: those of a library, then seeded ones.
@@ -380,11 +366,11 @@ class PoseSearch:
         """
         space = StartSpace(self.skeleton, self.goals, self.limits, self.movable, poses)
         rest, count = Pose.rest(self.skeleton), self.settings.restarts
-        given = library_starts(space, rest, count)
-        drawn = drawn_starts(space, rest, self.settings.seed, count - len(given))
-        is_turn = np.zeros((len(given) + len(drawn), len(self.skeleton)), np.int32)
-        is_turn[len(given) :] = [limit is None or is_free(limit) for limit in self.limits]
-        return Starts.of([*given, *drawn], is_turn)
+        known = library_starts(space, rest, count)
+        drawn = drawn_starts(space, rest, self.settings.seed, count - len(known))
+        is_turn = np.zeros((len(known) + len(drawn), len(self.skeleton)), np.int32)
+        is_turn[len(known) :] = [limit is None or is_free(limit) for limit in self.limits]
+        return Starts.of([*known, *drawn], is_turn)
 
     def _problem(self, limits: Sequence[Limit | None]) -> tuple[list[Problem], Problem]:
         """A problem that no thread uses, and where it is put back. Problems of equal goals are made once."""

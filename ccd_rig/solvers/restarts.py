@@ -69,8 +69,8 @@ def starts(space: StartSpace, pose: Pose, seed: int, count: int) -> list[Pose]:
     Raises:
         InvalidInput: an entry of the library is for other bones.
     """
-    given = library_starts(space, pose, count)
-    return given + drawn_starts(space, pose, seed, count - len(given))
+    known = library_starts(space, pose, count)
+    return known + drawn_starts(space, pose, seed, count - len(known))
 
 
 def library_starts(space: StartSpace, pose: Pose, count: int) -> list[Pose]:
@@ -83,9 +83,9 @@ def drawn_starts(space: StartSpace, pose: Pose, seed: int, count: int) -> list[P
     """Those of `starts` that chance gives."""
     check_pose(space.skeleton, pose)
     (skeleton, _, limits, *_), moved = space, _moved(space)
-    found: list[Pose] = []
+    poses: list[Pose] = []
     if not moved:
-        return found
+        return poses
     random = Random(seed)
     hinges = {i: hinge for i in moved if (hinge := as_hinge(limits[i])) is not None}
     slides = [(i, slide) for i in moved for slide in skeleton.joints[i].slides]
@@ -109,9 +109,9 @@ def drawn_starts(space: StartSpace, pose: Pose, seed: int, count: int) -> list[P
             along = slide.lower + next(drawn) * (slide.upper - slide.lower)
             # What is across the slide stays.
             translations[i] = (translations[i] + (along - axis.dot(translations[i])) * axis).freeze()
-        found.append(Pose(tuple(rotations), tuple(translations)))
+        poses.append(Pose(tuple(rotations), tuple(translations)))
         spread = min(spread * WIDENING, LAST_SPREAD)
-    return found
+    return poses
 
 
 def _moved(space: StartSpace) -> list[int]:

@@ -289,11 +289,11 @@ def test_arrays_fit_the_problem(way: Any, name: str) -> None:
     problem, sound = problem_of(way), arrays()
     shape = list(sound[name].shape)
     shape[-1] += 1
-    with pytest.raises(ValueError, match=r"^kernel: the arrays of the poses do not fit the problem$"):
+    with pytest.raises(ValueError, match=r"^kernel: the arrays do not fit the problem$"):
         way.solve_poses(problem, *{**sound, name: np.zeros(shape, sound[name].dtype)}.values(), False)
     if name not in ("start_rotations", "start_translations", "start_is_turn"):
         more = np.concatenate([sound[name]] * 3)
-        with pytest.raises(ValueError, match=r"^kernel: the arrays of the poses do not fit the problem$"):
+        with pytest.raises(ValueError, match=r"^kernel: the arrays do not fit the problem$"):
             way.solve_poses(problem, *{**sound, name: more}.values(), False)
     way.solve_poses(problem, *sound.values(), False)  # a refusal leaves the problem as it was
 
@@ -369,7 +369,7 @@ def test_results_of_a_look_fit_the_problem(way: Any) -> None:
     way.look_at(problem, *sound, np.zeros(rows), np.zeros((rows, columns)))
     results = ((rows - 1, rows, columns), (rows, rows - 1, columns), (rows, rows, columns - 1))
     for length, high, wide in results:
-        with pytest.raises(ValueError, match=r"^kernel: the arrays of the pose do not fit the problem$"):
+        with pytest.raises(ValueError, match=r"^kernel: the arrays do not fit the problem$"):
             way.look_at(problem, *sound, np.zeros(length), np.zeros((high, wide)))
 
 

@@ -105,15 +105,15 @@ def _models(batch: Batch, group: Group) -> Iterator[_Model]:
     if any(constraint.kind is Kind.BALANCE for constraint in constraints):
         turns = [group_level(Matrix(world), constraints) for world in batch.worlds.tolist()]
     joints, whole = _joints_of(batch.skeleton, constraints)
-    own = np.ascontiguousarray(batch.lengths[:, joints])
-    known: dict[tuple[object, ...], list[int]] = {}
-    for k, (turn, lengths) in enumerate(zip(turns, own, strict=True)):
-        known.setdefault((turn[:], lengths.tobytes()), []).append(k)
-    for some in known.values():
-        rows, skeleton, turn = np.array(some), whole, turns[some[0]]
+    lengths = np.ascontiguousarray(batch.lengths[:, joints])
+    alike: dict[tuple[object, ...], list[int]] = {}
+    for k, turn in enumerate(turns):
+        alike.setdefault((turn[:], lengths[k].tobytes()), []).append(k)
+    for places in alike.values():
+        rows, skeleton, turn = np.array(places), whole, turns[places[0]]
         changed = {
             joint.name: {"length": float(length)}
-            for joint, length in zip(skeleton.joints, own[some[0]], strict=True)
+            for joint, length in zip(skeleton.joints, lengths[places[0]], strict=True)
             if joint.length != length
         }
         if changed:  # animated scale
@@ -132,11 +132,10 @@ def _joints_of(skeleton: Skeleton, constraints: Sequence[Constraint]) -> tuple[R
     joints = sorted({j for constraint in constraints for j in skeleton.chain(constraint.tip)})
     if len(joints) == len(skeleton):
         return np.array(joints), skeleton
-    own = tuple(skeleton.joints[j] for j in joints)
 
     def part() -> Skeleton:
         places = {j: place for place, j in enumerate(joints)} | {-1: -1}
-        return Skeleton(replace(joint, parent=places[joint.parent]) for joint in own)
+        return Skeleton(replace(skeleton.joints[j], parent=places[skeleton.joints[j].parent]) for j in joints)
 
     return np.array(joints), skeleton.original.computed_once(("part", tuple(joints)), part)
 
@@ -155,14 +154,14 @@ def _turned(skeleton: Skeleton, bones: Bones, turn: Quaternion) -> Bones:
 
 def _shifts(model: _Model, bones: Bones, translations: Array, back: bool) -> Array:
     """Translations of the turned model, or `back` from it: those of joints that do not inherit rotation."""
-    found, whole = translations.copy(), unit(np.array(model.turn[:]))[:, None]
+    shifts, whole = translations.copy(), unit(np.array(model.turn[:]))[:, None]
     for i, joint in enumerate(model.skeleton.joints):
         if joint.parent != -1 and not joint.inherit_rotation and model.turn != Quaternion():
-            rest = np.broadcast_to(bones.rests[:, i].T, (4, len(found)))
+            rest = np.broadcast_to(bones.rests[:, i].T, (4, len(shifts)))
             turn = np.broadcast_to(whole if back else conjugate(whole), rest.shape)
-            moved = rotate(turn, rotate(rest, found[:, i].T))
-            found[:, i] = rotate(conjugate(rest), moved).T
-    return found
+            moved = rotate(turn, rotate(rest, shifts[:, i].T))
+            shifts[:, i] = rotate(conjugate(rest), moved).T
+    return shifts
 
 
 def _solve_rows(

@@ -44,14 +44,14 @@ def jumps(baked: Baked) -> Iterator[Finding]:
     sudden = is_sudden(speeds, LEAST) & (base < 0.5 * speeds)
     left, places = set(joints), {j: k for k, j in enumerate(joints)}
     for c, constraint in enumerate(bake_frames.constraints):
-        own = sorted(places[j] for j in left.intersection(baked.chains[c]))
-        left.difference_update(joints[k] for k in own)
-        if not own:
+        columns = sorted(places[j] for j in left.intersection(baked.chains[c]))
+        left.difference_update(joints[k] for k in columns)
+        if not columns:
             continue
-        jumping = sudden[:, own].any(axis=1) & (bake_frames.influences[1:, c] > 0.0)
+        jumping = sudden[:, columns].any(axis=1) & (bake_frames.influences[1:, c] > 0.0)
         if not jumping.any():
             continue
-        fastest = np.where(sudden[:, own], speeds[:, own], 0.0)
+        fastest = np.where(sudden[:, columns], speeds[:, columns], 0.0)
         leaps, shapes = _target_jumps(baked, c), (_extension(baked, c), _bends(baked, c))
         for run in runs(jumping):
             first, last, frame, step = span(bake_frames.frames[1:], run, fastest.max(axis=1))

@@ -117,16 +117,16 @@ def _entries(bake_frames: BakeFrames, motion: KeyedMotion, at_full: tuple[Array,
 def _smoothed(bake_frames: BakeFrames) -> tuple[Smoothed, ...]:
     """One for each run of solved frames in which the same constraints are smoothed."""
     names = [constraint.name for constraint in bake_frames.constraints]
-    found: list[Smoothed] = []
+    spans: list[Smoothed] = []
     latest: dict[tuple[int, ...], int] = {}  # places of the runs that the frame before is of
     for row in sorted(bake_frames.states):
         frame, present = number(bake_frames.frames[row]), {}
         for group in bake_frames.smoothed.get(row, ()):
-            place = present[group.constraints] = latest.get(group.constraints, len(found))
-            if place == len(found):
+            place = present[group.constraints] = latest.get(group.constraints, len(spans))
+            if place == len(spans):
                 who = tuple(names[c] for c in group.constraints)
-                found.append(Smoothed(who, frame, frame, group.angle))
-            angle = max(found[place].angle, group.angle)
-            found[place] = replace(found[place], frame_end=frame, angle=angle)
+                spans.append(Smoothed(who, frame, frame, group.angle))
+            angle = max(spans[place].angle, group.angle)
+            spans[place] = replace(spans[place], frame_end=frame, angle=angle)
         latest = present
-    return tuple(found)
+    return tuple(spans)
