@@ -183,9 +183,9 @@ def goal_tables(skeleton: Skeleton, goals: Sequence[Goal], limbs: Sequence[Limb 
     """The tables about goals."""
     ranks = sorted({goal.priority for goal in goals})
     rows = [_goal_row(skeleton, goal, ranks.index(goal.priority)) for goal in goals]
-    for row, limb in zip(rows, limbs, strict=True):
-        if limb is not None and not row["goal_tip"]:
-            row["goal_tip"] = 2
+    for goal_row, limb in zip(rows, limbs, strict=True):
+        if limb is not None and not goal_row["goal_tip"]:
+            goal_row["goal_tip"] = 2
     serving = serving_joints(skeleton, goals)
     for goal, joints in zip(goals, serving[:], strict=True):
         window = _window_row(skeleton, goal)

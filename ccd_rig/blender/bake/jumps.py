@@ -61,12 +61,12 @@ def jumps(baked: Baked) -> Iterator[Finding]:
             yield Finding(
                 Trouble.JUMP,
                 constraint.name,
-                baked.bone(joints[own[k]]),
+                baked.bone(joints[columns[k]]),
                 first,
                 last,
                 frame,
                 angle=angle,
-                more=int(sudden[run][:, own].any(axis=0).sum()) - 1,
+                more=int(sudden[run][:, columns].any(axis=0).sum()) - 1,
                 follows=follows,
                 fix=Fix.NONE if follows else _fix(baked, c, angle, shape),
             )
